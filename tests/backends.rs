@@ -57,7 +57,7 @@ impl Around for Counting {
     }
 }
 
-/// The stores that are there.
+/// Returns the available stores.
 async fn stores() -> Vec<(&'static str, Arc<dyn ConversationStore>)> {
     let mut stores: Vec<(&str, Arc<dyn ConversationStore>)> = vec![
         ("in memory", Arc::new(InMemoryStore::new())),
@@ -83,8 +83,8 @@ fn server(variable: &str) -> Option<String> {
     url
 }
 
-/// Runs a turn of so many rounds with two calls each. Gives what the store was asked, and how many messages of one
-/// request were not in the one before.
+/// Runs a turn of `rounds` rounds with two calls each. Returns the store's counts, and the number of messages
+/// of one request that the request before did not have.
 async fn turn_of(rounds: usize, store: Arc<dyn ConversationStore>) -> (Counts, usize) {
     let model = ScriptedModel::from_fn(move |prompt| {
         let asked = prompt.messages.iter().filter(|message| message.tool_calls().next().is_some()).count();
@@ -136,7 +136,7 @@ async fn law_r4_200_rounds_write_only_new_entries_per_store() {
     }
 }
 
-/// An empty array in so many arrays.
+/// Returns an empty array inside `depth` arrays.
 fn nested(depth: usize) -> Value {
     (1..depth).fold(json!([]), |inner, _| json!([inner]))
 }
@@ -206,7 +206,8 @@ async fn d16_odd_names_and_numbers_are_identical_next_turn() {
     }
 }
 
-/// A client of a process of its own, over this memory: it looks by itself, and leaves approvals to the caller.
+/// Returns the client of a separate process with this memory. It runs `look` itself, and leaves approvals to
+/// the caller.
 fn process_of(memory: ChatMemoryAdvisor, answers: Vec<Answer>) -> ChatClient {
     let definition = |name| ToolDefinition::new(name, "A tool.", json!({"type": "object"}));
     ChatClient::builder(ScriptedModel::new(answers))

@@ -1,4 +1,4 @@
-//! Chunks that are there at once: they are what polling would have given, and whoever stops in between has not read them.
+//! Tests of chunks that are ready at once: they equal those of polling, and chunks after a stop were not read.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -33,7 +33,7 @@ fn now<T>(work: impl Future<Output = T>) -> T {
     work.now_or_never().expect("it waits for nothing")
 }
 
-/// Deltas that are all here, of which so many are given at once. Where there is none, it fails.
+/// Deltas that are all ready, `at_once` of which are returned together. `None` is an error.
 #[derive(Clone)]
 struct Here {
     deltas: VecDeque<Option<Delta>>,
@@ -76,7 +76,7 @@ fn words(count: usize) -> Vec<Delta> {
     (0..count).map(|at| Delta::text(format!("{at} "))).chain([Delta::finish(FinishReason::Stop)]).collect()
 }
 
-/// An advisor that tells the journal what passes.
+/// An advisor that records the passing chunks in the journal.
 fn looking(name: &'static str, journal: &Journal) -> impl advisor_core::StreamAdvisor + use<> {
     let journal = journal.clone();
     from_fn(name, move |request: ChatRequest, next: AdvisorChain| {
@@ -229,7 +229,7 @@ fn panicking_inspector_lets_no_uninspected_chunk_out() {
     assert!(!matches!(turn.next().now_or_never(), Some(Some(Ok(Chunk::Delta { .. })))));
 }
 
-/// An answer that goes on and on, and is always there.
+/// An answer without an end, which is always ready.
 struct Endless {
     begun: bool,
 }
@@ -273,7 +273,7 @@ async fn law_t3_time_runs_out_although_chunks_are_always_there() {
     assert_eq!(completed.finish().reason, FinishReason::Limit(Limit::Time(1)));
 }
 
-/// Tells the journal how a turn ended.
+/// Records the end of a turn in the journal.
 struct Recorder(Journal);
 
 #[async_trait]

@@ -18,7 +18,7 @@ use advisor_testkit::{Answer, Gate, Journal, ScriptedModel};
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, poll};
 
-/// Registers a recorder that tells the journal, as a memory would.
+/// Registers a recorder that writes to the journal, as a memory would.
 struct Recording(Journal);
 
 struct Recorder(Journal);

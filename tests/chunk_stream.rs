@@ -1,4 +1,4 @@
-//! The stream of chunks by itself: how it ends, what runs at its end, what an editor may do to it.
+//! Tests of the stream of chunks alone: its end, the work at its end, and the edits of an editor.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -248,7 +248,7 @@ async fn failing_work_stops_the_rest_and_carries_answer() {
     assert_eq!(ends(&items), 1);
 }
 
-/// A stream that completes at once and tells when its source is gone.
+/// A stream that completes at once, and records when its source is dropped.
 fn watched(journal: &Journal) -> ChunkStream {
     struct Source(Journal);
     impl Drop for Source {

@@ -34,7 +34,7 @@ async fn text_of(turn: impl futures::Stream<Item = Result<Chunk, Error>>) -> Str
     chunks.iter().filter_map(Chunk::text).collect()
 }
 
-/// Law R3: what a client holds for its provider and its model is in no log.
+/// Law R3: no log has the settings that a client keeps for its provider and its model.
 #[test]
 fn law_r3_debug_shows_neither_instructions_nor_further_fields() {
     let options = ChatOptions::new().with_model("m-1").with_extra("api_key", "canary-1");

@@ -1,4 +1,5 @@
-//! `context_fn`: context is found once per turn, sent with each of its requests and never stored, wherever it stands.
+//! Tests of `context_fn`: context is found once per turn, sent with each of its requests and never stored, in
+//! any place.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

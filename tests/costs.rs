@@ -17,7 +17,7 @@ use advisor_core::{
 };
 use futures::{FutureExt, Stream, StreamExt};
 
-/// Sends a given number of one-word chunks, sixteen of which are there at once.
+/// Sends a given number of one-word chunks, sixteen of which are ready at once.
 #[derive(Clone, Copy)]
 struct Words(usize);
 
@@ -28,7 +28,7 @@ impl ChatModel for Words {
     }
 }
 
-/// So many words and the end.
+/// A number of words, then the end.
 struct Deltas(Option<usize>);
 
 impl Stream for Deltas {
@@ -54,7 +54,7 @@ impl Batches<Delta> for Deltas {
 /// The way in which an answer is read.
 #[derive(Debug, Clone, Copy)]
 enum Reading {
-    /// As a turn, which takes what is there at once.
+    /// As a turn, which takes all ready chunks at once.
     Turn,
     /// As an advisor reads it, chunk by chunk.
     Advisor,

@@ -1,5 +1,5 @@
-//! Advisors as users write them, through the crash macros: a cache, one that re-asks, one that stops, a redactor, a
-//! fallback. None is written for the kit, and no invariant is left out.
+//! Tests advisors of users with the crash macros: a cache, one that asks again, one that stops, a redactor, a
+//! fallback. None is written for the kit, and all invariants are checked.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -25,7 +25,7 @@ use async_trait::async_trait;
 use futures::future::BoxFuture;
 use futures::{FutureExt, Stream};
 
-/// Keeps complete answers by what was asked, and gives them again.
+/// Keeps complete answers by their request, and returns them again.
 fn cache() -> impl StreamAdvisor {
     let answers: Arc<Mutex<HashMap<String, ChatResponse>>> = Arc::default();
     from_fn("cache", move |request: ChatRequest, next: AdvisorChain| {
@@ -241,7 +241,7 @@ mod a_retry {
     });
 }
 
-/// Answers by itself.
+/// Answers without the model.
 fn guards() -> impl StreamAdvisor {
     from_fn("guards", |request: ChatRequest, _: AdvisorChain| async move {
         let refusal = Message::assistant("I do not talk about that.");

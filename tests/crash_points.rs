@@ -39,7 +39,7 @@ const PAIRS_IN_A_TURN: usize = 7_000;
 const _: () = assert!(2 * (SHORT_PAIRS + LONG_PAIRS + PAIRS_IN_A_TURN) >= 100_000);
 
 const DROP: Fault = Fault::Drop(OnDrop::KeepPartial);
-/// After these the process goes on or does not.
+/// A drop, after which the process continues, and a kill, which ends it.
 const DROP_OR_KILL: [Fault; 2] = [DROP, Fault::Kill];
 
 fn driver(scenario: Scenario, memory: Phase, mode: ToolCallStreaming) -> CrashDriver {
@@ -53,7 +53,7 @@ fn in_text_only(scenario: Scenario, memory: Phase) -> CrashDriver {
     driver(scenario, memory, ToolCallStreaming::TextOnly)
 }
 
-/// Says how many cases a test ran, of which there are at least so many.
+/// Prints the number of cases of a test, and checks that it is at least `at_least`.
 fn tell(what: &str, memory: Phase, cases: usize, at_least: usize, start: Instant) {
     let _ =
         writeln!(std::io::stderr(), "{what}, memory in {memory:?}: {cases} cases in {:?}", start.elapsed());
@@ -80,8 +80,8 @@ async fn law_k2_k3_k4_m6_t4_every_point_with_memory_outside() {
     every_point(Phase::Turn).await;
 }
 
-/// The same, but what the model has ready is there at once: most chunks have been taken when the reader gets to
-/// them.
+/// Creates the same driver, but with ready chunks of the model in batches: most were taken before the reader
+/// gets them.
 fn driver_of_batches(scenario: Scenario, memory: Phase, mode: ToolCallStreaming) -> CrashDriver {
     CrashDriver::new(scenario, InMemoryStore::new(), move |leaves: &Leaves| {
         let client = ChatClient::builder(leaves.model.clone().in_batches()).tools(&leaves.tools);
@@ -204,11 +204,11 @@ async fn law_k4_m6_every_point_and_pair_of_leased_turns() {
 #[derive(Debug, Clone, Copy)]
 enum Between {
     NoLoop,
-    /// Asks twice in every round and goes on with the second answer.
+    /// Asks twice in every round and continues with the second answer.
     AsksTwice,
-    /// Asks twice in every round and goes on with the first answer.
+    /// Asks twice in every round and continues with the first answer.
     KeepsTheFirst,
-    /// Answers the first round by itself, with a call.
+    /// Answers the first round without the model, with a call.
     AnswersFirst,
 }
 

@@ -1,4 +1,4 @@
-//! `edit_chunks`: whatever an editor does, what comes out is well-formed, and all that tells of it tells the same.
+//! Tests of `edit_chunks`: for any editor, the output is well-formed, and all reports of it are equal.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

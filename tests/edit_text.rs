@@ -1,4 +1,5 @@
-//! `edit_text`: text is edited block by block, however it is cut, and what is shown is what is told and remembered.
+//! Tests of `edit_text`: text is edited block by block, for any split, and the shown, returned and stored texts
+//! are equal.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -67,7 +68,7 @@ fn closed(block: BlockId, text: &str) -> Chunk {
     Chunk::Closed { block, content: Block::text(text) }
 }
 
-/// D5: what was held back of one block came out in whichever block closed first.
+/// D5: text held back of one block came out in the block that closed first.
 #[test]
 fn d5_each_block_holds_back_its_own_text() {
     let [a, b] = [BlockId::new(1, 0), BlockId::new(1, 1)];
@@ -94,7 +95,7 @@ fn d5_each_block_holds_back_its_own_text() {
     assert_eq!(fold.block(a).unwrap().as_text(), Some("I hold the █"));
 }
 
-/// D6: what was held back of an attempt that is void came out with the next one.
+/// D6: text held back of a void attempt came out with the next attempt.
 #[test]
 fn d6_restarted_attempt_leaves_no_held_text() {
     let block = BlockId::new(1, 0);
@@ -178,7 +179,7 @@ proptest! {
     }
 }
 
-/// Inside memory, what is shown is what is remembered, also of a turn that is dropped wherever it is.
+/// Inside memory, the shown and the stored text are equal, also for a turn that is dropped at any point.
 #[tokio::test]
 async fn law_k3_s4_dropped_turn_remembers_shown_edited_text() {
     for cut in 0..12 {

@@ -1,4 +1,4 @@
-//! `end_when`: an answer that an advisor ends is what was shown of it, and what is remembered.
+//! Tests of `end_when`: an answer that an advisor ends is the shown part of it, and so is the stored answer.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -65,7 +65,7 @@ impl Setting {
         Self { client, memory, model, journal }
     }
 
-    /// Reads a turn to its end: what was shown, and what came of it.
+    /// Reads a turn to its end, and returns the fold of its chunks and its response.
     async fn ask(&self) -> (ChunkFold, ChatResponse) {
         let mut turn = self.client.prompt().user("go").conversation("c").stream();
         let mut shown = ChunkFold::new();
@@ -158,7 +158,7 @@ fn ending(blocks: Vec<Block>, reason: FinishReason) -> impl StreamAdvisor {
     })
 }
 
-/// A call that was complete runs if the reason does not veto it; one that was open never runs.
+/// A complete call runs if the reason does not veto it; an open call never runs.
 #[tokio::test]
 async fn law_t2_ended_answer_runs_only_complete_unvetoed_calls() {
     let call = || Block::from(ToolCall::new("c1", "look", "{}"));

@@ -265,7 +265,7 @@ async fn possibly_truncated_value_is_an_error() {
     }
 }
 
-/// A cache stands inside, so that the form is part of what it knows an answer by.
+/// A cache is inside, so its key includes the form of the answer.
 #[tokio::test]
 async fn a_cache_tells_an_entity_from_a_text() {
     for support in [SchemaSupport::None, SchemaSupport::JsonSchema] {

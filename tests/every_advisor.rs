@@ -59,7 +59,7 @@ const INNER: [Add; 5] = [
     |client| client.advisor(ask_again("sunny")),
 ];
 
-/// Answers by what it is asked, so that a cache and a model that is asked twice change nothing of it.
+/// Answers by the content of the request, so that a cache or a second request changes nothing.
 fn reply(kind: Kind) -> impl FnMut(&ReceivedPrompt) -> Answer + Send + 'static {
     move |prompt| {
         let again = prompt.messages.iter().any(|message| message.text().contains("Use the word sunny"));
@@ -118,7 +118,7 @@ impl Case {
         Self { client: client.build().unwrap(), memory, mode, kind, name }
     }
 
-    /// Runs a turn, and checks that what was shown is what is told is what is remembered.
+    /// Runs a turn, and checks that the shown, the returned and the stored answer are equal.
     async fn ask(&self, conversation: &str, user: &str) {
         let key = ConversationKey::new(conversation).unwrap();
         let before = self.memory.transcript(&key).await.unwrap().len();
@@ -202,7 +202,7 @@ async fn d3_shown_equals_remembered_for_all_turn_advisor_orders() {
     }
 }
 
-/// An order in which something would be shown and not remembered is refused, with what to do.
+/// An order in which shown text would not be stored is refused, with the remedy.
 #[test]
 fn an_order_that_cannot_be_true_is_refused() {
     let edits: [Add; 3] = [

@@ -1,4 +1,4 @@
-//! Conversations go from store to store: what is exported from one and imported into another is the same.
+//! Tests of copies between stores: an exported conversation is equal after its import.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -150,7 +150,7 @@ async fn fx_4_first_version_export_round_trips_everywhere() {
     }
 }
 
-/// The file that the first version wrote says what it said, and is gone on with.
+/// The file of the first version is read with the same content, and the conversation continues.
 #[tokio::test]
 async fn fx_4_first_version_file_is_read_unchanged() {
     let folder = tempfile::tempdir().unwrap();

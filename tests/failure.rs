@@ -29,7 +29,7 @@ use matrix::MODES;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-/// A turn, as what the model answers in it.
+/// A turn, as the answers of the model in it.
 struct Scenario {
     name: &'static str,
     answers: fn() -> Vec<Answer>,
@@ -74,7 +74,7 @@ struct Witness {
     store: FaultStore<InMemoryStore>,
     /// The calls whose tools were started, in order.
     started: Mutex<Vec<String>>,
-    /// The store is to fail once, for good: nothing goes on after that.
+    /// Whether the store fails once, for good: no work continues after that.
     ends: AtomicBool,
     /// The amount of work after the store had failed for good.
     late: AtomicUsize,
@@ -170,8 +170,8 @@ async fn run(client: &ChatClient) -> Option<String> {
     None
 }
 
-/// Runs a turn with these faults, then the next turn, and checks what the model is sent in it. Gives how many of the
-/// faults the turn had.
+/// Runs a turn with these faults, then the next turn, and checks its request. Returns the number of faults that
+/// happened.
 async fn case(
     scenario: &Scenario,
     memory: Phase,

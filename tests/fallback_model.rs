@@ -61,7 +61,7 @@ impl Setting {
         Self { client, memory, journal }
     }
 
-    /// Reads a turn to its end: what was shown of its rounds, how often a round was restarted, and its text.
+    /// Reads a turn to its end. Returns the fold of its chunks, the number of restarts, and its text.
     async fn ask(&self) -> Result<(ChunkFold, usize, String)> {
         let mut turn = self.client.prompt().user("go").conversation("c").stream();
         let (mut shown, mut restarts) = (ChunkFold::new(), 0);
@@ -226,7 +226,7 @@ async fn a_models_name_is_meant_for_the_first() {
     assert_eq!(second.prompts()[0].options, ChatOptions::new().with_temperature(0.5));
 }
 
-/// The rest of the chain stands around the other model too, and its rounds have numbers of their own.
+/// The rest of the chain also wraps the other model, and its rounds have separate numbers.
 #[tokio::test]
 async fn advisor_asks_other_model_through_rest_of_chain() {
     let (small, large) =

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A fault as the page has it.
+/// A row of the page.
 struct Row {
     fault: String,
     what_happens: String,

@@ -1,4 +1,4 @@
-//! A turn that is finished without its reader: what memory holds of it, wherever the reader went away.
+//! Tests of turns that finish without their reader, who leaves at any point: memory has the whole answer.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -36,9 +36,9 @@ struct Script {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum End {
-    /// So many pieces of text.
+    /// This many pieces of text.
     Answer(usize),
-    /// The connection breaks behind so many.
+    /// The connection breaks after this many pieces.
     Breaks(usize),
     /// One call whose result is the answer.
     Direct,
@@ -48,7 +48,7 @@ enum End {
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Finisher {
     Tokio,
-    /// It polls what it is given so often, and throws it away.
+    /// It polls the work this many times, and drops it.
     GivesUp(usize),
 }
 
@@ -123,7 +123,8 @@ impl World {
         self.memory.transcript(&key).await.unwrap().iter().cloned().collect()
     }
 
-    /// Polls a turn so often and drops it. Gives what was shown of the round that ran, or nothing if the turn was over.
+    /// Polls a turn `polls` times and drops it. Returns the shown text of the running round, or `None` if the
+    /// turn had ended.
     async fn drop_after(&self, polls: usize, finisher: Finisher) -> Option<String> {
         let turn = self.client.prompt().user("Hi").conversation("c").turn("t").stream();
         let mut turn = turn.on_drop(OnDrop::FinishTurn).with_spawner(finisher.spawner());
@@ -142,7 +143,7 @@ impl World {
         Some(shown)
     }
 
-    /// The next turn is answered, and sent what is valid.
+    /// Checks that the next turn is answered, and that its request is valid.
     async fn check_next_turn(&self, script: &Script) {
         while self.model.calls() <= script.rounds.len() {
             // Uses up the answers that the turn did not request.
@@ -167,7 +168,7 @@ impl Finisher {
     }
 }
 
-/// Work that is thrown away after so many polls.
+/// Work that is dropped after a number of polls.
 struct Polled {
     polls: usize,
     work: BoxFuture<'static, ()>,

@@ -128,7 +128,7 @@ fn key() -> ConversationKey {
     ConversationKey::new("c").unwrap()
 }
 
-/// The start of the call at this position of the last answer, by whoever asks the store.
+/// Returns the start of the call at this position of the last answer.
 async fn start_of(store: &Arc<dyn ConversationStore>, position: usize) -> CallStart {
     let memory = ChatMemoryAdvisor::new(Arc::clone(store));
     let open = memory.handed_out_calls(&key()).await.unwrap().swap_remove(position);
@@ -143,7 +143,8 @@ fn kind<T>(outcome: Result<T>) -> Option<ErrorKind> {
     outcome.err().map(|error| error.kind())
 }
 
-/// Law T5: a process dies between the start of a handed-out call and its result. The model is told to verify.
+/// Law T5: a process dies between the start of a handed-out call and its result. The model reads that it must
+/// verify.
 #[tokio::test]
 async fn law_t5_handed_out_call_with_lost_result_needs_verification() {
     let (verify, not_run) = (format!("1: {VERIFY_BEFORE_RETRYING}"), format!("2: {NOT_RUN}"));
@@ -338,7 +339,7 @@ async fn law_t5_call_started_after_rolled_back_turn_needs_verification() {
     }
 }
 
-/// Law T5: whatever the store does, a start that is said to be recorded is, and it is there once.
+/// Law T5: whatever the store does, a start that is reported as recorded is stored once.
 #[tokio::test]
 async fn law_t5_start_reported_as_recorded_is_recorded() {
     let faults = [StoreFault::Unavailable, StoreFault::AnswerLost, StoreFault::Conflict];
@@ -378,7 +379,7 @@ impl Around for Late {
     }
 }
 
-/// Law T5: a process whose lease has passed on while it was slow records no start.
+/// Law T5: a slow process whose lease has passed to another one records no start.
 #[tokio::test(start_paused = true)]
 async fn law_t5_process_without_lease_starts_no_handed_out_call() {
     let leased = InMemoryStore::new().with_leases();
@@ -396,7 +397,7 @@ async fn law_t5_process_without_lease_starts_no_handed_out_call() {
     assert_eq!((kind(refused), starts(&log(&store).await)), (Some(ErrorKind::Fenced), 0));
 }
 
-/// Law T5: a turn was dropped while its end was stored. A start stands behind that end all the same.
+/// Law T5: a turn was dropped while its end was stored. A start is still stored after that end.
 #[tokio::test(start_paused = true)]
 async fn law_t5_turn_without_stored_end_starts_no_call() {
     for fault in [StoreFault::HangBefore, StoreFault::HangAfter] {

@@ -120,7 +120,7 @@ async fn server_failures_are_typed_and_conversation_continues() {
     }
 }
 
-/// A model at this server, with memory around it, and what is remembered.
+/// Returns a client of this server, with memory, and that memory.
 fn remembering(server: &ReplayServer, retries: Backoff) -> (ChatClient, ChatMemoryAdvisor) {
     let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
     let model = OpenAiModel::new("m").with_base_url(format!("{}/v1", server.url())).with_retries(retries);
@@ -152,7 +152,7 @@ async fn a_request_that_was_repeated_is_remembered_once() {
     assert!(bodies.windows(2).all(|pair| pair[0] == pair[1]));
 }
 
-/// Law K3 over a connection: whatever was shown before it broke is what is remembered, and the next turn works.
+/// Law K3 over a connection: text shown before the connection broke is stored, and the next turn works.
 #[tokio::test]
 async fn answer_cut_at_any_byte_remembers_shown_text() {
     let body = ChatTranscript::new("m").text("Grüße ").text("aus Oslo").finish("stop").done();

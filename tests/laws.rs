@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A law as the page has it.
+/// A law of the page.
 struct Law {
     id: String,
     statement: String,

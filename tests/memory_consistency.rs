@@ -1,4 +1,5 @@
-//! The laws of memory, through whole chains: what is sent is what is remembered, wherever memory stands.
+//! Tests of the laws of memory, through whole chains: sent and stored messages are equal, in every place of
+//! memory.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -457,8 +458,8 @@ async fn output_shown_to_panicking_reader_is_remembered() {
     }
 }
 
-/// A tool that asks the conversation it is called from: the inner turn fails, is told to the model, and disturbs
-/// nothing.
+/// A tool starts a turn in the conversation that it is called from. The inner turn fails, the model reads the
+/// error, and nothing else changes.
 #[tokio::test]
 async fn nested_turn_of_same_conversation_is_refused() {
     for memory in [Phase::Round, Phase::Turn] {

@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 
 const PLACES: [Phase; 2] = [Phase::Round, Phase::Turn];
 
-/// A client whose chain has `between` inside the loop and, if memory stands there too, outside of it.
+/// A client whose chain has `between` inside the loop and, if memory is there too, outside of memory.
 struct Setting {
     client: ChatClient,
     memory: ChatMemoryAdvisor,
@@ -133,7 +133,7 @@ async fn law_o6_answer_given_to_user_is_remembered_last() {
     assert_eq!(setting.sent(2)[3..], ["assistant: one.", "user: and"]);
 }
 
-/// Answers the first round with this response, whatever is asked.
+/// Answers the first round with this response, for any request.
 fn answers_first(finish: FinishReason, message: Message) -> impl StreamAdvisor {
     let asked = AtomicU32::new(0);
     from_fn("answers first", move |request: ChatRequest, next: AdvisorChain| {

@@ -1,5 +1,5 @@
-//! Somebody's code panics while a turn is polled, and the panic is caught: the turn is over. Or it panics when it is
-//! dropped: the turn ends and settles.
+//! Tests of panics in user code. A panic while a turn is polled is caught, and ends the turn. A panic during a
+//! drop lets the turn end and settle.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::ops::Range;
@@ -22,7 +22,7 @@ enum At {
     Completion,
 }
 
-/// Tells the journal how a turn ended; panics at the answer if it is to.
+/// Records the end of a turn in the journal; panics at the answer if requested.
 struct Recorder {
     journal: Journal,
     panics: bool,
@@ -183,7 +183,8 @@ impl TurnRecorder for Records {
     }
 }
 
-/// A turn that says "Hello", and whose answer then waits for ever or fails; `holder` holds what panics in its drop.
+/// A turn that shows "Hello", and whose answer then waits for ever or fails. `holder` owns the value that
+/// panics in its drop.
 fn held(holder: Holder, journal: &Journal, fails: bool) -> TurnStream {
     let holding = from_fn("holding", move |request: ChatRequest, next: AdvisorChain| async move {
         let held = PanicsInDrop;
@@ -294,7 +295,7 @@ fn d19_failed_turn_settles_despite_any_drop_panic() {
     }
 }
 
-/// Panics when it is told of a drop.
+/// Panics when it learns of a drop.
 struct PanicsWhenTold;
 
 #[async_trait]
@@ -355,7 +356,7 @@ fn d24_shown_output_survives_spawner_panic() {
     }
 }
 
-/// Leaves work for the spawner when it is told of a drop.
+/// Leaves work for the spawner when it learns of a drop.
 struct LeavesWork;
 
 #[async_trait]

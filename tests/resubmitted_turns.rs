@@ -57,7 +57,7 @@ fn definition(name: &str) -> ToolDefinition {
     ToolDefinition::new(name, "A tool.", json!({"type": "object"}))
 }
 
-/// A tool in the midst of which what was left of an earlier run is done.
+/// A tool during which the rest of an earlier run is executed.
 fn tool_that_runs(later: &Later) -> FnTool {
     let later = later.clone();
     FnTool::new(definition("f"), move |_: Value| {
@@ -189,7 +189,7 @@ async fn law_t5_resubmission_does_not_run_calls_left_to_caller() {
     }
 }
 
-/// The rounds in which the model was asked by a turn that stopped in its second round and went on.
+/// Returns the rounds in which the model was asked by a turn that stopped in its second round and continued.
 async fn rounds_of_a_turn_that_goes_on(store: InMemoryStore, place: Phase) -> Vec<u32> {
     let model = ScriptedModel::new([
         Answer::from_calls([("1", "f", "{}")]),

@@ -58,7 +58,7 @@ fn read_what_is_there(turn: &mut TurnStream) {
     }
 }
 
-/// Asks for a draft that nobody sees, then for what is shown.
+/// Requests a draft that is not shown, then the shown answer.
 fn drafts(phase: Phase) -> impl StreamAdvisor {
     from_fn("drafts", |request: ChatRequest, next: AdvisorChain| async move {
         next.next_call(request.clone()).await?;

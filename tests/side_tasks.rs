@@ -42,8 +42,8 @@ impl Drop for Dropped {
     }
 }
 
-/// A turn that has said "Hello" and waits at the gate; an advisor added its companion while it was opened. It
-/// ends with an error of this kind once it is let go.
+/// A turn that has shown "Hello" and waits at the gate. An advisor attached its side task while the turn was
+/// opened. The side task ends with an error of this kind when its gate opens.
 fn turn(kind: ErrorKind) -> (TurnStream, Gate, Gate, Journal) {
     let (waiting, companion, journal) = (Gate::new(), Gate::new(), Journal::new());
     let answer = Answer::new().text("Hello").gate(&waiting).text(" there").finish(FinishReason::Stop);

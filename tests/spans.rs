@@ -41,7 +41,7 @@ struct Closed {
     told: Vec<(Id, BTreeMap<&'static str, String>)>,
 }
 
-/// Notes what a span tells.
+/// Records the fields of a span.
 struct Told<'a>(&'a mut BTreeMap<&'static str, String>);
 
 impl Visit for Told<'_> {
@@ -148,7 +148,7 @@ async fn law_o7_spans_close_in_the_same_order() {
     }
 }
 
-/// A model that has its answer ready, and tells in which span it is asked for it.
+/// A model with a ready answer, which records the span in which it is called.
 #[derive(Clone)]
 struct Ready(VecDeque<Delta>, Journal);
 
@@ -197,7 +197,7 @@ async fn law_o7_ready_chunks_are_taken_within_same_span() {
     assert!(asked.iter().all(|asked| asked.ends_with(" in model_call")), "{asked:?}");
 }
 
-/// A model with a name of its own that answers so, or fails before it does.
+/// A model with a name, which gives this answer or fails before it.
 struct Named(Result<Vec<Result<Delta, ErrorKind>>, ErrorKind>);
 
 #[async_trait]

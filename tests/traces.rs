@@ -20,7 +20,7 @@ use tracing_subscriber::fmt::format::FmtSpan;
 
 /// A word in every text of a user, a model or a tool.
 const CONTENT: &str = "canary";
-/// A line that looks like one of the log's own, and what steers a terminal.
+/// A line in the form of the log, and control sequences of a terminal.
 const FORGED: &str = "\n2026-01-01T00:00:00Z ERROR forged: all is lost\r\u{1b}[2J\u{9b}31m";
 
 #[derive(Clone, Default)]
@@ -48,7 +48,7 @@ fn tool(name: &str, says: Result<String, String>) -> FnTool {
     })
 }
 
-/// A turn with everything in it that may come from outside, and one that fails.
+/// Runs a turn with all external content, and one that fails.
 async fn turns() {
     let arguments = json!({"query": said("the model")}).to_string();
     let id = format!("call{FORGED}");

@@ -18,7 +18,8 @@ use advisor_chain::{
 use advisor_testkit::{Answer, ScriptedModel};
 use serde_json::{Value, json};
 
-/// A turn of the conversation `c`, by a process of its own over the same store: what each of its requests sent.
+/// Runs a turn of conversation `c` in a separate process over the same store. Returns the messages of each of
+/// its requests.
 async fn turn(
     store: &Arc<dyn ConversationStore>,
     place: Phase,
@@ -50,13 +51,13 @@ fn said(text: &str) -> Vec<Answer> {
     vec![Answer::from_text(text.to_owned())]
 }
 
-/// So many rounds of one call each, then an answer.
+/// Returns `count` rounds of one call each, then an answer.
 fn rounds(count: usize) -> Vec<Answer> {
     let call = |round: usize| Answer::from_calls([(round.to_string().as_str(), "read", "{}")]);
     (0..count).map(call).chain(said("done")).collect()
 }
 
-/// The texts of what users and answers say, and the ids of the calls.
+/// Returns the texts of user messages and answers, and the ids of the calls.
 fn words(messages: &[Message]) -> String {
     let word = |message: &Message| match message.role() {
         Role::Tool => format!("r{}", message.tool_result().unwrap().call_id),

@@ -1,4 +1,4 @@
-//! Advisors to copy. Each file stands for itself; all of them work in one chain, in any order.
+//! Advisors to copy. Each file can be used alone, and all of them work in one chain, in any order.
 
 mod ask_again;
 mod cache;

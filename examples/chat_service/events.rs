@@ -59,7 +59,7 @@ fn of_chunk(chunk: &Chunk) -> Option<(&'static str, Value)> {
     }
 }
 
-/// The kind alone: its words are for whoever runs the service.
+/// Only the kind of the error: its text is for the operator of the service.
 fn of_error(error: &Error) -> (&'static str, Value) {
     ("error", json!({"error": error.kind().as_str()}))
 }

@@ -7,12 +7,12 @@ use serde_json::json;
 
 use crate::Script;
 
-/// At most so many entries, so that no input takes long.
+/// The highest number of entries, so that no input takes long.
 const MOST: usize = 200;
 
-/// The log that a script tells: each letter is an entry, see `fuzz/README.md`.
+/// Returns the log of a script: each letter is an entry, see `fuzz/README.md`.
 ///
-/// In no turn does the user speak twice in a row, since what a caller says twice stays twice.
+/// No turn has two user messages in a row, since repair keeps repeated messages of a caller.
 #[must_use]
 pub fn log(script: &mut Script<'_>) -> Vec<Entry> {
     let mut log: Vec<Entry> = Vec::new();

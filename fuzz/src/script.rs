@@ -19,7 +19,7 @@ impl<'a> Script<'a> {
         Some(*first)
     }
 
-    /// The next step: one of these letters. A byte that is none of them stands for one of them.
+    /// Returns the next step: one of these letters. Any other byte stands for one of them.
     pub fn letter(&mut self, letters: &[u8]) -> Option<u8> {
         let byte = self.byte()?;
         let place = usize::from(byte) % letters.len();

@@ -106,7 +106,7 @@ fn settings(script: &mut Script<'_>) -> AggregatorSettings {
     settings
 }
 
-/// At most so many, so that no input takes long.
+/// The highest number of deltas, so that no input takes long.
 const MOST_DELTAS: usize = 400;
 
 fn deltas(script: &mut Script<'_>) -> Vec<Delta> {

@@ -58,7 +58,7 @@ fn owned(pieces: &[&[u8]]) -> Vec<Bytes> {
 /// The result of the decoder of server-sent events for a body.
 #[derive(Debug, PartialEq)]
 struct Events {
-    /// Name, data, whether it was cut, and position of each.
+    /// The name, the data, the position of each event, and whether it was cut.
     events: Vec<(Option<String>, String, bool, u64)>,
     comments: u64,
     last_id: Option<String>,
@@ -168,7 +168,7 @@ impl Asked {
     }
 }
 
-/// The error in words, with what there was of the answer.
+/// Returns the text of the error, with the partial answer.
 fn told(error: &advisor_core::Error) -> String {
     format!("{:?}: {error}; {:?}", error.kind(), error.partial())
 }

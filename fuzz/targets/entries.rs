@@ -23,7 +23,7 @@ fuzz_target!(|script: &[u8]| {
     }
 });
 
-/// `k`: the JSON of what an entry says.
+/// `k`: the JSON of an entry's kind.
 fn check_kind(json: &[u8]) {
     let Ok(kind) = serde_json::from_slice::<EntryKind>(json) else { return };
     let written = serde_json::to_string(&kind).expect("what was read can be written");

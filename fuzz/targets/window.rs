@@ -32,7 +32,7 @@ const QUESTION: &str = "What was the weather like?";
 struct Case {
     window: Window,
     on_overflow: OnOverflow,
-    /// Memory stands outside the loop, and is asked once.
+    /// Whether memory is outside the loop, where it is called once.
     outside: bool,
     /// The number of rounds with calls, and the number of calls in each.
     rounds: usize,

@@ -41,7 +41,7 @@ async fn operations_of_a_turn(place: Phase) -> usize {
     world.store.operations()
 }
 
-/// Nobody could store that calls are about to be started, so none is.
+/// The starts of calls could not be stored, so no call starts.
 async fn check_nothing_started(what: &str, world: &World, fault: StoreFault) {
     assert_eq!(*world.starts.lock().unwrap(), BTreeMap::new(), "{what}: no tool runs");
     let log = world.log().await;

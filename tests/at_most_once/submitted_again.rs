@@ -1,4 +1,4 @@
-//! A turn that was cut off and goes on under its id.
+//! Tests of an interrupted turn that continues under its id.
 
 use std::collections::BTreeSet;
 

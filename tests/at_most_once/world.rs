@@ -47,7 +47,7 @@ fn counting(definition: ToolDefinition, starts: &Starts) -> FnTool {
     })
 }
 
-/// A process: a client with a memory of its own around a model with these answers.
+/// A process: a client with a separate memory, around a model with these answers.
 pub(crate) struct Process {
     pub(crate) client: ChatClient,
     pub(crate) model: ScriptedModel,
@@ -74,7 +74,7 @@ impl World {
         self.process_of(ChatMemoryAdvisor::new(self.store.clone()), answers)
     }
 
-    /// A client with this memory: the same process goes on.
+    /// Creates a client with this memory, as if the same process continued.
     pub(crate) fn process_of(&self, memory: ChatMemoryAdvisor, answers: Vec<Answer>) -> Process {
         self.hooked(memory, answers, NoHooks)
     }
@@ -129,7 +129,7 @@ impl Process {
         self.client.prompt().user(user).conversation("c").stream()
     }
 
-    /// Runs another turn to its end and gives the messages that it was sent, which are valid.
+    /// Runs another turn to its end and returns the messages of its request, which are valid.
     pub(crate) async fn next(&self, what: &str) -> Vec<Message> {
         let answered = self.turn("next").call().await;
         answered.unwrap_or_else(|error| panic!("{what}: the next turn failed: {error:?}"));
@@ -184,7 +184,7 @@ pub(crate) fn fine() -> Vec<Answer> {
     vec![Answer::from_text("Fine.")]
 }
 
-/// Polls a turn so often, then drops it. Whether it had ended by then.
+/// Polls a turn `polls` times, then drops it. Returns whether it had ended by then.
 pub(crate) async fn poll(mut turn: TurnStream, polls: usize) -> bool {
     for _ in 0..polls {
         match futures::poll!(turn.next()) {
@@ -206,7 +206,7 @@ pub(crate) async fn polls_of_a_turn(world: &World, answers: fn() -> Vec<Answer>)
     unreachable!("a turn ends")
 }
 
-/// The text of what calls of the last answer before `next` were answered with, by their places.
+/// Checks the text of each result, and counts the results, those to be verified, and those of unknown outcome.
 pub(crate) fn check_texts(what: &str, sent: &[Message], log: &[Entry], starts: &Starts) -> [u32; 3] {
     let mut seen = [0; 3];
     let announced: BTreeSet<_> = starts_in(log).into_iter().map(|start| start.key).collect();

@@ -119,7 +119,7 @@ async fn insert(bare: &mut impl Bare, number: u32) -> Duration {
     began.elapsed()
 }
 
-/// A message of so many bytes of text, no two of them alike.
+/// Returns a message of this many bytes of text, each with another text.
 fn said(number: u32) -> EntryKind {
     let mut text = String::new();
     for next in number.. {

@@ -64,7 +64,7 @@ async fn print(name: &str, store: impl ConversationStore) {
     println!("{name:<12} {:>16} {:>16} {ratio:>12.2}", micros(short), micros(long));
 }
 
-/// A conversation of so many entries, in turns of four.
+/// Writes a conversation of `entries` entries, in turns of four.
 async fn write(store: &impl ConversationStore, entries: u64) -> ConversationKey {
     let key = ConversationKey::in_tenant("bench", TurnId::random().as_str()).unwrap();
     let writer = TurnId::random();

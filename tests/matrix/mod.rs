@@ -20,7 +20,7 @@ use tokio::task::yield_now;
 pub struct Case {
     pub memory: Phase,
     pub mode: ToolCallStreaming,
-    /// Rounds with tool calls, before the one that answers.
+    /// The number of rounds with tool calls, before the one that answers.
     pub tool_rounds: u32,
     /// Calls in each of them.
     pub calls: usize,
@@ -116,7 +116,7 @@ impl Case {
 }
 
 impl Ran {
-    /// Runs a turn of the conversation and writes what its reader sees into the journal.
+    /// Runs a turn of the conversation and writes the reader's chunks into the journal.
     pub async fn turn(&self, user: &str) -> (ChunkFold, ChatResponse) {
         let mut turn = self.client.prompt().user(user).conversation("c").stream();
         let mut fold = ChunkFold::new();

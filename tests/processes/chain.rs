@@ -26,14 +26,14 @@ pub(crate) enum Scenario {
     Direct,
     /// The model falls silent in its answer, the reader goes, and the process closes the turn at once.
     Closed,
-    /// The reader goes after the first text, and the turn goes on without it.
+    /// The reader leaves after the first text, and the turn continues without it.
     Finished,
 }
 
 impl Scenario {
     pub(crate) const ALL: [Self; 5] = [Self::Plain, Self::Rounds, Self::Direct, Self::Closed, Self::Finished];
 
-    /// After how many pieces of text its reader goes, and what is to become of the turn then.
+    /// Returns the number of pieces of text after which the reader leaves, and the effect on the turn.
     pub(crate) fn leaves(self) -> Option<(usize, OnDrop)> {
         match self {
             Self::Plain | Self::Rounds | Self::Direct => None,

@@ -1,4 +1,4 @@
-//! A process beside the test: how it is begun, what it tells, and how it ends.
+//! A child process of the test: its start, its reports and its end.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
@@ -22,7 +22,7 @@ pub(crate) enum Job {
 /// A report of a child. Each line is written before the next action of the child.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Report {
-    /// It is there, and waits until it is told to begin.
+    /// It is ready, and waits for the command to begin.
     Ready,
     /// The store has acknowledged these entries; the version is the number of the last one.
     Acknowledged(Vec<Entry>),
@@ -30,15 +30,15 @@ pub(crate) enum Report {
     Asked(Vec<Message>),
     /// The reader of a turn was shown this text of a round.
     Shown { turn: String, round: u32, text: String },
-    /// The reader was told that a round has ended.
+    /// The reader learned that a round has ended.
     RoundEnded { turn: String, round: u32 },
     /// The reader was given the answer.
     Completed { turn: String, text: String },
     /// The reader was given an error of this kind.
     Failed { turn: String, kind: String },
-    /// The reader has gone, and the turn was closed with what it had been shown.
+    /// The reader has left, and the turn was closed with its shown text.
     Closed { turn: String },
-    /// The reader has gone, and the turn has gone on without it to its end.
+    /// The reader has left, and the turn has continued to its end.
     Finished { turn: String },
     /// Another turn holds the conversation that it has asked for.
     Held,
@@ -51,7 +51,7 @@ pub(crate) enum Report {
 /// A child that runs. It is killed when it is dropped.
 pub(crate) struct Child {
     process: Process,
-    /// A child that stands still ends when this does, so that none is left if the test itself is killed.
+    /// A waiting child ends when this closes, so that none is left if the test itself is killed.
     stdin: ChildStdin,
     reports: Option<Reports>,
 }
@@ -64,7 +64,7 @@ const SIGKILL: i32 = 9;
 const VARIABLE: &str = "ADVISOR_TEST_CHILD";
 /// The beginning of our lines, which tells them from those of the test harness.
 const MARK: char = '\u{1}';
-/// Far beyond what any job takes: a child that hangs is a failure, not a test that hangs.
+/// Far beyond the time of any job, so that a hanging child fails the test.
 const LONGEST: Duration = Duration::from_secs(300);
 
 impl Child {
@@ -81,7 +81,7 @@ impl Child {
         Self { process, stdin, reports: Some(Reports(BufReader::new(stdout))) }
     }
 
-    /// Lets it begin so often what it does when it is told to.
+    /// Allows the child to begin its work this many times.
     pub(crate) fn go(&mut self, times: usize) {
         self.stdin.write_all("go\n".repeat(times).as_bytes()).unwrap();
     }
@@ -96,7 +96,7 @@ impl Child {
         self.reports.take().unwrap()
     }
 
-    /// Kills it, wherever it is. Gives whether it was still there.
+    /// Kills the child. Returns whether it was still running.
     pub(crate) fn kill(&mut self) -> bool {
         self.process.kill().unwrap();
         let status = self.process.wait().unwrap();
@@ -155,7 +155,7 @@ fn the_child() {
     });
 }
 
-/// Tells the parent.
+/// Sends a report to the parent.
 pub(crate) fn tell(report: &Report) {
     let line = format!("{MARK}{}\n", serde_json::to_string(report).unwrap());
     let mut stdout = std::io::stdout().lock();
@@ -163,7 +163,7 @@ pub(crate) fn tell(report: &Report) {
     stdout.flush().unwrap();
 }
 
-/// Stays here until it is killed, or told to go on. It ends when nobody is there any more to do either.
+/// Waits until the child is killed or may continue. Ends when the parent is gone.
 pub(crate) fn stand() {
     if !begun_when_told() {
         std::process::exit(1);

@@ -19,7 +19,7 @@ use crate::witness::Witness;
 /// The number of concurrent conversations. Most of them wait for a lease or for a disk.
 const AT_A_TIME: usize = 4;
 
-/// A conversation of several processes, and what they have told of it.
+/// A conversation of several processes, and their reports about it.
 pub(crate) struct Conversation<'a> {
     place: &'a Place,
     name: String,
@@ -33,7 +33,7 @@ impl<'a> Conversation<'a> {
         Self { place, name, scenario, memory, witness: Witness::default() }
     }
 
-    /// Begins a turn in a process of its own.
+    /// Begins a turn in a new process.
     pub(crate) fn begin(&self, turn: usize, stop: Option<Stop>) -> Child {
         Child::begin(&Job::Turn(turn::Job {
             address: self.place.address.clone(),
@@ -47,7 +47,8 @@ impl<'a> Conversation<'a> {
         }))
     }
 
-    /// Hears what a child tells until it is at its point. Gives whether it is there; else it has come to its end.
+    /// Reads the reports of a child until it is at its point. Returns whether it is there; otherwise it has
+    /// ended.
     pub(crate) fn hear_until_stopped(&mut self, process: usize, child: &mut Child) -> bool {
         loop {
             match child.next() {
@@ -61,8 +62,8 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// Runs a turn in a process of its own and kills it. Gives how many entries were acknowledged when it was at its
-    /// point; nothing if it had come to its end before it was killed.
+    /// Runs a turn in a new process and kills it. Returns the number of entries acknowledged at its point, or
+    /// `None` if it had ended before the kill.
     pub(crate) fn kill(&mut self, process: usize, turn: usize, stop: Stop) -> Option<usize> {
         let mut child = self.begin(turn, Some(stop));
         if !self.hear_until_stopped(process, &mut child) {
@@ -85,7 +86,7 @@ impl<'a> Conversation<'a> {
         self.place.folder.path().join(format!("starts-{}", self.name))
     }
 
-    /// Opens the store anew and compares what is in it with what was told. Gives the number of entries.
+    /// Opens the store again and compares its content with the reports. Returns the number of entries.
     pub(crate) async fn check(&self) -> usize {
         let store = self.place.address.open().await;
         let read = store.load(&self.key(), ReadRange::All).await.unwrap();
@@ -94,7 +95,7 @@ impl<'a> Conversation<'a> {
         read.entries.len()
     }
 
-    /// A new process, this one, goes on: with the turn `again`, submitted once more, and then with another one.
+    /// Continues in this process: with the turn `again`, submitted once more, and then with another one.
     pub(crate) async fn go_on(&mut self, process: usize, again: Option<usize>) {
         let store = self.place.address.open().await;
         let model = model(self.scenario, false);
@@ -136,7 +137,7 @@ pub(crate) fn every_turn(place: &Place) -> Vec<Turn> {
     both.map(|(scenario, memory)| points(place, scenario, memory)).collect()
 }
 
-/// The points of a turn that nobody kills. What was told of it must be true.
+/// Returns the points of a turn without a kill, and checks its reports.
 pub(crate) fn points(place: &Place, scenario: Scenario, memory: Where) -> Turn {
     let name = format!("all-{scenario:?}-{memory:?}");
     let mut conversation = Conversation::new(place, name, scenario, memory);
@@ -153,7 +154,7 @@ pub(crate) fn points(place: &Place, scenario: Scenario, memory: Where) -> Turn {
     Turn { scenario, memory, places: places.unwrap() }
 }
 
-/// Works on all of these, a few at a time. What fails says which one it was.
+/// Works on all of these, a few at a time. A failure names its item.
 pub(crate) fn side_by_side<T: Sync + Debug>(all: &[T], work: impl Fn(usize, &T) + Sync) {
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
@@ -171,7 +172,7 @@ pub(crate) fn side_by_side<T: Sync + Debug>(all: &[T], work: impl Fn(usize, &T) 
     });
 }
 
-/// Says what was going on when something fails.
+/// Names the running item when it fails.
 struct Failed<'a, T: Debug>(&'a T);
 
 impl<T: Debug> Drop for Failed<'_, T> {

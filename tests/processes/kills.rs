@@ -13,7 +13,7 @@ use crate::turn::Stop;
 /// The default number of killed processes per place; `ADVISOR_KILLS` overrides it.
 const KILLS: usize = 200;
 
-/// So many kills while processes append come before and after the effect.
+/// The number of kills during appends from which on some must come before, and some after the effect.
 const ENOUGH: usize = 100;
 
 #[test]
@@ -60,7 +60,7 @@ fn killed_at_every_point(what: &str, place: Option<Place>) {
     block_on(place.remove());
 }
 
-/// Kills the processes of a conversation as its case says, and goes on.
+/// Kills the processes of a conversation by its case, and continues.
 fn run(place: &Place, nth: usize, case: &Case, count: &Count) {
     let mut conversation = Conversation::new(place, format!("c{nth}"), case.scenario, case.memory);
     let mut turn = 0;
@@ -79,11 +79,11 @@ fn run(place: &Place, nth: usize, case: &Case, count: &Count) {
 #[derive(Default)]
 struct Count {
     kills: AtomicUsize,
-    /// Of those, the ones that were killed while they went on.
+    /// Of those, the ones that were killed during an append.
     in_flight: AtomicUsize,
     /// Of those, the ones whose append was made.
     applied: AtomicUsize,
-    /// Of those, the ones that had not been told so.
+    /// Of those, the ones that had not received the acknowledgement.
     unknown: AtomicUsize,
 }
 

@@ -26,7 +26,7 @@ pub(crate) enum Address {
     Redis { url: String, prefix: String },
 }
 
-/// A place of one test alone, gone with it, and a folder for what else a test writes.
+/// A place of one test, removed with it, and a folder for the other files of the test.
 pub(crate) struct Place {
     pub(crate) address: Address,
     pub(crate) folder: TempDir,

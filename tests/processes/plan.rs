@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::chain::{Scenario, Where};
 use crate::turn::Stop;
 
-/// A conversation whose processes are killed one after the other, and then go on.
+/// A conversation whose processes are killed one after the other, and which then continues.
 #[derive(Debug, Clone)]
 pub(crate) struct Case {
     pub(crate) scenario: Scenario,
@@ -24,7 +24,7 @@ pub(crate) struct Kill {
     pub(crate) again: bool,
 }
 
-/// The points of a turn that nobody kills.
+/// The points of a turn without a kill.
 pub(crate) struct Turn {
     pub(crate) scenario: Scenario,
     pub(crate) memory: Where,
@@ -41,7 +41,7 @@ impl Turn {
         Case { scenario: self.scenario, memory: self.memory, kills, resumes }
     }
 
-    /// Killed at each point, and then gone on with, submitted again or not.
+    /// Kills at each point, and then continues, submitted again or not.
     fn at_each_point(&self) -> impl Iterator<Item = Case> {
         let both = [false, true].into_iter();
         let points = move |resumes| (0..self.places.len()).map(move |point| (point, resumes));
@@ -61,7 +61,7 @@ impl Turn {
         })
     }
 
-    /// Killed at each point, and again at each of the turn that follows or goes on.
+    /// Kills at each point, and again at each point of the next or continued turn.
     fn at_each_pair(&self) -> impl Iterator<Item = Case> {
         let points = self.places.len();
         let pairs = (0..points).flat_map(move |first| (0..points).map(move |second| (first, second)));
@@ -103,7 +103,7 @@ fn kills(cases: &[Case]) -> usize {
     cases.iter().map(|case| case.kills.len()).sum()
 }
 
-/// So many of these, evenly.
+/// Selects about `wanted` of these, evenly.
 fn spread(cases: Vec<Case>, wanted: usize) -> impl Iterator<Item = Case> {
     let step = (cases.len() / wanted.max(1)).max(1);
     let wanted = if wanted == 0 { 0 } else { usize::MAX };

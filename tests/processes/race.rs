@@ -51,7 +51,7 @@ enum Pace {
 const PROCESSES: usize = 3;
 /// The default number of turns per process; `ADVISOR_RACING_TURNS` overrides it.
 const TURNS: usize = 10;
-/// So long that nobody loses a conversation by being slow.
+/// Long enough that no slow process loses a conversation.
 const LEASE: Duration = Duration::from_secs(60);
 
 const NEVER_MET: &str = "no process met another one: they ran one after the other";
@@ -169,7 +169,7 @@ struct Raced {
     log: Vec<Entry>,
 }
 
-/// A child and what it tells, read as it comes so that the child never waits for its reader.
+/// A child and its reports, which are read as they arrive, so that the child never waits for its reader.
 struct Racer {
     child: Child,
     told: Receiver<Report>,
@@ -223,7 +223,7 @@ impl<'a> Race<'a> {
     }
 }
 
-/// The first word of a kind of error: without what it tells besides.
+/// Returns the first word of a kind of error, without its details.
 fn word(kind: &str) -> String {
     kind.split(' ').next().unwrap_or_default().to_owned()
 }

@@ -1,4 +1,4 @@
-//! Processes that stand still at a point, past their lease, and wake up when another one has gone on.
+//! Tests of processes that sleep at a point past their lease, and wake up after another one has continued.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -28,7 +28,7 @@ fn law_m3_k4_awakened_process_leaves_no_trace_in_redis() {
     sleep_at_every_point("Redis", Place::redis(), "Fenced");
 }
 
-/// The outcome of a process that nobody has passed.
+/// The outcome of a process that no other one has overtaken.
 const COMPLETED: &str = "Completed";
 
 /// A point at which a process falls asleep.
@@ -86,7 +86,7 @@ fn holding(places: &[String]) -> Range<usize> {
     from.unwrap()..to.unwrap()
 }
 
-/// A process falls asleep, another one runs the next turn, and the first one wakes up. Gives what it comes to.
+/// Puts a process to sleep, runs the next turn in another one, and wakes the first. Returns its outcome.
 fn wake_up(place: &Place, nth: usize, sleep: &Sleep) -> String {
     let mut conversation = Conversation::new(place, format!("s{nth}"), sleep.scenario, sleep.memory);
     let mut child =

@@ -1,4 +1,4 @@
-//! A child's turn, of which everything is told, and which stops at a point.
+//! The turn of a child, which reports every event and stops at a point.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -73,7 +73,7 @@ pub(crate) async fn run(job: Job) {
     tell(&Report::Over { places });
 }
 
-/// Tells of an item; gives whether it is text.
+/// Reports an item; returns whether it is text.
 pub(crate) fn tell_item(turn: &str, item: &Result<Chunk, Error>) -> bool {
     let turn = turn.to_owned();
     tell(&match item {
@@ -89,7 +89,7 @@ pub(crate) fn tell_item(turn: &str, item: &Result<Chunk, Error>) -> bool {
     false
 }
 
-/// Tells at each point what has happened since the one before, and stops where it is to.
+/// Reports the events since the last point at each point, and stops at the chosen one.
 fn teller(points: &AwaitPoints, stop: Option<Stop>) -> impl Fn(usize, advisor_testkit::crash::Place) + use<> {
     let (points, told) = (points.clone(), AtomicUsize::new(0));
     move |point, place| {

@@ -20,7 +20,7 @@ pub(crate) struct Witness {
     completed: BTreeMap<String, String>,
     /// Turns that were closed when their readers had gone, and the processes of those.
     closed: BTreeSet<(String, usize)>,
-    /// Turns that went on without their readers, and the processes of those.
+    /// Turns that continued without their readers, and the processes of those.
     finished: BTreeSet<(String, usize)>,
 }
 
@@ -36,7 +36,7 @@ struct Shown {
 }
 
 impl Witness {
-    /// Takes what a process has told. What the model was sent must be valid.
+    /// Adds a report of a process. Checks that the messages of a request are valid.
     pub(crate) fn hear(&mut self, process: usize, report: Report) {
         match report {
             Report::Acknowledged(entries) => {
@@ -88,7 +88,7 @@ impl Witness {
         self.completed.contains_key(turn)
     }
 
-    /// Fails unless the log agrees with all that was told, and the starts in the file with the log.
+    /// Checks that the log agrees with all reports, and that the starts in the file agree with the log.
     pub(crate) fn check(&self, log: &[Entry], starts: &[(String, String)]) {
         assert!(log.iter().map(|entry| entry.seq).eq((1..).take(log.len())), "the log has gaps");
         for (seq, entry) in &self.acknowledged {
@@ -122,7 +122,8 @@ impl Witness {
         }
     }
 
-    /// A turn that went on without its reader is complete, and has an answer that begins with what was shown.
+    /// Checks that a turn which continued without its reader is complete, and that an answer begins with the
+    /// shown text.
     fn check_finished(&self, log: &[Entry]) {
         for (turn, process) in &self.finished {
             let shown = self.last_shown(turn, *process);

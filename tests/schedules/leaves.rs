@@ -15,8 +15,8 @@ use advisor_testkit::{Answer, ReceivedPrompt, ScriptedModel};
 use serde_json::json;
 use shuttle::future::yield_now;
 
-/// A store whose operations let other tasks go first, before and after their effect. Where it hands out leases, nobody
-/// but who holds the last one may write. Clones share everything.
+/// A store whose operations yield to other tasks, before and after their effect. With leases, only the holder
+/// of the last one may write. Clones share everything.
 #[derive(Clone)]
 pub(crate) struct YieldingStore {
     store: InMemoryStore,
@@ -29,7 +29,7 @@ impl YieldingStore {
         Self { store, last: Arc::default() }
     }
 
-    /// Appends at once: nothing comes between what is looked at here.
+    /// Appends at once: no other task runs between the checks here.
     async fn append_by_right(
         &self,
         key: &ConversationKey,

@@ -54,7 +54,8 @@ impl Tally {
         self.0.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// Most of what could go well must: in a single schedule each may fail for a reason, but not in all of them.
+    /// Checks that most attempts succeeded. In a single schedule each may fail for a reason, but not in all of
+    /// them.
     fn expect(&self, percent: usize, of: usize, what: &str) {
         let count = self.0.load(Ordering::Relaxed);
         assert!(of < 20 || count * 100 >= percent * of, "{what}: only {count} of {of}");

@@ -6,7 +6,7 @@ use shuttle::future::{JoinHandle, spawn, yield_now};
 use tokio::runtime::{Builder, EnterGuard, Runtime};
 use tokio::time::sleep;
 
-/// The clock of one schedule: it stands still but when its task is chosen. Clones are the same clock.
+/// The clock of one schedule, which advances only when its task is chosen. Clones are the same clock.
 #[derive(Clone)]
 pub(crate) struct Time {
     runtime: Arc<Runtime>,
@@ -17,7 +17,7 @@ pub(crate) struct Time {
 const TICK: Duration = Duration::from_millis(10);
 
 impl Time {
-    /// A clock that stands still.
+    /// Returns a paused clock.
     pub(crate) fn paused() -> Self {
         let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
         Self { runtime: Arc::new(runtime), is_over: Arc::default() }
@@ -39,12 +39,12 @@ impl Time {
         })
     }
 
-    /// Time goes on a little, and wakes who waited for that.
+    /// Advances the clock a little, and wakes the tasks that waited for it.
     pub(crate) fn tick(&self) {
         self.runtime.block_on(sleep(TICK));
     }
 
-    /// Time stands still from now on.
+    /// Stops the clock.
     pub(crate) fn stop(&self) {
         self.is_over.store(true, Ordering::Relaxed);
     }

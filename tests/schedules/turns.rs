@@ -27,7 +27,7 @@ pub(crate) enum Shared {
     Store,
 }
 
-/// A memory for each of so many tasks.
+/// Returns a memory for each of `count` tasks.
 pub(crate) fn memories(
     shared: Shared,
     on_busy: OnBusy,
@@ -98,7 +98,7 @@ fn check_outcomes(shared: Shared, on_busy: OnBusy, acknowledged: &[usize], faile
     }
 }
 
-/// Explores turns at once, of which so many in a hundred must be answered over all schedules.
+/// Explores concurrent turns, of which at least `percent` in a hundred must be answered over all schedules.
 fn explore_turns(shared: Shared, on_busy: OnBusy, percent: usize) {
     let (what, answered) = (format!("{shared:?}, {on_busy:?}"), Tally::default());
     let counted = answered.clone();

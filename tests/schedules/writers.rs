@@ -1,4 +1,4 @@
-//! Writers of a store that write at once, each until the store has taken all that it has.
+//! Explores concurrent writers of a store, each of which writes until the store has taken all its batches.
 
 use advisor_chain::memory::store::{Batch, BatchKey, EntryKind, NewEntry, ReadRange};
 use advisor_chain::memory::{ConversationStore, StoreError};
@@ -18,7 +18,7 @@ fn batch(writer: usize, number: u32) -> Batch {
     Batch::new(BatchKey::new(turn_id(writer), number, "input"), entries.into())
 }
 
-/// Each batch is written twice at the same version, as by someone who was not told that it was written.
+/// Writes each batch twice at the same version, like a writer that did not receive the acknowledgement.
 async fn write(store: YieldingStore, writer: usize) {
     for number in 0..BATCHES {
         let (expected, version) = loop {

@@ -53,7 +53,7 @@ impl Leaves {
         answer.wait(async move { steps.pass().await })
     }
 
-    /// An answer that begins by comparing what was sent with what the log tells: law M2.
+    /// Returns an answer that begins by comparing the sent messages with the transcript of the log: law M2.
     fn compared(&self, turn: TurnId, sent: Vec<Message>, said: &str, window: Window) -> Answer {
         if !self.seen.alone.load(Ordering::Relaxed) {
             return Answer::new();
@@ -84,7 +84,7 @@ fn is_window_of(told: &[Message], sent: &[Message]) -> bool {
     earlier.iter().filter(|message| !stands_in(message)).all(|sent| past.any(|message| message == sent))
 }
 
-/// The transcript that a log tells to its last turn, which runs.
+/// Returns the transcript of a log up to its last turn, which is running.
 fn told_to(turn: &TurnId, log: Vec<Entry>) -> Vec<Message> {
     // A turn that goes on after an end is asked without what had been shown by then.
     let is_own_end = |entry: &Entry| entry.turn == *turn && matches!(entry.kind, EntryKind::TurnEnded(_));

@@ -37,7 +37,7 @@ impl World {
         self.leaves.seen.problem().map_or(Ok(()), Err)
     }
 
-    /// Everything that stands is finished, every lease is over: now each process can have its turn.
+    /// Finishes every suspended turn and lets every lease expire. Then checks that each process can run a turn.
     pub(crate) async fn check_end(&mut self) -> Result<(), Broken> {
         self.active = [false; 2];
         self.finish_standing().await?;
@@ -62,7 +62,8 @@ impl World {
         Ok(log)
     }
 
-    /// The log holds what was acknowledged, each turn in one piece, which begins with what its user said, once.
+    /// Checks that the log has all acknowledged answers. Each turn must be in one piece, which begins with its
+    /// user message, once.
     fn check_turns(&self) -> Result<(), Broken> {
         let (log, path) = (&self.told.log, &self.told.path);
         for turn in &self.told.turns {

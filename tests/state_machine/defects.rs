@@ -10,7 +10,7 @@ use crate::{in_runtime, world};
 
 const NEW: What = What::New(Script::Plain);
 
-/// After so many steps the input of a turn is stored, and the model is about to answer.
+/// The number of steps after which the input is stored and the model is about to answer.
 const ASKED: usize = 4;
 
 fn submit(by: usize, what: What, stop: Option<(usize, How)>) -> Operation {
@@ -18,7 +18,7 @@ fn submit(by: usize, what: What, stop: Option<(usize, How)>) -> Operation {
     Operation::Submit(Submission { by, what, stop, fault: None })
 }
 
-/// The sequence holds, wherever memory stands.
+/// Checks the sequence with memory in both places.
 fn try_sequence(operations: &[Operation]) {
     for memory in [Phase::Round, Phase::Turn] {
         let setup = Setup { memory, on_busy: OnBusy::Reject, leases: false };
@@ -39,7 +39,7 @@ fn turn_of_deleted_conversation_writes_nothing_into_next() {
     try_sequence(&operations);
 }
 
-/// It has the lease of the turn that stands, so that this one may leave no trace.
+/// The dead process has the lease of the suspended turn, so this turn may leave no trace.
 #[test]
 fn conversation_survives_process_death_before_closing_previous_turn() {
     for memory in [Phase::Round, Phase::Turn] {

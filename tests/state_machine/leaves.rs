@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::steps::{Steps, lock};
 
-/// The model and the tools of all processes, and what they see.
+/// The model and the tools of all processes, and their records.
 #[derive(Clone)]
 pub(crate) struct Leaves {
     pub(crate) steps: Steps,
@@ -26,7 +26,8 @@ pub(crate) struct Seen {
     pub(crate) deletions: AtomicUsize,
     problems: Mutex<Vec<String>>,
     pub(crate) asked: AtomicUsize,
-    /// Nobody but the turn that asks has written since it began, so that its prompt is what the log tells.
+    /// Whether only the current turn has written since it began, so that its prompt equals the log's
+    /// transcript.
     pub(crate) alone: AtomicBool,
 }
 

@@ -42,7 +42,7 @@ use world::Broken;
 
 /// The default number of cases; `PROPTEST_CASES` overrides it.
 const CASES: u32 = 200;
-/// So many times fewer are tried with a file.
+/// The factor by which fewer cases run with a file.
 const TIMES_FEWER: u32 = 20;
 
 /// In one task, on a paused clock.

@@ -31,13 +31,13 @@ pub(crate) enum Operation {
         by: [usize; 2],
         script: Script,
     },
-    /// The turn that stands is read on.
+    /// The suspended turn is read further.
     GoOn(Option<Stop>),
     Window {
         by: usize,
         window: Window,
     },
-    /// A process writes what its dropped turns left, ends, and is there again.
+    /// A process writes the ends of its dropped turns, ends, and starts again.
     Restart {
         by: usize,
     },
@@ -52,7 +52,7 @@ pub(crate) enum Operation {
     Elsewhere {
         by: usize,
     },
-    /// Time goes by until every lease is over that nobody renews.
+    /// Time passes until every lease that is not renewed has expired.
     Wait,
 }
 
@@ -62,11 +62,11 @@ pub(crate) struct Submission {
     pub(crate) by: usize,
     pub(crate) what: What,
     pub(crate) stop: Option<Stop>,
-    /// So many operations of the store later, something goes wrong with one.
+    /// The number of store operations after which one fails, and the fault.
     pub(crate) fault: Option<(usize, StoreFault)>,
 }
 
-/// Numbers count modulo what there is; where there is nothing, the turn is a new one.
+/// The submitted turn. Numbers count modulo the existing items; without any, the turn is a new one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum What {
     New(Script),
@@ -92,7 +92,7 @@ pub(crate) enum Script {
     Breaks,
 }
 
-/// The turn is read until it has passed so many steps.
+/// The turn is read until it has passed this many steps.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stop {
     pub(crate) after: usize,
@@ -106,11 +106,12 @@ pub(crate) enum How {
     /// It is dropped, and its end is written at once.
     CloseAtOnce,
     Rollback,
-    /// It goes on without its reader.
+    /// The turn continues without its reader.
     Finish,
     /// Its process is killed.
     Kill,
-    /// It stands where it is, until it is read on. There is one at a time that does; another one is dropped.
+    /// The turn is suspended until it is read further. Only one turn is suspended at a time; another one is
+    /// dropped.
     Stand,
 }
 

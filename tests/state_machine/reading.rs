@@ -36,8 +36,8 @@ pub(crate) enum Over {
 }
 
 impl Over {
-    /// Another turn has the conversation, which has closed this one: it is of another process, or took the place
-    /// of a turn that nobody read.
+    /// Returns whether another turn has closed this one: a turn of another process, or one that replaced an
+    /// abandoned turn.
     pub(crate) fn is_passed(&self) -> bool {
         let Self::Failed(kind) = self else { return false };
         let of_others = matches!(kind, ErrorKind::StoreConflict { .. } | ErrorKind::Store);
@@ -55,7 +55,7 @@ impl Reading {
         Self { turn, run, shown: String::new(), may_be_fenced: false, steps: steps.clone() }
     }
 
-    /// Reads until the turn is over, or as far as it comes.
+    /// Reads until the turn has ended, or as far as possible.
     pub(crate) async fn read(&mut self) -> Over {
         timeout(LONG, poll_fn(|cx| self.poll(cx))).await.unwrap_or(Over::Waits)
     }
@@ -91,7 +91,7 @@ impl Reading {
         }
     }
 
-    /// Drops the turn, and waits for what is done about it.
+    /// Drops the turn, and waits for its remaining work.
     pub(crate) async fn drop_as(self, how: How) {
         let spawner = || Spawner::tokio(tokio::runtime::Handle::current());
         let turn = match how {

@@ -12,7 +12,7 @@ use crate::world::Broken;
 #[derive(Default)]
 pub(crate) struct Reference {
     pub(crate) turns: Vec<Turn>,
-    /// The log as it was last seen, and the part of it that is the branch which was written last.
+    /// The last seen log, and the part of it on the branch that was written last.
     pub(crate) log: Vec<Entry>,
     pub(crate) path: Vec<Entry>,
     /// The log of another conversation.
@@ -29,19 +29,19 @@ pub(crate) struct Turn {
     pub(crate) script: Script,
     /// The answer that its user received. It must not be lost.
     pub(crate) answer: Option<String>,
-    /// A user undid it when its answer was stored, or was being stored. The same answer, given once more by another
-    /// process, cannot be told from that one.
+    /// A user undid the turn when its answer was stored, or was being stored. The same answer, given again by
+    /// another process, cannot be distinguished from it.
     pub(crate) is_undone: bool,
 }
 
 /// The expected outcome of a turn that is not stopped.
 pub(crate) enum Expected {
     Answer,
-    /// The turn was answered so, and nobody is asked again.
+    /// The turn had this answer, and the model is not asked again.
     Same(String),
-    /// It stopped before, and is gone on with unless it cannot be.
+    /// The turn stopped before. It continues, unless it cannot.
     AnswerOrRefusal,
-    /// The store fails, but nobody else writes.
+    /// The store fails, but no other writer interferes.
     NoConflict,
     Anything,
 }
@@ -86,7 +86,8 @@ impl Reference {
         }
     }
 
-    /// The conversation is gone. A turn that stands may not have begun yet, and begin the next one.
+    /// Resets the state of a deleted conversation. A suspended turn may not have begun yet, and may then begin
+    /// the next conversation.
     pub(crate) fn is_deleted(&mut self, standing: Option<usize>) {
         self.deletions += 1;
         self.log.clear();

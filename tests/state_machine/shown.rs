@@ -16,7 +16,7 @@ pub(crate) struct Shown {
 }
 
 impl World {
-    /// The turn is over for its reader, and not because it was answered.
+    /// Notes the text of a turn that ended for its reader without an answer.
     pub(crate) fn note_shown(&mut self, by: usize, nth: usize, reading: &Reading) {
         let text = reading.shown.clone();
         let own = &self.told.turns[nth].id;
@@ -49,7 +49,7 @@ impl World {
         Ok(())
     }
 
-    /// A turn failed. One that another process has passed leaves what it had shown to that.
+    /// Notes a failed turn. A turn that another process has overtaken leaves its shown text to that process.
     pub(crate) fn note_failure(&mut self, by: usize, nth: usize, reading: &Reading, over: &Over) {
         if !over.is_passed() {
             self.note_shown(by, nth, reading);

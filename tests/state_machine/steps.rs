@@ -71,7 +71,7 @@ impl Steps {
 }
 
 impl Run {
-    /// Stops after so many more steps.
+    /// Stops after this many more steps.
     pub(crate) fn stop_after(&self, steps: Option<usize>) {
         let stuck = {
             let mut passed = self.lock();

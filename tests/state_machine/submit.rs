@@ -63,7 +63,7 @@ impl World {
         Ok(())
     }
 
-    /// The turn that stands is read on.
+    /// Reads the suspended turn further.
     pub(crate) async fn go_on(&mut self, stop: Option<Stop>) -> Result<(), Broken> {
         let Some(mut standing) = self.standing.take() else { return Ok(()) };
         self.active[standing.by] = true;
@@ -118,7 +118,7 @@ impl World {
         }
     }
 
-    /// Reads until the turn is over. If it waits for the one that stands, that is read to its end.
+    /// Reads until the turn has ended. If it waits for the suspended turn, that turn is read to its end.
     async fn read(&mut self, reading: &mut Reading) -> Result<Over, Broken> {
         loop {
             match reading.read().await {

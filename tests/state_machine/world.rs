@@ -15,15 +15,15 @@ use crate::reading::{Over, Reading};
 use crate::reference::{Expected, Reference};
 use crate::steps::Steps;
 
-/// Two processes that share a store, and what must hold of it.
+/// Two processes that share a store, and their expected state.
 pub(crate) struct World {
     pub(crate) setup: Setup,
     pub(crate) leaves: Leaves,
     pub(crate) faults: FaultStore<Arc<dyn ConversationStore>>,
     pub(crate) processes: [Process; 2],
-    /// A turn that was begun, and that nobody reads now.
+    /// A turn that has begun and is suspended.
     pub(crate) standing: Option<Standing>,
-    /// A turn that nobody runs any more may still hold its lease.
+    /// Whether a turn that no longer runs may still hold its lease.
     pub(crate) is_held: bool,
     pub(crate) told: Reference,
     /// The processes that did something in the operation that was done last.
@@ -36,7 +36,7 @@ pub(crate) struct Process {
     pub(crate) window: Window,
 }
 
-/// A turn that stands.
+/// A suspended turn.
 pub(crate) struct Standing {
     pub(crate) by: usize,
     /// Its number among those that were submitted.
@@ -56,7 +56,7 @@ pub(crate) fn elsewhere() -> ConversationKey {
     ConversationKey::in_tenant("d", "c").unwrap()
 }
 
-/// Does what the case says, and checks after each operation and in the end all that must hold.
+/// Runs the operations of a case, and checks the laws after each operation and at the end.
 pub(crate) async fn run(case: &Case, store: Arc<dyn ConversationStore>) -> Result<(), Broken> {
     let mut world = World::new(case.setup, store);
     for (place, operation) in case.operations.iter().enumerate() {
@@ -131,7 +131,7 @@ impl World {
         }
     }
 
-    /// A process ends and is there again; what it had in its memory is gone.
+    /// Ends a process and starts it again, without the state of its memory.
     pub(crate) fn restart(&mut self, by: usize) {
         let window = self.processes[by].window;
         let process = Process::new(self.setup, &self.leaves, &self.faults);

@@ -1,4 +1,5 @@
-//! An advisor around the loop asks it twice in one turn: what the turn tells is what memory keeps.
+//! Tests of an advisor around the loop that calls it twice in one turn: the turn's result equals the stored
+//! one.
 
 use advisor_chain::{
     AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, Chunk, ConversationKey, FnTool,
@@ -12,7 +13,7 @@ use crate::support::{assert_valid, definition, tool, transcript_lines};
 /// Makes the second request of the first one and the first answer.
 type Again = fn(ChatRequest, &ChatResponse) -> ChatRequest;
 
-/// Reads the first answer to its end, then asks with what `again` makes of it.
+/// Reads the first answer to its end, then sends the request that `again` makes of it.
 fn twice(again: Again) -> impl StreamAdvisor {
     from_fn("twice", move |request: ChatRequest, next: AdvisorChain| async move {
         let first = next.next_call(request.clone()).await?;

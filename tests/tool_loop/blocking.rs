@@ -1,4 +1,4 @@
-//! Tools that block their thread: off the async threads, bounded, and what a drop does to one.
+//! Tests of tools that block their thread: they run off the async threads, are bounded, and survive a drop.
 
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
@@ -32,7 +32,7 @@ fn model(calls: usize) -> ScriptedModel {
     ScriptedModel::new([Answer::from_calls(calls), Answer::from_text("Done.")])
 }
 
-/// The turn's thread goes on while the tool blocks another one.
+/// The turn's thread continues while the tool blocks another one.
 #[tokio::test]
 async fn a_blocking_tool_runs_off_the_async_thread() {
     let journal = Journal::new();
@@ -79,8 +79,8 @@ async fn law_t2_a_panicking_blocking_tool_is_an_error_result() {
     assert_eq!(transcript_lines(run.response().transcript())[2], "error c1: the tool panicked: oh no");
 }
 
-/// A drop does not stop the thread: the run goes on to its end and keeps its place until then; its result is
-/// thrown away. A run that waits for a place never begins.
+/// A drop does not stop the thread: the run continues and keeps its place until its end. Its result is
+/// discarded. A run that waits for a place never begins.
 #[tokio::test]
 async fn dropped_blocking_tool_continues_queued_one_never_begins() {
     let journal = Journal::new();

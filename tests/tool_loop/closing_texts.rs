@@ -127,7 +127,7 @@ impl advisor_chain::tools::LoopHooks for Ending {
     }
 }
 
-/// Nothing is shown and the response is empty; what is stored ends with an assistant message all the same.
+/// Nothing is shown and the response is empty, but the stored turn ends with an assistant message.
 #[tokio::test]
 async fn law_m1_hidden_limit_leaves_an_assistant_message() {
     let sentence = "I stopped here: the limit of 1 rounds in one turn was reached.";
@@ -163,7 +163,8 @@ async fn law_m1_hidden_limit_leaves_an_assistant_message() {
     }
 }
 
-/// The same where memory stands inside the loop and outside it; the next turn's request is valid and says it.
+/// Memory inside the loop and outside it stores the same, and the next turn's request is valid and has the
+/// closing text.
 #[tokio::test(start_paused = true)]
 async fn law_m4_silently_ended_turn_is_remembered_in_both_places() {
     let slow = || Answer::new().text("Let me ").wait(std::future::pending());
@@ -201,8 +202,8 @@ async fn law_m4_silently_ended_turn_is_remembered_in_both_places() {
     }
 }
 
-/// Law S6: what was not shown of a turn is not shown when it is submitted again, here or in another process. What is
-/// stored and sent says it all the same.
+/// Law S6: text that was not shown stays hidden when the turn is submitted again, in this process or another
+/// one. It is still stored and sent.
 #[tokio::test]
 async fn law_s6_silently_ended_turn_stays_silent_on_resubmission() {
     let folder = tempfile::tempdir().unwrap();

@@ -25,7 +25,7 @@ fn with_property(schema: &Value) -> Value {
     json!({"type": "object", "properties": {"a": schema}})
 }
 
-/// Definitions that are refused, and what the error says of each.
+/// Returns refused definitions, each with the texts of its error.
 fn refused() -> Vec<(ToolDefinition, Vec<&'static str>)> {
     let mut refused = vec![
         (definition("my tool"), vec!["`my tool`", "call it `my_tool`"]),

@@ -1,4 +1,4 @@
-//! Tools that panic where nobody expects it: when they are dropped, and when their panic is.
+//! Tests of tools that panic when they are dropped, or whose panic payload panics when it is dropped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -56,7 +56,7 @@ fn three_calls() -> ScriptedModel {
     ])
 }
 
-/// Out of time, each is dropped and answered; the others and the turn go on.
+/// After their timeout, the tools are dropped and answered; the others and the turn continue.
 #[tokio::test(start_paused = true)]
 async fn d19_tool_drop_panics_at_timeout_are_error_results() {
     let drops = Arc::default();
@@ -79,7 +79,7 @@ async fn d19_tool_drop_panics_at_timeout_are_error_results() {
     assert!(handle.settled().now_or_never().is_some());
 }
 
-/// The same where the turn's time is over.
+/// The same at the end of the turn's time.
 #[tokio::test(start_paused = true)]
 async fn d19_tool_drop_panics_end_with_turn_time() {
     let drops = Arc::default();
@@ -122,7 +122,7 @@ async fn d19_turn_with_tool_drop_panics_ends_and_settles() {
     }
 }
 
-/// A panic is read by the model, whatever it holds; what limits the tool is free for the next call.
+/// The model reads any panic as an error, and the tool's limiter is free for the next call.
 #[tokio::test]
 async fn d19_panic_payload_drop_panic_is_an_error_result() {
     for depth in 0..3 {

@@ -1,4 +1,5 @@
-//! Law T5: tools that must not run twice. What the loop announces before it runs them, and what it does not run.
+//! Tests of law T5, on tools that must not run twice: the starts that the loop records, and the calls that it
+//! does not run.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -158,14 +159,15 @@ async fn law_o5_t5_no_tool_runs_if_start_is_unrecorded() {
     }
 }
 
-/// Knows calls that an earlier run of the turn has started, and says so at once or when it is told of them.
+/// Knows calls that an earlier run of the turn has started. Reports them at once, or when their starts are
+/// recorded.
 struct Remembers {
     started: Vec<CallKey>,
     repeated: Option<u32>,
     at_announcement: bool,
 }
 
-/// It tells the turn, and for that it must know it; the turn must not be kept alive by it.
+/// The recorder reports to the turn. It holds a weak reference, so that it does not keep the turn alive.
 struct Recorder(std::sync::Weak<Turn>, Vec<CallKey>);
 
 #[async_trait]
@@ -258,7 +260,7 @@ async fn round_of_previously_started_calls_continues() {
     assert_eq!(results(&run), ["a", "b"].map(|id| format!("{id}: {VERIFY_BEFORE_RETRYING}")));
 }
 
-/// The table of `Effect`: what becomes of calls whose answer was given in an earlier run of the turn.
+/// The table of `Effect`, for calls whose answer was given in an earlier run of the turn.
 #[tokio::test]
 async fn law_t5_repeated_round_runs_only_permitted_calls() {
     let journal = Journal::new();

@@ -1,4 +1,4 @@
-//! Errors that end a turn, and what they carry.
+//! Tests of errors that end a turn, and of their content.
 
 use advisor_chain::messages::{AggregatorSettings, Delta};
 use advisor_chain::tools::{ToolCallStreaming, ToolLimits};
@@ -9,7 +9,7 @@ use crate::support::{
     Ledger, Stages, Watch, assert_valid, client, invoked, limited, read, streaming, tool, transcript_lines,
 };
 
-/// U-05: an error in a later round ends the turn with it, what is final is kept, no tool runs again.
+/// U-05: an error in a later round ends the turn with it. Final content is kept, and no tool runs again.
 #[tokio::test]
 async fn error_in_round_two_carries_final_content() {
     let model = ScriptedModel::new([
@@ -56,7 +56,7 @@ async fn a_truncated_stream_runs_nothing() {
     assert!(given.lock().unwrap().is_empty());
 }
 
-/// TM-38: several answers cannot call tools; the error says what to do.
+/// TM-38: parallel answers cannot call tools; the error names the remedy.
 #[tokio::test]
 async fn tm_38_several_choices_and_tools_are_refused() {
     let mut options = ChatOptions::new();
@@ -74,7 +74,7 @@ async fn tm_38_several_choices_and_tools_are_refused() {
     assert_eq!(one.options(options).call().await.unwrap().text(), "b", "one is fine");
 }
 
-/// TM-38: nor can several that nobody asked for.
+/// TM-38: nor can parallel answers that the request did not ask for.
 #[tokio::test]
 async fn tm_38_several_choices_with_calls_run_nothing() {
     let second = [Delta::text("or so").in_choice(1), Delta::finish(FinishReason::Stop).in_choice(1)];
@@ -108,7 +108,7 @@ async fn law_o5_calls_are_answered_once_whatever_fails_later() {
     assert_valid(run.error().history().unwrap());
 }
 
-/// O5: what an error makes final is an answer: not an empty one, nor one that was cut off.
+/// O5: an error makes only a complete answer final, not an empty or a cut one.
 #[tokio::test]
 async fn law_o5_error_records_no_empty_or_cut_answer() {
     for answer in [

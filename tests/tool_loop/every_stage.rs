@@ -97,7 +97,7 @@ async fn law_o5_already_stored_calls_are_answered_not_started() {
     }
 }
 
-/// Recorders hold a valid transcript whatever fails beside them.
+/// Recorders hold a valid transcript after any failure.
 #[tokio::test]
 async fn law_o5_recorded_transcript_is_valid_after_any_failure() {
     for stage in stages_that_fail().filter(|stage| !stage.starts_with("record")) {
@@ -111,8 +111,8 @@ async fn law_o5_recorded_transcript_is_valid_after_any_failure() {
     }
 }
 
-/// K2, T4: dropped at any stage, everything inside stops at once, then `finalize` runs, exactly once, and the
-/// recorders are told last.
+/// K2, T4: dropped at any stage, all work inside stops at once. Then `finalize` runs exactly once, and the
+/// recorders learn of the drop last.
 #[tokio::test]
 async fn law_t4_dropped_at_any_stage_finalize_runs_once() {
     for stage in stages_that_wait() {
@@ -142,7 +142,7 @@ async fn law_t4_dropped_at_any_stage_finalize_runs_once() {
     }
 }
 
-/// U-04, M1: what was final when the turn was dropped is told to `finalize`; nothing of it is half.
+/// U-04, M1: `finalize` receives the content that was final when the turn was dropped, without partial content.
 #[tokio::test]
 async fn law_t4_a_drop_tells_finalize_what_was_final() {
     for (stage, last) in [

@@ -23,7 +23,7 @@ fn two_calls() -> ScriptedModel {
 
 type Results = fn(&ToolBatch) -> Result<Vec<ToolResult>>;
 
-/// Answers the batch as a function says and keeps what it was given.
+/// Answers the batch by a function and keeps its input.
 #[derive(Clone)]
 struct Elsewhere {
     results: Results,
@@ -53,8 +53,8 @@ fn answered(batch: &ToolBatch) -> Result<Vec<ToolResult>> {
     Ok(batch.calls.iter().map(|call| ToolResult::new(&call.call, vec!["ran elsewhere".into()])).collect())
 }
 
-/// AR-10: the execution that was given is the one that is used. Law T2 holds for it, too: it gets the calls that may
-/// run, with their tools and arguments, and no others.
+/// AR-10: the configured execution is used. Law T2 holds for it, too: it receives only the calls that may run,
+/// with their tools and arguments.
 #[tokio::test]
 async fn law_t2_ar_10_the_execution_can_be_replaced() {
     let elsewhere = Elsewhere::new(answered);
@@ -132,7 +132,7 @@ async fn execution_with_wrong_results_ends_turn_with_error() {
     }
 }
 
-/// An execution decides what a result is, also which is an error; the results are bounded all the same.
+/// An execution decides the results and which of them are errors; the results are bounded all the same.
 #[tokio::test]
 async fn results_of_an_execution_are_bounded() {
     let long: Results =
@@ -173,7 +173,7 @@ async fn ta_14_ineligible_calls_are_handed_out() {
     }
 }
 
-/// TA-16: eligibility is asked for each answer anew.
+/// TA-16: eligibility is checked for each answer again.
 #[tokio::test]
 async fn ta_16_eligible_once_then_not() {
     let asked = AtomicUsize::new(0);
@@ -219,7 +219,7 @@ async fn caller_call_is_handed_out_and_answered_next() {
     assert_valid(second.transcript());
 }
 
-/// The model is told about a tool of the caller's like about every other.
+/// The model reads the definition of a caller's tool like any other.
 #[tokio::test]
 async fn tm_08_model_receives_tools_in_order() {
     let model = ScriptedModel::new([Answer::from_text("Done.")]);

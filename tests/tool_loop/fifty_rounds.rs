@@ -137,7 +137,7 @@ async fn each_request_extends_the_one_before() {
     assert!(same, "the transcript shares them, too");
 }
 
-/// Neither thousands of rounds nor dropping what they leave behind overflows a small stack.
+/// Thousands of rounds, and dropping their remains, do not overflow a small stack.
 #[test]
 fn thousands_of_rounds_need_no_stack() {
     let small = std::thread::Builder::new().stack_size(512 << 10);

@@ -29,7 +29,7 @@ async fn law_t2_a_cut_call_never_runs() {
     }
 }
 
-/// Calls run because they are there and whole, whatever the finish reason says.
+/// Complete calls run whatever the finish reason is.
 #[tokio::test]
 async fn calls_run_whatever_the_finish_reason_says() {
     for reason in [FinishReason::Stop, FinishReason::ToolCalls, FinishReason::Other("eos".into())] {

@@ -78,7 +78,7 @@ impl LoopHooks for Adding {
     }
 }
 
-/// TA-46, TA-47, U-11: what a hook adds stays for all rounds that follow: messages, options, tools.
+/// TA-46, TA-47, U-11: messages, options and tools that a hook adds stay for all later rounds.
 #[tokio::test]
 async fn ta_46_hook_additions_survive_all_rounds() {
     for at_start in [true, false] {
@@ -192,7 +192,7 @@ impl LoopHooks for Rewriting {
     }
 }
 
-/// Results that a hook rewrites are sent so; the transcript keeps what happened, each result once.
+/// Results that a hook rewrites are sent in this form; the transcript keeps the original results, each once.
 #[tokio::test]
 async fn law_m1_rewritten_results_are_sent_but_not_remembered() {
     for memory in [Phase::Round, Phase::Turn] {

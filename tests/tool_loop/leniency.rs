@@ -10,7 +10,7 @@ use crate::support::{client, transcript_lines};
 
 use Leniency::{Lenient, NullIsAbsent, Strict};
 
-/// A schema with all that matters here.
+/// Returns a schema with all types that matter here.
 fn schema() -> Value {
     json!({
         "type": "object",
@@ -73,7 +73,7 @@ async fn given(
     }
 }
 
-/// Arguments, what becomes of them, and the first leniency that takes them.
+/// Returns arguments, their converted form, and the first leniency that accepts them.
 fn cases() -> Vec<(Value, Value, Leniency)> {
     let oslo = |name: &str, value: Value| json!({"city": "Oslo", name: value});
     let same = |value: Value, leniency| (value.clone(), value, leniency);
@@ -136,7 +136,8 @@ async fn unambiguous_arguments_are_coerced() {
     }
 }
 
-/// Law T2: whatever could mean another thing, or does not fit then either, is refused as the model wrote it.
+/// Law T2: ambiguous arguments, and those that do not fit after conversion either, are refused as the model
+/// wrote them.
 #[tokio::test]
 async fn law_t2_arguments_that_could_mean_several_things_are_refused() {
     let oslo = |name: &str, value: Value| json!({"city": "Oslo", name: value}).to_string();
@@ -203,7 +204,7 @@ async fn tool_leniency_overrides_loop_leniency() {
     }
 }
 
-/// The tool itself can still read what the model wrote.
+/// The tool can still read the arguments as the model wrote them.
 #[tokio::test]
 async fn tool_sees_call_as_model_wrote_it() {
     let definition = ToolDefinition::new("look", "Looks.", schema()).with_leniency(Lenient);

@@ -117,7 +117,7 @@ async fn law_t3_tm_21_calls_per_tool() {
     );
 }
 
-/// TM-23: one tool may have a bound of its own, or none.
+/// TM-23: one tool may have a separate bound, or none.
 #[tokio::test]
 async fn law_t3_tm_23_one_tools_own_bound() {
     let model = always(&["look", "tell"]);
@@ -133,7 +133,7 @@ async fn law_t3_tm_23_one_tools_own_bound() {
     assert_eq!(results(&run)[8], "result r5c0: sunny", "the other one still ran");
 }
 
-/// TM-22: the bound may be told to the model instead, which goes on.
+/// TM-22: the model may read about the bound instead, and continue.
 #[tokio::test]
 async fn law_t3_tm_22_call_limit_is_reported_to_model() {
     let model = ScriptedModel::new([
@@ -261,7 +261,7 @@ async fn law_t3_the_size_of_a_result_with_media() {
     assert_eq!(response.transcript().tail(2)[0].tool_result(), Some(&sent), "what is kept is what was sent");
 }
 
-/// The default bounds: 64 KiB of text, and room for pictures. Who watches sees what the model reads.
+/// The default bounds: 64 KiB of text, and space for pictures. Observers receive the same text as the model.
 #[tokio::test]
 async fn law_t3_results_are_bounded_by_default() {
     let model = ScriptedModel::new([Answer::from_calls([("c1", "look", "{}")]), Answer::from_text("Done.")]);

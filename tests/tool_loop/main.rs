@@ -1,4 +1,4 @@
-//! The tool loop as those who use it see it, with scripted models, gates and the paused clock.
+//! Tests of the tool loop through its public interface, with scripted models, gates and the paused clock.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -8,7 +8,7 @@ use futures::future::join_all;
 
 use crate::support::{Reader, Stages, Watch, client, tool, transcript_lines};
 
-/// A model whose answers depend on who asks: `n` tool rounds for the user who says `n`.
+/// A model whose answers depend on the user: `n` tool rounds for the user message `n`.
 fn model() -> ScriptedModel {
     ScriptedModel::from_fn(|prompt| {
         let user = prompt.messages.iter().find(|message| message.role() == Role::User).unwrap().text();
@@ -58,7 +58,7 @@ async fn law_s7_many_turns_at_once_share_nothing() {
     assert_eq!(turns.len(), 60);
 }
 
-/// One after the other: limits, counts and usage begin anew.
+/// One turn after the other: limits, counts and usage start from zero.
 #[tokio::test]
 async fn law_s7_a_chain_can_run_again() {
     let (client, _) = shared(&Stages::default());

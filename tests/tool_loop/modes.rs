@@ -14,7 +14,7 @@ use futures::stream::{self, StreamExt};
 
 use crate::support::{Reader, Run, client, definition, read, streaming, tool};
 
-/// A tool that tells how far it is.
+/// A tool that reports its progress.
 fn look() -> FnTool {
     FnTool::with_invocation(
         definition("look"),
@@ -49,7 +49,7 @@ const TOOL: [&str; 3] = ["tool c1 started {\"a\":1}", "tool c1 progress half", "
 const ANSWER: [&str; 4] = ["2.0 + text", "2.0 \"It is \"", "2.0 \"sunny.\"", "2.0 -"];
 const END: [&str; 1] = ["completed 2 Stop"];
 
-/// TA-24 in our words: text is live, what belongs to the call is not shown.
+/// TA-24 in our words: text is live, and content that belongs to the call is hidden.
 #[tokio::test]
 async fn ta_24_text_only_shows_user_facing_text() {
     let run = run(ToolCallAdvisor::new()).await;
@@ -145,7 +145,7 @@ async fn ta_05_each_spelling_is_its_mode() {
     }
 }
 
-/// Text of every round is live in `TextOnly` and `All`: it is out before the model goes on (law S2).
+/// Text of every round is live in `TextOnly` and `All`: it is emitted before the model continues (law S2).
 #[tokio::test]
 async fn law_s2_text_is_live_in_rounds_that_go_on() {
     for (mode, live) in [(TextOnly, true), (All, true), (FinalAnswerOnly, false)] {
@@ -262,7 +262,7 @@ async fn caller_calls_are_shown_in_every_mode() {
     assert_eq!(by_mode(All).await, expected);
 }
 
-/// An attempt that begins again says so in every mode; what was shown of it is void.
+/// A restarted attempt is reported in every mode; its shown content is void.
 #[tokio::test]
 async fn attempt_restart_is_reported_in_every_mode() {
     for mode in [TextOnly, FinalAnswerOnly, All] {

@@ -25,7 +25,7 @@ fn changing(phase: Phase, change: fn(ToolSet) -> ToolSet) -> impl StreamAdvisor 
     .placed(Placement::new(phase))
 }
 
-/// AR-06: tools that another advisor adds are executed, wherever it stands.
+/// AR-06: tools that another advisor adds are executed, in any place of that advisor.
 #[tokio::test]
 async fn ar_06_advisor_added_tools_are_executed() {
     for phase in [Phase::Turn, Phase::Round, Phase::ModelCall] {
@@ -52,7 +52,7 @@ async fn a_tool_that_an_advisor_removes_is_unknown() {
     }
 }
 
-/// An advisor inside may replace a tool by one of its own; that is the one that runs.
+/// An advisor inside may replace a tool by another one, which then runs.
 #[tokio::test]
 async fn advisor_replaced_tool_is_the_one_run() {
     let model = asks_for("look");
@@ -111,7 +111,7 @@ async fn tm_18_a_tool_may_take_typed_arguments() {
     assert_eq!(transcript_lines(response.transcript())[2], "result c1: 5");
 }
 
-/// ToolSearch: an advisor inside the loop that offers, round by round, what a search has found so far.
+/// ToolSearch: an advisor inside the loop offers in each round the tools that a search has found so far.
 #[tokio::test]
 async fn discovered_tools_are_offered_in_next_round() {
     let catalogue = || [tool("weather", "sunny"), tool("clock", "noon"), tool("never found", "x")];
@@ -148,7 +148,7 @@ async fn discovered_tools_are_offered_in_next_round() {
     assert_eq!(lines[7..9], ["result c3: sunny", "result c4: noon"]);
 }
 
-/// AR-09, AR-10: the loop that was added is the one that runs; none is added beside it.
+/// AR-09, AR-10: the added loop runs, and no second loop is added.
 #[tokio::test]
 async fn ar_09_added_loop_replaces_default_loop() {
     struct Counted(Arc<Mutex<u32>>);
@@ -208,7 +208,7 @@ async fn ar_12_custom_loop_replaces_default_loop() {
     assert_eq!((response.tool_calls().count(), model.calls()), (1, 1));
 }
 
-/// TA-06, TA-07, TA-08: where the loop stands and what it is called.
+/// TA-06, TA-07, TA-08: the place and the name of the loop.
 #[test]
 fn ta_06_the_loop_says_what_it_is() {
     let advisor = ToolCallAdvisor::default();

@@ -11,7 +11,7 @@ use advisor_testkit::{Answer, ScriptedModel};
 
 use crate::support::{client, limit_of, limited, read, tool, transcript_lines};
 
-/// Stands where a memory does and passes on what it is given, so that the model shows what the loop sends.
+/// Takes the place of a memory and passes its input on, so that the model shows the messages of the loop.
 fn stand_in() -> impl StreamAdvisor {
     from_fn(
         "stand-in",
@@ -62,7 +62,7 @@ async fn ta_37_without_memory_requests_repeat_the_turn() {
     }
 }
 
-/// TA-40, TA-41: what is sent may be short; limits count the whole turn.
+/// TA-40, TA-41: the sent messages may be few; limits count the whole turn.
 #[tokio::test]
 async fn ta_40_limits_count_the_whole_turn() {
     let model = model();

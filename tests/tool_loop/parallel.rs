@@ -143,8 +143,8 @@ async fn an_exclusive_tool_runs_alone() {
     assert_eq!(turn.finish().await.response().text(), "Done.");
 }
 
-/// Progress comes out while the tool runs, in order, after its start and before its result, whatever the
-/// number of reports.
+/// Progress is emitted while the tool runs, in order, after its start and before its result, for any number of
+/// reports.
 #[tokio::test]
 async fn progress_is_in_order_and_before_the_result() {
     let reporting = FnTool::with_invocation(definition("work"), |invocation: ToolInvocation| async move {
@@ -187,7 +187,7 @@ async fn tool_events_come_out_while_tools_run() {
     turn.finish().await;
 }
 
-/// Without a listener progress is lost and costs nothing; the tool goes on.
+/// Without a listener, progress is lost and costs nothing; the tool continues.
 #[tokio::test]
 async fn progress_without_a_listener_is_lost() {
     let reporting = FnTool::with_invocation(definition("work"), |invocation: ToolInvocation| async move {

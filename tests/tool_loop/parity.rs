@@ -1,4 +1,4 @@
-//! The page that says what covers the scenarios of Spring AI names tests that exist.
+//! Tests that the page about the scenarios of Spring AI names tests that exist.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Advisors around and inside the loop: what they see, in which order, and what they may do.
+//! Tests of advisors around and inside the loop: their requests, their order, and their rights.
 
 use std::sync::{Arc, Mutex};
 
@@ -147,7 +147,7 @@ async fn av_01_turn_data_is_shared_across_rounds() {
     }
 }
 
-/// SafeGuard: refuses words in what the user says, without asking what is inside.
+/// SafeGuard: refuses words in the user message, without calling the inner advisors.
 fn guard(phase: Phase) -> impl StreamAdvisor {
     from_fn("guard", |request: ChatRequest, next: AdvisorChain| async move {
         if request.messages.iter().any(|message| message.text().to_lowercase().contains("password")) {
@@ -159,8 +159,8 @@ fn guard(phase: Phase) -> impl StreamAdvisor {
     .placed(Placement::new(phase))
 }
 
-/// SafeGuard: a guard lets through or answers by itself, streamed and called, outside the loop and
-/// inside it, whatever the case of the letters.
+/// SafeGuard: a guard passes a request on or answers it, streamed and called, outside the loop and inside it.
+/// The case of the letters does not matter.
 #[tokio::test]
 async fn a_guard_answers_without_the_model() {
     for phase in [Phase::Turn, Phase::Round] {

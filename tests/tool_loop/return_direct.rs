@@ -47,7 +47,7 @@ async fn ta_26_a_direct_result_is_the_answer() {
     );
 }
 
-/// TA-27 with the call suppressed: exactly the tool's data comes out.
+/// TA-27 with the call suppressed: the output is exactly the tool's data.
 #[tokio::test]
 async fn ta_27_only_the_direct_result_comes_out() {
     let client = client(&model(&[("c1", "look")]), streaming(ToolCallStreaming::FinalAnswerOnly));
@@ -97,7 +97,7 @@ async fn d15_direct_results_are_separated_live_and_in_transcript() {
     }
 }
 
-/// TM-17: a batch of which only some are direct goes on.
+/// TM-17: a turn continues after a batch of which only some tools are direct.
 #[tokio::test]
 async fn tm_17_a_mixed_batch_goes_on() {
     let model = model(&[("c1", "look"), ("c2", "tell")]);

@@ -1,4 +1,4 @@
-//! Rounds: when the loop asks again, what it sends, and what comes of it.
+//! Tests of rounds: when the loop asks again, its requests, and their results.
 
 use advisor_chain::messages::{Delta, DeltaKind, ProviderData, ToolCallDelta};
 use advisor_chain::{
@@ -18,7 +18,7 @@ fn look_then_tell() -> ScriptedModel {
     ])
 }
 
-/// TA-20, TA-21, TA-44, AR-05: without a call the loop is one pass, and the answer comes out unchanged.
+/// TA-20, TA-21, TA-44, AR-05: without a call the loop is one pass, and the answer is unchanged.
 #[tokio::test]
 async fn ta_20_without_call_answer_passes_unchanged() {
     for offered in [false, true] {
@@ -180,7 +180,7 @@ async fn ia_06_inner_advisor_runs_each_round() {
     assert_eq!(journal.labels(), ["outer", "inner", "inner"]);
 }
 
-/// Streamed calls: id, name and arguments in pieces of their own are one call that runs once.
+/// Streamed calls: id, name and arguments in separate pieces are one call that runs once.
 #[tokio::test]
 async fn fragmented_call_runs_once_with_all_arguments() {
     let nested = r#"{"place":{"city":"Oslo","tags":["a\"b","{}"]},"days":3}"#;
@@ -200,8 +200,8 @@ async fn fragmented_call_runs_once_with_all_arguments() {
     assert_eq!(*given.lock().unwrap(), [arguments], "TM-35: nested JSON arrives intact");
 }
 
-/// U-03: text and a call in one event of the provider; reasoning and provider data ride on what is
-/// sent back, unchanged and in order.
+/// U-03: text and a call in one event of the provider; reasoning and provider data are sent back unchanged and
+/// in order.
 #[tokio::test]
 async fn model_output_is_returned_whole_and_in_order() {
     let mut call = ToolCallDelta::start(0, "c1", "look").with_arguments("{}");
@@ -232,7 +232,7 @@ async fn model_output_is_returned_whole_and_in_order() {
     assert_eq!(sent.blocks()[2].provider_data(), [ProviderData::new("test", json!({"signature": "s1"}))]);
 }
 
-/// Reasoning alone is no answer: no provider takes it back, and nobody needs to remember it.
+/// Reasoning alone is no answer: no provider accepts it back, so memory need not store it.
 #[tokio::test]
 async fn reasoning_only_answer_is_not_sent_back() {
     let model = ScriptedModel::new([

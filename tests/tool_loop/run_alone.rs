@@ -1,4 +1,4 @@
-//! A call that is run outside of the loop, such as one that was handed to the caller, is run as in it.
+//! Tests of calls that run outside the loop, such as handed-out ones: they run as inside it.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -43,7 +43,7 @@ fn key() -> CallKey {
     CallKey::new(TurnId::new("turn-1").unwrap(), 1, 0)
 }
 
-/// Law T2: whatever can be wrong with a call, the model reads the same.
+/// Law T2: for any error of a call, the model reads the same text.
 #[tokio::test(start_paused = true)]
 async fn law_t2_call_run_alone_gives_the_loop_result() {
     for (name, arguments, reads) in [
@@ -76,7 +76,7 @@ async fn law_t2_call_run_alone_gives_the_loop_result() {
     assert_eq!(alone.text(), "not started: the call is incomplete; make it again, by itself");
 }
 
-/// A tool that needs an approval hands its calls out; what was approved runs, and the conversation goes on.
+/// A tool that needs an approval hands its calls out; approved calls run, and the conversation continues.
 #[tokio::test]
 async fn handed_out_calls_run_when_approved() {
     let paid = Arc::new(Mutex::new(Vec::new()));
@@ -155,8 +155,8 @@ async fn law_t5_call_run_alone_twice_is_started_once() {
     }
 }
 
-/// Law T5: two runs of one handed-out call, as of two processes, and a result that gets lost. It runs once, and the next
-/// turn is told that the outcome is unknown.
+/// Law T5: two processes run one handed-out call, and a result is lost. The call runs once, and the next turn
+/// reads that the outcome is unknown.
 #[tokio::test]
 async fn law_t5_handed_out_call_with_recorded_start_runs_once() {
     let count = Arc::new(Mutex::new(0));
@@ -258,7 +258,7 @@ async fn call_without_loop_has_key_of_its_answer() {
     }
 }
 
-/// Law R3: what a model asks for is for its tool.
+/// Law R3: only the tool sees the arguments of a call.
 #[test]
 fn law_r3_debug_shows_no_arguments_of_a_call() {
     let call = ToolCall::new("c1", "pay", r#"{"iban":"canary"}"#);
@@ -293,7 +293,7 @@ async fn observer_of_call_run_alone_receives_events() {
     }
 }
 
-/// An execution that stands in the place of the loop's own runs such calls, too.
+/// An execution that replaces the loop's own also runs such calls.
 #[tokio::test]
 async fn call_run_alone_uses_the_configured_execution() {
     struct Elsewhere(bool);

@@ -111,7 +111,7 @@ fn setting() -> impl Strategy<Value = Setting> {
         })
 }
 
-/// A client whose every part keeps what happens to it.
+/// A client whose parts record their calls.
 struct Set {
     client: ChatClient,
     model: ScriptedModel,

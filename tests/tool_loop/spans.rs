@@ -1,4 +1,4 @@
-//! The spans of a turn: which stands inside which.
+//! Tests of the nesting of a turn's spans.
 
 use std::sync::{Arc, Mutex};
 

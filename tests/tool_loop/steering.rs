@@ -1,4 +1,5 @@
-//! A hook that steers the loop after a round: the calls that run, how they run, and whether the turn goes on.
+//! Tests of a hook that steers the loop after a round: the calls that run, how they run, and whether the turn
+//! continues.
 
 use std::sync::{Arc, Mutex};
 
@@ -79,7 +80,7 @@ async fn a_steering_hook_can_end_the_turn() {
     );
 }
 
-/// A hook that vetoes with a finish reason of its own: no call runs.
+/// A hook that vetoes with a custom finish reason: no call runs.
 #[tokio::test]
 async fn a_steering_hook_can_veto() {
     let (response, model, given) =
@@ -89,7 +90,7 @@ async fn a_steering_hook_can_veto() {
     assert!(transcript_lines(response.transcript())[3].contains("content filter"));
 }
 
-/// A hook may change the arguments that a tool gets; what the model wrote stays in the transcript.
+/// A hook may change the arguments of a tool; the transcript keeps those of the model.
 #[tokio::test]
 async fn a_steering_hook_can_change_arguments() {
     let (response, _, given) =
@@ -133,7 +134,7 @@ async fn d24_steering_hook_can_withhold_or_hand_out_calls() {
     }
 }
 
-/// Calls that the model did not make are not run: nobody could tell it what came of them.
+/// Calls that the model did not make do not run, since the model could not read their results.
 #[tokio::test]
 async fn a_steering_hook_cannot_add_calls() {
     let (response, model, given) = steered(|response| {
@@ -149,7 +150,7 @@ async fn a_steering_hook_cannot_add_calls() {
     assert_eq!(response.transcript().len(), 4);
 }
 
-/// A hook that leaves out the calls and wants to go on: they are answered, and the model is asked again.
+/// A hook leaves out the calls and continues: they are answered, and the model is asked again.
 #[tokio::test]
 async fn steering_hook_can_continue_without_the_calls() {
     let (response, model, given) =

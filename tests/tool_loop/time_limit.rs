@@ -164,7 +164,7 @@ impl LoopHooks for Slow {
     }
 }
 
-/// Once the time is over, no round begins and no tool starts.
+/// After the end of the time, no round begins and no tool starts.
 #[tokio::test(start_paused = true)]
 async fn law_t3_time_is_over_before_a_round() {
     for (stage, asked, last) in [
@@ -185,7 +185,7 @@ async fn law_t3_time_is_over_before_a_round() {
     }
 }
 
-/// An answer that is there when the time runs out is an answer.
+/// An answer that is ready when the time ends counts as an answer.
 #[tokio::test(start_paused = true)]
 async fn law_t3_answer_ready_in_time_is_no_limit() {
     let model = ScriptedModel::new([Answer::new()

@@ -1,4 +1,4 @@
-//! Law T2: whatever goes wrong with a call is an error result that the model reads, and the turn goes on.
+//! Tests of law T2: any failure of a call is an error result that the model reads, and the turn continues.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Denying, assert_valid, client, definition, invoked, read, tool, transcript_lines};
 
-/// The model asks for one call, reads its result and says so. The result, and what the client was asked last.
+/// Lets the model request one call and read its result, and returns the result.
 async fn result_of(
     arguments: &str,
     name: &str,
@@ -148,7 +148,7 @@ async fn law_t2_arguments_violating_type_are_an_error_result() {
     assert!(result.text().contains("invalid value: integer `-1`"), "{}", result.text());
 }
 
-/// Offers a tool whose schema is broken where nobody looks at it, since the model is not asked.
+/// Offers a tool with an invalid schema. No check refuses it, since the model is not asked.
 struct BrokenTool;
 
 #[async_trait]
@@ -160,7 +160,8 @@ impl LoopHooks for BrokenTool {
     }
 }
 
-/// A tool whose own schema is broken is refused before it is offered. Where it was called all the same, it says so.
+/// A tool with an invalid schema is refused before it is offered. If it is called all the same, its result says
+/// so.
 #[tokio::test]
 async fn law_t2_tool_with_broken_schema_is_error_result() {
     let model = ScriptedModel::new([]);
@@ -180,8 +181,8 @@ async fn law_t2_tool_with_broken_schema_is_error_result() {
     assert!(result.contains("the tool's own schema is invalid"), "{result}");
 }
 
-/// TM-19, exceptions: what a failing tool says is the result, marked as an error; one that says nothing
-/// is said to have failed.
+/// TM-19, exceptions: the text of a failed tool is the result, marked as an error. Without a text, the result
+/// says that the tool failed.
 #[tokio::test]
 async fn law_t2_tm_19_failing_tool_is_an_error_result() {
     for (says, read) in [
@@ -238,7 +239,7 @@ async fn law_t2_tool_timeout_is_an_error_result() {
     assert_eq!(result.text(), "stopped: no answer within 120 s; the outcome is unknown");
 }
 
-/// The time of a tool that has none of its own can be set, and left to the turn.
+/// The timeout of a tool without its own can be set, or left to the turn.
 #[tokio::test(start_paused = true)]
 async fn law_t3_execution_timeout_applies_to_the_tool() {
     for (bound, took) in [(Some(Duration::from_secs(3)), 3), (None, 500)] {
@@ -306,7 +307,7 @@ async fn law_t2_errors_keep_their_place_among_results() {
     assert_valid(response.transcript());
 }
 
-/// A tool error reads as the error's own text, its sources, or what the tool says.
+/// A tool error has the error's own text, its sources, or the tool's text.
 #[tokio::test]
 async fn results_exceptions_tool_error_keeps_text_and_sources() {
     let failing = FnTool::new(definition("look"), |_: Value| async {

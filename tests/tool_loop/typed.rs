@@ -212,7 +212,7 @@ async fn law_t2_typed_arguments_fitting_schema_only_name_location() {
     }
 }
 
-/// A result is whatever becomes an output, any value by `ToolOutput::json`, or an error by `?`.
+/// A result is any type that converts to an output, any value by `ToolOutput::json`, or an error by `?`.
 #[tokio::test]
 async fn typed_tool_answers_with_texts_values_and_errors() {
     #[derive(Serialize)]

@@ -38,7 +38,7 @@ async fn ta_28_usage_is_summed_over_the_rounds() {
     }
 }
 
-/// TA-29: every count that a provider reports is summed; what none reported stays absent.
+/// TA-29: every count that a provider reports is summed; unreported counts stay absent.
 #[tokio::test]
 async fn ta_29_cache_and_reasoning_counts_are_summed() {
     let usage = |cached, written, reasoning| {
@@ -83,7 +83,7 @@ async fn ta_33_usage_in_middle_of_answer() {
     assert_eq!(run.response().text(), "It is sunny.");
 }
 
-/// TA-34: a final round without usage still completes with what the earlier ones used.
+/// TA-34: a final round without usage still completes with the usage of the earlier rounds.
 #[tokio::test]
 async fn ta_34_final_round_without_usage_completes_sum() {
     for mode in ALL {
@@ -138,7 +138,7 @@ async fn each_round_inside_loop_has_own_usage() {
     assert_eq!(*seen.lock().unwrap(), expected);
 }
 
-/// `finalize` is told the sum.
+/// `finalize` receives the sum.
 #[tokio::test]
 async fn the_outcome_says_what_the_turn_used() {
     struct Used(std::sync::Arc<std::sync::Mutex<Option<Usage>>>);

@@ -1,4 +1,4 @@
-//! A recorder that keeps what it is told, as a memory would.
+//! A recorder that keeps its records, as a memory would.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -36,7 +36,7 @@ impl Ledger {
         self.told.lock().unwrap().records.clone()
     }
 
-    /// The steps of what was kept: `answer`, `started`, `results`, `injected`, `end`.
+    /// Returns the steps of the kept records: `answer`, `started`, `results`, `injected`, `end`.
     pub(crate) fn steps(&self) -> Vec<&'static str> {
         self.records().iter().map(|record| step_name(&record.step)).collect()
     }

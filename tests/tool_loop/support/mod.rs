@@ -19,7 +19,7 @@ use advisor_chain::tools::{ToolCallStreaming, ToolLimits};
 use advisor_chain::{ChatClient, ChatClientBuilder, FinishReason, ToolCallAdvisor};
 use advisor_testkit::ScriptedModel;
 
-/// A client around `model` with this loop; it keeps sharing what the model is asked.
+/// Creates a client around `model` with this loop. The model is shared, so its requests can be read.
 pub(crate) fn client(model: &ScriptedModel, advisor: ToolCallAdvisor) -> ChatClientBuilder {
     ChatClient::builder(model.clone()).advisor(advisor)
 }

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 /// Longer than anything takes in these tests.
 const LONGEST: Duration = Duration::from_secs(1_000_000_000);
 
-/// On the paused clock, what would wait for ever fails instead.
+/// On the paused clock, a wait without an end fails.
 pub(crate) async fn in_time<T>(waiting: impl Future<Output = T>) -> T {
     timeout(LONGEST, waiting).await.expect("it waits for ever")
 }
@@ -68,7 +68,7 @@ impl<S: Stream<Item = Result<Chunk>> + Unpin> Reader<S> {
         Self { stream, chunks: Vec::new() }
     }
 
-    /// Reads what comes without waiting, as lines.
+    /// Reads the ready chunks, as lines.
     pub(crate) async fn so_far(&mut self) -> Vec<String> {
         let before = self.chunks.len();
         // Unconstrained: nothing but the turn itself makes it wait.
@@ -93,7 +93,7 @@ impl<S: Stream<Item = Result<Chunk>> + Unpin> Reader<S> {
         }
     }
 
-    /// Reads to the end and checks what holds for every stream: S1, S3, S4.
+    /// Reads to the end and checks the laws of every stream: S1, S3, S4.
     pub(crate) async fn finish(mut self) -> Run {
         let outcome = loop {
             match in_time(self.stream.next()).await.expect("a stream ends with `Completed` or an error") {
@@ -116,8 +116,8 @@ pub(crate) async fn read(stream: impl Stream<Item = Result<Chunk>> + Unpin) -> R
     Reader::new(stream).finish().await
 }
 
-/// S3 and S4 over whatever was shown: blocks open, go on and close once; what was shown of a round is what
-/// its response says.
+/// Checks S3 and S4 over the shown chunks: blocks open, continue and close once, and the shown content of a
+/// round equals its response.
 fn assert_well_formed(chunks: &[Chunk]) {
     let mut open: BTreeMap<BlockId, bool> = BTreeMap::new();
     let mut fold = ChunkFold::new();

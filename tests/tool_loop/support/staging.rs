@@ -9,7 +9,7 @@ use advisor_testkit::{Answer, ScriptedModel};
 
 use super::{Ledger, Staged, Stages, Watch, definition};
 
-/// A turn whose every part is a stage, and what it leaves behind.
+/// A turn whose parts are all stages, and its records.
 pub(crate) struct Staging {
     pub(crate) turn: TurnStream,
     pub(crate) model: ScriptedModel,

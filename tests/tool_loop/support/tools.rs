@@ -20,7 +20,7 @@ pub(crate) fn tool(name: &str, answer: impl Into<ToolOutput>) -> FnTool {
     })
 }
 
-/// A tool that answers "ok" and what it was given, in order.
+/// Returns a tool that answers "ok", and its inputs in order.
 pub(crate) fn invoked(name: &str) -> (FnTool, Arc<Mutex<Vec<Value>>>) {
     let given = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&given);

@@ -11,7 +11,7 @@ pub(crate) fn assert_valid(messages: &MessageList) {
     assert!(defects.is_empty(), "{defects:?}:\n{}", transcript_lines(messages).join("\n"));
 }
 
-/// The messages, each as who says it and what: `user: hi`, `call c1 look {}`, `result c1: sunny`.
+/// Returns the messages, each with its role and content: `user: hi`, `call c1 look {}`, `result c1: sunny`.
 pub(crate) fn transcript_lines<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Vec<String> {
     messages.into_iter().flat_map(message_lines).collect()
 }

@@ -5,7 +5,7 @@
 //! determines what a difference means. An event with the same fixed bytes is valid JSON of the same structure if
 //! each gap holds a valid string or number. An event in doubt does not match, and is parsed.
 //!
-//! `docs/decisions/events-alike.md` gives the gain.
+//! `docs/decisions/fast-path.md` gives the gain.
 
 mod fields;
 mod framing;

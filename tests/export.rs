@@ -115,12 +115,12 @@ async fn conversation_moves_between_all_store_pairs() {
             }
             assert_eq!(target.branches(&copy).await.unwrap(), tips, "from {from} to {to}");
             for tip in &tips {
-                for view in [ReadRange::All, ReadRange::LastTurns(9), ReadRange::LastEntries(40)] {
+                for range in [ReadRange::All, ReadRange::LastTurns(9), ReadRange::LastEntries(40)] {
                     let (one, other) = (
-                        source.load_branch(&key, *tip, view).await.unwrap(),
-                        target.load_branch(&copy, *tip, view).await.unwrap(),
+                        source.load_branch(&key, *tip, range).await.unwrap(),
+                        target.load_branch(&copy, *tip, range).await.unwrap(),
                     );
-                    assert_eq!(one, other, "from {from} to {to}, {view:?} of the branch to {tip}");
+                    assert_eq!(one, other, "from {from} to {to}, {range:?} of the branch to {tip}");
                 }
             }
             let again: String = export(Arc::clone(target), copy.clone()).try_collect().await.unwrap();

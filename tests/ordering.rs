@@ -111,8 +111,8 @@ struct SlowEnd {
 
 #[async_trait]
 impl ConversationStore for SlowEnd {
-    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot, StoreError> {
-        self.inner.load(key, view).await
+    async fn load(&self, key: &ConversationKey, range: ReadRange) -> Result<Snapshot, StoreError> {
+        self.inner.load(key, range).await
     }
 
     async fn read(

@@ -81,14 +81,14 @@ struct Log<S> {
     key: ConversationKey,
     version: Version,
     turn: TurnId,
-    fence: Option<FencingToken>,
+    token: Option<FencingToken>,
     last_turn: Option<TurnId>,
 }
 
 impl<S: ConversationStore> Log<S> {
     async fn begin(store: S) -> Self {
         let key = ConversationKey::in_tenant("bench", TurnId::random().as_str()).unwrap();
-        Self { store, key, version: Version::EMPTY, turn: TurnId::random(), fence: None, last_turn: None }
+        Self { store, key, version: Version::EMPTY, turn: TurnId::random(), token: None, last_turn: None }
     }
 
     async fn append(&mut self, number: u32) -> Duration {
@@ -98,7 +98,7 @@ impl<S: ConversationStore> Log<S> {
         }
         let entry = NewEntry::new(self.turn.clone(), said(number));
         let mut batch = Batch::new(BatchKey::new(self.turn.clone(), number % 2, "said"), vec![entry]);
-        batch.fence = self.fence;
+        batch.token = self.token;
         batch.last_turn = self.last_turn.replace(self.turn.clone());
         let began = Instant::now();
         self.version = self.store.append(&self.key, self.version, batch).await.unwrap();
@@ -108,7 +108,7 @@ impl<S: ConversationStore> Log<S> {
     async fn take_lease(&mut self) {
         let Some(leases) = self.store.leases() else { return };
         let hour = Duration::from_secs(3600);
-        self.fence = Some(leases.acquire(&self.key, &self.turn, hour, self.fence).await.unwrap());
+        self.token = Some(leases.acquire(&self.key, &self.turn, hour, self.token).await.unwrap());
     }
 }
 

@@ -22,42 +22,42 @@ struct Witness(Arc<Mutex<Held>>);
 
 #[derive(Default)]
 struct Held {
-    /// The last fence that was handed out, and until when it holds.
+    /// The last token that was handed out, and until when it holds.
     last: Option<(FencingToken, Instant)>,
 }
 
 impl Witness {
     fn acquired(&self, outcome: &Result<FencingToken, StoreError>, takeover_from: Option<FencingToken>) {
         let mut held = self.0.lock().unwrap();
-        let holder = held.last.filter(|(_, until)| *until > Instant::now()).map(|(fence, _)| fence);
+        let holder = held.last.filter(|(_, until)| *until > Instant::now()).map(|(token, _)| token);
         match outcome {
-            Ok(fence) => {
-                assert!(held.last.is_none_or(|(last, _)| last < *fence), "a fence is higher than all before");
+            Ok(token) => {
+                assert!(held.last.is_none_or(|(last, _)| last < *token), "a token is higher than all before");
                 assert!(holder.is_none() || holder == takeover_from, "M3: there is one holder at a time");
-                held.last = Some((*fence, Instant::now() + LEASE));
+                held.last = Some((*token, Instant::now() + LEASE));
             }
-            Err(StoreError::Locked { fence, .. }) => assert_eq!(Some(*fence), holder, "somebody holds it"),
+            Err(StoreError::Locked { token, .. }) => assert_eq!(Some(*token), holder, "somebody holds it"),
             Err(error) => panic!("{error}"),
         }
     }
 
-    fn renewed(&self, fence: FencingToken, outcome: &Result<(), StoreError>) {
-        self.may_write(fence, outcome);
+    fn renewed(&self, token: FencingToken, outcome: &Result<(), StoreError>) {
+        self.may_write(token, outcome);
         if outcome.is_ok() {
-            self.0.lock().unwrap().last = Some((fence, Instant::now() + LEASE));
+            self.0.lock().unwrap().last = Some((token, Instant::now() + LEASE));
         }
     }
 
-    fn released(&self, fence: FencingToken) {
+    fn released(&self, token: FencingToken) {
         let mut held = self.0.lock().unwrap();
-        if held.last.is_some_and(|(last, _)| last == fence) {
-            held.last = Some((fence, Instant::now()));
+        if held.last.is_some_and(|(last, _)| last == token) {
+            held.last = Some((token, Instant::now()));
         }
     }
 
     /// Checks that only the holder of the last fencing token may write.
-    fn may_write<T>(&self, fence: FencingToken, outcome: &Result<T, StoreError>) {
-        let is_last = self.0.lock().unwrap().last.is_some_and(|(last, _)| last == fence);
+    fn may_write<T>(&self, token: FencingToken, outcome: &Result<T, StoreError>) {
+        let is_last = self.0.lock().unwrap().last.is_some_and(|(last, _)| last == token);
         match outcome {
             Ok(_) => assert!(is_last, "M3: who has lost the right has written"),
             Err(StoreError::Fenced) => assert!(!is_last, "who has the right is refused"),
@@ -78,29 +78,29 @@ async fn hold(store: InMemoryStore, witness: Witness, holder: usize) {
         witness.acquired(&acquired, takeover_from);
         takeover_from = None;
         match acquired {
-            Ok(fence) => write(&store, &witness, holder, number, fence).await,
-            Err(StoreError::Locked { fence, .. }) if number % 2 == 1 => takeover_from = Some(fence),
+            Ok(token) => write(&store, &witness, holder, number, token).await,
+            Err(StoreError::Locked { token, .. }) if number % 2 == 1 => takeover_from = Some(token),
             Err(_) => {}
         }
     }
 }
 
-async fn write(store: &InMemoryStore, witness: &Witness, holder: usize, number: u32, fence: FencingToken) {
+async fn write(store: &InMemoryStore, witness: &Witness, holder: usize, number: u32, token: FencingToken) {
     let leases = store.leases().unwrap();
     for part in ["a", "b"] {
         yield_now().await;
         let expected = store.load(&key(), ReadRange::All).await.unwrap().version;
         yield_now().await;
-        let said = EntryKind::Message(Message::user(fence.as_u64().to_string()));
+        let said = EntryKind::Message(Message::user(token.as_u64().to_string()));
         let entries = vec![NewEntry::new(turn_id(holder), said)];
-        let batch = Batch::new(BatchKey::new(turn_id(holder), number, part), entries).with_fence(fence);
-        witness.may_write(fence, &store.append(&key(), expected, batch).await);
+        let batch = Batch::new(BatchKey::new(turn_id(holder), number, part), entries).with_token(token);
+        witness.may_write(token, &store.append(&key(), expected, batch).await);
         yield_now().await;
-        witness.renewed(fence, &leases.renew(&key(), fence, LEASE).await);
+        witness.renewed(token, &leases.renew(&key(), token, LEASE).await);
     }
     yield_now().await;
-    leases.release(&key(), fence).await.unwrap();
-    witness.released(fence);
+    leases.release(&key(), token).await.unwrap();
+    witness.released(token);
 }
 
 async fn holders_at_once(time: Time) {
@@ -113,9 +113,9 @@ async fn holders_at_once(time: Time) {
     time.stop();
     passing.await.unwrap();
     let log = log_of(&store).await;
-    let fences: Vec<u64> =
+    let tokens: Vec<u64> =
         log.iter().map(|entry| entry.kind.as_message().unwrap().text().parse().unwrap()).collect();
-    assert!(fences.is_sorted(), "M3: {fences:?}");
+    assert!(tokens.is_sorted(), "M3: {tokens:?}");
 }
 
 #[test]

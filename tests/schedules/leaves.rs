@@ -20,7 +20,7 @@ use shuttle::future::yield_now;
 #[derive(Clone)]
 pub(crate) struct YieldingStore {
     store: InMemoryStore,
-    /// The last fence that was handed out.
+    /// The last token that was handed out.
     last: Arc<Mutex<Option<FencingToken>>>,
 }
 
@@ -36,10 +36,10 @@ impl YieldingStore {
         expected: Version,
         batch: Batch,
     ) -> Result<Version, StoreError> {
-        let (before, fence) = (self.store.load(key, ReadRange::LastEntries(0)).await?.version, batch.fence);
+        let (before, token) = (self.store.load(key, ReadRange::LastEntries(0)).await?.version, batch.token);
         let appended = self.store.append(key, expected, batch).await;
         if self.store.leases().is_some() && appended.as_ref().is_ok_and(|version| *version > before) {
-            assert_eq!(fence, *self.last.lock().unwrap(), "M3: who has lost the right has written");
+            assert_eq!(token, *self.last.lock().unwrap(), "M3: who has lost the right has written");
         }
         appended
     }
@@ -54,17 +54,17 @@ impl YieldingStore {
 
 #[async_trait]
 impl ConversationStore for YieldingStore {
-    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot, StoreError> {
-        self.run(self.store.load(key, view)).await
+    async fn load(&self, key: &ConversationKey, range: ReadRange) -> Result<Snapshot, StoreError> {
+        self.run(self.store.load(key, range)).await
     }
 
     async fn load_branch(
         &self,
         key: &ConversationKey,
         tip: EntryId,
-        view: ReadRange,
+        range: ReadRange,
     ) -> Result<Snapshot, StoreError> {
-        self.run(self.store.load_branch(key, tip, view)).await
+        self.run(self.store.load_branch(key, tip, range)).await
     }
 
     async fn read(
@@ -104,13 +104,13 @@ impl Leases for YieldingStore {
         &self,
         key: &ConversationKey,
         turn: &TurnId,
-        time: Duration,
+        ttl: Duration,
         takeover_from: Option<FencingToken>,
     ) -> Result<FencingToken, StoreError> {
         let acquired = async {
-            let acquired = self.store.acquire(key, turn, time, takeover_from).await;
-            if let Ok(fence) = &acquired {
-                *self.last.lock().unwrap() = Some(*fence);
+            let acquired = self.store.acquire(key, turn, ttl, takeover_from).await;
+            if let Ok(token) = &acquired {
+                *self.last.lock().unwrap() = Some(*token);
             }
             acquired
         };
@@ -120,14 +120,14 @@ impl Leases for YieldingStore {
     async fn renew(
         &self,
         key: &ConversationKey,
-        fence: FencingToken,
-        time: Duration,
+        token: FencingToken,
+        ttl: Duration,
     ) -> Result<(), StoreError> {
-        self.run(self.store.renew(key, fence, time)).await
+        self.run(self.store.renew(key, token, ttl)).await
     }
 
-    async fn release(&self, key: &ConversationKey, fence: FencingToken) -> Result<(), StoreError> {
-        self.run(self.store.release(key, fence)).await
+    async fn release(&self, key: &ConversationKey, token: FencingToken) -> Result<(), StoreError> {
+        self.run(self.store.release(key, token)).await
     }
 }
 

@@ -18,49 +18,49 @@ impl Leases for PostgresStore {
         &self,
         key: &ConversationKey,
         turn: &TurnId,
-        time: Duration,
+        ttl: Duration,
         takeover_from: Option<FencingToken>,
     ) -> Result<FencingToken> {
         let (conversation, takeover_from) = (key.conversation(), takeover_from.map(known));
         let rows = self
             .run(
                 &self.statements.acquire,
-                &[&key.tenant(), &conversation, &turn.as_str(), &micros(time), &takeover_from],
+                &[&key.tenant(), &conversation, &turn.as_str(), &micros(ttl), &takeover_from],
             )
             .await?;
         let answer = rows.first().ok_or_else(|| StoreError::outcome_unknown("the server answers nothing"))?;
-        let fence = FencingToken::new(number(answer, "at_fence")?);
+        let token = FencingToken::new(number(answer, "at_fence")?);
         if column::<&str>(answer, "outcome")? == "given" {
-            return Ok(fence);
+            return Ok(token);
         }
         let turn = TurnId::new(column(answer, "by_turn")?).map_err(lasting)?;
         let remaining = Duration::from_micros(number(answer, "remaining")?);
-        Err(StoreError::Locked { turn, fence, remaining })
+        Err(StoreError::Locked { turn, token, remaining })
     }
 
-    async fn renew(&self, key: &ConversationKey, fence: FencingToken, time: Duration) -> Result {
-        if self.hold(key, fence, time).await? { Ok(()) } else { Err(StoreError::Fenced) }
+    async fn renew(&self, key: &ConversationKey, token: FencingToken, ttl: Duration) -> Result {
+        if self.hold(key, token, ttl).await? { Ok(()) } else { Err(StoreError::Fenced) }
     }
 
-    async fn release(&self, key: &ConversationKey, fence: FencingToken) -> Result {
-        self.hold(key, fence, Duration::ZERO).await.map(drop)
+    async fn release(&self, key: &ConversationKey, token: FencingToken) -> Result {
+        self.hold(key, token, Duration::ZERO).await.map(drop)
     }
 }
 
 impl PostgresStore {
     /// Sets the expiry of the lease if this token is the latest one, and returns whether it is.
-    async fn hold(&self, key: &ConversationKey, fence: FencingToken, time: Duration) -> Result<bool> {
+    async fn hold(&self, key: &ConversationKey, token: FencingToken, ttl: Duration) -> Result<bool> {
         let parameters: &[&(dyn tokio_postgres::types::ToSql + Sync)] =
-            &[&key.tenant(), &key.conversation(), &known(fence), &micros(time)];
+            &[&key.tenant(), &key.conversation(), &known(token), &micros(ttl)];
         Ok(!self.run(&self.statements.hold, parameters).await?.is_empty())
     }
 }
 
 /// Converts a token for comparison in the server. A token beyond the server's range was never issued.
-fn known(fence: FencingToken) -> i64 {
-    i64::try_from(fence.as_u64()).unwrap_or(-1)
+fn known(token: FencingToken) -> i64 {
+    i64::try_from(token.as_u64()).unwrap_or(-1)
 }
 
-fn micros(time: Duration) -> i64 {
-    i64::try_from(time.min(YEAR).as_micros()).unwrap_or(i64::MAX)
+fn micros(ttl: Duration) -> i64 {
+    i64::try_from(ttl.min(YEAR).as_micros()).unwrap_or(i64::MAX)
 }

@@ -73,9 +73,9 @@ pub(crate) fn snapshot(rows: &[Row], tip: Option<EntryId>) -> Result<Snapshot> {
     }
     let Some((head, rows)) = rows.split_first() else { return Ok(Snapshot::default()) };
     let entries = entries(rows, segments(head)?)?;
-    let (view_from, turn_from) = (number(head, "view_from")?, number(head, "turn_from")?);
+    let (range_from, turn_from) = (number(head, "view_from")?, number(head, "turn_from")?);
     let open_from = column::<bool>(head, "open")?.then_some(turn_from);
-    Ok(Snapshot::from_read(Version::new(version), entries, view_from, open_from))
+    Ok(Snapshot::from_read(Version::new(version), entries, range_from, open_from))
 }
 
 /// Builds the entries after one number up to another from the rows of one statement.

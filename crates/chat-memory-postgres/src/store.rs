@@ -57,12 +57,12 @@ type Parameters<'a> = [&'a (dyn ToSql + Sync)];
 
 #[async_trait]
 impl ConversationStore for PostgresStore {
-    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot> {
-        self.load_to(key, None, view).await
+    async fn load(&self, key: &ConversationKey, range: ReadRange) -> Result<Snapshot> {
+        self.load_to(key, None, range).await
     }
 
-    async fn load_branch(&self, key: &ConversationKey, tip: EntryId, view: ReadRange) -> Result<Snapshot> {
-        self.load_to(key, Some(tip), view).await
+    async fn load_branch(&self, key: &ConversationKey, tip: EntryId, range: ReadRange) -> Result<Snapshot> {
+        self.load_to(key, Some(tip), range).await
     }
 
     async fn read(&self, key: &ConversationKey, after: EntryId, limit: usize) -> Result<Vec<Entry>> {
@@ -83,8 +83,8 @@ impl ConversationStore for PostgresStore {
         if step.len() > LONGEST_STEP {
             return Err(StoreError::TooLarge);
         }
-        let fence = batch.fence.map(|fence| i64::try_from(fence.as_u64())).transpose();
-        let fence = fence.map_err(|_| StoreError::Unsupported { what: "a fence above 2^63 - 1" })?;
+        let token = batch.token.map(|token| i64::try_from(token.as_u64())).transpose();
+        let token = token.map_err(|_| StoreError::Unsupported { what: "a fencing token above 2^63 - 1" })?;
         let entries = batch.written(self.largest_batch)?;
         let columns = Columns::of(&entries);
         // No conversation reaches `i64::MAX`, so an expected version beyond the column's range conflicts in any
@@ -97,7 +97,7 @@ impl ConversationStore for PostgresStore {
             &batch.key.turn.as_str(),
             &i64::from(batch.key.round),
             &step,
-            &fence,
+            &token,
             &columns.turns,
             &columns.bodies,
             &columns.opens,
@@ -134,13 +134,13 @@ impl PostgresStore {
         &self,
         key: &ConversationKey,
         tip: Option<EntryId>,
-        view: ReadRange,
+        range: ReadRange,
     ) -> Result<Snapshot> {
-        let (entries, turns) = match view {
+        let (entries, turns) = match range {
             ReadRange::All => (Some(i64::MAX), None),
             ReadRange::LastEntries(count) => (Some(clipped(count)), None),
             ReadRange::LastTurns(count) => (None, Some(clipped(count))),
-            _ => return Err(StoreError::Unsupported { what: "this view of a conversation" }),
+            _ => return Err(StoreError::Unsupported { what: "this read range" }),
         };
         let to = tip.map(|tip| i64::try_from(tip.as_u64()).unwrap_or(i64::MAX));
         let parameters: &Parameters<'_> = &[&key.tenant(), &key.conversation(), &to, &entries, &turns];

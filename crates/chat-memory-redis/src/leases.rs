@@ -20,43 +20,43 @@ impl Leases for RedisStore {
         &self,
         key: &ConversationKey,
         turn: &TurnId,
-        time: Duration,
+        ttl: Duration,
         takeover_from: Option<FencingToken>,
     ) -> Result<FencingToken> {
         let takeover_from = takeover_from.map(known).unwrap_or_default();
         let mut script = self.scripts.acquire.key(self.prefix.conversation(key));
-        let script = script.arg(turn.as_str()).arg(micros(time)).arg(takeover_from);
+        let script = script.arg(turn.as_str()).arg(micros(ttl)).arg(takeover_from);
         let mut reply = self.run(script).await.and_then(Reply::of)?;
         if reply.word != "held" {
             return reply.number().map(FencingToken::new);
         }
         let turn = TurnId::new(&reply.text()?).map_err(lasting)?;
-        let (fence, remaining) = (FencingToken::new(reply.number()?), Duration::from_micros(reply.number()?));
-        Err(StoreError::Locked { turn, fence, remaining })
+        let (token, remaining) = (FencingToken::new(reply.number()?), Duration::from_micros(reply.number()?));
+        Err(StoreError::Locked { turn, token, remaining })
     }
 
-    async fn renew(&self, key: &ConversationKey, fence: FencingToken, time: Duration) -> Result {
-        let reply = self.hold(key, fence, time).await.and_then(Reply::of)?;
+    async fn renew(&self, key: &ConversationKey, token: FencingToken, ttl: Duration) -> Result {
+        let reply = self.hold(key, token, ttl).await.and_then(Reply::of)?;
         if reply.word == "fenced" { Err(StoreError::Fenced) } else { Ok(()) }
     }
 
-    async fn release(&self, key: &ConversationKey, fence: FencingToken) -> Result {
-        self.hold(key, fence, Duration::ZERO).await.map(drop)
+    async fn release(&self, key: &ConversationKey, token: FencingToken) -> Result {
+        self.hold(key, token, Duration::ZERO).await.map(drop)
     }
 }
 
 impl RedisStore {
-    async fn hold(&self, key: &ConversationKey, fence: FencingToken, time: Duration) -> Result<Value> {
+    async fn hold(&self, key: &ConversationKey, token: FencingToken, ttl: Duration) -> Result<Value> {
         let mut script = self.scripts.renew.key(self.prefix.conversation(key));
-        self.run(script.arg(known(fence)).arg(micros(time))).await
+        self.run(script.arg(known(token)).arg(micros(ttl))).await
     }
 }
 
 /// Converts a token for comparison in the script. A token above `EXACT` was never issued.
-fn known(fence: FencingToken) -> String {
-    if fence.as_u64() > EXACT { "-1".into() } else { fence.as_u64().to_string() }
+fn known(token: FencingToken) -> String {
+    if token.as_u64() > EXACT { "-1".into() } else { token.as_u64().to_string() }
 }
 
-fn micros(time: Duration) -> u64 {
-    u64::try_from(time.min(YEAR).as_micros()).unwrap_or(EXACT)
+fn micros(ttl: Duration) -> u64 {
+    u64::try_from(ttl.min(YEAR).as_micros()).unwrap_or(EXACT)
 }

@@ -88,14 +88,14 @@ impl Reply {
             _ => return Err(unexpected()),
         }
         let version = Version::new(self.number()?);
-        let (open, turn_from, view_from) = (self.text()?, self.number()?, self.number()?);
+        let (open, turn_from, range_from) = (self.text()?, self.number()?, self.number()?);
         let segments = list(self.value())?.into_iter().map(segment).collect::<Result<Vec<_>, _>>()?;
         let entries = entries(self.value(), segments)?;
         let is_open = match open.as_str() {
             "" => OpenTurn::from_log(&entries).is_some(),
             open => open == "1",
         };
-        Ok(Snapshot::from_read(version, entries, view_from, is_open.then_some(turn_from)))
+        Ok(Snapshot::from_read(version, entries, range_from, is_open.then_some(turn_from)))
     }
 
     /// Builds the entries after `after`.

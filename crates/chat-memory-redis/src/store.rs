@@ -52,12 +52,12 @@ const ATTEMPTS: u32 = 32;
 
 #[async_trait]
 impl ConversationStore for RedisStore {
-    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot> {
-        self.load_to(key, None, view).await
+    async fn load(&self, key: &ConversationKey, range: ReadRange) -> Result<Snapshot> {
+        self.load_to(key, None, range).await
     }
 
-    async fn load_branch(&self, key: &ConversationKey, tip: EntryId, view: ReadRange) -> Result<Snapshot> {
-        self.load_to(key, Some(tip), view).await
+    async fn load_branch(&self, key: &ConversationKey, tip: EntryId, range: ReadRange) -> Result<Snapshot> {
+        self.load_to(key, Some(tip), range).await
     }
 
     async fn read(&self, key: &ConversationKey, after: EntryId, limit: usize) -> Result<Vec<Entry>> {
@@ -77,8 +77,8 @@ impl ConversationStore for RedisStore {
         if batch.key.step.len() > LONGEST_STEP {
             return Err(StoreError::TooLarge);
         }
-        if batch.fence.is_some_and(|fence| fence.as_u64() > EXACT) {
-            return Err(StoreError::Unsupported { what: "a fence above 2^53 - 1" });
+        if batch.token.is_some_and(|token| token.as_u64() > EXACT) {
+            return Err(StoreError::Unsupported { what: "a fencing token above 2^53 - 1" });
         }
         let entries = batch.written(self.largest_batch)?;
         for _ in 0..ATTEMPTS {
@@ -117,13 +117,13 @@ impl RedisStore {
         &self,
         key: &ConversationKey,
         tip: Option<EntryId>,
-        view: ReadRange,
+        range: ReadRange,
     ) -> Result<Snapshot> {
-        let (unit, count) = match view {
+        let (unit, count) = match range {
             ReadRange::All => ("entries", EXACT),
             ReadRange::LastEntries(count) => ("entries", clipped(count)),
             ReadRange::LastTurns(count) => ("turns", clipped(count)),
-            _ => return Err(StoreError::Unsupported { what: "this view of a conversation" }),
+            _ => return Err(StoreError::Unsupported { what: "this read range" }),
         };
         let to = tip.map(|tip| tip.as_u64().min(EXACT).to_string()).unwrap_or_default();
         let mut script = self.scripts.load.key(self.prefix.conversation(key));
@@ -143,10 +143,10 @@ impl RedisStore {
         entries: &[WrittenEntry<'_>],
         mark: u64,
     ) -> Result<Value> {
-        let fence = batch.fence.map(|fence| fence.as_u64().to_string()).unwrap_or_default();
+        let token = batch.token.map(|token| token.as_u64().to_string()).unwrap_or_default();
         let mut script = self.scripts.append.key(self.prefix.conversation(key));
         // No conversation reaches the highest version, so an expected version beyond it conflicts in any case.
-        let script = script.arg(expected.as_u64().min(EXACT)).arg(name(batch)).arg(fence).arg(mark);
+        let script = script.arg(expected.as_u64().min(EXACT)).arg(name(batch)).arg(token).arg(mark);
         let parent = batch.parent.map(|parent| parent.as_u64().min(EXACT).to_string());
         script.arg(parent.unwrap_or_default());
         script.arg(batch.last_turn.as_ref().map_or("", |turn| turn.as_str()));

@@ -106,7 +106,7 @@ impl Log {
 
     /// Checks whether a batch with a new key may be appended.
     fn check(&self, expected: Version, batch: &Batch) -> Result {
-        if batch.fence.is_some() && batch.fence.map(|own| own.as_u64()) < self.fence {
+        if batch.token.is_some() && batch.token.map(|own| own.as_u64()) < self.token {
             return Err(StoreError::Fenced);
         }
         let current = Version::new(self.version);
@@ -150,14 +150,14 @@ impl Log {
                 statement.execute(params![self.id, key.0, key.1, key.2, self.version, version])
             })
             .map_err(nothing_written)?;
-        let fence = batch.fence.map(|fence| fence.as_u64()).or(self.fence).map(u64::cast_signed);
+        let token = batch.token.map(|token| token.as_u64()).or(self.token).map(u64::cast_signed);
         transaction
             .prepare_cached(
                 "UPDATE conversations SET version = ?2, fence = ?3, turn = CAST(?4 AS TEXT), turn_from = ?5, open = ?6
                  WHERE id = ?1",
             )
             .and_then(|mut statement| {
-                statement.execute(params![self.id, version, fence, last.turn, last.turn_from, last.open])
+                statement.execute(params![self.id, version, token, last.turn, last.turn_from, last.open])
             })
             .map_err(nothing_written)?;
         Ok(Version::new(version))

@@ -11,7 +11,7 @@ pub(crate) fn load(
     connection: &mut Connection,
     key: &ConversationKey,
     tip: Option<EntryId>,
-    view: ReadRange,
+    range: ReadRange,
 ) -> Result<Snapshot> {
     // All reads of a transaction see the state at its first read.
     let transaction = connection.transaction().map_err(nothing_written)?;
@@ -24,10 +24,10 @@ pub(crate) fn load(
     let tip = tip.map_or(version, EntryId::as_u64);
     let place = log.place(&transaction, tip)?;
     let open_from = place.filter(|place| place.open).map(|place| place.turn_from);
-    let view_from = log.view_from(&transaction, view, tip)?;
-    let from = open_from.map_or(view_from, |open_from| open_from.min(view_from));
+    let range_from = log.range_from(&transaction, range, tip)?;
+    let from = open_from.map_or(range_from, |open_from| open_from.min(range_from));
     let entries = log.entries(&transaction, log.path(&transaction, from, tip)?)?;
-    Ok(Snapshot::from_read(Version::new(version), entries, view_from, open_from))
+    Ok(Snapshot::from_read(Version::new(version), entries, range_from, open_from))
 }
 
 /// Reads up to `limit` entries after `after`, of all branches.
@@ -57,14 +57,14 @@ pub(crate) fn branches(connection: &mut Connection, key: &ConversationKey) -> Re
 
 impl Log {
     /// Returns the number of the first entry of the range on the path to `tip`.
-    fn view_from(&self, connection: &Connection, view: ReadRange, tip: u64) -> Result<u64> {
+    fn range_from(&self, connection: &Connection, range: ReadRange, tip: u64) -> Result<u64> {
         let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
-        match view {
+        match range {
             ReadRange::All => Ok(1),
             ReadRange::LastEntries(0) => Ok(tip.saturating_add(1)),
             ReadRange::LastEntries(entries) => self.first_of_last(connection, count(entries), tip),
             ReadRange::LastTurns(turns) => self.first_of_turns(connection, count(turns), tip),
-            _ => Err(StoreError::Unsupported { what: "this kind of view" }),
+            _ => Err(StoreError::Unsupported { what: "this read range" }),
         }
     }
 

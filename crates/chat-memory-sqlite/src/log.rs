@@ -14,7 +14,7 @@ pub(crate) struct Log {
     pub(crate) id: i64,
     pub(crate) version: u64,
     /// The highest fencing token seen.
-    pub(crate) fence: Option<u64>,
+    pub(crate) token: Option<u64>,
     /// The place of the last entry.
     pub(crate) last: Place,
     /// Whether entries beyond the version exist.
@@ -43,11 +43,11 @@ impl Log {
             .map_err(nothing_written)?;
         let found = statement.query_row(params![key.tenant(), key.conversation()], |row| {
             // All 64 bits of a token are kept; the database never compares it.
-            let fence = row.get::<_, Option<i64>>(5)?.map(i64::cast_unsigned);
+            let token = row.get::<_, Option<i64>>(5)?.map(i64::cast_unsigned);
             Ok(Self {
                 id: row.get(3)?,
                 version: row.get(4)?,
-                fence,
+                token,
                 last: Place::of(row)?,
                 has_more: row.get(6)?,
             })
@@ -64,7 +64,7 @@ impl Log {
             )
             .map_err(nothing_written)?;
         let id = statement.insert(params![key.tenant(), key.conversation()]).map_err(nothing_written)?;
-        Ok(Self { id, version: 0, fence: None, last: Place::BEGINNING, has_more: false })
+        Ok(Self { id, version: 0, token: None, last: Place::BEGINNING, has_more: false })
     }
 
     /// Returns the error for an expected conversation without a row: it was deleted, or its index is damaged.

@@ -120,14 +120,14 @@ fn not_read(how: &'static str) -> StoreError {
 
 #[async_trait]
 impl ConversationStore for SqliteStore {
-    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot> {
+    async fn load(&self, key: &ConversationKey, range: ReadRange) -> Result<Snapshot> {
         let key = key.clone();
-        self.reading.run(not_read, move |connection| load::load(connection, &key, None, view)).await
+        self.reading.run(not_read, move |connection| load::load(connection, &key, None, range)).await
     }
 
-    async fn load_branch(&self, key: &ConversationKey, tip: EntryId, view: ReadRange) -> Result<Snapshot> {
+    async fn load_branch(&self, key: &ConversationKey, tip: EntryId, range: ReadRange) -> Result<Snapshot> {
         let key = key.clone();
-        self.reading.run(not_read, move |connection| load::load(connection, &key, Some(tip), view)).await
+        self.reading.run(not_read, move |connection| load::load(connection, &key, Some(tip), range)).await
     }
 
     async fn read(&self, key: &ConversationKey, after: EntryId, limit: usize) -> Result<Vec<Entry>> {

@@ -17,7 +17,7 @@ pub struct Batch {
     pub parent: Option<EntryId>,
     /// The fencing token of the writer's lease, if it has one. A store that has seen a higher token refuses the
     /// batch as [`Fenced`](crate::StoreError::Fenced).
-    pub fence: Option<FencingToken>,
+    pub token: Option<FencingToken>,
     /// The turn of the log's last entry, as the writer knows it. Another turn means that another writer deleted
     /// the conversation and started it again; the batch is refused as [`Gone`](crate::StoreError::Gone).
     pub last_turn: Option<TurnId>,
@@ -55,7 +55,7 @@ pub struct BatchKey {
 impl Batch {
     /// Creates a batch of entries under this key.
     pub fn new(key: BatchKey, entries: Vec<NewEntry>) -> Self {
-        Self { key, parent: None, fence: None, last_turn: None, entries }
+        Self { key, parent: None, token: None, last_turn: None, entries }
     }
 
     /// Sets the entry that the batch follows.
@@ -85,8 +85,8 @@ impl Batch {
     }
 
     /// Sets the fencing token.
-    pub fn with_fence(self, fence: impl Into<Option<FencingToken>>) -> Self {
-        Self { fence: fence.into(), ..self }
+    pub fn with_token(self, token: impl Into<Option<FencingToken>>) -> Self {
+        Self { token: token.into(), ..self }
     }
 }
 

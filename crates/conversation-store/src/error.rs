@@ -26,7 +26,7 @@ pub enum StoreError {
         /// The turn that holds it.
         turn: TurnId,
         /// The token of that lease, with which it can be taken over.
-        fence: FencingToken,
+        token: FencingToken,
         /// The time until the lease expires, unless it is renewed.
         remaining: Duration,
     },

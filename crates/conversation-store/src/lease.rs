@@ -36,28 +36,28 @@ use crate::{FencingToken, Result};
 /// let store = InMemoryStore::new().with_leases();
 /// let leases = store.leases().ok_or("this store hands out leases")?;
 /// let (key, minute) = (ConversationKey::new("c1")?, Duration::from_secs(60));
-/// let fence = leases.acquire(&key, &TurnId::new("one")?, minute, None).await?;
+/// let token = leases.acquire(&key, &TurnId::new("one")?, minute, None).await?;
 /// let refused = leases.acquire(&key, &TurnId::new("two")?, minute, None).await;
 /// assert!(matches!(refused, Err(StoreError::Locked { .. })));
-/// leases.release(&key, fence).await?;
+/// leases.release(&key, token).await?;
 /// leases.acquire(&key, &TurnId::new("two")?, minute, None).await?;
 /// # Ok(()) }
 /// ```
 #[async_trait]
 pub trait Leases: Send + Sync + 'static {
-    /// Acquires the conversation for a turn for `time`, if it is free or held with the token `takeover_from`. That
+    /// Acquires the conversation for a turn for `ttl`, if it is free or held with the token `takeover_from`. That
     /// token belongs to the caller's earlier turn or to a turn to be interrupted.
     async fn acquire(
         &self,
         key: &ConversationKey,
         turn: &TurnId,
-        time: Duration,
+        ttl: Duration,
         takeover_from: Option<FencingToken>,
     ) -> Result<FencingToken>;
 
-    /// Extends the lease to `time` from now, even if it has expired or was released.
-    async fn renew(&self, key: &ConversationKey, fence: FencingToken, time: Duration) -> Result;
+    /// Extends the lease to `ttl` from now, even if it has expired or was released.
+    async fn renew(&self, key: &ConversationKey, token: FencingToken, ttl: Duration) -> Result;
 
     /// Releases the lease. Does nothing if another turn has acquired the conversation.
-    async fn release(&self, key: &ConversationKey, fence: FencingToken) -> Result;
+    async fn release(&self, key: &ConversationKey, token: FencingToken) -> Result;
 }

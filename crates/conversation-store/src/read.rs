@@ -43,19 +43,19 @@ impl Snapshot {
     ///
     /// For stores that hold logs in memory, and for comparing other stores with.
     #[must_use]
-    pub fn from_log(log: &[Entry], view: ReadRange) -> Self {
-        Self::from_branch(log, EntryId::new(log.last().map_or(0, |entry| entry.seq)), view)
+    pub fn from_log(log: &[Entry], range: ReadRange) -> Self {
+        Self::from_branch(log, EntryId::new(log.last().map_or(0, |entry| entry.seq)), range)
     }
 
     /// Returns the snapshot of the branch that ends with `tip`.
     #[must_use]
-    pub fn from_branch(log: &[Entry], tip: EntryId, view: ReadRange) -> Self {
+    pub fn from_branch(log: &[Entry], tip: EntryId, range: ReadRange) -> Self {
         let forks: BranchIndex = log.iter().filter_map(|entry| Some((entry.seq, entry.parent?))).collect();
-        Self::along(log, &forks.path(tip), view)
+        Self::along(log, &forks.path(tip), range)
     }
 
     /// Returns the snapshot of a path through a log. Only returned entries are visited.
-    pub(crate) fn along(log: &[Entry], path: &[Segment], view: ReadRange) -> Self {
+    pub(crate) fn along(log: &[Entry], path: &[Segment], range: ReadRange) -> Self {
         let backwards = || path.iter().rev().flat_map(|part| part_of(log, part).iter().rev());
         let run = backwards().next().map(|last| backwards().take_while(|entry| entry.turn == last.turn));
         let is_open = run.clone().is_some_and(|run| end_backwards(run).is_none());
@@ -64,7 +64,7 @@ impl Snapshot {
             entries.reverse();
             entries
         };
-        let entries = match view {
+        let entries = match range {
             ReadRange::All => forwards(&mut backwards()),
             ReadRange::LastEntries(count) => forwards(&mut backwards().take(count)),
             ReadRange::LastTurns(count) => {
@@ -84,14 +84,19 @@ impl Snapshot {
         }
     }
 
-    /// Builds a snapshot from entries that were read from a store. The read range starts at entry `view_from`; the
+    /// Builds a snapshot from entries that were read from a store. The read range starts at entry `range_from`; the
     /// open turn, if one exists, at `open_from`. For stores that record both numbers, since damaged entries do not
     /// contain them.
     #[must_use]
-    pub fn from_read(version: Version, mut read: Vec<Entry>, view_from: u64, open_from: Option<u64>) -> Self {
+    pub fn from_read(
+        version: Version,
+        mut read: Vec<Entry>,
+        range_from: u64,
+        open_from: Option<u64>,
+    ) -> Self {
         let place_of = |seq| read.partition_point(|entry| entry.seq < seq);
         let open_turn = open_from.and_then(|from| OpenTurn::all_of(read.get(place_of(from)..)?));
-        let entries = read.split_off(place_of(view_from));
+        let entries = read.split_off(place_of(range_from));
         Self { entries, version, open_turn }
     }
 
@@ -190,7 +195,7 @@ mod tests {
     fn views_count_from_end_and_keep_version() {
         let log = log(&[("a", &["1", "end"]), ("b", &["2", "3", "end"]), ("c", &["4", "end"])]);
         let seqs =
-            |view| Snapshot::from_log(&log, view).entries.iter().map(|entry| entry.seq).collect::<Vec<_>>();
+            |range| Snapshot::from_log(&log, range).entries.iter().map(|entry| entry.seq).collect::<Vec<_>>();
         assert_eq!(seqs(ReadRange::All), [1, 2, 3, 4, 5, 6, 7]);
         assert_eq!(seqs(ReadRange::LastEntries(3)), [5, 6, 7]);
         assert_eq!(seqs(ReadRange::LastEntries(99)), [1, 2, 3, 4, 5, 6, 7]);
@@ -205,8 +210,8 @@ mod tests {
         let mut log = log(&[("a", &["1", "end"]), ("b", &["2", "end"]), ("b", &["end"]), ("c", &["3"])]);
         // Entry 5 ends turn `b` after its first entry; `c` follows.
         log[4].parent = Some(EntryId::new(3));
-        let seqs = |tip, view| {
-            let read = Snapshot::from_branch(&log, EntryId::new(tip), view);
+        let seqs = |tip, range| {
+            let read = Snapshot::from_branch(&log, EntryId::new(tip), range);
             assert_eq!(read.version, Version::new(6));
             read.entries.iter().map(|entry| entry.seq).collect::<Vec<_>>()
         };
@@ -227,13 +232,13 @@ mod tests {
     #[test]
     fn read_entries_are_cut_at_view_and_turn() {
         let log = log(&[("a", &["1", "end"]), ("b", &["2", "3"])]);
-        for view in
+        for range in
             [ReadRange::All, ReadRange::LastEntries(0), ReadRange::LastEntries(1), ReadRange::LastTurns(1)]
         {
-            let whole = Snapshot::from_log(&log, view);
-            let view_from = 5 - u64::try_from(whole.entries.len()).unwrap();
-            assert_eq!(Snapshot::from_read(whole.version, log.clone(), view_from, Some(3)), whole);
-            let ended = Snapshot::from_read(whole.version, log.clone(), view_from, None);
+            let whole = Snapshot::from_log(&log, range);
+            let range_from = 5 - u64::try_from(whole.entries.len()).unwrap();
+            assert_eq!(Snapshot::from_read(whole.version, log.clone(), range_from, Some(3)), whole);
+            let ended = Snapshot::from_read(whole.version, log.clone(), range_from, None);
             assert_eq!((ended.entries, ended.open_turn), (whole.entries, None));
         }
         assert_eq!(Snapshot::from_read(Version::EMPTY, Vec::new(), 1, Some(1)), Snapshot::default());
@@ -241,7 +246,7 @@ mod tests {
 
     #[test]
     fn law_m5_last_turn_is_known_when_visible() {
-        let last = |turns, view| Snapshot::from_log(&log(turns), view).last_turn().map(ToString::to_string);
+        let last = |turns, range| Snapshot::from_log(&log(turns), range).last_turn().map(ToString::to_string);
         let ended: &[(&str, &[&str])] = &[("a", &["1", "end"]), ("b", &["2", "end"])];
         assert_eq!(last(ended, ReadRange::All).as_deref(), Some("b"));
         assert_eq!(last(ended, ReadRange::LastEntries(0)), None);

@@ -76,18 +76,18 @@ use crate::{Batch, BranchIndex, Entry, EntryId, Leases, ReadRange, Result, Snaps
 pub trait ConversationStore: Send + Sync + 'static {
     /// Reads the end of a conversation, its version and its open turn, in one consistent snapshot. It reads the
     /// branch that was written last.
-    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot>;
+    async fn load(&self, key: &ConversationKey, range: ReadRange) -> Result<Snapshot>;
 
     /// Reads the branch that ends with `tip`, which may be any entry. The snapshot's version is that of the whole
     /// conversation.
     ///
     /// The default implementation reads the whole log in pages.
-    async fn load_branch(&self, key: &ConversationKey, tip: EntryId, view: ReadRange) -> Result<Snapshot> {
+    async fn load_branch(&self, key: &ConversationKey, tip: EntryId, range: ReadRange) -> Result<Snapshot> {
         let log = whole(self, key).await?;
         if log.last().map_or(0, |last| last.seq) < tip.as_u64() {
             return Err(StoreError::NoSuchEntry { id: tip });
         }
-        Ok(Snapshot::from_branch(&log, tip, view))
+        Ok(Snapshot::from_branch(&log, tip, range))
     }
 
     /// Reads up to `limit` entries after `after`, of all branches, in the order in which they were written. Fewer
@@ -180,12 +180,12 @@ impl Page {
 /// Forwards to the shared store.
 #[async_trait]
 impl<S: ConversationStore + ?Sized> ConversationStore for Arc<S> {
-    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot> {
-        (**self).load(key, view).await
+    async fn load(&self, key: &ConversationKey, range: ReadRange) -> Result<Snapshot> {
+        (**self).load(key, range).await
     }
 
-    async fn load_branch(&self, key: &ConversationKey, tip: EntryId, view: ReadRange) -> Result<Snapshot> {
-        (**self).load_branch(key, tip, view).await
+    async fn load_branch(&self, key: &ConversationKey, tip: EntryId, range: ReadRange) -> Result<Snapshot> {
+        (**self).load_branch(key, tip, range).await
     }
 
     async fn read(&self, key: &ConversationKey, after: EntryId, limit: usize) -> Result<Vec<Entry>> {

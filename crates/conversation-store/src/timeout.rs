@@ -65,12 +65,12 @@ const SILENT: &str = "the store did not answer within its timeout";
 #[deny(clippy::missing_trait_methods)]
 #[async_trait]
 impl ConversationStore for TimeoutStore {
-    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot> {
-        self.ask((*self.store).load(key, view)).await
+    async fn load(&self, key: &ConversationKey, range: ReadRange) -> Result<Snapshot> {
+        self.ask((*self.store).load(key, range)).await
     }
 
-    async fn load_branch(&self, key: &ConversationKey, tip: EntryId, view: ReadRange) -> Result<Snapshot> {
-        self.ask((*self.store).load_branch(key, tip, view)).await
+    async fn load_branch(&self, key: &ConversationKey, tip: EntryId, range: ReadRange) -> Result<Snapshot> {
+        self.ask((*self.store).load_branch(key, tip, range)).await
     }
 
     async fn read(&self, key: &ConversationKey, after: EntryId, limit: usize) -> Result<Vec<Entry>> {
@@ -105,18 +105,18 @@ impl Leases for TimeoutStore {
         &self,
         key: &ConversationKey,
         turn: &TurnId,
-        time: Duration,
+        ttl: Duration,
         takeover_from: Option<FencingToken>,
     ) -> Result<FencingToken> {
-        self.change(self.leases_of_store()?.acquire(key, turn, time, takeover_from)).await
+        self.change(self.leases_of_store()?.acquire(key, turn, ttl, takeover_from)).await
     }
 
-    async fn renew(&self, key: &ConversationKey, fence: FencingToken, time: Duration) -> Result {
-        self.change(self.leases_of_store()?.renew(key, fence, time)).await
+    async fn renew(&self, key: &ConversationKey, token: FencingToken, ttl: Duration) -> Result {
+        self.change(self.leases_of_store()?.renew(key, token, ttl)).await
     }
 
-    async fn release(&self, key: &ConversationKey, fence: FencingToken) -> Result {
-        self.change(self.leases_of_store()?.release(key, fence)).await
+    async fn release(&self, key: &ConversationKey, token: FencingToken) -> Result {
+        self.change(self.leases_of_store()?.release(key, token)).await
     }
 }
 

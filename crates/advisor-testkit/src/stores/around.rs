@@ -127,17 +127,17 @@ fn none<T>(_: &T) -> Option<Version> {
 
 #[async_trait]
 impl<S: ConversationStore + ?Sized, A: Around> ConversationStore for StoreAround<S, A> {
-    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot, StoreError> {
-        self.ask(Asked::Load, self.inner.load(key, view), of_snapshot).await
+    async fn load(&self, key: &ConversationKey, range: ReadRange) -> Result<Snapshot, StoreError> {
+        self.ask(Asked::Load, self.inner.load(key, range), of_snapshot).await
     }
 
     async fn load_branch(
         &self,
         key: &ConversationKey,
         tip: EntryId,
-        view: ReadRange,
+        range: ReadRange,
     ) -> Result<Snapshot, StoreError> {
-        self.ask(Asked::Load, self.inner.load_branch(key, tip, view), of_snapshot).await
+        self.ask(Asked::Load, self.inner.load_branch(key, tip, range), of_snapshot).await
     }
 
     async fn read(
@@ -183,24 +183,24 @@ impl<S: ConversationStore + ?Sized, A: Around> Leases for StoreAround<S, A> {
         &self,
         key: &ConversationKey,
         turn: &TurnId,
-        time: Duration,
+        ttl: Duration,
         takeover_from: Option<FencingToken>,
     ) -> Result<FencingToken, StoreError> {
-        let work = self.leases_of_inner()?.acquire(key, turn, time, takeover_from);
+        let work = self.leases_of_inner()?.acquire(key, turn, ttl, takeover_from);
         self.ask(Asked::Acquire, work, none).await
     }
 
     async fn renew(
         &self,
         key: &ConversationKey,
-        fence: FencingToken,
-        time: Duration,
+        token: FencingToken,
+        ttl: Duration,
     ) -> Result<(), StoreError> {
-        self.ask(Asked::Renew, self.leases_of_inner()?.renew(key, fence, time), none).await
+        self.ask(Asked::Renew, self.leases_of_inner()?.renew(key, token, ttl), none).await
     }
 
-    async fn release(&self, key: &ConversationKey, fence: FencingToken) -> Result<(), StoreError> {
-        self.ask(Asked::Release, self.leases_of_inner()?.release(key, fence), none).await
+    async fn release(&self, key: &ConversationKey, token: FencingToken) -> Result<(), StoreError> {
+        self.ask(Asked::Release, self.leases_of_inner()?.release(key, token), none).await
     }
 }
 

@@ -71,7 +71,7 @@ impl ChatMemoryAdvisor {
         let request = ChatRequest::new(MessageList::new()).with_turn(holder);
         let holder = TurnMemory::new(&self.settings, &request, conversation.clone()).0;
         let claim = holder.hold(Some(OnBusy::Reject)).await?;
-        let recorded = self.append_start(conversation, start, holder.hold.fence()).await;
+        let recorded = self.append_start(conversation, start, holder.hold.token()).await;
         holder.give_back(&claim).await;
         recorded
     }
@@ -80,7 +80,7 @@ impl ChatMemoryAdvisor {
         &self,
         conversation: &ConversationKey,
         start: &CallStart,
-        fence: Option<FencingToken>,
+        token: Option<FencingToken>,
     ) -> Result<()> {
         let mut tried = None;
         loop {
@@ -89,7 +89,7 @@ impl ChatMemoryAdvisor {
             if self.is_started_on_a_branch(conversation, &last, start).await? {
                 return Err(already_started(start));
             }
-            let batch = last.batch(start).with_fence(fence);
+            let batch = last.batch(start).with_token(token);
             match append_once(&*self.settings.store, conversation, last.version, batch).await {
                 // Another start was recorded, or the conversation has continued.
                 Err(StoreError::Conflict { .. }) if tried != Some(last.version) => tried = Some(last.version),

@@ -32,7 +32,7 @@ impl Drop for ConversationGuard {
     fn drop(&mut self) {
         // Before the release, so that the next turn finds it.
         if let Some(beginning) = self.beginning.take() {
-            let beginning = InterruptedTurn { fence: self.lease.fence(), ..beginning };
+            let beginning = InterruptedTurn { token: self.lease.token(), ..beginning };
             self.registry.unfinished.leave(self.lock.key(), beginning);
         }
         self.release();

@@ -19,7 +19,7 @@ pub(crate) struct InterruptedTurn {
     /// The version after all entries that were being written, including those that close the previous turn.
     pub(crate) until: Option<Version>,
     /// The fencing token of the run's lease.
-    pub(crate) fence: Option<FencingToken>,
+    pub(crate) token: Option<FencingToken>,
     /// Distinguishes it from other unfinished runs of the turn; `None` if it is not registered.
     pub(crate) number: Option<u64>,
 }
@@ -29,7 +29,7 @@ impl InterruptedTurn {
     pub(crate) fn beginning(turn: TurnId, known: impl Into<Option<Version>>, unsure: Vec<EntryKind>) -> Self {
         let (end, known) = (TurnEnd::Interrupted { partial: Text::default() }, known.into());
         let until = known.map(|known| known.after(unsure.len()));
-        Self { turn, end, known, unsure, resumed: false, is_new: false, until, fence: None, number: None }
+        Self { turn, end, known, unsure, resumed: false, is_new: false, until, token: None, number: None }
     }
 
     /// Checks whether it records nothing except that the turn stopped.

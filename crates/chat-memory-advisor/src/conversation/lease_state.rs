@@ -16,7 +16,7 @@ pub(crate) struct LeaseState {
     /// Whether another turn has interrupted this one.
     interrupted: AtomicBool,
     /// The fencing token of its lease, if it has one.
-    fence: std::sync::Mutex<Option<FencingToken>>,
+    token: std::sync::Mutex<Option<FencingToken>>,
     /// Whether the lease is to be renewed. The lock is held during a renewal, so that a released lease is not
     /// renewed afterwards.
     pub(crate) renewed: Mutex<bool>,
@@ -30,22 +30,22 @@ impl LeaseState {
             id: turn.id().clone(),
             turn: Arc::downgrade(turn),
             interrupted: AtomicBool::new(false),
-            fence: std::sync::Mutex::default(),
+            token: std::sync::Mutex::default(),
             renewed: Mutex::default(),
             unanswered_renewals: AtomicU32::new(0),
         }
     }
 
-    pub(crate) fn fence(&self) -> Option<FencingToken> {
-        *self.lock_fence()
+    pub(crate) fn token(&self) -> Option<FencingToken> {
+        *self.lock_token()
     }
 
-    pub(crate) fn set_fence(&self, fence: FencingToken) {
-        *self.lock_fence() = Some(fence);
+    pub(crate) fn set_token(&self, token: FencingToken) {
+        *self.lock_token() = Some(token);
     }
 
-    fn lock_fence(&self) -> MutexGuard<'_, Option<FencingToken>> {
-        self.fence.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_token(&self) -> MutexGuard<'_, Option<FencingToken>> {
+        self.token.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -71,6 +71,6 @@ impl Owner for LeaseState {
 
 impl fmt::Debug for LeaseState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LeaseState").field("fence", &self.fence()).finish_non_exhaustive()
+        f.debug_struct("LeaseState").field("token", &self.token()).finish_non_exhaustive()
     }
 }

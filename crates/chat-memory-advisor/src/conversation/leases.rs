@@ -11,7 +11,7 @@ pub(crate) type HeldLeases = ConversationMap<HeldLease>;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HeldLease {
     /// The fencing token of the running turn; or of the last one, if its lease could not be released.
-    pub(crate) fence: Option<FencingToken>,
+    pub(crate) token: Option<FencingToken>,
     /// Turns that requested the lease and received no answer; the store may have granted it.
     pub(crate) unanswered_requests: Vec<TurnId>,
 }
@@ -21,14 +21,14 @@ impl ConversationMap<HeldLease> {
         self.read(key, HeldLease::clone).unwrap_or_default()
     }
 
-    pub(crate) fn fence(&self, key: &ConversationKey) -> Option<FencingToken> {
-        self.read(key, |lease| lease.fence).flatten()
+    pub(crate) fn token(&self, key: &ConversationKey) -> Option<FencingToken> {
+        self.read(key, |lease| lease.token).flatten()
     }
 
     /// Returns all fencing tokens, each with its conversation.
-    pub(crate) fn fences(&self) -> Vec<(ConversationKey, FencingToken)> {
-        let fences = self.read_all(|key, lease| Some((key.clone(), lease.fence?)));
-        fences.into_iter().flatten().collect()
+    pub(crate) fn tokens(&self) -> Vec<(ConversationKey, FencingToken)> {
+        let tokens = self.read_all(|key, lease| Some((key.clone(), lease.token?)));
+        tokens.into_iter().flatten().collect()
     }
 
     /// Notes that a turn requests the lease.
@@ -50,13 +50,13 @@ impl ConversationMap<HeldLease> {
         self.change_known(key, |lease| lease.unanswered_requests.clear());
     }
 
-    pub(crate) fn set_fence(&self, key: &ConversationKey, fence: FencingToken) {
-        self.change(key, |lease| lease.fence = Some(fence));
+    pub(crate) fn set_token(&self, key: &ConversationKey, token: FencingToken) {
+        self.change(key, |lease| lease.token = Some(token));
     }
 
     /// Notes that the store has released the lease with this fencing token.
-    pub(crate) fn note_released(&self, key: &ConversationKey, fence: FencingToken) {
-        self.change_known(key, |lease| _ = lease.fence.take_if(|held| *held == fence));
+    pub(crate) fn note_released(&self, key: &ConversationKey, token: FencingToken) {
+        self.change_known(key, |lease| _ = lease.token.take_if(|held| *held == token));
     }
 
     /// Removes the lease of a conversation if all leases exceed the limit and no turn runs under it. This is safe:
@@ -79,7 +79,7 @@ impl Weight for HeldLease {
     const MOST: usize = 8 << 20;
 
     fn weight(&self) -> usize {
-        (usize::from(self.fence.is_some()) + self.unanswered_requests.len()) * OVERHEAD
+        (usize::from(self.token.is_some()) + self.unanswered_requests.len()) * OVERHEAD
     }
 }
 
@@ -93,13 +93,13 @@ mod tests {
         let leases = HeldLeases::with_most(10 * OVERHEAD);
         let key = |name: usize| ConversationKey::new(&format!("c{name}")).unwrap();
         for name in 0..100 {
-            leases.set_fence(&key(name), FencingToken::new(1));
+            leases.set_token(&key(name), FencingToken::new(1));
             leases.note_request(&key(name), &turn("t"));
             leases.evict(&key(name), || false);
         }
         assert!(leases.len() <= 11, "{}", leases.len());
-        leases.set_fence(&key(99), FencingToken::new(1));
+        leases.set_token(&key(99), FencingToken::new(1));
         leases.evict(&key(99), || true);
-        assert!(leases.fence(&key(99)).is_some(), "that of a running turn stays");
+        assert!(leases.token(&key(99)).is_some(), "that of a running turn stays");
     }
 }

@@ -44,26 +44,26 @@ impl Registry {
     }
 
     /// Stores the fencing token of a new lease, which also applies to the unfinished turns of this conversation.
-    pub(crate) fn note_lease(&self, key: &ConversationKey, fence: FencingToken) {
+    pub(crate) fn note_lease(&self, key: &ConversationKey, token: FencingToken) {
         // The turns first: if one is being closed under the old token and is fenced, `is_used_after` sees the new
         // token.
-        self.unfinished.set_fence(key, fence);
-        self.leases.set_fence(key, fence);
+        self.unfinished.set_token(key, token);
+        self.leases.set_token(key, token);
     }
 
     /// Checks whether a turn of this process has the conversation, waits for it, or had it after the turn `left`.
     pub(crate) fn is_used_after(&self, key: &ConversationKey, left: &InterruptedTurn) -> bool {
         // The lock first: a turn that has released it by then has noted its lease before.
-        let later = |known: &InterruptedTurn| known.number == left.number && known.fence > left.fence;
+        let later = |known: &InterruptedTurn| known.number == left.number && known.token > left.token;
         self.locks.is_used(key) || self.unfinished.any(key, later)
     }
 
     /// Returns the fencing tokens that no running turn needs, each with its conversation.
-    pub(crate) fn idle_fences(&self) -> Vec<(ConversationKey, FencingToken)> {
+    pub(crate) fn idle_tokens(&self) -> Vec<(ConversationKey, FencingToken)> {
         // The tokens first: a turn that begins to run in between has another token.
-        let mut fences = self.leases.fences();
-        fences.retain(|(key, _)| !self.locks.is_held(key));
-        fences
+        let mut tokens = self.leases.tokens();
+        tokens.retain(|(key, _)| !self.locks.is_held(key));
+        tokens
     }
 }
 
@@ -116,12 +116,12 @@ mod tests {
         registry.unfinished.leave(&key, InterruptedTurn { resumed: true, ..silent("b") });
         registry.note_lease(&key, FencingToken::new(1));
         running.release();
-        assert!(running.lock.relock() && registry.leases.fence(&key).is_none(), "evicted once no turn runs");
+        assert!(running.lock.relock() && registry.leases.token(&key).is_none(), "evicted once no turn runs");
         registry.note_lease(&key, FencingToken::new(1));
         registry.leases.evict(&key, || registry.locks.is_held(&key));
-        assert!(registry.leases.fence(&key).is_some() && registry.idle_fences().is_empty());
+        assert!(registry.leases.token(&key).is_some() && registry.idle_tokens().is_empty());
         drop(running);
-        assert!(registry.leases.fence(&key).is_none());
+        assert!(registry.leases.token(&key).is_none());
         assert!(registry.unfinished.of(&key)[0].resumed);
     }
 

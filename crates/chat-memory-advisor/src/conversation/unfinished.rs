@@ -33,11 +33,11 @@ impl ConversationMap<Vec<InterruptedTurn>> {
         let (number, id) = (self.next_number(), turn.turn.clone());
         let (left, is_cut) = self.change(key, |turns| {
             let before = turns.weight();
-            let known = turns.iter().find(|known| known.turn == turn.turn).and_then(|known| known.fence);
+            let known = turns.iter().find(|known| known.turn == turn.turn).and_then(|known| known.token);
             turns.retain(|known| known.turn != turn.turn);
             let others = self.weight().saturating_sub(before).saturating_add(turns.weight());
             let room = self.most.saturating_sub(others);
-            let left = InterruptedTurn { fence: turn.fence.max(known), number: Some(number), ..turn };
+            let left = InterruptedTurn { token: turn.token.max(known), number: Some(number), ..turn };
             let is_cut = left.bytes() > room;
             let kept = if is_cut { left.clone().without_texts() } else { left.clone() };
             if kept.bytes() > room {
@@ -58,8 +58,8 @@ impl ConversationMap<Vec<InterruptedTurn>> {
     }
 
     /// Sets the fencing token of a new lease, under which these turns can be closed.
-    pub(crate) fn set_fence(&self, key: &ConversationKey, fence: FencingToken) {
-        self.change_known(key, |turns| turns.iter_mut().for_each(|turn| turn.fence = Some(fence)));
+    pub(crate) fn set_token(&self, key: &ConversationKey, token: FencingToken) {
+        self.change_known(key, |turns| turns.iter_mut().for_each(|turn| turn.token = Some(token)));
     }
 
     /// Removes a turn whose end is written.
@@ -124,8 +124,8 @@ mod tests {
     fn law_k3_reregistered_turn_keeps_highest_fence() {
         let unfinished = UnfinishedTurns::default();
         let key = ConversationKey::new("c").unwrap();
-        unfinished.leave(&key, InterruptedTurn { fence: Some(FencingToken::new(7)), ..silent("a") });
-        assert_eq!(unfinished.leave(&key, silent("a")).fence, Some(FencingToken::new(7)));
+        unfinished.leave(&key, InterruptedTurn { token: Some(FencingToken::new(7)), ..silent("a") });
+        assert_eq!(unfinished.leave(&key, silent("a")).token, Some(FencingToken::new(7)));
     }
 
     #[test]

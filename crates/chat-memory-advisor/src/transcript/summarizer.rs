@@ -91,7 +91,7 @@ impl Summarizer {
     }
 
     /// Returns the number of turns to read, so that the last summary is usually among them.
-    pub(crate) fn view(&self) -> usize {
+    pub(crate) fn turns_to_read(&self) -> usize {
         self.after.saturating_add(self.keep).saturating_mul(2).saturating_add(2)
     }
 

@@ -36,8 +36,8 @@ impl Registry {
         left: &InterruptedTurn,
         texts: &MemoryTexts,
     ) -> Result<(), StoreError> {
-        let fence = self.leases.fence(key).max(left.fence);
-        close_while(store, key, left, fence, texts, || self.is_left(key, left)).await
+        let token = self.leases.token(key).max(left.token);
+        close_while(store, key, left, token, texts, || self.is_left(key, left)).await
     }
 
     /// Closes all unfinished turns of this process, in all conversations, and releases the leases that no turn
@@ -53,10 +53,10 @@ impl Registry {
             outcome = outcome.and(closed);
         }
         let Some(leases) = store.leases() else { return outcome };
-        for (key, fence) in self.idle_fences() {
-            let given_back = leases.release(&key, fence).await;
+        for (key, token) in self.idle_tokens() {
+            let given_back = leases.release(&key, token).await;
             if given_back.is_ok() {
-                self.leases.note_released(&key, fence);
+                self.leases.note_released(&key, token);
             }
             outcome = outcome.and(given_back);
         }
@@ -98,7 +98,7 @@ async fn close_while(
     store: &dyn ConversationStore,
     key: &ConversationKey,
     unfinished: &InterruptedTurn,
-    fence: Option<FencingToken>,
+    token: Option<FencingToken>,
     texts: &MemoryTexts,
     is_left: impl Fn() -> bool,
 ) -> Result<(), StoreError> {
@@ -118,7 +118,7 @@ async fn close_while(
         let key_of_batch = BatchKey::new(unfinished.turn.clone(), 0, step);
         let last_turn = Some(unfinished.turn.clone());
         let batch = Batch::new(key_of_batch, closing(entries, &end, &[], texts))
-            .with_fence(fence)
+            .with_token(token)
             .with_last_turn(last_turn);
         attempts += 1;
         match append_once(store, key, snapshot.version, batch).await {

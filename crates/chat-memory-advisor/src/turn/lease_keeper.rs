@@ -45,7 +45,7 @@ impl TurnMemoryState {
         // The turn may take over a lease that an earlier turn of this process still holds. It may also take over
         // one whose request was dropped before the store's answer arrived.
         let known = &self.registry.leases;
-        let HeldLease { fence: mut takeover_from, unanswered_requests: mut unanswered } = known.of(&self.key);
+        let HeldLease { token: mut takeover_from, unanswered_requests: mut unanswered } = known.of(&self.key);
         let (mut pause, mut may_make_room) = (SHORTEST_PAUSE, true);
         loop {
             known.note_request(&self.key, &self.turn);
@@ -57,9 +57,9 @@ impl TurnMemoryState {
                 Err(StoreError::OutcomeUnknown { .. }) if !unanswered.contains(&self.turn) => {
                     unanswered.push(self.turn.clone());
                 }
-                Err(StoreError::Locked { turn, fence, .. }) if unanswered.contains(&turn) => {
+                Err(StoreError::Locked { turn, token, .. }) if unanswered.contains(&turn) => {
                     unanswered.retain(|known| *known != turn);
-                    takeover_from = Some(fence);
+                    takeover_from = Some(token);
                 }
                 Err(StoreError::Locked { turn, remaining, .. })
                     if on_busy == Some(OnBusy::Queue) || (on_busy.is_some() && turn == self.turn) =>
@@ -67,13 +67,13 @@ impl TurnMemoryState {
                     sleep(pause.min(remaining)).await;
                     pause = LONGEST_PAUSE.min(pause * 2);
                 }
-                Err(StoreError::Locked { fence, .. }) if on_busy == Some(OnBusy::InterruptPrevious) => {
-                    takeover_from = Some(fence);
+                Err(StoreError::Locked { token, .. }) if on_busy == Some(OnBusy::InterruptPrevious) => {
+                    takeover_from = Some(token);
                 }
-                Ok(fence) => {
-                    self.hold.set_fence(fence);
+                Ok(token) => {
+                    self.hold.set_token(token);
                     known.forget_requests(&self.key);
-                    self.registry.note_lease(&self.key, fence);
+                    self.registry.note_lease(&self.key, token);
                     return Ok(());
                 }
                 Err(StoreError::Locked { .. }) => {
@@ -92,19 +92,19 @@ impl TurnMemoryState {
         if !claim.lock.relock() {
             return Err(busy());
         }
-        if let (Some(leases), Some(fence)) = (self.store.leases(), self.hold.fence()) {
+        if let (Some(leases), Some(token)) = (self.store.leases(), self.hold.token()) {
             let mut renewed = self.hold.renewed.lock().await;
-            self.renew(leases, fence).await.map_err(Error::from)?;
+            self.renew(leases, token).await.map_err(Error::from)?;
             *renewed = true;
-            self.registry.note_lease(&self.key, fence);
+            self.registry.note_lease(&self.key, token);
         }
         Ok(())
     }
 
-    async fn renew(&self, leases: &dyn Leases, fence: FencingToken) -> Result<(), StoreError> {
+    async fn renew(&self, leases: &dyn Leases, token: FencingToken) -> Result<(), StoreError> {
         let unanswered = &self.hold.unanswered_renewals;
         unanswered.fetch_add(1, Ordering::Relaxed);
-        let answer = leases.renew(&self.key, fence, self.lease_ttl).await;
+        let answer = leases.renew(&self.key, token, self.lease_ttl).await;
         if !matches!(answer, Err(StoreError::OutcomeUnknown { .. })) {
             unanswered.fetch_sub(1, Ordering::Relaxed);
         }
@@ -121,13 +121,13 @@ impl TurnMemoryState {
 
     /// Releases the turn's lease in the store.
     pub(crate) async fn release_lease(&self) {
-        let (Some(leases), Some(fence)) = (self.store.leases(), self.hold.fence()) else { return };
+        let (Some(leases), Some(token)) = (self.store.leases(), self.hold.token()) else { return };
         let mut renewed = self.hold.renewed.lock().await;
         *renewed = false;
-        match leases.release(&self.key, fence).await {
+        match leases.release(&self.key, token).await {
             // A late renewal would take the lease again, so the registry keeps the token.
             Ok(()) if self.hold.unanswered_renewals.load(Ordering::Relaxed) > 0 => {}
-            Ok(()) => self.registry.leases.note_released(&self.key, fence),
+            Ok(()) => self.registry.leases.note_released(&self.key, token),
             // The lease expires, or the next turn of this process takes it over.
             Err(error) => {
                 tracing::debug!(conversation = %self.key, %error, "a lease could not be released");
@@ -137,8 +137,8 @@ impl TurnMemoryState {
 
     /// Checks whether the turn's lease is still to be released.
     pub(crate) fn holds_lease(&self) -> bool {
-        let fence = self.hold.fence();
-        fence.is_some() && self.registry.leases.fence(&self.key) == fence
+        let token = self.hold.token();
+        token.is_some() && self.registry.leases.token(&self.key) == token
     }
 
     /// Runs beside the turn and renews its lease. Returns an error that ends the turn when it is fenced.
@@ -148,9 +148,9 @@ impl TurnMemoryState {
         loop {
             sleep(pause).await;
             let renewed = self.hold.renewed.lock().await;
-            let Some(fence) = self.hold.fence().filter(|_| *renewed) else { continue };
+            let Some(token) = self.hold.token().filter(|_| *renewed) else { continue };
             // A store that does not answer now may answer before the lease expires.
-            let answer = timeout(pause / 2, self.renew(leases, fence)).await;
+            let answer = timeout(pause / 2, self.renew(leases, token)).await;
             if let Ok(Err(lost @ StoreError::Fenced)) = answer {
                 return lost.into();
             }

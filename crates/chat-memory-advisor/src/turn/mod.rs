@@ -225,7 +225,7 @@ impl TurnMemoryState {
         }
         let unsure = std::mem::replace(&mut pending.unsure, true);
         let batch = Batch::new(pending.key.clone(), pending.write.entries(&self.turn))
-            .with_fence(self.hold.fence())
+            .with_token(self.hold.token())
             .with_last_turn(state.last_turn.clone())
             .with_parent(state.parent);
         let outcome = append_once(&*self.store, &self.key, state.version, batch).await;

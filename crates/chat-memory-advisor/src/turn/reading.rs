@@ -57,9 +57,9 @@ impl<'a> Reading<'a> {
     ///
     /// An ordinary turn has one entry that is no message, and at most one more for each result: the start of its
     /// call. Those are fewer than its messages, so twice as many entries hold the messages of a window.
-    pub(crate) fn view(&self) -> ReadRange {
+    pub(crate) fn first_range(&self) -> ReadRange {
         if let Some(summarizer) = &self.measure.summarizer {
-            return ReadRange::LastTurns(summarizer.view());
+            return ReadRange::LastTurns(summarizer.turns_to_read());
         }
         match self.measure.window {
             Window::All => ReadRange::All,
@@ -70,8 +70,8 @@ impl<'a> Reading<'a> {
     }
 
     /// Returns the next larger range, if this one does not show enough.
-    pub(crate) fn view_after(&self, view: ReadRange, snapshot: &Snapshot) -> Option<ReadRange> {
-        let larger = match view {
+    pub(crate) fn larger_range(&self, range: ReadRange, snapshot: &Snapshot) -> Option<ReadRange> {
+        let larger = match range {
             ReadRange::LastEntries(count) => ReadRange::LastEntries(count.saturating_mul(GROWTH)),
             ReadRange::LastTurns(count) => ReadRange::LastTurns(count.saturating_mul(GROWTH)),
             // Everything is read, or the range is of a newer kind.
@@ -116,14 +116,14 @@ impl Registry {
         // The shown text of a turn does not belong on a branch that cuts the turn.
         unfinished.retain(|_| tip.is_none());
         let reading = reading.beside(&unfinished);
-        let mut view = if overridden { ReadRange::All } else { reading.view() };
+        let mut range = if overridden { ReadRange::All } else { reading.first_range() };
         loop {
             let snapshot = match tip {
-                None => store.load(key, view).await?,
-                Some(tip) => store.load_branch(key, tip, view).await?,
+                None => store.load(key, range).await?,
+                Some(tip) => store.load_branch(key, tip, range).await?,
             };
-            match reading.view_after(view, &snapshot) {
-                Some(larger) => view = larger,
+            match reading.larger_range(range, &snapshot) {
+                Some(larger) => range = larger,
                 None => {
                     self.damaged.warn(key, &snapshot);
                     return Ok(snapshot);
@@ -178,11 +178,11 @@ mod tests {
 
     #[test]
     fn first_read_is_about_window_size() {
-        let view = |window: Window| Reading::of(&window.into()).view();
-        assert_eq!(view(Window::All), ReadRange::All);
-        assert_eq!(view(Window::Messages(3)), ReadRange::LastEntries(6));
-        assert_eq!(view(Window::Turns(3)), ReadRange::LastTurns(3));
-        assert_eq!(view(Window::Tokens(3)), ReadRange::LastTurns(16));
+        let range = |window: Window| Reading::of(&window.into()).first_range();
+        assert_eq!(range(Window::All), ReadRange::All);
+        assert_eq!(range(Window::Messages(3)), ReadRange::LastEntries(6));
+        assert_eq!(range(Window::Turns(3)), ReadRange::LastTurns(3));
+        assert_eq!(range(Window::Tokens(3)), ReadRange::LastTurns(16));
     }
 
     fn plain(name: &'static str) -> (&'static str, Vec<EntryKind>) {
@@ -197,8 +197,9 @@ mod tests {
     #[test]
     fn reading_continues_while_window_may_have_room() {
         let log = log(&["a", "b", "c"].map(plain));
-        let next =
-            |measure: &Measure, view| Reading::of(measure).view_after(view, &Snapshot::from_log(&log, view));
+        let next = |measure: &Measure, range| {
+            Reading::of(measure).larger_range(range, &Snapshot::from_log(&log, range))
+        };
         let more = Some(ReadRange::LastTurns(8));
         assert_eq!(next(&tokens(5), ReadRange::LastTurns(2)), more, "of two turns, one is known to be whole");
         assert_eq!(next(&tokens(4), ReadRange::LastTurns(2)), more, "a message may take no room");
@@ -220,10 +221,10 @@ mod tests {
         let log = log(&turns);
         let next = |name: &str, input: &[Message]| {
             let (measure, turn) = (tokens(5), turn(name));
-            let view = ReadRange::LastTurns(2);
+            let range = ReadRange::LastTurns(2);
             Reading::of(&measure)
                 .before(&turn, input)
-                .view_after(view, &Snapshot::from_log(&log, view))
+                .larger_range(range, &Snapshot::from_log(&log, range))
                 .is_some()
         };
         assert!(next("new", &[]) && !next("new", &[user("x")]));
@@ -233,11 +234,11 @@ mod tests {
     #[test]
     fn answered_turn_is_found_even_when_oversized() {
         let log = log(&["a", "b", "c"].map(plain));
-        let (measure, view) =
+        let (measure, range) =
             (Measure { on_overflow: OnOverflow::Refuse, ..tokens(1) }, ReadRange::LastTurns(2));
         let next = |name: &str| {
             let (turn, said) = (turn(name), [user(name)]);
-            Reading::of(&measure).before(&turn, &said).view_after(view, &Snapshot::from_log(&log, view))
+            Reading::of(&measure).before(&turn, &said).larger_range(range, &Snapshot::from_log(&log, range))
         };
         assert_eq!((next("a"), next("c")), (Some(ReadRange::LastTurns(8)), None));
     }
@@ -246,14 +247,14 @@ mod tests {
     fn law_m7_unwritten_text_of_dropped_turn_takes_room() {
         let mut turns = ["a", "b", "c", "d"].map(plain);
         turns[3].1.truncate(1);
-        let (log, view) = (log(&turns), ReadRange::LastTurns(3));
+        let (log, range) = (log(&turns), ReadRange::LastTurns(3));
         let end = TurnEnd::Interrupted { partial: "so far".into() };
         let left =
             [InterruptedTurn { end, ..InterruptedTurn::beginning(turn("d"), Version::new(10), Vec::new()) }];
         let counter = Arc::new(|message: &Message| message.text().len());
         let measure = Measure { counter, ..Window::Tokens(15).into() };
         let next =
-            |reading: &Reading<'_>| reading.view_after(view, &Snapshot::from_log(&log, view)).is_some();
+            |reading: &Reading<'_>| reading.larger_range(range, &Snapshot::from_log(&log, range)).is_some();
         let (new, said) = (turn("new"), [user("v")]);
         for reading in [Reading::of(&measure), Reading::of(&measure).before(&new, &said)] {
             assert!(!next(&reading), "without a text it fits, and ends the window");
@@ -263,13 +264,16 @@ mod tests {
 
     #[test]
     fn reading_continues_until_summary_covers_read_entries() {
-        let view = ReadRange::LastTurns(1);
+        let range = ReadRange::LastTurns(1);
         for (until, next) in [(3, Some(ReadRange::LastTurns(4))), (7, None)] {
             let summary = Summary::new(until, "they talked");
             let mut turns = ["a", "b", "c"].map(plain);
             turns[2].1.insert(1, EntryKind::Summary(summary));
             let measure = Measure { summarizer: Some(summarizer(1, 1)), ..Window::All.into() };
-            assert_eq!(Reading::of(&measure).view_after(view, &Snapshot::from_log(&log(&turns), view)), next);
+            assert_eq!(
+                Reading::of(&measure).larger_range(range, &Snapshot::from_log(&log(&turns), range)),
+                next
+            );
         }
     }
 }

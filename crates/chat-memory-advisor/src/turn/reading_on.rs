@@ -28,9 +28,9 @@ impl TurnMemoryState {
     /// Reads the last `count` entries of the turn's branch.
     async fn read_on(&self, state: &mut TurnState, count: usize) -> Result<()> {
         let tip = state.parent.unwrap_or(EntryId::new(state.version.as_u64()));
-        let view = ReadRange::LastEntries(count);
+        let range = ReadRange::LastEntries(count);
         let snapshot =
-            self.store.load_branch(&self.key, tip, view).await.map_err(StoreError::into_load_error)?;
+            self.store.load_branch(&self.key, tip, range).await.map_err(StoreError::into_load_error)?;
         self.registry.damaged.warn(&self.key, &snapshot);
         let is_all = snapshot.is_whole() || snapshot.entries.len() < count;
         let mut log = whole_turns(snapshot);

@@ -151,7 +151,7 @@ impl TurnMemoryState {
 
     /// Registers the turn as stopped, with its end still to be written.
     fn leave(&self, unfinished: InterruptedTurn) -> InterruptedTurn {
-        self.registry.unfinished.leave(&self.key, InterruptedTurn { fence: self.hold.fence(), ..unfinished })
+        self.registry.unfinished.leave(&self.key, InterruptedTurn { token: self.hold.token(), ..unfinished })
     }
 
     /// Returns the unwritten rest of a turn that was dropped.

@@ -123,7 +123,7 @@ impl TurnMemoryState {
         let batch = || {
             Batch::new(key.clone(), plan.entries.clone())
                 .with_parent(plan.parent)
-                .with_fence(self.hold.fence())
+                .with_token(self.hold.token())
                 .with_last_turn(plan.last_turn.clone())
         };
         let appended = append_once(&*self.store, &self.key, plan.version, batch()).await;

@@ -99,7 +99,7 @@ struct Model {
     most: usize,
     places: BTreeMap<usize, Known>,
     /// The granted fencing tokens of each conversation, including evicted ones.
-    fences: BTreeMap<usize, Vec<FencingToken>>,
+    tokens: BTreeMap<usize, Vec<FencingToken>>,
 }
 
 impl Model {
@@ -129,7 +129,7 @@ struct Both {
 impl Both {
     fn of(most: usize) -> Self {
         let store = InMemoryStore::with_max_conversations(bound(most)).with_leases();
-        Self { store, model: Model { most, places: BTreeMap::new(), fences: BTreeMap::new() } }
+        Self { store, model: Model { most, places: BTreeMap::new(), tokens: BTreeMap::new() } }
     }
 
     async fn run(&mut self, step: usize, number: usize, operation: Operation) {
@@ -137,16 +137,16 @@ impl Both {
         match operation {
             Operation::Say { ends } => self.say(step, number, said(&turn, ends), ends).await,
             Operation::SayFenced { ago } => {
-                let Some(fences) = self.model.fences.get(&number) else { return };
-                let Some(&fence) = fences.iter().nth_back(ago) else { return };
+                let Some(tokens) = self.model.tokens.get(&number) else { return };
+                let Some(&token) = tokens.iter().nth_back(ago) else { return };
                 if ago == 0 {
                     // Whether the latest token is still valid depends on evictions, so it is not used here.
                     return;
                 }
                 let at = version(&self.store, &key(number)).await;
                 self.touch(step, number);
-                let refused = self.store.append(&key(number), at, said(&turn, true).with_fence(fence)).await;
-                assert!(matches!(refused, Err(StoreError::Fenced)), "an old fence wrote: {refused:?}");
+                let refused = self.store.append(&key(number), at, said(&turn, true).with_token(token)).await;
+                assert!(matches!(refused, Err(StoreError::Fenced)), "an old token wrote: {refused:?}");
             }
             Operation::End => {
                 let known = self.model.places.get_mut(&number);
@@ -170,15 +170,15 @@ impl Both {
                     if !known.held {
                         // Deletion removes the conversation's fencing tokens, as in every store.
                         self.model.places.remove(&number);
-                        self.model.fences.remove(&number);
+                        self.model.tokens.remove(&number);
                     }
                 }
             }
             Operation::Acquire => self.acquire(step, number).await,
             Operation::Release => {
-                let fence = self.model.fences.get(&number).and_then(|fences| fences.last());
-                if let (Some(fence), Some(known)) = (fence, self.model.places.get_mut(&number)) {
-                    self.store.release(&key(number), *fence).await.unwrap();
+                let token = self.model.tokens.get(&number).and_then(|tokens| tokens.last());
+                if let (Some(token), Some(known)) = (token, self.model.places.get_mut(&number)) {
+                    self.store.release(&key(number), *token).await.unwrap();
                     known.held = false;
                 }
             }
@@ -218,10 +218,10 @@ impl Both {
             assert!(matches!(outcome, Err(StoreError::Full { .. })), "{outcome:?}");
             return;
         }
-        let fence = outcome.unwrap();
-        let before = self.model.fences.values().flatten().max();
-        assert!(before.is_none_or(|before| *before < fence), "a fence of {fence:?} after {before:?}");
-        self.model.fences.entry(number).or_default().push(fence);
+        let token = outcome.unwrap();
+        let before = self.model.tokens.values().flatten().max();
+        assert!(before.is_none_or(|before| *before < token), "a token of {token:?} after {before:?}");
+        self.model.tokens.entry(number).or_default().push(token);
         let known = self.model.places.entry(number).or_default();
         (known.held, known.used) = (true, step);
     }
@@ -307,15 +307,15 @@ async fn dropped_conversations_make_room(store: InMemoryStore) {
 async fn leased_conversation_is_not_evicted_until_lease_expires() {
     let store = InMemoryStore::with_max_conversations(bound(1)).with_leases();
     let turn = TurnId::new("a").unwrap();
-    let fence = store.acquire(&key(0), &turn, HOUR, None).await.unwrap();
+    let token = store.acquire(&key(0), &turn, HOUR, None).await.unwrap();
     let refused = store.append(&key(1), Version::EMPTY, said("b", true)).await;
     assert!(matches!(refused, Err(StoreError::Full { limit: 1 })), "{refused:?}");
     tokio::time::advance(HOUR).await;
     store.append(&key(1), Version::EMPTY, said("b", true)).await.unwrap();
-    assert!(matches!(store.renew(&key(0), fence, HOUR).await, Err(StoreError::Fenced)));
-    // Its fence is as good as the one that was handed out last, as nobody was given it since.
+    assert!(matches!(store.renew(&key(0), token, HOUR).await, Err(StoreError::Fenced)));
+    // Its token is as good as the one that was handed out last, as nobody was given it since.
     let next = store.acquire(&key(0), &turn, HOUR, None).await.unwrap();
-    assert!(next > fence);
+    assert!(next > token);
 }
 
 /// Eight tasks with one conversation each share four places. No stored entry is lost or mixed, and every turn

@@ -254,8 +254,8 @@ struct Lagging {
 
 #[async_trait]
 impl ConversationStore for Lagging {
-    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot, StoreError> {
-        let mut read = self.inner.load(key, view).await?;
+    async fn load(&self, key: &ConversationKey, range: ReadRange) -> Result<Snapshot, StoreError> {
+        let mut read = self.inner.load(key, range).await?;
         read.entries.truncate(read.entries.len().saturating_sub(self.behind));
         read.version = read.entries.last().map_or(Version::EMPTY, |last| Version::new(last.seq));
         read.open_turn = None;

@@ -63,17 +63,17 @@ impl TestStore {
 
 #[async_trait]
 impl ConversationStore for TestStore {
-    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot, StoreError> {
-        self.faulty.load(key, view).await
+    async fn load(&self, key: &ConversationKey, range: ReadRange) -> Result<Snapshot, StoreError> {
+        self.faulty.load(key, range).await
     }
 
     async fn load_branch(
         &self,
         key: &ConversationKey,
         tip: EntryId,
-        view: ReadRange,
+        range: ReadRange,
     ) -> Result<Snapshot, StoreError> {
-        self.faulty.load_branch(key, tip, view).await
+        self.faulty.load_branch(key, tip, range).await
     }
 
     async fn read(
@@ -104,18 +104,18 @@ impl ConversationStore for TestStore {
 
 #[async_trait]
 impl ConversationStore for CountingStore {
-    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot, StoreError> {
+    async fn load(&self, key: &ConversationKey, range: ReadRange) -> Result<Snapshot, StoreError> {
         self.counts.lock().unwrap().loads += 1;
-        self.inner.load(key, view).await
+        self.inner.load(key, range).await
     }
 
     async fn load_branch(
         &self,
         key: &ConversationKey,
         tip: EntryId,
-        view: ReadRange,
+        range: ReadRange,
     ) -> Result<Snapshot, StoreError> {
-        self.inner.load_branch(key, tip, view).await
+        self.inner.load_branch(key, tip, range).await
     }
 
     async fn read(

@@ -24,25 +24,25 @@ struct Views {
 }
 
 impl Views {
-    fn shown(&self, view: ReadRange) -> ReadRange {
-        self.asked.lock().unwrap().push(view);
-        if self.shows_all { ReadRange::All } else { view }
+    fn shown(&self, range: ReadRange) -> ReadRange {
+        self.asked.lock().unwrap().push(range);
+        if self.shows_all { ReadRange::All } else { range }
     }
 }
 
 #[async_trait]
 impl ConversationStore for Views {
-    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot, StoreError> {
-        self.inner.load(key, self.shown(view)).await
+    async fn load(&self, key: &ConversationKey, range: ReadRange) -> Result<Snapshot, StoreError> {
+        self.inner.load(key, self.shown(range)).await
     }
 
     async fn load_branch(
         &self,
         key: &ConversationKey,
         tip: EntryId,
-        view: ReadRange,
+        range: ReadRange,
     ) -> Result<Snapshot, StoreError> {
-        self.inner.load_branch(key, tip, self.shown(view)).await
+        self.inner.load_branch(key, tip, self.shown(range)).await
     }
 
     async fn read(

@@ -35,16 +35,16 @@ async fn cost(
     pool: &Pool,
     place: &Place,
     name: &str,
-    view: ReadRange,
+    range: ReadRange,
 ) -> (Read, Duration) {
-    store.load(&key(name), view).await.unwrap();
+    store.load(&key(name), range).await.unwrap();
     let before = counts(pool, place).await;
-    let read = store.load(&key(name), view).await.unwrap();
+    let read = store.load(&key(name), range).await.unwrap();
     let after = counts(pool, place).await;
     assert!(!read.entries.is_empty());
     let started = Instant::now();
     for _ in 0..200 {
-        store.load(&key(name), view).await.unwrap();
+        store.load(&key(name), range).await.unwrap();
     }
     (Read { rows: after.rows - before.rows, pages: after.pages - before.pages }, started.elapsed() / 200)
 }
@@ -95,28 +95,28 @@ async fn reading_branch_end_cost_is_independent_of_log() {
         fork_point(&store, name, 20).await;
     }
     let mut report = String::new();
-    for view in [ReadRange::LastEntries(20), ReadRange::LastTurns(7)] {
-        let (short, _) = cost(&store, &pool, &place, "short", view).await;
-        let (long, long_time) = cost(&store, &pool, &place, "long", view).await;
-        let (plain, plain_time) = cost(&store, &pool, &place, "plain", view).await;
+    for range in [ReadRange::LastEntries(20), ReadRange::LastTurns(7)] {
+        let (short, _) = cost(&store, &pool, &place, "short", range).await;
+        let (long, long_time) = cost(&store, &pool, &place, "long", range).await;
+        let (plain, plain_time) = cost(&store, &pool, &place, "plain", range).await;
         let ratio = long_time.as_secs_f64() / plain_time.as_secs_f64();
-        writeln!(report, "{view:?}: long {long:?}, short {short:?}, plain {plain:?}; time {ratio:.2}")
+        writeln!(report, "{range:?}: long {long:?}, short {short:?}, plain {plain:?}; time {ratio:.2}")
             .unwrap();
         assert!(long.rows <= 2 * short.rows && long.rows < 120, "rows read\n{report}");
         assert!(long.pages <= 2 * short.pages, "pages read\n{report}");
     }
-    let older = async |name: &str, tip: u64, view| {
-        store.load_branch(&key(name), EntryId::new(tip), view).await.unwrap();
+    let older = async |name: &str, tip: u64, range| {
+        store.load_branch(&key(name), EntryId::new(tip), range).await.unwrap();
         let before = counts(&pool, &place).await;
-        assert!(!store.load_branch(&key(name), EntryId::new(tip), view).await.unwrap().entries.is_empty());
+        assert!(!store.load_branch(&key(name), EntryId::new(tip), range).await.unwrap().entries.is_empty());
         let after = counts(&pool, &place).await;
         Read { rows: after.rows - before.rows, pages: after.pages - before.pages }
     };
-    for view in [ReadRange::LastEntries(20), ReadRange::LastTurns(7)] {
-        let short = older("short", 400, view).await;
+    for range in [ReadRange::LastEntries(20), ReadRange::LastTurns(7)] {
+        let short = older("short", 400, range).await;
         for tip in [400, 50_000, 100_000] {
-            let long = older("long", tip, view).await;
-            writeln!(report, "{view:?} of the older branch to {tip}: {long:?}, of short {short:?}").unwrap();
+            let long = older("long", tip, range).await;
+            writeln!(report, "{range:?} of the older branch to {tip}: {long:?}, of short {short:?}").unwrap();
             assert!(long.rows <= 2 * short.rows && long.rows < 120, "rows read\n{report}");
             assert!(long.pages <= 2 * short.pages, "pages read\n{report}");
         }
@@ -152,14 +152,14 @@ async fn reading_conversation_end_cost_is_independent_of_length() {
         if analysed {
             place.execute("ANALYZE {schema}.entries; ANALYZE {schema}.conversations").await;
         }
-        for view in [ReadRange::LastEntries(40), ReadRange::LastEntries(20), ReadRange::LastTurns(7)] {
-            let (short, short_time) = cost(&store, &pool, &place, "short", view).await;
+        for range in [ReadRange::LastEntries(40), ReadRange::LastEntries(20), ReadRange::LastTurns(7)] {
+            let (short, short_time) = cost(&store, &pool, &place, "short", range).await;
             // The turns of the one with a long turn are another matter: they are as long as they are.
-            let turns = matches!(view, ReadRange::LastTurns(_));
+            let turns = matches!(range, ReadRange::LastTurns(_));
             for name in if turns { &["long"][..] } else { &["long", "long-turn"] } {
-                let (long, long_time) = cost(&store, &pool, &place, name, view).await;
+                let (long, long_time) = cost(&store, &pool, &place, name, range).await;
                 let ratio = long_time.as_secs_f64() / short_time.as_secs_f64();
-                writeln!(report, "{view:?} of {name}: {long:?}, of short: {short:?}; time {ratio:.2}")
+                writeln!(report, "{range:?} of {name}: {long:?}, of short: {short:?}; time {ratio:.2}")
                     .unwrap();
                 assert!(long.rows <= 2 * short.rows && long.rows < 60, "rows read\n{report}");
                 assert!(long.pages <= 2 * short.pages, "pages read\n{report}");

@@ -260,8 +260,8 @@ async fn out_of_range_limits_and_numbers_are_errors() {
     let store = place.store(1).await;
     let append = async |expected, batch| store.append(&key("c"), Version::new(expected), batch).await;
     append(0, said("t", 0, &["a"])).await.unwrap();
-    let fence = append(1, said("t", 1, &["a"]).with_fence(FencingToken::new(u64::MAX))).await;
-    assert!(matches!(fence, Err(StoreError::Unsupported { .. })), "{fence:?}");
+    let token = append(1, said("t", 1, &["a"]).with_token(FencingToken::new(u64::MAX))).await;
+    assert!(matches!(token, Err(StoreError::Unsupported { .. })), "{token:?}");
     let mut long = said("t", 1, &["a"]);
     long.key.step = "s".repeat(1_025).into();
     assert!(matches!(append(1, long.clone()).await, Err(StoreError::TooLarge)));

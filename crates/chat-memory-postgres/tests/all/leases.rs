@@ -48,11 +48,11 @@ async fn lease_without_conversation_expires_a_day_later() {
     let leases = store.leases().unwrap();
     let mut last = FencingToken::new(0);
     for name in ["alone", "begun", "deleted", "c"] {
-        let fence = leases.acquire(&key(name), &turn(), HOUR, None).await.unwrap();
-        assert!(fence > last, "fences grow");
-        last = fence;
+        let token = leases.acquire(&key(name), &turn(), HOUR, None).await.unwrap();
+        assert!(token > last, "tokens grow");
+        last = token;
         if name != "alone" {
-            store.append(&key(name), Version::EMPTY, said("t", 0, &["x"]).with_fence(fence)).await.unwrap();
+            store.append(&key(name), Version::EMPTY, said("t", 0, &["x"]).with_token(token)).await.unwrap();
         }
     }
     store.delete(&key("deleted")).await.unwrap();
@@ -77,14 +77,14 @@ async fn writer_is_refused_when_fence_passes_on() {
     let leases = store.leases().unwrap();
     let old = leases.acquire(&key("c"), &turn(), HOUR, None).await.unwrap();
     let version =
-        store.append(&key("c"), Version::EMPTY, said("t", 0, &["x"]).with_fence(old)).await.unwrap();
+        store.append(&key("c"), Version::EMPTY, said("t", 0, &["x"]).with_token(old)).await.unwrap();
     // The right passes on in a transaction that is not done yet, and an append with the old one comes.
     let other = place.client().await;
     let take =
         format!("BEGIN; SELECT {{schema}}.acquire_lease('default', 'c', 'u', 3600000000, {})", old.as_u64());
     other.batch_execute(&place.sql(&take)).await.unwrap();
     let conversation = key("c");
-    let mut late = store.append(&conversation, version, said("t", 1, &["y"]).with_fence(old));
+    let mut late = store.append(&conversation, version, said("t", 1, &["y"]).with_token(old));
     wait_for_a_lock(&place, "append_batch", &mut late).await;
     other.batch_execute("COMMIT").await.unwrap();
     let late = late.await;
@@ -115,14 +115,14 @@ async fn granted_fence_exceeds_every_written_fence() {
     let store = place.store(1).await;
     let leases = store.leases().unwrap();
     let held = leases.acquire(&key("c"), &turn(), HOUR, None).await.unwrap();
-    // Of somebody who counts fences himself.
+    // Of somebody who counts tokens himself.
     let higher = FencingToken::new(held.as_u64() + 6);
-    store.append(&key("c"), Version::EMPTY, said("t", 0, &["x"]).with_fence(higher)).await.unwrap();
+    store.append(&key("c"), Version::EMPTY, said("t", 0, &["x"]).with_token(higher)).await.unwrap();
     let renewed = leases.renew(&key("c"), held, HOUR).await;
     assert!(matches!(renewed, Err(StoreError::Fenced)), "{renewed:?}");
     let given = leases.acquire(&key("c"), &turn(), HOUR, Some(higher)).await.unwrap();
     assert!(given > higher, "{given:?} is not above {higher:?}");
-    let late = store.append(&key("c"), Version::new(1), said("t", 1, &["y"]).with_fence(higher)).await;
+    let late = store.append(&key("c"), Version::new(1), said("t", 1, &["y"]).with_token(higher)).await;
     assert!(matches!(late, Err(StoreError::Fenced)), "{late:?}");
     place.remove().await;
 }
@@ -134,7 +134,7 @@ async fn a_refused_writer_makes_no_conversation() {
     let leases = store.leases().unwrap();
     let old = leases.acquire(&key("c"), &turn(), HOUR, None).await.unwrap();
     leases.acquire(&key("c"), &turn(), HOUR, Some(old)).await.unwrap();
-    let late = store.append(&key("c"), Version::EMPTY, said("t", 0, &["x"]).with_fence(old)).await;
+    let late = store.append(&key("c"), Version::EMPTY, said("t", 0, &["x"]).with_token(old)).await;
     assert!(matches!(late, Err(StoreError::Fenced)), "{late:?}");
     let count = place.sql("SELECT count(*) FROM {schema}.conversations");
     assert_eq!(place.client().await.query_one(&count, &[]).await.unwrap().get::<_, i64>(0), 0);
@@ -146,10 +146,10 @@ async fn extreme_fences_and_durations_are_handled_exactly() {
     let Some(place) = Place::new() else { return };
     let store = place.store(1).await;
     let leases = store.leases().unwrap();
-    let fence = leases.acquire(&key("c"), &turn(), Duration::MAX, None).await.unwrap();
+    let token = leases.acquire(&key("c"), &turn(), Duration::MAX, None).await.unwrap();
     match leases.acquire(&key("c"), &turn(), HOUR, Some(FencingToken::new(u64::MAX))).await {
-        Err(StoreError::Locked { fence: held, remaining, .. }) => {
-            assert!(held == fence && remaining > Duration::from_secs(364 * 24 * 3600), "{remaining:?}");
+        Err(StoreError::Locked { token: held, remaining, .. }) => {
+            assert!(held == token && remaining > Duration::from_secs(364 * 24 * 3600), "{remaining:?}");
         }
         other => panic!("{other:?}"),
     }

@@ -73,7 +73,7 @@ async fn role_with_table_rights_only_opens_prepared_schema() {
     let role = place.schema.as_str().replace("test_", "role_");
     let rights = "CREATE ROLE {role}; GRANT USAGE ON SCHEMA {schema} TO {role}; \
         GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}; \
-        GRANT USAGE ON SEQUENCE {schema}.fences TO {role}; \
+        GRANT USAGE ON SEQUENCE {schema}.tokens TO {role}; \
         REVOKE INSERT, UPDATE, DELETE ON {schema}.migrations FROM {role}";
     place.execute(&rights.replace("{role}", &role)).await;
     let owner = place.config.clone();
@@ -82,8 +82,8 @@ async fn role_with_table_rights_only_opens_prepared_schema() {
     let version = store.append(&key("c"), Version::EMPTY, said("t", 0, &["x"])).await.unwrap();
     assert_eq!(store.load(&key("c"), ReadRange::All).await.unwrap().version, version);
     let (leases, turn) = (store.leases().unwrap(), TurnId::new("t").unwrap());
-    let fence = leases.acquire(&key("c"), &turn, Duration::from_secs(60), None).await.unwrap();
-    leases.release(&key("c"), fence).await.unwrap();
+    let token = leases.acquire(&key("c"), &turn, Duration::from_secs(60), None).await.unwrap();
+    leases.release(&key("c"), token).await.unwrap();
     store.delete(&key("c")).await.unwrap();
     place.config = owner;
     place.execute(&format!("DROP OWNED BY {role}; DROP ROLE {role}")).await;

@@ -17,10 +17,10 @@ struct Cost {
     entries: usize,
 }
 
-async fn cost(store: &RedisStore, relay: &Relay, name: &str, view: ReadRange) -> Cost {
-    store.load(&key(name), view).await.unwrap();
+async fn cost(store: &RedisStore, relay: &Relay, name: &str, range: ReadRange) -> Cost {
+    store.load(&key(name), range).await.unwrap();
     let (bytes, scripts) = relay.counts();
-    let read = store.load(&key(name), view).await.unwrap();
+    let read = store.load(&key(name), range).await.unwrap();
     let (bytes, scripts) = (relay.counts().0 - bytes, relay.counts().1 - scripts);
     let entries = read.entries.len();
     assert!(entries > 0);
@@ -28,10 +28,10 @@ async fn cost(store: &RedisStore, relay: &Relay, name: &str, view: ReadRange) ->
 }
 
 /// Returns the mean time of one load.
-async fn time(store: &RedisStore, name: &str, view: ReadRange) -> Duration {
+async fn time(store: &RedisStore, name: &str, range: ReadRange) -> Duration {
     let started = Instant::now();
     for _ in 0..200 {
-        store.load(&key(name), view).await.unwrap();
+        store.load(&key(name), range).await.unwrap();
     }
     started.elapsed() / 200
 }
@@ -79,14 +79,14 @@ async fn reading_branch_end_cost_is_independent_of_log() {
         fork_point(&direct, name, 20).await;
     }
     let mut report = String::new();
-    for view in [ReadRange::LastEntries(20), ReadRange::LastTurns(7)] {
+    for range in [ReadRange::LastEntries(20), ReadRange::LastTurns(7)] {
         let (short, long) =
-            (cost(&store, &relay, "short", view).await, cost(&store, &relay, "long", view).await);
-        writeln!(report, "{view:?} of long: {long:?}, of short: {short:?}").unwrap();
+            (cost(&store, &relay, "short", range).await, cost(&store, &relay, "long", range).await);
+        writeln!(report, "{range:?} of long: {long:?}, of short: {short:?}").unwrap();
         assert_eq!((short.scripts, long.scripts), (1, 1), "round trips\n{report}");
         assert_eq!(long.entries, short.entries, "entries read\n{report}");
         assert!(long.bytes <= 2 * short.bytes, "bytes read\n{report}");
-        let (long, short) = (time(&direct, "long", view).await, time(&direct, "short", view).await);
+        let (long, short) = (time(&direct, "long", range).await, time(&direct, "short", range).await);
         writeln!(report, "a load takes {long:?} and {short:?}").unwrap();
     }
     let page = async |name: &str, after: u64| {
@@ -115,17 +115,17 @@ async fn reading_conversation_end_cost_is_independent_of_length() {
     write(&store, "long", 100_000, 4).await;
     write(&store, "long-turn", 20_000, 10_000).await;
     let mut report = String::new();
-    for view in [ReadRange::LastEntries(40), ReadRange::LastEntries(20), ReadRange::LastTurns(7)] {
-        let short = cost(&store, &relay, "short", view).await;
+    for range in [ReadRange::LastEntries(40), ReadRange::LastEntries(20), ReadRange::LastTurns(7)] {
+        let short = cost(&store, &relay, "short", range).await;
         // The turns of the one with a long turn are another matter: they are as long as they are.
-        let turns = matches!(view, ReadRange::LastTurns(_));
+        let turns = matches!(range, ReadRange::LastTurns(_));
         for name in if turns { &["long"][..] } else { &["long", "long-turn"] } {
-            let long = cost(&store, &relay, name, view).await;
-            writeln!(report, "{view:?} of {name}: {long:?}, of short: {short:?}").unwrap();
+            let long = cost(&store, &relay, name, range).await;
+            writeln!(report, "{range:?} of {name}: {long:?}, of short: {short:?}").unwrap();
             assert_eq!((short.scripts, long.scripts), (1, 1), "round trips\n{report}");
             assert_eq!(long.entries, short.entries, "entries read\n{report}");
             assert!(long.bytes <= 2 * short.bytes, "bytes read\n{report}");
-            let (long, short) = (time(&direct, name, view).await, time(&direct, "short", view).await);
+            let (long, short) = (time(&direct, name, range).await, time(&direct, "short", range).await);
             writeln!(report, "a load takes {long:?} and {short:?}").unwrap();
         }
     }

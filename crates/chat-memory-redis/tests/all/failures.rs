@@ -319,8 +319,8 @@ async fn conversation_with_broken_keys_is_refused_unchanged() {
                 assert!(refused_for_good(&refused), "{strange} {part}: {refused:?}");
                 assert!(!shown(&refused).contains("hunter2"));
             }
-            for view in [ReadRange::All, ReadRange::LastEntries(1), ReadRange::LastTurns(1)] {
-                let refused = store.load(&key("c"), view).await.unwrap_err();
+            for range in [ReadRange::All, ReadRange::LastEntries(1), ReadRange::LastTurns(1)] {
+                let refused = store.load(&key("c"), range).await.unwrap_err();
                 assert!(refused_for_good(&refused), "{strange} {part}: {refused:?}");
             }
             assert_eq!(place.dumps(&others).await, before, "{strange} {part}: something was written");
@@ -350,8 +350,8 @@ async fn branch_with_invalid_fork_is_refused_without_looping() {
         place.set_fork(fork).await;
         let before = place.dumps(&PARTS).await;
         let refused = |error| matches!(error, StoreError::Corrupt { seq: 0, .. });
-        for view in [ReadRange::All, ReadRange::LastEntries(2), ReadRange::LastTurns(2)] {
-            assert!(refused(store.load(&key("c"), view).await.unwrap_err()), "{fork}");
+        for range in [ReadRange::All, ReadRange::LastEntries(2), ReadRange::LastTurns(2)] {
+            assert!(refused(store.load(&key("c"), range).await.unwrap_err()), "{fork}");
         }
         assert!(refused(store.load_branch(&key("c"), EntryId::new(2), ReadRange::All).await.unwrap_err()));
         assert!(refused(store.read(&key("c"), EntryId::BEGINNING, 9).await.unwrap_err()), "{fork}");
@@ -371,8 +371,8 @@ async fn out_of_range_limits_and_numbers_are_errors() {
     let store = place.store().await;
     let append = async |expected, batch| store.append(&key("c"), Version::new(expected), batch).await;
     append(0, said("t", 0, &["a"])).await.unwrap();
-    let fence = append(1, said("t", 1, &["a"]).with_fence(FencingToken::new(1 << 53))).await;
-    assert!(matches!(fence, Err(StoreError::Unsupported { .. })), "{fence:?}");
+    let token = append(1, said("t", 1, &["a"]).with_token(FencingToken::new(1 << 53))).await;
+    assert!(matches!(token, Err(StoreError::Unsupported { .. })), "{token:?}");
     let mut long = said("t", 1, &["a"]);
     long.key.step = "s".repeat(1_025).into();
     assert!(matches!(append(1, long.clone()).await, Err(StoreError::TooLarge)));
@@ -383,8 +383,8 @@ async fn out_of_range_limits_and_numbers_are_errors() {
     assert!(matches!(large, Err(StoreError::TooLarge)), "{large:?}");
     bounded.append(&key("c"), Version::new(2), said("t", 2, &["x"])).await.unwrap();
     let highest = FencingToken::new((1 << 53) - 1);
-    let version = append(3, said("t", 3, &["x"]).with_fence(highest)).await.unwrap();
-    let lower = said("t", 4, &["x"]).with_fence(FencingToken::new((1 << 53) - 2));
+    let version = append(3, said("t", 3, &["x"]).with_token(highest)).await.unwrap();
+    let lower = said("t", 4, &["x"]).with_token(FencingToken::new((1 << 53) - 2));
     let refused = store.append(&key("c"), version, lower).await;
     assert!(matches!(refused, Err(StoreError::Fenced)), "{refused:?}");
     place.remove().await;
@@ -399,13 +399,13 @@ async fn deleted_conversation_leaves_only_expiring_keys() {
     let before = place.keys().await;
     for round in 0..2 {
         let leases = store.leases().unwrap();
-        let fence = leases.acquire(&deleted, &TurnId::new("t").unwrap(), Duration::from_secs(9), None).await;
-        let batch = said("t", round, &["a", "b"]).with_fence(fence.unwrap());
-        let fence = batch.fence.unwrap();
+        let token = leases.acquire(&deleted, &TurnId::new("t").unwrap(), Duration::from_secs(9), None).await;
+        let batch = said("t", round, &["a", "b"]).with_token(token.unwrap());
+        let token = batch.token.unwrap();
         let version = store.append(&deleted, Version::EMPTY, batch).await.unwrap();
         store.append(&deleted, version, ended("t", 9)).await.unwrap();
         if round == 0 {
-            leases.release(&deleted, fence).await.unwrap();
+            leases.release(&deleted, token).await.unwrap();
         }
         store.delete(&deleted).await.unwrap();
         let left = place.keys().await.into_iter().filter(|key| !before.contains(key)).collect::<Vec<_>>();

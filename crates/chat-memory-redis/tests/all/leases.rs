@@ -21,16 +21,16 @@ async fn fences_grow_even_if_the_lease_was_lost() {
     let leases = store.leases().unwrap();
     let mut last = FencingToken::new(0);
     for _ in 0..50 {
-        let fence = leases.acquire(&key("c"), &turn(), HOUR, None).await.unwrap();
-        assert!(fence > last, "{fence:?} after {last:?}");
-        last = fence;
+        let token = leases.acquire(&key("c"), &turn(), HOUR, None).await.unwrap();
+        assert!(token > last, "{token:?} after {last:?}");
+        last = token;
         place.run::<i64>("DEL @lease").await;
     }
     // Ahead of the clock, as after a clock that was put back.
     let ahead = (1_u64 << 53) - 100;
     place.run::<i64>(&format!("HSET @lease fence {ahead} turn x until 0")).await;
-    let fence = leases.acquire(&key("c"), &turn(), HOUR, None).await.unwrap();
-    assert_eq!(fence, FencingToken::new(ahead + 1));
+    let token = leases.acquire(&key("c"), &turn(), HOUR, None).await.unwrap();
+    assert_eq!(token, FencingToken::new(ahead + 1));
     place.remove().await;
 }
 
@@ -40,18 +40,18 @@ async fn lease_without_conversation_expires_a_day_later() {
     let store = place.store().await;
     let leases = store.leases().unwrap();
     let expires = async || place.run::<i64>("PTTL @lease").await;
-    let fence = leases.acquire(&key("c"), &turn(), HOUR, None).await.unwrap();
+    let token = leases.acquire(&key("c"), &turn(), HOUR, None).await.unwrap();
     let left = expires().await;
     assert!((DAY_MS + 3_590_000..=DAY_MS + 3_600_001).contains(&left), "{left}");
     // A conversation keeps it.
-    store.append(&key("c"), Version::EMPTY, said("t", 0, &["x"]).with_fence(fence)).await.unwrap();
+    store.append(&key("c"), Version::EMPTY, said("t", 0, &["x"]).with_token(token)).await.unwrap();
     assert_eq!(expires().await, -1);
-    leases.renew(&key("c"), fence, HOUR).await.unwrap();
+    leases.renew(&key("c"), token, HOUR).await.unwrap();
     assert_eq!(expires().await, -1);
     store.delete(&key("c")).await.unwrap();
     let left = expires().await;
     assert!((DAY_MS + 3_590_000..=DAY_MS + 3_600_001).contains(&left), "{left}");
-    leases.release(&key("c"), fence).await.unwrap();
+    leases.release(&key("c"), token).await.unwrap();
     let left = expires().await;
     assert!((DAY_MS - 10_000..=DAY_MS + 1).contains(&left), "{left}");
     place.remove().await;
@@ -62,11 +62,11 @@ async fn extreme_fences_and_durations_are_handled_exactly() {
     let Some(place) = Place::new() else { return };
     let store = place.store().await;
     let leases = store.leases().unwrap();
-    let fence = leases.acquire(&key("c"), &turn(), Duration::MAX, None).await.unwrap();
+    let token = leases.acquire(&key("c"), &turn(), Duration::MAX, None).await.unwrap();
     let strange = Some(FencingToken::new(u64::MAX));
     match leases.acquire(&key("c"), &turn(), HOUR, strange).await {
-        Err(StoreError::Locked { fence: held, remaining, .. }) => {
-            assert!(held == fence && remaining > Duration::from_secs(364 * 24 * 3600), "{remaining:?}");
+        Err(StoreError::Locked { token: held, remaining, .. }) => {
+            assert!(held == token && remaining > Duration::from_secs(364 * 24 * 3600), "{remaining:?}");
         }
         other => panic!("{other:?}"),
     }
@@ -74,7 +74,7 @@ async fn extreme_fences_and_durations_are_handled_exactly() {
     assert!(matches!(renewed, Err(StoreError::Fenced)), "{renewed:?}");
     leases.release(&key("c"), FencingToken::new(u64::MAX)).await.unwrap();
     assert!(leases.acquire(&key("c"), &turn(), HOUR, None).await.is_err());
-    leases.release(&key("c"), fence).await.unwrap();
+    leases.release(&key("c"), token).await.unwrap();
     leases.acquire(&key("c"), &turn(), HOUR, None).await.unwrap();
     place.remove().await;
 }

@@ -57,18 +57,19 @@ fn a_view_is_what_the_whole_log_gives() {
         for size in 1..=new.len() {
             let mut connection = written(&new, size);
             let counts = (0..8).chain([usize::MAX]);
-            let views = counts.flat_map(|count| [ReadRange::LastEntries(count), ReadRange::LastTurns(count)]);
-            for view in views.chain([ReadRange::All]) {
-                let read = load(&mut connection, &key(), None, view).unwrap();
-                assert_eq!(read, Snapshot::from_log(&whole, view), "{view:?} of {turns:?}");
+            let ranges =
+                counts.flat_map(|count| [ReadRange::LastEntries(count), ReadRange::LastTurns(count)]);
+            for range in ranges.chain([ReadRange::All]) {
+                let read = load(&mut connection, &key(), None, range).unwrap();
+                assert_eq!(read, Snapshot::from_log(&whole, range), "{range:?} of {turns:?}");
             }
         }
     }
 }
 
 /// Counts the SQLite virtual machine steps of a load; each row costs some. The statements are prepared before.
-fn steps(connection: &mut Connection, view: ReadRange) -> (u64, usize) {
-    load(connection, &key(), None, view).unwrap();
+fn steps(connection: &mut Connection, range: ReadRange) -> (u64, usize) {
+    load(connection, &key(), None, range).unwrap();
     let steps = Arc::new(AtomicU64::new(0));
     let counter = Arc::clone(&steps);
     let count = move || {
@@ -76,7 +77,7 @@ fn steps(connection: &mut Connection, view: ReadRange) -> (u64, usize) {
         false
     };
     connection.progress_handler(1, Some(count)).unwrap();
-    let entries = load(connection, &key(), None, view).unwrap().entries.len();
+    let entries = load(connection, &key(), None, range).unwrap().entries.len();
     (steps.load(Ordering::Relaxed), entries)
 }
 
@@ -91,15 +92,15 @@ fn one_turn(count: usize) -> Vec<NewEntry> {
 
 #[test]
 fn reading_conversation_end_cost_is_independent_of_length() {
-    let views = [ReadRange::LastEntries(20), ReadRange::LastEntries(0), ReadRange::LastTurns(7)];
+    let ranges = [ReadRange::LastEntries(20), ReadRange::LastEntries(0), ReadRange::LastTurns(7)];
     let shapes: [fn(usize) -> Vec<NewEntry>; 2] = [turns_of_three, one_turn];
-    for (shape, views) in shapes.into_iter().zip([&views[..], &views[..2]]) {
+    for (shape, ranges) in shapes.into_iter().zip([&ranges[..], &ranges[..2]]) {
         let (mut short, mut long) = (written(&shape(102), 100), written(&shape(99_999), 1000));
-        for view in views {
-            let ((short, few), (long, many)) = (steps(&mut short, *view), steps(&mut long, *view));
+        for range in ranges {
+            let ((short, few), (long, many)) = (steps(&mut short, *range), steps(&mut long, *range));
             assert_eq!(few, many);
             assert!(short > 20, "the steps are counted");
-            assert!(long <= short, "{view:?}: {long} steps for the end of many entries, {short} for few");
+            assert!(long <= short, "{range:?}: {long} steps for the end of many entries, {short} for few");
         }
     }
 }
@@ -123,18 +124,18 @@ fn branched(count: usize, times: u64) -> Connection {
 
 #[test]
 fn reading_branch_end_cost_is_independent_of_log() {
-    for view in [ReadRange::LastEntries(20), ReadRange::LastEntries(0), ReadRange::LastTurns(7)] {
+    for range in [ReadRange::LastEntries(20), ReadRange::LastEntries(0), ReadRange::LastTurns(7)] {
         for times in [1, 40] {
             let (mut short, mut long) = (branched(300, times), branched(99_999, times));
-            let ((short, few), (long, many)) = (steps(&mut short, view), steps(&mut long, view));
+            let ((short, few), (long, many)) = (steps(&mut short, range), steps(&mut long, range));
             assert_eq!(few, many);
             assert!(short > 20, "the steps are counted");
-            assert!(long <= short, "{view:?} behind {times} forks: {long} steps of many, {short} of few");
+            assert!(long <= short, "{range:?} behind {times} forks: {long} steps of many, {short} of few");
         }
         // Reading a log without forks costs about as many steps, apart from looking for forks.
-        let (plain, _) = steps(&mut written(&turns_of_three(300), 100), view);
-        let (branched, _) = steps(&mut branched(300, 40), view);
-        assert!(branched <= 3 * plain + 100, "{view:?}: {branched} steps with forks, {plain} without");
+        let (plain, _) = steps(&mut written(&turns_of_three(300), 100), range);
+        let (branched, _) = steps(&mut branched(300, 40), range);
+        assert!(branched <= 3 * plain + 100, "{range:?}: {branched} steps with forks, {plain} without");
     }
 }
 

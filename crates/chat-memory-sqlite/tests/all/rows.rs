@@ -1,4 +1,4 @@
-//! Rows: damaged ones, odd texts, sizes, fences.
+//! Rows: damaged ones, odd texts, sizes, tokens.
 
 use std::sync::Arc;
 
@@ -116,7 +116,7 @@ async fn a_batch_beyond_the_bound_is_refused_whole() {
 #[tokio::test]
 async fn fences_and_versions_compare_as_numbers() {
     let store = SqliteStore::in_memory().unwrap();
-    let batch = |round, fence| said("t", round, &["x"]).with_fence(FencingToken::new(fence));
+    let batch = |round, token| said("t", round, &["x"]).with_token(FencingToken::new(token));
     let version = store.append(&key(), Version::EMPTY, batch(0, u64::MAX - 1)).await.unwrap();
     for older in [0, 1, u64::MAX / 2, u64::MAX / 2 + 1, u64::MAX - 2] {
         let refused = store.append(&key(), version, batch(1, older)).await;

@@ -48,12 +48,12 @@ impl OnFile {
 
 #[async_trait]
 impl ConversationStore for OnFile {
-    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot> {
-        self.store.load(key, view).await
+    async fn load(&self, key: &ConversationKey, range: ReadRange) -> Result<Snapshot> {
+        self.store.load(key, range).await
     }
 
-    async fn load_branch(&self, key: &ConversationKey, tip: EntryId, view: ReadRange) -> Result<Snapshot> {
-        self.store.load_branch(key, tip, view).await
+    async fn load_branch(&self, key: &ConversationKey, tip: EntryId, range: ReadRange) -> Result<Snapshot> {
+        self.store.load_branch(key, tip, range).await
     }
 
     async fn read(&self, key: &ConversationKey, after: EntryId, limit: usize) -> Result<Vec<Entry>> {

@@ -159,7 +159,7 @@ pub async fn numbers_beyond_all_bounds_are_typed_errors(store: Store) {
 /// no tokens refuses all batches that have one.
 pub async fn older_fence_is_refused(store: Store) {
     let key = new_key();
-    let batch = |round, fence| said("t", round, &["x"]).with_fence(FencingToken::new(fence));
+    let batch = |round, token| said("t", round, &["x"]).with_token(FencingToken::new(token));
     let mut version = match store.append(&key, Version::EMPTY, batch(0, 5)).await {
         Err(StoreError::Unsupported { .. }) => return,
         written => written.unwrap(),
@@ -201,15 +201,15 @@ pub async fn another_last_turn_is_refused(store: Store) {
 pub async fn batch_refusals_are_reported_in_fixed_order(store: Store) {
     let key = new_key();
     let (old, new) = (FencingToken::new(4), FencingToken::new(5));
-    let written = store.append(&key, Version::EMPTY, said("t", 0, &["x"]).with_fence(new)).await;
-    let knows_fences = !matches!(written, Err(StoreError::Unsupported { .. }));
-    if !knows_fences {
+    let written = store.append(&key, Version::EMPTY, said("t", 0, &["x"]).with_token(new)).await;
+    let knows_tokens = !matches!(written, Err(StoreError::Unsupported { .. }));
+    if !knows_tokens {
         store.append(&key, Version::EMPTY, said("t", 0, &["x"])).await.unwrap();
     }
     let behind_nothing = said("t", 1, &["y"]).with_parent(EntryId::new(9));
     let behind_another = behind_nothing.clone().with_last_turn(TurnId::new("u").unwrap());
-    if knows_fences {
-        let refused = store.append(&key, Version::new(7), behind_another.clone().with_fence(old)).await;
+    if knows_tokens {
+        let refused = store.append(&key, Version::new(7), behind_another.clone().with_token(old)).await;
         assert!(matches!(refused, Err(StoreError::Fenced)), "{refused:?}");
     }
     let refused = store.append(&key, Version::new(7), behind_another.clone()).await;
@@ -224,14 +224,14 @@ pub async fn batch_refusals_are_reported_in_fixed_order(store: Store) {
     let old = leases.acquire(&key, &turn, hour, None).await.unwrap();
     let new = leases.acquire(&key, &turn, hour, Some(old)).await.unwrap();
     for batch in [behind_nothing.clone(), said("t", 1, &[])] {
-        let refused = store.append(&key, Version::EMPTY, batch.with_fence(old)).await;
+        let refused = store.append(&key, Version::EMPTY, batch.with_token(old)).await;
         assert!(matches!(refused, Err(StoreError::Fenced)), "{refused:?}");
     }
-    let refused = store.append(&key, Version::EMPTY, behind_nothing.with_fence(new)).await;
+    let refused = store.append(&key, Version::EMPTY, behind_nothing.with_token(new)).await;
     assert!(matches!(refused, Err(StoreError::NoSuchEntry { .. })), "{refused:?}");
-    let nothing = said("t", 1, &[]).with_fence(new);
+    let nothing = said("t", 1, &[]).with_token(new);
     assert_eq!(store.append(&key, Version::EMPTY, nothing).await.unwrap(), Version::EMPTY);
-    let written = store.append(&key, Version::EMPTY, said("t", 1, &["x"]).with_fence(new)).await;
+    let written = store.append(&key, Version::EMPTY, said("t", 1, &["x"]).with_token(new)).await;
     assert_eq!(written.unwrap(), Version::new(1), "an append that wrote nothing uses no key");
 }
 

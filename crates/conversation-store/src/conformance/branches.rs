@@ -36,11 +36,11 @@ pub async fn an_older_branch_is_read_in_every_view(store: Store) {
     assert_eq!(log.len() as u64, version.as_u64());
     for tip in (0..=version.as_u64()).map(EntryId::new) {
         for count in [0, 1, 2, 3, 4, 5, 6, 99] {
-            for view in [ReadRange::All, ReadRange::LastEntries(count), ReadRange::LastTurns(count)] {
-                let read = store.load_branch(&key, tip, view).await.unwrap();
-                let mut expected = Snapshot::from_branch(&log, tip, view);
+            for range in [ReadRange::All, ReadRange::LastEntries(count), ReadRange::LastTurns(count)] {
+                let read = store.load_branch(&key, tip, range).await.unwrap();
+                let mut expected = Snapshot::from_branch(&log, tip, range);
                 expected.version = version;
-                assert_eq!(read, expected, "{view:?} of the branch to {tip}");
+                assert_eq!(read, expected, "{range:?} of the branch to {tip}");
             }
         }
     }

@@ -10,8 +10,8 @@ use crate::{Batch, BatchKey, EntryKind, NewEntry, Page, ReadRange, StoreError, V
 
 /// An unknown conversation is empty, at version 0, and has no open turn.
 pub async fn unknown_conversation_is_empty(store: Store) {
-    for view in [ReadRange::All, ReadRange::LastEntries(5), ReadRange::LastTurns(5)] {
-        let read = store.load(&new_key(), view).await.unwrap();
+    for range in [ReadRange::All, ReadRange::LastEntries(5), ReadRange::LastTurns(5)] {
+        let read = store.load(&new_key(), range).await.unwrap();
         assert!(read.entries.is_empty() && read.open_turn.is_none(), "{read:?}");
         assert_eq!(read.version, Version::EMPTY);
     }
@@ -112,7 +112,7 @@ pub async fn views_count_from_the_end(store: Store) {
     for (turn, texts) in [("one", &["a", "b"][..]), ("two", &["c"]), ("three", &["d", "e"])] {
         version = store.append(&key, version, said(turn, 0, texts)).await.unwrap();
     }
-    for (view, expected) in [
+    for (range, expected) in [
         (ReadRange::All, "abcde"),
         (ReadRange::LastEntries(0), ""),
         (ReadRange::LastEntries(2), "de"),
@@ -121,8 +121,8 @@ pub async fn views_count_from_the_end(store: Store) {
         (ReadRange::LastTurns(2), "cde"),
         (ReadRange::LastTurns(9), "abcde"),
     ] {
-        let read = store.load(&key, view).await.unwrap();
-        assert_eq!((texts(&read.entries).concat().as_str(), read.version), (expected, version), "{view:?}");
+        let read = store.load(&key, range).await.unwrap();
+        assert_eq!((texts(&read.entries).concat().as_str(), read.version), (expected, version), "{range:?}");
     }
 }
 
@@ -130,12 +130,12 @@ pub async fn views_count_from_the_end(store: Store) {
 /// every range. Only messages and ends open or close a turn; the start of a call does not.
 pub async fn open_turn_is_reported_whole(store: Store) {
     let key = new_key();
-    let open = async |view| store.load(&key, view).await.unwrap().open_turn;
+    let open = async |range| store.load(&key, range).await.unwrap().open_turn;
     store.append(&key, Version::EMPTY, said("one", 0, &["a", "b", "c"])).await.unwrap();
-    for view in
+    for range in
         [ReadRange::All, ReadRange::LastEntries(0), ReadRange::LastEntries(1), ReadRange::LastTurns(0)]
     {
-        let open = open(view).await.unwrap_or_else(|| panic!("no open turn in {view:?}"));
+        let open = open(range).await.unwrap_or_else(|| panic!("no open turn in {range:?}"));
         assert_eq!((open.turn.as_str(), texts(&open.entries).concat().as_str()), ("one", "abc"));
     }
     store.append(&key, Version::new(3), ended("one", 1)).await.unwrap();

@@ -143,17 +143,17 @@ async fn all_reads(store: &Store, key: &ConversationKey) -> Reads {
     let log = store.read(key, EntryId::BEGINNING, 99).await.unwrap();
     let mut snapshots = Vec::new();
     for tip in [7, 9].map(EntryId::new) {
-        for view in VIEWS {
-            snapshots.push(store.load_branch(key, tip, view).await.unwrap());
+        for range in RANGES {
+            snapshots.push(store.load_branch(key, tip, range).await.unwrap());
         }
     }
-    for view in VIEWS {
-        snapshots.push(store.load(key, view).await.unwrap());
+    for range in RANGES {
+        snapshots.push(store.load(key, range).await.unwrap());
     }
     Reads { log, snapshots, tips: store.branches(key).await.unwrap() }
 }
 
-const VIEWS: [ReadRange; 7] = [
+const RANGES: [ReadRange; 7] = [
     ReadRange::All,
     ReadRange::LastEntries(0),
     ReadRange::LastEntries(1),

@@ -12,8 +12,8 @@ use crate::{
 /// keys, old fencing tokens and parents that do not exist.
 pub async fn it_answers_as_the_store_in_memory_does(store: Store) {
     let fenced =
-        store.append(&new_key(), Version::EMPTY, said("t", 0, &["x"]).with_fence(FencingToken::new(1))).await;
-    let knows_fences = !matches!(fenced, Err(StoreError::Unsupported { .. }));
+        store.append(&new_key(), Version::EMPTY, said("t", 0, &["x"]).with_token(FencingToken::new(1))).await;
+    let knows_tokens = !matches!(fenced, Err(StoreError::Unsupported { .. }));
     for seed in 1..=12 {
         let (memory, key, mut dice) = (InMemoryStore::new(), new_key(), Dice(seed));
         let mut earlier = Vec::new();
@@ -22,7 +22,7 @@ pub async fn it_answers_as_the_store_in_memory_does(store: Store) {
             let current = memory.load(&key, ReadRange::LastEntries(0)).await.unwrap().version;
             let expected = if dice.below(6) == 0 { Version::new(dice.below(9)) } else { current };
             let mut batch = earlier.get(dice.count(64)).cloned().unwrap_or_else(|| dice.batch());
-            batch.fence = batch.fence.filter(|_| knows_fences);
+            batch.token = batch.token.filter(|_| knows_tokens);
             earlier.push(batch.clone());
             let one = memory.append(&key, expected, batch.clone()).await;
             let other = store.append(&key, expected, batch).await;
@@ -47,15 +47,15 @@ async fn assert_read_alike(
     let one = memory.read(key, after, count).await.unwrap();
     assert_eq!(one, store.read(key, after, count).await.unwrap(), "{at}");
     assert_eq!(memory.branches(key).await.unwrap(), store.branches(key).await.unwrap(), "{at}");
-    for view in
+    for range in
         [ReadRange::All, ReadRange::LastEntries(count), ReadRange::LastTurns(count), ReadRange::LastTurns(1)]
     {
-        let one = memory.load(key, view).await.unwrap();
-        assert_eq!(one, store.load(key, view).await.unwrap(), "{at}, {view:?}");
+        let one = memory.load(key, range).await.unwrap();
+        assert_eq!(one, store.load(key, range).await.unwrap(), "{at}, {range:?}");
         let tip = EntryId::new(dice.below(50));
-        let one = memory.load_branch(key, tip, view).await;
-        let other = store.load_branch(key, tip, view).await;
-        assert_eq!(format!("{one:?}"), format!("{other:?}"), "{at}, {view:?} to {tip}");
+        let one = memory.load_branch(key, tip, range).await;
+        let other = store.load_branch(key, tip, range).await;
+        assert_eq!(format!("{one:?}"), format!("{other:?}"), "{at}, {range:?} to {tip}");
     }
 }
 
@@ -101,6 +101,6 @@ impl Dice {
         if self.below(4) == 0 {
             batch = batch.with_parent(EntryId::new(self.below(40)));
         }
-        if self.below(4) == 0 { batch.with_fence(FencingToken::new(1 + self.below(3))) } else { batch }
+        if self.below(4) == 0 { batch.with_token(FencingToken::new(1 + self.below(3))) } else { batch }
     }
 }

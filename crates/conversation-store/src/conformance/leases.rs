@@ -16,20 +16,20 @@ const MOMENT: Duration = Duration::from_millis(20);
 pub async fn a_conversation_is_held_by_one_turn(store: Store) {
     let Some(leases) = store.leases() else { return };
     let key = new_key();
-    let fence = leases.acquire(&key, &turn("a"), HOUR, None).await.unwrap();
+    let token = leases.acquire(&key, &turn("a"), HOUR, None).await.unwrap();
     for name in ["a", "b"] {
         match leases.acquire(&key, &turn(name), HOUR, None).await {
-            Err(StoreError::Locked { turn, fence: held, remaining }) => {
-                assert_eq!((turn.as_str(), held), ("a", fence));
+            Err(StoreError::Locked { turn, token: held, remaining }) => {
+                assert_eq!((turn.as_str(), held), ("a", token));
                 assert!(remaining > HOUR / 2 && remaining <= HOUR, "{remaining:?}");
             }
             other => panic!("a second turn got {other:?}"),
         }
     }
     leases.acquire(&new_key(), &turn("b"), HOUR, None).await.unwrap();
-    leases.release(&key, fence).await.unwrap();
+    leases.release(&key, token).await.unwrap();
     let next = leases.acquire(&key, &turn("b"), HOUR, None).await.unwrap();
-    assert!(next > fence, "fences grow");
+    assert!(next > token, "tokens grow");
 }
 
 /// A turn that names the holder's token takes over, and the old lease is invalid from that moment.
@@ -37,16 +37,16 @@ pub async fn a_lease_takes_the_place_of_another(store: Store) {
     let Some(leases) = store.leases() else { return };
     let key = new_key();
     let old = leases.acquire(&key, &turn("a"), HOUR, None).await.unwrap();
-    let version = store.append(&key, Version::EMPTY, said("a", 0, &["x"]).with_fence(old)).await.unwrap();
+    let version = store.append(&key, Version::EMPTY, said("a", 0, &["x"]).with_token(old)).await.unwrap();
     let new = leases.acquire(&key, &turn("b"), HOUR, Some(old)).await.unwrap();
     assert!(new > old);
     assert_passed_on(&store, &key, version, old).await;
     let late = leases.acquire(&key, &turn("c"), HOUR, Some(old)).await;
-    assert!(matches!(late, Err(StoreError::Locked { fence, .. }) if fence == new), "{late:?}");
+    assert!(matches!(late, Err(StoreError::Locked { token, .. }) if token == new), "{late:?}");
     leases.release(&key, old).await.unwrap();
     let held = leases.acquire(&key, &turn("c"), HOUR, None).await;
     assert!(matches!(held, Err(StoreError::Locked { .. })), "an outdated token releases nothing: {held:?}");
-    let version = store.append(&key, version, said("b", 0, &["y"]).with_fence(new)).await.unwrap();
+    let version = store.append(&key, version, said("b", 0, &["y"]).with_token(new)).await.unwrap();
     assert_eq!(version, Version::new(2));
 }
 
@@ -59,22 +59,22 @@ pub async fn a_lease_ends_with_its_time(store: Store) {
     assert_passed_on(&store, &key, Version::EMPTY, old).await;
     leases.release(&key, new).await.unwrap();
     assert_passed_on(&store, &key, Version::EMPTY, old).await;
-    store.append(&key, Version::EMPTY, said("b", 0, &["x"]).with_fence(new)).await.unwrap();
+    store.append(&key, Version::EMPTY, said("b", 0, &["x"]).with_token(new)).await.unwrap();
 }
 
 /// A released lease can be renewed unless another turn has acquired the conversation.
 pub async fn a_released_lease_can_be_renewed(store: Store) {
     let Some(leases) = store.leases() else { return };
     let key = new_key();
-    let fence = leases.acquire(&key, &turn("a"), MOMENT, None).await.unwrap();
-    store.append(&key, Version::EMPTY, said("a", 0, &["x"]).with_fence(fence)).await.unwrap();
-    leases.release(&key, fence).await.unwrap();
-    leases.renew(&key, fence, HOUR).await.unwrap();
+    let token = leases.acquire(&key, &turn("a"), MOMENT, None).await.unwrap();
+    store.append(&key, Version::EMPTY, said("a", 0, &["x"]).with_token(token)).await.unwrap();
+    leases.release(&key, token).await.unwrap();
+    leases.renew(&key, token, HOUR).await.unwrap();
     let held = leases.acquire(&key, &turn("b"), HOUR, None).await;
     assert!(matches!(held, Err(StoreError::Locked { remaining, .. }) if remaining > HOUR / 2), "{held:?}");
-    leases.release(&key, fence).await.unwrap();
+    leases.release(&key, token).await.unwrap();
     leases.acquire(&key, &turn("b"), HOUR, None).await.unwrap();
-    let renewed = leases.renew(&key, fence, HOUR).await;
+    let renewed = leases.renew(&key, token, HOUR).await;
     assert!(matches!(renewed, Err(StoreError::Fenced)), "{renewed:?}");
 }
 
@@ -83,18 +83,18 @@ pub async fn a_held_conversation_need_not_exist(store: Store) {
     let Some(leases) = store.leases() else { return };
     let key = new_key();
     let key = ConversationKey::in_tenant(key.conversation(), "c").unwrap();
-    let fence = leases.acquire(&key, &turn("a"), HOUR, None).await.unwrap();
+    let token = leases.acquire(&key, &turn("a"), HOUR, None).await.unwrap();
     assert_eq!(store.load(&key, ReadRange::All).await.unwrap().version, Version::EMPTY);
     assert_eq!(store.list(&Page::first(key.tenant(), 9)).await.unwrap(), []);
-    let early = store.append(&key, Version::new(1), said("a", 0, &["x"]).with_fence(fence)).await;
+    let early = store.append(&key, Version::new(1), said("a", 0, &["x"]).with_token(token)).await;
     assert!(matches!(early, Err(StoreError::Gone)), "{early:?}");
-    let version = store.append(&key, Version::EMPTY, said("a", 0, &["x"]).with_fence(fence)).await.unwrap();
+    let version = store.append(&key, Version::EMPTY, said("a", 0, &["x"]).with_token(token)).await.unwrap();
     store.delete(&key).await.unwrap();
     let held = leases.acquire(&key, &turn("b"), HOUR, None).await;
     assert!(matches!(held, Err(StoreError::Locked { .. })), "{held:?}");
-    let gone = store.append(&key, version, said("a", 1, &["y"]).with_fence(fence)).await;
+    let gone = store.append(&key, version, said("a", 1, &["y"]).with_token(token)).await;
     assert!(matches!(gone, Err(StoreError::Gone)), "{gone:?}");
-    leases.release(&key, fence).await.unwrap();
+    leases.release(&key, token).await.unwrap();
     assert_eq!(store.list(&Page::first(key.tenant(), 9)).await.unwrap(), []);
 }
 
@@ -124,7 +124,7 @@ pub async fn one_concurrent_request_gets_the_lease(store: Store) {
 }
 
 async fn assert_passed_on(store: &Store, key: &ConversationKey, version: Version, old: FencingToken) {
-    let written = store.append(key, version, said("late", 0, &["late"]).with_fence(old)).await;
+    let written = store.append(key, version, said("late", 0, &["late"]).with_token(old)).await;
     assert!(matches!(written, Err(StoreError::Fenced)), "the old right still writes: {written:?}");
     let renewed = store.leases().unwrap().renew(key, old, HOUR).await;
     assert!(matches!(renewed, Err(StoreError::Fenced)), "the old right is renewed: {renewed:?}");

@@ -44,8 +44,8 @@ struct Bare(InMemoryStore);
 
 #[async_trait]
 impl ConversationStore for Bare {
-    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot> {
-        self.0.load(key, view).await
+    async fn load(&self, key: &ConversationKey, range: ReadRange) -> Result<Snapshot> {
+        self.0.load(key, range).await
     }
 
     async fn read(&self, key: &ConversationKey, after: EntryId, limit: usize) -> Result<Vec<Entry>> {
@@ -107,9 +107,9 @@ enum How {
     WritesEntryByEntry,
     BringsBackTheDeleted,
     IgnoresTenants,
-    IgnoresTheView,
+    IgnoresTheRange,
     HidesTheOpenTurn,
-    IgnoresFences,
+    IgnoresTokens,
     IgnoresTheLastTurn,
     GivesLeasesToAll,
     ListsWithoutPages,
@@ -155,19 +155,19 @@ impl Broken {
 
 #[async_trait]
 impl ConversationStore for Broken {
-    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot> {
-        let view = if self.how == How::IgnoresTheView { ReadRange::All } else { view };
-        let mut read = self.damaged(self.inner.load(&self.renamed(key), view).await?)?;
+    async fn load(&self, key: &ConversationKey, range: ReadRange) -> Result<Snapshot> {
+        let range = if self.how == How::IgnoresTheRange { ReadRange::All } else { range };
+        let mut read = self.damaged(self.inner.load(&self.renamed(key), range).await?)?;
         if self.how == How::HidesTheOpenTurn {
             read.open_turn = None;
         }
         Ok(read)
     }
 
-    async fn load_branch(&self, key: &ConversationKey, tip: EntryId, view: ReadRange) -> Result<Snapshot> {
+    async fn load_branch(&self, key: &ConversationKey, tip: EntryId, range: ReadRange) -> Result<Snapshot> {
         match self.how {
-            How::ReadsOneBranchOnly => self.load(key, view).await,
-            _ => self.damaged(self.inner.load_branch(key, tip, view).await?),
+            How::ReadsOneBranchOnly => self.load(key, range).await,
+            _ => self.damaged(self.inner.load_branch(key, tip, range).await?),
         }
     }
 
@@ -230,7 +230,7 @@ impl ConversationStore for Broken {
                 }
             }
             How::ForgetsRounds => batch.entries.iter_mut().for_each(|new| new.round = None),
-            How::IgnoresFences => batch.fence = None,
+            How::IgnoresTokens => batch.token = None,
             How::IgnoresTheLastTurn => batch.last_turn = None,
             How::IgnoresParents => batch.parent = None,
             How::TakesAnyParent => {
@@ -266,23 +266,23 @@ impl Leases for Broken {
         &self,
         key: &ConversationKey,
         turn: &TurnId,
-        time: Duration,
+        ttl: Duration,
         takeover_from: Option<FencingToken>,
     ) -> Result<FencingToken> {
-        match self.inner.acquire(key, turn, time, takeover_from).await {
-            Err(StoreError::Locked { fence, .. }) if self.how == How::GivesLeasesToAll => {
-                self.inner.acquire(key, turn, time, Some(fence)).await
+        match self.inner.acquire(key, turn, ttl, takeover_from).await {
+            Err(StoreError::Locked { token, .. }) if self.how == How::GivesLeasesToAll => {
+                self.inner.acquire(key, turn, ttl, Some(token)).await
             }
             given => given,
         }
     }
 
-    async fn renew(&self, key: &ConversationKey, fence: FencingToken, time: Duration) -> Result {
-        self.inner.renew(key, fence, time).await
+    async fn renew(&self, key: &ConversationKey, token: FencingToken, ttl: Duration) -> Result {
+        self.inner.renew(key, token, ttl).await
     }
 
-    async fn release(&self, key: &ConversationKey, fence: FencingToken) -> Result {
-        self.inner.release(key, fence).await
+    async fn release(&self, key: &ConversationKey, token: FencingToken) -> Result {
+        self.inner.release(key, token).await
     }
 }
 
@@ -372,11 +372,11 @@ async fn broken_stores_are_caught() {
     assert!(catches(dropped_append_is_applied_completely_or_never, How::WritesEntryByEntry).await);
     assert!(catches(append_after_delete_is_gone, How::BringsBackTheDeleted).await);
     assert!(catches(conversations_and_tenants_are_isolated, How::IgnoresTenants).await);
-    assert!(catches(views_count_from_the_end, How::IgnoresTheView).await);
+    assert!(catches(views_count_from_the_end, How::IgnoresTheRange).await);
     assert!(catches(open_turn_is_reported_whole, How::HidesTheOpenTurn).await);
-    assert!(catches(older_fence_is_refused, How::IgnoresFences).await);
+    assert!(catches(older_fence_is_refused, How::IgnoresTokens).await);
     assert!(catches(another_last_turn_is_refused, How::IgnoresTheLastTurn).await);
-    assert!(catches(a_lease_takes_the_place_of_another, How::IgnoresFences).await);
+    assert!(catches(a_lease_takes_the_place_of_another, How::IgnoresTokens).await);
     assert!(catches(a_conversation_is_held_by_one_turn, How::GivesLeasesToAll).await);
     assert!(catches(one_concurrent_request_gets_the_lease, How::GivesLeasesToAll).await);
     assert!(catches(list_is_paged_in_order, How::ListsWithoutPages).await);
@@ -394,7 +394,7 @@ async fn broken_stores_are_caught() {
     assert!(catches(rounds_survive, How::ForgetsRounds).await);
     assert!(catches(too_deep_entry_is_refused, How::TakesWhatCannotBeRead).await);
     assert!(catches(unreadable_entry_is_refused, How::TakesWhatCannotBeRead).await);
-    for how in [How::ForgetsKeys, How::IgnoresFences, How::HidesTheOpenTurn, How::ForgetsParents] {
+    for how in [How::ForgetsKeys, How::IgnoresTokens, How::HidesTheOpenTurn, How::ForgetsParents] {
         assert!(catches(it_answers_as_the_store_in_memory_does, how).await, "{how:?}");
     }
 }

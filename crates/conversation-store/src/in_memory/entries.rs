@@ -34,8 +34,8 @@ impl Entries {
         self.forks.tips(self.tip().as_u64())
     }
 
-    pub(super) fn snapshot(&self, tip: EntryId, view: ReadRange) -> Snapshot {
-        Snapshot::along(&self.entries, &self.forks.path(tip), view)
+    pub(super) fn snapshot(&self, tip: EntryId, range: ReadRange) -> Snapshot {
+        Snapshot::along(&self.entries, &self.forks.path(tip), range)
     }
 
     /// Returns at most `limit` entries after this one.
@@ -59,13 +59,13 @@ impl Entries {
         batch.entries.iter().any(|new| Some(&new.turn) != last)
     }
 
-    /// Checks whether a batch with a new key may be appended. `fence` is the highest known token.
-    pub(super) fn check(&self, expected: Version, batch: &Batch, fence: Option<FencingToken>) -> Result {
+    /// Checks whether a batch with a new key may be appended. `token` is the highest known token.
+    pub(super) fn check(&self, expected: Version, batch: &Batch, token: Option<FencingToken>) -> Result {
         // Only a batch that expects an empty conversation creates one.
         if !self.exist() && (expected > Version::EMPTY || batch.last_turn.is_some()) {
             return Err(StoreError::Gone);
         }
-        if batch.fence.is_some() && batch.fence < fence {
+        if batch.token.is_some() && batch.token < token {
             return Err(StoreError::Fenced);
         }
         let current = self.version();

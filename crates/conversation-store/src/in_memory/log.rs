@@ -15,7 +15,7 @@ pub(super) struct Log {
     /// The position of each batch's entries.
     batches: HashMap<BatchKey, Range<usize>>,
     /// The highest token that was issued, or used by an append.
-    pub(super) fence: Option<FencingToken>,
+    pub(super) token: Option<FencingToken>,
     held: Option<Held>,
 }
 
@@ -26,8 +26,8 @@ pub(super) struct Held {
 
 impl Log {
     /// Creates a log that accepts no token below this one.
-    pub(super) fn behind(fence: Option<FencingToken>) -> Self {
-        Self { fence, ..Self::default() }
+    pub(super) fn behind(token: Option<FencingToken>) -> Self {
+        Self { token, ..Self::default() }
     }
 
     /// Returns whether it has neither entries nor a lease.
@@ -42,13 +42,13 @@ impl Log {
     }
 
     /// Gives the lease to a turn, with this token, until a time.
-    pub(super) fn hold(&mut self, turn: TurnId, fence: FencingToken, until: Instant) {
-        (self.fence, self.held) = (Some(fence), Some(Held { turn, until }));
+    pub(super) fn hold(&mut self, turn: TurnId, token: FencingToken, until: Instant) {
+        (self.token, self.held) = (Some(token), Some(Held { turn, until }));
     }
 
     /// Changes the expiry of the lease, if this token is the latest.
-    pub(super) fn hold_until(&mut self, fence: FencingToken, until: Instant) -> Option<()> {
-        self.held.as_mut().filter(|_| self.fence == Some(fence))?.until = until;
+    pub(super) fn hold_until(&mut self, token: FencingToken, until: Instant) -> Option<()> {
+        self.held.as_mut().filter(|_| self.token == Some(token))?.until = until;
         Some(())
     }
 
@@ -70,12 +70,12 @@ impl Log {
             }
             Place::Occupied(_) => return Err(StoreError::KeyReused),
         };
-        self.entries.check(expected, &batch, self.fence)?;
+        self.entries.check(expected, &batch, self.token)?;
         if self.entries.len() >= most_entries && self.entries.are_of_other_turns(&batch) {
             return Err(StoreError::ConversationFull { limit: most_entries });
         }
         if self.entries.exist() || !batch.entries.is_empty() {
-            self.fence = batch.fence.or(self.fence);
+            self.token = batch.token.or(self.token);
             place.insert(self.entries.extend(batch));
         }
         Ok(self.entries.version())

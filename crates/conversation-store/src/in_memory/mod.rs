@@ -120,15 +120,15 @@ impl Default for InMemoryStore {
 
 #[async_trait]
 impl ConversationStore for InMemoryStore {
-    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot> {
+    async fn load(&self, key: &ConversationKey, range: ReadRange) -> Result<Snapshot> {
         let log = self.places.used(key);
-        Ok(log.map(|log| log.entries.snapshot(log.entries.tip(), view)).unwrap_or_default())
+        Ok(log.map(|log| log.entries.snapshot(log.entries.tip(), range)).unwrap_or_default())
     }
 
-    async fn load_branch(&self, key: &ConversationKey, tip: EntryId, view: ReadRange) -> Result<Snapshot> {
+    async fn load_branch(&self, key: &ConversationKey, tip: EntryId, range: ReadRange) -> Result<Snapshot> {
         let log = self.places.used(key).filter(|log| log.entries.tip() >= tip);
         match log {
-            Some(log) => Ok(log.entries.snapshot(tip, view)),
+            Some(log) => Ok(log.entries.snapshot(tip, range)),
             None if tip == EntryId::BEGINNING => Ok(Snapshot::default()),
             None => Err(StoreError::NoSuchEntry { id: tip }),
         }
@@ -180,41 +180,41 @@ impl Leases for InMemoryStore {
         &self,
         key: &ConversationKey,
         turn: &TurnId,
-        time: Duration,
+        ttl: Duration,
         takeover_from: Option<FencingToken>,
     ) -> Result<FencingToken> {
         self.places.within(key, |log| {
-            if let (Some(held), Some(fence)) = (log.holder(), log.fence)
-                && takeover_from != Some(fence)
+            if let (Some(held), Some(token)) = (log.holder(), log.token)
+                && takeover_from != Some(token)
             {
                 let remaining = held.until.saturating_duration_since(Instant::now());
-                return Err(StoreError::Locked { turn: held.turn.clone(), fence, remaining });
+                return Err(StoreError::Locked { turn: held.turn.clone(), token, remaining });
             }
-            let fence = self.places.next_fence(log.fence);
-            log.hold(turn.clone(), fence, after(time));
-            Ok(fence)
+            let token = self.places.next_token(log.token);
+            log.hold(turn.clone(), token, after(ttl));
+            Ok(token)
         })
     }
 
-    async fn renew(&self, key: &ConversationKey, fence: FencingToken, time: Duration) -> Result {
-        self.change_held(key, fence, after(time)).ok_or(StoreError::Fenced)
+    async fn renew(&self, key: &ConversationKey, token: FencingToken, ttl: Duration) -> Result {
+        self.change_held(key, token, after(ttl)).ok_or(StoreError::Fenced)
     }
 
-    async fn release(&self, key: &ConversationKey, fence: FencingToken) -> Result {
-        self.change_held(key, fence, Instant::now());
+    async fn release(&self, key: &ConversationKey, token: FencingToken) -> Result {
+        self.change_held(key, token, Instant::now());
         Ok(())
     }
 }
 
 impl InMemoryStore {
-    fn change_held(&self, key: &ConversationKey, fence: FencingToken, until: Instant) -> Option<()> {
-        self.places.logs().get_mut(key)?.hold_until(fence, until)
+    fn change_held(&self, key: &ConversationKey, token: FencingToken, until: Instant) -> Option<()> {
+        self.places.logs().get_mut(key)?.hold_until(token, until)
     }
 }
 
-fn after(time: Duration) -> Instant {
+fn after(ttl: Duration) -> Instant {
     const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
-    Instant::now() + time.min(YEAR)
+    Instant::now() + ttl.min(YEAR)
 }
 
 impl fmt::Debug for InMemoryStore {

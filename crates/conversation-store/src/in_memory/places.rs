@@ -15,7 +15,7 @@ use crate::{FencingToken, Result, StoreError};
 pub(super) struct Places {
     logs: DashMap<ConversationKey, Log>,
     /// The number of issued tokens.
-    fences: AtomicU64,
+    tokens: AtomicU64,
     bound: Option<Bound>,
 }
 
@@ -38,8 +38,8 @@ impl Places {
     }
 
     /// Returns a token above this one, the highest of its log, and above the number of issued tokens.
-    pub(super) fn next_fence(&self, above: Option<FencingToken>) -> FencingToken {
-        let last = self.fences.fetch_add(1, Ordering::Relaxed).max(above.map_or(0, FencingToken::as_u64));
+    pub(super) fn next_token(&self, above: Option<FencingToken>) -> FencingToken {
+        let last = self.tokens.fetch_add(1, Ordering::Relaxed).max(above.map_or(0, FencingToken::as_u64));
         FencingToken::new(last.saturating_add(1))
     }
 
@@ -110,7 +110,7 @@ impl Places {
         }
         let let_go = recent.oldest_first().find_map(|key| self.logs.remove_if(key, |_, log| log.is_idle()));
         let (key, log) = let_go.ok_or(StoreError::Full { limit: bound.most.get() })?;
-        bound.forgotten.fetch_max(log.fence.map_or(0, FencingToken::as_u64), Ordering::Relaxed);
+        bound.forgotten.fetch_max(log.token.map_or(0, FencingToken::as_u64), Ordering::Relaxed);
         recent.leave(&key);
         Ok(())
     }
@@ -134,7 +134,7 @@ impl Bound {
     }
 
     fn forgotten(&self) -> Option<FencingToken> {
-        let fence = self.forgotten.load(Ordering::Relaxed);
-        (fence > 0).then(|| FencingToken::new(fence))
+        let token = self.forgotten.load(Ordering::Relaxed);
+        (token > 0).then(|| FencingToken::new(token))
     }
 }

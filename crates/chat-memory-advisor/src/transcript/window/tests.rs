@@ -54,8 +54,8 @@ struct Sent {
 /// Begins a turn with this input, after reading as far back as the window needs.
 fn begin(measure: Measure, log: &[Entry], input: &[Message]) -> Sent {
     let new = turn("new");
-    let plan = |view| {
-        let snapshot = Snapshot::from_log(log, view);
+    let plan = |range| {
+        let snapshot = Snapshot::from_log(log, range);
         let past = LoadedConversation { snapshot, parent: None, interrupted: Vec::new(), summary: None };
         match StartPlan::plan(&new, input.to_vec(), past, &measure).unwrap() {
             StartOutcome::Asking(plan) => plan,
@@ -64,12 +64,12 @@ fn begin(measure: Measure, log: &[Entry], input: &[Message]) -> Sent {
     };
     let reading = Reading::of(&measure).before(&new, input);
     let answers = input.iter().any(|message| message.role() == Role::Tool);
-    let mut view = if answers { ReadRange::All } else { reading.view() };
-    while let Some(larger) = reading.view_after(view, &Snapshot::from_log(log, view)) {
-        view = larger;
+    let mut range = if answers { ReadRange::All } else { reading.first_range() };
+    while let Some(larger) = reading.larger_range(range, &Snapshot::from_log(log, range)) {
+        range = larger;
     }
-    let (mut plan, all) = (plan(view), plan(ReadRange::All));
-    assert_eq!(words(&plan.messages), words(&all.messages), "{view:?} shows what is sent");
+    let (mut plan, all) = (plan(range), plan(ReadRange::All));
+    assert_eq!(words(&plan.messages), words(&all.messages), "{range:?} shows what is sent");
     let running = plan.messages.split_off(plan.earlier);
     let (past, whole) = Repair::of(log, &measure.texts).begin(results_first(input.to_vec()), &[]);
     assert_eq!(whole, running, "nothing of the running turn is lost");

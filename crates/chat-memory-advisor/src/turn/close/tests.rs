@@ -83,8 +83,8 @@ enum Interference {
 
 #[async_trait]
 impl ConversationStore for Interfered {
-    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot, StoreError> {
-        let read = self.inner.load(key, view).await?;
+    async fn load(&self, key: &ConversationKey, range: ReadRange) -> Result<Snapshot, StoreError> {
+        let read = self.inner.load(key, range).await?;
         let time = {
             let mut times = self.times.lock().unwrap();
             *times = times.saturating_sub(1);

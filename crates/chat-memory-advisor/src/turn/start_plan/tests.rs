@@ -29,9 +29,9 @@ fn plan_in(
     }
 }
 
-fn past(log: &[Entry], view: ReadRange, unfinished: &[InterruptedTurn]) -> LoadedConversation {
+fn past(log: &[Entry], range: ReadRange, unfinished: &[InterruptedTurn]) -> LoadedConversation {
     let interrupted = unfinished.to_vec();
-    LoadedConversation { snapshot: Snapshot::from_log(log, view), parent: None, interrupted, summary: None }
+    LoadedConversation { snapshot: Snapshot::from_log(log, range), parent: None, interrupted, summary: None }
 }
 
 fn begin_in(
@@ -42,19 +42,19 @@ fn begin_in(
 ) -> Result<StartOutcome<StartPlan>> {
     let answers_calls = said.iter().any(|message| message.role() == Role::Tool);
     let (measure, new) = (Measure::from(window), turn("new"));
-    let view = if answers_calls { ReadRange::All } else { view_of(&measure, log, said) };
-    StartPlan::plan(&new, said.to_vec(), past(log, view, unfinished), &measure)
+    let range = if answers_calls { ReadRange::All } else { range_of(&measure, log, said) };
+    StartPlan::plan(&new, said.to_vec(), past(log, range, unfinished), &measure)
 }
 
 /// Returns the range that is read of a log before the turn `new` with this input.
-fn view_of(measure: &Measure, log: &[Entry], said: &[Message]) -> ReadRange {
+fn range_of(measure: &Measure, log: &[Entry], said: &[Message]) -> ReadRange {
     let new = turn("new");
     let reading = Reading::of(measure).before(&new, said);
-    let mut view = reading.view();
-    while let Some(larger) = reading.view_after(view, &Snapshot::from_log(log, view)) {
-        view = larger;
+    let mut range = reading.first_range();
+    while let Some(larger) = reading.larger_range(range, &Snapshot::from_log(log, range)) {
+        range = larger;
     }
-    view
+    range
 }
 
 /// Describes the entries to write, one word each with its turn: `t:u:hello`, `t:end`.

@@ -69,8 +69,8 @@ async fn unknown_and_damaged_entries_and_branches_export_unchanged() {
     import(&other, lines.as_bytes(), None).await.unwrap();
     assert_eq!(log_of(&other).await, branched());
     assert_eq!(exported(&other).await, lines);
-    for view in [ReadRange::All, ReadRange::LastTurns(1)] {
-        assert_eq!(other.load(&key(), view).await.unwrap(), store.load(&key(), view).await.unwrap());
+    for range in [ReadRange::All, ReadRange::LastTurns(1)] {
+        assert_eq!(other.load(&key(), range).await.unwrap(), store.load(&key(), range).await.unwrap());
     }
 }
 

@@ -178,6 +178,7 @@ impl Page {
 }
 
 /// Forwards to the shared store.
+#[deny(clippy::missing_trait_methods)]
 #[async_trait]
 impl<S: ConversationStore + ?Sized> ConversationStore for Arc<S> {
     async fn load(&self, key: &ConversationKey, range: ReadRange) -> Result<Snapshot> {

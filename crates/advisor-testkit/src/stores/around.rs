@@ -125,6 +125,7 @@ fn none<T>(_: &T) -> Option<Version> {
     None
 }
 
+#[deny(clippy::missing_trait_methods)]
 #[async_trait]
 impl<S: ConversationStore + ?Sized, A: Around> ConversationStore for StoreAround<S, A> {
     async fn load(&self, key: &ConversationKey, range: ReadRange) -> Result<Snapshot, StoreError> {

@@ -7,13 +7,13 @@
     reason = "what the tests share fails by panicking"
 )]
 
-mod again;
 mod bounded_store;
 mod branches;
 mod busy;
 mod dropped;
 mod every_point;
 mod faults;
+mod resubmitted;
 mod rounds;
 mod store;
 mod summaries;

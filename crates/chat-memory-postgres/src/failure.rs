@@ -15,7 +15,7 @@ struct Refusal {
 }
 
 /// Converts the error of getting a connection. Nothing was sent.
-pub(crate) fn of_pool(error: PoolError) -> StoreError {
+pub(crate) fn from_pool(error: PoolError) -> StoreError {
     match error {
         PoolError::Backend(error) => before_sending(error),
         PoolError::Timeout(_) => StoreError::unavailable("no connection came free or was made in time"),
@@ -32,7 +32,7 @@ pub(crate) fn before_sending(error: Error) -> StoreError {
 }
 
 /// Converts the error of a statement that was sent.
-pub(crate) fn of_statement(error: Error) -> StoreError {
+pub(crate) fn from_statement(error: Error) -> StoreError {
     match error.as_db_error() {
         Some(said) if leaves_open(said) => StoreError::outcome_unknown(reason(error)),
         Some(said) if said.code().code().starts_with("54") => StoreError::TooLarge,
@@ -42,7 +42,7 @@ pub(crate) fn of_statement(error: Error) -> StoreError {
 }
 
 /// Converts the error of a statement that only reads: nothing was written in any case.
-pub(crate) fn of_reading(error: StoreError) -> StoreError {
+pub(crate) fn from_reading(error: StoreError) -> StoreError {
     match error {
         StoreError::OutcomeUnknown { source } => StoreError::Unavailable { retryable: true, source },
         error => error,

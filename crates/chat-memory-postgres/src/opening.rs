@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use tokio_postgres::config::SslMode;
 use tokio_postgres::{Config, NoTls};
 
-use crate::failure::{lasting, of_pool};
+use crate::failure::{from_pool, lasting};
 use crate::migrations::migrate;
 use crate::statements::Statements;
 use crate::{PostgresStore, Schema, SetupError};
@@ -66,13 +66,13 @@ impl PostgresStore {
         // The server may accept the connection and stay silent, or another client may hold the lock of the
         // migrations.
         let prepared = async {
-            let mut client = pool.get().await.map_err(of_pool)?;
+            let mut client = pool.get().await.map_err(from_pool)?;
             migrate(&mut client, &schema).await
         };
         timeout(TIME, prepared)
             .await
             .map_err(|_| StoreError::unavailable("the server did not answer in time"))??;
-        let statements = Arc::new(Statements::of(&schema));
+        let statements = Arc::new(Statements::for_schema(&schema));
         Ok(Self { pool, schema, statements, time: TIME, largest_batch: LARGEST_BATCH })
     }
 

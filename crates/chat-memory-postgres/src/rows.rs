@@ -7,7 +7,7 @@ use conversation_store::{
 use tokio_postgres::Row;
 use tokio_postgres::types::FromSql;
 
-use crate::failure::of_statement;
+use crate::failure::from_statement;
 
 /// The columns of a batch's entries.
 #[derive(Default)]
@@ -22,7 +22,7 @@ pub(crate) struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    pub(crate) fn of(entries: &'a [WrittenEntry<'_>]) -> Self {
+    pub(crate) fn from_entries(entries: &'a [WrittenEntry<'_>]) -> Self {
         let mut columns = Self::default();
         for (place, entry) in (1..).zip(entries) {
             let goes_on = columns.turns.last().is_none_or(|last| *last == entry.turn);
@@ -106,7 +106,7 @@ fn forks(rows: &[Row]) -> Result<BranchIndex> {
 /// Returns the value of a column. If it cannot be read, the outcome of a write is unknown; a load replaces that
 /// error.
 pub(crate) fn column<'a, T: FromSql<'a>>(row: &'a Row, name: &str) -> Result<T> {
-    row.try_get(name).map_err(of_statement)
+    row.try_get(name).map_err(from_statement)
 }
 
 pub(crate) fn number(row: &Row, name: &str) -> Result<u64> {

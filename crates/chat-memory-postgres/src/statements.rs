@@ -49,7 +49,7 @@ const HOLD: &str = "UPDATE {schema}.leases \
     WHERE tenant = $1 AND conversation = $2 AND fence = $3 RETURNING fence";
 
 impl Statements {
-    pub(crate) fn of(schema: &Schema) -> Self {
+    pub(crate) fn for_schema(schema: &Schema) -> Self {
         Self {
             append: schema.name_in(APPEND),
             load: schema.name_in(LOAD),

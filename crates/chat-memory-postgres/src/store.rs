@@ -14,7 +14,7 @@ use tokio_postgres::{Error, Row};
 
 use crate::Schema;
 use crate::failure::{
-    before_sending, ends_connection, lasting, lost_a_race, of_pool, of_reading, of_statement,
+    before_sending, ends_connection, from_pool, from_reading, from_statement, lasting, lost_a_race,
 };
 use crate::rows::{Columns, column, outcome, range, snapshot, tips};
 use crate::statements::Statements;
@@ -70,12 +70,12 @@ impl ConversationStore for PostgresStore {
         let last = after.saturating_add(clipped(limit));
         let parameters: &Parameters<'_> = &[&key.tenant(), &key.conversation(), &after, &last];
         let rows = self.run(&self.statements.read, parameters).await;
-        rows.and_then(|rows| range(&rows, after, last)).map_err(of_reading)
+        rows.and_then(|rows| range(&rows, after, last)).map_err(from_reading)
     }
 
     async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>> {
         let rows = self.run(&self.statements.branches, &[&key.tenant(), &key.conversation()]).await;
-        rows.and_then(|rows| tips(&rows)).map_err(of_reading)
+        rows.and_then(|rows| tips(&rows)).map_err(from_reading)
     }
 
     async fn append(&self, key: &ConversationKey, expected: Version, batch: Batch) -> Result<Version> {
@@ -86,7 +86,7 @@ impl ConversationStore for PostgresStore {
         let token = batch.token.map(|token| i64::try_from(token.as_u64())).transpose();
         let token = token.map_err(|_| StoreError::Unsupported { what: "a fencing token above 2^63 - 1" })?;
         let entries = batch.written(self.largest_batch)?;
-        let columns = Columns::of(&entries);
+        let columns = Columns::from_entries(&entries);
         // No conversation reaches `i64::MAX`, so an expected version beyond the column's range conflicts in any
         // case.
         let expected = i64::try_from(expected.as_u64()).unwrap_or(i64::MAX);
@@ -120,7 +120,7 @@ impl ConversationStore for PostgresStore {
         let rows = self.run(&self.statements.list, &[&tenant, &after, &clipped(page.limit)]).await;
         let key =
             |row: &Row| ConversationKey::in_tenant(tenant, column(row, "conversation")?).map_err(lasting);
-        rows.and_then(|rows| rows.iter().map(key).collect()).map_err(of_reading)
+        rows.and_then(|rows| rows.iter().map(key).collect()).map_err(from_reading)
     }
 
     fn leases(&self) -> Option<&dyn Leases> {
@@ -145,7 +145,7 @@ impl PostgresStore {
         let to = tip.map(|tip| i64::try_from(tip.as_u64()).unwrap_or(i64::MAX));
         let parameters: &Parameters<'_> = &[&key.tenant(), &key.conversation(), &to, &entries, &turns];
         let rows = self.run(&self.statements.load, parameters).await;
-        rows.and_then(|rows| snapshot(&rows, tip)).map_err(of_reading)
+        rows.and_then(|rows| snapshot(&rows, tip)).map_err(from_reading)
     }
 
     /// Runs a statement and returns its rows.
@@ -174,14 +174,14 @@ impl PostgresStore {
             let answer = timeout(self.time, client.query(&prepared, parameters)).await;
             match answer.map_err(|_| Lost::hung(StoreError::outcome_unknown))? {
                 Err(error) if lost_a_race(&error) && again.next().is_some() => {}
-                answer => return answer.map_err(|error| Lost::to(error, of_statement)),
+                answer => return answer.map_err(|error| Lost::to(error, from_statement)),
             }
         }
     }
 
     async fn client(&self) -> Result<Client> {
         match timeout(self.time, self.pool.get()).await {
-            Ok(client) => client.map_err(of_pool),
+            Ok(client) => client.map_err(from_pool),
             Err(_) => Err(StoreError::unavailable("no connection came free or was made in time")),
         }
     }

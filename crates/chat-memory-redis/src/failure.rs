@@ -50,7 +50,7 @@ pub(crate) fn before_sending(error: &RedisError) -> StoreError {
 }
 
 /// Converts the error of a script that was sent. The server refuses a script before it writes anything.
-pub(crate) fn of_script(error: &RedisError) -> StoreError {
+pub(crate) fn from_script(error: &RedisError) -> StoreError {
     match error.code() {
         Some(code) => StoreError::Unavailable { retryable: may_pass(code), source: Some(reason(error)) },
         None => StoreError::outcome_unknown(reason(error)),
@@ -59,15 +59,15 @@ pub(crate) fn of_script(error: &RedisError) -> StoreError {
 
 /// Converts the error of a script that the connection may have sent more than once. A final refusal concerns only
 /// the last attempt.
-pub(crate) fn of_repeated_script(error: &RedisError) -> StoreError {
-    match of_script(error) {
+pub(crate) fn from_repeated_script(error: &RedisError) -> StoreError {
+    match from_script(error) {
         StoreError::Unavailable { retryable: true, source } => StoreError::OutcomeUnknown { source },
         error => error,
     }
 }
 
 /// Converts the error of a script that only reads: nothing was written in any case.
-pub(crate) fn of_reading(error: StoreError) -> StoreError {
+pub(crate) fn from_reading(error: StoreError) -> StoreError {
     match error {
         StoreError::OutcomeUnknown { source } => StoreError::Unavailable { retryable: true, source },
         error => error,
@@ -151,7 +151,7 @@ mod tests {
             ("UNHEARDOF secret", false),
         ];
         for (line, passing) in refusals {
-            for error in [of_script(&said(line)), before_sending(&said(line))] {
+            for error in [from_script(&said(line)), before_sending(&said(line))] {
                 let shown = format!("{error:?}");
                 assert!(
                     matches!(error, StoreError::Unavailable { retryable, .. } if retryable == passing),
@@ -162,7 +162,7 @@ mod tests {
                     "{shown}"
                 );
             }
-            let repeated = of_repeated_script(&said(line));
+            let repeated = from_repeated_script(&said(line));
             assert_eq!(matches!(repeated, StoreError::OutcomeUnknown { .. }), passing, "{repeated:?}");
         }
     }
@@ -170,9 +170,9 @@ mod tests {
     #[test]
     fn lost_connection_makes_only_sent_scripts_unknown() {
         let lost = RedisError::from(std::io::Error::from(std::io::ErrorKind::BrokenPipe));
-        assert!(matches!(of_script(&lost), StoreError::OutcomeUnknown { .. }));
+        assert!(matches!(from_script(&lost), StoreError::OutcomeUnknown { .. }));
         assert!(matches!(before_sending(&lost), StoreError::Unavailable { retryable: true, .. }));
-        assert!(matches!(of_reading(of_script(&lost)), StoreError::Unavailable { retryable: true, .. }));
+        assert!(matches!(from_reading(from_script(&lost)), StoreError::Unavailable { retryable: true, .. }));
         assert!(ends_connection(&lost) && !ends_connection(&said("OOM full")));
         assert!(ends_connection(&said("READONLY replica")));
         let full = before_sending(&said("ERR max number of clients reached"));

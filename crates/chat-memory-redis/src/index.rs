@@ -5,7 +5,7 @@ use conversation_store::{Page, Result};
 use futures::{StreamExt, TryStreamExt, stream};
 
 use crate::RedisStore;
-use crate::failure::{lasting, of_reading};
+use crate::failure::{from_reading, lasting};
 use crate::replies::{number, texts};
 
 /// The maximum number of candidates that are read at once, and of concurrent checks of them.
@@ -16,7 +16,7 @@ impl RedisStore {
     pub(crate) async fn mark(&self, key: &ConversationKey) -> Result<u64> {
         let mut script = self.scripts.mark.key(self.prefix.index(key.tenant()));
         // A mark without a conversation only costs lists some work, so a failure here counts as nothing written.
-        self.run(script.arg(key.conversation())).await.and_then(|mark| number(&mark)).map_err(of_reading)
+        self.run(script.arg(key.conversation())).await.and_then(|mark| number(&mark)).map_err(from_reading)
     }
 
     /// Returns the mark of a conversation, if it has one.
@@ -26,7 +26,7 @@ impl RedisStore {
             .run(script.arg(key.conversation()))
             .await
             .and_then(|mark| number(&mark))
-            .map_err(of_reading)?;
+            .map_err(from_reading)?;
         Ok((mark > 0).then_some(mark))
     }
 
@@ -56,14 +56,14 @@ impl RedisStore {
 
     async fn candidates(&self, tenant: &str, after: &str, wanted: usize) -> Result<Vec<ConversationKey>> {
         let mut script = self.scripts.list.key(self.prefix.index(tenant));
-        let found = self.run(script.arg(after).arg(wanted)).await.and_then(texts).map_err(of_reading)?;
+        let found = self.run(script.arg(after).arg(wanted)).await.and_then(texts).map_err(from_reading)?;
         let key = |conversation: String| ConversationKey::in_tenant(tenant, &conversation).map_err(lasting);
         found.into_iter().map(key).collect()
     }
 
     async fn if_present(&self, key: ConversationKey) -> Result<Option<ConversationKey>> {
         let script = self.scripts.exists.key(self.prefix.conversation(&key));
-        let there = self.run(&script).await.and_then(|there| number(&there)).map_err(of_reading)?;
+        let there = self.run(&script).await.and_then(|there| number(&there)).map_err(from_reading)?;
         Ok((there == 1).then_some(key))
     }
 }

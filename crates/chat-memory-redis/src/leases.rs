@@ -26,7 +26,7 @@ impl Leases for RedisStore {
         let takeover_from = takeover_from.map(known).unwrap_or_default();
         let mut script = self.scripts.acquire.key(self.prefix.conversation(key));
         let script = script.arg(turn.as_str()).arg(micros(ttl)).arg(takeover_from);
-        let mut reply = self.run(script).await.and_then(Reply::of)?;
+        let mut reply = self.run(script).await.and_then(Reply::from_value)?;
         if reply.word != "held" {
             return reply.number().map(FencingToken::new);
         }
@@ -36,7 +36,7 @@ impl Leases for RedisStore {
     }
 
     async fn renew(&self, key: &ConversationKey, token: FencingToken, ttl: Duration) -> Result {
-        let reply = self.hold(key, token, ttl).await.and_then(Reply::of)?;
+        let reply = self.hold(key, token, ttl).await.and_then(Reply::from_value)?;
         if reply.word == "fenced" { Err(StoreError::Fenced) } else { Ok(()) }
     }
 

@@ -15,7 +15,7 @@ use scopeguard::{ScopeGuard, guard};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
-use crate::failure::{before_sending, ends_connection, of_repeated_script, of_script};
+use crate::failure::{before_sending, ends_connection, from_repeated_script, from_script};
 
 /// The divisor of the timeout after which a dropped call marks the connection as lost. Callers may have shorter
 /// timeouts than the store, and would otherwise keep reusing a connection that answers nothing.
@@ -96,7 +96,7 @@ impl Link for OwnLink {
         if answer.as_ref().is_err_and(ends_connection) {
             lost.store(true, Ordering::Release);
         }
-        answer.map_err(|error| of_script(&error))
+        answer.map_err(|error| from_script(&error))
     }
 }
 
@@ -104,7 +104,7 @@ impl Link for OwnLink {
 impl<C: ConnectionLike + Clone + Send + Sync + 'static> Link for GivenLink<C> {
     async fn run(&self, script: &ScriptInvocation<'_>, time: Duration) -> Result<Value> {
         let mut connection = self.0.clone();
-        answer(&mut connection, script, time).await.map_err(|error| of_repeated_script(&error))
+        answer(&mut connection, script, time).await.map_err(|error| from_repeated_script(&error))
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use redis::aio::ConnectionLike;
 use redis::{Client, ProtocolVersion};
 
-use crate::failure::{lasting, of_reading};
+use crate::failure::{from_reading, lasting};
 use crate::link::{GivenLink, Link, OwnLink};
 use crate::replies::number;
 use crate::scripts::Scripts;
@@ -93,7 +93,7 @@ impl RedisStore {
         let store = Self { link: Arc::new(link), prefix, scripts, time: TIME, largest_batch: LARGEST_BATCH };
         // The probe only checks that scripts can be run.
         let probe = store.scripts.exists.key(store.prefix.probe());
-        let absent = store.run(&probe).await.and_then(|absent| number(&absent)).map_err(of_reading)?;
+        let absent = store.run(&probe).await.and_then(|absent| number(&absent)).map_err(from_reading)?;
         if absent == 0 {
             Ok(store)
         } else {

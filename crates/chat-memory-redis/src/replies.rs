@@ -25,13 +25,13 @@ struct Standing {
 
 impl Reply {
     /// Parses a reply. Failures that every script may report become errors.
-    pub(crate) fn of(value: Value) -> Result<Self> {
+    pub(crate) fn from_value(value: Value) -> Result<Self> {
         let mut rest = list(value)?.into_iter();
         let word = text(rest.next().unwrap_or_default())?;
         match word.as_str() {
             "newer" => Err(lasting("a newer version of this crate wrote the conversation; update the crate")),
             "damaged" => Err(StoreError::Corrupt {
-                seq: 0,
+                seq: None,
                 source: Some(
                     "keys of the conversation are missing or were changed, as an eviction does; set \
                      `maxmemory-policy` to `noeviction`"
@@ -67,8 +67,10 @@ impl Reply {
                 let version = Version::new(self.number()?);
                 let (first, parent) = (self.number()?, self.entry_id()?);
                 let before = Version::new(first.saturating_sub(1));
-                let standing =
-                    list(self.value())?.into_iter().map(Standing::of).collect::<Result<Vec<_>, _>>()?;
+                let standing = list(self.value())?
+                    .into_iter()
+                    .map(Standing::from_value)
+                    .collect::<Result<Vec<_>, _>>()?;
                 let mut pairs = standing.iter().zip(entries);
                 let same = standing.len() == entries.len()
                     && pairs.all(|(old, new)| new.matches_row(&old.turn, &old.body))
@@ -127,7 +129,7 @@ impl Reply {
 
 impl Standing {
     /// Parses an element of a stream: its id, then names and values of its fields.
-    fn of(value: Value) -> Result<Self> {
+    fn from_value(value: Value) -> Result<Self> {
         let mut parts = list(value)?.into_iter();
         let id = text(parts.next().unwrap_or_default())?;
         let seq = id.strip_suffix("-0").and_then(|seq| seq.parse().ok()).ok_or_else(unexpected)?;
@@ -147,7 +149,7 @@ impl Standing {
 /// Builds the entries of these segments from a script's reply.
 fn entries(value: Value, segments: Vec<Segment>) -> Result<Vec<Entry>> {
     let mut log = LogReader::new(segments);
-    for standing in list(value)?.into_iter().map(Standing::of) {
+    for standing in list(value)?.into_iter().map(Standing::from_value) {
         let Standing { seq, turn, body } = standing?;
         log.row(seq, &turn, &body)?;
     }

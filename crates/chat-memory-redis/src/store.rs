@@ -10,7 +10,7 @@ use conversation_store::{
 use redis::{ScriptInvocation, Value};
 
 use crate::Prefix;
-use crate::failure::{after_writing, of_reading};
+use crate::failure::{after_writing, from_reading};
 use crate::link::Link;
 use crate::replies::Reply;
 use crate::scripts::Scripts;
@@ -65,12 +65,12 @@ impl ConversationStore for RedisStore {
         let mut script = self.scripts.read.key(self.prefix.conversation(key));
         let last = after.saturating_add(clipped(limit)).min(EXACT);
         let answer = self.run(script.arg(after).arg(last)).await;
-        answer.and_then(Reply::of).and_then(|reply| reply.range(after)).map_err(of_reading)
+        answer.and_then(Reply::from_value).and_then(|reply| reply.range(after)).map_err(from_reading)
     }
 
     async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>> {
         let script = self.scripts.branches.key(self.prefix.conversation(key));
-        self.run(&script).await.and_then(Reply::of).and_then(Reply::tips).map_err(of_reading)
+        self.run(&script).await.and_then(Reply::from_value).and_then(Reply::tips).map_err(from_reading)
     }
 
     async fn append(&self, key: &ConversationKey, expected: Version, batch: Batch) -> Result<Version> {
@@ -85,7 +85,7 @@ impl ConversationStore for RedisStore {
             // A conversation must be in the index before its first append creates it.
             let mark = if may_begin(expected, &batch) { self.mark(key).await? } else { 0 };
             let answer = self.append_once(key, expected, &batch, &entries, mark).await?;
-            if let Some(version) = Reply::of(answer)?.outcome(&batch, &entries)? {
+            if let Some(version) = Reply::from_value(answer)?.outcome(&batch, &entries)? {
                 return Ok(version);
             }
         }
@@ -128,7 +128,7 @@ impl RedisStore {
         let to = tip.map(|tip| tip.as_u64().min(EXACT).to_string()).unwrap_or_default();
         let mut script = self.scripts.load.key(self.prefix.conversation(key));
         let answer = self.run(script.arg(unit).arg(count).arg(to)).await;
-        answer.and_then(Reply::of).and_then(|reply| reply.snapshot(tip)).map_err(of_reading)
+        answer.and_then(Reply::from_value).and_then(|reply| reply.snapshot(tip)).map_err(from_reading)
     }
 
     pub(crate) async fn run(&self, script: &ScriptInvocation<'_>) -> Result<Value> {

@@ -84,8 +84,8 @@ impl Log {
         version: Version,
         entries: &[WrittenEntry<'_>],
     ) -> Result {
-        let unlike =
-            || damaged(self.version.saturating_add(1), "the entries read back differ from the written ones");
+        let first = self.version.saturating_add(1);
+        let unlike = || damaged(Some(first), "the entries read back differ from the written ones");
         let log = Self::find(transaction, key)?.ok_or_else(unlike)?;
         let mut statement = Self::rows(transaction)?;
         let mut rows =

@@ -18,14 +18,14 @@ pub(crate) fn nothing_written(error: Error) -> StoreError {
         ) => StoreError::unavailable(error),
         // No statement here violates the schema unless the file is inconsistent.
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::ConstraintViolation) => {
-            damaged(0, error)
+            damaged(None, error)
         }
         _ => lasting(error),
     }
 }
 
-/// Creates the error of a conversation that is damaged from entry `seq` on; 0 is its head.
-pub(crate) fn damaged(seq: u64, source: impl Into<BoxError>) -> StoreError {
+/// Creates the error of a conversation that is damaged from entry `seq` on, or outside its entries.
+pub(crate) fn damaged(seq: Option<u64>, source: impl Into<BoxError>) -> StoreError {
     StoreError::Corrupt { seq, source: Some(source.into()) }
 }
 
@@ -52,33 +52,33 @@ mod tests {
     use super::*;
     use rusqlite::ffi;
 
-    fn of(code: i32) -> Error {
+    fn failure(code: i32) -> Error {
         Error::SqliteFailure(ffi::Error::new(code), None)
     }
 
     #[test]
     fn only_transient_failures_are_retryable() {
         for code in [ffi::SQLITE_BUSY, ffi::SQLITE_LOCKED, ffi::SQLITE_IOERR_FSYNC, ffi::SQLITE_FULL] {
-            let error = nothing_written(of(code));
+            let error = nothing_written(failure(code));
             assert!(matches!(error, StoreError::Unavailable { retryable: true, .. }), "{error:?}");
         }
-        let error = nothing_written(of(ffi::SQLITE_READONLY));
+        let error = nothing_written(failure(ffi::SQLITE_READONLY));
         assert!(matches!(error, StoreError::Unavailable { retryable: false, .. }), "{error:?}");
         for code in [ffi::SQLITE_CORRUPT, ffi::SQLITE_NOTADB, ffi::SQLITE_CONSTRAINT_UNIQUE] {
-            let error = nothing_written(of(code));
-            assert!(matches!(error, StoreError::Corrupt { seq: 0, .. }), "{error:?}");
+            let error = nothing_written(failure(code));
+            assert!(matches!(error, StoreError::Corrupt { seq: None, .. }), "{error:?}");
         }
-        assert!(matches!(nothing_written(of(ffi::SQLITE_TOOBIG)), StoreError::TooLarge));
+        assert!(matches!(nothing_written(failure(ffi::SQLITE_TOOBIG)), StoreError::TooLarge));
     }
 
     #[test]
     fn failed_commit_is_unknown_unless_file_was_locked() {
         assert!(matches!(
-            commit_failed(of(ffi::SQLITE_BUSY)),
+            commit_failed(failure(ffi::SQLITE_BUSY)),
             StoreError::Unavailable { retryable: true, .. }
         ));
         for code in [ffi::SQLITE_IOERR_WRITE, ffi::SQLITE_IOERR_FSYNC, ffi::SQLITE_FULL] {
-            let error = commit_failed(of(code));
+            let error = commit_failed(failure(code));
             assert!(matches!(error, StoreError::OutcomeUnknown { .. }), "{error:?}");
         }
     }

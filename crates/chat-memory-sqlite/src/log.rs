@@ -26,7 +26,7 @@ impl Log {
     pub(crate) fn find(connection: &Connection, key: &ConversationKey) -> Result<Option<Self>> {
         match Self::find_any(connection, key)? {
             Some(log) if log.has_more => {
-                Err(damaged(log.version.saturating_add(1), "its row is older than its entries"))
+                Err(damaged(Some(log.version.saturating_add(1)), "its row is older than its entries"))
             }
             found => Ok(found),
         }
@@ -48,7 +48,7 @@ impl Log {
                 id: row.get(3)?,
                 version: row.get(4)?,
                 token,
-                last: Place::of(row)?,
+                last: Place::from_row(row)?,
                 has_more: row.get(6)?,
             })
         });
@@ -78,7 +78,7 @@ impl Log {
         );
         match looked.optional() {
             Ok(None) => StoreError::Gone,
-            Ok(Some(())) => damaged(0, "the index of conversations has lost it"),
+            Ok(Some(())) => damaged(None, "the index of conversations has lost it"),
             Err(error) => nothing_written(error),
         }
     }

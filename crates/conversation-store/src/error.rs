@@ -86,13 +86,13 @@ pub enum StoreError {
         /// The problem.
         what: &'static str,
     },
-    /// The structure of the conversation is damaged: its head, or more than a thousand consecutive entries are
-    /// missing. A single unreadable entry is not an error; it is read as
+    /// The structure of the conversation is damaged: the store's record of it, or more than a thousand consecutive
+    /// entries are missing. A single unreadable entry is not an error; it is read as
     /// [`EntryKind::Corrupt`](crate::EntryKind::Corrupt).
-    #[error("the conversation is damaged in the store, from entry {seq} on; restore it there or delete it")]
+    #[error("the conversation is damaged in the store{}; restore it there or delete it", from_entry(*.seq))]
     Corrupt {
-        /// The number of the first missing entry; 0 if the head is damaged.
-        seq: u64,
+        /// The number of the first missing entry; `None` if the damage is not in the entries.
+        seq: Option<u64>,
         /// The cause.
         source: Option<BoxError>,
     },
@@ -112,6 +112,10 @@ pub enum StoreError {
 
 /// The result of an operation of a store.
 pub type Result<T = (), E = StoreError> = std::result::Result<T, E>;
+
+fn from_entry(seq: Option<u64>) -> String {
+    seq.map(|seq| format!(", from entry {seq} on")).unwrap_or_default()
+}
 
 impl StoreError {
     /// Creates a retryable `Unavailable` error.
@@ -170,7 +174,7 @@ mod tests {
         let conflict = StoreError::Conflict { current: Version::new(4) };
         assert_eq!(kind(conflict), ErrorKind::StoreConflict { current: 4 });
         assert_eq!(kind(StoreError::Gone), ErrorKind::Store);
-        assert_eq!(kind(StoreError::Corrupt { seq: 2, source: None }), ErrorKind::Store);
+        assert_eq!(kind(StoreError::Corrupt { seq: Some(2), source: None }), ErrorKind::Store);
         assert_eq!(kind(StoreError::KeyReused), ErrorKind::NotPersisted);
         assert_eq!(kind(StoreError::unavailable("down")), ErrorKind::NotPersisted);
         assert_eq!(StoreError::unavailable("down").into_load_error().kind(), ErrorKind::Store);
@@ -181,5 +185,12 @@ mod tests {
         assert!(StoreError::unavailable("x").to_string().ends_with("try again later"));
         let lasting = StoreError::Unavailable { retryable: false, source: None };
         assert!(!lasting.to_string().contains("again"));
+    }
+
+    #[test]
+    fn damage_is_located_only_if_it_is_in_entries() {
+        let text = |seq| StoreError::Corrupt { seq, source: None }.to_string();
+        assert!(text(Some(3)).contains("in the store, from entry 3 on;"));
+        assert!(text(None).contains("in the store;"));
     }
 }

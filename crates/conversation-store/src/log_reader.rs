@@ -88,7 +88,7 @@ impl LogReader {
         let Some(Segment { first, last, .. }) = self.expected.front().copied() else { return Ok(()) };
         let end = before.min(last.saturating_add(1));
         if end.saturating_sub(first) > MOST_MISSING {
-            return Err(StoreError::Corrupt { seq: first, source: Some("entries are missing".into()) });
+            return Err(StoreError::Corrupt { seq: Some(first), source: Some("entries are missing".into()) });
         }
         for seq in first..end {
             let parent = self.take_number();
@@ -176,7 +176,7 @@ mod tests {
     fn law_r1_log_claiming_more_entries_is_refused() {
         for segments in [[(1, u64::MAX)], [(1, 1_002)]] {
             let refused = read(&segments, &[(1, b"t")]);
-            assert!(matches!(refused, Err(StoreError::Corrupt { seq: 2, .. })), "{refused:?}");
+            assert!(matches!(refused, Err(StoreError::Corrupt { seq: Some(2), .. })), "{refused:?}");
         }
         assert_eq!(read(&[(1, 1_001)], &[(1, b"t")]).unwrap().len(), 1_001);
     }

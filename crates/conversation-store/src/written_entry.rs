@@ -43,7 +43,7 @@ impl Batch {
         let mut left = most_bytes;
         let mut written = Vec::with_capacity(self.entries.len());
         for new in &self.entries {
-            let entry = WrittenEntry::of(new)?;
+            let entry = WrittenEntry::from_new(new)?;
             left = left.checked_sub(entry.turn.len()).ok_or(StoreError::TooLarge)?;
             left = left.checked_sub(entry.body.len()).ok_or(StoreError::TooLarge)?;
             written.push(entry);
@@ -53,7 +53,7 @@ impl Batch {
 }
 
 impl<'a> WrittenEntry<'a> {
-    fn of(new: &'a NewEntry) -> Result<Self> {
+    fn from_new(new: &'a NewEntry) -> Result<Self> {
         let (turn, kind) = (new.turn.as_str(), &new.kind);
         kind.validate()?;
         // The serialiser's error may quote the conversation, so it is dropped.

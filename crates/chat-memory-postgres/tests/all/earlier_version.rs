@@ -5,7 +5,7 @@ use std::sync::Arc;
 use advisor_core::ConversationKey;
 use advisor_testkit::crash::next_turns_are_valid;
 use conversation_store::ConversationStore;
-use conversation_store::conformance::what_an_earlier_version_wrote_is_read;
+use conversation_store::conformance::reads_data_of_earlier_version;
 
 use crate::support::Place;
 
@@ -17,6 +17,6 @@ async fn schema_of_earlier_version_opens_and_continues() {
     place.execute(include_str!("../fixtures/conversation-2.sql")).await;
     let store: Arc<dyn ConversationStore> = Arc::new(place.store(2).await);
     let key = ConversationKey::in_tenant("acme", "c1").unwrap();
-    what_an_earlier_version_wrote_is_read(Arc::clone(&store), &key, EXPORTED).await;
+    reads_data_of_earlier_version(Arc::clone(&store), &key, EXPORTED).await;
     next_turns_are_valid(store, &key).await;
 }

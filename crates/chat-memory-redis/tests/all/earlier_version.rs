@@ -6,7 +6,7 @@ use advisor_core::ConversationKey;
 use advisor_testkit::crash::next_turns_are_valid;
 use chat_memory_redis::redis::cmd;
 use conversation_store::ConversationStore;
-use conversation_store::conformance::what_an_earlier_version_wrote_is_read;
+use conversation_store::conformance::reads_data_of_earlier_version;
 
 use crate::support::Place;
 
@@ -24,6 +24,6 @@ async fn keys_of_earlier_version_are_read_and_continued() {
     }
     let store: Arc<dyn ConversationStore> = Arc::new(place.store().await);
     let key = ConversationKey::in_tenant("acme", "c1").unwrap();
-    what_an_earlier_version_wrote_is_read(Arc::clone(&store), &key, EXPORTED).await;
+    reads_data_of_earlier_version(Arc::clone(&store), &key, EXPORTED).await;
     next_turns_are_valid(store, &key).await;
 }

@@ -21,7 +21,7 @@ impl Place {
     pub(crate) const BEGINNING: Self = Self { turn: Vec::new(), turn_from: 1, open: false };
 
     /// Reads the place from the columns `turn, turn_from, open` of a row.
-    pub(crate) fn of(row: &Row<'_>) -> rusqlite::Result<Self> {
+    pub(crate) fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self { turn: bytes(row, 0).to_vec(), turn_from: row.get(1)?, open: row.get(2)? })
     }
 }
@@ -82,7 +82,7 @@ impl Log {
         let mut last = seq;
         while last > 0 {
             let segment = self.segment(connection, last)?;
-            let place = statement.query_row(params![self.id, segment.first, last], Place::of);
+            let place = statement.query_row(params![self.id, segment.first, last], Place::from_row);
             if let Some(place) = place.optional().map_err(nothing_written)? {
                 return Ok(Some(place));
             }

@@ -6,7 +6,7 @@ use advisor_core::ConversationKey;
 use advisor_testkit::crash::next_turns_are_valid;
 use chat_memory_sqlite::SqliteStore;
 use conversation_store::ConversationStore;
-use conversation_store::conformance::what_an_earlier_version_wrote_is_read;
+use conversation_store::conformance::reads_data_of_earlier_version;
 
 const EXPORTED: &str = include_str!("../../../conversation-store/tests/fixtures/conversation-2.jsonl");
 
@@ -17,6 +17,6 @@ async fn file_of_earlier_version_opens_and_continues() {
     std::fs::write(&path, include_bytes!("../fixtures/conversation-2.sqlite")).unwrap();
     let store: Arc<dyn ConversationStore> = Arc::new(SqliteStore::open(&path).await.unwrap());
     let key = ConversationKey::in_tenant("acme", "c1").unwrap();
-    what_an_earlier_version_wrote_is_read(Arc::clone(&store), &key, EXPORTED).await;
+    reads_data_of_earlier_version(Arc::clone(&store), &key, EXPORTED).await;
     next_turns_are_valid(store, &key).await;
 }

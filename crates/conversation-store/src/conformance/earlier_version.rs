@@ -9,7 +9,7 @@ use crate::{ReadRange, export};
 
 /// Checks that a conversation written by an earlier version is exported as that version exported it. It must also
 /// accept another turn.
-pub async fn what_an_earlier_version_wrote_is_read(store: Store, key: &ConversationKey, exported: &str) {
+pub async fn reads_data_of_earlier_version(store: Store, key: &ConversationKey, exported: &str) {
     let lines: String = export(Store::clone(&store), key.clone()).try_collect().await.unwrap();
     assert_eq!(lines, exported);
     let before = store.load(key, ReadRange::LastEntries(1)).await.unwrap();

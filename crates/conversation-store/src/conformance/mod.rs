@@ -16,7 +16,7 @@
 //! Some clauses need more than a store, and are called by tests that provide it:
 //! - Tests that can damage stored data call [`a_damaged_entry_harms_no_other`] and
 //!   [`batch_is_recognized_by_its_content`].
-//! - Tests that have data of an earlier version call [`what_an_earlier_version_wrote_is_read`].
+//! - Tests that have data of an earlier version call [`reads_data_of_earlier_version`].
 //! - Tests that can open two stores on the same data call [`both_stores_see_each_others_writes_at_once`] and
 //!   [`writers_at_two_stores_lose_nothing`].
 //! - [`law_m3`] runs some of the other clauses again under the name of a law.

@@ -314,7 +314,7 @@ impl Broken {
         let Some((seq, damage)) = *self.damage.lock().unwrap() else { return Ok(entries) };
         let Some(place) = entries.iter().position(|entry| entry.seq == seq) else { return Ok(entries) };
         match self.how {
-            How::FailsForADamagedEntry => return Err(StoreError::Corrupt { seq, source: None }),
+            How::FailsForADamagedEntry => return Err(StoreError::Corrupt { seq: Some(seq), source: None }),
             How::HidesADamagedEntry => {
                 entries.remove(place);
             }

@@ -81,7 +81,7 @@ impl InMemoryStore {
     /// Creates an unbounded, empty store.
     #[must_use]
     pub fn new() -> Self {
-        Self::of(Places::default())
+        Self::from_places(Places::default())
     }
 
     /// Creates an empty store of at most `most` conversations. When it is full, the least recently used idle
@@ -90,7 +90,7 @@ impl InMemoryStore {
     /// A conversation that was only leased also counts.
     #[must_use]
     pub fn with_max_conversations(most: NonZeroUsize) -> Self {
-        Self::of(Places::bounded(most))
+        Self::from_places(Places::bounded(most))
     }
 
     /// Sets the number of entries from which on no new turn starts in a conversation.
@@ -107,7 +107,7 @@ impl InMemoryStore {
         Self { hands_out_leases: true, ..self }
     }
 
-    fn of(places: Places) -> Self {
+    fn from_places(places: Places) -> Self {
         Self { places: Arc::new(places), most_entries: usize::MAX, hands_out_leases: false }
     }
 }

@@ -10,11 +10,11 @@ use advisor_core::{
     Placement, Result, StreamAdvisor, async_trait,
 };
 
-use crate::conversation::interrupted_turn::InterruptedTurn;
+use crate::conversation::unfinished_turn::UnfinishedTurn;
 use crate::settings::Settings;
-use crate::turn::reading::{Reading, told};
-use crate::turn::several_choices;
-use crate::{MemoryTexts, OnBusy, OnOverflow, Summarizer, TokenCounter, TurnMemory, Window};
+use crate::turn::reading::{Reading, messages_before_next_turn};
+use crate::turn::{TurnMemory, several_choices};
+use crate::{MemoryTexts, OnBusy, OnOverflow, Summarizer, TokenCounter, Window};
 use conversation_store::{ConversationStore, EntryId, StoreError, TimeoutStore};
 
 /// An advisor that stores each message as it becomes final, and sends the stored conversation to the model.
@@ -152,7 +152,7 @@ impl ChatMemoryAdvisor {
     /// # Errors
     /// If the conversation cannot be loaded.
     pub async fn transcript(&self, key: &ConversationKey) -> Result<MessageList> {
-        self.transcript_to(key, None, &self.settings.registry.unfinished.of(key)).await
+        self.transcript_to(key, None, &self.settings.registry.unfinished.turns_in(key)).await
     }
 
     /// Returns the same for an older branch: the messages for a turn that forks [after](crate::ForkPoint::After)
@@ -168,16 +168,17 @@ impl ChatMemoryAdvisor {
         &self,
         key: &ConversationKey,
         tip: Option<EntryId>,
-        unfinished: &[InterruptedTurn],
+        unfinished: &[UnfinishedTurn],
     ) -> Result<MessageList> {
         let snapshot = self
             .settings
             .registry
-            .load(&*self.settings.store, key, tip, &Reading::of(&self.settings.measure))
+            .load(&*self.settings.store, key, tip, &Reading::new(&self.settings.measure))
             .await;
         let pending = self.settings.registry.summaries.pending(key);
         let snapshot = snapshot.map_err(StoreError::into_load_error)?;
-        let (summary, filled) = told(snapshot, pending.as_ref(), unfinished, &self.settings.measure);
+        let (summary, filled) =
+            messages_before_next_turn(snapshot, pending.as_ref(), unfinished, &self.settings.measure);
         Ok(summary.into_iter().chain(filled.turns.into_iter().flatten()).collect())
     }
 
@@ -208,7 +209,7 @@ impl AdvisorInfo for ChatMemoryAdvisor {
     fn on_loop_start(&self, request: &ChatRequest) -> Result<()> {
         // An inner advisor may still name the conversation.
         if request.conversation.is_some() {
-            TurnMemory::of(&self.settings, request)?.on_loop_start();
+            TurnMemory::for_request(&self.settings, request)?.on_loop_start();
         }
         Ok(())
     }
@@ -224,7 +225,7 @@ impl StreamAdvisor for ChatMemoryAdvisor {
         if request.options.choices.is_some_and(|choices| choices > 1) {
             return Err(several_choices());
         }
-        let memory = TurnMemory::of(&self.settings, &request)?;
+        let memory = TurnMemory::for_request(&self.settings, &request)?;
         // Boxed, so that its state is freed before the model is asked and does not stay with every opening stream.
         if let Some(answer) = Box::pin(memory.enter(&mut request)).await? {
             return Ok(request.answer(answer));

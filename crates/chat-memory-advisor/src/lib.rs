@@ -33,7 +33,7 @@
 //! | word | type |
 //! | --- | --- |
 //! | store: keeps conversations, as logs of entries | [`store`], [`ConversationStore`], [`InMemoryStore`] |
-//! | branch: the path from its last entry, the head, back through parents | [`ForkPoint`] |
+//! | branch: the path from its last entry, the tip, back through parents | [`ForkPoint`] |
 //! | lease: the exclusive hold of a turn on a conversation, across processes | [`store::Leases`] |
 //! | close: to write the end of a turn that stopped, with its shown text | [`OnDrop`], [`TurnEnd`] |
 //! | handed-out call: a call that a turn left to the caller | [`HandedOutCall`] |
@@ -78,7 +78,6 @@ pub use transcript::tiktoken::Tiktoken;
 pub use transcript::token_counter::{ApproximateTokens, TokenCounter};
 pub use transcript::validate::{TranscriptError, validate_transcript};
 pub use transcript::window::Window;
-pub use turn::TurnMemory;
 pub use turn::fork_point::ForkPoint;
 
 /// The README's examples are tests, too.

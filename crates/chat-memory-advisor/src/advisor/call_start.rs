@@ -70,9 +70,9 @@ impl ChatMemoryAdvisor {
         let holder = Turn::new(TurnId::new(HOLDER)?);
         let request = ChatRequest::new(MessageList::new()).with_turn(holder);
         let holder = TurnMemory::new(&self.settings, &request, conversation.clone()).0;
-        let claim = holder.hold(Some(OnBusy::Reject)).await?;
-        let recorded = self.append_start(conversation, start, holder.hold.token()).await;
-        holder.give_back(&claim).await;
+        let guard = holder.acquire(Some(OnBusy::Reject)).await?;
+        let recorded = self.append_start(conversation, start, holder.lease.token()).await;
+        holder.release(&guard).await;
         recorded
     }
 

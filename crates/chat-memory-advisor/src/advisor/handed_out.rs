@@ -76,7 +76,7 @@ impl ChatMemoryAdvisor {
             let mut log = snapshot.entries;
             let last = log.chunk_by(same_turn).next_back().unwrap_or_default();
             // A turn that this process has cut off or rolled back may not be closed yet.
-            let end = end_of(last, &self.settings.registry.unfinished.of(key));
+            let end = end_of(last, &self.settings.registry.unfinished.turns_in(key));
             if last_end(last) != Some(&end) {
                 let closing = closing(last, &end, &[], &self.settings.measure.texts);
                 extend_with_planned(&mut log, closing);

@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
 use crate::conversation::Registry;
-use crate::conversation::interrupted_turn::InterruptedTurn;
 use crate::conversation::lease_state::LeaseState;
 use crate::conversation::lock::LockGuard;
+use crate::conversation::unfinished_turn::UnfinishedTurn;
 
 /// Guard held by the turn that is running in a conversation, within this process.
 #[derive(Debug)]
@@ -11,16 +11,16 @@ pub(crate) struct ConversationGuard {
     registry: Arc<Registry>,
     lease: Arc<LeaseState>,
     pub(crate) lock: LockGuard,
-    /// The turn as unfinished, while its beginning may be written but is not confirmed.
-    pub(crate) beginning: Option<InterruptedTurn>,
+    /// The turn as unfinished, while its start may be written but is not confirmed.
+    pub(crate) unconfirmed: Option<UnfinishedTurn>,
 }
 
 impl ConversationGuard {
     pub(crate) fn new(registry: &Arc<Registry>, lease: &Arc<LeaseState>, lock: LockGuard) -> Self {
-        Self { registry: Arc::clone(registry), lease: Arc::clone(lease), lock, beginning: None }
+        Self { registry: Arc::clone(registry), lease: Arc::clone(lease), lock, unconfirmed: None }
     }
 
-    /// Ends the claim and wakes waiting turns. Its lease may be evicted from now on.
+    /// Releases the lock and wakes waiting turns. The lease may be evicted from now on.
     pub(crate) fn release(&self) {
         let (locks, key) = (&self.registry.locks, self.lock.key());
         self.lock.unlock();
@@ -31,9 +31,9 @@ impl ConversationGuard {
 impl Drop for ConversationGuard {
     fn drop(&mut self) {
         // Before the release, so that the next turn finds it.
-        if let Some(beginning) = self.beginning.take() {
-            let beginning = InterruptedTurn { token: self.lease.token(), ..beginning };
-            self.registry.unfinished.leave(self.lock.key(), beginning);
+        if let Some(turn) = self.unconfirmed.take() {
+            let turn = UnfinishedTurn { token: self.lease.token(), ..turn };
+            self.registry.unfinished.register(self.lock.key(), turn);
         }
         self.release();
     }

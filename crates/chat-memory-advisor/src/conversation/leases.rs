@@ -1,8 +1,8 @@
 use advisor_core::{ConversationKey, TurnId};
 use conversation_store::FencingToken;
 
-use crate::conversation::interrupted_turn::OVERHEAD;
 use crate::conversation::map::{ConversationMap, Weight};
+use crate::conversation::unfinished_turn::OVERHEAD;
 
 /// The leases that this process may hold in the store, bounded by their bytes.
 pub(crate) type HeldLeases = ConversationMap<HeldLease>;
@@ -17,7 +17,7 @@ pub(crate) struct HeldLease {
 }
 
 impl ConversationMap<HeldLease> {
-    pub(crate) fn of(&self, key: &ConversationKey) -> HeldLease {
+    pub(crate) fn lease(&self, key: &ConversationKey) -> HeldLease {
         self.read(key, HeldLease::clone).unwrap_or_default()
     }
 

@@ -1,12 +1,12 @@
 pub(crate) mod damaged;
 pub(crate) mod guard;
-pub(crate) mod interrupted_turn;
 pub(crate) mod lease_state;
 pub(crate) mod leases;
 pub(crate) mod lock;
 pub(crate) mod map;
 pub(crate) mod summaries;
-pub(crate) mod unfinished;
+pub(crate) mod unfinished_turn;
+pub(crate) mod unfinished_turns;
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use advisor_core::ConversationKey;
 use conversation_store::FencingToken;
 
 use crate::conversation::damaged::Damaged;
-use crate::conversation::interrupted_turn::InterruptedTurn;
 use crate::conversation::leases::HeldLeases;
 use crate::conversation::lock::Locks;
 use crate::conversation::summaries::PendingSummaries;
-use crate::conversation::unfinished::UnfinishedTurns;
+use crate::conversation::unfinished_turn::UnfinishedTurn;
+use crate::conversation::unfinished_turns::UnfinishedTurns;
 
 /// The conversations of this process: the running turn of each, and the turns, summaries and leases that are still
 /// to be written or released.
@@ -36,10 +36,10 @@ pub(crate) struct Registry {
 impl Registry {
     /// Checks whether this end is still to be written. A turn without a number did not fit into the limit; it
     /// counts as unfinished unless it runs again.
-    pub(crate) fn is_left(&self, key: &ConversationKey, left: &InterruptedTurn) -> bool {
-        match left.number {
-            Some(_) => self.unfinished.any(key, |known| known.number == left.number),
-            None => !self.locks.is_used_by(key, &left.turn),
+    pub(crate) fn is_unfinished(&self, key: &ConversationKey, turn: &UnfinishedTurn) -> bool {
+        match turn.number {
+            Some(_) => self.unfinished.any(key, |known| known.number == turn.number),
+            None => !self.locks.is_used_by(key, &turn.turn),
         }
     }
 
@@ -51,10 +51,10 @@ impl Registry {
         self.leases.set_token(key, token);
     }
 
-    /// Checks whether a turn of this process has the conversation, waits for it, or had it after the turn `left`.
-    pub(crate) fn is_used_after(&self, key: &ConversationKey, left: &InterruptedTurn) -> bool {
+    /// Checks whether a turn of this process has the conversation, waits for it, or had it after `turn`.
+    pub(crate) fn is_used_after(&self, key: &ConversationKey, turn: &UnfinishedTurn) -> bool {
         // The lock first: a turn that has released it by then has noted its lease before.
-        let later = |known: &InterruptedTurn| known.number == left.number && known.token > left.token;
+        let later = |known: &UnfinishedTurn| known.number == turn.number && known.token > turn.token;
         self.locks.is_used(key) || self.unfinished.any(key, later)
     }
 
@@ -77,11 +77,11 @@ mod tests {
     use advisor_core::Turn;
     use conversation_store::Version;
 
-    fn silent(name: &str) -> InterruptedTurn {
-        InterruptedTurn::beginning(turn(name), Version::EMPTY, Vec::new())
+    fn silent(name: &str) -> UnfinishedTurn {
+        UnfinishedTurn::new(turn(name), Version::EMPTY, Vec::new())
     }
 
-    fn claim(registry: &Arc<Registry>, key: &ConversationKey, name: &str) -> ConversationGuard {
+    fn guard(registry: &Arc<Registry>, key: &ConversationKey, name: &str) -> ConversationGuard {
         let lease = Arc::new(LeaseState::new(&Turn::new(turn(name))));
         let owner: Arc<dyn Owner> = Arc::<LeaseState>::clone(&lease);
         ConversationGuard::new(registry, &lease, registry.locks.try_lock(key, &owner).unwrap())
@@ -92,28 +92,28 @@ mod tests {
         let registry =
             Arc::new(Registry { unfinished: UnfinishedTurns::with_most(0), ..Registry::default() });
         let key = ConversationKey::new("c").unwrap();
-        let refused = registry.unfinished.leave(&key, silent("a"));
-        assert!(registry.unfinished.of(&key).is_empty() && registry.is_left(&key, &refused));
-        let _again = claim(&registry, &key, "a");
-        assert!(!registry.is_left(&key, &refused));
+        let refused = registry.unfinished.register(&key, silent("a"));
+        assert!(registry.unfinished.turns_in(&key).is_empty() && registry.is_unfinished(&key, &refused));
+        let _again = guard(&registry, &key, "a");
+        assert!(!registry.is_unfinished(&key, &refused));
     }
 
     #[test]
     fn law_k3_forgetting_one_run_keeps_other_unfinished_run() {
         let registry = Registry::default();
         let key = ConversationKey::new("c").unwrap();
-        let first = registry.unfinished.leave(&key, silent("a"));
-        let second = registry.unfinished.leave(&key, silent("a"));
+        let first = registry.unfinished.register(&key, silent("a"));
+        let second = registry.unfinished.register(&key, silent("a"));
         registry.unfinished.forget(&key, &first);
-        assert!(!registry.is_left(&key, &first) && registry.is_left(&key, &second));
+        assert!(!registry.is_unfinished(&key, &first) && registry.is_unfinished(&key, &second));
     }
 
     #[test]
     fn law_r1_bounded_leases_and_summaries_never_evict_shown_text() {
         let registry = Arc::new(Registry { leases: HeldLeases::with_most(0), ..Registry::default() });
         let key = ConversationKey::new("c").unwrap();
-        let running = claim(&registry, &key, "a");
-        registry.unfinished.leave(&key, InterruptedTurn { resumed: true, ..silent("b") });
+        let running = guard(&registry, &key, "a");
+        registry.unfinished.register(&key, UnfinishedTurn { after_end: true, ..silent("b") });
         registry.note_lease(&key, FencingToken::new(1));
         running.release();
         assert!(running.lock.relock() && registry.leases.token(&key).is_none(), "evicted once no turn runs");
@@ -122,18 +122,18 @@ mod tests {
         assert!(registry.leases.token(&key).is_some() && registry.idle_tokens().is_empty());
         drop(running);
         assert!(registry.leases.token(&key).is_none());
-        assert!(registry.unfinished.of(&key)[0].resumed);
+        assert!(registry.unfinished.turns_in(&key)[0].after_end);
     }
 
     #[test]
     fn beginning_of_dropped_turn_is_kept_and_conversation_freed() {
         let registry = Arc::new(Registry::default());
         let key = ConversationKey::new("c").unwrap();
-        let mut first = claim(&registry, &key, "a");
-        first.beginning = Some(silent("a"));
+        let mut first = guard(&registry, &key, "a");
+        first.unconfirmed = Some(silent("a"));
         drop(first);
-        registry.unfinished.leave(&key, silent("b"));
-        assert_eq!(registry.unfinished.of(&key).len(), 2);
-        let _running = claim(&registry, &key, "c");
+        registry.unfinished.register(&key, silent("b"));
+        assert_eq!(registry.unfinished.turns_in(&key).len(), 2);
+        let _running = guard(&registry, &key, "c");
     }
 }

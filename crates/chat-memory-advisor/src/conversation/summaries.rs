@@ -1,7 +1,7 @@
 use advisor_core::ConversationKey;
 
-use crate::conversation::interrupted_turn::OVERHEAD;
 use crate::conversation::map::{ConversationMap, Weight};
+use crate::conversation::unfinished_turn::OVERHEAD;
 use crate::transcript::summary::Pending;
 
 /// The summaries that are being made or wait to be written, bounded by their bytes.

@@ -67,7 +67,7 @@ mod tests {
     }
 
     fn sent_with(stand_in: usize, turns: &[Vec<Message>], room: usize) -> String {
-        let stand_ins = Placeholders::of(&MemoryTexts::default());
+        let stand_ins = Placeholders::from_texts(&MemoryTexts::default());
         let size = |message: &Message| counted(message, stand_in);
         let filled = fill(turns.iter().map(|turn| Measured::new(turn, size, &stand_ins, is_answer)), room, 1);
         words(&filled.turns.concat()).replace(LEFT_OUT, "..").replace(MESSAGE_LEFT_OUT, "...")

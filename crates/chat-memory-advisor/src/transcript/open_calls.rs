@@ -35,7 +35,7 @@ struct OpenCall {
 
 impl OpenCalls {
     /// Returns the calls of an answer; none for other messages.
-    pub(crate) fn of(message: &Message) -> Self {
+    pub(crate) fn from_message(message: &Message) -> Self {
         let open = |call: &ToolCall| OpenCall {
             id: call.id.clone(),
             name: call.name.clone(),
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn calls_of_answer_match_by_ordered_ids() {
-        let open = OpenCalls::of(&calls(&["1", "2"]));
+        let open = OpenCalls::from_message(&calls(&["1", "2"]));
         assert!(open.are_those_of(&calls(&["1", "2"])));
         for other in [calls(&["2", "1"]), calls(&["1"]), calls(&["1", "2", "3"]), answer("no call")] {
             assert!(!open.are_those_of(&other));

@@ -42,7 +42,7 @@ pub fn repair(log: &[Entry]) -> Vec<Message> {
 /// Returns the same as [`repair`], with the texts of a memory that does not use the default ones.
 #[must_use]
 pub fn repair_with(log: &[Entry], texts: &MemoryTexts) -> Vec<Message> {
-    Repair::of(log, texts).finish().concat()
+    Repair::from_log(log, texts).finish().concat()
 }
 
 /// Returns the calls at the end of a turn's entries, with the results recorded there.
@@ -56,7 +56,7 @@ pub(crate) fn open_calls(turn: &[Entry]) -> OpenCalls {
                 Role::Tool => {
                     calls.accept(message);
                 }
-                Role::Assistant if !message.is_empty_answer() => calls = OpenCalls::of(message),
+                Role::Assistant if !message.is_empty_answer() => calls = OpenCalls::from_message(message),
                 Role::User => calls = OpenCalls::default(),
                 _ => {}
             },
@@ -101,8 +101,16 @@ pub(crate) struct Repair<'t> {
     end: Option<TurnEnd>,
 }
 
+/// The pieces of a transcript while a turn runs.
+#[derive(Debug)]
+pub(crate) struct Pieces {
+    /// The pieces before the running one.
+    pub(crate) earlier: Vec<Vec<Message>>,
+    pub(crate) running: Vec<Message>,
+}
+
 impl<'t> Repair<'t> {
-    pub(crate) fn of(log: &[Entry], texts: &'t MemoryTexts) -> Self {
+    pub(crate) fn from_log(log: &[Entry], texts: &'t MemoryTexts) -> Self {
         let (pieces, calls) = (Vec::new(), OpenCalls::default());
         let mut repair = Self { texts, pieces, calls, gap: false, left_calls: false, end: None };
         log.chunk_by(same_turn).for_each(|turn| repair.take_turn(turn));
@@ -120,9 +128,9 @@ impl<'t> Repair<'t> {
         self.pieces
     }
 
-    /// Begins a turn with `input`. Returns the pieces before it and the running one. `rest` has the further
-    /// entries of a turn that stopped before.
-    pub(crate) fn begin(mut self, input: Vec<Message>, rest: &[Entry]) -> (Vec<Vec<Message>>, Vec<Message>) {
+    /// Adds a running turn with `input`, and returns all pieces. `rest` has the further entries of a turn that
+    /// stopped before.
+    pub(crate) fn finish_with(mut self, input: Vec<Message>, rest: &[Entry]) -> Pieces {
         self.enter(input.iter());
         for message in results_first(input) {
             self.push(message);
@@ -130,7 +138,7 @@ impl<'t> Repair<'t> {
         rest.iter().for_each(|entry| self.take(entry));
         let mut running = self.pieces.pop().unwrap_or_default();
         running.extend(self.calls.settle(self.texts));
-        (self.pieces, running)
+        Pieces { earlier: self.pieces, running }
     }
 
     fn take_turn(&mut self, turn: &[Entry]) {
@@ -185,7 +193,7 @@ impl<'t> Repair<'t> {
             piece.push(Message::assistant(self.texts.no_answer.clone()));
         }
         (self.gap, self.left_calls) = (false, false);
-        self.calls = OpenCalls::of(&message);
+        self.calls = OpenCalls::from_message(&message);
         piece.push(message);
     }
 

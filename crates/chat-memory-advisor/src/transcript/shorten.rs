@@ -166,7 +166,7 @@ impl<'a> Measured<'a> {
 }
 
 impl Placeholders {
-    pub(crate) fn of(texts: &MemoryTexts) -> Self {
+    pub(crate) fn from_texts(texts: &MemoryTexts) -> Self {
         Self {
             rounds: Message::assistant(texts.left_out.clone()),
             question: Message::user(texts.message_left_out.clone()),

@@ -84,7 +84,7 @@ impl Measure {
     pub(crate) fn fit(&self, earlier: &[Vec<Message>], mut running: Vec<Message>) -> Result<Fitted> {
         if let (true, Window::Messages(room) | Window::Tokens(room)) = (self.bounds_running(), self.window) {
             if self.on_overflow == OnOverflow::Compact {
-                let stand_ins = Placeholders::of(&self.texts);
+                let stand_ins = Placeholders::from_texts(&self.texts);
                 running = Measured::new(&running, |message| self.size_of(message), &stand_ins, has_calls)
                     .shortened(room);
             }
@@ -119,7 +119,8 @@ impl Measure {
             Window::Tokens(count) => (count, 0),
         };
         let room = count.saturating_sub(self.size(running));
-        let (size, stand_ins) = (|message: &Message| self.size_of(message), Placeholders::of(&self.texts));
+        let (size, stand_ins) =
+            (|message: &Message| self.size_of(message), Placeholders::from_texts(&self.texts));
         fill(earlier.iter().map(|turn| Measured::new(turn, size, &stand_ins, is_answer)), room, least)
     }
 

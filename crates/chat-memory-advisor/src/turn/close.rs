@@ -6,7 +6,7 @@ use conversation_store::{
 
 use crate::MemoryTexts;
 use crate::conversation::Registry;
-use crate::conversation::interrupted_turn::InterruptedTurn;
+use crate::conversation::unfinished_turn::UnfinishedTurn;
 use crate::turn::closing_entries::{closing, end_of};
 
 impl Registry {
@@ -18,11 +18,11 @@ impl Registry {
         &self,
         store: &dyn ConversationStore,
         key: &ConversationKey,
-        left: &InterruptedTurn,
+        unfinished: &UnfinishedTurn,
         texts: &MemoryTexts,
     ) -> Result<(), StoreError> {
-        let closed = self.try_close(store, key, left, texts).await;
-        self.note_closed(key, left, closed)
+        let closed = self.try_close(store, key, unfinished, texts).await;
+        self.note_closed(key, unfinished, closed)
     }
 
     /// Writes the end of an unfinished turn, which stays registered.
@@ -33,11 +33,11 @@ impl Registry {
         &self,
         store: &dyn ConversationStore,
         key: &ConversationKey,
-        left: &InterruptedTurn,
+        unfinished: &UnfinishedTurn,
         texts: &MemoryTexts,
     ) -> Result<(), StoreError> {
-        let token = self.leases.token(key).max(left.token);
-        close_while(store, key, left, token, texts, || self.is_left(key, left)).await
+        let token = self.leases.token(key).max(unfinished.token);
+        close_while(store, key, unfinished, token, texts, || self.is_unfinished(key, unfinished)).await
     }
 
     /// Closes all unfinished turns of this process, in all conversations, and releases the leases that no turn
@@ -48,17 +48,17 @@ impl Registry {
         texts: &MemoryTexts,
     ) -> Result<(), StoreError> {
         let mut outcome = Ok(());
-        for (key, left) in self.unfinished.all() {
-            let closed = self.close(store, &key, &left, texts).await;
+        for (key, unfinished) in self.unfinished.all() {
+            let closed = self.close(store, &key, &unfinished, texts).await;
             outcome = outcome.and(closed);
         }
         let Some(leases) = store.leases() else { return outcome };
         for (key, token) in self.idle_tokens() {
-            let given_back = leases.release(&key, token).await;
-            if given_back.is_ok() {
+            let released = leases.release(&key, token).await;
+            if released.is_ok() {
                 self.leases.note_released(&key, token);
             }
-            outcome = outcome.and(given_back);
+            outcome = outcome.and(released);
         }
         outcome
     }
@@ -69,19 +69,19 @@ impl Registry {
     pub(crate) fn note_closed(
         &self,
         key: &ConversationKey,
-        left: &InterruptedTurn,
+        unfinished: &UnfinishedTurn,
         closed: Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         match closed {
-            Ok(()) => self.unfinished.forget(key, left),
-            Err(StoreError::Fenced) if self.is_used_after(key, left) => {}
+            Ok(()) => self.unfinished.forget(key, unfinished),
+            Err(StoreError::Fenced) if self.is_used_after(key, unfinished) => {}
             Err(StoreError::Fenced) => {
                 tracing::warn!(
                     conversation = %key,
-                    turn = %left.turn,
+                    turn = %unfinished.turn,
                     "another process continued the conversation before a dropped turn was closed, and the text that the turn had shown is lost"
                 );
-                self.unfinished.forget(key, left);
+                self.unfinished.forget(key, unfinished);
             }
             failed => return failed,
         }
@@ -97,10 +97,10 @@ pub(crate) const ATTEMPTS: usize = 4;
 async fn close_while(
     store: &dyn ConversationStore,
     key: &ConversationKey,
-    unfinished: &InterruptedTurn,
+    unfinished: &UnfinishedTurn,
     token: Option<FencingToken>,
     texts: &MemoryTexts,
-    is_left: impl Fn() -> bool,
+    is_unfinished: impl Fn() -> bool,
 ) -> Result<(), StoreError> {
     let mut attempts = 0;
     loop {
@@ -109,7 +109,7 @@ async fn close_while(
         let end = end_of(entries, std::slice::from_ref(unfinished));
         let is_last = entries.first().is_some_and(|entry| entry.turn == unfinished.turn);
         // The calls at the end of a completed turn are for the caller to answer.
-        let goes_on = !is_left() || !unfinished.is_last_to_run(entries);
+        let goes_on = !is_unfinished() || !unfinished.is_last_to_run(entries);
         if !is_last || last_end(entries) == Some(&end) || goes_on {
             return Ok(());
         }

@@ -2,11 +2,11 @@ use advisor_core::{Message, Text, TurnEnd};
 use conversation_store::{Entry, EntryKind, NewEntry, last_end};
 
 use crate::MemoryTexts;
-use crate::conversation::interrupted_turn::InterruptedTurn;
+use crate::conversation::unfinished_turn::UnfinishedTurn;
 use crate::transcript::repair::{answer_in, open_calls};
 
 /// Returns the end of the turn of these entries, as far as the log and this process know it.
-pub(crate) fn end_of(entries: &[Entry], unfinished: &[InterruptedTurn]) -> TurnEnd {
+pub(crate) fn end_of(entries: &[Entry], unfinished: &[UnfinishedTurn]) -> TurnEnd {
     let turn = entries.first().map(|entry| &entry.turn);
     let known = unfinished.iter().find(|known| Some(&known.turn) == turn && known.is_last_to_run(entries));
     match (last_end(entries), known) {

@@ -46,7 +46,7 @@ pub enum ForkPoint {
     /// In place of this turn, on any branch: to send another input, or to have the same one answered again. A turn
     /// outside the part that was read is searched from the beginning of the log.
     Before(TurnId),
-    /// After this entry: the head of an older branch, to continue that branch, or any other entry.
+    /// After this entry: the tip of an older branch, to continue that branch, or any other entry.
     After(EntryId),
 }
 
@@ -67,13 +67,13 @@ impl TurnMemoryState {
         };
         self.close_other_turns().await?;
         // The shown text of a turn belongs after its last entry, not where a branch cuts it.
-        let (snapshot, interrupted) = (self.read_to(Some(tip), said, all).await?, Vec::new());
-        Ok(LoadedConversation { snapshot, parent: Some(tip), interrupted, summary: self.unwritten_summary() })
+        let (snapshot, unfinished) = (self.read_to(Some(tip), said, all).await?, Vec::new());
+        Ok(LoadedConversation { snapshot, parent: Some(tip), unfinished, summary: self.unwritten_summary() })
     }
 
     fn unforked(&self, snapshot: Snapshot) -> LoadedConversation {
-        let interrupted = self.registry.unfinished.of(&self.key);
-        LoadedConversation { snapshot, parent: None, interrupted, summary: self.unwritten_summary() }
+        let unfinished = self.registry.unfinished.turns_in(&self.key);
+        LoadedConversation { snapshot, parent: None, unfinished, summary: self.unwritten_summary() }
     }
 
     fn unwritten_summary(&self) -> Option<Pending> {
@@ -86,7 +86,7 @@ impl TurnMemoryState {
             None if all => store.load(key, ReadRange::All).await,
             Some(tip) if all => store.load_branch(key, tip, ReadRange::All).await,
             tip => {
-                let reading = Reading::of(&self.measure).before(&self.turn, said);
+                let reading = Reading::new(&self.measure).before(&self.turn, said);
                 return self
                     .registry
                     .load(store, key, tip, &reading)
@@ -119,7 +119,7 @@ impl TurnMemoryState {
 
     /// Closes dropped turns on their own branch, with the text they had shown, before the turn forks off.
     async fn close_other_turns(&self) -> Result<()> {
-        for unfinished in self.registry.unfinished.of(&self.key) {
+        for unfinished in self.registry.unfinished.turns_in(&self.key) {
             if unfinished.turn != self.turn {
                 self.registry.try_close(&*self.store, &self.key, &unfinished, &self.measure.texts).await?;
                 self.registry.unfinished.forget(&self.key, &unfinished);

@@ -14,21 +14,21 @@ use crate::conversation::lock::{Busy, LockGuard, Owner};
 use crate::turn::{TurnMemoryState, busy};
 use conversation_store::{FencingToken, Leases, StoreError};
 
-/// Claims a turn's conversation, in this process and across processes, and releases it.
+/// Acquires a turn's conversation, in this process and across processes, and releases it.
 impl TurnMemoryState {
-    /// Claims the conversation under the policy `on_busy`; without one, fails at once if another turn runs in it.
-    pub(crate) async fn hold(&self, on_busy: Option<OnBusy>) -> Result<ConversationGuard> {
-        let claim = ConversationGuard::new(&self.registry, &self.hold, self.lock(on_busy).await?);
+    /// Acquires the conversation under the policy `on_busy`; without one, fails at once if another turn runs in it.
+    pub(crate) async fn acquire(&self, on_busy: Option<OnBusy>) -> Result<ConversationGuard> {
+        let guard = ConversationGuard::new(&self.registry, &self.lease, self.lock(on_busy).await?);
         if let Some(leases) = self.store.leases() {
-            self.acquire(leases, on_busy).await?;
-            *self.hold.renewed.lock().await = true;
+            self.acquire_lease(leases, on_busy).await?;
+            *self.lease.renewed.lock().await = true;
         }
-        Ok(claim)
+        Ok(guard)
     }
 
     async fn lock(&self, on_busy: Option<OnBusy>) -> Result<LockGuard> {
         let (locks, key) = (&self.registry.locks, &self.key);
-        let owner: Arc<dyn Owner> = Arc::<LeaseState>::clone(&self.hold);
+        let owner: Arc<dyn Owner> = Arc::<LeaseState>::clone(&self.lease);
         match on_busy {
             None => locks.try_lock(key, &owner).map_err(|_| busy()),
             Some(OnBusy::Reject) => match locks.try_lock(key, &owner) {
@@ -41,23 +41,25 @@ impl TurnMemoryState {
     }
 
     /// Requests the lease from the store until the turn has it, or may not wait.
-    async fn acquire(&self, leases: &dyn Leases, on_busy: Option<OnBusy>) -> Result<()> {
+    async fn acquire_lease(&self, leases: &dyn Leases, on_busy: Option<OnBusy>) -> Result<()> {
         // The turn may take over a lease that an earlier turn of this process still holds. It may also take over
         // one whose request was dropped before the store's answer arrived.
         let known = &self.registry.leases;
-        let HeldLease { token: mut takeover_from, unanswered_requests: mut unanswered } = known.of(&self.key);
+        let HeldLease { token: mut takeover_from, unanswered_requests: mut unanswered } =
+            known.lease(&self.key);
+        let interrupts = on_busy == Some(OnBusy::InterruptPrevious);
         let (mut pause, mut may_make_room) = (SHORTEST_PAUSE, true);
         loop {
-            known.note_request(&self.key, &self.turn);
-            let answer = leases.acquire(&self.key, &self.turn, self.lease_ttl, takeover_from).await;
-            if !matches!(answer, Err(StoreError::OutcomeUnknown { .. })) {
-                known.note_answer(&self.key, &self.turn);
-            }
-            match answer {
+            match self.request_lease(leases, takeover_from).await {
+                // The store may have granted the lease to this request; the next answer tells.
                 Err(StoreError::OutcomeUnknown { .. }) if !unanswered.contains(&self.turn) => {
                     unanswered.push(self.turn.clone());
                 }
-                Err(StoreError::Locked { turn, token, .. }) if unanswered.contains(&turn) => {
+                // Takes the lease over: of a request of this process without an answer, under which no turn runs;
+                // or of the turn to be interrupted, whose appends are refused from then on.
+                Err(StoreError::Locked { turn, token, .. })
+                    if unanswered.contains(&turn) || (interrupts && turn != self.turn) =>
+                {
                     unanswered.retain(|known| *known != turn);
                     takeover_from = Some(token);
                 }
@@ -67,15 +69,7 @@ impl TurnMemoryState {
                     sleep(pause.min(remaining)).await;
                     pause = LONGEST_PAUSE.min(pause * 2);
                 }
-                Err(StoreError::Locked { token, .. }) if on_busy == Some(OnBusy::InterruptPrevious) => {
-                    takeover_from = Some(token);
-                }
-                Ok(token) => {
-                    self.hold.set_token(token);
-                    known.forget_requests(&self.key);
-                    self.registry.note_lease(&self.key, token);
-                    return Ok(());
-                }
+                Ok(_) => return Ok(()),
                 Err(StoreError::Locked { .. }) => {
                     known.forget_requests(&self.key);
                     return Err(busy());
@@ -87,13 +81,33 @@ impl TurnMemoryState {
         }
     }
 
-    /// Claims the conversation again for a turn that continues after its end.
-    pub(crate) async fn hold_again(&self, claim: &ConversationGuard) -> Result<()> {
-        if !claim.lock.relock() {
+    /// Sends one request for the lease. Notes it until it is answered, and the lease that the store grants.
+    async fn request_lease(
+        &self,
+        leases: &dyn Leases,
+        takeover_from: Option<FencingToken>,
+    ) -> Result<FencingToken, StoreError> {
+        let known = &self.registry.leases;
+        known.note_request(&self.key, &self.turn);
+        let answer = leases.acquire(&self.key, &self.turn, self.lease_ttl, takeover_from).await;
+        if !matches!(answer, Err(StoreError::OutcomeUnknown { .. })) {
+            known.note_answer(&self.key, &self.turn);
+        }
+        if let Ok(token) = answer {
+            self.lease.set_token(token);
+            known.forget_requests(&self.key);
+            self.registry.note_lease(&self.key, token);
+        }
+        answer
+    }
+
+    /// Acquires the conversation again for a turn that continues after its end.
+    pub(crate) async fn reacquire(&self, guard: &ConversationGuard) -> Result<()> {
+        if !guard.lock.relock() {
             return Err(busy());
         }
-        if let (Some(leases), Some(token)) = (self.store.leases(), self.hold.token()) {
-            let mut renewed = self.hold.renewed.lock().await;
+        if let (Some(leases), Some(token)) = (self.store.leases(), self.lease.token()) {
+            let mut renewed = self.lease.renewed.lock().await;
             self.renew(leases, token).await.map_err(Error::from)?;
             *renewed = true;
             self.registry.note_lease(&self.key, token);
@@ -102,7 +116,7 @@ impl TurnMemoryState {
     }
 
     async fn renew(&self, leases: &dyn Leases, token: FencingToken) -> Result<(), StoreError> {
-        let unanswered = &self.hold.unanswered_renewals;
+        let unanswered = &self.lease.unanswered_renewals;
         unanswered.fetch_add(1, Ordering::Relaxed);
         let answer = leases.renew(&self.key, token, self.lease_ttl).await;
         if !matches!(answer, Err(StoreError::OutcomeUnknown { .. })) {
@@ -111,22 +125,22 @@ impl TurnMemoryState {
         answer
     }
 
-    /// Releases the lease and the claim, so that other turns may begin.
-    pub(crate) async fn give_back(&self, claim: &ConversationGuard) {
-        if !claim.lock.is_lost() {
+    /// Releases the lease and the lock, so that other turns may begin.
+    pub(crate) async fn release(&self, guard: &ConversationGuard) {
+        if !guard.lock.is_lost() {
             self.release_lease().await;
         }
-        claim.release();
+        guard.release();
     }
 
     /// Releases the turn's lease in the store.
     pub(crate) async fn release_lease(&self) {
-        let (Some(leases), Some(token)) = (self.store.leases(), self.hold.token()) else { return };
-        let mut renewed = self.hold.renewed.lock().await;
+        let (Some(leases), Some(token)) = (self.store.leases(), self.lease.token()) else { return };
+        let mut renewed = self.lease.renewed.lock().await;
         *renewed = false;
         match leases.release(&self.key, token).await {
             // A late renewal would take the lease again, so the registry keeps the token.
-            Ok(()) if self.hold.unanswered_renewals.load(Ordering::Relaxed) > 0 => {}
+            Ok(()) if self.lease.unanswered_renewals.load(Ordering::Relaxed) > 0 => {}
             Ok(()) => self.registry.leases.note_released(&self.key, token),
             // The lease expires, or the next turn of this process takes it over.
             Err(error) => {
@@ -137,7 +151,7 @@ impl TurnMemoryState {
 
     /// Checks whether the turn's lease is still to be released.
     pub(crate) fn holds_lease(&self) -> bool {
-        let token = self.hold.token();
+        let token = self.lease.token();
         token.is_some() && self.registry.leases.token(&self.key) == token
     }
 
@@ -147,8 +161,8 @@ impl TurnMemoryState {
         let pause = self.lease_ttl / 3;
         loop {
             sleep(pause).await;
-            let renewed = self.hold.renewed.lock().await;
-            let Some(token) = self.hold.token().filter(|_| *renewed) else { continue };
+            let renewed = self.lease.renewed.lock().await;
+            let Some(token) = self.lease.token().filter(|_| *renewed) else { continue };
             // A store that does not answer now may answer before the lease expires.
             let answer = timeout(pause / 2, self.renew(leases, token)).await;
             if let Ok(Err(lost @ StoreError::Fenced)) = answer {

@@ -32,11 +32,10 @@ use crate::turn::state::{Life, TurnState, Write};
 use crate::{ForkPoint, OnBusy};
 use conversation_store::{Batch, ConversationStore, RoundStep, StoreError, append_once};
 
-/// The memory of one turn, from its first request to its end.
-///
-/// Internal: it is an extension and a recorder of its [`Turn`](advisor_core::Turn).
+/// The memory of one turn, from its first request to its end. It is an extension and a recorder of its
+/// [`Turn`](advisor_core::Turn).
 #[derive(Clone)]
-pub struct TurnMemory(pub(crate) Arc<TurnMemoryState>);
+pub(crate) struct TurnMemory(pub(crate) Arc<TurnMemoryState>);
 
 pub(crate) struct TurnMemoryState {
     pub(crate) store: Arc<dyn ConversationStore>,
@@ -47,7 +46,7 @@ pub(crate) struct TurnMemoryState {
     pub(crate) key: ConversationKey,
     pub(crate) turn: TurnId,
     pub(crate) fork_point: Option<ForkPoint>,
-    pub(crate) hold: Arc<LeaseState>,
+    pub(crate) lease: Arc<LeaseState>,
     pub(crate) stage: Mutex<Stage>,
     /// Whether a tool loop or a root announces the end of the turn.
     is_announced: AtomicBool,
@@ -70,7 +69,7 @@ pub(crate) enum Stage {
 
 impl TurnMemory {
     /// Returns the memory of the turn of this request. Creates and registers it on first use.
-    pub(crate) fn of(settings: &Settings, request: &ChatRequest) -> Result<Self> {
+    pub(crate) fn for_request(settings: &Settings, request: &ChatRequest) -> Result<Self> {
         let Some(key) = &request.conversation else {
             return Err(Error::configuration(
                 "the turn has no conversation to be remembered in; name one with `conversation`, or leave the memory out of the chain",
@@ -104,7 +103,7 @@ impl TurnMemory {
             key,
             turn: request.turn.id().clone(),
             fork_point: request.turn.extensions().get(),
-            hold: Arc::new(LeaseState::new(&request.turn)),
+            lease: Arc::new(LeaseState::new(&request.turn)),
             stage: Mutex::new(Stage::Waiting(said)),
             is_announced: AtomicBool::new(request.turn.input().is_some()),
         }))
@@ -135,9 +134,9 @@ impl TurnMemory {
                 self.0.continue_turn(state, said).await?;
                 state
             }
-            stage => match self.0.begun(stage, said, &system, Some(self.0.on_busy)).await? {
+            stage => match self.0.ensure_started(stage, said, &system, Some(self.0.on_busy)).await? {
                 StartOutcome::Asking(state) => {
-                    state.tell(&request.turn);
+                    state.report_earlier_run(&request.turn);
                     state
                 }
                 StartOutcome::Answered(answer) => return Ok(Some(answer.into_response(&request.turn))),
@@ -167,7 +166,7 @@ impl TurnMemory {
         let addition = state.prompt.add([response.message().clone()]);
         if addition.stored.is_empty() && is_announced {
             // Nothing is to be stored. If the turn ends with this answer, the loop or the root announces the end.
-            state.prompt.take_over(addition);
+            state.prompt.apply(addition);
             return Ok(());
         }
         let mut write = Write::new(response.round(), RoundStep::Answer, addition).answering();
@@ -176,7 +175,7 @@ impl TurnMemory {
         }
         self.0.write(state, write).await?;
         if !goes_on && !is_announced {
-            self.0.give_back(&state.claim).await;
+            self.0.release(&state.guard).await;
             self.0.summarize_later(state.turns);
         }
         Ok(())
@@ -186,7 +185,7 @@ impl TurnMemory {
 impl TurnMemoryState {
     async fn continue_turn(&self, state: &mut TurnState, said: Vec<Message>) -> Result<()> {
         self.catch_up(state).await?;
-        self.begin_again(state).await?;
+        self.reopen(state).await?;
         state.passes = state.passes.saturating_add(1);
         let mut addition = state.prompt.add(said);
         addition.settle();
@@ -195,21 +194,20 @@ impl TurnMemoryState {
     }
 
     /// Makes a turn that continues after its end the running one again.
-    pub(crate) async fn begin_again(&self, state: &mut TurnState) -> Result<()> {
-        if matches!(state.life, Life::Running) {
+    pub(crate) async fn reopen(&self, state: &mut TurnState) -> Result<()> {
+        if matches!(state.life, Life::Running { .. }) {
             return Ok(());
         }
-        self.hold_again(&state.claim).await?;
+        self.reacquire(&state.guard).await?;
         self.registry.unfinished.forget_turn(&self.key, &self.turn);
-        state.resumed |= matches!(state.life, Life::Ended(_));
-        state.life = Life::Running;
+        state.life = Life::Running { after_end: state.life.has_stored_end() };
         Ok(())
     }
 
     /// Appends new entries, if any, and updates the state afterwards.
     pub(crate) async fn write(&self, state: &mut TurnState, write: Write) -> Result<()> {
         if write.len() == 0 {
-            state.take_over(write);
+            state.note_stored(write);
             return Ok(());
         }
         state.set_pending(&self.turn, write);
@@ -220,12 +218,12 @@ impl TurnMemoryState {
     /// makes that safe, and an earlier attempt cannot take effect after the retry.
     pub(crate) async fn catch_up(&self, state: &mut TurnState) -> Result<()> {
         let Some(pending) = &mut state.pending else { return Ok(()) };
-        if state.claim.lock.is_lost() {
+        if state.guard.lock.is_lost() {
             return Err(StoreError::Fenced.into());
         }
         let unsure = std::mem::replace(&mut pending.unsure, true);
         let batch = Batch::new(pending.key.clone(), pending.write.entries(&self.turn))
-            .with_token(self.hold.token())
+            .with_token(self.lease.token())
             .with_last_turn(state.last_turn.clone())
             .with_parent(state.parent);
         let outcome = append_once(&*self.store, &self.key, state.version, batch).await;
@@ -239,7 +237,7 @@ impl TurnMemoryState {
             && outcome.is_ok()
         {
             (state.last_turn, state.parent) = (Some(self.turn.clone()), None);
-            state.take_over(pending.write);
+            state.note_stored(pending.write);
         }
         outcome.map(drop).map_err(Error::from)
     }

@@ -19,18 +19,19 @@ pub(crate) struct Prompt {
     system: Vec<Message>,
     /// The message in place of the oldest turns.
     summary: Option<Message>,
-    /// The number of messages after the summary that belong to turns before the running one.
-    earlier: usize,
+    /// The number of messages after the summary that belong to turns before the running one. One list holds them
+    /// all, so that a request shares it.
+    earlier_count: usize,
     /// All messages of those turns, if the selection may change while the turn runs.
     past: Vec<Vec<Message>>,
     /// All messages that are or were in the list.
     seen: HashSet<Handle>,
-    tip: Tip,
+    tail: Tail,
 }
 
 /// The part of the prompt that an addition replaces; cheap to clone.
 #[derive(Debug, Clone)]
-struct Tip {
+struct Tail {
     list: MessageList,
     /// The calls of the last answer. Their results enter the list once all of them are present.
     calls: OpenCalls,
@@ -43,30 +44,32 @@ struct Tip {
 /// Messages that are new to a prompt. The prompt does not change before it takes them over.
 #[derive(Debug)]
 pub(crate) struct Addition {
-    tip: Tip,
+    tail: Tail,
     seen: Vec<Handle>,
     /// The messages to be stored, in order.
     pub(crate) stored: Vec<Message>,
 }
 
 impl Prompt {
-    /// Creates a prompt of these messages after a summary, without open calls.
+    /// Creates a prompt of the messages that fit, after a summary, without open calls.
     pub(crate) fn new(
         system: Vec<Message>,
         summary: Option<Message>,
-        messages: Vec<Message>,
+        fitted: &Fitted,
         texts: Arc<MemoryTexts>,
     ) -> Self {
-        let seen = messages.iter().cloned().map(Handle).collect();
-        let last = messages.iter().rev().find(|message| !message.is_ephemeral()).map(Message::role);
-        let list = system.iter().chain(&summary).cloned().chain(messages).collect();
-        let tip = Tip { list, calls: OpenCalls::default(), last_remembered: last, unanswered: false, texts };
-        Self { system, summary, earlier: 0, past: Vec::new(), seen, tip }
+        let messages = || fitted.earlier.iter().chain(&fitted.running);
+        let seen = messages().cloned().map(Handle).collect();
+        let last = messages().rev().find(|message| !message.is_ephemeral()).map(Message::role);
+        let list = system.iter().chain(&summary).chain(messages()).cloned().collect();
+        let tail =
+            Tail { list, calls: OpenCalls::default(), last_remembered: last, unanswered: false, texts };
+        Self { system, summary, earlier_count: fitted.earlier.len(), past: Vec::new(), seen, tail }
     }
 
-    /// Sets how many messages belong to earlier turns, and all messages of those turns.
-    pub(crate) fn with_past(self, earlier: usize, past: Vec<Vec<Message>>) -> Self {
-        Self { earlier, past, ..self }
+    /// Sets all messages of the earlier turns.
+    pub(crate) fn with_past(self, past: Vec<Vec<Message>>) -> Self {
+        Self { past, ..self }
     }
 
     /// Fits the prompt into the window, if the running turn is bounded. Shortens the running turn, and selects the
@@ -79,13 +82,13 @@ impl Prompt {
             return Ok(true);
         }
         let head = self.system.len() + usize::from(self.summary.is_some());
-        let running = self.tip.list.iter().skip(head + self.earlier).cloned().collect();
+        let running = self.tail.list.iter().skip(head + self.earlier_count).cloned().collect();
         let Fitted { earlier, running, full } = measure.fit(&self.past, running)?;
         let head = self.system.iter().cloned().chain(self.summary.clone());
         let list: MessageList = head.chain(earlier.iter().chain(&running).cloned()).collect();
-        self.earlier = earlier.len();
-        if list != self.tip.list {
-            self.tip.list = list;
+        self.earlier_count = earlier.len();
+        if list != self.tail.list {
+            self.tail.list = list;
         }
         Ok(full)
     }
@@ -98,7 +101,7 @@ impl Prompt {
 
     /// Returns an addition without messages.
     pub(crate) fn unchanged(&self) -> Addition {
-        Addition { tip: self.tip.clone(), seen: Vec::new(), stored: Vec::new() }
+        Addition { tail: self.tail.clone(), seen: Vec::new(), stored: Vec::new() }
     }
 
     /// Returns the new ones of these messages as an addition. Results come after their calls. Results that no open
@@ -116,7 +119,7 @@ impl Prompt {
 
     /// Returns the calls of the last answer.
     pub(crate) fn calls(&self) -> &OpenCalls {
-        &self.tip.calls
+        &self.tail.calls
     }
 
     /// Checks whether this message, by identity, is or was in the prompt.
@@ -126,37 +129,38 @@ impl Prompt {
 
     /// Notes that the loop continues with the last answer: its tools may start from now on.
     pub(crate) fn start_calls(&mut self) {
-        self.tip.calls.start();
+        self.tail.calls.start();
     }
 
     /// Notes that the turn has ended with an answer and leaves its calls to the caller.
     pub(crate) fn leave_calls(&mut self) {
-        self.tip.calls.leave_to_caller();
+        self.tail.calls.leave_to_caller();
     }
 
     /// Notes that the start of one of these calls is recorded.
     pub(crate) fn note_start(&mut self, start: &CallStart) {
-        self.tip.calls.note_start(start);
+        self.tail.calls.note_start(start);
     }
 
     /// Notes that the model is asked with the current messages.
     pub(crate) fn note_asked(&mut self) {
-        self.tip.unanswered = true;
+        self.tail.unanswered = true;
     }
 
-    pub(crate) fn take_over(&mut self, addition: Addition) {
+    /// Applies an addition that is stored.
+    pub(crate) fn apply(&mut self, addition: Addition) {
         self.seen.extend(addition.seen);
-        self.tip = addition.tip;
+        self.tail = addition.tail;
     }
 
     /// Returns the whole prompt, with these system messages.
     pub(crate) fn messages(&mut self, system: Vec<Message>) -> MessageList {
         if system != self.system {
-            let rest = self.tip.list.iter().filter(|message| message.role() != Role::System);
-            self.tip.list = system.iter().chain(&self.summary).chain(rest).cloned().collect();
+            let rest = self.tail.list.iter().filter(|message| message.role() != Role::System);
+            self.tail.list = system.iter().chain(&self.summary).chain(rest).cloned().collect();
             self.system = system;
         }
-        self.tip.list.clone()
+        self.tail.list.clone()
     }
 }
 
@@ -164,19 +168,19 @@ impl Addition {
     fn take(&mut self, message: Message) {
         match message.role() {
             Role::System => {}
-            Role::Tool if !self.tip.calls.accept(&message) => {}
+            Role::Tool if !self.tail.calls.accept(&message) => {}
             Role::Tool => {
                 self.note(&message);
-                if !self.tip.calls.is_waiting() {
-                    self.tip.list.extend(self.tip.calls.settle(&self.tip.texts));
+                if !self.tail.calls.is_waiting() {
+                    self.tail.list.extend(self.tail.calls.settle(&self.tail.texts));
                 }
             }
-            _ if message.is_empty_answer() => self.tip.unanswered = true,
+            _ if message.is_empty_answer() => self.tail.unanswered = true,
             role => {
                 self.settle();
-                let user_again = role == Role::User && self.tip.last_remembered == Some(Role::User);
-                if user_again && self.tip.unanswered && !message.is_ephemeral() {
-                    self.push(Message::assistant(self.tip.texts.no_answer.clone()));
+                let user_again = role == Role::User && self.tail.last_remembered == Some(Role::User);
+                if user_again && self.tail.unanswered && !message.is_ephemeral() {
+                    self.push(Message::assistant(self.tail.texts.no_answer.clone()));
                 }
                 self.push(message);
             }
@@ -185,22 +189,22 @@ impl Addition {
 
     /// Notes that the model was asked and gave no answer that could be kept.
     pub(crate) fn note_empty_answer(&mut self) {
-        self.tip.unanswered = true;
+        self.tail.unanswered = true;
     }
 
     /// Adds error results for the calls that are still open.
     pub(crate) fn settle(&mut self) {
-        for result in self.tip.calls.missing(&self.tip.texts) {
-            self.tip.calls.accept(&result);
+        for result in self.tail.calls.missing(&self.tail.texts) {
+            self.tail.calls.accept(&result);
             self.note(&result);
         }
-        self.tip.list.extend(self.tip.calls.settle(&self.tip.texts));
+        self.tail.list.extend(self.tail.calls.settle(&self.tail.texts));
     }
 
     fn push(&mut self, message: Message) {
         self.note(&message);
-        self.tip.calls = OpenCalls::of(&message).not_started();
-        self.tip.list.push(message);
+        self.tail.calls = OpenCalls::from_message(&message).not_started();
+        self.tail.list.push(message);
     }
 
     fn note(&mut self, message: &Message) {
@@ -208,8 +212,8 @@ impl Addition {
         if message.is_ephemeral() {
             return;
         }
-        self.tip.last_remembered = Some(message.role());
-        self.tip.unanswered = false;
+        self.tail.last_remembered = Some(message.role());
+        self.tail.unanswered = false;
         self.stored.push(message.clone());
     }
 }

@@ -2,7 +2,7 @@ use advisor_core::{ConversationKey, Message, TurnId};
 
 use crate::Window;
 use crate::conversation::Registry;
-use crate::conversation::interrupted_turn::InterruptedTurn;
+use crate::conversation::unfinished_turn::UnfinishedTurn;
 use crate::transcript::fill::Filled;
 use crate::transcript::planned::extend_with_planned;
 use crate::transcript::repair::Repair;
@@ -22,7 +22,7 @@ pub(crate) struct Reading<'a> {
     /// The turn that is about to run, if any, and its input.
     turn: Option<(&'a TurnId, &'a [Message])>,
     /// The turns whose end is not written yet.
-    unfinished: &'a [InterruptedTurn],
+    unfinished: &'a [UnfinishedTurn],
 }
 
 /// The number of turns that are read first if their size is unknown.
@@ -36,7 +36,7 @@ pub(crate) const GROWTH: usize = 4;
 
 impl<'a> Reading<'a> {
     /// Plans a read for an unknown next turn.
-    pub(crate) fn of(measure: &'a Measure) -> Self {
+    pub(crate) fn new(measure: &'a Measure) -> Self {
         Self { measure, turn: None, unfinished: &[] }
     }
 
@@ -46,7 +46,7 @@ impl<'a> Reading<'a> {
     }
 
     /// Sets the turns that are still to be closed.
-    pub(crate) fn beside<'b>(&self, unfinished: &'b [InterruptedTurn]) -> Reading<'b>
+    pub(crate) fn beside<'b>(&self, unfinished: &'b [UnfinishedTurn]) -> Reading<'b>
     where
         'a: 'b,
     {
@@ -88,12 +88,12 @@ impl<'a> Reading<'a> {
         }
         let snapshot = snapshot.clone();
         let Some((turn, input)) = self.turn else {
-            return told(snapshot, None, self.unfinished, self.measure).1.full;
+            return messages_before_next_turn(snapshot, None, self.unfinished, self.measure).1.full;
         };
-        let interrupted = self.unfinished.to_vec();
-        let loaded = LoadedConversation { snapshot, parent: None, interrupted, summary: None };
+        let unfinished = self.unfinished.to_vec();
+        let loaded = LoadedConversation { snapshot, parent: None, unfinished, summary: None };
         match StartPlan::plan(turn, input.to_vec(), loaded, self.measure) {
-            Ok(StartOutcome::Asking(plan)) => plan.full,
+            Ok(StartOutcome::Asking(plan)) => plan.fitted.full,
             Ok(StartOutcome::Answered(_)) => true,
             // The unread part may hold the turn's answer.
             Err(_) => false,
@@ -111,8 +111,8 @@ impl Registry {
         tip: Option<EntryId>,
         reading: &Reading<'_>,
     ) -> Result<Snapshot, StoreError> {
-        let mut unfinished = self.unfinished.of(key);
-        let overridden = unfinished.iter().any(InterruptedTurn::overrides);
+        let mut unfinished = self.unfinished.turns_in(key);
+        let overridden = unfinished.iter().any(UnfinishedTurn::overrides);
         // The shown text of a turn does not belong on a branch that cuts the turn.
         unfinished.retain(|_| tip.is_none());
         let reading = reading.beside(&unfinished);
@@ -151,10 +151,10 @@ pub(crate) async fn find_in_log<T>(
 }
 
 /// Returns the messages before an unknown next turn: the summary, and the messages after it that fit.
-pub(crate) fn told(
+pub(crate) fn messages_before_next_turn(
     snapshot: Snapshot,
     pending: Option<&Pending>,
-    unfinished: &[InterruptedTurn],
+    unfinished: &[UnfinishedTurn],
     measure: &Measure,
 ) -> (Option<Message>, Filled) {
     let (mut log, texts) = (whole_turns(snapshot), &*measure.texts);
@@ -162,7 +162,7 @@ pub(crate) fn told(
     let closed = closing(last, &end_of(last, unfinished), &[], texts);
     extend_with_planned(&mut log, closed);
     let summary = measure.summary(&log, pending);
-    let filled = measure.fill(&Repair::of(after(&log, summary), texts).finish(), &[]);
+    let filled = measure.fill(&Repair::from_log(after(&log, summary), texts).finish(), &[]);
     (summary.map(|summary| message_of(summary, texts)), filled)
 }
 
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn first_read_is_about_window_size() {
-        let range = |window: Window| Reading::of(&window.into()).first_range();
+        let range = |window: Window| Reading::new(&window.into()).first_range();
         assert_eq!(range(Window::All), ReadRange::All);
         assert_eq!(range(Window::Messages(3)), ReadRange::LastEntries(6));
         assert_eq!(range(Window::Turns(3)), ReadRange::LastTurns(3));
@@ -198,7 +198,7 @@ mod tests {
     fn reading_continues_while_window_may_have_room() {
         let log = log(&["a", "b", "c"].map(plain));
         let next = |measure: &Measure, range| {
-            Reading::of(measure).larger_range(range, &Snapshot::from_log(&log, range))
+            Reading::new(measure).larger_range(range, &Snapshot::from_log(&log, range))
         };
         let more = Some(ReadRange::LastTurns(8));
         assert_eq!(next(&tokens(5), ReadRange::LastTurns(2)), more, "of two turns, one is known to be whole");
@@ -222,7 +222,7 @@ mod tests {
         let next = |name: &str, input: &[Message]| {
             let (measure, turn) = (tokens(5), turn(name));
             let range = ReadRange::LastTurns(2);
-            Reading::of(&measure)
+            Reading::new(&measure)
                 .before(&turn, input)
                 .larger_range(range, &Snapshot::from_log(&log, range))
                 .is_some()
@@ -238,7 +238,7 @@ mod tests {
             (Measure { on_overflow: OnOverflow::Refuse, ..tokens(1) }, ReadRange::LastTurns(2));
         let next = |name: &str| {
             let (turn, said) = (turn(name), [user(name)]);
-            Reading::of(&measure).before(&turn, &said).larger_range(range, &Snapshot::from_log(&log, range))
+            Reading::new(&measure).before(&turn, &said).larger_range(range, &Snapshot::from_log(&log, range))
         };
         assert_eq!((next("a"), next("c")), (Some(ReadRange::LastTurns(8)), None));
     }
@@ -249,16 +249,16 @@ mod tests {
         turns[3].1.truncate(1);
         let (log, range) = (log(&turns), ReadRange::LastTurns(3));
         let end = TurnEnd::Interrupted { partial: "so far".into() };
-        let left =
-            [InterruptedTurn { end, ..InterruptedTurn::beginning(turn("d"), Version::new(10), Vec::new()) }];
+        let unfinished =
+            [UnfinishedTurn { end, ..UnfinishedTurn::new(turn("d"), Version::new(10), Vec::new()) }];
         let counter = Arc::new(|message: &Message| message.text().len());
         let measure = Measure { counter, ..Window::Tokens(15).into() };
         let next =
             |reading: &Reading<'_>| reading.larger_range(range, &Snapshot::from_log(&log, range)).is_some();
         let (new, said) = (turn("new"), [user("v")]);
-        for reading in [Reading::of(&measure), Reading::of(&measure).before(&new, &said)] {
+        for reading in [Reading::new(&measure), Reading::new(&measure).before(&new, &said)] {
             assert!(!next(&reading), "without a text it fits, and ends the window");
-            assert!(next(&reading.beside(&left)), "it does not fit at all, so turns before it may");
+            assert!(next(&reading.beside(&unfinished)), "it does not fit at all, so turns before it may");
         }
     }
 
@@ -271,7 +271,7 @@ mod tests {
             turns[2].1.insert(1, EntryKind::Summary(summary));
             let measure = Measure { summarizer: Some(summarizer(1, 1)), ..Window::All.into() };
             assert_eq!(
-                Reading::of(&measure).larger_range(range, &Snapshot::from_log(&log(&turns), range)),
+                Reading::new(&measure).larger_range(range, &Snapshot::from_log(&log(&turns), range)),
                 next
             );
         }

@@ -39,7 +39,7 @@ impl TurnMemoryState {
             .next_back()
             .filter(|last| last.first().is_some_and(|entry| entry.turn == self.turn));
         log.truncate(log.len().saturating_sub(own.map_or(0, <[_]>::len)));
-        state.prompt.reach_back(Repair::of(&log, &self.measure.texts).finish());
+        state.prompt.reach_back(Repair::from_log(&log, &self.measure.texts).finish());
         state.read = (!is_all).then_some(count);
         Ok(())
     }

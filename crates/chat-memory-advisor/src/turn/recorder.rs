@@ -6,13 +6,12 @@ use advisor_core::{
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
-use crate::TurnMemory;
-use crate::conversation::interrupted_turn::InterruptedTurn;
+use crate::conversation::unfinished_turn::UnfinishedTurn;
 use crate::transcript::repair::{has_calls, is_answer, is_remembered};
 use crate::turn::prompt::Addition;
 use crate::turn::start_plan::StartOutcome;
 use crate::turn::state::{TurnState, Write};
-use crate::turn::{Stage, TurnMemoryState};
+use crate::turn::{Stage, TurnMemory, TurnMemoryState};
 use conversation_store::RoundStep;
 
 /// Records the announcements of the loop and the root. Memory recognises messages that it has stored, and does not
@@ -32,13 +31,13 @@ impl TurnRecorder for TurnMemory {
             (Stage::Waiting(_), Step::End(TurnEnd::RolledBack)) => return Ok(()),
             // A turn that failed to begin is not begun again just to record its end.
             (Stage::Starting(_), Step::End(end)) if breaks_off(end) => {
-                return self.0.end_beginning(end).await;
+                return self.0.end_unconfirmed_start(end).await;
             }
             (Stage::Waiting(said) | Stage::Starting(said), _) => said.clone(),
             (Stage::Running(_), _) => Vec::new(),
         };
         // An announcement cannot wait for the end of another turn.
-        let StartOutcome::Asking(state) = self.0.begun(&mut stage, said, &[], None).await? else {
+        let StartOutcome::Asking(state) = self.0.ensure_started(&mut stage, said, &[], None).await? else {
             return Ok(());
         };
         match &record.step {
@@ -55,11 +54,11 @@ impl TurnRecorder for TurnMemory {
     }
 
     fn dropped(&self, round: u32, end: &TurnEnd) -> Option<BoxFuture<'static, ()>> {
-        let left = self.0.stopped(round, end).map(|unfinished| self.0.leave(unfinished));
-        self.0.release();
-        let is_left = left.is_some() || self.0.holds_lease();
+        let unfinished = self.0.stopped(round, end).map(|turn| self.0.register(turn));
+        self.0.release_guard();
+        let has_work = unfinished.is_some() || self.0.holds_lease();
         let memory = Arc::clone(&self.0);
-        is_left.then(|| async move { memory.clean_up(left).await }.boxed())
+        has_work.then(|| async move { memory.clean_up(unfinished).await }.boxed())
     }
 }
 
@@ -71,16 +70,16 @@ impl TurnMemoryState {
             addition.note_empty_answer();
         }
         if addition.stored.is_empty() {
-            state.prompt.take_over(addition);
+            state.prompt.apply(addition);
         } else {
             let write = match step {
                 Step::Answer => Write::new(record.round, RoundStep::Answer, addition).answering(),
                 Step::Results => {
-                    Write::new(record.round, RoundStep::Results, addition).of_round(record.round)
+                    Write::new(record.round, RoundStep::Results, addition).with_message_round(record.round)
                 }
                 _ => Write::new(record.round, RoundStep::Injected, addition),
             };
-            self.begin_again(state).await?;
+            self.reopen(state).await?;
             self.write(state, write).await?;
         }
         if *step == Step::Answer {
@@ -97,7 +96,7 @@ impl TurnMemoryState {
             let text = format!("the call {} was started before, and its tool must not run twice", known.key);
             return Err(Error::new(ErrorKind::StoreConflict { current: state.version.as_u64() }, text));
         }
-        self.begin_again(state).await?;
+        self.reopen(state).await?;
         let write = Write::starts(round, starts.to_vec(), state.prompt.unchanged());
         self.write(state, write).await
     }
@@ -110,12 +109,12 @@ impl TurnMemoryState {
         if outcome.is_ok() {
             self.registry.unfinished.forget_turn(&self.key, &self.turn);
         } else if breaks_off(end)
-            && let Some(left) = state.unfinished(&self.turn, record.round, end)
+            && let Some(unfinished) = state.unfinished(&self.turn, record.round, end)
         {
-            self.leave(left);
+            self.register(unfinished);
         }
         if outcome.is_ok() || breaks_off(end) {
-            self.give_back(&state.claim).await;
+            self.release(&state.guard).await;
         }
         outcome
     }
@@ -132,62 +131,64 @@ impl TurnMemoryState {
         let end = state.end_in(record.round, end);
         let answers = addition.stored.last().is_some_and(is_answer);
         // Without an answer, the messages are at most results of the answer before.
-        let write = Write::new(record.round, RoundStep::End, addition).of_round(state.answered).ending(end);
+        let last_round = state.answered.map(|answered| answered.round);
+        let write =
+            Write::new(record.round, RoundStep::End, addition).with_message_round(last_round).ending(end);
         self.write(state, if answers { write.answering() } else { write }).await
     }
 
-    /// Ends a turn whose beginning may or may not be written.
-    async fn end_beginning(&self, end: &TurnEnd) -> Result<()> {
-        let Some(unfinished) = self.beginning(end) else {
+    /// Ends a turn whose start may or may not be written.
+    async fn end_unconfirmed_start(&self, end: &TurnEnd) -> Result<()> {
+        let Some(unfinished) = self.unconfirmed_start(end) else {
             self.release_lease().await;
             return Ok(());
         };
-        let left = self.leave(unfinished);
-        let closed = self.registry.try_close(&*self.store, &self.key, &left, &self.measure.texts).await;
+        let unfinished = self.register(unfinished);
+        let closed = self.registry.try_close(&*self.store, &self.key, &unfinished, &self.measure.texts).await;
         self.release_lease().await;
         // Until here, a drop of the turn may bring another end.
-        self.registry.note_closed(&self.key, &left, closed).map_err(Error::from)
+        self.registry.note_closed(&self.key, &unfinished, closed).map_err(Error::from)
     }
 
     /// Registers the turn as stopped, with its end still to be written.
-    fn leave(&self, unfinished: InterruptedTurn) -> InterruptedTurn {
-        self.registry.unfinished.leave(&self.key, InterruptedTurn { token: self.hold.token(), ..unfinished })
+    fn register(&self, turn: UnfinishedTurn) -> UnfinishedTurn {
+        self.registry.unfinished.register(&self.key, UnfinishedTurn { token: self.lease.token(), ..turn })
     }
 
     /// Returns the unwritten rest of a turn that was dropped.
-    fn stopped(&self, round: u32, end: &TurnEnd) -> Option<InterruptedTurn> {
+    fn stopped(&self, round: u32, end: &TurnEnd) -> Option<UnfinishedTurn> {
         // The whole turn has stopped, so the lock should be free. If it is not, the log is read before anything is
         // written.
         let Ok(stage) = self.stage.try_lock() else {
-            let silent = InterruptedTurn::beginning(self.turn.clone(), None, Vec::new());
-            return Some(InterruptedTurn { end: end.clone(), ..silent });
+            let silent = UnfinishedTurn::new(self.turn.clone(), None, Vec::new());
+            return Some(UnfinishedTurn { end: end.clone(), ..silent });
         };
-        let Stage::Running(state) = &*stage else { return self.beginning(end) };
+        let Stage::Running(state) = &*stage else { return self.unconfirmed_start(end) };
         state.unfinished(&self.turn, round, end)
     }
 
-    /// Releases the claim, so that other turns of the conversation may begin.
-    fn release(&self) {
+    /// Releases the guard, so that other turns of the conversation may begin.
+    fn release_guard(&self) {
         if let Ok(stage) = self.stage.try_lock()
             && let Stage::Running(state) = &*stage
         {
-            state.claim.release();
+            state.guard.release();
         }
     }
 
-    /// Returns the beginning that may be written. An end left by an earlier attempt of the same turn stays as it
+    /// Returns the turn whose start may be written. An end left by an earlier attempt of the same turn stays as it
     /// is, unless it is silent or the turn is rolled back.
-    fn beginning(&self, end: &TurnEnd) -> Option<InterruptedTurn> {
+    fn unconfirmed_start(&self, end: &TurnEnd) -> Option<UnfinishedTurn> {
         let known =
-            self.registry.unfinished.of(&self.key).into_iter().find(|known| known.turn == self.turn)?;
+            self.registry.unfinished.turns_in(&self.key).into_iter().find(|known| known.turn == self.turn)?;
         let is_its_end = known.is_silent() || *end == TurnEnd::RolledBack;
-        Some(if is_its_end { InterruptedTurn { end: end.clone(), ..known } } else { known })
+        Some(if is_its_end { UnfinishedTurn { end: end.clone(), ..known } } else { known })
     }
 
     /// Closes a turn that was dropped, and releases its lease.
-    async fn clean_up(&self, left: Option<InterruptedTurn>) {
-        if let Some(left) = left {
-            let closed = self.registry.close(&*self.store, &self.key, &left, &self.measure.texts).await;
+    async fn clean_up(&self, unfinished: Option<UnfinishedTurn>) {
+        if let Some(unfinished) = unfinished {
+            let closed = self.registry.close(&*self.store, &self.key, &unfinished, &self.measure.texts).await;
             if let Err(error) = closed {
                 tracing::warn!(
                     conversation = %self.key,
@@ -245,8 +246,8 @@ fn new_messages(state: &TurnState, record: &Record) -> Addition {
 /// Checks whether this is the answer that memory stored last. If an outer advisor changed the answer, memory keeps
 /// the model's version.
 fn is_last_answer(state: &TurnState, record: &Record, message: &Message) -> bool {
+    let Some(last) = state.answered else { return false };
     // An answer that closes a turn after an answer with calls is a separate one.
-    let calls = has_calls(message);
-    let of_model = record.step == Step::Answer || calls || !state.called;
-    of_model && state.answered == record.round && state.prompt.calls().are_those_of(message)
+    let of_model = record.step == Step::Answer || has_calls(message) || !last.has_calls;
+    of_model && last.round == record.round && state.prompt.calls().are_those_of(message)
 }

@@ -4,7 +4,7 @@ use advisor_core::{
     CallKey, ChatResponse, Error, ErrorKind, FinishReason, Message, Result, Turn, TurnEnd, TurnId,
 };
 
-use crate::conversation::interrupted_turn::InterruptedTurn;
+use crate::conversation::unfinished_turn::UnfinishedTurn;
 use crate::transcript::repair::{answer_in, is_answer};
 use crate::turn::closing_entries::end_of;
 use conversation_store::{Entry, EntryKind, NewEntry, Version, same_turn};
@@ -33,7 +33,7 @@ pub(crate) struct EarlierRun {
 
 impl EarlierRun {
     /// Collects the facts from all entries of the turn.
-    pub(crate) fn of(own: &[Entry]) -> Self {
+    pub(crate) fn from_entries(own: &[Entry]) -> Self {
         let mut run = Self { is_numbered: true, ..Self::default() };
         for entry in own {
             match &entry.kind {
@@ -68,11 +68,11 @@ impl StoredTurn {
     ///
     /// # Errors
     /// If the turn was begun with another input, was rolled back, stopped before other turns, or is damaged.
-    pub(crate) fn of(
+    pub(crate) fn from_log(
         turn: &TurnId,
         input: &[NewEntry],
         log: &mut Vec<Entry>,
-        unfinished: &[InterruptedTurn],
+        unfinished: &[UnfinishedTurn],
     ) -> Result<Self> {
         let Some(from) = log.iter().position(|entry| entry.turn == *turn) else { return Ok(Self::New) };
         let rest = log.get(from..).unwrap_or_default();

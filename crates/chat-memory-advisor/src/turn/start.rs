@@ -12,10 +12,10 @@ use crate::turn::state::TurnState;
 use crate::turn::{Stage, TurnMemoryState, several_memories};
 use conversation_store::{Batch, BatchKey, BatchStep, StoreError, Version, append_once};
 
-/// Begins a turn: claims and reads its conversation, and stores its input.
+/// Starts a turn: acquires and reads its conversation, and stores its input.
 impl TurnMemoryState {
     /// Returns the state of the turn, after storing its input `said` unless that is done already.
-    pub(crate) async fn begun<'a>(
+    pub(crate) async fn ensure_started<'a>(
         &self,
         stage: &'a mut Stage,
         said: Vec<Message>,
@@ -26,12 +26,12 @@ impl TurnMemoryState {
             *stage = Stage::Starting(said.clone());
         }
         if matches!(stage, Stage::Starting(_) | Stage::Answered) {
-            let claim = self.hold(on_busy).await?;
-            let begun = self.begin(claim, said, system).await;
-            if !matches!(begun, Ok(StartOutcome::Asking(_))) {
+            let guard = self.acquire(on_busy).await?;
+            let started = self.start(guard, said, system).await;
+            if !matches!(started, Ok(StartOutcome::Asking(_))) {
                 self.release_lease().await;
             }
-            match begun? {
+            match started? {
                 StartOutcome::Asking(state) => *stage = Stage::Running(state),
                 StartOutcome::Answered(answer) => {
                     *stage = Stage::Answered;
@@ -45,34 +45,34 @@ impl TurnMemoryState {
         }
     }
 
-    async fn begin(
+    async fn start(
         &self,
-        mut claim: ConversationGuard,
+        mut guard: ConversationGuard,
         said: Vec<Message>,
         system: &[Message],
     ) -> Result<StartOutcome<TurnState>> {
-        let mut attempts = Attempts::of(&said);
+        let mut attempts = Attempts::for_input(&said);
         loop {
             let loaded = self.read(&said, attempts.all).await?;
             attempts.check_loaded(&loaded, &self.turn)?;
             let plan = match StartPlan::plan(&self.turn, said.clone(), loaded, &self.measure)? {
                 StartOutcome::Asking(plan) => plan,
                 StartOutcome::Answered(answer) => {
-                    claim.beginning = None;
+                    guard.unconfirmed = None;
                     return Ok(StartOutcome::Answered(answer));
                 }
             };
-            if !self.has_left(&plan) {
-                claim.beginning = plan.unsure(&self.turn).or(claim.beginning.take());
+            if !self.has_unfinished_run(&plan) {
+                guard.unconfirmed = plan.unsure(&self.turn).or(guard.unconfirmed.take());
             }
-            if claim.lock.is_lost() {
+            if guard.lock.is_lost() {
                 return Err(StoreError::Fenced.into());
             }
             match self.append_input(&plan).await {
                 Ok(version) if version == plan.end() => {
-                    claim.beginning = None;
+                    guard.unconfirmed = None;
                     self.summary_is_written(&plan);
-                    return Ok(StartOutcome::Asking(self.state(claim, version, system, plan)));
+                    return Ok(StartOutcome::Asking(self.state(guard, version, system, plan)));
                 }
                 outcome => attempts.retry_after_append(outcome, &self.turn)?,
             }
@@ -80,20 +80,19 @@ impl TurnMemoryState {
     }
 
     /// Checks whether an earlier run of the turn is still unfinished; this run has nothing to add to it.
-    fn has_left(&self, plan: &StartPlan) -> bool {
-        plan.again.is_some() && self.registry.unfinished.any(&self.key, |known| known.turn == self.turn)
+    fn has_unfinished_run(&self, plan: &StartPlan) -> bool {
+        plan.earlier_run.is_some() && self.registry.unfinished.any(&self.key, |known| known.turn == self.turn)
     }
 
     fn state(
         &self,
-        claim: ConversationGuard,
+        guard: ConversationGuard,
         version: Version,
         system: &[Message],
         plan: StartPlan,
     ) -> TurnState {
         let texts = Arc::clone(&self.measure.texts);
-        let prompt = Prompt::new(system.to_vec(), plan.summary, plan.messages, texts)
-            .with_past(plan.earlier, plan.past);
+        let prompt = Prompt::new(system.to_vec(), plan.summary, &plan.fitted, texts).with_past(plan.past);
         let (last_turn, parent) = if plan.entries.is_empty() {
             self.registry.unfinished.forget_turn(&self.key, &self.turn);
             (plan.last_turn, plan.parent)
@@ -101,7 +100,7 @@ impl TurnMemoryState {
             self.registry.unfinished.forget_all(&self.key);
             (Some(self.turn.clone()), None)
         };
-        let state = TurnState::new(claim, version, prompt, plan.again);
+        let state = TurnState::new(guard, version, prompt, plan.earlier_run);
         TurnState { turns: plan.turns, read: plan.read, last_turn, parent, ..state }
     }
 
@@ -116,14 +115,14 @@ impl TurnMemoryState {
         if plan.entries.is_empty() {
             return Ok(plan.version);
         }
-        let key = match plan.again {
+        let key = match plan.earlier_run {
             Some(_) => BatchKey::new(self.turn.clone(), 0, BatchStep::Resumed(plan.version)),
             None => BatchKey::for_input(self.turn.clone()),
         };
         let batch = || {
             Batch::new(key.clone(), plan.entries.clone())
                 .with_parent(plan.parent)
-                .with_token(self.hold.token())
+                .with_token(self.lease.token())
                 .with_last_turn(plan.last_turn.clone())
         };
         let appended = append_once(&*self.store, &self.key, plan.version, batch()).await;
@@ -145,7 +144,7 @@ struct Attempts {
 }
 
 impl Attempts {
-    fn of(said: &[Message]) -> Self {
+    fn for_input(said: &[Message]) -> Self {
         // A result may answer a call outside every window.
         let all = said.iter().any(|message| message.role() == Role::Tool);
         Self { count: 0, all, open: None }
@@ -161,7 +160,7 @@ impl Attempts {
         let dead = |turn: &TurnId| {
             turn == own
                 || Some(turn) == self.open.as_ref()
-                || loaded.interrupted.iter().any(|known| known.turn == *turn)
+                || loaded.unfinished.iter().any(|known| known.turn == *turn)
         };
         if self.count > 1 && open.as_ref().is_some_and(|turn| !dead(turn)) {
             return Err(StoreError::Conflict { current: loaded.snapshot.version }.into());

@@ -1,16 +1,16 @@
 use advisor_core::{Error, Message, Result, Role, TurnEnd, TurnId};
 
 use crate::MemoryTexts;
-use crate::conversation::interrupted_turn::InterruptedTurn;
+use crate::conversation::unfinished_turn::UnfinishedTurn;
 use crate::transcript::open_calls::OpenCalls;
 use crate::transcript::planned::extend_with_planned;
-use crate::transcript::repair::{Repair, is_answer, is_remembered, open_calls, results_first};
+use crate::transcript::repair::{Pieces, Repair, is_answer, is_remembered, open_calls, results_first};
 use crate::transcript::summary::{Pending, after, last_summary, message_of};
 use crate::transcript::whole_turns::whole_turns;
 use crate::transcript::window::{Fitted, Measure};
 use crate::turn::closing_entries::{closing, end_of, round_of_calls};
 use crate::turn::resubmitted::{EarlierRun, StoredAnswer, StoredTurn};
-use conversation_store::{Entry, EntryId, EntryKind, NewEntry, Snapshot, Version, same_turn};
+use conversation_store::{Entry, EntryId, EntryKind, NewEntry, Snapshot, Summary, Version, same_turn};
 
 /// The start of a turn.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(crate) enum StartOutcome<T> {
 }
 
 /// The entries to write and the messages to send when a turn begins or resumes.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct StartPlan {
     /// The version at which the entries are written.
     pub(crate) version: Version,
@@ -32,23 +32,19 @@ pub(crate) struct StartPlan {
     pub(crate) last_turn: Option<TurnId>,
     /// The entries that close the previous turn, the input, and a new summary; empty if all is written already.
     pub(crate) entries: Vec<NewEntry>,
-    /// The view of the conversation and the input, including ephemeral messages.
-    pub(crate) messages: Vec<Message>,
-    /// The number of them that belong to turns before the running one.
-    pub(crate) earlier: usize,
-    /// All messages of those turns, if the selection may change while the turn runs.
+    /// The messages to send of the conversation and the input, including ephemeral messages.
+    pub(crate) fitted: Fitted,
+    /// All messages of the earlier turns, if the selection may change while the turn runs.
     pub(crate) past: Vec<Vec<Message>>,
-    /// Whether turns that were not read would not be sent.
-    pub(crate) full: bool,
     /// The number of entries that were read of a longer conversation, if the selection may change while the turn
     /// runs.
     pub(crate) read: Option<usize>,
-    /// The message before them, in place of the oldest turns.
+    /// The message before those to send, in place of the oldest turns.
     pub(crate) summary: Option<Message>,
     /// The number of earlier turns that the summary does not cover.
     pub(crate) turns: usize,
     /// The earlier run, if the turn stopped before and resumes.
-    pub(crate) again: Option<EarlierRun>,
+    pub(crate) earlier_run: Option<EarlierRun>,
 }
 
 /// The conversation that a turn begins on.
@@ -57,13 +53,13 @@ pub(crate) struct LoadedConversation {
     /// The entry that the snapshot ends with, if the turn forks off there.
     pub(crate) parent: Option<EntryId>,
     /// The turns whose end is not written yet.
-    pub(crate) interrupted: Vec<InterruptedTurn>,
+    pub(crate) unfinished: Vec<UnfinishedTurn>,
     /// A summary that is not written yet.
     pub(crate) summary: Option<Pending>,
 }
 
 impl StartPlan {
-    /// Plans the beginning of `turn` with the input `said`. A pure function.
+    /// Plans the start of `turn` with the input `said`. A pure function.
     ///
     /// # Errors
     /// If the turn's id was used for something else, a result in the input answers no open call, or the turn is
@@ -81,38 +77,31 @@ impl StartPlan {
         let input = results_first(said);
         let kept = |message: &&Message| is_remembered(message) && !message.is_empty_answer();
         let said: Vec<_> = input.iter().filter(kept).map(|message| new_entry(turn, message)).collect();
-        let known = StoredTurn::of(turn, &said, &mut log, &loaded.interrupted)?;
-        let stored = last_summary(&log).map_or(0, |summary| summary.until);
+        let known = StoredTurn::from_log(turn, &said, &mut log, &loaded.unfinished)?;
         let summary = measure.summary(&log, loaded.summary.as_ref()).cloned();
-        let (entries, sent, again) = match known {
+        let (entries, pieces, earlier_run) = match known {
             StoredTurn::Answered(answer) => return Ok(StartOutcome::Answered(answer)),
             StoredTurn::Stopped(own) => {
                 let rest = own.get(said.len()..).unwrap_or_default();
-                let turns = Repair::of(after(&log, summary.as_ref()), texts).begin(input, rest);
-                (close_own(&own, &loaded.interrupted, texts), turns, Some(EarlierRun::of(&own)))
+                let pieces = Repair::from_log(after(&log, summary.as_ref()), texts).finish_with(input, rest);
+                (close_own(&own, &loaded.unfinished, texts), pieces, Some(EarlierRun::from_entries(&own)))
             }
             StoredTurn::New => {
-                let mut entries = close_last(&mut log, &loaded.interrupted, &input, texts);
+                let mut entries = close_last(&mut log, &loaded.unfinished, &input, texts);
                 entries.extend(said);
-                let new = summary.clone().filter(|summary| summary.until > stored);
-                entries.extend(new.map(|new| NewEntry::new(turn.clone(), EntryKind::Summary(new))));
-                let repair = Repair::of(after(&log, summary.as_ref()), texts);
+                entries.extend(unwritten_summary(turn, &log, summary.as_ref()));
+                let repair = Repair::from_log(after(&log, summary.as_ref()), texts);
                 refuse_orphans(repair.open_calls().clone(), &input)?;
-                (entries, repair.begin(input, &[]), None)
+                (entries, repair.finish_with(input, &[]), None)
             }
         };
         let turns = after(&log, summary.as_ref()).chunk_by(same_turn).count();
         let summary = summary.as_ref().map(|summary| message_of(summary, texts));
-        let plan = Self {
-            version,
-            parent,
-            last_turn,
-            entries,
-            summary,
-            turns,
-            again,
-            ..Self::sending(sent, read, measure)?
-        };
+        let Pieces { earlier: mut past, running } = pieces;
+        let fitted = measure.fit(&past, running)?;
+        past.retain(|_| measure.bounds_running());
+        let plan =
+            Self { version, parent, last_turn, entries, fitted, past, read, summary, turns, earlier_run };
         Ok(StartOutcome::Asking(plan))
     }
 
@@ -123,36 +112,18 @@ impl StartPlan {
         (changes && !snapshot.is_whole()).then_some(snapshot.entries.len())
     }
 
-    /// Creates a plan with the messages that fit of the earlier turns and the running one.
-    fn sending(
-        (mut past, running): (Vec<Vec<Message>>, Vec<Message>),
-        read: Option<usize>,
-        measure: &Measure,
-    ) -> Result<Self> {
-        let Fitted { earlier, running, full } = measure.fit(&past, running)?;
-        past.retain(|_| measure.bounds_running());
-        Ok(Self {
-            earlier: earlier.len(),
-            messages: earlier.into_iter().chain(running).collect(),
-            past,
-            full,
-            read,
-            ..Self::default()
-        })
-    }
-
     /// Returns the turn as unfinished, in case it stops while its beginning is written; `None` if it writes
     /// nothing.
-    pub(crate) fn unsure(&self, turn: &TurnId) -> Option<InterruptedTurn> {
+    pub(crate) fn unsure(&self, turn: &TurnId) -> Option<UnfinishedTurn> {
         let own = self.entries.iter().filter(|new| new.turn == *turn).map(|new| new.kind.clone());
-        let is_new = self.again.is_none();
+        let is_new = self.earlier_run.is_none();
         let until = Some(self.end());
-        let left = || InterruptedTurn {
+        let unfinished = || UnfinishedTurn {
             is_new,
             until,
-            ..InterruptedTurn::beginning(turn.clone(), self.version, own.collect())
+            ..UnfinishedTurn::new(turn.clone(), self.version, own.collect())
         };
-        (!self.entries.is_empty()).then(left)
+        (!self.entries.is_empty()).then(unfinished)
     }
 
     /// Returns the version after the entries are written.
@@ -163,7 +134,7 @@ impl StartPlan {
 
 /// Returns the entries that close a turn before it resumes: results for its open calls. If its end is still to be
 /// written, they include it. A concurrent close then finds it written and does nothing.
-fn close_own(own: &[Entry], unfinished: &[InterruptedTurn], texts: &MemoryTexts) -> Vec<NewEntry> {
+fn close_own(own: &[Entry], unfinished: &[UnfinishedTurn], texts: &MemoryTexts) -> Vec<NewEntry> {
     let turn = own.first().map(|entry| &entry.turn);
     if unfinished.iter().any(|known| Some(&known.turn) == turn) {
         return closing(own, &end_of(own, unfinished), &[], texts);
@@ -173,10 +144,17 @@ fn close_own(own: &[Entry], unfinished: &[InterruptedTurn], texts: &MemoryTexts)
     results.map(|(result, turn)| new_entry(turn, result).with_round(round)).collect()
 }
 
+/// Returns the entry of a summary that the log does not have yet.
+fn unwritten_summary(turn: &TurnId, log: &[Entry], summary: Option<&Summary>) -> Option<NewEntry> {
+    let stored = last_summary(log).map_or(0, |summary| summary.until);
+    let new = summary.filter(|summary| summary.until > stored)?;
+    Some(NewEntry::new(turn.clone(), EntryKind::Summary(new.clone())))
+}
+
 /// Returns the entries that close the last turn of a log, and appends them to the log.
 fn close_last(
     log: &mut Vec<Entry>,
-    unfinished: &[InterruptedTurn],
+    unfinished: &[UnfinishedTurn],
     input: &[Message],
     texts: &MemoryTexts,
 ) -> Vec<NewEntry> {

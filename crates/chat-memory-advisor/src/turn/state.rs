@@ -4,7 +4,7 @@ use advisor_core::{CallKey, CallStart, Message, StartedCalls, Turn, TurnEnd, Tur
 use uuid::Uuid;
 
 use crate::conversation::guard::ConversationGuard;
-use crate::conversation::interrupted_turn::{InterruptedTurn, without_partial};
+use crate::conversation::unfinished_turn::{UnfinishedTurn, without_partial};
 use crate::transcript::repair::{has_calls, is_answer};
 use crate::turn::prompt::{Addition, Prompt};
 use crate::turn::resubmitted::EarlierRun;
@@ -13,7 +13,7 @@ use conversation_store::{BatchKey, BatchStep, EntryId, EntryKind, NewEntry, Roun
 /// The state of a turn that has begun.
 #[derive(Debug)]
 pub(crate) struct TurnState {
-    pub(crate) claim: ConversationGuard,
+    pub(crate) guard: ConversationGuard,
     pub(crate) version: Version,
     /// The turn of the last entry at that version, if known.
     pub(crate) last_turn: Option<TurnId>,
@@ -26,34 +26,59 @@ pub(crate) struct TurnState {
     pub(crate) turns: usize,
     /// The number of requests of the turn to the chain inside memory.
     pub(crate) passes: u32,
-    /// The last round whose answer is stored.
-    pub(crate) answered: u32,
-    /// Whether that answer had calls.
-    pub(crate) called: bool,
+    /// The last answer that is stored.
+    pub(crate) answered: Option<Answered>,
     /// The rounds whose answers are stored, with all text that was shown of them.
     pub(super) stored: BTreeSet<u32>,
     /// The write that was started and is not confirmed yet.
     pub(crate) pending: Option<Pending>,
     pub(crate) life: Life,
-    /// Whether the running turn continued after an end that was stored.
-    pub(crate) resumed: bool,
-    /// The version at which a turn that had stopped resumed; `None` for other turns.
-    pub(super) resumed_at: Option<Version>,
-    /// The highest round of its earlier runs.
-    pub(super) rounds_above: u32,
+    /// The point at which the turn resumed, if an earlier run of it had stopped.
+    pub(super) resumption: Option<Resumption>,
     /// The calls whose start is stored, by this run of the turn or an earlier one.
     pub(crate) started: HashSet<CallKey>,
     /// The number of writes of each step of each round.
     pub(super) steps: HashMap<(u32, RoundStep), u32>,
 }
 
+/// Whether a turn runs. `after_end` tells whether it has continued after an end that may be stored.
 #[derive(Debug)]
 pub(crate) enum Life {
-    Running,
+    Running {
+        after_end: bool,
+    },
     /// The turn will not continue, and its end is still to be written.
-    BrokenOff,
+    BrokenOff {
+        after_end: bool,
+    },
     /// This end is stored.
     Ended(TurnEnd),
+}
+
+impl Life {
+    /// Checks whether the log may have an end of the turn.
+    pub(crate) fn has_stored_end(&self) -> bool {
+        match self {
+            Self::Running { after_end } | Self::BrokenOff { after_end } => *after_end,
+            Self::Ended(_) => true,
+        }
+    }
+}
+
+/// A stored answer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Answered {
+    pub(crate) round: u32,
+    pub(crate) has_calls: bool,
+}
+
+/// The point at which a turn resumed after an earlier run.
+#[derive(Debug)]
+pub(super) struct Resumption {
+    /// The version of the conversation.
+    version: Version,
+    /// A number that no round of the earlier runs exceeds.
+    rounds_above: u32,
 }
 
 /// A write and its idempotency key, which makes retries safe.
@@ -72,7 +97,7 @@ pub(crate) struct Write {
     /// `None` for starts of calls, whose key no other run has.
     step: Option<RoundStep>,
     /// The round that its messages are stored with.
-    of_round: Option<u32>,
+    message_round: Option<u32>,
     addition: Addition,
     starts: Vec<CallStart>,
     answered: Option<u32>,
@@ -82,22 +107,22 @@ pub(crate) struct Write {
 impl Write {
     pub(crate) fn new(round: u32, step: RoundStep, addition: Addition) -> Self {
         let step = Some(step);
-        Self { round, step, of_round: None, addition, starts: Vec::new(), answered: None, end: None }
+        Self { round, step, message_round: None, addition, starts: Vec::new(), answered: None, end: None }
     }
 
     /// Creates a write of the starts of these calls.
     pub(crate) fn starts(round: u32, starts: Vec<CallStart>, addition: Addition) -> Self {
-        Self { round, step: None, of_round: None, addition, starts, answered: None, end: None }
+        Self { round, step: None, message_round: None, addition, starts, answered: None, end: None }
     }
 
     /// Sets the round whose answer and results its messages are.
-    pub(crate) fn of_round(self, round: u32) -> Self {
-        Self { of_round: Some(round), ..self }
+    pub(crate) fn with_message_round(self, round: impl Into<Option<u32>>) -> Self {
+        Self { message_round: round.into(), ..self }
     }
 
     /// Marks the last message as the answer of its round.
     pub(crate) fn answering(self) -> Self {
-        Self { answered: Some(self.round), of_round: Some(self.round), ..self }
+        Self { answered: Some(self.round), message_round: Some(self.round), ..self }
     }
 
     /// Adds the end of the turn after the other entries.
@@ -110,7 +135,7 @@ impl Write {
     }
 
     pub(crate) fn entries(&self, turn: &TurnId) -> Vec<NewEntry> {
-        self.kinds().map(|kind| NewEntry::new(turn.clone(), kind).with_round(self.of_round)).collect()
+        self.kinds().map(|kind| NewEntry::new(turn.clone(), kind).with_round(self.message_round)).collect()
     }
 
     fn kinds(&self) -> impl Iterator<Item = EntryKind> {
@@ -127,15 +152,16 @@ impl Write {
 impl TurnState {
     /// Creates the state of a turn with this prompt, resumed after an earlier run if there is one.
     pub(crate) fn new(
-        claim: ConversationGuard,
+        guard: ConversationGuard,
         version: Version,
         prompt: Prompt,
-        earlier: Option<EarlierRun>,
+        earlier_run: Option<EarlierRun>,
     ) -> Self {
-        let resumed_at = earlier.as_ref().map(|_| version);
-        let rounds_above = earlier.as_ref().map_or(0, |earlier| earlier.rounds_at(version));
+        let resumption = earlier_run
+            .as_ref()
+            .map(|earlier| Resumption { version, rounds_above: earlier.rounds_at(version) });
         Self {
-            claim,
+            guard,
             version,
             last_turn: None,
             parent: None,
@@ -143,15 +169,12 @@ impl TurnState {
             read: None,
             turns: 0,
             passes: 0,
-            answered: 0,
-            called: false,
+            answered: None,
             stored: BTreeSet::new(),
             pending: None,
-            life: Life::Running,
-            resumed: earlier.is_some(),
-            resumed_at,
-            rounds_above,
-            started: earlier.unwrap_or_default().started,
+            life: Life::Running { after_end: resumption.is_some() },
+            resumption,
+            started: earlier_run.unwrap_or_default().started,
             steps: HashMap::new(),
         }
     }
@@ -159,11 +182,9 @@ impl TurnState {
     /// Reports to the loop which calls an earlier run of the turn has started, and its highest stored round. So no
     /// two calls of the turn have the same key. A call runs only when its answer is stored, so rounds that were
     /// not stored need no number.
-    pub(crate) fn tell(&self, turn: &Turn) {
-        if self.resumed_at.is_none() {
-            return;
-        }
-        turn.number_rounds_above(self.rounds_above);
+    pub(crate) fn report_earlier_run(&self, turn: &Turn) {
+        let Some(resumption) = &self.resumption else { return };
+        turn.number_rounds_above(resumption.rounds_above);
         turn.extensions()
             .update(|known: &mut StartedCalls| self.started.iter().for_each(|key| known.note(key.clone())));
     }
@@ -185,24 +206,25 @@ impl TurnState {
         };
         let times = self.steps.entry((write.round, what)).or_default();
         *times += 1;
-        let step = BatchStep::Round { what, times: *times, resumed_at: self.resumed_at };
+        let resumed_at = self.resumption.as_ref().map(|resumption| resumption.version);
+        let step = BatchStep::Round { what, times: *times, resumed_at };
         BatchKey::new(turn.clone(), write.round, step)
     }
 
     /// Updates the state after a write was stored.
-    pub(crate) fn take_over(&mut self, write: Write) {
+    pub(crate) fn note_stored(&mut self, write: Write) {
         self.version = self.version.after(write.len());
         if let Some(round) = write.answered {
-            self.answered = round;
+            let has_calls = write.answer().is_some_and(has_calls);
+            self.answered = Some(Answered { round, has_calls });
             self.stored.insert(round);
-            self.called = write.answer().is_some_and(has_calls);
         }
-        self.prompt.take_over(write.addition);
+        self.prompt.apply(write.addition);
         if matches!(write.end, Some(TurnEnd::Completed(_))) {
             self.prompt.leave_calls();
         }
         if let Some(end) = write.end {
-            (self.life, self.resumed) = (Life::Ended(end), false);
+            self.life = Life::Ended(end);
         }
         for start in write.starts {
             self.prompt.note_start(&start);
@@ -212,8 +234,8 @@ impl TurnState {
 
     /// Notes that the turn will not continue.
     pub(crate) fn break_off(&mut self) {
-        if matches!(self.life, Life::Running) {
-            self.life = Life::BrokenOff;
+        if let Life::Running { after_end } = self.life {
+            self.life = Life::BrokenOff { after_end };
         }
     }
 
@@ -235,13 +257,12 @@ impl TurnState {
     }
 
     /// Returns the unwritten rest of a turn that stopped in `round`; `None` if all is written.
-    pub(crate) fn unfinished(&self, turn: &TurnId, round: u32, end: &TurnEnd) -> Option<InterruptedTurn> {
+    pub(crate) fn unfinished(&self, turn: &TurnId, round: u32, end: &TurnEnd) -> Option<UnfinishedTurn> {
         if self.pending.is_none() && self.has_ended_before(round, end) {
             return None;
         }
-        let resumed = self.resumed || matches!(self.life, Life::Ended(_));
+        let (end, after_end) = (self.end_in(round, end), self.life.has_stored_end());
         let unsure = self.pending.as_ref().map(|pending| pending.write.kinds().collect()).unwrap_or_default();
-        let silent = InterruptedTurn::beginning(turn.clone(), self.version, unsure);
-        Some(InterruptedTurn { end: self.end_in(round, end), resumed, ..silent })
+        Some(UnfinishedTurn { end, after_end, ..UnfinishedTurn::new(turn.clone(), self.version, unsure) })
     }
 }

@@ -37,7 +37,7 @@ impl TurnMemoryState {
     }
 
     async fn summary(&self, summarizer: &Summarizer) -> Result<()> {
-        let snapshot = self.registry.load(&*self.store, &self.key, None, &Reading::of(&self.measure)).await;
+        let snapshot = self.registry.load(&*self.store, &self.key, None, &Reading::new(&self.measure)).await;
         let log = whole_turns(snapshot.map_err(StoreError::into_load_error)?);
         let summary = summarizer.summarize(&log).await?.and_then(|summary| Pending::new(summary, &log));
         if let Some(summary) = summary {

@@ -127,7 +127,7 @@ struct Both {
 }
 
 impl Both {
-    fn of(most: usize) -> Self {
+    fn with_most(most: usize) -> Self {
         let store = InMemoryStore::with_max_conversations(bound(most)).with_leases();
         Self { store, model: Model { most, places: BTreeMap::new(), tokens: BTreeMap::new() } }
     }
@@ -239,7 +239,7 @@ proptest! {
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
-            let mut both = Both::of(most);
+            let mut both = Both::with_most(most);
             for (step, (number, operation)) in operations.into_iter().enumerate() {
                 both.run(step, number, operation).await;
                 assert_eq!(listed(&both.store).await, both.model.listed(), "after {operation:?} of {number}");

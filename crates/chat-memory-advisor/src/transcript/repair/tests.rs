@@ -256,9 +256,9 @@ proptest! {
     fn repairing_twice_changes_nothing_more(log in any_log()) {
         let texts = [MemoryTexts::default(), other_texts()];
         for (one, other) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
-            let pieces = Repair::of(&log, &texts[one]).finish();
+            let pieces = Repair::from_log(&log, &texts[one]).finish();
             let repaired = as_log(&pieces);
-            let again = Repair::of(&repaired, &texts[other]).finish();
+            let again = Repair::from_log(&repaired, &texts[other]).finish();
             prop_assert_eq!(&again, &pieces, "a text that is there stays");
             for piece in &pieces {
                 prop_assert_eq!(validate_transcript(piece), [], "each piece is valid by itself");
@@ -280,8 +280,8 @@ proptest! {
     fn only_the_end_changes_when_a_turn_follows(log in any_log(), cut in any::<prop::sample::Index>()) {
         let turns: Vec<_> = log.chunk_by(same_turn).collect();
         let kept: Vec<_> = turns.iter().take(cut.index(turns.len() + 1)).copied().flatten().cloned().collect();
-        let before = Repair::of(&kept, &MemoryTexts::default()).finish();
-        let after = Repair::of(&log, &MemoryTexts::default()).finish();
+        let before = Repair::from_log(&kept, &MemoryTexts::default()).finish();
+        let after = Repair::from_log(&log, &MemoryTexts::default()).finish();
         let untouched = before.len().saturating_sub(1);
         prop_assert_eq!(&before[..untouched], &after[..untouched]);
     }

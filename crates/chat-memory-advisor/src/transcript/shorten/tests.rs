@@ -15,7 +15,7 @@ fn compact(
 }
 
 fn messages(running: &[Message], room: usize) -> Vec<Message> {
-    compact(running, room, |_| 1, &Placeholders::of(&MemoryTexts::default()))
+    compact(running, room, |_| 1, &Placeholders::from_texts(&MemoryTexts::default()))
 }
 
 fn turn_of(rounds: &[usize]) -> Vec<Message> {
@@ -74,7 +74,7 @@ proptest! {
             turn.extend(turn_of(&[parallel]).split_off(1));
             turn.extend(steered.then(|| user("and")));
         }
-        let stand_ins = Placeholders::of(&MemoryTexts::default());
+        let stand_ins = Placeholders::from_texts(&MemoryTexts::default());
         let size = |message: &Message| if message.text() == LEFT_OUT { large } else { 2 };
         let kept = compact(&turn, room, size, &stand_ins);
         let measured = Measured::new(&turn, size, &stand_ins, has_calls);

@@ -56,24 +56,24 @@ fn begin(measure: Measure, log: &[Entry], input: &[Message]) -> Sent {
     let new = turn("new");
     let plan = |range| {
         let snapshot = Snapshot::from_log(log, range);
-        let past = LoadedConversation { snapshot, parent: None, interrupted: Vec::new(), summary: None };
+        let past = LoadedConversation { snapshot, parent: None, unfinished: Vec::new(), summary: None };
         match StartPlan::plan(&new, input.to_vec(), past, &measure).unwrap() {
             StartOutcome::Asking(plan) => plan,
             StartOutcome::Answered(answer) => panic!("answered: {answer:?}"),
         }
     };
-    let reading = Reading::of(&measure).before(&new, input);
+    let reading = Reading::new(&measure).before(&new, input);
     let answers = input.iter().any(|message| message.role() == Role::Tool);
     let mut range = if answers { ReadRange::All } else { reading.first_range() };
     while let Some(larger) = reading.larger_range(range, &Snapshot::from_log(log, range)) {
         range = larger;
     }
-    let (mut plan, all) = (plan(range), plan(ReadRange::All));
-    assert_eq!(words(&plan.messages), words(&all.messages), "{range:?} shows what is sent");
-    let running = plan.messages.split_off(plan.earlier);
-    let (past, whole) = Repair::of(log, &measure.texts).begin(results_first(input.to_vec()), &[]);
-    assert_eq!(whole, running, "nothing of the running turn is lost");
-    Sent { past, earlier: plan.messages, running, measure }
+    let (plan, all) = (plan(range), plan(ReadRange::All));
+    assert_eq!(words(&plan.messages()), words(&all.messages()), "{range:?} shows what is sent");
+    let Fitted { earlier, running, .. } = plan.fitted;
+    let whole = Repair::from_log(log, &measure.texts).finish_with(results_first(input.to_vec()), &[]);
+    assert_eq!(whole.running, running, "nothing of the running turn is lost");
+    Sent { past: whole.earlier, earlier, running, measure }
 }
 
 impl Sent {
@@ -142,7 +142,7 @@ fn input_for(log: &[Entry], input: Vec<Message>) -> Vec<Message> {
     if !input.is_empty() {
         return input;
     }
-    let open = Repair::of(log, &MemoryTexts::default()).open_calls().missing(&MemoryTexts::default());
+    let open = Repair::from_log(log, &MemoryTexts::default()).open_calls().missing(&MemoryTexts::default());
     if open.is_empty() { vec![user("new#1")] } else { open.into_iter().take(1).collect() }
 }
 

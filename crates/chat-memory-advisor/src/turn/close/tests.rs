@@ -11,13 +11,13 @@ use conversation_store::{Entry, EntryId, EntryKind, InMemoryStore, NewEntry, Pag
 async fn close(
     store: &dyn ConversationStore,
     key: &ConversationKey,
-    unfinished: &InterruptedTurn,
+    unfinished: &UnfinishedTurn,
 ) -> Result<(), StoreError> {
     close_while(store, key, unfinished, None, &MemoryTexts::default(), || true).await
 }
 
-fn silent(name: &str) -> InterruptedTurn {
-    InterruptedTurn::beginning(turn(name), None, Vec::new())
+fn silent(name: &str) -> UnfinishedTurn {
+    UnfinishedTurn::new(turn(name), None, Vec::new())
 }
 
 async fn stored(log: &[Entry]) -> (InMemoryStore, ConversationKey) {
@@ -58,7 +58,7 @@ async fn ended_or_followed_turn_is_not_closed_again() {
 #[tokio::test]
 async fn ended_turn_can_be_rolled_back() {
     let (store, key) = stored(&log(&[("t", vec![user("u").into(), completed()])])).await;
-    let undone = InterruptedTurn { end: TurnEnd::RolledBack, ..silent("t") };
+    let undone = UnfinishedTurn { end: TurnEnd::RolledBack, ..silent("t") };
     for _ in 0..2 {
         close(&store, &key, &undone).await.unwrap();
         let log = store.load(&key, ReadRange::All).await.unwrap().entries;

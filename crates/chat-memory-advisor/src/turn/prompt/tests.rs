@@ -9,14 +9,15 @@ use crate::transcript::repair::Repair;
 use crate::{NOT_RUN, NOT_STARTED, OUTCOME_UNKNOWN, OnOverflow, Window, validate_transcript};
 
 fn prompt_of(system: Vec<Message>, messages: Vec<Message>) -> Prompt {
-    Prompt::new(system, None, messages, Arc::default())
+    let fitted = Fitted { earlier: Vec::new(), running: messages, full: true };
+    Prompt::new(system, None, &fitted, Arc::default())
 }
 
 /// Adds messages, and returns the ones to be stored and the whole prompt afterwards.
 fn add(prompt: &mut Prompt, messages: &[Message]) -> (String, String) {
     let addition = prompt.add(messages.to_vec());
     let stored = words(&addition.stored);
-    prompt.take_over(addition);
+    prompt.apply(addition);
     (stored, words(&prompt.messages(Vec::new())))
 }
 
@@ -83,7 +84,7 @@ fn open_calls_are_answered_before_other_messages() {
     prompt.start_calls();
     let addition = settled(&prompt);
     assert_eq!(addition.stored[0].text(), OUTCOME_UNKNOWN);
-    prompt.take_over(addition);
+    prompt.apply(addition);
     assert!(words(&prompt.messages(Vec::new())).ends_with("a(3) r3!"));
     add(&mut prompt, &[calls(&["4"])]);
     prompt.start_calls();
@@ -118,26 +119,25 @@ fn the_prompt_grows_without_copying() {
     let system = vec![Message::system("s")];
     let before = prompt.messages(system.clone());
     let addition = prompt.add([answer("a")]);
-    prompt.take_over(addition);
+    prompt.apply(addition);
     let after = prompt.messages(system);
     assert_eq!(words(&after.added_since(&before)), "a:a");
     assert!(before.iter().zip(after.iter()).all(|(one, other)| one.is_same(other)));
 }
 
 /// Creates a prompt that begins with the messages sent of this past.
-fn beginning(measure: &Measure, past: Vec<Vec<Message>>, input: Message) -> Result<Prompt> {
-    let Fitted { earlier, running, .. } = measure.fit(&past, vec![input])?;
-    let messages = earlier.iter().chain(&running).cloned().collect();
+fn started(measure: &Measure, past: Vec<Vec<Message>>, input: Message) -> Result<Prompt> {
+    let fitted = measure.fit(&past, vec![input])?;
     let summary = Some(Message::system("what was before"));
-    let prompt = Prompt::new(vec![Message::system("s")], summary, messages, Arc::default());
-    Ok(prompt.with_past(earlier.len(), past))
+    let prompt = Prompt::new(vec![Message::system("s")], summary, &fitted, Arc::default());
+    Ok(prompt.with_past(past))
 }
 
 #[test]
 fn sent_history_follows_room_beside_running_turn() {
     let measure = Measure { on_overflow: OnOverflow::Compact, ..Window::Messages(8).into() };
     let past = vec![vec![user("p"), calls(&["1"]), result("1"), answer("q")]];
-    let mut prompt = beginning(&measure, past, user("u")).unwrap();
+    let mut prompt = started(&measure, past, user("u")).unwrap();
     let mut sent = Vec::new();
     for ids in [&["1", "2", "3"][..], &["1", "2"], &["1"], &[]] {
         prompt.fit(&measure).unwrap();
@@ -161,7 +161,7 @@ fn sent_history_follows_room_beside_running_turn() {
 #[test]
 fn messages_compacted_away_are_recognized_when_resent() {
     let measure = Measure { on_overflow: OnOverflow::Compact, ..Window::Messages(4).into() };
-    let mut prompt = beginning(&measure, Vec::new(), user("u")).unwrap();
+    let mut prompt = started(&measure, Vec::new(), user("u")).unwrap();
     let round = || [calls(&["1"]), result("1")];
     let first = round();
     add(&mut prompt, &first);
@@ -188,10 +188,10 @@ proptest! {
         let size = |messages: &[Message]| {
             messages.iter().map(|message| if tokens { counted(message, 3) } else { 1 }).sum::<usize>()
         };
-        let past = Repair::of(&log_of(&courses), &MemoryTexts::default()).finish();
+        let past = Repair::from_log(&log_of(&courses), &MemoryTexts::default()).finish();
         let last = past.last().and_then(|turn| turn.last()).cloned();
         let question = user("new#1");
-        let Ok(mut prompt) = beginning(&measure, past, question.clone()) else { return Ok(()) };
+        let Ok(mut prompt) = started(&measure, past, question.clone()) else { return Ok(()) };
         for (nth, (parallel, steered)) in rounds.into_iter().enumerate() {
             let ids: Vec<_> = (0..parallel).map(|call| format!("{nth}-{call}")).collect();
             let ids: Vec<_> = ids.iter().map(String::as_str).collect();

@@ -12,7 +12,7 @@ use crate::turn::reading::Reading;
 use crate::{CONTINUED_WITHOUT_RESULTS, NOT_RUN, Window, repair, repair_with, validate_transcript};
 use conversation_store::ReadRange;
 
-fn planned(log: &[Entry], said: &[Message], unfinished: &[InterruptedTurn]) -> Result<StartPlan> {
+fn planned(log: &[Entry], said: &[Message], unfinished: &[UnfinishedTurn]) -> Result<StartPlan> {
     plan_in(Window::All, log, said, unfinished)
 }
 
@@ -21,24 +21,24 @@ fn plan_in(
     window: Window,
     log: &[Entry],
     said: &[Message],
-    unfinished: &[InterruptedTurn],
+    unfinished: &[UnfinishedTurn],
 ) -> Result<StartPlan> {
-    match begin_in(window, log, said, unfinished)? {
+    match start_in(window, log, said, unfinished)? {
         StartOutcome::Asking(plan) => Ok(plan),
         StartOutcome::Answered(answer) => panic!("answered: {answer:?}"),
     }
 }
 
-fn past(log: &[Entry], range: ReadRange, unfinished: &[InterruptedTurn]) -> LoadedConversation {
-    let interrupted = unfinished.to_vec();
-    LoadedConversation { snapshot: Snapshot::from_log(log, range), parent: None, interrupted, summary: None }
+fn past(log: &[Entry], range: ReadRange, unfinished: &[UnfinishedTurn]) -> LoadedConversation {
+    let unfinished = unfinished.to_vec();
+    LoadedConversation { snapshot: Snapshot::from_log(log, range), parent: None, unfinished, summary: None }
 }
 
-fn begin_in(
+fn start_in(
     window: Window,
     log: &[Entry],
     said: &[Message],
-    unfinished: &[InterruptedTurn],
+    unfinished: &[UnfinishedTurn],
 ) -> Result<StartOutcome<StartPlan>> {
     let answers_calls = said.iter().any(|message| message.role() == Role::Tool);
     let (measure, new) = (Measure::from(window), turn("new"));
@@ -49,12 +49,19 @@ fn begin_in(
 /// Returns the range that is read of a log before the turn `new` with this input.
 fn range_of(measure: &Measure, log: &[Entry], said: &[Message]) -> ReadRange {
     let new = turn("new");
-    let reading = Reading::of(measure).before(&new, said);
+    let reading = Reading::new(measure).before(&new, said);
     let mut range = reading.first_range();
     while let Some(larger) = reading.larger_range(range, &Snapshot::from_log(log, range)) {
         range = larger;
     }
     range
+}
+
+impl StartPlan {
+    /// Returns the messages to send.
+    pub(crate) fn messages(&self) -> Vec<Message> {
+        [&*self.fitted.earlier, &self.fitted.running].concat()
+    }
 }
 
 /// Describes the entries to write, one word each with its turn: `t:u:hello`, `t:end`.
@@ -81,7 +88,7 @@ fn turn_begins_with_view_and_input() {
     let note = user("note").ephemeral();
     let plan = planned(&log, &[note, user("v")], &[]).unwrap();
     assert_eq!(written(&plan), "new:u:v");
-    assert_eq!(words(&plan.messages), "u:u a:a u:note u:v");
+    assert_eq!(words(&plan.messages()), "u:u a:a u:note u:v");
     assert_eq!(plan.version, Version::new(3));
 }
 
@@ -91,9 +98,9 @@ fn law_t5_resumed_turn_knows_its_started_calls() {
     let dead = log(&[("t", vec![user("t").into(), answer("a").into(), completed()]), ("new", own)]);
     let plan = planned(&dead, &[user("u")], &[]).unwrap();
     assert_eq!(written(&plan), "new:r1! new:r2!");
-    assert_eq!(plan.again.as_ref().unwrap().started, [CallKey::new(turn("t"), 1, 0)].into());
+    assert_eq!(plan.earlier_run.as_ref().unwrap().started, [CallKey::new(turn("t"), 1, 0)].into());
     let told = [crate::VERIFY_BEFORE_RETRYING, crate::OUTCOME_UNKNOWN];
-    assert_eq!(result_texts(&plan.messages), told);
+    assert_eq!(result_texts(&plan.messages()), told);
     let stored: Vec<_> = plan.entries.iter().filter_map(|new| new.kind.as_message().cloned()).collect();
     assert_eq!(result_texts(&stored), told);
 }
@@ -108,7 +115,7 @@ fn started_calls_of_dead_turn_must_be_verified() {
     let plan = planned(&dead, &[user("v")], &[]).unwrap();
     assert_eq!(written(&plan), "t:r1! t:r2! t:cut() new:u:v");
     let told = [crate::OUTCOME_UNKNOWN, crate::VERIFY_BEFORE_RETRYING];
-    assert_eq!(result_texts(&plan.messages), told);
+    assert_eq!(result_texts(&plan.messages()), told);
     assert_eq!(result_texts(&repair(&with(&dead, &plan))), told, "and it stays so");
 }
 
@@ -117,19 +124,18 @@ fn dead_turn_is_closed_with_known_shown_text() {
     let dead = log(&[("t", vec![user("u").into(), calls(&["1", "2"]).into(), result("2").into()])]);
     let plan = planned(&dead, &[user("v")], &[]).unwrap();
     assert_eq!(written(&plan), "t:r1! t:cut() new:u:v");
-    assert_eq!(words(&plan.messages), "u:u a(1,2) r1! r2 a:[interrupted] u:v");
+    assert_eq!(words(&plan.messages()), "u:u a(1,2) r1! r2 a:[interrupted] u:v");
 
     let dead = log(&[("t", vec![user("u").into()])]);
     let cut = |partial: &str| TurnEnd::Interrupted { partial: partial.into() };
-    let known =
-        |end| InterruptedTurn { end, ..InterruptedTurn::beginning(turn("t"), Version::new(1), Vec::new()) };
+    let known = |end| UnfinishedTurn { end, ..UnfinishedTurn::new(turn("t"), Version::new(1), Vec::new()) };
     let plan = planned(&dead, &[user("v")], &[known(cut("so f"))]).unwrap();
     assert_eq!(written(&plan), "t:cut(so f) new:u:v");
-    assert_eq!(words(&plan.messages), "u:u a:so f [interrupted] u:v");
+    assert_eq!(words(&plan.messages()), "u:u a:so f [interrupted] u:v");
     let plan = planned(&dead, &[user("v")], &[known(TurnEnd::RolledBack)]).unwrap();
     assert_eq!(written(&plan), "t:undone new:u:v");
-    assert_eq!(words(&plan.messages), "u:v");
-    let other = InterruptedTurn { turn: turn("other"), ..known(cut("x")) };
+    assert_eq!(words(&plan.messages()), "u:v");
+    let other = UnfinishedTurn { turn: turn("other"), ..known(cut("x")) };
     assert_eq!(written(&planned(&dead, &[user("v")], &[other]).unwrap()), "t:cut() new:u:v");
 }
 
@@ -137,9 +143,9 @@ fn dead_turn_is_closed_with_known_shown_text() {
 fn text_of_stored_answer_is_not_repeated() {
     let said = Message::assistant("Let me look.");
     let end = TurnEnd::Interrupted { partial: "Let me look.".into() };
-    let unfinished = [InterruptedTurn {
+    let unfinished = [UnfinishedTurn {
         end,
-        ..InterruptedTurn::beginning(turn("t"), Version::new(1), vec![said.clone().into()])
+        ..UnfinishedTurn::new(turn("t"), Version::new(1), vec![said.clone().into()])
     }];
     let lost = log(&[("t", vec![user("u").into()])]);
     let plan = planned(&lost, &[user("v")], &unfinished).unwrap();
@@ -147,7 +153,7 @@ fn text_of_stored_answer_is_not_repeated() {
     let stored = log(&[("t", vec![user("u").into(), said.into()])]);
     let plan = planned(&stored, &[user("v")], &unfinished).unwrap();
     assert_eq!(written(&plan), "t:cut() new:u:v");
-    assert_eq!(words(&plan.messages), "u:u a:Let me look. u:v");
+    assert_eq!(words(&plan.messages()), "u:u a:Let me look. u:v");
 }
 
 #[test]
@@ -158,13 +164,13 @@ fn input_may_answer_calls_of_previous_turn() {
     };
     let all = planned(&asking(Some(handed_out())), &[result("2"), result("1")], &[]).unwrap();
     assert_eq!(written(&all), "new:r2 new:r1");
-    assert_eq!(words(&all.messages), "u:u a(1,2) r1 r2");
+    assert_eq!(words(&all.messages()), "u:u a(1,2) r1 r2");
     let some = planned(&asking(Some(handed_out())), &[user("v"), result("2")], &[]).unwrap();
     assert_eq!(written(&some), "t:r1! t:end new:r2 new:u:v", "results come first");
-    assert_eq!(words(&some.messages), "u:u a(1,2) r1! r2 u:v");
+    assert_eq!(words(&some.messages()), "u:u a(1,2) r1! r2 u:v");
     let none = planned(&asking(Some(handed_out())), &[user("v")], &[]).unwrap();
     assert_eq!(written(&none), "t:r1! t:r2! t:end new:u:v");
-    assert_eq!(words(&none.messages), format!("u:u a(1,2) r1! r2! a:{CONTINUED_WITHOUT_RESULTS} u:v"));
+    assert_eq!(words(&none.messages()), format!("u:u a(1,2) r1! r2! a:{CONTINUED_WITHOUT_RESULTS} u:v"));
     let stored = |plan: &StartPlan| {
         let stored = plan.entries.iter().filter_map(|new| new.kind.as_message()?.tool_result());
         stored.map(advisor_core::ToolResult::text).collect::<Vec<_>>()
@@ -172,7 +178,7 @@ fn input_may_answer_calls_of_previous_turn() {
     assert_eq!((stored(&none), stored(&some)[0].as_str()), (vec![NOT_RUN.to_owned(); 2], NOT_RUN));
     let dead = planned(&asking(None), &[result("1"), result("2")], &[]).unwrap();
     assert_eq!(written(&dead), "t:cut() new:r1 new:r2");
-    assert_eq!(words(&dead.messages), "u:u a(1,2) r1 r2");
+    assert_eq!(words(&dead.messages()), "u:u a(1,2) r1 r2");
 }
 
 #[test]
@@ -185,7 +191,7 @@ fn results_that_nobody_read_can_be_brought_again() {
     let both = brought(vec![result("1").into(), result("2").into(), failed()]);
     let again = planned(&both, &[result("1"), result("2")], &[]).unwrap();
     assert_eq!(written(&again), "failed:undone new:r1 new:r2");
-    assert_eq!(words(&again.messages), "u:u a(1,2) r1 r2");
+    assert_eq!(words(&again.messages()), "u:u a(1,2) r1 r2");
     let with_text = brought(vec![result("1").into(), result("2").into(), user("v").into(), failed()]);
     let all = [result("1"), result("2"), user("v")];
     assert_eq!(written(&planned(&with_text, &all, &[]).unwrap()), "failed:undone new:r1 new:r2 new:u:v");
@@ -206,7 +212,7 @@ fn result_for_unknown_call_is_refused() {
         assert!(error.to_string().contains("no such call"), "{error}");
     }
     let own = [user("v"), calls(&["9"]), result("9"), user("w")];
-    assert_eq!(words(&planned(&[], &own, &[]).unwrap().messages), "u:v a(9) r9 u:w");
+    assert_eq!(words(&planned(&[], &own, &[]).unwrap().messages()), "u:v a(9) r9 u:w");
 }
 
 #[test]
@@ -215,7 +221,7 @@ fn stopped_turn_resumes_where_it_stopped() {
     let own = |kinds: Vec<EntryKind>| log(&[before.clone(), ("new", kinds)]);
     let same = planned(&own(vec![user("v").into()]), &[user("v")], &[]).unwrap();
     assert_eq!((written(&same).as_str(), same.version), ("", Version::new(4)));
-    assert_eq!(words(&same.messages), "u:u a:a u:v");
+    assert_eq!(words(&same.messages()), "u:u a:a u:v");
     let cut = || EntryKind::TurnEnded(TurnEnd::Interrupted { partial: "so f".into() });
     for kinds in [
         vec![user("v").into(), cut()],
@@ -224,8 +230,8 @@ fn stopped_turn_resumes_where_it_stopped() {
     ] {
         let again = planned(&own(kinds.clone()), &[user("v")], &[]).unwrap();
         let tail = if kinds.len() > 2 { " a(1) r1" } else { "" };
-        assert_eq!((written(&again).as_str(), again.again.is_some()), ("", true));
-        assert_eq!(words(&again.messages), format!("u:u a:a u:v{tail}"), "what had been shown is void");
+        assert_eq!((written(&again).as_str(), again.earlier_run.is_some()), ("", true));
+        assert_eq!(words(&again.messages()), format!("u:u a:a u:v{tail}"), "what had been shown is void");
     }
     let open = planned(
         &own(vec![user("v").into(), calls(&["1", "2"]).into(), result("2").into()]),
@@ -234,7 +240,7 @@ fn stopped_turn_resumes_where_it_stopped() {
     );
     let open = open.unwrap();
     assert_eq!(written(&open), "new:r1!");
-    assert_eq!(words(&open.messages), "u:u a:a u:v a(1,2) r1! r2", "its tools do not run again");
+    assert_eq!(words(&open.messages()), "u:u a:a u:v a(1,2) r1! r2", "its tools do not run again");
 }
 
 #[test]
@@ -247,7 +253,7 @@ fn answered_turn_returns_same_answer() {
         log(&[("new", own.clone()), later]),
         log(&[("new", own.iter().cloned().chain([failed()]).collect())]),
     ] {
-        match begin_in(Window::All, &log, &[user("v")], &[]).unwrap() {
+        match start_in(Window::All, &log, &[user("v")], &[]).unwrap() {
             StartOutcome::Answered(answer) => {
                 assert_eq!(
                     (answer.message.text().as_str(), answer.reason),
@@ -268,13 +274,13 @@ fn turn_with_unknown_end_is_refused() {
         vec![user("v").into(), answer("a").into(), damage()],
         vec![user("v").into(), damage()],
     ] {
-        let error = begin_in(Window::All, &log(&[("new", own)]), &[user("v")], &[]).unwrap_err();
+        let error = start_in(Window::All, &log(&[("new", own)]), &[user("v")], &[]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Store, "{error}");
     }
     // Damage elsewhere does not hide the end.
     let own = vec![user("v").into(), damage(), answer("a").into(), completed()];
-    let begun = begin_in(Window::All, &log(&[("new", own)]), &[user("v")], &[]).unwrap();
-    assert!(matches!(begun, StartOutcome::Answered(answer) if answer.message.text() == "a"));
+    let started_turn = start_in(Window::All, &log(&[("new", own)]), &[user("v")], &[]).unwrap();
+    assert!(matches!(started_turn, StartOutcome::Answered(answer) if answer.message.text() == "a"));
 }
 
 #[test]
@@ -288,7 +294,7 @@ fn turn_id_reused_for_other_input_is_refused() {
         (log(&[("new", vec![user("v").into(), failed()]), later]), "gone on"),
         (log(&[("new", vec![user("v").into(), undone()])]), "rolled back"),
     ] {
-        let error = begin_in(Window::All, &log, &[user("v")], &[]).unwrap_err();
+        let error = start_in(Window::All, &log, &[user("v")], &[]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TurnIdReused);
         assert!(error.to_string().contains(why) && error.to_string().contains("new id"), "{error}");
     }
@@ -298,7 +304,7 @@ fn turn_id_reused_for_other_input_is_refused() {
 fn window_drops_oldest_turns_but_keeps_linked_messages() {
     let plain = |name| (name, vec![user("u").into(), answer(name).into(), completed()]);
     let log3 = log(&[plain("a"), plain("b"), plain("c")]);
-    let sent = |count| words(&plan_in(Window::Messages(count), &log3, &[user("v")], &[]).unwrap().messages);
+    let sent = |count| words(&plan_in(Window::Messages(count), &log3, &[user("v")], &[]).unwrap().messages());
     assert_eq!(sent(0), "u:v");
     assert_eq!(sent(1), "u:v");
     assert_eq!(sent(2), "a:c u:v", "there is room for the last answer, and for nothing else");
@@ -309,16 +315,16 @@ fn window_drops_oldest_turns_but_keeps_linked_messages() {
     let asking = ("ask", vec![user("u").into(), calls(&["1"]).into(), handed_out()]);
     let asked = log(&[plain("a"), asking]);
     let plan = plan_in(Window::Messages(1), &asked, &[result("1")], &[]).unwrap();
-    assert_eq!(words(&plan.messages), "u:u a(1) r1", "a call and its result never part");
+    assert_eq!(words(&plan.messages()), "u:u a(1) r1", "a call and its result never part");
 }
 
 #[test]
 fn beginning_writes_after_entries_closing_previous_turn() {
     let open = log(&[("t", vec![user("u").into()])]);
     let plan = planned(&open, &[user("v")], &[]).unwrap();
-    let left = plan.unsure(&turn("new")).unwrap();
+    let unfinished = plan.unsure(&turn("new")).unwrap();
     assert_eq!(
-        (left.known, left.unsure.len(), left.until),
+        (unfinished.known, unfinished.unsure.len(), unfinished.until),
         (Some(Version::new(1)), 1, Some(Version::new(3)))
     );
 }
@@ -331,7 +337,7 @@ fn answer_stays_with_turn_that_made_its_calls() {
         let later = if first.role() == Role::Tool { "ok" } else { "fine" };
         let bring = vec![first.into(), result("1").into(), answer(later).into(), completed()];
         let all = log(&[asking.clone(), undone.clone(), ("bring", bring)]);
-        words(&plan_in(Window::Messages(count), &all, &[user("v")], &[]).unwrap().messages)
+        words(&plan_in(Window::Messages(count), &all, &[user("v")], &[]).unwrap().messages())
     };
     assert_eq!(sent(result("1"), 3), "u:u a:ok u:v", "with an undone turn in between");
     assert_eq!(
@@ -358,7 +364,7 @@ fn turn_with_unread_beginning_is_left_out() {
         (name, [EntryKind::from(user(name))].into_iter().chain(long.clone()).chain(end).collect::<Vec<_>>())
     };
     let ended = log(&[turn("a", Some(completed())), turn("b", Some(completed()))]);
-    assert_eq!(words(&plan_seeing(9, &ended).messages), "u:v");
+    assert_eq!(words(&plan_seeing(9, &ended).messages()), "u:v");
     let asking = [calls(&["2"]).into(), handed_out()];
     let asking = turn("a", None).1.into_iter().chain(asking).collect();
     let answering = vec![result("2").into(), answer("x").into(), completed()];
@@ -368,14 +374,14 @@ fn turn_with_unread_beginning_is_left_out() {
         ("c", vec![user("w").into(), answer("y").into(), completed()]),
     ]);
     assert_eq!(
-        words(&plan_seeing(12, &joined).messages),
+        words(&plan_seeing(12, &joined).messages()),
         "u:w a:y u:v",
         "what answers its calls goes with it"
     );
     let asking = ("a", vec![user("u").into(), calls(&["1"]).into(), handed_out()]);
     let parted = log(&[asking, ("b", vec![result("1").into(), answer("x").into()])]);
     let plan = plan_seeing(4, &parted);
-    assert_eq!(words(&plan.messages), "u:v", "an open turn, too, goes with the calls that it answers");
+    assert_eq!(words(&plan.messages()), "u:v", "an open turn, too, goes with the calls that it answers");
     assert_eq!(written(&plan), "b:cut() new:u:v");
     let open = log(&[turn("a", Some(completed())), turn("b", None)]);
     for (window, seen) in [(Window::Messages(1), 2), (Window::Messages(0), 0)] {
@@ -390,19 +396,19 @@ proptest! {
     fn law_m6_from_any_log_the_next_request_is_valid(log in any_log(), count in 0..12_usize, all in any::<bool>()) {
         let window = if all { Window::All } else { Window::Messages(count) };
         let plan = plan_in(window, &log, &[user("v")], &[]).unwrap();
-        prop_assert_eq!(validate_transcript(&plan.messages), []);
-        prop_assert_eq!(plan.messages.last(), Some(&user("v")));
+        prop_assert_eq!(validate_transcript(&plan.messages()), []);
+        prop_assert_eq!(plan.fitted.running.last(), Some(&user("v")));
     }
 
     #[test]
     fn law_m2_sent_messages_equal_later_view_of_log(log in any_log(), other in any::<bool>()) {
         let texts = if other { other_texts() } else { MemoryTexts::default() };
         let measure = Measure { texts: Arc::new(texts.clone()), ..Window::All.into() };
-        let begun = StartPlan::plan(&turn("new"), vec![user("v")], past(&log, ReadRange::All, &[]), &measure);
-        let StartOutcome::Asking(plan) = begun.unwrap() else { panic!("the turn is new") };
+        let started_turn = StartPlan::plan(&turn("new"), vec![user("v")], past(&log, ReadRange::All, &[]), &measure);
+        let StartOutcome::Asking(plan) = started_turn.unwrap() else { panic!("the turn is new") };
         let mut told = repair_with(&with(&log, &plan), &texts);
         prop_assert_eq!(told.pop().unwrap().text(), texts.interrupted.to_string());
-        prop_assert_eq!(told, plan.messages);
+        prop_assert_eq!(told, plan.messages());
     }
 
     #[test]
@@ -411,16 +417,16 @@ proptest! {
         let from_view = plan_in(window, &log, &[user("v")], &[]).unwrap();
         let from_all = StartPlan::plan(&turn("new"), vec![user("v")], past(&log, ReadRange::All, &[]), &window.into());
         let StartOutcome::Asking(from_all) = from_all.unwrap() else { panic!("the turn is new") };
-        prop_assert_eq!(words(&from_view.messages), words(&from_all.messages));
+        prop_assert_eq!(words(&from_view.messages()), words(&from_all.messages()));
     }
 
     #[test]
     fn a_dead_turn_is_closed_once(log in any_log(), partial in "[a-c]{0,2}") {
         let Some(last) = log.chunk_by(same_turn).next_back() else { return Ok(()) };
         let name = last[0].turn.clone();
-        let unfinished = InterruptedTurn {
+        let unfinished = UnfinishedTurn {
             end: TurnEnd::Interrupted { partial: partial.as_str().into() },
-            ..InterruptedTurn::beginning(name, Version::new(log.len() as u64), Vec::new())
+            ..UnfinishedTurn::new(name, Version::new(log.len() as u64), Vec::new())
         };
         let plan = planned(&log, &[user("v")], std::slice::from_ref(&unfinished)).unwrap();
         let after = with(&log, &plan);
@@ -428,6 +434,6 @@ proptest! {
         let closed = &after[..after.len() - input];
         let again = planned(closed, &[user("v")], &[unfinished]).unwrap();
         prop_assert_eq!(written(&again), "new:u:v");
-        prop_assert_eq!(again.messages, plan.messages);
+        prop_assert_eq!(again.messages(), plan.messages());
     }
 }

@@ -5,7 +5,7 @@ use conversation_store::{Entry, EntryKind, FencingToken, Version};
 
 /// A turn that stopped before its end was written, and how to close it.
 #[derive(Debug, Clone)]
-pub(crate) struct InterruptedTurn {
+pub(crate) struct UnfinishedTurn {
     pub(crate) turn: TurnId,
     pub(crate) end: TurnEnd,
     /// The last version of the conversation that the turn knew; `None` if it is unknown.
@@ -13,7 +13,7 @@ pub(crate) struct InterruptedTurn {
     /// The entries of the turn that were being written after `known`; the log may contain them.
     pub(crate) unsure: Vec<EntryKind>,
     /// Whether the turn continued after an end that may be its last one in the log.
-    pub(crate) resumed: bool,
+    pub(crate) after_end: bool,
     /// Whether the turn was new to this run; its entries up to `known` belong to another run.
     pub(crate) is_new: bool,
     /// The version after all entries that were being written, including those that close the previous turn.
@@ -24,18 +24,18 @@ pub(crate) struct InterruptedTurn {
     pub(crate) number: Option<u64>,
 }
 
-impl InterruptedTurn {
+impl UnfinishedTurn {
     /// Creates a turn of which nothing was shown, and whose first entries may be written after version `known`.
-    pub(crate) fn beginning(turn: TurnId, known: impl Into<Option<Version>>, unsure: Vec<EntryKind>) -> Self {
+    pub(crate) fn new(turn: TurnId, known: impl Into<Option<Version>>, unsure: Vec<EntryKind>) -> Self {
         let (end, known) = (TurnEnd::Interrupted { partial: Text::default() }, known.into());
         let until = known.map(|known| known.after(unsure.len()));
-        Self { turn, end, known, unsure, resumed: false, is_new: false, until, token: None, number: None }
+        Self { turn, end, known, unsure, after_end: false, is_new: false, until, token: None, number: None }
     }
 
     /// Checks whether it records nothing except that the turn stopped.
     pub(crate) fn is_silent(&self) -> bool {
         let partial = Text::default();
-        self.answer().is_none() && !self.resumed && self.end == TurnEnd::Interrupted { partial }
+        self.answer().is_none() && !self.after_end && self.end == TurnEnd::Interrupted { partial }
     }
 
     /// Returns about how many bytes it takes.
@@ -57,7 +57,7 @@ impl InterruptedTurn {
 
     /// Checks whether its end replaces one that the log has already.
     pub(crate) fn overrides(&self) -> bool {
-        self.resumed || self.end == TurnEnd::RolledBack
+        self.after_end || self.end == TurnEnd::RolledBack
     }
 
     /// Checks whether this is the last run of the turn, given the turn's entries in the log. After the entries
@@ -113,28 +113,28 @@ mod tests {
     use super::*;
     use crate::test_logs::{interrupted, log, rolled_back, turn, user};
 
-    fn left(end: TurnEnd) -> InterruptedTurn {
-        InterruptedTurn { end, ..InterruptedTurn::beginning(turn("t"), Version::new(1), Vec::new()) }
+    fn stopped(end: TurnEnd) -> UnfinishedTurn {
+        UnfinishedTurn { end, ..UnfinishedTurn::new(turn("t"), Version::new(1), Vec::new()) }
     }
 
     #[test]
     fn law_k3_only_undone_run_matches_rolled_back_end() {
         let cut = || TurnEnd::Interrupted { partial: "so far".into() };
         let closed = |end: EntryKind| log(&[("t", vec![user("u").into(), end])]);
-        assert!(left(TurnEnd::RolledBack).is_last_to_run(&closed(rolled_back())));
-        assert!(!left(cut()).is_last_to_run(&closed(rolled_back())), "another run was undone");
-        assert!(left(cut()).is_last_to_run(&closed(interrupted(""))));
+        assert!(stopped(TurnEnd::RolledBack).is_last_to_run(&closed(rolled_back())));
+        assert!(!stopped(cut()).is_last_to_run(&closed(rolled_back())), "another run was undone");
+        assert!(stopped(cut()).is_last_to_run(&closed(interrupted(""))));
     }
 
     #[test]
     fn law_k3_beginning_without_texts_recognizes_its_entries() {
-        let begun = InterruptedTurn {
+        let started = UnfinishedTurn {
             is_new: true,
             until: Some(Version::new(3)),
-            ..InterruptedTurn::beginning(turn("t"), Version::new(1), vec![user("u").into()])
+            ..UnfinishedTurn::new(turn("t"), Version::new(1), vec![user("u").into()])
         };
         let written = log(&[("s", vec![user("s").into(), interrupted("")]), ("t", vec![user("u").into()])]);
-        assert!(begun.is_last_to_run(&written[2..]));
-        assert!(begun.without_texts().is_last_to_run(&written[2..]));
+        assert!(started.is_last_to_run(&written[2..]));
+        assert!(started.without_texts().is_last_to_run(&written[2..]));
     }
 }

@@ -1,50 +1,50 @@
 use advisor_core::{ConversationKey, TurnId};
 use conversation_store::FencingToken;
 
-use crate::conversation::interrupted_turn::InterruptedTurn;
 use crate::conversation::map::{ConversationMap, Weight};
+use crate::conversation::unfinished_turn::UnfinishedTurn;
 
 /// The turns of this process that stopped before their end was written, bounded by their bytes.
-pub(crate) type UnfinishedTurns = ConversationMap<Vec<InterruptedTurn>>;
+pub(crate) type UnfinishedTurns = ConversationMap<Vec<UnfinishedTurn>>;
 
-impl ConversationMap<Vec<InterruptedTurn>> {
+impl ConversationMap<Vec<UnfinishedTurn>> {
     /// Returns the unfinished turns of a conversation.
-    pub(crate) fn of(&self, key: &ConversationKey) -> Vec<InterruptedTurn> {
+    pub(crate) fn turns_in(&self, key: &ConversationKey) -> Vec<UnfinishedTurn> {
         self.read(key, Vec::clone).unwrap_or_default()
     }
 
     /// Returns all unfinished turns, each with its conversation.
-    pub(crate) fn all(&self) -> Vec<(ConversationKey, InterruptedTurn)> {
-        let of_key = |key: &ConversationKey, turns: &Vec<InterruptedTurn>| {
+    pub(crate) fn all(&self) -> Vec<(ConversationKey, UnfinishedTurn)> {
+        let of_key = |key: &ConversationKey, turns: &Vec<UnfinishedTurn>| {
             turns.iter().map(|turn| (key.clone(), turn.clone())).collect::<Vec<_>>()
         };
         self.read_all(of_key).concat()
     }
 
     /// Checks whether an unfinished turn of a conversation satisfies `is_it`.
-    pub(crate) fn any(&self, key: &ConversationKey, is_it: impl Fn(&InterruptedTurn) -> bool) -> bool {
+    pub(crate) fn any(&self, key: &ConversationKey, is_it: impl Fn(&UnfinishedTurn) -> bool) -> bool {
         self.read(key, |turns| turns.iter().any(is_it)).unwrap_or_default()
     }
 
     /// Registers a turn and replaces its earlier registration. If its texts exceed the limit, it is registered
     /// without them. If it does not fit at all, it is closed as after a crash, unless the caller writes the
     /// returned value at once.
-    pub(crate) fn leave(&self, key: &ConversationKey, turn: InterruptedTurn) -> InterruptedTurn {
+    pub(crate) fn register(&self, key: &ConversationKey, turn: UnfinishedTurn) -> UnfinishedTurn {
         let (number, id) = (self.next_number(), turn.turn.clone());
-        let (left, is_cut) = self.change(key, |turns| {
+        let (registered, is_cut) = self.change(key, |turns| {
             let before = turns.weight();
             let known = turns.iter().find(|known| known.turn == turn.turn).and_then(|known| known.token);
             turns.retain(|known| known.turn != turn.turn);
             let others = self.weight().saturating_sub(before).saturating_add(turns.weight());
             let room = self.most.saturating_sub(others);
-            let left = InterruptedTurn { token: turn.token.max(known), number: Some(number), ..turn };
-            let is_cut = left.bytes() > room;
-            let kept = if is_cut { left.clone().without_texts() } else { left.clone() };
+            let turn = UnfinishedTurn { token: turn.token.max(known), number: Some(number), ..turn };
+            let is_cut = turn.bytes() > room;
+            let kept = if is_cut { turn.clone().without_texts() } else { turn.clone() };
             if kept.bytes() > room {
-                return (InterruptedTurn { number: None, ..left }, is_cut);
+                return (UnfinishedTurn { number: None, ..turn }, is_cut);
             }
             turns.push(kept);
-            (left, is_cut)
+            (turn, is_cut)
         });
         // A `tracing` subscriber may use this memory, so nothing is locked here.
         if is_cut {
@@ -54,7 +54,7 @@ impl ConversationMap<Vec<InterruptedTurn>> {
                 "too many texts of dropped turns wait to be written, and the text of this turn is lost if it is not written at once; give the client a spawner"
             );
         }
-        left
+        registered
     }
 
     /// Sets the fencing token of a new lease, under which these turns can be closed.
@@ -63,8 +63,8 @@ impl ConversationMap<Vec<InterruptedTurn>> {
     }
 
     /// Removes a turn whose end is written.
-    pub(crate) fn forget(&self, key: &ConversationKey, left: &InterruptedTurn) {
-        self.change_known(key, |turns| turns.retain(|known| known.number != left.number));
+    pub(crate) fn forget(&self, key: &ConversationKey, turn: &UnfinishedTurn) {
+        self.change_known(key, |turns| turns.retain(|known| known.number != turn.number));
     }
 
     /// Removes all runs of a turn: its end is written, or the turn continues.
@@ -78,11 +78,11 @@ impl ConversationMap<Vec<InterruptedTurn>> {
     }
 }
 
-impl Weight for Vec<InterruptedTurn> {
+impl Weight for Vec<UnfinishedTurn> {
     const MOST: usize = 64 << 20;
 
     fn weight(&self) -> usize {
-        self.iter().map(InterruptedTurn::bytes).sum()
+        self.iter().map(UnfinishedTurn::bytes).sum()
     }
 }
 
@@ -93,27 +93,28 @@ mod tests {
     use advisor_core::TurnEnd;
     use conversation_store::Version;
 
-    fn silent(name: &str) -> InterruptedTurn {
-        InterruptedTurn::beginning(turn(name), Version::EMPTY, Vec::new())
+    fn silent(name: &str) -> UnfinishedTurn {
+        UnfinishedTurn::new(turn(name), Version::EMPTY, Vec::new())
     }
 
     #[test]
     fn law_r1_unfinished_turns_are_bounded() {
         let unfinished = UnfinishedTurns::with_most(2000);
-        let left = |name: &str| {
+        let with_text = |name: &str| {
             let partial = "x".repeat(500).into();
-            InterruptedTurn { end: TurnEnd::Interrupted { partial }, ..silent(name) }
+            UnfinishedTurn { end: TurnEnd::Interrupted { partial }, ..silent(name) }
         };
         let key = |name: &str| ConversationKey::new(name).unwrap();
         for name in ["a", "b", "c", "c", "d", "e"] {
-            unfinished.leave(&key(name), left(name));
+            unfinished.register(&key(name), with_text(name));
         }
-        let texts = |name: &str| unfinished.of(&key(name)).iter().map(InterruptedTurn::bytes).sum::<usize>();
+        let texts =
+            |name: &str| unfinished.turns_in(&key(name)).iter().map(UnfinishedTurn::bytes).sum::<usize>();
         assert!(texts("c") > 500 && texts("d") < 500, "a turn that does not fit is kept without its text");
         assert!(unfinished.read(&key("e"), |_| ()).is_none(), "or leaves no trace");
         unfinished.forget_turn(&key("a"), &turn("a"));
-        unfinished.leave(&key("e"), left("e"));
-        assert_eq!(unfinished.of(&key("e")).len(), 1, "a written turn frees its space");
+        unfinished.register(&key("e"), with_text("e"));
+        assert_eq!(unfinished.turns_in(&key("e")).len(), 1, "a written turn frees its space");
         for name in ["b", "c", "e"] {
             unfinished.forget_all(&key(name));
         }
@@ -124,8 +125,8 @@ mod tests {
     fn law_k3_reregistered_turn_keeps_highest_fence() {
         let unfinished = UnfinishedTurns::default();
         let key = ConversationKey::new("c").unwrap();
-        unfinished.leave(&key, InterruptedTurn { token: Some(FencingToken::new(7)), ..silent("a") });
-        assert_eq!(unfinished.leave(&key, silent("a")).token, Some(FencingToken::new(7)));
+        unfinished.register(&key, UnfinishedTurn { token: Some(FencingToken::new(7)), ..silent("a") });
+        assert_eq!(unfinished.register(&key, silent("a")).token, Some(FencingToken::new(7)));
     }
 
     #[test]
@@ -133,12 +134,12 @@ mod tests {
         let unfinished = UnfinishedTurns::default();
         let key = ConversationKey::new("c").unwrap();
         for name in ["a", "b", "b"] {
-            unfinished.leave(&key, silent(name));
+            unfinished.register(&key, silent(name));
         }
-        assert_eq!(unfinished.of(&key).len(), 2);
+        assert_eq!(unfinished.turns_in(&key).len(), 2);
         assert_eq!(unfinished.all().len(), 2);
         unfinished.forget_turn(&key, &turn("b"));
-        assert_eq!(unfinished.of(&key)[0].turn, turn("a"));
+        assert_eq!(unfinished.turns_in(&key)[0].turn, turn("a"));
         unfinished.forget_all(&key);
         assert!(unfinished.all().is_empty());
     }

@@ -261,7 +261,7 @@ async fn law_t3_time_runs_out_although_chunks_are_always_there() {
         let aggregator = MessageAggregator::new(request.turn.next_round());
         Ok(ChunkStream::from_delta_batches(aggregator, Endless { begun: false }))
     });
-    let limits = ToolLimits::default().with_total_time(Duration::from_millis(1));
+    let limits = ToolLimits::default().with_turn_timeout(Duration::from_millis(1));
     let chain = AdvisorChain::builder(here([], 0))
         .advisor(ToolCallAdvisor::builder().limits(limits).build().unwrap())
         .advisor(endless.placed(Placement::new(Phase::Round)))

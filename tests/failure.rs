@@ -272,7 +272,7 @@ async fn turn_time_bounds_store_that_hangs_in_round() {
     for (scenario, operations) in [(plain, &[0, 1, 2][..]), (rounds, &[0, 1, 2, 4, 6, 8])] {
         for operation in operations {
             for fault in [StoreFault::HangBefore, StoreFault::HangAfter] {
-                let limits = ToolLimits::default().with_total_time(time);
+                let limits = ToolLimits::default().with_turn_timeout(time);
                 let Setting { client, store, .. } =
                     limited(&scenario, Phase::Round, ToolCallStreaming::TextOnly, limits);
                 store.fail_at(*operation, fault);

@@ -188,7 +188,7 @@ async fn law_o2_o6_m4_turn_timed_out_before_memory_is_remembered() {
     for place in PLACES {
         let slow = from_fn("slow", |_: ChatRequest, _: AdvisorChain| std::future::pending())
             .placed(Placement::new(Phase::Round));
-        let limits = ToolLimits::default().with_total_time(Duration::from_secs(5));
+        let limits = ToolLimits::default().with_turn_timeout(Duration::from_secs(5));
         let setting = Setting::limited(place, slow, [], limits);
         let response = setting.ask("go").await.unwrap();
         assert_eq!(response.finish().reason, FinishReason::Limit(Limit::Time(5000)));

@@ -171,7 +171,7 @@ async fn law_m4_silently_ended_turn_is_remembered_in_both_places() {
     let limits = [
         (ToolLimits::default().with_rounds(1), calls as fn() -> Answer),
         (ToolLimits::default().with_calls(1), calls),
-        (ToolLimits::default().with_total_time(Duration::from_secs(5)), slow),
+        (ToolLimits::default().with_turn_timeout(Duration::from_secs(5)), slow),
     ];
     for (limits, first) in limits {
         let mut sent = Vec::new();

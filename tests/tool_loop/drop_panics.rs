@@ -83,7 +83,7 @@ async fn d19_tool_drop_panics_at_timeout_are_error_results() {
 #[tokio::test(start_paused = true)]
 async fn d19_tool_drop_panics_end_with_turn_time() {
     let drops = Arc::default();
-    let limits = ToolLimits::default().with_total_time(Duration::from_secs(5));
+    let limits = ToolLimits::default().with_turn_timeout(Duration::from_secs(5));
     let advisor = ToolCallAdvisor::builder().limits(limits).build().unwrap();
     let client =
         client(&three_calls(), advisor).tool(hanging("hangs", &drops)).tool(tool("look", "sunny")).build();

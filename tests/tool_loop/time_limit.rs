@@ -20,7 +20,7 @@ use crate::support::{
 const SECOND: Duration = Duration::from_secs(1);
 
 fn limits() -> ToolLimits {
-    ToolLimits::default().with_total_time(5 * SECOND)
+    ToolLimits::default().with_turn_timeout(5 * SECOND)
 }
 
 /// The turn ended for lack of time, as late as it must and no later.
@@ -211,7 +211,7 @@ async fn turn_without_limit_is_not_timed() {
 /// A model whose chunks are always there is held to the turn's time as well.
 #[tokio::test]
 async fn law_t3_time_limit_expires_with_always_ready_model() {
-    let limits = ToolLimits::default().with_total_time(Duration::from_millis(1));
+    let limits = ToolLimits::default().with_turn_timeout(Duration::from_millis(1));
     let endless = from_fn("endless", |request: ChatRequest, _: AdvisorChain| async move {
         let block = BlockId::new(request.turn.next_round(), 0);
         let begun = std::time::Instant::now();

@@ -250,7 +250,7 @@ async fn law_t3_execution_timeout_applies_to_the_tool() {
         let begun = tokio::time::Instant::now();
         let model =
             ScriptedModel::new([Answer::from_calls([("c1", "look", "{}")]), Answer::from_text("Done.")]);
-        let turn = ToolLimits::default().with_total_time(Duration::from_secs(500));
+        let turn = ToolLimits::default().with_turn_timeout(Duration::from_secs(500));
         let tools = ParallelTools::new().with_timeout(bound);
         let advisor = ToolCallAdvisor::builder().limits(turn).execution(tools).build().unwrap();
         client(&model, advisor).tool(hanging).build().unwrap().prompt().user("go").call().await.unwrap();

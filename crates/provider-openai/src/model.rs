@@ -7,7 +7,6 @@ mod tests;
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use advisor_core::{
     AggregatorLimits, ChatModel, ChatRequest, ChunkStream, Error, MessageAggregator, Result, SchemaSupport,
@@ -154,11 +153,6 @@ impl OpenAiModel {
     /// Sets the schedule of retries, see [`HttpClient::with_retries`].
     pub fn with_retries(self, retries: Backoff) -> Self {
         Self { http: self.http.with_retries(retries), ..self }
-    }
-
-    /// Sets how long to wait for more after the finish reason. Default 5 s. See [`HttpClient::with_grace`].
-    pub fn with_grace(self, grace: Duration) -> Self {
-        Self { http: self.http.with_grace(grace), ..self }
     }
 
     /// Sets the bounds for lines and events. The bound for an event also applies to JSON that is not streamed.

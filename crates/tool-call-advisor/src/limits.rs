@@ -18,11 +18,11 @@ pub struct ToolLimits {
     pub calls_per_tool: Option<u32>,
     /// Limits for particular tools, in place of `calls_per_tool`; `None` means unlimited.
     pub tools: BTreeMap<Text, Option<u32>>,
-    /// Wall time of the turn, from the start of the loop. Default: `None`, unlimited.
+    /// Maximum duration of the turn, from the start of the loop. Default: `None`, unlimited.
     ///
     /// It interrupts the model, tools and advisors inside the loop, and is checked between rounds. Hooks and
     /// recorders are always awaited to their end.
-    pub total_time: Option<Duration>,
+    pub turn_timeout: Option<Duration>,
     /// Maximum bytes of the text of one result. Default: 64 KiB. Longer text is cut in its middle.
     ///
     /// JSON in a result stays JSON up to 100 levels of nesting. Deeper JSON becomes text.
@@ -55,7 +55,7 @@ impl Default for ToolLimits {
             calls: Some(150),
             calls_per_tool: Some(40),
             tools: BTreeMap::new(),
-            total_time: None,
+            turn_timeout: None,
             result_bytes: 64 << 10,
             result_media_bytes: 16 << 20,
             on_call_limit: OnCallLimit::EndTurn,
@@ -85,9 +85,9 @@ impl ToolLimits {
         self
     }
 
-    /// Sets the time of the turn.
-    pub fn with_total_time(self, time: Duration) -> Self {
-        Self { total_time: Some(time), ..self }
+    /// Sets the maximum duration of the turn.
+    pub fn with_turn_timeout(self, timeout: Duration) -> Self {
+        Self { turn_timeout: Some(timeout), ..self }
     }
 
     /// Sets the bytes for the text of a result.

@@ -27,7 +27,7 @@ const MOST_AHEAD: usize = 64;
 /// | --- | --- |
 /// | ends | end; the aggregator decides whether the answer is complete |
 /// | breaks after the finish reason or the end marker | end at once |
-/// | stays open after the finish reason or the end marker | end when the grace has passed without an addition |
+/// | stays open after the finish reason or the end marker | end when the timeout has passed without an addition |
 /// | breaks before | an error |
 /// | holds an error or no answer | an error, and the body is released |
 pub(super) struct DeltaStream<W> {
@@ -42,19 +42,13 @@ pub(super) struct DeltaStream<W> {
     events: u64,
     progress: Deadline,
     whole_body: Deadline,
-    grace: Deadline,
+    after_finish: Deadline,
     drain: Deadline,
 }
 
 impl<W: WireFormat> DeltaStream<W> {
-    /// Creates the deltas of `body`. `grace` is the longest wait for more after the finish reason or a later
-    /// addition.
-    pub(super) fn new(
-        body: TimedBody,
-        decoder: AnswerDecoder<W>,
-        timeouts: &Timeouts,
-        grace: Duration,
-    ) -> Self {
+    /// Creates the deltas of `body`.
+    pub(super) fn new(body: TimedBody, decoder: AnswerDecoder<W>, timeouts: &Timeouts) -> Self {
         Self {
             body: Some(body),
             decoder,
@@ -63,8 +57,8 @@ impl<W: WireFormat> DeltaStream<W> {
             events: 0,
             progress: Deadline::new(Clock::Progress, timeouts.progress),
             whole_body: Deadline::new(Clock::WholeBody, timeouts.whole_body),
-            grace: Deadline::new(Clock::Idle, Some(grace)),
-            drain: Deadline::new(Clock::Idle, Some(grace.min(LONGEST_DRAIN))),
+            after_finish: Deadline::new(Clock::Idle, Some(timeouts.after_finish)),
+            drain: Deadline::new(Clock::Idle, Some(timeouts.after_finish.min(LONGEST_DRAIN))),
         }
     }
 
@@ -91,7 +85,7 @@ impl<W: WireFormat> DeltaStream<W> {
             match delta {
                 Some(Ok(delta)) => {
                     if adds_content(&delta.kind) {
-                        self.grace.stop();
+                        self.after_finish.stop();
                     }
                     return Poll::Ready(Some(Ok(delta)));
                 }
@@ -128,8 +122,8 @@ impl<W: WireFormat> DeltaStream<W> {
         self.decoder.finish();
     }
 
-    /// Restarts the progress timeout if an event arrived. The grace waits for more of the answer, and the drain
-    /// for the end of the body; other events do not restart them.
+    /// Restarts the progress timeout if an event arrived. `after_finish` waits for more of the answer, and
+    /// `drain` for the end of the body; other events do not restart them.
     fn set_clocks(&mut self) {
         if self.decoder.events() != self.events {
             self.events = self.decoder.events();
@@ -143,7 +137,7 @@ impl<W: WireFormat> DeltaStream<W> {
                 Poll::Pending if self.decoder.is_whole() => self.whole_body.poll_elapsed(cx),
                 progress => progress,
             },
-            End::Finished => self.grace.poll_elapsed(cx),
+            End::Finished => self.after_finish.poll_elapsed(cx),
             End::Done => self.drain.poll_elapsed(cx),
         }
     }
@@ -197,7 +191,7 @@ impl<W: WireFormat> Batches<Delta> for DeltaStream<W> {
             self.set_clocks();
         }
         if ready.iter().any(|delta| adds_content(&delta.kind)) {
-            self.grace.stop();
+            self.after_finish.stop();
         }
     }
 }

@@ -82,29 +82,15 @@ pub struct Call {
 /// }
 /// ```
 #[must_use]
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct HttpClient {
     timeouts: Timeouts,
     retries: Backoff,
-    grace: Duration,
     limits: SseLimits,
     /// The caller's transport.
     transport: Option<Arc<dyn Transport>>,
     /// The default transport, created by the first request.
     reqwest: Arc<OnceLock<ReqwestTransport>>,
-}
-
-impl Default for HttpClient {
-    fn default() -> Self {
-        Self {
-            timeouts: Timeouts::default(),
-            retries: Backoff::default(),
-            grace: Duration::from_secs(5),
-            limits: SseLimits::default(),
-            transport: None,
-            reqwest: Arc::default(),
-        }
-    }
 }
 
 impl HttpClient {
@@ -123,14 +109,6 @@ impl HttpClient {
     /// part of the answer was shown.
     pub fn with_retries(self, retries: Backoff) -> Self {
         Self { retries, ..self }
-    }
-
-    /// Sets how long to wait for calls and usage that may follow the finish reason. Default 5 s. The wait
-    /// starts at the finish reason, and again at each later addition to the answer. Usage, comments and empty
-    /// events do not extend it. It delays only answers of servers that send no end marker and leave the
-    /// connection open.
-    pub fn with_grace(self, grace: Duration) -> Self {
-        Self { grace, ..self }
     }
 
     /// Sets the bounds for lines and events. The bound for an event also applies to a JSON value.
@@ -205,7 +183,7 @@ impl HttpClient {
         }
         let content_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let decoder = decoder.with_content_type(content_type.unwrap_or_default());
-        let mut deltas = DeltaStream::new(body.into_answer(), decoder, &self.timeouts, self.grace);
+        let mut deltas = DeltaStream::new(body.into_answer(), decoder, &self.timeouts);
         deltas.begin().await?;
         Ok(deltas)
     }
@@ -268,7 +246,6 @@ impl fmt::Debug for HttpClient {
         f.debug_struct("HttpClient")
             .field("timeouts", &self.timeouts)
             .field("retries", &self.retries)
-            .field("grace", &self.grace)
             .field("limits", &self.limits)
             .finish_non_exhaustive()
     }

@@ -15,8 +15,8 @@
 //! | the next event of a stream | [`Timeouts::progress`] |
 //! | the end of an unstreamed body | [`Timeouts::whole_body`], [`SseLimits::event`](crate::sse::SseLimits) bytes |
 //! | the end of an error's body | [`Timeouts::error_body`], and 64 KiB |
-//! | more of the answer after its finish reason | the grace period of the provider |
-//! | the end of the body after the end marker | 250 ms, or the grace period if that is shorter |
+//! | more of the answer after its finish reason | [`Timeouts::after_finish`]; the answer is then complete |
+//! | the end of the body after the end marker | 250 ms, or [`Timeouts::after_finish`] if that is shorter |
 //! | the next attempt | `longest` and `max_retry_after` of [`Backoff`](crate::backoff::Backoff) |
 //!
 //! Nothing waits for a connection to close.
@@ -32,7 +32,7 @@ pub use crate::transport::{Clock, TimedOut};
 pub use body::{TimedBody, UnreadBody, send};
 pub use deadline::Deadline;
 
-/// The timeouts of an exchange. `None` disables one; the timeout of an error's body is always enabled.
+/// The timeouts of an exchange. `None` disables one; those without an option are always enabled.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -56,6 +56,11 @@ pub struct Timeouts {
     /// From the head of an error response to the end of its body. Default 10 s. The bytes received by then are
     /// used: the status identifies the failure, and the body only explains it.
     pub error_body: Duration,
+    /// From the finish reason to calls and usage that may follow it: a grace period. Default 5 s. It starts at the
+    /// finish reason, and again at each later addition to the answer. Usage, comments and empty events do not
+    /// extend it. When it has passed, the answer is complete. It delays only answers of servers that send no end
+    /// marker and leave the connection open.
+    pub after_finish: Duration,
 }
 
 impl Default for Timeouts {
@@ -67,6 +72,7 @@ impl Default for Timeouts {
             progress: None,
             whole_body: Some(Duration::from_secs(15 * 60)),
             error_body: Duration::from_secs(10),
+            after_finish: Duration::from_secs(5),
         }
     }
 }
@@ -105,6 +111,12 @@ impl Timeouts {
     /// Sets the timeout for the body of an error.
     pub fn with_error_body(mut self, error_body: Duration) -> Self {
         self.error_body = error_body;
+        self
+    }
+
+    /// Sets the timeout after the finish reason.
+    pub fn with_after_finish(mut self, after_finish: Duration) -> Self {
+        self.after_finish = after_finish;
         self
     }
 }

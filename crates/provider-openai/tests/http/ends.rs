@@ -5,6 +5,7 @@ use std::time::Duration;
 use advisor_core::{ErrorKind, FinishReason};
 use advisor_testkit::{ChatTranscript, Framing, Gate, ReplayServer, Reply};
 use bytes::Bytes;
+use provider_openai::timeouts::Timeouts;
 use serde_json::json;
 
 use crate::common::{call, fail, hello, model};
@@ -57,7 +58,8 @@ async fn calls_and_usage_may_follow_a_finish_reason() {
 async fn finish_on_open_connection_completes_after_grace() {
     for body in [hello().without_done(), hello().done()] {
         let server = server(Reply::sse(body.clone()).stall_after(body.len())).await;
-        let response = call(&model(&server).with_grace(Duration::ZERO)).await.expect("completed");
+        let timeouts = Timeouts::default().with_after_finish(Duration::ZERO);
+        let response = call(&model(&server).with_timeouts(timeouts)).await.expect("completed");
         assert_eq!(response.text(), "Hello there");
         server.disconnected().await;
     }

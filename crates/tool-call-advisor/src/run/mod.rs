@@ -51,7 +51,7 @@ pub(crate) struct LoopRun {
 impl LoopRun {
     pub(crate) fn new(config: Arc<Config>, request: ChatRequest, next: AdvisorChain) -> Self {
         let own_history = config.history.is_in_loop(next.contains(|role| role == AdvisorRole::Memory));
-        let total_time = config.limits.total_time;
+        let turn_timeout = config.limits.turn_timeout;
         Self {
             config,
             next,
@@ -59,7 +59,7 @@ impl LoopRun {
             own_history,
             counts: Counts::default(),
             usage: None,
-            deadline: total_time.and_then(|time| Instant::now().checked_add(time)),
+            deadline: turn_timeout.and_then(|time| Instant::now().checked_add(time)),
             certain: None,
             finalized: false,
         }
@@ -209,7 +209,7 @@ impl LoopRun {
     }
 
     fn time_limit(&self) -> Limit {
-        let time = self.config.limits.total_time.unwrap_or_default();
+        let time = self.config.limits.turn_timeout.unwrap_or_default();
         Limit::Time(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
     }
 

@@ -62,7 +62,7 @@ fn buffered_first_deltas_precede_ready_ones() {
         events: 0,
         progress: Deadline::new(Clock::Progress, None),
         whole_body: Deadline::new(Clock::WholeBody, None),
-        grace: Deadline::new(Clock::Idle, None),
+        after_finish: Deadline::new(Clock::Idle, None),
         drain: Deadline::new(Clock::Idle, None),
     };
     let mut said = Vec::new();

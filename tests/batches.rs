@@ -113,7 +113,7 @@ fn delta() -> impl Strategy<Value = Delta> {
         1 => any::<u8>().prop_map(|text| Delta::from(DeltaKind::Refusal(format!("{text} ").into()))),
         1 => Just(Delta::text("")),
         1 => any::<u8>().prop_map(|tokens| Delta::usage(Usage::new(u64::from(tokens), 1))),
-        1 => any::<i8>().prop_map(|choice| Delta::text("other ").in_choice(u32::from(choice > 100))),
+        1 => any::<i8>().prop_map(|choice| Delta::text("other ").with_choice(u32::from(choice > 100))),
         1 => Just(Delta::tool_call(ToolCallDelta::start(0, "c", "f"))),
         2 => any::<u8>().prop_map(|text| Delta::tool_call(ToolCallDelta::arguments(0, format!("{text}")))),
     ]
@@ -264,7 +264,7 @@ async fn law_t3_time_runs_out_although_chunks_are_always_there() {
     let limits = ToolLimits::default().with_turn_timeout(Duration::from_millis(1));
     let chain = AdvisorChain::builder(here([], 0))
         .advisor(ToolCallAdvisor::builder().limits(limits).build().unwrap())
-        .advisor(endless.placed(Placement::new(Phase::Round)))
+        .advisor(endless.with_placement(Placement::new(Phase::Round)))
         .build()
         .unwrap();
     // Far more than what comes in time.

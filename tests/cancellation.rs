@@ -145,7 +145,7 @@ async fn drop_with_spawner_runs_remaining_work_then_settles() {
 async fn a_rolled_back_drop_says_so() {
     let gate = Gate::new();
     let (turn, _model, journal) = turn(half_told(&gate));
-    let mut turn = turn.on_drop(OnDrop::Rollback);
+    let mut turn = turn.with_on_drop(OnDrop::Rollback);
     read_half(&mut turn, &gate).await;
     drop(turn);
     assert_eq!(journal.count("dropped RolledBack"), 1);
@@ -156,7 +156,7 @@ async fn turn_set_to_finish_continues_without_its_reader() {
     let gate = Gate::new();
     let (turn, _model, journal) = turn(half_told(&gate));
     let mut turn =
-        turn.on_drop(OnDrop::FinishTurn).with_spawner(Spawner::tokio(tokio::runtime::Handle::current()));
+        turn.with_on_drop(OnDrop::FinishTurn).with_spawner(Spawner::tokio(tokio::runtime::Handle::current()));
     read_half(&mut turn, &gate).await;
     let handle = turn.handle();
     drop(turn);
@@ -190,7 +190,7 @@ async fn turn_set_to_finish_without_spawner_is_closed() {
     for cancelled in [false, true] {
         let gate = Gate::new();
         let (turn, _model, journal) = turn(half_told(&gate));
-        let mut turn = turn.on_drop(OnDrop::FinishTurn);
+        let mut turn = turn.with_on_drop(OnDrop::FinishTurn);
         read_half(&mut turn, &gate).await;
         if cancelled {
             turn.handle().cancel(OnDrop::FinishTurn);

@@ -31,7 +31,7 @@ fn placed(name: &'static str, journal: &Journal, placement: Placement) -> impl a
             }))
         }
     })
-    .placed(placement)
+    .with_placement(placement)
 }
 
 fn builder(answers: usize) -> ChainBuilder {

@@ -44,7 +44,7 @@ fn cache() -> impl StreamAdvisor {
             }))
         }
     })
-    .placed(Placement::new(Phase::ModelCall))
+    .with_placement(Placement::new(Phase::ModelCall))
 }
 
 mod a_cache {
@@ -65,7 +65,7 @@ fn re_asks() -> impl StreamAdvisor {
         let first = next.next_stream(request.clone()).await?;
         Ok(ChunkStream::new(ReAsked { live: Some(first), again: Again::Possible(Box::new((request, next))) }))
     })
-    .placed(Placement::new(Phase::ModelCall))
+    .with_placement(Placement::new(Phase::ModelCall))
 }
 
 struct ReAsked {
@@ -136,7 +136,7 @@ fn stops(at: fn(&Chunk) -> bool) -> impl StreamAdvisor {
         let answer = next.next_stream(request).await?;
         Ok(answer.end_when(move |chunk| at(chunk).then_some(FinishReason::ContentFilter)))
     })
-    .placed(Placement::new(Phase::ModelCall))
+    .with_placement(Placement::new(Phase::ModelCall))
 }
 
 /// Before a call is complete.
@@ -180,7 +180,7 @@ fn redacts() -> impl StreamAdvisor {
         let answer = next.next_stream(request).await?;
         Ok(answer.edit_text(HoldBack::Bytes(8), |text| text.replace_all(&WORDS)))
     })
-    .placed(Placement::new(Phase::ModelCall))
+    .with_placement(Placement::new(Phase::ModelCall))
 }
 
 mod a_redactor {
@@ -231,7 +231,7 @@ fn retries() -> impl StreamAdvisor {
             answer => answer,
         }
     })
-    .placed(Placement::new(Phase::ModelCall))
+    .with_placement(Placement::new(Phase::ModelCall))
 }
 
 mod a_retry {
@@ -247,7 +247,7 @@ fn guards() -> impl StreamAdvisor {
         let refusal = Message::assistant("I do not talk about that.");
         Ok(request.answer(ChatResponse::new(0, refusal, FinishReason::Refusal)))
     })
-    .placed(Placement::new(Phase::ModelCall))
+    .with_placement(Placement::new(Phase::ModelCall))
 }
 
 mod a_guard_that_never_asks {

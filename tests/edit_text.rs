@@ -33,7 +33,7 @@ fn redacting() -> impl StreamAdvisor {
     from_fn("redacting", |request: ChatRequest, next: AdvisorChain| async move {
         Ok(next.next_stream(request).await?.edit_text(HoldBack::Bytes(4), redact))
     })
-    .placed(Placement::new(Phase::ModelCall))
+    .with_placement(Placement::new(Phase::ModelCall))
 }
 
 /// Reads a stream, and returns the text of each poll, the fold of its chunks and its response.

@@ -243,7 +243,7 @@ async fn advisor_asks_other_model_through_rest_of_chain() {
             }))
         }
     })
-    .placed(Placement::new(Phase::ModelCall));
+    .with_placement(Placement::new(Phase::ModelCall));
     let other = large.clone();
     let routing = from_fn("routing", move |request: ChatRequest, next: AdvisorChain| {
         let next = next.with_model(other.clone());

@@ -127,7 +127,7 @@ impl World {
     /// turn had ended.
     async fn drop_after(&self, polls: usize, finisher: Finisher) -> Option<String> {
         let turn = self.client.prompt().user("Hi").conversation("c").turn("t").stream();
-        let mut turn = turn.on_drop(OnDrop::FinishTurn).with_spawner(finisher.spawner());
+        let mut turn = turn.with_on_drop(OnDrop::FinishTurn).with_spawner(finisher.spawner());
         let mut shown = String::new();
         for _ in 0..polls {
             match poll!(turn.next()) {

@@ -102,7 +102,7 @@ fn first_of_two() -> impl StreamAdvisor {
             Ok(ChunkStream::answer(first))
         }
     })
-    .placed(Placement::new(Phase::Round))
+    .with_placement(Placement::new(Phase::Round))
 }
 
 #[tokio::test]
@@ -146,7 +146,7 @@ fn answers_first(finish: FinishReason, message: Message) -> impl StreamAdvisor {
             next.next_stream(request).await
         }
     })
-    .placed(Placement::new(Phase::Round))
+    .with_placement(Placement::new(Phase::Round))
 }
 
 #[tokio::test]
@@ -187,7 +187,7 @@ async fn law_m4_intermediate_answer_is_remembered_at_every_memory_place() {
 async fn law_o2_o6_m4_turn_timed_out_before_memory_is_remembered() {
     for place in PLACES {
         let slow = from_fn("slow", |_: ChatRequest, _: AdvisorChain| std::future::pending())
-            .placed(Placement::new(Phase::Round));
+            .with_placement(Placement::new(Phase::Round));
         let limits = ToolLimits::default().with_turn_timeout(Duration::from_secs(5));
         let setting = Setting::limited(place, slow, [], limits);
         let response = setting.ask("go").await.unwrap();
@@ -208,7 +208,7 @@ fn fails_after(round: u32) -> impl StreamAdvisor {
             Ok(response)
         }))
     })
-    .placed(Placement::new(Phase::Round))
+    .with_placement(Placement::new(Phase::Round))
 }
 
 #[tokio::test]
@@ -237,7 +237,7 @@ async fn law_o5_calls_of_unused_answer_are_answered_not_started() {
         next.next_call(request.clone()).await?;
         next.next_stream(request).await
     })
-    .placed(Placement::new(Phase::Round));
+    .with_placement(Placement::new(Phase::Round));
     let answers = [calling("One.", "a", 1), Answer::refused(Error::new(ErrorKind::Connection, "broken"))];
     let setting = Setting::new(Phase::Round, twice, answers);
     setting.ask("go").await.unwrap_err();
@@ -258,7 +258,7 @@ async fn law_o3_turn_ends_when_all_inside_root_are_done() {
             }))
         }
     })
-    .placed(Placement::new(Phase::Round));
+    .with_placement(Placement::new(Phase::Round));
     let setting = Setting::new(Phase::Round, slow, ["One.", "Two."].map(Answer::from_text));
     let prompt = setting.client.prompt().user("go").conversation("c");
     let mut turn = prompt.on_drop(OnDrop::Rollback).stream();

@@ -116,7 +116,7 @@ async fn dropped_panicked_turn_ends_and_does_not_continue() {
         let mut turn = turn(Some(At::Chunk), Recorder { journal: journal.clone(), panics: false });
         let text = read(&mut turn);
         let handle = turn.handle();
-        drop(turn.on_drop(mode).with_spawner(Spawner::tokio(tokio::runtime::Handle::current())));
+        drop(turn.with_on_drop(mode).with_spawner(Spawner::tokio(tokio::runtime::Handle::current())));
         handle.settled().await;
         let end = match mode {
             OnDrop::Rollback => TurnEnd::RolledBack,
@@ -330,7 +330,7 @@ fn d24_shown_output_survives_spawner_panic() {
             // As `tokio::spawn` does where there is no runtime.
             let spawner = Spawner::new(|_| panic!("there is no runtime"));
             let turn = turn(None, Recorder { journal: journal.clone(), panics: false });
-            let mut turn = turn.on_drop(mode).with_spawner(spawner);
+            let mut turn = turn.with_on_drop(mode).with_spawner(spawner);
             turn.turn().add_recorder(Arc::new(LeavesWork));
             let shown: Vec<_> = (0..5).filter_map(|_| turn.next().now_or_never()).collect();
             let text: String = shown

@@ -64,7 +64,7 @@ fn drafts(phase: Phase) -> impl StreamAdvisor {
         next.next_call(request.clone()).await?;
         next.next_stream(request).await
     })
-    .placed(Placement::new(phase))
+    .with_placement(Placement::new(phase))
 }
 
 #[tokio::test]
@@ -102,7 +102,7 @@ async fn law_k3_open_round_text_survives_after_later_round_stored() {
         next.next_call(request).await?;
         Ok(shown)
     })
-    .placed(Placement::new(Phase::Round));
+    .with_placement(Placement::new(Phase::Round));
     let client = ChatClient::builder(model)
         .advisor(ToolCallAdvisor::new())
         .advisor(hedges)
@@ -126,7 +126,7 @@ fn second_opinion(phase: Phase) -> impl StreamAdvisor {
             Err(_) => Ok(advisor_chain::ChunkStream::answer(first)),
         }
     })
-    .placed(Placement::new(phase))
+    .with_placement(Placement::new(phase))
 }
 
 #[tokio::test]
@@ -168,7 +168,7 @@ async fn law_o6_continued_turn_without_model_call_ends() {
             let fails = asked.fetch_add(1, Ordering::Relaxed) == 1;
             async move { if fails { Err(broken()) } else { next.next_stream(request).await } }
         })
-        .placed(Placement::new(Phase::ModelCall));
+        .with_placement(Placement::new(Phase::ModelCall));
         let client = ChatClient::builder(model)
             .advisor(second_opinion(Phase::Turn))
             .advisor(ToolCallAdvisor::new())
@@ -202,7 +202,7 @@ async fn law_m5_nested_turn_answer_stays_in_nested_turn() {
                 next.next_stream(request).await
             }
         })
-        .placed(Placement::new(Phase::Round));
+        .with_placement(Placement::new(Phase::Round));
         let memory = memory();
         let model = ScriptedModel::new([]);
         let client = looped(&model, place, &memory).advisor(asks).build().unwrap();
@@ -378,13 +378,13 @@ async fn law_m1_rephrased_retry_sends_no_consecutive_user_messages() {
                 ok => ok,
             }
         })
-        .placed(Placement::new(Phase::Round));
+        .with_placement(Placement::new(Phase::Round));
         let wording = from_fn("wording", |mut request: ChatRequest, next: AdvisorChain| async move {
             let asked: Vec<_> = request.messages.iter().map(|message| message.text() + "!").collect();
             request.messages = asked.into_iter().map(Message::user).collect();
             next.next_stream(request).await
         })
-        .placed(Placement::new(Phase::Round));
+        .with_placement(Placement::new(Phase::Round));
         let client = ChatClient::builder(model.clone())
             .advisor(ToolCallAdvisor::new())
             .advisor(retry)
@@ -407,12 +407,12 @@ async fn law_m4_answer_read_before_round_failure_is_remembered() {
         let fails = from_fn("fails after", |request: ChatRequest, next: AdvisorChain| async move {
             Ok(next.next_stream(request).await?.on_completed(|_| async { Err(broken()) }))
         })
-        .placed(Placement::new(Phase::Round));
+        .with_placement(Placement::new(Phase::Round));
         // Holds everything back until the answer is complete.
         let buffers = from_fn("buffers", |request: ChatRequest, next: AdvisorChain| async move {
             Ok(request.answer(next.next_call(request.clone()).await?))
         })
-        .placed(Placement::new(Phase::Round));
+        .with_placement(Placement::new(Phase::Round));
         let memory = memory();
         let client = ChatClient::builder(ScriptedModel::new([Answer::from_text("A.")]))
             .advisor(ToolCallAdvisor::new())

@@ -15,7 +15,7 @@ pub fn ask_again(word: &'static str) -> impl StreamAdvisor {
             Some((chunk, asking))
         })))
     })
-    .placed(Placement::new(Phase::ModelCall).inside_memory())
+    .with_placement(Placement::new(Phase::ModelCall).inside_memory())
 }
 
 struct Asking {

@@ -8,5 +8,5 @@ pub fn once_more() -> impl StreamAdvisor {
             answer => answer,
         }
     })
-    .placed(Placement::new(Phase::ModelCall))
+    .with_placement(Placement::new(Phase::ModelCall))
 }

@@ -10,5 +10,5 @@ pub fn redaction(words: &'static [(&'static str, &'static str)]) -> impl StreamA
         let answer = next.next_stream(request).await?;
         Ok(answer.edit_text(HoldBack::Bytes(longest), |text| text.replace_all(words)))
     })
-    .placed(Placement::new(Phase::ModelCall).inside_memory())
+    .with_placement(Placement::new(Phase::ModelCall).inside_memory())
 }

@@ -14,5 +14,5 @@ pub fn stopping(word: &'static str) -> impl StreamAdvisor {
             said.contains(word).then_some(FinishReason::ContentFilter)
         }))
     })
-    .placed(Placement::new(Phase::ModelCall).inside_memory())
+    .with_placement(Placement::new(Phase::ModelCall).inside_memory())
 }

@@ -117,7 +117,7 @@ fn deltas(script: &mut Script<'_>) -> Vec<Delta> {
             b'#' => choice = script.pick(&[0, 1, 2, 3]),
             b'@' => block = script.pick(&[None, Some(0), Some(1), Some(2), Some(-1), Some(i64::MAX)]),
             _ => {
-                let mut delta = Delta::from(kind(letter, script)).in_choice(choice);
+                let mut delta = Delta::from(kind(letter, script)).with_choice(choice);
                 delta.block = block;
                 deltas.push(delta);
             }

@@ -77,7 +77,7 @@ async fn law_t5_k3_stopped_running_tool_needs_verification_unless_rolled_back() 
             for cancels in [false, true] {
                 let world = World::new(place);
                 let process = world.process(two_rounds());
-                let mut turn = process.turn("go").on_drop(on_drop);
+                let mut turn = process.turn("go").with_on_drop(on_drop);
                 while world.starts.lock().unwrap().is_empty() {
                     let _ = futures::poll!(turn.next());
                     yield_now().await;

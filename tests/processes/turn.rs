@@ -51,7 +51,7 @@ pub(crate) async fn run(job: Job) {
     let prompt = client.prompt().user(job.said.as_str()).conversation(job.conversation.as_str()).turn(turn);
     let mut turn = prompt.stream().with_spawner(Spawner::tokio(Handle::current()));
     let (leaves_after, on_drop) = job.scenario.leaves().unzip();
-    turn = turn.on_drop(on_drop.unwrap_or_default());
+    turn = turn.with_on_drop(on_drop.unwrap_or_default());
     points.pass("before the first poll").await.unwrap();
     let mut texts = 0;
     while leaves_after != Some(texts)

@@ -29,7 +29,7 @@ async fn stopped_at_any_moment(stopped: Stopped, shared: Shared, begun: Tally, t
     let (first, second) = (turn(0), turn(1));
     let handle = first.handle();
     let first = match stopped {
-        Stopped::Dropped(how) => first.on_drop(how),
+        Stopped::Dropped(how) => first.with_on_drop(how),
         Stopped::Cancelled(_) => first,
     };
     let first = spawn(async move { first.call().await.is_ok() });

@@ -95,9 +95,9 @@ impl Reading {
     pub(crate) async fn drop_as(self, how: How) {
         let spawner = || Spawner::tokio(tokio::runtime::Handle::current());
         let turn = match how {
-            How::Rollback => self.turn.on_drop(OnDrop::Rollback),
+            How::Rollback => self.turn.with_on_drop(OnDrop::Rollback),
             How::CloseAtOnce => self.turn.with_spawner(spawner()),
-            How::Finish => self.turn.with_spawner(spawner()).on_drop(OnDrop::FinishTurn),
+            How::Finish => self.turn.with_spawner(spawner()).with_on_drop(OnDrop::FinishTurn),
             How::Close | How::Kill | How::Stand => self.turn,
         };
         let settled = turn.handle().settled();

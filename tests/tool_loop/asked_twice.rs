@@ -19,7 +19,7 @@ fn twice(again: Again) -> impl StreamAdvisor {
         let first = next.next_call(request.clone()).await?;
         next.next_stream(again(request, &first)).await
     })
-    .placed(Placement::new(Phase::Turn))
+    .with_placement(Placement::new(Phase::Turn))
 }
 
 const HOW: [(&str, Again); 4] = [

@@ -119,7 +119,7 @@ async fn d8_advisor_added_tool_is_checked_before_request() {
                 let tool = fn_tool(added.clone());
                 async move { next.next_stream(request.with_tool(tool)).await }
             });
-            let adding = adding.placed(Placement::new(phase));
+            let adding = adding.with_placement(Placement::new(phase));
             let client = client(&model, ToolCallAdvisor::new()).advisor(adding).build().unwrap();
             let run = read(client.prompt().user("go").stream()).await;
             assert_refused(run.error(), &definition, &says);
@@ -145,7 +145,7 @@ async fn d8_tool_from_outside_loop_is_refused_before_recording() {
     });
     let client = client(&model, ToolCallAdvisor::new())
         .advisor(adding)
-        .advisor(ledger_inside.placed(Placement::new(Phase::Round)))
+        .advisor(ledger_inside.with_placement(Placement::new(Phase::Round)))
         .build()
         .unwrap();
     let error = client.prompt().user("go").call().await.unwrap_err();

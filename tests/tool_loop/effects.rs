@@ -202,7 +202,7 @@ impl Remembers {
                 next.next_stream(request).await
             }
         })
-        .placed(Placement::new(Phase::Turn))
+        .with_placement(Placement::new(Phase::Turn))
     }
 }
 
@@ -318,7 +318,7 @@ async fn law_t5_answer_received_twice_starts_calls_once() {
             Ok(advisor_chain::ChunkStream::answer(again.unwrap_or_else(done)))
         }
     })
-    .placed(Placement::new(Phase::Round));
+    .with_placement(Placement::new(Phase::Round));
     let client = client(&model, ToolCallAdvisor::new())
         .advisor(twice)
         .tool(journalling(once("charge"), &journal))

@@ -77,7 +77,7 @@ async fn tm_38_several_choices_and_tools_are_refused() {
 /// TM-38: nor can parallel answers that the request did not ask for.
 #[tokio::test]
 async fn tm_38_several_choices_with_calls_run_nothing() {
-    let second = [Delta::text("or so").in_choice(1), Delta::finish(FinishReason::Stop).in_choice(1)];
+    let second = [Delta::text("or so").with_choice(1), Delta::finish(FinishReason::Stop).with_choice(1)];
     let both = second.into_iter().fold(Answer::new().call("c1", "look", "{}"), Answer::delta);
     let mut settings = AggregatorSettings::default();
     settings.choices = 2;

@@ -58,7 +58,7 @@ impl Layers {
                 Ok(layers.wrap(stream))
             }
         })
-        .placed(Placement::new(Phase::Round))
+        .with_placement(Placement::new(Phase::Round))
     }
 
     fn wrap(&self, mut inner: ChunkStream) -> ChunkStream {

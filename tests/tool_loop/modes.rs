@@ -287,7 +287,7 @@ async fn restarted(mode: ToolCallStreaming) -> Run {
             .flat_map(|opened| opened.unwrap_or_else(|error| ChunkStream::new(stream::iter([Err(error)]))));
         Ok(ChunkStream::new(until_error.chain(void).chain(second)))
     })
-    .placed(Placement::new(Phase::ModelCall));
+    .with_placement(Placement::new(Phase::ModelCall));
     let reset = advisor_chain::Error::new(advisor_chain::ErrorKind::Connection, "reset");
     let model = ScriptedModel::new([Answer::new().text("ha").error(reset), Answer::from_text("whole")]);
     let client = client(&model, streaming(mode)).advisor(retry).tool(look()).build().unwrap();

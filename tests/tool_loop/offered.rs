@@ -22,7 +22,7 @@ fn changing(phase: Phase, change: fn(ToolSet) -> ToolSet) -> impl StreamAdvisor 
         let tools = change(request.tools.clone());
         next.next_stream(request.with_tools(tools)).await
     })
-    .placed(Placement::new(phase))
+    .with_placement(Placement::new(phase))
 }
 
 /// AR-06: tools that another advisor adds are executed, in any place of that advisor.
@@ -129,7 +129,7 @@ async fn discovered_tools_are_offered_in_next_round() {
         let tools = named.fold(request.tools.clone(), ToolSet::with);
         next.next_stream(request.with_tools(tools)).await
     })
-    .placed(Placement::new(Phase::Round));
+    .with_placement(Placement::new(Phase::Round));
     let model = ScriptedModel::new([
         Answer::from_calls([("c1", "weather", "{}"), ("c2", "search", "{}")]),
         Answer::from_calls([("c3", "weather", "{}"), ("c4", "clock", "{}")]),

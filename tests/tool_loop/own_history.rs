@@ -17,7 +17,7 @@ fn stand_in() -> impl StreamAdvisor {
         "stand-in",
         |request: ChatRequest, next: AdvisorChain| async move { next.next_stream(request).await },
     )
-    .placed(Placement::new(Phase::Round).with_role(AdvisorRole::Memory))
+    .with_placement(Placement::new(Phase::Round).with_role(AdvisorRole::Memory))
 }
 
 fn model() -> ScriptedModel {

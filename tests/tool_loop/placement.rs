@@ -28,7 +28,7 @@ fn named(name: &'static str, phase: Phase, journal: &Journal) -> impl StreamAdvi
             }))
         }
     })
-    .placed(Placement::new(phase))
+    .with_placement(Placement::new(phase))
 }
 
 /// U-08: equal places keep the order in which they were added, inside the loop as outside, in every
@@ -106,7 +106,7 @@ fn leaving(name: &'static str, phase: Phase) -> impl StreamAdvisor {
             Ok(response)
         }))
     })
-    .placed(Placement::new(phase))
+    .with_placement(Placement::new(phase))
 }
 
 /// AV-01, AV-02, U-10: all advisors see facts of the turn. The inner advisor's `before` runs last, and so does
@@ -156,7 +156,7 @@ fn guard(phase: Phase) -> impl StreamAdvisor {
         }
         next.next_stream(request).await
     })
-    .placed(Placement::new(phase))
+    .with_placement(Placement::new(phase))
 }
 
 /// SafeGuard: a guard passes a request on or answers it, streamed and called, outside the loop and inside it.
@@ -194,7 +194,7 @@ async fn retrying_advisor_counts_as_one_loop_round() {
         }
         next.next_stream(request.with_message(Message::user("Answer with JSON.").ephemeral())).await
     })
-    .placed(Placement::new(Phase::Round));
+    .with_placement(Placement::new(Phase::Round));
     let model = ScriptedModel::new([
         Answer::from_calls([("c1", "look", "{}")]),
         Answer::from_text("It is sunny."),

@@ -168,7 +168,7 @@ async fn ia_06_inner_advisor_runs_each_round() {
             journal.record(name);
             async move { next.next_stream(request).await }
         })
-        .placed(Placement::new(phase))
+        .with_placement(Placement::new(phase))
     };
     let client = client(&look_then_tell(), ToolCallAdvisor::new())
         .advisor(counting("outer", Phase::Turn))

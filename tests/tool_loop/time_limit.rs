@@ -92,7 +92,7 @@ async fn law_t3_time_runs_out_while_a_round_opens() {
             }
             next.next_stream(request).await
         })
-        .placed(Placement::new(Phase::ModelCall));
+        .with_placement(Placement::new(Phase::ModelCall));
         let model = ScriptedModel::new([one_call(), Answer::from_text("never")]);
         let client =
             client(&model, limited(limits())).advisor(stuck).tool(tool("look", "sunny")).build().unwrap();
@@ -227,7 +227,7 @@ async fn law_t3_time_limit_expires_with_always_ready_model() {
         });
         Ok(ChunkStream::new(futures::stream::iter(chunks)))
     })
-    .placed(Placement::new(Phase::Round));
+    .with_placement(Placement::new(Phase::Round));
     let model = ScriptedModel::new([]);
     let client = client(&model, limited(limits)).advisor(endless).build().unwrap();
     let run = read(client.prompt().user("go").stream()).await;

@@ -173,7 +173,7 @@ async fn law_t2_tool_with_broken_schema_is_error_result() {
         Ok(request.answer(ChatResponse::new(0, answer, FinishReason::Stop)))
     });
     let advisor = ToolCallAdvisor::builder().hooks(BrokenTool).build().unwrap();
-    let answering = answering.placed(Placement::new(Phase::Round));
+    let answering = answering.with_placement(Placement::new(Phase::Round));
     let client = client(&model, advisor).advisor(answering).build().unwrap();
     let response = client.prompt().user("go").call().await.unwrap();
     let result = &transcript_lines(response.transcript())[2];

@@ -125,7 +125,7 @@ async fn each_round_inside_loop_has_own_usage() {
                 }))
             }
         })
-        .placed(Placement::new(phase))
+        .with_placement(Placement::new(phase))
     };
     let model = two_rounds(Some(Usage::new(10, 20)), Some(Usage::new(1, 2)));
     let client = client(&model, ToolCallAdvisor::new())

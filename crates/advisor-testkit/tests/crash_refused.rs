@@ -32,7 +32,7 @@ fn confuses_questions() -> impl StreamAdvisor {
             }))
         }
     })
-    .placed(beside_the_model())
+    .with_placement(beside_the_model())
 }
 
 #[tokio::test]
@@ -54,7 +54,7 @@ fn asks_twice(
         let chunks = first.into_iter().chain(between).chain(second).chain([end]);
         Ok(ChunkStream::new(stream::iter(chunks.map(Ok))))
     })
-    .placed(beside_the_model())
+    .with_placement(beside_the_model())
 }
 
 async fn up_to_its_end(answer: ChunkStream) -> advisor_core::Result<(Vec<Chunk>, ChatResponse)> {
@@ -109,7 +109,7 @@ fn stops_with_other_words() -> impl StreamAdvisor {
             Ok(ChatResponse::new(response.round(), other, FinishReason::ContentFilter))
         }))
     })
-    .placed(beside_the_model())
+    .with_placement(beside_the_model())
 }
 
 #[tokio::test]
@@ -150,7 +150,7 @@ fn takes_a_part_for_the_whole() -> impl StreamAdvisor {
         });
         Ok(ChunkStream::new(whole))
     })
-    .placed(beside_the_model())
+    .with_placement(beside_the_model())
 }
 
 #[tokio::test]
@@ -182,7 +182,7 @@ fn asks_again_after_everything() -> impl StreamAdvisor {
             answer => answer,
         }
     })
-    .placed(Placement::new(Phase::Round))
+    .with_placement(Placement::new(Phase::Round))
 }
 
 #[tokio::test]

@@ -146,13 +146,13 @@ impl Delta {
     /// Sets the number of the parallel answer.
     #[must_use]
     #[inline]
-    pub fn in_choice(self, choice: u32) -> Self {
+    pub fn with_choice(self, choice: u32) -> Self {
         Self { choice, ..self }
     }
 
     /// Sets the provider's number of the block.
     #[must_use]
-    pub fn in_block(self, block: i64) -> Self {
+    pub fn with_block(self, block: i64) -> Self {
         Self { block: Some(block), ..self }
     }
 }

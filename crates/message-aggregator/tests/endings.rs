@@ -19,7 +19,7 @@ fn call_at(index: i64, arguments: &str) -> Delta {
 }
 
 fn block_end(block: i64) -> Delta {
-    Delta::from(DeltaKind::BlockEnd).in_block(block)
+    Delta::from(DeltaKind::BlockEnd).with_block(block)
 }
 
 fn finish(reason: FinishReason) -> Delta {
@@ -244,7 +244,7 @@ fn answers_that_complete() {
 fn numbered_piece_does_not_extend_another_open_block() {
     let run = run(
         AggregatorSettings::default(),
-        [Delta::text("a"), Delta::text("b").in_block(7), finish(FinishReason::Stop)],
+        [Delta::text("a"), Delta::text("b").with_block(7), finish(FinishReason::Stop)],
     );
     run.assert_lawful();
     assert_eq!(run.response.blocks().count(), 2);
@@ -344,12 +344,12 @@ fn without_usage_there_is_no_chunk_of_it() {
 
 fn two_answers() -> Vec<Delta> {
     vec![
-        Delta::text("je").in_choice(1),
+        Delta::text("je").with_choice(1),
         Delta::text("y"),
-        call(WHOLE).in_choice(1),
+        call(WHOLE).with_choice(1),
         Delta::text("es"),
         finish(FinishReason::Stop),
-        finish(FinishReason::ToolCalls).in_choice(1),
+        finish(FinishReason::ToolCalls).with_choice(1),
     ]
 }
 
@@ -394,7 +394,7 @@ fn one_unfinished_answer_of_two_cuts_both() {
 
 #[test]
 fn first_choice_is_number_0_even_when_absent() {
-    let run = run(choices(2), [Delta::text("late").in_choice(1), Delta::done()]);
+    let run = run(choices(2), [Delta::text("late").with_choice(1), Delta::done()]);
     assert_eq!(run.error, None);
     run.assert_lawful();
     assert_eq!(run.response.text(), "");

@@ -57,13 +57,13 @@ fn law_r1_each_bound_is_exact_and_typed() {
         (vec![citation(), citation(), citation()], citation(), "blocks in one answer"),
         (vec![citation(), citation(), Delta::text("a")], start(0), "blocks in one answer"),
         (
-            vec![citation().in_choice(1), citation(), Delta::text("a")],
-            Delta::text("b").in_choice(1),
+            vec![citation().with_choice(1), citation(), Delta::text("a")],
+            Delta::text("b").with_choice(1),
             "blocks in one answer",
         ),
         (vec![signature(), signature()], signature(), "pieces of provider data on one block"),
         (vec![signed_call(), signed_call()], signed_call(), "pieces of provider data on one block"),
-        (vec![Delta::text("a"), Delta::text("b").in_choice(7)], Delta::text("c").in_choice(3), "choices"),
+        (vec![Delta::text("a"), Delta::text("b").with_choice(7)], Delta::text("c").with_choice(3), "choices"),
     ];
     // Of an answer that is the only one, pieces go a shorter way.
     let mut one = settings();
@@ -109,7 +109,7 @@ fn kept() -> Vec<(&'static str, Vec<Delta>, usize)> {
     vec![
         ("text in several blocks", vec![Delta::text("1234"), Delta::reasoning("hm"), Delta::text("é")], 8),
         ("a refusal", vec![Delta::from(DeltaKind::Refusal("No.".into()))], 3),
-        ("several answers", vec![Delta::text("12"), Delta::text("345").in_choice(1)], 5),
+        ("several answers", vec![Delta::text("12"), Delta::text("345").with_choice(1)], 5),
         ("an id and a name, once", vec![repeated("{\"a\""), repeated(":12}")], 8 + 8),
         ("a call that waits for its name", vec![nameless("1234"), nameless("5678")], 8),
         ("media", vec![DeltaKind::Media(Box::new(media)).into()], 9 + 20 + 5),
@@ -159,7 +159,7 @@ fn law_r1_blocks_within_limits_still_form_bounded_answer() {
 
 #[test]
 fn new_fragment_for_ended_call_is_error() {
-    let ended = || vec![start(0), Delta::from(DeltaKind::BlockEnd).in_block(0)];
+    let ended = || vec![start(0), Delta::from(DeltaKind::BlockEnd).with_block(0)];
     let again = run(AggregatorSettings::default(), ended().into_iter().chain([start(0), Delta::done()]));
     assert_eq!(again.error, None);
     again.assert_lawful();
@@ -180,7 +180,7 @@ fn data_after_end_of_its_block_is_kept() {
             Delta::text("so"),
             DeltaKind::ReasoningData(Box::new(signature.clone())).into(),
             start(0),
-            Delta::from(DeltaKind::BlockEnd).in_block(0),
+            Delta::from(DeltaKind::BlockEnd).with_block(0),
             signed_call(),
             Delta::done(),
         ],

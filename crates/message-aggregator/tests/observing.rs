@@ -159,13 +159,13 @@ fn open_call_has_final_id_and_is_incomplete() {
 fn numbered_blocks_stay_open_until_provider_ends_them() {
     let mut aggregator = MessageAggregator::new(ROUND);
     let mut chunks = VecDeque::new();
-    let end = |block| Delta::from(DeltaKind::BlockEnd).in_block(block);
+    let end = |block| Delta::from(DeltaKind::BlockEnd).with_block(block);
     let mut log = Log::default();
     for delta in [
-        Delta::text("one").in_block(0),
+        Delta::text("one").with_block(0),
         Delta::tool_call(ToolCallDelta::start(1, "c1", "rate").with_arguments("{\"a\"")),
-        Delta::text(" more").in_block(0),
-        Delta::text("other").in_block(2),
+        Delta::text(" more").with_block(0),
+        Delta::text("other").with_block(2),
         end(1),
         end(0),
         end(2),

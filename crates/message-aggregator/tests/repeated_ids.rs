@@ -401,7 +401,7 @@ fn law_t6_no_call_runs_with_leftover_foreign_arguments() {
 
 /// Runs these by both rules for the end of a call, with the ends of all blocks if they are wanted.
 fn by_each_rule(deltas: &[Delta], ended: &[i64]) -> Vec<Vec<String>> {
-    let ends = ended.iter().map(|index| Delta::from(DeltaKind::BlockEnd).in_block(*index));
+    let ends = ended.iter().map(|index| Delta::from(DeltaKind::BlockEnd).with_block(*index));
     let deltas: Vec<_> = deltas.iter().cloned().chain(ends).collect();
     let run_by = |settings| {
         let run = run(settings, deltas.iter().cloned().chain([Delta::finish(FinishReason::ToolCalls)]));
@@ -532,7 +532,7 @@ fn law_t6_ended_call_without_arguments_waits_for_answer_end() {
             assert_eq!(calls[0], "[x delete_all ]");
         }
     }
-    let end = Delta::from(DeltaKind::BlockEnd).in_block(0);
+    let end = Delta::from(DeltaKind::BlockEnd).with_block(0);
     let closes_early = |arguments| {
         let run = finished([delta(0, "x", "delete_all", arguments), end.clone(), Delta::text("a")]);
         assert!(run.response.tool_calls().all(|(_, call)| call.complete));

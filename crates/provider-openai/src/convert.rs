@@ -127,7 +127,7 @@ impl Converter {
     ) {
         let number = choice.number();
         converted.error = converted.error.take().or_else(|| choice.error.and_then(error_of));
-        let mut push = |kind: DeltaKind| deltas.push_back(Delta::from(kind).in_choice(number));
+        let mut push = |kind: DeltaKind| deltas.push_back(Delta::from(kind).with_choice(number));
         if let Some(delta) = choice.delta.take() {
             self.streamed = true;
             self.delta(delta, number, &mut push);

@@ -69,7 +69,7 @@ fn opening(stages: &Stages) -> impl StreamAdvisor {
             next.next_stream(request).await
         }
     })
-    .placed(Placement::new(Phase::ModelCall))
+    .with_placement(Placement::new(Phase::ModelCall))
 }
 
 /// Stage `outer after 1`: outside the loop, when it is done.

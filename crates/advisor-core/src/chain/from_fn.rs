@@ -35,7 +35,7 @@ pub struct FromFn<F> {
 impl<F> FromFn<F> {
     /// Sets the placement.
     #[must_use]
-    pub fn placed(self, placement: Placement) -> Self {
+    pub fn with_placement(self, placement: Placement) -> Self {
         Self { placement, ..self }
     }
 }

@@ -133,7 +133,7 @@ impl Prompt {
         self.extensions.iter().for_each(|leave| leave(&turn));
         let (on_drop, spawner) = (self.on_drop, self.defaults.spawner.clone());
         let begin = self.prepare(Arc::clone(&turn)).map(Box::new);
-        let stream = TurnStream::new(turn, begin).on_drop(on_drop);
+        let stream = TurnStream::new(turn, begin).with_on_drop(on_drop);
         match spawner {
             Some(spawner) => stream.with_spawner(spawner),
             None => stream,

@@ -76,7 +76,7 @@ pub struct TurnStream {
 
 impl TurnStream {
     /// Sets the policy for a drop of this turn.
-    pub fn on_drop(mut self, on_drop: OnDrop) -> Self {
+    pub fn with_on_drop(mut self, on_drop: OnDrop) -> Self {
         self.on_drop = on_drop;
         self
     }

@@ -93,7 +93,7 @@ impl Driven<'_> {
         match self.points.take_stop()? {
             Fault::Drop(mode) => {
                 // Removes the turn from the field and drops it.
-                drop(self.turn.take().map(|turn| turn.on_drop(mode)));
+                drop(self.turn.take().map(|turn| turn.with_on_drop(mode)));
                 Some(Outcome::Dropped)
             }
             Fault::Kill => {

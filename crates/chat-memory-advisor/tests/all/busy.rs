@@ -200,7 +200,7 @@ async fn law_k3_close_fenced_by_next_turn_loses_nothing() {
             let model = ScriptedModel::new([slow(&Gate::new()), Answer::from_text("two")]);
             let spawner = Spawner::new(move |work| sender.send(work).unwrap());
             let client = builder(&memory, Phase::Round, &model).spawner(spawner).build().unwrap();
-            let mut dropped = turn(&client, "1").on_drop(on_drop);
+            let mut dropped = turn(&client, "1").with_on_drop(on_drop);
             read_until(&mut dropped, "a").await;
             drop(dropped);
             let mut closing = left.recv().await.unwrap().fuse();

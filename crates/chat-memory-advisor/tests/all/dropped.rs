@@ -175,7 +175,7 @@ async fn a_turn_that_is_rolled_back_is_hidden() {
                 [Answer::from_text("one"), calls("Look"), hanging("so far"), Answer::from_text("three")];
             let (client, model) = client(&memory, place, answers);
             ask(&client, "1").await.unwrap();
-            let mut undone = turn(&client, "2").on_drop(OnDrop::Rollback);
+            let mut undone = turn(&client, "2").with_on_drop(OnDrop::Rollback);
             read_until(&mut undone, "Lookso far").await;
             if dropped {
                 drop(undone);
@@ -200,7 +200,7 @@ async fn turn_can_be_rolled_back_until_end_emitted() {
         Ok(next.next_stream(request).await?.on_completed(|_| std::future::pending()))
     });
     let slowed = builder(&memory, Phase::Round, &model).advisor(slow).build().unwrap();
-    let mut undone = turn(&slowed, "1").on_drop(OnDrop::Rollback);
+    let mut undone = turn(&slowed, "1").with_on_drop(OnDrop::Rollback);
     poll_until_stuck(&mut undone).await;
     assert_eq!(log_words(&store.log(&key()).await), "u:1 a:one .");
     drop(undone);

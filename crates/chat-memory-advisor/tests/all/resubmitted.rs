@@ -131,7 +131,7 @@ async fn law_k3_dropped_run_hides_no_answer_of_other_process() {
         let hanging = Answer::new().text("a").gate(&Gate::new()).finish(FinishReason::Stop);
         let (first, model) = client(&one, place, [calls(&["1"]), hanging, Answer::from_text("next")]);
         let (second, _) = client(&other, place, [Answer::from_text("yes")]);
-        let mut dropped = once(&first, "q").on_drop(on_drop);
+        let mut dropped = once(&first, "q").with_on_drop(on_drop);
         read_until(&mut dropped, "a").await;
         drop(dropped);
         assert_eq!(ask_once(&second, "q").await.unwrap(), "yes");
@@ -193,7 +193,7 @@ async fn d24_unfinished_run_does_not_end_run_continued_elsewhere() {
         let last = Answer::new().text("b").gate(&gate).text("c").finish(FinishReason::Stop);
         let (first, _) = client(&one, place, [hanging("a")]);
         let (second, _) = client(&other, place, [calls(&["1"]), last]);
-        let mut dropped = once(&first, "q").on_drop(mode);
+        let mut dropped = once(&first, "q").with_on_drop(mode);
         read_until(&mut dropped, "a").await;
         drop(dropped);
         let mut running = once(&second, "q");
@@ -251,7 +251,7 @@ async fn law_k3_turn_with_unknown_last_write_is_rolled_back() {
         let memory = ChatMemoryAdvisor::new(store.clone());
         let (client, model) = client(&memory, Phase::Round, [calls(&["1"]), Answer::from_text("yes")]);
         store.fail_at(operation, fault);
-        let mut dropped = once(&client, "q").on_drop(OnDrop::Rollback);
+        let mut dropped = once(&client, "q").with_on_drop(OnDrop::Rollback);
         for _ in 0..100 {
             let _ = poll!(dropped.next());
             tokio::task::yield_now().await;

@@ -86,7 +86,7 @@ async fn answer_edited_downstream_is_not_stored_again() {
             chunk => out.push_back(chunk),
         }))
     })
-    .placed(Placement::new(Phase::Round));
+    .with_placement(Placement::new(Phase::Round));
     let client = ChatClient::builder(model.clone())
         .advisor(Rounds::default())
         .advisor(redact)

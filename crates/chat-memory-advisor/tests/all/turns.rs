@@ -278,8 +278,8 @@ async fn several_choices_are_refused() {
     // Behind memory's back, too.
     let mut settings = advisor_core::AggregatorSettings::default();
     settings.choices = 2;
-    let both = Answer::from_text("one").delta(advisor_core::Delta::text("two").in_choice(1));
-    let both = both.delta(advisor_core::Delta::finish(FinishReason::Stop).in_choice(1));
+    let both = Answer::from_text("one").delta(advisor_core::Delta::text("two").with_choice(1));
+    let both = both.delta(advisor_core::Delta::finish(FinishReason::Stop).with_choice(1));
     let model = ScriptedModel::new([both]).with_settings(settings);
     let client = builder(&memory, Phase::Round, &model).advisor(Doubling).build().unwrap();
     assert_eq!(ask(&client, "1").await.unwrap_err().kind(), ErrorKind::Configuration);

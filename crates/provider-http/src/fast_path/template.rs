@@ -106,7 +106,7 @@ impl Template {
     /// Returns a delta of the same choice and block.
     #[inline(always)]
     fn in_place(&self, kind: DeltaKind) -> Delta {
-        let mut delta = Delta::from(kind).in_choice(self.said.choice);
+        let mut delta = Delta::from(kind).with_choice(self.said.choice);
         delta.block = self.said.block;
         delta
     }

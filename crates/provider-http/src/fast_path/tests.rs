@@ -253,7 +253,7 @@ fn data_stays_before_deltas_that_end_it() {
     // Before a piece of reasoning without more of it.
     assert_eq!(join(&[&[data("1")], &[thought()]]), [data("1"), thought()]);
     // Before another choice's.
-    let other = [thought().in_choice(1), data("2").in_choice(1)];
+    let other = [thought().with_choice(1), data("2").with_choice(1)];
     assert_eq!(
         join(&[&[thought(), data("1"), other[0].clone(), other[1].clone()]]),
         [thought(), data("1"), other[0].clone(), other[1].clone()]

@@ -267,7 +267,7 @@ fn calls_of_whole_message_are_distinguished_by_position() {
 #[test]
 fn choices_keep_their_numbers() {
     let event = r#"{"choices":[{"index":1,"delta":{"content":"b"}},{"index":0,"delta":{"content":"a"}},{"index":-3,"delta":{"content":"c"}}]}"#;
-    assert_eq!(convert(&[event]), [[Delta::text("b").in_choice(1), Delta::text("a"), Delta::text("c")]]);
+    assert_eq!(convert(&[event]), [[Delta::text("b").with_choice(1), Delta::text("a"), Delta::text("c")]]);
 }
 
 #[test]
@@ -280,7 +280,7 @@ fn cumulative_text_is_told_as_increments() {
     let texts = |mode| -> Vec<Delta> { convert_with(mode, &events).concat() };
     let expected = [
         Delta::text("He"),
-        Delta::text("Bye").in_choice(1),
+        Delta::text("Bye").with_choice(1),
         Delta::text("llo"),
         Delta::text(""),
         Delta::text("!"),

@@ -172,23 +172,23 @@ impl Error {
         self
     }
 
-    /// Attaches the partial answer. A partial answer that is already attached stays.
+    /// Attaches the partial answer, unless the error has one.
     #[must_use]
-    pub fn with_partial(mut self, partial: ChatResponse) -> Self {
+    pub fn or_partial(mut self, partial: ChatResponse) -> Self {
         self.0.partial.get_or_insert(partial);
         self
     }
 
-    /// Attaches the messages of the turn that were final by then. A history that is already attached stays.
+    /// Attaches the messages of the turn that were final by then, unless the error has a history.
     #[must_use]
-    pub fn with_history(mut self, history: MessageList) -> Self {
+    pub fn or_history(mut self, history: MessageList) -> Self {
         self.0.history.get_or_insert(history);
         self
     }
 
     /// Marks the error: something had been shown, or a tool had been run, before it happened.
     #[must_use]
-    pub fn after_emission(mut self) -> Self {
+    pub fn mark_emitted(mut self) -> Self {
         self.0.emitted = true;
         self
     }
@@ -275,7 +275,7 @@ impl From<AggregateError> for Error {
         let message = error.to_string();
         match error {
             AggregateError::Truncated { partial } => {
-                Self::new(ErrorKind::Truncated, message).with_partial(*partial)
+                Self::new(ErrorKind::Truncated, message).or_partial(*partial)
             }
             AggregateError::TooLarge { .. } => Self::new(ErrorKind::TooLarge, message),
             _ => Self::new(ErrorKind::Protocol { position: None }, message),

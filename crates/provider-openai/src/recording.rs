@@ -91,7 +91,7 @@ fn take_deltas(
 ) -> Result<()> {
     while let Some(delta) = decoder.next() {
         let taken = delta.and_then(|delta| Ok(aggregator.push(delta, chunks)?));
-        taken.map_err(|error| error.with_partial(aggregator.partial()))?;
+        taken.map_err(|error| error.or_partial(aggregator.partial()))?;
         chunks.clear();
     }
     Ok(())

@@ -60,7 +60,7 @@ impl Attempts {
             Some(problem) => {
                 // A complete answer would be recorded as the final answer of the turn.
                 let rejected = answer.clone().with_finish(FinishReason::Interrupted);
-                self.state = State::Ended(Some(Box::new(problem.into_error().with_partial(rejected))));
+                self.state = State::Ended(Some(Box::new(problem.into_error().or_partial(rejected))));
             }
         }
         // The emitted chunks of a rejected answer are void.

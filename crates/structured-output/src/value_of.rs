@@ -15,7 +15,7 @@ pub(crate) fn value_of<T: DeserializeOwned>(format: &OutputFormat, response: &Ch
         let text = format!(
             "the turn ended without an answer in the requested form ({reason}); its last answer is in the error's partial answer"
         );
-        Error::new(ErrorKind::InvalidOutput, text).with_partial(response.clone())
+        Error::new(ErrorKind::InvalidOutput, text).or_partial(response.clone())
     })
 }
 

@@ -194,7 +194,7 @@ impl ChunkStream {
     fn fail(&mut self, error: Error) -> Error {
         self.enter(State::Ended);
         drop_caught(std::mem::take(&mut self.stages));
-        if self.emitted { error.after_emission() } else { error }
+        if self.emitted { error.mark_emitted() } else { error }
     }
 }
 
@@ -208,7 +208,7 @@ async fn run_in_order(stages: Vec<Stage>, mut response: ChatResponse) -> Result<
             }
             Stage::Work(work) => {
                 let answered = response.clone();
-                response = work(response).await.map_err(|error| error.with_partial(answered))?;
+                response = work(response).await.map_err(|error| error.or_partial(answered))?;
             }
         }
     }

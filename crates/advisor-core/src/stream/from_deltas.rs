@@ -62,7 +62,7 @@ impl<S: Batches<Delta>> Aggregated<S> {
         let any = !this.ready.is_empty();
         while let Some(delta) = this.ready.pop_front() {
             if let Err(error) = aggregator.push(delta, this.chunks) {
-                *this.failed = Some(Error::from(error).with_partial(aggregator.partial()));
+                *this.failed = Some(Error::from(error).or_partial(aggregator.partial()));
                 this.ready.clear();
             }
         }
@@ -93,10 +93,10 @@ impl<S: Batches<Delta>> Stream for Aggregated<S> {
             match ready!(this.deltas.poll_next(cx)) {
                 Some(Ok(delta)) => {
                     if let Err(error) = aggregator.push(delta, this.chunks) {
-                        *this.failed = Some(Error::from(error).with_partial(aggregator.partial()));
+                        *this.failed = Some(Error::from(error).or_partial(aggregator.partial()));
                     }
                 }
-                Some(Err(error)) => *this.failed = Some(error.with_partial(aggregator.partial())),
+                Some(Err(error)) => *this.failed = Some(error.or_partial(aggregator.partial())),
                 None => {
                     let finished = this.aggregator.take().map(|aggregator| aggregator.finish(this.chunks));
                     match finished {

@@ -20,7 +20,7 @@ impl TurnStream {
     }
 
     fn noting_emission(&self, error: Error) -> Error {
-        if self.delivered.any() { error.after_emission() } else { error }
+        if self.delivered.any() { error.mark_emitted() } else { error }
     }
 
     /// Drops the inner stream or future. A panic in a drop does not prevent the end of the turn.
@@ -157,7 +157,7 @@ impl TurnStream {
         self.span = Span::none();
         match (last, recorded) {
             (LastItem::Completed(response), Ok(())) => Ok(Chunk::Completed(response)),
-            (LastItem::Completed(response), Err(error)) => Err(error.with_partial(response).after_emission()),
+            (LastItem::Completed(response), Err(error)) => Err(error.or_partial(response).mark_emitted()),
             // The caller needs the reason of the failure, not the failure to record it.
             (LastItem::Failed(error), _) => Err(error),
         }

@@ -116,5 +116,5 @@ fn restarted() -> Error {
         ErrorKind::Configuration,
         "an attempt was restarted after its text had been emitted; read the chunks of the turn, which mark void text",
     )
-    .after_emission()
+    .mark_emitted()
 }

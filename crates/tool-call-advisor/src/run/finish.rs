@@ -115,7 +115,7 @@ impl LoopRun {
             let results = self.unrun(answer, &NotStarted::Failed);
             let _ = self.record_results(answer, &results).await;
         }
-        error.with_partial(answer.clone())
+        error.or_partial(answer.clone())
     }
 
     /// Returns a result with the reason for each call of an answer whose calls do not run.
@@ -128,8 +128,8 @@ impl LoopRun {
     pub(super) fn failed(&mut self, error: Error) -> Error {
         self.finalize(LoopEnd::Failed(error.kind()));
         // A retry would run the tools again.
-        let error = if self.counts.calls > 0 { error.after_emission() } else { error };
-        error.with_history(self.transcript())
+        let error = if self.counts.calls > 0 { error.mark_emitted() } else { error };
+        error.or_history(self.transcript())
     }
 }
 

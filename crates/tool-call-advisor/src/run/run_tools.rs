@@ -14,7 +14,7 @@ impl LoopRun {
     /// Runs the calls, records their results, and continues or ends the turn.
     pub(super) async fn run_tools(&mut self, mut plan: ToolPlan, events: ToolEvents) -> Result<Outcome> {
         let outcome = self.run_and_continue(&mut plan, events).await;
-        outcome.map_err(|error| error.with_partial(plan.answer))
+        outcome.map_err(|error| error.or_partial(plan.answer))
     }
 
     async fn run_and_continue(&mut self, plan: &mut ToolPlan, events: ToolEvents) -> Result<Outcome> {

@@ -29,13 +29,13 @@ async fn main() -> Result<()> {
 
     // Later, in any process: somebody has approved what the conversation waits for.
     let mut results = Vec::new();
-    for handed_out in memory.handed_out_calls(&conversation).await? {
-        let Some(key) = handed_out.key else { continue };
+    for open in memory.client_side_calls(&conversation).await? {
+        let Some(key) = open.key else { continue };
         // Of all that try, one gets past this line. It is stored before the card is charged.
-        let start = CallStart::new(key.clone(), handed_out.call.id.clone());
+        let start = CallStart::new(key.clone(), open.call.id.clone());
         memory.record_call_start(&conversation, &start).await?;
-        println!("running {} under the key {key}", handed_out.call.name);
-        results.push(Message::tool(advisor.run_call(&tools, CallRun::new(handed_out.call, key)).await?));
+        println!("running {} under the key {key}", open.call.name);
+        results.push(Message::tool(advisor.run_call(&tools, CallRun::new(open.call, key)).await?));
     }
     let answer = client.prompt().messages(results).conversation(conversation).call().await?;
     println!("{}", answer.text());

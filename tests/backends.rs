@@ -14,12 +14,14 @@ use std::io::Write as _;
 use std::sync::{Arc, Mutex};
 
 use advisor_chain::memory::store::{Batch, EntryKind, NewEntry, ReadRange, Version, export, import};
-use advisor_chain::memory::{ConversationStore, NOT_RUN, StoreError, handed_out_calls};
+use advisor_chain::memory::{ConversationStore, NOT_RUN, StoreError, client_side_calls};
 use advisor_chain::messages::ToolResult;
 use advisor_chain::postgres::PostgresStore;
 use advisor_chain::redis::RedisStore;
 use advisor_chain::sqlite::SqliteStore;
-use advisor_chain::tools::{CallKey, CallStart, ClientTool, ToolLimits, ToolOutput, VERIFY_BEFORE_RETRYING};
+use advisor_chain::tools::{
+    CallKey, CallStart, ClientSideTool, ToolLimits, ToolOutput, VERIFY_BEFORE_RETRYING,
+};
 use advisor_chain::{
     ChatClient, ChatMemoryAdvisor, ConversationKey, ErrorKind, FnTool, InMemoryStore, Message, OnDrop, Role,
     ToolCallAdvisor, ToolDefinition, TurnId, async_trait,
@@ -214,14 +216,14 @@ fn process_of(memory: ChatMemoryAdvisor, answers: Vec<Answer>) -> ChatClient {
         .advisor(ToolCallAdvisor::new())
         .advisor(memory)
         .tool(FnTool::new(definition("look"), |_: Value| async { Ok("seen") }))
-        .tool(ClientTool::new(definition("approve")))
+        .tool(ClientSideTool::new(definition("approve")))
         .build()
         .unwrap()
 }
 
-/// Any process identifies handed-out calls by the keys of the first process.
+/// Any process identifies client-side calls by the keys of the first process.
 #[tokio::test]
-async fn law_t5_handed_out_calls_have_same_keys_across_processes() {
+async fn law_t5_client_side_calls_have_same_keys_across_processes() {
     for (name, store) in stores().await {
         let key = ConversationKey::in_tenant("backends", TurnId::random().as_str()).unwrap();
         let turn = TurnId::random();
@@ -241,8 +243,8 @@ async fn law_t5_handed_out_calls_have_same_keys_across_processes() {
         assert_eq!((given.len(), asked.round()), (2, 2), "{name}");
         let open = async |key: &ConversationKey| {
             let memory = ChatMemoryAdvisor::new(Arc::clone(&store));
-            let calls = memory.handed_out_calls(key).await.unwrap();
-            assert_eq!(handed_out_calls(&store.load(key, ReadRange::All).await.unwrap()), calls, "{name}");
+            let calls = memory.client_side_calls(key).await.unwrap();
+            assert_eq!(client_side_calls(&store.load(key, ReadRange::All).await.unwrap()), calls, "{name}");
             calls.into_iter().map(|open| (open.key, open.call)).collect::<Vec<_>>()
         };
         assert_eq!(open(&key).await, given, "{name}");
@@ -262,7 +264,7 @@ async fn law_t5_handed_out_calls_have_same_keys_across_processes() {
         while undone.next().await.unwrap().unwrap().text() != Some("No") {}
         assert_eq!(open(&copy).await, [], "{name}: a turn runs");
         drop(undone);
-        let calls = undoing.handed_out_calls(&copy).await.unwrap();
+        let calls = undoing.client_side_calls(&copy).await.unwrap();
         assert!(calls.into_iter().map(|open| (open.key, open.call)).eq(given.clone()), "{name}");
         undoing.close_unfinished().await.unwrap();
         assert_eq!(open(&copy).await, given, "{name}: undone");
@@ -277,7 +279,7 @@ async fn law_t5_handed_out_calls_have_same_keys_across_processes() {
             let errors: Vec<_> = [one, other].into_iter().filter_map(Result::err).collect();
             assert_eq!(errors.len(), 1, "{name}: {errors:?}");
             assert_eq!(errors[0].kind(), ErrorKind::CallAlreadyStarted, "{name}");
-            let calls = memories[0].handed_out_calls(key).await.unwrap();
+            let calls = memories[0].client_side_calls(key).await.unwrap();
             assert_eq!(calls.iter().map(|open| open.started).collect::<Vec<_>>(), [true, false], "{name}");
         }
         let told = ChatMemoryAdvisor::new(Arc::clone(&store)).transcript(&copy).await.unwrap();

@@ -175,7 +175,7 @@ async fn law_t2_ended_answer_runs_only_complete_unvetoed_calls() {
     let place = (Phase::Turn, stopping(FinishReason::ContentFilter));
     let setting = Setting::new(place, Phase::Round, ToolCallStreaming::All, [first]);
     setting.ask().await;
-    let waiting = setting.memory.handed_out_calls(&ConversationKey::new("c").unwrap()).await.unwrap();
+    let waiting = setting.memory.client_side_calls(&ConversationKey::new("c").unwrap()).await.unwrap();
     assert_eq!(waiting, []);
     // Empty is absent: the call has no id yet.
     let call = ToolCallDelta::start(0, "", "look").with_arguments("{\"a\":");

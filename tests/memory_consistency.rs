@@ -139,7 +139,7 @@ fn exits() -> Vec<Exit> {
             log: &["user go", "assistant", "tool worked", "tool not started", "assistant I stopped"],
         },
         Exit {
-            name: "handed to the caller",
+            name: "client-side",
             answers: || vec![Answer::from_calls([("a", "work", "{}")])],
             limits: same,
             eligible: |name| name != "work",

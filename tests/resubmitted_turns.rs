@@ -131,7 +131,7 @@ async fn law_k4_nor_does_that_of_another_process() {
 }
 
 #[tokio::test]
-async fn handed_out_call_keeps_key_when_turn_resubmitted() {
+async fn client_side_call_keeps_key_when_turn_resubmitted() {
     let look = FnTool::new(definition("look"), |_: Value| async { Ok("fine") });
     let pay = FnTool::new(definition("pay").client_side(), |_: Value| async { Ok("paid") });
     let answers = [Answer::from_calls([("1", "look", "{}")]), Answer::from_calls([("2", "pay", "{}")])];
@@ -153,7 +153,7 @@ async fn handed_out_call_keeps_key_when_turn_resubmitted() {
             .into_iter()
             .map(|run| run.key.to_string())
             .collect();
-        let logged = memory.handed_out_calls(&conversation).await.unwrap();
+        let logged = memory.client_side_calls(&conversation).await.unwrap();
         let logged: Vec<_> = logged.iter().map(|call| call.key.as_ref().unwrap().to_string()).collect();
         assert_eq!((runs.as_slice(), answer.round()), (logged.as_slice(), 2));
     }
@@ -178,10 +178,10 @@ async fn law_t5_resubmission_does_not_run_calls_left_to_caller() {
             .tool(charge)
             .build()
             .unwrap();
-        assert_eq!(once(&client, "pay").call().await.unwrap().tool_calls().count(), 1, "handed out");
+        assert_eq!(once(&client, "pay").call().await.unwrap().tool_calls().count(), 1, "client-side");
         approved.store(true, Ordering::Relaxed);
         match (place, once(&client, "pay").call().await) {
-            (Phase::Turn, again) => assert_eq!(again.unwrap().tool_calls().count(), 1, "handed out again"),
+            (Phase::Turn, again) => assert_eq!(again.unwrap().tool_calls().count(), 1, "client-side again"),
             (_, again) => assert_eq!(again.unwrap_err().kind(), ErrorKind::Configuration),
         }
         assert_eq!(ran.load(Ordering::Relaxed), 0, "{place:?}");

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use advisor_chain::chain::TurnEnd;
 use advisor_chain::messages::ToolResult;
-use advisor_chain::tools::{ClientTool, LoopEnd, ToolBatch, ToolCallStreaming, ToolExecution};
+use advisor_chain::tools::{ClientSideTool, LoopEnd, ToolBatch, ToolCallStreaming, ToolExecution};
 use advisor_chain::{ErrorKind, FinishReason, FnTool, Message, Result, ToolCallAdvisor, async_trait};
 use advisor_testkit::{Answer, Journal, ScriptedModel};
 
@@ -147,7 +147,7 @@ async fn results_of_an_execution_are_bounded() {
 
 /// TA-14, TA-15: a predicate that always says no hands the answer to the caller unchanged.
 #[tokio::test]
-async fn ta_14_ineligible_calls_are_handed_out() {
+async fn ta_14_ineligible_calls_are_client_side() {
     for mode in [ToolCallStreaming::TextOnly, ToolCallStreaming::FinalAnswerOnly, ToolCallStreaming::All] {
         let model = ScriptedModel::new([Answer::new()
             .text("Let me look.")
@@ -190,9 +190,9 @@ async fn ta_16_eligible_once_then_not() {
     assert_eq!(response.tool_calls().next().unwrap().1.id, "c2");
 }
 
-/// An answer with one call for the caller is handed out whole, and its results begin the next turn's input.
+/// An answer with one client-side call ends the turn with all its calls; their results begin the next turn's input.
 #[tokio::test]
-async fn caller_call_is_handed_out_and_answered_next() {
+async fn client_side_call_is_answered_next() {
     let model = ScriptedModel::new([
         Answer::from_calls([("c1", "sign", "{}"), ("c2", "look", "{}")]),
         Answer::from_text("Signed."),
@@ -200,7 +200,7 @@ async fn caller_call_is_handed_out_and_answered_next() {
     let (look, given) = invoked("look");
     let client = client(&model, streaming(ToolCallStreaming::TextOnly))
         .tool(look)
-        .tool(ClientTool::new(definition("sign")))
+        .tool(ClientSideTool::new(definition("sign")))
         .build()
         .unwrap();
     let first = client.prompt().user("go").call().await.unwrap();
@@ -225,7 +225,7 @@ async fn tm_08_model_receives_tools_in_order() {
     let model = ScriptedModel::new([Answer::from_text("Done.")]);
     let client = client(&model, ToolCallAdvisor::new())
         .tool(tool("look", "sunny"))
-        .tool(ClientTool::new(definition("sign")))
+        .tool(ClientSideTool::new(definition("sign")))
         .build()
         .unwrap();
     client.prompt().user("go").tool(tool("tell", "told")).call().await.unwrap();
@@ -241,7 +241,7 @@ async fn a_tool_of_the_callers_never_runs() {
     let progress = advisor_chain::tools::Progress::ignored();
     let invocation =
         advisor_chain::tools::ToolInvocation::new(call, serde_json::json!({}), key, progress, turn);
-    let outcome = advisor_chain::Tool::run(&ClientTool::new(definition("sign")), invocation).await;
+    let outcome = advisor_chain::Tool::run(&ClientSideTool::new(definition("sign")), invocation).await;
     assert!(outcome.unwrap_err().text().starts_with("not started"));
 }
 

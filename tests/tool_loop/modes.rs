@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use advisor_chain::tools::ToolCallStreaming;
 use advisor_chain::tools::ToolCallStreaming::{All, FinalAnswerOnly, TextOnly};
-use advisor_chain::tools::{ClientTool, ToolLimits, ToolOutput};
+use advisor_chain::tools::{ClientSideTool, ToolLimits, ToolOutput};
 use advisor_chain::{
     AdvisorChain, ChatRequest, Chunk, ChunkStream, FinishReason, FnTool, Message, Phase, Placement,
     ToolCallAdvisor, ToolChoice, from_fn,
@@ -245,7 +245,7 @@ async fn caller_calls_are_shown_in_every_mode() {
     };
     let by_mode = async |mode| {
         let client =
-            client(&script(), streaming(mode)).tool(ClientTool::new(definition("sign"))).build().unwrap();
+            client(&script(), streaming(mode)).tool(ClientSideTool::new(definition("sign"))).build().unwrap();
         read(client.prompt().user("go").stream()).await.lines()
     };
     let live = ["1.0 + text", "1.0 \"Please \"", "1.0 -"];

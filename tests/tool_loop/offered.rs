@@ -198,7 +198,7 @@ impl StreamAdvisor for Idle {
     }
 }
 
-/// AR-12: a loop of another make takes the place; the call is handed to the caller in one pass.
+/// AR-12: a loop of another make takes the place; the call is client-side, in one pass.
 #[tokio::test]
 async fn ar_12_custom_loop_replaces_default_loop() {
     let model = asks_for("look");

@@ -127,7 +127,7 @@ async fn it_01_three_calls_give_three_results() {
     }
 }
 
-/// AR-02, AR-03, AR-04, IA-07, IA-13, IA-14: without the loop, calls are handed to the caller in one pass.
+/// AR-02, AR-03, AR-04, IA-07, IA-13, IA-14: without the loop, calls are client-side, in one pass.
 #[tokio::test]
 async fn ar_02_without_loop_caller_gets_call() {
     let model = look_then_tell();

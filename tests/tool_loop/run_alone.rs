@@ -1,4 +1,4 @@
-//! Tests of calls that run outside the loop, such as handed-out ones: they run as inside it.
+//! Tests of calls that run outside the loop, such as client-side ones: they run as inside it.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -76,9 +76,9 @@ async fn law_t2_call_run_alone_gives_the_loop_result() {
     assert_eq!(alone.text(), "not started: the call is incomplete; make it again, by itself");
 }
 
-/// A tool that needs an approval hands its calls out; approved calls run, and the conversation continues.
+/// A tool that needs an approval has client-side calls; approved calls run, and the conversation continues.
 #[tokio::test]
-async fn handed_out_calls_run_when_approved() {
+async fn client_side_calls_run_when_approved() {
     let paid = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&paid);
     let pay = FnTool::with_invocation(definition("pay").client_side(), move |call: ToolInvocation| {
@@ -155,10 +155,10 @@ async fn law_t5_call_run_alone_twice_is_started_once() {
     }
 }
 
-/// Law T5: two processes run one handed-out call, and a result is lost. The call runs once, and the next turn
+/// Law T5: two processes run one client-side call, and a result is lost. The call runs once, and the next turn
 /// reads that the outcome is unknown.
 #[tokio::test]
-async fn law_t5_handed_out_call_with_recorded_start_runs_once() {
+async fn law_t5_client_side_call_with_recorded_start_runs_once() {
     let count = Arc::new(Mutex::new(0));
     let counted = Arc::clone(&count);
     let charge = definition("charge").with_effect(Effect::AtMostOnce).client_side();
@@ -172,7 +172,7 @@ async fn law_t5_handed_out_call_with_recorded_start_runs_once() {
     let conversation = ConversationKey::new("c").unwrap();
     client.prompt().user("Pay.").conversation(conversation.clone()).call().await.unwrap();
     let run = async || {
-        let open = memory.handed_out_calls(&conversation).await?.swap_remove(0);
+        let open = memory.client_side_calls(&conversation).await?.swap_remove(0);
         let run = CallRun::new(open.call, open.key.unwrap());
         let start = CallStart::new(run.key.clone(), run.call.id.clone());
         memory.record_call_start(&conversation, &start).await?;
@@ -207,7 +207,7 @@ fn hiding() -> impl StreamAdvisor {
 
 /// Law T5: a call of an answer that was changed on its way out has the key that the log gives it, or none.
 #[tokio::test]
-async fn law_t5_handed_out_call_has_key_of_recorded_answer() {
+async fn law_t5_client_side_call_has_key_of_recorded_answer() {
     let pay = FnTool::new(definition("pay").client_side(), |_: Value| async { Ok("paid") });
     let tools = ToolSet::new().with(pay);
     let calls = || Answer::from_calls([("c1", "pay", "{}"), ("c2", "pay", "{}")]);
@@ -228,7 +228,7 @@ async fn law_t5_handed_out_call_has_key_of_recorded_answer() {
         }
         let keys: Vec<_> = runs.unwrap().into_iter().map(|run| run.key.to_string()).collect();
         assert_eq!(keys, ["t/1/1"], "{place:?}");
-        let logged = memory.handed_out_calls(&ConversationKey::new("c").unwrap()).await.unwrap();
+        let logged = memory.client_side_calls(&ConversationKey::new("c").unwrap()).await.unwrap();
         assert_eq!(logged[1].key.as_ref().unwrap().to_string(), keys[0], "{place:?}");
         if place == Phase::Turn {
             // Submitted again, memory outside the loop gives the answer, and nobody knows what was hidden of it.

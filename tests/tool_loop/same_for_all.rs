@@ -2,7 +2,9 @@
 //! transcript is valid.
 
 use advisor_chain::messages::{Delta, ToolCallDelta};
-use advisor_chain::tools::{ClientTool, OnCallLimit, ToolCallStreaming, ToolError, ToolLimits, ToolOutput};
+use advisor_chain::tools::{
+    ClientSideTool, OnCallLimit, ToolCallStreaming, ToolError, ToolLimits, ToolOutput,
+};
 use advisor_chain::{
     ChatClient, ChatResponse, Chunk, Error, ErrorKind, FinishReason, FnTool, ToolCallAdvisor,
 };
@@ -147,7 +149,7 @@ fn set(script: &Script, setting: &Setting) -> Set {
         .tool(own(definition("fail"), Err("broken")))
         .tool(own(definition("alone").exclusive(), Ok("alone")))
         .tool(own(definition("direct").return_direct(), Ok("to the user")))
-        .tool(ClientTool::new(definition("client_side")))
+        .tool(ClientSideTool::new(definition("client_side")))
         .build()
         .unwrap();
     Set { client, model, stages, ledger }
@@ -165,7 +167,7 @@ fn assert_folds(run: &Run, response: &ChatResponse) {
 }
 
 /// Returns whether calls of the turn are left for the caller to answer.
-fn is_handed_out(response: &ChatResponse) -> bool {
+fn has_client_side_calls(response: &ChatResponse) -> bool {
     response.finish().reason != FinishReason::ReturnDirect && response.tool_calls().next().is_some()
 }
 
@@ -196,7 +198,7 @@ async fn check_stream(script: &Script, setting: &Setting) {
             response.transcript().clone()
         },
     );
-    if !run.error_or_response().is_ok_and(is_handed_out) {
+    if !run.error_or_response().is_ok_and(has_client_side_calls) {
         assert_valid(&history);
     }
 }

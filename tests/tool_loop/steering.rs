@@ -112,7 +112,7 @@ async fn a_steering_hook_can_redirect_a_call() {
 
 /// The tool to which a hook redirects a call decides whether the caller answers it.
 #[tokio::test]
-async fn d24_steering_hook_can_withhold_or_hand_out_calls() {
+async fn d24_steering_hook_can_withhold_or_return_calls() {
     let redirected: [(&str, Steer); 2] = [
         ("callers", |response| with_calls(response, |call| call.name = "look".into())),
         ("look", |response| with_calls(response, |call| call.name = "callers".into())),

@@ -87,8 +87,9 @@ pub enum ErrorKind {
     TurnIdReused,
     /// The call was started before. It must not run again.
     CallAlreadyStarted,
-    /// The conversation does not wait for such a call: it was answered, or the conversation continued without it.
-    CallNotHandedOut,
+    /// The conversation does not wait for this client-side call: it was answered, or the conversation continued
+    /// without it.
+    NoClientSideCall,
     /// Another turn has taken over the conversation.
     Fenced,
     /// The conversation changed in the store meanwhile.
@@ -130,7 +131,7 @@ impl ErrorKind {
             Self::ConversationBusy => "conversation_busy",
             Self::TurnIdReused => "turn_id_reused",
             Self::CallAlreadyStarted => "call_already_started",
-            Self::CallNotHandedOut => "call_not_handed_out",
+            Self::NoClientSideCall => "no_client_side_call",
             Self::Fenced => "fenced",
             Self::StoreConflict { .. } => "store_conflict",
             Self::NotPersisted => "not_persisted",

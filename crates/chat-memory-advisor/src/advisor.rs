@@ -1,5 +1,5 @@
 pub(crate) mod call_start;
-pub(crate) mod handed_out;
+pub(crate) mod client_side_calls;
 
 use std::fmt;
 use std::sync::Arc;
@@ -146,7 +146,7 @@ impl ChatMemoryAdvisor {
     /// is written.
     ///
     /// A running turn appears as if it had been interrupted now. A turn that waits for its caller appears as if
-    /// the conversation had continued without the results. [`handed_out_calls`](Self::handed_out_calls) lists
+    /// the conversation had continued without the results. [`client_side_calls`](Self::client_side_calls) lists
     /// those calls, and [`ConversationStore::read`] returns the unchanged log.
     ///
     /// # Errors

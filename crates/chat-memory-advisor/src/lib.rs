@@ -36,7 +36,7 @@
 //! | branch: the path from its last entry, the tip, back through parents | [`ForkPoint`] |
 //! | lease: the exclusive hold of a turn on a conversation, across processes | [`store::Leases`] |
 //! | close: to write the end of a turn that stopped, with its shown text | [`OnDrop`], [`TurnEnd`] |
-//! | handed-out call: a call that a turn left to the caller | [`HandedOutCall`] |
+//! | client-side call: a call that the caller runs, in place of the tool loop | [`ClientSideCall`] |
 //! | window: the part of a conversation that is sent | [`Window`], [`TokenCounter`] |
 //! | repair: makes a log a valid transcript | [`repair`], [`validate_transcript`], [`MemoryTexts`] |
 //!
@@ -58,7 +58,7 @@ mod transcript;
 mod turn;
 
 pub use advisor::ChatMemoryAdvisor;
-pub use advisor::handed_out::{HandedOutCall, handed_out_calls};
+pub use advisor::client_side_calls::{ClientSideCall, client_side_calls};
 #[doc(no_inline)]
 pub use advisor_core::{OUTCOME_UNKNOWN, VERIFY_BEFORE_RETRYING};
 #[doc(no_inline)]

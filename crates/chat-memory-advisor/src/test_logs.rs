@@ -65,7 +65,7 @@ pub(crate) fn completed() -> EntryKind {
     EntryKind::TurnEnded(TurnEnd::Completed(FinishReason::Stop))
 }
 
-pub(crate) fn handed_out() -> EntryKind {
+pub(crate) fn client_side_end() -> EntryKind {
     EntryKind::TurnEnded(TurnEnd::Completed(FinishReason::ToolCalls))
 }
 
@@ -116,8 +116,8 @@ pub(crate) enum Happens {
 #[derive(Debug, Clone)]
 pub(crate) enum Ends {
     Answered(usize),
-    /// Its calls are left to the caller; the next turn begins with results for some of them.
-    HandedOut(usize, usize),
+    /// Its calls are client-side; the next turn begins with results for some of them.
+    ClientSide(usize, usize),
     Unanswered,
     Cut(Option<usize>),
     Undone,
@@ -160,11 +160,11 @@ pub(crate) fn log_of(courses: &[Course]) -> Vec<Entry> {
                 messages.push(answer(&text(size)));
                 Some(completed())
             }
-            Ends::HandedOut(calls, results) => {
+            Ends::ClientSide(calls, results) => {
                 let ids: Vec<_> = (0..*calls).map(|_| text(&1)).collect();
                 messages.push(calls_saying(&text(&1), &ids));
                 brought = ids.into_iter().rev().take(*results).collect();
-                Some(handed_out())
+                Some(client_side_end())
             }
         };
         let kinds: Vec<_> = messages.into_iter().map(EntryKind::from).chain(end).collect();

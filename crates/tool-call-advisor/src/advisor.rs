@@ -143,7 +143,8 @@ impl ToolCallAdvisorBuilder {
         self
     }
 
-    /// Sets which calls the loop may run. If an answer contains another call, all its calls go to the caller.
+    /// Sets which calls the loop may run. If an answer contains another call, all its calls
+    /// are client-side.
     pub fn eligible(mut self, eligible: impl Fn(&ToolCall) -> bool + Send + Sync + 'static) -> Self {
         self.config.eligible = Arc::new(eligible);
         self

@@ -7,12 +7,12 @@ use advisor_core::{
 };
 
 use crate::plan::prepare::prepare;
-use crate::run::handed_out::HandedOut;
+use crate::run::client_side_answer::ClientSideAnswer;
 use crate::run::run_tools::execute_one;
 use crate::truncate::cap_result;
 use crate::{ReadyCall, ToolBatch, ToolCallAdvisor, ToolEvents};
 
-/// A call to run outside the loop: one that was returned to the caller, for example for an approval.
+/// A call to run outside the loop: a client-side call, for example after an approval.
 ///
 /// [`ToolCallAdvisor::run_call`] runs it and documents how to run it at most once.
 #[must_use]
@@ -50,11 +50,12 @@ impl CallRun {
     /// # Errors
     /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration) if the answer was changed and the
     /// position of a call in the recorded answer is unknown. This happens without a loop, or if a memory outside
-    /// the loop returns the answer again. `ChatMemoryAdvisor::handed_out_calls` lists the calls with their keys.
+    /// the loop returns the answer again. `ChatMemoryAdvisor::client_side_calls` lists the calls with their
+    /// keys.
     pub fn from_answer(turn: &Arc<Turn>, answer: &ChatResponse) -> Result<Vec<Self>> {
-        let handed_out = turn.extensions().get().filter(|HandedOut(own)| own.round() == answer.round());
-        let recorded = match &handed_out {
-            Some(HandedOut(own)) => own,
+        let own = turn.extensions().get().filter(|ClientSideAnswer(own)| own.round() == answer.round());
+        let recorded = match &own {
+            Some(ClientSideAnswer(own)) => own,
             None if turn.has_answer(answer.message()) || !turn.is_recorded() => answer,
             None => return Err(unknown_place()),
         };
@@ -85,7 +86,7 @@ impl CallRun {
 
 fn unknown_place() -> Error {
     Error::configuration(
-        "the answer was changed after it was recorded, so the keys of its calls are not known; take them from the memory's `handed_out_calls`",
+        "the answer was changed after it was recorded, so the keys of its calls are not known; take them from the memory's `client_side_calls`",
     )
 }
 

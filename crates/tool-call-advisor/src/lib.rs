@@ -6,7 +6,7 @@
 //! transcript.
 //!
 //! - [`ToolCallAdvisor`] is the loop; [`ToolCallStreaming`] selects which chunks of it are shown.
-//! - [`FnTool`] makes a tool from a closure; [`ClientTool`] offers one that the caller runs.
+//! - [`FnTool`] makes a tool from a closure; [`ClientSideTool`] offers one that the caller runs.
 //! - [`Effect`] declares whether a tool may run twice for one call. If not, the start of a call is recorded before
 //!   it runs.
 //! - [`ClosingTexts`] are the sentences that the loop writes itself.
@@ -76,7 +76,7 @@ pub use limits::{OnCallLimit, ToolLimits};
 #[doc(no_inline)]
 pub use schemars::{self, JsonSchema};
 pub use streaming::ToolCallStreaming;
-pub use tools::caller_tool::ClientTool;
+pub use tools::client_side_tool::ClientSideTool;
 pub use tools::fn_tool::FnTool;
 #[cfg(feature = "typed-tools")]
 pub use tools::typed_tool::schema_for;

@@ -100,7 +100,7 @@ impl fmt::Display for Plan {
         }
         writeln!(f, "{:<10}  the model", "")?;
         if self.tool_loop().is_none() {
-            writeln!(f, "No advisor runs tools: calls of the model are handed to the caller.")?;
+            writeln!(f, "No advisor runs tools: calls of the model are client-side: the caller runs them.")?;
         }
         match self.memory() {
             None => writeln!(f, "Nothing is remembered after the turn."),

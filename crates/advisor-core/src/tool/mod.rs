@@ -75,8 +75,8 @@ pub struct ToolDefinition {
     pub return_direct: bool,
     /// Whether it must not run while other tools of the same answer run.
     pub exclusive: bool,
-    /// Whether its calls are handed to the caller, who answers them in the next turn's input, instead of being run
-    /// here.
+    /// Whether its calls are client-side: the turn ends with them, and the caller answers them in the next
+    /// turn's input.
     pub client_side: bool,
     /// The maximum duration of a run; `None` uses the loop's setting.
     pub timeout: Option<Duration>,
@@ -112,7 +112,7 @@ impl ToolDefinition {
         Self { exclusive: true, ..self }
     }
 
-    /// Hands its calls to the caller.
+    /// Makes its calls client-side.
     pub fn client_side(self) -> Self {
         Self { client_side: true, ..self }
     }

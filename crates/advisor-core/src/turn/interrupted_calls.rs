@@ -36,7 +36,7 @@ impl Turn {
     }
 
     /// Returns a result for each running call, since the turn ends now with `last`, and the round of those calls.
-    /// The calls of `last` itself are left to the caller.
+    /// The calls of `last` itself are client-side.
     pub(crate) fn results_of_interrupted(&self, last: &Message) -> Option<(u32, Vec<Message>)> {
         let RunningCalls { round, answer } =
             self.running_calls().filter(|running| !running.answer.is_same(last))?;

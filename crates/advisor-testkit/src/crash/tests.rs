@@ -253,7 +253,7 @@ async fn start_stored_after_tool_of_round_is_detected() {
     events.insert(append, work);
     let found = Invariant::ToolsRunOnce.check(&run).unwrap_err();
     assert!(found.ends_with("is stored after a tool of its round has started"), "{found}");
-    // A call that was left to the caller starts by itself.
+    // A client-side call starts by itself.
     run.turns[0].events.retain(|event| !matches!(event, Event::LoopStarted));
     Invariant::ToolsRunOnce.check(&run).unwrap();
 }

@@ -3,7 +3,7 @@ use advisor_core::{
 };
 use uuid::Uuid;
 
-use crate::advisor::handed_out::LastTurn;
+use crate::advisor::client_side_calls::LastTurn;
 use crate::turn::TurnMemory;
 use crate::turn::reading::find_in_log;
 use crate::{ChatMemoryAdvisor, OnBusy};
@@ -17,11 +17,11 @@ use conversation_store::{
 const HOLDER: &str = "call-starts";
 
 impl ChatMemoryAdvisor {
-    /// Records that a [handed-out call](Self::handed_out_calls) starts, before it runs, so that it runs at most
-    /// once. Of all processes and tasks that try, on any branch, one gets `Ok` and runs the call. On an error, do
+    /// Records that a [client-side call](Self::client_side_calls) starts, before it runs, so that it runs at
+    /// most once. Of all processes and tasks that try, on any branch, one gets `Ok` and runs the call. On an error, do
     /// not run it.
     ///
-    /// The result then begins the next turn, like that of any handed-out call. If it never comes, for example
+    /// The result then begins the next turn, like that of any client-side call. If it never comes, for example
     /// after a crash, the next turn sends the model [`VERIFY_BEFORE_RETRYING`](crate::VERIFY_BEFORE_RETRYING). A
     /// denied call needs no recorded start.
     ///
@@ -31,7 +31,7 @@ impl ChatMemoryAdvisor {
     ///
     /// # Errors
     /// - [`CallAlreadyStarted`](ErrorKind::CallAlreadyStarted) if the start is recorded already.
-    /// - [`CallNotHandedOut`](ErrorKind::CallNotHandedOut) if the conversation does not wait for a call of this
+    /// - [`NoClientSideCall`](ErrorKind::NoClientSideCall) if the conversation does not wait for a call of this
     ///   key and id. Either the call has a result, the conversation has continued, or the key belongs to another
     ///   call.
     /// - [`ConversationBusy`](ErrorKind::ConversationBusy) while a turn of the conversation runs or waits to run.
@@ -53,12 +53,12 @@ impl ChatMemoryAdvisor {
     /// let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
     /// let conversation = ConversationKey::new("c1")?;
     /// let mut results = Vec::new();
-    /// for handed_out in memory.handed_out_calls(&conversation).await? {
-    ///     let Some(key) = handed_out.key else { continue };
-    ///     let start = CallStart::new(key, handed_out.call.id.clone());
+    /// for open in memory.client_side_calls(&conversation).await? {
+    ///     let Some(key) = open.key else { continue };
+    ///     let start = CallStart::new(key, open.call.id.clone());
     ///     match memory.record_call_start(&conversation, &start).await {
     ///         // Run it only now, with `ToolCallAdvisor::run_call` or otherwise.
-    ///         Ok(()) => results.push(Message::tool(ToolResult::new(&handed_out.call, vec!["paid".into()]))),
+    ///         Ok(()) => results.push(Message::tool(ToolResult::new(&open.call, vec!["paid".into()]))),
     ///         Err(error) if error.kind() == ErrorKind::CallAlreadyStarted => {}
     ///         Err(error) => return Err(error),
     ///     }
@@ -122,15 +122,15 @@ fn already_started(start: &CallStart) -> Error {
 impl LastTurn {
     /// Checks that the conversation waits for this call and that the call was not started.
     fn validate(&self, start: &CallStart) -> Result<()> {
-        let calls = self.handed_out_calls();
-        let is_meant = |call: &&crate::HandedOutCall| {
+        let calls = self.client_side_calls();
+        let is_meant = |call: &&crate::ClientSideCall| {
             call.key.as_ref() == Some(&start.key) && call.call.id == start.call_id
         };
         match calls.iter().find(is_meant) {
             None => Err(Error::new(
-                ErrorKind::CallNotHandedOut,
+                ErrorKind::NoClientSideCall,
                 format!(
-                    "the conversation does not wait for the call {}; list its `handed_out_calls`",
+                    "the conversation does not wait for the call {}; list its `client_side_calls`",
                     start.key
                 ),
             )),

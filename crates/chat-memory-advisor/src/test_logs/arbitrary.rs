@@ -5,7 +5,7 @@ use conversation_store::{Entry, EntryKind};
 use proptest::prelude::*;
 
 use super::{
-    Course, Ends, Happens, answer, calls, completed, handed_out, interrupted, log, result, rolled_back,
+    Course, Ends, Happens, answer, calls, client_side_end, completed, interrupted, log, result, rolled_back,
     started, user,
 };
 use crate::transcript::repair::is_remembered;
@@ -32,7 +32,7 @@ fn any_kind() -> impl Strategy<Value = EntryKind> {
     prop_oneof![
         12 => any_message().prop_map(EntryKind::Message),
         2 => Just(completed()),
-        1 => Just(handed_out()),
+        1 => Just(client_side_end()),
         2 => "[a-c]{0,2}".prop_map(|partial| interrupted(&partial)),
         1 => Just(EntryKind::TurnEnded(TurnEnd::Failed { partial: "p".into() })),
         1 => Just(rolled_back()),
@@ -123,7 +123,7 @@ pub(crate) fn any_courses(most: usize) -> impl Strategy<Value = Vec<Course>> {
     ];
     let ends = prop_oneof![
         8 => size().prop_map(Ends::Answered),
-        1 => (1..4_usize, 0..4_usize).prop_map(|(calls, brought)| Ends::HandedOut(calls, brought)),
+        1 => (1..4_usize, 0..4_usize).prop_map(|(calls, brought)| Ends::ClientSide(calls, brought)),
         1 => Just(Ends::Unanswered),
         1 => prop::option::of(size()).prop_map(Ends::Cut),
         1 => Just(Ends::Undone),

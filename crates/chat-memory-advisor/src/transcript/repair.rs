@@ -9,7 +9,7 @@ use conversation_store::{Entry, EntryKind, last_end, same_turn};
 /// - A rolled-back turn is left out.
 /// - A call without a result gets an error result. It is [`VERIFY_BEFORE_RETRYING`](crate::VERIFY_BEFORE_RETRYING)
 ///   if the tool must not run twice and the start of the call is in the log. Otherwise it is
-///   [`NOT_RUN`](crate::NOT_RUN) if the turn completed and so left the call to the caller, else
+///   [`NOT_RUN`](crate::NOT_RUN) if the turn completed, so that the call is client-side, else
 ///   [`OUTCOME_UNKNOWN`](crate::OUTCOME_UNKNOWN). The messages that begin the next turn may answer the calls that
 ///   end a turn.
 /// - Results are in call order; the first one for a call counts. Results without a call, empty answers, system
@@ -18,7 +18,7 @@ use conversation_store::{Entry, EntryKind, last_end, same_turn};
 ///   [`INTERRUPTED`](crate::INTERRUPTED). It stays as it is if its last message is an answer and nothing was shown
 ///   after it.
 /// - A turn that completed without an answer is closed with [`NO_ANSWER`](crate::NO_ANSWER), or with
-///   [`CONTINUED_WITHOUT_RESULTS`](crate::CONTINUED_WITHOUT_RESULTS) if it left calls to the caller.
+///   [`CONTINUED_WITHOUT_RESULTS`](crate::CONTINUED_WITHOUT_RESULTS) if it has client-side calls.
 ///
 /// So every turn ends with an answer, and no two user messages follow each other unless the log has them so within
 /// one turn. A valid transcript stays as it is, and repairing twice changes nothing more.
@@ -95,7 +95,7 @@ pub(crate) struct Repair<'t> {
     calls: OpenCalls,
     /// Whether something of the last piece was left out since its last message.
     gap: bool,
-    /// Whether the last turn completed with calls that it left to the caller.
+    /// Whether the last turn completed with client-side calls.
     left_calls: bool,
     /// The end of the last turn, if it has ended.
     end: Option<TurnEnd>,

@@ -3,11 +3,11 @@ use advisor_core::{Error, OUTCOME_UNKNOWN, Result, Text, VERIFY_BEFORE_RETRYING}
 /// The result of a call in an answer that the turn did not continue with.
 pub const NOT_STARTED: &str = "not started: the turn did not go on with this answer";
 
-/// The result of a call that its turn left to the caller and that never got one. A caller that runs such calls
-/// records their start; a started call without a result gets [`VERIFY_BEFORE_RETRYING`] instead.
+/// The result of a client-side call that never got one. A caller that runs such calls records their start; a
+/// started call without a result gets [`VERIFY_BEFORE_RETRYING`] instead.
 pub const NOT_RUN: &str = "not run: the conversation went on without it";
 
-/// The text at the end of a turn that left calls to the caller, of which some were not answered.
+/// The text at the end of a turn with client-side calls, of which some were not answered.
 pub const CONTINUED_WITHOUT_RESULTS: &str = "[the conversation went on without these results]";
 
 /// The text at the end of an interrupted turn, after the shown part of its answer.

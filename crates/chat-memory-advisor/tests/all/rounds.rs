@@ -96,14 +96,14 @@ async fn answer_edited_downstream_is_not_stored_again() {
     assert_eq!(ask(&client, "go").await.unwrap(), "***");
     assert_eq!(log_words(&store.log(&key()).await), "u:go a(1)secret r1 a:secret .");
 
-    let handed_out = |ids: &[&str]| {
+    let client_side = |ids: &[&str]| {
         let blocks = ids.iter().map(|id| ToolCall::new(*id, "f", "changed").into()).collect();
         let end = Step::End(TurnEnd::Completed(FinishReason::ToolCalls));
         vec![Record::new(1, end, vec![Message::assistant_blocks(blocks)])]
     };
-    let (log, _) = with_records(calls(), handed_out(&["1", "2"])).await;
+    let (log, _) = with_records(calls(), client_side(&["1", "2"])).await;
     assert_eq!(log, "u:go a(1,2) .", "nor when the turn ends with it");
-    let (log, _) = with_records(calls(), handed_out(&["1"])).await;
+    let (log, _) = with_records(calls(), client_side(&["1"])).await;
     assert_eq!(log, "u:go a(1,2) r1! r2! a(1) .", "but the calls are those that go on");
 }
 
@@ -181,7 +181,7 @@ async fn empty_answer_within_turn_leaves_placeholder() {
 }
 
 #[tokio::test]
-async fn d7_continued_turn_reports_handed_out_calls_not_run() {
+async fn d7_continued_turn_reports_client_side_calls_not_run() {
     for place in PLACES {
         let (memory, store) = memory();
         let model = ScriptedModel::new([calls(), Answer::from_text("done")]);
@@ -190,7 +190,7 @@ async fn d7_continued_turn_reports_handed_out_calls_not_run() {
             request.messages.push(Message::user("Without, then."));
             next.next_stream(request).await
         });
-        let rounds = Rounds { end_handed_out: true, ..Rounds::default() };
+        let rounds = Rounds { end_client_side: true, ..Rounds::default() };
         let outside = ChatClient::builder(model.clone()).advisor_in(Phase::Turn, insists);
         let client = outside.advisor_in(place, memory.clone()).advisor(rounds).build().unwrap();
         ask(&client, "go").await.unwrap();

@@ -110,7 +110,7 @@ pub(crate) struct Rounds {
     /// Asks once more after an answer without calls, adding this.
     pub(crate) steer: Option<Message>,
     /// Runs no call and leaves all to the caller.
-    pub(crate) end_handed_out: bool,
+    pub(crate) end_client_side: bool,
 }
 
 struct Round {
@@ -168,7 +168,7 @@ impl Round {
         let steer = self.rounds.steer.take().filter(|_| calls.is_empty());
         let mut added: Vec<_> = steer.into_iter().collect();
         let over = calls.is_empty() && added.is_empty() && response.finish().reason != FinishReason::Paused;
-        if over || self.rounds.end_handed_out {
+        if over || self.rounds.end_client_side {
             let end = Step::End(TurnEnd::Completed(response.finish().reason.clone()));
             self.record(response.round(), end, answer).await?;
             return Ok(Chunk::Completed(response));

@@ -318,7 +318,7 @@ async fn caller_may_answer_calls_in_next_turn() {
     ] {
         let (memory, store) = memory();
         let model = ScriptedModel::new([asking(), Answer::from_text("done"), Answer::from_text("more")]);
-        let rounds = Rounds { end_handed_out: true, ..Rounds::default() };
+        let rounds = Rounds { end_client_side: true, ..Rounds::default() };
         let client = builder(&memory, Phase::Round, &model).advisor(rounds).build().unwrap();
         ask(&client, "go").await.unwrap();
         client.prompt().messages(results).conversation("c").call().await.unwrap();
@@ -349,8 +349,8 @@ async fn calls_are_found_however_small_the_window_is() {
     let first = turn(&client, "go");
     let shared = std::sync::Arc::clone(first.turn());
     first.call().await.unwrap();
-    let handed_out = Step::End(TurnEnd::Completed(FinishReason::ToolCalls));
-    shared.record(&Record::new(1, handed_out, Vec::new())).await.unwrap();
+    let client_side_end = Step::End(TurnEnd::Completed(FinishReason::ToolCalls));
+    shared.record(&Record::new(1, client_side_end, Vec::new())).await.unwrap();
     let result = Message::tool(ToolResult::new(&ToolCall::new("1", "f", ""), vec!["ok".into()]));
     client.prompt().message(result).conversation("c").call().await.unwrap();
     assert_eq!(sent(&model, 1), "s:S u:go a(1) r1");

@@ -78,7 +78,7 @@ type Stored = (usize, Vec<Vec<usize>>, Ends);
 enum Ends {
     Answered(usize),
     /// Its last round is left to the caller, without results.
-    HandedOut,
+    ClientSide,
     Failed(usize),
     Undone,
     /// Its last round has no results, and nothing is written of its end.
@@ -125,7 +125,7 @@ fn result(id: &str) -> Message {
 
 fn entries((number, (question, rounds, ends)): (usize, &Stored)) -> Vec<NewEntry> {
     let mut kinds = vec![EntryKind::Message(Message::user(format!("q{number}#{question}")))];
-    let is_left = matches!(ends, Ends::HandedOut | Ends::Open);
+    let is_left = matches!(ends, Ends::ClientSide | Ends::Open);
     for (round, sizes) in rounds.iter().enumerate() {
         let ids = ids(&format!("{number}-{round}"), sizes);
         let calls = ids.iter().map(|id| Block::from(ToolCall::new(id.as_str(), "f", "{}")));
@@ -139,7 +139,7 @@ fn entries((number, (question, rounds, ends)): (usize, &Stored)) -> Vec<NewEntry
             kinds.push(EntryKind::Message(Message::assistant(format!("a{number}#{size}"))));
             Some(TurnEnd::Completed(FinishReason::Stop))
         }
-        Ends::HandedOut => Some(TurnEnd::Completed(FinishReason::ToolCalls)),
+        Ends::ClientSide => Some(TurnEnd::Completed(FinishReason::ToolCalls)),
         Ends::Failed(size) => Some(TurnEnd::Failed { partial: format!("half#{size}").into() }),
         Ends::Undone => Some(TurnEnd::RolledBack),
         Ends::Open => None,
@@ -170,7 +170,7 @@ impl Case {
         let (new, asked) = (TurnId::new("new").unwrap(), |size| vec![Message::user(format!("now#{size}"))]);
         let last = self.stored.iter().enumerate().next_back().map(|last| (entries(last), last.1.2));
         match (self.begins, last) {
-            (Begins::Again, Some((entries, Ends::HandedOut))) => {
+            (Begins::Again, Some((entries, Ends::ClientSide))) => {
                 let mut messages = entries.iter().filter_map(|entry| entry.kind.as_message());
                 let open: Vec<_> =
                     messages.next_back().unwrap().tool_calls().map(|call| result(&call.id)).collect();
@@ -308,7 +308,7 @@ fn any_case() -> impl Strategy<Value = Case> {
         9 => any_size().prop_map(Ends::Answered),
         1 => any_size().prop_map(Ends::Failed),
         1 => Just(Ends::Undone),
-        1 => Just(Ends::HandedOut),
+        1 => Just(Ends::ClientSide),
     ];
     let few = prop_oneof![2 => Just(Vec::new()), 1 => any_rounds(6)];
     let stored = prop::collection::vec((any_size(), few, ends), 0..40);
@@ -316,7 +316,7 @@ fn any_case() -> impl Strategy<Value = Case> {
         any_size(),
         any_rounds(8),
         prop_oneof![
-            3 => Just(Ends::Open), 1 => Just(Ends::HandedOut), 1 => any_size().prop_map(Ends::Failed),
+            3 => Just(Ends::Open), 1 => Just(Ends::ClientSide), 1 => any_size().prop_map(Ends::Failed),
         ],
     ));
     let window = prop_oneof![

@@ -9,8 +9,8 @@ use crate::{OnCallLimit, ToolLimits};
 pub(super) enum Decision {
     /// The answer ends the turn.
     Finish,
-    /// The answer ends the turn with calls that the caller answers.
-    HandOut,
+    /// The answer ends the turn with client-side calls.
+    ClientSide,
     /// The provider paused and wants to be asked again, without results.
     AskAgain,
     /// No call may run because the answer was cut off or stopped; the turn ends for that reason.
@@ -64,7 +64,7 @@ pub(super) fn decide(
         return Decision::Veto(reason.clone());
     }
     if !eligible {
-        return Decision::HandOut;
+        return Decision::ClientSide;
     }
     if let Some(limit) = may_ask_again {
         return Decision::Stop(limit);
@@ -141,7 +141,7 @@ mod tests {
                 &fresh,
                 Decision::Veto(ContentFilter),
             ),
-            ("not ours", response(&["f"], ToolCalls), false, &fresh, Decision::HandOut),
+            ("not ours", response(&["f"], ToolCalls), false, &fresh, Decision::ClientSide),
             ("no round left", response(&["f"], ToolCalls), true, &last, Decision::Stop(Limit::Rounds(3))),
             (
                 "a tool's bound",

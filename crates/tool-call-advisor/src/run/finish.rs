@@ -4,7 +4,7 @@ use advisor_core::{
 
 use crate::plan::finished;
 use crate::run::LoopRun;
-use crate::run::handed_out::HandedOut;
+use crate::run::client_side_answer::ClientSideAnswer;
 use crate::run::history::{has_calls, nonempty};
 use crate::run::step::{Next, Outcome};
 use crate::streaming::Filter;
@@ -28,10 +28,10 @@ impl LoopRun {
         Ok(Outcome::new(chunks, Next::End))
     }
 
-    /// Ends the turn with the answer, whose calls the caller answers.
-    pub(super) async fn end_handed_out(&mut self, answer: &ChatResponse) -> Result<Outcome> {
+    /// Ends the turn with the answer, whose calls are client-side.
+    pub(super) async fn end_client_side(&mut self, answer: &ChatResponse) -> Result<Outcome> {
         self.record_answer(answer).await?;
-        self.request.turn.extensions().insert(HandedOut(answer.clone()));
+        self.request.turn.extensions().insert(ClientSideAnswer(answer.clone()));
         self.end_with_answer(answer, FinishReason::ToolCalls).await
     }
 

@@ -1,8 +1,8 @@
 mod at_most_once;
+pub(crate) mod client_side_answer;
 mod decide;
 mod direct_answer;
 mod finish;
-pub(crate) mod handed_out;
 mod history;
 mod out_of_time;
 pub(crate) mod run_tools;
@@ -167,7 +167,7 @@ impl LoopRun {
                 self.end_unrun(answer, &NotStarted::ByApplication, steered.finish().reason.clone()).await
             }
             Decision::Finish => self.end_with_answer(answer, answer.finish().reason.clone()).await,
-            Decision::HandOut => self.end_handed_out(answer).await,
+            Decision::ClientSide => self.end_client_side(answer).await,
             // A hook removed the calls and wants another round.
             Decision::AskAgain if has_calls(answer.message()) => {
                 self.go_to_tools(ToolPlan::without_calls(answer.clone())).await

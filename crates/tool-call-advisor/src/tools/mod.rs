@@ -1,6 +1,6 @@
-//! Tools made from closures and types, and the tool that the caller runs.
+//! Tools made from closures and types, and the client-side tool.
 
-pub(crate) mod caller_tool;
+pub(crate) mod client_side_tool;
 pub(crate) mod fn_tool;
 #[cfg(feature = "typed-tools")]
 pub(crate) mod typed_tool;

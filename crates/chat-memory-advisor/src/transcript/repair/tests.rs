@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::test_logs::{
-    answer, any_log, calls, completed, handed_out, interrupted, log, ordinary_log, other_texts, result,
+    answer, any_log, calls, client_side_end, completed, interrupted, log, ordinary_log, other_texts, result,
     rolled_back, started, user, words,
 };
 use crate::{
@@ -45,7 +45,7 @@ fn law_t1_every_call_gets_one_result_in_call_order() {
 
 #[test]
 fn turn_beginning_with_stray_result_answers_no_calls() {
-    let asked = vec![user("u").into(), calls(&["1"]).into(), handed_out()];
+    let asked = vec![user("u").into(), calls(&["1"]).into(), client_side_end()];
     let next = |id: &str| vec![result(id).into(), user("v").into(), answer("b").into(), completed()];
     assert_eq!(repaired(&[("t", asked.clone()), ("n", next("1"))]), "u:u a(1) r1 u:v a:b");
     assert_eq!(
@@ -112,25 +112,35 @@ fn law_t1_t5_started_once_only_call_must_be_verified() {
 }
 
 #[test]
-fn d7_handed_out_calls_did_not_run_unless_started() {
+fn d7_client_side_calls_did_not_run_unless_started() {
     let left = |more: Vec<EntryKind>| {
         answered([user("u").into(), calls(&["1", "2"]).into()].into_iter().chain(more).collect())
     };
     let failed = || EntryKind::TurnEnded(TurnEnd::Failed { partial: "".into() });
-    assert_eq!(left(vec![handed_out()]), "--");
+    assert_eq!(left(vec![client_side_end()]), "--");
     assert_eq!(left(vec![completed()]), "--", "whatever the provider calls it");
     assert_eq!((left(vec![interrupted("")]), left(vec![failed()])), ("??".into(), "??".into()));
-    assert_eq!(left(vec![started(1, 1, "2"), handed_out()]), "-!");
-    assert_eq!(left(vec![handed_out(), result("2").into(), handed_out()]), "-=");
-    assert_eq!(left(vec![handed_out(), interrupted("")]), "--", "what failed afterwards does not start them");
-    assert_eq!(left(vec![handed_out(), user("v").into(), calls(&["1"]).into()]), "--?");
+    assert_eq!(left(vec![started(1, 1, "2"), client_side_end()]), "-!");
+    assert_eq!(left(vec![client_side_end(), result("2").into(), client_side_end()]), "-=");
+    assert_eq!(
+        left(vec![client_side_end(), interrupted("")]),
+        "--",
+        "what failed afterwards does not start them"
+    );
+    assert_eq!(left(vec![client_side_end(), user("v").into(), calls(&["1"]).into()]), "--?");
 }
 
 #[test]
-fn d7_closed_handed_out_calls_keep_their_stored_results() {
+fn d7_closed_client_side_calls_keep_their_stored_results() {
     let told = |text: &str| {
         let unknown = Message::tool(ToolResult::error(&ToolCall::new("1", "f", ""), text));
-        let closed = vec![user("u").into(), calls(&["1"]).into(), handed_out(), unknown.into(), handed_out()];
+        let closed = vec![
+            user("u").into(),
+            calls(&["1"]).into(),
+            client_side_end(),
+            unknown.into(),
+            client_side_end(),
+        ];
         let messages = repair(&log(&[("t", closed), ("n", vec![user("v").into()])]));
         (messages[2].text(), messages[3].text())
     };
@@ -193,7 +203,7 @@ fn unanswered_turn_is_closed_visibly_for_model() {
 
 #[test]
 fn calls_ending_turn_may_be_answered_by_next() {
-    let asking = || ("one", vec![user("u").into(), calls(&["1", "2"]).into(), handed_out()]);
+    let asking = || ("one", vec![user("u").into(), calls(&["1", "2"]).into(), client_side_end()]);
     let next = |messages: &[Message]| {
         let mut turn: Vec<EntryKind> = messages.iter().cloned().map(EntryKind::from).collect();
         turn.extend([answer("a").into(), completed()]);

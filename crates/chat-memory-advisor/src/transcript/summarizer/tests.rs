@@ -1,5 +1,5 @@
 use super::*;
-use crate::test_logs::{answer, calls, completed, handed_out, log, result, rolled_back, user};
+use crate::test_logs::{answer, calls, client_side_end, completed, log, result, rolled_back, user};
 use advisor_testkit::ScriptedModel;
 use conversation_store::EntryKind;
 
@@ -51,7 +51,7 @@ fn what_is_told_at_once_is_bounded() {
 #[test]
 fn summary_keeps_calls_with_results_and_skips_undone() {
     let turns = [
-        ("a", vec![user("u").into(), calls(&["1"]).into(), handed_out()]),
+        ("a", vec![user("u").into(), calls(&["1"]).into(), client_side_end()]),
         ("b", vec![result("1").into(), answer("done").into(), completed()]),
         ("c", vec![user("never").into(), rolled_back()]),
         plain("d"),

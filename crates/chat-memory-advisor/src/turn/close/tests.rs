@@ -4,7 +4,7 @@ use advisor_core::{TurnEnd, async_trait};
 use proptest::prelude::*;
 
 use super::*;
-use crate::test_logs::{any_log, calls, completed, handed_out, log, other_texts, turn, user};
+use crate::test_logs::{any_log, calls, client_side_end, completed, log, other_texts, turn, user};
 use crate::{repair, repair_with};
 use conversation_store::{Entry, EntryId, EntryKind, InMemoryStore, NewEntry, Page, Snapshot, Version};
 
@@ -43,7 +43,7 @@ async fn an_open_turn_is_closed_once() {
 
 #[tokio::test]
 async fn ended_or_followed_turn_is_not_closed_again() {
-    let ended = log(&[("t", vec![user("u").into(), calls(&["1"]).into(), handed_out()])]);
+    let ended = log(&[("t", vec![user("u").into(), calls(&["1"]).into(), client_side_end()])]);
     let followed = log(&[("t", vec![user("u").into()]), ("next", vec![user("v").into()])]);
     for log in [ended, followed] {
         let (store, key) = stored(&log).await;

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::test_logs::{
-    answer, any_log, calls, completed, handed_out, log, ordinary_log, other_texts, result, rolled_back,
+    answer, any_log, calls, client_side_end, completed, log, ordinary_log, other_texts, result, rolled_back,
     started, turn, user, words,
 };
 use crate::turn::reading::Reading;
@@ -162,13 +162,13 @@ fn input_may_answer_calls_of_previous_turn() {
         let kinds = [EntryKind::from(user("u")), calls(&["1", "2"]).into()].into_iter().chain(end).collect();
         log(&[("t", kinds)])
     };
-    let all = planned(&asking(Some(handed_out())), &[result("2"), result("1")], &[]).unwrap();
+    let all = planned(&asking(Some(client_side_end())), &[result("2"), result("1")], &[]).unwrap();
     assert_eq!(written(&all), "new:r2 new:r1");
     assert_eq!(words(&all.messages()), "u:u a(1,2) r1 r2");
-    let some = planned(&asking(Some(handed_out())), &[user("v"), result("2")], &[]).unwrap();
+    let some = planned(&asking(Some(client_side_end())), &[user("v"), result("2")], &[]).unwrap();
     assert_eq!(written(&some), "t:r1! t:end new:r2 new:u:v", "results come first");
     assert_eq!(words(&some.messages()), "u:u a(1,2) r1! r2 u:v");
-    let none = planned(&asking(Some(handed_out())), &[user("v")], &[]).unwrap();
+    let none = planned(&asking(Some(client_side_end())), &[user("v")], &[]).unwrap();
     assert_eq!(written(&none), "t:r1! t:r2! t:end new:u:v");
     assert_eq!(words(&none.messages()), format!("u:u a(1,2) r1! r2! a:{CONTINUED_WITHOUT_RESULTS} u:v"));
     let stored = |plan: &StartPlan| {
@@ -184,7 +184,7 @@ fn input_may_answer_calls_of_previous_turn() {
 #[test]
 fn results_that_nobody_read_can_be_brought_again() {
     let brought = |kinds: Vec<EntryKind>| {
-        let asking = vec![user("u").into(), calls(&["1", "2"]).into(), handed_out()];
+        let asking = vec![user("u").into(), calls(&["1", "2"]).into(), client_side_end()];
         log(&[("t", asking), ("failed", kinds)])
     };
     let failed = || EntryKind::TurnEnded(TurnEnd::Failed { partial: "".into() });
@@ -205,7 +205,7 @@ fn results_that_nobody_read_can_be_brought_again() {
 
 #[test]
 fn result_for_unknown_call_is_refused() {
-    let asking = log(&[("t", vec![user("u").into(), calls(&["1"]).into(), handed_out()])]);
+    let asking = log(&[("t", vec![user("u").into(), calls(&["1"]).into(), client_side_end()])]);
     for said in [vec![result("9")], vec![result("1"), result("1")], vec![user("v"), result("9")]] {
         let error = planned(&asking, &said, &[]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Configuration);
@@ -312,7 +312,7 @@ fn window_drops_oldest_turns_but_keeps_linked_messages() {
     assert_eq!(sent(6), "u:u a:b u:u a:c u:v");
     assert_eq!(sent(7), "u:u a:a u:u a:b u:u a:c u:v");
 
-    let asking = ("ask", vec![user("u").into(), calls(&["1"]).into(), handed_out()]);
+    let asking = ("ask", vec![user("u").into(), calls(&["1"]).into(), client_side_end()]);
     let asked = log(&[plain("a"), asking]);
     let plan = plan_in(Window::Messages(1), &asked, &[result("1")], &[]).unwrap();
     assert_eq!(words(&plan.messages()), "u:u a(1) r1", "a call and its result never part");
@@ -331,7 +331,7 @@ fn beginning_writes_after_entries_closing_previous_turn() {
 
 #[test]
 fn answer_stays_with_turn_that_made_its_calls() {
-    let asking = ("ask", vec![user("u").into(), calls(&["1"]).into(), handed_out()]);
+    let asking = ("ask", vec![user("u").into(), calls(&["1"]).into(), client_side_end()]);
     let undone = ("undone", vec![user("no").into(), rolled_back()]);
     let sent = |first: Message, count| {
         let later = if first.role() == Role::Tool { "ok" } else { "fine" };
@@ -365,7 +365,7 @@ fn turn_with_unread_beginning_is_left_out() {
     };
     let ended = log(&[turn("a", Some(completed())), turn("b", Some(completed()))]);
     assert_eq!(words(&plan_seeing(9, &ended).messages()), "u:v");
-    let asking = [calls(&["2"]).into(), handed_out()];
+    let asking = [calls(&["2"]).into(), client_side_end()];
     let asking = turn("a", None).1.into_iter().chain(asking).collect();
     let answering = vec![result("2").into(), answer("x").into(), completed()];
     let joined = log(&[
@@ -378,7 +378,7 @@ fn turn_with_unread_beginning_is_left_out() {
         "u:w a:y u:v",
         "what answers its calls goes with it"
     );
-    let asking = ("a", vec![user("u").into(), calls(&["1"]).into(), handed_out()]);
+    let asking = ("a", vec![user("u").into(), calls(&["1"]).into(), client_side_end()]);
     let parted = log(&[asking, ("b", vec![result("1").into(), answer("x").into()])]);
     let plan = plan_seeing(4, &parted);
     assert_eq!(words(&plan.messages()), "u:v", "an open turn, too, goes with the calls that it answers");

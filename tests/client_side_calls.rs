@@ -1,4 +1,4 @@
-//! Tests of the messages that memory sends about handed-out calls without a result.
+//! Tests of the messages that memory sends about client-side calls without a result.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -18,7 +18,7 @@ use advisor_chain::memory::{
 };
 use advisor_chain::messages::{Delta, ToolCall, ToolCallDelta, ToolResult};
 use advisor_chain::sqlite::SqliteStore;
-use advisor_chain::tools::{CallKey, CallStart, ClientTool, VERIFY_BEFORE_RETRYING};
+use advisor_chain::tools::{CallKey, CallStart, ClientSideTool, VERIFY_BEFORE_RETRYING};
 use advisor_chain::{
     AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, ConversationKey, ErrorKind, FinishReason,
     InMemoryStore, Message, OnDrop, Phase, Result, Role, ToolCallAdvisor, ToolDefinition, TurnId,
@@ -38,7 +38,8 @@ struct Process {
 impl Process {
     fn new(store: &Arc<dyn ConversationStore>, place: Phase, window: Window, answers: Vec<Answer>) -> Self {
         let model = ScriptedModel::new(answers);
-        let refund = ClientTool::new(ToolDefinition::new("refund", "Pays back.", json!({"type": "object"})));
+        let refund =
+            ClientSideTool::new(ToolDefinition::new("refund", "Pays back.", json!({"type": "object"})));
         let memory = ChatMemoryAdvisor::new(Arc::clone(store)).with_window(window);
         let client = ChatClient::builder(model.clone()).advisor(ToolCallAdvisor::new()).tool(refund);
         Self { client: client.advisor_in(place, memory).build().unwrap(), model }
@@ -131,7 +132,7 @@ fn key() -> ConversationKey {
 /// Returns the start of the call at this position of the last answer.
 async fn start_of(store: &Arc<dyn ConversationStore>, position: usize) -> CallStart {
     let memory = ChatMemoryAdvisor::new(Arc::clone(store));
-    let open = memory.handed_out_calls(&key()).await.unwrap().swap_remove(position);
+    let open = memory.client_side_calls(&key()).await.unwrap().swap_remove(position);
     CallStart::new(open.key.unwrap(), open.call.id)
 }
 
@@ -143,10 +144,10 @@ fn kind<T>(outcome: Result<T>) -> Option<ErrorKind> {
     outcome.err().map(|error| error.kind())
 }
 
-/// Law T5: a process dies between the start of a handed-out call and its result. The model reads that it must
+/// Law T5: a process dies between the start of a client-side call and its result. The model reads that it must
 /// verify.
 #[tokio::test]
-async fn law_t5_handed_out_call_with_lost_result_needs_verification() {
+async fn law_t5_client_side_call_with_lost_result_needs_verification() {
     let (verify, not_run) = (format!("1: {VERIFY_BEFORE_RETRYING}"), format!("2: {NOT_RUN}"));
     for window in WINDOWS {
         for place in [Phase::Round, Phase::Turn] {
@@ -170,14 +171,14 @@ async fn law_t5_handed_out_call_with_lost_result_needs_verification() {
 
 /// Law T5: as above, and the result comes in time.
 #[tokio::test]
-async fn law_t5_started_handed_out_call_accepts_its_result() {
+async fn law_t5_started_client_side_call_accepts_its_result() {
     let (stores, _folder) = stores().await;
     for store in stores {
         let process = |answers| Process::new(&store, Phase::Round, Window::All, answers);
         let memory = ChatMemoryAdvisor::new(Arc::clone(&store));
         process(asks(&["1", "2"])).turn(vec![Message::user("Refund me.")]).await;
         let started = async || {
-            let calls = memory.handed_out_calls(&key()).await.unwrap();
+            let calls = memory.client_side_calls(&key()).await.unwrap();
             calls.into_iter().map(|open| (open.call.id.to_string(), open.started)).collect::<Vec<_>>()
         };
         for position in [1, 0] {
@@ -209,7 +210,7 @@ impl Around for Together {
 
 /// Law T5: two processes at once want to run one call, and two different ones of one answer.
 #[tokio::test]
-async fn law_t5_one_of_two_processes_starts_handed_out_call() {
+async fn law_t5_one_of_two_processes_starts_client_side_call() {
     let (stores, _folder) = stores().await;
     for store in stores {
         let process = |answers| Process::new(&store, Phase::Round, Window::All, answers);
@@ -231,7 +232,7 @@ async fn law_t5_one_of_two_processes_starts_handed_out_call() {
 
 /// Law T5: the same with leases, and of many tasks of one process.
 #[tokio::test(start_paused = true)]
-async fn law_t5_one_concurrent_start_of_handed_out_call_succeeds() {
+async fn law_t5_one_concurrent_start_of_client_side_call_succeeds() {
     for leases in [false, true] {
         let store = InMemoryStore::new();
         let store: Arc<dyn ConversationStore> = Arc::new(if leases { store.with_leases() } else { store });
@@ -262,7 +263,7 @@ async fn law_t5_only_pending_call_of_conversation_is_started() {
         let start = |key: CallKey, id: &str| CallStart::new(key, id);
         let refuse = async |start: &CallStart, what: &str| {
             let refused = memory.record_call_start(&key(), start).await;
-            assert_eq!(kind(refused), Some(ErrorKind::CallNotHandedOut), "{what}");
+            assert_eq!(kind(refused), Some(ErrorKind::NoClientSideCall), "{what}");
             assert_eq!(starts(&log(&store).await), 0, "{what}");
         };
         refuse(&start("t/1/0".parse().unwrap(), "1"), "a conversation without entries").await;
@@ -274,7 +275,7 @@ async fn law_t5_only_pending_call_of_conversation_is_started() {
         refuse(&start(at(1, 0), "2"), "the key of another call").await;
         refuse(&start("t/1/0".parse().unwrap(), "1"), "another turn").await;
         let elsewhere = memory.record_call_start(&ConversationKey::new("d").unwrap(), &first).await;
-        assert_eq!(kind(elsewhere), Some(ErrorKind::CallNotHandedOut));
+        assert_eq!(kind(elsewhere), Some(ErrorKind::NoClientSideCall));
         process(says("Done.")).turn(vec![paid("1")]).await;
         refuse(&first, "it is answered").await;
         refuse(&start(at(1, 1), "2"), "the conversation went on").await;
@@ -283,7 +284,7 @@ async fn law_t5_only_pending_call_of_conversation_is_started() {
 
 /// Law T5: no start is written while a turn of the conversation runs, here or in another process.
 #[tokio::test(start_paused = true)]
-async fn law_t5_handed_out_call_does_not_start_during_turn() {
+async fn law_t5_client_side_call_does_not_start_during_turn() {
     for (leases, same) in [(true, false), (true, true), (false, true)] {
         let store = InMemoryStore::new();
         let store: Arc<dyn ConversationStore> = Arc::new(if leases { store.with_leases() } else { store });
@@ -321,7 +322,7 @@ async fn law_t5_call_started_after_rolled_back_turn_needs_verification() {
             if is_written {
                 memory.close_unfinished().await.unwrap();
             }
-            let open = memory.handed_out_calls(&key()).await.unwrap().swap_remove(0);
+            let open = memory.client_side_calls(&key()).await.unwrap().swap_remove(0);
             let start = CallStart::new(open.key.unwrap(), open.call.id);
             memory.record_call_start(&key(), &start).await.unwrap();
             let again = memory.record_call_start(&key(), &start).await;
@@ -381,7 +382,7 @@ impl Around for Late {
 
 /// Law T5: a slow process whose lease has passed to another one records no start.
 #[tokio::test(start_paused = true)]
-async fn law_t5_process_without_lease_starts_no_handed_out_call() {
+async fn law_t5_process_without_lease_starts_no_client_side_call() {
     let leased = InMemoryStore::new().with_leases();
     let store: Arc<dyn ConversationStore> = Arc::new(leased.clone());
     Process::new(&store, Phase::Round, Window::All, asks(&["1"])).turn(vec![Message::user("Go.")]).await;
@@ -407,25 +408,25 @@ async fn law_t5_turn_without_stored_end_starts_no_call() {
         store.fail_at(3, fault);
         let memory = ChatMemoryAdvisor::new(store);
         let model = ScriptedModel::new(asks(&["1", "2"]).into_iter().chain(says("Hm.")));
-        // Without a tool loop every call is left to the caller.
+        // Without a tool loop every call is client-side.
         let client = ChatClient::builder(model.clone()).advisor(memory.clone()).build().unwrap();
         let prompt = |text: &str| client.prompt().user(text).conversation(key());
         let cut = tokio::time::timeout(Duration::from_secs(1), prompt("Refund me.").call()).await;
         assert!(cut.is_err(), "{fault:?}");
         if fault == StoreFault::HangBefore {
             // Nobody was given the answer, and it is closed as one that was cut off.
-            assert_eq!(memory.handed_out_calls(&key()).await.unwrap(), []);
+            assert_eq!(memory.client_side_calls(&key()).await.unwrap(), []);
             memory.close_unfinished().await.unwrap();
-            assert_eq!(memory.handed_out_calls(&key()).await.unwrap(), []);
+            assert_eq!(memory.client_side_calls(&key()).await.unwrap(), []);
             continue;
         }
-        let open = memory.handed_out_calls(&key()).await.unwrap().swap_remove(0);
+        let open = memory.client_side_calls(&key()).await.unwrap().swap_remove(0);
         let start = CallStart::new(open.key.unwrap(), open.call.id);
         memory.record_call_start(&key(), &start).await.unwrap();
         memory.close_unfinished().await.unwrap();
         // Another process sees it.
         let other = ChatMemoryAdvisor::new(inner);
-        let calls = other.handed_out_calls(&key()).await.unwrap();
+        let calls = other.client_side_calls(&key()).await.unwrap();
         assert_eq!(calls.iter().map(|open| open.started).collect::<Vec<_>>(), [true, false], "{fault:?}");
         prompt("Did it work?").call().await.unwrap();
         let sent: Vec<_> = model.prompts().pop().unwrap().messages.iter().map(line).collect();
@@ -461,7 +462,7 @@ async fn law_t5_call_started_on_one_branch_not_on_another() {
             memory.close_unfinished().await.unwrap();
         };
         undone(None).await;
-        let open = memory.handed_out_calls(&key()).await.unwrap().swap_remove(0);
+        let open = memory.client_side_calls(&key()).await.unwrap().swap_remove(0);
         let start = CallStart::new(open.key.unwrap(), open.call.id);
         memory.record_call_start(&key(), &start).await.unwrap();
         let older = store.branches(&key()).await.unwrap()[0];
@@ -472,7 +473,7 @@ async fn law_t5_call_started_on_one_branch_not_on_another() {
 }
 
 #[tokio::test]
-async fn law_t2_cut_off_call_is_not_handed_out() {
+async fn law_t2_cut_off_call_is_not_client_side() {
     let store: Arc<dyn ConversationStore> = Arc::new(InMemoryStore::new());
     let memory = ChatMemoryAdvisor::new(Arc::clone(&store));
     let cut = ToolCallDelta::start(0, "1", "refund").with_arguments("{\"sum\":");
@@ -486,5 +487,5 @@ async fn law_t2_cut_off_call_is_not_handed_out() {
     assert!(log(&store).await.iter().any(|entry| {
         entry.kind.as_message().is_some_and(|message| message.tool_calls().any(|call| !call.complete))
     }));
-    assert_eq!(memory.handed_out_calls(&key()).await.unwrap(), []);
+    assert_eq!(memory.client_side_calls(&key()).await.unwrap(), []);
 }

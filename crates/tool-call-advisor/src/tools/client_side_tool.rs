@@ -1,13 +1,13 @@
 use advisor_core::{Tool, ToolDefinition, ToolError, ToolInvocation, ToolOutput, async_trait};
 
-/// A tool that only the caller can run: the model may call it, and the loop returns its calls to the caller.
+/// A tool that only the caller can run: its calls are client-side.
 ///
-/// If an answer has one such call, all its calls go to the caller: the turn ends, and the results are part of the
-/// next turn's input.
+/// If an answer has one such call, all its calls are client-side: the turn ends with them, and the results are
+/// part of the next turn's input.
 #[derive(Debug, Clone)]
-pub struct ClientTool(ToolDefinition);
+pub struct ClientSideTool(ToolDefinition);
 
-impl ClientTool {
+impl ClientSideTool {
     /// Creates a client-side tool with this definition.
     #[must_use]
     pub fn new(definition: ToolDefinition) -> Self {
@@ -16,7 +16,7 @@ impl ClientTool {
 }
 
 #[async_trait]
-impl Tool for ClientTool {
+impl Tool for ClientSideTool {
     fn definition(&self) -> &ToolDefinition {
         &self.0
     }

@@ -8,10 +8,10 @@ use crate::transcript::repair::{is_answer, is_remembered};
 use crate::turn::closing_entries::{closing, end_of};
 use conversation_store::{Entry, EntryKind, ReadRange, Snapshot, StoreError, Version, last_end, same_turn};
 
-/// A call that a turn left to the caller and that has no result yet.
+/// A call that its turn left to the caller, and that has no result yet.
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
-pub struct HandedOutCall {
+pub struct ClientSideCall {
     /// The permanent key of the call, the same in every process. [`ChatMemoryAdvisor::record_call_start`] takes
     /// it.
     ///
@@ -25,20 +25,20 @@ pub struct HandedOutCall {
 
 /// Returns the calls that a conversation waits for, in call order.
 ///
-/// These are the calls that the last turn left to the caller, such as those of a tool that [only the caller
-/// runs](advisor_core::ToolDefinition::client_side). Their results begin the next turn; once that has begun, the
-/// list is empty. A rolled-back turn is skipped. Incomplete calls, and those of a filtered or truncated answer,
-/// must not run and are not listed.
+/// The last turn left them to the caller: calls of a
+/// [client-side tool](advisor_core::ToolDefinition::client_side), for example, or all calls of a chain without a
+/// tool loop. Their results begin the next turn; once that has begun, the list is empty. A rolled-back turn is
+/// skipped. Incomplete calls, and those of a filtered or truncated answer, must not run and are not listed.
 ///
 /// The snapshot must contain the turn that made them, as those of [`ReadRange::LastTurns`] and [`ReadRange::All`]
 /// do.
 #[must_use]
-pub fn handed_out_calls(snapshot: &Snapshot) -> Vec<HandedOutCall> {
-    last_with_messages(&snapshot.entries).map(calls_left_by).unwrap_or_default()
+pub fn client_side_calls(snapshot: &Snapshot) -> Vec<ClientSideCall> {
+    last_with_messages(&snapshot.entries).map(client_side_calls_of).unwrap_or_default()
 }
 
 impl ChatMemoryAdvisor {
-    /// Returns the calls that a conversation waits for, as [`handed_out_calls`] does. A process that did not
+    /// Returns the calls that a conversation waits for, as [`client_side_calls`] does. A process that did not
     /// receive the answer itself can then run them.
     ///
     /// # At most once
@@ -57,13 +57,13 @@ impl ChatMemoryAdvisor {
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> advisor_core::Result<()> {
     /// let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
-    /// for handed_out in memory.handed_out_calls(&ConversationKey::new("c1")?).await? {
-    ///     println!("{:?}: {}", handed_out.key, handed_out.call.name);
+    /// for open in memory.client_side_calls(&ConversationKey::new("c1")?).await? {
+    ///     println!("{:?}: {}", open.key, open.call.name);
     /// }
     /// # Ok(()) }
     /// ```
-    pub async fn handed_out_calls(&self, key: &ConversationKey) -> Result<Vec<HandedOutCall>> {
-        Ok(self.last_turn(key).await?.handed_out_calls())
+    pub async fn client_side_calls(&self, key: &ConversationKey) -> Result<Vec<ClientSideCall>> {
+        Ok(self.last_turn(key).await?.client_side_calls())
     }
 
     /// Returns the last turn with transcript messages, ended as far as this process knows.
@@ -105,15 +105,15 @@ pub(crate) struct LastTurn {
 }
 
 impl LastTurn {
-    pub(crate) fn handed_out_calls(&self) -> Vec<HandedOutCall> {
-        calls_left_by(&self.entries)
+    pub(crate) fn client_side_calls(&self) -> Vec<ClientSideCall> {
+        client_side_calls_of(&self.entries)
     }
 }
 
-impl fmt::Debug for HandedOutCall {
+impl fmt::Debug for ClientSideCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Arguments are content and must not be logged.
-        f.debug_struct("HandedOutCall")
+        f.debug_struct("ClientSideCall")
             .field("key", &self.key)
             .field("name", &self.call.name)
             .field("started", &self.started)
@@ -125,8 +125,8 @@ fn last_with_messages(log: &[Entry]) -> Option<&[Entry]> {
     log.chunk_by(same_turn).rfind(|turn| has_messages(turn))
 }
 
-/// Returns the calls that a turn left to the caller.
-fn calls_left_by(turn: &[Entry]) -> Vec<HandedOutCall> {
+/// Returns the client-side calls of a turn.
+fn client_side_calls_of(turn: &[Entry]) -> Vec<ClientSideCall> {
     // Calls of an interrupted turn may have run, and the next turn answers them. Calls of a filtered or truncated
     // answer must not run.
     let ended = last_end(turn);
@@ -140,7 +140,7 @@ fn has_messages(turn: &[Entry]) -> bool {
 
 /// Returns the calls of a turn's last answer that have no result. `None` without an answer, or if a message other
 /// than a result follows it.
-fn open_at_end(turn: &[Entry]) -> Option<Vec<HandedOutCall>> {
+fn open_at_end(turn: &[Entry]) -> Option<Vec<ClientSideCall>> {
     let remembered: Vec<_> = remembered(turn).collect();
     let at = remembered.iter().rposition(|(_, message)| is_answer(message))?;
     let (entry, answer) = remembered.get(at)?;
@@ -155,12 +155,12 @@ fn open_at_end(turn: &[Entry]) -> Option<Vec<HandedOutCall>> {
     let key = |position| Some(CallKey::new(entry.turn.clone(), entry.round()?, position));
     // An incomplete call must not run.
     let calls = (0..).zip(answer.tool_calls()).filter(|(_, call)| is_open(call) && call.complete);
-    let handed_out = |(position, call): (_, &ToolCall)| {
+    let client_side = |(position, call): (_, &ToolCall)| {
         let key = key(position);
         let started = key.as_ref().is_some_and(|key| is_started(turn, key));
-        HandedOutCall { key, call: call.clone(), started }
+        ClientSideCall { key, call: call.clone(), started }
     };
-    Some(calls.map(handed_out).collect())
+    Some(calls.map(client_side).collect())
 }
 
 fn is_started(turn: &[Entry], key: &CallKey) -> bool {
@@ -178,21 +178,21 @@ fn remembered(turn: &[Entry]) -> impl Iterator<Item = (&Entry, &Message)> {
 mod tests {
     use super::*;
     use crate::test_logs::{
-        answer, calls, completed, handed_out, interrupted, log, result, rolled_back, user,
+        answer, calls, client_side_end, completed, interrupted, log, result, rolled_back, user,
     };
 
-    /// Returns the handed-out calls of a log whose answers were given in round 3, as keys and ids.
+    /// Returns the client-side calls of a log whose answers were given in round 3, as keys and ids.
     fn open(turns: &[(&str, Vec<EntryKind>)]) -> Vec<String> {
         let entries: Vec<_> = log(turns).into_iter().map(|entry| entry.with_round(3)).collect();
         let snapshot = Snapshot::from_log(&entries, ReadRange::All);
-        let calls = handed_out_calls(&snapshot).into_iter();
+        let calls = client_side_calls(&snapshot).into_iter();
         calls.map(|open| format!("{} {}", open.key.unwrap(), open.call.id)).collect()
     }
 
     #[test]
     fn calls_ending_turn_stay_open_until_next_turn() {
         let turn = |kinds: Vec<EntryKind>| ("t", kinds);
-        let asked = || vec![user("u").into(), calls(&["1", "2"]).into(), handed_out()];
+        let asked = || vec![user("u").into(), calls(&["1", "2"]).into(), client_side_end()];
         assert_eq!(open(&[turn(asked())]), ["t/3/0 1", "t/3/1 2"]);
         assert_eq!(open(&[]), [""; 0]);
         for next in [
@@ -226,8 +226,8 @@ mod tests {
 
     #[test]
     fn call_from_older_version_has_no_key() {
-        let entries = log(&[("t", vec![user("u").into(), calls(&["1"]).into(), handed_out()])]);
-        let open = handed_out_calls(&Snapshot::from_log(&entries, ReadRange::All));
+        let entries = log(&[("t", vec![user("u").into(), calls(&["1"]).into(), client_side_end()])]);
+        let open = client_side_calls(&Snapshot::from_log(&entries, ReadRange::All));
         assert_eq!((open.len(), &open[0].key, open[0].call.id.as_str()), (1, &None, "1"));
     }
 }

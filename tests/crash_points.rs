@@ -28,7 +28,7 @@ use advisor_chain::{
     AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, ChunkStream, FinishReason,
     InMemoryStore, Message, OnDrop, Phase, Role, StreamAdvisor, TurnId, from_fn,
 };
-use advisor_testkit::crash::{CrashDriver, Event, Fault, Injection, Leaves, Place, Scenario, TurnRun};
+use advisor_testkit::crash::{AwaitPoint, CrashDriver, Event, Fault, Injection, Leaves, Scenario, TurnRun};
 use matrix::MODES;
 
 /// The cases that each test has at least. Together they are more than 100,000 pairs.
@@ -96,11 +96,12 @@ async fn law_k2_k3_k4_m6_t4_every_point_of_turns_in_batches() {
         let (start, mut cases, mut without_points) = (Instant::now(), 0, 0);
         for scenario in Scenario::ALL {
             for mode in MODES {
-                let places = driver(scenario, memory, mode).places().await;
+                let await_points = driver(scenario, memory, mode).await_points().await;
                 let mut driver = driver_of_batches(scenario, memory, mode);
-                let fewer = driver.places().await;
-                assert_eq!(count(&fewer, Place::Reader), count(&places, Place::Reader));
-                without_points += count(&places, Place::ModelItem) - count(&fewer, Place::ModelItem);
+                let fewer = driver.await_points().await;
+                assert_eq!(count(&fewer, AwaitPoint::Reader), count(&await_points, AwaitPoint::Reader));
+                without_points +=
+                    count(&await_points, AwaitPoint::ModelItem) - count(&fewer, AwaitPoint::ModelItem);
                 cases += driver.every_point(&Fault::ALL).await;
             }
         }
@@ -190,8 +191,8 @@ async fn law_k4_m6_every_point_and_pair_of_leased_turns() {
             cases += driver_with_leases(scenario, memory).every_point(&Fault::ALL).await;
         }
         let mut slow = driver_with_leases(Scenario::SLOW, memory);
-        let places = slow.places().await;
-        assert_eq!(count(&places, Place::BeforeRenewal), 1, "{places:?}");
+        let await_points = slow.await_points().await;
+        assert_eq!(count(&await_points, AwaitPoint::BeforeRenewal), 1, "{await_points:?}");
         cases += slow.every_point(&Fault::ALL).await;
         let plain = || driver_with_leases(Scenario::PLAIN, memory);
         cases += plain().every_pair_of_points(&Fault::ALL, &DROP_OR_KILL).await;
@@ -282,8 +283,8 @@ fn kinds(turn: &TurnRun) -> Vec<EntryKind> {
     turn.log.iter().map(|entry| nameless(&entry.kind)).collect()
 }
 
-fn count(places: &[Place], of: Place) -> usize {
-    places.iter().filter(|place| **place == of).count()
+fn count(await_points: &[AwaitPoint], of: AwaitPoint) -> usize {
+    await_points.iter().filter(|await_point| **await_point == of).count()
 }
 
 #[tokio::test]
@@ -300,13 +301,17 @@ async fn law_k2_dropped_turn_leaves_store_state_near_that_point() {
             };
             let batches: Vec<Vec<EntryKind>> = whole.events.iter().filter_map(appended).collect();
             assert_eq!(batches.concat(), kinds(&whole));
-            for point in 0..whole.places.len() {
+            for point in 0..whole.await_points.len() {
                 let injection = Injection::new(point, Fault::Drop(OnDrop::KeepPartial));
                 let injected = driver.run(&[&[injection]]).await.unwrap().turns.swap_remove(0);
                 // Other work that runs beside the waiting leaf may have passed points, too.
-                assert_eq!(injected.places[..=point], whole.places[..=point], "the same points every time");
-                let begun = batches[..count(&injected.places, Place::BeforeAppend)].concat();
-                let done = batches[..count(&injected.places, Place::AfterAppend)].concat();
+                assert_eq!(
+                    injected.await_points[..=point],
+                    whole.await_points[..=point],
+                    "the same points every time"
+                );
+                let begun = batches[..count(&injected.await_points, AwaitPoint::BeforeAppend)].concat();
+                let done = batches[..count(&injected.await_points, AwaitPoint::AfterAppend)].concat();
                 let log = kinds(&injected);
                 assert!(log == begun || log == done, "{scenario:?} {memory:?} {injection:?}: {log:?}");
             }
@@ -316,15 +321,21 @@ async fn law_k2_dropped_turn_leaves_store_state_near_that_point() {
 
 /// Returns the number of each point within its kind. Those of model, tools and reader do not depend on the
 /// place of memory.
-fn same_everywhere(places: &[Place]) -> HashMap<(Place, usize), usize> {
-    let is_shared = |place| {
+fn same_everywhere(await_points: &[AwaitPoint]) -> HashMap<(AwaitPoint, usize), usize> {
+    let is_shared = |await_point| {
         matches!(
-            place,
-            Place::Model | Place::ModelItem | Place::ToolStarted | Place::ToolEnding | Place::Reader
+            await_point,
+            AwaitPoint::Model
+                | AwaitPoint::ModelItem
+                | AwaitPoint::ToolStarted
+                | AwaitPoint::ToolEnding
+                | AwaitPoint::Reader
         )
     };
-    let points = places.iter().enumerate().filter(|(_, place)| is_shared(**place));
-    points.map(|(point, place)| ((*place, count(&places[..point], *place)), point)).collect()
+    let points = await_points.iter().enumerate().filter(|(_, await_point)| is_shared(**await_point));
+    points
+        .map(|(point, await_point)| ((*await_point, count(&await_points[..point], *await_point)), point))
+        .collect()
 }
 
 #[tokio::test]
@@ -333,17 +344,17 @@ async fn law_m4_same_crash_point_leaves_equal_memory() {
         for scenario in Scenario::ALL {
             let mut inside = driver(scenario, Phase::Round, mode);
             let mut outside = driver(scenario, Phase::Turn, mode);
-            let outer = same_everywhere(&outside.places().await);
-            let inner = same_everywhere(&inside.places().await);
+            let outer = same_everywhere(&outside.await_points().await);
+            let inner = same_everywhere(&inside.await_points().await);
             assert_eq!(inner.len(), outer.len());
-            for (place, point) in inner {
-                for fault in Fault::ALL.into_iter().filter(|fault| fault.can_happen_at(place.0)) {
+            for (await_point, point) in inner {
+                for fault in Fault::ALL.into_iter().filter(|fault| fault.can_happen_at(await_point.0)) {
                     let transcript = async |driver: &mut CrashDriver, point| -> Vec<Message> {
                         repair(&driver.run(&[&[Injection::new(point, fault)]]).await.unwrap().log)
                     };
                     let remembered = transcript(&mut inside, point).await;
-                    let other = transcript(&mut outside, outer[&place]).await;
-                    assert_eq!(remembered, other, "{scenario:?} {mode:?} {place:?} {fault:?}");
+                    let other = transcript(&mut outside, outer[&await_point]).await;
+                    assert_eq!(remembered, other, "{scenario:?} {mode:?} {await_point:?} {fault:?}");
                 }
             }
         }

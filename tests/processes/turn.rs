@@ -69,7 +69,7 @@ pub(crate) async fn run(job: Job) {
         _ => {}
     }
     points.pass("at the end").await.unwrap();
-    let places = points.places().iter().map(ToString::to_string).collect();
+    let places = points.passed().iter().map(ToString::to_string).collect();
     tell(&Report::Over { places });
 }
 
@@ -90,7 +90,10 @@ pub(crate) fn tell_item(turn: &str, item: &Result<Chunk, Error>) -> bool {
 }
 
 /// Reports the events since the last point at each point, and stops at the chosen one.
-fn teller(points: &AwaitPoints, stop: Option<Stop>) -> impl Fn(usize, advisor_testkit::crash::Place) + use<> {
+fn teller(
+    points: &AwaitPoints,
+    stop: Option<Stop>,
+) -> impl Fn(usize, advisor_testkit::crash::AwaitPoint) + use<> {
     let (points, told) = (points.clone(), AtomicUsize::new(0));
     move |point, place| {
         let events = points.events();

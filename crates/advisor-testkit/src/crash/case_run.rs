@@ -3,7 +3,7 @@ use std::fmt;
 use advisor_core::{ConversationKey, TurnId};
 use conversation_store::{Entry, NewEntry};
 
-use super::{Event, Fault, Injection, Outcome, Place, Scenario};
+use super::{AwaitPoint, Event, Fault, Injection, Outcome, Scenario};
 
 /// A case that has run: turns of one conversation with injections, and a last turn without any.
 #[derive(Debug, Clone)]
@@ -30,7 +30,7 @@ pub struct TurnRun {
     /// The injections of the turn.
     pub injections: Vec<Injection>,
     /// The points that the turn passed.
-    pub places: Vec<Place>,
+    pub await_points: Vec<AwaitPoint>,
     /// The end of the turn, for its reader.
     pub outcome: Outcome,
     /// The events from its beginning to that of the next turn.

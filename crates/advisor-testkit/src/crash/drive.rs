@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 use tokio::task::yield_now;
 use tokio::time::timeout;
 
-use super::{AwaitPoints, Event, Fault, Outcome, Place};
+use super::{AwaitPoint, AwaitPoints, Event, Fault, Outcome};
 
 /// A turn that takes longer, by tokio's clock, waits for an event that never comes.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -20,7 +20,7 @@ const YIELDS: usize = 64;
 /// Reads a turn, and stops it at the points of its injections. Nothing of it may remain afterwards.
 pub(super) async fn drive(turn: TurnStream, points: &AwaitPoints) -> Outcome {
     points.record(Event::TurnStarted(turn.turn().id().clone()));
-    points.pass_at_once(Place::Beginning);
+    points.pass_at_once(AwaitPoint::Beginning);
     let mut driven = Driven { turn: Some(turn), points };
     let outcome = match driven.stop_if_due() {
         Some(outcome) => outcome,
@@ -85,7 +85,7 @@ impl Driven<'_> {
         if completed {
             return Some(Outcome::Completed);
         }
-        self.points.pass_at_once(Place::Reader);
+        self.points.pass_at_once(AwaitPoint::Reader);
         None
     }
 

@@ -6,7 +6,7 @@ use conversation_store::{ConversationStore, Entry, ReadRange, StoreError};
 
 use super::drive::drive;
 use super::leaves::{INPUTS, LAST_INPUT};
-use super::{CaseRun, Fault, Injection, Invariant, Leaves, Outcome, Place, Scenario, TurnRun};
+use super::{AwaitPoint, CaseRun, Fault, Injection, Invariant, Leaves, Outcome, Scenario, TurnRun};
 
 /// Runs turns of a chain, injects faults at their await points, and checks every [`Invariant`] on the result.
 ///
@@ -91,8 +91,8 @@ impl CrashDriver {
     }
 
     /// Returns the points of the first turn without faults.
-    pub async fn places(&mut self) -> Vec<Place> {
-        self.whole_turn().await.places
+    pub async fn await_points(&mut self) -> Vec<AwaitPoint> {
+        self.whole_turn().await.await_points
     }
 
     /// Runs the first turn without faults.
@@ -108,7 +108,7 @@ impl CrashDriver {
     /// Injects each of these faults at each point of a turn at which it can happen. Returns the number of
     /// points, each counted once per fault.
     pub async fn every_point(&mut self, faults: &[Fault]) -> usize {
-        let injections = injections(&self.places().await, 0, faults);
+        let injections = injections(&self.await_points().await, 0, faults);
         for fault in faults {
             let happens = injections.iter().any(|injection| injection.fault == *fault);
             assert!(happens, "{fault:?} can happen at no point of this turn");
@@ -123,10 +123,10 @@ impl CrashDriver {
     /// the next turn. Returns the number of pairs.
     pub async fn every_pair_of_points(&mut self, first: &[Fault], second: &[Fault]) -> usize {
         let mut pairs = 0;
-        for one in injections(&self.places().await, 0, first) {
+        for one in injections(&self.await_points().await, 0, first) {
             let alone = self.checked(&[&[one], &[]]).await;
-            let places = alone.turns.get(1).map(|turn| turn.places.clone()).unwrap_or_default();
-            for other in injections(&places, 0, second) {
+            let await_points = alone.turns.get(1).map(|turn| turn.await_points.clone()).unwrap_or_default();
+            for other in injections(&await_points, 0, second) {
                 self.injected(&[&[one], &[other]]).await;
                 pairs += 1;
             }
@@ -139,10 +139,10 @@ impl CrashDriver {
     pub async fn every_pair_in_a_turn(&mut self, first: &[Fault], second: &[Fault]) -> usize {
         let mut pairs = 0;
         let goes_on = |injection: &Injection| !matches!(injection.fault, Fault::Drop(_) | Fault::Kill);
-        for one in injections(&self.places().await, 0, first).into_iter().filter(goes_on) {
+        for one in injections(&self.await_points().await, 0, first).into_iter().filter(goes_on) {
             let alone = self.checked(&[&[one]]).await;
-            let places = alone.turns.first().map(|turn| turn.places.clone()).unwrap_or_default();
-            for other in injections(&places, one.point + 1, second) {
+            let await_points = alone.turns.first().map(|turn| turn.await_points.clone()).unwrap_or_default();
+            for other in injections(&await_points, one.point + 1, second) {
                 self.injected(&[&[one, other]]).await;
                 pairs += 1;
             }
@@ -203,8 +203,8 @@ impl CrashDriver {
         points.begin(injections);
         let outcome = drive(turn, points).await;
         let log = self.store.load(key, ReadRange::All).await?.entries;
-        let (places, events) = (points.places(), points.take_events());
-        Ok(TurnRun { id, injections: injections.to_vec(), places, outcome, events, log })
+        let (await_points, events) = (points.passed(), points.take_events());
+        Ok(TurnRun { id, injections: injections.to_vec(), await_points, outcome, events, log })
     }
 
     /// Runs a case and checks every invariant on it.
@@ -231,22 +231,22 @@ impl CrashDriver {
 
 /// Returns each fault at each of the points from `from` on, where it can happen. If a turn asks for its lease
 /// repeatedly, the first and the last request represent all.
-fn injections(places: &[Place], from: usize, faults: &[Fault]) -> Vec<Injection> {
-    let points = places.iter().copied().enumerate().skip(from);
+fn injections(await_points: &[AwaitPoint], from: usize, faults: &[Fault]) -> Vec<Injection> {
+    let points = await_points.iter().copied().enumerate().skip(from);
     points
-        .filter(|(point, _)| !is_asked_in_between(places, *point))
-        .flat_map(|(point, place)| {
-            let possible = faults.iter().filter(move |fault| fault.can_happen_at(place));
+        .filter(|(point, _)| !is_asked_in_between(await_points, *point))
+        .flat_map(|(point, await_point)| {
+            let possible = faults.iter().filter(move |fault| fault.can_happen_at(await_point));
             possible.map(move |fault| Injection::new(point, *fault))
         })
         .collect()
 }
 
 /// Checks whether this point of a lease request has the same point of another request before and after it.
-fn is_asked_in_between(places: &[Place], point: usize) -> bool {
-    let here = places.get(point);
-    let is_same = |other: Option<usize>| other.is_some_and(|other| places.get(other) == here);
-    matches!(here, Some(Place::BeforeLease | Place::AfterLease))
+fn is_asked_in_between(await_points: &[AwaitPoint], point: usize) -> bool {
+    let here = await_points.get(point);
+    let is_same = |other: Option<usize>| other.is_some_and(|other| await_points.get(other) == here);
+    matches!(here, Some(AwaitPoint::BeforeLease | AwaitPoint::AfterLease))
         && is_same(point.checked_sub(2))
         && is_same(point.checked_add(2))
 }

@@ -5,7 +5,7 @@ use advisor_core::{
 };
 use conversation_store::{BatchKey, NewEntry, Version};
 
-use super::{Fault, Place};
+use super::{AwaitPoint, Fault};
 
 /// An event while turns run, recorded by instrumented leaves and the driver. All events have one order.
 #[derive(Debug, Clone)]
@@ -70,8 +70,8 @@ pub enum Event {
     Injected {
         /// The number of the point.
         point: usize,
-        /// The place of the point.
-        place: Place,
+        /// The kind of the point.
+        await_point: AwaitPoint,
         /// The fault.
         fault: Fault,
     },
@@ -80,7 +80,7 @@ pub enum Event {
     /// Parts of the turn remained when it had ended: the number of running operations, answers and tools.
     Leaked(usize),
     /// A leaf continued while no turn was running.
-    Late(Place),
+    Late(AwaitPoint),
 }
 
 /// The end of a turn, for its reader.
@@ -136,8 +136,8 @@ impl fmt::Display for Event {
                 write!(f, "delivered that round {round} is void")
             }
             Self::Delivered(chunk) => write!(f, "delivered another chunk of round {}", chunk.round()),
-            Self::Injected { point, place, fault } => {
-                write!(f, "at point {point} ({place}): {fault:?}")
+            Self::Injected { point, await_point, fault } => {
+                write!(f, "at point {point} ({await_point}): {fault:?}")
             }
             Self::TurnEnded(outcome) => write!(f, "outcome: {outcome:?}"),
             Self::LoopStarted => f.write_str("the loop starts"),
@@ -147,7 +147,7 @@ impl fmt::Display for Event {
             }
             Self::LoopEnded => f.write_str("the loop is finalized"),
             Self::Leaked(left) => write!(f, "{left} parts of the turn remain"),
-            Self::Late(place) => write!(f, "continued without a turn: {place}"),
+            Self::Late(await_point) => write!(f, "continued without a turn: {await_point}"),
         }
     }
 }

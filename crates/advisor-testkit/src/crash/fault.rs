@@ -1,6 +1,6 @@
 use advisor_core::OnDrop;
 
-use super::Place;
+use super::AwaitPoint;
 use crate::StoreFault;
 
 /// A stop of a turn or a failure of a leaf, at an await point.
@@ -66,27 +66,32 @@ impl Fault {
         matches!(self, Self::Drop(_) | Self::Cancel(_) | Self::Kill)
     }
 
-    /// Checks whether this can happen at `place`.
+    /// Checks whether this can happen at the point.
     #[must_use]
-    pub fn can_happen_at(self, place: Place) -> bool {
-        let of_reader = matches!(place, Place::Beginning | Place::Reader);
+    pub fn can_happen_at(self, await_point: AwaitPoint) -> bool {
+        let of_reader = matches!(await_point, AwaitPoint::Beginning | AwaitPoint::Reader);
         match self {
             Self::Drop(_) | Self::Cancel(_) | Self::Kill => true,
             Self::Store(StoreFault::Unavailable) => {
-                let before_append = matches!(place, Place::BeforeAppend | Place::BeforeAppendAgain);
-                let before_lease =
-                    matches!(place, Place::BeforeLease | Place::BeforeRenewal | Place::BeforeLeaseEnds);
-                before_append || before_lease || place == Place::BeforeLoad
+                let before_append =
+                    matches!(await_point, AwaitPoint::BeforeAppend | AwaitPoint::BeforeAppendAgain);
+                let before_lease = matches!(
+                    await_point,
+                    AwaitPoint::BeforeLease | AwaitPoint::BeforeRenewal | AwaitPoint::BeforeLeaseEnds
+                );
+                before_append || before_lease || await_point == AwaitPoint::BeforeLoad
             }
-            Self::Store(StoreFault::Conflict) => place == Place::BeforeAppend,
+            Self::Store(StoreFault::Conflict) => await_point == AwaitPoint::BeforeAppend,
             Self::Store(StoreFault::AnswerLost) => {
-                let after_lease =
-                    matches!(place, Place::AfterLease | Place::AfterRenewal | Place::AfterLeaseEnds);
-                after_lease || place == Place::AfterAppend
+                let after_lease = matches!(
+                    await_point,
+                    AwaitPoint::AfterLease | AwaitPoint::AfterRenewal | AwaitPoint::AfterLeaseEnds
+                );
+                after_lease || await_point == AwaitPoint::AfterAppend
             }
             Self::Store(_) => false,
-            Self::Fail => !of_reader && !place.is_of_store(),
-            Self::CutOff => place == Place::ModelItem,
+            Self::Fail => !of_reader && !await_point.is_of_store(),
+            Self::CutOff => await_point == AwaitPoint::ModelItem,
             Self::Panic => !of_reader,
         }
     }

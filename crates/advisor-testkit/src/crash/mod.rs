@@ -13,13 +13,14 @@
 //!
 //! | word | type |
 //! | --- | --- |
-//! | await point: a pending or a ready of a leaf, numbered in passing order | [`AwaitPoints`], [`Place`] |
+//! | await point: a pending or a ready of a leaf, numbered in passing order | [`AwaitPoints`], [`AwaitPoint`] |
 //! | leaf: an innermost wait of a chain | [`Leaves`], [`PointStore`], [`PointModel`], [`PointTool`], [`PointHooks`] |
 //! | fault: a stop of the turn or a failure of a leaf, injected at a point | [`Fault`], [`Injection`] |
 //! | scenario: the model's answers in a turn | [`Scenario`] |
 //! | case: turns with faults, and a last one that must work | [`CrashDriver`], [`CaseRun`], [`TurnRun`], [`Event`], [`Outcome`] |
 //! | invariant: a condition that holds in every case | [`Invariant`], [`BrokenInvariant`] |
 
+mod await_point;
 mod case_run;
 mod drive;
 mod driver;
@@ -29,13 +30,13 @@ mod invariants;
 mod labels;
 mod leaves;
 mod next_turns;
-mod place;
 mod points;
 mod scenario;
 mod suites;
 #[cfg(test)]
 mod tests;
 
+pub use await_point::AwaitPoint;
 pub use case_run::{CaseRun, TurnRun};
 pub use driver::{CaseError, CrashDriver};
 pub use event::{Event, Outcome};
@@ -43,7 +44,6 @@ pub use fault::{Fault, Injection};
 pub use invariants::{BrokenInvariant, Invariant};
 pub use leaves::Leaves;
 pub use next_turns::next_turns_are_valid;
-pub use place::Place;
 pub use points::AwaitPoints;
 pub use points::hooks::PointHooks;
 pub use points::model::PointModel;

@@ -13,7 +13,7 @@ use advisor_core::{ChatModel, Error, ErrorKind, Result, Tool};
 use conversation_store::ConversationStore;
 use tool_call_advisor::LoopHooks;
 
-use super::{Event, Fault, Injection, Place, PointHooks, PointModel, PointStore, PointTool};
+use super::{AwaitPoint, Event, Fault, Injection, PointHooks, PointModel, PointStore, PointTool};
 use crate::crash::points::pass::{Pass, WANTED};
 
 /// Numbers the await points of a turn as its leaves pass them, and injects the faults of a test. Clones share
@@ -39,7 +39,7 @@ use crate::crash::points::pass::{Pass, WANTED};
 /// ```
 /// use advisor_core::ChatClient;
 /// use advisor_testkit::{Answer, ScriptedModel};
-/// use advisor_testkit::crash::{AwaitPoints, Place};
+/// use advisor_testkit::crash::{AwaitPoint, AwaitPoints};
 /// use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
@@ -49,7 +49,7 @@ use crate::crash::points::pass::{Pass, WANTED};
 /// let memory = ChatMemoryAdvisor::new(points.store(InMemoryStore::new()));
 /// let client = ChatClient::builder(model).advisor(memory).build()?;
 /// client.prompt().user("Hello").conversation("c").call().await?;
-/// assert_eq!(points.places()[..3], [Place::BeforeLoad, Place::AfterLoad, Place::BeforeAppend]);
+/// assert_eq!(points.passed()[..3], [AwaitPoint::BeforeLoad, AwaitPoint::AfterLoad, AwaitPoint::BeforeAppend]);
 /// # Ok(()) }
 /// ```
 #[derive(Clone, Default)]
@@ -60,7 +60,7 @@ pub struct AwaitPoints {
 #[derive(Default)]
 pub(super) struct Shared {
     /// The points of the running turn.
-    places: Vec<Place>,
+    passed: Vec<AwaitPoint>,
     injections: Vec<Injection>,
     /// Stops whose points were reached, until the driver takes them. Leaves that run side by side may reach
     /// several in one poll.
@@ -75,7 +75,7 @@ pub(super) struct Shared {
     watch: Option<Arc<Watch>>,
 }
 
-type Watch = dyn Fn(usize, Place) + Send + Sync;
+type Watch = dyn Fn(usize, AwaitPoint) + Send + Sync;
 
 impl AwaitPoints {
     /// Creates an empty list of points, without injections.
@@ -115,21 +115,21 @@ impl AwaitPoints {
     /// # Errors
     /// Of kind [`ErrorKind::Advisor`], if a fault makes it fail here.
     pub async fn pass(&self, name: &'static str) -> Result<()> {
-        self.fallible(Place::Other(name)).await
+        self.fallible(AwaitPoint::Other(name)).await
     }
 
-    /// Calls `watch` with the number and the place of each later point, before the point is passed.
+    /// Calls `watch` with the number and the kind of each later point, before the point is passed.
     ///
     /// `watch` may block forever. A process that is to be killed at a point waits there, after it has reported
     /// the events that have [happened](Self::events).
-    pub fn watch(&self, watch: impl Fn(usize, Place) + Send + Sync + 'static) {
+    pub fn watch(&self, watch: impl Fn(usize, AwaitPoint) + Send + Sync + 'static) {
         self.lock().watch = Some(Arc::new(watch));
     }
 
     /// Returns the points that the running turn has passed, in order; after its end, those of the last turn.
     #[must_use]
-    pub fn places(&self) -> Vec<Place> {
-        self.lock().places.clone()
+    pub fn passed(&self) -> Vec<AwaitPoint> {
+        self.lock().passed.clone()
     }
 
     /// Returns all events so far.
@@ -141,7 +141,7 @@ impl AwaitPoints {
     /// Begins a turn with these injections.
     pub(super) fn begin(&self, injections: &[Injection]) {
         let mut shared = self.lock();
-        shared.places.clear();
+        shared.passed.clear();
         shared.injections = injections.to_vec();
         (shared.released, shared.let_go, shared.closed) = (false, false, false);
         shared.stops.clear();
@@ -177,8 +177,8 @@ impl AwaitPoints {
     pub(super) fn take_stop(&self) -> Option<Fault> {
         let mut shared = self.lock();
         let Injection { point, fault } = shared.stops.pop_front()?;
-        if let Some(place) = shared.places.get(point).copied() {
-            shared.events.push(Event::Injected { point, place, fault });
+        if let Some(await_point) = shared.passed.get(point).copied() {
+            shared.events.push(Event::Injected { point, await_point, fault });
         }
         Some(fault)
     }
@@ -199,32 +199,32 @@ impl AwaitPoints {
     }
 
     /// Passes a point of the driver, at which a fault can only stop the turn.
-    pub(super) fn pass_at_once(&self, place: Place) {
-        self.call_watch(place);
-        let _ = self.lock().arrive(place);
+    pub(super) fn pass_at_once(&self, await_point: AwaitPoint) {
+        self.call_watch(await_point);
+        let _ = self.lock().arrive(await_point);
     }
 
     /// Passes a point. Returns the fault that the leaf must have; a panic unwinds.
-    pub(super) fn at(&self, place: Place) -> Pass {
-        Pass::new(self, place)
+    pub(super) fn at(&self, await_point: AwaitPoint) -> Pass {
+        Pass::new(self, await_point)
     }
 
     /// Does the same for a leaf whose only fault is an error of the chain.
-    pub(super) async fn fallible(&self, place: Place) -> Result<()> {
-        match self.at(place).await {
+    pub(super) async fn fallible(&self, await_point: AwaitPoint) -> Result<()> {
+        match self.at(await_point).await {
             None => Ok(()),
             Some(_) => Err(Error::new(ErrorKind::Advisor, WANTED)),
         }
     }
 
     /// Calls the watch before a point is passed.
-    pub(super) fn call_watch(&self, place: Place) {
+    pub(super) fn call_watch(&self, await_point: AwaitPoint) {
         let (point, watch) = {
             let shared = self.lock();
-            (shared.places.len(), shared.watch.clone())
+            (shared.passed.len(), shared.watch.clone())
         };
         if let Some(watch) = watch {
-            watch(point, place);
+            watch(point, await_point);
         }
     }
 
@@ -241,20 +241,20 @@ impl AwaitPoints {
 
 impl Shared {
     /// Counts a point and returns the fault at it.
-    pub(super) fn arrive(&mut self, place: Place) -> Option<Fault> {
+    pub(super) fn arrive(&mut self, await_point: AwaitPoint) -> Option<Fault> {
         if self.closed {
-            self.events.push(Event::Late(place));
+            self.events.push(Event::Late(await_point));
             return None;
         }
-        let point = self.places.len();
-        self.places.push(place);
+        let point = self.passed.len();
+        self.passed.push(await_point);
         let due = self.injections.iter().find(|injection| injection.point == point)?;
-        let injection = Some(*due).filter(|injection| injection.fault.can_happen_at(place))?;
+        let injection = Some(*due).filter(|injection| injection.fault.can_happen_at(await_point))?;
         if injection.fault.is_stop() {
             self.stops.push_back(injection);
             self.released = false;
         } else {
-            self.events.push(Event::Injected { point, place, fault: injection.fault });
+            self.events.push(Event::Injected { point, await_point, fault: injection.fault });
         }
         Some(injection.fault)
     }
@@ -274,7 +274,7 @@ impl fmt::Debug for AwaitPoints {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shared = self.lock();
         f.debug_struct("AwaitPoints")
-            .field("passed", &shared.places.len())
+            .field("passed", &shared.passed.len())
             .field("injections", &shared.injections)
             .finish_non_exhaustive()
     }

@@ -5,7 +5,7 @@ use advisor_core::{ChatClient, OnDrop, Phase, Result, StreamAdvisor, Tool, ToolS
 use chat_memory_advisor::{ChatMemoryAdvisor, OnBusy};
 use conversation_store::{ConversationStore, InMemoryStore};
 
-use super::{CrashDriver, Event, Fault, Invariant, Leaves, Place, Scenario, TurnRun};
+use super::{AwaitPoint, CrashDriver, Event, Fault, Invariant, Leaves, Scenario, TurnRun};
 use crate::StoreFault;
 
 /// The faults for a store. A store cannot distinguish how a turn is stopped, so a drop and a kill represent
@@ -44,10 +44,10 @@ pub async fn every_point_of_store(store: impl ConversationStore, scenario: Scena
             leaves.client().advisor(memory).advisor(leaves.tool_loop().build()?).build()
         };
         let mut driver = CrashDriver::new(scenario, store, make);
-        let places = driver.places().await;
+        let await_points = driver.await_points().await;
         assert!(
-            places.contains(&Place::AfterLease),
-            "the store supports leases, but granted none: {places:?}"
+            await_points.contains(&AwaitPoint::AfterLease),
+            "the store supports leases, but granted none: {await_points:?}"
         );
         cases += driver.every_point(&AT_A_STORE).await;
     }
@@ -75,8 +75,9 @@ pub async fn every_point_of_advisor<A: StreamAdvisor>(
             client.advisor_in(memory, leaves.memory()).build()
         };
         let mut driver = driver_without(without, scenario, make);
-        let places = driver.places().await;
-        let can_happen = |fault: &Fault| places.iter().any(|place| fault.can_happen_at(*place));
+        let await_points = driver.await_points().await;
+        let can_happen =
+            |fault: &Fault| await_points.iter().any(|await_point| fault.can_happen_at(*await_point));
         let faults: Vec<_> = Fault::ALL.into_iter().filter(can_happen).collect();
         cases += inject(&mut driver, scenario, &faults).await;
     }
@@ -125,11 +126,11 @@ fn is_shortest(scenario: Scenario) -> bool {
 
 /// Checks that the chain uses the leaves. A chain that is made of other parts is not tested.
 fn check_leaves(turn: &TurnRun, tools: &ToolSet, scenario: Scenario) {
-    let passed = |is_it: fn(Place) -> bool| turn.places.iter().copied().any(is_it);
+    let passed = |is_it: fn(AwaitPoint) -> bool| turn.await_points.iter().copied().any(is_it);
     for (leaf, used) in [
-        ("store", passed(Place::is_of_store)),
-        ("model", passed(|place| place == Place::Model)),
-        ("tool_loop()", passed(|place| matches!(place, Place::Hook(_)))),
+        ("store", passed(AwaitPoint::is_of_store)),
+        ("model", passed(|await_point| await_point == AwaitPoint::Model)),
+        ("tool_loop()", passed(|await_point| matches!(await_point, AwaitPoint::Hook(_)))),
         ("tools", is_shortest(scenario) || uses_tools(turn, tools)),
     ] {
         assert!(used, "the chain does not use `{leaf}` of its leaves: the turn passes no point of it");

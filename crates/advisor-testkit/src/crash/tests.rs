@@ -91,8 +91,8 @@ fn spoil(invariant: Invariant, run: &mut CaseRun) {
         Invariant::AnswersPrecedeTools => forget_append(run, "answer"),
         Invariant::ResultsPrecedeRequests => forget_append(run, "results"),
         Invariant::FailuresEndTheTurn => {
-            let place = Place::Hook("loop_start");
-            let injected = Event::Injected { point: 1, place, fault: Fault::Fail };
+            let await_point = AwaitPoint::Hook("loop_start");
+            let injected = Event::Injected { point: 1, await_point, fault: Fault::Fail };
             run.turns[0].events.insert(0, injected);
         }
         Invariant::TheEndComesLast => {
@@ -109,7 +109,7 @@ fn spoil(invariant: Invariant, run: &mut CaseRun) {
         }
         Invariant::UndoneIsHidden => {
             let fault = Fault::Drop(OnDrop::Rollback);
-            run.turns[0].events.push(Event::Injected { point: 0, place: Place::Reader, fault });
+            run.turns[0].events.push(Event::Injected { point: 0, await_point: AwaitPoint::Reader, fault });
             run.turns[0].outcome = Outcome::Dropped;
         }
         Invariant::TheLastTurnWorks => run.turns.last_mut().unwrap().outcome = Outcome::Dropped,
@@ -150,8 +150,8 @@ async fn d9_each_process_of_case_has_own_client() {
 
 /// Inserts events between the failure of a turn's answer and its end.
 async fn after_a_failed_answer(events: &[Event]) -> Result<(), String> {
-    let places = driver(Scenario::PLAIN).places().await;
-    let model = places.iter().position(|place| *place == Place::ModelItem).unwrap();
+    let await_points = driver(Scenario::PLAIN).await_points().await;
+    let model = await_points.iter().position(|await_point| *await_point == AwaitPoint::ModelItem).unwrap();
     let mut run = run(Scenario::PLAIN, &[Injection::new(model, Fault::Fail)]).await;
     run.check(&[]).unwrap();
     let after_failure = &mut run.turns[0].events;
@@ -273,9 +273,10 @@ async fn completion_before_stored_end_is_detected() {
 /// The partial text of a dropped turn is missing, or another one, or repeated.
 #[tokio::test]
 async fn a_partial_text_is_that_which_was_shown() {
-    let places = driver(Scenario::PLAIN).places().await;
+    let await_points = driver(Scenario::PLAIN).await_points().await;
     // The reader has received the beginning of a block and its first text.
-    let readers = places.iter().enumerate().filter(|(_, place)| **place == Place::Reader);
+    let readers =
+        await_points.iter().enumerate().filter(|(_, await_point)| **await_point == AwaitPoint::Reader);
     let shown = readers.map(|(point, _)| point).nth(1).unwrap();
     let run = run(Scenario::PLAIN, &[Injection::new(shown, Fault::Drop(OnDrop::KeepPartial))]).await;
     run.check(&[]).unwrap();
@@ -312,9 +313,10 @@ async fn a_partial_text_is_that_which_was_shown() {
 
 #[tokio::test]
 async fn every_fault_happens_where_it_is_injected() {
-    let places = driver(Scenario::ROUND).places().await;
+    let await_points = driver(Scenario::ROUND).await_points().await;
     for fault in Fault::ALL {
-        let at: Vec<_> = (0..places.len()).filter(|point| fault.can_happen_at(places[*point])).collect();
+        let at: Vec<_> =
+            (0..await_points.len()).filter(|point| fault.can_happen_at(await_points[*point])).collect();
         assert!(!at.is_empty(), "{fault:?}");
         let run = run(Scenario::ROUND, &[Injection::new(at[at.len() / 2], fault)]).await;
         assert!(run.all_injected(), "{run}");
@@ -343,8 +345,9 @@ async fn a_fault_is_injected_at_a_custom_leaf() {
         let client = leaves.client().advisor_in(Phase::ModelCall, timer);
         client.advisor(leaves.memory()).advisor(leaves.tool_loop().build()?).build()
     });
-    let places = driver.places().await;
-    let timer = places.iter().position(|place| *place == Place::Other("timer")).unwrap();
+    let await_points = driver.await_points().await;
+    let timer =
+        await_points.iter().position(|await_point| *await_point == AwaitPoint::Other("timer")).unwrap();
     let run = driver.run(&[&[Injection::new(timer, Fault::Fail)]]).await.unwrap();
     assert_eq!(run.turns[0].outcome, Outcome::Failed(advisor_core::ErrorKind::Advisor));
     run.check(&[]).unwrap();
@@ -392,7 +395,7 @@ async fn work_that_a_turn_has_spawned_is_found() {
     });
     let run = driver.run(&[&[]]).await.unwrap();
     assert_eq!(run.check(&[]).unwrap_err().invariant(), Invariant::NothingIsLeft);
-    let is_late = |event: &Event| matches!(event, Event::Late(Place::Other("spawned")));
+    let is_late = |event: &Event| matches!(event, Event::Late(AwaitPoint::Other("spawned")));
     for turn in &run.turns {
         assert_eq!(turn.events.iter().filter(|event| is_late(event)).count(), 1, "{run}");
     }
@@ -434,14 +437,14 @@ async fn watcher_sees_every_point_before_it_passes() {
     let points = AwaitPoints::new();
     let told = Arc::new(Mutex::new(Vec::new()));
     let (telling, passed) = (Arc::clone(&told), points.clone());
-    points.watch(move |point, place| {
-        assert_eq!(passed.places().len(), point, "it is not passed yet");
-        telling.lock().unwrap().push((point, place));
+    points.watch(move |point, await_point| {
+        assert_eq!(passed.passed().len(), point, "it is not passed yet");
+        telling.lock().unwrap().push((point, await_point));
     });
     for name in ["one", "two", "three"] {
         points.pass(name).await.unwrap();
     }
-    let places = ["one", "two", "three"].map(Place::Other);
-    assert_eq!(*told.lock().unwrap(), (0..).zip(places).collect::<Vec<_>>());
-    assert_eq!(points.places(), places);
+    let await_points = ["one", "two", "three"].map(AwaitPoint::Other);
+    assert_eq!(*told.lock().unwrap(), (0..).zip(await_points).collect::<Vec<_>>());
+    assert_eq!(points.passed(), await_points);
 }

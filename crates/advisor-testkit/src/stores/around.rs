@@ -242,13 +242,13 @@ mod tests {
     #[cfg(feature = "crash")]
     #[tokio::test]
     async fn reading_entries_and_branches_passes_points() {
-        use crate::crash::{AwaitPoints, Place};
+        use crate::crash::{AwaitPoint, AwaitPoints};
 
         let points = AwaitPoints::new();
         let store = points.store(InMemoryStore::new());
         store.read(&key(), EntryId::BEGINNING, 9).await.unwrap();
         store.branches(&key()).await.unwrap();
-        assert_eq!(points.places(), [[Place::BeforeLoad, Place::AfterLoad]; 2].concat());
+        assert_eq!(points.passed(), [[AwaitPoint::BeforeLoad, AwaitPoint::AfterLoad]; 2].concat());
     }
 
     /// An `Around` that never runs the operation.

@@ -2,7 +2,7 @@ mod calls;
 
 use crate::aggregator::answer_bytes::{of_content, of_finish};
 use crate::aggregator::error::{Result, within};
-use crate::aggregator::identity::Place;
+use crate::aggregator::identity::PositionInEvent;
 use crate::aggregator::open_block::{OpenBlock, State};
 use crate::aggregator::open_call::OpenCall;
 use crate::aggregator::{Answer, Sink};
@@ -48,13 +48,13 @@ impl ChoiceBlocks {
             DeltaKind::ToolCalls(fragments) => {
                 let count = fragments.len();
                 fragments.into_iter().enumerate().try_for_each(|(position, fragment)| {
-                    self.push_fragment(fragment, Place { position, count }, sink)
+                    self.push_fragment(fragment, PositionInEvent { position, count }, sink)
                 })
             }
             DeltaKind::Arguments { index, text } => {
                 let fragment =
                     ToolCallDelta { index, arguments_delta: Some(text), ..ToolCallDelta::default() };
-                self.push_fragment(fragment, Place { position: 0, count: 1 }, sink)
+                self.push_fragment(fragment, PositionInEvent { position: 0, count: 1 }, sink)
             }
             DeltaKind::BlockEnd => {
                 self.end_block(key, sink);

@@ -15,7 +15,7 @@ pub(crate) enum Identity {
 
 /// Position of a fragment among those of its wire event.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct PositionInEvent {
     pub(crate) position: usize,
     pub(crate) count: usize,
 }
@@ -46,8 +46,12 @@ impl Decision {
 ///
 /// Indexes, ids and names are evidence, not truth: servers omit, repeat and reuse them and change them in the
 /// middle of a call. If they contradict each other and nothing settles it, no call that may be meant runs.
-pub(crate) fn identify(calls: &mut [OpenCall], fragment: &ToolCallDelta, place: Place) -> Decision {
-    let mut decision = by_evidence(calls, fragment, place);
+pub(crate) fn identify(
+    calls: &mut [OpenCall],
+    fragment: &ToolCallDelta,
+    in_event: PositionInEvent,
+) -> Decision {
+    let mut decision = by_evidence(calls, fragment, in_event);
     dispute_claimed(calls, fragment, &mut decision);
     decision
 }
@@ -83,7 +87,7 @@ fn dispute_claimed(calls: &mut [OpenCall], fragment: &ToolCallDelta, decision: &
     }
 }
 
-fn by_evidence(calls: &mut [OpenCall], fragment: &ToolCallDelta, place: Place) -> Decision {
+fn by_evidence(calls: &mut [OpenCall], fragment: &ToolCallDelta, in_event: PositionInEvent) -> Decision {
     let id = fragment.call_id();
     if let Some(id) = id
         && calls.iter().any(|call| call.id.as_ref() == Some(id))
@@ -101,7 +105,7 @@ fn by_evidence(calls: &mut [OpenCall], fragment: &ToolCallDelta, place: Place) -
             _ => Decision::new(Rule::NewCall),
         };
     }
-    without_index_or_id(calls, fragment, place)
+    without_index_or_id(calls, fragment, in_event)
 }
 
 /// Decides by a known id. Servers repeat ids, so several calls may have it; the index distinguishes them.
@@ -211,7 +215,11 @@ fn by_known_index(calls: &mut [OpenCall], known: usize, fragment: &ToolCallDelta
     }
 }
 
-fn without_index_or_id(calls: &mut [OpenCall], fragment: &ToolCallDelta, place: Place) -> Decision {
+fn without_index_or_id(
+    calls: &mut [OpenCall],
+    fragment: &ToolCallDelta,
+    in_event: PositionInEvent,
+) -> Decision {
     let last = calls.iter().rposition(|call| !call.ended);
     if let Some(name) = fragment.name() {
         let Some((last, call)) = last.and_then(|last| Some((last, calls.get_mut(last)?))) else {
@@ -226,7 +234,7 @@ fn without_index_or_id(calls: &mut [OpenCall], fragment: &ToolCallDelta, place: 
         };
     }
     match last {
-        _ if place.count > 1 => by_place(calls, fragment, place),
+        _ if in_event.count > 1 => by_position(calls, fragment, in_event),
         Some(last) => Decision::known(last, Rule::LastOpen),
         None => Decision::new(Rule::BufferedUntilNamed),
     }
@@ -246,9 +254,9 @@ fn by_name(calls: &mut [OpenCall], name: &Text, rule: Rule) -> Decision {
 }
 
 /// Decides by position: an event that lists several calls without other evidence lists the last ones.
-fn by_place(calls: &mut [OpenCall], fragment: &ToolCallDelta, place: Place) -> Decision {
-    let before = calls.len().saturating_sub(place.count);
-    let at = before + place.position;
+fn by_position(calls: &mut [OpenCall], fragment: &ToolCallDelta, in_event: PositionInEvent) -> Decision {
+    let before = calls.len().saturating_sub(in_event.count);
+    let at = before + in_event.position;
     if at >= calls.len() {
         return Decision::new(Rule::BufferedUntilNamed);
     }

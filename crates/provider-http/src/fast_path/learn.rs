@@ -2,9 +2,9 @@
 
 use advisor_core::{Delta, ToolCallDelta};
 
-use super::known::Known;
-use super::places::places_of;
-use super::said::Said;
+use super::event_content::EventContent;
+use super::learned_template::LearnedTemplate;
+use super::slots::slots_of;
 use super::template::Template;
 use super::{FastPath, Framing};
 
@@ -13,12 +13,13 @@ const MOST: usize = 8;
 /// The most bytes of an event from which a template is learned. It bounds the memory of an answer's templates.
 const LONGEST: usize = 16 << 10;
 /// The initial and largest budget. Learning costs about as much as parsing; each matching event adds one.
-pub(super) const CREDIT: u8 = 24;
-const PRICE: u8 = 2;
+pub(super) const FULL_BUDGET: u8 = 24;
+/// The budget that learning from one event costs.
+const COST: u8 = 2;
 /// The number of events without learning after which it stops for good.
-const MOST_UNLEARNED: u8 = 64;
+const MOST_SKIPPED: u8 = 64;
 /// The most beginnings of calls kept. Only an event that repeats one is learned.
-const MOST_STARTS: usize = 4;
+const MOST_CALL_STARTS: usize = 4;
 
 impl FastPath {
     /// Learns a template from an event and its deltas.
@@ -28,59 +29,48 @@ impl FastPath {
         event: &str,
         deltas: impl Iterator<Item = &'a Delta>,
     ) {
-        let Some(said) = Said::from_deltas(deltas) else { return };
-        if said.data.is_some_and(|data| !self.joined.joins_only(&data.value, said.text)) {
+        let Some(content) = EventContent::from_deltas(deltas) else { return };
+        if content.data.is_some_and(|data| !self.joined.joins_only(&data.value, content.text)) {
             return;
         }
-        if !said.start().is_none_or(|start| self.is_repeated(start)) {
+        if !content.start().is_none_or(|start| self.is_repeated(start)) {
             return;
         }
-        let Some(credit) = self.credit.checked_sub(PRICE) else { return self.note_unlearned() };
+        let Some(budget) = self.budget.checked_sub(COST) else { return self.note_skipped() };
         // Other lines, such as comments, may stand between the lines of a server-sent event.
         if event.len() > LONGEST || (self.framing == Framing::Sse && event.contains('\n')) {
             return;
         }
-        self.credit = credit;
-        let Some(mut places) = places_of(event, self.fields, said.text) else { return };
-        let alike = self.known.iter().position(|known| known.is_like(name, event, &places));
-        if let Some(known) = alike.and_then(|at| self.known.get(at)) {
-            known.mark_differences(event, &mut places);
+        self.budget = budget;
+        let Some(mut slots) = slots_of(event, self.fields, content.text) else { return };
+        let alike = self.templates.iter().position(|learned| learned.is_like(name, event, &slots));
+        if let Some(learned) = alike.and_then(|at| self.templates.get(at)) {
+            learned.mark_differences(event, &mut slots);
         }
         let frame = self.frame(name);
-        let Some(template) = Template::new(&frame, event, &places, said) else { return };
-        self.left = self.take_counts();
+        let Some(template) = Template::new(&frame, event, &slots, content) else { return };
+        self.counts_of_removed = self.take_counts();
         match alike {
-            Some(at) => drop(self.known.remove(at)),
-            None => self.known.truncate(MOST - 1),
+            Some(at) => drop(self.templates.remove(at)),
+            None => self.templates.truncate(MOST - 1),
         }
         self.next += 1;
-        self.known.insert(
-            0,
-            Known {
-                template,
-                number: self.next,
-                name: name.map(str::to_owned),
-                event: event.to_owned(),
-                places,
-                counted: Vec::new(),
-                counted_at: 0,
-            },
-        );
+        self.templates.insert(0, LearnedTemplate::new(template, self.next, name, event, slots));
     }
 
     /// Checks whether an earlier call began with the same fragment. Nearly none does.
     fn is_repeated(&mut self, start: ToolCallDelta) -> bool {
-        if self.starts.contains(&start) {
+        if self.call_starts.contains(&start) {
             return true;
         }
-        self.starts.truncate(MOST_STARTS - 1);
-        self.starts.push_front(start);
+        self.call_starts.truncate(MOST_CALL_STARTS - 1);
+        self.call_starts.push_front(start);
         false
     }
 
-    fn note_unlearned(&mut self) {
-        self.unlearned = self.unlearned.saturating_add(1);
-        if self.unlearned >= MOST_UNLEARNED {
+    fn note_skipped(&mut self) {
+        self.skipped = self.skipped.saturating_add(1);
+        if self.skipped >= MOST_SKIPPED {
             self.stop_learning();
         }
     }

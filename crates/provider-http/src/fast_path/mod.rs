@@ -7,14 +7,14 @@
 //!
 //! `docs/decisions/fast-path.md` gives the gain.
 
+mod event_content;
 mod fields;
 mod framing;
 mod joined;
-mod known;
 mod learn;
-mod places;
-mod said;
+mod learned_template;
 mod scan;
+mod slots;
 mod template;
 
 use std::collections::VecDeque;
@@ -26,8 +26,8 @@ pub use fields::Field;
 pub use framing::Framing;
 use framing::read_framed;
 use joined::JoinedData;
-use known::Known;
-use learn::CREDIT;
+use learn::FULL_BUDGET;
+use learned_template::LearnedTemplate;
 use template::Frame;
 
 /// Decodes events of one answer that match an earlier one.
@@ -64,16 +64,21 @@ pub struct FastPath {
     framing: Framing,
     fields: &'static Field,
     /// The most recently matched template comes first.
-    known: Vec<Known>,
+    templates: Vec<LearnedTemplate>,
+    /// Whether it still learns.
     learns: bool,
-    credit: u8,
-    unlearned: u8,
-    starts: VecDeque<ToolCallDelta>,
+    /// The budget for learning. A learned event costs some, a matching one adds one.
+    budget: u8,
+    /// The number of parsed events from which nothing was learned because the budget was spent.
+    skipped: u8,
+    /// The beginnings of the last calls, the latest first.
+    call_starts: VecDeque<ToolCallDelta>,
+    /// The data attached to reasoning that is held back.
     joined: JoinedData,
     /// The next number, for templates and for the order of events with counts.
     next: u64,
-    /// Events with token counts whose templates were removed.
-    left: Vec<String>,
+    /// Events with token counts whose templates were removed, until they are taken.
+    counts_of_removed: Vec<String>,
     /// A buffer for a text without its escapes.
     unescaped: String,
 }
@@ -94,22 +99,22 @@ impl FastPath {
         Self {
             framing,
             fields,
-            known: Vec::new(),
+            templates: Vec::new(),
             learns: true,
-            credit: CREDIT,
-            unlearned: 0,
-            starts: VecDeque::new(),
+            budget: FULL_BUDGET,
+            skipped: 0,
+            call_starts: VecDeque::new(),
             joined: JoinedData::new(fields),
             next: 0,
-            left: Vec::new(),
+            counts_of_removed: Vec::new(),
             unescaped: String::new(),
         }
     }
 
     /// Stops learning and forgets all templates. Needed for answers in which equal events differ in meaning.
     pub fn stop_learning(&mut self) {
-        self.left = self.take_counts();
-        self.known.clear();
+        self.counts_of_removed = self.take_counts();
+        self.templates.clear();
         self.learns = false;
     }
 
@@ -117,7 +122,7 @@ impl FastPath {
     #[must_use]
     #[inline]
     pub fn has_templates(&self) -> bool {
-        !self.known.is_empty()
+        !self.templates.is_empty()
     }
 
     /// Decodes events from the beginning of `bytes`, until one does not match, is longer than `longest` bytes, or
@@ -134,20 +139,20 @@ impl FastPath {
     ) -> Decoded {
         let mut events = 0;
         let mut rest = bytes;
-        while let Some(known) = self.known.first_mut() {
+        while let Some(learned) = self.templates.first_mut() {
             while deltas.len() < most
                 && let Some((text, behind)) =
-                    read_framed(&known.template, rest, self.framing, &mut self.unescaped)
+                    read_framed(&learned.template, rest, self.framing, &mut self.unescaped)
             {
                 let length = rest.len() - behind.len();
                 if length > longest {
                     break;
                 }
-                if known.template.has_counts {
-                    let json = known.template.frame()..length - self.framing.end().len();
-                    known.count(rest.get(json).unwrap_or_default());
+                if learned.template.has_counts {
+                    let json = learned.template.frame()..length - self.framing.end().len();
+                    learned.count(rest.get(json).unwrap_or_default());
                 }
-                known.push_delta(text, &mut self.joined, deltas);
+                learned.push_delta(text, &mut self.joined, deltas);
                 rest = behind;
                 events += 1;
             }
@@ -163,21 +168,21 @@ impl FastPath {
 
     /// Decodes an event without its frame. Returns false if it does not match.
     pub fn decode_data(&mut self, name: Option<&str>, data: &str, deltas: &mut VecDeque<Delta>) -> bool {
-        let fits = |known: &Known, unescaped: &mut String| {
-            let (text, rest) = known.template.read(data.as_bytes(), Frame::Gone, unescaped)?;
-            (rest.is_empty() && known.name.as_deref() == name).then_some(text)
+        let fits = |learned: &LearnedTemplate, unescaped: &mut String| {
+            let (text, rest) = learned.template.read(data.as_bytes(), Frame::Gone, unescaped)?;
+            (rest.is_empty() && learned.name.as_deref() == name).then_some(text)
         };
-        let mut all = self.known.iter().enumerate();
-        let found = all.find_map(|(at, known)| Some((at, fits(known, &mut self.unescaped)?)));
+        let mut all = self.templates.iter().enumerate();
+        let found = all.find_map(|(at, learned)| Some((at, fits(learned, &mut self.unescaped)?)));
         let Some((at, text)) = found else { return false };
         if at > 0 {
             self.put_first(at);
         }
-        let Some(known) = self.known.first_mut() else { return false };
-        if known.template.has_counts {
-            known.count(data.as_bytes());
+        let Some(learned) = self.templates.first_mut() else { return false };
+        if learned.template.has_counts {
+            learned.count(data.as_bytes());
         }
-        known.push_delta(text, &mut self.joined, deltas);
+        learned.push_delta(text, &mut self.joined, deltas);
         self.earn(1);
         true
     }
@@ -186,28 +191,30 @@ impl FastPath {
     /// none does, or if the event is longer than `longest`.
     #[cold]
     fn find_other(&mut self, bytes: &[u8], longest: usize) -> bool {
-        let mut others = self.known.iter().enumerate().skip(1);
-        let fits = |known: &Known, unescaped: &mut String| {
-            read_framed(&known.template, bytes, self.framing, unescaped)
+        let mut others = self.templates.iter().enumerate().skip(1);
+        let fits = |learned: &LearnedTemplate, unescaped: &mut String| {
+            read_framed(&learned.template, bytes, self.framing, unescaped)
                 .is_some_and(|(_, behind)| bytes.len() - behind.len() <= longest)
         };
-        let Some((at, _)) = others.find(|(_, known)| fits(known, &mut self.unescaped)) else { return false };
+        let Some((at, _)) = others.find(|(_, learned)| fits(learned, &mut self.unescaped)) else {
+            return false;
+        };
         self.put_first(at);
         true
     }
 
     fn earn(&mut self, events: u64) {
-        let earned = u8::try_from(events).unwrap_or(CREDIT);
-        self.credit = self.credit.saturating_add(earned).min(CREDIT);
+        let earned = u8::try_from(events).unwrap_or(FULL_BUDGET);
+        self.budget = self.budget.saturating_add(earned).min(FULL_BUDGET);
     }
 
     fn put_first(&mut self, at: usize) {
-        if let Some(first) = self.known.first_mut() {
+        if let Some(first) = self.templates.first_mut() {
             first.counted_at = self.next;
             self.next += 1;
         }
-        if let Some(known) = self.known.get_mut(..=at) {
-            known.rotate_right(1);
+        if let Some(templates) = self.templates.get_mut(..=at) {
+            templates.rotate_right(1);
         }
     }
 
@@ -229,13 +236,13 @@ impl FastPath {
         if self.joined.is_empty() && !deltas.range(new..).any(is_data) {
             return;
         }
-        let mut said = deltas.split_off(new).into_iter().peekable();
-        while let Some(delta) = said.next() {
+        let mut added = deltas.split_off(new).into_iter().peekable();
+        while let Some(delta) = added.next() {
             match &delta.kind {
                 DeltaKind::ReasoningData(_) => deltas.extend(self.joined.add(delta, None)),
                 DeltaKind::Usage(_) => deltas.push_back(delta),
                 DeltaKind::Reasoning(_) => {
-                    let data = said.next_if(|next| is_data(next) && is_beside(next, &delta));
+                    let data = added.next_if(|next| is_data(next) && is_beside(next, &delta));
                     deltas.extend(match data {
                         Some(data) => self.joined.add(data, None),
                         None => self.joined.end(),
@@ -259,16 +266,17 @@ impl FastPath {
     ///
     /// A converter reads their counts, as [`DeltaKind::Usage`].
     pub fn take_counts(&mut self) -> Vec<String> {
-        let mut events = std::mem::take(&mut self.left);
-        if self.known.is_empty() || self.known.iter().all(|known| known.counted.is_empty()) {
+        let mut events = std::mem::take(&mut self.counts_of_removed);
+        if self.templates.is_empty() || self.templates.iter().all(|learned| learned.counted.is_empty()) {
             return events;
         }
-        if let Some(first) = self.known.first_mut() {
+        if let Some(first) = self.templates.first_mut() {
             first.counted_at = self.next;
         }
-        let mut counted: Vec<_> = self.known.iter_mut().filter(|known| !known.counted.is_empty()).collect();
-        counted.sort_by_key(|known| known.counted_at);
-        let bytes = counted.into_iter().map(|known| std::mem::take(&mut known.counted));
+        let mut counted: Vec<_> =
+            self.templates.iter_mut().filter(|learned| !learned.counted.is_empty()).collect();
+        counted.sort_by_key(|learned| learned.counted_at);
+        let bytes = counted.into_iter().map(|learned| std::mem::take(&mut learned.counted));
         events.extend(bytes.filter_map(|event| String::from_utf8(event).ok()));
         events
     }
@@ -282,7 +290,7 @@ fn is_beside(one: &Delta, other: &Delta) -> bool {
 /// Shows no content of the answer.
 impl fmt::Debug for FastPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FastPath").field("known", &self.known.len()).finish_non_exhaustive()
+        f.debug_struct("FastPath").field("templates", &self.templates.len()).finish_non_exhaustive()
     }
 }
 

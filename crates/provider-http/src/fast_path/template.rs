@@ -1,8 +1,8 @@
 use advisor_core::{Delta, DeltaKind, ProviderData, Text};
 
-use super::places::{Place, PlaceKind};
-use super::said::{Said, with_text};
+use super::event_content::{EventContent, with_text};
 use super::scan::{self, Scanned};
+use super::slots::{SlotKind, ValueSlot};
 
 /// The fixed bytes of events that differ only in the gaps between them.
 pub(super) struct Template {
@@ -11,9 +11,9 @@ pub(super) struct Template {
     /// The number of bytes of the head before the JSON.
     frame: usize,
     /// Each gap, and the bytes after it up to the next.
-    gaps: Box<[(PlaceKind, Box<[u8]>)]>,
+    gaps: Box<[(SlotKind, Box<[u8]>)]>,
     /// The delta of the event from which this was learned.
-    said: Delta,
+    delta: Delta,
     /// The data attached to that delta.
     pub(super) data: Option<Box<ProviderData>>,
     /// Whether the events have token counts.
@@ -28,25 +28,30 @@ pub(super) enum Frame {
 }
 
 impl Template {
-    /// Creates the template of an event, with gaps in the places that differ; `None` if it does not read its own
+    /// Creates the template of an event, with gaps in the slots that differ; `None` if it does not read its own
     /// event.
-    pub(super) fn new(frame: &str, event: &str, places: &[Place], said: Said<'_>) -> Option<Self> {
-        let open = || places.iter().filter(|place| place.differs);
-        let starts = open().map(|place| place.start).chain([event.len()]);
+    pub(super) fn new(
+        frame: &str,
+        event: &str,
+        slots: &[ValueSlot],
+        content: EventContent<'_>,
+    ) -> Option<Self> {
+        let open = || slots.iter().filter(|slot| slot.differs);
+        let starts = open().map(|slot| slot.start).chain([event.len()]);
         let head = [frame, event.get(..starts.clone().next()?)?].concat().into_bytes().into();
         let gaps = open()
             .zip(starts.skip(1))
-            .map(|(place, next)| Some((place.kind, event.get(place.end..next)?.as_bytes().into())));
+            .map(|(slot, next)| Some((slot.kind, event.get(slot.end..next)?.as_bytes().into())));
         let template = Self {
             head,
             frame: frame.len(),
             gaps: gaps.collect::<Option<_>>()?,
-            said: said.delta.clone(),
-            data: said.data.cloned().map(Box::new),
-            has_counts: said.has_counts || places.iter().any(|place| place.kind == PlaceKind::Count),
+            delta: content.delta.clone(),
+            data: content.data.cloned().map(Box::new),
+            has_counts: content.has_counts || slots.iter().any(|slot| slot.kind == SlotKind::Count),
         };
         let (text, rest) = template.read(event.as_bytes(), Frame::Gone, &mut String::new())?;
-        (rest.is_empty() && template.delta_with(text) == *said.delta).then_some(template)
+        (rest.is_empty() && template.delta_with(text) == *content.delta).then_some(template)
     }
 
     /// Returns the text of the event that begins these bytes, and the bytes after its JSON; `None` if it does not
@@ -63,19 +68,19 @@ impl Template {
             Frame::Gone => self.head.get(self.frame..)?,
         };
         let mut rest = bytes.strip_prefix(head)?;
-        let mut said: Option<Scanned<'_>> = None;
+        let mut text: Option<Scanned<'_>> = None;
         for (kind, literal) in &self.gaps {
             let gap = match kind {
-                PlaceKind::Said => said.insert(scan::string(rest)?).bytes,
-                PlaceKind::Again => {
-                    let again = said.as_ref()?.bytes;
-                    rest.starts_with(again).then_some(again)?
+                SlotKind::Text => text.insert(scan::string(rest)?).bytes,
+                SlotKind::TextRepeated => {
+                    let repeated = text.as_ref()?.bytes;
+                    rest.starts_with(repeated).then_some(repeated)?
                 }
                 kind => read_other(*kind, rest)?,
             };
             rest = rest.get(gap.len()..)?.strip_prefix(&**literal)?;
         }
-        Some((text_of(&said?, unescaped)?, rest))
+        Some((text_of(&text?, unescaped)?, rest))
     }
 
     /// Returns the number of bytes of the frame before the JSON.
@@ -87,7 +92,7 @@ impl Template {
     /// Returns the delta of an event with this text.
     #[inline(always)]
     pub(super) fn delta_with(&self, text: Text) -> Delta {
-        let kind = match &self.said.kind {
+        let kind = match &self.delta.kind {
             DeltaKind::Text(_) => DeltaKind::Text(text),
             DeltaKind::Reasoning(_) => DeltaKind::Reasoning(text),
             DeltaKind::Refusal(_) => DeltaKind::Refusal(text),
@@ -106,8 +111,8 @@ impl Template {
     /// Returns a delta of the same choice and block.
     #[inline(always)]
     fn in_place(&self, kind: DeltaKind) -> Delta {
-        let mut delta = Delta::from(kind).with_choice(self.said.choice);
-        delta.block = self.said.block;
+        let mut delta = Delta::from(kind).with_choice(self.delta.choice);
+        delta.block = self.delta.block;
         delta
     }
 }
@@ -125,13 +130,13 @@ fn text_of(string: &Scanned<'_>, unescaped: &mut String) -> Option<Text> {
 
 /// Returns the bytes of a gap that is not read.
 #[inline]
-fn read_other(kind: PlaceKind, bytes: &[u8]) -> Option<&[u8]> {
+fn read_other(kind: SlotKind, bytes: &[u8]) -> Option<&[u8]> {
     match kind {
-        PlaceKind::Said | PlaceKind::Again | PlaceKind::Word => {
+        SlotKind::Text | SlotKind::TextRepeated | SlotKind::String => {
             let word = scan::string(bytes)?;
             (word.ascii || str::from_utf8(word.bytes).is_ok()).then_some(word.bytes)
         }
-        PlaceKind::Number => scan::number(bytes),
-        PlaceKind::Count => scan::count(bytes),
+        SlotKind::Number => scan::number(bytes),
+        SlotKind::Count => scan::count(bytes),
     }
 }

@@ -5,7 +5,7 @@ use memchr::memchr2;
 /// The progress of the search for the end of one value. Every byte is searched once.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
-    place: Place,
+    state: State,
     /// Number of open brackets.
     depth: usize,
     /// Number of bytes searched.
@@ -13,7 +13,7 @@ pub(super) struct Scan {
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum State {
     /// Before the value.
     #[default]
     Start,
@@ -29,19 +29,19 @@ enum Place {
 
 impl Scan {
     pub(super) fn is_at_start(&self) -> bool {
-        self.place == Place::Start
+        self.state == State::Start
     }
 
     /// Checks whether the value is a number or a literal, which the end of the body completes.
     pub(super) fn is_in_word(&self) -> bool {
-        self.place == Place::Word
+        self.state == State::Word
     }
 
     /// Continues the search in the value's bytes. Returns the length of the value, or `None` if its end has not
     /// arrived.
     pub(super) fn find_end(&mut self, value: &[u8]) -> Option<usize> {
         while let Some(rest) = value.get(self.searched..).filter(|rest| !rest.is_empty()) {
-            if self.place == Place::String {
+            if self.state == State::String {
                 let Some(at) = memchr2(b'"', b'\\', rest) else {
                     self.searched = value.len();
                     return None;
@@ -49,7 +49,7 @@ impl Scan {
                 self.searched += at;
             }
             let byte = *value.get(self.searched)?;
-            if self.place == Place::Word && is_word_end(byte) {
+            if self.state == State::Word && is_word_end(byte) {
                 return Some(self.searched);
             }
             self.searched += 1;
@@ -62,23 +62,23 @@ impl Scan {
 
     /// Moves past one byte. Returns whether it ends the value.
     fn step(&mut self, byte: u8) -> bool {
-        match (self.place, byte) {
-            (Place::Start | Place::Structure, b'"') => self.place = Place::String,
-            (Place::String, b'\\') => self.place = Place::Escape,
-            (Place::Escape, _) => self.place = Place::String,
-            (Place::String, b'"') => {
-                self.place = Place::Structure;
+        match (self.state, byte) {
+            (State::Start | State::Structure, b'"') => self.state = State::String,
+            (State::String, b'\\') => self.state = State::Escape,
+            (State::Escape, _) => self.state = State::String,
+            (State::String, b'"') => {
+                self.state = State::Structure;
                 return self.depth == 0;
             }
-            (Place::Start | Place::Structure, b'{' | b'[') => {
-                self.place = Place::Structure;
+            (State::Start | State::Structure, b'{' | b'[') => {
+                self.state = State::Structure;
                 self.depth += 1;
             }
-            (Place::Structure, b'}' | b']') => {
+            (State::Structure, b'}' | b']') => {
                 self.depth -= 1;
                 return self.depth == 0;
             }
-            (Place::Start, _) => self.place = Place::Word,
+            (State::Start, _) => self.state = State::Word,
             _ => {}
         }
         false

@@ -5,7 +5,7 @@ use conversation_store::{EntryKind, NewEntry};
 
 use crate::StoreFault;
 use crate::crash::case_run::appended;
-use crate::crash::{CaseRun, Event, Fault, Outcome, Place, TurnRun};
+use crate::crash::{AwaitPoint, CaseRun, Event, Fault, Outcome, TurnRun};
 
 /// Returns the messages of a turn that these events appended, in order.
 fn messages<'a>(events: &'a [Event], turn: &'a TurnId) -> impl Iterator<Item = &'a Message> {
@@ -63,7 +63,7 @@ pub(super) fn failures_end_the_turn(run: &CaseRun) -> Result<(), String> {
         for (place, event) in turn.events.iter().enumerate() {
             let after = turn.events.get(place + 1..).unwrap_or_default();
             match event {
-                Event::Injected { place, fault, .. } if ends_the_turn(*place, *fault) => {
+                Event::Injected { await_point, fault, .. } if ends_the_turn(*await_point, *fault) => {
                     nothing_follows(turn, after)?;
                 }
                 Event::AnswerFailed { round } => failed_is_no_answer(*round, after)?,
@@ -111,10 +111,10 @@ fn failed_is_no_answer(round: u32, after: &[Event]) -> Result<(), String> {
 }
 
 /// Checks whether no part of the turn may recover from this.
-fn ends_the_turn(place: Place, fault: Fault) -> bool {
+fn ends_the_turn(await_point: AwaitPoint, fault: Fault) -> bool {
     match fault {
-        Fault::Store(StoreFault::Unavailable) => !place.is_of_given_lease(),
-        Fault::Fail => matches!(place, Place::Hook(_)),
+        Fault::Store(StoreFault::Unavailable) => !await_point.is_of_given_lease(),
+        Fault::Fail => matches!(await_point, AwaitPoint::Hook(_)),
         _ => false,
     }
 }
@@ -132,8 +132,8 @@ pub(super) fn the_end_comes_last(run: &CaseRun) -> Result<(), String> {
             return Err("the turn emits an item after its end".into());
         }
         if turn.outcome == Outcome::Stuck {
-            let last = turn.places.last().map(ToString::to_string).unwrap_or_default();
-            let passed = turn.places.len();
+            let last = turn.await_points.last().map(ToString::to_string).unwrap_or_default();
+            let passed = turn.await_points.len();
             return Err(format!("the turn hangs after {passed} points; the last one is: {last}"));
         }
         if turn.outcome == Outcome::Stopped {

@@ -5,7 +5,7 @@ use advisor_core::{ChatRequest, ChatResponse, Message, MessageList, Result};
 use async_trait::async_trait;
 use tool_call_advisor::{LoopHooks, LoopOutcome};
 
-use crate::crash::{AwaitPoints, Event, Place};
+use crate::crash::{AwaitPoint, AwaitPoints, Event};
 
 /// Hooks of the loop, each of which passes a point first. Made by [`AwaitPoints::hooks`].
 #[derive(Clone)]
@@ -21,7 +21,7 @@ impl PointHooks {
 
     async fn pass(&self, name: &'static str) -> Result<()> {
         let _alive = self.points.alive();
-        self.points.fallible(Place::Hook(name)).await
+        self.points.fallible(AwaitPoint::Hook(name)).await
     }
 }
 

@@ -11,7 +11,7 @@ use futures::stream::Stream;
 
 use crate::crash::points::Alive;
 use crate::crash::points::pass::{LeafFault, Pass, WANTED};
-use crate::crash::{AwaitPoints, Event, Place};
+use crate::crash::{AwaitPoint, AwaitPoints, Event};
 
 /// A model that passes a point when it is asked and before each of its items. Made by [`AwaitPoints::model`].
 #[derive(Clone)]
@@ -44,7 +44,7 @@ impl ChatModel for PointModel {
             tools: request.tools.clone(),
         });
         let round = request.round;
-        let opened = match self.points.at(Place::Model).await {
+        let opened = match self.points.at(AwaitPoint::Model).await {
             None => self.inner.stream(request).await,
             Some(_) => Err(broken()),
         };
@@ -95,7 +95,7 @@ impl Stream for Items {
 
 impl Items {
     fn poll_item(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Chunk>>> {
-        let passing = self.passing.get_or_insert_with(|| Some(self.points.at(Place::ModelItem)));
+        let passing = self.passing.get_or_insert_with(|| Some(self.points.at(AwaitPoint::ModelItem)));
         if let Some(pass) = passing {
             let fault = ready!(Pin::new(pass).poll(cx));
             *passing = None;

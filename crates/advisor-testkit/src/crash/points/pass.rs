@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use crate::StoreFault;
-use crate::crash::{AwaitPoints, Fault, Place};
+use crate::crash::{AwaitPoint, AwaitPoints, Fault};
 
 /// The message of errors and panics that a test caused.
 pub(in crate::crash) const WANTED: &str = "the test wants it so";
@@ -20,7 +20,7 @@ pub(in crate::crash) enum LeafFault {
 /// A point that is being passed.
 pub(in crate::crash) struct Pass {
     points: AwaitPoints,
-    place: Place,
+    await_point: AwaitPoint,
     progress: Progress,
 }
 
@@ -31,8 +31,8 @@ enum Progress {
 }
 
 impl Pass {
-    pub(in crate::crash) fn new(points: &AwaitPoints, place: Place) -> Self {
-        Self { points: points.clone(), place, progress: Progress::Coming }
+    pub(in crate::crash) fn new(points: &AwaitPoints, await_point: AwaitPoint) -> Self {
+        Self { points: points.clone(), await_point, progress: Progress::Coming }
     }
 }
 
@@ -42,7 +42,7 @@ impl Future for Pass {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<LeafFault>> {
         let this = &mut *self;
         if matches!(this.progress, Progress::Coming) {
-            this.points.call_watch(this.place);
+            this.points.call_watch(this.await_point);
         }
         let mut shared = this.points.lock();
         match this.progress {
@@ -54,7 +54,7 @@ impl Future for Pass {
                 return Poll::Pending;
             }
         }
-        match shared.arrive(this.place) {
+        match shared.arrive(this.await_point) {
             Some(stop) if stop.is_stop() => {
                 shared.stopped.push(cx.waker().clone());
                 this.progress = Progress::Stopped;
@@ -68,7 +68,7 @@ impl Future for Pass {
             Some(Fault::Store(fault)) => Poll::Ready(Some(LeafFault::Store(fault))),
             Some(Fault::CutOff) => Poll::Ready(Some(LeafFault::CutOff)),
             Some(_) => Poll::Ready(Some(LeafFault::Fails)),
-            None if this.place.waits() => {
+            None if this.await_point.waits() => {
                 this.progress = Progress::Waiting;
                 cx.waker().wake_by_ref();
                 Poll::Pending

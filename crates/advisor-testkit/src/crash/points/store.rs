@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use conversation_store::{BatchKey, ConversationStore, StoreError, Version};
 
 use crate::crash::points::pass::LeafFault;
-use crate::crash::{AwaitPoints, Event, Place};
+use crate::crash::{AwaitPoint, AwaitPoints, Event};
 use crate::{Around, Asked, StoreAround, Work};
 
 /// A store whose operations pass points before and after their effect. Made by [`AwaitPoints::store`].
@@ -54,8 +54,8 @@ impl PointStore {
 }
 
 impl StorePoints {
-    async fn pass(&self, place: Place) -> Result<(), StoreError> {
-        match self.points.at(place).await {
+    async fn pass(&self, await_point: AwaitPoint) -> Result<(), StoreError> {
+        match self.points.at(await_point).await {
             Some(LeafFault::Store(fault)) => fault.error().map_or(Ok(()), Err),
             _ => Ok(()),
         }
@@ -66,26 +66,28 @@ impl StorePoints {
     }
 
     /// Returns the points before and after an operation, if it has any.
-    fn places(&self, asked: Asked<'_>) -> Option<[Place; 2]> {
+    fn await_points(&self, asked: Asked<'_>) -> Option<[AwaitPoint; 2]> {
         match asked {
-            Asked::Load | Asked::Read | Asked::Branches => Some([Place::BeforeLoad, Place::AfterLoad]),
-            Asked::Append(batch) if self.was_applied(&batch.key) => {
-                Some([Place::BeforeAppendAgain, Place::AfterAppend])
+            Asked::Load | Asked::Read | Asked::Branches => {
+                Some([AwaitPoint::BeforeLoad, AwaitPoint::AfterLoad])
             }
-            Asked::Append(_) => Some([Place::BeforeAppend, Place::AfterAppend]),
-            Asked::Release => Some([Place::BeforeLeaseEnds, Place::AfterLeaseEnds]),
+            Asked::Append(batch) if self.was_applied(&batch.key) => {
+                Some([AwaitPoint::BeforeAppendAgain, AwaitPoint::AfterAppend])
+            }
+            Asked::Append(_) => Some([AwaitPoint::BeforeAppend, AwaitPoint::AfterAppend]),
+            Asked::Release => Some([AwaitPoint::BeforeLeaseEnds, AwaitPoint::AfterLeaseEnds]),
             Asked::Acquire | Asked::Renew if self.leases == LeasePoints::Given => None,
-            Asked::Acquire => Some([Place::BeforeLease, Place::AfterLease]),
-            Asked::Renew => Some([Place::BeforeRenewal, Place::AfterRenewal]),
+            Asked::Acquire => Some([AwaitPoint::BeforeLease, AwaitPoint::AfterLease]),
+            Asked::Renew => Some([AwaitPoint::BeforeRenewal, AwaitPoint::AfterRenewal]),
             _ => None,
         }
     }
 
-    fn record_append(&self, asked: Asked<'_>, before: Place, version: Option<Version>) {
+    fn record_append(&self, asked: Asked<'_>, before: AwaitPoint, version: Option<Version>) {
         let (Asked::Append(batch), Some(version)) = (asked, version) else { return };
         let key = batch.key.clone();
         self.points.record(match before {
-            Place::BeforeAppendAgain => Event::AppendedAgain { key, version },
+            AwaitPoint::BeforeAppendAgain => Event::AppendedAgain { key, version },
             _ => Event::Appended { key, entries: batch.entries.clone(), version },
         });
     }
@@ -95,10 +97,10 @@ impl StorePoints {
 impl Around for StorePoints {
     async fn around(&self, asked: Asked<'_>, work: Work<'_>) -> Result<Option<Version>, StoreError> {
         let _alive = self.points.alive();
-        let Some([before, after]) = self.places(asked) else {
+        let Some([before, after]) = self.await_points(asked) else {
             let done = work.await?;
             if matches!(asked, Asked::Acquire) {
-                self.pass(Place::AfterLease).await?;
+                self.pass(AwaitPoint::AfterLease).await?;
             }
             return Ok(done);
         };

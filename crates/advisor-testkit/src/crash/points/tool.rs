@@ -5,7 +5,7 @@ use advisor_core::{Tool, ToolDefinition, ToolError, ToolInvocation, ToolOutput};
 use async_trait::async_trait;
 
 use crate::crash::points::pass::WANTED;
-use crate::crash::{AwaitPoints, Event, Place};
+use crate::crash::{AwaitPoint, AwaitPoints, Event};
 
 /// A tool that passes a point when it starts and when it has run. Made by [`AwaitPoints::tool`].
 #[derive(Clone)]
@@ -19,8 +19,8 @@ impl PointTool {
         Self { points: points.clone(), inner }
     }
 
-    async fn pass(&self, place: Place) -> Result<(), ToolError> {
-        match self.points.at(place).await {
+    async fn pass(&self, await_point: AwaitPoint) -> Result<(), ToolError> {
+        match self.points.at(await_point).await {
             None => Ok(()),
             Some(_) => Err(ToolError::new(WANTED)),
         }
@@ -41,10 +41,10 @@ impl Tool for PointTool {
             call_id: invocation.call.id.clone(),
             effect: self.inner.definition().effect,
         });
-        self.pass(Place::ToolStarted).await?;
+        self.pass(AwaitPoint::ToolStarted).await?;
         let output = self.inner.run(invocation).await;
         self.points.record(Event::ToolEffect(key));
-        self.pass(Place::ToolEnding).await?;
+        self.pass(AwaitPoint::ToolEnding).await?;
         output
     }
 }

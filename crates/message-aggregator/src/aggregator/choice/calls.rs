@@ -3,7 +3,7 @@
 use super::ChoiceBlocks;
 use crate::aggregator::Sink;
 use crate::aggregator::error::{Result, within};
-use crate::aggregator::identity::{Decision, Identity, Place, identify, open};
+use crate::aggregator::identity::{Decision, Identity, PositionInEvent, identify, open};
 use crate::aggregator::open_block::{OpenBlock, State};
 use crate::aggregator::open_call::{Doubt, OpenCall};
 use crate::message::tool_call::first_free;
@@ -13,13 +13,13 @@ impl ChoiceBlocks {
     pub(super) fn push_fragment(
         &mut self,
         fragment: ToolCallDelta,
-        place: Place,
+        in_event: PositionInEvent,
         sink: &mut Sink<'_>,
     ) -> Result {
         if fragment.is_empty() {
             return Ok(());
         }
-        let Decision { identity, rule, doubt, disputed } = identify(&mut self.calls, &fragment, place);
+        let Decision { identity, rule, doubt, disputed } = identify(&mut self.calls, &fragment, in_event);
         sink.answer.diagnostics.note(rule);
         self.dispute(&disputed);
         let at = match identity {

@@ -223,7 +223,7 @@ const TABLE: &[(&str, &str)] = &[
     ),
 ];
 
-const ALONE: Place = Place { position: 0, count: 1 };
+const ALONE: PositionInEvent = PositionInEvent { position: 0, count: 1 };
 const STATES: [&str; 3] = ["empty", "open", "whole"];
 
 fn fragment(id: &str, index: &str, name: &str, arguments: &str) -> ToolCallDelta {
@@ -392,7 +392,8 @@ fn places_mean_the_last_calls() {
     ];
     for (what, calls, position, count, expected) in table {
         let mut calls: Vec<_> = calls.iter().map(|written| call(written, "")).collect();
-        let decision = identify(&mut calls, &fragment("-", "-", "-", "x"), Place { position, count });
+        let decision =
+            identify(&mut calls, &fragment("-", "-", "-", "x"), PositionInEvent { position, count });
         assert_eq!(told(&decision), expected, "{what}");
     }
 }

@@ -615,8 +615,8 @@ fn learning_ends_when_events_share_no_form() {
         while decoder.next().is_some() {}
         format!("{decoder:?}")
     };
-    assert!(known_after(0..50).contains("FastPath { known: 8, .. }"));
+    assert!(known_after(0..50).contains("FastPath { templates: 8, .. }"));
     // No event is compared with a template any more.
-    assert!(known_after(50..100).contains("FastPath { known: 0, .. }"));
+    assert!(known_after(50..100).contains("FastPath { templates: 0, .. }"));
     assert_eq!(fast_events(unlike), 0);
 }

@@ -4,14 +4,14 @@ use advisor_core::{Delta, DeltaKind, ProviderData, Text, ToolCallDelta};
 
 /// The content of an event: one piece of the answer, with attached data and token counts.
 #[derive(Clone, Copy)]
-pub(super) struct Said<'a> {
+pub(super) struct EventContent<'a> {
     pub(super) delta: &'a Delta,
     pub(super) text: &'a Text,
     pub(super) data: Option<&'a ProviderData>,
     pub(super) has_counts: bool,
 }
 
-impl<'a> Said<'a> {
+impl<'a> EventContent<'a> {
     /// Returns the content; `None` if the deltas have more than one piece, or something that another event does
     /// not repeat.
     pub(super) fn from_deltas(deltas: impl Iterator<Item = &'a Delta>) -> Option<Self> {

@@ -1,9 +1,9 @@
 use std::fmt;
 
-/// The position of an await point: the leaf, and the work that it is about to do or has just done.
+/// The kind of an await point: its leaf, and the work that it is about to do or has just done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Place {
+pub enum AwaitPoint {
     /// Before the first poll of the turn.
     Beginning,
     /// After the reader has received a chunk.
@@ -45,7 +45,7 @@ pub enum Place {
     Other(&'static str),
 }
 
-impl Place {
+impl AwaitPoint {
     /// Checks whether a leaf yields here, so that an accidental order becomes visible.
     pub(super) fn waits(self) -> bool {
         !matches!(self, Self::Beginning | Self::Reader | Self::ModelItem)
@@ -66,7 +66,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for AwaitPoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Beginning => f.write_str("before the first poll"),

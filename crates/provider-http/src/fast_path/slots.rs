@@ -3,43 +3,44 @@
 use super::fields::Field;
 use super::scan;
 
-/// The range of a value in an event: a string without its quotes, or a number.
+/// A value of an event that may differ in the next one: the range of a string without its quotes, or of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct ValueSlot {
     pub(super) start: usize,
     pub(super) end: usize,
-    pub(super) kind: PlaceKind,
+    pub(super) kind: SlotKind,
     /// Whether other events differ here. Where they do not, comparing is faster than scanning.
     pub(super) differs: bool,
 }
 
-/// The kind of value in a [`Place`].
+/// The kind of value in a [`ValueSlot`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum PlaceKind {
+pub(super) enum SlotKind {
     /// The next piece of the answer: a string.
-    Said,
+    Text,
     /// A repetition of that piece.
-    Again,
+    TextRepeated,
     /// A string that is not read.
-    Word,
+    String,
     /// A whole number that is not read.
     Number,
     /// A token count.
     Count,
 }
 
-impl Place {
+impl ValueSlot {
+    /// Returns the value in an event.
     pub(super) fn of(self, event: &str) -> Option<&str> {
         event.get(self.start..self.end)
     }
 }
 
-/// Returns the places of an event with this text, in order; `None` if the place of the text is not certain. The
+/// Returns the slots of an event with this text, in order; `None` if the slot of the text is not certain. The
 /// event must be valid JSON.
-pub(super) fn places_of(event: &str, fields: &'static Field, text: &str) -> Option<Vec<Place>> {
-    let mut search = Search { event, at: 0, text, unescaped: String::new(), places: Vec::with_capacity(16) };
+pub(super) fn slots_of(event: &str, fields: &'static Field, text: &str) -> Option<Vec<ValueSlot>> {
+    let mut search = Search { event, at: 0, text, unescaped: String::new(), slots: Vec::with_capacity(16) };
     search.value(Some(fields))?;
-    search.has_said().then_some(search.places)
+    search.has_text().then_some(search.slots)
 }
 
 struct Search<'a> {
@@ -47,12 +48,12 @@ struct Search<'a> {
     at: usize,
     text: &'a str,
     unescaped: String,
-    places: Vec<Place>,
+    slots: Vec<ValueSlot>,
 }
 
 impl<'a> Search<'a> {
-    fn has_said(&self) -> bool {
-        self.places.iter().any(|place| place.kind == PlaceKind::Said)
+    fn has_text(&self) -> bool {
+        self.slots.iter().any(|slot| slot.kind == SlotKind::Text)
     }
 
     /// Skips a value. Its kind is `None` if it is not read.
@@ -99,17 +100,17 @@ impl<'a> Search<'a> {
     fn string(&mut self, field: Option<&'static Field>) -> Option<()> {
         let (start, end) = self.quoted()?;
         let kind = match field {
-            None => PlaceKind::Word,
-            Some(Field::Once) if end > start => PlaceKind::Word,
+            None => SlotKind::String,
+            Some(Field::Once) if end > start => SlotKind::String,
             Some(Field::Text | Field::Joined | Field::TextOr(_)) if self.is_text(start, end)? => {
-                if self.has_said() { PlaceKind::Again } else { PlaceKind::Said }
+                if self.has_text() { SlotKind::TextRepeated } else { SlotKind::Text }
             }
             // The text may come from here, and be equal elsewhere by chance.
             Some(_) if self.is_text(start, end)? => return None,
             Some(_) => return Some(()),
         };
-        let differs = matches!(kind, PlaceKind::Said | PlaceKind::Again);
-        self.places.push(Place { start, end, kind, differs });
+        let differs = matches!(kind, SlotKind::Text | SlotKind::TextRepeated);
+        self.slots.push(ValueSlot { start, end, kind, differs });
         Some(())
     }
 
@@ -118,12 +119,12 @@ impl<'a> Search<'a> {
         let start = self.at;
         self.pass_while(|byte| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E'));
         let kind = match field {
-            None => PlaceKind::Number,
-            Some(Field::Counts) => PlaceKind::Count,
+            None => SlotKind::Number,
+            Some(Field::Counts) => SlotKind::Count,
             Some(_) => return Some(()),
         };
         if self.event.get(start..self.at)?.bytes().all(|byte| byte.is_ascii_digit()) {
-            self.places.push(Place { start, end: self.at, kind, differs: false });
+            self.slots.push(ValueSlot { start, end: self.at, kind, differs: false });
         }
         Some(())
     }

@@ -60,8 +60,12 @@ impl Scan {
                     self.safe = (at + 1, self.open.len());
                 }
             }
-            return;
+        } else {
+            self.step_outside_strings(at, byte);
         }
+    }
+
+    fn step_outside_strings(&mut self, at: usize, byte: u8) {
         match byte {
             b'"' => {
                 let is_key = self.open.last().is_some_and(|container| container.wants_key);

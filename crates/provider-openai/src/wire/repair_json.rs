@@ -59,27 +59,21 @@ fn with_whole_characters(json: &str, pending: &mut Option<PendingSurrogate>) -> 
         whole.push_str(before);
         // Text before the choices does not continue in the next event.
         let place = json.get(choices..from);
-        let length = match (surrogate(escape), escape.get(6..).unwrap_or_default()) {
-            (None, _) => 1 + escape.chars().nth(1).map_or(0, char::len_utf8),
-            (Some(Surrogate::High), after) if surrogate(after) == Some(Surrogate::Low) => 12,
+        let (kept, after) = match (surrogate(escape), escape.get(6..).unwrap_or_default()) {
+            (None, _) => split(escape, 1 + escape.chars().nth(1).map_or(0, char::len_utf8)),
+            (Some(Surrogate::High), after) if surrogate(after) == Some(Surrogate::Low) => split(escape, 12),
             (Some(Surrogate::High), after) if after.starts_with('"') => {
                 cut = place.map(|place| (place, escape));
-                rest = after;
-                continue;
+                ("", after)
             }
             (Some(Surrogate::Low), after)
                 if before.ends_with('"') && held.as_ref().is_some_and(|held| held.fits(place, after)) =>
             {
                 whole.push_str(held.as_ref().map_or("", |held| &held.escape));
-                6
+                split(escape, 6)
             }
-            (Some(_), after) => {
-                whole.push_str("\\ufffd");
-                rest = after;
-                continue;
-            }
+            (Some(_), after) => ("\\ufffd", after),
         };
-        let (kept, after) = escape.split_at_checked(length).unwrap_or((escape, ""));
         whole.push_str(kept);
         rest = after;
     }
@@ -88,10 +82,15 @@ fn with_whole_characters(json: &str, pending: &mut Option<PendingSurrogate>) -> 
     whole
 }
 
+/// Splits `json` at this byte, or at its end.
+fn split(json: &str, at: usize) -> (&str, &str) {
+    json.split_at_checked(at).unwrap_or((json, ""))
+}
+
 impl PendingSurrogate {
     /// Creates the surrogate that `escape` begins with, at the end of the text after `before`.
     fn new(before: &str, escape: &str) -> Self {
-        let (escape, after) = escape.split_at_checked(6).unwrap_or((escape, ""));
+        let (escape, after) = split(escape, 6);
         let numbers = numbers(after).map(str::to_owned).collect();
         Self { escape: escape.to_owned(), before: before.to_owned(), numbers }
     }

@@ -1,4 +1,4 @@
-//! ARCHITECTURE.md names every source file, and none that is gone.
+//! ARCHITECTURE.md names every source file, and none that is gone; and the facade exports the listed names.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;
@@ -46,4 +46,44 @@ fn architecture_names_every_source_file() {
         let gone: Vec<_> = named.difference(&files).collect();
         assert!(missing.is_empty() && gone.is_empty(), "{name}: not named {missing:?}, not there {gone:?}");
     }
+}
+
+/// The names in the root of the facade. A further one belongs in a module, unless most programs need it.
+const FACADE_NAMES: [&str; 40] = [
+    "Advisor", "AdvisorChain", "AdvisorInfo", "ChatClient", "ChatClientBuilder", "ChatMemoryAdvisor",
+    "ChatModel", "ChatOptions", "ChatRequest", "ChatResponse", "Chunk", "ChunkStream", "ConversationKey",
+    "Error", "ErrorKind", "FinishReason", "FnTool", "InMemoryStore", "Message", "OnDrop", "OpenAiModel",
+    "Phase", "Placement", "Prompt", "PromptExt", "Result", "Role", "Spawner", "StreamAdvisor", "Tool",
+    "ToolCallAdvisor", "ToolChoice", "ToolDefinition", "Turn", "TurnId", "TurnResponse", "TurnStream",
+    "async_trait", "client", "from_fn",
+];
+
+const FACADE_MODULES: [&str; 9] =
+    ["chain", "memory", "messages", "openai", "postgres", "redis", "sqlite", "structured", "tools"];
+
+/// The names of the public items that begin in the first column.
+fn root_names(source: &str) -> BTreeSet<&str> {
+    let mut names = BTreeSet::new();
+    for item in source.split("\npub ").skip(1) {
+        match item.split_once(' ').unwrap() {
+            ("use", path) => {
+                let path = path.split(';').next().unwrap();
+                let list = path.split_once('{').map_or(path, |(_, list)| list.trim_end_matches('}'));
+                names.extend(list.split(',').filter_map(|name| name.trim().rsplit([':', ' ']).next()));
+            }
+            (_, rest) => names.extend(rest.split(|letter: char| !letter.is_alphanumeric()).next()),
+        }
+    }
+    names.remove("");
+    names
+}
+
+#[test]
+fn facade_root_exports_exactly_the_listed_names() {
+    let source = fs::read_to_string(root().join("crates/advisor-chain/src/lib.rs")).unwrap();
+    let listed: BTreeSet<_> = FACADE_NAMES.into_iter().chain(FACADE_MODULES).collect();
+    let exported = root_names(&source);
+    let further: Vec<_> = exported.difference(&listed).collect();
+    let gone: Vec<_> = listed.difference(&exported).collect();
+    assert!(further.is_empty() && gone.is_empty(), "further {further:?}, gone {gone:?}");
 }

@@ -20,7 +20,7 @@ use libfuzzer_sys::fuzz_target;
 use provider_openai::backoff::Backoff;
 use provider_openai::sse::{SseDecoder, SseError, SseLimits};
 use provider_openai::transport::{ByteStream, Transport, TransportError};
-use provider_openai::{OpenAiModel, Profile, TextMode, aggregate_recording};
+use provider_openai::{OpenAiModel, Profile, TextMode, recording};
 
 fuzz_target!(|script: &[u8]| {
     let mut script = Script::new(script);
@@ -40,13 +40,13 @@ fuzz_target!(|script: &[u8]| {
 
     let events = Events::of(&whole, limits);
     events.assert_bounded(body, limits);
-    let outcome = aggregate_recording(owned(&whole), asked.choices);
+    let outcome = recording::aggregate(owned(&whole), asked.choices);
     let (chunks, error) = asked.answer(&whole, OneByOne);
     assert_eq!(asked.answer(&whole, AtOnce), (chunks.clone(), error.clone()), "what is there at once");
     assert_lawful(&chunks, error.as_deref());
     for pieces in cuts {
         assert_eq!(Events::of(&pieces, limits), events, "{} pieces", pieces.len());
-        assert_eq!(aggregate_recording(owned(&pieces), asked.choices), outcome, "{} pieces", pieces.len());
+        assert_eq!(recording::aggregate(owned(&pieces), asked.choices), outcome, "{} pieces", pieces.len());
         assert_eq!(asked.answer(&pieces, AtOnce), (chunks.clone(), error.clone()), "{} pieces", pieces.len());
     }
 });

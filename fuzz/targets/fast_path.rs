@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use provider_openai::aggregate_recording;
+use provider_openai::recording;
 use serde_json::Value;
 
 // The input is the JSON of one event a line. Its length selects the choices, the pieces and the last blank line.
@@ -27,7 +27,7 @@ fn framed(events: &[u8], line: impl Fn(usize) -> String, blank_line: bool) -> Ve
 
 /// Aggregates these pieces of an answer. Removes digits from an error's message, since they give its position.
 fn outcome(pieces: impl IntoIterator<Item = Vec<u8>>, choices: u32) -> Value {
-    let mut outcome = aggregate_recording(pieces, choices);
+    let mut outcome = recording::aggregate(pieces, choices);
     if let Some(message) = outcome.pointer_mut("/error/message") {
         let words = message.as_str().unwrap_or_default().replace(|letter: char| letter.is_ascii_digit(), "");
         *message = words.into();

@@ -36,15 +36,16 @@
 //!   streamed. A streamed answer has no total timeout: [`timeouts`].
 //! - The transport can be replaced: [`transport`]. The decoder of server-sent events can be used alone:
 //!   [`sse`].
-//! - [`aggregate_recording`] aggregates a recorded body without a network.
+//! - [`recording::aggregate`] aggregates a recorded body without a network.
 
 mod answer;
 mod convert;
 mod model;
 mod profile;
-mod recording;
 mod request;
 mod wire;
+
+pub mod recording;
 
 pub use model::OpenAiModel;
 pub use profile::{
@@ -54,4 +55,3 @@ pub use profile::{
 pub use provider_http::failure::ProviderError;
 #[doc(no_inline)]
 pub use provider_http::{backoff, sse, timeouts, transport};
-pub use recording::{aggregate_recording, frame_json_lines};

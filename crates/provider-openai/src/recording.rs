@@ -1,4 +1,4 @@
-//! Aggregates recorded bodies without a network.
+//! Recorded bodies: aggregates them without a network.
 
 use std::collections::VecDeque;
 
@@ -26,24 +26,24 @@ use provider_http::sse::SseLimits;
 ///
 /// ```
 /// let body = "data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
-/// let outcome = provider_openai::aggregate_recording([body], 1);
+/// let outcome = provider_openai::recording::aggregate([body], 1);
 /// assert_eq!(outcome["text"], "Hi");
 /// assert_eq!(outcome["finish_reason"], "stop");
 /// assert!(outcome["error"].is_null());
 ///
 /// let failed = body.replace("[DONE]", r#"{"error":{"message":"late"}}"#);
-/// let outcome = provider_openai::aggregate_recording([failed], 1);
+/// let outcome = provider_openai::recording::aggregate([failed], 1);
 /// assert_eq!((&outcome["finish_reason"], &outcome["error"]["kind"]), (&"stop".into(), &"provider".into()));
 /// ```
 #[must_use]
-pub fn aggregate_recording<B: Into<Bytes>>(pieces: impl IntoIterator<Item = B>, choices: u32) -> Value {
+pub fn aggregate<B: Into<Bytes>>(pieces: impl IntoIterator<Item = B>, choices: u32) -> Value {
     let mut settings = AggregatorSettings::default();
     settings.choices = choices.max(1);
     let aggregator = MessageAggregator::with_settings(1, settings);
     let redaction = Redaction::default();
     let format = ChatCompletions::new(TextMode::Increments, redaction.clone());
     let decoder = AnswerDecoder::new(format, choices, SseLimits::default(), redaction);
-    match aggregate(aggregator, decoder, pieces) {
+    match read(aggregator, decoder, pieces) {
         Ok(response) => outcome(&response, None),
         Err(error) => {
             let nothing = ChatResponse::from_choices(1, Vec::new());
@@ -59,8 +59,10 @@ pub fn aggregate_recording<B: Into<Bytes>>(pieces: impl IntoIterator<Item = B>, 
 /// UTF-8, as for any other recording.
 ///
 /// ```
-/// assert_eq!(provider_openai::frame_json_lines(b"{}\n\n{}\n"), b"data: {}\n\ndata: {}\n\ndata: [DONE]\n\n");
-/// assert_eq!(provider_openai::frame_json_lines(b"\xEF\xBB\xBF{}"), b"data: {}\n\ndata: [DONE]\n\n");
+/// use provider_openai::recording::frame_json_lines;
+///
+/// assert_eq!(frame_json_lines(b"{}\n\n{}\n"), b"data: {}\n\ndata: {}\n\ndata: [DONE]\n\n");
+/// assert_eq!(frame_json_lines(b"\xEF\xBB\xBF{}"), b"data: {}\n\ndata: [DONE]\n\n");
 /// ```
 #[must_use]
 pub fn frame_json_lines(lines: &[u8]) -> Vec<u8> {
@@ -69,7 +71,7 @@ pub fn frame_json_lines(lines: &[u8]) -> Vec<u8> {
     payloads.chain([&b"[DONE]"[..]]).flat_map(|payload| [b"data: ", payload, b"\n\n"].concat()).collect()
 }
 
-fn aggregate<B: Into<Bytes>>(
+fn read<B: Into<Bytes>>(
     mut aggregator: MessageAggregator,
     mut decoder: AnswerDecoder<ChatCompletions>,
     pieces: impl IntoIterator<Item = B>,

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use provider_openai::aggregate_recording;
+use provider_openai::recording;
 
 /// Pieces of streams: good events, odd ones, errors, ends, noise, and bytes that are no text.
 fn body() -> impl Strategy<Value = Vec<u8>> {
@@ -73,13 +73,13 @@ proptest! {
         cuts in vec(any::<Index>(), 0..10),
         choices in 1..3_u32,
     ) {
-        let whole = aggregate_recording([Bytes::from(body.clone())], choices);
-        prop_assert_eq!(aggregate_recording(pieces(&body, &cuts), choices), whole);
+        let whole = recording::aggregate([Bytes::from(body.clone())], choices);
+        prop_assert_eq!(recording::aggregate(pieces(&body, &cuts), choices), whole);
     }
 
     #[test]
     fn law_s1_a_body_completes_or_fails(body in body()) {
-        let outcome = aggregate_recording([Bytes::from(body)], 1);
+        let outcome = recording::aggregate([Bytes::from(body)], 1);
         prop_assert!(outcome["text"].is_string() && outcome["tool_calls"].is_array());
         prop_assert!(outcome["error"].is_null() || outcome["error"]["kind"].is_string());
     }
@@ -90,7 +90,7 @@ fn deeply_nested_content_causes_no_stack_overflow() {
     for depth in [3, 100, 100_000] {
         let content = [r#"[{"thinking":"#.repeat(depth), "1".to_owned(), "}]".repeat(depth)].concat();
         let body = format!(r#"data: {{"choices":[{{"delta":{{"content":{content}}}}}]}}"#);
-        let outcome = aggregate_recording([Bytes::from(body + "\n\ndata: [DONE]\n\n")], 1);
+        let outcome = recording::aggregate([Bytes::from(body + "\n\ndata: [DONE]\n\n")], 1);
         assert_eq!(outcome["text"], "", "{depth}");
     }
 }

@@ -10,7 +10,7 @@
 use advisor_testkit::recordings::{self, Recording};
 use advisor_testkit::split;
 use bytes::Bytes;
-use provider_openai::aggregate_recording;
+use provider_openai::recording;
 use serde_json::Value;
 
 const API: &str = "openai-chat";
@@ -18,7 +18,7 @@ const API: &str = "openai-chat";
 const SEED: u64 = 20_260_101;
 
 fn aggregate(recording: &Recording, pieces: &[&[u8]]) -> Value {
-    aggregate_recording(pieces.iter().map(|piece| Bytes::copy_from_slice(piece)), recording.choices)
+    recording::aggregate(pieces.iter().map(|piece| Bytes::copy_from_slice(piece)), recording.choices)
 }
 
 fn assert_agrees(recording: &Recording, outcome: &Value) {

@@ -249,7 +249,7 @@ fn halves_of_different_places_make_no_character() {
     // Returns the final text, reasoning and arguments of each choice.
     let of = |choices: [&str; 3]| {
         let body = choices.map(|choice| format!("data: {{\"choices\":[{choice}]}}\n\n")).concat();
-        let outcome = crate::aggregate_recording([body + DONE], 2);
+        let outcome = crate::recording::aggregate([body + DONE], 2);
         assert!(outcome["error"].is_null(), "{outcome}");
         let told = |choice: &Value| {
             let arguments =

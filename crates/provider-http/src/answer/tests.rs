@@ -39,7 +39,8 @@ fn read(event: AnswerEvent<'_>, deltas: &mut VecDeque<Delta>) -> serde_json::Res
     let origin = by.map(|by| Delta::origin(Some(by.into()), Some(by.into())));
     let stop = stop
         .map(|stop| by.map_or(stop, |by| Delta::finish(Finish::written(FinishReason::Other(by.into()), by))));
-    deltas.extend(origin.into_iter().chain(new).chain(stop).chain(done).map(|delta| delta.with_choice(choice)));
+    deltas
+        .extend(origin.into_iter().chain(new).chain(stop).chain(done).map(|delta| delta.with_choice(choice)));
     if event.get("error").is_some() {
         return Ok(Meaning::from_json(&event));
     }

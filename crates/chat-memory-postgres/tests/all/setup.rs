@@ -73,7 +73,7 @@ async fn role_with_table_rights_only_opens_prepared_schema() {
     let role = place.schema.as_str().replace("test_", "role_");
     let rights = "CREATE ROLE {role}; GRANT USAGE ON SCHEMA {schema} TO {role}; \
         GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}; \
-        GRANT USAGE ON SEQUENCE {schema}.tokens TO {role}; \
+        GRANT USAGE ON SEQUENCE {schema}.fences TO {role}; \
         REVOKE INSERT, UPDATE, DELETE ON {schema}.migrations FROM {role}";
     place.execute(&rights.replace("{role}", &role)).await;
     let owner = place.config.clone();

@@ -128,7 +128,16 @@ fn assert_ids_agree(turn: &Turn) -> Vec<String> {
     let mut finished: Vec<_> = turn.run.chunks.iter().filter_map(finished_call).collect();
     finished.sort_by_key(|id| ids.iter().position(|known| known == id));
     assert_eq!(finished, ids);
+    assert_eq!(turn.run.chunks.iter().filter_map(opened_call).collect::<Vec<_>>(), ids);
     ids
+}
+
+/// The id of the call whose block this chunk opens.
+fn opened_call(chunk: &Chunk) -> Option<String> {
+    match chunk {
+        Chunk::Opened { head, .. } => Some(head.call.as_ref()?.call_id.to_string()),
+        _ => None,
+    }
 }
 
 /// The id of the call of which this chunk says that it has a result.
@@ -194,6 +203,23 @@ async fn law_t6_called_tools_run_with_their_given_arguments() {
             });
             assert_eq!(turn.ran, expected.collect::<Vec<_>>());
         }
+    }
+}
+
+/// A server sends an id after the call's block has opened, or none.
+#[tokio::test]
+async fn law_s4_late_id_appears_nowhere() {
+    let [start, end] = ["{\"path\":", "\"b\"}"];
+    let answer = streamed(&[
+        &[json!([0, null, "read", start])],
+        &[json!([0, "late", null, end])],
+        &[json!([1, "", "delete_all", "{\"path\":\"a\"}"])],
+    ]);
+    for memory_in in [Phase::Round, Phase::Turn] {
+        let turn = turn(answer.clone(), true, memory_in).await;
+        let ids = assert_ids_agree(&turn);
+        assert_eq!(turn.ran.iter().map(|ran| ran.call_id.clone()).collect::<Vec<_>>(), ids);
+        assert!(!ids.contains(&"late".to_owned()), "{ids:?}");
     }
 }
 

@@ -17,7 +17,7 @@ struct Log(Vec<String>);
 
 impl BlockObserver for Log {
     fn opened(&mut self, block: BlockId, head: &BlockHead) {
-        let call = head.call.as_ref().map(|call| format!(" {} {:?}", call.name, call.call_id));
+        let call = head.call.as_ref().map(|call| format!(" {} {}", call.name, call.call_id));
         self.0.push(format!("{block} opened {:?}{}", head.kind, call.unwrap_or_default()));
     }
 
@@ -69,8 +69,8 @@ fn callbacks_come_in_order_within_causing_push() {
         &["1.0 closed Reasoning None", "1.1 opened Text", "1.1 Text(\"Let me\")"],
         &[],
         &["1.1 Text(\" look.\")"],
-        &["1.1 closed Text None", "1.2 opened ToolCall rate None"],
-        &["1.3 opened ToolCall date Some(\"c1\")"],
+        &["1.1 closed Text None", "1.2 opened ToolCall rate call_1_2"],
+        &["1.3 opened ToolCall date c1"],
         &["1.2 Arguments(\"{\\\"from\\\": \\\"NOK\\\"}\")"],
         &[],
         &[],
@@ -180,7 +180,7 @@ fn numbered_blocks_stay_open_until_provider_ends_them() {
         [
             "1.0 opened Text",
             "1.0 Text(\"one\")",
-            "1.1 opened ToolCall rate Some(\"c1\")",
+            "1.1 opened ToolCall rate c1",
             "1.1 Arguments(\"{\\\"a\\\"\")",
             "1.0 Text(\" more\")",
             "1.2 opened Text",

@@ -141,10 +141,10 @@ fn d1_eager_rule_ends_call_when_id_repeats() {
 fn d1_made_id_is_known_when_block_opens() {
     let run = finished(d1("", &[PATH], (Some(1), "x")));
     let heads = run.chunks.iter().filter_map(|chunk| match chunk {
-        Chunk::Opened { head, .. } => head.call.as_ref().map(|call| call.call_id.as_deref()),
+        Chunk::Opened { head, .. } => head.call.as_ref().map(|call| call.call_id.as_str()),
         _ => None,
     });
-    assert_eq!(heads.collect::<Vec<_>>(), [Some("x"), Some("call_1_1")]);
+    assert_eq!(heads.collect::<Vec<_>>(), ["x", "call_1_1"]);
     assert_eq!(run.response.diagnostics().count(Rule::IdMade), 1);
 }
 

@@ -167,9 +167,7 @@ pub(crate) fn lines(chunks: &[Chunk]) -> Vec<String> {
 fn line(chunk: &Chunk) -> String {
     match chunk {
         Chunk::Opened { block, head } => match (&head.call, head.kind) {
-            (Some(call), _) => {
-                format!("{block} + call {} {}", call.call_id.as_deref().unwrap_or("?"), call.name)
-            }
+            (Some(call), _) => format!("{block} + call {} {}", call.call_id, call.name),
             (None, kind) => format!("{block} + {}", format!("{kind:?}").to_lowercase()),
         },
         Chunk::Delta { block, delta } => match delta {

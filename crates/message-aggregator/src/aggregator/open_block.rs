@@ -1,6 +1,5 @@
 use crate::aggregator::answer_bytes::of_provider_data;
 use crate::aggregator::error::{Result, within};
-use crate::aggregator::open_call::OpenCall;
 use crate::aggregator::{Answer, Sink};
 use crate::{
     Block, BlockContent, BlockDelta, BlockHead, BlockId, BlockKind, CallHead, Chunk, ProviderData, Text,
@@ -89,12 +88,8 @@ impl OpenBlock {
         Ok(())
     }
 
-    pub(crate) fn open(&self, choice: u32, call: Option<&OpenCall>, sink: &mut Sink<'_>) {
-        let call = call.map(|call| {
-            let name = call.name.clone().unwrap_or_else(|| ToolCall::UNNAMED.into());
-            Box::new(CallHead::new(name, call.shown_id().cloned()))
-        });
-        let head = BlockHead { kind: self.kind(), choice, call };
+    pub(crate) fn open(&self, choice: u32, call: Option<CallHead>, sink: &mut Sink<'_>) {
+        let head = BlockHead { kind: self.kind(), choice, call: call.map(Box::new) };
         sink.chunks.push_back(Chunk::Opened { block: self.id, head });
     }
 

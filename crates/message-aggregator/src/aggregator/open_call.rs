@@ -1,7 +1,7 @@
 mod claims;
 
 use crate::aggregator::Answer;
-use crate::{Text, ToolCall, ToolCallDelta};
+use crate::{CallHead, Text, ToolCall, ToolCallDelta};
 use claims::Claims;
 
 /// A tool call while its fragments arrive.
@@ -13,7 +13,7 @@ pub(crate) struct OpenCall {
     pub(crate) index: Option<i64>,
     /// The provider's id, which identifies its fragments.
     pub(crate) id: Option<Text>,
-    /// The id generated here, because the provider sent none or that of an earlier call.
+    /// The id generated here, because the provider sent none before the block opened, or that of an earlier call.
     pub(crate) made_id: Option<Text>,
     pub(crate) name: Option<Text>,
     pub(crate) doubt: Doubt,
@@ -192,16 +192,25 @@ impl OpenCall {
             + first(&None, self.claims.new_id(self.id.as_ref(), fragment))
     }
 
-    /// Returns the id under which the call is emitted, if it has one yet.
+    /// Returns the id under which the call is emitted, if it has one yet. It is fixed once the block is open.
     pub(crate) fn shown_id(&self) -> Option<&Text> {
         self.made_id.as_ref().or(self.id.as_ref())
+    }
+
+    fn shown_name(&self) -> Text {
+        self.name.clone().unwrap_or_else(|| ToolCall::UNNAMED.into())
+    }
+
+    /// Returns the head of its block, if it has an id.
+    pub(crate) fn head(&self) -> Option<CallHead> {
+        Some(CallHead::new(self.shown_name(), self.shown_id()?))
     }
 
     /// Returns the current call.
     pub(crate) fn to_call(&self, made_id: impl FnOnce() -> Text, complete: bool) -> ToolCall {
         ToolCall {
             id: self.shown_id().cloned().unwrap_or_else(made_id),
-            name: self.name.clone().unwrap_or_else(|| ToolCall::UNNAMED.into()),
+            name: self.shown_name(),
             arguments: self.arguments.clone(),
             complete,
         }

@@ -1,9 +1,8 @@
 use std::collections::BTreeMap;
 
-use crate::message::tool_call::first_free;
 use crate::{
     Block, BlockContent, BlockDelta, BlockId, BlockKind, ChatResponse, Choice, Chunk, FinishReason, Message,
-    Text, ToolCall,
+    ToolCall,
 };
 
 /// Rebuilds blocks from the deltas of a stream, without reading finished blocks or responses.
@@ -36,7 +35,7 @@ impl ChunkFold {
                 let content = match (head.kind, &head.call) {
                     (BlockKind::ToolCall, Some(call)) => BlockContent::ToolCall(ToolCall {
                         complete: false,
-                        ..ToolCall::new(call.call_id.clone().unwrap_or_default(), call.name.clone(), "")
+                        ..ToolCall::new(&call.call_id, &call.name, "")
                     }),
                     (kind, _) => BlockContent::from_text(kind, String::new()),
                 };
@@ -59,8 +58,8 @@ impl ChunkFold {
 
     /// Returns the blocks of a round's first choice as built from their deltas, in order.
     ///
-    /// A call's id may arrive after its block opened, so it is taken from the closed block, as is provider data.
-    /// Data that arrives later still is only in the response.
+    /// Whether a call is complete and the provider data are taken from the closed block. Data that arrives later is
+    /// only in the response.
     #[must_use]
     pub fn blocks(&self, round: u32) -> Vec<(BlockId, Block)> {
         self.of_round(round)
@@ -98,7 +97,7 @@ impl ChunkFold {
 
     /// Iterates over the open blocks of any round and choice, as built from their deltas so far.
     ///
-    /// Open calls are incomplete; their id is empty if it has not arrived yet.
+    /// Open calls are incomplete.
     pub fn open_blocks(&self) -> impl Iterator<Item = (BlockId, Block)> {
         let open = self.blocks.iter().filter(|(_, folded)| folded.closed.is_none());
         open.map(|(id, folded)| (*id, folded.to_block()))
@@ -106,34 +105,13 @@ impl ChunkFold {
 
     /// Closes the open blocks, for an answer that ends here. Returns the closing chunks.
     ///
-    /// Open calls stay incomplete. A call without an id gets one that is unique in its round.
+    /// Open calls stay incomplete.
     pub fn close_open(&mut self) -> Vec<Chunk> {
         let open: Vec<_> = self.open_blocks().collect();
-        let close = |(block, content)| {
-            let closed = Chunk::Closed { block, content: self.with_call_id(block, content) };
-            self.push(&closed);
-            closed
-        };
-        open.into_iter().map(close).collect()
-    }
-
-    fn with_call_id(&self, id: BlockId, block: Block) -> Block {
-        match block.as_tool_call() {
-            Some(call) if call.id.is_empty() => {
-                let call = ToolCall { id: self.unused_call_id(id), ..call.clone() };
-                Block::with_data(BlockContent::ToolCall(call), block.provider_data().to_vec())
-            }
-            _ => block,
-        }
-    }
-
-    fn unused_call_id(&self, block: BlockId) -> Text {
-        let id = format!("call_{}_{}", block.round, block.index);
-        let is_used = |id: &str| {
-            let mut blocks = self.of_round(block.round).map(|(_, folded)| folded.to_block());
-            blocks.any(|block| block.as_tool_call().is_some_and(|call| call.id == *id))
-        };
-        first_free(&id, is_used)
+        let closed: Vec<_> =
+            open.into_iter().map(|(block, content)| Chunk::Closed { block, content }).collect();
+        closed.iter().for_each(|chunk| self.push(chunk));
+        closed
     }
 
     /// Checks whether the block has opened.
@@ -177,7 +155,6 @@ impl Folded {
         if let (BlockContent::ToolCall(call), Some(whole)) =
             (&mut content, closed.and_then(Block::as_tool_call))
         {
-            call.id = whole.id.clone();
             call.complete = whole.complete;
         }
         Block::with_data(content, closed.map(|block| block.provider_data().to_vec()).unwrap_or_default())
@@ -200,25 +177,25 @@ mod tests {
         let mut fold = ChunkFold::new();
         chunks.iter().for_each(|chunk| fold.push(chunk));
         let open: Vec<_> = fold.open_blocks().collect();
-        let mut call = ToolCall::new("", "look", "{\"a\"");
+        let mut call = ToolCall::new("call_1_1", "look", "{\"a\"");
         call.complete = false;
         assert_eq!(open, [(BlockId::new(1, 1), Block::from(call))]);
     }
 
     #[test]
-    fn call_closed_without_id_gets_unique_id() {
+    fn open_blocks_close_once_as_they_are() {
         let mut aggregator = MessageAggregator::new(1);
         let mut chunks = std::collections::VecDeque::new();
-        let nameless = ToolCallDelta { call_id: None, ..ToolCallDelta::start(1, "", "look") };
-        for call in [ToolCallDelta::start(0, "call_1_1", "look"), nameless] {
-            aggregator.push(Delta::tool_call(call), &mut chunks).unwrap();
+        for delta in [Delta::text("Hm."), Delta::tool_call(ToolCallDelta::start(0, "c1", "look"))] {
+            aggregator.push(delta, &mut chunks).unwrap();
         }
         let mut fold = ChunkFold::new();
         chunks.iter().for_each(|chunk| fold.push(chunk));
-        assert_eq!(fold.close_open().len(), 2);
+        let open: Vec<_> = fold.open_blocks().collect();
+        let closed: Vec<_> =
+            open.iter().cloned().map(|(block, content)| Chunk::Closed { block, content }).collect();
+        assert_eq!((open.len(), fold.close_open()), (1, closed));
         assert_eq!(fold.open_blocks().count(), 0);
-        let ids: Vec<_> =
-            fold.blocks(1).iter().map(|(_, block)| block.as_tool_call().unwrap().id.clone()).collect();
-        assert_eq!(ids, ["call_1_1", "call_1_1_2"]);
+        assert_eq!(fold.close_open(), []);
     }
 }

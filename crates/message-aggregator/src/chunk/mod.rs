@@ -75,7 +75,7 @@ impl BlockHead {
     pub fn from_block(block: &Block) -> Self {
         let call = block
             .as_tool_call()
-            .map(|call| Box::new(CallHead { name: call.name.clone(), call_id: Some(call.id.clone()) }));
+            .map(|call| Box::new(CallHead { name: call.name.clone(), call_id: call.id.clone() }));
         Self { kind: block.kind(), choice: 0, call }
     }
 }
@@ -86,14 +86,15 @@ impl BlockHead {
 pub struct CallHead {
     /// The name of the tool.
     pub name: Text,
-    /// The provider's id, if it has arrived.
-    pub call_id: Option<Text>,
+    /// The id of the call, as in its [`ToolCall`](crate::ToolCall). It is generated here if the provider sent none
+    /// before the block opened; an id that the provider sends later is not shown.
+    pub call_id: Text,
 }
 
 impl CallHead {
     /// Creates the head of a call of the tool `name`.
-    pub fn new(name: impl Into<Text>, call_id: Option<Text>) -> Self {
-        Self { name: name.into(), call_id }
+    pub fn new(name: impl Into<Text>, call_id: impl Into<Text>) -> Self {
+        Self { name: name.into(), call_id: call_id.into() }
     }
 }
 

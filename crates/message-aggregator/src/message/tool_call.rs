@@ -7,8 +7,8 @@ use crate::{Part, Text};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ToolCall {
-    /// The provider's id. If that is missing or equals the id of an earlier call of the answer, a stable one is
-    /// generated here. Never empty, and unique in the answer.
+    /// The provider's id. If that is missing when the block opens, or equals the id of an earlier call of the
+    /// answer, a stable one is generated here. Never empty, and unique in the answer.
     pub id: Text,
     /// The name of the tool. Never empty: [`ToolCall::UNNAMED`] if the call never got a name.
     pub name: Text,
@@ -84,10 +84,4 @@ impl ToolResult {
         }
         text
     }
-}
-
-/// Returns this id, or with the first number that makes it free.
-pub(crate) fn first_free(id: &str, is_taken: impl Fn(&str) -> bool) -> Text {
-    let others = (2_usize..).map(|number| format!("{id}_{number}"));
-    std::iter::once(id.to_owned()).chain(others).find(|id| !is_taken(id)).unwrap_or_default().into()
 }

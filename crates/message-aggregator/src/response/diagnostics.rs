@@ -60,7 +60,7 @@ rules! {
     LastOpen,
     /// A call ended without a name.
     Unnamed,
-    /// A call had no id, or the id of an earlier call; it got a generated one.
+    /// A call had no id when its block opened, or the id of an earlier call; it got a generated one.
     IdMade,
     /// Empty arguments `{}` were followed by the real ones and discarded.
     EmptyArgumentsDropped,

@@ -91,6 +91,9 @@ impl Run {
                 assert_unnamed(block);
                 continue;
             };
+            // The fold has the ids of the heads.
+            let [head, call] = [&folded, block].map(|block| block.as_tool_call().map(|call| &call.id));
+            assert_eq!(head, call, "{id}");
             if self.error.is_none() {
                 assert_eq!(folded.content(), block.content(), "{id}");
                 let closed = blocks.get(&id).and_then(|seen| seen.closed.as_ref()).unwrap();

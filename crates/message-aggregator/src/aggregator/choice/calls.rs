@@ -6,7 +6,6 @@ use crate::aggregator::error::{Result, within};
 use crate::aggregator::identity::{Decision, Identity, PositionInEvent, identify, open};
 use crate::aggregator::open_block::{OpenBlock, State};
 use crate::aggregator::open_call::{Doubt, OpenCall};
-use crate::message::tool_call::first_free;
 use crate::{AggregateError, BlockContent, BlockDelta, BlockId, Rule, Text, ToolCallDelta};
 
 impl ChoiceBlocks {
@@ -53,7 +52,7 @@ impl ChoiceBlocks {
         within("bytes in one tool call", call.bytes_with(&fragment), limit)?;
         sink.answer.bytes.add(call.grows_by(&fragment))?;
         call.vouched &= fragment.arguments_delta().is_none();
-        let had_id = call.id.is_some();
+        let had_id = call.shown_id().is_some();
         if call.extend(&fragment) {
             sink.answer.diagnostics.note(Rule::EmptyArgumentsDropped);
         }
@@ -139,13 +138,16 @@ impl ChoiceBlocks {
         }
     }
 
-    /// Opens the call's block, unless it was opened.
+    /// Opens the call's block, unless it was opened. A call without an id gets one.
     fn open_call(&mut self, at: usize, sink: &mut Sink<'_>) {
+        let Some(call) = self.calls.get(at).filter(|call| !call.opened) else { return };
+        if call.shown_id().is_none() {
+            self.make_id(at, sink);
+        }
         let choice = self.number;
-        if let Some((call, block)) = self.call_and_block(at)
-            && !std::mem::replace(&mut call.opened, true)
-        {
-            block.open(choice, Some(call), sink);
+        if let Some((call, block)) = self.call_and_block(at) {
+            call.opened = true;
+            block.open(choice, call.head(), sink);
         }
     }
 
@@ -175,14 +177,10 @@ impl ChoiceBlocks {
 
     /// Closes the call's block, unless it is closed. `complete`: the provider finished the call.
     fn close_call(&mut self, at: usize, complete: bool, sink: &mut Sink<'_>) {
-        let Some((call, _)) = self.call_and_block(at).filter(|(_, block)| !block.is_closed()) else {
+        self.open_call(at, sink);
+        let Some((call, block)) = self.call_and_block(at).filter(|(_, block)| !block.is_closed()) else {
             return;
         };
-        if call.shown_id().is_none() {
-            self.make_id(at, sink);
-        }
-        self.open_call(at, sink);
-        let Some((call, block)) = self.call_and_block(at) else { return };
         call.ended = true;
         if call.name.is_none() {
             sink.answer.diagnostics.note(Rule::Unnamed);
@@ -238,4 +236,10 @@ impl ChoiceBlocks {
             _ => false,
         }
     }
+}
+
+/// Returns this id, or with the first number that makes it free.
+fn first_free(id: &str, is_taken: impl Fn(&str) -> bool) -> Text {
+    let others = (2_usize..).map(|number| format!("{id}_{number}"));
+    std::iter::once(id.to_owned()).chain(others).find(|id| !is_taken(id)).unwrap_or_default().into()
 }

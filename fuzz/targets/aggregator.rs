@@ -112,7 +112,7 @@ const MOST_DELTAS: usize = 400;
 fn deltas(script: &mut Script<'_>) -> Vec<Delta> {
     let mut deltas = Vec::new();
     let (mut choice, mut block) = (0, None);
-    while let Some(letter) = script.letter(b"trfmcodbu.O!kKA#@") {
+    while let Some(letter) = script.letter(b"trfmcodDbu.O!kKA#@") {
         match letter {
             b'#' => choice = script.pick(&[0, 1, 2, 3]),
             b'@' => block = script.pick(&[None, Some(0), Some(1), Some(2), Some(-1), Some(i64::MAX)]),
@@ -138,6 +138,7 @@ fn kind(letter: u8, script: &mut Script<'_>) -> DeltaKind {
         b'c' => DeltaKind::Citation(Box::default()),
         b'o' => DeltaKind::Opaque(Box::new(Opaque::new("some-api", "search", json!({"query": "tern"})))),
         b'd' => DeltaKind::ReasoningData(Box::new(ProviderData::new("some-api", json!(script.number())))),
+        b'D' => DeltaKind::BlockData(Box::new(ProviderData::new("some-api", json!(script.number())))),
         b'b' => DeltaKind::BlockEnd,
         b'u' => DeltaKind::Usage(Box::new(Usage::new(script.number() as u64, 2))),
         b'.' => DeltaKind::Finish(Box::new(reason(script).into())),

@@ -6,8 +6,9 @@ use crate::{Citation, Finish, Media, Opaque, ProviderData, Text, Usage};
 pub struct Delta {
     /// Number of the parallel answer it belongs to; 0 if only one was requested.
     pub choice: u32,
-    /// The provider's number of the block, if its protocol numbers blocks and ends them explicitly. Without it
-    /// blocks are sequential: one ends when a block of another kind begins.
+    /// The provider's number of the block, if its protocol numbers blocks and ends them explicitly. A call has the
+    /// number of its [`ToolCallDelta::index`]. Without a number blocks are sequential: a text ends when another
+    /// block begins.
     pub block: Option<i64>,
     /// The fragment.
     pub kind: DeltaKind,
@@ -39,9 +40,16 @@ pub enum DeltaKind {
         /// The characters.
         text: Text,
     },
-    /// Provider data of the reasoning block. It opens that block if none exists yet.
+    /// Provider data of the reasoning block with the number, or else of the last one, even if it has ended. It
+    /// opens that block if none exists yet.
     ReasoningData(Box<ProviderData>),
-    /// The provider's end of the block of [`Delta::block`].
+    /// Provider data of the block with the number, of any kind, even if it has ended. Without a number it belongs
+    /// to the current block: the one that opened or took text last, unless it has ended.
+    ///
+    /// If there is no such block, the data opens a text block. Between two [`BlockEnd`](Self::BlockEnd)s that block
+    /// stays without text, so that data of an empty part is sent back on a part of its own.
+    BlockData(Box<ProviderData>),
+    /// The provider's end of the block with the number, or else of the current block.
     BlockEnd,
     /// Token counts; within a round the last value wins.
     Usage(Box<Usage>),

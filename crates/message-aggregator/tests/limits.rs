@@ -35,6 +35,10 @@ fn signature() -> Delta {
     DeltaKind::ReasoningData(Box::new(ProviderData::new("some-api", json!("sig")))).into()
 }
 
+fn block_data() -> Delta {
+    DeltaKind::BlockData(Box::new(ProviderData::new("some-api", json!("sig")))).into()
+}
+
 fn signed_call() -> Delta {
     let mut fragment = ToolCallDelta::start(0, "c0", "lookup");
     fragment.provider_data = Some(ProviderData::new("some-api", json!("sig")));
@@ -63,6 +67,12 @@ fn law_r1_each_bound_is_exact_and_typed() {
         ),
         (vec![signature(), signature()], signature(), "pieces of provider data on one block"),
         (vec![signed_call(), signed_call()], signed_call(), "pieces of provider data on one block"),
+        (
+            vec![Delta::text("a"), block_data(), block_data()],
+            block_data(),
+            "pieces of provider data on one block",
+        ),
+        (vec![citation(), citation(), citation()], block_data().with_block(7), "blocks in one answer"),
         (vec![Delta::text("a"), Delta::text("b").with_choice(7)], Delta::text("c").with_choice(3), "choices"),
     ];
     // Of an answer that is the only one, pieces go a shorter way.
@@ -122,6 +132,8 @@ fn kept() -> Vec<(&'static str, Vec<Delta>, usize)> {
         ("what only the provider understands", vec![DeltaKind::Opaque(Box::new(opaque)).into()], 8 + 6 + 24),
         ("provider data, each time", vec![signature(), signature()], 2 * (8 + 5)),
         ("provider data of a call", vec![signed_call()], 8 + (8 + 5)),
+        ("provider data of a text", vec![Delta::text("so"), block_data()], 2 + (8 + 5)),
+        ("provider data without a text", vec![block_data()], 8 + 5),
         ("where it is from, once", vec![origin(), origin()], 3),
         ("a reason of the provider's own", vec![Delta::finish(FinishReason::Other("eos".into()))], 3),
     ]

@@ -18,8 +18,9 @@ pub(crate) struct ChoiceBlocks {
     /// In order of first appearance.
     blocks: Vec<OpenBlock>,
     calls: Vec<OpenCall>,
-    /// The text, reasoning or refusal block that further text of its kind extends.
-    running: Option<usize>,
+    /// The block that opened or took text last, unless it has ended. A text without a number grows only while it is
+    /// the current block.
+    current: Option<usize>,
     finish: Option<Finish>,
 }
 
@@ -45,6 +46,7 @@ impl ChoiceBlocks {
             DeltaKind::Citation(citation) => self.add_whole(key, BlockContent::Citation(*citation), sink),
             DeltaKind::Opaque(opaque) => self.add_whole(key, BlockContent::Opaque(*opaque), sink),
             DeltaKind::ReasoningData(data) => self.add_reasoning_data(key, *data, sink),
+            DeltaKind::BlockData(data) => self.add_data(key, *data, sink),
             DeltaKind::ToolCalls(fragments) => {
                 let count = fragments.len();
                 fragments.into_iter().enumerate().try_for_each(|(position, fragment)| {
@@ -80,7 +82,7 @@ impl ChoiceBlocks {
         if text.is_empty() {
             return Ok(());
         }
-        let at = self.running_block(key, kind, sink)?;
+        let at = self.text_block(key, kind, sink)?;
         if let Some(block) = self.blocks.get_mut(at) {
             block.extend(&text, sink.answer)?;
             sink.chunks.push_back(block.piece(kind, text));
@@ -88,15 +90,17 @@ impl ChoiceBlocks {
         Ok(())
     }
 
-    /// Extends the running block, if it has this kind and the text fits the limits; otherwise changes nothing.
+    /// Extends the current block, if it has this kind and no number, and the text fits the limits; otherwise
+    /// changes nothing.
     #[inline]
-    pub(crate) fn extend_running(
+    pub(crate) fn extend_current(
         &mut self,
         kind: BlockKind,
         text: &str,
         answer: &mut Answer,
     ) -> Option<&OpenBlock> {
-        let block = self.blocks.get_mut(self.running?).filter(|block| block.has_open_text(kind))?;
+        let block = self.blocks.get_mut(self.current?)?;
+        let block = Some(block).filter(|block| block.key.is_none() && block.has_open_text(kind))?;
         (!text.is_empty() && block.extend(text, answer).is_ok()).then_some(&*block)
     }
 
@@ -114,43 +118,74 @@ impl ChoiceBlocks {
         call.extend_shown(text, answer).then_some(block)
     }
 
-    /// Returns the position of the open block of this kind; opens one if none is open.
-    fn running_block(&mut self, key: Option<i64>, kind: BlockKind, sink: &mut Sink<'_>) -> Result<usize> {
-        let running = match key {
-            None => self.running,
+    /// Returns the position of the open block of this kind and number; opens one if none is open.
+    fn text_block(&mut self, key: Option<i64>, kind: BlockKind, sink: &mut Sink<'_>) -> Result<usize> {
+        let known = match key {
+            None => self.current,
             Some(_) => self.blocks.iter().rposition(|block| block.key == key),
         };
-        if let Some(at) = running
-            && self.blocks.get(at).is_some_and(|block| block.has_open_text(kind))
-        {
-            return Ok(at);
+        let takes_text = |block: &OpenBlock| block.key == key && block.has_open_text(kind);
+        match known.filter(|at| self.blocks.get(*at).is_some_and(takes_text)) {
+            Some(at) => {
+                self.set_current(at, sink);
+                Ok(at)
+            }
+            None => self.open_block(key, State::Text(kind, String::new()), sink),
         }
-        if key.is_none() {
-            self.close_running(sink);
-        }
-        let at = self.add_block(key, State::Text(kind, String::new()), sink)?;
-        if key.is_none() {
-            self.running = Some(at);
-        }
-        Ok(at)
     }
 
     fn add_whole(&mut self, key: Option<i64>, content: BlockContent, sink: &mut Sink<'_>) -> Result {
         sink.answer.bytes.add(of_content(&content))?;
-        self.close_running(sink);
-        let at = self.add_block(key, State::Closed(Block::new(content)), sink)?;
+        let at = self.open_block(key, State::Closed(Block::new(content)), sink)?;
         self.blocks.get(at).into_iter().for_each(|block| block.show_whole(sink));
         Ok(())
     }
 
     fn add_reasoning_data(&mut self, key: Option<i64>, data: ProviderData, sink: &mut Sink<'_>) -> Result {
         // A signature may arrive after the text has begun; it still belongs to the reasoning.
-        let last = self.blocks.iter().rposition(|block| block.kind() == BlockKind::Reasoning);
-        let at = match last.filter(|_| key.is_none()) {
+        let is_meant =
+            |block: &OpenBlock| block.kind() == BlockKind::Reasoning && (key.is_none() || block.key == key);
+        let known = self.blocks.iter().rposition(is_meant);
+        self.push_data(known, key, BlockKind::Reasoning, data, sink)
+    }
+
+    fn add_data(&mut self, key: Option<i64>, data: ProviderData, sink: &mut Sink<'_>) -> Result {
+        self.push_data(self.numbered_or_current(key), key, BlockKind::Text, data, sink)
+    }
+
+    /// Adds data to a known block, or to a new one of this kind.
+    fn push_data(
+        &mut self,
+        known: Option<usize>,
+        key: Option<i64>,
+        kind: BlockKind,
+        data: ProviderData,
+        sink: &mut Sink<'_>,
+    ) -> Result {
+        let at = match known {
             Some(at) => at,
-            None => self.running_block(key, BlockKind::Reasoning, sink)?,
+            None => self.open_block(key, State::Text(kind, String::new()), sink)?,
         };
         self.blocks.get_mut(at).map_or(Ok(()), |block| block.push_data(data, sink))
+    }
+
+    /// Returns the position of the last block with this number, calls included; without a number, of the current
+    /// block.
+    fn numbered_or_current(&self, key: Option<i64>) -> Option<usize> {
+        if key.is_none() {
+            return self.current;
+        }
+        let block = self.blocks.iter().rposition(|block| block.key == key);
+        let call = self.calls.iter().rfind(|call| call.index == key).map(|call| call.block);
+        block.max(call)
+    }
+
+    /// Adds a block that becomes the current one.
+    fn open_block(&mut self, key: Option<i64>, state: State, sink: &mut Sink<'_>) -> Result<usize> {
+        self.leave_current(sink);
+        let at = self.add_block(key, state, sink)?;
+        self.current = Some(at);
+        Ok(at)
     }
 
     /// Adds a block, and opens it unless it is a call.
@@ -166,25 +201,34 @@ impl ChoiceBlocks {
         Ok(self.blocks.len() - 1)
     }
 
-    fn close_running(&mut self, sink: &mut Sink<'_>) {
-        if let Some(block) = self.running.take().and_then(|at| self.blocks.get_mut(at)) {
+    fn set_current(&mut self, at: usize, sink: &mut Sink<'_>) {
+        if self.current != Some(at) {
+            self.leave_current(sink);
+            self.current = Some(at);
+        }
+    }
+
+    /// Closes the current text if it has no number, since another block goes on.
+    fn leave_current(&mut self, sink: &mut Sink<'_>) {
+        let left = self.current.take().and_then(|at| self.blocks.get_mut(at));
+        if let Some(block) = left.filter(|block| block.key.is_none()) {
             block.close(sink);
         }
     }
 
     fn end_block(&mut self, key: Option<i64>, sink: &mut Sink<'_>) {
-        if key.is_none() {
-            self.close_running(sink);
-        } else if let Some(call) = self.calls.iter().rposition(|call| call.index == key) {
-            self.end_call(call, sink);
-        } else if let Some(block) = self.blocks.iter_mut().rev().find(|block| block.key == key) {
-            block.close(sink);
+        let Some(at) = self.numbered_or_current(key) else { return };
+        self.current = self.current.filter(|current| *current != at);
+        let Some(block) = self.blocks.get_mut(at) else { return };
+        match block.open_call() {
+            Some(call) => self.end_call(call, sink),
+            None => block.close(sink),
         }
     }
 
     /// Closes all open blocks, in order, and sets the finish reason. `done`: the end marker has arrived.
     pub(crate) fn close_all(&mut self, done: bool, sink: &mut Sink<'_>) {
-        self.running = None;
+        self.current = None;
         self.dispute_left_over();
         for at in 0..self.blocks.len() {
             let Some(block) = self.blocks.get_mut(at) else { continue };

@@ -152,8 +152,8 @@ impl MessageAggregator {
         let alone = self.answer.settings.choices <= 1 && delta.block.is_none() && !self.done;
         let Some(choice) = self.choices.first_mut().filter(|_| alone) else { return Err(delta) };
         let block = match &delta.kind {
-            DeltaKind::Text(text) => choice.extend_running(BlockKind::Text, text, &mut self.answer),
-            DeltaKind::Reasoning(text) => choice.extend_running(BlockKind::Reasoning, text, &mut self.answer),
+            DeltaKind::Text(text) => choice.extend_current(BlockKind::Text, text, &mut self.answer),
+            DeltaKind::Reasoning(text) => choice.extend_current(BlockKind::Reasoning, text, &mut self.answer),
             DeltaKind::Arguments { index: Some(index), text } => {
                 choice.extend_call(*index, text, &mut self.answer)
             }

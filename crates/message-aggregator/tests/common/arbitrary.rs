@@ -35,6 +35,7 @@ fn kind() -> impl Strategy<Value = DeltaKind> {
         1 => Just(DeltaKind::Citation(Box::default())),
         1 => Just(DeltaKind::Opaque(Box::new(Opaque::new("some-api", "search", json!({"query": "tern"}))))),
         1 => data().prop_map(|data| DeltaKind::ReasoningData(Box::new(data))),
+        1 => data().prop_map(|data| DeltaKind::BlockData(Box::new(data))),
         2 => Just(DeltaKind::BlockEnd),
         1 => (0_u64..9, 0_u64..9).prop_map(|(input, output)| DeltaKind::Usage(Box::new(Usage::new(input, output)))),
         2 => reason().prop_map(|reason| DeltaKind::Finish(Box::new(reason.into()))),

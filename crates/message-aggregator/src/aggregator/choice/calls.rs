@@ -124,11 +124,8 @@ impl ChoiceBlocks {
     /// the earlier calls end then.
     fn show_call(&mut self, at: usize, sink: &mut Sink<'_>) {
         let Some(call) = self.calls.get(at).filter(|call| call.name.is_some()) else { return };
-        if !call.opened {
-            self.close_running(sink);
-            if sink.answer.settings.eager_calls {
-                (0..at).for_each(|before| self.end_call(before, sink));
-            }
+        if !call.opened && sink.answer.settings.eager_calls {
+            (0..at).for_each(|before| self.end_call(before, sink));
         }
         self.open_call(at, sink);
         if let Some((call, block)) = self.call_and_block(at)
@@ -141,10 +138,11 @@ impl ChoiceBlocks {
     /// Opens the call's block, unless it was opened. A call without an id gets one.
     fn open_call(&mut self, at: usize, sink: &mut Sink<'_>) {
         let Some(call) = self.calls.get(at).filter(|call| !call.opened) else { return };
+        let (block, choice) = (call.block, self.number);
         if call.shown_id().is_none() {
             self.make_id(at, sink);
         }
-        let choice = self.number;
+        self.set_current(block, sink);
         if let Some((call, block)) = self.call_and_block(at) {
             call.opened = true;
             block.open(choice, call.head(), sink);

@@ -27,6 +27,7 @@ fn visible_deltas_are_those_that_produce_chunks() {
         DeltaKind::Citation(Box::default()),
         DeltaKind::Opaque(Box::new(Opaque::new("f", "n", serde_json::json!(1)))),
         DeltaKind::ReasoningData(Box::new(data())),
+        DeltaKind::BlockData(Box::new(data())),
         DeltaKind::ToolCalls(Vec::new()),
         call(ToolCallDelta::default()),
         call(ToolCallDelta::arguments(0, "{")),

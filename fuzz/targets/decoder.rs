@@ -138,7 +138,7 @@ impl Asked {
         let model = OpenAiModel::new("some-model")
             .with_profile(profile)
             .with_retries(Backoff::none())
-            .with_sse_limits(self.limits)
+            .with_limits(self.limits)
             .with_transport(Canned { pieces: owned(pieces), content_type: self.content_type });
         let mut options = ChatOptions::new();
         options.choices = Some(self.choices);

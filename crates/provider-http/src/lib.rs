@@ -1,8 +1,8 @@
 //! Building blocks that HTTP providers of language models share. Nothing here is specific to one vendor.
 //!
 //! A provider is a request builder and a [`WireFormat`](answer::WireFormat), which converts the events of an
-//! answer to deltas. It encodes a [`Call`](exchange::Call) and gives it to an
-//! [`HttpClient`](exchange::HttpClient), which does the rest:
+//! answer to deltas. A [`Server`](server::Server) has the address, the key and the headers, and makes a
+//! [`Call`](exchange::Call) of a request body. Its [`HttpClient`](exchange::HttpClient) does the rest:
 //!
 //! - sends it with a [`Transport`](transport::Transport) under [`Timeouts`](timeouts::Timeouts), and retries
 //!   according to a [`Backoff`](backoff::Backoff);
@@ -29,6 +29,7 @@ pub mod failure;
 pub mod fast_path;
 pub mod json;
 pub mod redaction;
+pub mod server;
 pub mod sse;
 pub mod timeouts;
 pub mod transport;

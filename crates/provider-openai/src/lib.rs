@@ -49,9 +49,10 @@ pub mod recording;
 
 pub use model::OpenAiModel;
 pub use profile::{
-    Authorization, CallIds, EchoScope, Endpoint, MessageRules, NamedTool, NoText, OptionRules, Profile,
-    ReasoningEcho, ReasoningField, TextMode,
+    CallIds, EchoScope, Endpoint, MessageRules, NamedTool, NoText, OptionRules, Profile, ReasoningEcho,
+    ReasoningField, TextMode,
 };
 pub use provider_http::failure::ProviderError;
+pub use provider_http::server::Authorization;
 #[doc(no_inline)]
 pub use provider_http::{backoff, sse, timeouts, transport};

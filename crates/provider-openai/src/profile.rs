@@ -9,6 +9,7 @@ mod servers;
 mod tests;
 
 use advisor_core::{SchemaSupport, Text};
+use provider_http::server::Authorization;
 
 /// The requirements and behaviour of a server that differ from those of others.
 ///
@@ -47,16 +48,6 @@ pub enum Endpoint {
         /// The version of Azure's API.
         api_version: Text,
     },
-}
-
-/// The header that carries the key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Authorization {
-    /// `Authorization: Bearer KEY`.
-    Bearer,
-    /// `api-key: KEY`.
-    ApiKeyHeader,
 }
 
 /// The rules for options.

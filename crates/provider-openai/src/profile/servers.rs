@@ -1,10 +1,12 @@
 //! The profiles of known servers.
 
 use advisor_core::{SchemaSupport, Text};
+use http::HeaderName;
+use provider_http::server::Authorization;
 
 use super::{
-    Authorization, CallIds, EchoScope, Endpoint, MessageRules, NamedTool, NoText, OptionRules, Profile,
-    ReasoningEcho, ReasoningField, TextMode,
+    CallIds, EchoScope, Endpoint, MessageRules, NamedTool, NoText, OptionRules, Profile, ReasoningEcho,
+    ReasoningField, TextMode,
 };
 
 const OPTIONS: OptionRules = OptionRules {
@@ -83,7 +85,8 @@ impl Profile {
     #[must_use]
     pub fn azure() -> Self {
         let name = Text::from("azure-openai");
-        Self { name, authorization: Authorization::ApiKeyHeader, ..Self::openai() }
+        let authorization = Authorization::Header(HeaderName::from_static("api-key"));
+        Self { name, authorization, ..Self::openai() }
     }
 
     /// Returns the profile of Azure OpenAI under `https://RESOURCE.openai.azure.com`, where the deployment in

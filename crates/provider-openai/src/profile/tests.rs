@@ -1,4 +1,5 @@
 use advisor_core::ChatModel as _;
+use http::HeaderName;
 
 use super::*;
 use crate::OpenAiModel;
@@ -73,7 +74,7 @@ fn known_quirks_are_in_the_profiles() {
     assert_eq!(Profile::groq().messages.reasoning.scope, EchoScope::Never);
     assert!(!Profile::groq().messages.echo_call_data);
     // Azure: the header, and the deployment in the path.
-    assert_eq!(Profile::azure().authorization, Authorization::ApiKeyHeader);
+    assert_eq!(Profile::azure().authorization, Authorization::Header(HeaderName::from_static("api-key")));
     assert_eq!(Profile::azure().endpoint, Endpoint::ChatCompletions);
     let api_version = "2024-10-21";
     assert_eq!(

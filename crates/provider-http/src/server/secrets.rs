@@ -1,4 +1,4 @@
-//! The secrets in a model's settings.
+//! The secrets in a server's settings.
 
 use base64::Engine;
 use base64::alphabet::STANDARD;
@@ -6,8 +6,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use percent_encoding::percent_decode_str;
 use secrecy::{ExposeSecret, SecretString};
 
-use super::OpenAiModel;
-use provider_http::redaction::Redaction;
+use crate::redaction::Redaction;
 
 /// The shortest part of a path or of a header's value that may be a key. Addresses of some gateways contain
 /// keys.
@@ -24,22 +23,26 @@ const COMMON_WORDS: [&str; 52] = [
 ];
 /// The shortest part of plain words that may be a key.
 const SHORTEST_PLAIN_PART: usize = 20;
-/// Path segments before a name that servers contains_any, too: of a model, a location or a project.
+/// Path segments before a name that messages of servers contain, too: of a model, a location or a project.
 const BEFORE_NAMES: [&str; 5] = ["deployments", "locations", "models", "projects", "regions"];
 /// Headers that name the caller in plain words.
 const CALLER_HEADERS: [&str; 4] = ["http-referer", "referer", "user-agent", "x-title"];
 
 /// Collects the secrets: the key, the header values and their parts, and the parts of the base URL beside its
 /// host.
-pub(super) fn of(model: &OpenAiModel) -> Redaction {
-    let headers = model.headers.iter().flat_map(|(name, value)| in_header(name, value.expose_secret()));
-    let (path, query) = model.base_url.split_once('?').unwrap_or((&model.base_url, ""));
+pub(super) fn of(
+    api_key: Option<&SecretString>,
+    headers: &[(String, SecretString)],
+    base_url: &str,
+) -> Redaction {
+    let headers = headers.iter().flat_map(|(name, value)| in_header(name, value.expose_secret()));
+    let (path, query) = base_url.split_once('?').unwrap_or((base_url, ""));
     // A pair without a name may itself be a key.
     let pairs = query.split('&').map(|pair| pair.split_once('=').unwrap_or(("", pair)));
     let values = pairs.filter(|(name, _)| *name != "api-version").map(|(_, value)| value);
     let in_url = values.chain(in_path(path)).flat_map(|part| [part.to_owned(), unescaped(part)]);
     let parts = headers.chain(in_url).map(SecretString::from);
-    Redaction::new(model.api_key.iter().cloned().chain(parts))
+    Redaction::new(api_key.into_iter().cloned().chain(parts))
 }
 
 /// Returns a header's value. Unless the header is in `CALLER_HEADERS`, also the text after a scheme such as

@@ -1,4 +1,6 @@
-//! The address of a request, and its headers.
+//! The address of a call, and its headers.
+
+use std::borrow::Cow;
 
 use advisor_core::{Error, Result};
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
@@ -7,17 +9,38 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::profile::{Authorization, Endpoint};
-use provider_http::redaction::Redaction;
+use crate::redaction::Redaction;
 
 /// The characters that are escaped: all but letters, digits and `-._~`.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// Returns the full address of a request.
+/// The header that carries the key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Authorization {
+    /// `Authorization: Bearer KEY`.
+    Bearer,
+    /// A header with the key alone, such as `x-api-key: KEY`.
+    Header(HeaderName),
+}
+
+impl Authorization {
+    /// Returns the header for this key, marked as sensitive.
+    pub(super) fn header(&self, key: &SecretString) -> Result<(HeaderName, HeaderValue)> {
+        let key = key.expose_secret();
+        let (name, value) = match self {
+            Self::Bearer => (AUTHORIZATION, Cow::Owned(format!("Bearer {key}"))),
+            Self::Header(name) => (name.clone(), Cow::Borrowed(key)),
+        };
+        Ok((name, secret(&value, "the key")?))
+    }
+}
+
+/// Returns the full address of a path below the base URL.
 ///
 /// # Errors
 /// Of kind configuration. The message does not show the base URL, which may hold a key.
-pub(super) fn of(base_url: &str, model: &str, endpoint: &Endpoint) -> Result<Uri> {
+pub(super) fn of(base_url: &str, path: &str, query: &[(&str, &str)]) -> Result<Uri> {
     let invalid = |what: &'static str| Error::configuration(what);
     let base: Uri = base_url
         .trim()
@@ -31,22 +54,10 @@ pub(super) fn of(base_url: &str, model: &str, endpoint: &Endpoint) -> Result<Uri
             "the base URL holds a user name or password; give the key with `with_api_key`, or a header with `with_header`",
         ));
     }
-    let path = match endpoint {
-        Endpoint::AzureDeployment { .. } => {
-            format!(
-                "{}/openai/deployments/{}/chat/completions",
-                base.path().trim_end_matches('/'),
-                escaped(model)
-            )
-        }
-        _ => with_suffix(base.path(), "/chat/completions"),
-    };
-    let version = match endpoint {
-        Endpoint::AzureDeployment { api_version } => Some(format!("api-version={}", escaped(api_version))),
-        _ => None,
-    };
-    let query: Vec<&str> =
-        base.query().into_iter().chain(version.as_deref()).filter(|query| !query.is_empty()).collect();
+    let pairs = query.iter().map(|(name, value)| format!("{}={}", path_segment(name), path_segment(value)));
+    let query: Vec<String> =
+        base.query().map(str::to_owned).into_iter().chain(pairs).filter(|pair| !pair.is_empty()).collect();
+    let path = joined(base.path(), path);
     let path_and_query = if query.is_empty() { path } else { format!("{path}?{}", query.join("&")) };
     let mut parts = base.into_parts();
     parts.path_and_query = Some(
@@ -54,6 +65,24 @@ pub(super) fn of(base_url: &str, model: &str, endpoint: &Endpoint) -> Result<Uri
             .map_err(|_| invalid("the base URL's path or query is invalid"))?,
     );
     Uri::from_parts(parts).map_err(|_| invalid("the base URL is incomplete"))
+}
+
+/// Appends a path to that of the base URL, unless it ends with the path. A version at the beginning of the path is
+/// left out if the base URL ends with it: some users write it there, others do not.
+fn joined(base: &str, path: &str) -> String {
+    let base = base.trim_end_matches('/');
+    if base.ends_with(path) {
+        return base.to_owned();
+    }
+    let version = path.get(1..).and_then(|path| path.split('/').next()).filter(|first| is_version(first));
+    let has_version = version.is_some() && base.rsplit('/').next() == version;
+    let base = if has_version { base.rsplit_once('/').map_or("", |(before, _)| before) } else { base };
+    format!("{base}{path}")
+}
+
+/// Checks whether a path segment is a version, such as `v1` or `v1beta`.
+fn is_version(segment: &str) -> bool {
+    segment.strip_prefix('v').is_some_and(|number| number.starts_with(|first: char| first.is_ascii_digit()))
 }
 
 /// Returns the host and port of the base URL. Any other part of it may hold a key.
@@ -67,23 +96,20 @@ pub(super) fn host(base_url: &str) -> String {
     }
 }
 
-/// Returns the headers of every request. The key and the caller's values are marked as sensitive.
-pub(super) fn headers(
-    own: &[(String, SecretString)],
-    key: Option<&SecretString>,
-    authorization: Authorization,
-) -> Result<HeaderMap> {
+/// Returns the headers of every request, apart from the caller's. The key must be marked as sensitive.
+pub(super) fn headers(of_api: &HeaderMap, key: Option<(HeaderName, HeaderValue)>) -> HeaderMap {
     let mut headers = HeaderMap::from_iter([
         (CONTENT_TYPE, HeaderValue::from_static("application/json")),
         (ACCEPT, HeaderValue::from_static("text/event-stream, application/json")),
     ]);
-    if let Some(key) = key.map(ExposeSecret::expose_secret) {
-        let (name, value) = match authorization {
-            Authorization::ApiKeyHeader => (HeaderName::from_static("api-key"), key.to_owned()),
-            _ => (AUTHORIZATION, format!("Bearer {key}")),
-        };
-        headers.insert(name, secret(&value, "the key")?);
+    for (name, value) in of_api.iter().map(|(name, value)| (name.clone(), value.clone())).chain(key) {
+        headers.insert(name, value);
     }
+    headers
+}
+
+/// Adds the caller's headers, in place of others with their names. Their values are marked as sensitive.
+pub(super) fn add_own(headers: &mut HeaderMap, own: &[(String, SecretString)]) -> Result<()> {
     for (name, value) in own {
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| {
             // The name and the value may have been swapped.
@@ -92,7 +118,7 @@ pub(super) fn headers(
         })?;
         headers.insert(name, secret(value.expose_secret(), "a header's value")?);
     }
-    Ok(headers)
+    Ok(())
 }
 
 fn secret(value: &str, what: &str) -> Result<HeaderValue> {
@@ -103,14 +129,15 @@ fn secret(value: &str, what: &str) -> Result<HeaderValue> {
     Ok(value)
 }
 
-/// Appends `suffix` to a path that does not end with it.
-fn with_suffix(path: &str, suffix: &str) -> String {
-    let path = path.trim_end_matches('/');
-    if path.ends_with(suffix) { path.to_owned() } else { format!("{path}{suffix}") }
-}
-
-/// Escapes a path segment or a query value.
-fn escaped(text: &str) -> String {
+/// Escapes a text for a segment of a path.
+///
+/// ```
+/// use provider_http::server::path_segment;
+///
+/// assert_eq!(path_segment("my model/2"), "my%20model%2F2");
+/// ```
+#[must_use]
+pub fn path_segment(text: &str) -> String {
     utf8_percent_encode(text, ESCAPED).to_string()
 }
 

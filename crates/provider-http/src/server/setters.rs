@@ -1,0 +1,89 @@
+//! The setters of every model.
+
+/// Gives a model the setters of its server. To be used inside the `impl` block of a struct with a field
+/// `server: `[`Server`](crate::server::Server).
+///
+/// `server_setters!(except with_base_url)` leaves that one to the model, because a new base URL changes more there.
+///
+/// ```
+/// use provider_http::server::{Authorization, Server};
+///
+/// #[must_use]
+/// #[derive(Debug, Clone)]
+/// pub struct SomeModel {
+///     server: Server,
+/// }
+///
+/// impl SomeModel {
+///     provider_http::server_setters!();
+/// }
+///
+/// let server = Server::new("https://llm.example", Authorization::Bearer);
+/// let model = SomeModel { server }.with_base_url("http://127.0.0.1:8080").with_api_key("sk-example");
+/// assert!(model.server.validate().is_ok());
+/// ```
+#[macro_export]
+macro_rules! server_setters {
+    () => {
+        /// Sets the base URL, such as `http://127.0.0.1:8080`. With an unusable one, `validate` and the first
+        /// request fail.
+        pub fn with_base_url(mut self, base_url: impl ::std::convert::Into<::std::string::String>) -> Self {
+            self.server = self.server.with_base_url(base_url);
+            self
+        }
+
+        $crate::server_setters!(except with_base_url);
+    };
+    (except with_base_url) => {
+        /// Sets the key. It appears in no `Debug` output, log or error.
+        pub fn with_api_key(mut self, key: impl ::std::convert::Into<$crate::server::SecretString>) -> Self {
+            self.server = self.server.with_api_key(key);
+            self
+        }
+
+        /// Adds a header to every request, replacing an earlier one of this name. Its value is treated as a
+        /// secret.
+        pub fn with_header(
+            mut self,
+            name: &str,
+            value: impl ::std::convert::Into<$crate::server::SecretString>,
+        ) -> Self {
+            self.server = self.server.with_header(name, value);
+            self
+        }
+
+        /// Sets the timeouts.
+        pub fn with_timeouts(mut self, timeouts: $crate::timeouts::Timeouts) -> Self {
+            self.server = self.server.with_timeouts(timeouts);
+            self
+        }
+
+        /// Sets the schedule of retries.
+        ///
+        /// A request is retried after a transient failure: no connection, a timeout, 429, 5xx, or an error in
+        /// place of the answer. The server's `Retry-After` takes precedence over the schedule. Nothing is retried
+        /// once a part of the answer was shown.
+        pub fn with_retries(mut self, retries: $crate::backoff::Backoff) -> Self {
+            self.server = self.server.with_retries(retries);
+            self
+        }
+
+        /// Sets the bounds for lines and events. The bound for an event also applies to a JSON value.
+        pub fn with_limits(mut self, limits: $crate::sse::SseLimits) -> Self {
+            self.server = self.server.with_limits(limits);
+            self
+        }
+
+        /// Sets the bounds for an answer.
+        pub fn with_answer_limits(mut self, limits: $crate::server::AggregatorLimits) -> Self {
+            self.server = self.server.with_answer_limits(limits);
+            self
+        }
+
+        /// Sets the transport, which is responsible for its own connect timeout.
+        pub fn with_transport(mut self, transport: impl $crate::transport::Transport) -> Self {
+            self.server = self.server.with_transport(transport);
+            self
+        }
+    };
+}

@@ -1,0 +1,171 @@
+use advisor_core::ErrorKind;
+
+use super::*;
+
+fn at(url: &str) -> Server {
+    Server::new(format!("https://gateway.example/{url}"), Authorization::Bearer)
+}
+
+fn header<'a>(call: &'a Call, name: &str) -> Vec<&'a str> {
+    call.headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).collect()
+}
+
+fn call(server: &Server) -> Result<Call> {
+    server.call("/answer", &[], Vec::new())
+}
+
+#[test]
+fn headers_replace_their_namesakes() {
+    let version = HeaderName::from_static("x-version");
+    let server = at("v1")
+        .with_api_key("key")
+        .with_api_header(version.clone(), HeaderValue::from_static("1"))
+        .with_header("X-A", "one")
+        .with_header("x-a", "two")
+        .with_header("x-b", "three");
+    let sent = call(&server).expect("a call");
+    assert_eq!((header(&sent, "x-a"), header(&sent, "x-b")), (vec!["two"], vec!["three"]));
+    assert_eq!((header(&sent, "x-version"), header(&sent, "authorization")), (vec!["1"], vec!["Bearer key"]));
+    let server = server
+        .with_header("x-version", "2")
+        .with_header("authorization", "Token t")
+        .with_api_header(http::header::ACCEPT, HeaderValue::from_static("application/x-ndjson"));
+    let sent = call(&server).expect("a call");
+    assert_eq!((header(&sent, "x-version"), header(&sent, "authorization")), (vec!["2"], vec!["Token t"]));
+    assert_eq!(header(&sent, "accept"), ["application/x-ndjson"]);
+}
+
+#[test]
+fn law_r3_secret_headers_are_marked() {
+    let key = HeaderName::from_static("x-api-key");
+    for (authorization, name, value) in [
+        (Authorization::Bearer, "authorization", "Bearer sk-canary"),
+        (Authorization::Header(key), "x-api-key", "sk-canary"),
+    ] {
+        let server = at("v1").with_authorization(authorization);
+        assert!(!call(&server).expect("a call").headers.contains_key(name));
+        let sent =
+            call(&server.with_api_key("sk-canary").with_header("X-Own", "canary-own")).expect("a call");
+        assert_eq!((header(&sent, name), header(&sent, "x-own")), (vec![value], vec!["canary-own"]));
+        assert!(!format!("{:?}", sent.headers).contains("canary"), "{:?}", sent.headers);
+    }
+}
+
+#[test]
+fn law_r3_headers_that_cannot_be_sent_are_not_shown() {
+    for server in [
+        at("v1").with_api_key("canary\n"),
+        at("v1").with_header("x", "canary\n"),
+        at("v1").with_header("a b", "canary"),
+    ] {
+        let error = server.validate().expect_err("bad");
+        assert_eq!(error.kind(), ErrorKind::Configuration);
+        assert!(!format!("{error} {error:?}").contains("canary"), "{error:?}");
+    }
+}
+
+#[test]
+fn d17_key_used_as_header_name_is_hidden() {
+    let mixed_up = at("v1").with_header("Bearer sk-0123456789abcdef", "authorization");
+    let error = mixed_up.validate().expect_err("no such name");
+    assert_eq!(error.to_string(), "`Bearer [secret]` is no name for a header");
+}
+
+/// The first request creates the redaction, and clones share it.
+#[test]
+fn law_r3_changed_server_copy_knows_its_own_secrets() {
+    let server = at("v1").with_api_key("sk-first-key-0123456789");
+    let known = |server: &Server| server.redaction.get().is_some();
+    server.redaction();
+    assert!(known(&server.clone()) && known(&server.clone().with_retries(Backoff::none())));
+    assert!(!known(&server.clone().with_api_key("sk-second-key-0123456789")));
+    assert!(!known(&server.clone().with_header("x-key", "canary-header-0123")));
+    assert!(!known(&server.with_base_url("https://host.example/canary-part-0123")));
+}
+
+#[test]
+fn law_r3_debug_shows_host_and_no_secret() {
+    let server =
+        Server::new("https://canary:canary@host.example:8443/canary?key=canary", Authorization::Bearer)
+            .with_api_key("canary")
+            .with_header("x", "canary");
+    let shown = format!("{server:?}");
+    assert!(!shown.contains("canary"), "{shown}");
+    assert!(shown.contains("host.example:8443"), "{shown}");
+}
+
+fn shown(server: &Server, words: &str) -> String {
+    server.redaction().show(&words.into(), 2048).to_string()
+}
+
+#[test]
+fn d17_base_url_and_header_contents_are_secret() {
+    let server = at("v1/acct0123456789abcdef0/chat?key=abc%2Fdef%2B123456789&api-version=2024-10-21")
+        .with_api_key("key-0123456789")
+        .with_header("Authorization", "Token tok-0123456789");
+    let words = "POST /v1/acct0123456789abcdef0/chat?key=abc%2Fdef%2B123456789&api-version=2024-10-21 abc/def+123456789 \
+        key-0123456789 tok-0123456789";
+    assert_eq!(
+        shown(&server, words),
+        "POST /v1/[secret]/chat?key=[secret]&api-version=2024-10-21 [secret] [secret] [secret]"
+    );
+}
+
+#[test]
+fn law_r3_possible_keys_in_headers_and_url_are_secret() {
+    let with = |value: &str| at("v1").with_header("x", value.to_owned());
+    let basic = |padding: &str| with(&format!("basic Ym9iOmNvcnJlY3Rob3JzZWJhdHRlcnk{padding}"));
+    for (server, words) in [
+        (at("v1?canarywithoutequals"), "canarywithoutequals"),
+        (at("v1?canary%2Fnoequals&a=b"), "canary/noequals"),
+        (at("canarypart77/v1"), "canarypart77"),
+        (at("v1/models/m/canarypathpartwithoutanydigit"), "canarypathpartwithoutanydigit"),
+        (basic("="), "bob:correcthorsebattery"),
+        (basic(""), "correcthorsebattery"),
+        (with("a=b; session=canarysession0123; theme=dark"), "canarysession0123"),
+        (with("Custom id=7, token=\"canarysession0123\""), "canarysession0123"),
+        (with("Custom one canarysession0123"), "canarysession0123"),
+        (with("one,canarysession0123=="), "canarysession0123"),
+    ] {
+        let text = shown(&server, &format!("no route for {words} here"));
+        assert!(text == "no route for [secret] here", "{words}: {text}");
+    }
+    // Names and usual words stay readable.
+    let usual = at("openai/deployments/gpt-4o-mini-2024/chat/completions/compatible-mode/v1beta/organizations?api-version=2024-10-21-preview")
+        .with_header("accept", "text/event-stream, application/json; refresh_token_name=1")
+        .with_header("x-title", "My authentication helper");
+    let words = "gpt-4o-mini-2024 refused at /openai/deployments: chat completions, compatible-mode, organizations, \
+        application/json, text/event-stream, authentication, refresh_token_name, 2024-10-21-preview";
+    assert_eq!(shown(&usual, words), words);
+}
+
+#[test]
+fn ordinary_words_in_headers_and_url_stay_readable() {
+    for (server, words) in [
+        (at("v1").with_header("X-Title", "Documentation Assistant"), "Bad request; see the documentation."),
+        (at("v1").with_header("x-title", "Conversation starter"), "the conversation is too long"),
+        (at("v1").with_header("X-Title", "My Assistant4Everyone"), "Assistant4Everyone is unknown"),
+        (at("v1").with_header("User-Agent", "shop assistant/2024.1"), "assistant/2024.1 is too old"),
+        (at("v1").with_header("X-Team", "handled by Customer-Support"), "customer-support is over its quota"),
+        (
+            at("v1/projects/project-0123456789/locations/europe-west4/endpoints"),
+            "no project-0123456789 in europe-west4",
+        ),
+        (at("regions/australia-southeast2/v1"), "nothing in australia-southeast2"),
+        (at("hf-inference/v1"), "hf-inference does not support m"),
+        (at("transcriptions/v1"), "no route /audio/transcriptions"),
+        (at("customer-support/v1"), "Customer-Support is over its quota"),
+    ] {
+        assert_eq!(shown(&server, words), words);
+    }
+    for (server, words) in [
+        (at("v1").with_header("X-Title", "Documentation Assistant"), "documentation assistant"),
+        (at("v1").with_header("X-Team", "a, canarySupport"), "canarySupport"),
+        (at("CanaryMixedUp/v1"), "CanaryMixedUp"),
+        (at("canary-with-no-digits/v1"), "canary-with-no-digits"),
+        (at("canary.with~dots/v1"), "canary.with~dots"),
+        (at("europe-west4/v1"), "europe-west4"),
+    ] {
+        assert_eq!(shown(&server, &format!("no {words} here")), "no [secret] here", "{words}");
+    }
+}

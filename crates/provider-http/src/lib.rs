@@ -28,6 +28,7 @@ pub mod exchange;
 pub mod failure;
 pub mod fast_path;
 pub mod json;
+pub mod names;
 pub mod redaction;
 pub mod server;
 pub mod sse;

@@ -10,12 +10,12 @@ use advisor_core::Delta;
 use provider_http::answer::{AnswerEvent, Meaning, WireFormat};
 use provider_http::failure::Report;
 use provider_http::fast_path::{Field, Framing};
+use provider_http::names::ToolNames;
 use provider_http::redaction::Redaction;
 use serde_json::Value;
 
 use crate::convert::Converter;
 use crate::profile::TextMode;
-use crate::request::ToolNames;
 use crate::wire::{EVENT, Event, PendingSurrogate, read, repair};
 
 /// One answer in the wire format of Chat Completions.

@@ -22,7 +22,6 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::profile::TextMode;
-use crate::request::ToolNames;
 use crate::wire::{
     Choice, Content, Delta as WireDelta, Event, FORMAT, Few, Function, Part, REASONING_DETAILS, ToolCall,
     is_nothing, read,
@@ -31,6 +30,7 @@ use finish::finish_of;
 use identifiers::Identifiers;
 use indexes::CallIndexes;
 use provider_http::failure::Report;
+use provider_http::names::ToolNames;
 use provider_http::redaction::Redaction;
 
 /// Turns wire events into deltas.

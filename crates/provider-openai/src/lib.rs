@@ -49,10 +49,11 @@ pub mod recording;
 
 pub use model::OpenAiModel;
 pub use profile::{
-    CallIds, EchoScope, Endpoint, MessageRules, NamedTool, NoText, OptionRules, Profile, ReasoningEcho,
+    EchoScope, Endpoint, MessageRules, NamedTool, NoText, OptionRules, Profile, ReasoningEcho,
     ReasoningField, TextMode,
 };
 pub use provider_http::failure::ProviderError;
+pub use provider_http::names::{Alphabet, IdRule, Length};
 pub use provider_http::server::Authorization;
 #[doc(no_inline)]
 pub use provider_http::{backoff, sse, timeouts, transport};

@@ -8,11 +8,12 @@ use std::sync::Arc;
 
 use advisor_core::{ChatModel, ChatRequest, ChunkStream, Error, Result, SchemaSupport, Text, async_trait};
 use provider_http::exchange::Call;
+use provider_http::names::ToolNames;
 use provider_http::server::{Server, path_segment};
 
 use crate::answer::ChatCompletions;
 use crate::profile::{Endpoint, Profile};
-use crate::request::{self, Body, ToolNames};
+use crate::request::{self, Body};
 
 /// The base URL of OpenAI.
 const OPENAI: &str = "https://api.openai.com/v1";

@@ -9,6 +9,7 @@ mod servers;
 mod tests;
 
 use advisor_core::{SchemaSupport, Text};
+use provider_http::names::IdRule;
 use provider_http::server::Authorization;
 
 /// The requirements and behaviour of a server that differ from those of others.
@@ -85,8 +86,8 @@ pub enum NamedTool {
 pub struct MessageRules {
     /// The content of an assistant message that has calls and no text.
     pub no_text: NoText,
-    /// The call ids that the server accepts.
-    pub call_ids: CallIds,
+    /// The call ids that the server accepts (Q69). The transcript keeps the original ids.
+    pub call_ids: IdRule,
     /// Whether and how reasoning is sent back.
     pub reasoning: ReasoningEcho,
     /// Whether data that the server attached to a call, beyond name and arguments, is sent back with the call.
@@ -107,19 +108,6 @@ pub enum NoText {
     Absent,
     /// `"content": ""`.
     Empty,
-}
-
-/// The call ids that a server accepts (Q69). Other ids are mapped when a message is written: equal ids to equal
-/// ids, different ids to different ids. The transcript keeps the original ids.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum CallIds {
-    /// Any.
-    Any,
-    /// At most 40 bytes.
-    UpTo40,
-    /// Exactly 9 letters and digits.
-    NineAlphanumerics,
 }
 
 /// Whether and how reasoning is sent back to the server (Q64).

@@ -5,7 +5,6 @@
 //! are sent one for one, in their order; nothing is invented.
 
 mod body_buffer;
-mod call_ids;
 mod message;
 mod options;
 mod parts;
@@ -13,18 +12,16 @@ mod reasoning;
 mod strict_json;
 #[cfg(test)]
 mod tests;
-mod tool_names;
 
 use std::sync::Arc;
 
 use advisor_core::{ChatRequest, MessageList, Result, Text, ToolChoice};
 use bytes::Bytes;
+use provider_http::names::{NameRule, ToolNames};
 use serde_json::Value;
 
 use crate::profile::Profile;
 use message::{pieces_of, unwritable};
-pub(crate) use tool_names::ToolNames;
-use tool_names::fits;
 
 /// A request body, and the facts needed to read the answer to it.
 #[derive(Debug, Clone)]
@@ -93,7 +90,7 @@ impl<'a> Tools<'a> {
 
     /// Checks whether all offered names can be sent unchanged.
     fn fit(&self) -> bool {
-        self.offered.iter().all(|name| fits(name))
+        self.offered.iter().all(|name| NameRule::UP_TO_64.accepts(name))
     }
 
     /// Returns the wire names of a request whose messages contain the names `in_messages`.
@@ -101,6 +98,6 @@ impl<'a> Tools<'a> {
     where
         'a: 'm,
     {
-        ToolNames::new(&self.verbatim, self.offered.iter().copied().chain(in_messages))
+        ToolNames::new(NameRule::UP_TO_64, &self.verbatim, self.offered.iter().copied().chain(in_messages))
     }
 }

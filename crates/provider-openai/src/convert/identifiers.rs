@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use advisor_core::Text;
 
-use crate::request::ToolNames;
+use provider_http::names::ToolNames;
 use provider_http::redaction::Redaction;
 
 /// The most words kept of each kind. Some servers repeat the id and the name of a call in every piece of it.

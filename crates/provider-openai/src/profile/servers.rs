@@ -2,10 +2,11 @@
 
 use advisor_core::{SchemaSupport, Text};
 use http::HeaderName;
+use provider_http::names::{Alphabet, IdRule, Length};
 use provider_http::server::Authorization;
 
 use super::{
-    CallIds, EchoScope, Endpoint, MessageRules, NamedTool, NoText, OptionRules, Profile, ReasoningEcho,
+    EchoScope, Endpoint, MessageRules, NamedTool, NoText, OptionRules, Profile, ReasoningEcho,
     ReasoningField, TextMode,
 };
 
@@ -27,7 +28,7 @@ const OPTIONS_WITH_GRAMMAR: OptionRules =
 const MESSAGES: MessageRules = MessageRules {
     // Some refuse null, some refuse missing content; the fewest refuse the empty text (Q27).
     no_text: NoText::Empty,
-    call_ids: CallIds::Any,
+    call_ids: IdRule::ANY,
     reasoning: ReasoningEcho { scope: EchoScope::Never, field: ReasoningField::ReasoningContent },
     echo_call_data: true,
     tool_name: false,
@@ -73,7 +74,7 @@ impl Profile {
         };
         let messages = MessageRules {
             no_text: NoText::Null,
-            call_ids: CallIds::UpTo40,
+            call_ids: IdRule::new(Alphabet::Any, Length::UpTo(40)),
             echo_call_data: false,
             ..MESSAGES
         };
@@ -128,7 +129,7 @@ impl Profile {
             ..OPTIONS
         };
         let messages = MessageRules {
-            call_ids: CallIds::NineAlphanumerics,
+            call_ids: IdRule::new(Alphabet::Alphanumeric, Length::Exactly(9)),
             echo_call_data: false,
             tool_name: true,
             ..MESSAGES

@@ -5,15 +5,14 @@ mod assistant;
 use std::borrow::Cow;
 use std::sync::{Mutex, PoisonError};
 
-use advisor_core::{Error, ErrorKind, Message, MessageContent, MessageList, Result, Text, ToolResult};
+use advisor_core::{Error, ErrorKind, Message, MessageContent, MessageList, Result, ToolResult};
 use bytes::Bytes;
+use provider_http::names::{CallIds, NameRule, ToolNames, WireNames};
 use serde::Serialize;
 
 use super::Tools;
 use super::body_buffer::BodyBuffer;
-use super::call_ids::CallIdMap;
 use super::parts::{self, Content};
-use super::tool_names::{ToolNames, fits};
 use crate::profile::MessageRules;
 use assistant::Assistant;
 
@@ -33,28 +32,9 @@ impl Forms {
     }
 }
 
-/// The call ids and tool names of a request on the wire.
-pub(super) struct WireNames {
-    pub(super) ids: CallIdMap,
-    pub(super) names: ToolNames,
-}
-
-impl WireNames {
-    /// Creates the usual mapping, which does not depend on the rest of the request.
-    fn usual(rules: MessageRules) -> Self {
-        Self { ids: CallIdMap::usual(rules.call_ids), names: ToolNames::default() }
-    }
-
-    /// Checks whether the call ids and tool names of a message are sent unchanged.
-    fn accepts(&self, message: &Message) -> bool {
-        call_ids(message).all(|id| self.ids.accepts(id)) && tool_names(message).all(|name| fits(name))
-    }
-
-    /// Checks whether an id or a name in a message differs from its usual wire form.
-    fn is_special(&self, message: &Message) -> bool {
-        call_ids(message).any(|id| self.ids.is_special(id))
-            || tool_names(message).any(|name| self.names.is_special(name))
-    }
+/// Returns the names that do not depend on the rest of the request.
+fn usual_names(rules: MessageRules) -> WireNames {
+    WireNames::usual(rules.call_ids, NameRule::UP_TO_64)
 }
 
 /// Returns the pieces of a body up to the end of its messages, and the tool names in it. The pieces are written
@@ -67,7 +47,7 @@ pub(super) fn pieces_of(
     if !tools.fit() {
         return pieces_with_renames(messages, rules, tools);
     }
-    let usual = WireNames::usual(rules);
+    let usual = usual_names(rules);
     let grown = messages.wire_form(
         |known: &WrittenList| known.rules == rules,
         |known, new| {
@@ -82,7 +62,7 @@ pub(super) fn pieces_of(
         },
     );
     match grown {
-        Ok(written) => Ok((written.buffer.pieces(), usual.names)),
+        Ok(written) => Ok((written.buffer.pieces(), usual.tools)),
         Err(Some(error)) => Err(error),
         Err(None) => pieces_with_renames(messages, rules, tools),
     }
@@ -96,10 +76,10 @@ fn pieces_with_renames(
     tools: &Tools<'_>,
 ) -> Result<(Vec<Bytes>, ToolNames)> {
     let wire = WireNames {
-        ids: CallIdMap::new(rules.call_ids, messages.iter().flat_map(call_ids)),
-        names: tools.names(messages.iter().flat_map(tool_names)),
+        ids: CallIds::new(rules.call_ids, messages.iter().flat_map(WireNames::ids_in)),
+        tools: tools.names(messages.iter().flat_map(WireNames::tools_in)),
     };
-    let usual = WireNames::usual(rules);
+    let usual = usual_names(rules);
     let mut buffer = BodyBuffer::default();
     for message in messages {
         if wire.is_special(message) {
@@ -108,7 +88,7 @@ fn pieces_with_renames(
             buffer.push(&cached(message, rules, &usual)?);
         }
     }
-    Ok((buffer.pieces(), wire.names))
+    Ok((buffer.pieces(), wire.tools))
 }
 
 /// The written form of a list of messages. Kept with the list.
@@ -121,18 +101,6 @@ struct WrittenList {
 /// Returns the usual wire form of a message.
 fn cached(message: &Message, rules: MessageRules, usual: &WireNames) -> Result<Bytes> {
     message.wire_form(|_| Forms::default()).written(rules, || write(message, rules, usual))
-}
-
-/// Returns the ids of the calls that a message makes or answers.
-fn call_ids(message: &Message) -> impl Iterator<Item = &Text> {
-    let answered = message.tool_result().map(|result| &result.call_id);
-    message.tool_calls().map(|call| &call.id).chain(answered)
-}
-
-/// Returns the names of the tools that a message calls or answers for.
-fn tool_names(message: &Message) -> impl Iterator<Item = &Text> {
-    let answered = message.tool_result().map(|result| &result.name);
-    message.tool_calls().map(|call| &call.name).chain(answered)
 }
 
 fn write(message: &Message, rules: MessageRules, wire: &WireNames) -> Result<Bytes> {
@@ -179,7 +147,7 @@ impl<'a> Tool<'a> {
         Self {
             role: "tool",
             tool_call_id: wire.ids.on_the_wire(&result.call_id),
-            name: rules.tool_name.then(|| wire.names.on_the_wire(&result.name)),
+            name: rules.tool_name.then(|| wire.tools.on_the_wire(&result.name)),
             content: parts::tool_content(&result.parts, rules.tool_media),
         }
     }

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use advisor_core::{ChatOptions, ChatRequest, ResponseFormat, Result, ToolChoice, ToolDefinition};
 use bytes::Bytes;
+use provider_http::names::ToolNames;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::message::unwritable;
-use super::tool_names::ToolNames;
 use crate::profile::{NamedTool, OptionRules};
 
 /// Returns all fields but the messages and the tools. The caller's extra fields come last and override others.

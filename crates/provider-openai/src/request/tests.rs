@@ -3,10 +3,11 @@ use advisor_core::{
     Opaque, Part, ProviderData, ResponseFormat, Tool, ToolCall, ToolChoice, ToolDefinition, ToolError,
     ToolInvocation, ToolOutput, ToolResult, async_trait,
 };
+use provider_http::names::IdRule;
 use serde_json::json;
 
 use super::*;
-use crate::profile::{CallIds, EchoScope, MessageRules, NoText, ReasoningField};
+use crate::profile::{EchoScope, MessageRules, NoText, ReasoningField};
 use crate::wire::FORMAT;
 
 struct Named(ToolDefinition);
@@ -333,8 +334,8 @@ fn d11_a_tool_has_one_name_in_a_request() {
                     !replayed.is_empty() && replayed.iter().all(|replayed| *replayed == wire),
                     "{replayed:?}"
                 );
-                assert!(fits(&wire), "{wire}");
-                assert_eq!(body.names.behind(&wire).map_or(wire.as_str(), |name| name), name);
+                assert!(NameRule::UP_TO_64.accepts(&wire), "{wire}");
+                assert_eq!(body.names.meant_by(&wire).as_deref(), Some(name));
             }
         }
     }
@@ -353,7 +354,7 @@ fn d11_history_and_tool_names_stay_distinct() {
     let all: std::collections::HashSet<_> = replayed.iter().collect();
     assert_eq!(all.len(), 3, "{replayed:?}");
     for (wire, name) in replayed.iter().zip(["docs_search", "docs/search", "docs.search"]) {
-        assert_eq!(written.names.behind(wire).map_or(wire.as_str(), |name| name), name);
+        assert_eq!(written.names.meant_by(wire).as_deref().unwrap_or(wire), name);
     }
     // Alone, each has its usual name again, even if the tools of the set were written before.
     let alone = ChatRequest::new(history[4..].to_vec()).with_tools(request.tools.clone());
@@ -364,7 +365,7 @@ fn d11_history_and_tool_names_stay_distinct() {
     let written = body(&without, "m", true, &profile).expect("a body");
     let (_, replayed, _) = names_in(&serde_json::from_slice(&written.json.concat()).expect("JSON"));
     assert_eq!(replayed.iter().collect::<std::collections::HashSet<_>>().len(), 3);
-    assert_eq!(written.names.behind(&replayed[1]).map(|name| name.as_str()), Some("docs/search"));
+    assert_eq!(written.names.meant_by(&replayed[1]).as_deref(), Some("docs/search"));
 }
 
 #[test]
@@ -375,7 +376,7 @@ fn d11_tools_that_the_caller_wrote_keep_their_names() {
     let body = body(&request, "m", true, &Profile::compatible()).expect("a body");
     let (offered, replayed, _) = names_in(&serde_json::from_slice(&body.json.concat()).expect("JSON"));
     assert_eq!((offered, replayed), (vec!["docs.search".to_owned()], vec!["docs.search".to_owned()]));
-    assert!(body.names.behind("docs_search").is_none());
+    assert!(body.names.meant_by("docs_search").is_none());
 }
 
 #[test]
@@ -649,7 +650,7 @@ fn options_have_the_names_that_the_server_knows() {
 fn tools_are_written_once_per_set() {
     let request = ChatRequest::new(Message::user("x")).with_tool(tool("f"));
     let tools = |request: &ChatRequest| {
-        options::tools(request, &Profile::openai().options, &ToolNames::default())
+        options::tools(request, &Profile::openai().options, &ToolNames::usual(NameRule::UP_TO_64))
             .expect("JSON")
             .expect("tools")
     };
@@ -785,7 +786,7 @@ fn a_message_is_written_once_per_rules() {
     assert_eq!((&first, &other), (&written(compatible), &written(mistral)));
     assert_ne!(first, other);
     let mut same = compatible;
-    same.call_ids = CallIds::Any;
+    same.call_ids = IdRule::ANY;
     assert_eq!(first, written(same));
 }
 

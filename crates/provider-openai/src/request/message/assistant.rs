@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use advisor_core::{Block, BlockContent, BlockKind, ToolCall};
+use provider_http::names::WireNames;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::WireNames;
 use crate::profile::{MessageRules, NoText};
 use crate::request::reasoning::Reasoning;
 use crate::request::strict_json::{arguments, fields_that_go_back};
@@ -138,7 +138,7 @@ impl<'a> Call<'a> {
             id: wire.ids.on_the_wire(&call.id),
             r#type: "function",
             function: Function {
-                name: wire.names.on_the_wire(&call.name),
+                name: wire.tools.on_the_wire(&call.name),
                 arguments: arguments(&call.arguments),
                 extras: function_extras,
             },

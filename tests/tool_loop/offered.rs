@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use advisor_chain::chain::{AdvisorRole, History};
 use advisor_chain::tools::{LoopHooks, ToolSet};
 use advisor_chain::{
-    AdvisorChain, AdvisorInfo, ChatClient, ChatRequest, ChunkStream, ErrorKind, Phase, Placement, Result,
-    StreamAdvisor, ToolCallAdvisor, async_trait, from_fn,
+    AdvisorChain, AdvisorInfo, ChatClient, ChatRequest, Chunk, ChunkStream, ErrorKind, FinishReason, Phase,
+    Placement, Result, StreamAdvisor, ToolCallAdvisor, async_trait, from_fn,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 
@@ -49,6 +49,33 @@ async fn a_tool_that_an_advisor_removes_is_unknown() {
         let run = read(client.prompt().user("go").stream()).await;
         assert!(transcript_lines(run.response().transcript())[2].starts_with("error c1: there is no tool"));
         assert!(given.lock().unwrap().is_empty(), "{phase}");
+    }
+}
+
+/// An advisor beside the model may describe tools in words: they can be called, and no round before the last is
+/// taken for the last.
+#[tokio::test]
+async fn law_t2_tool_described_in_words_is_not_unknown() {
+    for (described, by_api) in [(&[][..], &[][..]), (&["look"], &["look"]), (&["other"], &["other"])] {
+        let answers = [
+            Answer::new().text("I will look.").call("c1", "look", "{}").finish(FinishReason::ToolCalls),
+            Answer::from_text("Done."),
+        ];
+        let model = ScriptedModel::new(answers);
+        let (look, given) = invoked("look");
+        let in_words = from_fn("in-words", move |request: ChatRequest, next: AdvisorChain| async move {
+            let by_api = request.tools.filtered(|name| described.contains(&name));
+            next.next_stream(request.with_api_tools(by_api)).await
+        })
+        .with_placement(Placement::new(Phase::ModelCall));
+        let last_only = ToolCallAdvisor::builder().suppress_tool_call_streaming().build().unwrap();
+        let client =
+            client(&model, last_only).tool(look).tool(tool("other", "")).advisor(in_words).build().unwrap();
+        let run = read(client.prompt().user("go").stream()).await;
+        assert_eq!(given.lock().unwrap().len(), 1);
+        let shown: String = run.chunks.iter().filter_map(Chunk::text).collect();
+        assert_eq!(shown, "Done.", "only the last round is shown");
+        assert!(model.prompts().iter().all(|prompt| prompt.tools == by_api), "{described:?}");
     }
 }
 

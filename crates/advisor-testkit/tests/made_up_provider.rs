@@ -86,7 +86,7 @@ fn body(request: &ChatRequest) -> Value {
         _ => json!({ format!("{:?}", message.role()): message.text() }),
     };
     let messages: Vec<Value> = request.messages.iter().map(message).collect();
-    let tools: Vec<&ToolDefinition> = request.tools.iter().map(|tool| tool.definition()).collect();
+    let tools: Vec<&ToolDefinition> = request.api_tools().iter().map(|tool| tool.definition()).collect();
     json!({"ask": messages, "tools": tools.iter().map(|tool| &tool.name).collect::<Vec<_>>()})
 }
 

@@ -67,7 +67,7 @@ pub(crate) fn body(request: &ChatRequest, model: &str, streaming: bool, profile:
 
 /// The tool names in a request, beside those in its messages.
 struct Tools<'a> {
-    /// The names of the offered tools, and the one in the tool choice.
+    /// The names of the tools that may be called, and the one in the tool choice.
     offered: Vec<&'a Text>,
     /// The names of the tools that the caller wrote into the body.
     verbatim: Vec<&'a str>,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use message_aggregator::{AggregatorSettings, ChatResponse, Message, MessageList};
 
-use crate::{ChatOptions, ChunkStream, ConversationKey, Tool, ToolSet, Turn, TurnId};
+use crate::{ChatOptions, ChunkStream, ConversationKey, Tool, ToolChoice, ToolSet, Turn, TurnId};
 
 /// A request that travels inwards through the chain. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -15,8 +15,10 @@ pub struct ChatRequest {
     pub messages: MessageList,
     /// The settings of the answer.
     pub options: ChatOptions,
-    /// The tools offered to the model; tools that an advisor adds here can also be called.
+    /// The tools that the model may call. Those that an advisor adds here can also be called.
     pub tools: ToolSet,
+    /// The tools that the API describes to the model; `None`: all that it may call.
+    api_tools: Option<ToolSet>,
     /// The conversation that remembers this turn.
     pub conversation: Option<ConversationKey>,
     /// The shared state of the turn.
@@ -32,6 +34,7 @@ impl ChatRequest {
             messages: messages.into(),
             options: ChatOptions::default(),
             tools: ToolSet::new(),
+            api_tools: None,
             conversation: None,
             turn: Turn::new(TurnId::random()),
             round: 0,
@@ -67,6 +70,47 @@ impl ChatRequest {
     #[must_use]
     pub fn with_tools(self, tools: ToolSet) -> Self {
         Self { tools, ..self }
+    }
+
+    /// Sets the tools that the API describes to the model, for an advisor that describes the others in words.
+    ///
+    /// It changes only the sent fields: every tool in [`tools`](Self::tools) can still be called. Such an advisor
+    /// belongs beside the model, so that it sees the tools that all other advisors add. It also has to express
+    /// the tool choice in words, which [`api_tool_choice`](Self::api_tool_choice) may leave out.
+    ///
+    /// # Example
+    /// ```
+    /// use advisor_core::{ChatRequest, Phase, Placement, ToolSet, from_fn, AdvisorChain};
+    ///
+    /// let in_words = from_fn("in-words", |request: ChatRequest, next: AdvisorChain| async move {
+    ///     let names: Vec<_> = request.tools.definitions().map(|tool| tool.name.to_string()).collect();
+    ///     let request = request.with_system(format!("Write <call name=\"…\"/> to call one of {names:?}."));
+    ///     next.next_stream(request.with_api_tools(ToolSet::new())).await
+    /// })
+    /// .with_placement(Placement::new(Phase::ModelCall));
+    /// ```
+    #[must_use]
+    pub fn with_api_tools(self, tools: ToolSet) -> Self {
+        Self { api_tools: Some(tools), ..self }
+    }
+
+    /// Returns the tools that a provider describes in the fields of its API: all [`tools`](Self::tools), unless an
+    /// advisor has [set](Self::with_api_tools) others.
+    #[must_use]
+    pub fn api_tools(&self) -> &ToolSet {
+        self.api_tools.as_ref().unwrap_or(&self.tools)
+    }
+
+    /// Returns the tool choice that a provider sends. `None` if it is not set, if the API describes no tool, or if
+    /// it names a tool that only an advisor describes.
+    #[must_use]
+    pub fn api_tool_choice(&self) -> Option<&ToolChoice> {
+        let described = self.api_tools();
+        let is_sent = |choice: &&ToolChoice| match choice {
+            ToolChoice::Tool(name) if self.tools.find(name).is_some() => described.find(name).is_some(),
+            _ => !described.is_empty(),
+        };
+        self.options.tool_choice.as_ref().filter(is_sent)
     }
 
     /// Makes the request part of a conversation.

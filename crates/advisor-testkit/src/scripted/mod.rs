@@ -72,7 +72,7 @@ pub struct ReceivedPrompt {
     pub round: u32,
     /// The messages that were sent.
     pub messages: MessageList,
-    /// The names of the offered tools.
+    /// The names of the tools that the API describes.
     pub tools: Vec<String>,
     /// The options.
     pub options: ChatOptions,
@@ -150,7 +150,7 @@ impl ChatModel for ScriptedModel {
             turn: request.turn.id().clone(),
             round: request.round,
             messages: request.messages.clone(),
-            tools: request.tools.definitions().map(|tool| tool.name.to_string()).collect(),
+            tools: request.api_tools().definitions().map(|tool| tool.name.to_string()).collect(),
             options: request.options.clone(),
         };
         let answer = self.next_answer(&prompt);

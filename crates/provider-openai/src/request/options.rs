@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use advisor_core::{ChatOptions, ChatRequest, ResponseFormat, Result, ToolChoice, ToolDefinition};
+use advisor_core::{ChatRequest, ResponseFormat, Result, ToolChoice, ToolDefinition};
 use bytes::Bytes;
 use provider_http::names::ToolNames;
 use serde::Serialize;
@@ -39,7 +39,7 @@ pub(super) fn write(
     set("response_format", options.response_format.as_ref().and_then(response_format));
     // Servers refuse fields about tools if no tool is offered.
     if offered(request, rules).next().is_some() {
-        set("tool_choice", options.tool_choice.as_ref().map(|choice| tool_choice(choice, rules, names)));
+        set("tool_choice", request.api_tool_choice().map(|choice| tool_choice(choice, rules, names)));
         set("parallel_tool_calls", options.parallel_tool_calls.map(Value::from));
     }
     fields.extend(options.extra.clone());
@@ -56,10 +56,11 @@ pub(super) fn tools(request: &ChatRequest, rules: &OptionRules, names: &ToolName
         let tools: Vec<_> = offered(request, rules).map(|tool| Offered::new(tool, names)).collect();
         serde_json::to_vec(&tools).map(Bytes::from)
     };
-    let as_usual = !request.tools.definitions().any(|tool| names.is_special(&tool.name));
+    let described = request.api_tools();
+    let as_usual = !described.definitions().any(|tool| names.is_special(&tool.name));
     if as_usual
-        && alone(&request.options, rules).is_none()
-        && let Some(AllTools(written)) = request.tools.wire_form(|_| written().ok().map(AllTools))
+        && alone(request, rules).is_none()
+        && let Some(AllTools(written)) = described.wire_form(|_| written().ok().map(AllTools))
     {
         return Ok(Some(written.clone()));
     }
@@ -70,13 +71,13 @@ pub(super) fn tools(request: &ChatRequest, rules: &OptionRules, names: &ToolName
 struct AllTools(Bytes);
 
 fn offered<'a>(request: &'a ChatRequest, rules: &OptionRules) -> impl Iterator<Item = &'a ToolDefinition> {
-    let only = alone(&request.options, rules);
-    request.tools.definitions().filter(move |tool| only.is_none_or(|only| tool.name == *only))
+    let only = alone(request, rules);
+    request.api_tools().definitions().filter(move |tool| only.is_none_or(|only| tool.name == *only))
 }
 
 /// Returns the one tool to offer, if the server is asked for it by leaving out the others.
-fn alone<'a>(options: &'a ChatOptions, rules: &OptionRules) -> Option<&'a str> {
-    match &options.tool_choice {
+fn alone<'a>(request: &'a ChatRequest, rules: &OptionRules) -> Option<&'a str> {
+    match request.api_tool_choice() {
         Some(ToolChoice::Tool(name)) if rules.named_tool == NamedTool::OfferedAlone => Some(name),
         _ => None,
     }

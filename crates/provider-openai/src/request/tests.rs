@@ -369,6 +369,36 @@ fn d11_history_and_tool_names_stay_distinct() {
 }
 
 #[test]
+fn only_tools_that_api_describes_are_sent() {
+    let openai = Profile::openai();
+    let mut alone = Profile::openai();
+    alone.options.named_tool = crate::NamedTool::OfferedAlone;
+    let named = |name: &str| Some(ToolChoice::Tool(name.into()));
+    for (profile, by_api, choice, expected, chosen) in [
+        (&openai, &["look", "read"][..], named("look"), &["look", "read"][..], true),
+        (&openai, &["read"], None, &["read"], false),
+        (&openai, &["read"], Some(ToolChoice::Required), &["read"], true),
+        (&openai, &["read"], named("read"), &["read"], true),
+        (&openai, &["read"], named("look"), &["read"], false),
+        (&alone, &["read"], named("look"), &["read"], false),
+        (&alone, &["look", "read"], named("look"), &["look"], true),
+        (&openai, &[], Some(ToolChoice::Auto), &[], false),
+        (&openai, &[], named("look"), &[], false),
+        (&alone, &[], named("look"), &[], false),
+    ] {
+        let mut options = ChatOptions::new().with_parallel_tool_calls(true);
+        options.tool_choice = choice;
+        let request = ChatRequest::new(vec![Message::user("?")]).with_options(options);
+        let request = request.with_tool(tool("look")).with_tool(tool("read"));
+        let by_api = request.tools.filtered(|name| by_api.contains(&name));
+        let written = written_by(profile, &request.with_api_tools(by_api));
+        assert_eq!(names_in(&written).0, expected);
+        assert_eq!(written.get("tool_choice").is_some(), chosen, "{expected:?}");
+        assert_eq!(written.get("parallel_tool_calls").is_some(), !expected.is_empty());
+    }
+}
+
+#[test]
 fn d11_tools_that_the_caller_wrote_keep_their_names() {
     let mut request = ChatRequest::new(round("c1", "docs.search").to_vec());
     let own = json!([{"type": "function", "function": {"name": "docs.search"}}]);

@@ -10,9 +10,12 @@
 //! | record the appends of a store, with the feature `stores` | `JournalStore` |
 //! | make a store fail, hang or be slow at an operation, with the feature `stores` | `FaultStore` |
 //! | stop a turn at each of its await points, or inject a fault there, with the feature `crash` | `crash` |
+//! | check a provider against the laws of streams, with the feature `conformance` | `provider_conformance!` |
 //! | cut bytes in every way a network may | [`split`] |
 //! | replay streams recorded from real providers | [`recordings`] |
 
+#[cfg(feature = "conformance")]
+pub mod conformance;
 #[cfg(feature = "crash")]
 pub mod crash;
 mod gate;

@@ -35,4 +35,5 @@ fn the_traits_make_objects() {
 fn chunks_stay_small() {
     // A chunk is moved once per layer; the large ones are behind a pointer.
     assert!(size_of::<advisor_core::Chunk>() <= 48, "{}", size_of::<advisor_core::Chunk>());
+    assert!(size_of::<advisor_core::Delta>() <= 64, "{}", size_of::<advisor_core::Delta>());
 }

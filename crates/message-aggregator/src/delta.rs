@@ -26,7 +26,8 @@ pub enum DeltaKind {
     Refusal(Text),
     /// A complete media item.
     Media(Box<Media>),
-    /// A complete citation.
+    /// A complete citation, as a block of its own. A number is that of the text which it supports; a numbered text
+    /// goes on after it.
     Citation(Box<Citation>),
     /// Content that only the provider understands, as a separate block.
     Opaque(Box<Opaque>),

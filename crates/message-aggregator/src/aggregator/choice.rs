@@ -43,7 +43,8 @@ impl ChoiceBlocks {
             DeltaKind::Reasoning(text) => self.extend(key, BlockKind::Reasoning, text, sink),
             DeltaKind::Refusal(text) => self.extend(key, BlockKind::Refusal, text, sink),
             DeltaKind::Media(media) => self.add_whole(key, BlockContent::Media(*media), sink),
-            DeltaKind::Citation(citation) => self.add_whole(key, BlockContent::Citation(*citation), sink),
+            // Its number is that of the text which it supports, and that text may go on.
+            DeltaKind::Citation(citation) => self.add_whole(None, BlockContent::Citation(*citation), sink),
             DeltaKind::Opaque(opaque) => self.add_whole(key, BlockContent::Opaque(*opaque), sink),
             DeltaKind::ReasoningData(data) => self.add_reasoning_data(key, *data, sink),
             DeltaKind::BlockData(data) => self.add_data(key, *data, sink),
@@ -90,17 +91,18 @@ impl ChoiceBlocks {
         Ok(())
     }
 
-    /// Extends the current block, if it has this kind and no number, and the text fits the limits; otherwise
-    /// changes nothing.
+    /// Extends the current block, if it has this kind and number, and the text fits the limits; otherwise changes
+    /// nothing. No later block has the number, or that one would be the current block.
     #[inline]
     pub(crate) fn extend_current(
         &mut self,
+        key: Option<i64>,
         kind: BlockKind,
         text: &str,
         answer: &mut Answer,
     ) -> Option<&OpenBlock> {
         let block = self.blocks.get_mut(self.current?)?;
-        let block = Some(block).filter(|block| block.key.is_none() && block.has_open_text(kind))?;
+        let block = Some(block).filter(|block| block.takes_text(key, kind))?;
         (!text.is_empty() && block.extend(text, answer).is_ok()).then_some(&*block)
     }
 
@@ -124,8 +126,7 @@ impl ChoiceBlocks {
             None => self.current,
             Some(_) => self.blocks.iter().rposition(|block| block.key == key),
         };
-        let takes_text = |block: &OpenBlock| block.key == key && block.has_open_text(kind);
-        match known.filter(|at| self.blocks.get(*at).is_some_and(takes_text)) {
+        match known.filter(|at| self.blocks.get(*at).is_some_and(|block| block.takes_text(key, kind))) {
             Some(at) => {
                 self.set_current(at, sink);
                 Ok(at)

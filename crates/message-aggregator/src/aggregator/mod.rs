@@ -145,18 +145,17 @@ impl MessageAggregator {
         }
     }
 
-    /// Takes a delta that extends the running text or the open arguments, and returns its one chunk. This is the
+    /// Takes a delta that extends the current text or the open arguments, and returns its one chunk. This is the
     /// fast path of nearly all deltas. Returns any other delta unchanged.
     #[inline]
     fn extend(&mut self, delta: Delta) -> Result<Chunk, Delta> {
-        let alone = self.answer.settings.choices <= 1 && delta.block.is_none() && !self.done;
+        let alone = self.answer.settings.choices <= 1 && !self.done;
         let Some(choice) = self.choices.first_mut().filter(|_| alone) else { return Err(delta) };
+        let (key, answer) = (delta.block, &mut self.answer);
         let block = match &delta.kind {
-            DeltaKind::Text(text) => choice.extend_current(BlockKind::Text, text, &mut self.answer),
-            DeltaKind::Reasoning(text) => choice.extend_current(BlockKind::Reasoning, text, &mut self.answer),
-            DeltaKind::Arguments { index: Some(index), text } => {
-                choice.extend_call(*index, text, &mut self.answer)
-            }
+            DeltaKind::Text(text) => choice.extend_current(key, BlockKind::Text, text, answer),
+            DeltaKind::Reasoning(text) => choice.extend_current(key, BlockKind::Reasoning, text, answer),
+            DeltaKind::Arguments { index: Some(index), text } => choice.extend_call(*index, text, answer),
             _ => None,
         };
         let Some(block) = block else { return Err(delta) };

@@ -38,9 +38,10 @@ impl OpenBlock {
         }
     }
 
+    /// Checks whether it is an open text of this kind and number.
     #[inline]
-    pub(crate) fn has_open_text(&self, kind: BlockKind) -> bool {
-        matches!(self.state, State::Text(open, _) if open == kind)
+    pub(crate) fn takes_text(&self, key: Option<i64>, kind: BlockKind) -> bool {
+        self.key == key && matches!(self.state, State::Text(open, _) if open == kind)
     }
 
     pub(crate) fn is_closed(&self) -> bool {

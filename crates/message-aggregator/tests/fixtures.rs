@@ -8,7 +8,10 @@ use std::collections::VecDeque;
 
 use common::{ROUND, complete, eager, run};
 use fixture::{Expected, Fixture};
-use message_aggregator::{AggregatorSettings, Chunk, Delta, DeltaKind, MessageAggregator};
+use message_aggregator::{
+    AggregateError, AggregatorSettings, Chunk, Delta, DeltaKind, FinishReason, Media, MessageAggregator,
+    ToolCallDelta,
+};
 
 macro_rules! fixtures {
     ($($name:ident)*) => {
@@ -111,6 +114,50 @@ fn calls_end_with_answer_or_eagerly_with_next() {
         ["+0", "-0", "+1", "+2", "+3", "-1", "-2", "-3"]
     );
     assert_eq!(openings_and_ends(eager(), deltas()), ["+0", "-0", "+1", "-1", "+2", "-2", "+3", "-3"]);
+}
+
+#[test]
+fn eager_call_ends_when_next_block_of_any_kind_begins() {
+    let call = |index: i64, arguments: &str| {
+        Delta::tool_call(ToolCallDelta::start(index, format!("c{index}"), "look").with_arguments(arguments))
+    };
+    let next: [Delta; 7] = [
+        Delta::text("so"),
+        Delta::reasoning("hm"),
+        DeltaKind::Refusal("no".into()).into(),
+        DeltaKind::Citation(Box::default()).into(),
+        DeltaKind::Media(Box::new(Media::from_url("image/png", "https://a.b"))).into(),
+        Delta::text("so").with_block(7),
+        call(1, ""),
+    ];
+    for next in next {
+        let what = format!("{next:?}");
+        let deltas = || vec![call(0, "{\"a\":1}"), next.clone(), Delta::finish(FinishReason::Length)];
+        let eager = run(eager(), deltas());
+        eager.assert_lawful();
+        let is_end = |chunk: &Chunk| matches!(chunk, Chunk::Closed { .. });
+        let is_next = |chunk: &Chunk| matches!(chunk, Chunk::Opened { block, .. } if block.index == 1);
+        let position = |is: &dyn Fn(&Chunk) -> bool| eager.chunks.iter().position(is);
+        assert!(position(&is_end) < position(&is_next), "{what}");
+        assert!(eager.response.tool_calls().next().unwrap().1.complete, "{what}");
+        let lazy = run(AggregatorSettings::default(), deltas());
+        assert!(!lazy.response.tool_calls().next().unwrap().1.complete, "{what}");
+    }
+    // Empty text, as some servers send beside each piece of a call, begins no block.
+    let arguments = |text: &str| Delta::tool_call(ToolCallDelta::arguments(0, text));
+    let deltas = [call(0, ""), Delta::text(""), arguments("{\"a\""), Delta::text(""), arguments(":1}")];
+    let run = run(eager(), deltas.into_iter().chain([Delta::finish(FinishReason::ToolCalls)]));
+    assert_eq!(run.error, None);
+    assert_eq!(run.response.blocks().count(), 1);
+}
+
+#[test]
+fn eager_call_takes_no_more_after_next_block() {
+    let late = Delta::tool_call(ToolCallDelta::arguments(0, "}"));
+    let start = Delta::tool_call(ToolCallDelta::start(0, "c0", "look").with_arguments("{\"a\":1"));
+    let run = run(eager(), [start, Delta::text("so"), late]);
+    assert_eq!(run.error, Some(AggregateError::BlockEnded { block: 0 }));
+    run.assert_lawful();
 }
 
 #[test]

@@ -209,11 +209,13 @@ impl ChoiceBlocks {
         }
     }
 
-    /// Closes the current text if it has no number, since another block goes on.
+    /// Ends the current block, since another one goes on: a text if it has no number, a call with `eager_calls`.
     fn leave_current(&mut self, sink: &mut Sink<'_>) {
-        let left = self.current.take().and_then(|at| self.blocks.get_mut(at));
-        if let Some(block) = left.filter(|block| block.key.is_none()) {
-            block.close(sink);
+        let Some(block) = self.current.take().and_then(|at| self.blocks.get_mut(at)) else { return };
+        match block.open_call() {
+            Some(call) if sink.answer.settings.eager_calls => self.end_call(call, sink),
+            None if block.key.is_none() => block.close(sink),
+            _ => {}
         }
     }
 

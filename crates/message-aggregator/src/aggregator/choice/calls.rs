@@ -120,12 +120,10 @@ impl ChoiceBlocks {
         first_free(&format!("{prefix}_{round}_{index}"), is_taken)
     }
 
-    /// Opens the call's block once it has a name, and emits the arguments that are certain. With `eager_calls`,
-    /// the earlier calls end then.
+    /// Opens the call's block once it has a name, and emits the arguments that are certain.
     fn show_call(&mut self, at: usize, sink: &mut Sink<'_>) {
-        let Some(call) = self.calls.get(at).filter(|call| call.name.is_some()) else { return };
-        if !call.opened && sink.answer.settings.eager_calls {
-            (0..at).for_each(|before| self.end_call(before, sink));
+        if self.calls.get(at).is_none_or(|call| call.name.is_none()) {
+            return;
         }
         self.open_call(at, sink);
         if let Some((call, block)) = self.call_and_block(at)

@@ -228,7 +228,7 @@ impl ChatModel for MadeUpModel {
         };
         let messages: Vec<Value> = request.messages.iter().map(said).collect();
         let body = vec![json!(messages).to_string().into()];
-        let call = Call { uri: self.uri.clone(), headers: HeaderMap::new(), body };
+        let call = Call::new(self.uri.clone(), HeaderMap::new(), body);
         let aggregator = MessageAggregator::with_settings(request.round, request.aggregator_settings());
         self.http.stream(&call, &Redaction::default(), || MadeUp::new(self.fault), aggregator).await
     }

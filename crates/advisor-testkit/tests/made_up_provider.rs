@@ -14,16 +14,16 @@ use std::time::Duration;
 
 use advisor_core::{
     BlockContent, ChatClient, ChatModel, ChatRequest, ChunkStream, Delta, ErrorKind, FinishReason, Message,
-    MessageAggregator, MessageContent, Result, ToolCallDelta, ToolDefinition, Usage, async_trait,
+    MessageContent, Result, Text, ToolCallDelta, ToolDefinition, Usage, async_trait,
 };
 use advisor_testkit::{ReplayServer, Reply};
-use http::{HeaderMap, HeaderValue, Uri, header};
+use http::HeaderName;
 use provider_http::answer::{AnswerEvent, Meaning, WireFormat};
 use provider_http::backoff::Backoff;
-use provider_http::exchange::{Call, HttpClient};
 use provider_http::failure::ProviderError;
 use provider_http::fast_path::{Field, Framing};
-use provider_http::redaction::Redaction;
+use provider_http::names::{NameRule, ToolNames};
+use provider_http::server::{Authorization, Server};
 use serde_json::{Value, json};
 use tool_call_advisor::{FnTool, ToolCallAdvisor};
 
@@ -67,13 +67,22 @@ impl WireFormat for MadeUp {
 }
 
 /// The model.
+#[must_use]
 struct MadeUpModel {
-    http: HttpClient,
-    url: String,
+    server: Server,
+}
+
+impl MadeUpModel {
+    fn new() -> Self {
+        let key = Authorization::Header(HeaderName::from_static("x-made-up-key"));
+        Self { server: Server::new("https://made-up.example", key) }
+    }
+
+    provider_http::server_setters!();
 }
 
 /// Writes the body of a request.
-fn body(request: &ChatRequest) -> Value {
+fn body(request: &ChatRequest, names: &ToolNames) -> Value {
     let message = |message: &Message| match message.content() {
         MessageContent::Tool(result) => json!({"result": result.text(), "of": result.call_id}),
         MessageContent::Assistant(blocks) => {
@@ -86,20 +95,20 @@ fn body(request: &ChatRequest) -> Value {
         _ => json!({ format!("{:?}", message.role()): message.text() }),
     };
     let messages: Vec<Value> = request.messages.iter().map(message).collect();
-    let tools: Vec<&ToolDefinition> = request.api_tools().iter().map(|tool| tool.definition()).collect();
-    json!({"ask": messages, "tools": tools.iter().map(|tool| &tool.name).collect::<Vec<_>>()})
+    json!({"ask": messages, "tools": tools(request).map(|name| names.on_the_wire(name)).collect::<Vec<_>>()})
+}
+
+fn tools(request: &ChatRequest) -> impl Iterator<Item = &Text> {
+    request.api_tools().definitions().map(|tool| &tool.name)
 }
 
 #[async_trait]
 impl ChatModel for MadeUpModel {
     async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
-        let uri: Uri =
-            self.url.parse().map_err(|_| advisor_core::Error::configuration("the address is no URL"))?;
-        let headers = HeaderMap::from_iter([(header::AUTHORIZATION, HeaderValue::from_static(KEY))]);
-        let call = Call { uri, headers, body: vec![body(&request).to_string().into()] };
-        let aggregator = MessageAggregator::with_settings(request.round, request.aggregator_settings());
-        let redaction = Redaction::new([KEY.to_owned().into()].into_iter());
-        self.http.stream(&call, &redaction, MadeUp::default, aggregator).await
+        let names = ToolNames::new(NameRule::UP_TO_64, &[], tools(&request)).with_offered(tools(&request));
+        let body = body(&request, &names).to_string().into();
+        let call = self.server.call("/answer", &[], vec![body])?.with_tools(names.into());
+        self.server.stream(&call, request.round, request.aggregator_settings(), MadeUp::default).await
     }
 
     fn name(&self) -> &str {
@@ -114,19 +123,18 @@ fn lines(body: &str) -> Reply {
 async fn server(replies: impl IntoIterator<Item = Reply>) -> (ReplayServer, MadeUpModel) {
     let server = ReplayServer::start(replies).await.expect("a port");
     let waits = Backoff::default().with_waits(Duration::from_millis(1), Duration::from_millis(1));
-    let model = MadeUpModel { http: HttpClient::default().with_retries(waits), url: server.url() };
+    let model = MadeUpModel::new().with_base_url(server.url()).with_api_key(KEY).with_retries(waits);
     (server, model)
 }
 
 #[tokio::test]
 async fn tool_loop_runs_over_made_up_provider() {
-    let call =
-        "{\"call\":{\"id\":\"c1\",\"name\":\"clock\",\"input\":{\"zone\":\"UTC\"}}}\n{\"over\":\"call\"}\n";
+    let call = "{\"call\":{\"id\":\"c1\",\"name\":\"the_clock\",\"input\":{\"zone\":\"UTC\"}}}\n{\"over\":\"call\"}\n";
     let answer =
         "{\"say\":\"It \"}\n{\"say\":\"is \"}\n{\"say\":\"noon.\"}\n{\"used\":[3,5]}\n{\"over\":\"stop\"}\n";
     let (server, model) = server([lines(call), lines(answer)]).await;
     let clock = FnTool::new(
-        ToolDefinition::new("clock", "Returns the time.", json!({"type": "object"})),
+        ToolDefinition::new("the.clock", "Returns the time.", json!({"type": "object"})),
         |arguments: Value| async move { Ok(arguments.to_string()) },
     );
     let client =

@@ -4,14 +4,11 @@
 mod tests;
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use advisor_core::Delta;
 use provider_http::answer::{AnswerEvent, Meaning, WireFormat};
 use provider_http::failure::Report;
 use provider_http::fast_path::{Field, Framing};
-use provider_http::names::ToolNames;
-use provider_http::redaction::Redaction;
 use serde_json::Value;
 
 use crate::convert::Converter;
@@ -28,14 +25,8 @@ pub(crate) struct ChatCompletions {
 }
 
 impl ChatCompletions {
-    pub(crate) fn new(text: TextMode, redaction: Redaction) -> Self {
-        Self { converter: Converter::new(text, redaction), text, pending: None }
-    }
-
-    /// Sets the tool names of the answered request.
-    pub(crate) fn with_tools(mut self, names: &Arc<ToolNames>) -> Self {
-        self.converter.set_tools(Arc::clone(names));
-        self
+    pub(crate) fn new(text: TextMode) -> Self {
+        Self { converter: Converter::new(text), text, pending: None }
     }
 
     /// Reads an object. `piece` is the meaning of a piece of an answer.

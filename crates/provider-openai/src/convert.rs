@@ -10,12 +10,10 @@
 //! **Order** within an event: reasoning, text, refusal, media, citations, tool calls, usage, finish reason.
 
 mod finish;
-mod identifiers;
 mod indexes;
 mod whole;
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use advisor_core::{Citation, Delta, DeltaKind, Opaque, ProviderData, Text, ToolCallDelta};
 use serde_json::value::RawValue;
@@ -27,11 +25,8 @@ use crate::wire::{
     is_nothing, read,
 };
 use finish::finish_of;
-use identifiers::Identifiers;
 use indexes::CallIndexes;
 use provider_http::failure::Report;
-use provider_http::names::ToolNames;
-use provider_http::redaction::Redaction;
 
 /// Turns wire events into deltas.
 #[derive(Debug, Default)]
@@ -45,8 +40,6 @@ pub(crate) struct Converter {
     citations: usize,
     /// The numbers for calls whose indexes are no numbers.
     indexes: CallIndexes,
-    /// Names and ids without secrets, because spans and logs show them.
-    identifiers: Identifiers,
     /// The text so far, per choice, if the server repeats all of it in each event (Q70).
     cumulative: Option<Vec<(u32, String)>>,
 }
@@ -61,21 +54,15 @@ pub(crate) struct Converted {
 }
 
 impl Converter {
-    pub(crate) fn new(text: TextMode, redaction: Redaction) -> Self {
+    pub(crate) fn new(text: TextMode) -> Self {
         Self {
             sent_id: false,
             sent_model: false,
             streamed: false,
             citations: 0,
             indexes: CallIndexes::default(),
-            identifiers: Identifiers::new(redaction),
             cumulative: (text == TextMode::Cumulative).then(Vec::new),
         }
-    }
-
-    /// Sets the tool names of the answered request.
-    pub(crate) fn set_tools(&mut self, names: Arc<ToolNames>) {
-        self.identifiers.set_tools(names);
     }
 
     /// Appends the deltas of `event` to `deltas`. Beside an error, a finish reason is dropped, whatever its
@@ -100,10 +87,9 @@ impl Converter {
         converted
     }
 
-    /// Checks whether an index or an id arrived that is not kept. The same event then gives other deltas when
-    /// it repeats.
+    /// Checks whether an index arrived that is not kept. The same event then gives other deltas when it repeats.
     pub(crate) fn forgets(&self) -> bool {
-        self.indexes.forgets() || self.identifiers.forgets()
+        self.indexes.forgets()
     }
 
     fn origin(&mut self, event: &Event<'_>, deltas: &mut VecDeque<Delta>) {
@@ -114,8 +100,7 @@ impl Converter {
         }
         self.sent_id |= id.is_some();
         self.sent_model |= model.is_some();
-        let shown = |word: &str| self.identifiers.word(word);
-        deltas.push_back(Delta::origin(id.map(shown), model.map(shown)));
+        deltas.push_back(Delta::origin(id.map(Text::from), model.map(Text::from)));
     }
 
     fn choice(
@@ -141,8 +126,7 @@ impl Converter {
         }
         if let Some(reason) = choice.finish_reason() {
             self.sources(citations, &mut push);
-            let finish = finish_of(reason, |word| self.identifiers.word(word));
-            push(DeltaKind::Finish(Box::new(finish)));
+            push(DeltaKind::Finish(Box::new(finish_of(reason))));
         }
     }
 
@@ -231,8 +215,8 @@ impl Converter {
         let Function { name, arguments, extras } = call.function;
         let mut fragment = ToolCallDelta::default();
         fragment.index = self.indexes.number_of(call.index);
-        fragment.call_id = call.id.text().map(|id| self.identifiers.call_id(id));
-        fragment.name = name.text().map(|name| self.identifiers.tool(name));
+        fragment.call_id = call.id.text().map(Text::from);
+        fragment.name = name.text().map(Text::from);
         fragment.arguments_delta = arguments.text().map(Text::from);
         fragment.provider_data = extras_of(call.extras, extras);
         fragment

@@ -4,11 +4,9 @@
 mod tests;
 
 use std::fmt;
-use std::sync::Arc;
 
 use advisor_core::{ChatModel, ChatRequest, ChunkStream, Error, Result, SchemaSupport, Text, async_trait};
 use provider_http::exchange::Call;
-use provider_http::names::ToolNames;
 use provider_http::server::{Server, path_segment};
 
 use crate::answer::ChatCompletions;
@@ -138,8 +136,8 @@ impl OpenAiModel {
         self.server.validate()
     }
 
-    /// Returns the call for a request, the number of its choices, and its tool names on the wire.
-    fn call(&self, request: &ChatRequest) -> Result<(Call, u32, Arc<ToolNames>)> {
+    /// Returns the call for a request, and the number of its choices.
+    fn call(&self, request: &ChatRequest) -> Result<(Call, u32)> {
         let model = request.options.model.as_ref().or(self.model.as_ref()).ok_or_else(|| {
             Error::configuration("no model is named; set OPENAI_MODEL or the request's `ChatOptions::model`")
         })?;
@@ -151,18 +149,17 @@ impl OpenAiModel {
             }
             _ => self.server.call("/chat/completions", &[], json)?,
         };
-        Ok((call, choices, names))
+        Ok((call.with_tools(names), choices))
     }
 }
 
 #[async_trait]
 impl ChatModel for OpenAiModel {
     async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
-        let (call, choices, names) = self.call(&request)?;
+        let (call, choices) = self.call(&request)?;
         let mut settings = request.aggregator_settings();
         settings.choices = choices;
-        let redaction = self.server.redaction();
-        let format = || ChatCompletions::new(self.profile.text, redaction.clone()).with_tools(&names);
+        let format = || ChatCompletions::new(self.profile.text);
         self.server.stream(&call, request.round, settings, format).await
     }
 

@@ -40,9 +40,8 @@ pub fn aggregate<B: Into<Bytes>>(pieces: impl IntoIterator<Item = B>, choices: u
     let mut settings = AggregatorSettings::default();
     settings.choices = choices.max(1);
     let aggregator = MessageAggregator::with_settings(1, settings);
-    let redaction = Redaction::default();
-    let format = ChatCompletions::new(TextMode::Increments, redaction.clone());
-    let decoder = AnswerDecoder::new(format, choices, SseLimits::default(), redaction);
+    let format = ChatCompletions::new(TextMode::Increments);
+    let decoder = AnswerDecoder::new(format, choices, SseLimits::default(), Redaction::default());
     match read(aggregator, decoder, pieces) {
         Ok(response) => outcome(&response, None),
         Err(error) => {

@@ -8,6 +8,7 @@
 mod beginning;
 mod body;
 mod end;
+mod identifiers;
 mod progress;
 mod status_event;
 #[cfg(test)]
@@ -17,12 +18,14 @@ mod wire_format;
 use std::collections::VecDeque;
 use std::fmt;
 use std::mem;
+use std::sync::Arc;
 
 use advisor_core::{Delta, Error, Result};
 use bytes::Bytes;
 
 use crate::failure::Failures;
 use crate::fast_path::Framing;
+use crate::names::ToolNames;
 use crate::redaction::{Redaction, ServerWords};
 use crate::sse::{SseDecoder, SseLimits};
 use body::{Body, read_value};
@@ -46,7 +49,7 @@ pub struct AnswerDecoder<W> {
 
 impl<W: WireFormat> AnswerDecoder<W> {
     /// Creates a decoder for an answer with `choices` parallel choices. `redaction` applies to the server's words
-    /// in errors. [`SseLimits::event`] also bounds a JSON value.
+    /// in errors, and to names and ids. [`SseLimits::event`] also bounds a JSON value.
     pub fn new(format: W, choices: u32, limits: SseLimits, redaction: Redaction) -> Self {
         Self {
             body: Body::default(),
@@ -55,6 +58,13 @@ impl<W: WireFormat> AnswerDecoder<W> {
             content_type: ServerWords::default(),
             ended: false,
         }
+    }
+
+    /// Sets the tool names of the request. A call of an offered tool gets the tool's name, which is not redacted.
+    #[must_use]
+    pub fn with_tools(mut self, tools: Arc<ToolNames>) -> Self {
+        self.progress.identifiers.set_tools(tools);
+        self
     }
 
     /// Sets the content type of the body, for errors.

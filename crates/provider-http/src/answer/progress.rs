@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use advisor_core::{Delta, DeltaKind, Error, FinishReason, Usage};
 
 use super::end::End;
+use super::identifiers::Identifiers;
 use super::wire_format::{AnswerEvent, Meaning, WireFormat};
 use crate::error::malformed_json;
 use crate::failure::{Failures, Report};
@@ -24,6 +25,8 @@ pub(super) struct Progress<W> {
     pub(super) failed: Option<Error>,
     pub(super) failures: Failures,
     pub(super) fast: FastPath,
+    /// Names and ids of calls without secrets, because spans and logs show them.
+    pub(super) identifiers: Identifiers,
     format: W,
     choices: u32,
     /// The choices that have a finish reason.
@@ -58,6 +61,7 @@ impl<W: WireFormat> Progress<W> {
             end: End::Open,
             events: 0,
             failed: None,
+            identifiers: Identifiers::new(failures.redaction().clone()),
             failures,
             fast,
             format,
@@ -190,7 +194,7 @@ impl<W: WireFormat> Progress<W> {
         let before = self.deltas.len();
         let meaning = self.format.read(event, &mut self.deltas)?;
         let ends = self.note_end(before);
-        if !self.format.is_repeatable() {
+        if !self.format.is_repeatable() || self.identifiers.forgets() {
             self.fast.stop_learning();
         }
         if matches!(meaning, Meaning::Piece) {
@@ -234,6 +238,9 @@ impl<W: WireFormat> Progress<W> {
         let mut is_done = false;
         for delta in self.deltas.range_mut(new..) {
             match &mut delta.kind {
+                DeltaKind::ToolCalls(fragments) => {
+                    fragments.iter_mut().for_each(|fragment| self.identifiers.show(fragment));
+                }
                 DeltaKind::Origin(origin) => {
                     self.failures.hide_secrets(&mut origin.response_id);
                     self.failures.hide_secrets(&mut origin.model);

@@ -177,6 +177,17 @@ fn values_with_line_feeds_match_as_well() {
     assert_eq!(decoder.events(), 20);
 }
 
+/// A known finish reason is not lost if it contains a secret.
+#[test]
+fn known_finish_reason_survives_similar_secret() {
+    let redaction = Redaction::new(["filter-strict".to_owned().into()].into_iter());
+    let mut decoder = AnswerDecoder::new(Sayings, 1, SseLimits::default(), redaction);
+    decoder.push("data: {\"say\":\"a\",\"by\":\"content_filter\",\"stop\":true}\n\n".into());
+    let finish = std::iter::from_fn(|| decoder.next()).filter_map(Result::ok).last();
+    let expected = Finish::written(FinishReason::Other("content_filter".into()), "content_filter");
+    assert_eq!(finish, Some(Delta::finish(expected)));
+}
+
 #[test]
 fn law_r3_names_of_an_answer_hide_keys() {
     let redaction = Redaction::new(["canary-0123456789".to_owned().into()].into_iter());

@@ -14,6 +14,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Uri};
 use crate::answer::{AnswerDecoder, WireFormat};
 use crate::backoff::Backoff;
 use crate::failure::{Failed, Failures, Logged};
+use crate::names::ToolNames;
 use crate::redaction::{Redaction, ServerWords};
 use crate::sse::SseLimits;
 use crate::timeouts::{self, Timeouts};
@@ -26,7 +27,8 @@ const LONGEST_REPORT: usize = 64 << 10;
 const COMPRESSED: &str = "the provider's answer is compressed, which was not asked for; switch compression off for this \
     address at the server, or at the proxy in front of it";
 
-/// A POST request that can be sent repeatedly.
+/// A POST request that can be sent repeatedly, and what is needed to read the answers.
+#[non_exhaustive]
 pub struct Call {
     /// The full address.
     pub uri: Uri,
@@ -34,6 +36,22 @@ pub struct Call {
     pub headers: HeaderMap,
     /// The body, as the concatenation of these pieces.
     pub body: Vec<Bytes>,
+    /// The tool names of the request, which the names in an answer mean.
+    pub tools: Option<Arc<ToolNames>>,
+}
+
+impl Call {
+    /// Creates a call.
+    #[must_use]
+    pub fn new(uri: Uri, headers: HeaderMap, body: Vec<Bytes>) -> Self {
+        Self { uri, headers, body, tools: None }
+    }
+
+    /// Sets the tool names of the request.
+    #[must_use]
+    pub fn with_tools(self, tools: Arc<ToolNames>) -> Self {
+        Self { tools: Some(tools), ..self }
+    }
 }
 
 /// Sends calls and streams their answers. Cheap to clone; clones share their connections.
@@ -73,11 +91,8 @@ pub struct Call {
 ///
 /// // `Lines` is the wire format.
 /// async fn ask(client: &HttpClient, question: &str) -> Result<ChunkStream> {
-///     let call = Call {
-///         uri: Uri::from_static("http://127.0.0.1:8080/answer"),
-///         headers: HeaderMap::new(),
-///         body: vec![question.to_owned().into()],
-///     };
+///     let uri = Uri::from_static("http://127.0.0.1:8080/answer");
+///     let call = Call::new(uri, HeaderMap::new(), vec![question.to_owned().into()]);
 ///     client.stream(&call, &Redaction::default(), || Lines, MessageAggregator::new(1)).await
 /// }
 /// ```
@@ -139,6 +154,7 @@ impl HttpClient {
         loop {
             attempt += 1;
             let decoder = AnswerDecoder::new(format(), choices, self.limits, redaction.clone());
+            let decoder = call.tools.iter().cloned().fold(decoder, AnswerDecoder::with_tools);
             let Failed { error, asked } = match self.attempt(call, &failures, decoder, attempt).await {
                 Ok(deltas) => return Ok(ChunkStream::from_delta_batches(aggregator, deltas)),
                 Err(failed) => failed,
@@ -259,7 +275,7 @@ mod tests {
     fn law_r3_debug_of_call_shows_no_key() {
         let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("canary"))]);
         let uri = Uri::from_static("http://example.org:8080/canary?key=canary");
-        let call = Call { uri, headers, body: vec!["canary".into()] };
+        let call = Call::new(uri, headers, vec!["canary".into()]);
         let shown = format!("{call:?}");
         assert!(shown.contains("example.org:8080") && !shown.contains("canary"), "{shown}");
     }

@@ -56,6 +56,10 @@ impl Failures {
         Self { redaction }
     }
 
+    pub(crate) fn redaction(&self) -> &Redaction {
+        &self.redaction
+    }
+
     /// Replaces secrets, and text that looks like a secret, in a name that spans and logs show.
     pub(crate) fn hide_secrets(&self, name: &mut Option<Text>) {
         if let Some(name) = name {

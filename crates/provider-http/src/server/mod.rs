@@ -166,7 +166,7 @@ impl Server {
         let uri = address::of(&self.base_url, path, query)?;
         let mut headers = address::headers(&self.api_headers, self.key_header()?);
         address::add_own(&mut headers, &self.headers)?;
-        Ok(Call { uri, headers, body })
+        Ok(Call::new(uri, headers, body))
     }
 
     fn key_header(&self) -> Result<Option<(HeaderName, HeaderValue)>> {

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use advisor_core::{ChatResponse, Error, ErrorKind, FinishReason, MessageAggregator, Result};
 use bytes::Bytes;
 use provider_http::answer::{AnswerDecoder, End};
+use provider_http::redaction::Redaction;
 use provider_http::sse::SseLimits;
 
 use super::*;
@@ -17,8 +18,7 @@ fn decoder() -> Decoder {
 }
 
 fn decoder_with(choices: u32, text: TextMode, limits: SseLimits) -> Decoder {
-    let redaction = Redaction::default();
-    AnswerDecoder::new(ChatCompletions::new(text, redaction.clone()), choices, limits, redaction)
+    AnswerDecoder::new(ChatCompletions::new(text), choices, limits, Redaction::default())
 }
 
 /// Reads a body in these pieces. Returns the outcome, and the progress when it ended.

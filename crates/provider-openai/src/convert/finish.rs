@@ -1,6 +1,6 @@
 //! Finish reasons: maps the words of many servers to this project's.
 
-use advisor_core::{Finish, FinishReason, Text};
+use advisor_core::{Finish, FinishReason};
 
 /// The words for each reason.
 const WORDS: [(FinishReason, &[&str]); 7] = [
@@ -17,16 +17,10 @@ const WORDS: [(FinishReason, &[&str]); 7] = [
     ),
 ];
 
-/// Returns the reason for `written`, which is kept beside it. An unknown word is kept in the form that `shown`
-/// returns.
-pub(super) fn finish_of(written: &str, shown: impl FnOnce(&str) -> Text) -> Finish {
+/// Returns the reason for `written`, which is kept beside it.
+pub(super) fn finish_of(written: &str) -> Finish {
     let known =
         WORDS.into_iter().find(|(_, words)| words.iter().any(|word| word.eq_ignore_ascii_case(written)));
-    match known {
-        Some((reason, _)) => Finish::written(reason, written),
-        None => {
-            let shown = shown(written);
-            Finish::written(FinishReason::Other(shown.clone()), shown)
-        }
-    }
+    let reason = known.map_or_else(|| FinishReason::Other(written.into()), |(reason, _)| reason);
+    Finish::written(reason, written)
 }

@@ -1,5 +1,6 @@
 //! Events that match a template give the same deltas as when they are parsed.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use advisor_core::{DeltaKind, Text, Usage};
@@ -102,10 +103,9 @@ impl WireFormat for Counting {
 /// Returns the number of events in a stream that are read without being parsed.
 fn fast_events_in(body: &[u8]) -> usize {
     let skipped = Arc::default();
-    let redaction = Redaction::default();
-    let format = ChatCompletions::new(TextMode::Increments, redaction.clone());
+    let format = ChatCompletions::new(TextMode::Increments);
     let counting = Counting { format, skipped: Arc::clone(&skipped) };
-    let mut decoder = AnswerDecoder::new(counting, 1, SseLimits::default(), redaction);
+    let mut decoder = AnswerDecoder::new(counting, 1, SseLimits::default(), Redaction::default());
     decoder.push(Bytes::copy_from_slice(body));
     while decoder.next().is_some_and(|delta| delta.is_ok()) {}
     skipped.load(Ordering::Relaxed) as usize

@@ -1,13 +1,14 @@
-//! Names and ids of an answer, in the form that spans and logs may show.
+//! Names and ids of calls, in the form that spans and logs may show.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
-use advisor_core::Text;
+use advisor_core::{Text, ToolCallDelta};
 
-use provider_http::names::ToolNames;
-use provider_http::redaction::Redaction;
+use crate::names::ToolNames;
+use crate::redaction::Redaction;
 
 /// The most words kept of each kind. Some servers repeat the id and the name of a call in every piece of it.
 const MOST_KEPT: usize = 8;
@@ -20,7 +21,6 @@ const LONGEST_HIDDEN: usize = 1 << 10;
 
 /// Names and ids without anything that looks like a secret. Recent ones are cached, so a repeated one costs
 /// next to nothing.
-#[derive(Default)]
 pub(super) struct Identifiers {
     redaction: Redaction,
     /// The tool names of the answered request.
@@ -62,30 +62,38 @@ impl Identifiers {
         self.forgotten > 0
     }
 
-    /// Returns the id of an answer, a model or a finish reason, redacted.
-    pub(super) fn word(&self, word: &str) -> Text {
-        self.redaction.identifier(word).into()
+    /// Replaces the name and the id of a call's fragment. Empty ones stay: they count as absent.
+    pub(super) fn show(&mut self, fragment: &mut ToolCallDelta) {
+        if let Some(name) = fragment.name.as_mut().filter(|name| !name.is_empty()) {
+            *name = self.tool(name);
+        }
+        if let Some(id) = fragment.call_id.as_mut().filter(|id| !id.is_empty()) {
+            *id = self.call_id(id);
+        }
     }
 
     /// Returns the tool of this name. Tool names of the request are not redacted.
-    pub(super) fn tool(&mut self, name: &str) -> Text {
+    fn tool(&mut self, name: &Text) -> Text {
         if let Some(known) = self.names.shown(name) {
             return known;
         }
         let offered = self.tools.as_ref().and_then(|tools| tools.meant_by(name));
-        let tool = offered.unwrap_or_else(|| self.redaction.identifier(name).into());
+        let tool = offered.unwrap_or_else(|| match self.redaction.identifier(name) {
+            Cow::Borrowed(_) => name.clone(),
+            Cow::Owned(shown) => shown.into(),
+        });
         self.names.keep(name, &tool);
         tool
     }
 
     /// Returns the id of a call, redacted. In one answer equal ids give equal results, and different ids
     /// different ones.
-    pub(super) fn call_id(&mut self, id: &str) -> Text {
+    fn call_id(&mut self, id: &Text) -> Text {
         if let Some(known) = self.ids.shown(id) {
             return known;
         }
         let shown = match self.redaction.identifier(id) {
-            shown if shown == id && !shown.contains(Redaction::BLANK) => Text::from(id),
+            Cow::Borrowed(_) if !id.contains(Redaction::BLANK) => id.clone(),
             shown => self.hidden_id(id, &shown),
         };
         self.ids.keep(id, &shown);
@@ -94,7 +102,7 @@ impl Identifiers {
 
     /// Returns the replacement of a redacted id. An id beyond the bounds is not kept and gets a new one each
     /// time.
-    fn hidden_id(&mut self, id: &str, shown: &str) -> Text {
+    fn hidden_id(&mut self, id: &Text, shown: &str) -> Text {
         if let Some(known) = self.hidden.get(id) {
             return known.clone();
         }
@@ -106,7 +114,7 @@ impl Identifiers {
         let numbered = (self.taken.len() + 1..).map(|number| Text::from(format!("{shown}-{number}")));
         let mut others = bare.into_iter().chain(numbered);
         let unique = others.find(|other| self.taken.insert(other.clone())).unwrap_or_default();
-        self.hidden.insert(id.into(), unique.clone());
+        self.hidden.insert(id.clone(), unique.clone());
         unique
     }
 
@@ -127,13 +135,12 @@ impl Recent {
         self.0.iter().find(|(known, _)| known.as_str() == word).map(|(_, shown)| shown.clone())
     }
 
-    fn keep(&mut self, word: &str, shown: &Text) {
+    fn keep(&mut self, word: &Text, shown: &Text) {
         if word.len() <= LONGEST_KEPT {
             if self.0.len() == MOST_KEPT {
                 self.0.remove(0);
             }
-            let word = if shown == word { shown.clone() } else { word.into() };
-            self.0.push((word, shown.clone()));
+            self.0.push((word.clone(), shown.clone()));
         }
     }
 }
@@ -144,3 +151,6 @@ impl fmt::Debug for Identifiers {
         f.debug_struct("Identifiers").field("hidden", &self.hidden.len()).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

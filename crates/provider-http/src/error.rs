@@ -53,6 +53,14 @@ pub(crate) fn from_json(error: &JsonError, from: u64) -> Error {
     }
 }
 
+/// Returns the error of an answer of which a wire format would have to keep more bytes than this.
+pub(crate) fn too_large(limit: usize) -> Error {
+    Error::new(
+        ErrorKind::TooLarge,
+        format!("a part of the answer that arrives in pieces is longer than {limit} bytes"),
+    )
+}
+
 /// Returns the error of a body that is not UTF-8 at this byte.
 pub(crate) fn not_utf8(position: u64) -> Error {
     let kind = ErrorKind::Protocol { position: Some(position) };

@@ -71,8 +71,10 @@ impl Body {
         let json = |layout| Self::Json { decoder: Box::new(JsonDecoder::new(layout, limits.event)), from };
         match (framing, first) {
             (_, b'<') => Self::Page(Vec::new()),
-            (Framing::Array, b'[') => json(Layout::Array),
-            (Framing::Sse, b'{' | b'[') | (Framing::Lines | Framing::Array, _) => json(Layout::Values),
+            (Framing::Array | Framing::Sse, b'[') => json(Layout::Array),
+            // `data`, `event` or a comment: no JSON begins so.
+            (_, b'd' | b'e' | b':') => Self::Events { decoder: Box::new(SseDecoder::new(limits)), from },
+            (Framing::Sse, b'{') | (Framing::Lines | Framing::Array, _) => json(Layout::Values),
             (Framing::Sse, _) => Self::Events { decoder: Box::new(SseDecoder::new(limits)), from },
         }
     }

@@ -1,9 +1,9 @@
 //! Decodes the bytes of a response body to deltas, without I/O.
 //!
 //! A provider implements [`WireFormat`], and [`AnswerDecoder`] does the rest. The first byte after a byte-order
-//! mark and white space determines the kind of a body, whatever its content type. For a format of server-sent
-//! events, `{` or `[` begins JSON: an answer that was not streamed, an error, or a stream framed as lines of JSON.
-//! `<` begins a web page, such as the error of a proxy.
+//! mark and white space determines the kind of a body, whatever its content type and the framing of the format.
+//! `{` or `[` begins JSON: an answer that was not streamed, an error, or a stream framed as lines or as an array.
+//! `data`, `event` or a comment begins server-sent events. `<` begins a web page, such as the error of a proxy.
 
 mod beginning;
 mod body;
@@ -143,7 +143,7 @@ impl<W: WireFormat> AnswerDecoder<W> {
     #[inline]
     fn read_ahead(&mut self) -> bool {
         match &mut self.body {
-            Body::Events { decoder, .. } => self.progress.read_ahead(decoder),
+            Body::Events { decoder, .. } if W::FRAMING == Framing::Sse => self.progress.read_ahead(decoder),
             Body::Json { decoder, .. } if W::FRAMING == Framing::Lines => {
                 self.progress.read_values_ahead(decoder)
             }
@@ -230,6 +230,7 @@ impl<W: WireFormat> AnswerDecoder<W> {
         if !mem::take(&mut self.ended) {
             return Ok(false);
         }
+        self.progress.finish_format();
         self.progress.end_data();
         self.progress.fail_unanswered();
         if silent && W::FRAMING == Framing::Sse {

@@ -1,13 +1,14 @@
 //! The state of an answer after the events so far.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::mem;
 
 use advisor_core::{Delta, DeltaKind, Error, FinishReason, Usage};
 
 use super::end::End;
 use super::identifiers::Identifiers;
 use super::wire_format::{AnswerEvent, Meaning, WireFormat};
-use crate::error::malformed_json;
+use crate::error::{malformed_json, too_large};
 use crate::failure::{Failures, Report};
 use crate::fast_path::{Decoded, FastPath};
 use crate::json::JsonDecoder;
@@ -29,6 +30,8 @@ pub(super) struct Progress<W> {
     pub(super) identifiers: Identifiers,
     format: W,
     choices: u32,
+    /// Whether the format was asked for deltas that it held back.
+    format_finished: bool,
     /// The choices that have a finish reason.
     finished: BTreeSet<u32>,
     /// Whether a part of an answer arrived.
@@ -66,6 +69,7 @@ impl<W: WireFormat> Progress<W> {
             fast,
             format,
             choices: choices.max(1),
+            format_finished: false,
             finished: BTreeSet::new(),
             answers: false,
             is_array: false,
@@ -179,9 +183,25 @@ impl<W: WireFormat> Progress<W> {
         self.deltas.len() > before
     }
 
+    /// Emits what the format held back. If that ends the answer, it is done.
+    pub(super) fn finish_format(&mut self) {
+        if !mem::replace(&mut self.format_finished, true) && self.failed.is_none() {
+            let before = self.deltas.len();
+            self.format.finish(&mut self.deltas);
+            let ends = self.note_new(before);
+            self.fast.join_parsed(&mut self.deltas, before);
+            if ends {
+                self.mark_done();
+            }
+        }
+    }
+
     pub(super) fn mark_done(&mut self) {
         if self.end != End::Done {
             self.emit_usage();
+            self.finish_format();
+        }
+        if self.end != End::Done {
             self.end_data();
             // Later events are read one by one, and nearly all of them are dropped.
             self.fast.stop_learning();
@@ -193,7 +213,7 @@ impl<W: WireFormat> Progress<W> {
     fn read(&mut self, event: AnswerEvent<'_>) -> serde_json::Result<ReadAs> {
         let before = self.deltas.len();
         let meaning = self.format.read(event, &mut self.deltas)?;
-        let ends = self.note_end(before);
+        let ends = self.note_new(before);
         if !self.format.is_repeatable() || self.identifiers.forgets() {
             self.fast.stop_learning();
         }
@@ -201,6 +221,9 @@ impl<W: WireFormat> Progress<W> {
             self.fast.parsed(event.name, event.data, &mut self.deltas, before);
         } else {
             self.fast.join_parsed(&mut self.deltas, before);
+        }
+        if matches!(meaning, Meaning::BlockStart) {
+            self.fast.forget();
         }
         // A failure counts although the same event ends the answer.
         let read_as = self.note_meaning(meaning);
@@ -213,7 +236,10 @@ impl<W: WireFormat> Progress<W> {
     fn note_meaning(&mut self, meaning: Meaning) -> ReadAs {
         match meaning {
             Meaning::Unknown => return ReadAs::Unknown,
-            Meaning::Piece | Meaning::Rewritten | Meaning::Whole => {
+            // The clock of progress does not restart.
+            Meaning::KeepAlive => self.events = self.events.saturating_sub(1),
+            Meaning::TooLarge { limit } => self.fail_with(too_large(limit)),
+            Meaning::Piece | Meaning::Rewritten | Meaning::BlockStart | Meaning::Whole => {
                 self.answers = true;
                 self.status = None;
                 if matches!(meaning, Meaning::Whole) {
@@ -227,9 +253,9 @@ impl<W: WireFormat> Progress<W> {
         ReadAs::Piece
     }
 
-    /// Searches the deltas from index `new` on for finish reasons and the end, and hides secrets in names that
-    /// spans show. Returns whether the answer ends. After the end only usage counts.
-    fn note_end(&mut self, new: usize) -> bool {
+    /// Searches the deltas from index `new` on for finish reasons and ends, and hides secrets in names that spans
+    /// show. Returns whether the answer ends. After the end only usage counts.
+    fn note_new(&mut self, new: usize) -> bool {
         if self.end == End::Done {
             let late = self.deltas.split_off(new);
             self.deltas.extend(late.into_iter().filter(|delta| matches!(delta.kind, DeltaKind::Usage(_))));
@@ -254,6 +280,7 @@ impl<W: WireFormat> Progress<W> {
                         self.finished.insert(delta.choice);
                     }
                 }
+                DeltaKind::BlockEnd => self.fast.forget(),
                 DeltaKind::Done => is_done = true,
                 _ => {}
             }

@@ -1,3 +1,5 @@
+mod blocks;
+
 use advisor_core::{ErrorKind, Finish, FinishReason, Usage};
 use serde_json::Value;
 
@@ -177,9 +179,8 @@ fn values_with_line_feeds_match_as_well() {
     assert_eq!(decoder.events(), 20);
 }
 
-/// A known finish reason is not lost if it contains a secret.
 #[test]
-fn known_finish_reason_survives_similar_secret() {
+fn finish_reason_survives_similar_secret() {
     let redaction = Redaction::new(["filter-strict".to_owned().into()].into_iter());
     let mut decoder = AnswerDecoder::new(Sayings, 1, SseLimits::default(), redaction);
     decoder.push("data: {\"say\":\"a\",\"by\":\"content_filter\",\"stop\":true}\n\n".into());
@@ -332,4 +333,86 @@ fn broken_bodies_have_positions() {
     let bounded = AnswerDecoder::new(SayingLines, 1, limits, Redaction::default());
     let (deltas, failed, _) = read_in(bounded, &[b"{\"say\":\"a\"}\n{\"say\":\"", &[b'b'; 32]]);
     assert_eq!((texts(&deltas), failed), (vec!["a"], Some(ErrorKind::TooLarge)));
+}
+
+/// A format that holds the last text back: `"text"`, or words for other meanings.
+#[derive(Debug, Default)]
+struct HoldsBack {
+    held: Option<String>,
+}
+
+impl WireFormat for HoldsBack {
+    const FRAMING: Framing = Framing::Lines;
+    const FIELDS: &'static Field = &Field::Read;
+    const END_MARKER: Option<&'static str> = Some("0");
+
+    fn read(&mut self, event: AnswerEvent<'_>, deltas: &mut VecDeque<Delta>) -> serde_json::Result<Meaning> {
+        let event: Value = serde_json::from_str(event.data)?;
+        match event.as_str() {
+            Some("ping") => return Ok(Meaning::KeepAlive),
+            Some("long") => return Ok(Meaning::TooLarge { limit: 7 }),
+            Some("stop") => deltas.push_back(Delta::finish(FinishReason::Stop)),
+            Some("done") => deltas.push_back(Delta::done()),
+            Some(text) => deltas.extend(self.held.replace(text.to_owned()).map(Delta::text)),
+            None => return Ok(Meaning::from_json(&event)),
+        }
+        Ok(Meaning::Piece)
+    }
+
+    fn finish(&mut self, deltas: &mut VecDeque<Delta>) {
+        deltas.extend(self.held.take().map(Delta::text));
+    }
+}
+
+#[test]
+fn held_back_deltas_come_before_the_end() {
+    let [a, b] = ["a", "b"].map(Delta::text);
+    let stop = || Delta::finish(FinishReason::Stop);
+    for (body, expected, end) in [
+        ("\"a\"\n\"b\"", vec![a.clone(), b.clone()], End::Open),
+        ("\"a\"\n\"b\"\n\"stop\"\n", vec![a.clone(), stop(), b.clone()], End::Finished),
+        ("\"a\"\n\"b\"\n\"done\"\n\"c\"\n", vec![a.clone(), b.clone(), Delta::done()], End::Done),
+        ("\"a\"\n\"b\"\n0\n\"c\"\n", vec![a.clone(), b, Delta::done()], End::Done),
+    ] {
+        assert_eq!(outcome::<HoldsBack>(body), (expected, None, end), "{body}");
+    }
+    // Nothing follows an error.
+    let (deltas, failed, _) = outcome::<HoldsBack>("\"a\"\n\"b\"\n{\"error\":\"m\"}\n\"c\"");
+    assert_eq!((deltas, failed), (vec![a], Some(ErrorKind::Provider { status: None })));
+}
+
+#[test]
+fn keep_alive_is_neither_event_nor_answer() {
+    let ping = "\"ping\"\n";
+    let mut decoder = decoder::<HoldsBack>();
+    decoder.push(ping.repeat(3).into());
+    assert!(decoder.next().is_none() && decoder.events() == 0);
+    // A message before any answer is an error, also after a sign of life.
+    let message = "{\"message\":\"m\"}\n";
+    let failed = Some(ErrorKind::Provider { status: None });
+    assert_eq!(outcome::<HoldsBack>(&[ping, message].concat()).1, failed);
+    assert_eq!(outcome::<HoldsBack>(&["\"a\"\n", ping, message].concat()).1, None);
+}
+
+#[test]
+fn format_reports_its_own_limit() {
+    assert_eq!(outcome::<HoldsBack>("\"a\"\n\"b\"\n\"long\"\n\"c\"\n").1, Some(ErrorKind::TooLarge));
+}
+
+#[test]
+fn body_in_another_framing_is_read_by_its_own() {
+    let sse: String = EVENTS.iter().map(|event| format!("data: {event}\n\n")).collect();
+    let expected = outcome::<Sayings>(&sse);
+    let named: String = EVENTS.iter().map(|event| format!("event: x\ndata: {event}\n\n")).collect();
+    for body in [&sse, &named, &format!(": a comment\n\n{sse}"), &sse.replace("data: ", "data:")] {
+        assert_eq!(outcome::<SayingLines>(body), expected, "{body}");
+        assert_eq!(outcome::<SayingArray>(body), expected, "{body}");
+    }
+    let array = format!("[{}]", EVENTS.join(","));
+    let expected = outcome::<SayingArray>(&array);
+    assert_eq!(outcome::<Sayings>(&array), expected);
+    assert_eq!(outcome::<Sayings>(&format!("\n[{}", EVENTS.join(","))).1, Some(ErrorKind::Truncated));
+    // A line of such a stream that is an event of lines is none.
+    let stray = "data: {\"say\":\"a\"}\n\ndata: {\"say\":\"b\"}\n\n{\"say\":\"c\"}\n\n";
+    assert_eq!(texts(&outcome::<SayingLines>(stray).0), ["a", "b"]);
 }

@@ -28,11 +28,16 @@ use crate::fast_path::{Field, Framing};
 /// reported by [`skipped`](Self::skipped) only. An event with token counts may be read again, for its
 /// [`Usage`](advisor_core::DeltaKind::Usage) deltas alone.
 ///
+/// The fast path takes events of the same form for the same. So every field from which [`read`](Self::read) tells
+/// blocks apart must be in [`FIELDS`](Self::FIELDS). The end of a block
+/// ([`BlockEnd`](advisor_core::DeltaKind::BlockEnd)), and [`Meaning::BlockStart`], make it forget the forms so far.
+///
 /// # Cancellation
 /// Nothing here waits.
 ///
 /// # Errors
-/// A parse error ends the answer. A failure that the server reports is a [`Meaning`].
+/// A parse error ends the answer. A failure that the server reports is a [`Meaning`], as is an event beyond a limit of
+/// the format.
 ///
 /// # Example
 /// A format with one JSON object per line, such as `{"text":"Hi"}` and at the end `{"done":true}`:
@@ -63,8 +68,8 @@ use crate::fast_path::{Field, Framing};
 /// }
 /// ```
 pub trait WireFormat: fmt::Debug + Send + Unpin + 'static {
-    /// The framing of the events of a streamed answer. A body of server-sent events that begins with `{`, `[` or
-    /// `<` is read as JSON or as a web page.
+    /// The framing of the events of a streamed answer. A body that begins otherwise is read by its own framing: as
+    /// server-sent events, lines or an array of JSON, or a web page. The fast path then decodes less.
     const FRAMING: Framing;
     /// The fields that [`read`](Self::read) reads. From them the fast path knows which differences between events
     /// matter. [`Field::Text`] also fits reasoning, and several fields can be [`Field::Counts`].
@@ -78,6 +83,12 @@ pub trait WireFormat: fmt::Debug + Send + Unpin + 'static {
     /// # Errors
     /// If its data is no JSON.
     fn read(&mut self, event: AnswerEvent<'_>, deltas: &mut VecDeque<Delta>) -> serde_json::Result<Meaning>;
+
+    /// Appends deltas that were held back. Called once: before the answer is done, or when its body ends.
+    ///
+    /// The body may also have broken, so nothing here may end an answer that the server has not ended. After an
+    /// error it is not called.
+    fn finish(&mut self, _deltas: &mut VecDeque<Delta>) {}
 
     /// Returns the error in the body of a response whose status is no success; `None` if it holds none.
     fn read_report(body: &str) -> Option<Report> {
@@ -120,8 +131,13 @@ pub enum Meaning {
     Piece,
     /// A piece that was read from rewritten JSON. Nothing is learned from it.
     Rewritten,
+    /// A piece that begins a block, or in another way changes the meaning of later events. What was learned from
+    /// earlier events is forgotten.
+    BlockStart,
     /// A whole answer. In a body of JSON only usage may follow.
     Whole,
+    /// A sign of life without any output. It is no part of an answer, and no progress of it.
+    KeepAlive,
     /// A failure of the server. It is reported after the deltas so far, also if the same event ends the answer.
     Failure(Box<Report>),
     /// A report of progress. It becomes the error if no answer follows.
@@ -131,4 +147,9 @@ pub enum Meaning {
     Message(Box<Report>),
     /// JSON that is unknown to the format.
     Unknown,
+    /// The event would exceed this limit on the bytes that the format keeps. It ends the answer.
+    TooLarge {
+        /// The limit, in bytes.
+        limit: usize,
+    },
 }

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use advisor_core::{Batches, Delta, DeltaKind, Error, ErrorKind, Result};
+use advisor_core::{Batches, Delta, DeltaKind, Error, ErrorKind, ProviderData, Result};
 use futures::Stream;
 
 use crate::answer::{AnswerDecoder, End, WireFormat};
@@ -18,6 +18,8 @@ use crate::timeouts::{Clock, Deadline, TimedBody, TimedOut, Timeouts};
 const LONGEST_DRAIN: Duration = Duration::from_millis(250);
 /// The most deltas that show nothing and are kept while waiting for the first that does.
 const MOST_AHEAD: usize = 64;
+/// The most bytes of such deltas. Only fragments of calls without a name are long.
+const MOST_BYTES_AHEAD: usize = 64 << 10;
 
 /// The deltas of one response body.
 ///
@@ -65,11 +67,13 @@ impl<W: WireFormat> DeltaStream<W> {
     /// Waits for the first delta that shows something, the end marker, the end, or a full buffer. Until then a
     /// retry shows nothing twice.
     pub(super) async fn begin(&mut self) -> Result<()> {
-        while self.ahead.len() < MOST_AHEAD {
+        let mut bytes = 0_usize;
+        while self.ahead.len() < MOST_AHEAD && bytes < MOST_BYTES_AHEAD {
             let Some(delta) = poll_fn(|cx| self.poll_delta(cx)).await.transpose()? else {
                 return Ok(());
             };
             let decides = shows(&delta.kind) || delta.kind == DeltaKind::Done;
+            bytes = bytes.saturating_add(length(&delta.kind));
             self.ahead.push_back(delta);
             if decides {
                 return Ok(());
@@ -158,6 +162,22 @@ fn shows(kind: &DeltaKind) -> bool {
         | DeltaKind::BlockEnd
         | DeltaKind::Done => false,
         _ => true,
+    }
+}
+
+/// Returns the number of bytes in a delta that shows nothing.
+fn length(kind: &DeltaKind) -> usize {
+    let of_data = |data: &ProviderData| data.value.to_string().len();
+    match kind {
+        DeltaKind::Arguments { text, .. } => text.len(),
+        DeltaKind::ToolCalls(fragments) => {
+            let arguments =
+                fragments.iter().filter_map(|call| call.arguments_delta.as_ref()).map(|text| text.len());
+            let data = fragments.iter().filter_map(|call| call.provider_data.as_ref()).map(of_data);
+            arguments.chain(data).sum()
+        }
+        DeltaKind::BlockData(data) => of_data(data),
+        _ => 0,
     }
 }
 

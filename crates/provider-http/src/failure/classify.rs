@@ -18,6 +18,7 @@ const TOO_LONG: &[&str] = &[
     "max context length",
     "context size has been exceeded",
     "context window",
+    "exceed context limit",
     "available context size",
     "context length",
     "prompt is too long",
@@ -52,6 +53,8 @@ const BAD_HISTORY: &[&str] = &[
     "'messages'",
 ];
 
+/// Codes and types of OpenAI, Anthropic (`authentication_error`, `permission_error`, `billing_error`) and Google
+/// (`UNAUTHENTICATED`, `PERMISSION_DENIED`).
 const NO_ACCESS: &[&str] = &[
     "invalid_api_key", "authentication", "unauthorized", "unauthenticated", "permission",
     "insufficient_quota", "insufficient_balance", "billing",
@@ -60,11 +63,17 @@ const NO_ACCESS: &[&str] = &[
 /// Phrases of Google for a refused key.
 const BAD_KEY: &[&str] = &["api key not valid", "api key expired", "api_key_invalid"];
 
+/// Those of OpenAI, Anthropic (`rate_limit_error`) and Google (`RESOURCE_EXHAUSTED`), and of DashScope.
 const TOO_MANY: &[&str] =
     &["rate_limit", "rate limit", "too_many_requests", "too many requests", "resource_exhausted", "throttl"];
 
-const BAD_REQUEST: &[&str] =
-    &["invalid_request", "bad_request", "badrequest", "invalid_argument", "not_found", "unprocessable"];
+/// Those of OpenAI and Anthropic (`invalid_request_error`, `not_found_error`) and Google (`INVALID_ARGUMENT`). The
+/// others are codes in OpenAI's `response.failed` (openai-python, `responses/response_error.py`), which has no status.
+const BAD_REQUEST: &[&str] = &[
+    "invalid_request", "bad_request", "badrequest", "invalid_argument", "failed_precondition", "not_found",
+    "unprocessable", "invalid_prompt", "invalid_image", "invalid_base64_image", "image_too", "image_parse",
+    "image_content_policy", "image_file", "unsupported_image", "failed_to_download_image",
+];
 
 /// Returns the kind of a provider's error. `status` is the HTTP status of the response, or the one that the
 /// error names.

@@ -27,6 +27,78 @@ fn said(error: &Error) -> &ProviderError {
 }
 
 #[test]
+fn kind_in_answer_follows_the_words_of_each_api() {
+    use ErrorKind::{Authentication, ContextOverflow, InvalidHistory, InvalidRequest, Provider};
+    let anthropic =
+        |kind: &str, message: &str| json!({"type": "error", "error": {"type": kind, "message": message}});
+    let google = |code: u16, status: &str| json!({"error": {"code": code, "message": "m", "status": status}});
+    let responses = |code: &str| json!({"code": code, "message": "m"});
+    let limited = ErrorKind::RateLimited { retry_after: None };
+    let failed = Provider { status: None };
+    let cases = [
+        // Anthropic (anthropic-sdk-python, `types/shared/error_type.py`), as an event of a stream (Q47).
+        (anthropic("overloaded_error", "Overloaded"), failed),
+        (anthropic("api_error", "Internal server error"), failed),
+        (anthropic("timeout_error", "m"), failed),
+        (anthropic("rate_limit_error", "m"), limited),
+        (anthropic("authentication_error", "invalid x-api-key"), Authentication),
+        (anthropic("permission_error", "m"), Authentication),
+        (anthropic("billing_error", "m"), Authentication),
+        (anthropic("not_found_error", "model: x"), InvalidRequest),
+        (anthropic("invalid_request_error", "m"), InvalidRequest),
+        (anthropic("invalid_request_error", "prompt is too long: 9 tokens > 8 maximum"), ContextOverflow),
+        (
+            anthropic(
+                "invalid_request_error",
+                "input length and `max_tokens` exceed context limit: 9 + 1 > 8",
+            ),
+            ContextOverflow,
+        ),
+        (
+            anthropic(
+                "invalid_request_error",
+                "messages.2: `tool_use` ids were found without `tool_result` blocks",
+            ),
+            InvalidHistory,
+        ),
+        // Google.
+        (google(429, "RESOURCE_EXHAUSTED"), limited),
+        (google(503, "UNAVAILABLE"), Provider { status: Some(503) }),
+        (google(504, "DEADLINE_EXCEEDED"), Provider { status: Some(504) }),
+        (google(400, "INVALID_ARGUMENT"), InvalidRequest),
+        (google(400, "FAILED_PRECONDITION"), InvalidRequest),
+        (google(401, "UNAUTHENTICATED"), Authentication),
+        (google(403, "PERMISSION_DENIED"), Authentication),
+        // The same without a code, as gateways send it.
+        (json!({"error": {"status": "RESOURCE_EXHAUSTED", "message": "m"}}), limited),
+        (json!({"error": {"status": "UNAVAILABLE", "message": "m"}}), failed),
+        (json!({"error": {"status": "DEADLINE_EXCEEDED", "message": "m"}}), failed),
+        (json!({"error": {"status": "INVALID_ARGUMENT", "message": "m"}}), InvalidRequest),
+        (json!({"error": {"status": "PERMISSION_DENIED", "message": "m"}}), Authentication),
+        // Ollama: a line with a text (Q48).
+        (json!({"error": "an error was encountered while running the model"}), failed),
+        (json!({"error": "the input length exceeds the context length"}), ContextOverflow),
+        // OpenAI's `response.failed` (openai-python, `types/responses/response_error.py`).
+        (responses("server_error"), failed),
+        (responses("vector_store_timeout"), failed),
+        (responses("rate_limit_exceeded"), limited),
+        (responses("invalid_prompt"), InvalidRequest),
+        (responses("invalid_image_format"), InvalidRequest),
+        (responses("invalid_base64_image"), InvalidRequest),
+        (responses("image_too_large"), InvalidRequest),
+        (responses("image_parse_error"), InvalidRequest),
+        (responses("image_content_policy_violation"), InvalidRequest),
+        (responses("image_file_not_found"), InvalidRequest),
+        (responses("unsupported_image_media_type"), InvalidRequest),
+        (responses("failed_to_download_image"), InvalidRequest),
+    ];
+    for (event, kind) in cases {
+        let report = Report::find(&event).expect("a report");
+        assert_eq!(failures().in_answer(report).kind(), kind, "{event}");
+    }
+}
+
+#[test]
 fn response_kind_follows_status_and_message() {
     use ErrorKind::{
         Authentication, Configuration, ContextOverflow, InvalidHistory, InvalidRequest, Provider,

@@ -28,6 +28,9 @@ pub enum Field {
     Joined,
     /// A string that is read once, such as the id of the answer.
     Once,
+    /// A string or a number that is not read and differs from event to event, such as random padding. Listing it
+    /// here saves the parsing of one event of each form.
+    Padding,
     /// Token counts: a number, or an object or list of numbers. Several fields can be counts. The last event with
     /// counts is used.
     Counts,

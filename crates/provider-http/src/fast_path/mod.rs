@@ -113,9 +113,17 @@ impl FastPath {
 
     /// Stops learning and forgets all templates. Needed for answers in which equal events differ in meaning.
     pub fn stop_learning(&mut self) {
-        self.counts_of_removed = self.take_counts();
-        self.templates.clear();
+        self.forget();
         self.learns = false;
+    }
+
+    /// Forgets all templates. Needed where events of the same form begin to differ in meaning from earlier ones,
+    /// such as where a block ends.
+    pub fn forget(&mut self) {
+        if self.has_templates() {
+            self.counts_of_removed = self.take_counts();
+            self.templates.clear();
+        }
     }
 
     /// Checks whether there is a template that an event may match.

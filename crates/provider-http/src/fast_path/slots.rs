@@ -26,6 +26,8 @@ pub(super) enum SlotKind {
     Number,
     /// A token count.
     Count,
+    /// Spaces before the closing brace of the event. Anthropic pads events with them.
+    Blanks,
 }
 
 impl ValueSlot {
@@ -40,7 +42,15 @@ impl ValueSlot {
 pub(super) fn slots_of(event: &str, fields: &'static Field, text: &str) -> Option<Vec<ValueSlot>> {
     let mut search = Search { event, at: 0, text, unescaped: String::new(), slots: Vec::with_capacity(16) };
     search.value(Some(fields))?;
+    search.slots.extend(blanks_of(event));
     search.has_text().then_some(search.slots)
+}
+
+/// Returns the slot before the closing brace, nearly always an empty one.
+fn blanks_of(event: &str) -> Option<ValueSlot> {
+    let before = event.strip_suffix('}')?;
+    let start = before.trim_end_matches(' ').len();
+    Some(ValueSlot { start, end: before.len(), kind: SlotKind::Blanks, differs: false })
 }
 
 struct Search<'a> {
@@ -100,7 +110,7 @@ impl<'a> Search<'a> {
     fn string(&mut self, field: Option<&'static Field>) -> Option<()> {
         let (start, end) = self.quoted()?;
         let kind = match field {
-            None => SlotKind::String,
+            None | Some(Field::Padding) => SlotKind::String,
             Some(Field::Once) if end > start => SlotKind::String,
             Some(Field::Text | Field::Joined | Field::TextOr(_)) if self.is_text(start, end)? => {
                 if self.has_text() { SlotKind::TextRepeated } else { SlotKind::Text }
@@ -109,7 +119,7 @@ impl<'a> Search<'a> {
             Some(_) if self.is_text(start, end)? => return None,
             Some(_) => return Some(()),
         };
-        let differs = matches!(kind, SlotKind::Text | SlotKind::TextRepeated);
+        let differs = matches!(kind, SlotKind::Text | SlotKind::TextRepeated) || is_padding(field);
         self.slots.push(ValueSlot { start, end, kind, differs });
         Some(())
     }
@@ -119,12 +129,12 @@ impl<'a> Search<'a> {
         let start = self.at;
         self.pass_while(|byte| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E'));
         let kind = match field {
-            None => SlotKind::Number,
+            None | Some(Field::Padding) => SlotKind::Number,
             Some(Field::Counts) => SlotKind::Count,
             Some(_) => return Some(()),
         };
         if self.event.get(start..self.at)?.bytes().all(|byte| byte.is_ascii_digit()) {
-            self.slots.push(ValueSlot { start, end: self.at, kind, differs: false });
+            self.slots.push(ValueSlot { start, end: self.at, kind, differs: is_padding(field) });
         }
         Some(())
     }
@@ -180,6 +190,10 @@ impl<'a> Search<'a> {
         let rest = self.event.as_bytes().get(self.at..).unwrap_or_default();
         self.at += rest.iter().take_while(|byte| passes(**byte)).count();
     }
+}
+
+fn is_padding(field: Option<&Field>) -> bool {
+    matches!(field, Some(Field::Padding))
 }
 
 /// Refuses a value other than a string in place of a piece of the answer, because only the format knows how to

@@ -138,5 +138,6 @@ fn read_other(kind: SlotKind, bytes: &[u8]) -> Option<&[u8]> {
         }
         SlotKind::Number => scan::number(bytes),
         SlotKind::Count => scan::count(bytes),
+        SlotKind::Blanks => bytes.get(..bytes.iter().take_while(|byte| **byte == b' ').count()),
     }
 }

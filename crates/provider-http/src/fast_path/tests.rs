@@ -13,6 +13,7 @@ const EVENT: Field = Field::Object(&[
     ("note", Field::List(&Field::Whole(&[("text", Field::Joined)]))),
     ("use", Field::Counts),
     ("stop", Field::Read),
+    ("pad", Field::Padding),
 ]);
 
 /// A converter of this format.
@@ -306,4 +307,42 @@ fn template_does_not_match_event_beyond_limit() {
     let long = format!("{{\"say\":\"{}\",\"use\":{{\"n\":5}}}}\n", "x".repeat(99));
     assert_eq!(fast.decode(long.as_bytes(), 50, 9, &mut VecDeque::new()), Decoded::default());
     assert_eq!(fast.take_counts(), [one, other]);
+}
+
+#[test]
+fn padding_may_differ_after_one_event() {
+    let mut fast = after(Framing::Lines, &[r#"{"say":"a","pad":"x","at":1}"#]);
+    let (decoded, deltas) = decode(&mut fast, "{\"say\":\"b\",\"pad\":\"yz\",\"at\":1}\n");
+    assert_eq!((decoded.events, texts(&deltas)), (1, vec!["b"]));
+    // Another value that is not read may differ once it did.
+    assert_eq!(decode(&mut fast, "{\"say\":\"c\",\"pad\":\"\",\"at\":2}\n").0, Decoded::default());
+    let mut fast = after(Framing::Lines, &[r#"{"pad":1,"say":"a"}"#]);
+    let (decoded, deltas) = decode(&mut fast, "{\"pad\":20,\"say\":\"b\"}\n");
+    assert_eq!((decoded.events, texts(&deltas)), (1, vec!["b"]));
+    for other in
+        ["{\"pad\":\"1\",\"say\":\"b\"}\n", "{\"pad\":-1,\"say\":\"b\"}\n", "{\"pad\":[],\"say\":\"b\"}\n"]
+    {
+        assert_eq!(decode(&mut fast, other).0, Decoded::default(), "{other}");
+    }
+}
+
+#[test]
+fn forgotten_templates_leave_their_counts() {
+    let mut fast = after(Framing::Lines, &[r#"{"say":"a","use":{"n":1}}"#, r#"{"say":"a","use":{"n":0}}"#]);
+    decode(&mut fast, "{\"say\":\"e\",\"use\":{\"n\":5}}\n");
+    fast.forget();
+    assert!(!fast.has_templates());
+    assert_eq!(fast.take_counts(), [r#"{"say":"e","use":{"n":5}}"#]);
+    parse(&mut fast, None, r#"{"say":"a"}"#);
+    assert!(fast.has_templates(), "it still learns");
+}
+
+#[test]
+fn spaces_before_last_brace_may_differ() {
+    let mut fast = after(Framing::Lines, &[r#"{"say":"a"}"#, r#"{"say":"b"  }"#]);
+    let (decoded, deltas) = decode(&mut fast, "{\"say\":\"c\" }\n{\"say\":\"d\"}\n{\"say\":\"e\"       }\n");
+    assert_eq!((decoded.events, texts(&deltas)), (3, vec!["c", "d", "e"]));
+    for other in ["{\"say\":\"c\"\t}\n", "{ \"say\":\"c\"}\n", "{\"say\":\"c\"} \n"] {
+        assert_eq!(decode(&mut fast, other).0, Decoded::default(), "{other}");
+    }
 }

@@ -566,7 +566,7 @@ fn other_json_and_cut_json_are_told_apart() {
     let protocol = ErrorKind::Protocol { position: Some(0) };
     assert_eq!(kind("{\"data\":{\"choices\":[]},\"success\":true}"), protocol);
     assert_eq!(kind("{}"), protocol);
-    assert_eq!(kind("[1]"), protocol);
+    assert_eq!(kind("[1]"), ErrorKind::Protocol { position: Some(1) });
     assert_eq!(kind("{\"choices\":[{\"message\":{\"content\":\"Hi\"}}"), ErrorKind::Truncated);
     assert_eq!(kind("{\"choices\":[}"), protocol);
 }

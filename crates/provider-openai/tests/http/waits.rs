@@ -120,7 +120,7 @@ async fn d18_non_stream_body_must_end() {
         drips(&[answer, ","], "\"x\":1,"),
         drips(&[" \n"], "\n"),
         drips(&["\u{feff}"], " "),
-        drips(&["[1"], ",1"),
+        drips(&["[\"1"], "1"),
     ] {
         let script = Scripted::default().answer(acts);
         let begin = Instant::now();

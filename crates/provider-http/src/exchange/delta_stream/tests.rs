@@ -6,6 +6,10 @@ use futures::{FutureExt, StreamExt};
 
 use super::*;
 use crate::answer::tests::{Sayings, decoder};
+use crate::answer::{AnswerEvent, Meaning};
+use crate::fast_path::{Field, Framing};
+use crate::redaction::Redaction;
+use crate::sse::SseLimits;
 
 #[test]
 fn visible_deltas_are_those_that_produce_chunks() {
@@ -50,14 +54,11 @@ fn visible_deltas_are_those_that_produce_chunks() {
     }
 }
 
-#[test]
-fn buffered_first_deltas_precede_ready_ones() {
-    let event = |text: &str| format!("data: {{\"say\":\"{text}\"}}\n\n");
-    let mut decoder = decoder::<Sayings>();
-    decoder.push(["a", "b", "c", "d"].map(event).concat().into());
-    let mut stream = DeltaStream {
+/// Returns the deltas of a body that has ended.
+fn stream_of<W: WireFormat>(decoder: AnswerDecoder<W>) -> DeltaStream<W> {
+    DeltaStream {
         body: None,
-        ahead: [decoder.next().expect("a").expect("a"), decoder.next().expect("b").expect("b")].into(),
+        ahead: VecDeque::new(),
         decoder,
         broken: None,
         events: 0,
@@ -65,7 +66,16 @@ fn buffered_first_deltas_precede_ready_ones() {
         whole_body: Deadline::new(Clock::WholeBody, None),
         after_finish: Deadline::new(Clock::Idle, None),
         drain: Deadline::new(Clock::Idle, None),
-    };
+    }
+}
+
+#[test]
+fn buffered_first_deltas_precede_ready_ones() {
+    let event = |text: &str| format!("data: {{\"say\":\"{text}\"}}\n\n");
+    let mut decoder = decoder::<Sayings>();
+    decoder.push(["a", "b", "c", "d"].map(event).concat().into());
+    let ahead = [decoder.next().expect("a").expect("a"), decoder.next().expect("b").expect("b")];
+    let mut stream = DeltaStream { ahead: ahead.into(), ..stream_of(decoder) };
     let mut said = Vec::new();
     while let Some(delta) = stream.next().now_or_never().expect("it is there") {
         said.push(delta.expect("a text"));
@@ -74,4 +84,31 @@ fn buffered_first_deltas_precede_ready_ones() {
         said.extend(ready);
     }
     assert_eq!(said, ["a", "b", "c", "d"].map(Delta::text));
+}
+
+/// A format whose every line is a piece of a call without a name.
+#[derive(Debug)]
+struct Nameless;
+
+impl WireFormat for Nameless {
+    const FRAMING: Framing = Framing::Lines;
+    const FIELDS: &'static Field = &Field::Read;
+
+    fn read(&mut self, event: AnswerEvent<'_>, deltas: &mut VecDeque<Delta>) -> serde_json::Result<Meaning> {
+        let mut fragment = ToolCallDelta::arguments(0, event.data);
+        fragment.call_id = Some("c".into());
+        deltas.push_back(Delta::tool_call(fragment));
+        Ok(Meaning::Piece)
+    }
+}
+
+#[tokio::test]
+async fn law_r1_deltas_held_back_are_bounded() {
+    for (line, most) in [("1".to_owned(), MOST_AHEAD), ("1".repeat(30 << 10), 3)] {
+        let mut decoder = AnswerDecoder::new(Nameless, 1, SseLimits::default(), Redaction::default());
+        decoder.push(format!("{line}\n").repeat(MOST_AHEAD + 1).into());
+        let mut stream = stream_of(decoder);
+        stream.begin().await.expect("no error");
+        assert_eq!(stream.ahead.len(), most);
+    }
 }

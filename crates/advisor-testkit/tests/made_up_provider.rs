@@ -87,7 +87,9 @@ fn body(request: &ChatRequest, names: &ToolNames) -> Value {
         MessageContent::Tool(result) => json!({"result": result.text(), "of": result.call_id}),
         MessageContent::Assistant(blocks) => {
             let calls = blocks.iter().filter_map(|block| match block.content() {
-                BlockContent::ToolCall(call) => Some(json!({"id": call.id, "name": call.name})),
+                BlockContent::ToolCall(call) => {
+                    Some(json!({"id": call.id, "name": names.on_the_wire(&call.name)}))
+                }
                 _ => None,
             });
             json!({"said": message.text(), "calls": calls.collect::<Vec<_>>()})
@@ -129,12 +131,13 @@ async fn server(replies: impl IntoIterator<Item = Reply>) -> (ReplayServer, Made
 
 #[tokio::test]
 async fn tool_loop_runs_over_made_up_provider() {
-    let call = "{\"call\":{\"id\":\"c1\",\"name\":\"the_clock\",\"input\":{\"zone\":\"UTC\"}}}\n{\"over\":\"call\"}\n";
+    let call =
+        "{\"call\":{\"id\":\"c1\",\"name\":\"clock\",\"input\":{\"zone\":\"UTC\"}}}\n{\"over\":\"call\"}\n";
     let answer =
         "{\"say\":\"It \"}\n{\"say\":\"is \"}\n{\"say\":\"noon.\"}\n{\"used\":[3,5]}\n{\"over\":\"stop\"}\n";
     let (server, model) = server([lines(call), lines(answer)]).await;
     let clock = FnTool::new(
-        ToolDefinition::new("the.clock", "Returns the time.", json!({"type": "object"})),
+        ToolDefinition::new("clock", "Returns the time.", json!({"type": "object"})),
         |arguments: Value| async move { Ok(arguments.to_string()) },
     );
     let client =

@@ -29,6 +29,7 @@ pub mod failure;
 pub mod fast_path;
 pub mod json;
 pub mod names;
+pub mod recording;
 pub mod redaction;
 pub mod server;
 pub mod sse;

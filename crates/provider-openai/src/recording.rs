@@ -1,19 +1,12 @@
 //! Recorded bodies: aggregates them without a network.
 
-use std::collections::VecDeque;
-
-use advisor_core::{
-    AggregatorSettings, Block, BlockKind, ChatResponse, Choice, Error, MessageAggregator, Result,
-    text_with_sources,
-};
+use advisor_core::AggregatorSettings;
 use bytes::Bytes;
-use serde_json::{Map, Value, json};
+use provider_http::recording;
+use serde_json::Value;
 
 use crate::answer::ChatCompletions;
 use crate::profile::TextMode;
-use provider_http::answer::AnswerDecoder;
-use provider_http::redaction::Redaction;
-use provider_http::sse::SseLimits;
 
 /// Aggregates a recorded Chat Completions body, given in pieces as from the network, and returns the outcome as
 /// JSON.
@@ -39,16 +32,7 @@ use provider_http::sse::SseLimits;
 pub fn aggregate<B: Into<Bytes>>(pieces: impl IntoIterator<Item = B>, choices: u32) -> Value {
     let mut settings = AggregatorSettings::default();
     settings.choices = choices.max(1);
-    let aggregator = MessageAggregator::with_settings(1, settings);
-    let format = ChatCompletions::new(TextMode::Increments);
-    let decoder = AnswerDecoder::new(format, choices, SseLimits::default(), Redaction::default());
-    match read(aggregator, decoder, pieces) {
-        Ok(response) => outcome(&response, None),
-        Err(error) => {
-            let nothing = ChatResponse::from_choices(1, Vec::new());
-            outcome(error.partial().unwrap_or(&nothing), Some(&error))
-        }
-    }
+    recording::aggregate(ChatCompletions::new(TextMode::Increments), settings, pieces)
 }
 
 /// Frames payloads, one per line, as server-sent events with the end marker. So a recording without framing can
@@ -65,65 +49,5 @@ pub fn aggregate<B: Into<Bytes>>(pieces: impl IntoIterator<Item = B>, choices: u
 /// ```
 #[must_use]
 pub fn frame_json_lines(lines: &[u8]) -> Vec<u8> {
-    let lines = lines.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(lines);
-    let payloads = lines.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
-    payloads.chain([&b"[DONE]"[..]]).flat_map(|payload| [b"data: ", payload, b"\n\n"].concat()).collect()
-}
-
-fn read<B: Into<Bytes>>(
-    mut aggregator: MessageAggregator,
-    mut decoder: AnswerDecoder<ChatCompletions>,
-    pieces: impl IntoIterator<Item = B>,
-) -> Result<ChatResponse> {
-    let mut chunks = VecDeque::new();
-    for piece in pieces {
-        decoder.push(piece.into());
-        take_deltas(&mut decoder, &mut aggregator, &mut chunks)?;
-    }
-    decoder.finish();
-    take_deltas(&mut decoder, &mut aggregator, &mut chunks)?;
-    Ok(aggregator.finish(&mut chunks)?)
-}
-
-fn take_deltas(
-    decoder: &mut AnswerDecoder<ChatCompletions>,
-    aggregator: &mut MessageAggregator,
-    chunks: &mut VecDeque<advisor_core::Chunk>,
-) -> Result<()> {
-    while let Some(delta) = decoder.next() {
-        let taken = delta.and_then(|delta| Ok(aggregator.push(delta, chunks)?));
-        taken.map_err(|error| error.or_partial(aggregator.partial()))?;
-        chunks.clear();
-    }
-    Ok(())
-}
-
-fn outcome(response: &ChatResponse, error: Option<&Error>) -> Value {
-    let choices: Vec<_> = response.choices().iter().map(of_choice).collect();
-    let mut outcome = choices.first().cloned().unwrap_or_default();
-    outcome.insert("usage".to_owned(), json!(response.usage()));
-    let error =
-        error.map(|error| json!({ "kind": error.kind().as_str(), "message": text_with_sources(error) }));
-    outcome.insert("error".to_owned(), json!(error));
-    if choices.len() > 1 {
-        outcome.insert("choices".to_owned(), json!(choices));
-    }
-    Value::Object(outcome)
-}
-
-fn of_choice(choice: &Choice) -> Map<String, Value> {
-    let blocks = choice.message.blocks();
-    let joined = |kind| blocks.iter().filter_map(|block| block.content().text_of(kind)).collect::<String>();
-    let calls: Vec<Value> = blocks
-        .iter()
-        .filter_map(Block::as_tool_call)
-        .map(|call| json!({ "id": call.id, "name": call.name, "arguments": call.arguments }))
-        .collect();
-    Map::from_iter([
-        ("text".to_owned(), json!(joined(BlockKind::Text))),
-        ("reasoning".to_owned(), json!(joined(BlockKind::Reasoning))),
-        ("refusal".to_owned(), json!(joined(BlockKind::Refusal))),
-        ("tool_calls".to_owned(), json!(calls)),
-        ("finish_reason".to_owned(), json!(choice.finish.as_written)),
-    ])
+    recording::frame_json_lines::<ChatCompletions>(lines)
 }

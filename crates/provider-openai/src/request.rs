@@ -9,7 +9,6 @@ mod message;
 mod options;
 mod parts;
 mod reasoning;
-mod strict_json;
 #[cfg(test)]
 mod tests;
 

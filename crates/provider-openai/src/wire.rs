@@ -8,10 +8,8 @@
 
 mod call_index;
 mod content;
-mod lenient;
 mod repair_json;
 mod tool_call;
-mod unrepresentable;
 mod usage;
 
 use serde::Deserialize;
@@ -21,12 +19,12 @@ use provider_http::fast_path::Field;
 
 pub(crate) use call_index::CallIndex;
 pub(crate) use content::{Content, Part};
-pub(crate) use lenient::{Few, Lenient, Str, is_nothing, lenient};
+pub(crate) use provider_http::json::lenient::{Few, Str, is_nothing};
 pub(crate) use repair_json::{PendingSurrogate, read, repair};
 pub(crate) use tool_call::{Function, ToolCall};
 pub(crate) use usage::{TokenCounts, XGroq};
 
-use lenient::{Number, list, object};
+use provider_http::json::lenient::{Number, list, object};
 
 /// The format name of provider data from Chat Completions.
 pub(crate) const FORMAT: &str = "openai-chat";

@@ -1,14 +1,22 @@
-//! JSON values that follow one another, decoded from bytes: one per line, or the elements of one array.
+//! JSON from servers and for them.
+//!
+//! [`repair`] reads valid JSON that the usual parser refuses, and [`lenient`] fields of an unexpected form.
+//! [`arguments`] converts the arguments of calls.
+//! [`JsonDecoder`] decodes values that follow one another: one per line, or the elements of one array.
 //!
 //! [`JsonDecoder`] does no I/O: the caller pushes the bytes of a response body as they arrive and takes values
 //! out. The values do not depend on how the bytes were split. A value is returned as soon as it is complete, and
 //! its size is bounded. The decoder finds the ends of values and checks that they are UTF-8. It does not check
 //! their grammar.
 
+pub mod arguments;
 mod error;
+pub mod lenient;
+pub mod repair;
 mod scan;
 #[cfg(test)]
 mod tests;
+mod unrepresentable;
 
 use std::fmt;
 

@@ -4,9 +4,9 @@ use advisor_core::{Block, BlockKind};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::strict_json::fields_that_go_back;
 use crate::profile::{EchoScope, ReasoningEcho, ReasoningField};
 use crate::wire::{FORMAT, REASONING_DETAILS};
+use provider_http::json::arguments::fields_that_go_back;
 
 /// The fields of an assistant message that hold reasoning; usually none.
 #[derive(Debug, Default, Serialize)]

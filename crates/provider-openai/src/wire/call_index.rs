@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::de::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::lenient::Number;
+use provider_http::json::lenient::Number;
 
 /// The lowest number that is kept unchanged. No server uses lower ones, so they replace indexes that are no
 /// numbers.

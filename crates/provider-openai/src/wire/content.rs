@@ -5,7 +5,7 @@ use serde::de::{Deserializer, Error as _, SeqAccess};
 use serde_json::value::RawValue;
 
 use super::Str;
-use super::lenient::{Lenient, Object, Scalar, deserialize_leniently, lenient};
+use provider_http::json::lenient::{Lenient, Object, Scalar, lenient};
 
 /// The content of a message or of a part of one.
 #[derive(Debug, Default)]
@@ -49,7 +49,7 @@ struct Thought<'a> {
     text: Str<'a>,
 }
 
-deserialize_leniently!(Content);
+provider_http::deserialize_leniently!(Content);
 
 impl<'de> Lenient<'de> for Content<'de> {
     type Value = Self;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::call_index::with_odd_indexes_as_texts;
-use super::unrepresentable::without_unrepresentable;
+use provider_http::json::repair::{Surrogate, without_unrepresentable};
 
 /// The high surrogate of a pair that a server cut in two. The low one begins the next text at the same place.
 ///
@@ -59,9 +59,11 @@ fn with_whole_characters(json: &str, pending: &mut Option<PendingSurrogate>) -> 
         whole.push_str(before);
         // Text before the choices does not continue in the next event.
         let place = json.get(choices..from);
-        let (kept, after) = match (surrogate(escape), escape.get(6..).unwrap_or_default()) {
+        let (kept, after) = match (Surrogate::at(escape), escape.get(6..).unwrap_or_default()) {
             (None, _) => split(escape, 1 + escape.chars().nth(1).map_or(0, char::len_utf8)),
-            (Some(Surrogate::High), after) if surrogate(after) == Some(Surrogate::Low) => split(escape, 12),
+            (Some(Surrogate::High), after) if Surrogate::at(after) == Some(Surrogate::Low) => {
+                split(escape, 12)
+            }
             (Some(Surrogate::High), after) if after.starts_with('"') => {
                 cut = place.map(|place| (place, escape));
                 ("", after)
@@ -104,19 +106,4 @@ impl PendingSurrogate {
 /// Returns the indexes of choices and calls, as written.
 fn numbers(json: &str) -> impl Iterator<Item = &str> {
     json.split("\"index\"").skip(1).filter_map(|number| number.split([',', '}']).next())
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Surrogate {
-    High,
-    Low,
-}
-
-/// Returns the kind of the surrogate that `json` begins with, written as an escape.
-fn surrogate(json: &str) -> Option<Surrogate> {
-    match u16::from_str_radix(json.strip_prefix("\\u")?.get(..4)?, 16).ok()? {
-        0xD800..0xDC00 => Some(Surrogate::High),
-        0xDC00..0xE000 => Some(Surrogate::Low),
-        _ => None,
-    }
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::Str;
 use super::call_index::CallIndex;
-use super::lenient::{Lenient, Object, Scalar, deserialize_leniently};
+use provider_http::json::lenient::{Lenient, Object, Scalar};
 
 /// A fragment of a tool call.
 #[derive(Debug, Default)]
@@ -41,7 +41,7 @@ impl Arguments<'_> {
     }
 }
 
-deserialize_leniently!(ToolCall, Function, Arguments);
+provider_http::deserialize_leniently!(ToolCall, Function, Arguments);
 
 impl<'de> Lenient<'de> for ToolCall<'de> {
     type Value = Self;

@@ -4,7 +4,7 @@ use advisor_core::Usage;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::lenient::{Number, object};
+use provider_http::json::lenient::{Number, object};
 
 /// The token counts that a server reports.
 #[derive(Debug, Default, Clone, Copy, Deserialize)]

@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 
 use advisor_core::{Block, BlockContent, BlockKind, ToolCall};
+use provider_http::json::arguments::{self, fields_that_go_back};
 use provider_http::names::WireNames;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::profile::{MessageRules, NoText};
 use crate::request::reasoning::Reasoning;
-use crate::request::strict_json::{arguments, fields_that_go_back};
 use crate::wire::FORMAT;
 
 #[derive(Serialize)]
@@ -139,7 +139,7 @@ impl<'a> Call<'a> {
             r#type: "function",
             function: Function {
                 name: wire.tools.on_the_wire(&call.name),
-                arguments: arguments(&call.arguments),
+                arguments: arguments::as_text(&call.arguments),
                 extras: function_extras,
             },
             extras: fields_that_go_back(extras),

@@ -5,8 +5,9 @@ const MOST_NESTED: usize = 100;
 
 /// Replaces numbers beyond the range of 64-bit floating point, and values nested too deep, with `null`.
 ///
-/// Such a value is absent rather than approximate: a count must not be wrong.
-pub(super) fn without_unrepresentable(json: &str) -> String {
+/// Such a value is absent rather than approximate: a count must not be wrong. The JSON must be valid.
+#[must_use]
+pub fn without_unrepresentable(json: &str) -> String {
     let mut kept = String::with_capacity(json.len());
     let mut depth = 0_usize;
     for token in Tokens(json) {

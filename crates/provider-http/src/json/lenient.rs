@@ -1,4 +1,33 @@
 //! Values that servers write in more than one form.
+//!
+//! A typed struct that rejects a field of another form ends the answer as malformed JSON. With these types, a value
+//! of an unexpected form counts as absent.
+//!
+//! ```
+//! use provider_http::json::lenient::{Number, Str, object};
+//! use serde::Deserialize;
+//!
+//! #[derive(Default, Deserialize)]
+//! #[serde(default)]
+//! struct Event<'a> {
+//!     #[serde(borrow)]
+//!     id: Str<'a>,
+//!     #[serde(deserialize_with = "object")]
+//!     usage: Option<Usage>,
+//! }
+//!
+//! #[derive(Default, Deserialize)]
+//! #[serde(default)]
+//! struct Usage {
+//!     total: Number,
+//! }
+//!
+//! let event: Event<'_> = serde_json::from_str(r#"{"id":7,"usage":{"total":"12"}}"#)?;
+//! assert_eq!((event.id.text(), event.usage.and_then(|usage| usage.total.count())), (Some("7"), Some(12)));
+//! let event: Event<'_> = serde_json::from_str(r#"{"id":[],"usage":"none"}"#)?;
+//! assert!(event.id.text().is_none() && event.usage.is_none());
+//! # Ok::<(), serde_json::Error>(())
+//! ```
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,19 +42,29 @@ const LARGEST_COUNT: u64 = (1 << 53) - 1;
 
 /// Reads any JSON as one type. JSON of a form that an implementation does not read counts as absent, which is the
 /// default of the type.
-pub(crate) trait Lenient<'de> {
+pub trait Lenient<'de> {
+    /// The type that is read.
     type Value: Default;
 
+    /// Reads JSON that is neither a list nor an object.
     #[inline(always)]
     fn scalar(_: Scalar<'de>) -> Self::Value {
         Self::Value::default()
     }
 
+    /// Reads a list.
+    ///
+    /// # Errors
+    /// If it is malformed.
     fn list<A: SeqAccess<'de>>(items: A) -> Result<Self::Value, A::Error> {
         IgnoredAny.visit_seq(items)?;
         Ok(Self::Value::default())
     }
 
+    /// Reads an object.
+    ///
+    /// # Errors
+    /// If it is malformed.
     fn object<A: MapAccess<'de>>(entries: A) -> Result<Self::Value, A::Error> {
         IgnoredAny.visit_map(entries)?;
         Ok(Self::Value::default())
@@ -33,19 +72,28 @@ pub(crate) trait Lenient<'de> {
 }
 
 /// JSON that is neither a list nor an object.
-pub(crate) enum Scalar<'a> {
+#[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::exhaustive_enums, reason = "JSON has no other scalars")]
+pub enum Scalar<'a> {
+    /// `null`.
     Null,
+    /// A boolean.
     Bool(bool),
+    /// A negative integer.
     Signed(i64),
+    /// Another integer.
     Unsigned(u64),
+    /// Another number.
     Float(f64),
+    /// A text, without its escapes.
     Text(Cow<'a, str>),
 }
 
 impl<'a> Scalar<'a> {
     /// Returns the text, or the spelling of another scalar; that of `null` is empty.
+    #[must_use]
     #[inline(always)]
-    pub(super) fn spelling(self) -> Cow<'a, str> {
+    pub fn spelling(self) -> Cow<'a, str> {
         match self {
             Self::Null => Cow::Borrowed(""),
             Self::Bool(value) => Cow::Owned(value.to_string()),
@@ -58,9 +106,10 @@ impl<'a> Scalar<'a> {
 }
 
 /// Deserializes any JSON by the rules of `T`.
-pub(crate) fn lenient<'de, T: Lenient<'de>, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<T::Value, D::Error> {
+///
+/// # Errors
+/// If it is malformed.
+pub fn lenient<'de, T: Lenient<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T::Value, D::Error> {
     deserializer.deserialize_any(LenientVisitor::<T>(PhantomData))
 }
 
@@ -110,25 +159,27 @@ impl<'de, T: Lenient<'de>> Visitor<'de> for LenientVisitor<T> {
     }
 }
 
-/// Implements `Deserialize` by the rules of [`Lenient`], for types that borrow from the JSON.
+/// Implements `Deserialize` by the rules of [`Lenient`](crate::json::lenient::Lenient), for types that borrow from
+/// the JSON.
+#[macro_export]
 macro_rules! deserialize_leniently {
     ($($type:ident),+) => {$(
-        impl<'de: 'a, 'a> serde::Deserialize<'de> for $type<'a> {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                $crate::wire::lenient::lenient::<$type<'de>, D>(deserializer)
+        impl<'de: 'a, 'a> ::serde::Deserialize<'de> for $type<'a> {
+            fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> ::std::result::Result<Self, D::Error> {
+                $crate::json::lenient::lenient::<$type<'de>, D>(deserializer)
             }
         }
     )+};
 }
-pub(super) use deserialize_leniently;
 
 /// A text. A number or a boolean counts as its spelling, everything else and the empty text as absent.
 #[derive(Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Str<'a>(Cow<'a, str>);
+pub struct Str<'a>(Cow<'a, str>);
 
 impl Str<'_> {
     /// Returns the text, unless it is empty.
-    pub(crate) fn text(&self) -> Option<&str> {
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
         (!self.0.is_empty()).then_some(&*self.0)
     }
 }
@@ -152,12 +203,13 @@ deserialize_leniently!(Str);
 
 /// A whole number, also one written as a decimal or as text. Everything else counts as absent.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Number(pub(crate) Option<i64>);
+pub struct Number(pub Option<i64>);
 
 impl Number {
     /// Returns the number as a count; `None` if it is negative or too large for some readers of JSON. So the
     /// counts of many rounds add up without overflow.
-    pub(crate) fn count(self) -> Option<u64> {
+    #[must_use]
+    pub fn count(self) -> Option<u64> {
         self.0.and_then(|number| u64::try_from(number).ok()).filter(|count| *count <= LARGEST_COUNT)
     }
 }
@@ -188,7 +240,7 @@ impl<'de> Deserialize<'de> for Number {
 
 /// A list that nearly always has one entry, which needs no allocation.
 #[derive(Debug)]
-pub(crate) struct Few<T> {
+pub struct Few<T> {
     first: Option<T>,
     rest: Vec<T>,
 }
@@ -219,7 +271,10 @@ impl<T> Extend<T> for Few<T> {
 }
 
 /// Deserializes a list and keeps its entries that are objects; `None` if it is no list.
-pub(crate) fn list<'de, D, L>(deserializer: D) -> Result<Option<L>, D::Error>
+///
+/// # Errors
+/// If it is malformed.
+pub fn list<'de, D, L>(deserializer: D) -> Result<Option<L>, D::Error>
 where
     D: Deserializer<'de>,
     L: Default + IntoIterator<Item: Deserialize<'de>> + Extend<L::Item>,
@@ -228,7 +283,10 @@ where
 }
 
 /// Deserializes an object; `None` if it is something else.
-pub(crate) fn object<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+///
+/// # Errors
+/// If it is malformed, or not of this type.
+pub fn object<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
     T: Deserialize<'de>,
@@ -237,7 +295,8 @@ where
 }
 
 /// An object; `None` if it is something else.
-pub(crate) struct Object<T>(pub(crate) Option<T>);
+#[derive(Debug)]
+pub struct Object<T>(pub Option<T>);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -271,7 +330,8 @@ where
 }
 
 /// Checks whether this JSON carries no information: `null`, `false`, `0`, `""`, `[]` or `{}`.
-pub(crate) fn is_nothing(json: &RawValue) -> bool {
+#[must_use]
+pub fn is_nothing(json: &RawValue) -> bool {
     let mut bytes = json.get().bytes().filter(|byte| !byte.is_ascii_whitespace());
     match json.get() {
         "null" | "false" | "0" | "\"\"" => true,

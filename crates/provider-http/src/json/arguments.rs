@@ -1,0 +1,167 @@
+//! Arguments of calls, and other JSON that goes back to a server: in a form that the parsers of all servers accept
+//! and read in the same way.
+//!
+//! Our own parser accepts more: lone surrogates in skipped values, repeated keys, and nesting that others
+//! refuse. Text that a model wrote is sent again with every later request. One call that a server cannot parse
+//! would make the conversation unusable.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess};
+use serde_json::{Map, Value, json};
+
+use super::lenient::{Lenient, Str, lenient};
+
+/// The deepest nesting of JSON. It is the smallest default limit of common parsers (System.Text.Json 64; Ruby
+/// and protobuf 100; serde_json 127; Python and Jackson about 1,000; Go 10,000).
+const MOST_NESTED: usize = 64;
+/// The key under which arguments are sent that are no such object.
+const UNPARSABLE: &str = "unparsable_arguments";
+
+/// Returns the arguments of a call as the text of an object.
+///
+/// An object is returned byte for byte as the model wrote it, and empty arguments as `{}`. Of a repeated key only the
+/// last value is kept, which is also the value that the tool received. Arguments that some parser refuses become
+/// text in an object: `{"unparsable_arguments":"…"}`.
+///
+/// ```
+/// use provider_http::json::arguments;
+///
+/// assert_eq!(arguments::as_text(r#"{"a": 1}"#), r#"{"a": 1}"#);
+/// assert_eq!(arguments::as_text(""), "{}");
+/// assert_eq!(arguments::as_text(r#"{"a":"#), r#"{"unparsable_arguments":"{\"a\":"}"#);
+/// ```
+#[must_use]
+pub fn as_text(written: &str) -> Cow<'_, str> {
+    if written.trim().is_empty() {
+        return Cow::Borrowed("{}");
+    }
+    let shape = serde_json::from_str::<Shape>(written).ok();
+    match shape.filter(|shape| shape.is_object && shape.depth <= MOST_NESTED) {
+        None => wrapped(written),
+        Some(shape) if !shape.repeats => Cow::Borrowed(written),
+        Some(_) => serde_json::from_str::<Value>(written)
+            .map_or_else(|_| wrapped(written), |last| Cow::Owned(last.to_string())),
+    }
+}
+
+/// Returns the arguments of a call as an object, for servers that expect one. It is the one of [`as_text`].
+///
+/// ```
+/// use provider_http::json::arguments;
+/// use serde_json::json;
+///
+/// assert_eq!(arguments::as_object(r#"{"a": 1}"#)["a"], 1);
+/// assert_eq!(arguments::as_object("[1")["unparsable_arguments"], "[1");
+/// ```
+#[must_use]
+pub fn as_object(written: &str) -> Map<String, Value> {
+    let read = serde_json::from_str(&as_text(written)).ok();
+    read.unwrap_or_else(|| Map::from_iter([(UNPARSABLE.to_owned(), Value::from(written))]))
+}
+
+/// Returns the text of arguments that a server sends as a value. Text is taken as it is, since some servers send the
+/// text of an object in place of the object. `null` counts as no arguments.
+///
+/// ```
+/// use provider_http::json::arguments;
+/// use serde_json::json;
+///
+/// assert_eq!(arguments::from_value(&json!({"a": 1})), r#"{"a":1}"#);
+/// assert_eq!(arguments::from_value(&json!("{\"a\": 1}")), r#"{"a": 1}"#);
+/// assert_eq!(arguments::from_value(&json!(null)), "");
+/// ```
+#[must_use]
+pub fn from_value(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Returns the fields of a server's own data that can be sent back to it: those that are not nested too deep.
+#[must_use]
+pub fn fields_that_go_back(fields: Map<String, Value>) -> Map<String, Value> {
+    fields.into_iter().filter(|(_, value)| nested(value) < MOST_NESTED).collect()
+}
+
+fn wrapped(written: &str) -> Cow<'_, str> {
+    Cow::Owned(json!({ UNPARSABLE: written }).to_string())
+}
+
+/// Returns the nesting depth of a value. The parser that made the value bounds the recursion.
+fn nested(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(nested).max().unwrap_or_default(),
+        Value::Object(fields) => 1 + fields.values().map(nested).max().unwrap_or_default(),
+        _ => 0,
+    }
+}
+
+/// Properties of some JSON that a parser of values could read.
+#[derive(Debug, Default)]
+struct Shape {
+    is_object: bool,
+    depth: usize,
+    /// Whether an object in it repeats a key.
+    repeats: bool,
+}
+
+impl Shape {
+    fn add(&mut self, inner: &Self) {
+        self.depth = self.depth.max(inner.depth + 1);
+        self.repeats |= inner.repeats;
+    }
+}
+
+impl<'de> Lenient<'de> for Shape {
+    type Value = Self;
+
+    fn list<A: SeqAccess<'de>>(mut items: A) -> Result<Self, A::Error> {
+        let mut shape = Self { depth: 1, ..Self::default() };
+        while let Some(item) = items.next_element()? {
+            shape.add(&item);
+        }
+        Ok(shape)
+    }
+
+    fn object<A: MapAccess<'de>>(mut entries: A) -> Result<Self, A::Error> {
+        let mut shape = Self { is_object: true, depth: 1, repeats: false };
+        let mut keys = BTreeSet::new();
+        while let Some((key, value)) = entries.next_entry::<Str<'de>, _>()? {
+            shape.repeats |= !keys.insert(key);
+            shape.add(&value);
+        }
+        Ok(shape)
+    }
+}
+
+impl<'de> Deserialize<'de> for Shape {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        lenient::<Self, D>(deserializer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn object_and_text_agree() {
+        for written in [
+            "", " ", "{}", r#"{"a":{"b":[1,2.5,"c"]}}"#, r#"{"a":1,"a":2}"#, "[1]", "null", "{\"a\"",
+            "\"\\ud800\"",
+        ] {
+            let object = as_object(written);
+            assert_eq!(
+                Value::Object(object.clone()),
+                serde_json::from_str::<Value>(&as_text(written)).expect(written)
+            );
+            assert_eq!(as_object(&from_value(&Value::Object(object.clone()))), object, "{written}");
+        }
+        let deep = format!("{}1{}", "{\"a\":".repeat(65), "}".repeat(65));
+        assert_eq!(as_object(&deep)[UNPARSABLE], *deep);
+    }
+}

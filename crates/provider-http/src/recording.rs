@@ -1,0 +1,107 @@
+//! Recorded bodies of answers: aggregates them without a network.
+
+use std::collections::VecDeque;
+
+use advisor_core::{
+    AggregatorSettings, Block, BlockKind, ChatResponse, Choice, Chunk, Error, MessageAggregator, Result,
+    text_with_sources,
+};
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+
+use crate::answer::{AnswerDecoder, WireFormat};
+use crate::redaction::Redaction;
+use crate::sse::SseLimits;
+
+/// Aggregates a recorded body, given in pieces as from the network, and returns the outcome as JSON.
+///
+/// The top level is choice 0; if there are more choices, `choices` has them all. The fields are `text`, `reasoning`,
+/// `refusal`, `tool_calls` (each `id`, `name`, `arguments` as written), `finish_reason` as the provider wrote it,
+/// `usage` (or `null`) and `error`. If the answer completed, `error` is `null`. Otherwise it has `kind` and
+/// `message`, and the other fields hold the partial answer.
+#[must_use]
+pub fn aggregate<W: WireFormat, B: Into<Bytes>>(
+    format: W,
+    settings: AggregatorSettings,
+    pieces: impl IntoIterator<Item = B>,
+) -> Value {
+    let decoder = AnswerDecoder::new(format, settings.choices, SseLimits::default(), Redaction::default());
+    match read(MessageAggregator::with_settings(1, settings), decoder, pieces) {
+        Ok(response) => outcome(&response, None),
+        Err(error) => {
+            let nothing = ChatResponse::from_choices(1, Vec::new());
+            outcome(error.partial().unwrap_or(&nothing), Some(&error))
+        }
+    }
+}
+
+/// Frames payloads, one per line, as server-sent events, with the end marker of the format if it has one. So a
+/// recording without framing can be read.
+///
+/// A byte-order mark at the beginning is dropped. The payloads stay bytes: the decoder checks whether they are
+/// UTF-8, as for any other recording.
+#[must_use]
+pub fn frame_json_lines<W: WireFormat>(lines: &[u8]) -> Vec<u8> {
+    let lines = lines.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(lines);
+    let payloads = lines.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+    let end = W::END_MARKER.map(str::as_bytes);
+    payloads.chain(end).flat_map(|payload| [b"data: ", payload, b"\n\n"].concat()).collect()
+}
+
+fn read<W: WireFormat, B: Into<Bytes>>(
+    mut aggregator: MessageAggregator,
+    mut decoder: AnswerDecoder<W>,
+    pieces: impl IntoIterator<Item = B>,
+) -> Result<ChatResponse> {
+    let mut chunks = VecDeque::new();
+    for piece in pieces {
+        decoder.push(piece.into());
+        take_deltas(&mut decoder, &mut aggregator, &mut chunks)?;
+    }
+    decoder.finish();
+    take_deltas(&mut decoder, &mut aggregator, &mut chunks)?;
+    Ok(aggregator.finish(&mut chunks)?)
+}
+
+fn take_deltas<W: WireFormat>(
+    decoder: &mut AnswerDecoder<W>,
+    aggregator: &mut MessageAggregator,
+    chunks: &mut VecDeque<Chunk>,
+) -> Result<()> {
+    while let Some(delta) = decoder.next() {
+        let taken = delta.and_then(|delta| Ok(aggregator.push(delta, chunks)?));
+        taken.map_err(|error| error.or_partial(aggregator.partial()))?;
+        chunks.clear();
+    }
+    Ok(())
+}
+
+fn outcome(response: &ChatResponse, error: Option<&Error>) -> Value {
+    let choices: Vec<_> = response.choices().iter().map(of_choice).collect();
+    let mut outcome = choices.first().cloned().unwrap_or_default();
+    outcome.insert("usage".to_owned(), json!(response.usage()));
+    let error =
+        error.map(|error| json!({ "kind": error.kind().as_str(), "message": text_with_sources(error) }));
+    outcome.insert("error".to_owned(), json!(error));
+    if choices.len() > 1 {
+        outcome.insert("choices".to_owned(), json!(choices));
+    }
+    Value::Object(outcome)
+}
+
+fn of_choice(choice: &Choice) -> Map<String, Value> {
+    let blocks = choice.message.blocks();
+    let joined = |kind| blocks.iter().filter_map(|block| block.content().text_of(kind)).collect::<String>();
+    let calls: Vec<Value> = blocks
+        .iter()
+        .filter_map(Block::as_tool_call)
+        .map(|call| json!({ "id": call.id, "name": call.name, "arguments": call.arguments }))
+        .collect();
+    Map::from_iter([
+        ("text".to_owned(), json!(joined(BlockKind::Text))),
+        ("reasoning".to_owned(), json!(joined(BlockKind::Reasoning))),
+        ("refusal".to_owned(), json!(joined(BlockKind::Refusal))),
+        ("tool_calls".to_owned(), json!(calls)),
+        ("finish_reason".to_owned(), json!(choice.finish.as_written)),
+    ])
+}

@@ -44,6 +44,7 @@ mod model;
 mod profile;
 mod request;
 mod wire;
+mod written;
 
 pub mod recording;
 

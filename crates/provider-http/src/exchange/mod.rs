@@ -1,5 +1,6 @@
 //! One request and its answer: sending, retries, the check of the response, the stream of chunks.
 
+mod body_buffer;
 mod delta_stream;
 
 use std::fmt;
@@ -19,6 +20,7 @@ use crate::redaction::{Redaction, ServerWords};
 use crate::sse::SseLimits;
 use crate::timeouts::{self, Timeouts};
 use crate::transport::{ReqwestTransport, Transport};
+pub use body_buffer::BodyBuffer;
 use delta_stream::DeltaStream;
 
 /// The most bytes read of a response that reports a failure.

@@ -8,8 +8,8 @@ use provider_http::names::ToolNames;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::message::unwritable;
 use crate::profile::{NamedTool, OptionRules};
+use crate::written::unwritable;
 
 /// Returns all fields but the messages and the tools. The caller's extra fields come last and override others.
 pub(super) fn write(

@@ -18,10 +18,15 @@ pub(super) enum Content<'a> {
 
 /// Returns the content of a user message.
 pub(super) fn user_content(parts: &[Part]) -> Content<'_> {
-    match parts.iter().map(text).collect::<Option<Vec<_>>>() {
-        Some(texts) => Content::Text(joined(texts)),
+    match joined_text(parts) {
+        Some(text) => Content::Text(text),
         None => Content::Parts(parts.iter().map(on_the_wire).collect()),
     }
+}
+
+/// Returns the text of parts that are text only; `None` if there are others.
+pub(crate) fn joined_text(parts: &[Part]) -> Option<Cow<'_, str>> {
+    parts.iter().map(text).collect::<Option<Vec<_>>>().map(joined)
 }
 
 /// Returns the content of a tool result. For servers that take only text, a note replaces media.
@@ -75,7 +80,7 @@ fn on_the_wire(part: &Part) -> Value {
 }
 
 /// Returns the address of the media, or a `data:` URL that holds the bytes.
-fn url(media: &Media) -> Cow<'_, str> {
+pub(crate) fn url(media: &Media) -> Cow<'_, str> {
     match &media.source {
         MediaSource::Url(url) => Cow::Borrowed(url),
         MediaSource::Bytes(bytes) => {
@@ -107,7 +112,7 @@ fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
 }
 
 /// Returns the name of a format: `mp3` for `audio/mpeg`, otherwise mostly the subtype.
-fn audio_format(mime: &str) -> &str {
+pub(crate) fn audio_format(mime: &str) -> &str {
     match mime {
         "audio/mpeg" | "audio/mp3" => "mp3",
         "audio/wav" | "audio/x-wav" | "audio/wave" | "audio/vnd.wave" => "wav",

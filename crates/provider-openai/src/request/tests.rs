@@ -3,7 +3,7 @@ use advisor_core::{
     Opaque, Part, ProviderData, ResponseFormat, Tool, ToolCall, ToolChoice, ToolDefinition, ToolError,
     ToolInvocation, ToolOutput, ToolResult, async_trait,
 };
-use provider_http::names::IdRule;
+use provider_http::names::{IdRule, NameRule};
 use serde_json::json;
 
 use super::*;
@@ -728,8 +728,8 @@ fn extra_fields_win() {
 
 /// Returns the pieces of the messages, each with its address in memory.
 fn pieces(messages: &MessageList, rules: MessageRules) -> Vec<(*const u8, Bytes)> {
-    let none = Tools { offered: Vec::new(), verbatim: Vec::new() };
-    let (pieces, _) = pieces_of(messages, rules, &none).expect("pieces");
+    let none = Tools::default();
+    let (pieces, _) = pieces_of(messages, &rules, &none).expect("pieces");
     pieces.into_iter().map(|piece| (piece.as_ptr(), piece)).collect()
 }
 

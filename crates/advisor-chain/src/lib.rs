@@ -38,7 +38,7 @@
 //! | `postgres` | conversations in PostgreSQL, `PostgresStore` | no |
 //! | `redis` | conversations in Redis or Valkey, `RedisStore` | no |
 //! | `structured` | typed values in place of text, `entity` of [`PromptExt`] | yes |
-//! | `openai` | OpenAI and compatible servers, [`OpenAiModel`] | yes |
+//! | `openai` | OpenAI and compatible servers, [`OpenAiModel`] and [`openai::OpenAiResponsesModel`] | yes |
 //!
 //! Without a feature its crate is not built. Features are independent of one another.
 //!

@@ -1,4 +1,4 @@
-//! OpenAI-compatible Chat Completions for advisor chains: streaming, tool calls, profiles for compatible servers.
+//! OpenAI's APIs for advisor chains: Chat Completions with profiles for compatible servers, and the Responses API.
 //!
 //! [`OpenAiModel`] is an [`advisor_core::ChatModel`]. It sends requests over HTTP and emits chunks as the
 //! server sends them. It reads the body to its end before the answer completes, so that the next request reuses
@@ -28,6 +28,8 @@
 //!            profile: what this server wants                           bytes, bounded   all optional  no state
 //! ```
 //!
+//! - [`OpenAiResponsesModel`] is the same for the Responses API: reasoning continues over tool calls, and the server
+//!   runs tools of its own.
 //! - Differences between servers are data: [`Profile`]. The host of the base URL selects one.
 //! - Every failure has a kind that needs no type of this crate ([`advisor_core::ErrorKind`]). If the server
 //!   gave a reason, the source is a [`ProviderError`]. The key appears in no `Debug`, error or trace.
@@ -43,6 +45,7 @@ mod convert;
 mod model;
 mod profile;
 mod request;
+mod responses;
 mod wire;
 mod written;
 
@@ -58,3 +61,4 @@ pub use provider_http::names::{Alphabet, IdRule, Length};
 pub use provider_http::server::Authorization;
 #[doc(no_inline)]
 pub use provider_http::{backoff, sse, timeouts, transport};
+pub use responses::OpenAiResponsesModel;

@@ -14,7 +14,28 @@ use crate::profile::{Endpoint, Profile};
 use crate::request::{self, Body};
 
 /// The base URL of OpenAI.
-const OPENAI: &str = "https://api.openai.com/v1";
+pub(crate) const OPENAI: &str = "https://api.openai.com/v1";
+
+/// The environment variables of a model.
+pub(crate) struct Variables {
+    pub(crate) key: Option<String>,
+    pub(crate) base_url: Option<String>,
+    pub(crate) model: Option<Text>,
+}
+
+impl Variables {
+    /// Reads the variables. An empty one counts as unset.
+    pub(crate) fn read(var: impl Fn(&str) -> Option<String>) -> Result<Self> {
+        let var = |name| var(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
+        let (key, base_url) = (var("OPENAI_API_KEY"), var("OPENAI_BASE_URL"));
+        if key.is_none() && base_url.is_none() {
+            return Err(Error::configuration(
+                "set OPENAI_API_KEY, or OPENAI_BASE_URL for a server that needs no key",
+            ));
+        }
+        Ok(Self { key, base_url, model: var("OPENAI_MODEL").map(Text::from) })
+    }
+}
 
 /// A model behind a server that speaks Chat Completions. Cheap to clone; clones share their connections.
 ///
@@ -70,16 +91,10 @@ impl OpenAiModel {
     }
 
     fn from_vars(var: impl Fn(&str) -> Option<String>) -> Result<Self> {
-        let var = |name| var(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
-        let (key, base_url) = (var("OPENAI_API_KEY"), var("OPENAI_BASE_URL"));
-        if key.is_none() && base_url.is_none() {
-            return Err(Error::configuration(
-                "set OPENAI_API_KEY, or OPENAI_BASE_URL for a server that needs no key",
-            ));
-        }
-        let model = Self { model: var("OPENAI_MODEL").map(Text::from), ..Self::unnamed() };
-        let model = key.into_iter().fold(model, Self::with_api_key);
-        Ok(base_url.into_iter().fold(model, Self::with_base_url))
+        let Variables { key, base_url, model } = Variables::read(var)?;
+        let unkeyed = Self { model, ..Self::unnamed() };
+        let keyed = key.into_iter().fold(unkeyed, Self::with_api_key);
+        Ok(base_url.into_iter().fold(keyed, Self::with_base_url))
     }
 
     fn unnamed() -> Self {

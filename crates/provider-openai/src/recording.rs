@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::answer::ChatCompletions;
 use crate::profile::TextMode;
+use crate::responses::{self, answer::Responses};
 
 /// Aggregates a recorded Chat Completions body, given in pieces as from the network, and returns the outcome as
 /// JSON.
@@ -33,6 +34,26 @@ pub fn aggregate<B: Into<Bytes>>(pieces: impl IntoIterator<Item = B>, choices: u
     let mut settings = AggregatorSettings::default();
     settings.choices = choices.max(1);
     recording::aggregate(ChatCompletions::new(TextMode::Increments), settings, pieces)
+}
+
+/// Aggregates a recorded body of the Responses API, and returns the outcome as [`aggregate`] does.
+///
+/// The finish reason is the status of the answer, or the reason why it is incomplete. An answer of this API has no
+/// choices.
+///
+/// ```
+/// let body = r#"data: {"type":"response.output_text.delta","output_index":0,"delta":"Hi"}
+///
+/// data: {"type":"response.completed","response":{"status":"completed"}}
+///
+/// "#;
+/// let outcome = provider_openai::recording::aggregate_responses([body]);
+/// assert_eq!((&outcome["text"], &outcome["finish_reason"]), (&"Hi".into(), &"completed".into()));
+/// assert!(outcome["error"].is_null());
+/// ```
+#[must_use]
+pub fn aggregate_responses<B: Into<Bytes>>(pieces: impl IntoIterator<Item = B>) -> Value {
+    recording::aggregate(Responses::new(responses::wire::FORMAT), AggregatorSettings::default(), pieces)
 }
 
 /// Frames payloads, one per line, as server-sent events with the end marker. So a recording without framing can

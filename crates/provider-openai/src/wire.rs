@@ -21,7 +21,7 @@ pub(crate) use call_index::CallIndex;
 pub(crate) use content::{Content, Part};
 pub(crate) use provider_http::json::lenient::{Few, Str, is_nothing};
 pub(crate) use repair_json::{PendingSurrogate, read, repair};
-pub(crate) use tool_call::{Function, ToolCall};
+pub(crate) use tool_call::{Arguments, Function, ToolCall};
 pub(crate) use usage::{TokenCounts, XGroq};
 
 use provider_http::json::lenient::{Number, list, object};
@@ -160,4 +160,4 @@ impl Choice<'_> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

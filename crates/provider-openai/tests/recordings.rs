@@ -13,12 +13,20 @@ use bytes::Bytes;
 use provider_openai::recording;
 use serde_json::Value;
 
-const API: &str = "openai-chat";
 /// The seed of the first of each recording's random splits.
 const SEED: u64 = 20_260_101;
 
 fn aggregate(recording: &Recording, pieces: &[&[u8]]) -> Value {
-    recording::aggregate(pieces.iter().map(|piece| Bytes::copy_from_slice(piece)), recording.choices)
+    let pieces = pieces.iter().map(|piece| Bytes::copy_from_slice(piece));
+    match recording.api.as_str() {
+        "openai-responses" => recording::aggregate_responses(pieces),
+        _ => recording::aggregate(pieces, recording.choices),
+    }
+}
+
+/// The recordings of both APIs.
+fn all() -> Vec<Recording> {
+    ["openai-chat", "openai-responses"].into_iter().flat_map(recordings::all).collect()
 }
 
 fn assert_agrees(recording: &Recording, outcome: &Value) {
@@ -28,7 +36,7 @@ fn assert_agrees(recording: &Recording, outcome: &Value) {
 
 #[test]
 fn every_recording_gives_what_is_expected() {
-    let recordings = recordings::all(API);
+    let recordings = all();
     let mut wrong = Vec::new();
     for recording in &recordings {
         let outcome = aggregate(recording, &[&recording.body]);
@@ -43,7 +51,7 @@ fn every_recording_gives_what_is_expected() {
 
 #[test]
 fn law_s5_every_recording_gives_the_same_byte_by_byte() {
-    for recording in &recordings::all(API) {
+    for recording in &all() {
         let whole = aggregate(recording, &[&recording.body]);
         let bytes: Vec<&[u8]> = recording.body.chunks(1).collect();
         assert_eq!(aggregate(recording, &bytes), whole, "{}", recording.name);
@@ -53,7 +61,7 @@ fn law_s5_every_recording_gives_the_same_byte_by_byte() {
 
 #[test]
 fn law_s5_every_recording_gives_the_same_at_random_splits() {
-    for recording in &recordings::all(API) {
+    for recording in &all() {
         let whole = aggregate(recording, &[&recording.body]);
         for split in split::random_splits(&recording.body, SEED, 20) {
             assert_eq!(

@@ -214,7 +214,8 @@ impl<'de> serde::Deserializer<'de> for FieldsOf<'_> {
     }
 }
 
-fn fields_of<T: Deserialize<'static>>() -> Vec<&'static str> {
+/// Returns the fields that a struct reads.
+pub(crate) fn fields_of<T: Deserialize<'static>>() -> Vec<&'static str> {
     let mut fields = Vec::new();
     let _ = T::deserialize(FieldsOf(&mut fields));
     fields

@@ -1,0 +1,9 @@
+//! The Responses API of OpenAI, beside Chat Completions.
+
+pub(crate) mod answer;
+mod convert;
+mod model;
+mod request;
+pub(crate) mod wire;
+
+pub use model::OpenAiResponsesModel;

@@ -1,0 +1,457 @@
+#![allow(clippy::needless_pass_by_value, reason = "events are built in place")]
+
+mod fast_path;
+mod quirks;
+mod whole;
+
+use advisor_core::{BlockContent, ChatResponse, Error, ErrorKind, FinishReason, MessageAggregator, Result};
+use advisor_testkit::split;
+use bytes::Bytes;
+use provider_http::answer::AnswerDecoder;
+use provider_http::redaction::Redaction;
+use provider_http::sse::SseLimits;
+use serde_json::json;
+
+use super::*;
+
+type Decoder = AnswerDecoder<Responses>;
+
+fn decoder() -> Decoder {
+    let format = Responses::new("openai-responses@test");
+    AnswerDecoder::new(format, 1, SseLimits::default(), Redaction::default())
+}
+
+fn read_with(mut decoder: Decoder, pieces: &[&[u8]]) -> Result<ChatResponse> {
+    let mut aggregator = MessageAggregator::new(1);
+    let mut chunks = VecDeque::new();
+    let mut take = |decoder: &mut Decoder| -> Result<()> {
+        while let Some(delta) = decoder.next() {
+            let pushed = delta.and_then(|delta| Ok(aggregator.push(delta, &mut chunks)?));
+            pushed.map_err(|error| error.or_partial(aggregator.partial()))?;
+        }
+        Ok(())
+    };
+    for piece in pieces {
+        decoder.push(Bytes::copy_from_slice(piece));
+        take(&mut decoder)?;
+    }
+    decoder.finish();
+    take(&mut decoder)?;
+    Ok(aggregator.finish(&mut chunks)?)
+}
+
+/// The outcome in a form that can be compared.
+fn told(outcome: &Result<ChatResponse>) -> (Vec<String>, String) {
+    let end = match outcome {
+        Ok(response) => format!("{:?} {:?}", response.finish(), response.usage()),
+        Err(error) => format!("{:?} {error}", error.kind()),
+    };
+    (blocks_of(outcome), end)
+}
+
+/// The blocks of an answer, or of the part before an error.
+fn blocks_of(outcome: &Result<ChatResponse>) -> Vec<String> {
+    let response = match outcome {
+        Ok(response) => Some(response),
+        Err(error) => error.partial(),
+    };
+    let tell = |content: &BlockContent| match content {
+        BlockContent::Text(text) => format!("text: {text}"),
+        BlockContent::Reasoning(text) => format!("reasoning: {text}"),
+        BlockContent::Refusal(text) => format!("refusal: {text}"),
+        BlockContent::ToolCall(call) if call.complete => format!("{}({})", call.name, call.arguments),
+        BlockContent::ToolCall(call) => format!("{}({} …", call.name, call.arguments),
+        BlockContent::Citation(citation) => format!("citation: {}", citation.url.as_deref().unwrap_or("-")),
+        BlockContent::Media(media) => format!("media: {}", media.mime),
+        BlockContent::Opaque(opaque) => format!("opaque: {}", opaque.name),
+        _ => "other".to_owned(),
+    };
+    response.into_iter().flat_map(ChatResponse::blocks).map(|(_, block)| tell(block.content())).collect()
+}
+
+/// Reads a body whole, byte by byte and at random splits, with and without the fast path. All outcomes are equal.
+fn read(body: &str) -> Result<ChatResponse> {
+    let bytes = body.as_bytes();
+    let whole = read_with(decoder(), &[bytes]);
+    let each: Vec<&[u8]> = bytes.chunks(1).collect();
+    assert_eq!(told(&read_with(decoder(), &each)), told(&whole), "byte by byte");
+    for split in split::random_splits(bytes, 20_261_125, 8) {
+        assert_eq!(told(&read_with(decoder(), &split.pieces)), told(&whole), "{split:?}");
+    }
+    let parsed = read_with(decoder().without_fast_path(), &[bytes]);
+    assert_eq!(told(&parsed), told(&whole), "without the fast path");
+    whole
+}
+
+/// Frames events as OpenAI does: the name of an event is its type.
+fn framed(events: &[Value]) -> String {
+    let frame =
+        |event: &Value| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or("message"));
+    events.iter().map(frame).collect()
+}
+
+fn outcome(events: &[Value]) -> Result<ChatResponse> {
+    read(&framed(events))
+}
+
+/// The blocks of a complete answer.
+fn blocks(events: &[Value]) -> Vec<String> {
+    let outcome = outcome(events);
+    assert!(outcome.is_ok(), "{outcome:?}");
+    blocks_of(&outcome)
+}
+
+fn added(index: i64, item: Value) -> Value {
+    json!({"type": "response.output_item.added", "output_index": index, "item": item})
+}
+
+fn done(index: i64, item: Value) -> Value {
+    json!({"type": "response.output_item.done", "output_index": index, "item": item})
+}
+
+fn text(index: i64, delta: &str) -> Value {
+    json!({"type": "response.output_text.delta", "item_id": format!("msg_{index}"), "output_index": index,
+        "content_index": 0, "delta": delta, "logprobs": [], "obfuscation": "x"})
+}
+
+fn arguments(index: i64, delta: &str) -> Value {
+    json!({"type": "response.function_call_arguments.delta", "item_id": format!("fc_{index}"),
+        "output_index": index, "delta": delta})
+}
+
+fn message(id: &str, text: &str) -> Value {
+    json!({"type": "message", "id": id, "role": "assistant", "status": "completed",
+        "content": [{"type": "output_text", "text": text, "annotations": []}]})
+}
+
+fn call(id: &str, name: &str, arguments: &str) -> Value {
+    json!({"type": "function_call", "id": format!("fc_{id}"), "call_id": format!("call_{id}"), "name": name,
+        "arguments": arguments, "status": "completed"})
+}
+
+fn completed(output: Vec<Value>) -> Value {
+    json!({"type": "response.completed", "response": {"id": "resp_1", "model": "m", "object": "response",
+        "status": "completed", "output": output,
+        "usage": {"input_tokens": 7, "input_tokens_details": {"cached_tokens": 3}, "output_tokens": 5,
+            "output_tokens_details": {"reasoning_tokens": 2}, "total_tokens": 12}}})
+}
+
+#[test]
+fn text_and_calls_keep_their_order_and_usage_arrives() {
+    let events = [
+        json!({"type": "response.created", "response": {"id": "resp_1", "model": "m", "status": "in_progress"}}),
+        json!({"type": "response.queued", "response": {"id": "resp_1"}}),
+        added(0, json!({"type": "message", "id": "msg_0", "content": []})),
+        text(0, "I "),
+        text(0, "look."),
+        done(0, message("msg_0", "I look.")),
+        added(1, call("1", "add", "")),
+        arguments(1, "{\"a\":"),
+        arguments(1, "1}"),
+        done(1, call("1", "add", "{\"a\":1}")),
+        text(2, "Done."),
+        done(2, message("msg_2", "Done.")),
+        completed(vec![
+            message("msg_0", "I look."),
+            call("1", "add", "{\"a\":1}"),
+            message("msg_2", "Done."),
+        ]),
+    ];
+    let response = outcome(&events).expect("an answer");
+    let expected = ["text: I look.", "add({\"a\":1})", "text: Done."];
+    assert_eq!(blocks(&events), expected);
+    assert_eq!(response.finish().reason, FinishReason::ToolCalls);
+    assert_eq!(response.finish().as_written.as_deref(), Some("completed"));
+    let usage = response.usage().expect("counts");
+    assert_eq!((usage.input_tokens, usage.output_tokens, usage.total_tokens), (Some(7), Some(5), Some(12)));
+    assert_eq!((usage.cached_input_tokens, usage.reasoning_tokens), (Some(3), Some(2)));
+    assert_eq!((response.response_id(), response.model()), (Some("resp_1"), Some("m")));
+}
+
+#[test]
+fn parallel_calls_interleave_and_stay_apart() {
+    let events = [
+        added(0, call("a", "f", "")),
+        added(1, call("b", "g", "")),
+        arguments(0, "{\"x\""),
+        arguments(1, "{\"y\""),
+        arguments(0, ":1}"),
+        arguments(1, ":2}"),
+        completed(vec![]),
+    ];
+    assert_eq!(blocks(&events), ["f({\"x\":1})", "g({\"y\":2})"]);
+}
+
+#[test]
+fn refusal_is_its_own_kind_of_block() {
+    let delta = |delta: &str| json!({"type": "response.refusal.delta", "output_index": 0, "content_index": 0, "delta": delta});
+    let part = json!({"type": "refusal", "refusal": "I cannot."});
+    let events = [
+        delta("I "),
+        delta("cannot."),
+        json!({"type": "response.refusal.done", "output_index": 0, "content_index": 0, "refusal": "I cannot."}),
+        json!({"type": "response.content_part.done", "output_index": 0, "content_index": 0, "part": part}),
+        completed(vec![json!({"type": "message", "content": [part]})]),
+    ];
+    assert_eq!(blocks(&events), ["refusal: I cannot."]);
+}
+
+#[test]
+fn each_part_of_reasoning_is_a_block_and_the_item_is_kept() {
+    let delta = |part: i64, delta: &str| {
+        json!({"type": "response.reasoning_summary_text.delta", "item_id": "rs_1",
+        "output_index": 0, "summary_index": part, "delta": delta})
+    };
+    let item = json!({"type": "reasoning", "id": "rs_1", "encrypted_content": "secret",
+        "summary": [{"type": "summary_text", "text": "First."}, {"type": "summary_text", "text": "Second."}]});
+    let events = [
+        added(0, json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "early"})),
+        delta(0, "Fir"),
+        delta(0, "st."),
+        delta(1, "Second."),
+        done(0, item.clone()),
+        text(1, "4"),
+        completed(vec![item.clone(), message("msg_1", "4")]),
+    ];
+    let response = outcome(&events).expect("an answer");
+    assert_eq!(blocks(&events), ["reasoning: First.", "reasoning: Second.", "text: 4"]);
+    let data: Vec<_> = response.blocks().flat_map(|(_, block)| block.provider_data()).collect();
+    assert_eq!(data.len(), 1, "once, whatever repeats it");
+    assert_eq!((data[0].format.as_str(), &data[0].value), ("openai-responses@test", &item));
+}
+
+#[test]
+fn reasoning_without_text_is_kept_for_its_data() {
+    let item = json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "secret"});
+    let events = [added(0, item.clone()), done(0, item.clone()), text(1, "4"), completed(vec![])];
+    let response = outcome(&events).expect("an answer");
+    assert_eq!(blocks(&events), ["reasoning: ", "text: 4"]);
+    let (_, first) = response.blocks().next().expect("a block");
+    assert_eq!(first.provider_data()[0].value, item);
+}
+
+#[test]
+fn raw_reasoning_and_its_summary_are_shown_once() {
+    let raw = |delta: &str| json!({"type": "response.reasoning_text.delta", "output_index": 0, "content_index": 0, "delta": delta});
+    let summary = json!({"type": "response.reasoning_summary_text.delta", "output_index": 0, "summary_index": 0, "delta": "short"});
+    let events = [raw("lo"), raw("ng"), summary, text(1, "4"), completed(vec![])];
+    assert_eq!(blocks(&events), ["reasoning: long", "text: 4"]);
+}
+
+#[test]
+fn server_side_work_is_opaque_and_never_a_call() {
+    let kinds = [
+        "web_search_call", "file_search_call", "code_interpreter_call", "computer_call", "mcp_call",
+        "mcp_list_tools", "mcp_approval_request", "local_shell_call", "custom_tool_call", "tool_search_call",
+        "compaction", "something_new",
+    ];
+    for kind in kinds {
+        let item = json!({"type": kind, "id": "x", "call_id": "call_x", "name": "search", "arguments": "{}", "input": "i"});
+        let events = [
+            added(0, json!({"type": kind, "id": "x", "status": "in_progress"})),
+            json!({"type": format!("response.{kind}.in_progress"), "output_index": 0, "item_id": "x"}),
+            json!({"type": "response.mcp_call_arguments.delta", "output_index": 0, "item_id": "x", "delta": "{}"}),
+            json!({"type": "response.custom_tool_call_input.delta", "output_index": 0, "item_id": "x", "delta": "i"}),
+            json!({"type": format!("response.{kind}.completed"), "output_index": 0, "item_id": "x"}),
+            done(0, item.clone()),
+            text(1, "Found."),
+            completed(vec![item.clone(), message("msg_1", "Found.")]),
+        ];
+        assert_eq!(blocks(&events), [format!("opaque: {kind}"), "text: Found.".to_owned()]);
+        let response = outcome(&events).expect("an answer");
+        assert_eq!(response.finish().reason, FinishReason::Stop);
+        let (_, first) = response.blocks().next().expect("a block");
+        assert!(matches!(first.content(), BlockContent::Opaque(opaque) if opaque.value == item));
+    }
+}
+
+#[test]
+fn generated_image_is_media() {
+    let item = json!({"type": "image_generation_call", "id": "ig_1", "status": "completed", "result": "aGk=",
+        "output_format": "webp"});
+    let partial = json!({"type": "response.image_generation_call.partial_image", "output_index": 0,
+        "partial_image_index": 0, "partial_image_b64": "aA=="});
+    let events = [partial, done(0, item.clone()), completed(vec![item])];
+    assert_eq!(blocks(&events), ["media: image/webp"]);
+    let response = outcome(&events).expect("an answer");
+    let (_, block) = response.blocks().next().expect("a block");
+    let rest = json!({"type": "image_generation_call", "id": "ig_1", "status": "completed", "output_format": "webp"});
+    assert_eq!(block.provider_data()[0].value, rest);
+    let broken = json!({"type": "image_generation_call", "id": "ig_1", "result": "no base64!"});
+    assert_eq!(blocks(&[done(0, broken), completed(vec![])]), ["opaque: image_generation_call"]);
+}
+
+#[test]
+fn fields_of_an_item_stay_with_its_block() {
+    let item = |content: Value| json!({"type": "message", "id": "msg_0", "role": "assistant", "phase": "commentary", "content": content});
+    let parts = json!([{"type": "output_text", "text": "Hi"}]);
+    let function = json!({"type": "function_call", "id": "fc_1", "call_id": "c", "name": "f", "arguments": "{}", "namespace": "n"});
+    let known = json!([{"phase": "commentary"}, {"namespace": "n"}]);
+    let streamed = vec![added(0, item(json!([]))), text(0, "H"), text(0, "i"), done(0, item(parts.clone()))];
+    let unannounced = vec![text(0, "Hi"), done(0, item(parts.clone()))];
+    for mut events in [streamed, unannounced, vec![done(0, item(parts.clone()))], vec![]] {
+        events.push(completed(vec![item(parts.clone()), function.clone()]));
+        let response = outcome(&events).expect("an answer");
+        let data: Vec<_> = response.blocks().map(|(_, block)| block.provider_data()).collect();
+        let data: Value = data.into_iter().flatten().map(|data| data.value.clone()).collect();
+        assert_eq!(data, known, "{events:?}");
+    }
+}
+
+#[test]
+fn citations_arrive_once() {
+    let page =
+        |n: i64| json!({"type": "url_citation", "url": format!("https://example.org/{n}"), "title": "t"});
+    let added = |n: i64| {
+        json!({"type": "response.output_text.annotation.added", "output_index": 0,
+        "content_index": 0, "annotation_index": n, "annotation": page(n)})
+    };
+    let part = json!({"type": "output_text", "text": "Hi", "annotations": [page(0), page(1), page(2)]});
+    let item = json!({"type": "message", "id": "msg_0", "content": [part]});
+    let events = [
+        text(0, "Hi"),
+        added(0),
+        added(1),
+        json!({"type": "response.content_part.done", "output_index": 0, "content_index": 0, "part": part}),
+        done(0, item.clone()),
+        completed(vec![item]),
+    ];
+    let expected = [
+        "text: Hi",
+        "citation: https://example.org/0",
+        "citation: https://example.org/1",
+        "citation: https://example.org/2",
+    ];
+    assert_eq!(blocks(&events), expected);
+}
+
+fn incomplete(reason: Value, output: Vec<Value>) -> Value {
+    json!({"type": "response.incomplete", "response": {"status": "incomplete", "incomplete_details": reason, "output": output}})
+}
+
+#[test]
+fn incomplete_answer_has_a_reason_that_forbids_calls() {
+    let cases = [
+        (json!({"reason": "max_output_tokens"}), FinishReason::Length, "max_output_tokens"),
+        (json!({"reason": "content_filter"}), FinishReason::ContentFilter, "content_filter"),
+        (json!({"reason": "a new one"}), FinishReason::Interrupted, "a new one"),
+        (json!(null), FinishReason::Interrupted, "incomplete"),
+    ];
+    for (details, reason, written) in cases {
+        let cut = json!({"type": "function_call", "id": "fc_0", "call_id": "c", "name": "f", "arguments": "{\"a\":",
+            "status": "incomplete"});
+        let events = [
+            added(0, call("0", "f", "")),
+            arguments(0, "{\"a\":"),
+            done(0, cut.clone()),
+            incomplete(details, vec![cut]),
+        ];
+        let response = outcome(&events).expect("an answer");
+        assert_eq!(response.finish().reason, reason);
+        assert_eq!(response.finish().as_written.as_deref(), Some(written));
+        assert!(response.finish().reason.vetoes_calls());
+        assert_eq!(blocks(&events), ["f({\"a\": …"]);
+    }
+}
+
+#[test]
+fn failures_keep_what_came_before_them() {
+    let failed =
+        |error: Value| json!({"type": "response.failed", "response": {"status": "failed", "error": error}});
+    let cases = [
+        (
+            vec![failed(json!({"code": "rate_limit_exceeded", "message": "slow"}))],
+            ErrorKind::RateLimited { retry_after: None },
+        ),
+        (
+            vec![failed(json!({"code": "server_error", "message": "oops"}))],
+            ErrorKind::Provider { status: None },
+        ),
+        (vec![failed(json!(null))], ErrorKind::Provider { status: None }),
+        (
+            vec![json!({"type": "error", "code": "invalid_api_key", "message": "no", "param": null})],
+            ErrorKind::Authentication,
+        ),
+        (
+            vec![
+                json!({"type": "error", "error": {"type": "insufficient_quota", "code": "insufficient_quota", "message": "m"}}),
+                failed(json!({"code": "server_error", "message": "later"})),
+            ],
+            ErrorKind::Authentication,
+        ),
+        (vec![json!({"error": {"message": "m", "code": 429}})], ErrorKind::RateLimited { retry_after: None }),
+        (
+            vec![json!({"type": "response.error", "error": {"message": "m", "code": 500}})],
+            ErrorKind::Provider { status: Some(500) },
+        ),
+    ];
+    for (failure, kind) in cases {
+        let mut events = vec![text(0, "Hel"), added(1, call("1", "f", "")), arguments(1, "{}")];
+        events.extend(failure.clone());
+        let outcome = outcome(&events);
+        assert_eq!(outcome.as_ref().expect_err("a failure").kind(), kind, "{failure:?}");
+        assert_eq!(blocks_of(&outcome), ["text: Hel", "f({} …"], "{failure:?}");
+    }
+}
+
+#[test]
+fn error_event_needs_no_json() {
+    let error = read("event: error\ndata: overloaded\n\n").expect_err("an error");
+    assert_eq!(error.kind(), ErrorKind::Provider { status: None });
+}
+
+#[test]
+fn answer_ends_with_its_last_event_or_is_truncated() {
+    let text = framed(&[text(0, "Hi")]);
+    let truncated = read(&text).expect_err("nothing ended it");
+    assert_eq!(truncated.kind(), ErrorKind::Truncated);
+    let end = framed(&[completed(vec![])]);
+    let late = framed(&[json!({"type": "error", "message": "late"})]);
+    // A gateway's end marker, and whatever follows the end.
+    for body in [format!("{text}{end}"), format!("{text}{end}data: [DONE]\n\n"), format!("{text}{end}{late}")]
+    {
+        assert_eq!(read(&body).expect("an answer").text(), "Hi");
+    }
+    let inferred = read(&format!("{text}data: [DONE]\n\n")).expect("an answer");
+    assert!(inferred.finish().inferred);
+    let cancelled = json!({"type": "response.cancelled", "response": {"status": "cancelled"}});
+    let response = outcome(&[added(0, call("0", "f", "")), cancelled]).expect("an answer");
+    assert_eq!(response.finish().reason, FinishReason::Interrupted);
+}
+
+#[test]
+fn unknown_events_and_keepalives_are_ignored() {
+    let events = [
+        json!({"type": "keepalive", "sequence_number": 1}),
+        json!({"type": "response.something.new", "delta": "x", "output_index": 0}),
+        json!({"type": "response.audio.delta", "delta": "x"}),
+        text(0, "Hi"),
+        json!({"type": "vendor.event", "payload": [1, 2]}),
+        completed(vec![]),
+    ];
+    assert_eq!(blocks(&events), ["text: Hi"]);
+    assert_eq!(read(&format!("data: null\n\n{}", framed(&events))).expect("an answer").text(), "Hi");
+}
+
+#[test]
+fn invalid_json_is_a_protocol_error() {
+    let error = read("data: {\"type\":\n\n").expect_err("an error");
+    assert!(matches!(error.kind(), ErrorKind::Protocol { .. }), "{error:?}");
+}
+
+#[test]
+fn law_r1_items_are_bounded() {
+    let item = |n: i64| added(n, json!({"type": "web_search_call", "id": format!("ws_{n}")}));
+    let events: Vec<Value> = (0..20_000).map(item).collect();
+    let error = read_with(decoder(), &[framed(&events).as_bytes()]).expect_err("too many");
+    assert_eq!(error.kind(), ErrorKind::Provider { status: None });
+}
+
+#[test]
+fn law_r3_names_and_ids_show_no_secret() {
+    let key = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789";
+    let item = json!({"type": "function_call", "id": "fc_0", "call_id": key, "name": key, "arguments": ""});
+    let response = outcome(&[added(0, item), arguments(0, "{}"), completed(vec![])]).expect("an answer");
+    let (_, call) = response.tool_calls().next().expect("a call");
+    assert!(!call.id.contains(key) && !call.name.contains(key), "{call:?}");
+}

@@ -1,0 +1,239 @@
+//! Deviations of gateways and servers, each as it was reported.
+
+use super::*;
+
+#[test]
+fn q59_items_that_nobody_announced() {
+    // sgl-project/sglang#12652: neither `added` nor `done`.
+    let events = [
+        text(0, "Hi"),
+        arguments(1, "{\"a\":1}"),
+        completed(vec![message("msg_0", "Hi"), call("1", "add", "{\"a\":1}")]),
+    ];
+    assert_eq!(blocks(&events), ["text: Hi", "add({\"a\":1})"]);
+}
+
+#[test]
+fn q59_arguments_only_at_the_end() {
+    // lidge-jun/opencodex#4652.
+    let whole = json!({"type": "response.function_call_arguments.done", "item_id": "fc_0", "output_index": 0,
+        "arguments": "{\"a\":1}"});
+    let start = added(0, call("0", "add", ""));
+    let end = done(0, call("0", "add", "{\"a\":1}"));
+    let expected = ["add({\"a\":1})"];
+    assert_eq!(blocks(&[start.clone(), whole.clone(), end.clone(), completed(vec![])]), expected);
+    assert_eq!(blocks(&[start.clone(), whole.clone(), completed(vec![])]), expected);
+    assert_eq!(blocks(&[start, end.clone(), completed(vec![])]), expected);
+    assert_eq!(blocks(&[end, completed(vec![])]), expected);
+    // With a name, as some servers send it, and without any item.
+    let named = json!({"type": "response.function_call_arguments.done", "output_index": 0, "name": "add",
+        "arguments": {"a": 1}});
+    assert_eq!(blocks(&[named, completed(vec![])]), expected);
+}
+
+#[test]
+fn q59_output_only_in_the_snapshot() {
+    // NVIDIA's Switchyard#777.
+    let reasoning =
+        json!({"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "Hm."}]});
+    let output = vec![reasoning, message("msg_1", "Hi"), call("2", "add", "{}")];
+    assert_eq!(blocks(&[completed(output)]), ["reasoning: Hm.", "text: Hi", "add({})"]);
+}
+
+#[test]
+fn q59_ids_of_calls_in_place_of_items() {
+    // openai/openai-dotnet#418: the deltas name the call, and no index.
+    let delta = |id: &str, delta: &str| json!({"type": "response.function_call_arguments.delta", "item_id": id, "delta": delta});
+    let start =
+        |id: &str, name: &str| json!({"type": "response.output_item.added", "item": call(id, name, "")});
+    let events = [
+        start("a", "f"),
+        start("b", "g"),
+        delta("call_a", "{\"x\":1}"),
+        delta("call_b", "{\"y\":2}"),
+        completed(vec![call("a", "f", "{\"x\":1}"), call("b", "g", "{\"y\":2}")]),
+    ];
+    assert_eq!(blocks(&events), ["f({\"x\":1})", "g({\"y\":2})"]);
+}
+
+#[test]
+fn ids_that_change_in_every_event() {
+    // GitHub Copilot: only the index is stable.
+    let delta = |id: i64, index: i64, delta: &str| {
+        json!({"type": "response.output_text.delta", "item_id": format!("x{id}"),
+        "output_index": index, "content_index": 0, "delta": delta})
+    };
+    let end = |id: i64| {
+        json!({"type": "response.output_text.done", "item_id": format!("x{id}"), "output_index": 1,
+        "content_index": 0, "text": "Hello"})
+    };
+    let events = [
+        added(0, json!({"type": "reasoning", "id": "x1", "summary": []})),
+        done(0, json!({"type": "reasoning", "id": "x2", "summary": []})),
+        added(1, json!({"type": "message", "id": "x3", "content": []})),
+        delta(4, 1, "Hel"),
+        delta(5, 1, "lo"),
+        end(6),
+        done(1, message("x7", "Hello")),
+        completed(vec![json!({"type": "reasoning", "id": "x8", "summary": []}), message("x9", "Hello")]),
+    ];
+    assert_eq!(blocks(&events), ["reasoning: ", "text: Hello"]);
+}
+
+#[test]
+fn no_index_and_ends_after_everything() {
+    // llama.cpp: items are known by their ids, and all of them end last.
+    let start = |item: Value| json!({"type": "response.output_item.added", "item": item});
+    let end = |item: Value| json!({"type": "response.output_item.done", "item": item});
+    let say = |delta: &str| json!({"type": "response.output_text.delta", "item_id": "msg_1", "delta": delta});
+    let write = |id: &str, delta: &str| json!({"type": "response.function_call_arguments.delta", "item_id": id, "delta": delta});
+    let events = [
+        start(json!({"type": "message", "id": "msg_1", "content": []})),
+        json!({"type": "response.content_part.added", "item_id": "msg_1", "part": {"type": "output_text", "text": ""}}),
+        say("Let me"),
+        say(" check"),
+        start(call("a", "time", "")),
+        write("fc_a", "{\"tz\":"),
+        write("fc_a", "1}"),
+        start(call("b", "time", "")),
+        write("fc_b", "{}"),
+        json!({"type": "response.output_text.done", "item_id": "msg_1", "text": "Let me check"}),
+        json!({"type": "response.content_part.done", "item_id": "msg_1", "part": {"type": "output_text", "text": "Let me check"}}),
+        end(message("msg_1", "Let me check")),
+        end(call("a", "time", "{\"tz\":1}")),
+        end(call("b", "time", "{}")),
+        completed(vec![
+            message("msg_1", "Let me check"),
+            call("a", "time", "{\"tz\":1}"),
+            call("b", "time", "{}"),
+        ]),
+    ];
+    assert_eq!(blocks(&events), ["text: Let me check", "time({\"tz\":1})", "time({})"]);
+}
+
+#[test]
+fn content_that_begins_at_one() {
+    // Bedrock counts the parts of a message on from those of the reasoning before it.
+    let event = |kind: &str, key: &str| {
+        let mut event = json!({"type": kind, "item_id": "msg_1", "output_index": 1, "content_index": 1});
+        event[key] = json!("Hi");
+        event
+    };
+    let events = [
+        event("response.output_text.delta", "delta"),
+        event("response.output_text.done", "text"),
+        done(1, message("msg_1", "Hi")),
+        completed(vec![json!({"type": "reasoning", "summary": []}), message("msg_1", "Hi")]),
+    ];
+    assert_eq!(blocks(&events), ["text: Hi", "reasoning: "]);
+}
+
+#[test]
+fn raw_reasoning_that_ends_after_the_text() {
+    // OpenRouter, whose snapshot has other ids than the stream.
+    let delta = |delta: &str| {
+        json!({"type": "response.reasoning_text.delta", "item_id": "rs_tmp_1", "output_index": 0,
+        "content_index": 0, "delta": delta})
+    };
+    let item = |id: &str| json!({"type": "reasoning", "id": id, "summary": [], "content": [{"type": "reasoning_text", "text": "Hm."}]});
+    let events = [
+        added(0, json!({"type": "reasoning", "id": "rs_tmp_1", "summary": []})),
+        delta("H"),
+        delta("m."),
+        text(1, "4"),
+        done(1, message("msg_1", "4")),
+        json!({"type": "response.reasoning_text.done", "item_id": "rs_tmp_1", "output_index": 0, "content_index": 0, "text": "Hm."}),
+        done(0, item("rs_tmp_1")),
+        completed(vec![item("rs_tmp_2"), message("msg_tmp_2", "4")]),
+    ];
+    assert_eq!(blocks(&events), ["reasoning: Hm.", "text: 4"]);
+}
+
+#[test]
+fn index_zero_for_every_item() {
+    let events = [
+        added(0, json!({"type": "message", "id": "msg_0", "content": []})),
+        text(0, "Hi"),
+        added(0, call("a", "f", "")),
+        json!({"type": "response.function_call_arguments.delta", "item_id": "fc_a", "output_index": 0, "delta": "{\"x\":1}"}),
+        added(0, call("b", "f", "")),
+        json!({"type": "response.function_call_arguments.delta", "item_id": "fc_b", "output_index": 0, "delta": "{\"x\":2}"}),
+        done(0, message("msg_0", "Hi")),
+        done(0, call("a", "f", "{\"x\":1}")),
+        done(0, call("b", "f", "{\"x\":2}")),
+        completed(vec![message("msg_0", "Hi"), call("a", "f", "{\"x\":1}"), call("b", "f", "{\"x\":2}")]),
+    ];
+    assert_eq!(blocks(&events), ["text: Hi", "f({\"x\":1})", "f({\"x\":2})"]);
+}
+
+#[test]
+fn neither_index_nor_id() {
+    let delta = |delta: &str| json!({"type": "response.output_text.delta", "delta": delta});
+    let start = json!({"type": "response.output_item.added", "item": {"type": "message"}});
+    let end = |text: &str| json!({"type": "response.output_item.done", "item": {"type": "message", "content": [{"type": "output_text", "text": text}]}});
+    let events = [
+        start.clone(),
+        delta("o"),
+        delta("ne"),
+        end("one"),
+        start,
+        delta("t"),
+        delta("wo"),
+        end("two"),
+        completed(vec![]),
+    ];
+    assert_eq!(blocks(&events), ["text: one", "text: two"]);
+}
+
+#[test]
+fn snapshot_in_another_order_repeats_nothing() {
+    let events = [
+        added(0, call("a", "f", "")),
+        arguments(0, "{\"x\":1}"),
+        completed(vec![call("b", "g", "{\"y\":2}"), call("0", "h", "{}"), call("a", "f", "{\"x\":1}")]),
+    ];
+    assert_eq!(blocks(&events), ["f({\"x\":1})", "g({\"y\":2})", "h({})"]);
+}
+
+#[test]
+fn q20_arguments_that_are_an_object() {
+    let item = r#"{"type":"function_call","call_id":"c","name":"f","arguments":{"b":1, "a":2.50}}"#;
+    let event = r#"data: {"type":"response.output_item.done","output_index":0,"item":"#;
+    let outcome = read(&[event, item, "}\n\n", &framed(&[completed(vec![])])].concat());
+    assert_eq!(blocks_of(&outcome), ["f({\"b\":1,\"a\":2.50})"], "in its order and spelling");
+}
+
+#[test]
+fn q12_call_without_an_id_gets_one() {
+    let item = json!({"type": "function_call", "name": "f", "arguments": "{}"});
+    let response = outcome(&[done(0, item), completed(vec![])]).expect("an answer");
+    let (_, call) = response.tool_calls().next().expect("a call");
+    assert!(!call.id.is_empty());
+}
+
+#[test]
+fn values_of_other_forms_are_read_leniently() {
+    let events = [
+        json!({"type": "response.output_text.delta", "output_index": "0", "content_index": 0.0, "item_id": 7, "delta": "Hi"}),
+        json!({"type": "response.output_text.done", "output_index": "0", "content_index": 0, "item_id": 7, "text": null}),
+        json!({"type": "response.output_item.done", "output_index": "0", "item": null}),
+        json!({"type": "response.output_item.done", "output_index": 0, "item": "words"}),
+        json!({"type": "response.completed", "response": {"output": {"no": "list"}, "usage": []}}),
+    ];
+    assert_eq!(outcome(&events).expect("an answer").text(), "Hi");
+}
+
+#[test]
+fn json_that_the_usual_reader_refuses_is_repaired() {
+    // A lone surrogate, a repeated key and a number out of range.
+    let body = concat!(
+        r#"data: {"type":"response.output_text.delta","output_index":0,"delta":"a\ud800"}"#,
+        "\n\n",
+        r#"data: {"type":"response.output_text.delta","output_index":0,"delta":"b","delta":"c"}"#,
+        "\n\n",
+        r#"data: {"type":"response.completed","response":{"status":"completed","output":[{"type":"function_call","name":"f","name":"g","arguments":"{}","x":1e999}]}}"#,
+        "\n\n",
+    );
+    let outcome = read(body);
+    assert_eq!(blocks_of(&outcome), ["text: ac", "g({})"]);
+}

@@ -1,0 +1,187 @@
+//! Converts one event of the Responses API to deltas.
+//!
+//! **Blocks.** Each content part of a message and each part of reasoning is one block, and so is each call. They are
+//! numbered here, because the server's indexes and ids are not reliable ([`Items`]).
+//!
+//! **Gaps.** The end of a part, the end of its item and the snapshot at the end of the answer repeat the whole content.
+//! Content of which no piece has streamed is taken from the first of them (Q59).
+//!
+//! **Server-side work**, such as a search or a call of an MCP tool, is opaque: it is no call for the tool loop. So is a
+//! custom tool call, which xAI runs by itself.
+
+mod content;
+mod finish;
+mod items;
+mod part;
+mod whole_item;
+
+use std::collections::VecDeque;
+
+use advisor_core::{Delta, DeltaKind, ProviderData, Text, ToolCallDelta};
+use provider_http::answer::Meaning;
+use provider_http::failure::Report;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::wire::{Event, Item, ItemKind, KeptItem, Response};
+use crate::wire::{is_nothing, read};
+use finish::finish_of;
+use items::{Identity, Items, TooMany};
+use part::Place;
+
+/// Turns wire events into deltas.
+#[derive(Debug)]
+pub(super) struct Converter {
+    /// The format name of data that goes back to this server.
+    format: Text,
+    items: Items,
+    /// Whether the id and the model of the answer were emitted. Several events repeat them.
+    sent_origin: bool,
+    /// Whether a tool was called.
+    has_calls: bool,
+}
+
+impl Converter {
+    pub(super) fn new(format: Text) -> Self {
+        Self { format, items: Items::default(), sent_origin: false, has_calls: false }
+    }
+
+    /// Appends the deltas of `event` to `deltas`. `name` is the type of the event.
+    pub(super) fn convert(&mut self, name: &str, event: &Event<'_>, deltas: &mut VecDeque<Delta>) -> Meaning {
+        let converted = match name {
+            "response.output_text.delta" => self.text(event, DeltaKind::Text, deltas),
+            "response.refusal.delta" => self.text(event, DeltaKind::Refusal, deltas),
+            "response.reasoning_text.delta" => self.reasoning(event, Place::of_content(event), deltas),
+            "response.reasoning_text.done" => self.whole_reasoning(event, Place::of_content(event), deltas),
+            "response.reasoning_summary_text.delta" => {
+                self.reasoning(event, Place::of_summary(event), deltas)
+            }
+            "response.reasoning_summary_text.done" => {
+                self.whole_reasoning(event, Place::of_summary(event), deltas)
+            }
+            "response.function_call_arguments.delta" => self.arguments(event, deltas),
+            "response.output_text.done" => self.end_text(event, event.text.text(), DeltaKind::Text, deltas),
+            "response.refusal.done" => self.end_text(event, event.refusal.text(), DeltaKind::Refusal, deltas),
+            "response.content_part.added" | "response.content_part.done" => self.part(event, deltas),
+            "response.function_call_arguments.done" => self.end_arguments(event, deltas),
+            "response.output_text.annotation.added" => self.annotation(event, deltas),
+            "response.output_item.added" => self.item(event, false, deltas),
+            "response.output_item.done" => self.item(event, true, deltas),
+            "response.created" | "response.in_progress" | "response.queued" => {
+                event.response.iter().for_each(|response| self.origin(response, deltas));
+                Ok(())
+            }
+            "response.completed" | "response.incomplete" | "response.cancelled" => {
+                return self.end(event, deltas);
+            }
+            "response.failed" => return Meaning::Failure(Box::new(failure_of(event))),
+            _ if let Some(report) = error_of(event.error) => return Meaning::Failure(Box::new(report)),
+            "keepalive" | "ping" => return Meaning::KeepAlive,
+            // Progress of server-side work, and what is new.
+            name if name.starts_with("response.") => Ok(()),
+            _ => return Meaning::Unknown,
+        };
+        match converted {
+            Err(too_many) => too_many.meaning(),
+            // Events that look like earlier ones may now belong to another item.
+            Ok(()) if self.items.take_changed() => Meaning::BlockStart,
+            Ok(()) => Meaning::Piece,
+        }
+    }
+
+    /// Appends the deltas of a whole answer.
+    pub(super) fn convert_whole(&mut self, response: &Response<'_>, deltas: &mut VecDeque<Delta>) -> Meaning {
+        self.origin(response, deltas);
+        if let Err(too_many) = self.snapshot(response, deltas) {
+            return too_many.meaning();
+        }
+        if let Some(usage) = response.usage.and_then(|counts| counts.to_usage()) {
+            deltas.push_back(Delta::usage(usage));
+        }
+        if response.status.text() == Some("failed") {
+            return Meaning::Failure(Box::new(error_of(response.error).unwrap_or_default()));
+        }
+        match finish_of(response, self.has_calls) {
+            Some(finish) => {
+                deltas.push_back(Delta::finish(finish));
+                Meaning::Whole
+            }
+            // The server still works on it: without an end the answer is truncated.
+            None => Meaning::Piece,
+        }
+    }
+
+    /// Converts the last event of a stream. Nothing of the answer follows it.
+    fn end(&mut self, event: &Event<'_>, deltas: &mut VecDeque<Delta>) -> Meaning {
+        let nothing = Response::default();
+        match self.convert_whole(event.response.as_deref().unwrap_or(&nothing), deltas) {
+            Meaning::Whole => {
+                deltas.push_back(Delta::done());
+                Meaning::Piece
+            }
+            failure => failure,
+        }
+    }
+
+    fn origin(&mut self, response: &Response<'_>, deltas: &mut VecDeque<Delta>) {
+        let (id, model) = (response.id.text().map(Text::from), response.model.text().map(Text::from));
+        if (id.is_some() || model.is_some()) && !std::mem::replace(&mut self.sent_origin, true) {
+            deltas.push_back(Delta::origin(id, model));
+        }
+    }
+
+    fn item(&mut self, event: &Event<'_>, ends: bool, deltas: &mut VecDeque<Delta>) -> Result<(), TooMany> {
+        let Some(kept) = &event.item else { return Ok(()) };
+        let item = &kept.fields;
+        let identity = Identity::of_item(item, event.output_index.0);
+        if ends {
+            let at = self.items.of(identity, item.kind())?;
+            return self.end_item(at, kept, deltas);
+        }
+        let at = self.items.announced(identity, item.kind())?;
+        let Some(open) = self.items.at(at) else { return Ok(()) };
+        if item.kind() == ItemKind::Message {
+            open.data = data_of(&self.format, kept);
+        }
+        if item.kind() == ItemKind::FunctionCall
+            && !open.named
+            && let Some(name) = item.name.text()
+        {
+            (open.named, self.has_calls) = (true, true);
+            let id = item.call_id.text().unwrap_or_default();
+            deltas.push_back(Delta::tool_call(ToolCallDelta::start(open.number, id, name)));
+        }
+        Ok(())
+    }
+
+    /// Converts what the snapshot at the end of an answer has beside the stream.
+    fn snapshot(&mut self, response: &Response<'_>, deltas: &mut VecDeque<Delta>) -> Result<(), TooMany> {
+        let items: Vec<&Item<'_>> = response.output.iter().map(|kept| &kept.fields).collect();
+        let places = self.items.of_snapshot(&items)?;
+        response.output.iter().zip(places).try_for_each(|(kept, at)| self.end_item(at, kept, deltas))
+    }
+}
+
+impl TooMany {
+    fn meaning(self) -> Meaning {
+        let mut report = Report::default();
+        report.message = "the answer has more output items than can be kept apart".into();
+        Meaning::Failure(Box::new(report))
+    }
+}
+
+/// Returns the data of an item beside its content, which goes back to the server with it.
+fn data_of(format: &Text, kept: &KeptItem<'_>) -> Option<ProviderData> {
+    let extras = kept.extras();
+    (!extras.is_empty()).then(|| ProviderData::new(format.clone(), Value::Object(extras)))
+}
+
+fn failure_of(event: &Event<'_>) -> Report {
+    let in_response = event.response.as_ref().and_then(|response| error_of(response.error));
+    in_response.or_else(|| error_of(event.error)).unwrap_or_default()
+}
+
+fn error_of(error: Option<&RawValue>) -> Option<Report> {
+    let error = error.filter(|error| !is_nothing(error))?;
+    Some(read(error.get()).map(|value| Report::read(&value)).unwrap_or_default())
+}

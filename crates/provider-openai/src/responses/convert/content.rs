@@ -1,0 +1,155 @@
+//! Pieces of content as they stream: text, refusals, reasoning, arguments, citations; and the ends of their parts.
+
+use std::collections::VecDeque;
+
+use advisor_core::{Delta, DeltaKind, Text, ToolCallDelta};
+use serde_json::Value;
+
+use super::Converter;
+use super::items::{Identity, OpenItem, TooMany};
+use super::part::{Place, citation_of};
+use crate::responses::wire::{Event, ItemKind};
+use crate::wire::read;
+
+impl Converter {
+    pub(super) fn text(
+        &mut self,
+        event: &Event<'_>,
+        kind: fn(Text) -> DeltaKind,
+        deltas: &mut VecDeque<Delta>,
+    ) -> Result<(), TooMany> {
+        let Some(text) = event.delta.text() else { return Ok(()) };
+        let at = self.items.of(Identity::of_event(event), ItemKind::Message)?;
+        if let Some(part) = self.items.part(at, Place::of_content(event))?.filter(|part| !part.ended) {
+            part.add(kind(text.into()), deltas);
+        }
+        Ok(())
+    }
+
+    /// Converts the end of a text or a refusal.
+    pub(super) fn end_text(
+        &mut self,
+        event: &Event<'_>,
+        whole: Option<&str>,
+        kind: fn(Text) -> DeltaKind,
+        deltas: &mut VecDeque<Delta>,
+    ) -> Result<(), TooMany> {
+        let at = self.items.of(Identity::of_event(event), ItemKind::Message)?;
+        if let Some(part) = self.items.part(at, Place::of_content(event))? {
+            part.end(whole.map(|whole| kind(whole.into())), deltas);
+        }
+        Ok(())
+    }
+
+    pub(super) fn reasoning(
+        &mut self,
+        event: &Event<'_>,
+        place: Place,
+        deltas: &mut VecDeque<Delta>,
+    ) -> Result<(), TooMany> {
+        let Some(text) = event.delta.text() else { return Ok(()) };
+        let at = self.items.of(Identity::of_event(event), ItemKind::Reasoning)?;
+        self.add_reasoning(at, place, text, deltas)
+    }
+
+    /// Converts the whole text of a part of reasoning, unless a piece of it has streamed.
+    pub(super) fn whole_reasoning(
+        &mut self,
+        event: &Event<'_>,
+        place: Place,
+        deltas: &mut VecDeque<Delta>,
+    ) -> Result<(), TooMany> {
+        let Some(text) = event.text.text() else { return Ok(()) };
+        let at = self.items.of(Identity::of_event(event), ItemKind::Reasoning)?;
+        let is_known = |item: &mut OpenItem| item.parts.iter().any(|part| part.place == place);
+        if self.items.at(at).is_none_or(is_known) {
+            return Ok(());
+        }
+        self.add_reasoning(at, place, text, deltas)
+    }
+
+    /// Emits reasoning. Its raw text and its summary say the same, so only the first kind that arrives is shown. A part
+    /// ends when the next one begins.
+    fn add_reasoning(
+        &mut self,
+        at: usize,
+        place: Place,
+        text: &str,
+        deltas: &mut VecDeque<Delta>,
+    ) -> Result<(), TooMany> {
+        let Some(item) = self.items.at(at).filter(|item| !item.ended) else { return Ok(()) };
+        if item.parts.first().is_some_and(|first| !first.place.is_beside(place)) {
+            return Ok(());
+        }
+        let others = item.parts.iter_mut().filter(|part| part.place != place);
+        others.for_each(|part| part.end(None, deltas));
+        if let Some(part) = self.items.part(at, place)?.filter(|part| !part.ended) {
+            part.add(DeltaKind::Reasoning(text.into()), deltas);
+        }
+        Ok(())
+    }
+
+    pub(super) fn arguments(
+        &mut self,
+        event: &Event<'_>,
+        deltas: &mut VecDeque<Delta>,
+    ) -> Result<(), TooMany> {
+        let Some(text) = event.delta.text() else { return Ok(()) };
+        let at = self.items.of(Identity::of_event(event), ItemKind::FunctionCall)?;
+        if let Some(item) = self.items.at(at).filter(|item| !item.ended) {
+            item.streamed = true;
+            deltas.push_back(Delta::tool_call(ToolCallDelta::arguments(item.number, text)));
+        }
+        Ok(())
+    }
+
+    /// Converts whole arguments. The call ends with its item, which has its name if nothing else had.
+    pub(super) fn end_arguments(
+        &mut self,
+        event: &Event<'_>,
+        deltas: &mut VecDeque<Delta>,
+    ) -> Result<(), TooMany> {
+        let at = self.items.of(Identity::of_event(event), ItemKind::FunctionCall)?;
+        let Some(item) = self.items.at(at).filter(|item| !item.ended) else { return Ok(()) };
+        let mut fragment = ToolCallDelta::default();
+        if let Some(name) = event.name.text().filter(|_| !item.named) {
+            fragment.name = Some(name.into());
+            (item.named, self.has_calls) = (true, true);
+        }
+        if let Some(arguments) = event.arguments.text().filter(|_| !item.streamed) {
+            (fragment.arguments_delta, item.streamed) = (Some(arguments.into()), true);
+        }
+        fragment.index = Some(item.number);
+        deltas.push_back(Delta::tool_call(fragment));
+        Ok(())
+    }
+
+    /// Notes a part of a message, so that later parts keep their places, or converts its end.
+    pub(super) fn part(&mut self, event: &Event<'_>, deltas: &mut VecDeque<Delta>) -> Result<(), TooMany> {
+        let Some(part) = event.part.as_deref().filter(|part| part.is_of_message()) else { return Ok(()) };
+        let ends = event.kind.text().is_some_and(|kind| kind.ends_with(".done"));
+        let at = self.items.of(Identity::of_event(event), ItemKind::Message)?;
+        match self.items.part(at, Place::of_content(event))? {
+            Some(open) if ends => {
+                open.end(part.whole(), deltas);
+                open.cite(part.annotations, deltas);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    pub(super) fn annotation(
+        &mut self,
+        event: &Event<'_>,
+        deltas: &mut VecDeque<Delta>,
+    ) -> Result<(), TooMany> {
+        let at = self.items.of(Identity::of_event(event), ItemKind::Message)?;
+        if let Some(part) = self.items.part(at, Place::of_content(event))? {
+            part.citations += 1;
+            let annotation: Option<Value> = event.annotation.and_then(|annotation| read(annotation.get()));
+            deltas.extend(annotation.as_ref().and_then(citation_of));
+        }
+        Ok(())
+    }
+}

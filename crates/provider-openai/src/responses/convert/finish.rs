@@ -1,0 +1,31 @@
+//! How an answer ends: its status and the reason for an incomplete one.
+
+use advisor_core::{Finish, FinishReason};
+
+use crate::responses::wire::Response;
+
+/// Returns the finish of an answer; `None` while the server still works on it, or if it failed.
+pub(super) fn finish_of(response: &Response<'_>, has_calls: bool) -> Option<Finish> {
+    let status = response.status.text().unwrap_or("completed");
+    let reason = match status {
+        "completed" if has_calls => FinishReason::ToolCalls,
+        "completed" => FinishReason::Stop,
+        "incomplete" => return Some(incomplete(response)),
+        "failed" | "in_progress" | "queued" => return None,
+        // `cancelled`, or a word that is new: nothing of such an answer may run.
+        _ => FinishReason::Interrupted,
+    };
+    Some(Finish::written(reason, status))
+}
+
+fn incomplete(response: &Response<'_>) -> Finish {
+    let details = response.incomplete_details.as_ref();
+    let written = details.and_then(|details| details.reason.text()).unwrap_or("incomplete");
+    let reason = match written {
+        "max_output_tokens" | "max_tokens" | "length" => FinishReason::Length,
+        "content_filter" => FinishReason::ContentFilter,
+        // The answer is cut for a reason that is new, so none of its calls may run.
+        _ => FinishReason::Interrupted,
+    };
+    Finish::written(reason, written)
+}

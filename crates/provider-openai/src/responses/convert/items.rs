@@ -1,0 +1,224 @@
+//! The output items of an answer, and which item an event belongs to.
+
+use advisor_core::{ProviderData, Text};
+
+use super::part::{OpenPart, Place};
+use crate::responses::wire::{Event, Item, ItemKind};
+
+/// The most numbers given to items and parts. The default bounds of an answer are far below.
+const MOST: i64 = 1 << 14;
+
+/// The output items so far, in order of first appearance.
+#[derive(Debug, Default)]
+pub(super) struct Items {
+    items: Vec<OpenItem>,
+    /// The next number of an item or a part.
+    next: i64,
+    /// Whether an item was added or ended, since that was last asked.
+    is_changed: bool,
+}
+
+/// An output item while it streams.
+#[derive(Debug)]
+pub(super) struct OpenItem {
+    pub(super) kind: ItemKind,
+    /// The number of its call: unique among calls and blocks.
+    pub(super) number: i64,
+    index: Option<i64>,
+    id: Option<Text>,
+    call_id: Option<Text>,
+    /// Whether the server announced it. A few servers begin with its content (Q59).
+    announced: bool,
+    /// Whether its name was emitted, for a call.
+    pub(super) named: bool,
+    /// Whether arguments were emitted, for a call.
+    pub(super) streamed: bool,
+    /// Whether it was converted to its end.
+    pub(super) ended: bool,
+    /// The data that goes back with each part of a message.
+    pub(super) data: Option<ProviderData>,
+    pub(super) parts: Vec<OpenPart>,
+}
+
+/// An answer has more items and parts than any real one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TooMany;
+
+/// The identity of an item, as far as an event or an item tells it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Identity<'a> {
+    pub(super) index: Option<i64>,
+    pub(super) id: Option<&'a str>,
+    pub(super) call_id: Option<&'a str>,
+}
+
+impl<'a> Identity<'a> {
+    pub(super) fn of_event(event: &'a Event<'_>) -> Self {
+        Self { index: event.output_index.0, id: event.item_id.text(), call_id: None }
+    }
+
+    pub(super) fn of_item(item: &'a Item<'_>, index: Option<i64>) -> Self {
+        Self { index, id: item.id.text(), call_id: item.call_id.text() }
+    }
+}
+
+impl Items {
+    /// Checks whether an item was added or ended since the last time. Only then may an event belong to another item
+    /// than an earlier one that looked the same.
+    pub(super) fn take_changed(&mut self) -> bool {
+        std::mem::take(&mut self.is_changed)
+    }
+
+    /// Notes that an item was ended.
+    pub(super) fn note_change(&mut self) {
+        self.is_changed = true;
+    }
+
+    pub(super) fn at(&mut self, at: usize) -> Option<&mut OpenItem> {
+        self.items.get_mut(at)
+    }
+
+    /// Returns the position of the item that an event belongs to; adds one if it is new.
+    ///
+    /// Index and id together decide. If they contradict each other, the index does: Copilot sends another id in each
+    /// event. The id alone decides for llama.cpp, which sends no index. Some servers send the id of the call in its
+    /// place (Q59). With neither, the last open item is meant.
+    pub(super) fn of(&mut self, identity: Identity<'_>, kind: ItemKind) -> Result<usize, TooMany> {
+        match self.find(identity, kind) {
+            Some(known) => Ok(known),
+            None => self.add(identity, kind),
+        }
+    }
+
+    /// Returns the position of an item that the server announces; adds it unless it is known.
+    pub(super) fn announced(&mut self, identity: Identity<'_>, kind: ItemKind) -> Result<usize, TooMany> {
+        let known = self.find(identity, kind).filter(|at| {
+            let is_same =
+                |item: &OpenItem| !item.announced || (item.has_index(identity) && item.has_id(identity));
+            self.items.get(*at).is_some_and(is_same)
+        });
+        let at = match known {
+            Some(known) => known,
+            None => self.add(identity, kind)?,
+        };
+        if let Some(item) = self.items.get_mut(at) {
+            item.announced = true;
+            item.index = item.index.or(identity.index);
+            item.id = item.id.take().or_else(|| identity.id.map(Text::from));
+            item.call_id = item.call_id.take().or_else(|| identity.call_id.map(Text::from));
+        }
+        Ok(at)
+    }
+
+    fn find(&self, identity: Identity<'_>, kind: ItemKind) -> Option<usize> {
+        let last = |fits: &dyn Fn(&OpenItem) -> bool| {
+            self.items.iter().rposition(|item| item.kind == kind && fits(item))
+        };
+        let is_nameless = identity.index.is_none() && identity.id.is_none() && identity.call_id.is_none();
+        last(&|item| item.has_index(identity) && item.has_id(identity))
+            .or_else(|| last(&|item| item.has_index(identity)))
+            .or_else(|| last(&|item| item.has_id(identity)))
+            .or_else(|| last(&|item| is_nameless && !item.ended))
+    }
+
+    fn add(&mut self, identity: Identity<'_>, kind: ItemKind) -> Result<usize, TooMany> {
+        let item = OpenItem {
+            kind,
+            number: self.number()?,
+            index: identity.index,
+            id: identity.id.map(Text::from),
+            call_id: identity.call_id.map(Text::from),
+            announced: false,
+            named: false,
+            streamed: false,
+            ended: false,
+            data: None,
+            parts: Vec::new(),
+        };
+        self.items.push(item);
+        self.is_changed = true;
+        Ok(self.items.len() - 1)
+    }
+
+    /// Returns the part at this place of an item; adds it if it is new.
+    pub(super) fn part(&mut self, item: usize, place: Place) -> Result<Option<&mut OpenPart>, TooMany> {
+        let part = |item: &OpenItem| item.parts.iter().rposition(|part| part.place == place);
+        let at = match self.items.get(item).and_then(part) {
+            Some(at) => at,
+            None => self.add_part(item, place)?,
+        };
+        Ok(self.items.get_mut(item).and_then(|item| item.parts.get_mut(at)))
+    }
+
+    /// Adds a part to an item, and returns its position there.
+    pub(super) fn add_part(&mut self, item: usize, place: Place) -> Result<usize, TooMany> {
+        let number = self.number()?;
+        let Some(item) = self.items.get_mut(item) else { return Ok(0) };
+        let data = item.data.clone();
+        let part = OpenPart { place, number, streamed: false, ended: false, citations: 0, data };
+        item.parts.push(part);
+        Ok(item.parts.len() - 1)
+    }
+
+    fn number(&mut self) -> Result<i64, TooMany> {
+        if self.next >= MOST {
+            return Err(TooMany);
+        }
+        self.next += 1;
+        Ok(self.next - 1)
+    }
+
+    /// Returns the position of the known item for each item of a snapshot; adds those that are new.
+    ///
+    /// An item is known by its ids, or else by its position, or else as the next one of its kind. The last two are for
+    /// servers whose snapshot has other ids than the stream.
+    pub(super) fn of_snapshot(&mut self, snapshot: &[&Item<'_>]) -> Result<Vec<usize>, TooMany> {
+        let mut places: Vec<Option<usize>> = vec![None; snapshot.len()];
+        let rules: [fn(&OpenItem, Identity<'_>) -> bool; 3] = [
+            |known, item| known.has_call_id(item) || known.has_id(item),
+            |known, item| known.has_index(item) && !known.is_other_call(item),
+            |known, item| !known.is_other_call(item),
+        ];
+        for rule in rules {
+            for (at, item) in snapshot.iter().enumerate() {
+                if places.get(at) != Some(&None) {
+                    continue;
+                }
+                let identity = Identity::of_item(item, i64::try_from(at).ok());
+                let fits = |(known_at, known): &(usize, &OpenItem)| {
+                    known.kind == item.kind() && !places.contains(&Some(*known_at)) && rule(known, identity)
+                };
+                let known = self.items.iter().enumerate().find(fits).map(|(known, _)| known);
+                if let Some(place) = places.get_mut(at) {
+                    *place = known;
+                }
+            }
+        }
+        let unknown = |(item, place): (&&Item<'_>, Option<usize>)| match place {
+            Some(known) => Ok(known),
+            None => self.add(Identity::of_item(item, None), item.kind()),
+        };
+        snapshot.iter().zip(places).map(unknown).collect()
+    }
+}
+
+impl OpenItem {
+    fn has_index(&self, identity: Identity<'_>) -> bool {
+        identity.index.is_some() && self.index == identity.index
+    }
+
+    fn has_id(&self, identity: Identity<'_>) -> bool {
+        let own = [&self.id, &self.call_id].map(Option::as_deref);
+        identity.id.is_some() && own.contains(&identity.id)
+    }
+
+    fn has_call_id(&self, identity: Identity<'_>) -> bool {
+        identity.call_id.is_some() && self.call_id.as_deref() == identity.call_id
+    }
+
+    /// Checks whether both are calls with different ids.
+    fn is_other_call(&self, identity: Identity<'_>) -> bool {
+        let ids = (self.call_id.as_deref(), identity.call_id);
+        matches!(ids, (Some(own), Some(other)) if own != other)
+    }
+}

@@ -1,0 +1,114 @@
+//! A part of an item: one block.
+
+use std::collections::VecDeque;
+
+use advisor_core::{Citation, Delta, DeltaKind, ProviderData, Text};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::responses::wire::{Event, Part};
+use crate::wire::read;
+
+/// A part of a message or of reasoning while it streams. Each part is one block.
+#[derive(Debug)]
+pub(super) struct OpenPart {
+    pub(super) place: Place,
+    /// The number of its block.
+    pub(super) number: i64,
+    /// Whether text of it was emitted.
+    pub(super) streamed: bool,
+    pub(super) ended: bool,
+    /// The number of its citations that were emitted.
+    pub(super) citations: usize,
+    /// The data that goes back with it, until it is emitted.
+    pub(super) data: Option<ProviderData>,
+}
+
+/// The position of a part in its item, as the server numbers it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Content(i64),
+    Summary(i64),
+}
+
+impl OpenPart {
+    pub(super) fn delta(&self, kind: DeltaKind) -> Delta {
+        Delta::from(kind).with_block(self.number)
+    }
+
+    /// Emits a piece of the content. The data of the part follows the first one, which opens its block.
+    pub(super) fn add(&mut self, piece: DeltaKind, deltas: &mut VecDeque<Delta>) {
+        self.streamed = true;
+        deltas.push_back(self.delta(piece));
+        self.attach(deltas);
+    }
+
+    /// Emits the data of the part, once.
+    pub(super) fn attach(&mut self, deltas: &mut VecDeque<Delta>) {
+        if let Some(data) = self.data.take() {
+            deltas.push_back(self.delta(DeltaKind::BlockData(Box::new(data))));
+        }
+    }
+
+    /// Emits the whole content if no piece of it has streamed, and ends the block.
+    pub(super) fn end(&mut self, whole: Option<DeltaKind>, deltas: &mut VecDeque<Delta>) {
+        if self.ended {
+            return;
+        }
+        if let Some(whole) = whole.filter(|_| !self.streamed) {
+            self.add(whole, deltas);
+        }
+        if self.streamed {
+            self.ended = true;
+            deltas.push_back(self.delta(DeltaKind::BlockEnd));
+        }
+    }
+
+    /// Emits the citations that were not emitted one by one.
+    pub(super) fn cite(&mut self, annotations: Option<&RawValue>, deltas: &mut VecDeque<Delta>) {
+        let annotations: Vec<Value> =
+            annotations.and_then(|annotations| read(annotations.get())).unwrap_or_default();
+        let new = annotations.iter().skip(self.citations);
+        deltas.extend(new.filter_map(citation_of));
+        self.citations = self.citations.max(annotations.len());
+    }
+}
+
+impl Part<'_> {
+    /// Checks whether it belongs to a message, and not to reasoning.
+    pub(super) fn is_of_message(&self) -> bool {
+        matches!(self.kind.text(), Some("output_text" | "text" | "refusal"))
+    }
+
+    /// Returns its whole content, unless it is empty.
+    pub(super) fn whole(&self) -> Option<DeltaKind> {
+        let said = Text::from(self.said()?);
+        Some(if self.is_refusal() { DeltaKind::Refusal(said) } else { DeltaKind::Text(said) })
+    }
+}
+
+impl Place {
+    /// Returns the place of a part of a message or of raw reasoning.
+    pub(super) fn of_content(event: &Event<'_>) -> Self {
+        Self::Content(event.content_index.0.unwrap_or_default())
+    }
+
+    /// Returns the place of a part of a summary.
+    pub(super) fn of_summary(event: &Event<'_>) -> Self {
+        Self::Summary(event.summary_index.0.unwrap_or_default())
+    }
+
+    /// Checks whether both are places in the same list.
+    pub(super) fn is_beside(self, other: Self) -> bool {
+        std::mem::discriminant(&self) == std::mem::discriminant(&other)
+    }
+}
+
+/// Returns the citation of an annotation: a page, or a file of the server.
+pub(super) fn citation_of(annotation: &Value) -> Option<Delta> {
+    let word = |key: &str| annotation.get(key)?.as_str().filter(|word| !word.is_empty()).map(Text::from);
+    let mut citation = Citation::default();
+    citation.url = word("url");
+    citation.title = word("title").or_else(|| word("filename"));
+    (citation != Citation::default()).then(|| DeltaKind::Citation(Box::new(citation)).into())
+}

@@ -1,0 +1,163 @@
+//! The model: sends requests to the Responses API, emits chunks.
+
+use std::sync::Arc;
+
+use advisor_core::{ChatModel, ChatRequest, ChunkStream, Error, Result, SchemaSupport, Text, async_trait};
+use provider_http::exchange::Call;
+use provider_http::server::{Authorization, Server};
+use serde_json::Value;
+
+use super::answer::Responses;
+use super::request::{self, BodySettings, InputForm};
+use super::wire::FORMAT;
+use crate::model::{OPENAI, Variables};
+
+/// A model behind a server that speaks the Responses API. Cheap to clone; clones share their connections.
+///
+/// It offers what [`OpenAiModel`](crate::OpenAiModel) does not: reasoning that continues over tool calls, and tools
+/// that the server runs. The chain remembers the conversation, so the server is asked not to store it.
+///
+/// Reasoning goes back unchanged to the server that sent it, and to no other one. For that, encrypted reasoning is
+/// requested (`include`), except from models that refuse it. An extra field `include` replaces the list.
+///
+/// # Ordering
+/// Chunks come as the server sends them. The body is read to its end before `Completed`, so that the next request
+/// reuses the connection.
+///
+/// # Cancellation
+/// Dropping the future or the stream closes the connection, at any point.
+///
+/// # Errors
+/// Typed, see [`ErrorKind`](advisor_core::ErrorKind). If the server gave a reason, a
+/// [`ProviderError`](crate::ProviderError) is the source. Options that the API cannot express are errors of kind
+/// [`InvalidRequest`](advisor_core::ErrorKind::InvalidRequest): stop texts, and more than one answer. A seed is left
+/// out.
+///
+/// # Example
+/// ```no_run
+/// use advisor_core::{ChatClient, ChatOptions};
+/// use provider_openai::OpenAiResponsesModel;
+/// use serde_json::json;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> advisor_core::Result<()> {
+/// let options = ChatOptions::new().with_extra("reasoning", json!({"effort": "low", "summary": "auto"}));
+/// let model = OpenAiResponsesModel::from_env()?.with_server_tools([json!({"type": "web_search"})]);
+/// let client = ChatClient::builder(model).options(options).build()?;
+/// println!("{}", client.prompt().user("Who won yesterday?").call().await?.text());
+/// # Ok(()) }
+/// ```
+#[must_use]
+#[derive(Debug, Clone)]
+pub struct OpenAiResponsesModel {
+    model: Option<Text>,
+    server: Server,
+    settings: BodySettings,
+}
+
+impl OpenAiResponsesModel {
+    /// Creates a model at OpenAI, without a key.
+    pub fn new(model: impl Into<Text>) -> Self {
+        Self { model: Some(model.into()), ..Self::unnamed() }
+    }
+
+    /// Creates a model from the environment, by the variables of [`OpenAiModel::from_env`](crate::OpenAiModel::from_env).
+    ///
+    /// # Errors
+    /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration) if there is neither a key nor a base URL:
+    /// OpenAI itself needs a key.
+    pub fn from_env() -> Result<Self> {
+        Self::from_vars(|name| std::env::var(name).ok())
+    }
+
+    fn from_vars(var: impl Fn(&str) -> Option<String>) -> Result<Self> {
+        let Variables { key, base_url, model } = Variables::read(var)?;
+        let unkeyed = Self { model, ..Self::unnamed() };
+        let keyed = key.into_iter().fold(unkeyed, Self::with_api_key);
+        Ok(base_url.into_iter().fold(keyed, Self::with_base_url))
+    }
+
+    fn unnamed() -> Self {
+        let settings = BodySettings { streaming: true, ..BodySettings::default() };
+        Self { model: None, server: Server::new(OPENAI, Authorization::Bearer), settings }
+    }
+
+    provider_http::server_setters!();
+
+    /// Sets the header that carries the key, such as `api-key` for older addresses of Azure.
+    pub fn with_authorization(self, authorization: Authorization) -> Self {
+        Self { server: self.server.with_authorization(authorization), ..self }
+    }
+
+    /// Sets whether to ask for streamed answers (the default) or for whole ones. Whole answers produce the same chunks.
+    pub fn with_streaming(self, streaming: bool) -> Self {
+        Self { settings: BodySettings { streaming, ..self.settings }, ..self }
+    }
+
+    /// Sets whether the server stores answers; by default it does not. Each request holds the whole conversation either
+    /// way.
+    pub fn with_store(self, store: bool) -> Self {
+        Self { settings: BodySettings { store, ..self.settings }, ..self }
+    }
+
+    /// Sets the tools that the server runs by itself, in the form of its API, such as `{"type": "web_search"}`.
+    ///
+    /// They are offered beside the tools of the chain. Their calls are opaque blocks of the answer, which nobody runs
+    /// here.
+    pub fn with_server_tools(self, tools: impl IntoIterator<Item = Value>) -> Self {
+        let server_tools: Arc<[Value]> = tools.into_iter().collect();
+        Self { settings: BodySettings { server_tools, ..self.settings }, ..self }
+    }
+
+    /// Checks the base URL, the key and the headers, so that a program can refuse them before its first request.
+    ///
+    /// # Errors
+    /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration), with a message that says what to do.
+    /// The message shows neither the base URL nor the key.
+    pub fn validate(&self) -> Result<()> {
+        self.server.validate()
+    }
+
+    /// Returns the call for a request, and the format name of data for its server.
+    fn call(&self, request: &ChatRequest) -> Result<(Call, Text)> {
+        let model = request.options.model.as_ref().or(self.model.as_ref()).ok_or_else(|| {
+            Error::configuration("no model is named; set OPENAI_MODEL or the request's `ChatOptions::model`")
+        })?;
+        let mut call = self.server.call("/responses", &[], Vec::new())?;
+        let format = format_of(call.uri.host().unwrap_or_default());
+        let form = InputForm { format: format.clone(), store: self.settings.store };
+        let (json, names) = request::body(request, model, &self.settings, &form)?;
+        call.body = json;
+        Ok((call.with_tools(names), format))
+    }
+}
+
+/// Returns the format name of data that only the server at this host can read.
+fn format_of(host: &str) -> Text {
+    format!("{FORMAT}@{}", host.to_ascii_lowercase()).into()
+}
+
+#[async_trait]
+impl ChatModel for OpenAiResponsesModel {
+    async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
+        let (call, format) = self.call(&request)?;
+        let settings = request.aggregator_settings();
+        let format = || Responses::new(format.clone());
+        self.server.stream(&call, request.round, settings, format).await
+    }
+
+    fn name(&self) -> &str {
+        FORMAT
+    }
+
+    fn model_name(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
+    fn schema_support(&self) -> SchemaSupport {
+        SchemaSupport::JsonSchema
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,162 @@
+//! The fields of a body beside its input.
+
+use std::borrow::Cow;
+
+use advisor_core::{ChatRequest, Error, ErrorKind, ResponseFormat, Result, ToolChoice, ToolDefinition};
+use bytes::Bytes;
+use provider_http::names::ToolNames;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::BodySettings;
+use crate::written::unwritable;
+
+/// The beginnings of models of OpenAI that do not reason. They refuse a request for encrypted reasoning
+/// (pydantic/pydantic-ai#2865, ShishirPatil/gorilla#1148).
+const NOT_REASONING: [&str; 3] = ["gpt-3", "gpt-4", "chatgpt"];
+
+/// Returns all fields but the input and the tools. The caller's extra fields come last and override others.
+///
+/// # Errors
+/// The API has neither stop texts nor parallel answers, and to leave them out would change the answer.
+pub(super) fn write(
+    request: &ChatRequest,
+    model: &str,
+    settings: &BodySettings,
+    names: &ToolNames,
+) -> Result<Map<String, Value>> {
+    let options = &request.options;
+    if !options.stop.is_empty() {
+        return Err(impossible("stop texts (`ChatOptions::stop`)"));
+    }
+    if options.choices.is_some_and(|choices| choices > 1) {
+        return Err(impossible("several answers (`ChatOptions::choices`)"));
+    }
+    let mut fields = Map::new();
+    let mut set = |key: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            fields.insert(key.to_owned(), value);
+        }
+    };
+    set("model", Some(json!(model)));
+    set("stream", Some(json!(settings.streaming)));
+    set("store", Some(json!(settings.store)));
+    let encrypted = !settings.store && may_reason(model);
+    set("include", encrypted.then(|| json!(["reasoning.encrypted_content"])));
+    set("temperature", options.temperature.map(Value::from));
+    set("top_p", options.top_p.map(Value::from));
+    set("max_output_tokens", options.max_tokens.map(Value::from));
+    // Servers refuse fields about tools if no tool is offered.
+    if request.api_tools().definitions().next().is_some() || !settings.server_tools.is_empty() {
+        // Without tools of the chain, the choice is among those of the server.
+        let choice =
+            if request.tools.is_empty() { options.tool_choice.as_ref() } else { request.api_tool_choice() };
+        set("tool_choice", choice.map(|choice| tool_choice(choice, names)));
+        set("parallel_tool_calls", options.parallel_tool_calls.map(Value::from));
+    }
+    let format = options.response_format.as_ref().and_then(text_format);
+    fields.extend(options.extra.clone());
+    if let Some(format) = format {
+        // The caller's extra `text` may have other fields, such as `verbosity`.
+        let text = fields.entry("text").or_insert_with(|| json!({}));
+        if let Some(text) = text.as_object_mut() {
+            text.entry("format").or_insert(format);
+        }
+    }
+    Ok(fields)
+}
+
+fn impossible(what: &str) -> Error {
+    let problem =
+        format!("the Responses API has no {what}; leave them out, or use `OpenAiModel` (Chat Completions)");
+    Error::new(ErrorKind::InvalidRequest, problem)
+}
+
+/// Checks whether a model may reason, as far as its name tells. A name may have a vendor before it.
+fn may_reason(model: &str) -> bool {
+    let name = model.rsplit('/').next().unwrap_or(model);
+    !NOT_REASONING.iter().any(|beginning| name.starts_with(beginning)) && !name.contains("-chat")
+}
+
+/// Returns the list of tools as it is in the body; `None` if there are none. The list of functions is written once per
+/// set, unless a tool does not have its usual name.
+pub(super) fn tools(
+    request: &ChatRequest,
+    server_tools: &[Value],
+    names: &ToolNames,
+) -> Result<Option<Bytes>> {
+    let described = request.api_tools();
+    let offered = || described.definitions();
+    if offered().next().is_none() && server_tools.is_empty() {
+        return Ok(None);
+    }
+    let written = || {
+        let functions: Vec<_> = offered().map(|tool| Function::new(tool, names)).collect();
+        serde_json::to_vec(&functions).map(Bytes::from)
+    };
+    let as_usual = !offered().any(|tool| names.is_special(&tool.name));
+    let functions =
+        if as_usual && let Some(Functions(kept)) = described.wire_form(|_| written().ok().map(Functions)) {
+            kept.clone()
+        } else {
+            written().map_err(unwritable)?
+        };
+    if server_tools.is_empty() {
+        return Ok(Some(functions));
+    }
+    // The functions without their closing bracket, then the others.
+    let mut all = functions.get(..functions.len().saturating_sub(1)).unwrap_or_default().to_vec();
+    for tool in server_tools {
+        if all.len() > 1 {
+            all.push(b',');
+        }
+        serde_json::to_writer(&mut all, tool).map_err(unwritable)?;
+    }
+    all.push(b']');
+    Ok(Some(all.into()))
+}
+
+/// All tools of a set on the wire. Kept with the set.
+struct Functions(Bytes);
+
+/// A tool as described to the model.
+#[derive(Serialize)]
+struct Function<'a> {
+    r#type: &'static str,
+    name: Cow<'a, str>,
+    description: &'a str,
+    parameters: Cow<'a, Value>,
+    /// Without the field the API makes the schema strict, which changes it.
+    strict: bool,
+}
+
+impl<'a> Function<'a> {
+    fn new(definition: &'a ToolDefinition, names: &'a ToolNames) -> Self {
+        let parameters = match &definition.parameters {
+            Value::Null => Cow::Owned(json!({ "type": "object", "properties": {} })),
+            parameters => Cow::Borrowed(parameters),
+        };
+        let (name, description) = (names.on_the_wire(&definition.name), &*definition.description);
+        Self { r#type: "function", name, description, parameters, strict: false }
+    }
+}
+
+fn tool_choice(choice: &ToolChoice, names: &ToolNames) -> Value {
+    match choice {
+        ToolChoice::None => json!("none"),
+        ToolChoice::Required => json!("required"),
+        ToolChoice::Tool(name) => json!({ "type": "function", "name": names.on_the_wire(name) }),
+        _ => json!("auto"),
+    }
+}
+
+fn text_format(format: &ResponseFormat) -> Option<Value> {
+    match format {
+        ResponseFormat::Text => Some(json!({ "type": "text" })),
+        ResponseFormat::JsonObject => Some(json!({ "type": "json_object" })),
+        ResponseFormat::JsonSchema { name, schema, strict } => {
+            Some(json!({ "type": "json_schema", "name": name, "schema": schema, "strict": strict }))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,58 @@
+//! User content and tool results, on the wire.
+
+use advisor_core::{Media, MediaSource, Part};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value, json};
+
+use crate::request::parts::{audio_format, joined_text, url};
+
+/// Returns content: a string if it is text only, as the strictest servers require, or else a list of parts.
+pub(super) fn content(parts: &[Part]) -> Value {
+    match joined_text(parts) {
+        Some(text) => text.into(),
+        None => parts.iter().map(on_the_wire).collect(),
+    }
+}
+
+fn on_the_wire(part: &Part) -> Value {
+    match part {
+        Part::Text(text) => text_part(text),
+        Part::Json(value) => text_part(&value.to_string()),
+        Part::Image(media) => image(media),
+        Part::Audio(Media { source: MediaSource::Bytes(bytes), mime, .. }) => {
+            let audio = json!({ "data": STANDARD.encode(bytes), "format": audio_format(mime) });
+            json!({ "type": "input_audio", "input_audio": audio })
+        }
+        Part::Audio(media) | Part::Video(media) | Part::File(media) => file(media),
+        _ => text_part("[part of an unknown kind left out]"),
+    }
+}
+
+fn text_part(text: &str) -> Value {
+    json!({ "type": "input_text", "text": text })
+}
+
+fn image(media: &Media) -> Value {
+    match &media.source {
+        MediaSource::ProviderFile(id) => json!({ "type": "input_image", "file_id": id }),
+        // Moved, because `json!` would copy the image once more.
+        _ => object([("type", "input_image".into()), ("image_url", url(media).into())]),
+    }
+}
+
+fn file(media: &Media) -> Value {
+    match &media.source {
+        MediaSource::ProviderFile(id) => json!({ "type": "input_file", "file_id": id }),
+        MediaSource::Url(url) => json!({ "type": "input_file", "file_url": url }),
+        _ => object([
+            ("type", "input_file".into()),
+            ("filename", media.name.as_deref().unwrap_or("file").into()),
+            ("file_data", url(media).into()),
+        ]),
+    }
+}
+
+fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
+    Value::Object(Map::from_iter(fields.map(|(key, value)| (key.to_owned(), value))))
+}

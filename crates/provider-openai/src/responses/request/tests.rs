@@ -1,0 +1,354 @@
+mod rebuilt;
+
+use advisor_core::{
+    Block, BlockContent, ChatOptions, Citation, ErrorKind, Media, MediaSource, Message, Opaque, Part,
+    ProviderData, ResponseFormat, Tool, ToolCall, ToolChoice, ToolDefinition, ToolError, ToolInvocation,
+    ToolOutput, ToolResult, async_trait,
+};
+use serde_json::json;
+
+use super::*;
+
+const FORMAT: &str = "openai-responses@api.example.org";
+
+pub(super) struct Named(pub(super) ToolDefinition);
+
+#[async_trait]
+impl Tool for Named {
+    fn definition(&self) -> &ToolDefinition {
+        &self.0
+    }
+    async fn run(&self, _: ToolInvocation) -> Result<ToolOutput, ToolError> {
+        Ok("".into())
+    }
+}
+
+fn tool(name: &str) -> Named {
+    Named(ToolDefinition::new(name, "Does it.", json!({"type": "object"})))
+}
+
+fn form() -> InputForm {
+    InputForm { format: FORMAT.into(), store: false }
+}
+
+fn streaming() -> BodySettings {
+    BodySettings { streaming: true, ..BodySettings::default() }
+}
+
+pub(super) fn written_with(
+    request: &ChatRequest,
+    settings: &BodySettings,
+    form: &InputForm,
+) -> Result<Value> {
+    let (json, _) = body(request, "m", settings, form)?;
+    Ok(serde_json::from_slice(&json.concat()).expect("JSON"))
+}
+
+fn written(request: &ChatRequest) -> Value {
+    written_with(request, &streaming(), &form()).expect("a body")
+}
+
+fn input(messages: Vec<Message>) -> Value {
+    written(&ChatRequest::new(messages))["input"].take()
+}
+
+fn with_data(content: BlockContent, format: &str, value: Value) -> Block {
+    Block::with_data(content, vec![ProviderData::new(format, value)])
+}
+
+fn said(text: &str) -> Value {
+    json!({"type": "message", "role": "assistant", "status": "completed",
+        "content": [{"type": "output_text", "text": text, "annotations": []}]})
+}
+
+#[test]
+fn messages_become_items_in_their_order() {
+    let (first, second) = (ToolCall::new("c1", "f", "{}"), ToolCall::new("c2", "g", r#"{"a":1}"#));
+    let messages = vec![
+        Message::system("Be brief."),
+        Message::user("Hi"),
+        Message::assistant_blocks(vec![
+            Block::text("Let me look."),
+            first.clone().into(),
+            second.clone().into(),
+        ]),
+        Message::tool(ToolResult::new(&first, vec!["one".into(), json!({"n": 1}).into()])),
+        Message::tool(ToolResult::error(&second, "two")),
+        Message::assistant("Done."),
+    ];
+    let call = |id: &str, name: &str, arguments: &str| json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments});
+    let output =
+        |id: &str, output: &str| json!({"type": "function_call_output", "call_id": id, "output": output});
+    assert_eq!(
+        input(messages),
+        json!([
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "Hi"},
+            said("Let me look."),
+            call("c1", "f", "{}"),
+            call("c2", "g", r#"{"a":1}"#),
+            output("c1", "one\n{\"n\":1}"),
+            output("c2", "two"),
+            said("Done."),
+        ])
+    );
+}
+
+#[test]
+fn reasoning_goes_back_unchanged_and_in_order() {
+    let encrypted = json!({"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "Hm."}], "encrypted_content": "e"});
+    let plain = json!({"type": "reasoning", "id": "rs_2", "summary": [], "content": [{"type": "reasoning_text", "text": "So."}]});
+    let reasoning = |item: &Value| with_data(BlockContent::Reasoning("Hm.".into()), FORMAT, item.clone());
+    let call = ToolCall::new("c1", "f", "{}");
+    let blocks = vec![
+        Block::new(BlockContent::Reasoning("An earlier part.".into())),
+        reasoning(&encrypted),
+        call.into(),
+        reasoning(&plain),
+        Block::text("Hi"),
+    ];
+    let items = input(vec![Message::assistant_blocks(blocks)]);
+    assert_eq!(
+        (&items[0], &items[1]["type"], &items[2], &items[3]),
+        (&encrypted, &json!("function_call"), &plain, &said("Hi"))
+    );
+}
+
+#[test]
+fn reasoning_that_no_server_can_read_is_left_out() {
+    let bare =
+        json!({"type": "reasoning", "id": "rs_1", "summary": [], "content": [], "encrypted_content": null});
+    let block = |format: &str| with_data(BlockContent::Reasoning("Hm.".into()), format, bare.clone());
+    let message = |format: &str| Message::assistant_blocks(vec![block(format), Block::text("Hi")]);
+    assert_eq!(input(vec![message(FORMAT)]), json!([said("Hi")]));
+    // A server that stores answers knows reasoning by its id.
+    let stored = InputForm { store: true, ..form() };
+    let settings = BodySettings { store: true, ..streaming() };
+    let request = ChatRequest::new(vec![message(FORMAT)]);
+    assert_eq!(written_with(&request, &settings, &stored).expect("a body")["input"][0], bare);
+}
+
+#[test]
+fn data_of_other_servers_and_providers_stays_here() {
+    let others = ["openai-responses@other.example.org", "openai-chat", "anthropic-messages", "gemini"];
+    for format in others {
+        let encrypted = json!({"type": "reasoning", "encrypted_content": "e", "signature": "s"});
+        let blocks = vec![
+            with_data(BlockContent::Reasoning("Hm.".into()), format, encrypted),
+            Block::new(BlockContent::Opaque(Opaque::new(
+                format,
+                "web_search_call",
+                json!({"type": "web_search_call"}),
+            ))),
+            with_data(BlockContent::Text("Hi".into()), format, json!({"phase": "p"})),
+            with_data(BlockContent::ToolCall(ToolCall::new("c", "f", "{}")), format, json!({"x": 1})),
+        ];
+        let call = json!({"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"});
+        assert_eq!(input(vec![Message::assistant_blocks(blocks)]), json!([said("Hi"), call]), "{format}");
+    }
+}
+
+#[test]
+fn data_of_this_server_goes_back_on_its_item() {
+    let search = json!({"type": "web_search_call", "id": "ws_1", "status": "completed"});
+    let picture = Media::from_bytes("image/png", vec![104, 105]);
+    let blocks = vec![
+        Block::new(BlockContent::Opaque(Opaque::new(FORMAT, "web_search_call", search.clone()))),
+        with_data(BlockContent::Text("Hi".into()), FORMAT, json!({"phase": "commentary"})),
+        Block::new(BlockContent::Citation(Citation::default())),
+        with_data(BlockContent::ToolCall(ToolCall::new("c", "f", "{}")), FORMAT, json!({"namespace": "n"})),
+        with_data(
+            BlockContent::Media(picture),
+            FORMAT,
+            json!({"type": "image_generation_call", "id": "ig_1"}),
+        ),
+    ];
+    let items = input(vec![Message::assistant_blocks(blocks)]);
+    assert_eq!(items[0], search);
+    assert_eq!(items[1]["phase"], "commentary");
+    assert_eq!(items[2]["namespace"], "n");
+    assert_eq!(items[3], json!({"type": "image_generation_call", "id": "ig_1", "result": "aGk="}));
+    assert_eq!(items[4], Value::Null);
+}
+
+#[test]
+fn answer_without_anything_to_send_leaves_a_note() {
+    let picture = || Block::new(BlockContent::Media(Media::from_url("image/png", "https://example.org/a")));
+    let opaque = Block::new(BlockContent::Opaque(Opaque::new("gemini", "x", json!({}))));
+    assert_eq!(
+        input(vec![Message::assistant_blocks(vec![picture(), picture()])]),
+        json!([said("[image] [image]")])
+    );
+    assert_eq!(
+        input(vec![Message::assistant_blocks(vec![opaque])]),
+        json!([said("[content that cannot be shown here]")])
+    );
+    let nothing = Block::new(BlockContent::Reasoning("Hm.".into()));
+    assert_eq!(
+        input(vec![Message::assistant_blocks(vec![nothing]), Message::user("x")]),
+        json!([{"role": "user", "content": "x"}])
+    );
+    let refusal = Block::new(BlockContent::Refusal("No.".into()));
+    assert_eq!(input(vec![Message::assistant_blocks(vec![refusal])]), json!([said("No.")]));
+}
+
+#[test]
+fn media_go_out_as_parts_in_messages_and_results() {
+    let bytes = |mime: &str| Media::from_bytes(mime, vec![104, 105]);
+    let mut stored = bytes("image/png");
+    stored.source = MediaSource::ProviderFile("file_1".into());
+    let parts = vec![
+        Part::Text("See".into()),
+        Part::Image(Media::from_url("image/png", "https://example.org/a")),
+        Part::Image(bytes("image/png")),
+        Part::Image(stored.clone()),
+        Part::Audio(bytes("audio/mpeg")),
+        Part::File(bytes("application/pdf").with_name("a.pdf")),
+        Part::File(Media::from_url("application/pdf", "https://example.org/b")),
+        Part::File(stored),
+    ];
+    let expected = json!([
+        {"type": "input_text", "text": "See"},
+        {"type": "input_image", "image_url": "https://example.org/a"},
+        {"type": "input_image", "image_url": "data:image/png;base64,aGk="},
+        {"type": "input_image", "file_id": "file_1"},
+        {"type": "input_audio", "input_audio": {"data": "aGk=", "format": "mp3"}},
+        {"type": "input_file", "filename": "a.pdf", "file_data": "data:application/pdf;base64,aGk="},
+        {"type": "input_file", "file_url": "https://example.org/b"},
+        {"type": "input_file", "file_id": "file_1"},
+    ]);
+    let result = ToolResult::new(&ToolCall::new("c", "f", "{}"), parts.clone());
+    let items = input(vec![Message::user_parts(parts), Message::tool(result)]);
+    assert_eq!((&items[0]["content"], &items[1]["output"]), (&expected, &expected));
+}
+
+#[test]
+fn q69_long_ids_and_odd_names_are_mapped() {
+    let long = "x".repeat(65);
+    let call = ToolCall::new(long.as_str(), "docs.search", "{}");
+    let message = Message::assistant_blocks(vec![call.clone().into()]);
+    let items = input(vec![message, Message::tool(ToolResult::new(&call, vec!["r".into()]))]);
+    let id = items[0]["call_id"].as_str().expect("an id");
+    assert!(id.len() <= 64 && items[1]["call_id"] == id, "{items}");
+    assert_eq!(items[0]["name"], "docs_search");
+    let accepted = "y".repeat(64);
+    let kept =
+        input(vec![Message::assistant_blocks(vec![ToolCall::new(accepted.as_str(), "f", "{}").into()])]);
+    assert_eq!(kept[0]["call_id"], accepted.as_str());
+}
+
+#[test]
+fn tools_are_flat_and_explicitly_not_strict() {
+    let options =
+        ChatOptions::new().with_tool_choice(ToolChoice::Tool("f".into())).with_parallel_tool_calls(false);
+    let request = ChatRequest::new(Message::user("x")).with_tool(tool("f")).with_options(options);
+    let body = written(&request);
+    let function = json!({"type": "function", "name": "f", "description": "Does it.", "parameters": {"type": "object"}, "strict": false});
+    assert_eq!(body["tools"], json!([function]));
+    assert_eq!(body["tool_choice"], json!({"type": "function", "name": "f"}));
+    assert_eq!(body["parallel_tool_calls"], false);
+
+    let search = json!({"type": "web_search"});
+    let settings = BodySettings { server_tools: [search.clone()].into(), ..streaming() };
+    let both = written_with(&request, &settings, &form()).expect("a body");
+    assert_eq!(both["tools"], json!([function, search]));
+    let alone = ChatRequest::new(Message::user("x"))
+        .with_options(ChatOptions::new().with_tool_choice(ToolChoice::Required));
+    let alone = written_with(&alone, &settings, &form()).expect("a body");
+    assert_eq!((&alone["tools"], &alone["tool_choice"]), (&json!([search]), &json!("required")));
+
+    let choices = [(ToolChoice::None, "none"), (ToolChoice::Auto, "auto")];
+    for (choice, word) in choices {
+        let options = ChatOptions::new().with_tool_choice(choice);
+        assert_eq!(written(&request.clone().with_options(options))["tool_choice"], word);
+    }
+    let none = written(
+        &ChatRequest::new(Message::user("x"))
+            .with_options(ChatOptions::new().with_tool_choice(ToolChoice::Auto)),
+    );
+    assert_eq!((none.get("tools"), none.get("tool_choice")), (None, None));
+}
+
+#[test]
+fn options_have_the_names_of_this_api() {
+    let schema = json!({"type": "object"});
+    let format = ResponseFormat::JsonSchema { name: "answer".into(), schema: schema.clone(), strict: true };
+    let options = ChatOptions::new()
+        .with_temperature(0.5)
+        .with_top_p(0.25)
+        .with_max_tokens(9)
+        .with_seed(1)
+        .with_response_format(format)
+        .with_extra("reasoning", json!({"effort": "low"}))
+        .with_extra("text", json!({"verbosity": "low"}));
+    let body = written(&ChatRequest::new(Message::user("x")).with_options(options));
+    assert_eq!(
+        body,
+        json!({
+            "input": [{"role": "user", "content": "x"}],
+            "model": "m", "stream": true, "store": false, "include": ["reasoning.encrypted_content"],
+            "temperature": 0.5, "top_p": 0.25, "max_output_tokens": 9,
+            "reasoning": {"effort": "low"},
+            "text": {"verbosity": "low", "format": {"type": "json_schema", "name": "answer", "schema": schema, "strict": true}},
+        })
+    );
+    for (format, word) in [(ResponseFormat::Text, "text"), (ResponseFormat::JsonObject, "json_object")] {
+        let options = ChatOptions::new().with_response_format(format);
+        let body = written(&ChatRequest::new(Message::user("x")).with_options(options));
+        assert_eq!(body["text"]["format"], json!({"type": word}));
+    }
+}
+
+#[test]
+fn options_that_the_api_lacks_are_errors() {
+    for options in [ChatOptions::new().with_stop("END"), ChatOptions::new().with_choices(2)] {
+        let request = ChatRequest::new(Message::user("x")).with_options(options);
+        let error = written_with(&request, &streaming(), &form()).expect_err("impossible");
+        assert_eq!(error.kind(), ErrorKind::InvalidRequest);
+        assert!(error.to_string().contains("OpenAiModel"), "{error}");
+    }
+}
+
+#[test]
+fn encrypted_reasoning_is_requested_where_it_exists() {
+    let include = |model: &str, settings: &BodySettings| {
+        let (json, _) =
+            body(&ChatRequest::new(Message::user("x")), model, settings, &form()).expect("a body");
+        serde_json::from_slice::<Value>(&json.concat()).expect("JSON").get("include").cloned()
+    };
+    for model in ["gpt-5", "o4-mini", "openai/gpt-5.2", "grok-4", "codex-mini-latest"] {
+        assert!(include(model, &streaming()).is_some(), "{model}");
+    }
+    for model in
+        ["gpt-4o", "gpt-4.1-mini", "openai/gpt-4o", "chatgpt-4o-latest", "gpt-5-chat-latest", "gpt-3.5-turbo"]
+    {
+        assert!(include(model, &streaming()).is_none(), "{model}");
+    }
+    let stored = BodySettings { store: true, ..streaming() };
+    assert!(include("gpt-5", &stored).is_none());
+    let own = ChatOptions::new().with_extra("include", json!([]));
+    assert_eq!(written(&ChatRequest::new(Message::user("x")).with_options(own))["include"], json!([]));
+}
+
+#[test]
+fn own_input_and_tools_replace_ours() {
+    let options = ChatOptions::new()
+        .with_extra("input", "Hi")
+        .with_extra("tools", json!([{"type": "function", "name": "docs.search"}]));
+    let request = ChatRequest::new(Message::user("x")).with_tool(tool("f")).with_options(options);
+    let (json, names) = body(&request, "m", &streaming(), &form()).expect("a body");
+    let json: Value = serde_json::from_slice(&json.concat()).expect("JSON");
+    assert_eq!((&json["input"], &json["tools"][0]["name"]), (&json!("Hi"), &json!("docs.search")));
+    assert_eq!(names.meant_by("docs.search").as_deref(), Some("docs.search"));
+}
+
+#[test]
+fn messages_are_written_once_and_kept_per_server() {
+    let list = MessageList::from(vec![Message::user("Hi"), Message::assistant("Hello")]);
+    let tools = Tools::default();
+    let pieces = |form: &InputForm| pieces_of(&list, form, &tools).expect("pieces").0;
+    let (once, again) = (pieces(&form()), pieces(&form()));
+    assert_eq!(once[0].as_ptr(), again[0].as_ptr(), "the same bytes");
+    let other = InputForm { format: "openai-responses@other.example.org".into(), ..form() };
+    assert_eq!(pieces(&other).concat(), once.concat());
+}

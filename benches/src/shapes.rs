@@ -87,6 +87,41 @@ impl Shape {
         },
     ];
 
+    /// The forms of the Responses API, as OpenAI writes them.
+    pub const RESPONSES: [Self; 3] = [
+        Self {
+            name: "Responses",
+            event: r#"{"type":"response.output_text.delta","content_index":0,"delta":"WORD","item_id":"msg_0dd65ac660ad00e6016a3c1231c5f0819eb6adc3d7b061a6f2","logprobs":[],"obfuscation":"PADDING","output_index":0,"sequence_number":NUMBER}"#,
+        },
+        Self {
+            name: "Responses, reasoning",
+            event: r#"{"type":"response.reasoning_summary_text.delta","delta":"WORD","item_id":"rs_017e85da2ae23b69016a3c1251dcec819daf72930a854fd4d1","obfuscation":"PADDING","output_index":0,"sequence_number":NUMBER,"summary_index":0}"#,
+        },
+        Self {
+            name: "Responses, arguments of a call",
+            event: r#"{"type":"response.function_call_arguments.delta","delta":"PIECE","item_id":"fc_017e85da2ae23b69016a3c12560820819db3b6e8a38dddad65","obfuscation":"PADDING","output_index":0,"sequence_number":NUMBER}"#,
+        },
+    ];
+
+    /// Returns a whole body of the Responses API with `events` of these events, in reads.
+    #[must_use]
+    pub fn responses_body(&self, events: usize) -> Vec<Bytes> {
+        let named = |event: &str| {
+            let name = event.split('"').nth(3).unwrap_or_default();
+            format!("event: {name}\n{}", frame(event))
+        };
+        let said: Vec<String> = (0..events).map(|number| named(&self.event(number))).collect();
+        let begin =
+            r#"{"type":"response.created","response":{"id":"resp_1","model":"m","status":"in_progress"}}"#;
+        let call = r#"{"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","id":"fc_1","call_id":"c","name":"f","arguments":""}}"#;
+        let calls = self.event.contains("PIECE").then_some(call);
+        let end =
+            r#"{"type":"response.completed","response":{"id":"resp_1","status":"completed","output":[]}}"#;
+        let reads = said.chunks(EVENTS_A_READ).map(|read| Bytes::from(read.concat()));
+        let head = [begin].into_iter().chain(calls).map(|event| Bytes::from(named(event)));
+        head.chain(reads).chain([Bytes::from(named(end))]).collect()
+    }
+
     /// Returns a whole body with `events` of these events, in reads.
     #[must_use]
     pub fn body(&self, events: usize) -> Vec<Bytes> {

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use advisor_chain::messages::{Delta, DeltaKind, MessageAggregator};
+use advisor_chain::openai::OpenAiResponsesModel;
 use advisor_chain::{
     AdvisorChain, ChatRequest, Chunk, FinishReason, Message, OpenAiModel, StreamAdvisor, from_fn,
 };
@@ -16,6 +17,7 @@ const CHUNKS: (usize, usize) = (1000, 3000);
 
 pub(super) fn cases() -> Vec<Case> {
     let mut cases: Vec<_> = Shape::ALL.into_iter().chain([Shape::STRANGE]).map(reading).collect();
+    cases.extend(Shape::RESPONSES.map(reading_responses));
     cases.push(parsing());
     cases.push(aggregating("text", |text| DeltaKind::Text(text.into())));
     cases.push(aggregating("arguments", |text| DeltaKind::Arguments { index: Some(0), text: text.into() }));
@@ -29,6 +31,15 @@ pub(super) fn cases() -> Vec<Case> {
 fn reading(shape: Shape) -> Case {
     Case::new(format!("read, {}", shape.name), "event", CHUNKS, move |events| {
         answer(shape, events, AdvisorChain::builder)
+    })
+}
+
+/// The same for the Responses API.
+fn reading_responses(shape: Shape) -> Case {
+    Case::new(format!("read, {}", shape.name), "event", CHUNKS, move |events| {
+        let model = OpenAiResponsesModel::new("m").with_base_url("http://127.0.0.1:1/v1");
+        let model = model.with_transport(InMemory::new([shape.responses_body(events)]));
+        reading_all(AdvisorChain::builder(model).build().unwrap(), events)
     })
 }
 
@@ -58,7 +69,11 @@ fn answer(
     chain: impl FnOnce(OpenAiModel) -> advisor_chain::chain::ChainBuilder,
 ) -> impl FnOnce() {
     let model = OpenAiModel::new("m").with_base_url("http://127.0.0.1:1/v1");
-    let chain = chain(model.with_transport(InMemory::new([shape.body(events)]))).build().unwrap();
+    reading_all(chain(model.with_transport(InMemory::new([shape.body(events)]))).build().unwrap(), events)
+}
+
+/// Reads an answer of so many pieces to its end.
+fn reading_all(chain: AdvisorChain, events: usize) -> impl FnOnce() {
     let runtime = runtime();
     move || {
         runtime.block_on(async {

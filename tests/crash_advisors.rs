@@ -146,7 +146,7 @@ fn calls(chunk: &Chunk) -> bool {
 
 /// Returns whether a chunk ends one call or begins the next one.
 fn calls_more(chunk: &Chunk) -> bool {
-    matches!(chunk, Chunk::Opened { block, head } if head.kind == BlockKind::ToolCall && block.index > 1)
+    matches!(chunk, Chunk::Opened { block, head } if head.kind == BlockKind::ToolCall && block.position() > 1)
 }
 
 fn says_much(chunk: &Chunk) -> bool {

@@ -288,7 +288,7 @@ async fn law_s3_whatever_an_editor_does_blocks_stay_well_formed() {
             "adds blocks of its own",
             |chunk, out| {
                 if let Chunk::Closed { block, .. } = &chunk {
-                    let own = BlockId::new(block.round, block.index + 40);
+                    let own = BlockId::new(block.round, block.position() + 40);
                     out.extend(Chunk::from_block(own, &Block::text("by the way")));
                 }
                 out.push_back(chunk);

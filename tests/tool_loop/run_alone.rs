@@ -111,7 +111,7 @@ async fn client_side_calls_run_when_approved() {
     let mut results = Vec::new();
     for run in CallRun::from_answer(&turn, &answer).unwrap() {
         // The text is the answer's first block.
-        assert_eq!((run.block.round, run.block.index), (1, run.key.position + 1));
+        assert_eq!((run.block.round, run.block.position()), (1, run.key.position + 1));
         let run = run.with_conversation(conversation.clone());
         results.push(match run.call.id.as_str() {
             "c1" => ToolResult::error(&run.call, "the user denied it"),
@@ -283,7 +283,7 @@ async fn observer_of_call_run_alone_receives_events() {
         let result = advisor().run_call(&tools, run).await.unwrap();
         let mut chunks = Vec::new();
         while let Some(event) = receiver.recv().await {
-            assert_eq!((event.block.round, event.block.index), (1, 0));
+            assert_eq!((event.block.round, event.block.position()), (1, 0));
             chunks.push(Chunk::Tool(Box::new(event)));
         }
         let lines = lines(&chunks);

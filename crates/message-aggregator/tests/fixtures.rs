@@ -99,8 +99,8 @@ fn openings_and_ends(settings: AggregatorSettings, deltas: Vec<Delta>) -> Vec<St
     run.chunks
         .iter()
         .filter_map(|chunk| match chunk {
-            Chunk::Opened { block, .. } => Some(format!("+{}", block.index)),
-            Chunk::Closed { block, .. } => Some(format!("-{}", block.index)),
+            Chunk::Opened { block, .. } => Some(format!("+{}", block.position())),
+            Chunk::Closed { block, .. } => Some(format!("-{}", block.position())),
             _ => None,
         })
         .collect()
@@ -136,7 +136,7 @@ fn eager_call_ends_when_next_block_of_any_kind_begins() {
         let eager = run(eager(), deltas());
         eager.assert_lawful();
         let is_end = |chunk: &Chunk| matches!(chunk, Chunk::Closed { .. });
-        let is_next = |chunk: &Chunk| matches!(chunk, Chunk::Opened { block, .. } if block.index == 1);
+        let is_next = |chunk: &Chunk| matches!(chunk, Chunk::Opened { block, .. } if block.position() == 1);
         let position = |is: &dyn Fn(&Chunk) -> bool| eager.chunks.iter().position(is);
         assert!(position(&is_end) < position(&is_next), "{what}");
         assert!(eager.response.tool_calls().next().unwrap().1.complete, "{what}");

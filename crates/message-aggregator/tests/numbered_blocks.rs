@@ -64,9 +64,9 @@ fn events(run: &Run) -> String {
     let mut events: Vec<String> = Vec::new();
     for chunk in &run.chunks {
         let event = match chunk {
-            Chunk::Opened { block, .. } => format!("+{}", block.index),
-            Chunk::Delta { block, .. } => format!("{}", block.index),
-            Chunk::Closed { block, .. } => format!("-{}", block.index),
+            Chunk::Opened { block, .. } => format!("+{}", block.position()),
+            Chunk::Delta { block, .. } => format!("{}", block.position()),
+            Chunk::Closed { block, .. } => format!("-{}", block.position()),
             other => panic!("{other:?}"),
         };
         if events.last() != Some(&event) {

@@ -7,7 +7,7 @@ pub struct AggregatorLimits {
     pub answer_bytes: usize,
     /// Bytes of the text of one block, or of the arguments of one call. Default: 16 MiB.
     pub block_bytes: usize,
-    /// Blocks of one answer over all choices. Default: 4,096.
+    /// Blocks of one answer over all choices. Default: 4,096; never more than [`BlockId::POSITIONS`](crate::BlockId).
     pub blocks: usize,
     /// Tool calls of one message. Default: 256.
     pub calls: usize,

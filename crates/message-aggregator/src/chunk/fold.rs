@@ -130,7 +130,7 @@ impl ChunkFold {
     }
 
     fn of_round(&self, round: u32) -> impl Iterator<Item = (&BlockId, &Folded)> {
-        self.blocks.range(BlockId::new(round, 0)..=BlockId::new(round, u32::MAX))
+        self.blocks.range(BlockId::new(round, 0)..=BlockId::last_of(round))
     }
 }
 

@@ -176,7 +176,7 @@ impl Expected {
             calls: response
                 .tool_calls()
                 .map(|(block, call)| ExpectedCall {
-                    id: (call.id != *format!("call_{}_{}", block.round, block.index))
+                    id: (call.id != *format!("call_{}_{}", block.round, block.position()))
                         .then(|| call.id.as_str().to_owned()),
                     name: call.name.as_str().to_owned(),
                     arguments: call.arguments.clone(),

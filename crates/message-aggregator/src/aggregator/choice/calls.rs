@@ -6,7 +6,7 @@ use crate::aggregator::error::{Result, within};
 use crate::aggregator::identity::{Decision, Identity, PositionInEvent, identify, open};
 use crate::aggregator::open_block::{OpenBlock, State};
 use crate::aggregator::open_call::{Doubt, OpenCall};
-use crate::{AggregateError, BlockContent, BlockDelta, BlockId, Rule, Text, ToolCallDelta};
+use crate::{AggregateError, BlockContent, BlockDelta, Rule, Text, ToolCallDelta};
 
 impl ChoiceBlocks {
     pub(super) fn push_fragment(
@@ -45,7 +45,7 @@ impl ChoiceBlocks {
             // A repeated header after the end adds nothing.
             return match fragment.arguments_delta() {
                 None => Ok(()),
-                Some(_) => Err(AggregateError::BlockEnded { block: block.id.index }),
+                Some(_) => Err(AggregateError::BlockEnded { block: block.id.position() }),
             };
         }
         let limit = sink.answer.settings.limits.block_bytes;
@@ -112,12 +112,12 @@ impl ChoiceBlocks {
     /// Returns an id for this call: stable for the same answer, and different from the ids of all other calls.
     pub(super) fn made_id(&self, at: usize, prefix: &Text) -> Text {
         let block = self.calls.get(at).and_then(|call| self.blocks.get(call.block));
-        let Some(OpenBlock { id: BlockId { round, index }, .. }) = block else { return Text::default() };
+        let Some(id) = block.map(|block| block.id) else { return Text::default() };
         let is_taken = |id: &str| {
             let ids = self.calls.iter().flat_map(|call| [&call.id, &call.made_id]);
             ids.flatten().any(|taken| *taken == *id)
         };
-        first_free(&format!("{prefix}_{round}_{index}"), is_taken)
+        first_free(&format!("{prefix}_{}_{}", id.round, id.position()), is_taken)
     }
 
     /// Opens the call's block once it has a name, and emits the arguments that are certain.

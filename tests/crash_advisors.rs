@@ -8,20 +8,23 @@
     reason = "a test fails by panicking"
 )]
 
+mod editors;
+
 use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, ready};
 
 use advisor_chain::chain::{FallbackModel, HoldBack};
-use advisor_chain::messages::BlockKind;
+use advisor_chain::messages::{BlockKind, ToolCall};
 use advisor_chain::{
     AdvisorChain, ChatClient, ChatModel, ChatRequest, ChatResponse, Chunk, ChunkStream, Error, ErrorKind,
     FinishReason, Message, Phase, Placement, Result, StreamAdvisor, from_fn,
 };
-use advisor_testkit::crash::Leaves;
-use advisor_testkit::{crash_points_of_advisor, crash_points_of_chain};
+use advisor_testkit::crash::{AwaitPoints, Leaves, Scenario, every_point_of_advisor};
+use advisor_testkit::{Answer, crash_points_of_advisor, crash_points_of_chain};
 use async_trait::async_trait;
+use editors::{Calling, Judging};
 use futures::future::BoxFuture;
 use futures::{FutureExt, Stream};
 
@@ -185,6 +188,54 @@ fn redacts() -> impl StreamAdvisor {
 
 mod a_redactor {
     super::crash_points_of_advisor!(super::redacts());
+}
+
+/// Judges each call beside the model, while everything else streams on. `work` may run, others become a text.
+fn judges(points: AwaitPoints) -> impl StreamAdvisor {
+    from_fn("judges", move |request: ChatRequest, next: AdvisorChain| {
+        let points = points.clone();
+        async move {
+            let judge = move |call: ToolCall| {
+                let points = points.clone();
+                // An await point: the turn also stops while a judge works.
+                async move { points.pass("judge").await.is_ok() && call.name == "work" }.boxed()
+            };
+            Ok(next.next_stream(request).await?.edit_with(Judging::new(judge)))
+        }
+    })
+    .with_placement(Placement::new(Phase::ModelCall))
+}
+
+mod one_that_judges_inside_memory {
+    super::crash_points_of_chain!(|leaves: &super::Leaves| {
+        let client = leaves.client().advisor(super::judges(leaves.points.clone()));
+        client.advisor(leaves.tool_loop().build()?).advisor(leaves.memory()).build()
+    });
+}
+
+mod one_that_judges_with_memory_outside {
+    super::crash_points_of_chain!(|leaves: &super::Leaves| {
+        let client = leaves.client().advisor(super::judges(leaves.points.clone()));
+        let client = client.advisor(leaves.tool_loop().build()?);
+        client.advisor_in(super::Phase::Turn, leaves.memory()).build()
+    });
+}
+
+/// Makes calls of the words in brackets.
+fn calls_in_text() -> impl StreamAdvisor {
+    from_fn("calls in text", |request: ChatRequest, next: AdvisorChain| async move {
+        Ok(next.next_stream(request).await?.edit_with(Calling::default()))
+    })
+    .with_placement(Placement::new(Phase::ModelCall))
+}
+
+#[tokio::test]
+async fn law_k4_m6_every_point_of_turns_with_calls_in_text() {
+    let scenario = Scenario::new("calls in text", || {
+        let calls = Answer::new().text("I [wo").text("rk] and [once].").finish(FinishReason::Stop);
+        vec![calls, Answer::new().text("All ").text("done.").finish(FinishReason::Stop)]
+    });
+    assert!(every_point_of_advisor(calls_in_text, scenario, &[]).await > 0);
 }
 
 /// The leaves' client around a model of one's own.

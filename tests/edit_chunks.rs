@@ -8,12 +8,14 @@
     reason = "a test fails by panicking"
 )]
 
-use std::collections::{BTreeSet, VecDeque};
+mod checked;
+
+use std::collections::VecDeque;
 
 use advisor_chain::chain::{Record, Step, TurnRecorder};
 use advisor_chain::messages::{
-    Block, BlockContent, BlockDelta, BlockHead, BlockId, BlockKind, ChunkFold, Citation, Media, MessageList,
-    Opaque, ToolCall,
+    Block, BlockContent, BlockDelta, BlockHead, BlockId, BlockKind, Citation, Media, MessageList, Opaque,
+    ToolCall,
 };
 use advisor_chain::tools::ToolCallStreaming;
 use advisor_chain::{
@@ -22,60 +24,11 @@ use advisor_chain::{
     async_trait, from_fn,
 };
 use advisor_testkit::{Answer, ScriptedModel};
-use futures::{Stream, StreamExt, stream};
+use checked::{Out, read};
+use futures::{StreamExt, stream};
 use serde_json::{Value, json};
 
 type Edit = fn(Chunk, &mut VecDeque<Chunk>);
-
-/// The result of a stream that was checked against the laws.
-struct Out {
-    fold: ChunkFold,
-    outcome: Result<ChatResponse>,
-    rounds: Vec<ChatResponse>,
-}
-
-/// Reads a stream to its end. Blocks open, continue and close once, all before their round ends (S3). The shown
-/// content of a round equals its response (S4).
-async fn read(mut stream: impl Stream<Item = Result<Chunk>> + Unpin) -> Out {
-    let (mut fold, mut rounds) = (ChunkFold::new(), Vec::new());
-    let (mut open, mut closed) = (BTreeSet::<BlockId>::new(), BTreeSet::new());
-    let outcome = loop {
-        let chunk = match stream.next().await.expect("a stream ends with `Completed` or an error") {
-            Ok(chunk) => chunk,
-            Err(error) => break Err(error),
-        };
-        assert!(open.iter().all(|block| block.round >= chunk.round()), "open in a later round: {open:?}");
-        fold.push(&chunk);
-        match &chunk {
-            Chunk::Opened { block, .. } => {
-                assert!(!closed.contains(block) && open.insert(*block), "{block} opens twice");
-            }
-            Chunk::Delta { block, .. } => assert!(open.contains(block), "{block} goes on and is not open"),
-            Chunk::Closed { block, content } => {
-                assert!(open.remove(block) && closed.insert(*block), "{block} closes and is not open");
-                assert_eq!(fold.block(*block).as_ref(), Some(content));
-            }
-            Chunk::AttemptRestarted { round } => {
-                open.retain(|block| block.round != *round);
-                closed.retain(|block| block.round != *round);
-            }
-            Chunk::RoundCompleted(response) | Chunk::Completed(response) => {
-                let last = chunk.completed().is_some();
-                let ended = |block: &&BlockId| last || block.round == response.round();
-                assert_eq!(open.iter().find(ended), None, "a round ends with an open block");
-                let shown = fold.blocks(response.round());
-                let known: Vec<_> = response.blocks().map(|(id, block)| (id, block.clone())).collect();
-                assert!(shown.iter().all(|block| known.contains(block)), "{shown:?} is not of {known:?}");
-                rounds.push(response.clone());
-                if last {
-                    break Ok(response.clone());
-                }
-            }
-            _ => {}
-        }
-    };
-    Out { fold, outcome, rounds }
-}
 
 fn loudly(chunk: Chunk, out: &mut VecDeque<Chunk>) {
     out.push_back(match chunk {

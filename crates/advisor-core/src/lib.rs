@@ -68,7 +68,7 @@ pub use request::options::{ChatOptions, ResponseFormat, ToolChoice};
 #[doc(hidden)]
 pub use stream::batches::Batches;
 pub use stream::chunk_stream::ChunkStream;
-pub use stream::edit::{HoldBack, PendingText};
+pub use stream::edit::{ChunkEditor, EditedChunks, HoldBack, PendingText};
 pub use tool::invocation::{Progress, ToolInvocation};
 pub use tool::leniency::Leniency;
 pub use tool::output::{ToolError, ToolOutput};

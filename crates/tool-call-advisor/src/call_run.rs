@@ -56,7 +56,7 @@ impl CallRun {
         let own = turn.extensions().get().filter(|ClientSideAnswer(own)| own.round() == answer.round());
         let recorded = match &own {
             Some(ClientSideAnswer(own)) => own,
-            None if turn.has_answer(answer.message()) || !turn.is_recorded() => answer,
+            None if turn.has_original_answer(answer.message()) || !turn.is_recorded() => answer,
             None => return Err(unknown_place()),
         };
         let run = |(block, call): (BlockId, &ToolCall)| {

@@ -82,7 +82,9 @@ impl AdvisorChain {
         };
         async move {
             turn.resume();
-            asked.await
+            let mut stream = asked.await?;
+            stream.turn.get_or_insert(turn);
+            Ok(stream)
         }
     }
 

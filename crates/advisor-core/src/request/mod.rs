@@ -139,7 +139,7 @@ impl ChatRequest {
     pub fn answer(&self, response: impl Into<ChatResponse>) -> ChunkStream {
         let response = response.into();
         self.turn.note_answer(response.message());
-        ChunkStream::answer(response.in_round(self.turn.next_round()))
+        ChunkStream::answer(response.in_round(self.turn.next_round())).in_turn(&self.turn)
     }
 
     /// Returns the settings for aggregating the model's answer. They have as many choices as the options ask for.
@@ -148,10 +148,7 @@ impl ChatRequest {
     pub fn aggregator_settings(&self) -> AggregatorSettings {
         let mut settings = AggregatorSettings::default();
         settings.choices = self.options.choices.unwrap_or(1).max(1);
-        // The end of a turn's id is its random part.
-        let random: String =
-            self.turn.id().as_str().chars().rev().filter(char::is_ascii_alphanumeric).take(12).collect();
-        settings.call_id_prefix = format!("call_{random}").into();
+        settings.call_id_prefix = self.turn.call_id_prefix();
         settings
     }
 }

@@ -2,6 +2,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use futures::FutureExt;
@@ -10,7 +11,7 @@ use futures::stream::{self, FusedStream, Stream};
 use message_aggregator::{ChatResponse, Chunk};
 
 use crate::stream::batches::OneByOne;
-use crate::{Batches, Error, ErrorKind, Result, drop_caught};
+use crate::{Batches, Error, ErrorKind, Result, Turn, drop_caught};
 
 /// The chunks of an answer and the work to run when it is complete.
 ///
@@ -53,6 +54,8 @@ pub struct ChunkStream {
     /// Innermost first. They are not nested streams, since each layer would cost one more call per chunk.
     stages: Vec<Stage>,
     emitted: bool,
+    /// The turn of its chunks, once known.
+    pub(crate) turn: Option<Arc<Turn>>,
 }
 
 enum State {
@@ -78,7 +81,7 @@ impl ChunkStream {
     /// Creates the same stream as [`new`](Self::new), from a source that can return ready chunks in batches.
     #[doc(hidden)]
     pub fn from_batches(source: impl Batches<Chunk> + Send + 'static) -> Self {
-        Self { state: State::Live(Box::pin(source)), stages: Vec::new(), emitted: false }
+        Self { state: State::Live(Box::pin(source)), stages: Vec::new(), emitted: false, turn: None }
     }
 
     /// Creates a stream of a known answer: its blocks as chunks, then its completion.
@@ -88,6 +91,14 @@ impl ChunkStream {
             response.blocks().flat_map(|(block, content)| Chunk::from_block(block, content)).collect();
         chunks.push(Chunk::Completed(response));
         Self::new(stream::iter(chunks.into_iter().map(Ok)))
+    }
+
+    /// Sets the turn of a stream that an advisor made itself, so that an editor may add blocks to it.
+    ///
+    /// A stream that [`AdvisorChain::next_stream`](crate::AdvisorChain::next_stream) or
+    /// [`ChatRequest::answer`](crate::ChatRequest::answer) returns knows its turn.
+    pub fn in_turn(self, turn: &Arc<Turn>) -> Self {
+        Self { turn: Some(Arc::clone(turn)), ..self }
     }
 
     /// Adds work for the end of the answer. Outer advisors receive the response that it returns.
@@ -125,8 +136,8 @@ impl ChunkStream {
         if matches!(self.state, State::Ended) {
             return self;
         }
-        let emitted = self.emitted;
-        Self { emitted, ..around(self) }
+        let (emitted, turn) = (self.emitted, self.turn.clone());
+        Self { emitted, turn, ..around(self) }
     }
 
     /// Passes a chunk, other than the last one, to all observers.

@@ -1,19 +1,23 @@
 mod answers;
 mod blocks;
+mod edited;
+mod editor;
+mod finish;
+mod output;
+mod own_block;
 mod pending_text;
 mod text;
 
 use std::collections::VecDeque;
-use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::sync::Arc;
 
-use futures::stream::Stream;
 use message_aggregator::Chunk;
 
-use crate::{ChunkStream, Error, Result};
-use answers::EditedAnswers;
-use blocks::EditedBlocks;
+use crate::{ChunkStream, Turn, TurnId};
+use edited::Edited;
 
+pub use editor::ChunkEditor;
+pub use output::EditedChunks;
 pub use pending_text::PendingText;
 pub use text::HoldBack;
 
@@ -35,7 +39,7 @@ impl ChunkStream {
     /// - completions that did not come from the inner stream.
     ///
     /// So held-back content must be emitted before its block closes. [`edit_text`](Self::edit_text) does that for
-    /// text.
+    /// text, and [`edit_with`](Self::edit_with) runs editors that add blocks or wait.
     ///
     /// # Example
     /// ```
@@ -59,83 +63,74 @@ impl ChunkStream {
     /// # Ok(()) }
     /// ```
     pub fn edit_chunks(self, edit: impl FnMut(Chunk, &mut VecDeque<Chunk>) + Send + 'static) -> Self {
-        self.inside(|inner| {
-            Self::new(Edited {
-                inner,
-                edit,
-                blocks: EditedBlocks::default(),
-                answers: EditedAnswers::default(),
-                edited: VecDeque::new(),
-                ready: VecDeque::new(),
-            })
-        })
+        self.edit_with(FnEditor { edit, edited: VecDeque::new() })
+    }
+
+    /// Passes every chunk through an editor that may also add blocks, replace them by other kinds, and wait.
+    ///
+    /// The output is well-formed, and all reports of it are equal, as with [`edit_chunks`](Self::edit_chunks).
+    /// Where added or removed calls change what an answer is, its finish reason follows: `ToolCalls` if calls were
+    /// added to an answer without any, `Stop` if all were removed. A reason that
+    /// [vetoes](crate::FinishReason::vetoes_calls) calls, and `Paused`, stay.
+    ///
+    /// An editor that adds calls belongs inside the tool loop, in [`Phase::ModelCall`](crate::Phase::ModelCall): there
+    /// they run. Outside it, a call added to the last answer is for the caller, and any other one has an error
+    /// result.
+    ///
+    /// A stream that an advisor made itself has to know its turn first ([`in_turn`](Self::in_turn)), so that the
+    /// ids of added blocks are unique in the turn.
+    ///
+    /// # Example
+    /// ```
+    /// use advisor_core::{
+    ///     Block, BlockKind, ChatResponse, Chunk, ChunkEditor, ChunkStream, EditedChunks, FinishReason, Message, ToolCall,
+    /// };
+    /// use futures::StreamExt;
+    ///
+    /// /// Replaces each call by a text.
+    /// struct NoCalls(Option<advisor_core::BlockId>);
+    ///
+    /// impl ChunkEditor for NoCalls {
+    ///     fn edit(&mut self, chunk: Chunk, out: &mut EditedChunks<'_>) {
+    ///         match &chunk {
+    ///             Chunk::Opened { block, head } if head.kind == BlockKind::ToolCall => {
+    ///                 out.add(*block, Block::text(" I may not use tools."));
+    ///                 self.0 = Some(*block);
+    ///             }
+    ///             chunk if self.0.is_some() && chunk.block() == self.0 => {}
+    ///             _ => out.push(chunk),
+    ///         }
+    ///     }
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> advisor_core::Result<()> {
+    /// let blocks = vec![Block::text("Let me look."), Block::from(ToolCall::new("c1", "look", "{}"))];
+    /// let answer = ChatResponse::new(1, Message::assistant_blocks(blocks), FinishReason::ToolCalls);
+    /// let mut edited = ChunkStream::answer(answer).edit_with(NoCalls(None));
+    /// while let Some(chunk) = edited.next().await {
+    ///     if let Some(response) = chunk?.completed() {
+    ///         assert_eq!(response.text(), "Let me look. I may not use tools.");
+    ///         assert_eq!(response.finish().reason, FinishReason::Stop);
+    ///     }
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn edit_with(mut self, editor: impl ChunkEditor) -> Self {
+        let turn = Arc::clone(self.turn.get_or_insert_with(|| Turn::new(TurnId::random())));
+        self.inside(|inner| Self::new(Edited::new(inner, editor, turn)))
     }
 }
 
-struct Edited<F> {
-    inner: ChunkStream,
+/// An editor made of a closure.
+struct FnEditor<F> {
     edit: F,
-    blocks: EditedBlocks,
-    answers: EditedAnswers,
     edited: VecDeque<Chunk>,
-    ready: VecDeque<Chunk>,
 }
 
-// The closure is never pinned.
-impl<F> Unpin for Edited<F> {}
-
-impl<F: FnMut(Chunk, &mut VecDeque<Chunk>) + Send + 'static> Stream for Edited<F> {
-    type Item = Result<Chunk>;
-
-    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let this = Pin::into_inner(self);
-        loop {
-            if let Some(chunk) = this.ready.pop_front() {
-                return Poll::Ready(Some(Ok(chunk)));
-            }
-            match ready!(Pin::new(&mut this.inner).poll_next(cx)) {
-                Some(Ok(chunk)) => this.take(chunk),
-                Some(Err(error)) => return Poll::Ready(Some(Err(this.edited_error(error)))),
-                None => return Poll::Ready(None),
-            }
-        }
-    }
-}
-
-impl<F: FnMut(Chunk, &mut VecDeque<Chunk>)> Edited<F> {
-    fn take(&mut self, chunk: Chunk) {
-        match chunk {
-            // The editor can neither change nor withhold the end.
-            Chunk::Completed(response) => {
-                self.blocks.close_until(u32::MAX, &mut self.ready);
-                let response = self.answers.edited_response(&response, &self.blocks);
-                self.ready.push_back(Chunk::Completed(response));
-            }
-            Chunk::RoundCompleted(response) => {
-                let round = response.round();
-                self.blocks.close_until(round, &mut self.ready);
-                let response = self.answers.edited_response(&response, &self.blocks);
-                self.blocks.forget(round);
-                self.blocks.complete(round);
-                self.let_out(Chunk::RoundCompleted(response));
-            }
-            chunk => {
-                self.blocks.arrive(&chunk);
-                self.let_out(chunk);
-            }
-        }
-    }
-
-    fn let_out(&mut self, chunk: Chunk) {
+impl<F: FnMut(Chunk, &mut VecDeque<Chunk>) + Send + 'static> ChunkEditor for FnEditor<F> {
+    fn edit(&mut self, chunk: Chunk, out: &mut EditedChunks<'_>) {
         (self.edit)(chunk, &mut self.edited);
-        for chunk in self.edited.drain(..) {
-            self.blocks.let_out(chunk, &mut self.ready);
-        }
-    }
-
-    fn edited_error(&mut self, error: Error) -> Error {
-        let partial = error.partial().map(|partial| self.answers.edited_response(partial, &self.blocks));
-        let history = error.history().map(|history| self.answers.edited_messages(history));
-        error.with_seen(partial, history)
+        self.edited.drain(..).for_each(|chunk| out.push(chunk));
     }
 }

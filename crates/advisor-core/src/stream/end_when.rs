@@ -3,8 +3,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use futures::stream::Stream;
-use message_aggregator::{ChatResponse, Chunk, ChunkFold, FinishReason, Message, Usage};
+use message_aggregator::{ChatResponse, Chunk, ChunkFold, FinishReason, Message};
 
+use crate::stream::usage_so_far::UsageSoFar;
 use crate::{ChunkStream, Result, drop_caught};
 
 impl ChunkStream {
@@ -53,8 +54,7 @@ impl ChunkStream {
                 inner: Some(inner),
                 end,
                 shown: ChunkFold::new(),
-                usage: None,
-                running: None,
+                usage: UsageSoFar::default(),
                 last: VecDeque::new(),
             })
         })
@@ -67,10 +67,7 @@ struct EndWhen<F> {
     end: F,
     /// Output of the current round.
     shown: ChunkFold,
-    /// Usage of the completed rounds.
-    usage: Option<Usage>,
-    /// Usage of the current round, as far as known.
-    running: Option<Usage>,
+    usage: UsageSoFar,
     /// Chunks to emit after the source was dropped.
     last: VecDeque<Chunk>,
 }
@@ -111,30 +108,20 @@ impl<F: FnMut(&Chunk) -> Option<FinishReason> + Send + 'static> Stream for EndWh
 
 impl<F> EndWhen<F> {
     fn note(&mut self, chunk: &Chunk) {
+        self.usage.note(chunk);
         match chunk {
-            Chunk::RoundCompleted(response) => {
-                self.shown = ChunkFold::new();
-                self.running = response.usage().copied();
-                self.add_running();
-            }
-            Chunk::Usage { usage, .. } => self.running.get_or_insert_default().merge(usage),
+            Chunk::RoundCompleted(_) => self.shown = ChunkFold::new(),
             chunk => self.shown.push(chunk),
-        }
-    }
-
-    fn add_running(&mut self) {
-        if let Some(usage) = self.running.take() {
-            self.usage.get_or_insert_default().add(&usage);
         }
     }
 
     /// Ends the answer with the output of this round.
     fn end_round(&mut self, round: u32, reason: &FinishReason) {
         drop_caught(self.inner.take());
-        self.add_running();
         self.last.extend(self.shown.close_open());
         let empty = || ChatResponse::new(round, Message::assistant_blocks(Vec::new()), reason.clone());
-        let response = self.shown.response(round, reason).unwrap_or_else(empty).with_usage(self.usage);
+        let response =
+            self.shown.response(round, reason).unwrap_or_else(empty).with_usage(self.usage.total());
         self.last.push_back(Chunk::Completed(response));
     }
 }

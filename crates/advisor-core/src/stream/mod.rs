@@ -6,3 +6,4 @@ pub(crate) mod edit;
 pub(crate) mod end_when;
 pub(crate) mod from_deltas;
 pub(crate) mod in_span;
+mod usage_so_far;

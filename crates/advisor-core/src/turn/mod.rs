@@ -4,12 +4,13 @@ pub(crate) mod recorder;
 pub(crate) mod replacements;
 pub(crate) mod side_tasks;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use futures::FutureExt;
-use message_aggregator::{Message, MessageList};
+use message_aggregator::{BlockId, Message, MessageList, Text};
 
 use crate::turn::extensions::Extensions;
 use crate::turn::interrupted_calls::RunningCalls;
@@ -35,9 +36,13 @@ pub struct Turn {
 struct State {
     recorders: Vec<Arc<dyn TurnRecorder>>,
     answers: Vec<Message>,
+    /// The answers as editors changed them.
+    changed_answers: Vec<Message>,
     transcript: MessageList,
     running_calls: Option<RunningCalls>,
     replacements: Replacements,
+    /// The last part of a position that was given to an added block, by the position's first part.
+    parts: BTreeMap<BlockId, u32>,
 }
 
 impl Turn {
@@ -153,12 +158,20 @@ impl Turn {
         self.end_recorded.store(false, Ordering::Release);
     }
 
-    /// Checks whether this message is an answer of this turn, from the model or from an advisor in its place.
+    /// Checks whether this message is an answer of this turn, from the model or from an advisor in its place, also
+    /// as an [editor](crate::ChunkStream::edit_with) changed it.
     ///
     /// An error may carry the answer of another turn that ran inside this one.
     #[must_use]
     pub fn has_answer(&self, message: &Message) -> bool {
-        self.lock().answers.iter().any(|answer| answer.is_same(message))
+        self.has_original_answer(message) || has(&self.lock().changed_answers, message)
+    }
+
+    /// Checks whether this message is an answer of this turn that no editor changed. In a changed answer, calls may
+    /// have other positions than in the recorded one.
+    #[must_use]
+    pub fn has_original_answer(&self, message: &Message) -> bool {
+        has(&self.lock().answers, message)
     }
 
     pub(crate) fn note_answer(&self, message: &Message) {
@@ -175,6 +188,35 @@ impl Turn {
         self.lock().replacements.stable(original, new)
     }
 
+    /// Notes a changed answer, if the original is one of this turn. Returns the handle of an equal change, if any.
+    pub(crate) fn replace_answer(&self, original: &Message, new: Message) -> Message {
+        let is_answer = self.has_answer(original);
+        let mut state = self.lock();
+        let new = state.replacements.stable(original, new);
+        if is_answer && !has(&state.changed_answers, &new) {
+            state.changed_answers.push(new.clone());
+        }
+        new
+    }
+
+    /// Returns the id of a block that an advisor adds after another one; `None` if that has no part left. No other
+    /// block of the turn has it.
+    pub(crate) fn next_part(&self, after: BlockId) -> Option<BlockId> {
+        let mut state = self.lock();
+        let used = state.parts.entry(BlockId::new(after.round, after.position())).or_default();
+        let next = after.with_part(*used + 1)?;
+        *used += 1;
+        Some(next)
+    }
+
+    /// Returns the prefix of generated call ids, which no other turn has.
+    pub(crate) fn call_id_prefix(&self) -> Text {
+        // The end of a turn's id is its random part.
+        let random: String =
+            self.id.as_str().chars().rev().filter(char::is_ascii_alphanumeric).take(12).collect();
+        format!("call_{random}").into()
+    }
+
     pub(crate) fn begin_with(&self, messages: &MessageList) {
         self.input.get_or_init(|| messages.split_system().1.into());
     }
@@ -187,6 +229,11 @@ impl Turn {
         // Code under the lock never leaves the state inconsistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Checks whether a message is among others, by its handle.
+fn has(messages: &[Message], message: &Message) -> bool {
+    messages.iter().any(|known| known.is_same(message))
 }
 
 impl fmt::Debug for Turn {

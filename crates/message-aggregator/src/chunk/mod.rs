@@ -35,7 +35,8 @@ pub enum Chunk {
     Tool(Box<ToolEvent>),
     /// The end of a round that is followed by another; all work inside the loop on this round has finished.
     RoundCompleted(ChatResponse),
-    /// The token counts of a round. Emitted once, after its blocks, however often the provider reports them.
+    /// The token counts of a round. Emitted once, after the blocks of the model, however often the provider reports
+    /// them.
     Usage {
         /// The round.
         round: u32,

@@ -1,31 +1,60 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use message_aggregator::{
-    Block, BlockContent, BlockDelta, BlockId, BlockKind, Choice, Chunk, ChunkFold, Message, ToolCall,
+    Block, BlockContent, BlockDelta, BlockHead, BlockId, BlockKind, CallHead, ChatResponse, Choice, Chunk,
+    ChunkFold, FinishReason, Message, Text, ToolCall,
 };
 
+use super::own_block::{completed, own_block};
+
 /// The blocks of a stream on both sides of an editor, until their round ends.
-#[derive(Default)]
+#[derive(Debug)]
 pub(super) struct EditedBlocks {
-    /// Blocks that opened in the inner stream, with their content once closed.
-    inside: BTreeMap<BlockId, Option<Block>>,
+    /// Prefix of generated call ids.
+    call_ids: Text,
+    /// Blocks that opened in the inner stream.
+    inside: BTreeMap<BlockId, InnerBlock>,
     /// The emitted blocks.
     shown: ChunkFold,
+    /// Emitted blocks of the editor's own, with their choice: those it added, and those it opened as another kind.
+    own: BTreeMap<BlockId, u32>,
     /// Blocks that are open in the output, with the kind they opened as.
     open: BTreeMap<BlockId, BlockKind>,
     /// The round whose completion is passing the editor.
     completing: Option<u32>,
+    /// The first round that has not ended.
+    round: u32,
 }
 
+#[derive(Debug)]
+struct InnerBlock {
+    head: BlockHead,
+    /// Its content once closed.
+    content: Option<Block>,
+}
+
+/// What comes in, and what goes out.
 impl EditedBlocks {
+    pub(super) fn new(call_ids: Text) -> Self {
+        Self {
+            call_ids,
+            inside: BTreeMap::new(),
+            shown: ChunkFold::new(),
+            own: BTreeMap::new(),
+            open: BTreeMap::new(),
+            completing: None,
+            round: 0,
+        }
+    }
+
     /// Notes a chunk before it goes to the editor.
     pub(super) fn arrive(&mut self, chunk: &Chunk) {
         match chunk {
-            Chunk::Opened { block, .. } => {
-                self.inside.entry(*block).or_default();
+            Chunk::Opened { block, head } => {
+                self.inside.insert(*block, InnerBlock { head: head.clone(), content: None });
             }
             Chunk::Closed { block, content } => {
-                self.inside.entry(*block).and_modify(|closed| *closed = Some(content.clone()));
+                self.inside.entry(*block).and_modify(|inner| inner.content = Some(content.clone()));
             }
             Chunk::AttemptRestarted { round } => self.inside.retain(|block, _| block.round != *round),
             _ => {}
@@ -34,39 +63,47 @@ impl EditedBlocks {
 
     /// Emits a chunk of the editor, if it is valid at this point.
     pub(super) fn let_out(&mut self, chunk: Chunk, out: &mut VecDeque<Chunk>) {
-        // When a later round begins, the earlier ones have ended, even without a completion.
-        self.close_until(chunk.round().saturating_sub(1), out);
+        self.enter(chunk.round(), out);
         let placed = match chunk {
-            Chunk::Closed { block, content } => self.close(block, Some(content)),
+            Chunk::Opened { block, head } => self.open_inner(block, head),
+            Chunk::Closed { block, content } => self.close_as(block, Some(content)),
             chunk => self.has_place(&chunk).then_some(chunk),
         };
-        if let Some(chunk) = placed {
+        self.emit(placed, out);
+    }
+
+    fn emit(&mut self, chunk: Option<Chunk>, out: &mut VecDeque<Chunk>) {
+        if let Some(chunk) = chunk {
             self.shown.push(&chunk);
             out.push_back(chunk);
+        }
+    }
+
+    /// Ends all earlier rounds: when a later one begins, they have ended, even without a completion.
+    fn enter(&mut self, round: u32, out: &mut VecDeque<Chunk>) {
+        if round > self.round {
+            self.close_until(round - 1, out);
+            self.round = round;
         }
     }
 
     /// Closes blocks that are still open in the output, up to this round.
     pub(super) fn close_until(&mut self, round: u32, out: &mut VecDeque<Chunk>) {
         while let Some(block) = self.open.keys().next().copied().filter(|block| block.round <= round)
-            && let Some(closed) = self.close(block, None)
+            && let Some(closed) = self.close_as(block, None)
         {
-            self.shown.push(&closed);
-            out.push_back(closed);
+            self.emit(Some(closed), out);
         }
     }
 
     fn has_place(&mut self, chunk: &Chunk) -> bool {
         match chunk {
-            Chunk::Opened { block, head } => {
-                let first = self.inside.contains_key(block) && !self.shown.has_opened(*block);
-                first && self.open.insert(*block, head.kind).is_none()
-            }
             Chunk::Delta { block, delta } => {
                 self.open.get(block).is_some_and(|kind| *kind == delta.kind()) && self.extends(*block, delta)
             }
             Chunk::AttemptRestarted { round } => {
                 self.open.retain(|block, _| block.round != *round);
+                self.own.retain(|block, _| block.round != *round);
                 true
             }
             // Rounds and answers end only where the inner stream ends them: completion work may still have to run.
@@ -92,35 +129,135 @@ impl EditedBlocks {
         self.completing = Some(round);
     }
 
-    /// Returns the closing chunk of a block that is open in the output; `said` is the content that the editor
-    /// closed it with.
-    fn close(&mut self, block: BlockId, said: Option<Block>) -> Option<Chunk> {
-        let shown = self.shown.block(block).filter(|_| self.open.contains_key(&block))?;
-        let inside = self.inside.get(&block).cloned().flatten();
-        let content = self.edited_block(block, &inside.or(said).unwrap_or(shown));
-        self.open.remove(&block);
-        Some(Chunk::Closed { block, content })
-    }
-
     /// Forgets an ended round, of which nothing more can be emitted.
     pub(super) fn forget(&mut self, round: u32) {
         self.inside.retain(|block, _| block.round != round);
+        self.own.retain(|block, _| block.round != round);
         // A fold forgets an ended round in the same way as a restarted one.
         self.shown.push(&Chunk::AttemptRestarted { round });
+        self.round = self.round.max(round.saturating_add(1));
     }
+}
 
-    /// Returns the choice as emitted, or `None` if it is unchanged.
-    pub(super) fn edited_choice(&self, choice: &Choice) -> Option<Choice> {
-        let blocks = || choice.block_ids.iter().copied().zip(choice.message.blocks());
-        let is_left_out = |id: BlockId| self.inside.contains_key(&id) && !self.shown.has_opened(id);
-        if blocks().all(|(id, block)| !is_left_out(id) && self.edited_block(id, block) == *block) {
+/// How blocks open and close.
+impl EditedBlocks {
+    /// Returns the opening chunk of a block of the inner stream, unless it was opened before.
+    fn open_inner(&mut self, block: BlockId, mut head: BlockHead) -> Option<Chunk> {
+        let inner = &self.inside.get(&block)?.head;
+        if block.round < self.round || self.shown.has_opened(block) {
             return None;
         }
-        let (ids, edited) = blocks()
-            .filter(|(id, _)| !is_left_out(*id))
-            .map(|(id, block)| (id, self.edited_block(id, block)))
-            .unzip();
-        Some(Choice::new(choice.number, Message::assistant_blocks(edited), ids, choice.finish.clone()))
+        head.choice = inner.choice;
+        if head.kind != inner.kind {
+            self.own.insert(block, head.choice);
+            self.give_call_id(block, &mut head);
+        }
+        self.open.insert(block, head.kind);
+        Some(Chunk::Opened { block, head })
+    }
+
+    /// Opens an added block in the choice of the block that it follows. Opens none in a round that has ended.
+    pub(super) fn open_added(
+        &mut self,
+        block: BlockId,
+        after: BlockId,
+        mut head: BlockHead,
+        out: &mut VecDeque<Chunk>,
+    ) {
+        self.enter(block.round, out);
+        if block.round < self.round || self.shown.has_opened(block) {
+            return;
+        }
+        let inner = self.inside.get(&after).map(|inner| inner.head.choice);
+        head.choice = inner.or_else(|| self.own.get(&after).copied()).unwrap_or(head.choice);
+        self.give_call_id(block, &mut head);
+        self.own.insert(block, head.choice);
+        self.open.insert(block, head.kind);
+        self.emit(Some(Chunk::Opened { block, head }), out);
+    }
+
+    /// Gives a call of the editor's own an id that no other call of its round has.
+    fn give_call_id(&self, block: BlockId, head: &mut BlockHead) {
+        if head.kind != BlockKind::ToolCall {
+            return;
+        }
+        let call = head.call.get_or_insert_with(|| Box::new(CallHead::new(ToolCall::UNNAMED, "")));
+        if call.call_id.is_empty() || self.is_taken(block, &call.call_id) {
+            let (prefix, round, position, part) =
+                (&self.call_ids, block.round, block.position(), block.part());
+            call.call_id = format!("{prefix}_{round}_{position}_{part}").into();
+        }
+    }
+
+    /// Checks whether another call of the round has this id.
+    fn is_taken(&self, block: BlockId, call_id: &Text) -> bool {
+        let is_other = |other: BlockId| other.round == block.round && other != block;
+        let inner = |(id, inner): (&BlockId, &InnerBlock)| {
+            is_other(*id) && inner.head.call.as_ref().is_some_and(|call| call.call_id == *call_id)
+        };
+        let own = |id: &BlockId| {
+            let shown = self.shown.block(*id).filter(|_| is_other(*id));
+            shown.is_some_and(|shown| shown.as_tool_call().is_some_and(|call| call.id == *call_id))
+        };
+        self.inside.iter().any(inner) || self.own.keys().any(own)
+    }
+
+    /// Closes a block with the content that was emitted; a call of the editor's own is complete then.
+    pub(super) fn close(&mut self, block: BlockId, out: &mut VecDeque<Chunk>) {
+        let own = self.shown.block(block).filter(|_| self.own.contains_key(&block));
+        let closed = self.close_as(block, own.map(completed));
+        self.emit(closed, out);
+    }
+
+    /// Returns the closing chunk of a block that is open in the output; `said` is the content that the editor
+    /// closed it with.
+    fn close_as(&mut self, block: BlockId, said: Option<Block>) -> Option<Chunk> {
+        let shown = self.shown.block(block).filter(|_| self.open.contains_key(&block))?;
+        let content = if self.own.contains_key(&block) {
+            own_block(shown, said)
+        } else {
+            let inside = self.inside.get(&block).and_then(|inner| inner.content.clone());
+            self.edited_block(block, &inside.or(said).unwrap_or(shown))
+        };
+        self.open.remove(&block);
+        Some(Chunk::Closed { block, content })
+    }
+}
+
+/// The answer as emitted.
+impl EditedBlocks {
+    /// Returns the output of a round as an answer that ends for this reason, if there is any.
+    pub(super) fn answer(&self, round: u32, reason: &FinishReason) -> Option<ChatResponse> {
+        self.shown.response(round, reason)
+    }
+
+    /// Returns the choice of a round as emitted, or `None` if it is unchanged.
+    pub(super) fn edited_choice(&self, choice: &Choice, round: u32) -> Option<Choice> {
+        let blocks = || choice.block_ids.iter().copied().zip(choice.message.blocks());
+        let is_left_out = |id: BlockId| self.inside.contains_key(&id) && !self.shown.has_opened(id);
+        let added = self.added(choice, round);
+        if added.is_empty()
+            && blocks().all(|(id, block)| !is_left_out(id) && self.edited_block(id, block) == *block)
+        {
+            return None;
+        }
+        let kept = blocks().filter(|(id, _)| !is_left_out(*id));
+        let mut edited: Vec<_> = kept.map(|(id, block)| (id, self.edited_block(id, block))).collect();
+        if !added.is_empty() {
+            edited.extend(added);
+            edited.sort_by_key(|(id, _)| *id);
+        }
+        let (ids, blocks) = edited.into_iter().unzip();
+        Some(Choice::new(choice.number, Message::assistant_blocks(blocks), ids, choice.finish.clone()))
+    }
+
+    /// Returns the emitted blocks of a choice that the inner answer does not have.
+    fn added(&self, choice: &Choice, round: u32) -> Vec<(BlockId, Block)> {
+        let is_added = |(id, of): &(&BlockId, &u32)| {
+            id.round == round && **of == choice.number && !choice.block_ids.contains(id)
+        };
+        let added = self.own.iter().filter(is_added);
+        added.filter_map(|(id, _)| Some((*id, self.shown.block(*id)?))).collect()
     }
 
     /// Returns the block as emitted, or the original if it is unchanged.
@@ -128,6 +265,9 @@ impl EditedBlocks {
         let Some(shown) = self.shown.block(id) else {
             return original.clone();
         };
+        if self.own.contains_key(&id) {
+            return shown;
+        }
         let (BlockContent::ToolCall(shown), Some(call)) = (shown.content(), original.as_tool_call()) else {
             let same = shown.content() == original.content();
             return if same { original.clone() } else { Block::new(shown.content().clone()) };

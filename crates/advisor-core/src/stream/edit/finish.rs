@@ -1,0 +1,18 @@
+use message_aggregator::{Choice, Finish, FinishReason, Message};
+
+/// Returns the reason for the end of a choice that an editor changed to `edited`.
+///
+/// Calls that were added are a reason to wait for results, and calls that were all removed are none. A reason that
+/// vetoes calls, or asks for another request, stays.
+pub(super) fn edited_finish(choice: &Choice, edited: &Message) -> Finish {
+    use FinishReason::{Empty, Other, Stop, ToolCalls};
+    let has_calls = |message: &Message| message.tool_calls().next().is_some();
+    let mut finish = choice.finish.clone();
+    finish.reason = match (finish.reason, has_calls(&choice.message), has_calls(edited)) {
+        (Stop | Empty | Other(_), false, true) => ToolCalls,
+        (ToolCalls, true, false) => Stop,
+        (Empty, false, false) if !edited.blocks().is_empty() => Stop,
+        (reason, ..) => reason,
+    };
+    finish
+}

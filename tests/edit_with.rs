@@ -1,0 +1,742 @@
+//! Tests of editors that add blocks, replace them by other kinds, and wait: blocks stay well-formed, other blocks
+//! do not wait, and the response, the transcript, errors and memory hold what was emitted.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+mod checked;
+mod editors;
+
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+
+use advisor_chain::chain::{ChunkEditor, EditedChunks, Record, Step, TurnRecorder};
+use advisor_chain::memory::validate_transcript;
+use advisor_chain::messages::{
+    Block, BlockContent, BlockDelta, BlockHead, BlockId, BlockKind, Citation, Delta, DeltaKind, Media,
+    MessageList, Opaque, ProviderData, ToolCall,
+};
+use advisor_chain::tools::ToolCallStreaming;
+use advisor_chain::{
+    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, Chunk, ChunkStream,
+    ConversationKey, Error, ErrorKind, FinishReason, FnTool, InMemoryStore, Message, Phase, Placement,
+    Result, Role, StreamAdvisor, ToolCallAdvisor, ToolDefinition, Turn, TurnId, async_trait, from_fn,
+};
+use advisor_testkit::{Answer, Gate, Journal, ScriptedModel};
+use checked::{Out, read};
+use editors::{Calling, Judging, verdict};
+use futures::{FutureExt, StreamExt, stream};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// An advisor beside the model with this editor.
+fn editing<E: ChunkEditor>(make: impl Fn() -> E + Send + Sync + 'static) -> impl StreamAdvisor {
+    from_fn("editing", move |request: ChatRequest, next: AdvisorChain| {
+        let editor = make();
+        async move { Ok(next.next_stream(request).await?.edit_with(editor)) }
+    })
+    .with_placement(Placement::new(Phase::ModelCall))
+}
+
+fn tool(name: &str) -> FnTool {
+    let definition = ToolDefinition::new(name, "Looks.", json!({"type": "object"}));
+    FnTool::new(definition, |_: Value| async { Ok("sunny") })
+}
+
+/// An answer of a text, a call that ends before what follows, and another text.
+fn text_call_text() -> Answer {
+    Answer::new()
+        .text("I look. ")
+        .call("c1", "look", "{}")
+        .delta(Delta::from(DeltaKind::BlockEnd).with_block(0))
+        .text("Wait.")
+        .finish(FinishReason::ToolCalls)
+}
+
+/// The messages in short: `go`, `looking (c1)`, `= sunny`.
+fn lines(messages: &MessageList) -> Vec<String> {
+    let block = |block: &Block| match block.content() {
+        BlockContent::ToolCall(call) => format!("({} {})", call.name, call.arguments),
+        _ => block.as_text().unwrap_or("?").to_owned(),
+    };
+    let line = |message: &Message| match message.role() {
+        Role::Tool => format!("= {}", message.text()),
+        Role::Assistant => message.blocks().iter().map(block).collect(),
+        _ => message.text(),
+    };
+    messages.iter().map(line).collect()
+}
+
+/// No chunk waits for a judge but those of the judged call; the round waits, and so do memory and tools.
+#[tokio::test]
+async fn law_s2_o3_only_judged_call_and_round_end_wait() {
+    let (gate, journal) = (Gate::new(), Journal::new());
+    let judge = {
+        let (gate, journal) = (gate.clone(), journal.clone());
+        move |_: ToolCall| {
+            let (gate, journal) = (gate.clone(), journal.clone());
+            async move {
+                journal.record("judge.begin");
+                gate.pass().await;
+                journal.record("judge.end");
+                true
+            }
+            .boxed()
+        }
+    };
+    let look = {
+        let journal = journal.clone();
+        let definition = ToolDefinition::new("look", "Looks.", json!({"type": "object"}));
+        FnTool::new(definition, move |_: Value| {
+            journal.record("tool");
+            async { Ok("sunny") }
+        })
+    };
+    let model = ScriptedModel::new([text_call_text(), Answer::from_text("Sunny.")]);
+    let client = ChatClient::builder(model)
+        .advisor(editing(move || Judging::new(judge.clone())))
+        .advisor(ToolCallAdvisor::builder().streaming(ToolCallStreaming::All).build().unwrap())
+        .tool(look)
+        .build()
+        .unwrap();
+    let seen = journal.clone();
+    let mut turn = client.prompt().user("go").stream().inspect(move |chunk| match chunk.as_ref().unwrap() {
+        Chunk::Delta { delta: BlockDelta::Text(text), .. } => seen.record(format!("text {text}")),
+        Chunk::Opened { head, .. } if head.kind == BlockKind::ToolCall => seen.record("call"),
+        Chunk::RoundCompleted(_) => seen.record("round"),
+        _ => {}
+    });
+    while turn.next().now_or_never().is_some() {}
+    assert_eq!(journal.labels(), ["text I look. ", "judge.begin", "text Wait."]);
+    gate.release();
+    let response = read(turn).await.outcome.unwrap();
+    assert_eq!(journal.labels()[3..], ["judge.end", "call", "round", "tool", "text Sunny."]);
+    assert_eq!(lines(response.transcript()), ["go", "I look. (look {})Wait.", "= sunny", "Sunny."]);
+}
+
+/// A fast model does not keep a judge from working.
+#[tokio::test]
+async fn ready_chunks_do_not_starve_what_editor_waits_for() {
+    let answer = Answer::new().call("c1", "look", "{}").delta(Delta::from(DeltaKind::BlockEnd).with_block(0));
+    let answer = (0..100).fold(answer, |answer, _| answer.text("x")).finish(FinishReason::ToolCalls);
+    let judge = |_: ToolCall| {
+        async {
+            tokio::task::yield_now().await;
+            true
+        }
+        .boxed()
+    };
+    let chain = AdvisorChain::builder(ScriptedModel::new([answer]))
+        .advisor(editing(move || Judging::new(judge)))
+        .build()
+        .unwrap();
+    let stream = chain.next_stream(ChatRequest::new(Message::user("?"))).await.unwrap();
+    let texts = stream
+        .take_while(|chunk| {
+            let is_call = matches!(chunk, Ok(Chunk::Opened { head, .. }) if head.kind == BlockKind::ToolCall);
+            std::future::ready(!is_call)
+        })
+        .filter(|chunk| std::future::ready(chunk.as_ref().unwrap().text().is_some()));
+    assert!(texts.count().await < 5);
+}
+
+struct Remembered {
+    transcript: Vec<Message>,
+    prompts: Vec<MessageList>,
+    response: ChatResponse,
+}
+
+/// Runs two turns with memory in this phase.
+async fn remembered<E: ChunkEditor>(
+    memory_in: Phase,
+    make: impl Fn() -> E + Send + Sync + 'static,
+    answers: impl IntoIterator<Item = Answer>,
+) -> Remembered {
+    let model = ScriptedModel::new(answers.into_iter().chain([Answer::from_text("Bye.")]));
+    let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+    let client = ChatClient::builder(model.clone())
+        .advisor(editing(make))
+        .advisor(ToolCallAdvisor::builder().streaming(ToolCallStreaming::All).build().unwrap())
+        .advisor_in(memory_in, memory.clone())
+        .tool(tool("look"))
+        .tool(tool("work"))
+        .build()
+        .unwrap();
+    let out = read(client.prompt().user("go").conversation("c").stream()).await;
+    client.prompt().user("thanks").conversation("c").call().await.unwrap();
+    let transcript = memory.transcript(&ConversationKey::new("c").unwrap()).await.unwrap();
+    for messages in model.prompts().iter().map(|prompt| &prompt.messages).chain([&transcript]) {
+        assert_eq!(validate_transcript(messages), []);
+    }
+    Remembered {
+        transcript: transcript.iter().cloned().collect(),
+        prompts: model.prompts().into_iter().map(|prompt| prompt.messages).collect(),
+        response: out.outcome.unwrap(),
+    }
+}
+
+/// Calls in text run like native ones, and memory holds them in both of its places.
+#[tokio::test]
+async fn law_m4_added_calls_run_and_are_remembered_alike() {
+    let answers = || {
+        [
+            Answer::from_text("I look [look] and work [work] now."),
+            Answer::from_text("[look]"),
+            Answer::from_text("Done."),
+        ]
+    };
+    let first = "I look (look {}) and work (work {}) now.";
+    let expected = ["go", first, "= sunny", "= sunny", "(look {})", "= sunny", "Done.", "thanks", "Bye."];
+    let [inside, outside] = [
+        remembered(Phase::Round, Calling::default, answers()).await,
+        remembered(Phase::Turn, Calling::default, answers()).await,
+    ];
+    for ran in [&inside, &outside] {
+        assert_eq!(lines(&ran.transcript.clone().into()), expected);
+        assert_eq!(lines(ran.response.transcript()), expected[..7]);
+        assert_eq!(lines(&ran.prompts[2]), expected[..6], "the model is sent its calls as calls");
+        let ids: std::collections::BTreeSet<_> =
+            ran.transcript.iter().flat_map(|message| message.tool_calls().map(|call| &call.id)).collect();
+        assert_eq!(ids.len(), 3, "{ids:?}");
+    }
+    let shown = |ran: &Remembered| lines(&ran.transcript.clone().into());
+    assert_eq!(shown(&inside), shown(&outside));
+}
+
+/// A call that is replaced by a text does not run, and memory holds the text.
+#[tokio::test]
+async fn law_m4_replaced_call_is_remembered_as_text() {
+    for memory in [Phase::Round, Phase::Turn] {
+        for (allowed, expected) in [
+            (&[][..], &["go", "I look. [denied]Wait.", "thanks", "Bye."][..]),
+            (&["look"], &["go", "I look. (look {})Wait.", "= sunny", "Done.", "thanks", "Bye."]),
+        ] {
+            let make =
+                move || Judging::new(move |call: ToolCall| verdict(allowed.contains(&call.name.as_str())));
+            let answers = [text_call_text(), Answer::from_text("Done.")];
+            let ran = remembered(memory, make, answers.into_iter().take(allowed.len() + 1)).await;
+            assert_eq!(lines(&ran.transcript.clone().into()), expected, "{memory}");
+            let last = ran.response.finish();
+            assert_eq!(last.reason, FinishReason::Stop, "{memory}");
+        }
+    }
+}
+
+/// Adds a text after each block, and one at the end of each round.
+struct Adding(&'static str, Option<BlockId>);
+
+impl ChunkEditor for Adding {
+    fn edit(&mut self, chunk: Chunk, out: &mut EditedChunks<'_>) {
+        let closed = chunk.block().filter(|_| matches!(chunk, Chunk::Closed { .. }));
+        out.push(chunk);
+        if let Some(block) = closed {
+            out.add(block, Block::text(self.0));
+        }
+    }
+
+    fn end(&mut self, response: &ChatResponse, out: &mut EditedChunks<'_>) {
+        let last = response.blocks().last().map(|(id, _)| id);
+        let block = out
+            .open(last.unwrap_or_else(|| BlockId::new(response.round(), 0)), BlockHead::new(BlockKind::Text));
+        out.push_delta(block, BlockDelta::Text(format!("/{}", self.0).into()));
+        self.1 = Some(block);
+    }
+
+    /// Waits once at the end of each round.
+    fn poll_pending(&mut self, cx: &mut Context<'_>, out: &mut EditedChunks<'_>) -> Poll<Result<()>> {
+        let Some(block) = self.1.take() else { return Poll::Ready(Ok(())) };
+        out.close(block);
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+#[tokio::test]
+async fn law_s3_ids_of_nested_editors_are_unique() {
+    for (answer, count) in [(text_call_text(), 31), (Answer::new().finish(FinishReason::Stop), 7)] {
+        let chain = AdvisorChain::builder(ScriptedModel::new([answer]))
+            .advisor(editing(|| Adding("c", None)))
+            .advisor(editing(|| Adding("b", None)))
+            .advisor(editing(|| Adding("a", None)))
+            .build()
+            .unwrap();
+        let out = read(chain.next_stream(ChatRequest::new(Message::user("?"))).await.unwrap()).await;
+        let response = out.outcome.unwrap();
+        let blocks: Vec<_> = response.blocks().map(|(id, block)| (id, block.clone())).collect();
+        assert_eq!(out.fold.blocks(1), blocks);
+        assert_eq!(blocks.len(), count);
+        assert_ne!(response.finish().reason, FinishReason::Empty);
+        assert_eq!(blocks.last().unwrap().1.as_text(), Some("/c"));
+    }
+}
+
+/// A stream of this answer without a chain.
+fn answer(blocks: Vec<Block>, reason: FinishReason) -> ChunkStream {
+    ChunkStream::answer(ChatResponse::new(1, Message::assistant_blocks(blocks), reason))
+}
+
+/// Does something at the end of the round, and passes everything else.
+struct AtEnd<F>(F);
+
+impl<F: FnMut(&ChatResponse, &mut EditedChunks<'_>) + Send + 'static> ChunkEditor for AtEnd<F> {
+    fn edit(&mut self, chunk: Chunk, out: &mut EditedChunks<'_>) {
+        out.push(chunk);
+    }
+
+    fn end(&mut self, response: &ChatResponse, out: &mut EditedChunks<'_>) {
+        (self.0)(response, out);
+    }
+}
+
+fn call(id: &str) -> Block {
+    ToolCall::new(id, "look", "{}").into()
+}
+
+#[tokio::test]
+async fn finish_reason_follows_calls() {
+    use FinishReason::{ContentFilter, Empty, Length, Other, Paused, Stop, ToolCalls};
+    let deny = || Judging::new(|_| verdict(false));
+    for (reason, without_calls) in [
+        (ToolCalls, Stop),
+        (Stop, Stop),
+        (Length, Length),
+        (ContentFilter, ContentFilter),
+        (Paused, Paused),
+        (Other("eos".into()), Other("eos".into())),
+    ] {
+        let out = read(answer(vec![call("c1")], reason.clone()).edit_with(deny())).await;
+        assert_eq!(out.outcome.unwrap().finish().reason, without_calls);
+        let one_left = Judging::new(|call: ToolCall| verdict(call.id == "c2"));
+        let out = read(answer(vec![call("c1"), call("c2")], reason.clone()).edit_with(one_left)).await;
+        assert_eq!(out.outcome.unwrap().finish().reason, reason);
+    }
+    for (text, reason, with_calls) in [
+        ("[look]", Stop, ToolCalls),
+        ("[look]", ToolCalls, ToolCalls),
+        ("[look]", Other("eos".into()), ToolCalls),
+        ("[look]", Length, Length),
+        ("[look]", Paused, Paused),
+        ("look", Stop, Stop),
+        ("look", ToolCalls, ToolCalls),
+    ] {
+        let out = read(answer(vec![Block::text(text)], reason).edit_with(Calling::default())).await;
+        assert_eq!(out.outcome.unwrap().finish().reason, with_calls, "{text}");
+    }
+    let add = |block: Block| {
+        AtEnd(move |_: &ChatResponse, out: &mut EditedChunks<'_>| {
+            out.add(BlockId::new(1, 0), block.clone());
+        })
+    };
+    for (block, expected) in [(Block::text("Sorry."), Stop), (call("c1"), ToolCalls)] {
+        let out = read(answer(Vec::new(), Empty).edit_with(add(block))).await;
+        assert_eq!(out.outcome.unwrap().finish().reason, expected);
+    }
+}
+
+/// Blocks of every kind pass unchanged, with their provider data and under the handle of the message.
+#[tokio::test]
+async fn law_s4_unedited_answer_keeps_its_handle() {
+    let data = || vec![ProviderData::new("made-up", json!("signature"))];
+    let blocks = vec![
+        Block::with_data(BlockContent::Reasoning("hm".into()), data()),
+        Block::text("text"),
+        Block::new(BlockContent::Refusal("no".into())),
+        Block::with_data(BlockContent::ToolCall(ToolCall::new("c1", "look", "{}")), data()),
+        Block::new(BlockContent::Media(Media::from_url("image/png", "https://example.org/a.png"))),
+        Block::new(BlockContent::Citation(Citation::default())),
+        Block::with_data(BlockContent::Opaque(Opaque::new("made-up", "thing", json!(1))), data()),
+    ];
+    let message = Message::assistant_blocks(blocks);
+    let stream = || ChunkStream::answer(ChatResponse::new(1, message.clone(), FinishReason::ToolCalls));
+    let out = read(stream().edit_with(Judging::new(|_| verdict(true)))).await;
+    assert!(out.outcome.unwrap().message().is_same(&message));
+    // With a block added, all others are the same.
+    let adding = AtEnd(|response: &ChatResponse, out: &mut EditedChunks<'_>| {
+        let last = response.blocks().last().unwrap().0;
+        out.add(
+            last,
+            Block::with_data(BlockContent::Text("more".into()), vec![ProviderData::new("x", json!(1))]),
+        );
+    });
+    let response = read(stream().edit_with(adding)).await.outcome.unwrap();
+    assert_eq!(&response.message().blocks()[..7], message.blocks());
+    assert_eq!(response.message().blocks()[7].provider_data().len(), 1);
+}
+
+/// A call gets an id of its own if it has none, or that of another call.
+#[tokio::test]
+async fn law_t6_added_calls_have_ids_of_their_own() {
+    let adding = AtEnd(|_: &ChatResponse, out: &mut EditedChunks<'_>| {
+        for id in ["", "c1", "c2", "c2"] {
+            out.add(BlockId::new(1, 0), call(id));
+        }
+        let unnamed = out.open(BlockId::new(1, 0), BlockHead::new(BlockKind::ToolCall));
+        out.close(unnamed);
+        // Left open, as if it had been cut off.
+        out.open(BlockId::new(1, 0), BlockHead::new(BlockKind::ToolCall));
+    });
+    let response =
+        read(answer(vec![call("c1")], FinishReason::Stop).edit_with(adding)).await.outcome.unwrap();
+    let calls: Vec<_> = response.tool_calls().map(|(_, call)| call).collect();
+    let ids: std::collections::BTreeSet<_> = calls.iter().map(|call| call.id.as_str()).collect();
+    assert_eq!(ids.len(), 7);
+    assert!(ids.contains("c1") && ids.contains("c2") && !ids.contains(""), "{ids:?}");
+    assert_eq!(
+        calls.iter().map(|call| call.complete).collect::<Vec<_>>(),
+        [true, true, true, true, true, true, false]
+    );
+    assert_eq!(calls[5].name, ToolCall::UNNAMED);
+}
+
+/// An added block belongs to the choice of the block that it follows.
+#[tokio::test]
+async fn law_s4_each_choice_keeps_its_own_blocks() {
+    let choices = |number: u32, text: &str| {
+        let ids = vec![BlockId::new(1, number)];
+        advisor_chain::messages::Choice::new(number, Message::assistant(text), ids, FinishReason::Stop.into())
+    };
+    let response = ChatResponse::from_choices(1, vec![choices(0, "a [look]"), choices(1, "b [work]")]);
+    let head = |choice| {
+        let mut head = BlockHead::new(BlockKind::Text);
+        head.choice = choice;
+        head
+    };
+    let mut chunks = Vec::new();
+    for (number, text) in [(0, "a [look]"), (1, "b [work]")] {
+        let block = BlockId::new(1, number);
+        chunks.push(Chunk::Opened { block, head: head(number) });
+        chunks.push(Chunk::Delta { block, delta: BlockDelta::Text(text.into()) });
+    }
+    for (number, text) in [(1, "b [work]"), (0, "a [look]")] {
+        chunks.push(Chunk::Closed { block: BlockId::new(1, number), content: Block::text(text) });
+    }
+    chunks.push(Chunk::Completed(response));
+    let chunks = ChunkStream::new(stream::iter(chunks.into_iter().map(Ok).collect::<Vec<_>>()));
+    let out = read(chunks.edit_with(Calling::default())).await;
+    let edited = out.outcome.unwrap();
+    let shown = |at: usize| lines(&vec![edited.choices()[at].message.clone()].into());
+    assert_eq!([shown(0), shown(1)], [["a (look {})"], ["b (work {})"]]);
+    let folded = out.fold.choices(1);
+    for choice in edited.choices() {
+        let blocks: Vec<_> = choice.block_ids.iter().copied().zip(choice.message.blocks().to_vec()).collect();
+        assert_eq!(folded[&choice.number], blocks);
+        assert_eq!(choice.finish.reason, FinishReason::ToolCalls);
+    }
+}
+
+/// Outside the tool loop nobody runs an added call: it has an error result, or is for the caller.
+#[tokio::test]
+async fn law_m1_call_added_outside_loop_has_result() {
+    let answers = [
+        Answer::new().text("[look]").call("c1", "look", "{}").text("[work]").finish(FinishReason::ToolCalls),
+        Answer::from_text("Done [work]."),
+    ];
+    let client = ChatClient::builder(ScriptedModel::new(answers))
+        .advisor_in(Phase::Turn, editing(Calling::default))
+        .advisor(ToolCallAdvisor::builder().streaming(ToolCallStreaming::All).build().unwrap())
+        .tool(tool("look"))
+        .build()
+        .unwrap();
+    let response = read(client.prompt().user("go").stream()).await.outcome.unwrap();
+    let refused = "= not started: the call was added outside the tool loop";
+    assert_eq!(
+        lines(response.transcript()),
+        ["go", "(look {})(look {})(work {})", refused, "= sunny", refused, "Done (work {})."]
+    );
+    let messages: Vec<_> = response.transcript().iter().cloned().collect();
+    assert_eq!(validate_transcript(&messages[..5]), []);
+}
+
+/// Records what becomes final.
+#[derive(Default)]
+struct Recorded(Mutex<Vec<String>>);
+
+#[async_trait]
+impl TurnRecorder for Recorded {
+    async fn record(&self, record: &Record) -> Result<()> {
+        if matches!(record.step, Step::Answer | Step::Results) {
+            self.0.lock().unwrap().extend(lines(&record.messages.clone().into()));
+        }
+        Ok(())
+    }
+}
+
+/// An answer that an editor changed is an answer of its turn: if an advisor fails after it, the loop records it.
+#[tokio::test]
+async fn law_o5_changed_answer_is_final_after_error() {
+    let loud = from_fn("loud", |request: ChatRequest, next: AdvisorChain| async move {
+        Ok(next.next_stream(request).await?.edit_chunks(|chunk, out| {
+            out.push_back(match chunk {
+                Chunk::Delta { block, delta: BlockDelta::Text(text) } => {
+                    Chunk::Delta { block, delta: BlockDelta::Text(text.to_uppercase().into()) }
+                }
+                other => other,
+            });
+        }))
+    });
+    let failing = from_fn("failing", |request: ChatRequest, next: AdvisorChain| async move {
+        let fails = |_| async { Err(Error::new(ErrorKind::Advisor, "it failed")) };
+        Ok(next.next_stream(request).await?.on_completed(fails))
+    });
+    let recorded = Arc::new(Recorded::default());
+    let recorder = Arc::clone(&recorded);
+    let recording = from_fn("recording", move |request: ChatRequest, next: AdvisorChain| {
+        request.turn.add_recorder(Arc::<Recorded>::clone(&recorder));
+        async move { next.next_stream(request).await }
+    });
+    let answer = Answer::new().text("look").call("c1", "look", "{}").finish(FinishReason::ToolCalls);
+    let client = ChatClient::builder(ScriptedModel::new([answer]))
+        .advisor(recording)
+        .advisor(ToolCallAdvisor::builder().build().unwrap())
+        .advisor_in(Phase::Round, failing)
+        .advisor_in(Phase::ModelCall, loud)
+        .tool(tool("look"))
+        .build()
+        .unwrap();
+    let error = read(client.prompt().user("go").stream()).await.outcome.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Advisor);
+    let expected = ["LOOK(look {})", "= not started: an error ended the turn"];
+    assert_eq!(*recorded.0.lock().unwrap(), expected);
+    assert_eq!(lines(error.history().unwrap())[1..], expected);
+}
+
+/// Equal changes of one answer are one message, so that memory stores it once.
+#[tokio::test]
+async fn equal_changes_of_an_answer_share_a_handle() {
+    let turn = Turn::new(TurnId::random());
+    let message = Message::assistant("I [look].");
+    let edited = async |editor| {
+        let answer = ChatResponse::new(1, message.clone(), FinishReason::Stop);
+        let stream = ChunkStream::answer(answer).in_turn(&turn).edit_with(editor);
+        read(stream).await.outcome.unwrap().message().clone()
+    };
+    let shorten = || {
+        AtEnd(|_: &ChatResponse, out: &mut EditedChunks<'_>| {
+            out.add(BlockId::new(1, 0), Block::text("!"));
+        })
+    };
+    let [once, again] = [edited(shorten()).await, edited(shorten()).await];
+    assert!(once.is_same(&again));
+    assert!(!turn.has_answer(&once), "the original is no answer of this turn");
+}
+
+/// An editor may fail: the partial answer is what was emitted.
+#[tokio::test]
+async fn law_s4_error_of_editor_holds_what_was_emitted() {
+    struct Failing(bool);
+    impl ChunkEditor for Failing {
+        fn edit(&mut self, chunk: Chunk, out: &mut EditedChunks<'_>) {
+            self.0 |= matches!(&chunk, Chunk::Opened { head, .. } if head.kind == BlockKind::ToolCall);
+            if !self.0 {
+                out.push(chunk);
+            }
+        }
+
+        fn poll_pending(&mut self, _: &mut Context<'_>, out: &mut EditedChunks<'_>) -> Poll<Result<()>> {
+            if self.0 {
+                out.add(BlockId::new(1, 0), Block::text("Sorry."));
+                let of_judge = ChatResponse::new(7, Message::assistant("of the judge"), FinishReason::Stop);
+                let error = Error::new(ErrorKind::Advisor, "the judge failed").or_partial(of_judge);
+                return Poll::Ready(Err(error));
+            }
+            Poll::Ready(Ok(()))
+        }
+    }
+    let out =
+        read(answer(vec![Block::text("I look."), call("c1")], FinishReason::Stop).edit_with(Failing(false)))
+            .await;
+    let error = out.outcome.unwrap_err();
+    assert!(error.emitted());
+    assert_eq!(out.fold.text(1), "I look.Sorry.");
+    assert_eq!(
+        (error.kind(), error.partial().unwrap().text().as_str()),
+        (ErrorKind::Advisor, "I look.Sorry.")
+    );
+}
+
+/// An error of the model does not wait for the editor; what is held back is left out of its partial answer.
+#[tokio::test]
+async fn law_s4_broken_answer_leaves_out_held_blocks() {
+    let model = ScriptedModel::new([Answer::new()
+        .text("I look.")
+        .call("c1", "look", "{}")
+        .error(Error::new(ErrorKind::Connection, "the connection broke"))]);
+    let never = || Judging::new(|_| std::future::pending().boxed());
+    let chain = AdvisorChain::builder(model).advisor(editing(never)).build().unwrap();
+    let out = read(chain.next_stream(ChatRequest::new(Message::user("?"))).await.unwrap()).await;
+    let error = out.outcome.unwrap_err();
+    let partial = error.partial().unwrap();
+    assert_eq!((error.kind(), partial.tool_calls().count()), (ErrorKind::Connection, 0));
+    assert_eq!(partial.text(), out.fold.text(1));
+}
+
+/// An editor may end the answer: nothing more is read, and what was emitted is the answer.
+#[tokio::test]
+async fn editor_ends_the_answer() {
+    struct Ending;
+    impl ChunkEditor for Ending {
+        fn edit(&mut self, chunk: Chunk, out: &mut EditedChunks<'_>) {
+            if matches!(&chunk, Chunk::Opened { head, .. } if head.kind == BlockKind::ToolCall) {
+                out.add(BlockId::new(chunk.round(), 0), Block::text("No."));
+                out.end_answer(FinishReason::ContentFilter);
+                out.add(BlockId::new(chunk.round(), 0), Block::text("And after the end?"));
+                return out.end_answer(FinishReason::Stop);
+            }
+            out.push(chunk);
+        }
+    }
+    let model = ScriptedModel::new([Answer::new().text("I look. ").call("c1", "look", "{}").hang()]);
+    let client = ChatClient::builder(model.clone())
+        .advisor(editing(|| Ending))
+        .advisor(ToolCallAdvisor::builder().build().unwrap())
+        .tool(tool("look"))
+        .build()
+        .unwrap();
+    let out = read(client.prompt().user("go").stream()).await;
+    let response = out.outcome.unwrap();
+    assert_eq!(response.finish().reason, FinishReason::ContentFilter);
+    assert_eq!((response.text().as_str(), model.calls()), ("I look. No.", 1));
+    assert_eq!(lines(response.transcript()), ["go", "I look. No."]);
+    // At the end of the round, too.
+    let ends = AtEnd(|_: &ChatResponse, out: &mut EditedChunks<'_>| out.end_answer(FinishReason::Refusal));
+    let response =
+        read(answer(vec![Block::text("Hm.")], FinishReason::Stop).edit_with(ends)).await.outcome.unwrap();
+    assert_eq!((response.text().as_str(), &response.finish().reason), ("Hm.", &FinishReason::Refusal));
+}
+
+#[tokio::test]
+async fn law_r1_added_blocks_are_bounded() {
+    let endless = AtEnd(|_: &ChatResponse, out: &mut EditedChunks<'_>| {
+        for _ in 0..BlockId::PARTS {
+            out.add(BlockId::new(1, 0), Block::text("!"));
+        }
+    });
+    let mut stream = answer(Vec::new(), FinishReason::Stop).edit_with(endless);
+    let error = loop {
+        if let Err(error) = stream.next().await.unwrap() {
+            break error;
+        }
+    };
+    assert_eq!(error.kind(), ErrorKind::TooLarge);
+}
+
+/// An answer that came without a turn has round 0.
+#[tokio::test]
+async fn law_s4_round_zero_is_edited_like_others() {
+    let out = read(ChunkStream::answer("I [look].").edit_with(Calling::default())).await;
+    assert_eq!(lines(&vec![out.outcome.unwrap().message().clone()].into()), ["I (look {})."]);
+}
+
+/// What an arbitrary editor does with a chunk.
+#[derive(Debug, Clone, Copy)]
+enum Act {
+    Pass,
+    Hold,
+    LetOut,
+    Open(usize),
+    Extend(usize),
+    Close(usize),
+    Replace,
+    Wait,
+}
+
+struct Arbitrary {
+    acts: Vec<Act>,
+    at: usize,
+    held: Vec<Chunk>,
+    known: Vec<BlockId>,
+    waits: bool,
+}
+
+impl Arbitrary {
+    fn new(acts: Vec<Act>) -> Self {
+        Self { acts, at: 0, held: Vec::new(), known: vec![BlockId::new(1, 0)], waits: false }
+    }
+
+    fn act(&mut self, chunk: Option<Chunk>, out: &mut EditedChunks<'_>) {
+        self.known.extend(chunk.as_ref().and_then(Chunk::block));
+        let of = |index: usize, known: &[BlockId]| known[index % known.len()];
+        let act = self.acts[self.at % self.acts.len()];
+        self.at += 1;
+        match act {
+            Act::Hold => return self.held.extend(chunk),
+            Act::LetOut => self.held.drain(..).for_each(|chunk| out.push(chunk)),
+            Act::Open(index) => {
+                let kinds = [BlockKind::Text, BlockKind::ToolCall, BlockKind::Media, BlockKind::Reasoning];
+                let block = out.open(of(index, &self.known), BlockHead::new(kinds[index % kinds.len()]));
+                self.known.push(block);
+            }
+            Act::Extend(index) => {
+                let delta = [BlockDelta::Text, BlockDelta::Arguments][index % 2]("x".into());
+                out.push_delta(of(index, &self.known), delta);
+            }
+            Act::Close(index) => out.close(of(index, &self.known)),
+            Act::Replace => {
+                if let Some(Chunk::Opened { block, .. }) = chunk {
+                    return out.push(Chunk::Opened { block, head: BlockHead::new(BlockKind::Text) });
+                }
+            }
+            Act::Wait => self.waits = true,
+            Act::Pass => {}
+        }
+        chunk.into_iter().for_each(|chunk| out.push(chunk));
+    }
+}
+
+impl ChunkEditor for Arbitrary {
+    fn edit(&mut self, chunk: Chunk, out: &mut EditedChunks<'_>) {
+        self.act(Some(chunk), out);
+    }
+
+    fn poll_pending(&mut self, cx: &mut Context<'_>, out: &mut EditedChunks<'_>) -> Poll<Result<()>> {
+        if std::mem::take(&mut self.waits) {
+            self.act(None, out);
+            // It waits once, not for ever.
+            self.waits = false;
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn end(&mut self, _: &ChatResponse, out: &mut EditedChunks<'_>) {
+        self.act(None, out);
+    }
+}
+
+fn acts() -> impl Strategy<Value = Vec<Act>> {
+    let act = prop_oneof![
+        4 => Just(Act::Pass),
+        1 => Just(Act::Hold),
+        1 => Just(Act::LetOut),
+        2 => (0..9_usize).prop_map(Act::Open),
+        2 => (0..9_usize).prop_map(Act::Extend),
+        1 => (0..9_usize).prop_map(Act::Close),
+        1 => Just(Act::Replace),
+        1 => Just(Act::Wait),
+    ];
+    prop::collection::vec(act, 1..24)
+}
+
+proptest! {
+    /// Whatever two editors do, one around the other, their output is well-formed, and the response is what was
+    /// emitted.
+    #[test]
+    fn law_s3_s4_any_editors_agree_with_their_response(inner in acts(), outer in acts()) {
+        let blocks = vec![Block::text("a"), call("c1"), Block::new(BlockContent::Reasoning("hm".into())), call("c2")];
+        let stream = answer(blocks, FinishReason::ToolCalls);
+        let stream = stream.edit_with(Arbitrary::new(inner)).edit_with(Arbitrary::new(outer));
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let Out { fold, outcome, .. } = runtime.block_on(read(stream));
+        let response = outcome.unwrap();
+        let known: Vec<_> = response.blocks().map(|(id, block)| (id, block.clone())).collect();
+        prop_assert_eq!(fold.blocks(1), known);
+        let calls: Vec<_> = response.tool_calls().map(|(_, call)| call.id.clone()).collect();
+        let ids: std::collections::BTreeSet<_> = calls.iter().collect();
+        prop_assert_eq!(ids.len(), calls.len());
+    }
+}

@@ -174,6 +174,7 @@ impl ChatModel for OpenAiModel {
         let (call, choices) = self.call(&request)?;
         let mut settings = request.aggregator_settings();
         settings.choices = choices;
+        settings.eager_calls = request.options.eager_calls.unwrap_or(self.profile.eager_calls);
         let format = || ChatCompletions::new(self.profile.text);
         self.server.stream(&call, request.round, settings, format).await
     }

@@ -36,6 +36,9 @@ pub struct Profile {
     pub messages: MessageRules,
     /// The form of streamed text.
     pub text: TextMode,
+    /// Whether a call is complete when the next block begins, unless the options of a request say otherwise. Correct
+    /// only for servers that never interleave blocks.
+    pub eager_calls: bool,
 }
 
 /// The path of requests, relative to the base URL.

@@ -143,11 +143,13 @@ impl ChatRequest {
     }
 
     /// Returns the settings for aggregating the model's answer. They have as many choices as the options ask for.
-    /// Calls that arrive without an id get ids with a prefix unique to this turn.
+    /// Calls that arrive without an id get ids with a prefix unique to this turn. Calls end eagerly if the options
+    /// ask for it; a provider whose profile says so sets it if they do not.
     #[must_use]
     pub fn aggregator_settings(&self) -> AggregatorSettings {
         let mut settings = AggregatorSettings::default();
         settings.choices = self.options.choices.unwrap_or(1).max(1);
+        settings.eager_calls = self.options.eager_calls.unwrap_or(settings.eager_calls);
         settings.call_id_prefix = self.turn.call_id_prefix();
         settings
     }

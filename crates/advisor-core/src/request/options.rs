@@ -28,6 +28,9 @@ pub struct ChatOptions {
     pub tool_choice: Option<ToolChoice>,
     /// Whether one answer may ask for several tools.
     pub parallel_tool_calls: Option<bool>,
+    /// Whether a call counts as complete when the next block begins. Correct only for providers that never interleave
+    /// calls; unset, the provider's profile decides.
+    pub eager_calls: Option<bool>,
     /// The form of the answer.
     pub response_format: Option<ResponseFormat>,
     /// Extra fields of the request body, passed through unchanged; they override the fields above.
@@ -114,6 +117,11 @@ impl ChatOptions {
         Self { parallel_tool_calls: Some(allowed), ..self }
     }
 
+    /// Sets whether a call counts as complete when the next block begins.
+    pub fn with_eager_calls(self, eager: bool) -> Self {
+        Self { eager_calls: Some(eager), ..self }
+    }
+
     /// Sets the form of the answer.
     pub fn with_response_format(self, response_format: ResponseFormat) -> Self {
         Self { response_format: Some(response_format), ..self }
@@ -144,6 +152,7 @@ impl ChatOptions {
             choices: self.choices.or(defaults.choices),
             tool_choice: self.tool_choice.or_else(|| defaults.tool_choice.clone()),
             parallel_tool_calls: self.parallel_tool_calls.or(defaults.parallel_tool_calls),
+            eager_calls: self.eager_calls.or(defaults.eager_calls),
             response_format: self.response_format.or_else(|| defaults.response_format.clone()),
             extra,
         }
@@ -162,6 +171,7 @@ impl fmt::Debug for ChatOptions {
             .field("choices", &self.choices)
             .field("tool_choice", &self.tool_choice)
             .field("parallel_tool_calls", &self.parallel_tool_calls)
+            .field("eager_calls", &self.eager_calls)
             .field("response_format", &self.response_format)
             // The values may be secrets, such as the key of a gateway.
             .field("extra", &self.extra.keys())

@@ -228,6 +228,7 @@ impl Profile {
             options,
             messages,
             text: TextMode::Increments,
+            eager_calls: false,
         }
     }
 }

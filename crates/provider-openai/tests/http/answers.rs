@@ -204,6 +204,31 @@ impl Transport for Counting {
     }
 }
 
+/// With the eager rule, of the profile or of a request, a call is complete when the next one begins.
+#[tokio::test]
+async fn eager_calls_are_complete_before_the_answer_ends() {
+    for (by_profile, by_request, eager) in
+        [(false, None, false), (true, None, true), (true, Some(false), false), (false, Some(true), true)]
+    {
+        let transcript = ChatTranscript::new("m")
+            .tool_call(0, "c1", "weather", &["{", "}"])
+            .tool_call(1, "c2", "weather", &["{}"])
+            .finish("tool_calls")
+            .done();
+        let server = ReplayServer::start([Reply::sse(transcript)]).await.expect("a port");
+        let mut profile = Profile::compatible();
+        profile.eager_calls = by_profile;
+        let mut options = ChatOptions::new();
+        options.eager_calls = by_request;
+        let request = request().with_tool(weather()).with_options(options);
+        let stream = model(&server).with_profile(profile).stream(request).await.expect("an answer");
+        let chunks: Vec<_> = stream.map(|chunk| chunk.expect("no error")).collect().await;
+        let closed = chunks.iter().position(|chunk| matches!(chunk, Chunk::Closed { .. }));
+        let second = chunks.iter().rposition(|chunk| matches!(chunk, Chunk::Opened { .. }));
+        assert_eq!(closed < second, eager, "{by_profile}, {by_request:?}");
+    }
+}
+
 /// A tool has a name that servers do not accept, such as one of an advisor or of another program's history.
 #[tokio::test]
 async fn d11_tool_is_called_by_its_offered_name() {

@@ -18,6 +18,7 @@ pub(super) fn assert_lawful(run: &Run, expected: &Expected) {
         (Ok(response), ExpectedEnd::Completed(reason)) => {
             assert!(open.is_empty(), "law S3: {open:?} are still open at the end");
             assert_conserved(&run.chunks, response);
+            assert_ids_are_known(&run.chunks, response);
             assert_answers(response, expected, reason);
         }
         (Err(error), ExpectedEnd::Truncated) => {
@@ -67,6 +68,18 @@ fn assert_conserved(chunks: &[Chunk], response: &ChatResponse) {
     };
     let answered = response.blocks().map(|(id, block)| (id, block.clone())).collect();
     assert_eq!(contents(folded), contents(answered), "law S4: the chunks and the response differ");
+}
+
+/// The id of a call is known when its block opens, and does not change.
+fn assert_ids_are_known(chunks: &[Chunk], response: &ChatResponse) {
+    for chunk in chunks {
+        if let Chunk::Opened { block, head } = chunk
+            && let Some(call) = &head.call
+        {
+            let answered = response.tool_calls().find(|(id, _)| id == block).map(|(_, call)| &call.id);
+            assert_eq!(Some(&call.call_id), answered, "the id of a call when its block opens");
+        }
+    }
 }
 
 /// Compares the shown pieces with the parts.

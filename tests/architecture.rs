@@ -58,8 +58,8 @@ const FACADE_NAMES: [&str; 40] = [
     "async_trait", "client", "from_fn",
 ];
 
-const FACADE_MODULES: [&str; 9] =
-    ["chain", "memory", "messages", "openai", "postgres", "redis", "sqlite", "structured", "tools"];
+const FACADE_MODULES: [&str; 10] =
+    ["chain", "memory", "messages", "ollama", "openai", "postgres", "redis", "sqlite", "structured", "tools"];
 
 /// The names of the public items that begin in the first column.
 fn root_names(source: &str) -> BTreeSet<&str> {

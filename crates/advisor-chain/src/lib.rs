@@ -39,6 +39,7 @@
 //! | `redis` | conversations in Redis or Valkey, `RedisStore` | no |
 //! | `structured` | typed values in place of text, `entity` of [`PromptExt`] | yes |
 //! | `openai` | OpenAI and compatible servers, [`OpenAiModel`] and [`openai::OpenAiResponsesModel`] | yes |
+//! | `ollama` | Ollama's own API, `ollama::OllamaModel` | no |
 //!
 //! Without a feature its crate is not built. Features are independent of one another.
 //!
@@ -51,7 +52,7 @@
 //! | [`chain`] | placement, plan, extensions, recorders, [`FallbackModel`], [`TextStream`] |
 //! | [`tools`] | the tool loop's settings, hooks and executors, effects and keys of calls |
 //! | [`memory`] | windows, summaries, policies, repair; [`memory::store`] the contract of a store |
-//! | [`structured`], [`openai`], `sqlite`, `postgres`, `redis` | the crate of that feature |
+//! | [`structured`], [`openai`], `ollama`, `sqlite`, `postgres`, `redis` | the crate of that feature |
 //!
 //! [`FallbackModel`]: chain::FallbackModel
 //! [`TextStream`]: chain::TextStream
@@ -118,6 +119,8 @@ pub use chat_memory_postgres as postgres;
 pub use chat_memory_redis as redis;
 #[cfg(feature = "sqlite")]
 pub use chat_memory_sqlite as sqlite;
+#[cfg(feature = "ollama")]
+pub use provider_ollama as ollama;
 #[cfg(feature = "openai")]
 pub use provider_openai as openai;
 #[cfg(feature = "structured")]

@@ -1,0 +1,117 @@
+//! The answer of `/api/chat` as a [`WireFormat`]: one JSON object a line, or one object if nothing is streamed.
+//!
+//! **Order** within a line: model, thinking, text, tool calls, token counts, end.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+
+use advisor_core::{Delta, DeltaKind, Finish, FinishReason, Text, ToolCallDelta, Usage};
+use provider_http::answer::{AnswerEvent, Meaning, WireFormat};
+use provider_http::fast_path::{Field, Framing};
+use provider_http::json::repair;
+use serde_json::Value;
+
+use crate::wire::{Call, LINE, Line, Message};
+
+/// One answer of `/api/chat`.
+#[derive(Debug, Default)]
+pub(crate) struct OllamaChat {
+    /// Whether the model of the answer was emitted. Every line repeats it.
+    sent_model: bool,
+    /// The number of calls so far.
+    calls: i64,
+}
+
+impl OllamaChat {
+    /// Reads an object. `piece` is the meaning of a piece of an answer.
+    fn line(
+        &mut self,
+        line: &Line<'_>,
+        json: &str,
+        piece: Meaning,
+        deltas: &mut VecDeque<Delta>,
+    ) -> serde_json::Result<Meaning> {
+        if let Some(model) = line.model.text().filter(|_| !self.sent_model) {
+            self.sent_model = true;
+            deltas.push_back(Delta::origin(None, Some(model.into())));
+        }
+        if let Some(message) = &line.message {
+            self.message(message, deltas);
+        }
+        deltas.extend(usage_of(line).map(Delta::usage));
+        // An error is a line of its own, without a message (Q48).
+        if line.has_error() || !line.is_answer() {
+            return Ok(Meaning::from_json(&repair::read::<Value>(json)?));
+        }
+        if line.is_last() {
+            // Versions of 2023 give no reason.
+            deltas.extend(line.done_reason.text().map(|reason| Delta::finish(finish_of(reason))));
+            deltas.push_back(Delta::done());
+        }
+        Ok(piece)
+    }
+
+    fn message(&mut self, message: &Message<'_>, deltas: &mut VecDeque<Delta>) {
+        deltas.extend(message.thinking.text().map(Delta::reasoning));
+        deltas.extend(message.content.text().map(Delta::text));
+        let calls = message.tool_calls.iter().flatten();
+        let fragments: Vec<_> = calls.map(|call| self.call(call)).collect();
+        if !fragments.is_empty() {
+            deltas.push_back(DeltaKind::ToolCalls(fragments).into());
+        }
+    }
+
+    /// Converts a call. Ollama sends each call whole, so each entry is another call.
+    fn call(&mut self, call: &Call<'_>) -> ToolCallDelta {
+        let mut fragment = ToolCallDelta::default();
+        fragment.index = Some(self.calls);
+        self.calls += 1;
+        fragment.call_id = call.id.text().map(Text::from);
+        if let Some(function) = &call.function {
+            fragment.name = function.name.text().map(Text::from);
+            fragment.arguments_delta = function.arguments().map(Text::from);
+        }
+        fragment
+    }
+}
+
+impl WireFormat for OllamaChat {
+    const FRAMING: Framing = Framing::Lines;
+    const FIELDS: &'static Field = &LINE;
+
+    fn read(&mut self, event: AnswerEvent<'_>, deltas: &mut VecDeque<Delta>) -> serde_json::Result<Meaning> {
+        if let Ok(line) = serde_json::from_str(event.data) {
+            return self.line(&line, event.data, Meaning::Piece, deltas);
+        }
+        // JSON that is no object, or that the usual parser refuses.
+        let json: Value = repair::read(event.data)?;
+        if !json.is_object() {
+            return Ok(Meaning::from_json(&json));
+        }
+        let json = json.to_string();
+        self.line(&serde_json::from_str(&json)?, &json, Meaning::Rewritten, deltas)
+    }
+}
+
+/// Returns the token counts; `None` if the line has none. A prompt that is cached as a whole has no count.
+fn usage_of(line: &Line<'_>) -> Option<Usage> {
+    let mut usage = Usage::default();
+    usage.input_tokens = line.prompt_eval_count.count();
+    usage.output_tokens = line.eval_count.count();
+    (usage != Usage::default()).then_some(usage)
+}
+
+/// Returns the finish reason. Ollama also says `stop` if the model calls tools. A request without messages loads
+/// or unloads the model, and its answer is empty.
+fn finish_of(written: &str) -> Finish {
+    let reason = match written {
+        "stop" => FinishReason::Stop,
+        "length" => FinishReason::Length,
+        "tool_calls" => FinishReason::ToolCalls,
+        "load" | "unload" => FinishReason::Empty,
+        other => FinishReason::Other(other.into()),
+    };
+    Finish::written(reason, written)
+}

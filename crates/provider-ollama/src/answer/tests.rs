@@ -1,0 +1,367 @@
+mod fast_path;
+
+use advisor_core::{BlockKind, ChatResponse, Error, ErrorKind, MessageAggregator, Result};
+use bytes::Bytes;
+use provider_http::answer::{AnswerDecoder, End};
+use provider_http::redaction::Redaction;
+use provider_http::sse::SseLimits;
+
+use super::*;
+
+type Decoder = AnswerDecoder<OllamaChat>;
+
+fn decoder() -> Decoder {
+    AnswerDecoder::new(OllamaChat::default(), 1, SseLimits::default(), Redaction::default())
+}
+
+/// Reads a body in these pieces. Returns the outcome, and the progress when it ended.
+fn read_in(pieces: &[&[u8]]) -> (Result<ChatResponse>, End) {
+    let (mut decoder, mut aggregator) = (decoder(), MessageAggregator::new(1));
+    let mut chunks = VecDeque::new();
+    let mut take = |decoder: &mut Decoder| {
+        while let Some(delta) = decoder.next() {
+            let taken = delta.and_then(|delta| Ok(aggregator.push(delta, &mut chunks)?));
+            taken.map_err(|error: Error| error.or_partial(aggregator.partial()))?;
+        }
+        Ok::<_, Error>(())
+    };
+    for piece in pieces {
+        decoder.push(Bytes::copy_from_slice(piece));
+        if let Err(error) = take(&mut decoder) {
+            return (Err(error), decoder.end());
+        }
+    }
+    let end = decoder.end();
+    decoder.finish();
+    if let Err(error) = take(&mut decoder) {
+        return (Err(error), end);
+    }
+    (aggregator.finish(&mut chunks).map_err(Error::from), end)
+}
+
+/// Reads a body whole, and checks that it gives the same byte by byte.
+fn read(body: &str) -> (Result<ChatResponse>, End) {
+    let bytes: Vec<&[u8]> = body.as_bytes().chunks(1).collect();
+    let (whole, bytewise) = (read_in(&[body.as_bytes()]), read_in(&bytes));
+    match (&whole.0, &bytewise.0) {
+        (Ok(one), Ok(other)) => assert_eq!(one, other, "{body}"),
+        (Err(one), Err(other)) => {
+            assert_eq!((one.kind(), one.to_string()), (other.kind(), other.to_string()), "{body}");
+            assert_eq!(one.partial(), other.partial(), "{body}");
+        }
+        (one, other) => panic!("whole: {one:?}, byte by byte: {other:?}"),
+    }
+    whole
+}
+
+fn answer(body: &str) -> ChatResponse {
+    let (response, end) = read(body);
+    assert_eq!(end, End::Done, "{body}");
+    response.expect(body)
+}
+
+fn failure(body: &str) -> Error {
+    read(body).0.expect_err(body)
+}
+
+/// Returns the blocks of an answer as their kind and content.
+fn blocks(response: &ChatResponse) -> Vec<(BlockKind, String)> {
+    let content = |block: &advisor_core::Block| match block.as_tool_call() {
+        Some(call) => format!("{}{}", call.name, call.arguments),
+        None => block.content().text_of(block.kind()).unwrap_or_default().to_owned(),
+    };
+    response.blocks().map(|(_, block)| (block.kind(), content(block))).collect()
+}
+
+fn said(kind: BlockKind, content: &str) -> (BlockKind, String) {
+    (kind, content.to_owned())
+}
+
+/// Returns a line with this message.
+fn line(message: &str) -> String {
+    format!(
+        "{{\"model\":\"m\",\"created_at\":\"2026-01-02T03:04:05.678Z\",\"message\":{{\"role\":\"assistant\",{message}}},\"done\":false}}\n"
+    )
+}
+
+fn text(text: &str) -> String {
+    line(&format!("\"content\":\"{text}\""))
+}
+
+const STOP: &str = "{\"model\":\"m\",\"message\":{\"role\":\"assistant\",\"content\":\"\"},\"done_reason\":\"stop\",\"done\":true,\"total_duration\":5,\"prompt_eval_count\":7,\"prompt_eval_duration\":2,\"eval_count\":3,\"eval_duration\":3}\n";
+
+#[test]
+fn text_and_thinking_become_blocks_in_order() {
+    let thinking = |text: &str| line(&format!("\"content\":\"\",\"thinking\":\"{text}\""));
+    let body = [thinking("Let "), thinking("me."), text("Na"), text("ïve 😀\\n"), STOP.to_owned()].concat();
+    let response = answer(&body);
+    assert_eq!(
+        blocks(&response),
+        [said(BlockKind::Reasoning, "Let me."), said(BlockKind::Text, "Naïve 😀\n")]
+    );
+    assert_eq!(response.usage(), Some(&Usage::new(7, 3)));
+    assert_eq!((response.model(), response.response_id()), (Some("m"), None));
+    assert_eq!(response.finish(), &Finish::written(FinishReason::Stop, "stop"));
+}
+
+#[test]
+fn q50_one_line_holds_thinking_text_and_call() {
+    let call = r#""tool_calls":[{"function":{"name":"f","arguments":{"a":1}}}],"content":"b","thinking":"a""#;
+    let response = answer(&[line(call), text("c"), STOP.to_owned()].concat());
+    let expected = [
+        said(BlockKind::Reasoning, "a"),
+        said(BlockKind::Text, "b"),
+        said(BlockKind::ToolCall, "f{\"a\":1}"),
+        said(BlockKind::Text, "c"),
+    ];
+    assert_eq!(blocks(&response), expected);
+}
+
+#[test]
+fn law_t6_each_entry_is_a_call_of_its_own() {
+    let entry = |index: &str, name: &str, value: u32| {
+        format!("{{\"function\":{{{index}\"name\":\"{name}\",\"arguments\":{{\"v\":{value}}}}}}}")
+    };
+    // No index at all, 0 with every call, numbers that go on, and numbers that begin anew.
+    for index in [["", "", ""], ["0", "0", "0"], ["0", "1", "2"], ["", "1", "1"], ["1", "0", "1"]] {
+        let index =
+            index.map(|index| if index.is_empty() { String::new() } else { format!("\"index\":{index},") });
+        let [first, second, third] =
+            [entry(&index[0], "f", 1), entry(&index[1], "f", 2), entry(&index[2], "g", 3)];
+        let one_line = line(&format!("\"content\":\"\",\"tool_calls\":[{first},{second},{third}]"));
+        let lines =
+            [&first, &second, &third].map(|call| line(&format!("\"content\":\"\",\"tool_calls\":[{call}]")));
+        for calls in [one_line, lines.concat()] {
+            let response = answer(&[&calls, STOP].concat());
+            let calls: Vec<_> = response.tool_calls().map(|(_, call)| call).collect();
+            let expected = [("f", "{\"v\":1}"), ("f", "{\"v\":2}"), ("g", "{\"v\":3}")];
+            assert_eq!(calls.len(), 3, "{response:?}");
+            for (call, (name, arguments)) in calls.iter().zip(expected) {
+                assert_eq!((&*call.name, &*call.arguments, call.complete), (name, arguments, true));
+            }
+            let ids: std::collections::BTreeSet<_> = calls.iter().map(|call| &call.id).collect();
+            assert_eq!(ids.len(), 3, "ids are made: {ids:?}");
+        }
+    }
+}
+
+#[test]
+fn calls_in_every_form_keep_their_arguments() {
+    let call =
+        |function: &str| line(&format!("\"content\":\"\",\"tool_calls\":[{{\"function\":{function}}}]"));
+    let cases = [
+        (r#"{"name":"f","arguments":{"b":1, "a":[2.50]}}"#, "f", r#"{"b":1, "a":[2.50]}"#),
+        // Q20: a text in place of the object.
+        (r#"{"name":"f","arguments":"{\"a\":\"ü\"}"}"#, "f", r#"{"a":"ü"}"#),
+        // Q21: nothing.
+        (r#"{"name":"f","arguments":{}}"#, "f", "{}"),
+        (r#"{"name":"f","arguments":null}"#, "f", ""),
+        (r#"{"name":"f","arguments":""}"#, "f", ""),
+        (r#"{"name":"f"}"#, "f", ""),
+        // Bad arguments stay as they are.
+        (r#"{"name":"f","arguments":"{\"a\":"}"#, "f", "{\"a\":"),
+        (r#"{"name":"f","arguments":[1]}"#, "f", "[1]"),
+        (
+            r#"{"name":"f","arguments":{"n":12345678901234567890123}}"#,
+            "f",
+            r#"{"n":12345678901234567890123}"#,
+        ),
+        // Q18: a call without a name is not lost.
+        (r#"{"arguments":{"a":1}}"#, advisor_core::ToolCall::UNNAMED, r#"{"a":1}"#),
+    ];
+    for (function, name, arguments) in cases {
+        let response = answer(&[&call(function), STOP].concat());
+        let (_, call) = response.tool_calls().next().expect(function);
+        assert_eq!((&*call.name, &*call.arguments), (name, arguments), "{function}");
+        // Q28: Ollama says `stop`, also with calls.
+        assert_eq!(response.finish().reason, FinishReason::Stop);
+    }
+}
+
+#[test]
+fn id_of_newer_versions_is_kept() {
+    let entry = r#"{"id":"call_a1","function":{"index":0,"name":"f","arguments":{}}}"#;
+    let response =
+        answer(&[&line(&format!("\"content\":\"\",\"tool_calls\":[{entry},{entry}]")), STOP].concat());
+    let ids: Vec<_> = response.tool_calls().map(|(_, call)| call.id.to_string()).collect();
+    assert_eq!(ids.len(), 2);
+    assert!(ids[0] == "call_a1" && ids[1] != "call_a1", "{ids:?}");
+}
+
+#[test]
+fn absent_and_empty_members_open_no_block() {
+    for message in [
+        r#""content":"""#,
+        r#""content":null,"tool_calls":null,"thinking":null"#,
+        r#""content":"","tool_calls":[],"thinking":"""#,
+        r#""content":[],"tool_calls":"none","thinking":{}"#,
+        r#""tool_calls":[null,"f",7]"#,
+    ] {
+        assert_eq!(blocks(&answer(&[&line(message), STOP].concat())), [], "{message}");
+        let response = answer(&[&line(message), &text("Hi"), STOP].concat());
+        assert_eq!(blocks(&response), [said(BlockKind::Text, "Hi")], "{message}");
+    }
+}
+
+#[test]
+fn every_end_has_its_reason() {
+    let end = |reason: &str| {
+        format!(
+            "{{\"model\":\"m\",\"message\":{{\"role\":\"assistant\",\"content\":\"\"}},{reason}\"done\":true}}\n"
+        )
+    };
+    let cases = [
+        ("stop", FinishReason::Stop),
+        ("length", FinishReason::Length),
+        ("tool_calls", FinishReason::ToolCalls),
+        ("load", FinishReason::Empty),
+        ("unload", FinishReason::Empty),
+        ("thermal", FinishReason::Other("thermal".into())),
+    ];
+    for (written, reason) in cases {
+        let response = answer(&[text("Hi"), end(&format!("\"done_reason\":\"{written}\","))].concat());
+        assert_eq!(response.finish(), &Finish::written(reason, written));
+    }
+    // A model that was only loaded says nothing, and an empty answer is marked as such.
+    for written in ["load", "unload", "stop"] {
+        let response = answer(&end(&format!("\"done_reason\":\"{written}\",")));
+        assert_eq!(response.finish(), &Finish::written(FinishReason::Empty, written));
+    }
+    for silent in ["", "\"done_reason\":\"\",", "\"done_reason\":null,"] {
+        let response = answer(&[text("Hi"), end(silent)].concat());
+        assert_eq!(response.finish(), &Finish::inferred(FinishReason::Stop), "{silent}");
+    }
+}
+
+#[test]
+fn q34_last_line_may_hold_content() {
+    let last = r#"{"model":"m","message":{"role":"assistant","content":"!","tool_calls":[{"function":{"name":"f","arguments":{}}}]},"done":true,"done_reason":"stop","eval_count":2}"#;
+    let response = answer(&[&text("Hi"), last].concat());
+    assert_eq!(blocks(&response), [said(BlockKind::Text, "Hi!"), said(BlockKind::ToolCall, "f{}")]);
+    assert_eq!(
+        response.usage().map(|usage| (usage.input_tokens, usage.output_tokens)),
+        Some((None, Some(2)))
+    );
+}
+
+#[test]
+fn whole_answer_gives_the_same() {
+    let streamed = answer(&[text("Hi"), STOP.to_owned()].concat());
+    let whole = STOP.replace("\"content\":\"\"", "\"content\":\"Hi\"");
+    assert_eq!(answer(&whole), streamed);
+    let pretty = serde_json::to_string_pretty(&serde_json::from_str::<Value>(&whole).unwrap()).unwrap();
+    assert_eq!(answer(&pretty), streamed);
+}
+
+#[test]
+fn line_ends_and_blank_lines_do_not_matter() {
+    let body = [text("a"), text("b"), STOP.to_owned()].concat();
+    let expected = answer(&body);
+    for other in [
+        body.replace('\n', "\r\n"),
+        body.replace('\n', "\n\n"),
+        body.replace('\n', ""),
+        format!("\u{feff}\n{body}"),
+    ] {
+        assert_eq!(answer(&other), expected, "{other}");
+    }
+}
+
+#[test]
+fn q32_answer_without_its_last_line_is_truncated() {
+    let call = line(r#""content":"","tool_calls":[{"function":{"name":"f","arguments":{}}}]"#);
+    let cuts = [
+        String::new(),
+        text("Hi"),
+        [text("Hi"), call].concat(),
+        [&text("Hi"), &STOP[..STOP.len() - 4]].concat(),
+    ];
+    for body in &cuts {
+        let error = failure(body);
+        assert_eq!(error.kind(), ErrorKind::Truncated, "{body}");
+        let partial = error.partial().expect("a partial answer");
+        assert_eq!(partial.text(), if body.is_empty() { "" } else { "Hi" });
+        assert!(partial.tool_calls().all(|(_, call)| !call.complete), "no tool may run");
+    }
+}
+
+#[test]
+fn q48_error_line_ends_the_answer() {
+    let error = "{\"error\":\"model runner has unexpectedly stopped\"}\n";
+    let call = line(r#""content":"","tool_calls":[{"function":{"name":"f","arguments":{}}}]"#);
+    for body in
+        [[error, STOP].concat(), [&text("Hi"), error].concat(), [&text("Hi"), &call, error, STOP].concat()]
+    {
+        let error = failure(&body);
+        assert_eq!(error.kind(), ErrorKind::Provider { status: None }, "{body}");
+        let source = std::error::Error::source(&error).expect("the server's words").to_string();
+        assert!(source.contains("unexpectedly stopped"), "{source}");
+        assert!(error.partial().is_none_or(|partial| partial.tool_calls().all(|(_, call)| !call.complete)));
+    }
+    // Its content comes before it, and it ends an answer that claims to be complete.
+    let both =
+        r#"{"message":{"content":"Hi"},"done":true,"done_reason":"stop","error":{"message":"m","code":503}}"#;
+    let error = failure(both);
+    assert_eq!(error.kind(), ErrorKind::Provider { status: Some(503) });
+    assert_eq!(error.partial().expect("a partial answer").text(), "Hi");
+    assert_eq!(
+        answer(&STOP.replace("\"done\"", "\"error\":null,\"done\"")).finish().reason,
+        FinishReason::Empty
+    );
+}
+
+#[test]
+fn words_that_are_no_json_are_a_protocol_error() {
+    let hi = text("Hi");
+    for (words, at) in [("Internal Server Error\n", hi.len()), ("{\"message\":}\n", hi.len())] {
+        let error = failure(&[&hi, words].concat());
+        assert_eq!(error.kind(), ErrorKind::Protocol { position: Some(at as u64) }, "{words}");
+        assert_eq!(error.partial().expect("a partial answer").text(), "Hi");
+    }
+    assert_eq!(failure("<html>").kind(), ErrorKind::Protocol { position: None });
+}
+
+#[test]
+fn valid_json_that_parsers_refuse_is_repaired() {
+    let odd = [
+        line(r#""content":"a\ud83d","content":"b\ud83d""#),
+        line(r#""content":"c","tool_calls":[{"function":{"name":"f","arguments":{"n":1e999}}}]"#),
+        format!(
+            "{{\"message\":{{\"content\":\"d\"}},\"done\":false,\"more\":{}1{}}}\n",
+            "[".repeat(500),
+            "]".repeat(500)
+        ),
+    ];
+    let response = answer(&[&odd.concat(), STOP].concat());
+    assert_eq!(response.text(), "b\u{fffd}cd");
+    let (_, call) = response.tool_calls().next().expect("a call");
+    assert_eq!((call.arguments.as_str(), call.parsed_arguments().is_err()), ("{\"n\":1e999}", true));
+}
+
+#[test]
+fn messages_and_unknown_lines_are_told_apart() {
+    let status = ErrorKind::Provider { status: None };
+    assert_eq!(failure("{\"message\":\"no such route\"}").kind(), status);
+    assert_eq!(failure("[{\"error\":\"m\"}]").kind(), status);
+    let noise =
+        "{\"status\":\"pulling manifest\"}\n{\"version\":2}\nnull\n[]\n{\"model\":\"m\",\"done\":false}\n";
+    let response = answer(&[noise, &text("Hi"), noise, STOP].concat());
+    assert_eq!(blocks(&response), [said(BlockKind::Text, "Hi")]);
+}
+
+#[test]
+fn only_usage_counts_after_the_end() {
+    let late = "{\"model\":\"m\",\"message\":{\"content\":\"late\"},\"done\":true,\"eval_count\":9}\n{\"error\":\"late\"}\nlate\n";
+    let response = answer(&[&text("Hi"), STOP, late].concat());
+    assert_eq!(blocks(&response), [said(BlockKind::Text, "Hi")]);
+    assert_eq!(response.usage(), Some(&Usage::new(7, 9)));
+}
+
+#[test]
+fn impossible_counts_are_absent() {
+    for count in ["-1", "1.5", "\"many\"", "9007199254740992", "1e400", "null", "{}"] {
+        let body = STOP.replace("\"prompt_eval_count\":7", &format!("\"prompt_eval_count\":{count}"));
+        let usage = *answer(&body).usage().expect("the other count");
+        assert_eq!((usage.input_tokens, usage.output_tokens), (None, Some(3)), "{count}");
+    }
+}

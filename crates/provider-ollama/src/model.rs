@@ -1,0 +1,166 @@
+//! The model: sends requests, emits chunks.
+
+mod host;
+#[cfg(test)]
+mod tests;
+
+use std::error::Error as _;
+use std::sync::Arc;
+
+use advisor_core::{ChatModel, ChatRequest, ChunkStream, Error, Result, SchemaSupport, Text, async_trait};
+use provider_http::exchange::Call;
+use provider_http::failure::ProviderError;
+use provider_http::names::{NameRule, ToolNames};
+use provider_http::server::{Authorization, Server};
+
+use crate::answer::OllamaChat;
+use crate::request;
+
+/// A model of an Ollama server, over Ollama's own API. Cheap to clone; clones share their connections.
+///
+/// # Ordering
+/// Chunks come as the server sends them. The body is read to its end before `Completed`, so that the next
+/// request reuses the connection.
+///
+/// # Cancellation
+/// Dropping the future or the stream closes the connection, at any point. Ollama then stops generating.
+///
+/// # Errors
+/// Typed, see [`ErrorKind`](advisor_core::ErrorKind). If the server gave a reason, a
+/// [`ProviderError`] is the source. Transient failures are retried while no part of the answer was shown, see
+/// [`OllamaModel::with_retries`]. A request for several answers is an error.
+///
+/// # Example
+/// ```no_run
+/// use advisor_core::{ChatClient, ChatOptions};
+/// use provider_ollama::OllamaModel;
+/// use serde_json::json;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> advisor_core::Result<()> {
+/// // Fields of Ollama's own are extra fields of the options.
+/// let options = ChatOptions::new()
+///     .with_extra("think", true)
+///     .with_extra("keep_alive", "10m")
+///     .with_extra("options", json!({"num_ctx": 32_768}));
+/// let client = ChatClient::builder(OllamaModel::new("qwen3")).options(options).build()?;
+/// println!("{}", client.prompt().user("Hello").call().await?.text());
+/// # Ok(()) }
+/// ```
+#[must_use]
+#[derive(Debug, Clone)]
+pub struct OllamaModel {
+    model: Option<Text>,
+    server: Server,
+    streaming: bool,
+}
+
+impl OllamaModel {
+    /// Creates a model of the server on this machine, `http://127.0.0.1:11434`, without a key.
+    pub fn new(model: impl Into<Text>) -> Self {
+        Self { model: Some(model.into()), ..Self::unnamed(host::LOCAL.to_owned()) }
+    }
+
+    /// Creates a model from the environment: `OLLAMA_HOST`, `OLLAMA_API_KEY` and `OLLAMA_MODEL`. An empty variable
+    /// counts as unset.
+    ///
+    /// `OLLAMA_HOST` is a host, a host and a port, or a URL, as for Ollama's own programs; the default is
+    /// `127.0.0.1:11434`. The key is sent as a bearer token. Without `OLLAMA_MODEL`, each request must name its
+    /// model.
+    ///
+    /// # Errors
+    /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration) if host or key cannot be used.
+    pub fn from_env() -> Result<Self> {
+        Self::from_vars(|name| std::env::var(name).ok())
+    }
+
+    fn from_vars(var: impl Fn(&str) -> Option<String>) -> Result<Self> {
+        let var = |name| var(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
+        let base_url = host::base_url(&var("OLLAMA_HOST").unwrap_or_default());
+        let model = Self { model: var("OLLAMA_MODEL").map(Text::from), ..Self::unnamed(base_url) };
+        let model = var("OLLAMA_API_KEY").into_iter().fold(model, Self::with_api_key);
+        model.validate()?;
+        Ok(model)
+    }
+
+    fn unnamed(base_url: String) -> Self {
+        Self { model: None, server: Server::new(base_url, Authorization::Bearer), streaming: true }
+    }
+
+    provider_http::server_setters!();
+
+    /// Sets whether to ask for streamed answers (the default) or for whole ones. Whole answers produce the same
+    /// chunks. They suit models that lose tool calls when they stream (Q72).
+    pub fn with_streaming(self, streaming: bool) -> Self {
+        Self { streaming, ..self }
+    }
+
+    /// Checks the base URL, the key and the headers, so that a program can refuse them before its first request.
+    ///
+    /// # Errors
+    /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration), with a message that says what to do.
+    /// The message shows neither the base URL nor the key.
+    ///
+    /// # Example
+    /// ```
+    /// use provider_ollama::OllamaModel;
+    ///
+    /// assert!(OllamaModel::new("m").with_base_url("http://models.example:11434").validate().is_ok());
+    /// assert!(OllamaModel::new("m").with_base_url("models.example").validate().is_err());
+    /// ```
+    pub fn validate(&self) -> Result<()> {
+        self.server.validate()
+    }
+
+    /// Returns the model of a request.
+    fn model_of<'a>(&'a self, request: &'a ChatRequest) -> Result<&'a Text> {
+        request.options.model.as_ref().or(self.model.as_ref()).ok_or_else(|| {
+            Error::configuration("no model is named; set OLLAMA_MODEL or the request's `ChatOptions::model`")
+        })
+    }
+
+    fn call(&self, request: &ChatRequest) -> Result<Call> {
+        let body = request::body(request, self.model_of(request)?, self.streaming)?;
+        let offered = request.api_tools().definitions().map(|tool| &tool.name);
+        // Names are sent as they are: Ollama takes any.
+        let names = ToolNames::usual(NameRule::UP_TO_64).with_offered(offered);
+        Ok(self.server.call("/api/chat", &[], body)?.with_tools(Arc::new(names)))
+    }
+}
+
+#[async_trait]
+impl ChatModel for OllamaModel {
+    async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
+        let call = self.call(&request)?;
+        let answer =
+            self.server.stream(&call, request.round, request.aggregator_settings(), OllamaChat::default);
+        answer.await.map_err(|error| with_remedy(error, self.model_of(&request).map_or("", Text::as_str)))
+    }
+
+    fn name(&self) -> &str {
+        "ollama"
+    }
+
+    fn model_name(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
+    fn schema_support(&self) -> SchemaSupport {
+        // The grammar of a schema leaves the model no way to call a tool.
+        SchemaSupport::JsonSchemaWithoutTools
+    }
+}
+
+/// Adds the remedy to the error of a server that does not have the model.
+fn with_remedy(error: Error, model: &str) -> Error {
+    let said = error.source().and_then(|source| source.downcast_ref::<ProviderError>());
+    let is_missing = |said: &&ProviderError| {
+        said.status() == Some(404)
+            && said.message().starts_with("model ")
+            && said.message().contains("not found")
+    };
+    let Some(said) = said.filter(is_missing).cloned() else { return error };
+    let message =
+        format!("the server does not have the model `{model}`; run `ollama pull {model}` there (HTTP 404)");
+    Error::new(error.kind(), message).with_source(said)
+}

@@ -1,0 +1,165 @@
+//! Messages on the wire, written once and kept.
+
+use std::borrow::Cow;
+
+use advisor_core::{
+    Block, BlockContent, BlockKind, Media, MediaSource, Message, MessageContent, Part, Result, ToolCall,
+    ToolResult,
+};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use provider_http::json::arguments;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::unwritable;
+
+/// The wire form of a message. Kept with the message.
+struct Written(Option<Bytes>);
+
+/// Returns the wire form of a message, which is written once.
+pub(super) fn written(message: &Message) -> Result<Bytes> {
+    let write = || serde_json::to_vec(&Sent::new(message)).map(Bytes::from);
+    match message.wire_form(|_| Written(write().ok())) {
+        Written(Some(bytes)) => Ok(bytes.clone()),
+        Written(None) => write().map_err(unwritable),
+    }
+}
+
+#[derive(Default, Serialize)]
+struct Sent<'a> {
+    role: &'static str,
+    content: Cow<'a, str>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    thinking: Cow<'a, str>,
+    /// Images in base64.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    images: Vec<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<Call<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_name: Option<&'a str>,
+    /// Read by versions of late 2025 and later; others match results by name and order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_call_id: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Call<'a> {
+    id: &'a str,
+    function: Function<'a>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: &'a str,
+    arguments: Map<String, Value>,
+}
+
+impl<'a> Sent<'a> {
+    fn new(message: &'a Message) -> Self {
+        match message.content() {
+            MessageContent::System(text) => {
+                Self { role: "system", content: Cow::Borrowed(text), ..Self::default() }
+            }
+            MessageContent::User(parts) => Self { role: "user", ..Self::from_parts(parts) },
+            MessageContent::Assistant(blocks) => Self::from_blocks(blocks),
+            MessageContent::Tool(result) => Self::from_result(result),
+            // A kind of message newer than this crate is sent as its text.
+            _ => Self { role: "user", content: Cow::Owned(message.text()), ..Self::default() },
+        }
+    }
+
+    fn from_parts(parts: &'a [Part]) -> Self {
+        let texts: Vec<_> = parts.iter().filter_map(text_or_note).collect();
+        Self { content: joined(texts), images: parts.iter().filter_map(image).collect(), ..Self::default() }
+    }
+
+    fn from_result(result: &'a ToolResult) -> Self {
+        let (tool_name, tool_call_id) = (Some(result.name.as_str()), Some(result.call_id.as_str()));
+        Self { role: "tool", tool_name, tool_call_id, ..Self::from_parts(&result.parts) }
+    }
+
+    /// Blocks of other providers are sent by their content; signatures and other data stay away. A refusal is sent
+    /// as text, as the user saw it.
+    fn from_blocks(blocks: &'a [Block]) -> Self {
+        let tool_calls: Vec<_> = blocks.iter().filter_map(Block::as_tool_call).map(Call::new).collect();
+        let text = text(blocks);
+        let is_silent = tool_calls.is_empty() && text.trim().is_empty();
+        let content =
+            if is_silent { note(blocks).map_or(Cow::Owned(text), Cow::Borrowed) } else { Cow::Owned(text) };
+        let reasoning = |block: &'a Block| block.content().text_of(BlockKind::Reasoning);
+        let thinking = Cow::Owned(blocks.iter().filter_map(reasoning).collect());
+        Self { role: "assistant", content, thinking, tool_calls, ..Self::default() }
+    }
+}
+
+impl<'a> Call<'a> {
+    fn new(call: &'a ToolCall) -> Self {
+        let arguments = arguments::as_object(&call.arguments);
+        Self { id: &call.id, function: Function { name: &call.name, arguments } }
+    }
+}
+
+/// Joins text as it arrived. Only adjacent text blocks, such as the results of several tools, are separated.
+fn text(blocks: &[Block]) -> String {
+    let mut text = String::new();
+    let mut last = None;
+    for block in blocks {
+        if let BlockContent::Text(piece) | BlockContent::Refusal(piece) = block.content() {
+            if last == Some(BlockKind::Text) && block.kind() == BlockKind::Text {
+                text.push_str("\n\n");
+            }
+            text.push_str(piece);
+        }
+        last = Some(block.kind());
+    }
+    text
+}
+
+/// Returns a note for an answer without text, so that the model sees that it answered.
+fn note(blocks: &[Block]) -> Option<&'static str> {
+    blocks.iter().find_map(|block| match block.content() {
+        BlockContent::Media(_) => Some("[media that cannot be shown here]"),
+        BlockContent::Opaque(_) => Some("[content that cannot be shown here]"),
+        _ => None,
+    })
+}
+
+fn joined(mut texts: Vec<Cow<'_, str>>) -> Cow<'_, str> {
+    match texts.len() {
+        0 | 1 => texts.pop().unwrap_or_default(),
+        _ => Cow::Owned(texts.join("\n")),
+    }
+}
+
+/// Returns the text of a part, or a note for a part that cannot be sent; `None` for an image that can.
+fn text_or_note(part: &Part) -> Option<Cow<'_, str>> {
+    match part {
+        Part::Text(text) => Some(Cow::Borrowed(text)),
+        Part::Json(value) => Some(Cow::Owned(value.to_string())),
+        Part::Image(_) if image(part).is_some() => None,
+        Part::Image(media) => Some(note_of(media, "Ollama takes the bytes of an image, and no address")),
+        Part::Audio(media) | Part::Video(media) | Part::File(media) => {
+            Some(note_of(media, "Ollama takes only text and images"))
+        }
+        _ => Some(Cow::Borrowed("[part of an unknown kind left out]")),
+    }
+}
+
+fn note_of(media: &Media, why: &str) -> Cow<'static, str> {
+    Cow::Owned(format!("[{} left out: {why}]", media.mime))
+}
+
+/// Returns the bytes of an image in base64, also those of a `data:` URL.
+fn image(part: &Part) -> Option<Cow<'_, str>> {
+    let Part::Image(media) = part else { return None };
+    match &media.source {
+        MediaSource::Bytes(bytes) => Some(Cow::Owned(STANDARD.encode(bytes))),
+        MediaSource::Url(url) => {
+            url.strip_prefix("data:")?.split_once(";base64,").map(|(_, bytes)| Cow::Borrowed(bytes))
+        }
+        _ => None,
+    }
+}

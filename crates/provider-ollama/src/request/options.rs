@@ -1,0 +1,111 @@
+//! The fields of a body beside its messages.
+
+use std::borrow::Cow;
+
+use advisor_core::{ChatRequest, ResponseFormat, Result, ToolChoice, ToolDefinition};
+use bytes::Bytes;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::unwritable;
+
+/// Returns all fields but the messages and the tools. The caller's extra fields come last and override others; those
+/// in an object `options` override single options.
+pub(super) fn write(request: &ChatRequest, model: &str, streaming: bool) -> Map<String, Value> {
+    let mut fields =
+        Map::from_iter([("model".to_owned(), json!(model)), ("stream".to_owned(), json!(streaming))]);
+    if let Some(format) = request.options.response_format.as_ref().and_then(format) {
+        fields.insert("format".to_owned(), format);
+    }
+    let mut options = options(request);
+    let mut extra = request.options.extra.clone();
+    match extra.get_mut("options") {
+        Some(Value::Object(own)) => {
+            options.append(own);
+            *own = options;
+        }
+        Some(_) => {}
+        None if options.is_empty() => {}
+        None => drop(extra.insert("options".to_owned(), Value::Object(options))),
+    }
+    fields.append(&mut extra);
+    fields
+}
+
+fn options(request: &ChatRequest) -> Map<String, Value> {
+    let options = &request.options;
+    let mut fields = Map::new();
+    let mut set = |key: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            fields.insert(key.to_owned(), value);
+        }
+    };
+    set("temperature", options.temperature.map(Value::from));
+    set("top_p", options.top_p.map(Value::from));
+    set("num_predict", options.max_tokens.map(Value::from));
+    set("seed", options.seed.map(Value::from));
+    set("stop", (!options.stop.is_empty()).then(|| json!(options.stop)));
+    fields
+}
+
+fn format(format: &ResponseFormat) -> Option<Value> {
+    match format {
+        ResponseFormat::JsonObject => Some(json!("json")),
+        ResponseFormat::JsonSchema { schema, .. } => Some(schema.clone()),
+        _ => None,
+    }
+}
+
+/// Returns the list of offered tools as it is in the body; `None` if there are none. The list is written once per
+/// set, unless a tool is offered alone.
+///
+/// Ollama has no tool choice. For no tool, none is offered; for a certain tool, that tool alone.
+pub(super) fn tools(request: &ChatRequest) -> Result<Option<Bytes>> {
+    let offered = || {
+        let choice = request.options.tool_choice.as_ref();
+        request.api_tools().definitions().filter(move |tool| match choice {
+            Some(ToolChoice::None) => false,
+            Some(ToolChoice::Tool(name)) => tool.name == *name,
+            _ => true,
+        })
+    };
+    let count = offered().count();
+    if count == 0 {
+        return Ok(None);
+    }
+    let written = || serde_json::to_vec(&offered().map(Offered::new).collect::<Vec<_>>()).map(Bytes::from);
+    if count == request.api_tools().len()
+        && let Some(AllTools(written)) = request.api_tools().wire_form(|_| written().ok().map(AllTools))
+    {
+        return Ok(Some(written.clone()));
+    }
+    written().map(Some).map_err(unwritable)
+}
+
+/// All tools of a set on the wire. Kept with the set.
+struct AllTools(Bytes);
+
+/// A tool as described to the model.
+#[derive(Serialize)]
+struct Offered<'a> {
+    r#type: &'static str,
+    function: OfferedFunction<'a>,
+}
+
+#[derive(Serialize)]
+struct OfferedFunction<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters: Cow<'a, Value>,
+}
+
+impl<'a> Offered<'a> {
+    fn new(definition: &'a ToolDefinition) -> Self {
+        let parameters = match &definition.parameters {
+            Value::Null => Cow::Owned(json!({ "type": "object", "properties": {} })),
+            parameters => Cow::Borrowed(parameters),
+        };
+        let (name, description) = (&*definition.name, &*definition.description);
+        Self { r#type: "function", function: OfferedFunction { name, description, parameters } }
+    }
+}

@@ -1,0 +1,316 @@
+use advisor_core::{
+    Block, BlockContent, ChatOptions, Citation, Media, MediaSource, Message, Opaque, Part, ProviderData,
+    ResponseFormat, Tool, ToolCall, ToolChoice, ToolDefinition, ToolError, ToolInvocation, ToolOutput,
+    ToolResult, async_trait,
+};
+use advisor_testkit::recordings;
+use serde_json::{Value, json};
+
+use super::*;
+
+fn json_of(request: &ChatRequest) -> Value {
+    let body = body(request, "m", true).expect("a body").concat();
+    serde_json::from_slice(&body)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&body)))
+}
+
+fn messages(messages: Vec<Message>) -> Value {
+    json_of(&ChatRequest::new(messages))["messages"].take()
+}
+
+fn message(message: Message) -> Value {
+    messages(vec![message])[0].take()
+}
+
+fn options(options: ChatOptions) -> Value {
+    json_of(&ChatRequest::new(Message::user("x")).with_options(options))
+}
+
+fn answer(blocks: Vec<BlockContent>) -> Value {
+    message(Message::assistant_blocks(blocks.into_iter().map(Block::new).collect()))
+}
+
+fn text(text: &str) -> BlockContent {
+    BlockContent::Text(text.into())
+}
+
+struct Named(ToolDefinition);
+
+#[async_trait]
+impl Tool for Named {
+    fn definition(&self) -> &ToolDefinition {
+        &self.0
+    }
+    async fn run(&self, _: ToolInvocation) -> Result<ToolOutput, ToolError> {
+        Ok("".into())
+    }
+}
+
+fn with_tools(names: &[&str], options: ChatOptions) -> ChatRequest {
+    let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}});
+    let tool = |name: &&str| Named(ToolDefinition::new(*name, "Does it.", schema.clone()));
+    let request = ChatRequest::new(Message::user("x")).with_options(options);
+    names.iter().map(tool).fold(request, ChatRequest::with_tool)
+}
+
+#[test]
+fn whole_round_is_written_in_order() {
+    let call = ToolCall::new("c1", "weather", r#"{"city":"Oslo"}"#);
+    let result = ToolResult::new(&call, vec!["4 °C".into()]);
+    let round = vec![
+        Message::system("Be brief."),
+        Message::user("Hello"),
+        Message::assistant_blocks(vec![
+            Block::new(BlockContent::Reasoning("Hm.".into())),
+            Block::text("Let me look."),
+            Block::from(call),
+        ]),
+        Message::tool(result),
+    ];
+    let expected = json!([
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Hello"},
+        {
+            "role": "assistant",
+            "content": "Let me look.",
+            "thinking": "Hm.",
+            "tool_calls": [{"id": "c1", "function": {"name": "weather", "arguments": {"city": "Oslo"}}}],
+        },
+        {"role": "tool", "content": "4 °C", "tool_name": "weather", "tool_call_id": "c1"},
+    ]);
+    assert_eq!(messages(round.clone()), expected);
+    // Written once, and again from what is kept.
+    assert_eq!(messages(round), expected);
+    assert_eq!(messages(vec![]), json!([]));
+}
+
+#[test]
+fn images_are_sent_as_bytes_and_other_media_as_notes() {
+    let bytes = Media::from_bytes("image/png", &b"\x01\x02\x03"[..]);
+    let parts = vec![
+        "Look:".into(),
+        Part::Image(bytes.clone()),
+        Part::Image(Media::from_url("image/png", "data:image/png;base64,BAUG")),
+        Part::Image(Media::from_url("image/png", "https://example.org/a.png")),
+        Part::Audio(Media::from_bytes("audio/wav", &b"\x01"[..])),
+        Part::Json(json!({"a": 1})),
+    ];
+    let content = "Look:\n[image/png left out: Ollama takes the bytes of an image, and no address]\n\
+        [audio/wav left out: Ollama takes only text and images]\n{\"a\":1}";
+    let sent = message(Message::user_parts(parts));
+    assert_eq!(sent, json!({"role": "user", "content": content, "images": ["AQID", "BAUG"]}));
+    let result = ToolResult::new(&ToolCall::new("c", "f", ""), vec![Part::Image(bytes)]);
+    let sent = message(Message::tool(result));
+    assert_eq!((&sent["content"], &sent["images"]), (&json!(""), &json!(["AQID"])));
+    let mut file = Media::from_bytes("image/png", &b"\x01"[..]);
+    file.source = MediaSource::ProviderFile("file-1".into());
+    assert!(message(Message::user_parts(vec![Part::Image(file)])).get("images").is_none());
+}
+
+#[test]
+fn arguments_are_sent_as_objects() {
+    let sent = |arguments: &str| {
+        let call = Block::from(ToolCall::new("c", "f", arguments));
+        message(Message::assistant_blocks(vec![call]))["tool_calls"][0]["function"]["arguments"].take()
+    };
+    assert_eq!(sent(r#"{"a":[1,"ü"]}"#), json!({"a": [1, "ü"]}));
+    assert_eq!((sent(""), sent(" "), sent("{}")), (json!({}), json!({}), json!({})));
+    for bad in ["{\"a\":", "[1]", "words", "null"] {
+        assert_eq!(sent(bad), json!({"unparsable_arguments": bad}), "never replaced by `{{}}`");
+    }
+}
+
+/// What other providers leave in a history, and what becomes of it.
+#[test]
+fn history_of_other_providers_is_converted() {
+    let signed = Block::with_data(
+        BlockContent::Reasoning("Signed thought.".into()),
+        vec![ProviderData::new("anthropic-messages", json!({"signature": "s"}))],
+    );
+    let searched =
+        BlockContent::Opaque(Opaque::new("openai-responses", "web_search_call", json!({"id": "ws_1"})));
+    let call = Block::with_data(
+        BlockContent::ToolCall(ToolCall::new("toolu_01", "f", "{\"a\":1}")),
+        vec![ProviderData::new("gemini", json!({"thoughtSignature": "s"}))],
+    );
+    let cited = BlockContent::Citation(Citation::default());
+    let blocks = vec![
+        signed,
+        Block::new(searched.clone()),
+        Block::text("Found"),
+        Block::new(cited),
+        Block::text(" it."),
+        call,
+    ];
+    let sent = message(Message::assistant_blocks(blocks));
+    let expected = json!({
+        "role": "assistant",
+        "content": "Found it.",
+        "thinking": "Signed thought.",
+        "tool_calls": [{"id": "toolu_01", "function": {"name": "f", "arguments": {"a": 1}}}],
+    });
+    assert_eq!(sent, expected, "no data of another provider is sent");
+    assert_eq!(answer(vec![BlockContent::Refusal("I cannot.".into())])["content"], "I cannot.");
+    assert_eq!(answer(vec![searched])["content"], "[content that cannot be shown here]");
+    let image = BlockContent::Media(Media::from_bytes("image/png", &b"\x01"[..]));
+    assert_eq!(answer(vec![image])["content"], "[media that cannot be shown here]");
+    assert_eq!(answer(vec![])["content"], "");
+    assert_eq!(answer(vec![text("One."), text("Two.")])["content"], "One.\n\nTwo.");
+}
+
+#[test]
+fn options_have_their_own_object() {
+    let all = ChatOptions::new()
+        .with_temperature(0.5)
+        .with_top_p(0.9)
+        .with_max_tokens(100)
+        .with_seed(-7)
+        .with_stop("END");
+    let expected = json!({"temperature": 0.5, "top_p": 0.9, "num_predict": 100, "seed": -7, "stop": ["END"]});
+    let sent = options(all.clone());
+    assert_eq!((&sent["options"], &sent["model"], &sent["stream"]), (&expected, &json!("m"), &json!(true)));
+    let sent = options(ChatOptions::new());
+    assert!(sent.get("options").is_none() && sent.get("format").is_none() && sent.get("tools").is_none());
+    let request = ChatRequest::new(Message::user("x"));
+    let whole = body(&request, "m", false).expect("a body").concat();
+    assert_eq!(serde_json::from_slice::<Value>(&whole).expect("JSON")["stream"], json!(false));
+
+    // Extra fields are passed on; single options among them win over ours.
+    let extra = all
+        .with_extra("think", "high")
+        .with_extra("keep_alive", "10m")
+        .with_extra("options", json!({"num_ctx": 32_768, "temperature": 0}));
+    let sent = options(extra);
+    assert_eq!((&sent["think"], &sent["keep_alive"]), (&json!("high"), &json!("10m")));
+    assert_eq!((&sent["options"]["num_ctx"], &sent["options"]["temperature"]), (&json!(32_768), &json!(0)));
+    assert_eq!(sent["options"]["num_predict"], 100);
+    let odd = options(ChatOptions::new().with_temperature(1.0).with_extra("options", "none"));
+    assert_eq!(odd["options"], "none", "the caller's word counts");
+}
+
+#[test]
+fn messages_and_tools_of_the_caller_replace_ours() {
+    let own =
+        ChatOptions::new().with_extra("messages", json!([])).with_extra("tools", json!([{"own": true}]));
+    let body = body(&with_tools(&["f"], own), "m", true).expect("a body").concat();
+    let body = String::from_utf8(body).expect("text");
+    assert_eq!((body.matches("\"messages\"").count(), body.matches("\"tools\"").count()), (1, 1), "{body}");
+    assert!(body.contains(r#""tools":[{"own":true}]"#));
+}
+
+#[test]
+fn answer_format_is_json_or_schema() {
+    let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
+    let named = ResponseFormat::JsonSchema { name: "n".into(), schema: schema.clone(), strict: true };
+    let cases = [
+        (ResponseFormat::Text, None),
+        (ResponseFormat::JsonObject, Some(json!("json"))),
+        (named, Some(schema)),
+    ];
+    for (format, expected) in cases {
+        let sent = options(ChatOptions::new().with_response_format(format));
+        assert_eq!(sent.get("format"), expected.as_ref());
+    }
+}
+
+#[test]
+fn tools_follow_the_tool_choice() {
+    let names = |choice: Option<ToolChoice>| -> Vec<String> {
+        let mut options = ChatOptions::new();
+        options.tool_choice = choice;
+        let sent = json_of(&with_tools(&["a.b", "c"], options));
+        assert!(sent.get("tool_choice").is_none());
+        let tools = sent.get("tools").and_then(Value::as_array).cloned().unwrap_or_default();
+        tools.iter().map(|tool| tool["function"]["name"].as_str().expect("a name").to_owned()).collect()
+    };
+    for choice in [None, Some(ToolChoice::Auto), Some(ToolChoice::Required)] {
+        assert_eq!(names(choice), ["a.b", "c"]);
+    }
+    assert_eq!(names(Some(ToolChoice::Tool("c".into()))), ["c"]);
+    assert_eq!((names(Some(ToolChoice::None)), names(Some(ToolChoice::Tool("x".into())))), (vec![], vec![]));
+
+    let request = with_tools(&["f"], ChatOptions::new());
+    let expected = json!([{
+        "type": "function",
+        "function": {
+            "name": "f",
+            "description": "Does it.",
+            "parameters": {"type": "object", "properties": {"a": {"type": "string"}}},
+        },
+    }]);
+    assert_eq!(json_of(&request)["tools"], expected);
+    assert_eq!(json_of(&request)["tools"], expected, "written once");
+    let any =
+        ChatRequest::new(Message::user("x")).with_tool(Named(ToolDefinition::new("f", "", Value::Null)));
+    let parameters = &json_of(&any)["tools"][0]["function"]["parameters"];
+    assert_eq!(*parameters, json!({"type": "object", "properties": {}}));
+}
+
+#[test]
+fn several_answers_are_refused() {
+    let request =
+        |choices| ChatRequest::new(Message::user("x")).with_options(ChatOptions::new().with_choices(choices));
+    let error = body(&request(2), "m", true).expect_err("one answer only");
+    assert_eq!(error.kind(), ErrorKind::InvalidRequest);
+    assert!(body(&request(1), "m", true).is_ok());
+}
+
+#[test]
+fn long_message_is_shared_and_written_once() {
+    let long = Message::user("x".repeat(2 * LONG));
+    let request = ChatRequest::new(vec![Message::user("a"), long.clone(), Message::user("b")]);
+    let [one, other] =
+        [&request, &ChatRequest::new(long)].map(|request| body(request, "m", true).expect("a body"));
+    let longest = |pieces: &[Bytes]| pieces.iter().max_by_key(|piece| piece.len()).expect("a piece").as_ptr();
+    assert_eq!(longest(&one), longest(&other), "the same bytes");
+    assert_eq!(one.len(), 3, "short messages are copied together");
+    assert_eq!(json_of(&request)["messages"][2]["content"], "b");
+}
+
+/// Returns the request that a recorded one asks for.
+fn request_of(recorded: &Value) -> ChatRequest {
+    let words = |value: &Value| value.as_str().expect("a text").to_owned();
+    let message = |message: &Value| match message["role"].as_str() {
+        Some("system") => Message::system(words(&message["content"])),
+        Some("user") => Message::user(words(&message["content"])),
+        role => panic!("another role: {role:?}"),
+    };
+    let mut options = ChatOptions::new();
+    for (key, value) in recorded.as_object().expect("an object") {
+        if !["model", "messages", "tools", "stream"].contains(&key.as_str()) {
+            options = options.with_extra(key, value.clone());
+        }
+    }
+    let list = recorded["messages"].as_array().expect("messages").iter().map(message).collect::<Vec<_>>();
+    let tools = recorded.get("tools").and_then(Value::as_array).cloned().unwrap_or_default();
+    tools.iter().fold(ChatRequest::new(list).with_options(options), |request, tool| {
+        let function = &tool["function"];
+        let (name, description) = (words(&function["name"]), words(&function["description"]));
+        request.with_tool(Named(ToolDefinition::new(name, description, function["parameters"].clone())))
+    })
+}
+
+#[test]
+fn recorded_requests_are_written_again_as_they_were() {
+    let recordings = recordings::all("other");
+    let ours = recordings.iter().filter(|recording| recording.provider == "ollama");
+    let paths = ours.filter_map(|recording| {
+        let path = recordings.directory()?.join(format!("{}.request.json", recording.name));
+        path.exists().then_some(path)
+    });
+    let mut count = 0;
+    for path in paths {
+        let recorded: Value =
+            serde_json::from_slice(&std::fs::read(path).expect("the request")).expect("JSON");
+        let model = recorded["model"].as_str().expect("a model");
+        let written = body(&request_of(&recorded), model, true).expect("a body").concat();
+        let mut written: Value = serde_json::from_slice(&written).expect("JSON");
+        if recorded.get("stream").is_none() {
+            // Streaming is the default of the API, and is always written here.
+            assert_eq!(written.as_object_mut().expect("an object").remove("stream"), Some(json!(true)));
+        }
+        assert_eq!(written, recorded);
+        count += 1;
+    }
+    assert!(recordings.is_empty() || count > 1, "{count}");
+}

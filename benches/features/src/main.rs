@@ -13,6 +13,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let client = client.tool(time());
     #[cfg(feature = "memory")]
     let client = client.advisor(memory().await?);
+    #[cfg(feature = "text-tool-calls")]
+    println!("{}", manifest());
     let response = client.build()?.prompt().user("Hello").conversation("c1").call().await?;
     println!("{}", response.text());
     Ok(())
@@ -26,6 +28,12 @@ fn model() -> impl ChatModel {
 #[cfg(not(feature = "openai"))]
 fn model() -> impl ChatModel {
     echo::Echo
+}
+
+#[cfg(feature = "text-tool-calls")]
+fn manifest() -> String {
+    use advisor_chain::text_tool_calls::{PromptFormat, ToolManifest};
+    ToolManifest::new(PromptFormat::Json, []).text()
 }
 
 #[cfg(feature = "typed-tools")]

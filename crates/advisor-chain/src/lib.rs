@@ -38,6 +38,7 @@
 //! | `postgres` | conversations in PostgreSQL, `PostgresStore` | no |
 //! | `redis` | conversations in Redis or Valkey, `RedisStore` | no |
 //! | `structured` | typed values in place of text, `entity` of [`PromptExt`] | yes |
+//! | `text-tool-calls` | tool calls that a model writes into its text, `TextCallParser` | no |
 //! | `openai` | OpenAI and compatible servers, [`OpenAiModel`] and [`openai::OpenAiResponsesModel`] | yes |
 //! | `ollama` | Ollama's own API, `ollama::OllamaModel` | no |
 //!
@@ -52,7 +53,7 @@
 //! | [`chain`] | placement, plan, extensions, recorders, [`FallbackModel`], [`TextStream`] |
 //! | [`tools`] | the tool loop's settings, hooks and executors, effects and keys of calls |
 //! | [`memory`] | windows, summaries, policies, repair; [`memory::store`] the contract of a store |
-//! | [`structured`], [`openai`], `ollama`, `sqlite`, `postgres`, `redis` | the crate of that feature |
+//! | [`structured`], [`openai`], `ollama`, `sqlite`, `postgres`, `redis`, `text_tool_calls` | the crate of that feature |
 //!
 //! [`FallbackModel`]: chain::FallbackModel
 //! [`TextStream`]: chain::TextStream
@@ -125,6 +126,8 @@ pub use provider_ollama as ollama;
 pub use provider_openai as openai;
 #[cfg(feature = "structured")]
 pub use structured_output as structured;
+#[cfg(feature = "text-tool-calls")]
+pub use text_tool_calls;
 
 /// Returns a builder of a client around `model`. It adds the tool loop unless another one is added.
 ///

@@ -1,0 +1,96 @@
+use crate::parser::TextCallParser;
+use crate::parser::event::ParserEvent;
+use crate::parser::format::TextFormat;
+use crate::parser::settings::{OnUnknownTool, ParserSettings};
+use crate::tools::TextTools;
+
+/// The characters of a [`Leak::snippet`].
+const SNIPPET: usize = 240;
+/// The bytes of a text that are searched.
+const MAX_SEARCHED: usize = 1024 * 1024;
+const LABEL: &str = "[TOOL_CALL]";
+
+/// A tool call in a text that was not read as one.
+///
+/// It is a diagnostic: the call never runs. The snippet is content, so it belongs into no log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Leak {
+    /// How the call is written.
+    pub markup: Markup,
+    /// The first 240 characters of the call.
+    pub snippet: String,
+}
+
+impl Leak {
+    /// The code of this diagnostic.
+    pub const CODE: &'static str = "api_tool_call_text_leak";
+}
+
+/// How a call in a text is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Markup {
+    /// In a format that [`TextCallParser`] reads.
+    Format(TextFormat),
+    /// As `[TOOL_CALL] name {…}`.
+    Label,
+}
+
+/// Finds the first tool call in a text, for answers that should have none: the model had the provider's interface
+/// for calls, and made no call by it.
+///
+/// At most the first mebibyte is searched.
+///
+/// # Example
+/// ```
+/// use advisor_core::ToolDefinition;
+/// use serde_json::json;
+/// use text_tool_calls::{Markup, TextFormat, TextTools, find_leak};
+///
+/// let time = ToolDefinition::new("time", "Tells the time.", json!({"type": "object"}));
+/// let tools = TextTools::new([&time]);
+/// let leak = find_leak("Sure: {\"name\": \"time\", \"arguments\": {}}", &tools).unwrap();
+/// assert_eq!(leak.markup, Markup::Format(TextFormat::Json));
+/// assert_eq!(find_leak("The `time` tool takes {} as arguments.", &tools), None);
+/// ```
+#[must_use]
+pub fn find_leak(text: &str, tools: &TextTools) -> Option<Leak> {
+    let text = text.get(..text.floor_char_boundary(MAX_SEARCHED)).unwrap_or_default();
+    let formats = TextFormat::ALL.into_iter().filter_map(|format| {
+        let at = first_call(text, format, tools)?;
+        Some((at, Markup::Format(format)))
+    });
+    let (at, markup) =
+        formats.chain(first_label(text, tools).map(|at| (at, Markup::Label))).min_by_key(|(at, _)| *at)?;
+    let snippet = text.get(at..).unwrap_or_default().chars().take(SNIPPET).collect();
+    Some(Leak { markup, snippet })
+}
+
+/// Returns where the first call of this format begins.
+fn first_call(text: &str, format: TextFormat, tools: &TextTools) -> Option<usize> {
+    let settings = ParserSettings::default().with_on_unknown_tool(OnUnknownTool::Text);
+    let mut parser = TextCallParser::with_settings([format], tools, settings);
+    let mut events = Vec::new();
+    // A text that cannot be parsed to its end may have begun a call.
+    let _ = parser.push(text, &mut events).and_then(|()| parser.finish(&mut events));
+    let mut at = 0;
+    for event in events {
+        match event {
+            ParserEvent::Text(text) | ParserEvent::Markup(text) => at += text.len(),
+            ParserEvent::Opened(_) => return Some(at),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Returns where `[TOOL_CALL]` stands in front of the name of a tool.
+fn first_label(text: &str, tools: &TextTools) -> Option<usize> {
+    let mut labels = text.match_indices(LABEL);
+    labels.find_map(|(at, label)| {
+        let after = text.get(at + label.len()..)?.trim_start();
+        let end = after.find(|letter: char| letter.is_whitespace() || matches!(letter, '{' | '(' | ':'))?;
+        after.get(..end).is_some_and(|name| tools.contains(name)).then_some(at)
+    })
+}

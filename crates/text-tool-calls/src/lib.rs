@@ -1,0 +1,37 @@
+//! Tool calls that a language model writes into its text.
+//!
+//! A model without an interface for tools is told its tools in words, and writes its calls into its text.
+//!
+//! - [`ToolManifest`] describes the tools for the prompt, in a [`PromptFormat`].
+//! - [`TextCallParser`] finds the calls in the text while it arrives, and emits [`ParserEvent`]s. Arguments become
+//!   JSON with the types of the tool's schema.
+//! - [`JsonStringFields`] decodes one argument while it is generated, [`ThinkingSplitter`] separates reasoning from
+//!   text, and [`find_leak`] reports a call in a text that should have none.
+//!
+//! Nothing here has async or I/O.
+
+mod format;
+mod json_string;
+mod leak;
+mod manifest;
+mod parser;
+mod string_fields;
+mod thinking;
+mod tools;
+
+pub use format::{FormatError, PromptFormat, ToolCallFormat};
+pub use leak::{Leak, Markup, find_leak};
+pub use manifest::{JsonShape, ToolManifest};
+pub use parser::TextCallParser;
+pub use parser::event::{CallEnd, OpenedCall, ParserEvent};
+pub use parser::format::TextFormat;
+pub use parser::limits::{ParserError, ParserLimits};
+pub use parser::settings::{OnCut, OnUnknownTool, ParserSettings};
+pub use string_fields::{FieldPiece, JsonStringFields};
+pub use thinking::{ThinkStart, ThinkingSplitter, ThoughtPiece};
+pub use tools::{BodyText, TextTools, ToolForm};
+
+/// Runs the code of the README as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

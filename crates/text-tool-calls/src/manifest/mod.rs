@@ -1,0 +1,164 @@
+mod call;
+mod example;
+mod xml_schema;
+
+use advisor_core::ToolDefinition;
+use serde_json::{Value, json};
+
+use crate::format::PromptFormat;
+use crate::tools::TextTools;
+
+/// The shape of calls in [`PromptFormat::Json`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum JsonShape {
+    /// `{"tool": {"function": "…", "parameters": {…}}}`.
+    #[default]
+    Tool,
+    /// `{"tool_calls": [{"function": {"name": "…", "arguments": {…}}}]}`, as models of OpenAI know it.
+    OpenAi,
+    /// `{"name": "…", "args": {…}}`, as models of Gemini know it.
+    Gemini,
+}
+
+impl JsonShape {
+    /// Returns the shape that suits the models of a provider.
+    #[must_use]
+    pub fn for_provider(provider: &str) -> Self {
+        match provider.trim().to_ascii_lowercase().as_str() {
+            "openai" => Self::OpenAi,
+            "gemini" => Self::Gemini,
+            _ => Self::Tool,
+        }
+    }
+}
+
+/// Describes tools for a prompt, and writes calls as the model is to write them.
+///
+/// # Example
+/// ```
+/// use advisor_core::ToolDefinition;
+/// use serde_json::json;
+/// use text_tool_calls::{PromptFormat, ToolManifest};
+///
+/// let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+/// let weather = ToolDefinition::new("weather", "Tells the weather.", schema);
+/// let manifest = ToolManifest::new(PromptFormat::Xml, [&weather]);
+/// assert!(manifest.text().contains("<tool name=\"weather\">"));
+/// assert_eq!(
+///     manifest.call("weather", r#"{"city": "Oslo"}"#),
+///     "<tool name=\"weather\">\n<arguments>\n<arg name=\"city\">Oslo</arg>\n</arguments>\n</tool>"
+/// );
+/// ```
+#[derive(Debug, Clone)]
+pub struct ToolManifest {
+    format: PromptFormat,
+    shape: JsonShape,
+    tools: TextTools,
+    definitions: Vec<ToolDefinition>,
+}
+
+const INTRODUCTION: &str = "\
+# Tools
+
+You can call the tools below. To call one, write a block exactly as in its example, with your own values. \
+Text may stand before the block. Write one block per call; several blocks are several calls. \
+After the last block, end your message: the results come with the next one. Never write a result yourself.";
+
+const XML_RULES: &str = "\
+Write each element of a list as an `<item>`, and each member of an object as an `<arg>` with its name:
+
+<arg name=\"names\">
+<item>first</item>
+<item>second</item>
+</arg>
+
+Write `&lt;` for `<` and `&amp;` for `&` in values.";
+
+const JSON_RULES: &str = "Write nothing but valid JSON in the block.";
+
+const SENTINEL_RULES: &str = "\
+The start marker has a JSON object with the name of the tool; the text up to the end marker is a JSON object with the \
+arguments, unless the example shows otherwise.";
+
+impl ToolManifest {
+    /// Creates the description of these tools. Tools with a [standard form](crate::ToolForm::standard) use it.
+    pub fn new<'a>(format: PromptFormat, definitions: impl IntoIterator<Item = &'a ToolDefinition>) -> Self {
+        let definitions: Vec<_> = definitions.into_iter().cloned().collect();
+        Self { format, shape: JsonShape::default(), tools: TextTools::new(&definitions), definitions }
+    }
+
+    /// Sets the shape of calls in JSON.
+    #[must_use]
+    pub fn with_json_shape(self, shape: JsonShape) -> Self {
+        Self { shape, ..self }
+    }
+
+    /// Returns the whole description: the rules, and each tool with its arguments and examples. Empty without tools.
+    #[must_use]
+    pub fn text(&self) -> String {
+        if self.definitions.is_empty() {
+            return String::new();
+        }
+        let rules = match self.format {
+            PromptFormat::Xml => XML_RULES,
+            PromptFormat::Json => JSON_RULES,
+            PromptFormat::Sentinel => SENTINEL_RULES,
+        };
+        let mut parts = vec![INTRODUCTION.to_owned(), rules.to_owned()];
+        for definition in &self.definitions {
+            parts.push(format!("## {}\n\n{}", definition.name, self.schema(definition)));
+            parts.push(self.examples(definition));
+        }
+        parts.join("\n\n")
+    }
+
+    /// Returns the description of one tool and its arguments: elements in XML, else a JSON object.
+    #[must_use]
+    pub fn schema(&self, definition: &ToolDefinition) -> String {
+        match self.format {
+            PromptFormat::Xml => xml_schema::written(definition),
+            PromptFormat::Json | PromptFormat::Sentinel => {
+                let parameters = match &definition.parameters {
+                    Value::Null => json!({"type": "object"}),
+                    parameters => parameters.clone(),
+                };
+                let (name, description) = (definition.name.as_str(), definition.description.as_str());
+                let schema = match self.shape {
+                    JsonShape::OpenAi => json!({
+                        "type": "function",
+                        "function": {"name": name, "description": description, "parameters": parameters},
+                    }),
+                    JsonShape::Tool | JsonShape::Gemini => {
+                        json!({"name": name, "description": description, "parameters": parameters})
+                    }
+                };
+                serde_json::to_string_pretty(&schema).unwrap_or_default()
+            }
+        }
+    }
+
+    /// Returns one example with the required arguments, and another with all, if there are others.
+    #[must_use]
+    pub fn examples(&self, definition: &ToolDefinition) -> String {
+        let basic = example::arguments(&definition.parameters, example::Members::Required);
+        let all = example::arguments(&definition.parameters, example::Members::All);
+        let mut text = format!("Example:\n\n{}", self.call(&definition.name, &basic.to_string()));
+        if all != basic {
+            text.push_str("\n\nExample with optional arguments:\n\n");
+            text.push_str(&self.call(&definition.name, &all.to_string()));
+        }
+        text
+    }
+
+    /// Writes a call in this format; `arguments` is the text of a JSON object. Other text is written unchanged.
+    #[must_use]
+    pub fn call(&self, name: &str, arguments: &str) -> String {
+        let arguments = if arguments.trim().is_empty() { "{}" } else { arguments.trim() };
+        match self.format {
+            PromptFormat::Xml => call::in_xml(name, arguments, &self.tools),
+            PromptFormat::Json => call::in_json(name, arguments, self.shape),
+            PromptFormat::Sentinel => call::in_sentinel(name, arguments, &self.tools),
+        }
+    }
+}

@@ -1,0 +1,83 @@
+use super::event::Output;
+use super::format::TextFormat;
+use super::input::Input;
+use super::json::{Balance, JsonCalls};
+use super::limits::ParserLimits;
+use super::opening::Opening;
+use super::sentinel::SentinelCall;
+use super::settings::{OnCut, ParserSettings};
+use super::vendor::{deepseek::DeepSeekCalls, kimi::KimiCalls};
+use super::xml::XmlCall;
+use crate::tools::TextTools;
+
+/// A text that may begin with a call, and then the call.
+#[derive(Debug)]
+pub(super) enum Candidate {
+    Xml(XmlCall),
+    Json(JsonCalls),
+    Sentinel(SentinelCall),
+    DeepSeek(DeepSeekCalls),
+    Kimi(KimiCalls),
+}
+
+impl Candidate {
+    pub(super) fn new(format: TextFormat, tools: &TextTools, settings: &ParserSettings) -> Self {
+        let limits: ParserLimits = settings.limits;
+        match format {
+            TextFormat::Xml => Self::Xml(XmlCall::new(tools, settings)),
+            TextFormat::Json => Self::Json(JsonCalls::new(tools, settings)),
+            TextFormat::Sentinel => Self::Sentinel(SentinelCall::new(tools, settings)),
+            TextFormat::DeepSeek => Self::DeepSeek(DeepSeekCalls::new(limits)),
+            TextFormat::Kimi => Self::Kimi(KimiCalls::new(limits)),
+        }
+    }
+
+    /// Looks at the text from its first character on; nothing is consumed.
+    pub(super) fn open(&mut self, text: &str) -> Opening {
+        match self {
+            Self::Xml(call) => call.open(text),
+            Self::Json(call) => call.open(text),
+            Self::Sentinel(call) => call.open(text),
+            Self::DeepSeek(call) => call.open(text),
+            Self::Kimi(call) => call.open(text),
+        }
+    }
+
+    /// Gives up on text that is still undecided.
+    pub(super) fn give_up(&self) -> Opening {
+        match self {
+            Self::Json(call) => call.no_call(),
+            _ => Opening::No(1),
+        }
+    }
+
+    /// Returns what finds the end of JSON that is no call.
+    pub(super) fn balance(&self) -> Option<Balance> {
+        match self {
+            Self::Json(call) => Some(call.balance()),
+            _ => None,
+        }
+    }
+
+    /// Reads on after the opening. Returns whether the calls have ended.
+    pub(super) fn read(&mut self, input: &mut Input, at_end: bool, out: &mut Output<'_>) -> bool {
+        match self {
+            Self::Xml(call) => call.read(input, at_end, out),
+            Self::Json(call) => call.read(input, out),
+            Self::Sentinel(call) => call.read(input, at_end, out),
+            Self::DeepSeek(call) => call.read(input, at_end, out),
+            Self::Kimi(call) => call.read(input, at_end, out),
+        }
+    }
+
+    /// Ends the open call with the text.
+    pub(super) fn cut(self, on_cut: OnCut, out: &mut Output<'_>) {
+        match self {
+            Self::Xml(call) => call.cut(on_cut, out),
+            Self::Json(call) => call.cut(on_cut, out),
+            Self::Sentinel(call) => call.cut(on_cut, out),
+            Self::DeepSeek(call) => call.cut(on_cut, out),
+            Self::Kimi(call) => call.cut(on_cut, out),
+        }
+    }
+}

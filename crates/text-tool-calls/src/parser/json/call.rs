@@ -1,0 +1,13 @@
+/// A call in JSON.
+#[derive(Debug, Default)]
+pub(super) struct Call {
+    /// Where its object begins, in the bytes that were not consumed yet.
+    pub(super) start: usize,
+    pub(super) name: Option<String>,
+    pub(super) id: Option<String>,
+    /// The arguments that were not emitted yet.
+    pub(super) arguments: String,
+    pub(super) has_arguments: bool,
+    /// Whether a key or a list says that it is a call.
+    pub(super) is_explicit: bool,
+}

@@ -1,0 +1,2 @@
+pub(crate) mod entities;
+pub(super) mod tag;

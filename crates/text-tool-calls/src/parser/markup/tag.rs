@@ -1,0 +1,104 @@
+use super::entities::decoded;
+
+/// A tag: `<name a="1">`, `</name>` or `<name/>`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Tag {
+    pub(crate) name: String,
+    pub(crate) kind: TagKind,
+    pub(crate) attributes: Vec<(String, String)>,
+    /// The bytes from `<` to `>`.
+    pub(crate) length: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TagKind {
+    Opening,
+    Closing,
+    /// Opening and closing in one.
+    Empty,
+}
+
+impl Tag {
+    pub(crate) fn attribute(&self, name: &str) -> Option<&str> {
+        let mut attributes = self.attributes.iter();
+        attributes.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    }
+
+    pub(crate) fn is(&self, kind: TagKind, name: &str) -> bool {
+        self.kind == kind && self.name.eq_ignore_ascii_case(name)
+    }
+}
+
+/// Finds the end of a tag at the start of a text that arrives in pieces.
+#[derive(Debug, Default)]
+pub(crate) struct TagScan {
+    /// The bytes that were looked at.
+    seen: usize,
+    quote: Option<u8>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Scanned {
+    /// The tag may go on.
+    Incomplete,
+    /// The text does not begin with a tag; this many bytes are no tag.
+    NoTag(usize),
+    Tag(Tag),
+}
+
+impl TagScan {
+    /// Looks at the text from its `<` on. It must begin with the same bytes as in the call before.
+    pub(crate) fn scan(&mut self, text: &str) -> Scanned {
+        let bytes = text.as_bytes();
+        for byte in bytes.iter().skip(self.seen) {
+            self.seen += 1;
+            match (self.quote, *byte) {
+                (Some(quote), byte) if byte == quote => self.quote = None,
+                (Some(_), _) => {}
+                (None, byte @ (b'"' | b'\'')) => self.quote = Some(byte),
+                (None, b'<') if self.seen > 1 => return Scanned::NoTag(self.seen - 1),
+                (None, b'>') => {
+                    let inside = text.get(1..self.seen - 1).unwrap_or_default();
+                    return parse(inside, self.seen).map_or(Scanned::NoTag(self.seen), Scanned::Tag);
+                }
+                (None, _) => {}
+            }
+        }
+        Scanned::Incomplete
+    }
+}
+
+/// Parses the text between `<` and `>`.
+fn parse(inside: &str, length: usize) -> Option<Tag> {
+    let (kind, inside) = match (inside.strip_prefix('/'), inside.strip_suffix('/')) {
+        (Some(rest), _) => (TagKind::Closing, rest),
+        (None, Some(rest)) => (TagKind::Empty, rest),
+        (None, None) => (TagKind::Opening, inside),
+    };
+    let end = inside.find(|letter: char| !is_name(letter)).unwrap_or(inside.len());
+    let (name, rest) = inside.split_at_checked(end).filter(|(name, _)| !name.is_empty())?;
+    Some(Tag { name: name.to_owned(), kind, attributes: attributes(rest)?, length })
+}
+
+/// Parses attributes, each after white space; `None` if there is anything else.
+pub(crate) fn attributes(text: &str) -> Option<Vec<(String, String)>> {
+    let mut found = Vec::new();
+    let mut rest = text.trim_start();
+    if !text.is_empty() && rest.len() == text.len() {
+        return None;
+    }
+    while !rest.is_empty() {
+        let end = rest.find(|letter: char| !is_name(letter)).unwrap_or(rest.len());
+        let (name, after) = rest.split_at_checked(end).filter(|(name, _)| !name.is_empty())?;
+        let value = after.trim_start().strip_prefix('=')?.trim_start();
+        let quote = value.chars().next().filter(|quote| matches!(quote, '"' | '\''))?;
+        let (value, after) = value.get(1..)?.split_once(quote)?;
+        found.push((name.to_owned(), decoded(value)));
+        rest = after.trim_start();
+    }
+    Some(found)
+}
+
+fn is_name(letter: char) -> bool {
+    letter.is_alphanumeric() || matches!(letter, '_' | '-' | '.' | ':')
+}

@@ -1,0 +1,292 @@
+use serde_json::{Map, Value};
+
+use super::event::{CallEnd, OpenedCall, Output};
+use super::format::TextFormat;
+use super::input::Input;
+use super::marker::{Close, Marker, find_close, marker_at};
+use super::opening::Opening;
+use super::settings::{OnCut, OnUnknownTool, ParserSettings};
+use super::value::ValueReader;
+use super::value::arguments::ArgumentsWriter;
+use super::value::nested::arguments_in;
+use super::value::trimmed::Entities;
+use crate::tools::{TextTools, ToolForm};
+
+const START: &str = "[[SEG_START";
+const START_END: &str = "]]";
+const END: &str = "[[SEG_END]]";
+
+/// A call, or a text, between `[[SEG_START {…}]]` and `[[SEG_END]]`.
+#[derive(Debug)]
+pub(super) struct SentinelCall {
+    tools: TextTools,
+    on_unknown: OnUnknownTool,
+    header: HeaderScan,
+    /// The tool; `None` for a text.
+    tool: Option<String>,
+    members: Map<String, Value>,
+    arguments: ArgumentsWriter,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// The bytes of the start marker, once it is complete.
+    Opening(usize),
+    Text,
+    /// Before the first character of the arguments.
+    Arguments,
+    /// Arguments as JSON.
+    Json,
+    /// Arguments as elements.
+    Elements(String),
+    /// A body that the header replaces.
+    Unused,
+    /// The text of a short form, and the argument that replaces an empty one.
+    Value(ValueReader, String),
+    Ended,
+}
+
+/// Finds the end of the JSON object in a start marker.
+#[derive(Debug, Default)]
+struct HeaderScan {
+    seen: usize,
+    depth: usize,
+    in_string: bool,
+    is_escaped: bool,
+    found: Option<usize>,
+}
+
+impl HeaderScan {
+    /// Returns the end of the object in this text, which begins with the same bytes as in the call before.
+    fn end(&mut self, text: &str) -> Option<usize> {
+        if self.found.is_some() {
+            return self.found;
+        }
+        for byte in text.bytes().skip(self.seen) {
+            self.seen += 1;
+            match byte {
+                _ if self.is_escaped => self.is_escaped = false,
+                b'\\' => self.is_escaped = self.in_string,
+                b'"' => self.in_string = !self.in_string,
+                b'{' | b'[' if !self.in_string => self.depth += 1,
+                b'}' | b']' if !self.in_string => {
+                    self.depth = self.depth.saturating_sub(1);
+                    if self.depth == 0 {
+                        self.found = Some(self.seen);
+                        return self.found;
+                    }
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+}
+
+impl SentinelCall {
+    pub(super) fn new(tools: &TextTools, settings: &ParserSettings) -> Self {
+        Self {
+            tools: tools.clone(),
+            on_unknown: settings.on_unknown_tool.unwrap_or(OnUnknownTool::Call),
+            header: HeaderScan::default(),
+            tool: None,
+            members: Map::new(),
+            arguments: ArgumentsWriter::default(),
+            state: State::Ended,
+        }
+    }
+
+    pub(super) fn open(&mut self, text: &str) -> Opening {
+        match marker_at(text, START) {
+            Marker::Whole => {}
+            Marker::Maybe => return Opening::Undecided,
+            Marker::None => return Opening::No(1),
+        }
+        let after = text.get(START.len()..).unwrap_or_default();
+        let object = after.trim_start();
+        if object.is_empty() {
+            return Opening::Undecided;
+        }
+        if !object.starts_with('{') {
+            return Opening::No(START.len());
+        }
+        let Some(end) = self.header.end(object) else { return Opening::Undecided };
+        let (header, after) = object.split_at_checked(end).unwrap_or_default();
+        let tail = after.trim_start();
+        match marker_at(tail, START_END) {
+            Marker::Whole => {}
+            Marker::Maybe => return Opening::Undecided,
+            Marker::None => return Opening::No(START.len()),
+        }
+        let length = text.len() - tail.len() + START_END.len();
+        match serde_json::from_str(header)
+            .ok()
+            .and_then(|members| self.tool_of(&members).map(|tool| (tool, members)))
+        {
+            Some((tool, members)) => {
+                (self.tool, self.members, self.state) = (tool, members, State::Opening(length));
+                Opening::Yes
+            }
+            None => Opening::No(length),
+        }
+    }
+
+    /// Returns the tool of a header; the inner `None` is a text. A header that is no known one has no result.
+    fn tool_of(&self, header: &Map<String, Value>) -> Option<Option<String>> {
+        let kind = header.get("type")?.as_str()?.trim().to_ascii_lowercase();
+        match kind.as_str() {
+            "text" => Some(None),
+            "tool" | "tool_call" => {
+                let names = ["tool_name", "name", "function"];
+                let name = names
+                    .iter()
+                    .find_map(|key| header.get(*key)?.as_str())
+                    .filter(|name| !name.is_empty())?;
+                let is_call = self.on_unknown == OnUnknownTool::Call || self.tools.contains(name);
+                is_call.then(|| Some(name.to_owned()))
+            }
+            kind => {
+                let form = self.form_of(kind)?;
+                let has = |argument: &str| {
+                    header.iter().any(|(key, value)| form.argument(key) == Some(argument) && *value != "")
+                };
+                form.required.iter().all(|argument| has(argument)).then(|| Some(form.tool.to_string()))
+            }
+        }
+    }
+
+    fn form_of(&self, kind: &str) -> Option<&ToolForm> {
+        self.tools.form_of_element(if kind == "run_terminal_cmd" { "run_bash" } else { kind })
+    }
+
+    /// Reads on. Returns whether the call has ended.
+    pub(super) fn read(&mut self, input: &mut Input, at_end: bool, out: &mut Output<'_>) -> bool {
+        loop {
+            let ended = match &mut self.state {
+                State::Opening(length) => {
+                    let length = *length;
+                    self.state = self.read_opening(length, input, out);
+                    continue;
+                }
+                State::Arguments => {
+                    out.body(input.take_space());
+                    let rest = input.rest();
+                    let is_undecided = marker_at(rest, END) == Marker::Maybe && !at_end;
+                    if rest.is_empty() || is_undecided {
+                        return false;
+                    }
+                    let is_xml = rest.starts_with('<');
+                    self.state = if is_xml { State::Elements(String::new()) } else { State::Json };
+                    continue;
+                }
+                State::Text => read_until_end(input, at_end, |text| out.text(text)),
+                State::Unused => read_until_end(input, at_end, |text| out.body(text)),
+                State::Json => read_until_end(input, at_end, |text| {
+                    out.body(text);
+                    out.arguments(text);
+                }),
+                State::Elements(elements) => read_until_end(input, at_end, |text| {
+                    out.body(text);
+                    elements.push_str(text);
+                }),
+                State::Value(reader, _) => reader.read(input, at_end, &mut self.arguments, out),
+                State::Ended => return true,
+            };
+            if !ended {
+                return false;
+            }
+            self.read_end(input, out);
+        }
+    }
+
+    fn read_end(&mut self, input: &mut Input, out: &mut Output<'_>) {
+        out.markup(input.take(END.len()));
+        if self.tool.is_some() {
+            self.end_arguments(out);
+            out.closed(CallEnd::Complete);
+        }
+        self.state = State::Ended;
+    }
+
+    fn read_opening(&mut self, length: usize, input: &mut Input, out: &mut Output<'_>) -> State {
+        let Some(tool) = self.tool.clone() else {
+            out.markup(input.take(length));
+            return State::Text;
+        };
+        let opened = OpenedCall::new(TextFormat::Sentinel, tool.as_str());
+        let id = self.members.get("id").and_then(Value::as_str).unwrap_or_default();
+        out.opened(opened.with_id(id));
+        out.markup(input.take(length));
+        let members = std::mem::take(&mut self.members);
+        let is_tool =
+            matches!(members.get("type").and_then(Value::as_str).map(str::trim), Some("tool" | "tool_call"));
+        match self.tools.form(&tool).filter(|_| !is_tool).cloned() {
+            Some(form) => self.begin_form(&form, &members, out),
+            None => match members.get("arguments") {
+                Some(Value::String(arguments)) => {
+                    out.arguments(arguments);
+                    State::Unused
+                }
+                Some(arguments) => {
+                    out.arguments(&arguments.to_string());
+                    State::Unused
+                }
+                None => State::Arguments,
+            },
+        }
+    }
+
+    fn begin_form(&mut self, form: &ToolForm, members: &Map<String, Value>, out: &mut Output<'_>) -> State {
+        for (key, value) in members {
+            if let Some(argument) = form.argument(key).filter(|argument| form.body != **argument)
+                && self.tools.has_argument(&form.tool, argument)
+            {
+                self.arguments.member(argument, value, out);
+            }
+        }
+        let texts = members.iter().map(|(key, value)| (key.as_str(), value.as_str().unwrap_or_default()));
+        let fallback = form.body_among(texts);
+        let reader = ValueReader::for_form(form, END.to_owned(), Entities::Kept);
+        reader.begin(&mut self.arguments, out);
+        State::Value(reader, fallback)
+    }
+
+    /// Emits what is left of the arguments.
+    fn end_arguments(&mut self, out: &mut Output<'_>) {
+        match std::mem::replace(&mut self.state, State::Ended) {
+            State::Value(reader, fallback) => {
+                if self.arguments.string_is_empty() {
+                    self.arguments.piece(&fallback, out);
+                }
+                reader.end(&mut self.arguments, out);
+                self.arguments.end(out);
+            }
+            State::Elements(elements) => {
+                let schema = self.tools.schema(self.tool.as_deref().unwrap_or_default());
+                match arguments_in(&elements, &schema) {
+                    Some(arguments) => out.arguments(&arguments.to_string()),
+                    None => out.arguments(&elements),
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn cut(mut self, on_cut: OnCut, out: &mut Output<'_>) {
+        if self.tool.is_some() && !matches!(self.state, State::Ended) {
+            if on_cut == OnCut::Complete {
+                self.end_arguments(out);
+            }
+            out.closed(on_cut.end());
+        }
+    }
+}
+
+/// Passes text on up to the end marker. Returns whether the marker is next.
+fn read_until_end(input: &mut Input, at_end: bool, mut emit: impl FnMut(&str)) -> bool {
+    let close = find_close(input.rest(), END, at_end);
+    let (Close::At(length) | Close::Beyond(length)) = close;
+    emit(input.take(length));
+    matches!(close, Close::At(_))
+}

@@ -1,0 +1,55 @@
+use super::candidate::Candidate;
+use super::format::TextFormat;
+use super::json::Balance;
+use super::opening::Opening;
+use super::settings::ParserSettings;
+use crate::tools::TextTools;
+
+/// A text that may begin a call, with a candidate for each format that is still possible.
+#[derive(Debug)]
+pub(super) struct Undecided(Vec<Candidate>);
+
+/// The result of a look at such a text.
+#[derive(Debug)]
+pub(super) enum Decision {
+    /// It depends on what follows.
+    Waits(Undecided),
+    Call(Box<Candidate>),
+    /// So many bytes are text. If they are JSON that is no call, this finds the end of it.
+    Text(usize, Option<Balance>),
+}
+
+impl Undecided {
+    /// Creates the candidates for a text with this first character, if there are any.
+    pub(super) fn new(
+        first: char,
+        formats: &[TextFormat],
+        tools: &TextTools,
+        settings: &ParserSettings,
+    ) -> Option<Self> {
+        let formats = formats.iter().filter(|format| format.begins_with(first));
+        let candidates: Vec<_> = formats.map(|format| Candidate::new(*format, tools, settings)).collect();
+        (!candidates.is_empty()).then_some(Self(candidates))
+    }
+
+    /// Looks at the text from its first character on. At the last chance, what is undecided is no call.
+    pub(super) fn decide(self, text: &str, is_last_chance: bool) -> Decision {
+        let (mut undecided, mut length, mut data) = (Vec::new(), 1, None);
+        for mut candidate in self.0 {
+            let opening = match candidate.open(text) {
+                Opening::Undecided if is_last_chance => candidate.give_up(),
+                opening => opening,
+            };
+            match opening {
+                Opening::Yes => return Decision::Call(Box::new(candidate)),
+                Opening::Undecided => undecided.push(candidate),
+                Opening::No(text) => length = length.max(text),
+                Opening::Data(text) => {
+                    length = length.max(text);
+                    data = candidate.balance();
+                }
+            }
+        }
+        if undecided.is_empty() { Decision::Text(length, data) } else { Decision::Waits(Self(undecided)) }
+    }
+}

@@ -1,0 +1,2 @@
+pub(super) mod deepseek;
+pub(super) mod kimi;

@@ -1,0 +1,175 @@
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+/// The number of references and alternatives that are followed from one schema.
+const MAX_STEPS: usize = 8;
+
+/// How the text of an argument becomes a value.
+#[derive(Debug, Clone)]
+pub(crate) enum ValueKind {
+    /// A string: the text itself.
+    Text,
+    /// A value of this schema, which needs the whole text.
+    Other(Schema),
+}
+
+/// A part of a tool's schema.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Schema {
+    /// The part; `null` if the schema says nothing.
+    part: Value,
+    /// The whole schema, into which local references point.
+    root: Arc<Value>,
+}
+
+impl Schema {
+    pub(crate) fn new(root: &Arc<Value>) -> Self {
+        Self { part: Value::clone(root), root: Arc::clone(root) }
+    }
+
+    pub(crate) fn kind(self) -> ValueKind {
+        if self.allows("string") { ValueKind::Text } else { ValueKind::Other(self) }
+    }
+
+    /// Checks whether a value of this type is allowed. A schema that names no type allows none.
+    pub(crate) fn allows(&self, kind: &str) -> bool {
+        self.variants().iter().any(|schema| names_type(schema, kind))
+    }
+
+    /// Checks whether objects may have this member.
+    pub(crate) fn has_property(&self, name: &str) -> bool {
+        self.variants()
+            .iter()
+            .any(|schema| schema.get("properties").is_some_and(|all| all.get(name).is_some()))
+    }
+
+    /// Returns the schema of a member.
+    pub(crate) fn property(&self, name: &str) -> Self {
+        self.part(|schema| schema.get("properties")?.get(name))
+    }
+
+    /// Returns the schema of the elements of a list.
+    pub(crate) fn items(&self) -> Self {
+        self.part(|schema| schema.get("items"))
+    }
+
+    /// Checks whether it says nothing.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.part.is_null()
+    }
+
+    /// Returns the names of the members of objects, in order.
+    pub(crate) fn property_names(&self) -> Vec<String> {
+        let variants = self.variants();
+        let properties = variants.iter().find_map(|schema| schema.get("properties")?.as_object());
+        properties.map(|properties| properties.keys().cloned().collect()).unwrap_or_default()
+    }
+
+    /// Returns the names of the required members of objects.
+    pub(crate) fn required(&self) -> Vec<String> {
+        let variants = self.variants();
+        let required = variants.iter().find_map(|schema| schema.get("required")?.as_array());
+        required.into_iter().flatten().filter_map(|name| name.as_str().map(str::to_owned)).collect()
+    }
+
+    /// Returns the first type that it names.
+    pub(crate) fn type_name(&self) -> &'static str {
+        const TYPES: [&str; 6] = ["string", "integer", "number", "boolean", "array", "object"];
+        TYPES.into_iter().find(|kind| self.allows(kind)).unwrap_or("any")
+    }
+
+    /// Returns the description for the model.
+    pub(crate) fn description(&self) -> Option<String> {
+        self.variants().iter().find_map(|schema| schema.get("description")?.as_str().map(str::to_owned))
+    }
+
+    /// Returns the allowed values, as a list for the model.
+    pub(crate) fn choices(&self) -> Option<String> {
+        let variants = self.variants();
+        let choices = variants.iter().find_map(|schema| schema.get("enum")?.as_array())?;
+        let written =
+            choices.iter().map(|choice| choice.as_str().map_or_else(|| choice.to_string(), str::to_owned));
+        Some(written.collect::<Vec<_>>().join(", "))
+    }
+
+    /// Returns a value that the schema gives: an example, the default, or the first allowed value.
+    pub(crate) fn given_example(&self) -> Option<Value> {
+        self.variants().iter().find_map(|schema| {
+            let first = |key: &str| schema.get(key)?.as_array()?.first().cloned();
+            let default = || schema.get("default").filter(|value| !value.is_null()).cloned();
+            first("examples")
+                .or_else(default)
+                .or_else(|| schema.get("const").cloned())
+                .or_else(|| first("enum"))
+        })
+    }
+
+    fn part(&self, part: impl Fn(&Value) -> Option<&Value>) -> Self {
+        let found = self.variants().into_iter().find_map(part).cloned();
+        Self { part: found.unwrap_or_default(), root: Arc::clone(&self.root) }
+    }
+
+    /// Returns the schema and its alternatives, with references resolved.
+    fn variants(&self) -> Vec<&Value> {
+        let mut found = vec![&self.part];
+        let mut next = 0;
+        while let Some(schema) = found.get(next).copied().filter(|_| next < MAX_STEPS) {
+            next += 1;
+            let reference =
+                schema.get("$ref").and_then(Value::as_str).and_then(|path| path.strip_prefix('#'));
+            found.extend(reference.and_then(|path| self.root.pointer(path)));
+            let choices = ["anyOf", "oneOf", "allOf"].into_iter();
+            found.extend(choices.filter_map(|key| schema.get(key)?.as_array()).flatten());
+        }
+        found
+    }
+}
+
+fn names_type(schema: &Value, kind: &str) -> bool {
+    match schema.get("type") {
+        Some(Value::String(named)) => named == kind,
+        Some(Value::Array(named)) => named.iter().any(|named| named == kind),
+        _ => match kind {
+            "object" => schema.get("properties").is_some(),
+            "array" => schema.get("items").is_some(),
+            "string" => {
+                let listed = schema.get("enum").and_then(Value::as_array).into_iter().flatten();
+                listed.chain(schema.get("const")).any(Value::is_string)
+            }
+            _ => false,
+        },
+    }
+}
+
+/// Returns the value of a text without elements: as its schema says if the text has that form, else a string.
+/// The schema then refuses it, the check of the arguments refuses with a reason.
+pub(crate) fn leaf_value(text: &str, schema: &Schema) -> Value {
+    if schema.allows("string") {
+        return Value::from(text);
+    }
+    if let Ok(read) = serde_json::from_str::<Value>(text)
+        && type_names(&read).iter().any(|kind| schema.allows(kind))
+    {
+        return read;
+    }
+    match text.to_ascii_lowercase().as_str() {
+        "true" if schema.allows("boolean") => Value::Bool(true),
+        "false" if schema.allows("boolean") => Value::Bool(false),
+        "" if schema.allows("array") => Value::Array(Vec::new()),
+        "" if schema.allows("object") => Value::Object(Map::new()),
+        _ => Value::from(text),
+    }
+}
+
+fn type_names(value: &Value) -> &'static [&'static str] {
+    match value {
+        Value::Null => &["null"],
+        Value::Bool(_) => &["boolean"],
+        Value::Number(number) if number.is_f64() => &["number"],
+        Value::Number(_) => &["number", "integer"],
+        Value::String(_) => &["string"],
+        Value::Array(_) => &["array"],
+        Value::Object(_) => &["object"],
+    }
+}

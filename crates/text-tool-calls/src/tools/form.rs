@@ -1,0 +1,119 @@
+use advisor_core::Text;
+
+/// The short form of a tool: an element of the tool's name whose text is one argument.
+///
+/// In XML, `<write_file path="a.txt">text</write_file>` is a call of `write_file`. The attributes of the element
+/// are the other arguments. In the sentinel syntax, the header has the other arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ToolForm {
+    /// The name of the tool and of the element.
+    pub tool: Text,
+    /// The argument that is the text of the element.
+    pub body: Text,
+    /// How that text is read.
+    pub body_text: BodyText,
+    /// Arguments without which the element is no call, and for which the start of a segment waits.
+    pub required: Vec<Text>,
+    /// Other spellings of arguments: the spelling, and the name of the argument.
+    pub aliases: Vec<(Text, Text)>,
+    /// Arguments that are left out.
+    pub ignored: Vec<Text>,
+}
+
+/// How the text of a [`ToolForm`] is read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BodyText {
+    /// As a value: entities are decoded once, and white space around it is left out.
+    Value,
+    /// Unchanged, without one line break at its start. If it is between these two markers, they are left out, and
+    /// it may contain closing tags.
+    Verbatim {
+        /// The marker before the text, such as `__START_CONTENT__`.
+        start: Text,
+        /// The marker after the text, such as `__END_CONTENT__`.
+        end: Text,
+    },
+}
+
+impl ToolForm {
+    /// Creates a form of the tool `tool` whose text is the argument `body`, read as a value.
+    pub fn new(tool: impl Into<Text>, body: impl Into<Text>) -> Self {
+        Self {
+            tool: tool.into(),
+            body: body.into(),
+            body_text: BodyText::Value,
+            required: Vec::new(),
+            aliases: Vec::new(),
+            ignored: Vec::new(),
+        }
+    }
+
+    /// Reads the text unchanged, and leaves out these markers around it.
+    #[must_use]
+    pub fn verbatim(self, start: impl Into<Text>, end: impl Into<Text>) -> Self {
+        Self { body_text: BodyText::Verbatim { start: start.into(), end: end.into() }, ..self }
+    }
+
+    /// Adds an argument without which the element is no call.
+    #[must_use]
+    pub fn with_required(mut self, argument: impl Into<Text>) -> Self {
+        self.required.push(argument.into());
+        self
+    }
+
+    /// Adds another spelling of an argument.
+    #[must_use]
+    pub fn with_alias(mut self, spelling: impl Into<Text>, argument: impl Into<Text>) -> Self {
+        self.aliases.push((spelling.into(), argument.into()));
+        self
+    }
+
+    /// Leaves out an argument.
+    #[must_use]
+    pub fn with_ignored(mut self, argument: impl Into<Text>) -> Self {
+        self.ignored.push(argument.into());
+        self
+    }
+
+    /// Returns the forms of the tools `write_file`, `edit_file` and `run_bash`.
+    #[must_use]
+    pub fn standard() -> [Self; 3] {
+        [
+            Self::new("write_file", "content")
+                .verbatim("__START_CONTENT__", "__END_CONTENT__")
+                .with_required("path"),
+            Self::new("edit_file", "patch")
+                .verbatim("__START_PATCH__", "__END_PATCH__")
+                .with_required("path"),
+            Self::new("run_bash", "command")
+                .with_alias("timeoutSeconds", "timeout_seconds")
+                .with_alias("cmd", "command")
+                .with_ignored("background"),
+        ]
+    }
+
+    /// Returns the argument of this spelling, or `None` if it is left out.
+    pub(crate) fn argument<'a>(&'a self, spelling: &'a str) -> Option<&'a str> {
+        if self.ignored.iter().any(|ignored| ignored == spelling) {
+            return None;
+        }
+        let alias = self.aliases.iter().find(|(alias, _)| alias == spelling);
+        Some(alias.map_or(spelling, |(_, argument)| argument))
+    }
+
+    /// Returns the value of the text's argument among these members. Its own name precedes other spellings.
+    pub(crate) fn body_among<'a>(&self, members: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
+        let mut found = None;
+        for (name, value) in members {
+            if self.body == *name {
+                return value.to_owned();
+            }
+            if self.argument(name) == Some(self.body.as_str()) {
+                found.get_or_insert(value);
+            }
+        }
+        found.unwrap_or_default().to_owned()
+    }
+}

@@ -1,0 +1,93 @@
+pub(crate) mod coercion;
+pub(crate) mod form;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use advisor_core::{Text, ToolDefinition, ToolSet};
+use serde_json::Value;
+
+use coercion::{Schema, ValueKind};
+pub use form::{BodyText, ToolForm};
+
+/// The tools whose calls are looked for in a text: their names, schemas and short forms. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct TextTools(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// The JSON schema of each tool's arguments.
+    schemas: HashMap<Text, Arc<Value>>,
+    forms: Vec<ToolForm>,
+}
+
+impl TextTools {
+    /// Creates the description of these tools. Tools that have a [standard form](ToolForm::standard) use it.
+    pub fn new<'a>(definitions: impl IntoIterator<Item = &'a ToolDefinition>) -> Self {
+        let schemas: HashMap<_, _> = definitions
+            .into_iter()
+            .map(|definition| (definition.name.clone(), Arc::new(definition.parameters.clone())))
+            .collect();
+        let forms =
+            ToolForm::standard().into_iter().filter(|form| schemas.contains_key(&form.tool)).collect();
+        Self(Arc::new(Inner { schemas, forms }))
+    }
+
+    /// Adds a short form, and replaces that of the same tool. It has no effect if there is no such tool.
+    #[must_use]
+    pub fn with_form(self, form: ToolForm) -> Self {
+        let Inner { schemas, forms } = &*self.0;
+        let mut forms: Vec<_> = forms.iter().filter(|known| known.tool != form.tool).cloned().collect();
+        forms.extend(schemas.contains_key(&form.tool).then_some(form));
+        Self(Arc::new(Inner { schemas: schemas.clone(), forms }))
+    }
+
+    /// Checks whether a tool of this name exists.
+    #[must_use]
+    pub fn contains(&self, name: &str) -> bool {
+        self.0.schemas.contains_key(name)
+    }
+
+    /// Checks whether there is no tool.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.schemas.is_empty()
+    }
+
+    /// Returns the short form of the tool.
+    #[must_use]
+    pub fn form(&self, tool: &str) -> Option<&ToolForm> {
+        self.0.forms.iter().find(|form| form.tool == *tool)
+    }
+
+    /// Returns the short form whose element has this name; upper and lower case are equal.
+    pub(crate) fn form_of_element(&self, element: &str) -> Option<&ToolForm> {
+        self.0.forms.iter().find(|form| form.tool.eq_ignore_ascii_case(element))
+    }
+
+    /// Iterates over the names of elements that are short forms.
+    pub(crate) fn elements(&self) -> impl Iterator<Item = &str> {
+        self.0.forms.iter().map(|form| form.tool.as_str())
+    }
+
+    /// Checks whether the schema of the tool lists this argument.
+    pub(crate) fn has_argument(&self, tool: &str, argument: &str) -> bool {
+        self.schema(tool).has_property(argument)
+    }
+
+    /// Returns how a value of the argument is read from text.
+    pub(crate) fn kind_of(&self, tool: &str, argument: &str) -> ValueKind {
+        self.schema(tool).property(argument).kind()
+    }
+
+    /// Returns the schema of the tool's arguments, which says nothing if there is no such tool.
+    pub(crate) fn schema(&self, tool: &str) -> Schema {
+        self.0.schemas.get(tool).map_or_else(Schema::default, Schema::new)
+    }
+}
+
+impl From<&ToolSet> for TextTools {
+    fn from(tools: &ToolSet) -> Self {
+        Self::new(tools.definitions())
+    }
+}

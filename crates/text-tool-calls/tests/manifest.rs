@@ -1,0 +1,177 @@
+//! The description of tools, and calls that the parser reads back.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use advisor_core::ToolDefinition;
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+use text_tool_calls::{
+    CallEnd, JsonShape, ParserEvent, PromptFormat, TextCallParser, TextTools, ToolManifest,
+};
+
+fn definitions() -> Vec<ToolDefinition> {
+    let plan = json!({
+        "type": "object",
+        "properties": {
+            "title": {"type": "string", "description": "A \"short\" <title>.", "examples": ["Trip"]},
+            "count": {"type": "integer", "default": 3},
+            "exact": {"type": "boolean"},
+            "kind": {"type": "string", "enum": ["a", "b"]},
+            "names": {"type": "array", "items": {"type": "string"}},
+            "steps": {"type": "array", "items": {"$ref": "#/$defs/step"}},
+            "place": {"$ref": "#/$defs/step"},
+        },
+        "required": ["title", "steps"],
+        "$defs": {"step": {
+            "type": "object",
+            "properties": {"do": {"type": "string"}, "days": {"type": "number"}},
+            "required": ["do"],
+        }},
+    });
+    let file = json!({
+        "type": "object",
+        "properties": {"path": {"type": "string"}, "content": {"type": "string"}},
+        "required": ["path", "content"],
+    });
+    vec![
+        ToolDefinition::new("plan", "Plans & more.", plan),
+        ToolDefinition::new("time", "Tells the time.", Value::Null),
+        ToolDefinition::new("write_file", "Writes a file.", file),
+    ]
+}
+
+/// The name and the arguments of each call in a text.
+fn calls(format: PromptFormat, text: &str) -> Vec<(String, Value)> {
+    let mut parser = TextCallParser::new([format.into()], &TextTools::new(&definitions()));
+    let mut events = Vec::new();
+    parser.push(text, &mut events).unwrap();
+    parser.finish(&mut events).unwrap();
+    let mut calls: Vec<(String, String)> = Vec::new();
+    for event in events {
+        match event {
+            ParserEvent::Opened(call) => calls.push((call.name.to_string(), String::new())),
+            ParserEvent::Arguments(piece) => calls.last_mut().unwrap().1.push_str(&piece),
+            ParserEvent::Closed(end) => assert_eq!(end, CallEnd::Complete),
+            _ => {}
+        }
+    }
+    calls.into_iter().map(|(name, arguments)| (name, serde_json::from_str(&arguments).unwrap())).collect()
+}
+
+#[test]
+fn examples_are_calls_that_the_parser_reads() {
+    for format in PromptFormat::ALL {
+        for shape in [JsonShape::Tool, JsonShape::OpenAi, JsonShape::Gemini] {
+            for definition in &definitions() {
+                let manifest = ToolManifest::new(format, &definitions()).with_json_shape(shape);
+                let found = calls(format, &manifest.examples(definition));
+                assert!(!found.is_empty(), "{}", manifest.examples(definition));
+                for (name, arguments) in found {
+                    assert_eq!(name, definition.name.as_str());
+                    for required in definition.parameters["required"].as_array().into_iter().flatten() {
+                        assert!(
+                            arguments.get(required.as_str().unwrap()).is_some(),
+                            "{required} in {arguments}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn description_in_xml_lists_arguments_as_elements() {
+    let manifest = ToolManifest::new(PromptFormat::Xml, &definitions());
+    let schema = manifest.schema(&definitions()[0]);
+    for line in [
+        "<tool name=\"plan\" description=\"Plans &amp; more.\">",
+        "        <arg name=\"title\" type=\"string\" description=\"A &quot;short&quot; &lt;title&gt;.\" required=\"true\" />",
+        "        <arg name=\"kind\" type=\"string\" values=\"a, b\" required=\"false\" />",
+        "            <items type=\"string\" />",
+        "            <items type=\"object\">",
+        "                <arg name=\"do\" type=\"string\" required=\"true\" />",
+        "            <arg name=\"days\" type=\"number\" required=\"false\" />",
+    ] {
+        assert!(schema.lines().any(|written| written == line), "{line}\n{schema}");
+    }
+    assert!(manifest.schema(&definitions()[1]).contains("takes no arguments"));
+}
+
+#[test]
+fn description_in_json_has_the_shape_of_the_provider() {
+    let definition = &definitions()[1];
+    let schema = |shape| {
+        let manifest = ToolManifest::new(PromptFormat::Json, &definitions()).with_json_shape(shape);
+        serde_json::from_str::<Value>(&manifest.schema(definition)).unwrap()
+    };
+    let plain = json!({"name": "time", "description": "Tells the time.", "parameters": {"type": "object"}});
+    assert_eq!(schema(JsonShape::for_provider("OpenAI")), json!({"type": "function", "function": plain}));
+    assert_eq!(schema(JsonShape::for_provider("gemini")), plain);
+    assert_eq!(schema(JsonShape::for_provider("other")), plain);
+}
+
+#[test]
+fn manifest_describes_every_tool_and_is_empty_without() {
+    for format in PromptFormat::ALL {
+        let text = ToolManifest::new(format, &definitions()).text();
+        assert!(definitions().iter().all(|tool| text.contains(&format!("## {}\n", tool.name))), "{text}");
+        assert_eq!(ToolManifest::new(format, []).text(), "");
+    }
+}
+
+#[test]
+fn arguments_that_are_no_json_are_written_unchanged() {
+    let manifest = |format| ToolManifest::new(format, &definitions());
+    assert_eq!(manifest(PromptFormat::Xml).call("plan", "{oops"), "<tool name=\"plan\">\n{oops\n</tool>");
+    assert_eq!(
+        manifest(PromptFormat::Json).call("plan", "{oops"),
+        "{\"tool\": {\"function\": \"plan\", \"parameters\": \"{oops\"}}"
+    );
+    assert!(manifest(PromptFormat::Sentinel).call("plan", "{oops").contains("\n{oops\n"));
+    assert_eq!(manifest(PromptFormat::Xml).call("time", ""), "<tool name=\"time\">\n</tool>");
+}
+
+fn text() -> impl Strategy<Value = String> {
+    "[a-c <>&\"'\\\\\n{}é\\]\\[/]{0,12}"
+}
+
+fn arguments() -> impl Strategy<Value = Map<String, Value>> {
+    let step = || (text(), any::<i16>()).prop_map(|(name, days)| json!({"do": name, "days": days}));
+    let members = (
+        text(),
+        any::<i32>(),
+        any::<bool>(),
+        prop::collection::vec(text(), 0..3),
+        prop::collection::vec(step(), 0..3),
+        step(),
+    );
+    members.prop_map(|(title, count, exact, names, steps, place)| {
+        let arguments = json!({
+            "title": title, "count": count, "exact": exact, "names": names, "steps": steps, "place": place,
+        });
+        arguments.as_object().unwrap().clone()
+    })
+}
+
+proptest! {
+    #[test]
+    fn written_calls_are_read_back(arguments in arguments(), shape in 0..3_usize) {
+        let shape = [JsonShape::Tool, JsonShape::OpenAi, JsonShape::Gemini][shape];
+        for format in PromptFormat::ALL {
+            let manifest = ToolManifest::new(format, &definitions()).with_json_shape(shape);
+            let written = manifest.call("plan", &Value::Object(arguments.clone()).to_string());
+            let read = calls(format, &format!("Well.\n{written}\nSo."));
+            prop_assert_eq!(read, vec![("plan".to_owned(), Value::Object(arguments.clone()))], "{}", written);
+        }
+    }
+
+    #[test]
+    fn written_files_are_read_back(content in "[a-c <>&\"\n\r_é\\[\\]]{0,20}") {
+        let arguments = json!({"content": content, "path": "a"});
+        for format in PromptFormat::ALL {
+            let written = ToolManifest::new(format, &definitions()).call("write_file", &arguments.to_string());
+            let read = calls(format, &written);
+            prop_assert_eq!(read, vec![("write_file".to_owned(), arguments.clone())], "{}", written);
+        }
+    }
+}

@@ -1,0 +1,61 @@
+use text_tool_calls::{ParserError, ParserLimits, ParserSettings, TextCallParser, TextFormat};
+
+use crate::common::{check_with, tools};
+
+fn small() -> ParserSettings {
+    let mut limits = ParserLimits::default();
+    (limits.undecided, limits.call) = (40, 100);
+    ParserSettings::default().with_limits(limits)
+}
+
+#[test]
+fn law_r1_undecided_text_beyond_its_bound_is_text() {
+    let long = "x".repeat(50);
+    for text in [
+        format!("<tool name=\"{long}\"></tool>"),
+        format!("{{\"type\": \"{long}\", \"tool\": \"time\"}}"),
+        format!("[[SEG_START {{\"type\": \"text\", \"x\": \"{long}\"}}]]x[[SEG_END]]"),
+        format!("<|tool_call_begin|>{long}<|tool_call_argument_begin|>"),
+    ] {
+        check_with(&TextFormat::ALL, &small(), &[(text.as_str(), text.as_str())]);
+    }
+}
+
+#[test]
+fn law_r1_at_most_the_undecided_text_is_held_back() {
+    for (format, text, most) in [
+        (TextFormat::Xml, format!("<write_file path=\"a\">{}", "x".repeat(1000)), 20),
+        (TextFormat::Xml, format!("<tool name=\"weather\"><arg name=\"city\">{}", "x ".repeat(500)), 21),
+        (
+            TextFormat::Json,
+            format!("{{\"name\": \"weather\", \"arguments\": {{\"city\": \"{}", "x".repeat(1000)),
+            34,
+        ),
+        (TextFormat::Sentinel, "[[a]] ".repeat(200), 2),
+    ] {
+        let mut parser = TextCallParser::new([format], &tools());
+        let mut events = Vec::new();
+        for letter in text.chars() {
+            parser.push(letter.encode_utf8(&mut [0; 4]), &mut events).unwrap();
+            assert!(parser.held_back() <= most, "{} after {letter:?} of {format:?}", parser.held_back());
+        }
+    }
+}
+
+#[test]
+fn law_r1_too_long_call_is_an_error() {
+    for text in [
+        format!("<write_file path=\"a\">{}</write_file>", "x".repeat(100)),
+        format!("{{\"tool\": \"time\", \"arguments\": {{\"a\": \"{}\"}}}}", "x".repeat(100)),
+    ] {
+        for pieces in [vec![text.as_str()], text.split("").collect()] {
+            let mut parser = TextCallParser::with_settings(TextFormat::ALL, &tools(), small());
+            let mut events = Vec::new();
+            let mut results = pieces.iter().map(|piece| parser.push(piece, &mut events));
+            let error = results.find_map(Result::err).unwrap();
+            assert_eq!(error, ParserError::CallTooLong { limit: 100 });
+            assert_eq!(parser.push("x", &mut events), Err(ParserError::Ended));
+            assert_eq!(parser.finish(&mut events), Err(ParserError::Ended));
+        }
+    }
+}

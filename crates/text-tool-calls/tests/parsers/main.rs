@@ -1,0 +1,11 @@
+//! The parsers: every example, whole and at every split, with the same events and all of the text.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod common;
+mod json;
+mod limits;
+mod mixed;
+mod properties;
+mod sentinel;
+mod vendors;
+mod xml;

@@ -1,0 +1,104 @@
+use proptest::prelude::*;
+use text_tool_calls::{OnCut, ParserLimits, ParserSettings, TextFormat};
+
+use crate::common::parse;
+
+/// Pieces of all syntaxes, so that random sequences reach every state.
+const TOKENS: [&str; 62] = [
+    "<tool name=\"weather\">",
+    "<tool name=\"plan\">",
+    "<tool name='time'/>",
+    "<tool",
+    "</tool>",
+    "<arguments>",
+    "</arguments>",
+    "<arg name=\"city\">",
+    "<arg name=\"names\">",
+    "<arg name=\"content\">",
+    "</arg>",
+    "<item>",
+    "</item>",
+    "<city>",
+    "</city>",
+    "<write_file path=\"a\">",
+    "</write_file>",
+    "<run_bash>",
+    "</run_bash>",
+    "__START_CONTENT__",
+    "__END_CONTENT__",
+    "<![CDATA[",
+    "]]>",
+    "<!--",
+    "-->",
+    "&amp;",
+    "&am",
+    "{",
+    "}",
+    "[",
+    "]",
+    "{\"tool\": ",
+    "\"time\"",
+    "\"weather\"",
+    "\"name\": ",
+    "\"arguments\": ",
+    "\"function\": ",
+    "\"tool_calls\": [",
+    ",",
+    ":",
+    "\"",
+    "\\",
+    "\\u00e9",
+    "null",
+    "[[SEG_START ",
+    "{\"type\": \"tool\", \"name\": \"weather\"}",
+    "]]",
+    "[[SEG_START {\"type\": \"write_file\", \"path\": \"a\"}]]",
+    "[[SEG_END]]",
+    "```",
+    "```json\n",
+    "\n",
+    " ",
+    "x",
+    "é",
+    "<|tool_calls_section_begin|>",
+    "<|tool_call_begin|>",
+    "functions.time:0",
+    "<|tool_call_argument_begin|>",
+    "<|tool_call_end|>",
+    "<｜DSML｜invoke name=\"time\">",
+    "<｜DSML｜parameter name=\"a\" string=\"false\">",
+];
+
+fn text() -> impl Strategy<Value = String> {
+    prop::collection::vec(prop::sample::select(TOKENS.to_vec()), 0..24).prop_map(|tokens| tokens.concat())
+}
+
+fn settings() -> impl Strategy<Value = ParserSettings> {
+    let limit = prop::sample::select(vec![16, 64, 8192]);
+    (any::<bool>(), limit).prop_map(|(lenient, undecided)| {
+        let mut limits = ParserLimits::default();
+        limits.undecided = undecided;
+        let on_cut = if lenient { OnCut::Complete } else { OnCut::Incomplete };
+        ParserSettings::default().with_limits(limits).with_on_cut(on_cut)
+    })
+}
+
+proptest! {
+    #[test]
+    fn law_s5_any_split_gives_the_same_events(
+        text in text(),
+        settings in settings(),
+        formats in prop::sample::subsequence(TextFormat::ALL.to_vec(), 0..=5),
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
+    ) {
+        let whole = parse(&formats, &settings, &[&text]);
+        let mut cuts: Vec<_> = cuts.iter().map(|cut| text.floor_char_boundary(cut.index(text.len() + 1))).collect();
+        cuts.extend([0, text.len()]);
+        cuts.sort_unstable();
+        let pieces: Vec<&str> = cuts.windows(2).map(|cut| &text[cut[0]..cut[1]]).collect();
+        prop_assert_eq!(&parse(&formats, &settings, &pieces), &whole, "{:?}", pieces);
+        let letters: Vec<String> = text.chars().map(String::from).collect();
+        let letters: Vec<&str> = letters.iter().map(String::as_str).collect();
+        prop_assert_eq!(&parse(&formats, &settings, &letters), &whole, "letters of {:?}", text);
+    }
+}

@@ -5,6 +5,7 @@
 //! - [`ToolManifest`] describes the tools for the prompt, in a [`PromptFormat`].
 //! - [`TextCallParser`] finds the calls in the text while it arrives, and emits [`ParserEvent`]s. Arguments become
 //!   JSON with the types of the tool's schema.
+//! - [`segments`] turns the chunks of an answer into segment events for user interfaces.
 //! - [`JsonStringFields`] decodes one argument while it is generated, [`ThinkingSplitter`] separates reasoning from
 //!   text, and [`find_leak`] reports a call in a text that should have none.
 //!
@@ -15,6 +16,7 @@ mod json_string;
 mod leak;
 mod manifest;
 mod parser;
+pub mod segments;
 mod string_fields;
 mod thinking;
 mod tools;

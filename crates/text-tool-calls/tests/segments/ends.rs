@@ -1,0 +1,148 @@
+use std::sync::{Arc, Mutex};
+
+use advisor_core::Chunk;
+use text_tool_calls::segments::{SegmentError, SegmentEvent, SegmentHandler, SegmentType};
+use text_tool_calls::{ParserError, ParserLimits, ParserSettings, TextFormat};
+
+use crate::common::{arguments, call, chunks, invocations, run, short, texts, tools};
+
+const CUT: [&str; 2] = ["a <tool name=\"weather\">", "<arg name=\"city\">O"];
+
+/// The chunks up to the last piece of the text: the block stays open.
+fn open(pieces: &[&str]) -> Vec<Chunk> {
+    let chunks = texts(pieces.iter().copied());
+    chunks.into_iter().take(pieces.len() + 1).collect()
+}
+
+fn parsing() -> SegmentHandler {
+    SegmentHandler::parsing(TextFormat::Xml, &tools(), ParserSettings::default())
+}
+
+#[test]
+fn interrupted_and_failed_answers_end_their_segments() {
+    for (pieces, expected) in [(&CUT[..], "call_1"), (&["text"], "text_1")] {
+        let mut handler = parsing();
+        for chunk in open(pieces) {
+            handler.feed(&chunk).unwrap();
+        }
+        let events = short(&handler.finalize_interrupted("stopped"));
+        assert_eq!(events.last().unwrap(), &format!("{expected} interrupted: stopped"));
+        assert_eq!(handler.invocations().count(), 0);
+        assert_eq!(handler.finalize_failed("again"), []);
+        handler.reset();
+        for chunk in open(pieces) {
+            handler.feed(&chunk).unwrap();
+        }
+        let events = short(&handler.finalize_failed("broken"));
+        assert_eq!(events.last().unwrap(), &format!("{expected} failed: broken"));
+    }
+    let mut handler = SegmentHandler::native(&tools());
+    for chunk in
+        &chunks([call(0, "c1", "write_file"), arguments(0, "{\"path\": \"a\", \"content\": \"x")])[..2]
+    {
+        handler.feed(chunk).unwrap();
+    }
+    assert_eq!(short(&handler.finalize_interrupted("stopped")), ["c1 interrupted: stopped"]);
+    assert_eq!(handler.invocations().count(), 0);
+}
+
+#[test]
+fn held_back_text_is_shown_at_an_interruption() {
+    let mut handler = parsing();
+    for chunk in open(&["a <too"]) {
+        handler.feed(&chunk).unwrap();
+    }
+    assert_eq!(
+        short(&handler.finalize_interrupted("stopped")),
+        ["text_1: <too", "text_1 interrupted: stopped"]
+    );
+}
+
+#[test]
+fn finalize_ends_open_segments_once() {
+    let mut handler = parsing();
+    for chunk in open(&CUT) {
+        handler.feed(&chunk).unwrap();
+    }
+    assert_eq!(short(&handler.finalize().unwrap()), ["call_1 failed: the answer ended within the call"]);
+    assert_eq!(handler.finalize().unwrap(), []);
+    assert_eq!(handler.feed(&open(&["a"])[0]), Err(SegmentError::Finalized));
+    handler.reset();
+    assert_eq!((handler.events().len(), handler.invocations().count()), (0, 0));
+    assert_eq!(run(&mut handler, &texts(["a"])).len(), 3);
+}
+
+#[test]
+fn restarted_attempt_makes_its_invocations_void() {
+    let mut handler = SegmentHandler::native(&tools());
+    for chunk in &chunks([call(0, "c1", "time"), call(1, "c2", "time")])[..3] {
+        handler.feed(chunk).unwrap();
+    }
+    let events = handler.feed(&Chunk::AttemptRestarted { round: 1 }).unwrap();
+    assert!(short(&events).iter().all(|event| event.ends_with("interrupted: the model is called again")));
+    assert_eq!(handler.invocations().count(), 0);
+}
+
+#[test]
+fn panicking_callbacks_do_not_stop_the_handler() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let (events, calls) = (Arc::clone(&seen), Arc::clone(&seen));
+    let mut handler = SegmentHandler::native(&tools())
+        .on_event(move |event: &SegmentEvent| {
+            events.lock().unwrap().push(format!("{:?}", event.event_type));
+            assert!(event.segment_type.is_none(), "this panic is caught");
+        })
+        .on_invocation(move |invocation| {
+            calls.lock().unwrap().push(invocation.name.to_string());
+        });
+    run(&mut handler, &chunks([call(0, "c1", "time")]));
+    assert_eq!(*seen.lock().unwrap(), ["Start", "End", "time"]);
+    assert_eq!(invocations(&handler), ["c1 time {}"]);
+}
+
+#[test]
+fn law_r1_too_long_call_fails_its_segment() {
+    let mut limits = ParserLimits::default();
+    limits.call = 30;
+    let settings = ParserSettings::default().with_limits(limits);
+    let mut handler = SegmentHandler::parsing(TextFormat::Xml, &tools(), settings);
+    let chunks = texts(["<write_file path=\"a\">", "0123456789"]);
+    let results: Vec<_> = chunks[..3].iter().map(|chunk| handler.feed(chunk).map(|_| ())).collect();
+    assert_eq!(results, [Ok(()), Ok(()), Err(SegmentError::Parser(ParserError::CallTooLong { limit: 30 }))]);
+    let last = handler.events().last().unwrap();
+    assert!(
+        short(std::slice::from_ref(last))[0].starts_with("call_1 failed: a tool call in the text is longer")
+    );
+    assert_eq!(handler.feed(&chunks[0]), Err(SegmentError::Finalized));
+}
+
+#[test]
+fn events_have_a_stable_json_form() {
+    let end = SegmentEvent::end("c1").with_metadata("tool_name", "time");
+    for (event, json) in [
+        (
+            SegmentEvent::start("c1", SegmentType::RunBash),
+            "{\"type\":\"SEGMENT_START\",\"segment_id\":\"c1\",\"segment_type\":\"run_bash\",\"payload\":{}}",
+        ),
+        (
+            SegmentEvent::content("c1", "x"),
+            "{\"type\":\"SEGMENT_CONTENT\",\"segment_id\":\"c1\",\"payload\":{\"delta\":\"x\"}}",
+        ),
+        (
+            end.clone(),
+            "{\"type\":\"SEGMENT_END\",\"segment_id\":\"c1\",\"payload\":{\"metadata\":{\"tool_name\":\"time\"}}}",
+        ),
+        (
+            end.with_broken_end(text_tool_calls::segments::BrokenEnd::Failed("no".into())),
+            "{\"type\":\"SEGMENT_END\",\"segment_id\":\"c1\",\"payload\":{\"metadata\":{\"tool_name\":\"time\"},\"failed\":true,\"error\":\"no\"}}",
+        ),
+        (
+            SegmentEvent::end("c1")
+                .with_broken_end(text_tool_calls::segments::BrokenEnd::Interrupted("no".into())),
+            "{\"type\":\"SEGMENT_END\",\"segment_id\":\"c1\",\"payload\":{\"interrupted\":true,\"reason\":\"no\"}}",
+        ),
+    ] {
+        assert_eq!(serde_json::to_string(&event).unwrap(), json);
+        assert_eq!(serde_json::from_str::<SegmentEvent>(json).unwrap(), event);
+    }
+}

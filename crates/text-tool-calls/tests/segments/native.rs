@@ -1,0 +1,138 @@
+use advisor_core::{Delta, DeltaKind, Media};
+use text_tool_calls::segments::{SegmentEvent, SegmentHandler};
+
+use crate::common::{arguments, call, chunks, invocations, run, texts, tools};
+
+fn native() -> SegmentHandler {
+    SegmentHandler::native(&tools()).with_id_prefix("t:")
+}
+
+#[test]
+fn text_is_one_segment() {
+    let events = run(&mut native(), &texts(["Hel", "", "lo"]));
+    assert_eq!(events, ["t:text_1 start \"text\"", "t:text_1: Hello", "t:text_1 end"]);
+}
+
+#[test]
+fn call_streams_its_arguments_and_ends_with_them_parsed() {
+    let mut handler = native();
+    let events = run(
+        &mut handler,
+        &chunks([call(0, "c1", "weather"), arguments(0, "{\"city\":"), arguments(0, "\"Oslo\"}")]),
+    );
+    assert_eq!(
+        events,
+        [
+            "c1 start \"tool_call\" {\"tool_name\":\"weather\"}",
+            "c1: {\"city\":\"Oslo\"}",
+            "c1 end {\"arguments\":{\"city\":\"Oslo\"},\"tool_name\":\"weather\"}",
+        ]
+    );
+    assert_eq!(invocations(&handler), ["c1 weather {\"city\":\"Oslo\"}"]);
+}
+
+#[test]
+fn text_around_calls_keeps_its_place() {
+    let mut handler = native();
+    let events = run(
+        &mut handler,
+        &chunks([
+            Delta::text("a"),
+            call(0, "c1", "time"),
+            call(1, "run_bash:1", "run_bash"),
+            arguments(1, "{\"command\": \"ls\"}"),
+            Delta::text("b"),
+            Delta::reasoning("c"),
+        ]),
+    );
+    let starts: Vec<_> = events.iter().filter(|event| event.contains(" start ")).collect();
+    assert_eq!(
+        starts,
+        [
+            "t:text_1 start \"text\"",
+            "c1 start \"tool_call\" {\"tool_name\":\"time\"}",
+            "run_bash:1 start \"run_bash\" {\"tool_name\":\"run_bash\"}",
+            "t:text_2 start \"text\"",
+            "t:text_3 start \"reasoning\"",
+        ]
+    );
+    assert_eq!(invocations(&handler), ["c1 time {}", "run_bash:1 run_bash {\"command\":\"ls\"}"]);
+}
+
+#[test]
+fn content_of_a_file_is_decoded_while_it_is_generated() {
+    let json = "{\"content\": \"a\\n\\\"\\u00e9\\ud83d\\ude00\", \"path\": \"x.txt\"}";
+    let path_first = "{\"path\": \"x.txt\", \"content\": \"a\\n\\\"\\u00e9\\ud83d\\ude00\"}";
+    for json in [json, path_first] {
+        let letters: Vec<String> = json.chars().map(String::from).collect();
+        let deltas = letters.iter().map(|letter| arguments(0, letter));
+        let mut handler = native();
+        let events = run(&mut handler, &chunks([call(0, "c1", "write_file")].into_iter().chain(deltas)));
+        assert_eq!(
+            events[..2],
+            ["c1 start \"write_file\" {\"path\":\"x.txt\",\"tool_name\":\"write_file\"}", "c1: a\n\"é😀",]
+        );
+        assert!(events[2].starts_with("c1 end {\"arguments\":{"), "{events:?}");
+        assert_eq!(handler.invocations().count(), 1);
+    }
+}
+
+#[test]
+fn patch_is_shown_before_the_call_is_complete() {
+    let mut handler = native();
+    let answer = chunks([
+        call(0, "c1", "edit_file"),
+        arguments(0, "{\"path\": \"a\", \"patch\": \"-x"),
+        arguments(0, "\\n+y\"}"),
+    ]);
+    let mut seen = Vec::new();
+    for chunk in &answer[..2] {
+        seen.extend(handler.feed(chunk).unwrap());
+    }
+    assert_eq!(seen.last(), Some(&SegmentEvent::content("c1", "-x")));
+}
+
+#[test]
+fn broken_or_missing_arguments_are_no_invocation() {
+    for (tool, json, expected) in [
+        (
+            "weather",
+            "{\"city\": ",
+            "c1 failed: the arguments are no JSON object: EOF while parsing a value at line 1 column 9",
+        ),
+        (
+            "weather",
+            "[1]",
+            "c1 failed: the arguments are no JSON object: invalid type: sequence, expected a map at line 1 column 0",
+        ),
+        ("write_file", "{\"content\": \"a\"}", "c1 failed: the argument `path` is missing"),
+        ("write_file", "{\"path\": \"\", \"content\": \"a\"}", "c1 failed: the argument `path` is missing"),
+        ("run_bash", "{}", "c1 failed: the argument `command` is missing"),
+    ] {
+        let mut handler = native();
+        let events = run(&mut handler, &chunks([call(0, "c1", tool), arguments(0, json)]));
+        assert_eq!(events.last().unwrap(), expected);
+        assert!(events[0].starts_with("c1 start"), "{events:?}");
+        assert_eq!(handler.invocations().count(), 0);
+    }
+}
+
+#[test]
+fn calls_of_one_id_are_two_segments() {
+    let mut handler = native();
+    run(&mut handler, &chunks([call(0, "c1", "time"), call(1, "c1", "weather")]));
+    let ids: Vec<_> = handler.invocations().map(|found| found.id.clone()).collect();
+    assert_eq!(ids.len(), 2);
+    assert_ne!(ids[0], ids[1]);
+}
+
+#[test]
+fn media_is_a_segment() {
+    let media = Media::from_url("image/png", "https://example.com/a.png");
+    let events = run(&mut native(), &chunks([DeltaKind::Media(Box::new(media)).into()]));
+    assert!(
+        events[0].starts_with("t:text_1 start \"media\" {\"media\":{\"mime\":\"image/png\""),
+        "{events:?}"
+    );
+    assert_eq!(events.len(), 2);
+}

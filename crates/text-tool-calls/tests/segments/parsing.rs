@@ -1,0 +1,108 @@
+use advisor_core::{Delta, DeltaKind};
+use text_tool_calls::segments::SegmentHandler;
+use text_tool_calls::{OnCut, ParserSettings, TextFormat};
+
+use crate::common::{arguments, call, chunks, invocations, run, texts, tools};
+
+fn parsing(format: TextFormat) -> SegmentHandler {
+    SegmentHandler::parsing(format, &tools(), ParserSettings::default()).with_id_prefix("t:")
+}
+
+#[test]
+fn content_of_a_call_is_what_the_model_wrote() {
+    let body = "<arguments><arg name=\"city\">A &amp; B</arg></arguments>";
+    let text = format!("a <tool name=\"weather\">{body}</tool> b");
+    let letters: Vec<String> = text.chars().map(String::from).collect();
+    for pieces in [vec![text.as_str()], letters.iter().map(String::as_str).collect()] {
+        let mut handler = parsing(TextFormat::Xml);
+        let events = run(&mut handler, &texts(pieces));
+        assert_eq!(
+            events,
+            [
+                "t:text_1 start \"text\"",
+                "t:text_1: a ",
+                "t:text_1 end",
+                "t:call_1 start \"tool_call\" {\"tool_name\":\"weather\"}",
+                &format!("t:call_1: {body}"),
+                "t:call_1 end {\"arguments\":{\"city\":\"A & B\"},\"tool_name\":\"weather\"}",
+                "t:text_2 start \"text\"",
+                "t:text_2:  b",
+                "t:text_2 end",
+            ]
+        );
+        assert_eq!(invocations(&handler), ["t:call_1 weather {\"city\":\"A & B\"}"]);
+    }
+}
+
+#[test]
+fn each_format_gives_the_same_invocation() {
+    for (format, text) in [
+        (TextFormat::Xml, "<write_file path=\"a\">x\n</write_file>"),
+        (
+            TextFormat::Json,
+            "{\"tool\": {\"function\": \"write_file\", \"parameters\": {\"path\": \"a\", \"content\": \"x\\n\"}}}",
+        ),
+        (TextFormat::Sentinel, "[[SEG_START {\"type\": \"write_file\", \"path\": \"a\"}]]\nx\n[[SEG_END]]"),
+    ] {
+        let mut handler = parsing(format);
+        let events = run(&mut handler, &texts([text]));
+        assert_eq!(
+            events[..2],
+            ["t:call_1 start \"write_file\" {\"path\":\"a\",\"tool_name\":\"write_file\"}", "t:call_1: x\n",]
+        );
+        assert_eq!(invocations(&handler), ["t:call_1 write_file {\"content\":\"x\\n\",\"path\":\"a\"}"]);
+    }
+}
+
+#[test]
+fn list_of_calls_gives_all_invocations() {
+    let mut handler = parsing(TextFormat::Json);
+    run(
+        &mut handler,
+        &texts([
+            "[{\"name\": \"time\", \"args\": {}}, {\"name\": \"weather\", \"args\": {\"city\": \"a\"}}]",
+        ]),
+    );
+    assert_eq!(invocations(&handler), ["t:call_1 time {}", "t:call_2 weather {\"city\":\"a\"}"]);
+}
+
+#[test]
+fn ids_of_kimi_stay_distinct() {
+    let call = |number: u32| {
+        format!("<|tool_call_begin|>functions.time:{number}<|tool_call_argument_begin|>{{}}<|tool_call_end|>")
+    };
+    let mut handler = parsing(TextFormat::Kimi);
+    run(&mut handler, &texts([format!("{}{}{}", call(0), call(1), call(0)).as_str()]));
+    assert_eq!(
+        invocations(&handler),
+        ["functions.time:0 time {}", "functions.time:1 time {}", "t:call_1 time {}"]
+    );
+}
+
+#[test]
+fn both_kinds_of_calls_can_be_in_one_answer() {
+    let mut handler = parsing(TextFormat::Xml);
+    run(
+        &mut handler,
+        &chunks([
+            Delta::text("<tool name=\"time\"/>"),
+            call(0, "c1", "weather"),
+            arguments(0, "{}"),
+            DeltaKind::Reasoning("<tool name=\"time\"/>".into()).into(),
+        ]),
+    );
+    assert_eq!(invocations(&handler), ["t:call_1 time {}", "c1 weather {}"]);
+}
+
+#[test]
+fn cut_call_is_an_invocation_only_if_that_is_chosen() {
+    let text = "<tool name=\"weather\"><arg name=\"city\">Os";
+    let mut handler = parsing(TextFormat::Xml);
+    let events = run(&mut handler, &texts([text]));
+    assert_eq!(events.last().unwrap(), "t:call_1 failed: the answer ended within the call");
+    assert_eq!(handler.invocations().count(), 0);
+    let settings = ParserSettings::default().with_on_cut(OnCut::Complete);
+    let mut handler = SegmentHandler::parsing(TextFormat::Xml, &tools(), settings);
+    run(&mut handler, &texts([text]));
+    assert_eq!(invocations(&handler), ["call_1 weather {\"city\":\"Os\"}"]);
+}

@@ -67,6 +67,8 @@ impl Converter {
 
     /// Appends the deltas of `event` to `deltas`. Beside an error, a finish reason is dropped, whatever its
     /// value.
+    // It has one caller; a real call would copy the event, which is large.
+    #[inline(always)]
     pub(crate) fn convert(&mut self, event: Event<'_>, deltas: &mut VecDeque<Delta>) -> Converted {
         let mut converted = Converted { error: event.error.and_then(error_of), ..Converted::default() };
         let before = deltas.len();
@@ -92,6 +94,7 @@ impl Converter {
         self.indexes.forgets()
     }
 
+    #[inline(always)]
     fn origin(&mut self, event: &Event<'_>, deltas: &mut VecDeque<Delta>) {
         let id = event.id.text().filter(|_| !self.sent_id);
         let model = event.model.text().filter(|_| !self.sent_model);
@@ -103,6 +106,7 @@ impl Converter {
         deltas.push_back(Delta::origin(id.map(Text::from), model.map(Text::from)));
     }
 
+    #[inline(always)]
     fn choice(
         &mut self,
         choice: &mut Choice<'_>,

@@ -255,6 +255,7 @@ impl<W: WireFormat> Progress<W> {
 
     /// Searches the deltas from index `new` on for finish reasons and ends, and hides secrets in names that spans
     /// show. Returns whether the answer ends. After the end only usage counts.
+    #[inline]
     fn note_new(&mut self, new: usize) -> bool {
         if self.end == End::Done {
             let late = self.deltas.split_off(new);

@@ -49,36 +49,13 @@ impl Converter {
     /// Appends the deltas of `event` to `deltas`. `name` is the type of the event.
     pub(super) fn convert(&mut self, name: &str, event: &Event<'_>, deltas: &mut VecDeque<Delta>) -> Meaning {
         let converted = match name {
-            "response.output_text.delta" => self.text(event, DeltaKind::Text, deltas),
-            "response.refusal.delta" => self.text(event, DeltaKind::Refusal, deltas),
-            "response.reasoning_text.delta" => self.reasoning(event, Place::of_content(event), deltas),
-            "response.reasoning_text.done" => self.whole_reasoning(event, Place::of_content(event), deltas),
-            "response.reasoning_summary_text.delta" => {
-                self.reasoning(event, Place::of_summary(event), deltas)
-            }
-            "response.reasoning_summary_text.done" => {
-                self.whole_reasoning(event, Place::of_summary(event), deltas)
-            }
-            "response.function_call_arguments.delta" => self.arguments(event, deltas),
-            "response.output_text.done" => self.end_text(event, event.text.text(), DeltaKind::Text, deltas),
-            "response.refusal.done" => self.end_text(event, event.refusal.text(), DeltaKind::Refusal, deltas),
-            "response.content_part.added" | "response.content_part.done" => self.part(event, deltas),
-            "response.function_call_arguments.done" => self.end_arguments(event, deltas),
-            "response.output_text.annotation.added" => self.annotation(event, deltas),
-            "response.output_item.added" => self.item(event, false, deltas),
-            "response.output_item.done" => self.item(event, true, deltas),
-            "response.created" | "response.in_progress" | "response.queued" => {
-                event.response.iter().for_each(|response| self.origin(response, deltas));
-                Ok(())
-            }
             "response.completed" | "response.incomplete" | "response.cancelled" => {
                 return self.end(event, deltas);
             }
             "response.failed" => return Meaning::Failure(Box::new(failure_of(event))),
-            _ if let Some(report) = error_of(event.error) => return Meaning::Failure(Box::new(report)),
             "keepalive" | "ping" => return Meaning::KeepAlive,
-            // Progress of server-side work, and what is new.
-            name if name.starts_with("response.") => Ok(()),
+            _ if let Some(report) = error_of(event.error) => return Meaning::Failure(Box::new(report)),
+            name if name.starts_with("response.") => self.piece(name, event, deltas),
             _ => return Meaning::Unknown,
         };
         match converted {
@@ -86,6 +63,33 @@ impl Converter {
             // Events that look like earlier ones may now belong to another item.
             Ok(()) if self.items.take_changed() => Meaning::BlockStart,
             Ok(()) => Meaning::Piece,
+        }
+    }
+
+    /// Converts a piece of an answer. Progress of server-side work has no deltas, and neither has an event that is new.
+    fn piece(&mut self, name: &str, event: &Event<'_>, deltas: &mut VecDeque<Delta>) -> Result<(), TooMany> {
+        let (in_content, in_summary) = (Place::of_content(event), Place::of_summary(event));
+        match name {
+            "response.output_text.delta" => self.text(event, DeltaKind::Text, deltas),
+            "response.output_text.done" => self.end_text(event, event.text.text(), DeltaKind::Text, deltas),
+            "response.refusal.delta" => self.text(event, DeltaKind::Refusal, deltas),
+            "response.refusal.done" => self.end_text(event, event.refusal.text(), DeltaKind::Refusal, deltas),
+            "response.reasoning_text.delta" => self.reasoning(event, in_content, deltas),
+            "response.reasoning_text.done" => self.whole_reasoning(event, in_content, deltas),
+            "response.reasoning_summary_text.delta" => self.reasoning(event, in_summary, deltas),
+            "response.reasoning_summary_text.done" => self.whole_reasoning(event, in_summary, deltas),
+            "response.function_call_arguments.delta" => self.arguments(event, deltas),
+            "response.function_call_arguments.done" => self.end_arguments(event, deltas),
+            "response.content_part.added" => self.begin_part(event),
+            "response.content_part.done" => self.end_part(event, deltas),
+            "response.output_text.annotation.added" => self.annotation(event, deltas),
+            "response.output_item.added" => self.begin_item(event, deltas),
+            "response.output_item.done" => self.finish_item(event, deltas),
+            "response.created" | "response.in_progress" | "response.queued" => {
+                event.response.iter().for_each(|response| self.origin(response, deltas));
+                Ok(())
+            }
+            _ => Ok(()),
         }
     }
 
@@ -130,15 +134,10 @@ impl Converter {
         }
     }
 
-    fn item(&mut self, event: &Event<'_>, ends: bool, deltas: &mut VecDeque<Delta>) -> Result<(), TooMany> {
+    fn begin_item(&mut self, event: &Event<'_>, deltas: &mut VecDeque<Delta>) -> Result<(), TooMany> {
         let Some(kept) = &event.item else { return Ok(()) };
         let item = &kept.fields;
-        let identity = Identity::of_item(item, event.output_index.0);
-        if ends {
-            let at = self.items.of(identity, item.kind())?;
-            return self.end_item(at, kept, deltas);
-        }
-        let at = self.items.announced(identity, item.kind())?;
+        let at = self.items.announced(Identity::of_item(item, event.output_index.0), item.kind())?;
         let Some(open) = self.items.at(at) else { return Ok(()) };
         if item.kind() == ItemKind::Message {
             open.data = data_of(&self.format, kept);
@@ -152,6 +151,13 @@ impl Converter {
             deltas.push_back(Delta::tool_call(ToolCallDelta::start(open.number, id, name)));
         }
         Ok(())
+    }
+
+    fn finish_item(&mut self, event: &Event<'_>, deltas: &mut VecDeque<Delta>) -> Result<(), TooMany> {
+        let Some(kept) = &event.item else { return Ok(()) };
+        let item = &kept.fields;
+        let at = self.items.of(Identity::of_item(item, event.output_index.0), item.kind())?;
+        self.end_item(at, kept, deltas)
     }
 
     /// Converts what the snapshot at the end of an answer has beside the stream.

@@ -49,6 +49,9 @@ impl Converter {
     ) -> Result<(), TooMany> {
         let Some(text) = event.delta.text() else { return Ok(()) };
         let at = self.items.of(Identity::of_event(event), ItemKind::Reasoning)?;
+        if self.items.at(at).is_none_or(|item| item.ended) {
+            return Ok(());
+        }
         self.add_reasoning(at, place, text, deltas)
     }
 
@@ -61,7 +64,7 @@ impl Converter {
     ) -> Result<(), TooMany> {
         let Some(text) = event.text.text() else { return Ok(()) };
         let at = self.items.of(Identity::of_event(event), ItemKind::Reasoning)?;
-        let is_known = |item: &mut OpenItem| item.parts.iter().any(|part| part.place == place);
+        let is_known = |item: &mut OpenItem| item.ended || item.parts.iter().any(|part| part.place == place);
         if self.items.at(at).is_none_or(is_known) {
             return Ok(());
         }
@@ -70,14 +73,14 @@ impl Converter {
 
     /// Emits reasoning. Its raw text and its summary say the same, so only the first kind that arrives is shown. A part
     /// ends when the next one begins.
-    fn add_reasoning(
+    pub(super) fn add_reasoning(
         &mut self,
         at: usize,
         place: Place,
         text: &str,
         deltas: &mut VecDeque<Delta>,
     ) -> Result<(), TooMany> {
-        let Some(item) = self.items.at(at).filter(|item| !item.ended) else { return Ok(()) };
+        let Some(item) = self.items.at(at) else { return Ok(()) };
         if item.parts.first().is_some_and(|first| !first.place.is_beside(place)) {
             return Ok(());
         }
@@ -124,17 +127,26 @@ impl Converter {
         Ok(())
     }
 
-    /// Notes a part of a message, so that later parts keep their places, or converts its end.
-    pub(super) fn part(&mut self, event: &Event<'_>, deltas: &mut VecDeque<Delta>) -> Result<(), TooMany> {
+    /// Notes a part of a message, so that later parts keep their places.
+    pub(super) fn begin_part(&mut self, event: &Event<'_>) -> Result<(), TooMany> {
+        if event.part.as_ref().is_some_and(|part| part.is_of_message()) {
+            let at = self.items.of(Identity::of_event(event), ItemKind::Message)?;
+            self.items.part(at, Place::of_content(event))?;
+        }
+        Ok(())
+    }
+
+    /// Converts the end of a part of a message.
+    pub(super) fn end_part(
+        &mut self,
+        event: &Event<'_>,
+        deltas: &mut VecDeque<Delta>,
+    ) -> Result<(), TooMany> {
         let Some(part) = event.part.as_deref().filter(|part| part.is_of_message()) else { return Ok(()) };
-        let ends = event.kind.text().is_some_and(|kind| kind.ends_with(".done"));
         let at = self.items.of(Identity::of_event(event), ItemKind::Message)?;
-        match self.items.part(at, Place::of_content(event))? {
-            Some(open) if ends => {
-                open.end(part.whole(), deltas);
-                open.cite(part.annotations, deltas);
-            }
-            _ => {}
+        if let Some(open) = self.items.part(at, Place::of_content(event))? {
+            open.end(part.whole(), deltas);
+            open.cite(part.annotations, deltas);
         }
         Ok(())
     }

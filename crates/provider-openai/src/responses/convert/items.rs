@@ -150,6 +150,17 @@ impl Items {
         Ok(self.items.get_mut(item).and_then(|item| item.parts.get_mut(at)))
     }
 
+    /// Returns the position of the part that is the entry at this place of a whole item with so many parts.
+    ///
+    /// Amazon Bedrock counts the parts of a message on from those of the item before it. So a part beyond the end is
+    /// one of the entries that have no part of their own.
+    pub(super) fn known_part(&self, item: usize, place: Place, count: usize) -> Option<usize> {
+        let parts = &self.items.get(item)?.parts;
+        let is_beyond = |part: &OpenPart| part.place.is_beside(place) && part.place.is_beyond(count);
+        let known = parts.iter().position(|part| part.place == place);
+        known.or_else(|| parts.iter().position(is_beyond))
+    }
+
     /// Adds a part to an item, and returns its position there.
     pub(super) fn add_part(&mut self, item: usize, place: Place) -> Result<usize, TooMany> {
         let number = self.number()?;

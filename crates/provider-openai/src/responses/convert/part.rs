@@ -98,6 +98,17 @@ impl Place {
         Self::Summary(event.summary_index.0.unwrap_or_default())
     }
 
+    /// Pairs the entries of a list with their places.
+    pub(super) fn all<T>(kind: fn(i64) -> Self, entries: &[T]) -> impl Iterator<Item = (Self, &T)> {
+        (0..).map(kind).zip(entries)
+    }
+
+    /// Checks whether it is no place in a list of so many entries.
+    pub(super) fn is_beyond(self, count: usize) -> bool {
+        let (Self::Content(index) | Self::Summary(index)) = self;
+        usize::try_from(index).is_ok_and(|index| index >= count)
+    }
+
     /// Checks whether both are places in the same list.
     pub(super) fn is_beside(self, other: Self) -> bool {
         std::mem::discriminant(&self) == std::mem::discriminant(&other)

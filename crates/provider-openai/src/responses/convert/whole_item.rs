@@ -6,10 +6,10 @@ use advisor_core::{Delta, DeltaKind, Media, Opaque, ProviderData, Text, ToolCall
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::items::{OpenItem, TooMany};
+use super::items::TooMany;
 use super::part::Place;
 use super::{Converter, data_of};
-use crate::responses::wire::{Item, ItemKind, KeptItem, Part};
+use crate::responses::wire::{Item, ItemKind, KeptItem};
 
 impl Converter {
     /// Converts the end of the item at this position; its first end only.
@@ -34,7 +34,7 @@ impl Converter {
         Ok(())
     }
 
-    /// Ends the parts of a message. They are matched by position: a few servers begin to count at 1.
+    /// Ends the parts of a message.
     fn end_message(
         &mut self,
         at: usize,
@@ -46,8 +46,13 @@ impl Converter {
             open.parts.iter_mut().for_each(|part| part.data = data.clone());
             open.data = data;
         }
-        for (position, part) in kept.fields.content.iter().flatten().enumerate() {
-            let open = self.part_at(at, position, Place::Content)?;
+        let parts = kept.fields.content.as_deref().unwrap_or_default();
+        for (place, part) in Place::all(Place::Content, parts) {
+            let open = match self.items.known_part(at, place, parts.len()) {
+                Some(known) => known,
+                None if part.said().is_some() => self.items.add_part(at, place)?,
+                None => continue,
+            };
             if let Some(open) = self.items.at(at).and_then(|item| item.parts.get_mut(open)) {
                 open.end(part.whole(), deltas);
                 if open.streamed {
@@ -66,10 +71,7 @@ impl Converter {
         kept: &KeptItem<'_>,
         deltas: &mut VecDeque<Delta>,
     ) -> Result<(), TooMany> {
-        let has_text = self.items.at(at).is_some_and(|item| !item.parts.is_empty());
-        if !has_text {
-            self.fill_reasoning(at, &kept.fields, deltas)?;
-        }
+        self.fill_reasoning(at, &kept.fields, deltas)?;
         let last = match self.items.at(at).map(|item| item.parts.len()) {
             Some(0) | None => self.items.add_part(at, Place::Content(0))?,
             Some(parts) => parts - 1,
@@ -83,26 +85,28 @@ impl Converter {
         Ok(())
     }
 
-    /// Emits the whole text of reasoning: the raw text, or else its summary.
+    /// Emits the parts of reasoning that have not streamed: of the kind that has, else the raw text, else the summary.
     fn fill_reasoning(
         &mut self,
         at: usize,
         item: &Item<'_>,
         deltas: &mut VecDeque<Delta>,
     ) -> Result<(), TooMany> {
-        let texts = |parts: &Option<Vec<Part<'_>>>| -> Vec<Text> {
-            parts.iter().flatten().filter_map(|part| part.text.text().map(Text::from)).collect()
+        let streamed = self.items.at(at).and_then(|item| item.parts.first()).map(|part| part.place);
+        let raw = item.content.as_deref().unwrap_or_default();
+        let is_raw = match streamed {
+            Some(place) => matches!(place, Place::Content(_)),
+            None => raw.iter().any(|part| part.text.text().is_some()),
         };
-        let content = texts(&item.content);
-        let texts = if content.is_empty() { texts(&item.summary) } else { content };
-        let last = texts.len().saturating_sub(1);
-        for (position, text) in texts.into_iter().enumerate() {
-            let open = self.part_at(at, position, Place::Content)?;
-            if let Some(open) = self.items.at(at).and_then(|item| item.parts.get_mut(open)) {
-                open.add(DeltaKind::Reasoning(text), deltas);
-                if position < last {
-                    open.end(None, deltas);
-                }
+        let (kind, parts): (fn(i64) -> Place, _) = match is_raw {
+            true => (Place::Content, raw),
+            false => (Place::Summary, item.summary.as_deref().unwrap_or_default()),
+        };
+        for (place, part) in Place::all(kind, parts) {
+            if let Some(text) = part.text.text()
+                && self.items.known_part(at, place, parts.len()).is_none()
+            {
+                self.add_reasoning(at, place, text, deltas)?;
             }
         }
         Ok(())
@@ -151,14 +155,5 @@ impl Converter {
     fn opaque(&self, kept: &KeptItem<'_>) -> Delta {
         let opaque = Opaque::new(self.format.clone(), kept.fields.kind_name(), kept.value());
         DeltaKind::Opaque(Box::new(opaque)).into()
-    }
-
-    /// Returns the position of the part that is at this position in its item; adds it if there is none.
-    fn part_at(&mut self, at: usize, position: usize, place: fn(i64) -> Place) -> Result<usize, TooMany> {
-        let parts = self.items.at(at).map_or(0, |item: &mut OpenItem| item.parts.len());
-        if position < parts {
-            return Ok(position);
-        }
-        self.items.add_part(at, place(i64::try_from(position).unwrap_or(i64::MAX)))
     }
 }

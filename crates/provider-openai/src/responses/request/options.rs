@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use advisor_core::{ChatRequest, Error, ErrorKind, ResponseFormat, Result, ToolChoice, ToolDefinition};
+use advisor_core::{
+    ChatOptions, ChatRequest, Error, ErrorKind, ResponseFormat, Result, ToolChoice, ToolDefinition,
+};
 use bytes::Bytes;
 use provider_http::names::ToolNames;
 use serde::Serialize;
@@ -26,12 +28,7 @@ pub(super) fn write(
     names: &ToolNames,
 ) -> Result<Map<String, Value>> {
     let options = &request.options;
-    if !options.stop.is_empty() {
-        return Err(impossible("stop texts (`ChatOptions::stop`)"));
-    }
-    if options.choices.is_some_and(|choices| choices > 1) {
-        return Err(impossible("several answers (`ChatOptions::choices`)"));
-    }
+    refuse_impossible(options)?;
     let mut fields = Map::new();
     let mut set = |key: &str, value: Option<Value>| {
         if let Some(value) = value {
@@ -54,9 +51,8 @@ pub(super) fn write(
         set("tool_choice", choice.map(|choice| tool_choice(choice, names)));
         set("parallel_tool_calls", options.parallel_tool_calls.map(Value::from));
     }
-    let format = options.response_format.as_ref().and_then(text_format);
     fields.extend(options.extra.clone());
-    if let Some(format) = format {
+    if let Some(format) = options.response_format.as_ref().and_then(text_format) {
         // The caller's extra `text` may have other fields, such as `verbosity`.
         let text = fields.entry("text").or_insert_with(|| json!({}));
         if let Some(text) = text.as_object_mut() {
@@ -64,6 +60,16 @@ pub(super) fn write(
         }
     }
     Ok(fields)
+}
+
+fn refuse_impossible(options: &ChatOptions) -> Result<()> {
+    if !options.stop.is_empty() {
+        return Err(impossible("stop texts (`ChatOptions::stop`)"));
+    }
+    if options.choices.is_some_and(|choices| choices > 1) {
+        return Err(impossible("several answers (`ChatOptions::choices`)"));
+    }
+    Ok(())
 }
 
 fn impossible(what: &str) -> Error {

@@ -129,6 +129,30 @@ fn content_that_begins_at_one() {
 }
 
 #[test]
+fn parts_that_did_not_stream_are_taken_from_the_whole_item() {
+    let part = |text: &str| json!({"type": "output_text", "text": text});
+    let item =
+        json!({"type": "message", "id": "msg_0", "content": [part("a"), part(""), part("b"), part("c")]});
+    let delta = |place: i64, delta: &str| json!({"type": "response.output_text.delta", "output_index": 0, "content_index": place, "delta": delta});
+    let summary = |text: &str| json!({"type": "summary_text", "text": text});
+    let reasoning =
+        json!({"type": "reasoning", "id": "rs_1", "summary": [summary("x"), summary("y"), summary("z")]});
+    let thought = |place: i64, delta: &str| json!({"type": "response.reasoning_summary_text.delta", "output_index": 1, "summary_index": place, "delta": delta});
+    let events = [
+        delta(0, "a"),
+        delta(3, "c"),
+        thought(1, "y"),
+        done(0, item.clone()),
+        done(1, reasoning.clone()),
+        completed(vec![item, reasoning]),
+    ];
+    assert_eq!(
+        blocks(&events),
+        ["text: a", "text: c", "reasoning: y", "text: b", "reasoning: x", "reasoning: z"]
+    );
+}
+
+#[test]
 fn raw_reasoning_that_ends_after_the_text() {
     // OpenRouter, whose snapshot has other ids than the stream.
     let delta = |delta: &str| {

@@ -1,0 +1,251 @@
+//! Written transcripts of the Messages API. Each is read whole, byte by byte and at random splits, with and without
+//! the fast path, and gives the same chunks.
+
+mod blocks;
+mod ends;
+mod quirks;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use advisor_core::{BlockContent, BlockKind, ChatResponse, Chunk, Error, MessageAggregator, Result};
+use advisor_testkit::{recordings, split};
+use bytes::Bytes;
+use provider_http::answer::AnswerDecoder;
+use provider_http::redaction::Redaction;
+use provider_http::sse::SseLimits;
+use serde_json::{Value, json};
+
+use super::*;
+
+/// Whether events of a known form are decoded without parsing them.
+#[derive(Debug, Clone, Copy)]
+enum Path {
+    Fast,
+    Parsing,
+}
+
+fn read(pieces: &[&[u8]], path: Path, limits: AggregatorLimits) -> (Vec<Chunk>, Result<ChatResponse>) {
+    let redaction = Redaction::default();
+    let decoder = AnswerDecoder::new(Messages::new(limits), 1, SseLimits::default(), redaction);
+    let mut decoder = match path {
+        Path::Fast => decoder,
+        Path::Parsing => decoder.without_fast_path(),
+    };
+    let mut settings = advisor_core::AggregatorSettings::default();
+    settings.limits = limits;
+    let mut aggregator = MessageAggregator::with_settings(1, settings);
+    let mut chunks = VecDeque::new();
+    let mut take = |decoder: &mut AnswerDecoder<Messages>, aggregator: &mut MessageAggregator| {
+        while let Some(delta) = decoder.next() {
+            let pushed = delta.and_then(|delta| Ok(aggregator.push(delta, &mut chunks)?));
+            pushed.map_err(|error| error.or_partial(aggregator.partial()))?;
+        }
+        Ok::<(), Error>(())
+    };
+    let mut read = || {
+        for piece in pieces {
+            decoder.push(Bytes::copy_from_slice(piece));
+            take(&mut decoder, &mut aggregator)?;
+        }
+        decoder.finish();
+        take(&mut decoder, &mut aggregator)
+    };
+    let result = read().and_then(|()| Ok(aggregator.finish(&mut chunks)?));
+    (chunks.into(), result)
+}
+
+/// Reads a body in every way. All ways give the same chunks.
+pub(super) fn result_of(body: &[u8]) -> (Vec<Chunk>, Result<ChatResponse>) {
+    let limits = AggregatorLimits::default();
+    let (chunks, result) = read(&[body], Path::Parsing, limits);
+    let shown = |result: &Result<ChatResponse>| match result {
+        Ok(response) => Ok(response.clone()),
+        Err(error) => Err(format!("{:?} {error} {:?}", error.kind(), error.partial())),
+    };
+    let bytes: Vec<&[u8]> = body.chunks(1).collect();
+    let random: Vec<Vec<&[u8]>> = split::random_splits(body, 7, 10).map(|split| split.pieces).collect();
+    for pieces in [vec![body], bytes].iter().chain(&random) {
+        for path in [Path::Fast, Path::Parsing] {
+            let (others, other) = read(pieces, path, limits);
+            let pieces: Vec<_> = pieces.iter().map(|piece| String::from_utf8_lossy(piece)).collect();
+            assert_eq!(others, chunks, "{path:?} {pieces:?}");
+            assert_eq!(shown(&other), shown(&result), "{path:?} {pieces:?}");
+        }
+    }
+    (chunks, result)
+}
+
+/// Frames events, each with its name, and with as much padding as Anthropic adds.
+pub(super) fn sse(events: &[Value]) -> Vec<u8> {
+    let framed = events.iter().enumerate().map(|(place, event)| {
+        let name = event["type"].as_str().unwrap_or("unnamed");
+        let json = event.to_string();
+        let (json, end) = json.split_at(json.len() - 1);
+        format!("event: {name}\ndata: {json}{}{end}\n\n", " ".repeat(place * 5 % 7))
+    });
+    framed.collect::<String>().into_bytes()
+}
+
+pub(super) fn response_to(events: &[Value]) -> ChatResponse {
+    result_of(&sse(events)).1.expect("a complete answer")
+}
+
+pub(super) fn error_of(events: &[Value]) -> Error {
+    result_of(&sse(events)).1.expect_err("a failed answer")
+}
+
+pub(super) fn start() -> Value {
+    json!({"type": "message_start", "message": {"id": "msg_1", "type": "message", "role": "assistant",
+        "model": "claude-x", "content": [], "stop_reason": null, "usage": {"input_tokens": 9, "output_tokens": 1}}})
+}
+
+#[allow(clippy::needless_pass_by_value, reason = "the values are made for it")]
+pub(super) fn open(index: i64, block: Value) -> Value {
+    json!({"type": "content_block_start", "index": index, "content_block": block})
+}
+
+pub(super) fn text(index: i64) -> Value {
+    open(index, json!({"type": "text", "text": ""}))
+}
+
+pub(super) fn tool(index: i64, id: &str, name: &str) -> Value {
+    open(index, json!({"type": "tool_use", "id": id, "name": name, "input": {}}))
+}
+
+#[allow(clippy::needless_pass_by_value, reason = "the values are made for it")]
+pub(super) fn delta(index: i64, delta: Value) -> Value {
+    json!({"type": "content_block_delta", "index": index, "delta": delta})
+}
+
+pub(super) fn say(index: i64, text: &str) -> Value {
+    delta(index, json!({"type": "text_delta", "text": text}))
+}
+
+pub(super) fn think(index: i64, text: &str) -> Value {
+    delta(index, json!({"type": "thinking_delta", "thinking": text}))
+}
+
+pub(super) fn sign(index: i64, signature: &str) -> Value {
+    delta(index, json!({"type": "signature_delta", "signature": signature}))
+}
+
+pub(super) fn input(index: i64, piece: &str) -> Value {
+    delta(index, json!({"type": "input_json_delta", "partial_json": piece}))
+}
+
+pub(super) fn stop(index: i64) -> Value {
+    json!({"type": "content_block_stop", "index": index})
+}
+
+pub(super) fn finish(reason: &str) -> Value {
+    json!({"type": "message_delta", "delta": {"stop_reason": reason, "stop_sequence": null},
+        "usage": {"output_tokens": 5}})
+}
+
+pub(super) fn end() -> Value {
+    json!({"type": "message_stop"})
+}
+
+pub(super) fn ping() -> Value {
+    json!({"type": "ping"})
+}
+
+/// The calls of an answer that a tool loop would run, with their arguments as written.
+pub(super) fn runnable(response: &ChatResponse) -> Vec<(String, String)> {
+    let calls = response.tool_calls().map(|(_, call)| call).filter(|call| call.complete);
+    calls.map(|call| (call.name.to_string(), call.arguments.clone())).collect()
+}
+
+/// The kinds of the blocks, in order.
+pub(super) fn kinds(response: &ChatResponse) -> Vec<BlockKind> {
+    response.blocks().map(|(_, block)| block.kind()).collect()
+}
+
+pub(super) fn reasoning(response: &ChatResponse) -> String {
+    response.blocks().filter_map(|(_, block)| block.content().text_of(BlockKind::Reasoning)).collect()
+}
+
+/// The opaque blocks: their names and values.
+pub(super) fn opaque(response: &ChatResponse) -> Vec<(String, Value)> {
+    let contents = response.blocks().map(|(_, block)| block.content());
+    let opaque = contents.filter_map(|content| match content {
+        BlockContent::Opaque(opaque) => Some((opaque.name.to_string(), opaque.value.clone())),
+        _ => None,
+    });
+    opaque.collect()
+}
+
+#[test]
+fn law_s5_recorded_messages_are_equal_on_fast_path() {
+    for recording in &recordings::all("anthropic-messages") {
+        let (chunks, result) = result_of(&recording.body);
+        assert!(result.is_ok() && !chunks.is_empty(), "{}", recording.name);
+    }
+}
+
+/// The format, with a count of the events that the fast path decodes.
+#[derive(Debug)]
+struct Counting {
+    format: Messages,
+    skipped: Arc<AtomicU64>,
+}
+
+impl WireFormat for Counting {
+    const FRAMING: Framing = Messages::FRAMING;
+    const FIELDS: &'static Field = Messages::FIELDS;
+    const END_MARKER: Option<&'static str> = Messages::END_MARKER;
+
+    fn read(&mut self, event: AnswerEvent<'_>, deltas: &mut VecDeque<Delta>) -> serde_json::Result<Meaning> {
+        self.format.read(event, deltas)
+    }
+
+    fn skipped(&mut self, events: u64) {
+        self.skipped.fetch_add(events, Ordering::Relaxed);
+    }
+}
+
+/// Returns the number of events of a body that are not parsed.
+fn skipped_in(body: Vec<u8>) -> u64 {
+    let skipped = Arc::default();
+    let format = Messages::new(AggregatorLimits::default());
+    let counting = Counting { format, skipped: Arc::clone(&skipped) };
+    let mut decoder = AnswerDecoder::new(counting, 1, SseLimits::default(), Redaction::default());
+    decoder.push(body.into());
+    while decoder.next().is_some_and(|delta| delta.is_ok()) {}
+    skipped.load(Ordering::Relaxed)
+}
+
+#[test]
+fn padded_pieces_are_hardly_parsed() {
+    let words = ["a", " b", "\n", " ü", " \"c\"", "d", "e", "f", "g", "h"].repeat(2);
+    let mut events = vec![start(), open(0, json!({"type": "thinking", "thinking": ""}))];
+    events.extend(words.iter().map(|word| think(0, word)));
+    events.extend([stop(0), text(1)]);
+    events.extend(words.iter().map(|word| say(1, word)));
+    events.extend([stop(1), tool(2, "t", "f")]);
+    events.extend(words.iter().map(|word| input(2, word)));
+    events.extend([stop(2), finish("tool_use"), end()]);
+    assert!(skipped_in(sse(&events)) >= 3 * (words.len() as u64 - 3), "{}", skipped_in(sse(&events)));
+}
+
+#[test]
+fn law_r1_kept_blocks_are_bounded() {
+    let mut limits = AggregatorLimits::default();
+    limits.answer_bytes = 2000;
+    let search = open(0, json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}));
+    let piece = input(0, &"x".repeat(100));
+    let mut events = vec![start(), search];
+    events.extend(std::iter::repeat_n(piece, 40));
+    let (_, result) = read(&[&sse(&events)], Path::Fast, limits);
+    assert_eq!(result.expect_err("too large").kind(), advisor_core::ErrorKind::TooLarge);
+}
+
+#[test]
+fn law_r1_blocks_without_end_are_bounded() {
+    let mut events = vec![start()];
+    events.extend((0..200).map(text));
+    events.extend([say(199, "a"), say(0, "b"), finish("end_turn"), end()]);
+    let response = response_to(&events);
+    assert_eq!(response.text(), "ab", "the last block takes what belongs to none");
+}

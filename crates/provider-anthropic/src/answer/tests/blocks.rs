@@ -1,0 +1,272 @@
+//! The kinds of blocks, and their deltas.
+
+use advisor_core::BlockKind::{Citation, Reasoning, Text, ToolCall};
+use advisor_core::{ErrorKind, FinishReason};
+
+use super::*;
+use crate::wire::FORMAT;
+
+#[test]
+fn text_thinking_and_calls_keep_their_order() {
+    let response = response_to(&[
+        start(),
+        ping(),
+        open(0, json!({"type": "thinking", "thinking": "", "signature": ""})),
+        think(0, "Let me "),
+        think(0, "see."),
+        sign(0, "c2ln"),
+        stop(0),
+        text(1),
+        say(1, "I "),
+        ping(),
+        say(1, "look \"é😀\"."),
+        stop(1),
+        tool(2, "toolu_1", "look"),
+        input(2, ""),
+        input(2, r#"{"at":"#),
+        input(2, r#" "Oslo"}"#),
+        stop(2),
+        tool(3, "toolu_2", "look"),
+        input(3, r#"{"at": "Rome"}"#),
+        stop(3),
+        text(4),
+        say(4, "Done."),
+        stop(4),
+        finish("tool_use"),
+        end(),
+    ]);
+    assert_eq!(kinds(&response), [Reasoning, Text, ToolCall, ToolCall, Text]);
+    assert_eq!(reasoning(&response), "Let me see.");
+    assert_eq!(response.text(), "I look \"é😀\".Done.");
+    let expected = [("look", r#"{"at": "Oslo"}"#), ("look", r#"{"at": "Rome"}"#)];
+    assert_eq!(runnable(&response), expected.map(|(name, input)| (name.to_owned(), input.to_owned())));
+    assert_eq!(response.finish().reason, FinishReason::ToolCalls);
+    assert_eq!(response.finish().as_written.as_deref(), Some("tool_use"));
+    assert_eq!((response.response_id(), response.model()), (Some("msg_1"), Some("claude-x")));
+    let (_, thought) = response.blocks().next().expect("a block");
+    assert_eq!(thought.provider_data()[0].value, json!({"signature": "c2ln"}));
+    assert_eq!(thought.provider_data()[0].format, *FORMAT);
+}
+
+#[test]
+fn thinking_that_is_not_shown_keeps_its_signature() {
+    let response = response_to(&[
+        start(),
+        open(0, json!({"type": "thinking", "thinking": "", "signature": ""})),
+        sign(0, "c2ln"),
+        stop(0),
+        text(1),
+        say(1, "4"),
+        stop(1),
+        finish("end_turn"),
+        end(),
+    ]);
+    assert_eq!(kinds(&response), [Reasoning, Text]);
+    assert_eq!(response.blocks().next().expect("a block").1.provider_data().len(), 1);
+}
+
+#[test]
+fn what_the_server_runs_is_opaque_and_whole() {
+    let search = json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}});
+    let found = json!({"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1",
+        "content": [{"type": "web_search_result", "url": "https://a.example", "encrypted_content": "eA=="}]});
+    let hidden = json!({"type": "redacted_thinking", "data": "ZGF0YQ=="});
+    let mcp =
+        json!({"type": "mcp_tool_use", "id": "m", "name": "ask", "server_name": "wiki", "input": {"q": 1}});
+    let mut events = vec![start(), open(0, hidden.clone()), stop(0), open(1, search)];
+    events.extend([input(1, ""), input(1, r#"{"query": "#), input(1, r#""x"}"#), stop(1)]);
+    events.extend([
+        open(2, found.clone()),
+        stop(2),
+        open(3, mcp.clone()),
+        stop(3),
+        finish("pause_turn"),
+        end(),
+    ]);
+    let response = response_to(&events);
+    let searched =
+        json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}});
+    let expected = [
+        ("redacted_thinking", hidden),
+        ("server_tool_use", searched),
+        ("web_search_tool_result", found),
+        ("mcp_tool_use", mcp),
+    ];
+    assert_eq!(opaque(&response), expected.map(|(name, value)| (name.to_owned(), value)));
+    assert_eq!(response.tool_calls().count(), 0);
+    assert_eq!(response.finish().reason, FinishReason::Paused);
+}
+
+#[test]
+fn unknown_blocks_collect_their_deltas() {
+    let response = response_to(&[
+        start(),
+        open(0, json!({"type": "compaction", "content": null})),
+        delta(0, json!({"type": "compaction_delta", "content": "All of it.", "encrypted_content": null})),
+        stop(0),
+        open(1, json!({"type": "poem", "text": "Roses", "lines": 0})),
+        delta(1, json!({"type": "text_delta", "text": " are"})),
+        delta(1, json!({"type": "lines_delta", "lines": 2})),
+        delta(1, json!({"type": "citations_delta", "citation": {"url": "u"}})),
+        delta(1, json!({"type": "citations_delta", "citation": {"url": "v"}})),
+        stop(1),
+        open(2, json!("no object")),
+        stop(2),
+        finish("end_turn"),
+        end(),
+    ]);
+    let poem =
+        json!({"type": "poem", "text": "Roses are", "lines": 2, "citations": [{"url": "u"}, {"url": "v"}]});
+    let expected = [
+        ("compaction", json!({"type": "compaction", "content": "All of it."})),
+        ("poem", poem),
+        ("unknown", json!({})),
+    ];
+    assert_eq!(opaque(&response), expected.map(|(name, value)| (name.to_owned(), value)));
+}
+
+#[test]
+fn input_that_was_cut_off_stays_a_text() {
+    let search = json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}});
+    let response = response_to(&[start(), open(0, search), input(0, "{\"que"), finish("max_tokens"), end()]);
+    assert_eq!(opaque(&response)[0].1["input"], "{\"que");
+}
+
+#[test]
+fn citations_stand_beside_their_text() {
+    let at_page =
+        json!({"type": "page_location", "cited_text": "q", "document_title": "t", "document_index": 0});
+    let on_web = json!({"type": "web_search_result_location", "url": "https://a.example", "title": "A",
+        "cited_text": "c", "encrypted_index": "eA=="});
+    let response = response_to(&[
+        start(),
+        open(0, json!({"type": "text", "text": "", "citations": []})),
+        say(0, "It is "),
+        delta(0, json!({"type": "citations_delta", "citation": at_page})),
+        say(0, "so."),
+        stop(0),
+        open(1, json!({"type": "text", "text": ""})),
+        delta(1, json!({"type": "citations_delta", "citation": on_web})),
+        say(1, "Sure."),
+        stop(1),
+        finish("end_turn"),
+        end(),
+    ]);
+    assert_eq!(response.text(), "It is so.Sure.");
+    let blocks: Vec<_> = response.blocks().map(|(_, block)| block.clone()).collect();
+    assert_eq!(kinds(&response), [Text, Citation, Text, Citation]);
+    assert_eq!(blocks[0].provider_data()[0].value, json!({"citation": at_page}));
+    assert_eq!(blocks[2].provider_data()[0].value, json!({"citation": on_web}));
+    let BlockContent::Citation(cited) = blocks[3].content() else { panic!("a citation") };
+    assert_eq!((cited.url.as_deref(), cited.title.as_deref()), (Some("https://a.example"), Some("A")));
+    let BlockContent::Citation(cited) = blocks[1].content() else { panic!("a citation") };
+    assert_eq!((cited.title.as_deref(), cited.quote.as_deref()), (Some("t"), Some("q")));
+}
+
+#[test]
+fn whole_answer_is_read_like_a_streamed_one() {
+    let content = json!([
+        {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"},
+        {"type": "text", "text": "I look."},
+        {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {"at": "Oslo"}},
+        {"type": "tool_use", "id": "toolu_2", "name": "now", "input": {}},
+        {"type": "redacted_thinking", "data": "eA=="},
+    ]);
+    let whole = json!({"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-x",
+        "content": content, "stop_reason": "tool_use", "usage": {"input_tokens": 9, "output_tokens": 5}});
+    let (_, whole) = result_of(whole.to_string().as_bytes());
+    let streamed = response_to(&[
+        start(),
+        open(0, json!({"type": "thinking", "thinking": ""})),
+        think(0, "Hm."),
+        sign(0, "c2ln"),
+        stop(0),
+        text(1),
+        say(1, "I look."),
+        stop(1),
+        tool(2, "toolu_1", "look"),
+        input(2, r#"{"at":"Oslo"}"#),
+        stop(2),
+        tool(3, "toolu_2", "now"),
+        stop(3),
+        open(4, json!({"type": "redacted_thinking", "data": "eA=="})),
+        stop(4),
+        finish("tool_use"),
+        end(),
+    ]);
+    assert_eq!(whole.expect("an answer"), streamed);
+    assert_eq!(runnable(&streamed).len(), 2);
+}
+
+#[test]
+fn fields_of_a_call_that_are_not_known_stay_with_it() {
+    let call = json!({"type": "tool_use", "id": "t", "name": "f", "input": {}, "caller": {"type": "direct"}, "x": null});
+    let response = response_to(&[start(), open(0, call), stop(0), finish("tool_use"), end()]);
+    let (_, block) = response.blocks().next().expect("a block");
+    assert_eq!(block.provider_data()[0].value, json!({"caller": {"type": "direct"}}));
+}
+
+#[test]
+fn counts_are_cumulative_and_include_the_cache() {
+    let mut begun = start();
+    begun["message"]["usage"] = json!({"input_tokens": 9, "cache_read_input_tokens": 100,
+        "cache_creation_input_tokens": 20, "output_tokens": 1});
+    let mut finished = finish("end_turn");
+    finished["usage"] = json!({"input_tokens": 10, "output_tokens": 30, "cache_read_input_tokens": null,
+        "output_tokens_details": {"thinking_tokens": 12}, "server_tool_use": {"web_search_requests": 1}});
+    let response = response_to(&[begun, text(0), say(0, "a"), stop(0), finished, end()]);
+    let usage = response.usage().expect("counts");
+    assert_eq!((usage.input_tokens, usage.output_tokens), (Some(130), Some(30)));
+    assert_eq!((usage.cached_input_tokens, usage.cache_write_tokens), (Some(100), Some(20)));
+    assert_eq!((usage.reasoning_tokens, usage.total()), (Some(12), Some(160)));
+}
+
+#[test]
+fn stop_reasons_have_our_names() {
+    for (written, reason) in [
+        ("end_turn", FinishReason::Stop),
+        ("stop_sequence", FinishReason::Stop),
+        ("max_tokens", FinishReason::Length),
+        ("model_context_window_exceeded", FinishReason::Length),
+        ("tool_use", FinishReason::ToolCalls),
+        ("refusal", FinishReason::Refusal),
+        ("pause_turn", FinishReason::Paused),
+        ("compaction", FinishReason::Paused),
+        ("new_reason", FinishReason::Other("new_reason".into())),
+    ] {
+        let response = response_to(&[start(), text(0), say(0, "a"), stop(0), finish(written), end()]);
+        assert_eq!(response.finish().reason, reason);
+        assert_eq!(response.finish().as_written.as_deref(), Some(written));
+    }
+}
+
+#[test]
+fn invalid_values_count_as_absent() {
+    let response = response_to(&[
+        json!({"type": "message_start"}),
+        json!({"type": "content_block_start", "index": "0", "content_block": {"type": "text", "text": 7}}),
+        json!({"type": "content_block_delta", "index": 0.0, "delta": {"type": "text_delta", "text": "a"}}),
+        json!({"type": "content_block_delta", "index": 0, "delta": null}),
+        json!({"type": "content_block_delta", "index": 0, "delta": {"type": "new_delta", "new": 1}}),
+        json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": ["b"]}}),
+        json!({"type": "content_block_stop"}),
+        json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": -1}}),
+        end(),
+    ]);
+    assert_eq!(response.text(), "a");
+    assert_eq!(response.usage(), None);
+    let error = result_of(b"event: message_start\ndata: {\"type\":\n\n").1.expect_err("no JSON");
+    assert!(matches!(error.kind(), ErrorKind::Protocol { .. }));
+}
+
+#[test]
+fn values_that_no_reader_represents_cost_no_answer() {
+    let body = String::from_utf8(sse(&[start(), text(0), say(0, "a"), stop(0), finish("end_turn"), end()]));
+    let body = body.expect("text");
+    let odd = body
+        .replace("\"output_tokens\":1", "\"output_tokens\":1e400")
+        .replace("\"text\":\"a\"", "\"text\":\"a\\ud83d\"");
+    assert_ne!(odd, body);
+    let response = result_of(odd.as_bytes()).1.expect("an answer");
+    assert_eq!(response.text(), "a\u{FFFD}");
+}

@@ -1,0 +1,130 @@
+//! The ways in which an answer ends, and errors in it.
+
+use std::error::Error as _;
+
+use advisor_core::{ErrorKind, FinishReason};
+use provider_http::failure::ProviderError;
+
+use super::*;
+
+fn hello() -> Vec<Value> {
+    vec![start(), text(0), say(0, "Hel"), say(0, "lo"), stop(0)]
+}
+
+fn with(more: impl IntoIterator<Item = Value>) -> Vec<Value> {
+    hello().into_iter().chain(more).collect()
+}
+
+fn failure(error_type: &str) -> Value {
+    json!({"type": "error", "error": {"type": error_type, "message": "m"}, "request_id": "req_1"})
+}
+
+#[test]
+fn q32_end_of_body_with_nothing_is_truncated() {
+    for events in [hello(), hello()[..3].to_vec(), vec![start()]] {
+        let error = error_of(&events);
+        assert_eq!(error.kind(), ErrorKind::Truncated);
+        assert!("Hello".starts_with(&error.partial().expect("a partial answer").text()));
+    }
+}
+
+#[test]
+fn q35_finish_reason_or_end_event_completes() {
+    let reason_only = response_to(&with([finish("end_turn")]));
+    let both = response_to(&with([finish("end_turn"), end()]));
+    assert_eq!(reason_only, both);
+    let end_only = response_to(&with([end()]));
+    assert_eq!((end_only.finish().reason.clone(), end_only.finish().inferred), (FinishReason::Stop, true));
+}
+
+#[test]
+fn after_the_end_only_usage_counts() {
+    let late = [json!({"type": "ping", "cost": "0"}), say(0, "late"), failure("api_error")];
+    let response = response_to(&with([finish("end_turn"), end()].into_iter().chain(late)));
+    assert_eq!(response.text(), "Hello");
+    let mut body = sse(&with([finish("end_turn"), end()]));
+    body.extend_from_slice(b"event: data\ndata: [DONE]\n\ndata: null\n\n");
+    assert_eq!(result_of(&body).1.expect("an answer"), response);
+    // Some gateways send the marker in place of the event.
+    let mut body = sse(&with([finish("end_turn")]));
+    body.extend_from_slice(b"data: [DONE]\n\n");
+    assert_eq!(result_of(&body).1.expect("an answer"), response);
+}
+
+#[test]
+fn q33_repeated_end_is_one_end() {
+    let response = response_to(&with([finish("end_turn"), finish("end_turn"), end(), end()]));
+    assert_eq!(response, response_to(&with([finish("end_turn"), end()])));
+}
+
+#[test]
+fn q31_finish_reason_of_nothing_is_none() {
+    let nothing =
+        json!({"type": "message_delta", "delta": {"stop_reason": null}, "usage": {"output_tokens": 5}});
+    let mut empty = nothing.clone();
+    empty["delta"]["stop_reason"] = "".into();
+    assert_eq!(error_of(&with([nothing, empty])).kind(), ErrorKind::Truncated);
+}
+
+#[test]
+fn q47_error_event_fails_the_answer() {
+    for (error_type, kind, retryable) in [
+        ("overloaded_error", ErrorKind::Provider { status: None }, true),
+        ("api_error", ErrorKind::Provider { status: None }, true),
+        ("timeout_error", ErrorKind::Provider { status: None }, true),
+        ("rate_limit_error", ErrorKind::RateLimited { retry_after: None }, true),
+        ("authentication_error", ErrorKind::Authentication, false),
+        ("permission_error", ErrorKind::Authentication, false),
+        ("billing_error", ErrorKind::Authentication, false),
+        ("invalid_request_error", ErrorKind::InvalidRequest, false),
+        ("not_found_error", ErrorKind::InvalidRequest, false),
+    ] {
+        let call = [tool(1, "t", "f"), input(1, "{}"), stop(1)];
+        let events = with(call.into_iter().chain([failure(error_type), finish("tool_use"), end()]));
+        let error = error_of(&events);
+        assert_eq!((error.kind(), error.is_retryable()), (kind, retryable), "{error_type}");
+        assert_eq!(error.partial().expect("a partial answer").text(), "Hello");
+        let said = error.source().and_then(|source| source.downcast_ref::<ProviderError>());
+        assert_eq!(said.map(|said| (said.message(), said.kind())), Some(("m", Some(error_type))));
+    }
+}
+
+#[test]
+fn q45_errors_of_other_forms_are_errors() {
+    for body in [
+        "event: error\ndata: {\"type\":\"overloaded_error\",\"message\":\"m\"}\n\n",
+        "event: error\ndata: m\n\n",
+        "data: {\"error\":{\"message\":\"m\",\"code\":502}}\n\n",
+        "data: {\"error\":\"m\"}\n\n",
+        "{\"type\":\"error\",\"error\":{\"type\":\"api_error\",\"message\":\"m\"}}",
+        "{\"detail\":\"m\"}",
+    ] {
+        let error = result_of(body.as_bytes()).1.expect_err("an error");
+        let said = error.source().and_then(|source| source.downcast_ref::<ProviderError>());
+        assert_eq!(said.map(ProviderError::message), Some("m"), "{body}");
+    }
+}
+
+#[test]
+fn q43_body_that_is_no_answer_is_an_error() {
+    for body in ["<html>no</html>", "{\"id\":1}", "{\"type\":\"message\"}", ""] {
+        let error = result_of(body.as_bytes()).1.expect_err("no answer");
+        assert!(matches!(error.kind(), ErrorKind::Protocol { .. } | ErrorKind::Truncated), "{body}: {error}");
+    }
+}
+
+#[test]
+fn reasons_that_cut_an_answer_leave_no_call_complete() {
+    for reason in ["max_tokens", "refusal", "model_context_window_exceeded"] {
+        let call = [tool(1, "t", "f"), input(1, "{\"a\": 1")];
+        let response = response_to(&with(call.into_iter().chain([finish(reason), end()])));
+        assert_eq!(runnable(&response), []);
+        assert_eq!(response.tool_calls().next().map(|(_, call)| call.arguments.as_str()), Some("{\"a\": 1"));
+    }
+}
+
+#[test]
+fn answer_without_content_is_empty() {
+    let response = response_to(&[start(), text(0), say(0, ""), stop(0), finish("end_turn"), end()]);
+    assert_eq!((kinds(&response).len(), &response.finish().reason), (0, &FinishReason::Empty));
+}

@@ -1,0 +1,20 @@
+//! Finish reasons: maps the words of the API to this project's.
+
+use advisor_core::{Finish, FinishReason, Text};
+
+/// The words for each reason.
+const WORDS: [(FinishReason, &[&str]); 5] = [
+    (FinishReason::Stop, &["end_turn", "stop_sequence"]),
+    (FinishReason::Length, &["max_tokens", "model_context_window_exceeded"]),
+    (FinishReason::ToolCalls, &["tool_use"]),
+    (FinishReason::Refusal, &["refusal"]),
+    // After a compaction that the request asked to pause at, the answer goes on in the next request, too.
+    (FinishReason::Paused, &["pause_turn", "compaction"]),
+];
+
+/// Returns the reason for `written`, which is kept beside it. An unknown word is kept as it is.
+pub(super) fn finish_of(written: &str) -> Finish {
+    let known = WORDS.into_iter().find(|(_, words)| words.contains(&written));
+    let reason = known.map_or_else(|| FinishReason::Other(Text::from(written)), |(reason, _)| reason);
+    Finish::written(reason, written)
+}

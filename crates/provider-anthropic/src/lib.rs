@@ -1,0 +1,35 @@
+//! Anthropic's Messages API for advisor chains: streaming, thinking, tool calls, tools that the server runs.
+//!
+//! [`AnthropicModel`] is an [`advisor_core::ChatModel`]. It sends requests over HTTP and emits chunks as the server
+//! sends them. It reads the body to its end before the answer completes, so that the next request reuses the
+//! connection.
+//!
+//! ```text
+//! request ─▶ body, each message written once ─▶ transport ─▶ clocks ─▶ SSE decoder ─▶ wire JSON ─▶ deltas ─▶ aggregator ─▶ chunks
+//! ```
+//!
+//! - Thinking is reasoning. Its signature and encrypted thinking are kept with it, and go back unchanged, in order.
+//! - A tool that the server runs is an opaque block, never a tool call. A paused answer has the finish reason
+//!   [`Paused`](advisor_core::FinishReason::Paused), and the tool loop asks the server to go on.
+//! - Token counts are cumulative; the last ones count. The tokens of the request include cached ones.
+//! - The messages of a request take turns: results of tools come first in the user's message. A conversation that
+//!   began with another provider goes on: call ids are mapped, and thinking of others is left out.
+//! - [`PromptCaching`] marks the beginning of a request that stays the same.
+//! - Every failure has a kind that needs no type of this crate ([`advisor_core::ErrorKind`]). If the server gave a
+//!   reason, the source is a [`ProviderError`]. The key appears in no `Debug`, error or trace.
+//! - [`recording::aggregate`] aggregates a recorded body without a network.
+
+mod answer;
+mod caching;
+mod convert;
+mod model;
+mod request;
+mod wire;
+
+pub mod recording;
+
+pub use caching::PromptCaching;
+pub use model::AnthropicModel;
+pub use provider_http::failure::ProviderError;
+#[doc(no_inline)]
+pub use provider_http::{backoff, sse, timeouts, transport};

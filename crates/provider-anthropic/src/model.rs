@@ -1,0 +1,225 @@
+//! The model: sends requests, emits chunks.
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use advisor_core::{
+    AggregatorLimits, ChatModel, ChatRequest, ChunkStream, Error, Result, SchemaSupport, Text, async_trait,
+};
+use http::{HeaderName, HeaderValue};
+use provider_http::server::{Authorization, Server};
+use secrecy::SecretString;
+use serde_json::Value;
+
+use crate::answer::Messages;
+use crate::caching::PromptCaching;
+use crate::request::{self, Body, BodySettings};
+
+/// The base URL of Anthropic.
+const ANTHROPIC: &str = "https://api.anthropic.com";
+const PATH: &str = "/v1/messages";
+/// The version of the API whose requests and answers this crate knows.
+const VERSION: HeaderValue = HeaderValue::from_static("2023-06-01");
+const VERSION_HEADER: HeaderName = HeaderName::from_static("anthropic-version");
+const BETA_HEADER: HeaderName = HeaderName::from_static("anthropic-beta");
+const KEY_HEADER: HeaderName = HeaderName::from_static("x-api-key");
+
+/// A model behind a server that speaks Anthropic's Messages API. Cheap to clone; clones share their connections.
+///
+/// # Ordering
+/// Chunks come as the server sends them. The body is read to its end before `Completed`, so that the next request
+/// reuses the connection.
+///
+/// # Cancellation
+/// Dropping the future or the stream closes the connection, at any point.
+///
+/// # Errors
+/// Typed, see [`ErrorKind`](advisor_core::ErrorKind). If the server gave a reason, a
+/// [`ProviderError`](crate::ProviderError) is the source. Transient failures are retried while no part of the
+/// answer was shown, see [`with_retries`](Self::with_retries).
+///
+/// # Example
+/// ```no_run
+/// use advisor_core::ChatClient;
+/// use provider_anthropic::AnthropicModel;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> advisor_core::Result<()> {
+/// let client = ChatClient::builder(AnthropicModel::from_env()?).build()?;
+/// println!("{}", client.prompt().user("Hello").call().await?.text());
+/// # Ok(()) }
+/// ```
+#[must_use]
+#[derive(Clone)]
+pub struct AnthropicModel {
+    model: Option<Text>,
+    server: Server,
+    betas: Vec<String>,
+    schema_support: SchemaSupport,
+    body: BodySettings,
+}
+
+impl AnthropicModel {
+    /// Creates a model at Anthropic, without a key.
+    pub fn new(model: impl Into<Text>) -> Self {
+        Self { model: Some(model.into()), ..Self::unnamed() }
+    }
+
+    /// Creates a model from the environment: `ANTHROPIC_API_KEY` or `ANTHROPIC_AUTH_TOKEN`, `ANTHROPIC_BASE_URL`
+    /// (default: Anthropic's) and `ANTHROPIC_MODEL`. Without `ANTHROPIC_MODEL`, each request must name its model.
+    /// The key takes precedence over the token. An empty variable counts as unset.
+    ///
+    /// # Errors
+    /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration) if there is neither a key nor a token nor
+    /// a base URL: Anthropic itself needs a key.
+    pub fn from_env() -> Result<Self> {
+        Self::from_vars(|name| std::env::var(name).ok())
+    }
+
+    fn from_vars(var: impl Fn(&str) -> Option<String>) -> Result<Self> {
+        let var = |name| var(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
+        let (key, token) = (var("ANTHROPIC_API_KEY"), var("ANTHROPIC_AUTH_TOKEN"));
+        let base_url = var("ANTHROPIC_BASE_URL");
+        if key.is_none() && token.is_none() && base_url.is_none() {
+            return Err(Error::configuration(
+                "set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL for a server that needs no key",
+            ));
+        }
+        let model = Self { model: var("ANTHROPIC_MODEL").map(Text::from), ..Self::unnamed() };
+        let model = base_url.into_iter().fold(model, Self::with_base_url);
+        Ok(match (key, token) {
+            (Some(key), _) => model.with_api_key(key),
+            (None, Some(token)) => model.with_auth_token(token),
+            (None, None) => model,
+        })
+    }
+
+    fn unnamed() -> Self {
+        let server = Server::new(ANTHROPIC, Authorization::Header(KEY_HEADER));
+        Self {
+            model: None,
+            server: server.with_api_header(VERSION_HEADER, VERSION),
+            betas: Vec::new(),
+            schema_support: SchemaSupport::JsonSchema,
+            body: BodySettings::default(),
+        }
+    }
+
+    provider_http::server_setters!();
+
+    /// Sets a token, which is sent as `Authorization: Bearer`, in place of a key in `x-api-key`. It appears in no
+    /// `Debug` output, log or error.
+    pub fn with_auth_token(self, token: impl Into<SecretString>) -> Self {
+        let server = self.server.with_authorization(Authorization::Bearer).with_api_key(token);
+        Self { server, ..self }
+    }
+
+    /// Asks for a feature of the API that is not generally available, such as `files-api-2025-04-14`. Features
+    /// add up.
+    pub fn with_beta(mut self, feature: impl Into<String>) -> Self {
+        self.betas.push(feature.into());
+        let all = self.betas.join(",");
+        let server = match HeaderValue::from_str(&all) {
+            Ok(value) => self.server.with_api_header(BETA_HEADER, value),
+            // The first request and `validate` refuse this value.
+            Err(_) => self.server.with_header(BETA_HEADER.as_str(), all),
+        };
+        Self { server, ..self }
+    }
+
+    /// Sets whether the server caches the beginning of requests. Default: [`PromptCaching::Off`].
+    pub fn with_prompt_caching(mut self, caching: PromptCaching) -> Self {
+        self.body.caching = caching;
+        self
+    }
+
+    /// Adds the definition of a tool in the form of the API: of a tool that the server runs, such as its web search,
+    /// or of a tool of the request with the same name, such as `computer`, whose form only the API knows.
+    ///
+    /// Calls and results of a tool that the server runs are opaque blocks of the answer, which go back to the server.
+    /// The tool loop never runs them. If the server pauses a long answer, the tool loop asks it to go on.
+    ///
+    /// ```
+    /// use provider_anthropic::AnthropicModel;
+    /// use serde_json::json;
+    ///
+    /// let search = json!({"type": "web_search_20250305", "name": "web_search", "max_uses": 5});
+    /// let model = AnthropicModel::new("claude-sonnet-4-5").with_tool_definition(search);
+    /// ```
+    pub fn with_tool_definition(mut self, definition: Value) -> Self {
+        self.body.definitions.push(definition);
+        self
+    }
+
+    /// Sets how much of a response format the server enforces. Default: [`SchemaSupport::JsonSchema`], as
+    /// Anthropic's models from Claude 4.5 on do. For older models and for most other servers set
+    /// [`SchemaSupport::None`]; the form is then asked for in words.
+    pub fn with_schema_support(self, schema_support: SchemaSupport) -> Self {
+        Self { schema_support, ..self }
+    }
+
+    /// Sets whether to ask for streamed answers (the default) or for whole ones. Whole answers produce the same
+    /// chunks.
+    pub fn with_streaming(mut self, streaming: bool) -> Self {
+        self.body.streaming = streaming;
+        self
+    }
+
+    /// Checks the base URL, the key and the headers, so that a program can refuse them before its first request.
+    ///
+    /// # Errors
+    /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration), with a message that says what to do.
+    /// The message shows neither the base URL nor the key.
+    ///
+    /// # Example
+    /// ```
+    /// use provider_anthropic::AnthropicModel;
+    ///
+    /// assert!(AnthropicModel::new("m").with_base_url("http://127.0.0.1:8080").validate().is_ok());
+    /// assert!(AnthropicModel::new("m").with_base_url("127.0.0.1:8080").validate().is_err());
+    /// ```
+    pub fn validate(&self) -> Result<()> {
+        self.server.validate()
+    }
+}
+
+#[async_trait]
+impl ChatModel for AnthropicModel {
+    async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
+        let model = request.options.model.as_ref().or(self.model.as_ref()).ok_or_else(|| {
+            Error::configuration(
+                "no model is named; set ANTHROPIC_MODEL or the request's `ChatOptions::model`",
+            )
+        })?;
+        let Body { json, names } = request::body(&request, model, &self.body)?;
+        let call = self.server.call(PATH, &[], json)?.with_tools(names);
+        let format = || Messages::new(AggregatorLimits::default());
+        self.server.stream(&call, request.round, request.aggregator_settings(), format).await
+    }
+
+    fn name(&self) -> &str {
+        "anthropic"
+    }
+
+    fn model_name(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
+    fn schema_support(&self) -> SchemaSupport {
+        self.schema_support
+    }
+}
+
+/// Shows the host, but neither the key nor the headers nor the rest of the base URL.
+impl fmt::Debug for AnthropicModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AnthropicModel")
+            .field("model", &self.model)
+            .field("server", &self.server)
+            .field("streaming", &self.body.streaming)
+            .field("caching", &self.body.caching)
+            .finish_non_exhaustive()
+    }
+}

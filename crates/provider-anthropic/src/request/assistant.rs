@@ -1,0 +1,102 @@
+//! The content blocks of an answer that goes back to the server.
+//!
+//! Thinking goes back with its signature, unchanged and in its place; without one the API refuses it, so that of
+//! other providers is left out. Opaque blocks go back to the format that they came from.
+
+use std::borrow::Cow;
+
+use advisor_core::{Block, BlockContent, Media, ToolCall};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::blocks::Blocks;
+use super::parts::{object, text_block};
+use crate::wire::{CITATION, FORMAT, SIGNATURE};
+use provider_http::json::arguments;
+use provider_http::names::WireNames;
+
+/// A note in place of an answer of which nothing can be sent. The model must see that it answered.
+const UNSENDABLE: &str = "[content that cannot be shown here]";
+
+/// Appends the blocks of an answer for which `is_sent` returns true.
+pub(super) fn push(
+    blocks: &mut Blocks,
+    answer: &[Block],
+    wire: &WireNames,
+    is_sent: impl Fn(&Block) -> bool,
+) -> serde_json::Result<()> {
+    for block in answer.iter().filter(|block| is_sent(block)) {
+        match block.content() {
+            BlockContent::Text(text) | BlockContent::Refusal(text) => {
+                push_some(blocks, with_citations(block, text))?
+            }
+            BlockContent::Reasoning(text) => push_some(blocks, thinking(block, text))?,
+            BlockContent::ToolCall(call) => blocks.push(&ToolUse::new(block, call, wire)?)?,
+            BlockContent::Opaque(opaque) if opaque.format == *FORMAT => blocks.push(&opaque.value)?,
+            BlockContent::Media(media) => push_some(blocks, text_block(note(media)))?,
+            _ => {}
+        }
+    }
+    if blocks.is_empty() && answer.iter().any(|block| matches!(block.content(), BlockContent::Opaque(_))) {
+        push_some(blocks, text_block(UNSENDABLE))?;
+    }
+    Ok(())
+}
+
+fn push_some(blocks: &mut Blocks, block: Option<Value>) -> serde_json::Result<()> {
+    block.map_or(Ok(()), |block| blocks.push(&block))
+}
+
+fn with_citations(block: &Block, text: &str) -> Option<Value> {
+    let mut written = text_block(text)?;
+    let citations: Vec<Value> = own_data(block).filter_map(|data| data.get(CITATION)).cloned().collect();
+    if let Some(fields) = written.as_object_mut().filter(|_| !citations.is_empty()) {
+        fields.insert("citations".to_owned(), Value::Array(citations));
+    }
+    Some(written)
+}
+
+fn thinking(block: &Block, text: &str) -> Option<Value> {
+    let signature = own_data(block).filter_map(|data| data.get(SIGNATURE)).last()?;
+    Some(object([("type", "thinking".into()), ("thinking", text.into()), (SIGNATURE, signature.clone())]))
+}
+
+/// Returns the data of this format that came with a block, in the order of arrival.
+fn own_data(block: &Block) -> impl Iterator<Item = &Value> {
+    block.provider_data().iter().filter(|data| data.format == *FORMAT).map(|data| &data.value)
+}
+
+fn note(media: &Media) -> &'static str {
+    match media.mime.split('/').next() {
+        Some("image") => "[image]",
+        Some("audio") => "[audio]",
+        Some("video") => "[video]",
+        _ => "[file]",
+    }
+}
+
+/// A call of a tool.
+#[derive(Serialize)]
+struct ToolUse<'a> {
+    r#type: &'static str,
+    id: Cow<'a, str>,
+    name: Cow<'a, str>,
+    input: Box<RawValue>,
+    /// Fields that this crate does not know, such as `caller`.
+    #[serde(flatten)]
+    others: Map<String, Value>,
+}
+
+impl<'a> ToolUse<'a> {
+    fn new(block: &Block, call: &'a ToolCall, wire: &'a WireNames) -> serde_json::Result<Self> {
+        let others = own_data(block).filter_map(Value::as_object).flatten();
+        Ok(Self {
+            r#type: "tool_use",
+            id: wire.ids.on_the_wire(&call.id),
+            name: wire.tools.on_the_wire(&call.name),
+            input: RawValue::from_string(arguments::as_text(&call.arguments).into_owned())?,
+            others: others.map(|(key, value)| (key.clone(), value.clone())).collect(),
+        })
+    }
+}

@@ -1,0 +1,159 @@
+//! The tools of a request, as the API describes them to the model.
+
+use std::borrow::Cow;
+
+use advisor_core::{ChatRequest, Result, Text, ToolChoice, ToolDefinition};
+use bytes::Bytes;
+use provider_http::names::{NameRule, ToolNames};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::blocks::Blocks;
+use super::message::unwritable;
+use crate::caching::PromptCaching;
+use crate::wire::text;
+
+/// The tool names that the API accepts.
+pub(super) const TOOL_NAMES: NameRule = NameRule::UP_TO_64;
+
+/// The tools of a request, and definitions that the caller wrote in the form of the API. One of those describes the
+/// tool of the request with its name, or else a tool that the server runs.
+pub(super) struct Offered<'a> {
+    request: &'a ChatRequest,
+    definitions: &'a [Value],
+}
+
+impl<'a> Offered<'a> {
+    pub(super) fn new(request: &'a ChatRequest, definitions: &'a [Value]) -> Self {
+        Self { request, definitions }
+    }
+
+    /// Checks whether the API knows no tool in this request.
+    pub(super) fn is_empty(&self) -> bool {
+        self.request.api_tools().is_empty() && self.verbatim().next().is_none()
+    }
+
+    /// Returns the tool choice, unless it is about tools that only an advisor describes.
+    fn choice(&self) -> Option<&'a ToolChoice> {
+        let choice = self.request.options.tool_choice.as_ref();
+        let is_sent = match choice {
+            Some(ToolChoice::Tool(name)) => self.verbatim().any(|described| described == name.as_str()),
+            _ => self.verbatim().next().is_some(),
+        };
+        if is_sent { choice } else { self.request.api_tool_choice() }
+    }
+
+    /// Checks whether all offered names can be sent unchanged.
+    pub(super) fn fit(&self) -> bool {
+        self.offered().all(|name| TOOL_NAMES.accepts(name))
+    }
+
+    /// Returns the wire names of a request whose messages contain the names `in_messages`.
+    pub(super) fn names<'m>(&self, in_messages: impl Iterator<Item = &'m Text>) -> ToolNames
+    where
+        'a: 'm,
+    {
+        let verbatim: Vec<&str> = self.verbatim().collect();
+        ToolNames::new(TOOL_NAMES, &verbatim, self.offered().chain(in_messages))
+    }
+
+    /// Completes the names of a request with the offered ones, for the answer to it.
+    pub(super) fn complete(&self, names: ToolNames) -> ToolNames {
+        let verbatim: Vec<Text> = self.verbatim().map(Text::from).collect();
+        names.with_offered(self.offered().chain(&verbatim))
+    }
+
+    /// Returns the tool choice on the wire; `None` if it is left to the server. The API refuses one if it knows no
+    /// tool.
+    pub(super) fn tool_choice(&self, names: &ToolNames) -> Option<Value> {
+        let (choice, parallel) = (self.choice(), self.request.options.parallel_tool_calls);
+        if self.is_empty() || (choice.is_none() && parallel.is_none()) {
+            return None;
+        }
+        let mut fields = Map::new();
+        let kind = match choice {
+            Some(ToolChoice::None) => "none",
+            Some(ToolChoice::Required) => "any",
+            Some(ToolChoice::Tool(name)) => {
+                fields.insert("name".to_owned(), names.on_the_wire(name).into());
+                "tool"
+            }
+            _ => "auto",
+        };
+        fields.insert("type".to_owned(), kind.into());
+        if let Some(allowed) = parallel.filter(|_| kind != "none") {
+            fields.insert("disable_parallel_tool_use".to_owned(), (!allowed).into());
+        }
+        Some(Value::Object(fields))
+    }
+
+    /// Returns the names of the offered tools, and the one in the tool choice.
+    fn offered(&self) -> impl Iterator<Item = &'a Text> + use<'a> {
+        let chosen = match &self.request.options.tool_choice {
+            Some(ToolChoice::Tool(name)) => Some(name),
+            _ => None,
+        };
+        self.request.tools.definitions().map(|tool| &tool.name).chain(chosen)
+    }
+
+    /// Returns the names of the tools that the caller wrote for the API.
+    fn verbatim(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        let own = self.request.options.extra.get("tools").and_then(Value::as_array);
+        own.into_iter().flatten().chain(self.definitions).filter_map(|tool| text(tool, "name"))
+    }
+
+    /// Returns the tools of the request without those that the caller has described.
+    fn undescribed(&self) -> impl Iterator<Item = &'a ToolDefinition> {
+        let is_described = |tool: &ToolDefinition| {
+            self.definitions.iter().any(|definition| text(definition, "name") == Some(&tool.name))
+        };
+        self.request.api_tools().definitions().filter(move |tool| !is_described(tool))
+    }
+
+    /// Returns the tools in JSON, separated by commas, in pieces. The tools of a set are written once, unless one
+    /// is described by the caller or does not have its usual name.
+    pub(super) fn pieces(&self, names: &ToolNames, caching: PromptCaching) -> Result<Vec<Bytes>> {
+        let written = || {
+            let mut tools = Blocks::default();
+            self.undescribed().try_for_each(|tool| tools.push(&WireTool::new(tool, names)))?;
+            Ok(tools.into_bytes())
+        };
+        let set = self.request.api_tools();
+        let is_usual = self.undescribed().count() == set.len()
+            && !self.undescribed().any(|tool| names.is_special(&tool.name));
+        let kept = is_usual.then(|| set.wire_form(|_| AllTools(written().ok())));
+        let own = match kept {
+            Some(AllTools(Some(kept))) => kept.clone(),
+            _ => written().map_err(unwritable)?,
+        };
+        let mut others = Blocks::default();
+        others.extend(self.definitions).map_err(unwritable)?;
+        let comma = Bytes::from_static(if own.is_empty() || others.is_empty() { b"" } else { b"," });
+        let mut pieces: Vec<Bytes> =
+            [own, comma, others.into_bytes()].into_iter().filter(|piece| !piece.is_empty()).collect();
+        caching.mark_last(&mut pieces);
+        Ok(pieces)
+    }
+}
+
+/// All tools of a set on the wire. Kept with the set.
+struct AllTools(Option<Bytes>);
+
+/// A tool as described to the model.
+#[derive(Serialize)]
+struct WireTool<'a> {
+    name: Cow<'a, str>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    description: &'a str,
+    input_schema: Cow<'a, Value>,
+}
+
+impl<'a> WireTool<'a> {
+    fn new(definition: &'a ToolDefinition, names: &'a ToolNames) -> Self {
+        let input_schema = match &definition.parameters {
+            Value::Null => Cow::Owned(json!({ "type": "object", "properties": {} })),
+            parameters => Cow::Borrowed(parameters),
+        };
+        Self { name: names.on_the_wire(&definition.name), description: &definition.description, input_schema }
+    }
+}

@@ -1,0 +1,76 @@
+//! Tools that the server ran, in answers that go back to it.
+//!
+//! The API refuses a call of such a tool without its result, and a result without its call. An answer that was cut
+//! off may hold one alone, and so may the messages that are left of a long conversation.
+
+use std::collections::HashSet;
+
+use advisor_core::{Block, BlockContent, Message};
+use serde_json::Value;
+
+use crate::wire::{FORMAT, text};
+
+/// A block about a tool that the server runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ServerTool<'a> {
+    /// A call with this id.
+    Call(&'a str),
+    /// The result of the call with this id.
+    Result(&'a str),
+}
+
+impl<'a> ServerTool<'a> {
+    fn of(block: &'a Block) -> Option<Self> {
+        let BlockContent::Opaque(opaque) = block.content() else { return None };
+        if opaque.format != *FORMAT {
+            return None;
+        }
+        let is_call = opaque.name.ends_with("tool_use");
+        let call = || text(&opaque.value, "id").filter(|_| is_call).map(Self::Call);
+        text(&opaque.value, "tool_use_id").map(Self::Result).or_else(call)
+    }
+}
+
+/// Checks whether each call in an answer has its result there, and each result its call.
+pub(super) fn is_paired(answer: &Message) -> bool {
+    Pairs::of(std::iter::once(answer)).are_complete()
+}
+
+/// The calls and results of the tools that the server ran in some answers.
+#[derive(Debug, Default)]
+pub(super) struct Pairs<'a> {
+    calls: HashSet<&'a str>,
+    results: HashSet<&'a str>,
+}
+
+impl<'a> Pairs<'a> {
+    pub(super) fn of(messages: impl Iterator<Item = &'a Message>) -> Self {
+        let mut pairs = Self::default();
+        for tool in messages.flat_map(Message::blocks).filter_map(ServerTool::of) {
+            match tool {
+                ServerTool::Call(id) => pairs.calls.insert(id),
+                ServerTool::Result(id) => pairs.results.insert(id),
+            };
+        }
+        pairs
+    }
+
+    fn are_complete(&self) -> bool {
+        self.calls == self.results
+    }
+
+    /// Checks whether a block can be sent: it is no such block, or both of its pair are there, or it is the call
+    /// of a paused answer that goes on in this request. A call that was cut off in its input can never be sent.
+    pub(super) fn allow(&self, block: &Block, goes_on: bool) -> bool {
+        match ServerTool::of(block) {
+            None => true,
+            Some(ServerTool::Result(id)) => self.calls.contains(id),
+            Some(ServerTool::Call(id)) => (goes_on || self.results.contains(id)) && has_input(block),
+        }
+    }
+}
+
+fn has_input(block: &Block) -> bool {
+    let BlockContent::Opaque(opaque) = block.content() else { return true };
+    opaque.value.get("input").is_none_or(Value::is_object)
+}

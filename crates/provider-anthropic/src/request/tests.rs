@@ -1,0 +1,287 @@
+mod media;
+mod messages;
+mod recorded;
+
+use advisor_core::{
+    Block, BlockContent, ChatOptions, ErrorKind, Message, Opaque, ProviderData, ResponseFormat, Tool,
+    ToolCall, ToolChoice, ToolDefinition, ToolError, ToolInvocation, ToolOutput, ToolResult, ToolSet,
+    async_trait,
+};
+use serde_json::json;
+
+use super::*;
+use crate::wire::FORMAT;
+
+struct Named(ToolDefinition);
+
+#[async_trait]
+impl Tool for Named {
+    fn definition(&self) -> &ToolDefinition {
+        &self.0
+    }
+    async fn run(&self, _: ToolInvocation) -> Result<ToolOutput, ToolError> {
+        Ok("".into())
+    }
+}
+
+fn tool(name: &str) -> Named {
+    Named(ToolDefinition::new(name, "Does it.", json!({"type": "object"})))
+}
+
+fn written_with(settings: &BodySettings, request: &ChatRequest) -> Value {
+    let body = body(request, "claude-x", settings).expect("a body");
+    serde_json::from_slice(&body.json.concat()).expect("JSON")
+}
+
+fn written(request: &ChatRequest) -> Value {
+    written_with(&BodySettings::default(), request)
+}
+
+/// Returns these messages on the wire.
+fn on_the_wire(messages: Vec<Message>) -> Value {
+    written(&ChatRequest::new(messages))["messages"].take()
+}
+
+/// Returns the content of a message on the wire.
+fn content_of(message: Message) -> Value {
+    on_the_wire(vec![message])[0]["content"].take()
+}
+
+fn text(text: &str) -> Value {
+    json!({"type": "text", "text": text})
+}
+
+fn opaque(value: Value) -> Block {
+    let name = value["type"].as_str().expect("a type").to_owned();
+    Block::new(BlockContent::Opaque(Opaque::new(FORMAT, name, value)))
+}
+
+fn thought(text: &str, format: &str, data: Value) -> Block {
+    Block::with_data(BlockContent::Reasoning(text.into()), vec![ProviderData::new(format, data)])
+}
+
+#[test]
+fn options_become_fields() {
+    let options = ChatOptions::new()
+        .with_temperature(0.5)
+        .with_top_p(0.9)
+        .with_max_tokens(100)
+        .with_stop("END")
+        .with_seed(7)
+        .with_extra("metadata", json!({"user_id": "u"}));
+    let request =
+        ChatRequest::new(vec![Message::system("Be brief."), Message::user("Hi")]).with_options(options);
+    assert_eq!(
+        written(&request),
+        json!({
+            "model": "claude-x",
+            "max_tokens": 100,
+            "stream": true,
+            "temperature": 0.5,
+            "top_p": 0.9,
+            "stop_sequences": ["END"],
+            "metadata": {"user_id": "u"},
+            "system": [text("Be brief.")],
+            "messages": [{"role": "user", "content": [text("Hi")]}],
+        })
+    );
+}
+
+#[test]
+fn number_of_tokens_is_always_sent_and_exceeds_thinking() {
+    let asked = |options: ChatOptions| {
+        written(&ChatRequest::new(Message::user("Hi")).with_options(options))["max_tokens"].as_u64()
+    };
+    let thinking = |budget: u64| json!({"type": "enabled", "budget_tokens": budget});
+    assert_eq!(asked(ChatOptions::new()), Some(8192));
+    assert_eq!(asked(ChatOptions::new().with_extra("thinking", thinking(4000))), Some(12_192));
+    assert_eq!(asked(ChatOptions::new().with_max_tokens(5).with_extra("thinking", thinking(4000))), Some(5));
+    assert_eq!(asked(ChatOptions::new().with_extra("max_tokens", 7)), Some(7));
+}
+
+#[test]
+fn several_parallel_answers_are_refused() {
+    let request = ChatRequest::new(Message::user("Hi")).with_options(ChatOptions::new().with_choices(2));
+    let error = body(&request, "claude-x", &BodySettings::default()).expect_err("an error");
+    assert_eq!(error.kind(), ErrorKind::InvalidRequest);
+}
+
+#[test]
+fn tools_and_their_choice_are_written() {
+    let request = ChatRequest::new(Message::user("Hi"))
+        .with_tool(tool("look"))
+        .with_tool(Named(ToolDefinition::new("now", "", Value::Null)));
+    let mut settings = BodySettings::default();
+    settings.definitions.push(json!({"type": "web_search_20250305", "name": "web_search"}));
+    let body = written_with(&settings, &request);
+    assert_eq!(
+        body["tools"],
+        json!([
+            {"name": "look", "description": "Does it.", "input_schema": {"type": "object"}},
+            {"name": "now", "input_schema": {"type": "object", "properties": {}}},
+            {"type": "web_search_20250305", "name": "web_search"},
+        ])
+    );
+    assert_eq!(body.get("tool_choice"), None);
+    // A definition describes a tool of the request that has its name.
+    settings.definitions = vec![json!({"type": "custom_2026", "name": "look"})];
+    let described = written_with(&settings, &request);
+    assert_eq!(described["tools"][0]["name"], "now");
+    assert_eq!(described["tools"][1], json!({"type": "custom_2026", "name": "look"}));
+    let choice = |choice: Option<ToolChoice>, parallel: Option<bool>| {
+        let mut options = ChatOptions::new();
+        (options.tool_choice, options.parallel_tool_calls) = (choice, parallel);
+        written(&request.clone().with_options(options))["tool_choice"].take()
+    };
+    for (chosen, parallel, expected) in [
+        (Some(ToolChoice::Auto), None, json!({"type": "auto"})),
+        (Some(ToolChoice::None), Some(false), json!({"type": "none"})),
+        (Some(ToolChoice::Required), None, json!({"type": "any"})),
+        (Some(ToolChoice::Required), Some(false), json!({"type": "any", "disable_parallel_tool_use": true})),
+        (Some(ToolChoice::Tool("look".into())), None, json!({"type": "tool", "name": "look"})),
+        (None, Some(false), json!({"type": "auto", "disable_parallel_tool_use": true})),
+        (None, Some(true), json!({"type": "auto", "disable_parallel_tool_use": false})),
+    ] {
+        assert_eq!(choice(chosen, parallel), expected);
+    }
+    let without = ChatRequest::new(Message::user("Hi"))
+        .with_options(ChatOptions::new().with_tool_choice(ToolChoice::Required));
+    let body = written(&without);
+    assert_eq!((body.get("tools"), body.get("tool_choice")), (None, None));
+}
+
+#[test]
+fn tools_described_in_words_are_not_sent() {
+    let options = ChatOptions::new().with_tool_choice(ToolChoice::Tool("look".into()));
+    let request = ChatRequest::new(Message::user("Hi")).with_tool(tool("look")).with_options(options);
+    let body = written(&request.clone().with_api_tools(ToolSet::new()));
+    assert_eq!((body.get("tools"), body.get("tool_choice")), (None, None));
+    let settings =
+        BodySettings { definitions: vec![json!({"type": "web", "name": "web"})], ..BodySettings::default() };
+    let body = written_with(&settings, &request.with_api_tools(ToolSet::new()));
+    assert_eq!((&body["tools"][0]["name"], body.get("tool_choice")), (&json!("web"), None));
+}
+
+#[test]
+fn schema_of_the_answer_stands_beside_other_output_settings() {
+    let schema = json!({"type": "object", "additionalProperties": false});
+    let format = ResponseFormat::JsonSchema { name: "city".into(), schema: schema.clone(), strict: true };
+    let options = ChatOptions::new().with_response_format(format);
+    let config = |options: ChatOptions| {
+        written(&ChatRequest::new(Message::user("Hi")).with_options(options)).get("output_config").cloned()
+    };
+    let expected = json!({"type": "json_schema", "schema": schema});
+    assert_eq!(config(options.clone()), Some(json!({"format": expected})));
+    let with_effort = options.with_extra("output_config", json!({"effort": "low"}));
+    assert_eq!(config(with_effort), Some(json!({"effort": "low", "format": expected})));
+    let object = ChatOptions::new().with_response_format(ResponseFormat::JsonObject);
+    assert_eq!(config(object), None, "the API has no form for it");
+}
+
+#[test]
+fn extra_fields_replace_those_of_the_request() {
+    let options = ChatOptions::new()
+        .with_extra("messages", json!([{"role": "user", "content": "raw"}]))
+        .with_extra("system", "raw")
+        .with_extra("tools", json!([{"name": "docs.search", "input_schema": {"type": "object"}}]))
+        .with_tool_choice(ToolChoice::Tool("docs.search".into()));
+    let request = ChatRequest::new(vec![Message::system("s"), Message::user("Hi")])
+        .with_tool(tool("look"))
+        .with_options(options);
+    let body = written(&request);
+    assert_eq!(body["messages"], json!([{"role": "user", "content": "raw"}]));
+    assert_eq!((&body["system"], &body["tools"][0]["name"]), (&json!("raw"), &json!("docs.search")));
+    assert_eq!(body["tool_choice"]["name"], "docs.search", "a name that the caller wrote stays");
+}
+
+#[test]
+fn names_and_ids_fit_and_come_back() {
+    let call = ToolCall::new("functions.look:0", "docs.search", "{}");
+    let other = ToolCall::new("functions/look:0", "docs_search", "{}");
+    let messages = vec![
+        Message::user("Hi"),
+        Message::assistant_blocks(vec![call.clone().into(), other.clone().into()]),
+        Message::tool(ToolResult::new(&call, vec!["1".into()])),
+        Message::tool(ToolResult::new(&other, vec!["2".into()])),
+    ];
+    let request = ChatRequest::new(messages).with_tool(tool("docs.search")).with_tool(tool("docs_search"));
+    let Body { json, names } = body(&request, "claude-x", &BodySettings::default()).expect("a body");
+    let body: Value = serde_json::from_slice(&json.concat()).expect("JSON");
+    let calls = &body["messages"][1]["content"];
+    let results = &body["messages"][2]["content"];
+    let fits = |id: &Value| {
+        let id = id.as_str().expect("a text");
+        !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+    };
+    for place in 0..2 {
+        assert!(fits(&calls[place]["id"]) && fits(&calls[place]["name"]));
+        assert_eq!(calls[place]["id"], results[place]["tool_use_id"]);
+        assert_eq!(calls[place]["name"], body["tools"][place]["name"]);
+    }
+    assert_ne!(calls[0]["id"], calls[1]["id"]);
+    assert_ne!(calls[0]["name"], calls[1]["name"]);
+    let wire = calls[0]["name"].as_str().expect("a text");
+    assert_eq!(names.meant_by(wire).as_deref(), Some("docs.search"));
+}
+
+/// The marks for the cache in a body: of its tools, its system and its messages.
+fn marks(body: &Value) -> [Vec<String>; 3] {
+    let of = |list: &Value| {
+        let blocks = list.as_array().into_iter().flatten();
+        let marked = blocks.filter(|block| block.get("cache_control").is_some());
+        marked
+            .map(|block| block["text"].as_str().or(block["name"].as_str()).unwrap_or("?").to_owned())
+            .collect()
+    };
+    let messages = body["messages"].as_array().into_iter().flatten();
+    [of(&body["tools"]), of(&body["system"]), messages.flat_map(|message| of(&message["content"])).collect()]
+}
+
+#[test]
+fn stable_beginnings_are_marked_for_the_cache() {
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    let mut settings = BodySettings::default();
+    let request = ChatRequest::new(vec![
+        Message::system("s1"),
+        Message::system("s2"),
+        Message::user("u1"),
+        Message::assistant("a1"),
+        Message::user("u2"),
+    ])
+    .with_tool(tool("look"))
+    .with_tool(tool("now"));
+    assert_eq!(marks(&written_with(&settings, &request)), [const { Vec::<String>::new() }; 3]);
+    settings.caching = PromptCaching::FiveMinutes;
+    let body = written_with(&settings, &request);
+    assert_eq!(marks(&body), [words(&["now"]), words(&["s2"]), words(&["u2"])]);
+    assert_eq!(body["system"][1]["cache_control"], json!({"type": "ephemeral"}));
+    settings.caching = PromptCaching::OneHour;
+    let body = written_with(&settings, &request);
+    assert_eq!(body["tools"][1]["cache_control"], json!({"type": "ephemeral", "ttl": "1h"}));
+
+    // What is sent once is not worth it.
+    let with_context = request
+        .clone()
+        .with_message(Message::user("context").ephemeral())
+        .with_message(Message::system("s3").ephemeral());
+    let body = written_with(&settings, &with_context);
+    assert_eq!(marks(&body), [words(&["now"]), words(&["s2"]), words(&["u2"])]);
+    assert_eq!(body["messages"][2]["content"].as_array().map(Vec::len), Some(2));
+    // The request without the mark is as before.
+    settings.caching = PromptCaching::Off;
+    assert_eq!(marks(&written_with(&settings, &with_context)), [const { Vec::<String>::new() }; 3]);
+}
+
+#[test]
+fn last_answer_is_not_marked() {
+    let settings = BodySettings { caching: PromptCaching::FiveMinutes, ..BodySettings::default() };
+    let thought = thought("Hm.", FORMAT, json!({"signature": "s"}));
+    let request = ChatRequest::new(vec![Message::user("u1"), Message::assistant_blocks(vec![thought])]);
+    assert_eq!(marks(&written_with(&settings, &request))[2], Vec::<String>::new());
+}
+
+#[test]
+fn whole_answers_are_asked_for_on_demand() {
+    let settings = BodySettings { streaming: false, ..BodySettings::default() };
+    assert_eq!(written_with(&settings, &ChatRequest::new(Message::user("Hi")))["stream"], false);
+}

@@ -58,9 +58,9 @@ const FACADE_NAMES: [&str; 40] = [
     "async_trait", "client", "from_fn",
 ];
 
-const FACADE_MODULES: [&str; 11] = [
-    "chain", "memory", "messages", "ollama", "openai", "postgres", "redis", "sqlite", "structured",
-    "text_tool_calls", "tools",
+const FACADE_MODULES: [&str; 12] = [
+    "anthropic", "chain", "memory", "messages", "ollama", "openai", "postgres", "redis", "sqlite",
+    "structured", "text_tool_calls", "tools",
 ];
 
 /// The names of the public items that begin in the first column.

@@ -40,6 +40,7 @@
 //! | `structured` | typed values in place of text, `entity` of [`PromptExt`] | yes |
 //! | `text-tool-calls` | tool calls that a model writes into its text, `TextCallParser` | no |
 //! | `openai` | OpenAI and compatible servers, [`OpenAiModel`] and [`openai::OpenAiResponsesModel`] | yes |
+//! | `anthropic` | Anthropic's Messages API, `anthropic::AnthropicModel` | no |
 //! | `ollama` | Ollama's own API, `ollama::OllamaModel` | no |
 //!
 //! Without a feature its crate is not built. Features are independent of one another.
@@ -53,7 +54,7 @@
 //! | [`chain`] | placement, plan, extensions, recorders, [`FallbackModel`], [`TextStream`] |
 //! | [`tools`] | the tool loop's settings, hooks and executors, effects and keys of calls |
 //! | [`memory`] | windows, summaries, policies, repair; [`memory::store`] the contract of a store |
-//! | [`structured`], [`openai`], `ollama`, `sqlite`, `postgres`, `redis`, `text_tool_calls` | the crate of that feature |
+//! | [`structured`], [`openai`], `anthropic`, `ollama`, `sqlite`, `postgres`, `redis`, `text_tool_calls` | the crate of that feature |
 //!
 //! [`FallbackModel`]: chain::FallbackModel
 //! [`TextStream`]: chain::TextStream
@@ -120,6 +121,8 @@ pub use chat_memory_postgres as postgres;
 pub use chat_memory_redis as redis;
 #[cfg(feature = "sqlite")]
 pub use chat_memory_sqlite as sqlite;
+#[cfg(feature = "anthropic")]
+pub use provider_anthropic as anthropic;
 #[cfg(feature = "ollama")]
 pub use provider_ollama as ollama;
 #[cfg(feature = "openai")]

@@ -1,5 +1,6 @@
 mod answers;
 mod appends;
+mod messages;
 mod turns;
 
 use std::fmt;
@@ -46,7 +47,12 @@ impl fmt::Debug for Case {
 /// Returns every case.
 #[must_use]
 pub fn all() -> Vec<Case> {
-    answers::cases().into_iter().chain(turns::cases()).chain(appends::cases()).collect()
+    answers::cases()
+        .into_iter()
+        .chain(messages::cases())
+        .chain(turns::cases())
+        .chain(appends::cases())
+        .collect()
 }
 
 pub(crate) fn runtime() -> tokio::runtime::Runtime {

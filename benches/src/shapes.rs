@@ -13,11 +13,16 @@ pub struct Shape {
     /// Whose events look so.
     pub name: &'static str,
     /// The form of an event. `WORD` stands for the next piece of the text, `PIECE` for that of a call's
-    /// arguments. `PADDING` stands for some letters, `NUMBER` for a rising number.
+    /// arguments. `PADDING` stands for some letters, `SPACES` for some spaces, `NUMBER` for a rising number.
     event: &'static str,
 }
 
 impl Shape {
+    /// A form of events that are not those of Chat Completions.
+    pub(crate) const fn new(name: &'static str, event: &'static str) -> Self {
+        Self { name, event }
+    }
+
     /// A plain one, by which the others are measured.
     pub const OPENAI: Self = Self {
         name: "OpenAI",
@@ -117,7 +122,7 @@ impl Shape {
         let calls = self.event.contains("PIECE").then_some(call);
         let end =
             r#"{"type":"response.completed","response":{"id":"resp_1","status":"completed","output":[]}}"#;
-        let reads = said.chunks(EVENTS_A_READ).map(|read| Bytes::from(read.concat()));
+        let reads = reads(&said);
         let head = [begin].into_iter().chain(calls).map(|event| Bytes::from(named(event)));
         head.chain(reads).chain([Bytes::from(named(end))]).collect()
     }
@@ -130,7 +135,7 @@ impl Shape {
             r#"{"id":"r","model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}"#;
         let call = r#"{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","type":"function","function":{"name":"f","arguments":""}}]}}]}"#;
         let calls = self.event.contains("PIECE").then_some(call);
-        let reads = said.chunks(EVENTS_A_READ).map(|read| Bytes::from(read.concat()));
+        let reads = reads(&said);
         let end = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
         let head = [begin].into_iter().chain(calls).map(|event| Bytes::from(frame(event)));
         head.chain(reads).chain([end, "[DONE]"].map(|event| Bytes::from(frame(event)))).collect()
@@ -144,8 +149,14 @@ impl Shape {
             .replace("WORD", word(&WORDS))
             .replace("PIECE", word(&ARGUMENTS))
             .replace("PADDING", padding.get(..number % padding.len()).unwrap_or_default())
+            .replace("SPACES", &" ".repeat(number % padding.len()))
             .replace("NUMBER", &(1000 + number).to_string())
     }
+}
+
+/// Joins events to reads.
+pub(crate) fn reads(events: &[String]) -> impl Iterator<Item = Bytes> {
+    events.chunks(EVENTS_A_READ).map(|read| Bytes::from(read.concat()))
 }
 
 fn frame(event: &str) -> String {

@@ -1,11 +1,12 @@
 mod blocks;
 
-use advisor_core::{ErrorKind, Finish, FinishReason, Usage};
+use advisor_core::{ErrorKind, Finish, FinishReason, Text, ToolCallDelta, Usage};
 use serde_json::Value;
 
 use super::progress::MOST_AT_ONCE;
 use super::*;
 use crate::fast_path::Field;
+use crate::names::NameRule;
 
 const FIELDS: &Field = &Field::Object(&[
     ("say", Field::Text),
@@ -197,6 +198,34 @@ fn law_r3_names_of_an_answer_hide_keys() {
     let deltas: Vec<_> = std::iter::from_fn(|| decoder.next()).map(|delta| delta.expect("a delta")).collect();
     let shown = format!("{deltas:?}");
     assert!(!shown.contains("canary") && shown.matches("[secret]").count() == 4, "{shown}");
+}
+
+/// A format whose every line is the id and the name of a call.
+#[derive(Debug)]
+struct CallLines;
+
+impl WireFormat for CallLines {
+    const FRAMING: Framing = Framing::Lines;
+    const FIELDS: &'static Field = &Field::Read;
+
+    fn read(&mut self, event: AnswerEvent<'_>, deltas: &mut VecDeque<Delta>) -> serde_json::Result<Meaning> {
+        let word: String = serde_json::from_str(event.data)?;
+        deltas.push_back(Delta::tool_call(ToolCallDelta::start(0, word.clone(), word)));
+        Ok(Meaning::Piece)
+    }
+}
+
+#[test]
+fn law_r3_calls_of_an_answer_hide_keys() {
+    let redaction = Redaction::new(["canary-0123456789".to_owned().into()].into_iter());
+    let tools = [Text::from("docs.search")];
+    let names = ToolNames::new(NameRule::UP_TO_64, &[], tools.iter()).with_offered(tools.iter());
+    let decoder = AnswerDecoder::new(CallLines, 1, SseLimits::default(), redaction);
+    let body = b"\"canary-0123456789\"\n\"docs_search\"\n";
+    let (deltas, _, _) = read_in(decoder.with_tools(Arc::new(names)), &[body]);
+    let expected = [("[secret]", "[secret]"), ("docs_search", "docs.search")]
+        .map(|(id, name)| Delta::tool_call(ToolCallDelta::start(0, id, name)));
+    assert_eq!(deltas, expected);
 }
 
 #[test]

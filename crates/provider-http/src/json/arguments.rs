@@ -146,6 +146,8 @@ impl<'de> Deserialize<'de> for Shape {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -163,5 +165,15 @@ mod tests {
         }
         let deep = format!("{}1{}", "{\"a\":".repeat(65), "}".repeat(65));
         assert_eq!(as_object(&deep)[UNPARSABLE], *deep);
+    }
+
+    proptest! {
+        #[test]
+        fn any_arguments_become_an_object(written in "[{}\\[\\]\":,a0 \\\\ud8e.-]{0,24}|.{0,24}") {
+            let text = as_text(&written);
+            let read: Value = serde_json::from_str(&text).expect("JSON");
+            prop_assert_eq!(read, Value::Object(as_object(&written)));
+            prop_assert_eq!(as_text(&text), &*text, "it stays as it is");
+        }
     }
 }

@@ -84,6 +84,7 @@ impl Surrogate {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
@@ -105,5 +106,17 @@ mod tests {
             assert!(read::<Value>(malformed).is_err(), "{malformed}");
         }
         assert!(read::<Vec<u8>>(r#"{"a":1}"#).is_err());
+    }
+
+    proptest! {
+        /// What the usual parser reads stays; of the rest, only what is JSON by its grammar is read.
+        #[test]
+        fn repair_reads_what_is_json(json in "[{}\\[\\]\":,a0e \\\\ud8.-]{0,24}|\"(\\\\ud8[0-9a-f]{2}|\\\\ude00|a|\\\\n){0,6}\"") {
+            let read = read::<Value>(&json).ok();
+            match serde_json::from_str::<Value>(&json) {
+                Ok(value) => prop_assert_eq!(read, Some(value)),
+                Err(_) => prop_assert_eq!(read.is_some(), serde_json::from_str::<&RawValue>(&json).is_ok()),
+            }
+        }
     }
 }

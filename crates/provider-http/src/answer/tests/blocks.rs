@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use advisor_core::{DeltaKind, ToolCallDelta};
+use advisor_core::DeltaKind;
 use proptest::collection::vec;
 use proptest::prelude::*;
 

@@ -194,7 +194,7 @@ impl<W: WireFormat> AnswerDecoder<W> {
 
     /// Reads the next event. Returns false if none is complete.
     fn read_event(&mut self) -> Result<bool> {
-        let mut silent = true;
+        let mut silent = W::FRAMING == Framing::Sse;
         match &mut self.body {
             Body::Events { decoder, from } => {
                 let from = *from;
@@ -233,7 +233,7 @@ impl<W: WireFormat> AnswerDecoder<W> {
         self.progress.finish_format();
         self.progress.end_data();
         self.progress.fail_unanswered();
-        if silent && W::FRAMING == Framing::Sse {
+        if silent {
             self.refuse_other_types()?;
         }
         Ok(self.progress.failed.is_some() || !self.progress.deltas.is_empty())

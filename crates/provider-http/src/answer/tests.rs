@@ -441,6 +441,9 @@ fn body_in_another_framing_is_read_by_its_own() {
     let expected = outcome::<SayingArray>(&array);
     assert_eq!(outcome::<Sayings>(&array), expected);
     assert_eq!(outcome::<Sayings>(&format!("\n[{}", EVENTS.join(","))).1, Some(ErrorKind::Truncated));
+    // Text that only begins like an event.
+    let text = decoder::<SayingLines>().with_content_type("text/plain");
+    assert_eq!(read_in(text, &[b"error: no memory"]).1, Some(ErrorKind::Protocol { position: None }));
     // A line of such a stream that is an event of lines is none.
     let stray = "data: {\"say\":\"a\"}\n\ndata: {\"say\":\"b\"}\n\n{\"say\":\"c\"}\n\n";
     assert_eq!(texts(&outcome::<SayingLines>(stray).0), ["a", "b"]);

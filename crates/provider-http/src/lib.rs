@@ -27,6 +27,7 @@ mod error;
 pub mod exchange;
 pub mod failure;
 pub mod fast_path;
+mod joined_text;
 pub mod json;
 pub mod names;
 pub mod recording;
@@ -35,6 +36,8 @@ pub mod server;
 pub mod sse;
 pub mod timeouts;
 pub mod transport;
+
+pub use joined_text::joined_text;
 
 /// Tests the examples of the README.
 #[cfg(doctest)]

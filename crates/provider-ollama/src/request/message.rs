@@ -9,6 +9,7 @@ use advisor_core::{
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use provider_http::joined_text;
 use provider_http::json::arguments;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -85,7 +86,7 @@ impl<'a> Sent<'a> {
     /// as text, as the user saw it.
     fn from_blocks(blocks: &'a [Block]) -> Self {
         let tool_calls: Vec<_> = blocks.iter().filter_map(Block::as_tool_call).map(Call::new).collect();
-        let text = text(blocks);
+        let text = joined_text(blocks);
         let is_silent = tool_calls.is_empty() && text.trim().is_empty();
         let content =
             if is_silent { note(blocks).map_or(Cow::Owned(text), Cow::Borrowed) } else { Cow::Owned(text) };
@@ -100,22 +101,6 @@ impl<'a> Call<'a> {
         let arguments = arguments::as_object(&call.arguments);
         Self { id: &call.id, function: Function { name: &call.name, arguments } }
     }
-}
-
-/// Joins text as it arrived. Only adjacent text blocks, such as the results of several tools, are separated.
-fn text(blocks: &[Block]) -> String {
-    let mut text = String::new();
-    let mut last = None;
-    for block in blocks {
-        if let BlockContent::Text(piece) | BlockContent::Refusal(piece) = block.content() {
-            if last == Some(BlockKind::Text) && block.kind() == BlockKind::Text {
-                text.push_str("\n\n");
-            }
-            text.push_str(piece);
-        }
-        last = Some(block.kind());
-    }
-    text
 }
 
 /// Returns a note for an answer without text, so that the model sees that it answered.

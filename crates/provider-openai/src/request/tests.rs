@@ -105,6 +105,7 @@ fn text_is_joined_as_it_came() {
         ("around a source", vec![Block::text("a"), citation(), Block::text("b")], "ab"),
         ("around a call", vec![Block::text("a"), call(), Block::text("b")], "ab"),
         ("side by side", vec![Block::text("a"), Block::text("b")], "a\n\nb"),
+        ("beside an empty one", vec![Block::text("a"), Block::text("")], "a"),
         ("a refusal", vec![Block::new(BlockContent::Refusal("No.".into()))], "No."),
         (
             "reasoning is no text",

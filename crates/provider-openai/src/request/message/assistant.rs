@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use advisor_core::{Block, BlockContent, BlockKind, ToolCall};
+use advisor_core::{Block, BlockContent, ToolCall};
+use provider_http::joined_text;
 use provider_http::json::arguments::{self, fields_that_go_back};
 use provider_http::names::WireNames;
 use serde::Serialize;
@@ -61,7 +62,7 @@ impl<'a> Assistant<'a> {
 /// Returns the text, or the value that `no_text` demands for none. A refusal is sent as text, as the user saw
 /// it.
 fn content(blocks: &[Block], has_calls: bool, no_text: NoText) -> Option<Option<String>> {
-    let text = text(blocks);
+    let text = joined_text(blocks);
     match no_text {
         _ if !has_calls && text.trim().is_empty() => Some(Some(note(blocks).unwrap_or(text))),
         _ if !text.is_empty() || !has_calls => Some(Some(text)),
@@ -69,23 +70,6 @@ fn content(blocks: &[Block], has_calls: bool, no_text: NoText) -> Option<Option<
         NoText::Absent => None,
         NoText::Empty => Some(Some(text)),
     }
-}
-
-/// Joins text as it arrived: the provider's text around calls and citations is one text. Only adjacent text
-/// blocks, such as the results of several tools, are separated.
-fn text(blocks: &[Block]) -> String {
-    let mut text = String::new();
-    let mut last = None;
-    for block in blocks {
-        if let BlockContent::Text(piece) | BlockContent::Refusal(piece) = block.content() {
-            if last == Some(BlockKind::Text) && block.kind() == BlockKind::Text {
-                text.push_str("\n\n");
-            }
-            text.push_str(piece);
-        }
-        last = Some(block.kind());
-    }
-    text
 }
 
 /// Returns a note for an answer without text. Servers refuse empty content, and the model must see that it

@@ -108,6 +108,27 @@ impl Shape {
         },
     ];
 
+    /// The forms of Ollama's own API.
+    pub const OLLAMA: [Self; 2] = [
+        Self {
+            name: "Ollama",
+            event: r#"{"model":"qwen3:4b","created_at":"2026-08-05T08:11:04.35NUMBERZ","message":{"role":"assistant","content":"WORD"},"done":false}"#,
+        },
+        Self {
+            name: "Ollama, thinking",
+            event: r#"{"model":"qwen3:4b","created_at":"2026-08-05T08:11:04.35NUMBERZ","message":{"role":"assistant","content":"","thinking":"WORD"},"done":false}"#,
+        },
+    ];
+
+    /// Returns a whole body of Ollama's own API with `lines` of these events, in reads.
+    #[must_use]
+    pub fn ollama_body(&self, lines: usize) -> Vec<Bytes> {
+        let said: Vec<String> = (0..lines).map(|number| self.event(number) + "\n").collect();
+        let end = r#"{"message":{"role":"assistant","content":""},"done":true,"done_reason":"stop"}"#;
+        let reads = said.chunks(EVENTS_A_READ).map(|read| Bytes::from(read.concat()));
+        reads.chain([Bytes::from_static(end.as_bytes())]).collect()
+    }
+
     /// Returns a whole body of the Responses API with `events` of these events, in reads.
     #[must_use]
     pub fn responses_body(&self, events: usize) -> Vec<Bytes> {

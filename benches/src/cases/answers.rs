@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use advisor_chain::messages::{Delta, DeltaKind, MessageAggregator};
+use advisor_chain::ollama::OllamaModel;
 use advisor_chain::openai::OpenAiResponsesModel;
 use advisor_chain::{
     AdvisorChain, ChatRequest, Chunk, FinishReason, Message, OpenAiModel, StreamAdvisor, from_fn,
@@ -18,6 +19,7 @@ const CHUNKS: (usize, usize) = (1000, 3000);
 pub(super) fn cases() -> Vec<Case> {
     let mut cases: Vec<_> = Shape::ALL.into_iter().chain([Shape::STRANGE]).map(reading).collect();
     cases.extend(Shape::RESPONSES.map(reading_responses));
+    cases.extend(Shape::OLLAMA.map(reading_ollama));
     cases.push(parsing());
     cases.push(aggregating("text", |text| DeltaKind::Text(text.into())));
     cases.push(aggregating("arguments", |text| DeltaKind::Arguments { index: Some(0), text: text.into() }));
@@ -39,6 +41,14 @@ fn reading_responses(shape: Shape) -> Case {
     Case::new(format!("read, {}", shape.name), "event", CHUNKS, move |events| {
         let model = OpenAiResponsesModel::new("m").with_base_url("http://127.0.0.1:1/v1");
         let model = model.with_transport(InMemory::new([shape.responses_body(events)]));
+        reading_all(AdvisorChain::builder(model).build().unwrap(), events)
+    })
+}
+
+/// The same for Ollama's own API.
+fn reading_ollama(shape: Shape) -> Case {
+    Case::new(format!("read, {}", shape.name), "event", CHUNKS, move |events| {
+        let model = OllamaModel::new("m").with_transport(InMemory::new([shape.ollama_body(events)]));
         reading_all(AdvisorChain::builder(model).build().unwrap(), events)
     })
 }

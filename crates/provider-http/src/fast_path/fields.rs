@@ -21,6 +21,8 @@ pub enum Field {
     Read,
     /// A string that is the next piece of text, reasoning, a refusal or arguments, unchanged.
     Text,
+    /// A string whose spelling between its quotes is the next piece of arguments, unchanged.
+    Spelled,
     /// A [`Text`](Self::Text), or another value in its place.
     TextOr(&'static Self),
     /// A [`Text`](Self::Text) inside data attached to reasoning. Pieces of data that differ only in it are joined.

@@ -17,29 +17,19 @@ pub enum Framing {
     Array,
 }
 
-impl Framing {
-    /// Returns the bytes that end an event.
-    #[inline(always)]
-    pub(super) fn end(self) -> &'static [u8] {
-        match self {
-            Self::Sse => b"\n\n",
-            Self::Lines | Self::Array => b"\n",
-        }
-    }
-}
-
-/// Returns the text of a framed event that matches the template, and the bytes after the event.
+/// Returns the text of a framed event that matches the template, the bytes after its JSON, and those after the event.
 #[inline(always)]
 pub(super) fn read_framed<'a>(
     template: &Template,
     bytes: &'a [u8],
     framing: Framing,
     unescaped: &mut String,
-) -> Option<(Text, &'a [u8])> {
+) -> Option<(Text, &'a [u8], &'a [u8])> {
     let (text, rest) = template.read(bytes, Frame::There, unescaped)?;
     let behind = match framing {
-        Framing::Sse => rest.strip_prefix(b"\n\n")?,
+        // Google ends lines with CRLF.
+        Framing::Sse => rest.strip_prefix(b"\n\n").or_else(|| rest.strip_prefix(b"\r\n\r\n"))?,
         Framing::Lines | Framing::Array => rest.strip_prefix(b"\n")?,
     };
-    Some((text, behind))
+    Some((text, rest, behind))
 }

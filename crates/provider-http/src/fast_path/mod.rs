@@ -149,7 +149,7 @@ impl FastPath {
         let mut rest = bytes;
         while let Some(learned) = self.templates.first_mut() {
             while deltas.len() < most
-                && let Some((text, behind)) =
+                && let Some((text, after_json, behind)) =
                     read_framed(&learned.template, rest, self.framing, &mut self.unescaped)
             {
                 let length = rest.len() - behind.len();
@@ -157,7 +157,7 @@ impl FastPath {
                     break;
                 }
                 if learned.template.has_counts {
-                    let json = learned.template.frame()..length - self.framing.end().len();
+                    let json = learned.template.frame()..rest.len() - after_json.len();
                     learned.count(rest.get(json).unwrap_or_default());
                 }
                 learned.push_delta(text, &mut self.joined, deltas);
@@ -202,7 +202,7 @@ impl FastPath {
         let mut others = self.templates.iter().enumerate().skip(1);
         let fits = |learned: &LearnedTemplate, unescaped: &mut String| {
             read_framed(&learned.template, bytes, self.framing, unescaped)
-                .is_some_and(|(_, behind)| bytes.len() - behind.len() <= longest)
+                .is_some_and(|(_, _, behind)| bytes.len() - behind.len() <= longest)
         };
         let Some((at, _)) = others.find(|(_, learned)| fits(learned, &mut self.unescaped)) else {
             return false;

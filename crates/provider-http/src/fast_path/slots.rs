@@ -18,7 +18,9 @@ pub(super) struct ValueSlot {
 pub(super) enum SlotKind {
     /// The next piece of the answer: a string.
     Text,
-    /// A repetition of that piece.
+    /// The next piece of arguments: a string, as it is spelled.
+    Spelled,
+    /// A repetition of a [`Text`](Self::Text).
     TextRepeated,
     /// A string that is not read.
     String,
@@ -63,7 +65,7 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn has_text(&self) -> bool {
-        self.slots.iter().any(|slot| slot.kind == SlotKind::Text)
+        self.slots.iter().any(|slot| matches!(slot.kind, SlotKind::Text | SlotKind::Spelled))
     }
 
     /// Skips a value. Its kind is `None` if it is not read.
@@ -115,11 +117,15 @@ impl<'a> Search<'a> {
             Some(Field::Text | Field::Joined | Field::TextOr(_)) if self.is_text(start, end)? => {
                 if self.has_text() { SlotKind::TextRepeated } else { SlotKind::Text }
             }
+            Some(Field::Spelled) if !self.has_text() && self.event.get(start..end)? == self.text => {
+                SlotKind::Spelled
+            }
             // The text may come from here, and be equal elsewhere by chance.
             Some(_) if self.is_text(start, end)? => return None,
             Some(_) => return Some(()),
         };
-        let differs = matches!(kind, SlotKind::Text | SlotKind::TextRepeated) || is_padding(field);
+        let is_text = matches!(kind, SlotKind::Text | SlotKind::Spelled | SlotKind::TextRepeated);
+        let differs = is_text || is_padding(field);
         self.slots.push(ValueSlot { start, end, kind, differs });
         Some(())
     }
@@ -199,10 +205,10 @@ fn is_padding(field: Option<&Field>) -> bool {
 /// Refuses a value other than a string in place of a piece of the answer, because only the format knows how to
 /// read it.
 fn refuse_any_text(field: Option<&Field>) -> Option<()> {
-    (!matches!(field, Some(Field::Text | Field::TextOr(_) | Field::Joined))).then_some(())
+    (!matches!(field, Some(Field::Text | Field::Spelled | Field::TextOr(_) | Field::Joined))).then_some(())
 }
 
 /// Does the same as [`refuse_any_text`] for a value with parts.
 fn refuse_text(field: Option<&Field>) -> Option<()> {
-    (!matches!(field, Some(Field::Text | Field::Joined))).then_some(())
+    (!matches!(field, Some(Field::Text | Field::Spelled | Field::Joined))).then_some(())
 }

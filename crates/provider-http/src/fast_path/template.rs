@@ -72,6 +72,10 @@ impl Template {
         for (kind, literal) in &self.gaps {
             let gap = match kind {
                 SlotKind::Text => text.insert(scan::string(rest)?).bytes,
+                SlotKind::Spelled => {
+                    let spelled = scan::string(rest)?;
+                    text.insert(Scanned { escaped: false, ..spelled }).bytes
+                }
                 SlotKind::TextRepeated => {
                     let repeated = text.as_ref()?.bytes;
                     rest.starts_with(repeated).then_some(repeated)?
@@ -132,7 +136,7 @@ fn text_of(string: &Scanned<'_>, unescaped: &mut String) -> Option<Text> {
 #[inline]
 fn read_other(kind: SlotKind, bytes: &[u8]) -> Option<&[u8]> {
     match kind {
-        SlotKind::Text | SlotKind::TextRepeated | SlotKind::String => {
+        SlotKind::Text | SlotKind::Spelled | SlotKind::TextRepeated | SlotKind::String => {
             let word = scan::string(bytes)?;
             (word.ascii || str::from_utf8(word.bytes).is_ok()).then_some(word.bytes)
         }

@@ -346,3 +346,30 @@ fn spaces_before_last_brace_may_differ() {
         assert_eq!(decode(&mut fast, other).0, Decoded::default(), "{other}");
     }
 }
+
+#[test]
+fn law_s5_spelled_arguments_keep_their_escapes() {
+    const SPELLED: Field = Field::Object(&[("say", Field::Spelled), ("n", Field::Read)]);
+    let mut fast = FastPath::new(Framing::Sse, &SPELLED);
+    let piece = |text: &str| Delta::tool_call(ToolCallDelta::arguments(0, text));
+    let mut deltas = VecDeque::from([piece(r#"a\"b"#)]);
+    fast.parsed(None, r#"{"say":"a\"b"}"#, &mut deltas, 0);
+    deltas.clear();
+    // Both line ends of server-sent events are known.
+    let body =
+        "data: {\"say\":\"c\\n\\u00e9\"}\n\ndata: {\"say\":\"d\"}\r\n\r\ndata: {\"say\":\"\\ud800\"}\r\n\r\n";
+    let decoded = fast.decode(body.as_bytes(), 99, 9, &mut deltas);
+    assert_eq!((decoded.events, deltas), (2, VecDeque::from([piece(r"c\n\u00e9"), piece("d")])));
+    // A text that was unescaped is not what stands there.
+    let mut fast = FastPath::new(Framing::Sse, &SPELLED);
+    fast.parsed(None, r#"{"say":"a\"b"}"#, &mut VecDeque::from([piece("a\"b")]), 0);
+    assert!(!fast.has_templates());
+}
+
+#[test]
+fn counts_are_kept_with_any_line_end() {
+    let events = [r#"{"say":"a","use":{"n":1}}"#, r#"{"say":"a","use":{"n":0}}"#];
+    let mut fast = after(Framing::Sse, &events);
+    assert_eq!(decode(&mut fast, "data: {\"say\":\"e\",\"use\":{\"n\":5}}\r\n\r\n").0.events, 1);
+    assert_eq!(fast.take_counts(), [r#"{"say":"e","use":{"n":5}}"#]);
+}

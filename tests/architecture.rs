@@ -58,8 +58,8 @@ const FACADE_NAMES: [&str; 40] = [
     "async_trait", "client", "from_fn",
 ];
 
-const FACADE_MODULES: [&str; 12] = [
-    "anthropic", "chain", "memory", "messages", "ollama", "openai", "postgres", "redis", "sqlite",
+const FACADE_MODULES: [&str; 13] = [
+    "anthropic", "chain", "gemini", "memory", "messages", "ollama", "openai", "postgres", "redis", "sqlite",
     "structured", "text_tool_calls", "tools",
 ];
 

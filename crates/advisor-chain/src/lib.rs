@@ -40,6 +40,7 @@
 //! | `structured` | typed values in place of text, `entity` of [`PromptExt`] | yes |
 //! | `text-tool-calls` | tool calls that a model writes into its text, `TextCallParser` | no |
 //! | `openai` | OpenAI and compatible servers, [`OpenAiModel`] and [`openai::OpenAiResponsesModel`] | yes |
+//! | `gemini` | Google's Gemini API and Vertex AI, `gemini::GeminiModel` | no |
 //! | `anthropic` | Anthropic's Messages API, `anthropic::AnthropicModel` | no |
 //! | `ollama` | Ollama's own API, `ollama::OllamaModel` | no |
 //!
@@ -54,7 +55,7 @@
 //! | [`chain`] | placement, plan, extensions, recorders, [`FallbackModel`], [`TextStream`] |
 //! | [`tools`] | the tool loop's settings, hooks and executors, effects and keys of calls |
 //! | [`memory`] | windows, summaries, policies, repair; [`memory::store`] the contract of a store |
-//! | [`structured`], [`openai`], `anthropic`, `ollama`, `sqlite`, `postgres`, `redis`, `text_tool_calls` | the crate of that feature |
+//! | [`structured`], [`openai`], `gemini`, `anthropic`, `ollama`, `sqlite`, `postgres`, `redis`, `text_tool_calls` | the crate of that feature |
 //!
 //! [`FallbackModel`]: chain::FallbackModel
 //! [`TextStream`]: chain::TextStream
@@ -123,6 +124,8 @@ pub use chat_memory_redis as redis;
 pub use chat_memory_sqlite as sqlite;
 #[cfg(feature = "anthropic")]
 pub use provider_anthropic as anthropic;
+#[cfg(feature = "gemini")]
+pub use provider_gemini as gemini;
 #[cfg(feature = "ollama")]
 pub use provider_ollama as ollama;
 #[cfg(feature = "openai")]

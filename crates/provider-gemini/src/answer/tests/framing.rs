@@ -1,0 +1,146 @@
+//! Framings, whole answers, and the fast path.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use advisor_core::Delta;
+use provider_http::answer::{AnswerEvent, Meaning, WireFormat};
+use provider_http::fast_path::{Field, Framing};
+
+use super::*;
+
+#[test]
+fn whole_answer_gives_the_same_response() {
+    let mut event = parts(
+        json!([{"text": "Hm", "thought": true}, {"text": "Hi"}, {"functionCall": {"name": "f", "args": {"a": 1}}}]),
+    );
+    event["candidates"][0]["finishReason"] = "STOP".into();
+    event["usageMetadata"] = json!({"promptTokenCount": 3});
+    let streamed = read(std::slice::from_ref(&event));
+    let body = serde_json::to_vec_pretty(&event).expect("JSON");
+    assert_same(&streamed, &read_pieces(&[&body], 1, true), "whole");
+    assert_same(&streamed, &read_pieces(&body.chunks(1).collect::<Vec<_>>(), 1, true), "byte by byte");
+}
+
+#[test]
+fn end_marker_of_a_gateway_ends_the_answer() {
+    let body = [sse(&[text("Hi"), stop()], "\n"), b"data: [DONE]\n\ndata: rubbish\n\n".to_vec()].concat();
+    let (_, response) = read_pieces(&[&body], 1, true);
+    assert_eq!(response.expect("an answer").text(), "Hi");
+}
+
+/// Counts the events that are parsed.
+#[derive(Debug)]
+struct Counted {
+    inner: GenerateContent,
+    parsed: Arc<AtomicUsize>,
+}
+
+impl WireFormat for Counted {
+    const FRAMING: Framing = GenerateContent::FRAMING;
+    const FIELDS: &'static Field = GenerateContent::FIELDS;
+
+    fn read(&mut self, event: AnswerEvent<'_>, deltas: &mut VecDeque<Delta>) -> serde_json::Result<Meaning> {
+        self.parsed.fetch_add(1, Ordering::Relaxed);
+        self.inner.read(event, deltas)
+    }
+
+    fn skipped(&mut self, events: u64) {
+        self.inner.skipped(events);
+    }
+}
+
+fn parsed(body: &[u8]) -> usize {
+    let parsed = Arc::new(AtomicUsize::new(0));
+    let format = Counted { inner: GenerateContent::new(1), parsed: Arc::clone(&parsed) };
+    let mut decoder = AnswerDecoder::new(format, 1, SseLimits::default(), Redaction::default());
+    decoder.push(Bytes::copy_from_slice(body));
+    while decoder.next().is_some() {}
+    parsed.load(Ordering::Relaxed)
+}
+
+#[test]
+fn events_of_a_known_form_are_not_parsed() {
+    let counted = |mut event: Value, n: usize| {
+        event["usageMetadata"] = json!({"promptTokenCount": 17, "candidatesTokenCount": n, "totalTokenCount": 17 + n,
+            "promptTokensDetails": [{"modality": "TEXT", "tokenCount": 17}]});
+        event["responseId"] = "r".into();
+        event
+    };
+    let words = |thought: bool| -> Vec<Value> {
+        (0..200)
+            .map(|n| counted(parts(json!([{"text": format!("word \"{n}\""), "thought": thought}])), n))
+            .collect()
+    };
+    let piece = |n: usize| {
+        let piece = json!({"jsonPath": "$.text", "stringValue": format!("word\n{n}"), "willContinue": true});
+        parts(json!([{"functionCall": {"partialArgs": [piece], "willContinue": true}}]))
+    };
+    let mut call = vec![parts(json!([{"functionCall": {"name": "write", "willContinue": true}}]))];
+    call.extend((0..200).map(piece));
+    for events in [words(false), words(true), call] {
+        for body in [sse(&events, "\r\n"), sse(&events, "\n")] {
+            let parsed = parsed(&body);
+            assert!(parsed < 10, "{parsed} of {} events", events.len());
+        }
+        let whole: Vec<Value> = events.into_iter().chain([stop()]).collect();
+        assert!(read(&whole).1.is_ok());
+    }
+}
+
+/// The end of one call and the beginning of the next have the form of earlier events.
+#[test]
+fn law_s5_calls_of_one_form_stay_apart() {
+    let piece = |text: &str| {
+        let piece = json!({"jsonPath": "$.a", "stringValue": text, "willContinue": true});
+        parts(json!([{"functionCall": {"partialArgs": [piece], "willContinue": true}}]))
+    };
+    let mut events = Vec::new();
+    for name in ["f", "g", "f", "without an end", "g"] {
+        events.push(parts(json!([{"functionCall": {"name": name, "willContinue": true}}])));
+        events.extend(["x", "y", "z", "z"].map(piece));
+        if name != "without an end" {
+            events.push(parts(json!([{"functionCall": {}}])));
+            events.extend([text("1"), text("2"), text("3")]);
+        }
+    }
+    events.push(stop());
+    let (_, response) = read(&events);
+    let response = response.expect("an answer");
+    let expected = |name: &str| (name.to_owned(), json!({"a": "xyzz"}));
+    assert_eq!(runnable(&response), ["f", "g", "f", "g"].map(expected));
+    assert_eq!(response.text(), "123123123123");
+}
+
+#[test]
+fn law_s5_pieces_with_counts_are_written_once() {
+    let piece = |text: &str, n: u32| {
+        let piece = json!({"jsonPath": "$.a", "stringValue": text, "willContinue": true});
+        let mut event = parts(json!([{"functionCall": {"partialArgs": [piece], "willContinue": true}}]));
+        event["usageMetadata"] = json!({"promptTokenCount": 1, "totalTokenCount": n});
+        event
+    };
+    let mut events = vec![parts(json!([{"functionCall": {"name": "f", "willContinue": true}}]))];
+    events.extend((0..9).map(|n| piece(&n.to_string(), n)));
+    events.extend([parts(json!([{"functionCall": {}}])), stop()]);
+    let (_, response) = read(&events);
+    let response = response.expect("an answer");
+    assert_eq!(runnable(&response), [("f".to_owned(), json!({"a": "012345678"}))]);
+    assert_eq!(response.usage().and_then(|usage| usage.total_tokens), Some(8));
+}
+
+#[test]
+fn law_r4_a_text_event_costs_no_allocation() {
+    let body = |events: usize| sse(&(0..events).map(|_| text("a few words")).collect::<Vec<_>>(), "\r\n");
+    let allocations = |events: usize| {
+        let body = Bytes::from(body(events));
+        let mut decoder =
+            AnswerDecoder::new(GenerateContent::new(1), 1, SseLimits::default(), Redaction::default());
+        allocation_counter::measure(move || {
+            decoder.push(body);
+            while decoder.next().is_some() {}
+        })
+        .count_total
+    };
+    assert_eq!(allocations(400), allocations(200));
+}

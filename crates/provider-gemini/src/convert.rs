@@ -1,0 +1,103 @@
+//! Converts one event to deltas.
+//!
+//! [`Converter`] keeps what an event refers to without repeating it: the numbers of calls, and the call whose
+//! arguments continue. The aggregator does everything else that needs more than one event.
+//!
+//! **Order** within an event: its parts as they are listed, sources, token counts, finish reason.
+
+mod arguments;
+mod calls;
+mod candidate;
+mod finish;
+mod json_path;
+mod part;
+mod sources;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+
+use advisor_core::{Delta, Finish, FinishReason};
+use provider_http::failure::Report;
+
+use crate::wire::{Object, text, usage};
+use candidate::Candidate;
+
+/// Turns events of one answer into deltas.
+#[derive(Debug)]
+pub(crate) struct Converter {
+    /// The number of requested answers. With one, the numbers of candidates mean nothing (Q54).
+    choices: u32,
+    sent_origin: bool,
+    candidates: Vec<Candidate>,
+}
+
+/// The meaning of an event beside its deltas.
+#[derive(Debug, Default)]
+pub(crate) struct Converted {
+    /// The failure that the event reports.
+    pub(crate) failure: Option<Report>,
+    /// Whether the event changed the meaning of events with arguments.
+    pub(crate) changes_calls: bool,
+}
+
+impl Converter {
+    pub(crate) fn new(choices: u32) -> Self {
+        Self { choices, sent_origin: false, candidates: Vec::new() }
+    }
+
+    /// Appends the deltas of an event to `deltas`. Beside a failure, finish reasons are dropped.
+    pub(crate) fn convert(&mut self, event: &Object<'_>, deltas: &mut VecDeque<Delta>) -> Converted {
+        self.origin(event, deltas);
+        let mut converted = Converted::default();
+        let mut ends = Vec::new();
+        for fields in event.list("candidates").into_iter().filter_map(Object::read) {
+            let Some(candidate) = self.candidate(&fields) else { continue };
+            let number = candidate.number;
+            candidate.content(&fields, &mut |delta: Delta| deltas.push_back(delta.with_choice(number)));
+            converted.changes_calls |= candidate.calls.take_changed();
+            match candidate.end(&fields) {
+                Ok(end) => ends.extend(end.map(|finish| Delta::finish(finish).with_choice(number))),
+                Err(report) => converted.failure = converted.failure.or(Some(*report)),
+            }
+        }
+        let counts = event.object("usageMetadata").and_then(|counts| usage(&counts));
+        deltas.extend(counts.map(Delta::usage));
+        if converted.failure.is_none() {
+            deltas.extend(blocked_prompt(event).map(Delta::finish).into_iter().chain(ends));
+        }
+        converted
+    }
+
+    /// Notes that events with text, thoughts or arguments were decoded elsewhere.
+    pub(crate) fn skipped(&mut self) {
+        for candidate in &mut self.candidates {
+            candidate.has_content = true;
+        }
+    }
+
+    fn origin(&mut self, event: &Object<'_>, deltas: &mut VecDeque<Delta>) {
+        let word = |name: &str| event.text(name).map(|word| word.as_ref().into());
+        let (id, model) = (word("responseId"), word("modelVersion"));
+        if !self.sent_origin && (id.is_some() || model.is_some()) {
+            self.sent_origin = true;
+            deltas.push_back(Delta::origin(id, model));
+        }
+    }
+
+    /// Returns the state of a candidate.
+    fn candidate(&mut self, fields: &Object<'_>) -> Option<&mut Candidate> {
+        let written = fields.field("index").and_then(text).and_then(|index| index.parse().ok());
+        let number = written.filter(|_| self.choices > 1).unwrap_or(0);
+        if !self.candidates.iter().any(|candidate| candidate.number == number) {
+            self.candidates.push(Candidate::new(number));
+        }
+        self.candidates.iter_mut().find(|candidate| candidate.number == number)
+    }
+}
+
+/// Returns the end of an answer whose prompt was blocked. Such an answer has no candidates.
+fn blocked_prompt(event: &Object<'_>) -> Option<Finish> {
+    let reason = event.object("promptFeedback")?.text("blockReason")?;
+    Some(Finish::written(FinishReason::ContentFilter, reason.as_ref()))
+}

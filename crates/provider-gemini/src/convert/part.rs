@@ -1,0 +1,101 @@
+//! Parts of a content: text, thoughts, calls, media, and parts that only Gemini understands.
+
+use std::borrow::Cow;
+
+use advisor_core::{Delta, DeltaKind, Media, Opaque, ProviderData, Text};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use super::candidate::Candidate;
+use crate::wire::{FORMAT, Object, SIGNATURE, SIGNED_BYTES, THOUGHT, text, value};
+
+/// The fields of a part that are no content.
+const NO_CONTENT: [&str; 6] =
+    ["text", THOUGHT, SIGNATURE, "partMetadata", "mediaResolution", "videoMetadata"];
+
+impl Candidate {
+    /// Emits a part. `json` is the whole part.
+    pub(super) fn part(&mut self, json: &RawValue, part: &Object<'_>, push: &mut impl FnMut(Delta)) {
+        let signature = part.text(SIGNATURE);
+        let has_text = part.field("text").and_then(text).is_some_and(|text| !text.is_empty());
+        let is_content = |name: &&str| !NO_CONTENT.contains(name) && part.field(name).is_some();
+        if let Some(call) = part.object("functionCall") {
+            self.begin_content(push);
+            self.calls.read(&call, signature.as_deref(), push);
+        } else if let Some(media) = media(part) {
+            self.begin_content(push);
+            push(DeltaKind::Media(Box::new(media)).into());
+            if let Some(signature) = signature {
+                push(data(ProviderData::new(FORMAT, json!({ SIGNATURE: signature }))));
+            }
+        } else if let Some(kind) = part.names().find(is_content).filter(|_| !has_text) {
+            self.begin_content(push);
+            if let Some(part) = value(json) {
+                push(DeltaKind::Opaque(Box::new(Opaque::new(FORMAT, kind, part))).into());
+            }
+        } else {
+            self.text(part, push);
+        }
+    }
+
+    /// Emits a text or a thought. Its signature goes to the block whose last bytes it signs, and ends that block:
+    /// Google forbids to join a signed part with others.
+    fn text(&mut self, part: &Object<'_>, push: &mut impl FnMut(Delta)) {
+        let text = part.field("text").and_then(text).unwrap_or_default();
+        if !text.is_empty() {
+            self.begin_content(push);
+            let is_thought = part.is_true(THOUGHT);
+            push(if is_thought { Delta::reasoning(&*text) } else { Delta::text(&*text) });
+        }
+        let Some(signature) = part.text(SIGNATURE) else { return };
+        let signed = ProviderData::new(FORMAT, signed_text(&signature, text.len(), part.is_true(THOUGHT)));
+        if self.has_content {
+            push(data(signed));
+            push(DeltaKind::BlockEnd.into());
+        } else {
+            self.held = Some(signed);
+        }
+    }
+
+    /// Notes that something follows that is shown. An empty part before it gets a block of its own; alone it would
+    /// be an answer of nothing.
+    fn begin_content(&mut self, push: &mut impl FnMut(Delta)) {
+        self.has_content = true;
+        if let Some(held) = self.held.take() {
+            push(data(held));
+            push(DeltaKind::BlockEnd.into());
+        }
+    }
+}
+
+fn data(data: ProviderData) -> Delta {
+    DeltaKind::BlockData(Box::new(data)).into()
+}
+
+/// Returns the data of a block whose last bytes were a part with this signature.
+fn signed_text(signature: &str, bytes: usize, is_thought: bool) -> serde_json::Value {
+    if is_thought {
+        json!({ SIGNATURE: signature, SIGNED_BYTES: bytes, THOUGHT: true })
+    } else {
+        json!({ SIGNATURE: signature, SIGNED_BYTES: bytes })
+    }
+}
+
+/// Returns the media in a part. Media in thoughts are drafts, and stay parts that only Gemini understands.
+fn media(part: &Object<'_>) -> Option<Media> {
+    if part.is_true(THOUGHT) {
+        return None;
+    }
+    if let Some(data) = part.object("inlineData") {
+        let bytes = STANDARD.decode(data.text("data")?.as_bytes()).ok()?;
+        return Some(Media::from_bytes(&*mime(&data), bytes));
+    }
+    let file = part.object("fileData")?;
+    Some(Media::from_url(&*mime(&file), Text::from(file.text("fileUri")?.as_ref())))
+}
+
+fn mime<'a>(fields: &Object<'a>) -> Cow<'a, str> {
+    fields.text("mimeType").unwrap_or(Cow::Borrowed("application/octet-stream"))
+}

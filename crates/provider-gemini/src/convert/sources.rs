@@ -1,0 +1,77 @@
+//! The sources of an answer.
+
+use advisor_core::{Citation, Delta, DeltaKind, Opaque, Text};
+use serde_json::Value;
+
+use crate::wire::{FORMAT, Object, value};
+
+/// The fields of a candidate that report sources, beside `citationMetadata`.
+const METADATA: [&str; 2] = ["groundingMetadata", "urlContextMetadata"];
+/// The most sources of an answer.
+const MOST: usize = 1 << 10;
+
+/// The sources that were reported so far. Events repeat them, so they are emitted when the answer ends.
+#[derive(Debug, Default)]
+pub(super) struct Sources {
+    /// The last report of each field.
+    metadata: [Option<Value>; METADATA.len()],
+    citations: Vec<Citation>,
+}
+
+impl Sources {
+    /// Reads the sources in a candidate.
+    pub(super) fn read(&mut self, fields: &Object<'_>) {
+        for (name, kept) in METADATA.iter().zip(&mut self.metadata) {
+            let reported = fields.field(name).and_then(value);
+            if let Some(reported) = reported.filter(|reported| *reported != Value::Object(Default::default()))
+            {
+                *kept = Some(reported);
+            }
+        }
+        let Some(cited) = fields.field("citationMetadata").and_then(value) else { return };
+        // `citations` at Vertex AI.
+        let lists = ["citationSources", "citations"].iter().filter_map(|name| cited.get(*name)?.as_array());
+        for source in lists.flatten() {
+            self.cite(source);
+        }
+    }
+
+    /// Emits the sources that were not emitted yet.
+    pub(super) fn emit(&mut self, push: &mut impl FnMut(Delta)) {
+        if let [Some(grounding), _] = &self.metadata {
+            let chunks = grounding.get("groundingChunks").and_then(Value::as_array).cloned();
+            for chunk in chunks.into_iter().flatten() {
+                // The only field is the kind of source, such as `web`.
+                chunk
+                    .as_object()
+                    .into_iter()
+                    .flat_map(|kinds| kinds.values())
+                    .for_each(|source| self.cite(source));
+            }
+        }
+        for citation in std::mem::take(&mut self.citations) {
+            push(DeltaKind::Citation(Box::new(citation)).into());
+        }
+        for (name, kept) in METADATA.iter().zip(&mut self.metadata) {
+            if let Some(value) = kept.take() {
+                push(DeltaKind::Opaque(Box::new(Opaque::new(FORMAT, *name, value))).into());
+            }
+        }
+    }
+
+    fn cite(&mut self, source: &Value) {
+        let word = |key: &str| {
+            source.get(key).and_then(Value::as_str).filter(|word| !word.is_empty()).map(Text::from)
+        };
+        let mut citation = Citation::default();
+        citation.url = word("uri");
+        citation.title = word("title");
+        citation.quote = word("text");
+        if citation != Citation::default()
+            && !self.citations.contains(&citation)
+            && self.citations.len() < MOST
+        {
+            self.citations.push(citation);
+        }
+    }
+}

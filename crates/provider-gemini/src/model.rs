@@ -1,0 +1,210 @@
+//! The model: sends requests, emits chunks.
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use advisor_core::{ChatModel, ChatRequest, ChunkStream, Error, Result, SchemaSupport, Text, async_trait};
+use http::Uri;
+use provider_http::exchange::Call;
+use provider_http::server::{Server, path_segment};
+
+use crate::answer::GenerateContent;
+use crate::profile::{Generation, Profile, StreamForm};
+use crate::request::{self, Body};
+
+/// The base URL of Google's Gemini API.
+const GOOGLE: &str = "https://generativelanguage.googleapis.com";
+/// The version of the API, for a base URL without a path.
+const VERSION: &str = "/v1beta";
+
+/// A model behind Google's Gemini API or Vertex AI. Cheap to clone; clones share their connections.
+///
+/// # Ordering
+/// Chunks come as the server sends them. The body is read to its end before `Completed`, so that the next request
+/// reuses the connection.
+///
+/// # Cancellation
+/// Dropping the future or the stream closes the connection, at any point.
+///
+/// # Errors
+/// Typed, see [`ErrorKind`](advisor_core::ErrorKind). If the server gave a reason, a
+/// [`ProviderError`](crate::ProviderError) is the source. A finish reason that reports a failure, such as
+/// `MALFORMED_FUNCTION_CALL`, is an error. A blocked prompt or answer is none: it finishes with
+/// [`ContentFilter`](advisor_core::FinishReason::ContentFilter).
+///
+/// # Example
+/// ```no_run
+/// use advisor_core::ChatClient;
+/// use provider_gemini::GeminiModel;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> advisor_core::Result<()> {
+/// let client = ChatClient::builder(GeminiModel::from_env()?).build()?;
+/// println!("{}", client.prompt().user("Hello").call().await?.text());
+/// # Ok(()) }
+/// ```
+#[must_use]
+#[derive(Clone)]
+pub struct GeminiModel {
+    model: Option<Text>,
+    server: Server,
+    profile: Profile,
+    streaming: bool,
+}
+
+impl GeminiModel {
+    /// Creates a model at Google's Gemini API, without a key.
+    pub fn new(model: impl Into<Text>) -> Self {
+        Self { model: Some(model.into()), ..Self::unnamed() }
+    }
+
+    /// Creates a model from the environment: `GEMINI_API_KEY` or else `GOOGLE_API_KEY`, `GOOGLE_GEMINI_BASE_URL`
+    /// (default: Google's) and `GEMINI_MODEL`. Without `GEMINI_MODEL`, each request must name its model. An empty
+    /// variable counts as unset.
+    ///
+    /// # Errors
+    /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration) if there is neither a key nor a base URL.
+    pub fn from_env() -> Result<Self> {
+        Self::from_vars(|name| std::env::var(name).ok())
+    }
+
+    fn from_vars(var: impl Fn(&str) -> Option<String>) -> Result<Self> {
+        let var = |name| var(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
+        let key = var("GEMINI_API_KEY").or_else(|| var("GOOGLE_API_KEY"));
+        let base_url = var("GOOGLE_GEMINI_BASE_URL");
+        if key.is_none() && base_url.is_none() {
+            return Err(Error::configuration(
+                "set GEMINI_API_KEY, or GOOGLE_GEMINI_BASE_URL for a server that needs no key",
+            ));
+        }
+        let model = Self { model: var("GEMINI_MODEL").map(Text::from), ..Self::unnamed() };
+        let model = key.into_iter().fold(model, Self::with_api_key);
+        Ok(base_url.into_iter().fold(model, Self::with_base_url))
+    }
+
+    fn unnamed() -> Self {
+        let profile = Profile::gemini_api();
+        let server = Server::new(with_version(GOOGLE.to_owned()), profile.authorization.clone());
+        Self { model: None, server, profile, streaming: true }
+    }
+
+    /// Sets the base URL: the address up to `/models`, such as `http://127.0.0.1:8080/v1beta`. Without a path, it
+    /// gets `/v1beta`. With an unusable one, [`validate`](Self::validate) and the first request fail.
+    pub fn with_base_url(mut self, base_url: impl Into<String>) -> Self {
+        self.server = self.server.with_base_url(with_version(base_url.into()));
+        self
+    }
+
+    provider_http::server_setters!(except with_base_url);
+
+    /// Sets the profile of the server and the model.
+    pub fn with_profile(mut self, profile: Profile) -> Self {
+        self.server = self.server.with_authorization(profile.authorization.clone());
+        Self { profile, ..self }
+    }
+
+    /// Sets whether to ask for streamed answers (the default) or for whole ones. Whole answers produce the same
+    /// chunks.
+    pub fn with_streaming(self, streaming: bool) -> Self {
+        Self { streaming, ..self }
+    }
+
+    /// Returns the profile.
+    #[must_use]
+    pub fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    /// Checks the base URL, the key and the headers, so that a program can refuse them before its first request.
+    ///
+    /// # Errors
+    /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration), with a message that says what to do.
+    /// The message shows neither the base URL nor the key.
+    ///
+    /// # Example
+    /// ```
+    /// use provider_gemini::GeminiModel;
+    ///
+    /// assert!(GeminiModel::new("m").with_base_url("http://127.0.0.1:8080").validate().is_ok());
+    /// assert!(GeminiModel::new("m").with_base_url("127.0.0.1:8080").validate().is_err());
+    /// ```
+    pub fn validate(&self) -> Result<()> {
+        self.server.validate()
+    }
+
+    /// Returns the call for a request, and the number of its choices.
+    fn call(&self, request: &ChatRequest) -> Result<(Call, u32)> {
+        let model = request.options.model.as_ref().or(self.model.as_ref()).ok_or_else(|| {
+            Error::configuration("no model is named; set GEMINI_MODEL or the request's `ChatOptions::model`")
+        })?;
+        let resource = resource(model)?;
+        let Body { json, choices, names } = request::body(request, model, &self.profile)?;
+        let (method, query): (_, &[(&str, &str)]) = match self.profile.stream {
+            _ if !self.streaming => ("generateContent", &[]),
+            StreamForm::Events => ("streamGenerateContent", &[("alt", "sse")]),
+            StreamForm::Array => ("streamGenerateContent", &[]),
+        };
+        let call = self.server.call(&format!("/{resource}:{method}"), query, json)?;
+        Ok((call.with_tools(names), choices))
+    }
+}
+
+#[async_trait]
+impl ChatModel for GeminiModel {
+    async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
+        let (call, choices) = self.call(&request)?;
+        let mut settings = request.aggregator_settings();
+        settings.choices = choices;
+        let format = || GenerateContent::new(choices);
+        self.server.stream(&call, request.round, settings, format).await
+    }
+
+    fn name(&self) -> &str {
+        &self.profile.name
+    }
+
+    fn model_name(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
+    /// Models before Gemini 3 refuse a schema beside tools.
+    fn schema_support(&self) -> SchemaSupport {
+        match self.profile.generation.of(self.model.as_deref().unwrap_or_default()) {
+            Generation::BeforeGemini3 => SchemaSupport::JsonSchemaWithoutTools,
+            _ => SchemaSupport::JsonSchema,
+        }
+    }
+}
+
+/// Shows of the server only its host and the settings of its client.
+impl fmt::Debug for GeminiModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GeminiModel")
+            .field("model", &self.model)
+            .field("server", &self.server)
+            .field("profile", &self.profile.name)
+            .field("streaming", &self.streaming)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Adds the version of the API to a base URL without a path.
+fn with_version(base_url: String) -> String {
+    let has_no_path =
+        base_url.trim().parse::<Uri>().is_ok_and(|uri| uri.scheme().is_some() && uri.path() == "/");
+    if has_no_path { format!("{}{VERSION}", base_url.trim().trim_end_matches('/')) } else { base_url }
+}
+
+/// Returns the path of a model: below `models`, unless the name is a path such as `tunedModels/mine`.
+fn resource(model: &str) -> Result<String> {
+    let segments: Vec<&str> = model.split('/').collect();
+    if segments.iter().any(|segment| matches!(*segment, "" | "." | "..")) {
+        return Err(Error::configuration(
+            "the name of the model is no name; it looks like `gemini-2.5-flash` or `tunedModels/mine`",
+        ));
+    }
+    let path = segments.iter().map(|segment| path_segment(segment).to_string()).collect::<Vec<_>>().join("/");
+    Ok(if segments.len() == 1 { format!("models/{path}") } else { path })
+}

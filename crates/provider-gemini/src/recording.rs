@@ -1,0 +1,46 @@
+//! Recorded bodies: aggregates them without a network.
+
+use advisor_core::AggregatorSettings;
+use bytes::Bytes;
+use provider_http::recording;
+use serde_json::Value;
+
+use crate::answer::GenerateContent;
+
+/// Aggregates a recorded body, given in pieces as from the network, and returns the outcome as JSON: that of
+/// `streamGenerateContent`, as server-sent events or as a JSON array, or that of `generateContent`.
+///
+/// `choices` is the request's `candidateCount`. The top level is candidate 0; if there are more, `choices` has them
+/// all. The fields are `text`, `reasoning`, `refusal`, `tool_calls` (each `id`, `name`, `arguments`),
+/// `finish_reason` as the provider wrote it, `usage` (or `null`) and `error`. If the answer completed, `error` is
+/// `null`. Otherwise it has `kind` and `message`, and the other fields hold the partial answer.
+///
+/// ```
+/// let event = r#"{"candidates":[{"content":{"parts":[{"text":"Hi"}]},"finishReason":"STOP"}]}"#;
+/// for body in [format!("data: {event}\r\n\r\n"), format!("[{event}]"), event.to_owned()] {
+///     let outcome = provider_gemini::recording::aggregate([body], 1);
+///     assert_eq!((&outcome["text"], &outcome["finish_reason"]), (&"Hi".into(), &"STOP".into()));
+///     assert!(outcome["error"].is_null());
+/// }
+/// ```
+#[must_use]
+pub fn aggregate<B: Into<Bytes>>(pieces: impl IntoIterator<Item = B>, choices: u32) -> Value {
+    let mut settings = AggregatorSettings::default();
+    settings.choices = choices.max(1);
+    recording::aggregate(GenerateContent::new(choices.max(1)), settings, pieces)
+}
+
+/// Frames payloads, one per line, as server-sent events. So a recording without framing can be read.
+///
+/// A byte-order mark at the beginning is dropped. The payloads stay bytes: the decoder checks whether they are
+/// UTF-8, as for any other recording.
+///
+/// ```
+/// use provider_gemini::recording::frame_json_lines;
+///
+/// assert!(frame_json_lines(b"{}\n\n{}\n").starts_with(b"data: {}\n\ndata: {}\n\n"));
+/// ```
+#[must_use]
+pub fn frame_json_lines(lines: &[u8]) -> Vec<u8> {
+    recording::frame_json_lines::<GenerateContent>(lines)
+}

@@ -1,0 +1,158 @@
+//! An assistant's message on the wire, with each signature on the part that it came with (Q66).
+
+use std::borrow::Cow;
+
+use advisor_core::{Block, BlockContent, Result, ToolCall};
+use provider_http::json::arguments;
+use provider_http::names::WireNames;
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value};
+
+use super::{MessageRules, media, unwritable};
+use crate::profile::{CallIdField, Generation};
+use crate::wire::{FORMAT, SIGNATURE, SIGNED_BYTES, THOUGHT};
+
+/// Google's signature for a call that another model made. Gemini 3 refuses a first call without any.
+const PLACEHOLDER: &str = "skip_thought_signature_validator";
+/// The opaque blocks that are no parts, but reports about an answer.
+const REPORTS: [&str; 2] = ["groundingMetadata", "urlContextMetadata"];
+
+/// A part of the model's content.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum ModelPart<'a> {
+    Other(Value),
+    Call(CallPart<'a>),
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct CallPart<'a> {
+    function_call: FunctionCall<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thought_signature: Option<Cow<'a, str>>,
+}
+
+#[derive(Debug, Serialize)]
+struct FunctionCall<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<Cow<'a, str>>,
+    name: Cow<'a, str>,
+    args: Box<RawValue>,
+}
+
+/// Returns the parts of a message.
+///
+/// Thoughts are sent only if they are signed: the API needs no others, and those of other models mean nothing to it.
+pub(super) fn parts<'a>(
+    blocks: &'a [Block],
+    rules: MessageRules,
+    names: &'a WireNames,
+) -> Result<Vec<ModelPart<'a>>> {
+    let mut parts = Vec::new();
+    for block in blocks {
+        match block.content() {
+            BlockContent::Text(text) | BlockContent::Refusal(text) => {
+                let (unsigned, signed) = split(block, text);
+                parts.extend((!unsigned.is_empty()).then(|| other(text_part(unsigned))));
+                parts.extend(signed.map(other));
+            }
+            BlockContent::Reasoning(text) => parts.extend(split(block, text).1.map(other)),
+            BlockContent::ToolCall(call) => {
+                parts.push(ModelPart::Call(call_part(block, call, rules, names)?))
+            }
+            BlockContent::Media(content) => {
+                let signature = data(block).find(|data| !data.contains_key(SIGNED_BYTES));
+                let fields = [media::field(content)].into_iter();
+                let fields = fields.map(|(key, value)| (key.to_owned(), value));
+                parts.push(other(fields.chain(signature.and_then(signature_field)).collect()));
+            }
+            BlockContent::Opaque(opaque) if opaque.format == *FORMAT && !REPORTS.contains(&&*opaque.name) => {
+                if let Value::Object(fields) = &opaque.value {
+                    parts.push(other(fields.clone()));
+                }
+            }
+            _ => {}
+        }
+        let empty = data(block).filter(|data| signed_bytes(data) == Some(0));
+        parts.extend(empty.map(|data| other(signed_part("", data))));
+    }
+    if rules.generation == Generation::Gemini3 && !blocks.iter().any(is_signed) {
+        let first = parts.iter_mut().find_map(|part| match part {
+            ModelPart::Call(call) => Some(call),
+            ModelPart::Other(_) => None,
+        });
+        if let Some(call) = first {
+            call.thought_signature = Some(PLACEHOLDER.into());
+        }
+    }
+    Ok(parts)
+}
+
+/// Makes a part of fields. Of a server's data, those that are nested too deep are left out.
+fn other(fields: Map<String, Value>) -> ModelPart<'static> {
+    ModelPart::Other(Value::Object(arguments::fields_that_go_back(fields)))
+}
+
+fn call_part<'a>(
+    block: &'a Block,
+    call: &'a ToolCall,
+    rules: MessageRules,
+    names: &'a WireNames,
+) -> Result<CallPart<'a>> {
+    let written = arguments::as_text(&call.arguments);
+    let args = RawValue::from_string(written.into_owned()).or_else(|_| to_raw_value(&Map::new()));
+    let signature = data(block).find_map(|data| data.get(SIGNATURE)?.as_str());
+    Ok(CallPart {
+        function_call: FunctionCall {
+            id: (rules.call_ids == CallIdField::Sent).then(|| names.ids.on_the_wire(&call.id)),
+            name: names.tools.on_the_wire(&call.name),
+            args: args.map_err(unwritable)?,
+        },
+        thought_signature: signature.map(Cow::Borrowed),
+    })
+}
+
+/// Returns the text of a block before its signed part, and that part.
+fn split<'a>(block: &Block, text: &'a str) -> (&'a str, Option<Map<String, Value>>) {
+    let signed = data(block).find_map(|data| Some((data, signed_bytes(data).filter(|bytes| *bytes > 0)?)));
+    let Some((data, bytes)) = signed else { return (text, None) };
+    // Where the text was changed, all of it counts as signed.
+    let (unsigned, signed) = text.split_at_checked(text.len().saturating_sub(bytes)).unwrap_or(("", text));
+    (unsigned, Some(signed_part(signed, data)))
+}
+
+fn text_part(text: &str) -> Map<String, Value> {
+    Map::from_iter([("text".to_owned(), text.into())])
+}
+
+fn signed_part(text: &str, data: &Map<String, Value>) -> Map<String, Value> {
+    let mut part = text_part(text);
+    let thought = data.get(THOUGHT).map(|thought| (THOUGHT.to_owned(), thought.clone()));
+    part.extend(thought.into_iter().chain(signature_field(data)));
+    part
+}
+
+fn signature_field(data: &Map<String, Value>) -> Option<(String, Value)> {
+    Some((SIGNATURE.to_owned(), data.get(SIGNATURE)?.clone()))
+}
+
+fn signed_bytes(data: &Map<String, Value>) -> Option<usize> {
+    data.get(SIGNED_BYTES)?.as_u64()?.try_into().ok()
+}
+
+/// Returns the data from Gemini that belongs to a block.
+fn data(block: &Block) -> impl Iterator<Item = &Map<String, Value>> {
+    let own = block.provider_data().iter().filter(|data| data.format == *FORMAT);
+    own.filter_map(|data| data.value.as_object())
+}
+
+/// Checks whether a signature came with a block.
+fn is_signed(block: &Block) -> bool {
+    let in_part = match block.content() {
+        BlockContent::Opaque(opaque) => opaque.format == *FORMAT && opaque.value.get(SIGNATURE).is_some(),
+        _ => false,
+    };
+    in_part || data(block).any(|data| data.contains_key(SIGNATURE))
+}

@@ -1,0 +1,154 @@
+//! Tests that answers go back in the form that the server expects, against requests that real clients sent to it.
+
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a failing helper is a failing test"
+)]
+
+use std::sync::{Arc, Mutex};
+
+use advisor_core::{
+    ChatModel, ChatOptions, ChatRequest, ChatResponse, Chunk, Message, Part, Result, ToolDefinition,
+    ToolError, ToolInvocation, ToolOutput, ToolResult, async_trait,
+};
+use advisor_testkit::recordings;
+use bytes::Bytes;
+use futures::{StreamExt, stream};
+use provider_gemini::transport::{ByteStream, Transport, TransportError};
+use provider_gemini::{GeminiModel, Profile, SchemaForm};
+use serde_json::{Value, json};
+
+/// Answers every request with this body, and keeps the last request.
+#[derive(Clone, Default)]
+struct Canned {
+    body: Bytes,
+    asked: Arc<Mutex<Bytes>>,
+}
+
+#[async_trait]
+impl Transport for Canned {
+    async fn send(
+        &self,
+        request: http::Request<Vec<Bytes>>,
+    ) -> Result<http::Response<ByteStream>, TransportError> {
+        *self.asked.lock().expect("unpoisoned") = request.into_body().concat().into();
+        Ok(http::Response::new(stream::iter([Ok(self.body.clone())]).boxed()))
+    }
+}
+
+struct Declared(ToolDefinition);
+
+#[async_trait]
+impl advisor_core::Tool for Declared {
+    fn definition(&self) -> &ToolDefinition {
+        &self.0
+    }
+
+    async fn run(&self, _: ToolInvocation) -> Result<ToolOutput, ToolError> {
+        Ok("".into())
+    }
+}
+
+async fn ask(canned: &Canned, request: ChatRequest) -> ChatResponse {
+    let mut profile = Profile::gemini_api();
+    profile.schemas = SchemaForm::OpenApi;
+    let model =
+        GeminiModel::new("gemini-3.1-pro-preview").with_profile(profile).with_transport(canned.clone());
+    let chunks: Vec<Chunk> =
+        model.stream(request).await.expect("an answer").map(|chunk| chunk.expect("no error")).collect().await;
+    chunks.last().and_then(Chunk::completed).expect("completed").clone()
+}
+
+fn sent(canned: &Canned) -> Value {
+    serde_json::from_slice(&canned.asked.lock().expect("unpoisoned")).expect("JSON")
+}
+
+/// The first answer, and the request that a real client sent after it.
+fn first_and_second(first: &str, second: &str) -> Option<(Canned, Value)> {
+    let recordings = recordings::all("gemini");
+    let answer = recordings.named(first)?;
+    let path = recordings.directory()?.join(format!("{second}.request.json"));
+    let recorded = serde_json::from_slice(&std::fs::read(path).expect("the request")).expect("JSON");
+    Some((Canned { body: answer.body.clone().into(), ..Canned::default() }, recorded))
+}
+
+#[tokio::test]
+async fn recorded_answer_goes_back_as_a_real_client_sent_it() {
+    let Some((canned, recorded)) = first_and_second(
+        "gemini-gemini-3-1-pro-preview-parallel-tools-signature-01",
+        "gemini-gemini-3-1-pro-preview-text-after-tools-01",
+    ) else {
+        return;
+    };
+    let question = Message::user("Add and multiply the number 2 and 3");
+    let response = ask(&canned, ChatRequest::new(question.clone())).await;
+    let results = response.tool_calls().zip(["5", "6"]).map(|((_, call), result)| {
+        Message::tool(ToolResult::new(call, vec![Part::Json(json!({ "result": result }))]))
+    });
+    let system =
+        Message::system("You are a helpful assistant. Always use both add and multiply at the same time.");
+    let messages: Vec<Message> =
+        [system, question, response.message().clone()].into_iter().chain(results).collect();
+    let mut request = ChatRequest::new(messages).with_options(
+        ChatOptions::new().with_max_tokens(4000).with_tool_choice(advisor_core::ToolChoice::Auto),
+    );
+    let number = |text: &str| json!({"type": "integer", "description": text});
+    for (name, description) in [("add", "Add two numbers"), ("multiply", "Multiply two numbers")] {
+        let parameters = json!({"type": "object", "required": ["a", "b"],
+            "properties": {"a": number("first number"), "b": number("second number")}});
+        request = request.with_tool(Declared(ToolDefinition::new(name, description, parameters)));
+    }
+    ask(&canned, request).await;
+    // The only differences: types are written in capitals there, and the instruction has a role.
+    let mut expected = capitals_removed(recorded);
+    expected["systemInstruction"].as_object_mut().expect("an object").remove("role");
+    assert_eq!(sent(&canned), expected);
+}
+
+fn capitals_removed(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => fields
+            .into_iter()
+            .map(|(key, value)| match (key.as_str(), &value) {
+                ("type", Value::String(name)) => (key, name.to_ascii_lowercase().into()),
+                _ => (key, capitals_removed(value)),
+            })
+            .collect(),
+        Value::Array(items) => items.into_iter().map(capitals_removed).collect(),
+        other => other,
+    }
+}
+
+#[tokio::test]
+async fn parts_that_only_gemini_understands_go_back_unchanged() {
+    let recordings = recordings::all("gemini");
+    let Some(answer) = recordings.named("gemini-gemini-3-flash-preview-server-toolcall-parts-01") else {
+        return;
+    };
+    let canned = Canned { body: answer.body.clone().into(), ..Canned::default() };
+    let response = ask(&canned, ChatRequest::new(Message::user("x"))).await;
+    ask(&canned, ChatRequest::new(vec![Message::user("x"), response.message().clone(), Message::user("y")]))
+        .await;
+    let sent = sent(&canned)["contents"][1]["parts"].clone();
+    // The recorded parts, with adjacent texts that are not signed in one.
+    let body = str::from_utf8(&answer.body).expect("text");
+    let mut expected: Vec<Value> = Vec::new();
+    for event in body.lines().filter_map(|line| line.strip_prefix("data: ")) {
+        let event: Value = serde_json::from_str(event).expect("JSON");
+        for part in event["candidates"][0]["content"]["parts"].as_array().expect("parts") {
+            let is_plain =
+                |part: &Value| part.get("text").is_some() && part.get("thoughtSignature").is_none();
+            match expected.last_mut() {
+                Some(last) if is_plain(last) && is_plain(part) => {
+                    let joined =
+                        [&last["text"], &part["text"]].map(|text| text.as_str().expect("text")).concat();
+                    last["text"] = joined.into();
+                }
+                _ => expected.push(part.clone()),
+            }
+        }
+    }
+    assert_eq!(sent, Value::Array(expected));
+}

@@ -1,0 +1,42 @@
+//! Checks that an answer of Gemini's API is the same in any split, in each framing, and on the fast path.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use provider_gemini::recording;
+use serde_json::Value;
+
+// The input is the JSON of one event a line. Its length selects the choices and the pieces.
+fuzz_target!(|events: &[u8]| {
+    let (choices, piece) = (1 + events.len() as u32 % 2, 1 + events.len() % 97);
+    let events: Vec<&[u8]> = events.split(|byte| *byte == b'\n').filter(|event| !event.is_empty()).collect();
+    let sse = framed(&events, "\r\n", |_| String::new());
+    let whole = outcome([sse.clone()], choices);
+    assert_eq!(outcome(sse.chunks(piece).map(<[u8]>::to_vec), choices), whole, "in pieces of {piece}");
+    // An event with a unique name never matches a template, so it is parsed.
+    let parsed = framed(&events, "\r\n", |at| format!("event: parsed {at}\r\n"));
+    assert_eq!(outcome([parsed], choices), whole, "without the fast path");
+    assert_eq!(outcome([framed(&events, "\n", |_| String::new())], choices), whole, "with other line ends");
+    // Only a valid array has the same events. An end marker in it ends nothing.
+    let is_json = |event: &&[u8]| serde_json::from_slice::<Value>(event).is_ok() && !event.contains(&b'\r');
+    if whole["error"].is_null() && events.iter().all(is_json) {
+        let array = [b"[", events.join(&b"\n,"[..]).as_slice(), b"]"].concat();
+        assert_eq!(outcome([array], choices), whole, "as an array");
+    }
+});
+
+/// Frames the events as server-sent events, each after its line.
+fn framed(events: &[&[u8]], end: &str, line: impl Fn(usize) -> String) -> Vec<u8> {
+    let end = end.repeat(2).into_bytes();
+    let framed = |(at, event): (usize, &&[u8])| [line(at).as_bytes(), b"data: ", event, &end].concat();
+    events.iter().enumerate().flat_map(framed).collect()
+}
+
+/// Aggregates these pieces of an answer. Removes digits from an error's message, since they give its position.
+fn outcome(pieces: impl IntoIterator<Item = Vec<u8>>, choices: u32) -> Value {
+    let mut outcome = recording::aggregate(pieces, choices);
+    if let Some(message) = outcome.pointer_mut("/error/message") {
+        let words = message.as_str().unwrap_or_default().replace(|letter: char| letter.is_ascii_digit(), "");
+        *message = words.into();
+    }
+    outcome
+}

@@ -1,5 +1,6 @@
 mod answers;
 mod appends;
+mod gemini;
 mod messages;
 mod turns;
 
@@ -52,6 +53,7 @@ pub fn all() -> Vec<Case> {
         .chain(messages::cases())
         .chain(turns::cases())
         .chain(appends::cases())
+        .chain(gemini::cases())
         .collect()
 }
 

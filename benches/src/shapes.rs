@@ -1,9 +1,9 @@
 use bytes::Bytes;
 
 /// The number of events per read.
-const EVENTS_A_READ: usize = 16;
+pub(crate) const EVENTS_A_READ: usize = 16;
 /// The texts of the answers. They are short, as tokens are; some need escapes, some are not ASCII.
-const WORDS: [&str; 8] = [" the", " fjord", ",", " however", " is", " deep", ".\\n", " Grüße"];
+pub(crate) const WORDS: [&str; 8] = [" the", " fjord", ",", " however", " is", " deep", ".\\n", " Grüße"];
 /// Pieces of a call's arguments.
 const ARGUMENTS: [&str; 6] = ["{\\\"", "city", "\\\":\\\"", "Oslo", "\\\"", "}"];
 

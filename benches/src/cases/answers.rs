@@ -14,7 +14,7 @@ use serde::Deserialize;
 use super::{Case, runtime};
 use crate::{InMemory, Shape};
 
-const CHUNKS: (usize, usize) = (1000, 3000);
+pub(super) const CHUNKS: (usize, usize) = (1000, 3000);
 
 pub(super) fn cases() -> Vec<Case> {
     let mut cases: Vec<_> = Shape::ALL.into_iter().chain([Shape::STRANGE]).map(reading).collect();
@@ -83,7 +83,7 @@ fn answer(
 }
 
 /// Reads an answer of so many pieces to its end.
-fn reading_all(chain: AdvisorChain, events: usize) -> impl FnOnce() {
+pub(super) fn reading_all(chain: AdvisorChain, events: usize) -> impl FnOnce() {
     let runtime = runtime();
     move || {
         runtime.block_on(async {

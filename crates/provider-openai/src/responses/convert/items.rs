@@ -92,11 +92,12 @@ impl Items {
 
     /// Returns the position of an item that the server announces; adds it unless it is known.
     pub(super) fn announced(&mut self, identity: Identity<'_>, kind: ItemKind) -> Result<usize, TooMany> {
-        let known = self.find(identity, kind).filter(|at| {
-            let is_same =
-                |item: &OpenItem| !item.announced || (item.has_index(identity) && item.has_id(identity));
-            self.items.get(*at).is_some_and(is_same)
-        });
+        let is_same = |item: &OpenItem| {
+            let has_other_index =
+                !item.has_index(identity) && item.index.is_some() && identity.index.is_some();
+            !item.announced || (item.has_id(identity) && !has_other_index && !item.ended)
+        };
+        let known = self.find(identity, kind).filter(|at| self.items.get(*at).is_some_and(is_same));
         let at = match known {
             Some(known) => known,
             None => self.add(identity, kind)?,
@@ -116,7 +117,7 @@ impl Items {
         };
         let is_nameless = identity.index.is_none() && identity.id.is_none() && identity.call_id.is_none();
         last(&|item| item.has_index(identity) && item.has_id(identity))
-            .or_else(|| last(&|item| item.has_index(identity)))
+            .or_else(|| last(&|item| item.has_index(identity) && !item.is_other_call(identity)))
             .or_else(|| last(&|item| item.has_id(identity)))
             .or_else(|| last(&|item| is_nameless && !item.ended))
     }
@@ -186,7 +187,7 @@ impl Items {
     pub(super) fn of_snapshot(&mut self, snapshot: &[&Item<'_>]) -> Result<Vec<usize>, TooMany> {
         let mut places: Vec<Option<usize>> = vec![None; snapshot.len()];
         let rules: [fn(&OpenItem, Identity<'_>) -> bool; 3] = [
-            |known, item| known.has_call_id(item) || known.has_id(item),
+            |known, item| known.has_id(item),
             |known, item| known.has_index(item) && !known.is_other_call(item),
             |known, item| !known.is_other_call(item),
         ];
@@ -218,13 +219,11 @@ impl OpenItem {
         identity.index.is_some() && self.index == identity.index
     }
 
+    /// Checks whether the ids match: those of the items, those of the calls, or one of a call in place of an item's.
     fn has_id(&self, identity: Identity<'_>) -> bool {
-        let own = [&self.id, &self.call_id].map(Option::as_deref);
-        identity.id.is_some() && own.contains(&identity.id)
-    }
-
-    fn has_call_id(&self, identity: Identity<'_>) -> bool {
-        identity.call_id.is_some() && self.call_id.as_deref() == identity.call_id
+        let (id, call_id) = (self.id.as_deref(), self.call_id.as_deref());
+        (identity.id.is_some() && [id, call_id].contains(&identity.id))
+            || (identity.call_id.is_some() && call_id == identity.call_id)
     }
 
     /// Checks whether both are calls with different ids.

@@ -174,20 +174,52 @@ fn raw_reasoning_that_ends_after_the_text() {
 }
 
 #[test]
-fn index_zero_for_every_item() {
+fn law_t6_calls_of_one_index_stay_apart() {
+    let write = |id: &str, delta: &str| json!({"type": "response.function_call_arguments.delta", "item_id": id, "output_index": 0, "delta": delta});
     let events = [
         added(0, json!({"type": "message", "id": "msg_0", "content": []})),
         text(0, "Hi"),
         added(0, call("a", "f", "")),
-        json!({"type": "response.function_call_arguments.delta", "item_id": "fc_a", "output_index": 0, "delta": "{\"x\":1}"}),
         added(0, call("b", "f", "")),
-        json!({"type": "response.function_call_arguments.delta", "item_id": "fc_b", "output_index": 0, "delta": "{\"x\":2}"}),
+        write("fc_a", "{\"x\":"),
+        write("fc_b", "{\"x\":"),
+        write("fc_a", "1}"),
+        write("fc_b", "2}"),
         done(0, message("msg_0", "Hi")),
         done(0, call("a", "f", "{\"x\":1}")),
         done(0, call("b", "f", "{\"x\":2}")),
         completed(vec![message("msg_0", "Hi"), call("a", "f", "{\"x\":1}"), call("b", "f", "{\"x\":2}")]),
     ];
     assert_eq!(blocks(&events), ["text: Hi", "f({\"x\":1})", "f({\"x\":2})"]);
+}
+
+#[test]
+fn law_t6_calls_without_items_ids_stay_apart() {
+    let item = |call_id: &str, arguments: &str| json!({"type": "function_call", "call_id": call_id, "name": "f", "arguments": arguments});
+    let start = |call_id: &str| json!({"type": "response.output_item.added", "item": item(call_id, "")});
+    let end = |call_id: &str, arguments: &str| json!({"type": "response.output_item.done", "item": item(call_id, arguments)});
+    let unnumbered =
+        [start("a"), start("b"), end("a", "{\"x\":1}"), end("b", "{\"x\":2}"), completed(vec![])];
+    assert_eq!(blocks(&unnumbered), ["f({\"x\":1})", "f({\"x\":2})"]);
+    // The same index, and only one of them announced.
+    let numbered = [
+        added(0, item("a", "")),
+        done(0, item("b", "{\"x\":2}")),
+        done(0, item("a", "{\"x\":1}")),
+        completed(vec![item("a", "{\"x\":1}"), item("b", "{\"x\":2}")]),
+    ];
+    assert_eq!(blocks(&numbered), ["f({\"x\":1})", "f({\"x\":2})"]);
+}
+
+#[test]
+fn announcement_that_is_repeated_adds_nothing() {
+    let start = |item: Value| json!({"type": "response.output_item.added", "item": item});
+    let write = json!({"type": "response.function_call_arguments.delta", "item_id": "fc_a", "delta": "{}"});
+    let without_index =
+        [start(call("a", "f", "")), start(call("a", "f", "")), write.clone(), completed(vec![])];
+    assert_eq!(blocks(&without_index), ["f({})"]);
+    let with_index = [added(0, call("a", "f", "")), added(0, call("a", "f", "")), write, completed(vec![])];
+    assert_eq!(blocks(&with_index), ["f({})"]);
 }
 
 #[test]

@@ -12,11 +12,11 @@
 
 use advisor_chain::memory::validate_transcript;
 use advisor_chain::messages::{ChunkFold, ToolEventKind};
-use advisor_chain::openai::Profile;
+use advisor_chain::openai::{OpenAiResponsesModel, Profile};
 use advisor_chain::tools::ToolCallStreaming;
 use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, ChatOptions, Chunk, ConversationKey, FinishReason, FnTool, InMemoryStore,
-    OpenAiModel, Phase, PromptExt, ToolCallAdvisor, ToolDefinition,
+    ChatClient, ChatMemoryAdvisor, ChatModel, ChatOptions, Chunk, ConversationKey, FinishReason, FnTool,
+    InMemoryStore, OpenAiModel, Phase, PromptExt, ToolCallAdvisor, ToolDefinition,
 };
 use futures::StreamExt;
 use schemars::JsonSchema;
@@ -35,8 +35,7 @@ fn server() -> Option<String> {
     url
 }
 
-fn client(url: &str, memory: &ChatMemoryAdvisor, memory_in: Phase) -> ChatClient {
-    let model = OpenAiModel::new("tiny").with_base_url(format!("{url}/v1"));
+fn client(model: impl ChatModel, memory: &ChatMemoryAdvisor, memory_in: Phase) -> ChatClient {
     let weather = ToolDefinition::new(
         "get_weather",
         "Tells the weather in a city.",
@@ -65,9 +64,19 @@ fn client(url: &str, memory: &ChatMemoryAdvisor, memory_in: Phase) -> ChatClient
 #[tokio::test]
 async fn llama_cpp_answers_full_chain_with_tool_round() {
     let Some(url) = server() else { return };
+    answers_full_chain(&OpenAiModel::new("tiny").with_base_url(format!("{url}/v1"))).await;
+}
+
+#[tokio::test]
+async fn llama_cpp_answers_full_chain_over_responses_api() {
+    let Some(url) = server() else { return };
+    answers_full_chain(&OpenAiResponsesModel::new("tiny").with_base_url(format!("{url}/v1"))).await;
+}
+
+async fn answers_full_chain(model: &(impl ChatModel + Clone)) {
     for memory_in in [Phase::Round, Phase::Turn] {
         let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
-        let client = client(&url, &memory, memory_in);
+        let client = client(model.clone(), &memory, memory_in);
         let mut turn = client.prompt().user("weather in Paris?").conversation("c").stream();
         let mut fold = ChunkFold::new();
         let mut finished = 0;

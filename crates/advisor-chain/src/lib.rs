@@ -38,7 +38,7 @@
 //! | `postgres` | conversations in PostgreSQL, `PostgresStore` | no |
 //! | `redis` | conversations in Redis or Valkey, `RedisStore` | no |
 //! | `structured` | typed values in place of text, `entity` of [`PromptExt`] | yes |
-//! | `text-tool-calls` | tool calls that a model writes into its text, `TextCallParser` | no |
+//! | `text-tool-calls` | tool calls that a model writes into its text, `TextToolCalls` | no |
 //! | `openai` | OpenAI and compatible servers, [`OpenAiModel`] and [`openai::OpenAiResponsesModel`] | yes |
 //! | `gemini` | Google's Gemini API and Vertex AI, `gemini::GeminiModel` | no |
 //! | `anthropic` | Anthropic's Messages API, `anthropic::AnthropicModel` | no |

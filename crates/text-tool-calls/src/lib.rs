@@ -2,6 +2,7 @@
 //!
 //! A model without an interface for tools is told its tools in words, and writes its calls into its text.
 //!
+//! - [`TextToolCalls`] is the advisor: calls in the text look like those of an interface, so the tool loop runs them.
 //! - [`ToolManifest`] describes the tools for the prompt, in a [`PromptFormat`].
 //! - [`TextCallParser`] finds the calls in the text while it arrives, and emits [`ParserEvent`]s. Arguments become
 //!   JSON with the types of the tool's schema.
@@ -9,8 +10,9 @@
 //! - [`JsonStringFields`] decodes one argument while it is generated, [`ThinkingSplitter`] separates reasoning from
 //!   text, and [`find_leak`] reports a call in a text that should have none.
 //!
-//! Nothing here has async or I/O.
+//! The parsers have no async and no I/O.
 
+mod advisor;
 mod format;
 mod json_string;
 mod leak;
@@ -21,6 +23,7 @@ mod string_fields;
 mod thinking;
 mod tools;
 
+pub use advisor::{Leaks, TextToolCalls};
 pub use format::{FormatError, PromptFormat, ToolCallFormat};
 pub use leak::{Leak, Markup, find_leak};
 pub use manifest::{JsonShape, ToolManifest};

@@ -6,7 +6,7 @@ use advisor_core::ToolDefinition;
 use serde_json::{Value, json};
 
 use crate::format::PromptFormat;
-use crate::tools::TextTools;
+use crate::tools::{TextTools, ToolForm};
 
 /// The shape of calls in [`PromptFormat::Json`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -92,6 +92,24 @@ impl ToolManifest {
     #[must_use]
     pub fn with_json_shape(self, shape: JsonShape) -> Self {
         Self { shape, ..self }
+    }
+
+    /// Adds the short form of a tool.
+    #[must_use]
+    pub fn with_form(self, form: ToolForm) -> Self {
+        Self { tools: self.tools.with_form(form), ..self }
+    }
+
+    /// Returns the format.
+    #[must_use]
+    pub fn format(&self) -> PromptFormat {
+        self.format
+    }
+
+    /// Returns the shape of calls in JSON.
+    #[must_use]
+    pub fn json_shape(&self) -> JsonShape {
+        self.shape
     }
 
     /// Returns the whole description: the rules, and each tool with its arguments and examples. Empty without tools.

@@ -1,0 +1,264 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use advisor_core::{
+    Block, BlockContent, BlockDelta, BlockHead, BlockId, BlockKind, CallHead, ChatResponse, Chunk,
+    ChunkEditor, EditedChunks, Error, ErrorKind, ProviderData, Result, ToolCall, Turn,
+};
+
+use super::history::data_format;
+use super::leaks::report_leak;
+use crate::parser::TextCallParser;
+use crate::parser::event::{CallEnd, OpenedCall, ParserEvent};
+use crate::parser::format::TextFormat;
+use crate::parser::limits::ParserError;
+use crate::parser::settings::ParserSettings;
+use crate::thinking::{ThinkingSplitter, ThoughtPiece};
+use crate::tools::TextTools;
+
+/// Replaces calls in the text of an answer by blocks of calls, and reasoning in it by blocks of reasoning.
+pub(super) struct TextCallEditor {
+    pub(super) formats: Vec<TextFormat>,
+    pub(super) settings: ParserSettings,
+    pub(super) tools: TextTools,
+    pub(super) thinking: Option<ThinkingSplitter>,
+    /// The turn in which a call that was not read is reported, if it is to be reported.
+    pub(super) reports_to: Option<Arc<Turn>>,
+    /// The open text blocks of the model.
+    pub(super) open: BTreeMap<BlockId, OpenText>,
+    pub(super) failure: Option<ParserError>,
+}
+
+/// A text block of the model, and the block that is emitted at the moment.
+pub(super) struct OpenText {
+    block: BlockId,
+    head: BlockHead,
+    thinking: Option<ThinkingSplitter>,
+    parser: TextCallParser,
+    /// Whether the model's own block was emitted.
+    is_used: bool,
+    current: Current,
+}
+
+enum Current {
+    None,
+    Text(BlockId),
+    Reasoning(BlockId),
+    Call(OpenCall),
+}
+
+/// A call that is emitted.
+struct OpenCall {
+    block: BlockId,
+    call: ToolCall,
+    raw: String,
+    format: TextFormat,
+}
+
+impl ChunkEditor for TextCallEditor {
+    fn edit(&mut self, chunk: Chunk, out: &mut EditedChunks<'_>) {
+        match chunk {
+            Chunk::Opened { block, head } if head.kind == BlockKind::Text => {
+                let parser = TextCallParser::with_settings(
+                    self.formats.iter().copied(),
+                    &self.tools,
+                    self.settings.clone(),
+                );
+                self.open.insert(block, OpenText::new(block, head, self.thinking.clone(), parser));
+            }
+            Chunk::Delta { block, delta: BlockDelta::Text(text) } if self.open.contains_key(&block) => {
+                if let Some(open) = self.open.get_mut(&block) {
+                    let result = open.push(&text, out);
+                    self.note(result);
+                }
+            }
+            Chunk::Closed { block, content } if self.open.contains_key(&block) => {
+                if let Some(open) = self.open.remove(&block) {
+                    let result = open.finish(content, out);
+                    self.note(result);
+                }
+            }
+            Chunk::AttemptRestarted { round } => {
+                self.open.retain(|block, _| block.round != round);
+                out.push(Chunk::AttemptRestarted { round });
+            }
+            chunk => out.push(chunk),
+        }
+    }
+
+    fn poll_pending(&mut self, _cx: &mut Context<'_>, _out: &mut EditedChunks<'_>) -> Poll<Result<()>> {
+        Poll::Ready(match self.failure.take() {
+            Some(error) => Err(Error::new(ErrorKind::TooLarge, error.to_string())),
+            None => Ok(()),
+        })
+    }
+
+    fn end(&mut self, response: &ChatResponse, out: &mut EditedChunks<'_>) {
+        for (_, mut open) in std::mem::take(&mut self.open) {
+            let result = open.end(out);
+            self.note(result);
+        }
+        if let Some(turn) = &self.reports_to {
+            report_leak(response, &self.tools, turn);
+        }
+    }
+}
+
+impl TextCallEditor {
+    fn note(&mut self, result: std::result::Result<(), ParserError>) {
+        self.failure = self.failure.or(result.err());
+    }
+}
+
+impl OpenText {
+    fn new(
+        block: BlockId,
+        head: BlockHead,
+        thinking: Option<ThinkingSplitter>,
+        parser: TextCallParser,
+    ) -> Self {
+        Self { block, head, thinking, parser, is_used: false, current: Current::None }
+    }
+
+    fn push(&mut self, text: &str, out: &mut EditedChunks<'_>) -> std::result::Result<(), ParserError> {
+        let mut pieces = Vec::new();
+        match &mut self.thinking {
+            Some(thinking) => thinking.push(text, &mut pieces),
+            None => pieces.push(ThoughtPiece::Text(text.to_owned())),
+        }
+        self.take_pieces(pieces, out)
+    }
+
+    /// Ends the block. If nothing in it was changed, it closes as the model closed it, with its provider data.
+    fn finish(mut self, content: Block, out: &mut EditedChunks<'_>) -> std::result::Result<(), ParserError> {
+        self.end_text(out)?;
+        match self.current {
+            Current::Text(block) if block == self.block => out.push(Chunk::Closed { block, content }),
+            _ => self.close_current(out),
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, out: &mut EditedChunks<'_>) -> std::result::Result<(), ParserError> {
+        let result = self.end_text(out);
+        self.close_current(out);
+        result
+    }
+
+    /// Emits what is held back.
+    fn end_text(&mut self, out: &mut EditedChunks<'_>) -> std::result::Result<(), ParserError> {
+        let mut pieces = Vec::new();
+        if let Some(thinking) = &mut self.thinking {
+            thinking.finish(&mut pieces);
+        }
+        self.take_pieces(pieces, out)?;
+        let mut events = Vec::new();
+        self.parser.finish(&mut events)?;
+        self.take_events(events, out);
+        Ok(())
+    }
+
+    fn take_pieces(
+        &mut self,
+        pieces: Vec<ThoughtPiece>,
+        out: &mut EditedChunks<'_>,
+    ) -> std::result::Result<(), ParserError> {
+        for piece in pieces {
+            match piece {
+                ThoughtPiece::Text(text) => {
+                    let mut events = Vec::new();
+                    let result = self.parser.push(&text, &mut events);
+                    self.take_events(events, out);
+                    result?;
+                }
+                ThoughtPiece::Reasoning(text) => {
+                    let block = match self.current {
+                        Current::Reasoning(block) => block,
+                        _ => self.open_block(BlockKind::Reasoning, Current::Reasoning, out),
+                    };
+                    out.push_delta(block, BlockDelta::Reasoning(text.into()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn take_events(&mut self, events: Vec<ParserEvent>, out: &mut EditedChunks<'_>) {
+        for event in events {
+            match (event, &mut self.current) {
+                (ParserEvent::Text(text), current) => {
+                    let block = match current {
+                        Current::Text(block) => *block,
+                        _ => self.open_text(out),
+                    };
+                    out.push_delta(block, BlockDelta::Text(text.into()));
+                }
+                (ParserEvent::Opened(opened), _) => self.open_call(&opened, out),
+                (ParserEvent::Markup(text) | ParserEvent::Body(text), Current::Call(call)) => {
+                    call.raw.push_str(&text);
+                }
+                (ParserEvent::Arguments(text), Current::Call(call)) => {
+                    call.call.arguments.push_str(&text);
+                    out.push_delta(call.block, BlockDelta::Arguments(text.into()));
+                }
+                (ParserEvent::Closed(end), Current::Call(call)) => {
+                    call.call.complete = end == CallEnd::Complete;
+                    self.close_current(out);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Opens a text block: the model's own, as long as nothing came before.
+    fn open_text(&mut self, out: &mut EditedChunks<'_>) -> BlockId {
+        if self.is_used {
+            return self.open_block(BlockKind::Text, Current::Text, out);
+        }
+        self.close_current(out);
+        self.is_used = true;
+        self.current = Current::Text(self.block);
+        out.push(Chunk::Opened { block: self.block, head: self.head.clone() });
+        self.block
+    }
+
+    fn open_block(
+        &mut self,
+        kind: BlockKind,
+        current: fn(BlockId) -> Current,
+        out: &mut EditedChunks<'_>,
+    ) -> BlockId {
+        self.close_current(out);
+        // Blocks of the editor come after the model's own, so that must not open any more.
+        self.is_used = true;
+        let block = out.open(self.block, BlockHead::new(kind));
+        self.current = current(block);
+        block
+    }
+
+    fn open_call(&mut self, opened: &OpenedCall, out: &mut EditedChunks<'_>) {
+        self.close_current(out);
+        self.is_used = true;
+        let id = opened.id.clone().unwrap_or_default();
+        let mut head = BlockHead::new(BlockKind::ToolCall);
+        head.call = Some(Box::new(CallHead::new(opened.name.clone(), id.clone())));
+        let block = out.open(self.block, head);
+        let call = ToolCall::new(id, opened.name.clone(), String::new());
+        self.current = Current::Call(OpenCall { block, call, raw: String::new(), format: opened.format });
+    }
+
+    fn close_current(&mut self, out: &mut EditedChunks<'_>) {
+        match std::mem::replace(&mut self.current, Current::None) {
+            Current::None => {}
+            Current::Text(block) | Current::Reasoning(block) => out.close(block),
+            Current::Call(OpenCall { block, call, raw, format }) => {
+                let data = vec![ProviderData::new(data_format(format), raw.into())];
+                out.push(Chunk::Closed {
+                    block,
+                    content: Block::with_data(BlockContent::ToolCall(call), data),
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,220 @@
+mod editor;
+mod history;
+mod leaks;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use advisor_core::{
+    AdvisorChain, AdvisorInfo, ChatRequest, ChunkStream, Phase, Placement, Result, StreamAdvisor, ToolChoice,
+    ToolSet, async_trait,
+};
+
+use self::editor::TextCallEditor;
+use self::history::TextHistory;
+use crate::format::{PromptFormat, ToolCallFormat};
+use crate::manifest::{JsonShape, ToolManifest};
+use crate::parser::format::TextFormat;
+use crate::parser::settings::ParserSettings;
+use crate::thinking::ThinkingSplitter;
+use crate::tools::{TextTools, ToolForm};
+
+pub use leaks::Leaks;
+
+/// Makes tool calls in the text of a model look like those of a provider's interface.
+///
+/// It describes the tools in the system message, takes them out of the interface's fields, and turns calls in the
+/// text into blocks of calls. The tool loop runs them, and memory stores them, as any other call. Earlier calls and
+/// results are sent as text. So a conversation can change between both ways, in both directions.
+///
+/// Add it last: its place is beside the model ([`Phase::ModelCall`]), where it sees the tools of all other advisors.
+///
+/// # Ordering
+/// Text, calls and arguments stream. Only text that may begin or end a call is held back. Calls of the provider's
+/// interface pass, also in the same answer.
+///
+/// # Cancellation
+/// It has nothing to cancel.
+///
+/// # Errors
+/// Of kind [`TooLarge`](advisor_core::ErrorKind::TooLarge) if a call in the text is too long.
+///
+/// # Example
+/// ```
+/// use advisor_core::{ChatClient, Tool, ToolDefinition, ToolError, ToolInvocation, ToolOutput, async_trait};
+/// use advisor_testkit::{Answer, ScriptedModel};
+/// use serde_json::json;
+/// use text_tool_calls::{PromptFormat, TextToolCalls};
+///
+/// struct Clock(ToolDefinition);
+///
+/// #[async_trait]
+/// impl Tool for Clock {
+///     fn definition(&self) -> &ToolDefinition {
+///         &self.0
+///     }
+///     async fn run(&self, _: ToolInvocation) -> Result<ToolOutput, ToolError> {
+///         Ok("12:00".into())
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> advisor_core::Result<()> {
+/// let model = ScriptedModel::new([Answer::from_text("Let me look. <tool name=\"time\"></tool>")]);
+/// let time = Clock(ToolDefinition::new("time", "Tells the time.", json!({"type": "object"})));
+/// // With a tool loop, the tool runs, and the model is called again.
+/// let client =
+///     ChatClient::builder(model).advisor(TextToolCalls::new(PromptFormat::Xml)).tool(time).build()?;
+/// let response = client.prompt().user("How late is it?").call().await?;
+/// assert_eq!(response.text(), "Let me look. ");
+/// assert_eq!(response.message().tool_calls().next().unwrap().name, "time");
+/// # Ok(()) }
+/// ```
+#[derive(Debug, Clone)]
+pub struct TextToolCalls {
+    format: ToolCallFormat,
+    shape: JsonShape,
+    settings: ParserSettings,
+    recovered: Vec<TextFormat>,
+    forms: Vec<ToolForm>,
+    thinking: Option<ThinkingSplitter>,
+}
+
+impl TextToolCalls {
+    /// Creates an advisor that describes tools in this format and reads calls in it.
+    #[must_use]
+    pub fn new(format: PromptFormat) -> Self {
+        Self::with_format(ToolCallFormat::Text(format))
+    }
+
+    /// Creates an advisor for a format that the environment or the application chose. With
+    /// [`ToolCallFormat::Api`], the interface of the provider describes the tools. Calls in the text are then only
+    /// [reported](Leaks), unless they are [recovered](Self::recovering).
+    #[must_use]
+    pub fn with_format(format: ToolCallFormat) -> Self {
+        Self {
+            format,
+            shape: JsonShape::default(),
+            settings: ParserSettings::default(),
+            recovered: Vec::new(),
+            forms: Vec::new(),
+            thinking: None,
+        }
+    }
+
+    /// Also reads calls in these formats, which a model writes although it was not asked to.
+    ///
+    /// With the interface of the provider, such a text becomes a call that runs. Choose it for models and servers
+    /// that are known for it.
+    #[must_use]
+    pub fn recovering(self, formats: impl IntoIterator<Item = TextFormat>) -> Self {
+        Self { recovered: formats.into_iter().collect(), ..self }
+    }
+
+    /// Sets the shape of calls in JSON.
+    #[must_use]
+    pub fn with_json_shape(self, shape: JsonShape) -> Self {
+        Self { shape, ..self }
+    }
+
+    /// Sets what becomes of cut calls and of calls of unknown tools, and the bounds.
+    #[must_use]
+    pub fn with_settings(self, settings: ParserSettings) -> Self {
+        Self { settings, ..self }
+    }
+
+    /// Adds the short form of a tool.
+    #[must_use]
+    pub fn with_form(mut self, form: ToolForm) -> Self {
+        self.forms.push(form);
+        self
+    }
+
+    /// Turns reasoning between tags in the text into blocks of reasoning. Calls within it are not read.
+    #[must_use]
+    pub fn with_thinking(self, splitter: ThinkingSplitter) -> Self {
+        Self { thinking: Some(splitter), ..self }
+    }
+
+    fn tools(&self, tools: &ToolSet) -> TextTools {
+        self.forms.iter().cloned().fold(TextTools::from(tools), TextTools::with_form)
+    }
+
+    /// Returns the formats to read.
+    fn formats(&self, request: &ChatRequest) -> Vec<TextFormat> {
+        let prompted = match self.format {
+            ToolCallFormat::Text(format) => Some(format.into()),
+            ToolCallFormat::Api => None,
+        };
+        let mut formats: Vec<TextFormat> =
+            prompted.into_iter().chain(self.recovered.iter().copied()).collect();
+        formats.dedup();
+        if is_without_tools(request) { Vec::new() } else { formats }
+    }
+
+    /// Describes the tools in words, and writes earlier calls and results into the text.
+    fn in_words(&self, request: ChatRequest, format: PromptFormat) -> ChatRequest {
+        let manifest = self.forms.iter().cloned().fold(
+            ToolManifest::new(format, request.tools.definitions()).with_json_shape(self.shape),
+            ToolManifest::with_form,
+        );
+        let messages = TextHistory::new(&manifest).written(&request.messages);
+        let request = request.with_messages(messages).with_api_tools(ToolSet::new());
+        if is_without_tools(&request) {
+            return request;
+        }
+        let mut text = manifest.text();
+        for rule in [choice_in_words(&request), one_call_in_words(&request)].into_iter().flatten() {
+            text.push_str("\n\n");
+            text.push_str(&rule);
+        }
+        request.with_system(text)
+    }
+}
+
+fn is_without_tools(request: &ChatRequest) -> bool {
+    request.tools.is_empty() || request.options.tool_choice == Some(ToolChoice::None)
+}
+
+fn choice_in_words(request: &ChatRequest) -> Option<String> {
+    match request.options.tool_choice.as_ref()? {
+        ToolChoice::Required => Some("Your next message must call at least one tool.".to_owned()),
+        ToolChoice::Tool(name) => Some(format!("Your next message must call the tool `{name}`.")),
+        _ => None,
+    }
+}
+
+fn one_call_in_words(request: &ChatRequest) -> Option<String> {
+    (request.options.parallel_tool_calls == Some(false))
+        .then(|| "Call at most one tool per message.".to_owned())
+}
+
+impl AdvisorInfo for TextToolCalls {
+    fn name(&self) -> &'static str {
+        "text-tool-calls"
+    }
+
+    fn placement(&self) -> Placement {
+        Placement::new(Phase::ModelCall).inside_memory()
+    }
+}
+
+#[async_trait]
+impl StreamAdvisor for TextToolCalls {
+    async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
+        let editor = TextCallEditor {
+            formats: self.formats(&request),
+            settings: self.settings.clone(),
+            tools: self.tools(&request.tools),
+            thinking: self.thinking.clone(),
+            reports_to: (self.format == ToolCallFormat::Api).then(|| Arc::clone(&request.turn)),
+            open: BTreeMap::new(),
+            failure: None,
+        };
+        let request = match self.format {
+            ToolCallFormat::Text(format) => self.in_words(request, format),
+            ToolCallFormat::Api => request,
+        };
+        Ok(next.next_stream(request).await?.edit_with(editor))
+    }
+}

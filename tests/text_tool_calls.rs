@@ -1,0 +1,392 @@
+//! Tool calls in the text of a model: run, remembered and sent again as those of an interface are.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
+
+use std::sync::{Arc, Mutex};
+
+use advisor_chain::memory::validate_transcript;
+use advisor_chain::messages::{BlockDelta, BlockKind, ChunkFold};
+use advisor_chain::text_tool_calls::{
+    Leaks, Markup, OnCut, ParserLimits, ParserSettings, PromptFormat, TextFormat, TextToolCalls,
+    ThinkingSplitter, ToolCallFormat, ToolManifest,
+};
+use advisor_chain::{
+    ChatClient, ChatMemoryAdvisor, ChatOptions, Chunk, ConversationKey, ErrorKind, FinishReason, FnTool,
+    InMemoryStore, Message, Phase, Role, ToolCallAdvisor, ToolChoice, ToolDefinition, TurnStream,
+};
+use advisor_testkit::{Answer, ScriptedModel};
+use futures::StreamExt;
+use serde_json::{Value, json};
+
+const FORMATS: [PromptFormat; 3] = PromptFormat::ALL;
+
+fn look() -> ToolDefinition {
+    let schema = json!({
+        "type": "object",
+        "properties": {"at": {"type": "string"}, "days": {"type": "integer"}},
+        "required": ["at"],
+    });
+    ToolDefinition::new("look", "Looks at something.", schema)
+}
+
+/// A call of `look` as the model writes it.
+fn call(format: PromptFormat, arguments: &str) -> String {
+    ToolManifest::new(format, [&look()]).call("look", arguments)
+}
+
+struct Setting {
+    client: ChatClient,
+    model: ScriptedModel,
+    memory: ChatMemoryAdvisor,
+    /// The arguments of each run of the tool.
+    runs: Arc<Mutex<Vec<Value>>>,
+}
+
+/// A chain with memory in this phase, and this advisor beside the model.
+fn setting(
+    answers: impl IntoIterator<Item = Answer>,
+    remembers: Phase,
+    in_text: Option<TextToolCalls>,
+) -> Setting {
+    with_memory(answers, remembers, in_text, ChatMemoryAdvisor::new(InMemoryStore::new()))
+}
+
+fn with_memory(
+    answers: impl IntoIterator<Item = Answer>,
+    remembers: Phase,
+    in_text: Option<TextToolCalls>,
+    memory: ChatMemoryAdvisor,
+) -> Setting {
+    let (model, runs) = (ScriptedModel::new(answers), Arc::new(Mutex::new(Vec::new())));
+    let noted = Arc::clone(&runs);
+    let tool = FnTool::new(look(), move |arguments: Value| {
+        noted.lock().unwrap().push(arguments);
+        async { Ok("a <house>") }
+    });
+    let builder = ChatClient::builder(model.clone())
+        .advisor(ToolCallAdvisor::builder().stream_tool_call_responses(true).build().unwrap())
+        .advisor_in(remembers, memory.clone())
+        .tool(tool);
+    let builder = match in_text {
+        Some(advisor) => builder.advisor(advisor),
+        None => builder,
+    };
+    Setting { client: builder.build().unwrap(), model, memory, runs }
+}
+
+impl Setting {
+    fn turn(&self, text: &str) -> TurnStream {
+        self.client.prompt().user(text).conversation("c").stream()
+    }
+
+    fn runs(&self) -> Vec<Value> {
+        self.runs.lock().unwrap().clone()
+    }
+
+    async fn remembered(&self) -> Vec<Message> {
+        let transcript = self.memory.transcript(&ConversationKey::new("c").unwrap()).await.unwrap();
+        assert_eq!(validate_transcript(&transcript), [], "{transcript:?}");
+        transcript.iter().cloned().collect()
+    }
+}
+
+async fn chunks(mut turn: TurnStream) -> Vec<Chunk> {
+    let mut chunks = Vec::new();
+    while let Some(chunk) = turn.next().await {
+        chunks.push(chunk.unwrap());
+    }
+    chunks
+}
+
+fn in_text(format: PromptFormat) -> Option<TextToolCalls> {
+    Some(TextToolCalls::new(format))
+}
+
+#[tokio::test]
+async fn law_m4_t1_calls_in_text_are_run_and_remembered() {
+    for remembers in [Phase::Round, Phase::Turn] {
+        for format in FORMATS {
+            let written = call(format, "{\"at\": \"a & b\", \"days\": 3}");
+            let answers =
+                [Answer::from_text(format!("Let me see.\n{written}\n")), Answer::from_text("A house.")];
+            let setting = setting(answers, remembers, in_text(format));
+            let chunks = chunks(setting.turn("What is there?")).await;
+            assert_eq!(setting.runs(), [json!({"at": "a & b", "days": 3})], "{format:?}");
+
+            let messages = setting.remembered().await;
+            let roles: Vec<_> = messages.iter().map(Message::role).collect();
+            assert_eq!(roles, [Role::User, Role::Assistant, Role::Tool, Role::Assistant]);
+            let asked = messages[1].tool_calls().next().unwrap();
+            assert_eq!((messages[1].text().as_str(), asked.name.as_str()), ("Let me see.\n", "look"));
+            assert!(!asked.id.is_empty() && messages[2].tool_result().unwrap().call_id == asked.id);
+
+            let first_round = chunks.iter().find_map(|chunk| match chunk {
+                Chunk::RoundCompleted(response) => Some(response.finish().reason.clone()),
+                _ => None,
+            });
+            assert_eq!(first_round, Some(FinishReason::ToolCalls));
+        }
+    }
+}
+
+#[tokio::test]
+async fn request_describes_tools_in_words_and_history_as_text() {
+    for remembers in [Phase::Round, Phase::Turn] {
+        for format in FORMATS {
+            let written = call(format, "{\"at\": \"x\"}");
+            let answers =
+                [Answer::from_text(written.clone()), Answer::from_text("A."), Answer::from_text("B.")];
+            let setting = setting(answers, remembers, in_text(format));
+            chunks(setting.turn("One?")).await;
+            chunks(setting.turn("Two?")).await;
+            for prompt in setting.model.prompts() {
+                assert!(prompt.tools.is_empty(), "the interface describes no tool");
+                let first = prompt.messages.iter().next().unwrap();
+                assert!(first.role() == Role::System && first.text().contains("## look"), "{format:?}");
+                assert!(!prompt.messages.iter().any(|message| message.role() == Role::Tool));
+            }
+            let prompts = setting.model.prompts();
+            let said: Vec<_> =
+                prompts[2].messages.iter().skip(1).map(|message| (message.role(), message.text())).collect();
+            assert_eq!(said[1], (Role::Assistant, written), "a call goes back as it was written");
+            assert!(
+                said[2].0 == Role::User
+                    && said[2].1.contains("a <house>")
+                    && said[2].1.contains("tool_result")
+            );
+            assert_eq!(said[3..], [(Role::Assistant, "A.".to_owned()), (Role::User, "Two?".to_owned())]);
+            // The same messages again, so that providers keep what they have written of them.
+            let same = |place: usize| {
+                let of = |prompt: usize| prompts[prompt].messages.iter().nth(place).unwrap().clone();
+                of(1).is_same(&of(2))
+            };
+            assert!(same(2) && same(3), "{format:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn law_s3_s4_s5_blocks_are_the_same_for_all_pieces() {
+    for format in FORMATS {
+        let written = call(format, "{\"at\": \"x y\"}");
+        let text = format!("A {written} B {written}");
+        let letters: Vec<String> = text.chars().map(String::from).collect();
+        let mut blocks = Vec::new();
+        for pieces in [vec![text.clone()], letters] {
+            let answer = pieces.iter().fold(Answer::new(), |answer, piece| answer.text(piece.as_str()));
+            let setting = setting(
+                [answer.finish(FinishReason::Stop), Answer::from_text("C")],
+                Phase::Round,
+                in_text(format),
+            );
+            let chunks = chunks(setting.turn("Go.")).await;
+            let mut fold = ChunkFold::default();
+            let opened = chunks.iter().filter_map(|chunk| match chunk {
+                Chunk::Opened { head, .. } => head.call.as_ref().map(|call| call.call_id.clone()),
+                _ => None,
+            });
+            let opened: Vec<_> = opened.collect();
+            for chunk in &chunks {
+                fold.push(chunk);
+                if let Chunk::RoundCompleted(response) = chunk {
+                    let message = response.message();
+                    let ids: Vec<_> = message.tool_calls().map(|call| call.id.clone()).collect();
+                    assert_eq!(ids, opened, "ids are known when blocks open");
+                    let kinds: Vec<_> = message.blocks().iter().map(|block| block.kind()).collect();
+                    assert_eq!(
+                        kinds,
+                        [BlockKind::Text, BlockKind::ToolCall, BlockKind::Text, BlockKind::ToolCall]
+                    );
+                    let content = message.blocks().iter().map(|block| match block.as_tool_call() {
+                        Some(call) => call.arguments.clone(),
+                        None => block.as_text().unwrap_or_default().to_owned(),
+                    });
+                    blocks.push(content.collect::<Vec<_>>());
+                    for (id, block) in response.blocks() {
+                        assert_eq!(fold.block(id).unwrap().content(), block.content());
+                    }
+                }
+            }
+        }
+        assert_eq!(blocks[0], blocks[1], "{format:?}");
+    }
+}
+
+#[tokio::test]
+async fn law_s2_arguments_stream_while_they_are_written() {
+    let gate = advisor_testkit::Gate::new();
+    let answer = Answer::new()
+        .text("<tool name=\"look\"><arg name=\"at\">the gre")
+        .gate(&gate)
+        .text("at wall</arg></tool>");
+    let setting = setting(
+        [answer.finish(FinishReason::Stop), Answer::from_text("C")],
+        Phase::Round,
+        in_text(PromptFormat::Xml),
+    );
+    let mut turn = setting.turn("Go.");
+    let mut arguments = String::new();
+    while arguments != "{\"at\":\"the gre" {
+        if let Chunk::Delta { delta: BlockDelta::Arguments(piece), .. } = turn.next().await.unwrap().unwrap()
+        {
+            arguments.push_str(&piece);
+        }
+    }
+    gate.release();
+    chunks(turn).await;
+    assert_eq!(setting.runs(), [json!({"at": "the great wall"})]);
+}
+
+#[tokio::test]
+async fn conversation_changes_between_text_and_interface() {
+    let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+    for remembers in [Phase::Round, Phase::Turn] {
+        for advisor in [None, in_text(PromptFormat::Xml), in_text(PromptFormat::Json), None] {
+            let first = match advisor {
+                Some(_) => Answer::from_text(format!(
+                    "{}{}",
+                    call(PromptFormat::Xml, "{\"at\": \"x\"}"),
+                    "{\"tool\": {\"function\": \"look\", \"parameters\": {\"at\": \"x\"}}}"
+                )),
+                None => Answer::from_calls([("c1", "look", "{\"at\": \"x\"}")]),
+            };
+            let is_text = advisor.is_some();
+            let setting = with_memory([first, Answer::from_text("Ok.")], remembers, advisor, memory.clone());
+            chunks(setting.turn("Go on.")).await;
+            assert_eq!(setting.runs().len(), 1);
+            setting.remembered().await;
+            for prompt in setting.model.prompts() {
+                let roles: Vec<_> = prompt.messages.iter().map(Message::role).collect();
+                let roles = &roles[usize::from(is_text)..];
+                assert_eq!(roles.contains(&Role::Tool), !is_text && prompt.messages.len() > 1, "{roles:?}");
+                assert!(roles.windows(2).all(|two| two != [Role::User, Role::User]), "{roles:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn law_k4_dropped_turn_leaves_a_usable_conversation() {
+    for remembers in [Phase::Round, Phase::Turn] {
+        for format in FORMATS {
+            let whole = call(format, "{\"at\": \"x\"}");
+            for at in (0..whole.len()).step_by(7) {
+                let cut = Answer::new().text("Hm. ").text(&whole[..at]).hang();
+                let setting = setting(
+                    [cut, Answer::from_text(whole.clone()), Answer::from_text("Ok.")],
+                    remembers,
+                    in_text(format),
+                );
+                let mut turn = setting.turn("One?");
+                while turn.next().await.unwrap().unwrap().text() != Some("Hm. ") {}
+                drop(turn);
+                chunks(setting.turn("Two?")).await;
+                assert_eq!(setting.runs(), [json!({"at": "x"})]);
+                setting.remembered().await;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn law_t2_cut_call_is_an_error_result() {
+    let cut = "<tool name=\"look\"><arg name=\"at\">x</arg>";
+    let answers = || [Answer::from_text(cut), Answer::from_text("Sorry.")];
+    let strict = setting(answers(), Phase::Round, in_text(PromptFormat::Xml));
+    chunks(strict.turn("Go.")).await;
+    assert!(strict.runs().is_empty());
+    assert!(strict.remembered().await[2].tool_result().unwrap().is_error);
+    let settings = ParserSettings::default().with_on_cut(OnCut::Complete);
+    let lenient = TextToolCalls::new(PromptFormat::Xml).with_settings(settings);
+    let lenient = setting(answers(), Phase::Round, Some(lenient));
+    chunks(lenient.turn("Go.")).await;
+    assert_eq!(lenient.runs(), [json!({"at": "x"})]);
+}
+
+#[tokio::test]
+async fn calls_of_text_and_interface_may_be_in_one_answer() {
+    let both =
+        Answer::new().text(call(PromptFormat::Xml, "{\"at\": \"a\"}")).call("c1", "look", "{\"at\": \"b\"}");
+    let setting = setting(
+        [both.finish(FinishReason::ToolCalls), Answer::from_text("Ok.")],
+        Phase::Round,
+        in_text(PromptFormat::Xml),
+    );
+    chunks(setting.turn("Go.")).await;
+    assert_eq!(setting.runs().len(), 2);
+    let calls: Vec<_> =
+        setting.remembered().await[1].tool_calls().map(|call| call.arguments.clone()).collect();
+    assert_eq!(calls, ["{\"at\":\"a\"}", "{\"at\": \"b\"}"]);
+}
+
+#[tokio::test]
+async fn call_in_text_is_reported_or_recovered_beside_the_interface() {
+    let text =
+        "<|tool_call_begin|>functions.look:0<|tool_call_argument_begin|>{\"at\": \"x\"}<|tool_call_end|>";
+    let answers = || [Answer::from_text(text), Answer::from_text("Ok.")];
+    let native = TextToolCalls::with_format(ToolCallFormat::Api);
+    let reporting = setting(answers(), Phase::Round, Some(native.clone()));
+    let response = reporting.client.prompt().user("Go.").conversation("c").call().await.unwrap();
+    assert_eq!((response.text().as_str(), reporting.runs().len()), (text, 0));
+    let leaks: Leaks = response.turn().extensions().get().unwrap();
+    assert_eq!(leaks.0[0].markup, Markup::Format(TextFormat::Kimi));
+    assert_eq!(reporting.model.prompts()[0].tools, ["look"]);
+
+    let recovering = setting(answers(), Phase::Round, Some(native.recovering([TextFormat::Kimi])));
+    chunks(recovering.turn("Go.")).await;
+    assert_eq!(recovering.runs(), [json!({"at": "x"})]);
+    assert_eq!(recovering.remembered().await[1].tool_calls().next().unwrap().id, "functions.look:0");
+}
+
+#[tokio::test]
+async fn reasoning_between_tags_becomes_its_own_block() {
+    let written = call(PromptFormat::Xml, "{\"at\": \"x\"}");
+    let answers = [
+        Answer::from_text(format!("<think>Maybe {written}?</think>\n\nNo.{written}")),
+        Answer::from_text("Ok."),
+    ];
+    let advisor = TextToolCalls::new(PromptFormat::Xml).with_thinking(ThinkingSplitter::new());
+    let setting = setting(answers, Phase::Round, Some(advisor));
+    chunks(setting.turn("Go.")).await;
+    assert_eq!(setting.runs().len(), 1, "a call in reasoning is not made");
+    let kinds: Vec<_> = setting.remembered().await[1].blocks().iter().map(|block| block.kind()).collect();
+    assert_eq!(kinds, [BlockKind::Reasoning, BlockKind::Text, BlockKind::ToolCall]);
+}
+
+#[tokio::test]
+async fn tool_choice_is_said_in_words() {
+    for (choice, expected, calls) in [
+        (ToolChoice::Required, Some("must call at least one tool"), 1),
+        (ToolChoice::Tool("look".into()), Some("must call the tool `look`"), 1),
+        (ToolChoice::None, None, 0),
+    ] {
+        let written = call(PromptFormat::Json, "{\"at\": \"x\"}");
+        let setting = setting(
+            [Answer::from_text(written), Answer::from_text("Ok.")],
+            Phase::Round,
+            in_text(PromptFormat::Json),
+        );
+        let options = ChatOptions::new().with_tool_choice(choice).with_parallel_tool_calls(false);
+        chunks(setting.client.prompt().user("Go.").conversation("c").options(options).stream()).await;
+        let first = setting.model.prompts()[0].messages.iter().next().unwrap().clone();
+        match expected {
+            Some(words) => assert!(first.text().contains(words) && first.text().contains("at most one tool")),
+            None => assert_eq!(first.role(), Role::User, "nothing is described"),
+        }
+        assert_eq!(setting.runs().len(), calls);
+    }
+}
+
+#[tokio::test]
+async fn law_r1_too_long_call_is_a_typed_error() {
+    let mut limits = ParserLimits::default();
+    limits.call = 50;
+    let advisor =
+        TextToolCalls::new(PromptFormat::Xml).with_settings(ParserSettings::default().with_limits(limits));
+    let written = call(PromptFormat::Xml, &json!({"at": "x".repeat(50)}).to_string());
+    let setting =
+        setting([Answer::from_text(written), Answer::from_text("Ok.")], Phase::Round, Some(advisor));
+    let error = setting.client.prompt().user("Go.").conversation("c").call().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TooLarge);
+    assert!(setting.runs().is_empty());
+    chunks(setting.turn("Again.")).await;
+}

@@ -86,6 +86,7 @@ impl Failures {
         let body = String::from_utf8_lossy(body);
         let report =
             read(&body).unwrap_or_else(|| Report { message: body.trim().into(), ..Report::default() });
+        let report = Report { request_id: report.request_id.or_else(|| request_id(headers)), ..report };
         let asked = retry_after(headers, SystemTime::now()).or(report.retry_after);
         Failed { error: self.error(report, Some(status.as_u16()), asked), asked }
     }
@@ -107,6 +108,7 @@ impl Failures {
             code: word(report.code),
             kind: word(report.kind),
             param: word(report.param),
+            request_id: word(report.request_id),
             failed_generation: report
                 .failed_generation
                 .map(|text| self.redaction.show(&text, LONGEST_GENERATION)),
@@ -155,4 +157,10 @@ impl Failures {
     pub(crate) fn transport(&self, error: TransportError) -> Error {
         from_transport(error, &self.redaction)
     }
+}
+
+/// Returns the server's id of the request, in the header of Anthropic or OpenAI.
+fn request_id(headers: &HeaderMap) -> Option<ServerWords> {
+    let id = ["request-id", "x-request-id"].iter().find_map(|name| headers.get(*name));
+    id.and_then(|id| id.to_str().ok()).map(ServerWords::from)
 }

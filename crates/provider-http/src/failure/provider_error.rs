@@ -33,6 +33,7 @@ pub struct ProviderError {
     pub(super) code: Option<ServerText>,
     pub(super) kind: Option<ServerText>,
     pub(super) param: Option<ServerText>,
+    pub(super) request_id: Option<ServerText>,
     pub(super) failed_generation: Option<ServerText>,
 }
 
@@ -65,6 +66,12 @@ impl ProviderError {
     #[must_use]
     pub fn param(&self) -> Option<&str> {
         self.param.as_ref().map(ServerText::as_str)
+    }
+
+    /// Returns the server's id of the request, for questions to the provider.
+    #[must_use]
+    pub fn request_id(&self) -> Option<&str> {
+        self.request_id.as_ref().map(ServerText::as_str)
     }
 
     /// Returns the text that the model had written when the provider refused it as a tool call (Groq). `Debug`
@@ -113,6 +120,7 @@ impl fmt::Debug for ProviderError {
             .field("code", &self.code)
             .field("kind", &self.kind)
             .field("param", &self.param)
+            .field("request_id", &self.request_id)
             .field("message", &self.message)
             .finish_non_exhaustive()
     }

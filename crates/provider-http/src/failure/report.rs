@@ -27,6 +27,8 @@ pub struct Report {
     pub retry_after: Option<Duration>,
     /// The text that the model had written when the server refused it (Q46).
     pub failed_generation: Option<ServerWords>,
+    /// The server's id of the request, as Anthropic reports it beside the error.
+    pub request_id: Option<ServerWords>,
 }
 
 impl Report {
@@ -50,7 +52,12 @@ impl Report {
             Value::Object(fields) => {
                 if let Some(error) = ERROR_KEYS.iter().find_map(|key| fields.get(*key).filter(is_something)) {
                     let inner = Self::read(error);
-                    return Some(Self { status: inner.status.or_else(|| status(fields)), ..inner });
+                    let (status, request_id) = (status(fields), word(fields, "request_id"));
+                    return Some(Self {
+                        status: inner.status.or(status),
+                        request_id: inner.request_id.clone().or(request_id),
+                        ..inner
+                    });
                 }
                 let has_message = fields.contains_key("message") || fields.contains_key("msg");
                 (has_message && !fields.contains_key("choices")).then(|| Self::from_fields(fields))
@@ -60,7 +67,7 @@ impl Report {
     }
 
     fn from_fields(fields: &Map<String, Value>) -> Self {
-        let word = |key: &str| fields.get(key).and_then(Value::as_str).map(ServerWords::from);
+        let word = |key: &str| word(fields, key);
         let message = ["message", "msg", "detail", "error_message"]
             .iter()
             .find_map(|key| fields.get(*key).filter(is_something))
@@ -80,8 +87,13 @@ impl Report {
             status: status(fields),
             retry_after: fields.get("details").and_then(retry_delay),
             failed_generation: word("failed_generation"),
+            request_id: word("request_id"),
         }
     }
+}
+
+fn word(fields: &Map<String, Value>, key: &str) -> Option<ServerWords> {
+    fields.get(key).and_then(Value::as_str).map(ServerWords::from)
 }
 
 /// Returns the first HTTP status of a failure in the fields.
@@ -186,6 +198,10 @@ mod tests {
                 Some(Report { retry_after: Some(Duration::from_millis(37_500)), ..error("m") }),
             ),
             (json!({"error": {"message": "m", "details": [{"retryDelay": "-1s"}]}}), Some(error("m"))),
+            (
+                json!({"type": "error", "error": {"message": "m"}, "request_id": "req_1"}),
+                Some(Report { request_id: word("req_1"), ..error("m") }),
+            ),
             (json!({"error": null, "choices": []}), None),
             (json!({"choices": [], "message": "not an error"}), None),
             (json!({"object": "list"}), None),

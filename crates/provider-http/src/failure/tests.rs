@@ -250,6 +250,25 @@ fn what_the_provider_said_is_the_source() {
 }
 
 #[test]
+fn id_of_request_is_that_of_body_or_header() {
+    let id = |headers: &[(&'static str, &'static str)], body: &Value| {
+        let headers = headers
+            .iter()
+            .map(|(name, value)| (http::HeaderName::from_static(name), HeaderValue::from_static(value)));
+        let status = StatusCode::BAD_REQUEST;
+        let failed = failures().response(status, &headers.collect(), body.to_string().as_bytes(), read);
+        said(&failed.error).request_id().map(str::to_owned)
+    };
+    let plain = json!({"error": {"message": "m"}});
+    let named = json!({"type": "error", "error": {"message": "m"}, "request_id": "req_1"});
+    assert_eq!(id(&[], &plain), None);
+    assert_eq!(id(&[("request-id", "req_2")], &named).as_deref(), Some("req_1"));
+    assert_eq!(id(&[("request-id", "req_2"), ("x-request-id", "req_3")], &plain).as_deref(), Some("req_2"));
+    assert_eq!(id(&[("x-request-id", "req_3")], &plain).as_deref(), Some("req_3"));
+    assert_eq!(id(&[("x-request-id", KEY)], &plain).as_deref(), Some("[secret]"));
+}
+
+#[test]
 fn unrecognized_error_body_is_shown_from_its_start() {
     let failed =
         failures().response(StatusCode::BAD_GATEWAY, &HeaderMap::new(), b"  <html>\n502</html> ", read);

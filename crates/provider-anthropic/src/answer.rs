@@ -5,7 +5,7 @@ mod tests;
 
 use std::collections::VecDeque;
 
-use advisor_core::{AggregatorLimits, Delta};
+use advisor_core::{AggregatorLimits, Delta, Text};
 use provider_http::answer::{AnswerEvent, Meaning, WireFormat};
 use provider_http::failure::Report;
 use provider_http::fast_path::{Field, Framing};
@@ -24,9 +24,9 @@ pub(crate) struct Messages {
 }
 
 impl Messages {
-    /// Creates the format of an answer with these limits.
-    pub(crate) fn new(limits: AggregatorLimits) -> Self {
-        Self { converter: Converter::default(), most_kept: limits.answer_bytes }
+    /// Creates the format of an answer with these limits. `format` is the name of what goes back to the server.
+    pub(crate) fn new(format: Text, limits: AggregatorLimits) -> Self {
+        Self { converter: Converter::new(format), most_kept: limits.answer_bytes }
     }
 
     fn read_event(

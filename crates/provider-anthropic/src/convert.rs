@@ -14,19 +14,25 @@ use std::fmt;
 use advisor_core::{Citation, Delta, DeltaKind, ProviderData, Text, ToolCallDelta};
 use serde_json::{Map, Value, json};
 
-use crate::wire::{CITATION, FORMAT, SIGNATURE, TokenCounts, block_number, list, object, text};
+use crate::wire::{CITATION, SIGNATURE, TokenCounts, block_number, list, object, text};
 use finish::finish_of;
 use open_block::{KeptBlock, OpenBlock, OpenContent};
 use open_blocks::OpenBlocks;
 
 /// Turns wire events into deltas.
-#[derive(Default)]
 pub(crate) struct Converter {
+    /// The format name of what goes back to the server.
+    format: Text,
     counts: TokenCounts,
     blocks: OpenBlocks,
 }
 
 impl Converter {
+    /// Creates a converter. `format` is the format name of what goes back to the server.
+    pub(crate) fn new(format: Text) -> Self {
+        Self { format, counts: TokenCounts::default(), blocks: OpenBlocks::default() }
+    }
+
     /// Returns the bytes of the events of which something is kept, at most.
     pub(crate) fn kept(&self) -> usize {
         self.blocks.kept()
@@ -78,15 +84,17 @@ impl Converter {
         deltas: &mut VecDeque<Delta>,
     ) {
         let (number, replaced) = self.blocks.begin(number);
-        replaced.into_iter().for_each(|block| pass_rest(block, deltas));
+        replaced.into_iter().for_each(|block| pass_rest(&self.format, block, deltas));
         let content = match text(block, "type") {
             Some("text" | "thinking") => {
-                content_delta(number, block, deltas);
-                list(block, "citations").iter().for_each(|cited| citation(number, cited, deltas));
+                content_delta(&self.format, number, block, deltas);
+                list(block, "citations")
+                    .iter()
+                    .for_each(|cited| citation(&self.format, number, cited, deltas));
                 OpenContent::Streamed
             }
             Some("tool_use") => {
-                deltas.push_back(Delta::tool_call(call_start(number, block)));
+                deltas.push_back(Delta::tool_call(call_start(&self.format, number, block)));
                 OpenContent::Call { input: block.get("input").filter(|input| has_content(input)).cloned() }
             }
             _ => OpenContent::Kept(KeptBlock::new(block.as_object().cloned().unwrap_or_default())),
@@ -104,7 +112,7 @@ impl Converter {
         let delta = event.get("delta").unwrap_or(&Value::Null);
         let Some(block) = self.blocks.find(number) else {
             // Its beginning is missing. The content is kept nevertheless.
-            return content_delta(number.unwrap_or_default(), delta, deltas);
+            return content_delta(&self.format, number.unwrap_or_default(), delta, deltas);
         };
         match &mut block.content {
             OpenContent::Kept(kept) => {
@@ -114,7 +122,7 @@ impl Converter {
             OpenContent::Call { input } if text(delta, "partial_json").is_some() => *input = None,
             OpenContent::Call { .. } | OpenContent::Streamed => {}
         }
-        content_delta(block.number, delta, deltas);
+        content_delta(&self.format, block.number, delta, deltas);
     }
 
     /// Converts the end of a block.
@@ -125,7 +133,7 @@ impl Converter {
     fn end_block(&mut self, number: Option<i64>, deltas: &mut VecDeque<Delta>) {
         let Some(block) = self.blocks.end(number) else { return };
         let (number, is_whole) = (block.number, block.is_whole());
-        pass_rest(block, deltas);
+        pass_rest(&self.format, block, deltas);
         if !is_whole {
             deltas.push_back(Delta::from(DeltaKind::BlockEnd).with_block(number));
         }
@@ -139,7 +147,7 @@ impl Converter {
 
     /// Passes on what is left of blocks without an end.
     pub(crate) fn end(&mut self, deltas: &mut VecDeque<Delta>) {
-        self.blocks.end_all().into_iter().for_each(|block| pass_rest(block, deltas));
+        self.blocks.end_all().into_iter().for_each(|block| pass_rest(&self.format, block, deltas));
     }
 
     fn usage(&mut self, holder: &Value, deltas: &mut VecDeque<Delta>) {
@@ -157,7 +165,7 @@ impl fmt::Debug for Converter {
 }
 
 /// Pushes the content of a piece of a block, or of the beginning of a text.
-fn content_delta(number: i64, delta: &Value, deltas: &mut VecDeque<Delta>) {
+fn content_delta(format: &Text, number: i64, delta: &Value, deltas: &mut VecDeque<Delta>) {
     let mut push = |kind: DeltaKind| deltas.push_back(Delta::from(kind).with_block(number));
     if let Some(text) = text(delta, "text") {
         push(DeltaKind::Text(text.into()));
@@ -166,19 +174,19 @@ fn content_delta(number: i64, delta: &Value, deltas: &mut VecDeque<Delta>) {
         push(DeltaKind::Reasoning(thinking.into()));
     }
     if let Some(signature) = text(delta, "signature") {
-        let data = ProviderData::new(FORMAT, json!({ SIGNATURE: signature }));
+        let data = ProviderData::new(format.clone(), json!({ SIGNATURE: signature }));
         push(DeltaKind::ReasoningData(Box::new(data)));
     }
     if let Some(piece) = text(delta, "partial_json") {
         deltas.push_back(Delta::tool_call(ToolCallDelta::arguments(number, piece)));
     }
     if let Some(cited) = delta.get("citation") {
-        citation(number, cited, deltas);
+        citation(format, number, cited, deltas);
     }
 }
 
 /// Returns the beginning of a call. Fields that this crate does not know go back with the call.
-fn call_start(number: i64, block: &Value) -> ToolCallDelta {
+fn call_start(format: &Text, number: i64, block: &Value) -> ToolCallDelta {
     let word = |key: &str| text(block, key).unwrap_or_default();
     let mut start = ToolCallDelta::start(number, word("id"), word("name"));
     let fields = block.as_object().into_iter().flatten();
@@ -186,25 +194,28 @@ fn call_start(number: i64, block: &Value) -> ToolCallDelta {
         .filter(|(key, value)| !matches!(key.as_str(), "type" | "id" | "name" | "input") && !value.is_null())
         .map(|(key, value)| (key.clone(), value.clone()))
         .collect();
-    start.provider_data = (!others.is_empty()).then(|| ProviderData::new(FORMAT, Value::Object(others)));
+    start.provider_data =
+        (!others.is_empty()).then(|| ProviderData::new(format.clone(), Value::Object(others)));
     start
 }
 
 /// Pushes what a block still keeps.
-fn pass_rest(block: OpenBlock, deltas: &mut VecDeque<Delta>) {
+fn pass_rest(format: &Text, block: OpenBlock, deltas: &mut VecDeque<Delta>) {
     match block.content {
         OpenContent::Streamed | OpenContent::Call { input: None } => {}
         OpenContent::Call { input: Some(input) } => {
             let arguments = ToolCallDelta::arguments(block.number, input.to_string());
             deltas.push_back(Delta::tool_call(arguments));
         }
-        OpenContent::Kept(kept) => deltas.push_back(DeltaKind::Opaque(Box::new(kept.into_opaque())).into()),
+        OpenContent::Kept(kept) => {
+            deltas.push_back(DeltaKind::Opaque(Box::new(kept.into_opaque(format))).into())
+        }
     }
 }
 
 /// Pushes a citation for the user, and the one that goes back to the server with the text of its block.
-fn citation(number: i64, cited: &Value, deltas: &mut VecDeque<Delta>) {
-    let data = ProviderData::new(FORMAT, json!({ CITATION: cited }));
+fn citation(format: &Text, number: i64, cited: &Value, deltas: &mut VecDeque<Delta>) {
+    let data = ProviderData::new(format.clone(), json!({ CITATION: cited }));
     deltas.push_back(Delta::from(DeltaKind::BlockData(Box::new(data))).with_block(number));
     let word = |keys: [&str; 2]| keys.into_iter().find_map(|key| text(cited, key)).map(Text::from);
     let mut citation = Citation::default();

@@ -16,6 +16,7 @@ use serde_json::Value;
 use crate::answer::Messages;
 use crate::caching::PromptCaching;
 use crate::request::{self, Body, BodySettings};
+use crate::wire::format_of;
 
 /// The base URL of Anthropic.
 const ANTHROPIC: &str = "https://api.anthropic.com";
@@ -193,9 +194,12 @@ impl ChatModel for AnthropicModel {
                 "no model is named; set ANTHROPIC_MODEL or the request's `ChatOptions::model`",
             )
         })?;
-        let Body { json, names } = request::body(&request, model, &self.body)?;
-        let call = self.server.call(PATH, &[], json)?.with_tools(names);
-        let format = || Messages::new(AggregatorLimits::default());
+        let mut call = self.server.call(PATH, &[], Vec::new())?;
+        let name = format_of(call.uri.host().unwrap_or_default());
+        let Body { json, names } = request::body(&request, model, &name, &self.body)?;
+        call.body = json;
+        let call = call.with_tools(names);
+        let format = || Messages::new(name.clone(), AggregatorLimits::default());
         self.server.stream(&call, request.round, request.aggregator_settings(), format).await
     }
 

@@ -6,6 +6,7 @@ use provider_http::recording;
 use serde_json::Value;
 
 use crate::answer::Messages;
+use crate::wire::FORMAT;
 
 /// Aggregates a recorded body of the Messages API, given in pieces as from the network, and returns the outcome as
 /// JSON. The fields are those of [`provider_http::recording::aggregate`].
@@ -24,7 +25,7 @@ use crate::answer::Messages;
 #[must_use]
 pub fn aggregate<B: Into<Bytes>>(pieces: impl IntoIterator<Item = B>) -> Value {
     let settings = AggregatorSettings::default();
-    recording::aggregate(Messages::new(settings.limits), settings, pieces)
+    recording::aggregate(Messages::new(FORMAT.into(), settings.limits), settings, pieces)
 }
 
 /// Frames payloads, one per line, as server-sent events. So a recording without framing can be read.

@@ -6,6 +6,7 @@
 mod assistant;
 mod blocks;
 mod message;
+mod message_form;
 mod offered;
 mod options;
 mod parts;
@@ -16,7 +17,7 @@ mod turns;
 
 use std::sync::Arc;
 
-use advisor_core::{ChatRequest, MessageList, Result};
+use advisor_core::{ChatRequest, MessageList, Result, Text};
 use bytes::Bytes;
 use provider_http::names::ToolNames;
 use serde_json::Value;
@@ -50,13 +51,18 @@ impl Default for BodySettings {
     }
 }
 
-/// Writes the body of `request` to a model.
-pub(crate) fn body(request: &ChatRequest, model: &str, settings: &BodySettings) -> Result<Body> {
+/// Writes the body of `request` to a model. Provider data and opaque blocks of `format` go back in it.
+pub(crate) fn body(
+    request: &ChatRequest,
+    model: &str,
+    format: &Text,
+    settings: &BodySettings,
+) -> Result<Body> {
     let own = &request.options.extra;
     let offered = Offered::new(request, &settings.definitions);
     let nothing = MessageList::new();
     let messages = if own.contains_key("messages") { &nothing } else { &request.messages };
-    let (turns, names) = Turns::write(messages, &offered, settings.caching)?;
+    let (turns, names) = Turns::write(messages, format, &offered, settings.caching)?;
     let mut rest = Vec::new();
     if !own.contains_key("system") {
         push_list(&mut rest, "system", &turns.system_pieces(settings.caching));

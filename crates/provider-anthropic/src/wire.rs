@@ -6,6 +6,7 @@
 
 mod usage;
 
+use advisor_core::Text;
 use provider_http::fast_path::Field;
 use serde_json::{Map, Value};
 
@@ -13,6 +14,8 @@ pub(crate) use usage::TokenCounts;
 
 /// The format name of provider data and opaque blocks of the Messages API.
 pub(crate) const FORMAT: &str = "anthropic-messages";
+/// The hosts that accept the signatures and encrypted content of one another.
+const ANTHROPIC_HOSTS: [&str; 2] = ["anthropic.com", "azure.com"];
 /// The key of a signature in the provider data of a reasoning block.
 pub(crate) const SIGNATURE: &str = "signature";
 /// The key of a citation in the provider data of a text block.
@@ -36,6 +39,14 @@ pub(crate) const EVENT: Field = Field::Object(&[
     ("content", Field::Read),
     ("stop_reason", Field::Read),
 ]);
+
+/// Returns the format name of data from this host. A server refuses the signatures of another one, so the name
+/// contains the host, except for Anthropic's own service.
+pub(crate) fn format_of(host: &str) -> Text {
+    let host = host.to_ascii_lowercase();
+    let is_own = ANTHROPIC_HOSTS.iter().any(|own| host == *own || host.ends_with(&format!(".{own}")));
+    if is_own { FORMAT.into() } else { format!("{FORMAT}@{host}").into() }
+}
 
 /// Returns the text under `key`, unless it is empty.
 pub(crate) fn text<'a>(object: &'a Value, key: &str) -> Option<&'a str> {

@@ -17,6 +17,7 @@ use provider_http::sse::SseLimits;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::wire::FORMAT;
 
 /// Whether events of a known form are decoded without parsing them.
 #[derive(Debug, Clone, Copy)]
@@ -27,7 +28,8 @@ enum Path {
 
 fn read(pieces: &[&[u8]], path: Path, limits: AggregatorLimits) -> (Vec<Chunk>, Result<ChatResponse>) {
     let redaction = Redaction::default();
-    let decoder = AnswerDecoder::new(Messages::new(limits), 1, SseLimits::default(), redaction);
+    let decoder =
+        AnswerDecoder::new(Messages::new(FORMAT.into(), limits), 1, SseLimits::default(), redaction);
     let mut decoder = match path {
         Path::Fast => decoder,
         Path::Parsing => decoder.without_fast_path(),
@@ -208,7 +210,7 @@ impl WireFormat for Counting {
 /// Returns the number of events of a body that are not parsed.
 fn skipped_in(body: Vec<u8>) -> u64 {
     let skipped = Arc::default();
-    let format = Messages::new(AggregatorLimits::default());
+    let format = Messages::new(FORMAT.into(), AggregatorLimits::default());
     let counting = Counting { format, skipped: Arc::clone(&skipped) };
     let mut decoder = AnswerDecoder::new(counting, 1, SseLimits::default(), Redaction::default());
     decoder.push(body.into());

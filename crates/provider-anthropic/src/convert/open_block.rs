@@ -1,9 +1,7 @@
 //! A content block between its start and its end.
 
-use advisor_core::Opaque;
+use advisor_core::{Opaque, Text};
 use serde_json::{Map, Value};
-
-use crate::wire::FORMAT;
 
 /// A content block that has begun.
 pub(super) struct OpenBlock {
@@ -62,13 +60,13 @@ impl KeptBlock {
     }
 
     /// Returns the whole block. An input that is no JSON, because the answer was cut in it, stays a text.
-    pub(super) fn into_opaque(mut self) -> Opaque {
+    pub(super) fn into_opaque(mut self, format: &Text) -> Opaque {
         if !self.input.is_empty() {
             let input = serde_json::from_str(&self.input).unwrap_or(Value::String(self.input));
             self.fields.insert("input".to_owned(), input);
         }
         let name = self.fields.get("type").and_then(Value::as_str).unwrap_or("unknown").to_owned();
-        Opaque::new(FORMAT, name, Value::Object(self.fields))
+        Opaque::new(format.clone(), name, Value::Object(self.fields))
     }
 }
 

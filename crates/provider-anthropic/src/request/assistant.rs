@@ -5,16 +5,16 @@
 
 use std::borrow::Cow;
 
-use advisor_core::{Block, BlockContent, Media, ToolCall};
+use advisor_core::{Block, BlockContent, Media, Text, ToolCall};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::blocks::Blocks;
+use super::message_form::MessageForm;
 use super::parts::{object, text_block};
-use crate::wire::{CITATION, FORMAT, SIGNATURE};
+use crate::wire::{CITATION, SIGNATURE};
 use provider_http::json::arguments;
-use provider_http::names::WireNames;
 
 /// A note in place of an answer of which nothing can be sent. The model must see that it answered.
 const UNSENDABLE: &str = "[content that cannot be shown here]";
@@ -23,17 +23,17 @@ const UNSENDABLE: &str = "[content that cannot be shown here]";
 pub(super) fn push(
     blocks: &mut Blocks,
     answer: &[Block],
-    wire: &WireNames,
+    form: MessageForm<'_>,
     is_sent: impl Fn(&Block) -> bool,
 ) -> serde_json::Result<()> {
     for block in answer.iter().filter(|block| is_sent(block)) {
         match block.content() {
             BlockContent::Text(text) | BlockContent::Refusal(text) => {
-                push_some(blocks, with_citations(block, text))?
+                push_some(blocks, with_citations(block, form.format, text))?
             }
-            BlockContent::Reasoning(text) => push_some(blocks, thinking(block, text))?,
-            BlockContent::ToolCall(call) => blocks.push(&ToolUse::new(block, call, wire)?)?,
-            BlockContent::Opaque(opaque) if opaque.format == *FORMAT => blocks.push(&opaque.value)?,
+            BlockContent::Reasoning(text) => push_some(blocks, thinking(block, form.format, text))?,
+            BlockContent::ToolCall(call) => blocks.push(&ToolUse::new(block, call, form)?)?,
+            BlockContent::Opaque(opaque) if opaque.format == *form.format => blocks.push(&opaque.value)?,
             BlockContent::Media(media) => push_some(blocks, text_block(note(media)))?,
             _ => {}
         }
@@ -48,23 +48,25 @@ fn push_some(blocks: &mut Blocks, block: Option<Value>) -> serde_json::Result<()
     block.map_or(Ok(()), |block| blocks.push(&block))
 }
 
-fn with_citations(block: &Block, text: &str) -> Option<Value> {
+fn with_citations(block: &Block, format: &Text, text: &str) -> Option<Value> {
     let mut written = text_block(text)?;
-    let citations: Vec<Value> = own_data(block).filter_map(|data| data.get(CITATION)).cloned().collect();
+    let citations: Vec<Value> =
+        own_data(block, format).filter_map(|data| data.get(CITATION)).cloned().collect();
     if let Some(fields) = written.as_object_mut().filter(|_| !citations.is_empty()) {
         fields.insert("citations".to_owned(), Value::Array(citations));
     }
     Some(written)
 }
 
-fn thinking(block: &Block, text: &str) -> Option<Value> {
-    let signature = own_data(block).filter_map(|data| data.get(SIGNATURE)).last()?;
+fn thinking(block: &Block, format: &Text, text: &str) -> Option<Value> {
+    let signature = own_data(block, format).filter_map(|data| data.get(SIGNATURE)).last()?;
     Some(object([("type", "thinking".into()), ("thinking", text.into()), (SIGNATURE, signature.clone())]))
 }
 
 /// Returns the data of this format that came with a block, in the order of arrival.
-fn own_data(block: &Block) -> impl Iterator<Item = &Value> {
-    block.provider_data().iter().filter(|data| data.format == *FORMAT).map(|data| &data.value)
+fn own_data<'a>(block: &'a Block, format: &Text) -> impl Iterator<Item = &'a Value> {
+    let data = block.provider_data().iter();
+    data.filter(move |data| data.format == *format).map(|data| &data.value)
 }
 
 fn note(media: &Media) -> &'static str {
@@ -89,12 +91,12 @@ struct ToolUse<'a> {
 }
 
 impl<'a> ToolUse<'a> {
-    fn new(block: &Block, call: &'a ToolCall, wire: &'a WireNames) -> serde_json::Result<Self> {
-        let others = own_data(block).filter_map(Value::as_object).flatten();
+    fn new(block: &Block, call: &'a ToolCall, form: MessageForm<'a>) -> serde_json::Result<Self> {
+        let others = own_data(block, form.format).filter_map(Value::as_object).flatten();
         Ok(Self {
             r#type: "tool_use",
-            id: wire.ids.on_the_wire(&call.id),
-            name: wire.tools.on_the_wire(&call.name),
+            id: form.names.ids.on_the_wire(&call.id),
+            name: form.names.tools.on_the_wire(&call.name),
             input: RawValue::from_string(arguments::as_text(&call.arguments).into_owned())?,
             others: others.map(|(key, value)| (key.clone(), value.clone())).collect(),
         })

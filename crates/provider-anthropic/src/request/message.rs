@@ -1,14 +1,16 @@
 //! The content blocks of a message, written once and kept.
 
 use std::borrow::Cow;
+use std::sync::{Mutex, PoisonError};
 
-use advisor_core::{Block, Error, ErrorKind, Message, MessageContent, Result, ToolResult};
+use advisor_core::{Block, Error, ErrorKind, Message, MessageContent, Result, Text, ToolResult};
 use bytes::Bytes;
 use provider_http::names::WireNames;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::blocks::Blocks;
+use super::message_form::MessageForm;
 use super::{assistant, parts};
 
 /// A note in place of user content of which nothing can be sent. The API refuses an empty message.
@@ -34,27 +36,36 @@ impl WireRole {
     }
 }
 
-/// The usual wire form of a message. Kept with the message.
-struct Written(Option<Bytes>);
+/// The usual wire forms of a message, one per format. Kept with the message.
+#[derive(Default)]
+struct Forms(Mutex<Vec<(Text, Bytes)>>);
 
 /// Returns the content blocks of a message with its usual names, separated by commas. Empty if there is nothing to
 /// send.
-pub(super) fn cached(message: &Message, usual: &WireNames) -> Result<Bytes> {
-    match message.wire_form(|message| Written(write(message, usual, |_| true).ok())) {
-        Written(Some(written)) => Ok(written.clone()),
-        Written(None) => write(message, usual, |_| true),
+pub(super) fn cached(message: &Message, usual: MessageForm<'_>) -> Result<Bytes> {
+    let Forms(forms) = message.wire_form(|_| Forms::default());
+    let mut forms = forms.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, written)) = forms.iter().find(|(format, _)| format == usual.format) {
+        return Ok(written.clone());
     }
+    let written = write(message, usual, |_| true)?;
+    forms.push((usual.format.clone(), written.clone()));
+    Ok(written)
 }
 
 /// Writes the content blocks of a message. Of an answer, it leaves out the blocks for which `is_sent` returns
 /// false.
-pub(super) fn write(message: &Message, wire: &WireNames, is_sent: impl Fn(&Block) -> bool) -> Result<Bytes> {
+pub(super) fn write(
+    message: &Message,
+    form: MessageForm<'_>,
+    is_sent: impl Fn(&Block) -> bool,
+) -> Result<Bytes> {
     let mut blocks = Blocks::default();
     let written = match message.content() {
         MessageContent::System(text) => blocks.extend(parts::text_block(text).as_slice()),
         MessageContent::User(parts) => push_user(&mut blocks, &parts::blocks_of(parts)),
-        MessageContent::Assistant(answer) => assistant::push(&mut blocks, answer, wire, is_sent),
-        MessageContent::Tool(result) => blocks.push(&WireResult::new(result, wire)),
+        MessageContent::Assistant(answer) => assistant::push(&mut blocks, answer, form, is_sent),
+        MessageContent::Tool(result) => blocks.push(&WireResult::new(result, form.names)),
         _ => push_user(&mut blocks, parts::text_block(&message.text()).as_slice()),
     };
     written.map(|()| blocks.into_bytes()).map_err(unwritable)

@@ -5,10 +5,10 @@
 
 use std::collections::HashSet;
 
-use advisor_core::{Block, BlockContent, Message};
+use advisor_core::{Block, BlockContent, Message, Text};
 use serde_json::Value;
 
-use crate::wire::{FORMAT, text};
+use crate::wire::text;
 
 /// A block about a tool that the server runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,9 +20,9 @@ enum ServerTool<'a> {
 }
 
 impl<'a> ServerTool<'a> {
-    fn of(block: &'a Block) -> Option<Self> {
+    fn of(block: &'a Block, format: &Text) -> Option<Self> {
         let BlockContent::Opaque(opaque) = block.content() else { return None };
-        if opaque.format != *FORMAT {
+        if opaque.format != *format {
             return None;
         }
         let is_call = opaque.name.ends_with("tool_use");
@@ -32,21 +32,23 @@ impl<'a> ServerTool<'a> {
 }
 
 /// Checks whether each call in an answer has its result there, and each result its call.
-pub(super) fn is_paired(answer: &Message) -> bool {
-    Pairs::of(std::iter::once(answer)).are_complete()
+pub(super) fn is_paired(answer: &Message, format: &Text) -> bool {
+    Pairs::of(std::iter::once(answer), format).are_complete()
 }
 
 /// The calls and results of the tools that the server ran in some answers.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Pairs<'a> {
+    format: &'a Text,
     calls: HashSet<&'a str>,
     results: HashSet<&'a str>,
 }
 
 impl<'a> Pairs<'a> {
-    pub(super) fn of(messages: impl Iterator<Item = &'a Message>) -> Self {
-        let mut pairs = Self::default();
-        for tool in messages.flat_map(Message::blocks).filter_map(ServerTool::of) {
+    /// Collects those of one format; what is of another one is not sent at all.
+    pub(super) fn of(messages: impl Iterator<Item = &'a Message>, format: &'a Text) -> Self {
+        let mut pairs = Self { format, calls: HashSet::new(), results: HashSet::new() };
+        for tool in messages.flat_map(Message::blocks).filter_map(|block| ServerTool::of(block, format)) {
             match tool {
                 ServerTool::Call(id) => pairs.calls.insert(id),
                 ServerTool::Result(id) => pairs.results.insert(id),
@@ -62,7 +64,7 @@ impl<'a> Pairs<'a> {
     /// Checks whether a block can be sent: it is no such block, or both of its pair are there, or it is the call
     /// of a paused answer that goes on in this request. A call that was cut off in its input can never be sent.
     pub(super) fn allow(&self, block: &Block, goes_on: bool) -> bool {
-        match ServerTool::of(block) {
+        match ServerTool::of(block, self.format) {
             None => true,
             Some(ServerTool::Result(id)) => self.calls.contains(id),
             Some(ServerTool::Call(id)) => (goes_on || self.results.contains(id)) && has_input(block),

@@ -10,7 +10,7 @@ use advisor_core::{
 use serde_json::json;
 
 use super::*;
-use crate::wire::FORMAT;
+use crate::wire::{FORMAT, format_of};
 
 struct Named(ToolDefinition);
 
@@ -29,7 +29,7 @@ fn tool(name: &str) -> Named {
 }
 
 fn written_with(settings: &BodySettings, request: &ChatRequest) -> Value {
-    let body = body(request, "claude-x", settings).expect("a body");
+    let body = body(request, "claude-x", &FORMAT.into(), settings).expect("a body");
     serde_json::from_slice(&body.json.concat()).expect("JSON")
 }
 
@@ -102,7 +102,7 @@ fn number_of_tokens_is_always_sent_and_exceeds_thinking() {
 #[test]
 fn several_parallel_answers_are_refused() {
     let request = ChatRequest::new(Message::user("Hi")).with_options(ChatOptions::new().with_choices(2));
-    let error = body(&request, "claude-x", &BodySettings::default()).expect_err("an error");
+    let error = body(&request, "claude-x", &FORMAT.into(), &BodySettings::default()).expect_err("an error");
     assert_eq!(error.kind(), ErrorKind::InvalidRequest);
 }
 
@@ -205,7 +205,8 @@ fn names_and_ids_fit_and_come_back() {
         Message::tool(ToolResult::new(&other, vec!["2".into()])),
     ];
     let request = ChatRequest::new(messages).with_tool(tool("docs.search")).with_tool(tool("docs_search"));
-    let Body { json, names } = body(&request, "claude-x", &BodySettings::default()).expect("a body");
+    let Body { json, names } =
+        body(&request, "claude-x", &FORMAT.into(), &BodySettings::default()).expect("a body");
     let body: Value = serde_json::from_slice(&json.concat()).expect("JSON");
     let calls = &body["messages"][1]["content"];
     let results = &body["messages"][2]["content"];
@@ -284,4 +285,33 @@ fn last_answer_is_not_marked() {
 fn whole_answers_are_asked_for_on_demand() {
     let settings = BodySettings { streaming: false, ..BodySettings::default() };
     assert_eq!(written_with(&settings, &ChatRequest::new(Message::user("Hi")))["stream"], false);
+}
+
+#[test]
+fn data_of_another_server_stays_there() {
+    let other = format_of("api.minimax.io");
+    let blocks = |format: &str| {
+        let mut hidden = Opaque::new(format, "redacted_thinking", json!({"type": "redacted_thinking"}));
+        hidden.value["data"] = "eA==".into();
+        let hidden = Block::new(BlockContent::Opaque(hidden));
+        vec![thought("Hm.", format, json!({"signature": "s"})), hidden, Block::text("a")]
+    };
+    let message = Message::assistant_blocks([blocks(FORMAT), blocks(&other)].concat());
+    let request = ChatRequest::new(vec![Message::user("Hi"), message]);
+    let kinds = |format: &Text| {
+        let body = body(&request, "m", format, &BodySettings::default()).expect("a body").json.concat();
+        let body: Value = serde_json::from_slice(&body).expect("JSON");
+        let content = body["messages"][1]["content"].as_array().cloned().unwrap_or_default();
+        content.iter().map(|block| block["type"].as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(kinds(&FORMAT.into()), ["thinking", "redacted_thinking", "text", "text"]);
+    assert_eq!(kinds(&other), ["text", "thinking", "redacted_thinking", "text"]);
+    assert_eq!(
+        kinds(&FORMAT.into()),
+        ["thinking", "redacted_thinking", "text", "text"],
+        "forms are kept apart"
+    );
+    assert_eq!(format_of("api.anthropic.com"), *FORMAT);
+    assert_eq!(format_of("my.services.ai.azure.com"), *FORMAT);
+    assert_eq!(format_of("notanthropic.com"), *"anthropic-messages@notanthropic.com");
 }

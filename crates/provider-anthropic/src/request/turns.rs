@@ -4,12 +4,13 @@
 //! of the user. The written form grows with the list, so that the body of round fifty is that of round forty-nine
 //! plus the new messages.
 
-use advisor_core::{Message, MessageList, Result};
+use advisor_core::{Message, MessageList, Result, Text};
 use bytes::Bytes;
 use provider_http::exchange::BodyBuffer;
 use provider_http::names::{Alphabet, CallIds, IdRule, Length, ToolNames, WireNames};
 
 use super::message::{WireRole, cached, write};
+use super::message_form::MessageForm;
 use super::offered::{Offered, TOOL_NAMES};
 use super::server_tools::{Pairs, is_paired};
 use crate::caching::PromptCaching;
@@ -18,8 +19,10 @@ use crate::caching::PromptCaching;
 const CALL_IDS: IdRule = IdRule::new(Alphabet::Word, Length::Any);
 
 /// The written form of a list of messages. Kept with the list.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct Turns {
+    /// The format of the provider data and opaque blocks that go back.
+    format: Text,
     system: System,
     /// The other messages, without the end of the last one.
     messages: BodyBuffer,
@@ -40,26 +43,39 @@ struct System {
 }
 
 impl Turns {
+    fn new(format: &Text) -> Self {
+        Self {
+            format: format.clone(),
+            system: System::default(),
+            messages: BodyBuffer::default(),
+            last: None,
+            has_user_content: false,
+            is_markable: false,
+        }
+    }
+
     /// Writes messages, and returns the names in them.
     pub(super) fn write(
         list: &MessageList,
+        format: &Text,
         offered: &Offered<'_>,
         caching: PromptCaching,
     ) -> Result<(Self, ToolNames)> {
         let ends_ephemerally = || conversation(list.iter_back()).next().is_some_and(Message::is_ephemeral);
         if !offered.fit() || (caching.is_on() && ends_ephemerally()) {
-            return Self::rewrite(list, offered, caching);
+            return Self::rewrite(list, format, offered, caching);
         }
         let usual = WireNames::usual(CALL_IDS, TOOL_NAMES);
+        let form = MessageForm { format, names: &usual };
         let grown = list.wire_form(
-            |_: &Self| true,
+            |known: &Self| known.format == *format,
             |known, new| {
-                let mut turns = known.unwrap_or_default();
+                let mut turns = known.unwrap_or_else(|| Self::new(format));
                 for message in new {
                     if !turns.takes(message, &usual) {
                         return Err(None);
                     }
-                    turns.push(message, &cached(message, &usual).map_err(Some)?);
+                    turns.push(message, &cached(message, form).map_err(Some)?);
                 }
                 Ok(turns)
             },
@@ -67,7 +83,7 @@ impl Turns {
         match grown {
             Ok(turns) => Ok((turns, usual.tools)),
             Err(Some(error)) => Err(error),
-            Err(None) => Self::rewrite(list, offered, caching),
+            Err(None) => Self::rewrite(list, format, offered, caching),
         }
     }
 
@@ -75,6 +91,7 @@ impl Turns {
     /// comes after the user's text, a tool of the server has no result, or the end is not worth caching.
     fn rewrite(
         list: &MessageList,
+        format: &Text,
         offered: &Offered<'_>,
         caching: PromptCaching,
     ) -> Result<(Self, ToolNames)> {
@@ -83,17 +100,18 @@ impl Turns {
             tools: offered.names(list.iter().flat_map(WireNames::tools_in)),
         };
         let usual = WireNames::usual(CALL_IDS, TOOL_NAMES);
-        let pairs = Pairs::of(list.iter());
+        let (form, usual) = (MessageForm { format, names: &wire }, MessageForm { format, names: &usual });
+        let pairs = Pairs::of(list.iter(), format);
         let messages = results_first(list);
         let paused = messages.iter().rev().take_while(|message| WireRole::of(message) == WireRole::Assistant);
         let answered = messages.len() - paused.count();
         let stable = messages.iter().rposition(|message| !message.is_ephemeral());
-        let mut turns = Self::default();
+        let mut turns = Self::new(format);
         for (place, message) in messages.iter().enumerate() {
-            let written = if wire.is_special(message) || !is_paired(message) {
-                write(message, &wire, |block| pairs.allow(block, place >= answered))?
+            let written = if wire.is_special(message) || !is_paired(message, format) {
+                write(message, form, |block| pairs.allow(block, place >= answered))?
             } else {
-                cached(message, &usual)?
+                cached(message, usual)?
             };
             turns.push(message, &written);
             if Some(place) == stable {
@@ -107,7 +125,7 @@ impl Turns {
     /// Checks whether the usual form of a message can follow.
     fn takes(&self, message: &Message, usual: &WireNames) -> bool {
         let is_late = message.tool_result().is_some() && self.has_user_content;
-        !is_late && usual.accepts(message) && is_paired(message)
+        !is_late && usual.accepts(message) && is_paired(message, &self.format)
     }
 
     fn push(&mut self, message: &Message, blocks: &Bytes) {

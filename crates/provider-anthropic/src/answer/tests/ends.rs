@@ -128,3 +128,24 @@ fn answer_without_content_is_empty() {
     let response = response_to(&[start(), text(0), say(0, ""), stop(0), finish("end_turn"), end()]);
     assert_eq!((kinds(&response).len(), &response.finish().reason), (0, &FinishReason::Empty));
 }
+
+#[test]
+fn answer_cut_at_any_byte_has_one_outcome() {
+    let call = [tool(1, "t", "f"), input(1, "{\"ö\":"), input(1, "\"😀\"}"), stop(1)];
+    let body = sse(&with(call.into_iter().chain([finish("tool_use"), end()])));
+    let mut outcomes = Vec::new();
+    for end in 0..=body.len() {
+        match read(&[&body[..end]], Path::Fast, AggregatorLimits::default()).1 {
+            Ok(response) => {
+                assert_eq!(runnable(&response), [("f".to_owned(), "{\"ö\":\"😀\"}".to_owned())]);
+                outcomes.push(true);
+            }
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::Truncated, "{end}");
+                outcomes.push(false);
+            }
+        }
+    }
+    outcomes.dedup();
+    assert_eq!(outcomes, [false, true]);
+}

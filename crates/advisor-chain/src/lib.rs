@@ -60,6 +60,8 @@
 //! [`FallbackModel`]: chain::FallbackModel
 //! [`TextStream`]: chain::TextStream
 
+mod named_model;
+
 #[doc(inline)]
 pub use advisor_core::{
     Advisor, AdvisorChain, AdvisorInfo, ChatClient, ChatClientBuilder, ChatModel, ChatOptions, ChatRequest,
@@ -70,6 +72,7 @@ pub use advisor_core::{
 #[cfg(feature = "memory")]
 #[doc(inline)]
 pub use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
+pub use named_model::model;
 #[cfg(feature = "openai")]
 #[doc(inline)]
 pub use provider_openai::OpenAiModel;

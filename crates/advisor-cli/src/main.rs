@@ -12,7 +12,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use advisor_chain::Error;
-use clap::{Parser, Subcommand, ValueEnum};
+use aggregate::Api;
+use clap::{Parser, Subcommand};
 use failure::{EXIT_CODES, Failure};
 
 /// A streaming advisor chain for language-model calls, at the command line.
@@ -28,7 +29,7 @@ enum Command {
     /// Shows a conversation of two turns with parallel tools, memory and live streaming; needs no key and no
     /// network.
     Demo,
-    /// Chats with a model behind any compatible endpoint. Ctrl-C cancels the turn, Ctrl-D ends the chat.
+    /// Chats with a model of any provider. Ctrl-C cancels the turn, Ctrl-D ends the chat.
     #[command(after_help = format!("{}\n\n{EXIT_CODES}", chat::STREAMS))]
     Chat(chat::Arguments),
     /// Lists the conversations in a file.
@@ -43,19 +44,12 @@ enum Command {
         /// The wire format of the recording.
         #[arg(long, value_enum)]
         api: Api,
-        /// The number of parallel answers that the request asked for.
+        /// The number of parallel answers that the request asked for. Only Chat Completions and Gemini can give several.
         #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=128))]
         choices: u32,
         /// The recording: `.sse` as it was sent, or `.jsonl` with one payload per line.
         file: PathBuf,
     },
-}
-
-/// Wire formats of recordings.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Api {
-    /// OpenAI's Chat Completions.
-    OpenaiChat,
 }
 
 fn main() -> ExitCode {
@@ -66,9 +60,7 @@ fn main() -> ExitCode {
         Command::Conversations(arguments) => with_runtime(conversations::list(arguments, &mut out)),
         Command::Export(arguments) => with_runtime(conversations::write_out(arguments, &mut out)),
         Command::Import(arguments) => with_runtime(conversations::read_in(arguments, &mut out)),
-        Command::Aggregate { api: Api::OpenaiChat, choices, file } => {
-            aggregate::run(&file, choices, &mut out)
-        }
+        Command::Aggregate { api, choices, file } => aggregate::run(api, &file, choices, &mut out),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -37,6 +37,57 @@ async fn environment_model_applies_to_explicit_base_url() {
     }
 }
 
+/// Answers of one text in the wire format of each provider, and the path of its requests.
+fn answers() -> [(&'static str, &'static str, Reply); 4] {
+    let responses = concat!(
+        "data: {\"type\":\"response.output_item.added\",\"output_index\":0,\"item\":{\"type\":\"message\",\"id\":\"m1\",",
+        "\"role\":\"assistant\",\"content\":[]}}\n\n",
+        "data: {\"type\":\"response.output_text.delta\",\"output_index\":0,\"content_index\":0,\"item_id\":\"m1\",",
+        "\"delta\":\"Hi\"}\n\n",
+        "data: {\"type\":\"response.completed\",\"response\":{\"status\":\"completed\",\"output\":[]}}\n\n",
+    );
+    let messages = concat!(
+        "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"Hi\"}}\n\n",
+        "data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}}\n\n",
+        "data: {\"type\":\"message_stop\"}\n\n",
+    );
+    let gemini = concat!(
+        "data: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[{\"text\":\"Hi\"}]},",
+        "\"finishReason\":\"STOP\"}]}\n\n",
+    );
+    let ollama = serde_json::json!({
+        "message": {"role": "assistant", "content": "Hi"}, "done": true, "done_reason": "stop",
+    });
+    [
+        ("openai-responses", "/responses", Reply::sse(responses)),
+        ("anthropic", "/v1/messages", Reply::sse(messages)),
+        ("gemini", "m:streamGenerateContent", Reply::sse(gemini)),
+        ("ollama", "/api/chat", Reply::json(200, ollama)),
+    ]
+}
+
+#[tokio::test]
+async fn chat_speaks_the_api_of_each_provider() {
+    for (provider, path, answer) in answers() {
+        let server = ReplayServer::start([answer]).await.unwrap();
+        let command = advisor(&["chat", "--provider", provider, "--model", "m", "--base-url", &server.url()]);
+        let output = told(command, "hello\n").await;
+        assert!(text_of(&output.stdout).contains("Hi\n"), "{provider}: {output:?}");
+        let request = server.requests().pop().unwrap();
+        assert!(request.path.contains(path), "{provider}: {}", request.path);
+    }
+}
+
+#[test]
+fn missing_key_of_a_provider_is_named() {
+    for (provider, variable) in [("anthropic", "ANTHROPIC_API_KEY"), ("gemini", "GEMINI_API_KEY")] {
+        let output = advisor(&["chat", "--provider", provider, "--model", "m"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        let error = text_of(&output.stderr);
+        assert!(error.contains(variable) && error.contains("--base-url"), "{error}");
+    }
+}
+
 #[tokio::test]
 async fn chat_with_memory_file_resumes_conversation() {
     let replies = ["one", "two", "three"]

@@ -69,13 +69,14 @@ impl WireFormat for MadeUp {
 /// The model.
 #[must_use]
 struct MadeUpModel {
+    model: Option<Text>,
     server: Server,
 }
 
 impl MadeUpModel {
     fn new() -> Self {
         let key = Authorization::Header(HeaderName::from_static("x-made-up-key"));
-        Self { server: Server::new("https://made-up.example", key) }
+        Self { model: None, server: Server::new("https://made-up.example", key) }
     }
 
     provider_http::server_setters!();
@@ -115,6 +116,10 @@ impl ChatModel for MadeUpModel {
 
     fn name(&self) -> &str {
         "made-up"
+    }
+
+    fn model_name(&self) -> Option<&str> {
+        self.model.as_deref()
     }
 }
 

@@ -1,32 +1,93 @@
 //! The model and the server of the chat.
 
-use advisor_chain::{Error, OpenAiModel, Result};
+use std::sync::Arc;
+
+use advisor_chain::anthropic::AnthropicModel;
+use advisor_chain::gemini::GeminiModel;
+use advisor_chain::ollama::OllamaModel;
+use advisor_chain::openai::OpenAiResponsesModel;
+use advisor_chain::{ChatModel, Error, OpenAiModel, Result};
+use clap::ValueEnum;
+
+/// The providers of the chat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Provider {
+    /// Chat Completions of OpenAI or a compatible server.
+    Openai,
+    /// The Responses API of OpenAI.
+    OpenaiResponses,
+    /// Messages of Anthropic.
+    Anthropic,
+    /// Gemini of Google.
+    Gemini,
+    /// Ollama's own API.
+    Ollama,
+}
 
 /// A server, and the name of its model.
-#[derive(Debug)]
 pub(super) struct Endpoint {
-    pub(super) server: OpenAiModel,
+    pub(super) server: Arc<dyn ChatModel>,
     pub(super) model: String,
+}
+
+/// Returns the server of a provider: that of the environment, with the given base URL, if any. Without a key and a
+/// server in the environment, a server that is named by its base URL needs no key.
+macro_rules! server {
+    ($model:ident, $base_url:ident) => {
+        match ($model::from_env(), $base_url) {
+            (Ok(server), None) => checked!(server),
+            (Ok(server), Some(base_url)) => checked!(server.with_base_url(base_url)),
+            (Err(_), Some(base_url)) => checked!($model::new("").with_base_url(base_url)),
+            (Err(error), None) => {
+                Err(Error::configuration(format!("{error}; or name a server with --base-url URL")))
+            }
+        }
+    };
+}
+
+macro_rules! checked {
+    ($server:expr) => {{
+        let server = $server;
+        server.validate().map(|()| Arc::new(server) as Arc<dyn ChatModel>)
+    }};
+}
+
+impl Provider {
+    fn server(self, base_url: Option<String>) -> Result<Arc<dyn ChatModel>> {
+        match self {
+            Self::Openai => server!(OpenAiModel, base_url),
+            Self::OpenaiResponses => server!(OpenAiResponsesModel, base_url),
+            Self::Anthropic => server!(AnthropicModel, base_url),
+            Self::Gemini => server!(GeminiModel, base_url),
+            Self::Ollama => server!(OllamaModel, base_url),
+        }
+    }
+
+    /// Returns the variable that names the model.
+    fn model_variable(self) -> &'static str {
+        match self {
+            Self::Openai | Self::OpenaiResponses => "OPENAI_MODEL",
+            Self::Anthropic => "ANTHROPIC_MODEL",
+            Self::Gemini => "GEMINI_MODEL",
+            Self::Ollama => "OLLAMA_MODEL",
+        }
+    }
 }
 
 impl Endpoint {
     /// Reads the command line first, then the environment.
-    pub(super) fn find(model: Option<String>, base_url: Option<String>) -> Result<Self> {
-        let model = first_of([model, std::env::var("OPENAI_MODEL").ok()]);
-        let server = match (OpenAiModel::from_env().ok(), first_of([base_url])) {
-            (Some(server), Some(base_url)) => Some(server.with_base_url(base_url)),
-            // Without a key and a server in the environment, the named server needs no key.
-            (None, Some(base_url)) => {
-                Some(OpenAiModel::new(model.as_deref().unwrap_or_default()).with_base_url(base_url))
-            }
-            (server, None) => server,
-        };
-        match (server, model) {
-            (Some(server), Some(model)) => {
-                server.validate()?;
-                Ok(Self { server, model })
-            }
-            (server, model) => Err(missing(server.is_none(), model.is_none())),
+    ///
+    /// # Errors
+    /// Names everything that is missing.
+    pub(super) fn find(provider: Provider, model: Option<String>, base_url: Option<String>) -> Result<Self> {
+        let variable = provider.model_variable();
+        let model = first_of([model, std::env::var(variable).ok()])
+            .ok_or_else(|| format!("no model is named: give --model NAME or set {variable}"));
+        match (provider.server(first_of([base_url])), model) {
+            (Ok(server), Ok(model)) => Ok(Self { server, model }),
+            (Err(error), Ok(_)) => Err(error),
+            (Ok(_), Err(no_model)) => Err(Error::configuration(no_model)),
+            (Err(error), Err(no_model)) => Err(Error::configuration(format!("{no_model}\n       {error}"))),
         }
     }
 }
@@ -34,16 +95,6 @@ impl Endpoint {
 /// Returns the first text that is not blank, trimmed.
 fn first_of<const N: usize>(texts: [Option<String>; N]) -> Option<String> {
     texts.into_iter().flatten().map(|text| text.trim().to_owned()).find(|text| !text.is_empty())
-}
-
-/// Returns an error that names everything that is missing.
-fn missing(server: bool, model: bool) -> Error {
-    let model = model.then_some("no model is named: give --model NAME or set OPENAI_MODEL");
-    let server = server.then_some(
-        "no server is named: give --base-url URL or set OPENAI_BASE_URL; for OpenAI, set OPENAI_API_KEY alone",
-    );
-    let all: Vec<&str> = [model, server].into_iter().flatten().collect();
-    Error::configuration(all.join("\n       "))
 }
 
 #[cfg(test)]

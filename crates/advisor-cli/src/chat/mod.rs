@@ -1,4 +1,4 @@
-//! `advisor chat`: chats with a model behind any compatible endpoint.
+//! `advisor chat`: chats with a model of any provider.
 
 mod answer;
 mod endpoint;
@@ -15,7 +15,7 @@ use advisor_chain::{
     ChatClient, ChatMemoryAdvisor, ChatOptions, ConversationKey, InMemoryStore, Result, ToolCallAdvisor,
 };
 
-use self::endpoint::Endpoint;
+use self::endpoint::{Endpoint, Provider};
 use self::folder::SharedFolder;
 use self::input::Input;
 use self::interrupts::Interrupts;
@@ -28,15 +28,19 @@ pub(crate) const STREAMS: &str = "\
 The answer goes to standard output; reasoning, tool runs, notes and errors go to standard error.
 Where standard input is a file or a pipe, each line is a turn, and a failed turn ends the program.
 Colours are shown on terminals only, and not with NO_COLOR or TERM=dumb.
-The key is read from OPENAI_API_KEY and sent to the server that is named; a server of your own may need none.";
+The key is read from the variable of the provider (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or
+OLLAMA_API_KEY) and sent to the server that is named; a server of your own may need none.";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The model. The default is OPENAI_MODEL.
+    /// The provider, whose API the server speaks.
+    #[arg(long, value_enum, default_value_t = Provider::Openai)]
+    provider: Provider,
+    /// The model. The default is the variable of the provider, such as OPENAI_MODEL.
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
-    /// The server's base URL, such as http://localhost:11434/v1. The default is OPENAI_BASE_URL, or OpenAI's
-    /// own if only OPENAI_API_KEY is set.
+    /// The server's base URL, such as http://localhost:11434/v1. The default is the variable of the provider, such
+    /// as OPENAI_BASE_URL, or else the provider's own server.
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
     /// Instructions for the model.
@@ -70,7 +74,7 @@ impl Arguments {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
-    let endpoint = Endpoint::find(arguments.model.clone(), arguments.base_url.clone())?;
+    let endpoint = Endpoint::find(arguments.provider, arguments.model.clone(), arguments.base_url.clone())?;
     let tools = arguments.tools()?;
     let conversation = ConversationKey::new(&arguments.conversation)?;
     let store = match &arguments.memory {

@@ -15,9 +15,12 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 pub(crate) fn advisor(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_advisor"));
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    for name in
-        ["OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"]
-    {
+    let of_provider = |(name, _): &(String, _)| {
+        ["OPENAI_", "ANTHROPIC_", "GEMINI_", "GOOGLE_", "OLLAMA_"].iter().any(|start| name.starts_with(start))
+    };
+    let providers = std::env::vars().filter(of_provider).map(|(name, _)| name);
+    let terminals = ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"].map(str::to_owned);
+    for name in providers.chain(terminals) {
         command.env_remove(name);
     }
     command.env("TERM", "xterm");

@@ -13,7 +13,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 #[doc(no_inline)]
-pub use advisor_core::AggregatorLimits;
+pub use advisor_core::{AggregatorLimits, Text};
 use advisor_core::{AggregatorSettings, ChunkStream, MessageAggregator, Result};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};

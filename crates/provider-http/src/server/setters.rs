@@ -1,16 +1,17 @@
 //! The setters of every model.
 
-/// Gives a model the setters of its server. To be used inside the `impl` block of a struct with a field
-/// `server: `[`Server`](crate::server::Server).
+/// Gives a model the setters of its name and its server. To be used inside the `impl` block of a struct with the
+/// fields `model: Option<`[`Text`](crate::server::Text)`>` and `server: `[`Server`](crate::server::Server).
 ///
 /// `server_setters!(except with_base_url)` leaves that one to the model, because a new base URL changes more there.
 ///
 /// ```
-/// use provider_http::server::{Authorization, Server};
+/// use provider_http::server::{Authorization, Server, Text};
 ///
 /// #[must_use]
 /// #[derive(Debug, Clone)]
 /// pub struct SomeModel {
+///     model: Option<Text>,
 ///     server: Server,
 /// }
 ///
@@ -19,7 +20,7 @@
 /// }
 ///
 /// let server = Server::new("https://llm.example", Authorization::Bearer);
-/// let model = SomeModel { server }.with_base_url("http://127.0.0.1:8080").with_api_key("sk-example");
+/// let model = SomeModel { model: None, server }.with_model("small").with_base_url("http://127.0.0.1:8080");
 /// assert!(model.server.validate().is_ok());
 /// ```
 #[macro_export]
@@ -35,6 +36,12 @@ macro_rules! server_setters {
         $crate::server_setters!(except with_base_url);
     };
     (except with_base_url) => {
+        /// Sets the model. A request can name another one.
+        pub fn with_model(mut self, model: impl ::std::convert::Into<$crate::server::Text>) -> Self {
+            self.model = ::std::option::Option::Some(model.into());
+            self
+        }
+
         /// Sets the key. It appears in no `Debug` output, log or error.
         pub fn with_api_key(mut self, key: impl ::std::convert::Into<$crate::server::SecretString>) -> Self {
             self.server = self.server.with_api_key(key);

@@ -34,7 +34,7 @@ impl ChatCompletions {
         &mut self,
         event: AnswerEvent<'_>,
         piece: Meaning,
-        object: Event<'_>,
+        object: &mut Event<'_>,
         deltas: &mut VecDeque<Delta>,
     ) -> Meaning {
         let is_answer = object.choices.is_some() || object.usage.is_some() || object.x_groq.is_some();
@@ -78,9 +78,9 @@ impl WireFormat for ChatCompletions {
             return Self::read_other(event);
         }
         match serde_json::from_str(event.data) {
-            Ok(object) => {
+            Ok(mut object) => {
                 let before = deltas.len();
-                let meaning = self.read_object(event, Meaning::Piece, object, deltas);
+                let meaning = self.read_object(event, Meaning::Piece, &mut object, deltas);
                 if deltas.len() > before {
                     self.pending = None;
                 }
@@ -89,7 +89,7 @@ impl WireFormat for ChatCompletions {
             Err(error) => {
                 let repaired = repair(event.data, &mut self.pending).ok_or(error)?;
                 let event = AnswerEvent::new(event.name, &repaired);
-                Ok(self.read_object(event, Meaning::Rewritten, serde_json::from_str(&repaired)?, deltas))
+                Ok(self.read_object(event, Meaning::Rewritten, &mut serde_json::from_str(&repaired)?, deltas))
             }
         }
     }

@@ -67,16 +67,15 @@ impl Converter {
 
     /// Appends the deltas of `event` to `deltas`. Beside an error, a finish reason is dropped, whatever its
     /// value.
-    // It has one caller; a real call would copy the event, which is large.
-    #[inline(always)]
-    pub(crate) fn convert(&mut self, event: Event<'_>, deltas: &mut VecDeque<Delta>) -> Converted {
+    // The event is large: it is converted where it is, without being moved.
+    pub(crate) fn convert(&mut self, event: &mut Event<'_>, deltas: &mut VecDeque<Delta>) -> Converted {
         let mut converted = Converted { error: event.error.and_then(error_of), ..Converted::default() };
         let before = deltas.len();
-        self.origin(&event, deltas);
-        for mut choice in event.choices.into_iter().flat_map(Few::into_iter) {
-            self.choice(&mut choice, event.citations, deltas, &mut converted);
+        self.origin(event, deltas);
+        for choice in event.choices.iter_mut().flat_map(Few::iter_mut) {
+            self.choice(choice, event.citations, deltas, &mut converted);
         }
-        let reported = event.usage.and_then(|counts| counts.to_usage());
+        let reported = event.usage.as_ref().and_then(|counts| counts.to_usage());
         let groq = event.x_groq.as_deref();
         if let Some(usage) = reported.or_else(|| groq?.usage?.to_usage()) {
             deltas.push_back(Delta::usage(usage));
@@ -117,13 +116,13 @@ impl Converter {
         let number = choice.number();
         converted.error = converted.error.take().or_else(|| choice.error.and_then(error_of));
         let mut push = |kind: DeltaKind| deltas.push_back(Delta::from(kind).with_choice(number));
-        if let Some(delta) = choice.delta.take() {
+        if let Some(delta) = &mut choice.delta {
             self.streamed = true;
             self.delta(delta, number, &mut push);
-        } else if let Some(mut message) = choice.message.take().filter(|_| !self.streamed) {
+        } else if let Some(message) = choice.message.as_deref_mut().filter(|_| !self.streamed) {
             converted.whole = true;
-            whole::number_calls(&mut message);
-            self.delta(*message, number, &mut push);
+            whole::number_calls(message);
+            self.delta(message, number, &mut push);
         }
         if let Some(usage) = choice.usage.as_ref().and_then(|counts| counts.to_usage()) {
             push(DeltaKind::Usage(Box::new(usage)));
@@ -134,12 +133,12 @@ impl Converter {
         }
     }
 
-    fn delta(&mut self, delta: WireDelta<'_>, number: u32, push: &mut impl FnMut(DeltaKind)) {
+    fn delta(&mut self, delta: &mut WireDelta<'_>, number: u32, push: &mut impl FnMut(DeltaKind)) {
         let parts = match &delta.content {
             Content::Parts(parts) => parts.as_slice(),
             _ => &[],
         };
-        reasoning(&delta, parts, push);
+        reasoning(delta, parts, push);
         if let Content::Text(text) = &delta.content
             && let Some(text) = text.text()
         {
@@ -151,7 +150,7 @@ impl Converter {
         if let Some(refusal) = delta.refusal.text() {
             push(DeltaKind::Refusal(refusal.into()));
         }
-        whole::media(&delta, push);
+        whole::media(delta, push);
         for citation in list_of(delta.annotations).iter().filter_map(citation_of) {
             push(DeltaKind::Citation(Box::new(citation)));
         }
@@ -201,15 +200,15 @@ impl Converter {
         self.citations = self.citations.max(sources.len());
     }
 
-    fn tool_calls(&mut self, delta: WireDelta<'_>, push: &mut impl FnMut(DeltaKind)) {
-        let calls = delta.tool_calls.into_iter().flatten();
+    fn tool_calls(&mut self, delta: &mut WireDelta<'_>, push: &mut impl FnMut(DeltaKind)) {
+        let calls = delta.tool_calls.take().into_iter().flatten();
         let mut fragments: Vec<ToolCallDelta> = calls.map(|call| self.fragment_of(call)).collect();
         match fragments.len() {
             0 => {}
             1 => fragments.pop().into_iter().for_each(|fragment| push(Delta::tool_call(fragment).kind)),
             _ => push(DeltaKind::ToolCalls(fragments)),
         }
-        if let Some(function) = delta.function_call {
+        if let Some(function) = delta.function_call.take() {
             let call = ToolCall { function: *function, ..ToolCall::default() };
             push(Delta::tool_call(self.fragment_of(call)).kind);
         }

@@ -245,6 +245,13 @@ pub struct Few<T> {
     rest: Vec<T>,
 }
 
+impl<T> Few<T> {
+    /// Returns the entries, in place.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.first.iter_mut().chain(&mut self.rest)
+    }
+}
+
 impl<T> IntoIterator for Few<T> {
     type Item = T;
     type IntoIter = std::iter::Chain<std::option::IntoIter<T>, std::vec::IntoIter<T>>;

@@ -7,7 +7,7 @@ fn convert_with(mode: TextMode, events: &[&str]) -> Vec<Vec<Delta>> {
     let mut converter = Converter::new(mode);
     let read = |json: &&str| {
         let mut deltas = VecDeque::new();
-        converter.convert(serde_json::from_str(json).expect(json), &mut deltas);
+        converter.convert(&mut serde_json::from_str(json).expect(json), &mut deltas);
         deltas.into()
     };
     events.iter().map(read).collect()
@@ -322,16 +322,16 @@ fn beside_an_error_there_is_no_finish() {
     }
     let finish = Delta::finish(Finish::written(FinishReason::Stop, "stop"));
     let mut deltas = VecDeque::from([finish.clone()]);
-    let event =
+    let mut event =
         serde_json::from_str(r#"{"choices":[{"finish_reason":"stop"}],"error":"m"}"#).expect("an event");
-    Converter::default().convert(event, &mut deltas);
+    Converter::default().convert(&mut event, &mut deltas);
     assert_eq!(deltas, [finish], "what an event before it told stays");
 }
 
 #[test]
 fn an_error_is_told_beside_the_deltas() {
     let told = |json: &str| {
-        Converter::default().convert(serde_json::from_str(json).expect(json), &mut VecDeque::new())
+        Converter::default().convert(&mut serde_json::from_str(json).expect(json), &mut VecDeque::new())
     };
     assert_eq!(
         told(r#"{"error":{"message":"m"},"choices":[]}"#).error.map(|error| error.message),
@@ -361,7 +361,7 @@ fn law_r1_kept_odd_indexes_are_bounded() {
         let call = json!({"index": index});
         let event = json!({"choices": [{"delta": {"tool_calls": [call]}}]}).to_string();
         let mut deltas = VecDeque::new();
-        converter.convert(serde_json::from_str(&event).expect("an event"), &mut deltas);
+        converter.convert(&mut serde_json::from_str(&event).expect("an event"), &mut deltas);
         let Some(DeltaKind::ToolCalls(calls)) = deltas.pop_front().map(|delta| delta.kind) else {
             panic!("a call")
         };
@@ -375,7 +375,7 @@ fn law_r1_kept_odd_indexes_are_bounded() {
     let index_of = |converter: &mut Converter, index: &str| {
         let event = json!({"choices": [{"delta": {"tool_calls": [{"index": index}]}}]}).to_string();
         let mut deltas = VecDeque::new();
-        converter.convert(serde_json::from_str(&event).expect("an event"), &mut deltas);
+        converter.convert(&mut serde_json::from_str(&event).expect("an event"), &mut deltas);
         match deltas.pop_front().map(|delta| delta.kind) {
             Some(DeltaKind::ToolCalls(calls)) => calls[0].index,
             _ => None,

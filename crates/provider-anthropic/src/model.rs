@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::answer::Messages;
 use crate::caching::PromptCaching;
 use crate::request::{self, Body, BodySettings};
-use crate::wire::format_of;
+use crate::wire::{format_of, is_anthropic};
 
 /// The base URL of Anthropic.
 const ANTHROPIC: &str = "https://api.anthropic.com";
@@ -58,7 +58,8 @@ pub struct AnthropicModel {
     model: Option<Text>,
     server: Server,
     betas: Vec<String>,
-    schema_support: SchemaSupport,
+    /// `None` leaves it to the host.
+    schema_support: Option<SchemaSupport>,
     body: BodySettings,
 }
 
@@ -103,7 +104,7 @@ impl AnthropicModel {
             model: None,
             server: server.with_api_header(VERSION_HEADER, VERSION),
             betas: Vec::new(),
-            schema_support: SchemaSupport::JsonSchema,
+            schema_support: None,
             body: BodySettings::default(),
         }
     }
@@ -154,11 +155,11 @@ impl AnthropicModel {
         self
     }
 
-    /// Sets how much of a response format the server enforces. Default: [`SchemaSupport::JsonSchema`], as
-    /// Anthropic's models from Claude 4.5 on do. For older models and for most other servers set
-    /// [`SchemaSupport::None`]; the form is then asked for in words.
+    /// Sets how much of a response format the server enforces. By default [`SchemaSupport::JsonSchema`] at Anthropic,
+    /// whose models from Claude 4.5 on enforce a schema, and [`SchemaSupport::None`] at other hosts: the form is then
+    /// asked for in words.
     pub fn with_schema_support(self, schema_support: SchemaSupport) -> Self {
-        Self { schema_support, ..self }
+        Self { schema_support: Some(schema_support), ..self }
     }
 
     /// Sets whether to ask for streamed answers (the default) or for whole ones. Whole answers produce the same
@@ -212,7 +213,12 @@ impl ChatModel for AnthropicModel {
     }
 
     fn schema_support(&self) -> SchemaSupport {
+        let at_anthropic = || {
+            let call = self.server.call(PATH, &[], Vec::new());
+            call.is_ok_and(|call| call.uri.host().is_some_and(is_anthropic))
+        };
         self.schema_support
+            .unwrap_or_else(|| if at_anthropic() { SchemaSupport::JsonSchema } else { SchemaSupport::None })
     }
 }
 

@@ -40,12 +40,16 @@ pub(crate) const EVENT: Field = Field::Object(&[
     ("stop_reason", Field::Read),
 ]);
 
+/// Checks whether Anthropic's own service has this host.
+pub(crate) fn is_anthropic(host: &str) -> bool {
+    let host = host.to_ascii_lowercase();
+    ANTHROPIC_HOSTS.iter().any(|own| host == *own || host.ends_with(&format!(".{own}")))
+}
+
 /// Returns the format name of data from this host. A server refuses the signatures of another one, so the name
 /// contains the host, except for Anthropic's own service.
 pub(crate) fn format_of(host: &str) -> Text {
-    let host = host.to_ascii_lowercase();
-    let is_own = ANTHROPIC_HOSTS.iter().any(|own| host == *own || host.ends_with(&format!(".{own}")));
-    if is_own { FORMAT.into() } else { format!("{FORMAT}@{host}").into() }
+    if is_anthropic(host) { FORMAT.into() } else { format!("{FORMAT}@{}", host.to_ascii_lowercase()).into() }
 }
 
 /// Returns the text under `key`, unless it is empty.

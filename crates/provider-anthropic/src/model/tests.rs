@@ -47,6 +47,16 @@ fn headers_name_version_and_betas() {
 }
 
 #[test]
+fn schema_is_enforced_at_anthropic_or_as_set() {
+    let model = AnthropicModel::new("m");
+    assert_eq!(model.schema_support(), SchemaSupport::JsonSchema);
+    let elsewhere = model.with_base_url("http://127.0.0.1:1");
+    assert_eq!(elsewhere.schema_support(), SchemaSupport::None);
+    let set = elsewhere.with_schema_support(SchemaSupport::JsonSchema);
+    assert_eq!(set.schema_support(), SchemaSupport::JsonSchema);
+}
+
+#[test]
 fn law_r3_debug_of_anthropic_model_shows_no_key() {
     let model = AnthropicModel::new("m").with_base_url(format!("http://127.0.0.1:1/{KEY}")).with_api_key(KEY);
     let shown = format!("{model:?} {:?}", model.clone().with_header("x-\n", KEY).validate());

@@ -29,7 +29,8 @@ async fn main() -> Result<()> {
         // The last advisor, so that it sees the tools of all others.
         .advisor(TextToolCalls::new(PromptFormat::Xml))
         .tool(FnTool::new(weather, |arguments: Value| async move {
-            Ok(format!("sunny in {}", arguments["city"].as_str().unwrap_or("no city")))
+            let city = arguments.get("city").and_then(Value::as_str).unwrap_or("no city");
+            Ok(format!("sunny in {city}"))
         }))
         .build()?;
 
@@ -44,7 +45,7 @@ async fn main() -> Result<()> {
     }
 
     println!("\nThe last request:");
-    for message in &model.prompts()[1].messages {
+    for message in model.prompts().iter().skip(1).flat_map(|prompt| &prompt.messages) {
         println!("--- {:?}\n{}", message.role(), message.text());
     }
     Ok(())

@@ -12,8 +12,6 @@ mod finish;
 mod json_path;
 mod part;
 mod sources;
-#[cfg(test)]
-mod tests;
 
 use std::collections::VecDeque;
 
@@ -67,6 +65,14 @@ impl Converter {
             deltas.extend(blocked_prompt(event).map(Delta::finish).into_iter().chain(ends));
         }
         converted
+    }
+
+    /// Appends what the end of the answer adds: a call without its end must not run.
+    pub(crate) fn finish(&mut self, deltas: &mut VecDeque<Delta>) {
+        for candidate in &mut self.candidates {
+            let number = candidate.number;
+            candidate.calls.abandon(&mut |delta: Delta| deltas.push_back(delta.with_choice(number)));
+        }
     }
 
     /// Notes that events with text, thoughts or arguments were decoded elsewhere.

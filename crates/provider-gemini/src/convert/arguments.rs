@@ -99,6 +99,11 @@ impl Arguments {
         text
     }
 
+    /// Returns the characters that keep arguments without their end from being valid; none if they are not anyway.
+    pub(super) fn abandon(&mut self) -> String {
+        if self.open.is_empty() { self.invalidate() } else { String::new() }
+    }
+
     fn write(
         &mut self,
         path: Vec<Segment>,

@@ -33,6 +33,7 @@ impl Calls {
     pub(super) fn read(&mut self, call: &Object<'_>, signature: Option<&str>, push: &mut impl FnMut(Delta)) {
         let continues = self.open.as_ref().is_some_and(|open| open.continues_with(call));
         if !continues {
+            self.abandon(push);
             self.begin(call);
         }
         let Some(open) = &mut self.open else { return };
@@ -59,9 +60,17 @@ impl Calls {
         std::mem::take(&mut self.changed)
     }
 
-    /// Begins a call, unless the fields are empty. A call that is still open stays unfinished, and never runs.
+    /// Leaves a call whose end did not arrive. Its arguments are no valid JSON then, so that it never runs.
+    pub(super) fn abandon(&mut self, push: &mut impl FnMut(Delta)) {
+        let Some(mut open) = self.open.take() else { return };
+        let text = open.arguments.abandon();
+        if !text.is_empty() {
+            push(Delta::tool_call(ToolCallDelta::arguments(open.index, text)));
+        }
+    }
+
+    /// Begins a call, unless the fields are empty.
     fn begin(&mut self, call: &Object<'_>) {
-        self.open = None;
         if call.names().next().is_some() {
             let index = self.begun;
             self.begun = self.begun.saturating_add(1);

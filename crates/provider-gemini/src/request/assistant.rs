@@ -52,28 +52,9 @@ pub(super) fn parts<'a>(
 ) -> Result<Vec<ModelPart<'a>>> {
     let mut parts = Vec::new();
     for block in blocks {
-        match block.content() {
-            BlockContent::Text(text) | BlockContent::Refusal(text) => {
-                let (unsigned, signed) = split(block, text);
-                parts.extend((!unsigned.is_empty()).then(|| other(text_part(unsigned))));
-                parts.extend(signed.map(other));
-            }
-            BlockContent::Reasoning(text) => parts.extend(split(block, text).1.map(other)),
-            BlockContent::ToolCall(call) => {
-                parts.push(ModelPart::Call(call_part(block, call, rules, names)?))
-            }
-            BlockContent::Media(content) => {
-                let signature = data(block).find(|data| !data.contains_key(SIGNED_BYTES));
-                let fields = [media::field(content)].into_iter();
-                let fields = fields.map(|(key, value)| (key.to_owned(), value));
-                parts.push(other(fields.chain(signature.and_then(signature_field)).collect()));
-            }
-            BlockContent::Opaque(opaque) if opaque.format == *FORMAT && !REPORTS.contains(&&*opaque.name) => {
-                if let Value::Object(fields) = &opaque.value {
-                    parts.push(other(fields.clone()));
-                }
-            }
-            _ => {}
+        match block.as_tool_call() {
+            Some(call) => parts.push(ModelPart::Call(call_part(block, call, rules, names)?)),
+            None => parts.extend(own_parts(block).into_iter().map(other)),
         }
         let empty = data(block).filter(|data| signed_bytes(data) == Some(0));
         parts.extend(empty.map(|data| other(signed_part("", data))));
@@ -90,8 +71,30 @@ pub(super) fn parts<'a>(
     Ok(parts)
 }
 
+/// Returns the parts of a block that is no call, without empty ones.
+fn own_parts(block: &Block) -> Vec<Map<String, Value>> {
+    match block.content() {
+        BlockContent::Text(text) | BlockContent::Refusal(text) => {
+            let (unsigned, signed) = split(block, text);
+            let unsigned = Some(text_part(unsigned)).filter(|_| !unsigned.is_empty());
+            unsigned.into_iter().chain(signed).collect()
+        }
+        BlockContent::Reasoning(text) => split(block, text).1.into_iter().collect(),
+        BlockContent::Media(media) => {
+            let (key, value) = media::field(media);
+            let signature = data(block).find(|data| !data.contains_key(SIGNED_BYTES));
+            let media = [(key.to_owned(), value)].into_iter();
+            vec![media.chain(signature.and_then(signature_field)).collect()]
+        }
+        BlockContent::Opaque(opaque) if opaque.format == *FORMAT && !REPORTS.contains(&&*opaque.name) => {
+            opaque.value.as_object().into_iter().cloned().collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
 /// Makes a part of fields. Of a server's data, those that are nested too deep are left out.
-fn other(fields: Map<String, Value>) -> ModelPart<'static> {
+fn other<'a>(fields: Map<String, Value>) -> ModelPart<'a> {
     ModelPart::Other(Value::Object(arguments::fields_that_go_back(fields)))
 }
 

@@ -110,7 +110,7 @@ async fn law_s2_o3_only_judged_call_and_round_end_wait() {
         Chunk::RoundCompleted(_) => seen.record("round"),
         _ => {}
     });
-    while turn.next().now_or_never().is_some() {}
+    while let Some(Some(_)) = turn.next().now_or_never() {}
     assert_eq!(journal.labels(), ["text I look. ", "judge.begin", "text Wait."]);
     gate.release();
     let response = read(turn).await.outcome.unwrap();

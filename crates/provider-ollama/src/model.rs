@@ -121,7 +121,7 @@ impl OllamaModel {
 
     fn call(&self, request: &ChatRequest) -> Result<Call> {
         let body = request::body(request, self.model_of(request)?, self.streaming)?;
-        let offered = request.api_tools().definitions().map(|tool| &tool.name);
+        let offered = request.tools.definitions().map(|tool| &tool.name);
         // Names are sent as they are: Ollama takes any.
         let names = ToolNames::usual(NameRule::UP_TO_64).with_offered(offered);
         Ok(self.server.call("/api/chat", &[], body)?.with_tools(Arc::new(names)))

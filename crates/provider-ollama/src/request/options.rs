@@ -62,7 +62,7 @@ fn format(format: &ResponseFormat) -> Option<Value> {
 /// Ollama has no tool choice. For no tool, none is offered; for a certain tool, that tool alone.
 pub(super) fn tools(request: &ChatRequest) -> Result<Option<Bytes>> {
     let offered = || {
-        let choice = request.options.tool_choice.as_ref();
+        let choice = request.api_tool_choice();
         request.api_tools().definitions().filter(move |tool| match choice {
             Some(ToolChoice::None) => false,
             Some(ToolChoice::Tool(name)) => tool.name == *name,

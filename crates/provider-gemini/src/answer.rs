@@ -5,7 +5,7 @@ mod tests;
 
 use std::collections::VecDeque;
 
-use advisor_core::Delta;
+use advisor_core::{Delta, Text};
 use provider_http::answer::{AnswerEvent, Meaning, WireFormat};
 use provider_http::fast_path::{Field, Framing};
 use serde_json::Value;
@@ -24,9 +24,10 @@ pub(crate) struct GenerateContent {
 }
 
 impl GenerateContent {
-    /// Creates the format of an answer with `choices` parallel choices.
-    pub(crate) fn new(choices: u32) -> Self {
-        Self { converter: Converter::new(choices) }
+    /// Creates the format of an answer with `choices` parallel choices. `format` is the name of what goes back to
+    /// the server.
+    pub(crate) fn new(format: Text, choices: u32) -> Self {
+        Self { converter: Converter::new(format, choices) }
     }
 }
 

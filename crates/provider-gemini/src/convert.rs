@@ -15,7 +15,7 @@ mod sources;
 
 use std::collections::VecDeque;
 
-use advisor_core::{Delta, Finish, FinishReason};
+use advisor_core::{Delta, Finish, FinishReason, Text};
 use provider_http::failure::Report;
 
 use crate::wire::{Object, text, usage};
@@ -24,6 +24,8 @@ use candidate::Candidate;
 /// Turns events of one answer into deltas.
 #[derive(Debug)]
 pub(crate) struct Converter {
+    /// The format name of what goes back to the server.
+    format: Text,
     /// The number of requested answers. With one, the numbers of candidates mean nothing (Q54).
     choices: u32,
     sent_origin: bool,
@@ -40,8 +42,9 @@ pub(crate) struct Converted {
 }
 
 impl Converter {
-    pub(crate) fn new(choices: u32) -> Self {
-        Self { choices, sent_origin: false, candidates: Vec::new() }
+    /// Creates a converter. `format` is the format name of what goes back to the server.
+    pub(crate) fn new(format: Text, choices: u32) -> Self {
+        Self { format, choices, sent_origin: false, candidates: Vec::new() }
     }
 
     /// Appends the deltas of an event to `deltas`. Beside a failure, finish reasons are dropped.
@@ -96,7 +99,7 @@ impl Converter {
         let written = fields.field("index").and_then(text).and_then(|index| index.parse().ok());
         let number = written.filter(|_| self.choices > 1).unwrap_or(0);
         if !self.candidates.iter().any(|candidate| candidate.number == number) {
-            self.candidates.push(Candidate::new(number));
+            self.candidates.push(Candidate::new(self.format.clone(), number));
         }
         self.candidates.iter_mut().find(|candidate| candidate.number == number)
     }

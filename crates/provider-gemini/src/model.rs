@@ -13,6 +13,7 @@ use provider_http::server::{Server, path_segment};
 use crate::answer::GenerateContent;
 use crate::profile::{Generation, Profile, StreamForm};
 use crate::request::{self, Body};
+use crate::wire::format_of;
 
 /// The base URL of Google's Gemini API.
 const GOOGLE: &str = "https://generativelanguage.googleapis.com";
@@ -134,30 +135,32 @@ impl GeminiModel {
         self.server.validate()
     }
 
-    /// Returns the call for a request, and the number of its choices.
-    fn call(&self, request: &ChatRequest) -> Result<(Call, u32)> {
+    /// Returns the call for a request, and the format of its answer.
+    fn call(&self, request: &ChatRequest) -> Result<(Call, Text, u32)> {
         let model = request.options.model.as_ref().or(self.model.as_ref()).ok_or_else(|| {
             Error::configuration("no model is named; set GEMINI_MODEL or the request's `ChatOptions::model`")
         })?;
         let resource = resource(model)?;
-        let Body { json, choices, names } = request::body(request, model, &self.profile)?;
         let (method, query): (_, &[(&str, &str)]) = match self.profile.stream {
             _ if !self.streaming => ("generateContent", &[]),
             StreamForm::Events => ("streamGenerateContent", &[("alt", "sse")]),
             StreamForm::Array => ("streamGenerateContent", &[]),
         };
-        let call = self.server.call(&format!("/{resource}:{method}"), query, json)?;
-        Ok((call.with_tools(names), choices))
+        let mut call = self.server.call(&format!("/{resource}:{method}"), query, Vec::new())?;
+        let format = format_of(call.uri.host().unwrap_or_default());
+        let Body { json, choices, names } = request::body(request, model, &format, &self.profile)?;
+        call.body = json;
+        Ok((call.with_tools(names), format, choices))
     }
 }
 
 #[async_trait]
 impl ChatModel for GeminiModel {
     async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
-        let (call, choices) = self.call(&request)?;
+        let (call, name, choices) = self.call(&request)?;
         let mut settings = request.aggregator_settings();
         settings.choices = choices;
-        let format = || GenerateContent::new(choices);
+        let format = || GenerateContent::new(name.clone(), choices);
         self.server.stream(&call, request.round, settings, format).await
     }
 

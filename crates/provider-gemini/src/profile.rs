@@ -103,15 +103,17 @@ impl Profile {
         }
     }
 
-    /// Returns the rules for messages to a model.
-    pub(crate) fn message_rules(&self, model: &str) -> MessageRules {
-        MessageRules { call_ids: self.call_ids, generation: self.generation.of(model) }
+    /// Returns the rules for messages to a model. `format` is the format name of the server's data.
+    pub(crate) fn message_rules(&self, model: &str, format: Text) -> MessageRules {
+        MessageRules { format, call_ids: self.call_ids, generation: self.generation.of(model) }
     }
 }
 
 /// The rules for messages. The wire form of a message depends on nothing else, so it is kept per set of rules.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MessageRules {
+    /// The format of the provider data and opaque blocks that go back.
+    pub(crate) format: Text,
     pub(crate) call_ids: CallIdField,
     /// Never [`Generation::FromName`].
     pub(crate) generation: Generation,

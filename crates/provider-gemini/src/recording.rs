@@ -6,6 +6,7 @@ use provider_http::recording;
 use serde_json::Value;
 
 use crate::answer::GenerateContent;
+use crate::wire::FORMAT;
 
 /// Aggregates a recorded body, given in pieces as from the network, and returns the outcome as JSON: that of
 /// `streamGenerateContent`, as server-sent events or as a JSON array, or that of `generateContent`.
@@ -27,7 +28,7 @@ use crate::answer::GenerateContent;
 pub fn aggregate<B: Into<Bytes>>(pieces: impl IntoIterator<Item = B>, choices: u32) -> Value {
     let mut settings = AggregatorSettings::default();
     settings.choices = choices.max(1);
-    recording::aggregate(GenerateContent::new(choices.max(1)), settings, pieces)
+    recording::aggregate(GenerateContent::new(FORMAT.into(), choices.max(1)), settings, pieces)
 }
 
 /// Frames payloads, one per line, as server-sent events. So a recording without framing can be read.

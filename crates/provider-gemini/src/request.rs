@@ -37,10 +37,10 @@ pub(crate) struct Body {
     pub(crate) names: Arc<ToolNames>,
 }
 
-/// Writes the body of `request` to a model.
-pub(crate) fn body(request: &ChatRequest, model: &str, profile: &Profile) -> Result<Body> {
+/// Writes the body of `request` to a model. Provider data and opaque blocks of `format` go back in it.
+pub(crate) fn body(request: &ChatRequest, model: &str, format: &Text, profile: &Profile) -> Result<Body> {
     let tools = Tools::of(request);
-    let (mut body, names) = messages::write(request, profile.message_rules(model), &tools)?;
+    let (mut body, names) = messages::write(request, &profile.message_rules(model, format.clone()), &tools)?;
     if let Some(declared) = options::tools(request, profile.schemas, &names)? {
         body.field("tools");
         body.extend(&declared);

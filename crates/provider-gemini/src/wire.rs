@@ -8,6 +8,7 @@ mod object;
 mod tests;
 mod usage;
 
+use advisor_core::Text;
 use provider_http::fast_path::Field;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -15,8 +16,12 @@ use serde_json::value::RawValue;
 pub(crate) use object::{Object, text};
 pub(crate) use usage::usage;
 
-/// The format name of provider data from Gemini.
+/// The format name of provider data from Google's Gemini API, and of reports that are for the user only.
 pub(crate) const FORMAT: &str = "gemini";
+/// The host of Google's Gemini API.
+const GEMINI_HOST: &str = "generativelanguage.googleapis.com";
+/// The host of Vertex AI. That of a location has a prefix such as `us-east1-`.
+const VERTEX_HOST: &str = "aiplatform.googleapis.com";
 /// The key of a part that signs the model's thoughts. The signature must go back on the same part (Q66).
 pub(crate) const SIGNATURE: &str = "thoughtSignature";
 /// The key of the number of bytes at the end of a block that were the signed part. No field of the API.
@@ -55,6 +60,17 @@ const USAGE_FIELDS: &[(&str, Field)] = &[
     ("toolUsePromptTokenCount", Field::Counts),
     ("totalTokenCount", Field::Counts),
 ];
+
+/// Returns the format name of data from this host. A server refuses the signatures of another one, the Gemini API and
+/// Vertex AI those of each other, so the name contains the host.
+pub(crate) fn format_of(host: &str) -> Text {
+    let host = host.to_ascii_lowercase();
+    match host.as_str() {
+        GEMINI_HOST => FORMAT.into(),
+        _ if host.ends_with(VERTEX_HOST) => format!("{FORMAT}@{VERTEX_HOST}").into(),
+        _ => format!("{FORMAT}@{host}").into(),
+    }
+}
 
 /// Returns JSON without the white space between its tokens; names, numbers and their order stay as written.
 ///

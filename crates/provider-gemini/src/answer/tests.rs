@@ -20,6 +20,7 @@ use provider_http::sse::SseLimits;
 use serde_json::{Value, json};
 
 use super::GenerateContent;
+use crate::wire::FORMAT;
 
 /// The chunks and the response of an answer.
 type Outcome = (Vec<Chunk>, Result<ChatResponse>);
@@ -30,7 +31,7 @@ fn read_pieces(pieces: &[&[u8]], choices: u32, fast: bool) -> Outcome {
     settings.choices = choices;
     let mut aggregator = MessageAggregator::with_settings(1, settings);
     let decoder = AnswerDecoder::new(
-        GenerateContent::new(choices),
+        GenerateContent::new(FORMAT.into(), choices),
         choices,
         SseLimits::default(),
         Redaction::default(),

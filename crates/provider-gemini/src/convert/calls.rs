@@ -1,11 +1,10 @@
 //! Calls: whole ones, and those whose arguments arrive in pieces.
 
 use advisor_core::{Delta, DeltaKind, ProviderData, Text, ToolCallDelta};
-use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::arguments::{Arguments, Piece};
-use crate::wire::{FORMAT, Object, SIGNATURE, compact, text};
+use crate::wire::{Object, compact, text};
 
 /// The calls of a candidate.
 #[derive(Debug, Default)]
@@ -27,10 +26,15 @@ struct OpenCall {
 }
 
 impl Calls {
-    /// Emits a call or a piece of one. `signature` is that of its part.
+    /// Emits a call or a piece of one. `signature` is the data of its part.
     ///
     /// A piece says `willContinue`. The last one does not, and may be empty.
-    pub(super) fn read(&mut self, call: &Object<'_>, signature: Option<&str>, push: &mut impl FnMut(Delta)) {
+    pub(super) fn read(
+        &mut self,
+        call: &Object<'_>,
+        signature: Option<ProviderData>,
+        push: &mut impl FnMut(Delta),
+    ) {
         let continues = self.open.as_ref().is_some_and(|open| open.continues_with(call));
         if !continues {
             self.abandon(push);
@@ -48,7 +52,7 @@ impl Calls {
         self.changed |= !continues || ends || piece != Piece::OfString;
         fragment.index = Some(index);
         fragment.arguments_delta = (!text.is_empty()).then(|| text.into());
-        fragment.provider_data = signature.map(|text| ProviderData::new(FORMAT, json!({ SIGNATURE: text })));
+        fragment.provider_data = signature;
         push(Delta::tool_call(fragment));
         if ends {
             push(Delta::from(DeltaKind::BlockEnd).with_block(index));

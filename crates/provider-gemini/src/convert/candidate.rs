@@ -1,6 +1,6 @@
 //! One of several parallel answers.
 
-use advisor_core::{Delta, Finish, ProviderData};
+use advisor_core::{Delta, Finish, ProviderData, Text};
 use provider_http::failure::Report;
 
 use super::calls::Calls;
@@ -11,6 +11,8 @@ use crate::wire::Object;
 /// The state of a candidate.
 #[derive(Debug)]
 pub(super) struct Candidate {
+    /// The format name of what goes back to the server.
+    pub(super) format: Text,
     pub(super) number: u32,
     pub(super) calls: Calls,
     sources: Sources,
@@ -22,8 +24,9 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
-    pub(super) fn new(number: u32) -> Self {
+    pub(super) fn new(format: Text, number: u32) -> Self {
         Self {
+            format,
             number,
             calls: Calls::default(),
             sources: Sources::default(),

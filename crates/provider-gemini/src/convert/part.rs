@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use advisor_core::{Delta, DeltaKind, Media, Opaque, ProviderData, Text};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::json;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use super::candidate::Candidate;
-use crate::wire::{FORMAT, Object, SIGNATURE, SIGNED_BYTES, THOUGHT, text, value};
+use crate::wire::{Object, SIGNATURE, SIGNED_BYTES, THOUGHT, text, value};
 
 /// The fields of a part that are no content.
 const NO_CONTENT: [&str; 6] =
@@ -23,17 +23,18 @@ impl Candidate {
         let is_content = |name: &&str| !NO_CONTENT.contains(name) && part.field(name).is_some();
         if let Some(call) = part.object("functionCall") {
             self.begin_content(push);
-            self.calls.read(&call, signature.as_deref(), push);
+            let signature = signature.map(|signature| self.own(json!({ SIGNATURE: signature })));
+            self.calls.read(&call, signature, push);
         } else if let Some(media) = media(part) {
             self.begin_content(push);
             push(DeltaKind::Media(Box::new(media)).into());
             if let Some(signature) = signature {
-                push(data(ProviderData::new(FORMAT, json!({ SIGNATURE: signature }))));
+                push(data(self.own(json!({ SIGNATURE: signature }))));
             }
         } else if let Some(kind) = part.names().find(is_content).filter(|_| !has_text) {
             self.begin_content(push);
             if let Some(part) = value(json) {
-                push(DeltaKind::Opaque(Box::new(Opaque::new(FORMAT, kind, part))).into());
+                push(DeltaKind::Opaque(Box::new(Opaque::new(self.format.clone(), kind, part))).into());
             }
         } else {
             self.text(part, push);
@@ -50,13 +51,18 @@ impl Candidate {
             push(if is_thought { Delta::reasoning(&*text) } else { Delta::text(&*text) });
         }
         let Some(signature) = part.text(SIGNATURE) else { return };
-        let signed = ProviderData::new(FORMAT, signed_text(&signature, text.len(), part.is_true(THOUGHT)));
+        let signed = self.own(signed_text(&signature, text.len(), part.is_true(THOUGHT)));
         if self.has_content {
             push(data(signed));
             push(DeltaKind::BlockEnd.into());
         } else {
             self.held = Some(signed);
         }
+    }
+
+    /// Makes data that goes back to the server.
+    fn own(&self, value: Value) -> ProviderData {
+        ProviderData::new(self.format.clone(), value)
     }
 
     /// Notes that something follows that is shown. An empty part before it gets a block of its own; alone it would
@@ -75,7 +81,7 @@ fn data(data: ProviderData) -> Delta {
 }
 
 /// Returns the data of a block whose last bytes were a part with this signature.
-fn signed_text(signature: &str, bytes: usize, is_thought: bool) -> serde_json::Value {
+fn signed_text(signature: &str, bytes: usize, is_thought: bool) -> Value {
     if is_thought {
         json!({ SIGNATURE: signature, SIGNED_BYTES: bytes, THOUGHT: true })
     } else {

@@ -21,14 +21,14 @@ fn the_environment_names_key_server_and_model() {
         ("GEMINI_MODEL", "gemini-3-pro"),
     ])
     .expect("a model");
-    let (call, _) = all.call(&ChatRequest::new(Message::user("x"))).expect("a call");
+    let (call, ..) = all.call(&ChatRequest::new(Message::user("x"))).expect("a call");
     let expected = "http://localhost:8080/v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse";
     assert_eq!(call.uri.to_string(), expected);
     assert_eq!(call.headers.get("x-goog-api-key").and_then(|value| value.to_str().ok()), Some("key-1"));
     assert!(call.headers.get("authorization").is_none());
 
     let other = from(&[("GEMINI_API_KEY", ""), ("GOOGLE_API_KEY", "key-2"), ("GEMINI_MODEL", "m")]);
-    let (call, _) = other.expect("a model").call(&ChatRequest::new(Message::user("x"))).expect("a call");
+    let (call, ..) = other.expect("a model").call(&ChatRequest::new(Message::user("x"))).expect("a call");
     assert_eq!(call.headers.get("x-goog-api-key").and_then(|value| value.to_str().ok()), Some("key-2"));
 
     for nothing in [&[][..], &[("GEMINI_API_KEY", " ")], &[("GEMINI_MODEL", "m")]] {
@@ -69,7 +69,7 @@ fn vertex_ai_has_another_path_and_header() {
         .with_profile(Profile::vertex_ai())
         .with_api_key("token-0123456789");
     assert_eq!(uri(&model), format!("{base}/models/gemini-2.5-flash:streamGenerateContent?alt=sse"));
-    let (call, _) = model.call(&ChatRequest::new(Message::user("x"))).expect("a call");
+    let (call, ..) = model.call(&ChatRequest::new(Message::user("x"))).expect("a call");
     let header = call.headers.get("authorization").and_then(|value| value.to_str().ok());
     assert_eq!((header, model.name()), (Some("Bearer token-0123456789"), "vertex-ai"));
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use advisor_core::{Block, BlockContent, Result, ToolCall};
+use advisor_core::{Block, BlockContent, Result, Text, ToolCall};
 use provider_http::json::arguments;
 use provider_http::names::WireNames;
 use serde::Serialize;
@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::{MessageRules, media, unwritable};
 use crate::profile::{CallIdField, Generation};
-use crate::wire::{FORMAT, SIGNATURE, SIGNED_BYTES, THOUGHT};
+use crate::wire::{SIGNATURE, SIGNED_BYTES, THOUGHT};
 
 /// Google's signature for a call that another model made. Gemini 3 refuses a first call without any.
 const PLACEHOLDER: &str = "skip_thought_signature_validator";
@@ -47,19 +47,20 @@ struct FunctionCall<'a> {
 /// Thoughts are sent only if they are signed: the API needs no others, and those of other models mean nothing to it.
 pub(super) fn parts<'a>(
     blocks: &'a [Block],
-    rules: MessageRules,
+    rules: &MessageRules,
     names: &'a WireNames,
 ) -> Result<Vec<ModelPart<'a>>> {
     let mut parts = Vec::new();
     for block in blocks {
         match block.as_tool_call() {
             Some(call) => parts.push(ModelPart::Call(call_part(block, call, rules, names)?)),
-            None => parts.extend(own_parts(block).into_iter().map(other)),
+            None => parts.extend(own_parts(block, &rules.format).into_iter().map(other)),
         }
-        let empty = data(block).filter(|data| signed_bytes(data) == Some(0));
+        let empty = data(block, &rules.format).filter(|data| signed_bytes(data) == Some(0));
         parts.extend(empty.map(|data| other(signed_part("", data))));
     }
-    if rules.generation == Generation::Gemini3 && !blocks.iter().any(is_signed) {
+    if rules.generation == Generation::Gemini3 && !blocks.iter().any(|block| is_signed(block, &rules.format))
+    {
         let first = parts.iter_mut().find_map(|part| match part {
             ModelPart::Call(call) => Some(call),
             ModelPart::Other(_) => None,
@@ -72,21 +73,21 @@ pub(super) fn parts<'a>(
 }
 
 /// Returns the parts of a block that is no call, without empty ones.
-fn own_parts(block: &Block) -> Vec<Map<String, Value>> {
+fn own_parts(block: &Block, format: &Text) -> Vec<Map<String, Value>> {
     match block.content() {
         BlockContent::Text(text) | BlockContent::Refusal(text) => {
-            let (unsigned, signed) = split(block, text);
+            let (unsigned, signed) = split(block, text, format);
             let unsigned = Some(text_part(unsigned)).filter(|_| !unsigned.is_empty());
             unsigned.into_iter().chain(signed).collect()
         }
-        BlockContent::Reasoning(text) => split(block, text).1.into_iter().collect(),
+        BlockContent::Reasoning(text) => split(block, text, format).1.into_iter().collect(),
         BlockContent::Media(media) => {
             let (key, value) = media::field(media);
-            let signature = data(block).find(|data| !data.contains_key(SIGNED_BYTES));
+            let signature = data(block, format).find(|data| !data.contains_key(SIGNED_BYTES));
             let media = [(key.to_owned(), value)].into_iter();
             vec![media.chain(signature.and_then(signature_field)).collect()]
         }
-        BlockContent::Opaque(opaque) if opaque.format == *FORMAT && !REPORTS.contains(&&*opaque.name) => {
+        BlockContent::Opaque(opaque) if opaque.format == *format && !REPORTS.contains(&&*opaque.name) => {
             opaque.value.as_object().into_iter().cloned().collect()
         }
         _ => Vec::new(),
@@ -101,12 +102,12 @@ fn other<'a>(fields: Map<String, Value>) -> ModelPart<'a> {
 fn call_part<'a>(
     block: &'a Block,
     call: &'a ToolCall,
-    rules: MessageRules,
+    rules: &MessageRules,
     names: &'a WireNames,
 ) -> Result<CallPart<'a>> {
     let written = arguments::as_text(&call.arguments);
     let args = RawValue::from_string(written.into_owned()).or_else(|_| to_raw_value(&Map::new()));
-    let signature = data(block).find_map(|data| data.get(SIGNATURE)?.as_str());
+    let signature = data(block, &rules.format).find_map(|data| data.get(SIGNATURE)?.as_str());
     Ok(CallPart {
         function_call: FunctionCall {
             id: (rules.call_ids == CallIdField::Sent).then(|| names.ids.on_the_wire(&call.id)),
@@ -118,8 +119,9 @@ fn call_part<'a>(
 }
 
 /// Returns the text of a block before its signed part, and that part.
-fn split<'a>(block: &Block, text: &'a str) -> (&'a str, Option<Map<String, Value>>) {
-    let signed = data(block).find_map(|data| Some((data, signed_bytes(data).filter(|bytes| *bytes > 0)?)));
+fn split<'a>(block: &Block, text: &'a str, format: &Text) -> (&'a str, Option<Map<String, Value>>) {
+    let signed =
+        data(block, format).find_map(|data| Some((data, signed_bytes(data).filter(|bytes| *bytes > 0)?)));
     let Some((data, bytes)) = signed else { return (text, None) };
     // Where the text was changed, all of it counts as signed.
     let (unsigned, signed) = text.split_at_checked(text.len().saturating_sub(bytes)).unwrap_or(("", text));
@@ -145,17 +147,17 @@ fn signed_bytes(data: &Map<String, Value>) -> Option<usize> {
     data.get(SIGNED_BYTES)?.as_u64()?.try_into().ok()
 }
 
-/// Returns the data from Gemini that belongs to a block.
-fn data(block: &Block) -> impl Iterator<Item = &Map<String, Value>> {
-    let own = block.provider_data().iter().filter(|data| data.format == *FORMAT);
+/// Returns the server's data that belongs to a block.
+fn data<'a>(block: &'a Block, format: &Text) -> impl Iterator<Item = &'a Map<String, Value>> {
+    let own = block.provider_data().iter().filter(move |data| data.format == *format);
     own.filter_map(|data| data.value.as_object())
 }
 
 /// Checks whether a signature came with a block.
-fn is_signed(block: &Block) -> bool {
+fn is_signed(block: &Block, format: &Text) -> bool {
     let in_part = match block.content() {
-        BlockContent::Opaque(opaque) => opaque.format == *FORMAT && opaque.value.get(SIGNATURE).is_some(),
+        BlockContent::Opaque(opaque) => opaque.format == *format && opaque.value.get(SIGNATURE).is_some(),
         _ => false,
     };
-    in_part || data(block).any(|data| data.contains_key(SIGNATURE))
+    in_part || data(block, format).any(|data| data.contains_key(SIGNATURE))
 }

@@ -16,13 +16,13 @@ use super::{MessageRules, NAMES, Tools, assistant, media, results, unwritable};
 struct Forms(Mutex<Vec<(MessageRules, Form)>>);
 
 impl Forms {
-    fn written(&self, rules: MessageRules, write: impl FnOnce() -> Result<Form>) -> Result<Form> {
+    fn written(&self, rules: &MessageRules, write: impl FnOnce() -> Result<Form>) -> Result<Form> {
         let mut forms = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, form)) = forms.iter().find(|(known, _)| *known == rules) {
+        if let Some((_, form)) = forms.iter().find(|(known, _)| known == rules) {
             return Ok(form.clone());
         }
         let form = write()?;
-        forms.push((rules, form.clone()));
+        forms.push((rules.clone(), form.clone()));
         Ok(form)
     }
 }
@@ -32,7 +32,7 @@ impl Forms {
 /// Fields that the caller wrote into the body replace the messages.
 pub(super) fn write(
     request: &ChatRequest,
-    rules: MessageRules,
+    rules: &MessageRules,
     tools: &Tools,
 ) -> Result<(BodyWriter, ToolNames)> {
     let usual = WireNames::usual(IdRule::ANY, NAMES);
@@ -64,7 +64,7 @@ pub(super) fn write(
     Ok((body, own.unwrap_or(usual).tools))
 }
 
-fn form_of(message: &Message, rules: MessageRules, names: &WireNames) -> Result<Form> {
+fn form_of(message: &Message, rules: &MessageRules, names: &WireNames) -> Result<Form> {
     let text = |text: &str| vec![json!({ "text": text })];
     let (kind, parts) = match message.content() {
         MessageContent::System(system) => (Kind::System, joined(&text(system))?),

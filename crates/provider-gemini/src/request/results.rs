@@ -11,7 +11,7 @@ use crate::profile::{CallIdField, Generation};
 const KEYS: [&str; 2] = ["output", "error"];
 
 /// Returns the part for a result, and its media beside it where the model does not take them inside.
-pub(super) fn parts(result: &ToolResult, rules: MessageRules, names: &WireNames) -> Vec<Value> {
+pub(super) fn parts(result: &ToolResult, rules: &MessageRules, names: &WireNames) -> Vec<Value> {
     let mut function = Map::new();
     if rules.call_ids == CallIdField::Sent {
         function.insert("id".to_owned(), names.ids.on_the_wire(&result.call_id).into());

@@ -27,7 +27,7 @@ fn tool(name: &str, parameters: Value) -> Described {
 }
 
 fn written(request: &ChatRequest, model: &str, profile: &Profile) -> Value {
-    let body = body(request, model, profile).expect("a body");
+    let body = body(request, model, &FORMAT.into(), profile).expect("a body");
     serde_json::from_slice(&body.json.concat()).expect("JSON")
 }
 
@@ -210,6 +210,49 @@ fn own_opaque_parts_go_back_and_reports_do_not() {
 }
 
 #[test]
+fn what_another_server_signed_stays_away() {
+    let other = |value: Value| vec![ProviderData::new("gemini@aiplatform.googleapis.com", value)];
+    let signature = json!({"thoughtSignature": "s"});
+    let sent = parts(vec![
+        Block::with_data(
+            BlockContent::Reasoning("Hm".into()),
+            other(json!({"thoughtSignature": "s", "signedBytes": 2, "thought": true})),
+        ),
+        Block::with_data(
+            BlockContent::Text("Hi".into()),
+            other(json!({"thoughtSignature": "s", "signedBytes": 2})),
+        ),
+        Block::with_data(BlockContent::ToolCall(ToolCall::new("c", "f", "{}")), other(signature.clone())),
+        Block::new(BlockContent::Opaque(Opaque::new(
+            "gemini@aiplatform.googleapis.com",
+            "executableCode",
+            json!({"executableCode": {"code": "1"}}),
+        ))),
+    ]);
+    assert_eq!(
+        sent,
+        json!([
+            {"text": "Hi"},
+            {"functionCall": {"id": "c", "name": "f", "args": {}}, "thoughtSignature": "skip_thought_signature_validator"},
+        ])
+    );
+    // The form for one server is not kept for another.
+    let message = Message::assistant_blocks(vec![Block::with_data(
+        BlockContent::ToolCall(ToolCall::new("c", "f", "{}")),
+        other(signature),
+    )]);
+    let request = ChatRequest::new(vec![message]);
+    let signed_with = |format: &str| {
+        let body = body(&request, "gemini-3-pro", &format.into(), &Profile::gemini_api()).expect("a body");
+        let body: Value = serde_json::from_slice(&body.json.concat()).expect("JSON");
+        body["contents"][0]["parts"][0]["thoughtSignature"].clone()
+    };
+    assert_eq!(signed_with(FORMAT), "skip_thought_signature_validator");
+    assert_eq!(signed_with("gemini@aiplatform.googleapis.com"), "s");
+    assert_eq!(signed_with(FORMAT), "skip_thought_signature_validator");
+}
+
+#[test]
 fn media_go_inline_or_by_address() {
     let user = Message::user_parts(vec![
         Part::Image(Media::from_bytes("image/png", vec![1, 2])),
@@ -287,7 +330,7 @@ fn tools_are_declared_in_the_form_of_the_profile() {
             {"name": "__odd", "description": "d"},
         ])
     );
-    let body = body(&request, "m", &profile).expect("a body");
+    let body = body(&request, "m", &FORMAT.into(), &profile).expect("a body");
     assert_eq!(body.names.meant_by("__odd").as_deref(), Some("9.odd"));
     // Tools that an advisor describes in words are not declared.
     let in_words = request.with_api_tools(ToolSet::new());
@@ -335,7 +378,7 @@ fn options_are_the_generation_config() {
     });
     assert_eq!(sent(&request)["generationConfig"], expected);
     assert_eq!(sent(&request)["safetySettings"], json!([]));
-    assert_eq!(body(&request, "m", &Profile::gemini_api()).expect("a body").choices, 2);
+    assert_eq!(body(&request, "m", &FORMAT.into(), &Profile::gemini_api()).expect("a body").choices, 2);
     let mut profile = Profile::gemini_api();
     profile.schemas = SchemaForm::OpenApi;
     let fields = expected.as_object_mut().expect("an object");
@@ -363,7 +406,7 @@ fn callers_own_fields_replace_ours() {
         .with_tool(tool("docs.f", Value::Null))
         .with_options(options);
     // Of two equal keys a reader takes the last one.
-    let body = body(&request, "m", &Profile::gemini_api()).expect("a body");
+    let body = body(&request, "m", &FORMAT.into(), &Profile::gemini_api()).expect("a body");
     let text = String::from_utf8(body.json.concat()).expect("text");
     let read: Value = serde_json::from_str(&text).expect("JSON");
     assert_eq!((&read["contents"], &read["systemInstruction"]), (&own, &json!({"parts": []})));
@@ -406,7 +449,7 @@ fn long_messages_are_pieces_of_their_own() {
     let long = "x".repeat(100 << 10);
     let request =
         ChatRequest::new(vec![Message::user("a"), Message::user(long.as_str()), Message::user("b")]);
-    let body = body(&request, "m", &Profile::gemini_api()).expect("a body");
+    let body = body(&request, "m", &FORMAT.into(), &Profile::gemini_api()).expect("a body");
     assert_eq!(body.json.len(), 3);
     let read: Value = serde_json::from_slice(&body.json.concat()).expect("JSON");
     assert_eq!(read["contents"][1]["parts"][0]["text"], long);

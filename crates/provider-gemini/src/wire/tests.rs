@@ -19,6 +19,19 @@ fn compact_json_keeps_everything_but_blanks() {
 }
 
 #[test]
+fn data_is_named_after_the_service_it_came_from() {
+    for (host, format) in [
+        ("generativelanguage.googleapis.com", "gemini"),
+        ("Generativelanguage.Googleapis.com", "gemini"),
+        ("aiplatform.googleapis.com", "gemini@aiplatform.googleapis.com"),
+        ("us-east1-aiplatform.googleapis.com", "gemini@aiplatform.googleapis.com"),
+        ("127.0.0.1", "gemini@127.0.0.1"),
+    ] {
+        assert_eq!(format_of(host), format, "{host}");
+    }
+}
+
+#[test]
 fn fields_of_any_form_are_read_or_absent() {
     let object =
         Object::read(raw(r#"{"a":1,"a":"x","n":null,"l":[1,{}],"o":{"t":true},"e":"","s":"\ud800!"}"#));

@@ -52,7 +52,7 @@ impl WireFormat for Counted {
 
 fn parsed(body: &[u8]) -> usize {
     let parsed = Arc::new(AtomicUsize::new(0));
-    let format = Counted { inner: GenerateContent::new(1), parsed: Arc::clone(&parsed) };
+    let format = Counted { inner: GenerateContent::new(FORMAT.into(), 1), parsed: Arc::clone(&parsed) };
     let mut decoder = AnswerDecoder::new(format, 1, SseLimits::default(), Redaction::default());
     decoder.push(Bytes::copy_from_slice(body));
     while decoder.next().is_some() {}
@@ -134,8 +134,12 @@ fn law_r4_a_text_event_costs_no_allocation() {
     let body = |events: usize| sse(&(0..events).map(|_| text("a few words")).collect::<Vec<_>>(), "\r\n");
     let allocations = |events: usize| {
         let body = Bytes::from(body(events));
-        let mut decoder =
-            AnswerDecoder::new(GenerateContent::new(1), 1, SseLimits::default(), Redaction::default());
+        let mut decoder = AnswerDecoder::new(
+            GenerateContent::new(FORMAT.into(), 1),
+            1,
+            SseLimits::default(),
+            Redaction::default(),
+        );
         allocation_counter::measure(move || {
             decoder.push(body);
             while decoder.next().is_some() {}

@@ -63,17 +63,20 @@ impl DeepSeekCalls {
     pub(in crate::parser) fn open(&mut self, text: &str) -> Opening {
         let mut undecided = false;
         for bar in BARS {
-            let open = format!("<{bar}DSML{bar}");
-            for tag in LISTS.into_iter().chain(["invoke "]) {
-                match marker_at(text, &format!("{open}{tag}")) {
-                    Marker::Whole => {
-                        self.close = format!("</{bar}DSML{bar}");
-                        self.open = open;
-                        return Opening::Yes;
-                    }
+            self.open = format!("<{bar}DSML{bar}");
+            self.close = format!("</{bar}DSML{bar}");
+            for list in LISTS {
+                match marker_at(text, &format!("{}{list}", self.open)) {
+                    Marker::Whole => return Opening::Yes,
                     Marker::Maybe => undecided = true,
                     Marker::None => {}
                 }
+            }
+            // Without a list, the whole tag of a call is needed: a broken one is no call.
+            match self.tag("invoke ", text, false) {
+                Tag::Whole(..) => return Opening::Yes,
+                Tag::Undecided => undecided = true,
+                Tag::None => {}
             }
         }
         if undecided { Opening::Undecided } else { Opening::No(1) }

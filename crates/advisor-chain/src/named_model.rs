@@ -35,6 +35,10 @@ const PROVIDERS: [(&str, &str); 5] = [
 /// let error = advisor_chain::model("gpt-5").err().unwrap();
 /// assert!(error.to_string().contains("openai:gpt-5"), "{error}");
 /// ```
+#[cfg_attr(
+    not(any(feature = "anthropic", feature = "gemini", feature = "ollama", feature = "openai")),
+    allow(unused_variables, reason = "without a provider no model is made")
+)]
 pub fn model(name: &str) -> Result<Arc<dyn ChatModel>> {
     let parts = name.split_once(':').map(|(provider, model)| (provider.trim(), model.trim()));
     let Some((provider, model)) = parts.filter(|(provider, model)| !provider.is_empty() && !model.is_empty())

@@ -1,9 +1,10 @@
 //! The state of an answer after the events so far.
 
-use std::collections::{BTreeSet, VecDeque};
-use std::mem;
+mod ending;
 
-use advisor_core::{Delta, DeltaKind, Error, FinishReason, Usage};
+use std::collections::{BTreeSet, VecDeque};
+
+use advisor_core::{Delta, DeltaKind, Error, FinishReason};
 
 use super::end::End;
 use super::identifiers::Identifiers;
@@ -158,56 +159,6 @@ impl<W: WireFormat> Progress<W> {
     fn begin_event(&mut self) {
         self.emit_usage();
         self.events += 1;
-    }
-
-    /// Emits the token counts of matched events, before anything else.
-    pub(super) fn emit_usage(&mut self) {
-        let mut all: Option<Usage> = None;
-        for event in self.fast.take_counts() {
-            let mut deltas = VecDeque::new();
-            // An event of a known form is JSON.
-            let _read = self.format.read(AnswerEvent::new(None, &event), &mut deltas);
-            for delta in deltas {
-                if let DeltaKind::Usage(usage) = delta.kind {
-                    all.get_or_insert_default().merge(&usage);
-                }
-            }
-        }
-        self.deltas.extend(all.map(Delta::usage));
-    }
-
-    /// Emits the data attached to reasoning, to which nothing is added any more. Returns false if there is none.
-    pub(super) fn end_data(&mut self) -> bool {
-        let before = self.deltas.len();
-        self.fast.end_data(&mut self.deltas);
-        self.deltas.len() > before
-    }
-
-    /// Emits what the format held back. If that ends the answer, it is done.
-    pub(super) fn finish_format(&mut self) {
-        if !mem::replace(&mut self.format_finished, true) && self.failed.is_none() {
-            let before = self.deltas.len();
-            self.format.finish(&mut self.deltas);
-            let ends = self.note_new(before);
-            self.fast.join_parsed(&mut self.deltas, before);
-            if ends {
-                self.mark_done();
-            }
-        }
-    }
-
-    pub(super) fn mark_done(&mut self) {
-        if self.end != End::Done {
-            self.emit_usage();
-            self.finish_format();
-        }
-        if self.end != End::Done {
-            self.end_data();
-            // Later events are read one by one, and nearly all of them are dropped.
-            self.fast.stop_learning();
-            self.end = End::Done;
-            self.deltas.push_back(Delta::done());
-        }
     }
 
     fn read(&mut self, event: AnswerEvent<'_>) -> serde_json::Result<ReadAs> {

@@ -1,10 +1,12 @@
 //! Data attached to reasoning, in pieces. Pieces that differ only in their text are joined to one.
 
+use std::collections::VecDeque;
 use std::mem;
 
 use advisor_core::{Delta, DeltaKind};
 use serde_json::Value;
 
+use super::FastPath;
 use super::fields::Field;
 
 /// The data that came last, as long as more of it may come.
@@ -153,4 +155,43 @@ fn push_joined<'a>(field: &Field, value: &'a mut Value, strings: &mut Vec<&'a mu
         }
         _ => {}
     }
+}
+
+impl FastPath {
+    /// Does the same as [`parsed`](Self::parsed) without learning, for an event whose JSON was rewritten.
+    pub fn join_parsed(&mut self, deltas: &mut VecDeque<Delta>, new: usize) {
+        let is_data = |delta: &Delta| matches!(delta.kind, DeltaKind::ReasoningData(_));
+        if self.joined.is_empty() && !deltas.range(new..).any(is_data) {
+            return;
+        }
+        let mut added = deltas.split_off(new).into_iter().peekable();
+        while let Some(delta) = added.next() {
+            match &delta.kind {
+                DeltaKind::ReasoningData(_) => deltas.extend(self.joined.add(delta, None)),
+                DeltaKind::Usage(_) => deltas.push_back(delta),
+                DeltaKind::Reasoning(_) => {
+                    let data = added.next_if(|next| is_data(next) && is_beside(next, &delta));
+                    deltas.extend(match data {
+                        Some(data) => self.joined.add(data, None),
+                        None => self.joined.end(),
+                    });
+                    deltas.push_back(delta);
+                }
+                _ => {
+                    deltas.extend(self.joined.end());
+                    deltas.push_back(delta);
+                }
+            }
+        }
+    }
+
+    /// Appends the data attached to reasoning that is held back. Call it before the answer ends or fails.
+    pub fn end_data(&mut self, deltas: &mut VecDeque<Delta>) {
+        deltas.extend(self.joined.end());
+    }
+}
+
+/// Checks whether two deltas belong to the same block.
+fn is_beside(one: &Delta, other: &Delta) -> bool {
+    (one.choice, one.block) == (other.choice, other.block)
 }

@@ -20,7 +20,7 @@ mod template;
 use std::collections::VecDeque;
 use std::fmt;
 
-use advisor_core::{Delta, DeltaKind, ToolCallDelta};
+use advisor_core::{Delta, ToolCallDelta};
 
 pub use fields::Field;
 pub use framing::Framing;
@@ -238,38 +238,6 @@ impl FastPath {
         self.join_parsed(deltas, new);
     }
 
-    /// Does the same as [`parsed`](Self::parsed) without learning, for an event whose JSON was rewritten.
-    pub fn join_parsed(&mut self, deltas: &mut VecDeque<Delta>, new: usize) {
-        let is_data = |delta: &Delta| matches!(delta.kind, DeltaKind::ReasoningData(_));
-        if self.joined.is_empty() && !deltas.range(new..).any(is_data) {
-            return;
-        }
-        let mut added = deltas.split_off(new).into_iter().peekable();
-        while let Some(delta) = added.next() {
-            match &delta.kind {
-                DeltaKind::ReasoningData(_) => deltas.extend(self.joined.add(delta, None)),
-                DeltaKind::Usage(_) => deltas.push_back(delta),
-                DeltaKind::Reasoning(_) => {
-                    let data = added.next_if(|next| is_data(next) && is_beside(next, &delta));
-                    deltas.extend(match data {
-                        Some(data) => self.joined.add(data, None),
-                        None => self.joined.end(),
-                    });
-                    deltas.push_back(delta);
-                }
-                _ => {
-                    deltas.extend(self.joined.end());
-                    deltas.push_back(delta);
-                }
-            }
-        }
-    }
-
-    /// Appends the data attached to reasoning that is held back. Call it before the answer ends or fails.
-    pub fn end_data(&mut self, deltas: &mut VecDeque<Delta>) {
-        deltas.extend(self.joined.end());
-    }
-
     /// Takes the decoded events with token counts, in their order; of each template only the last one.
     ///
     /// A converter reads their counts, as [`DeltaKind::Usage`].
@@ -288,11 +256,6 @@ impl FastPath {
         events.extend(bytes.filter_map(|event| String::from_utf8(event).ok()));
         events
     }
-}
-
-/// Checks whether two deltas belong to the same block.
-fn is_beside(one: &Delta, other: &Delta) -> bool {
-    (one.choice, one.block) == (other.choice, other.block)
 }
 
 /// Shows no content of the answer.

@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 use std::slice;
 
-use advisor_core::{ProviderData, Usage};
+use advisor_core::{DeltaKind, ProviderData, Usage};
 use serde_json::{Value, json};
 
 use super::*;

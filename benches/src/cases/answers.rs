@@ -82,7 +82,7 @@ fn answer(
     reading_all(chain(model.with_transport(InMemory::new([shape.body(events)]))).build().unwrap(), events)
 }
 
-/// Reads an answer of so many pieces to its end.
+/// Reads an answer with this number of pieces to its end.
 pub(super) fn reading_all(chain: AdvisorChain, events: usize) -> impl FnOnce() {
     let runtime = runtime();
     move || {

@@ -240,7 +240,7 @@ impl FastPath {
 
     /// Takes the decoded events with token counts, in their order; of each template only the last one.
     ///
-    /// A converter reads their counts, as [`DeltaKind::Usage`](message_aggregator::DeltaKind::Usage).
+    /// A converter reads their counts, as [`DeltaKind::Usage`](advisor_core::DeltaKind::Usage).
     pub fn take_counts(&mut self) -> Vec<String> {
         let mut events = std::mem::take(&mut self.counts_of_removed);
         if self.templates.is_empty() || self.templates.iter().all(|learned| learned.counted.is_empty()) {

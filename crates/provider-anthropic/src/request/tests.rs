@@ -1,6 +1,5 @@
 mod media;
 mod messages;
-mod recorded;
 
 use advisor_core::{
     Block, BlockContent, ChatOptions, ErrorKind, Message, Opaque, ProviderData, ResponseFormat, Tool,

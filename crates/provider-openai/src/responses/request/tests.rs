@@ -1,5 +1,3 @@
-mod rebuilt;
-
 use advisor_core::{
     Block, BlockContent, ChatOptions, Citation, ErrorKind, Media, MediaSource, Message, Opaque, Part,
     ProviderData, ResponseFormat, Tool, ToolCall, ToolChoice, ToolDefinition, ToolError, ToolInvocation,

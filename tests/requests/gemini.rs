@@ -1,0 +1,198 @@
+//! Gemini's `generateContent`.
+
+use advisor_chain::gemini::{CallIdField, GeminiModel, Profile, SchemaForm};
+use advisor_chain::messages::{Block, BlockContent, Part, ProviderData, ToolCall, ToolResult};
+use advisor_chain::{ChatOptions, ChatRequest, Message, ToolChoice};
+use serde_json::{Value, json};
+
+use crate::read::{Asked, extras, list, number, tool, word};
+use crate::rule::{Rule, objects, remove};
+use crate::transport::ScriptedTransport;
+
+const OPTIONS: [&str; 3] = ["contents", "systemInstruction", "tools"];
+const EXTRAS: [&str; 3] = ["generationConfig", "safetySettings", "toolConfig"];
+
+pub const RULES: &[Rule] = &[
+    Rule {
+        name: "spelling of fields",
+        reason: "the API reads the snake case of protocol buffers, too",
+        rewrite: |request, _| rename(request),
+    },
+    Rule {
+        name: "spelling of types",
+        reason: "the types of a schema are an enumeration whose upper and lower case mean the same",
+        rewrite: |request, _| request.get_mut("tools").into_iter().for_each(lower_types),
+    },
+    Rule {
+        name: "role of the instruction",
+        reason: "the API ignores the role of the system instruction",
+        rewrite: |request, _| {
+            request
+                .get_mut("systemInstruction")
+                .into_iter()
+                .for_each(|instruction| remove(instruction, "role"));
+        },
+    },
+    Rule {
+        name: "empty text among others",
+        reason: "an empty text without a signature says nothing",
+        rewrite: |request, _| {
+            for content in objects(request, "contents") {
+                if let Some(parts) =
+                    content.get_mut("parts").and_then(Value::as_array_mut).filter(|all| all.len() > 1)
+                {
+                    parts.retain(|part| *part != json!({"text": ""}));
+                }
+            }
+        },
+    },
+    Rule {
+        name: "one answer",
+        reason: "one candidate is the default",
+        rewrite: |request, _| {
+            let config = request.get_mut("generationConfig");
+            if let Some(config) = config.filter(|config| config["candidateCount"] == 1) {
+                remove(config, "candidateCount");
+            }
+        },
+    },
+    Rule {
+        name: "tool without parameters",
+        reason: "the API refuses an empty object as parameters, and takes none for a function without any",
+        rewrite: |request, _| {
+            for tool in objects(request, "tools") {
+                let functions = tool.get_mut("functionDeclarations").and_then(Value::as_array_mut);
+                for function in functions.into_iter().flatten() {
+                    if function["parameters"]["properties"] == json!({}) {
+                        remove(function, "parameters");
+                    }
+                }
+            }
+        },
+    },
+];
+
+fn rename(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(rename),
+        Value::Object(fields) => {
+            for (snake, camel) in
+                [("function_call", "functionCall"), ("function_response", "functionResponse")]
+            {
+                if let Some(value) = fields.remove(snake) {
+                    fields.insert(camel.to_owned(), value);
+                }
+            }
+            fields.values_mut().for_each(rename);
+        }
+        _ => {}
+    }
+}
+
+fn lower_types(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(lower_types),
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                match value {
+                    Value::String(name) if key == "type" => *name = name.to_ascii_lowercase(),
+                    other => lower_types(other),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+pub fn read(recorded: &Value, provider: &str, transport: ScriptedTransport) -> Asked {
+    let mut recorded = recorded.clone();
+    rename(&mut recorded);
+    let mut request = ChatRequest::new(messages(&recorded));
+    let mut options = options(&recorded);
+    for described in list(&recorded, "tools") {
+        let Some(functions) = described["functionDeclarations"].as_array() else {
+            options.extra.insert("tools".to_owned(), recorded["tools"].clone());
+            continue;
+        };
+        for function in functions {
+            let (name, description) = (word(function, "name"), word(function, "description"));
+            let mut parameters = function.get("parameters").cloned().unwrap_or_default();
+            lower_types(&mut parameters);
+            request = request.with_tool(tool(name, description, parameters));
+        }
+    }
+    let is_vertex = provider == "gemini-vertex";
+    let mut profile = if is_vertex { Profile::vertex_ai() } else { Profile::gemini_api() };
+    // These clients describe tools in the older of the two forms.
+    profile.schemas = SchemaForm::OpenApi;
+    let has_ids = recorded.to_string().contains(r#""id":"#);
+    profile.call_ids = if has_ids { CallIdField::Sent } else { CallIdField::LeftOut };
+    let model = GeminiModel::new("gemini-2.5-flash").with_profile(profile).with_transport(transport);
+    Asked { request: request.with_options(options), model: Box::new(model) }
+}
+
+fn options(recorded: &Value) -> ChatOptions {
+    let mut options = ChatOptions::new();
+    extras(recorded, &OPTIONS, &EXTRAS, &mut options);
+    let generation = options.extra.get_mut("generationConfig").and_then(Value::as_object_mut);
+    if let Some(config) = generation {
+        options.temperature = config.remove("temperature").and_then(|value| value.as_f64());
+        let taken =
+            json!({"limit": config.remove("maxOutputTokens"), "count": config.remove("candidateCount")});
+        options.max_tokens = number(&taken, "limit");
+        options.choices = number(&taken, "count");
+    }
+    let calling = recorded["toolConfig"]["functionCallingConfig"].clone();
+    options.tool_choice = match (word(&calling, "mode"), list(&calling, "allowedFunctionNames")) {
+        ("AUTO", []) => Some(ToolChoice::Auto),
+        ("ANY", []) => Some(ToolChoice::Required),
+        ("ANY", [Value::String(only)]) => Some(ToolChoice::Tool(only.as_str().into())),
+        ("", _) => return options,
+        (mode, names) => panic!("unknown mode {mode} of {names:?}"),
+    };
+    options
+        .extra
+        .get_mut("toolConfig")
+        .into_iter()
+        .for_each(|config| remove(config, "functionCallingConfig"));
+    options
+}
+
+fn messages(recorded: &Value) -> Vec<Message> {
+    let instruction = list(&recorded["systemInstruction"], "parts").iter();
+    let mut messages: Vec<_> = instruction.map(|part| Message::system(word(part, "text"))).collect();
+    for content in list(recorded, "contents") {
+        let parts = list(content, "parts");
+        if content["role"] == "model" {
+            messages.push(Message::assistant_blocks(parts.iter().map(block).collect()));
+        } else if parts.iter().any(|part| part.get("functionResponse").is_some()) {
+            messages.extend(parts.iter().map(|part| Message::tool(result(&part["functionResponse"]))));
+        } else {
+            messages.push(Message::user_parts(parts.iter().map(|part| word(part, "text").into()).collect()));
+        }
+    }
+    messages
+}
+
+fn block(part: &Value) -> Block {
+    let data = part.get("thoughtSignature").map(|signature| json!({"thoughtSignature": signature}));
+    let content = match part.get("functionCall") {
+        Some(call) => BlockContent::ToolCall(named(call, call["args"].to_string())),
+        None => BlockContent::Text(word(part, "text").to_owned()),
+    };
+    Block::with_data(content, data.map(|data| ProviderData::new("gemini", data)).into_iter().collect())
+}
+
+/// Returns a call with the id and the name that a call or a result has.
+fn named(value: &Value, arguments: String) -> ToolCall {
+    let id = value["id"].as_str().unwrap_or("none");
+    ToolCall::new(id.to_owned(), word(value, "name").to_owned(), arguments)
+}
+
+fn result(response: &Value) -> ToolResult {
+    let part = match response["response"]["output"].as_str() {
+        Some(output) => Part::from(output),
+        None => Part::from(response["response"].clone()),
+    };
+    ToolResult::new(&named(response, String::new()), vec![part])
+}

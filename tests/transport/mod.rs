@@ -1,0 +1,53 @@
+//! A transport for any provider: it answers from a script, without a network, and keeps the requests.
+#![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use advisor_chain::async_trait;
+use advisor_chain::openai::transport::{ByteStream, Transport, TransportError};
+use bytes::Bytes;
+use futures::{StreamExt, stream};
+use http::{Request, Response, StatusCode};
+use serde_json::Value;
+
+/// Answers each request with the next body, and requests beyond the script with status 400, which no client
+/// retries. Clones share the script.
+#[derive(Clone, Default)]
+pub struct ScriptedTransport(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    bodies: VecDeque<Bytes>,
+    requests: Vec<Value>,
+}
+
+impl ScriptedTransport {
+    pub fn new(bodies: impl IntoIterator<Item = String>) -> Self {
+        let bodies = bodies.into_iter().map(Bytes::from).collect();
+        Self(Arc::new(Mutex::new(State { bodies, requests: Vec::new() })))
+    }
+
+    /// Returns the bodies of the requests so far.
+    pub fn requests(&self) -> Vec<Value> {
+        self.state().requests.clone()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().expect("no panic under the lock")
+    }
+}
+
+#[async_trait]
+impl Transport for ScriptedTransport {
+    async fn send(&self, request: Request<Vec<Bytes>>) -> Result<Response<ByteStream>, TransportError> {
+        let sent = serde_json::from_slice(&request.into_body().concat()).expect("a request is JSON");
+        let mut state = self.state();
+        state.requests.push(sent);
+        let next = state.bodies.pop_front();
+        let status = if next.is_some() { StatusCode::OK } else { StatusCode::BAD_REQUEST };
+        let mut response = Response::new(stream::iter(next.map(Ok)).boxed());
+        *response.status_mut() = status;
+        Ok(response)
+    }
+}

@@ -1,0 +1,96 @@
+//! A small model of llama.cpp, over each of its endpoints.
+//!
+//! The model calls tools, a random number of them, until a result is in its prompt. Then it answers.
+
+use std::sync::Arc;
+
+use advisor_chain::anthropic::AnthropicModel;
+use advisor_chain::openai::{OpenAiResponsesModel, Profile};
+use advisor_chain::{ChatClient, ChatModel, ChatOptions, FinishReason, OpenAiModel, PromptExt, Role};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::chain::{Chain, PLACES_OF_MEMORY};
+
+/// The seeds to try for a round with several calls, which one seed in four gives.
+const SEEDS: std::ops::Range<i64> = 0..40;
+
+fn endpoints(url: &str) -> [(&'static str, Arc<dyn ChatModel>); 3] {
+    let openai = format!("{url}/v1");
+    [
+        ("Chat Completions", Arc::new(OpenAiModel::new("tiny").with_base_url(&openai))),
+        ("Responses", Arc::new(OpenAiResponsesModel::new("tiny").with_base_url(&openai))),
+        ("Messages", Arc::new(AnthropicModel::new("tiny").with_base_url(url))),
+    ]
+}
+
+fn options(seed: i64) -> ChatOptions {
+    // Only one of the three APIs has a seed; the server reads it in all of them.
+    ChatOptions::new().with_max_tokens(600).with_temperature(0.7).with_extra("seed", seed)
+}
+
+#[tokio::test]
+async fn llama_cpp_holds_conversation_over_each_endpoint() {
+    let Some(url) = crate::address("LLAMA") else { return };
+    for (endpoint, model) in endpoints(&url) {
+        for memory_in in PLACES_OF_MEMORY {
+            holds_conversation(endpoint, &model, memory_in).await;
+        }
+    }
+}
+
+async fn holds_conversation(endpoint: &str, model: &Arc<dyn ChatModel>, memory_in: advisor_chain::Phase) {
+    for seed in SEEDS {
+        let chain = Chain::new(Arc::clone(model), options(seed), memory_in);
+        let first = chain.turn("weather in Paris?").await;
+        assert_eq!(first.response().finish().reason, FinishReason::Stop, "{endpoint}");
+        assert!(first.response().text().contains("東京"), "{endpoint}: {}", first.response().text());
+        assert_eq!(first.rounds.len(), 1, "{endpoint}");
+        let calls = first.results.len();
+        assert_eq!((first.opened.len(), chain.most_running()), (calls, calls), "{endpoint}: all run at once");
+        assert!(first.rounds[0].text().starts_with("Let me check"), "{endpoint}: {}", first.rounds[0].text());
+        let asked = first.rounds[0].usage().and_then(|usage| usage.input_tokens).unwrap_or_default();
+        if calls < 2 {
+            continue;
+        }
+
+        // The model calls no tool again, because it reads the results of the first turn.
+        let second = chain.turn("weather in Paris?").await;
+        assert!(second.response().text().contains("東京"), "{endpoint}: {}", second.response().text());
+        assert_eq!((second.rounds.len(), second.opened.len()), (0, 0), "{endpoint}");
+        let tokens = second.response().usage().unwrap();
+        assert!(tokens.input_tokens.unwrap_or_default() > asked, "{endpoint}: {tokens:?}, before {asked}");
+        assert!(tokens.output_tokens.unwrap_or_default() > 0, "{endpoint}: {tokens:?}");
+
+        let stored = chain.stored().await;
+        let mut roles = vec![Role::User, Role::Assistant];
+        roles.extend(vec![Role::Tool; calls]);
+        roles.extend([Role::Assistant, Role::User, Role::Assistant]);
+        assert_eq!(stored.iter().map(|message| message.role()).collect::<Vec<_>>(), roles, "{endpoint}");
+        return;
+    }
+    panic!("{endpoint}: no seed gives several calls");
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+enum Place {
+    Paris,
+    Tokyo,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Trip {
+    from: Place,
+    to: Place,
+}
+
+#[tokio::test]
+async fn llama_cpp_constrains_entity_to_its_schema() {
+    let Some(url) = crate::address("LLAMA") else { return };
+    let model =
+        OpenAiModel::new("tiny").with_base_url(format!("{url}/v1")).with_profile(Profile::llama_cpp());
+    let client = ChatClient::builder(model).options(options(1).with_max_tokens(200)).build().unwrap();
+    // A model that knows no JSON: it fits, and at once, because the server lets nothing else through.
+    let trip: Trip = client.prompt().user("weather in Paris?").entity().with_attempts(1).await.unwrap();
+    assert!(matches!((trip.from, trip.to), (Place::Paris | Place::Tokyo, Place::Paris | Place::Tokyo)));
+}

@@ -48,7 +48,20 @@ pub(crate) struct Seen {
 
 impl Chain {
     pub(crate) fn new(model: Arc<dyn ChatModel>, options: ChatOptions, memory_in: Phase) -> Self {
-        let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+        Self::over(ChatMemoryAdvisor::new(InMemoryStore::new()), model, options, memory_in)
+    }
+
+    /// Returns a chain with another model that has the same memory.
+    pub(crate) fn continued_by(&self, model: Arc<dyn ChatModel>) -> Self {
+        Self::over(self.memory.clone(), model, ChatOptions::new(), Phase::Round)
+    }
+
+    fn over(
+        memory: ChatMemoryAdvisor,
+        model: Arc<dyn ChatModel>,
+        options: ChatOptions,
+        memory_in: Phase,
+    ) -> Self {
         let running = Arc::new(Running::default());
         let builder = ChatClient::builder(model)
             .options(options)

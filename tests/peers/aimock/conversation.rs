@@ -1,7 +1,7 @@
 //! Two turns with two tools in parallel: the chunks, the stored transcript, and the requests at the server.
 
-use advisor_chain::FinishReason;
 use advisor_chain::messages::{BlockKind, Usage};
+use advisor_chain::{ChatOptions, FinishReason, Phase};
 use serde_json::Value;
 
 use super::{Aimock, Api, Sending};
@@ -22,21 +22,36 @@ async fn each_api_carries_two_turns_with_parallel_tools() {
                 let sending = Sending { streaming, ..Sending::default() };
                 let chain = Chain::new(aimock.model(api, sending), api.options(), memory_in);
                 let case = format!("{api:?}, streaming {streaming}, memory in {memory_in:?}");
-                carries_two_turns(&case, api, &chain, &aimock).await;
+                carries_two_turns(&case, [(api, &chain), (api, &chain)], &aimock).await;
             }
         }
     }
 }
 
-async fn carries_two_turns(case: &str, api: Api, chain: &Chain, aimock: &Aimock) {
-    for [question, city, answer] in TURNS {
+#[tokio::test]
+async fn each_api_continues_conversation_of_each_other() {
+    for first in Api::ALL {
+        for second in Api::ALL.into_iter().filter(|second| *second != first) {
+            let Some(aimock) = Aimock::new() else { return };
+            let model = |api| aimock.model(api, Sending::default());
+            let begins = Chain::new(model(first), ChatOptions::new(), Phase::Round);
+            let continues = begins.continued_by(model(second));
+            let case = format!("{first:?}, then {second:?}");
+            carries_two_turns(&case, [(first, &begins), (second, &continues)], &aimock).await;
+        }
+    }
+}
+
+/// Holds one turn with each of these chains, which share a memory.
+async fn carries_two_turns(case: &str, chains: [(Api, &Chain); 2], aimock: &Aimock) {
+    for ((api, chain), [question, city, answer]) in chains.into_iter().zip(TURNS) {
         let seen = chain.turn(question).await;
         shows_calls_and_answer(case, api, &seen, city, answer);
+        assert_eq!(chain.most_running(), TOOLS.len(), "{case}: the calls of a round run at once");
     }
-    assert_eq!(chain.most_running(), TOOLS.len(), "{case}: the calls of a round run at once");
 
     let all: Vec<_> = TURNS.into_iter().flat_map(conversation).collect();
-    let stored = chain.stored().await;
+    let stored = chains[1].1.stored().await;
     assert_eq!(stored.iter().flat_map(lines).collect::<Vec<_>>(), all, "{case}");
     let mut ids: Vec<_> =
         stored.iter().flat_map(|message| message.tool_calls()).map(|call| &call.id).collect();

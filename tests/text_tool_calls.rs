@@ -1,10 +1,12 @@
 //! Tool calls in the text of a model: run, remembered and sent again as those of an interface are.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 
+use advisor_chain::chain::ResponseFormat;
 use advisor_chain::memory::validate_transcript;
-use advisor_chain::messages::{BlockDelta, BlockKind, ChunkFold};
+use advisor_chain::messages::{BlockDelta, BlockKind, ChunkFold, MessageList};
 use advisor_chain::text_tool_calls::{
     Leaks, Markup, OnCut, ParserLimits, ParserSettings, PromptFormat, TextFormat, TextToolCalls,
     ThinkingSplitter, ToolCallFormat, ToolManifest,
@@ -161,6 +163,34 @@ async fn request_describes_tools_in_words_and_history_as_text() {
             };
             assert!(same(2) && same(3), "{format:?}");
         }
+    }
+}
+
+#[tokio::test]
+async fn a_round_writes_its_new_messages_only() {
+    /// The messages that a provider has not written yet.
+    fn new(list: &MessageList) -> usize {
+        let mut new = 0;
+        let Ok(()) = list.wire_form(
+            |()| true,
+            |_, messages| {
+                new = messages.len();
+                Ok::<_, Infallible>(())
+            },
+        );
+        new
+    }
+    for remembers in [Phase::Round, Phase::Turn] {
+        let written = call(PromptFormat::Xml, "{\"at\": \"x\"}");
+        let two = written.repeat(2);
+        let answers = [&two, &written, "A.", &written, "B."].map(Answer::from_text);
+        let setting = setting(answers, remembers, in_text(PromptFormat::Xml));
+        chunks(setting.turn("One?")).await;
+        let rounds: Vec<_> = setting.model.prompts().iter().map(|prompt| new(&prompt.messages)).collect();
+        // The description and the question; then each answer, and its results as one message.
+        assert_eq!(rounds, [2, 2, 2], "{remembers:?}");
+        chunks(setting.turn("Two?")).await;
+        assert_eq!(setting.runs().len(), 4);
     }
 }
 
@@ -373,6 +403,26 @@ async fn tool_choice_is_said_in_words() {
             None => assert_eq!(first.role(), Role::User, "nothing is described"),
         }
         assert_eq!(setting.runs().len(), calls);
+    }
+}
+
+#[tokio::test]
+async fn form_of_the_answer_is_said_in_words_beside_tools() {
+    let form =
+        ResponseFormat::JsonSchema { name: "n".into(), schema: json!({"type": "number"}), strict: true };
+    let options = ChatOptions::new().with_response_format(form.clone());
+    let written = call(PromptFormat::Xml, "{\"at\": \"x\"}");
+    let answers = || [Answer::from_text(written.clone()), Answer::from_text("7")];
+    for (choice, format, is_said) in [(ToolChoice::Auto, None, true), (ToolChoice::None, Some(form), false)] {
+        let setting = setting(answers(), Phase::Round, in_text(PromptFormat::Xml));
+        let options = options.clone().with_tool_choice(choice);
+        chunks(setting.client.prompt().user("How many?").conversation("c").options(options).stream()).await;
+        for prompt in setting.model.prompts() {
+            assert_eq!(prompt.options.response_format, format, "a server that enforces it allows no call");
+            let first = prompt.messages.iter().next().unwrap();
+            assert_eq!(first.text().contains("{\"type\":\"number\"}"), is_said);
+        }
+        assert_eq!(setting.runs().len(), usize::from(is_said));
     }
 }
 

@@ -114,10 +114,12 @@ impl OutputFormat {
         if matches!(request.options.response_format, Some(ResponseFormat::JsonSchema { .. })) {
             return request;
         }
-        request.with_system(format!(
-            "When you answer the user, answer with one JSON value that fits this JSON schema, and with nothing around it:\n{}",
-            self.schema
-        ))
+        let prompted = ResponseFormat::JsonSchema {
+            name: self.name.clone(),
+            schema: self.schema.clone(),
+            strict: false,
+        };
+        request.with_system(prompted.instruction().unwrap_or_default())
     }
 }
 

@@ -70,6 +70,32 @@ pub enum ResponseFormat {
     },
 }
 
+impl ResponseFormat {
+    /// Returns what to tell a model whose server does not enforce this form; `None` for plain text.
+    ///
+    /// ```
+    /// use advisor_core::ResponseFormat;
+    /// use serde_json::json;
+    ///
+    /// let number = json!({"type": "number"});
+    /// let format = ResponseFormat::JsonSchema { name: "n".into(), schema: number, strict: false };
+    /// assert!(format.instruction().is_some_and(|words| words.ends_with(r#"{"type":"number"}"#)));
+    /// ```
+    #[must_use]
+    pub fn instruction(&self) -> Option<String> {
+        let form = match self {
+            Self::Text => return None,
+            Self::JsonObject => return Some(answer_with("one JSON object")),
+            Self::JsonSchema { schema, .. } => schema,
+        };
+        Some(format!("{}:\n{form}", answer_with("one JSON value that fits this JSON schema")))
+    }
+}
+
+fn answer_with(value: &str) -> String {
+    format!("When you answer the user, answer with {value}, and with nothing around it")
+}
+
 impl ChatOptions {
     /// Creates options that leave everything to the provider.
     pub fn new() -> Self {

@@ -1,8 +1,6 @@
 use std::sync::OnceLock;
 
-use advisor_core::{
-    Block, BlockContent, Message, MessageContent, MessageList, Part, Text, ToolCall, ToolResult,
-};
+use advisor_core::{Block, BlockContent, Message, Part, Text, ToolCall, ToolResult};
 use serde_json::{Value, json};
 
 use crate::format::PromptFormat;
@@ -35,45 +33,8 @@ impl<'a> TextHistory<'a> {
         Self { manifest }
     }
 
-    /// Returns the messages without calls and results. Results of one answer are one message of the user, together
-    /// with what the user says after them.
-    pub(super) fn written(self, messages: &MessageList) -> MessageList {
-        let is_plain =
-            |message: &Message| message.tool_result().is_none() && message.tool_calls().next().is_none();
-        if messages.iter().all(is_plain) {
-            // An unchanged list keeps its cached wire form.
-            return messages.clone();
-        }
-        let mut list = MessageList::new();
-        let mut results: Vec<&Message> = Vec::new();
-        for message in messages {
-            if message.tool_result().is_some() {
-                results.push(message);
-                continue;
-            }
-            let group = std::mem::take(&mut results);
-            match (message.content(), group.is_empty()) {
-                (MessageContent::User(parts), false) => {
-                    let mut all = self.parts_of(&group);
-                    all.push(Part::from("\n\n"));
-                    all.extend(parts.iter().cloned());
-                    list.push(Message::user_parts(all));
-                }
-                (_, is_empty) => {
-                    if !is_empty {
-                        list.push(self.results(&group));
-                    }
-                    list.push(self.answer(message));
-                }
-            }
-        }
-        if !results.is_empty() {
-            list.push(self.results(&results));
-        }
-        list
-    }
-
-    fn slot(self) -> usize {
+    /// Returns the place of the format in the texts of a message.
+    pub(super) fn slot(self) -> usize {
         match (self.manifest.format(), self.manifest.json_shape()) {
             (PromptFormat::Xml, _) => 0,
             (PromptFormat::Sentinel, _) => 1,
@@ -84,7 +45,7 @@ impl<'a> TextHistory<'a> {
     }
 
     /// Returns an answer with its calls as text; other messages as they are.
-    fn answer(self, message: &Message) -> Message {
+    pub(super) fn answer(self, message: &Message) -> Message {
         if message.tool_calls().next().is_none() {
             return message.clone();
         }
@@ -130,7 +91,7 @@ impl<'a> TextHistory<'a> {
     }
 
     /// Returns one message for the results of one answer.
-    fn results(self, group: &[&Message]) -> Message {
+    pub(super) fn results(self, group: &[Message]) -> Message {
         let make = || Message::user_parts(self.parts_of(group));
         let Some(first) = group.first() else { return make() };
         let ids =
@@ -142,7 +103,8 @@ impl<'a> TextHistory<'a> {
         if *of == ids { message.clone() } else { make() }
     }
 
-    fn parts_of(self, group: &[&Message]) -> Vec<Part> {
+    /// Returns the content of a message for the results of one answer.
+    pub(super) fn parts_of(self, group: &[Message]) -> Vec<Part> {
         let mut parts = Vec::new();
         for (place, result) in group.iter().filter_map(|message| message.tool_result()).enumerate() {
             let space = if place == 0 { "" } else { "\n" };

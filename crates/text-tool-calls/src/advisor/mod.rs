@@ -1,17 +1,19 @@
 mod editor;
 mod history;
 mod leaks;
+mod written_list;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use advisor_core::{
-    AdvisorChain, AdvisorInfo, ChatRequest, ChunkStream, Phase, Placement, Result, StreamAdvisor, ToolChoice,
-    ToolSet, async_trait,
+    AdvisorChain, AdvisorInfo, ChatRequest, ChunkStream, Phase, Placement, ResponseFormat, Result,
+    StreamAdvisor, Text, ToolChoice, ToolSet, async_trait,
 };
 
 use self::editor::TextCallEditor;
 use self::history::TextHistory;
+use self::written_list::WrittenList;
 use crate::format::{PromptFormat, ToolCallFormat};
 use crate::manifest::{JsonShape, ToolManifest};
 use crate::parser::format::TextFormat;
@@ -153,23 +155,29 @@ impl TextToolCalls {
     }
 
     /// Describes the tools in words, and writes earlier calls and results into the text.
-    fn in_words(&self, request: ChatRequest, format: PromptFormat) -> ChatRequest {
+    fn in_words(&self, mut request: ChatRequest, format: PromptFormat) -> ChatRequest {
         let manifest = self.forms.iter().cloned().fold(
             ToolManifest::new(format, request.tools.definitions()).with_json_shape(self.shape),
             ToolManifest::with_form,
         );
-        let messages = TextHistory::new(&manifest).written(&request.messages);
-        let request = request.with_messages(messages).with_api_tools(ToolSet::new());
-        if is_without_tools(&request) {
-            return request;
+        let description: Text = describe(&manifest, &request).into();
+        let messages = WrittenList::of(&request.messages, &description, TextHistory::new(&manifest));
+        if !description.is_empty() {
+            // A server that enforces a form leaves the model no way to write a call.
+            request.options.response_format = None;
         }
-        let mut text = manifest.text();
-        for rule in [choice_in_words(&request), one_call_in_words(&request)].into_iter().flatten() {
-            text.push_str("\n\n");
-            text.push_str(&rule);
-        }
-        request.with_system(text)
+        request.with_messages(messages).with_api_tools(ToolSet::new())
     }
+}
+
+/// Returns the description of the tools, or nothing if none may be called.
+fn describe(manifest: &ToolManifest, request: &ChatRequest) -> String {
+    if is_without_tools(request) {
+        return String::new();
+    }
+    let form = request.options.response_format.as_ref().and_then(ResponseFormat::instruction);
+    let rules = [choice_in_words(request), one_call_in_words(request), form];
+    [Some(manifest.text())].into_iter().chain(rules).flatten().collect::<Vec<_>>().join("\n\n")
 }
 
 fn is_without_tools(request: &ChatRequest) -> bool {

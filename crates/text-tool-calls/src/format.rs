@@ -38,6 +38,9 @@ impl From<PromptFormat> for TextFormat {
     }
 }
 
+/// The providers that are known to have an interface for tools.
+const WITH_INTERFACE: [&str; 5] = ["anthropic", "gemini", "mistral", "ollama", "openai"];
+
 /// How a model is told of its tools, and how it calls them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(clippy::exhaustive_enums, reason = "a call is text or it is not")]
@@ -53,6 +56,20 @@ impl ToolCallFormat {
     pub const VARIABLE: &'static str = "ADVISOR_TOOL_CALL_FORMAT";
     /// Another name of the variable, which is read if [`VARIABLE`](Self::VARIABLE) is unset or blank.
     pub const ALIAS: &'static str = "AUTOBYTEUS_STREAM_PARSER";
+
+    /// Returns the format that suits a provider: its interface for tools if it is known to have one, else that of
+    /// [`PromptFormat::for_provider`].
+    ///
+    /// Small models and compatible servers may lack the interface of their provider; then choose a format of text.
+    #[must_use]
+    pub fn for_provider(provider: &str) -> Self {
+        let provider = provider.trim();
+        if WITH_INTERFACE.iter().any(|known| known.eq_ignore_ascii_case(provider)) {
+            Self::Api
+        } else {
+            Self::Text(PromptFormat::for_provider(provider))
+        }
+    }
 
     /// Returns the format that the environment chooses; `None` if the variables are unset or blank.
     ///
@@ -129,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn providers_have_a_format_for_text() {
+    fn providers_have_a_format() {
         for (provider, expected) in [
             ("Anthropic", PromptFormat::Xml),
             ("openai", PromptFormat::Json),
@@ -137,6 +154,14 @@ mod tests {
             ("", PromptFormat::Json),
         ] {
             assert_eq!(PromptFormat::for_provider(provider), expected, "{provider}");
+        }
+        for (provider, expected) in [
+            (" OpenAI", ToolCallFormat::Api),
+            ("anthropic", ToolCallFormat::Api),
+            ("ollama", ToolCallFormat::Api),
+            ("other", ToolCallFormat::Text(PromptFormat::Json)),
+        ] {
+            assert_eq!(ToolCallFormat::for_provider(provider), expected, "{provider}");
         }
     }
 }

@@ -40,3 +40,8 @@ pub use tools::{BodyText, TextTools, ToolForm};
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// Runs the code of the guide to porting as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/porting-from-segments.md")]
+struct Porting;

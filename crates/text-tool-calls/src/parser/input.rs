@@ -47,3 +47,35 @@ impl Input {
         self.take(usize::MAX)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_taken_up_to_character_boundaries() {
+        let mut input = Input::default();
+        assert!(input.is_empty() && input.take(3).is_empty() && input.rest().is_empty());
+        input.push(" é<");
+        assert_eq!((input.window(2), input.window(100)), (" ", " é<"));
+        assert_eq!(input.take_space(), " ");
+        assert_eq!(input.take(1), "", "half a character is none");
+        assert_eq!(input.take(2), "é");
+        assert_eq!(input.take(0), "");
+        assert_eq!(input.take(usize::MAX), "<");
+        assert_eq!(input.take_all(), "");
+    }
+
+    #[test]
+    fn consumed_text_is_dropped() {
+        let mut input = Input::default();
+        for round in 0..1000 {
+            input.push("0123456789");
+            assert_eq!(input.take(10), "0123456789", "in round {round}");
+            assert!(input.text.len() <= 20, "the buffer holds {} bytes", input.text.len());
+        }
+        input.push(&"x".repeat(1000));
+        (0..1000).for_each(|_| assert_eq!(input.take(1), "x"));
+        assert!(input.is_empty());
+    }
+}

@@ -1,4 +1,4 @@
-use advisor_core::Text;
+use advisor_core::{ProviderData, Text};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -201,4 +201,6 @@ pub struct Invocation {
     pub name: Text,
     /// The arguments.
     pub arguments: Map<String, Value>,
+    /// Data that goes back to the provider with the call, such as a signature. Empty for a call in text.
+    pub provider_data: Vec<ProviderData>,
 }

@@ -40,3 +40,19 @@ impl SegmentIds {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_unique_and_calls_keep_their_own() {
+        let mut ids = SegmentIds::new("t:".into());
+        let mut call = |own: &str| ids.call(Some(&own.into())).to_string();
+        let calls = ["c1", "", "c1", "t:call_3", "run_bash:0", "run_bash:1"].map(&mut call);
+        assert_eq!(calls, ["c1", "t:call_1", "t:call_2", "t:call_3", "run_bash:0", "run_bash:1"]);
+        assert_eq!(call("c1"), "t:call_4", "an id that a call has brought is not made again");
+        assert_eq!([ids.next_text(), ids.next_text()], ["t:text_1", "t:text_2"]);
+        assert_eq!(ids.renewed().call(Some(&"c1".into())), "c1", "another answer begins anew");
+    }
+}

@@ -121,7 +121,7 @@ impl OpenBlocks {
             Some(Open::Text(segment)) => segment.end(None, events),
             Some(Open::Tool(mut call)) => {
                 if content.as_tool_call().is_some_and(|call| call.complete) {
-                    return Ok(call.end(events).into_iter().collect());
+                    return Ok(call.end(content.provider_data(), events).into_iter().collect());
                 }
                 call.break_off(BrokenEnd::Failed("the call is incomplete".into()), events);
             }

@@ -97,7 +97,7 @@ impl ParsedText {
                     self.call.iter_mut().for_each(|call| call.push_arguments(&text, events));
                 }
                 ParserEvent::Closed(CallEnd::Complete) => {
-                    invocations.extend(self.call.take().and_then(|call| call.end(events)));
+                    invocations.extend(self.call.take().and_then(|call| call.end(&[], events)));
                 }
                 ParserEvent::Closed(CallEnd::Cut) => self.break_off(None, events),
             }

@@ -1,4 +1,4 @@
-use advisor_core::Text;
+use advisor_core::{ProviderData, Text, ToolCall};
 use serde_json::{Map, Value};
 
 use super::event::{BrokenEnd, Invocation, SegmentEvent, SegmentType};
@@ -108,8 +108,9 @@ impl ToolSegment {
         }
     }
 
-    /// Ends a complete call. Returns its invocation, unless its arguments are broken or missing.
-    pub(super) fn end(mut self, events: &mut Vec<SegmentEvent>) -> Option<Invocation> {
+    /// Ends a complete call with this data of the provider. Returns its invocation, unless its name or arguments are
+    /// missing or broken.
+    pub(super) fn end(mut self, data: &[ProviderData], events: &mut Vec<SegmentEvent>) -> Option<Invocation> {
         let arguments = match self.parsed() {
             Ok(arguments) => arguments,
             Err(error) => {
@@ -120,7 +121,7 @@ impl ToolSegment {
         self.start_late(events);
         let end = SegmentEvent::end(&self.id).with_metadata("tool_name", self.name.as_str());
         events.push(end.with_metadata("arguments", arguments.clone()));
-        Some(Invocation { id: self.id, name: self.name, arguments })
+        Some(Invocation { id: self.id, name: self.name, arguments, provider_data: data.to_vec() })
     }
 
     /// Ends a call that must not run.
@@ -144,6 +145,9 @@ impl ToolSegment {
     }
 
     fn parsed(&self) -> Result<Map<String, Value>, Text> {
+        if self.name == *ToolCall::UNNAMED {
+            return Err("the call has no name".into());
+        }
         let text = if self.arguments.trim().is_empty() { "{}" } else { &self.arguments };
         let arguments: Map<String, Value> = serde_json::from_str(text)
             .map_err(|error| Text::from(format!("the arguments are no JSON object: {error}")))?;

@@ -5,7 +5,7 @@ use advisor_core::ToolDefinition;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use text_tool_calls::{
-    CallEnd, JsonShape, ParserEvent, PromptFormat, TextCallParser, TextTools, ToolManifest,
+    CallEnd, JsonShape, ParserEvent, PromptFormat, TextCallParser, TextTools, ToolForm, ToolManifest,
 };
 
 fn definitions() -> Vec<ToolDefinition> {
@@ -41,7 +41,11 @@ fn definitions() -> Vec<ToolDefinition> {
 
 /// The name and the arguments of each call in a text.
 fn calls(format: PromptFormat, text: &str) -> Vec<(String, Value)> {
-    let mut parser = TextCallParser::new([format.into()], &TextTools::new(&definitions()));
+    calls_of(&TextTools::new(&definitions()), format, text)
+}
+
+fn calls_of(tools: &TextTools, format: PromptFormat, text: &str) -> Vec<(String, Value)> {
+    let mut parser = TextCallParser::new([format.into()], tools);
     let mut events = Vec::new();
     parser.push(text, &mut events).unwrap();
     parser.finish(&mut events).unwrap();
@@ -174,4 +178,26 @@ proptest! {
             prop_assert_eq!(read, vec![("write_file".to_owned(), arguments.clone())], "{}", written);
         }
     }
+}
+
+#[test]
+fn registered_form_is_described_and_read_back() {
+    let schema = json!({
+        "type": "object",
+        "properties": {"statement": {"type": "string"}, "limit": {"type": "integer"}},
+        "required": ["statement"],
+    });
+    let query = ToolDefinition::new("query", "Asks a database.", schema);
+    let form = ToolForm::new("query", "statement").with_alias("max", "limit");
+    let tools = TextTools::new([&query]).with_form(form.clone());
+    for format in PromptFormat::ALL {
+        let manifest = ToolManifest::new(format, [&query]).with_form(form.clone());
+        let written = manifest.call("query", "{\"statement\": \"a < b\", \"limit\": 2}");
+        let read = calls_of(&tools, format, &written);
+        assert_eq!(read, [("query".to_owned(), json!({"statement": "a < b", "limit": 2}))], "{written}");
+    }
+    let short = "<query max=\"3\">a &lt; b</query>";
+    let read = calls_of(&tools, PromptFormat::Xml, short);
+    assert_eq!(read, [("query".to_owned(), json!({"limit": 3, "statement": "a < b"}))]);
+    assert_eq!(calls_of(&TextTools::new([&query]), PromptFormat::Xml, short), []);
 }

@@ -698,6 +698,28 @@ fn tools_are_written_once_per_set() {
 }
 
 #[test]
+fn schema_of_a_tool_is_sent_as_it_is() {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "place": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+            "days": {"type": "array", "items": {"type": "integer"}},
+            "unit": {"type": "string", "enum": ["c", "f"]},
+        },
+        "required": ["place"],
+    });
+    let request = ChatRequest::new(Message::user("x"))
+        .with_tool(Named(ToolDefinition::new("look", "Looks.", schema.clone())))
+        .with_tool(Named(ToolDefinition::new("now", "", Value::Null)));
+    for profile in [Profile::openai(), Profile::mistral()] {
+        let tools = written_by(&profile, &request)["tools"].take();
+        let look = json!({"name": "look", "description": "Looks.", "parameters": schema});
+        assert_eq!(tools[0], json!({"type": "function", "function": look}));
+        assert_eq!(tools[1]["function"]["parameters"], json!({"type": "object", "properties": {}}));
+    }
+}
+
+#[test]
 fn without_tools_nothing_is_said_about_them() {
     let mut options = ChatOptions::new().with_tool_choice(ToolChoice::None);
     options.parallel_tool_calls = Some(true);

@@ -14,7 +14,7 @@ pub(crate) fn tools() -> TextTools {
         ToolDefinition::new("time", "", object(&[])),
         ToolDefinition::new("write_file", "", object(&["path", "content"])),
         ToolDefinition::new("edit_file", "", object(&["path", "patch"])),
-        ToolDefinition::new("run_bash", "", object(&["command"])),
+        ToolDefinition::new("run_bash", "", object(&["command", "timeout_seconds"])),
     ])
 }
 

@@ -146,3 +146,17 @@ fn events_have_a_stable_json_form() {
         assert_eq!(serde_json::from_str::<SegmentEvent>(json).unwrap(), event);
     }
 }
+
+#[test]
+fn chunks_of_unknown_blocks_give_no_events() {
+    let mut handler = SegmentHandler::native(&tools());
+    let answer = chunks([call(0, "c1", "time"), arguments(0, "{}")]);
+    for chunk in &answer[1..] {
+        assert_eq!(handler.feed(chunk), Ok(Vec::new()), "its block did not open");
+    }
+    handler.feed(&answer[0]).unwrap();
+    assert_eq!(handler.invocations().count(), 0, "the call is open");
+    handler.reset();
+    assert_eq!(handler.feed(answer.last().unwrap()), Ok(Vec::new()), "the open call is forgotten");
+    assert_eq!(handler.finalize(), Ok(Vec::new()));
+}

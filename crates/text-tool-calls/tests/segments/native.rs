@@ -1,5 +1,6 @@
-use advisor_core::{Delta, DeltaKind, Media};
-use text_tool_calls::segments::{SegmentEvent, SegmentHandler};
+use advisor_core::{Delta, DeltaKind, Media, ProviderData, ToolCallDelta};
+use serde_json::json;
+use text_tool_calls::segments::{SegmentEvent, SegmentHandler, SegmentType};
 
 use crate::common::{arguments, call, chunks, invocations, run, texts, tools};
 
@@ -89,7 +90,9 @@ fn patch_is_shown_before_the_call_is_complete() {
     for chunk in &answer[..2] {
         seen.extend(handler.feed(chunk).unwrap());
     }
-    assert_eq!(seen.last(), Some(&SegmentEvent::content("c1", "-x")));
+    let start = SegmentEvent::start("c1", SegmentType::EditFile);
+    let start = start.with_metadata("path", "a").with_metadata("tool_name", "edit_file");
+    assert_eq!(seen, [start, SegmentEvent::content("c1", "-x")]);
 }
 
 #[test]
@@ -135,4 +138,75 @@ fn media_is_a_segment() {
         "{events:?}"
     );
     assert_eq!(events.len(), 2);
+}
+
+#[test]
+fn invocations_follow_the_first_appearance_of_their_calls() {
+    let mut handler = native();
+    run(
+        &mut handler,
+        &chunks([
+            call(3, "c3", "weather"),
+            call(1, "c1", "time"),
+            arguments(1, "{}"),
+            arguments(3, "{\"city\":\"a\"}"),
+        ]),
+    );
+    assert_eq!(invocations(&handler), ["c3 weather {\"city\":\"a\"}", "c1 time {}"]);
+}
+
+#[test]
+fn new_id_at_a_known_index_is_another_call() {
+    let mut handler = native();
+    let one =
+        |id: &str, city: &str| [call(0, id, "weather"), arguments(0, &format!("{{\"city\":\"{city}\"}}"))];
+    run(&mut handler, &chunks([one("c1", "a"), one("c2", "b")].into_iter().flatten()));
+    assert_eq!(invocations(&handler), ["c1 weather {\"city\":\"a\"}", "c2 weather {\"city\":\"b\"}"]);
+}
+
+#[test]
+fn whole_calls_without_ids_stay_distinct() {
+    let whole = |city: &str| {
+        let mut call = ToolCallDelta::default().with_arguments(format!("{{\"city\":\"{city}\"}}"));
+        call.name = Some("weather".into());
+        call
+    };
+    let at_once = vec![DeltaKind::ToolCalls(vec![whole("a"), whole("b")]).into()];
+    let one_by_one = vec![Delta::tool_call(whole("a")), Delta::tool_call(whole("b"))];
+    for deltas in [at_once, one_by_one] {
+        let mut handler = native();
+        let events = run(&mut handler, &chunks(deltas));
+        let found: Vec<_> = handler.invocations().collect();
+        let cities: Vec<_> = found.iter().map(|found| found.arguments["city"].clone()).collect();
+        assert_eq!(cities, [json!("a"), json!("b")], "{events:?}");
+        assert_ne!(found[0].id, found[1].id);
+    }
+}
+
+#[test]
+fn start_waits_for_the_name() {
+    let mut handler = native();
+    let answer = [arguments(0, "{\"city\":"), call(0, "c1", "weather"), arguments(0, "\"a\"}")];
+    let events = run(&mut handler, &chunks(answer));
+    assert_eq!(events[..2], ["c1 start \"tool_call\" {\"tool_name\":\"weather\"}", "c1: {\"city\":\"a\"}"]);
+    assert_eq!(invocations(&handler), ["c1 weather {\"city\":\"a\"}"]);
+}
+
+#[test]
+fn call_that_never_gets_a_name_fails() {
+    let mut handler = native();
+    let events = run(&mut handler, &chunks([arguments(0, "{\"city\":\"a\"}")]));
+    assert!(events.last().unwrap().ends_with("failed: the call has no name"), "{events:?}");
+    assert_eq!(handler.invocations().count(), 0);
+}
+
+#[test]
+fn data_of_the_provider_stays_with_its_call() {
+    let signature = ProviderData::new("some-provider", json!({"signature": "x"}));
+    let mut signed = ToolCallDelta::start(0, "c1", "time");
+    signed.provider_data = Some(signature.clone());
+    let mut handler = native();
+    run(&mut handler, &chunks([Delta::tool_call(signed), call(1, "c2", "time")]));
+    let data: Vec<_> = handler.invocations().map(|found| found.provider_data.clone()).collect();
+    assert_eq!(data, [vec![signature], vec![]]);
 }

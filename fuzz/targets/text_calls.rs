@@ -1,11 +1,12 @@
-//! Checks that any split of any text gives the same calls, and that no character is lost.
+//! Checks that any split of any text gives the same calls, reasoning and segments, and that no character is lost.
 #![no_main]
 
-use advisor_core::ToolDefinition;
-use advisor_fuzz::Script;
+use advisor_core::{Delta, ToolCallDelta, ToolDefinition};
+use advisor_fuzz::{Script, Segments};
 use advisor_testkit::split::random_splits;
 use libfuzzer_sys::fuzz_target;
 use serde_json::json;
+use text_tool_calls::segments::SegmentHandler;
 use text_tool_calls::{
     CallEnd, OnCut, ParserError, ParserEvent, ParserLimits, ParserSettings, TextCallParser, TextFormat,
     TextTools, ThinkStart, ThinkingSplitter, ThoughtPiece, find_leak,
@@ -26,11 +27,20 @@ fuzz_target!(|script: &[u8]| {
     let tools = tools();
     let whole = Parsed::of(formats, &tools, &settings, &[&text]);
     let thoughts = thoughts(&[&text]);
+    let format = formats.first().copied().unwrap_or(TextFormat::Xml);
+    let segments = |pieces: &[&str]| {
+        let handler = SegmentHandler::parsing(format, &tools, settings.clone());
+        Segments::of(handler, pieces.iter().map(|piece| Delta::text(*piece)))
+    };
+    let in_text = segments(&[&text]);
+    let in_arguments = arguments(&tools, &[&text]);
     let letters: Vec<&str> = text.split("").collect();
     let split = random_splits(text.as_bytes(), seed, 1).next();
     for pieces in split.map(|split| at_characters(&text, &split.pieces)).into_iter().chain([letters]) {
         assert_eq!(Parsed::of(formats, &tools, &settings, &pieces), whole, "{} pieces", pieces.len());
         assert_eq!(self::thoughts(&pieces), thoughts, "{} pieces", pieces.len());
+        assert_eq!(segments(&pieces), in_text, "{} pieces", pieces.len());
+        assert_eq!(arguments(&tools, &pieces), in_arguments, "{} pieces", pieces.len());
     }
     let _ = find_leak(&text, &tools);
 });
@@ -115,6 +125,13 @@ impl Parsed {
             (event, open) => panic!("{event:?} with {open:?}"),
         }
     }
+}
+
+/// Returns the segments of a call whose arguments come in these pieces. One of them is decoded while it comes.
+fn arguments(tools: &TextTools, pieces: &[&str]) -> Segments {
+    let start = Delta::tool_call(ToolCallDelta::start(0, "c", "write_file"));
+    let pieces = pieces.iter().map(|piece| Delta::tool_call(ToolCallDelta::arguments(0, *piece)));
+    Segments::of(SegmentHandler::native(tools), [start].into_iter().chain(pieces))
 }
 
 fn thoughts(pieces: &[&str]) -> Vec<ThoughtPiece> {

@@ -148,9 +148,12 @@ impl TextToolCalls {
             ToolCallFormat::Text(format) => Some(format.into()),
             ToolCallFormat::Api => None,
         };
-        let mut formats: Vec<TextFormat> =
-            prompted.into_iter().chain(self.recovered.iter().copied()).collect();
-        formats.dedup();
+        let mut formats: Vec<TextFormat> = prompted.into_iter().collect();
+        for format in &self.recovered {
+            if !formats.contains(format) {
+                formats.push(*format);
+            }
+        }
         if is_without_tools(request) { Vec::new() } else { formats }
     }
 

@@ -26,7 +26,7 @@ use serde_json::value::RawValue;
 use super::wire::{Event, Item, ItemKind, KeptItem, Response};
 use crate::wire::{is_nothing, read};
 use finish::finish_of;
-use items::{Identity, Items, TooMany};
+use items::{Identity, Items, MOST_KEPT, TooMuch};
 use part::Place;
 
 /// Turns wire events into deltas.
@@ -59,7 +59,7 @@ impl Converter {
             _ => return Meaning::Unknown,
         };
         match converted {
-            Err(too_many) => too_many.meaning(),
+            Err(too_much) => too_much.meaning(),
             // Events that look like earlier ones may now belong to another item.
             Ok(()) if self.items.take_changed() => Meaning::BlockStart,
             Ok(()) => Meaning::Piece,
@@ -67,7 +67,7 @@ impl Converter {
     }
 
     /// Converts a piece of an answer. Progress of server-side work has no deltas, and neither has an event that is new.
-    fn piece(&mut self, name: &str, event: &Event<'_>, deltas: &mut VecDeque<Delta>) -> Result<(), TooMany> {
+    fn piece(&mut self, name: &str, event: &Event<'_>, deltas: &mut VecDeque<Delta>) -> Result<(), TooMuch> {
         let (in_content, in_summary) = (Place::of_content(event), Place::of_summary(event));
         match name {
             "response.output_text.delta" => self.text(event, DeltaKind::Text, deltas),
@@ -96,8 +96,8 @@ impl Converter {
     /// Appends the deltas of a whole answer.
     pub(super) fn convert_whole(&mut self, response: &Response<'_>, deltas: &mut VecDeque<Delta>) -> Meaning {
         self.origin(response, deltas);
-        if let Err(too_many) = self.snapshot(response, deltas) {
-            return too_many.meaning();
+        if let Err(too_much) = self.snapshot(response, deltas) {
+            return too_much.meaning();
         }
         if let Some(usage) = response.usage.and_then(|counts| counts.to_usage()) {
             deltas.push_back(Delta::usage(usage));
@@ -134,16 +134,15 @@ impl Converter {
         }
     }
 
-    fn begin_item(&mut self, event: &Event<'_>, deltas: &mut VecDeque<Delta>) -> Result<(), TooMany> {
+    fn begin_item(&mut self, event: &Event<'_>, deltas: &mut VecDeque<Delta>) -> Result<(), TooMuch> {
         let Some(kept) = &event.item else { return Ok(()) };
         let item = &kept.fields;
         let at = self.items.announced(Identity::of_item(item, event.output_index.0), item.kind())?;
-        let Some(open) = self.items.at(at) else { return Ok(()) };
         if item.kind() == ItemKind::Message {
-            open.data = data_of(&self.format, kept);
+            self.items.set_data(at, data_of(&self.format, kept), kept.bytes())?;
         }
         if item.kind() == ItemKind::FunctionCall
-            && !open.named
+            && let Some(open) = self.items.at(at).filter(|open| !open.named)
             && let Some(name) = item.name.text()
         {
             (open.named, self.has_calls) = (true, true);
@@ -153,7 +152,7 @@ impl Converter {
         Ok(())
     }
 
-    fn finish_item(&mut self, event: &Event<'_>, deltas: &mut VecDeque<Delta>) -> Result<(), TooMany> {
+    fn finish_item(&mut self, event: &Event<'_>, deltas: &mut VecDeque<Delta>) -> Result<(), TooMuch> {
         let Some(kept) = &event.item else { return Ok(()) };
         let item = &kept.fields;
         let at = self.items.of(Identity::of_item(item, event.output_index.0), item.kind())?;
@@ -161,18 +160,16 @@ impl Converter {
     }
 
     /// Converts what the snapshot at the end of an answer has beside the stream.
-    fn snapshot(&mut self, response: &Response<'_>, deltas: &mut VecDeque<Delta>) -> Result<(), TooMany> {
+    fn snapshot(&mut self, response: &Response<'_>, deltas: &mut VecDeque<Delta>) -> Result<(), TooMuch> {
         let items: Vec<&Item<'_>> = response.output.iter().map(|kept| &kept.fields).collect();
         let places = self.items.of_snapshot(&items)?;
         response.output.iter().zip(places).try_for_each(|(kept, at)| self.end_item(at, kept, deltas))
     }
 }
 
-impl TooMany {
+impl TooMuch {
     fn meaning(self) -> Meaning {
-        let mut report = Report::default();
-        report.message = "the answer has more output items than can be kept apart".into();
-        Meaning::Failure(Box::new(report))
+        Meaning::TooLarge { limit: MOST_KEPT }
     }
 }
 

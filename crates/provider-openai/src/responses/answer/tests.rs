@@ -441,10 +441,25 @@ fn invalid_json_is_a_protocol_error() {
 
 #[test]
 fn law_r1_items_are_bounded() {
-    let item = |n: i64| added(n, json!({"type": "web_search_call", "id": format!("ws_{n}")}));
-    let events: Vec<Value> = (0..20_000).map(item).collect();
-    let error = read_with(decoder(), &[framed(&events).as_bytes()]).expect_err("too many");
-    assert_eq!(error.kind(), ErrorKind::Provider { status: None });
+    let search = |id: &str| json!({"type": "web_search_call", "id": id});
+    let many: Vec<Value> = (0..10_000).map(|n| added(n, search(&format!("ws_{n}")))).collect();
+    let long = "x".repeat(200 << 10);
+    let few: Vec<Value> = (0..5).map(|n| added(n, search(&format!("{n}{long}")))).collect();
+    let known = json!({"type": "message", "id": "m", "phase": long});
+    let heavy: Vec<Value> = (0..5).map(|n| added(n, known.clone())).collect();
+    let part = |n: i64| json!({"type": "response.content_part.added", "output_index": 0, "content_index": n, "part": {"type": "output_text"}});
+    let parts: Vec<Value> = (0..20_000).map(part).collect();
+    let snapshot = vec![completed((0..10_000).map(|_| json!({"type": "x"})).collect())];
+    for (flood, events) in [
+        ("many items", many),
+        ("few items with long ids", few),
+        ("items with much data", heavy),
+        ("parts of one item", parts),
+        ("a snapshot", snapshot),
+    ] {
+        let error = read_with(decoder(), &[framed(&events).as_bytes()]).expect_err("too much");
+        assert_eq!(error.kind(), ErrorKind::TooLarge, "{flood}");
+    }
 }
 
 #[test]

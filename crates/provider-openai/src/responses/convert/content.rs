@@ -6,7 +6,7 @@ use advisor_core::{Delta, DeltaKind, Text, ToolCallDelta};
 use serde_json::Value;
 
 use super::Converter;
-use super::items::{Identity, OpenItem, TooMany};
+use super::items::{Identity, OpenItem, TooMuch};
 use super::part::{Place, citation_of};
 use crate::responses::wire::{Event, ItemKind};
 use crate::wire::read;
@@ -17,7 +17,7 @@ impl Converter {
         event: &Event<'_>,
         kind: fn(Text) -> DeltaKind,
         deltas: &mut VecDeque<Delta>,
-    ) -> Result<(), TooMany> {
+    ) -> Result<(), TooMuch> {
         let Some(text) = event.delta.text() else { return Ok(()) };
         let at = self.items.of(Identity::of_event(event), ItemKind::Message)?;
         if let Some(part) = self.items.part(at, Place::of_content(event))?.filter(|part| !part.ended) {
@@ -33,7 +33,7 @@ impl Converter {
         whole: Option<&str>,
         kind: fn(Text) -> DeltaKind,
         deltas: &mut VecDeque<Delta>,
-    ) -> Result<(), TooMany> {
+    ) -> Result<(), TooMuch> {
         let at = self.items.of(Identity::of_event(event), ItemKind::Message)?;
         if let Some(part) = self.items.part(at, Place::of_content(event))? {
             part.end(whole.map(|whole| kind(whole.into())), deltas);
@@ -46,7 +46,7 @@ impl Converter {
         event: &Event<'_>,
         place: Place,
         deltas: &mut VecDeque<Delta>,
-    ) -> Result<(), TooMany> {
+    ) -> Result<(), TooMuch> {
         let Some(text) = event.delta.text() else { return Ok(()) };
         let at = self.items.of(Identity::of_event(event), ItemKind::Reasoning)?;
         if self.items.at(at).is_none_or(|item| item.ended) {
@@ -61,7 +61,7 @@ impl Converter {
         event: &Event<'_>,
         place: Place,
         deltas: &mut VecDeque<Delta>,
-    ) -> Result<(), TooMany> {
+    ) -> Result<(), TooMuch> {
         let Some(text) = event.text.text() else { return Ok(()) };
         let at = self.items.of(Identity::of_event(event), ItemKind::Reasoning)?;
         let is_known = |item: &mut OpenItem| item.ended || item.parts.iter().any(|part| part.place == place);
@@ -79,7 +79,7 @@ impl Converter {
         place: Place,
         text: &str,
         deltas: &mut VecDeque<Delta>,
-    ) -> Result<(), TooMany> {
+    ) -> Result<(), TooMuch> {
         let Some(item) = self.items.at(at) else { return Ok(()) };
         if item.parts.first().is_some_and(|first| !first.place.is_beside(place)) {
             return Ok(());
@@ -96,7 +96,7 @@ impl Converter {
         &mut self,
         event: &Event<'_>,
         deltas: &mut VecDeque<Delta>,
-    ) -> Result<(), TooMany> {
+    ) -> Result<(), TooMuch> {
         let Some(text) = event.delta.text() else { return Ok(()) };
         let at = self.items.of(Identity::of_event(event), ItemKind::FunctionCall)?;
         if let Some(item) = self.items.at(at).filter(|item| !item.ended) {
@@ -111,7 +111,7 @@ impl Converter {
         &mut self,
         event: &Event<'_>,
         deltas: &mut VecDeque<Delta>,
-    ) -> Result<(), TooMany> {
+    ) -> Result<(), TooMuch> {
         let at = self.items.of(Identity::of_event(event), ItemKind::FunctionCall)?;
         let Some(item) = self.items.at(at).filter(|item| !item.ended) else { return Ok(()) };
         let mut fragment = ToolCallDelta::default();
@@ -128,7 +128,7 @@ impl Converter {
     }
 
     /// Notes a part of a message, so that later parts keep their places.
-    pub(super) fn begin_part(&mut self, event: &Event<'_>) -> Result<(), TooMany> {
+    pub(super) fn begin_part(&mut self, event: &Event<'_>) -> Result<(), TooMuch> {
         if event.part.as_ref().is_some_and(|part| part.is_of_message()) {
             let at = self.items.of(Identity::of_event(event), ItemKind::Message)?;
             self.items.part(at, Place::of_content(event))?;
@@ -141,7 +141,7 @@ impl Converter {
         &mut self,
         event: &Event<'_>,
         deltas: &mut VecDeque<Delta>,
-    ) -> Result<(), TooMany> {
+    ) -> Result<(), TooMuch> {
         let Some(part) = event.part.as_deref().filter(|part| part.is_of_message()) else { return Ok(()) };
         let at = self.items.of(Identity::of_event(event), ItemKind::Message)?;
         if let Some(open) = self.items.part(at, Place::of_content(event))? {
@@ -155,7 +155,7 @@ impl Converter {
         &mut self,
         event: &Event<'_>,
         deltas: &mut VecDeque<Delta>,
-    ) -> Result<(), TooMany> {
+    ) -> Result<(), TooMuch> {
         let at = self.items.of(Identity::of_event(event), ItemKind::Message)?;
         if let Some(part) = self.items.part(at, Place::of_content(event))? {
             part.citations += 1;

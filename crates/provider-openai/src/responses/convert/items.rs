@@ -1,12 +1,16 @@
 //! The output items of an answer, and which item an event belongs to.
 
+use std::mem;
+use std::sync::Arc;
+
 use advisor_core::{ProviderData, Text};
 
 use super::part::{OpenPart, Place};
 use crate::responses::wire::{Event, Item, ItemKind};
 
-/// The most numbers given to items and parts. The default bounds of an answer are far below.
-const MOST: i64 = 1 << 14;
+/// The most bytes kept of the items and parts of one answer, beside its content: enough for more than a thousand items.
+/// It also bounds the search for the item of an event.
+pub(super) const MOST_KEPT: usize = 512 << 10;
 
 /// The output items so far, in order of first appearance.
 #[derive(Debug, Default)]
@@ -14,6 +18,8 @@ pub(super) struct Items {
     items: Vec<OpenItem>,
     /// The next number of an item or a part.
     next: i64,
+    /// The number of bytes kept.
+    kept: usize,
     /// Whether an item was added or ended, since that was last asked.
     is_changed: bool,
 }
@@ -36,13 +42,13 @@ pub(super) struct OpenItem {
     /// Whether it was converted to its end.
     pub(super) ended: bool,
     /// The data that goes back with each part of a message.
-    pub(super) data: Option<ProviderData>,
+    data: Option<Arc<ProviderData>>,
     pub(super) parts: Vec<OpenPart>,
 }
 
-/// An answer has more items and parts than any real one.
+/// More would be kept than [`MOST_KEPT`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct TooMany;
+pub(super) struct TooMuch;
 
 /// The identity of an item, as far as an event or an item tells it.
 #[derive(Debug, Clone, Copy, Default)]
@@ -60,13 +66,17 @@ impl<'a> Identity<'a> {
     pub(super) fn of_item(item: &'a Item<'_>, index: Option<i64>) -> Self {
         Self { index, id: item.id.text(), call_id: item.call_id.text() }
     }
+
+    fn bytes(&self) -> usize {
+        self.id.map_or(0, str::len) + self.call_id.map_or(0, str::len)
+    }
 }
 
 impl Items {
     /// Checks whether an item was added or ended since the last time. Only then may an event belong to another item
     /// than an earlier one that looked the same.
     pub(super) fn take_changed(&mut self) -> bool {
-        std::mem::take(&mut self.is_changed)
+        mem::take(&mut self.is_changed)
     }
 
     /// Notes that an item was ended.
@@ -83,7 +93,7 @@ impl Items {
     /// Index and id together decide. If they contradict each other, the index does: Copilot sends another id in each
     /// event. The id alone decides for llama.cpp, which sends no index. Some servers send the id of the call in its
     /// place (Q59). With neither, the last open item is meant.
-    pub(super) fn of(&mut self, identity: Identity<'_>, kind: ItemKind) -> Result<usize, TooMany> {
+    pub(super) fn of(&mut self, identity: Identity<'_>, kind: ItemKind) -> Result<usize, TooMuch> {
         match self.find(identity, kind) {
             Some(known) => Ok(known),
             None => self.add(identity, kind),
@@ -91,7 +101,7 @@ impl Items {
     }
 
     /// Returns the position of an item that the server announces; adds it unless it is known.
-    pub(super) fn announced(&mut self, identity: Identity<'_>, kind: ItemKind) -> Result<usize, TooMany> {
+    pub(super) fn announced(&mut self, identity: Identity<'_>, kind: ItemKind) -> Result<usize, TooMuch> {
         let is_same = |item: &OpenItem| {
             let has_other_index =
                 !item.has_index(identity) && item.index.is_some() && identity.index.is_some();
@@ -102,6 +112,7 @@ impl Items {
             Some(known) => known,
             None => self.add(identity, kind)?,
         };
+        self.keep(identity.bytes())?;
         if let Some(item) = self.items.get_mut(at) {
             item.announced = true;
             item.index = item.index.or(identity.index);
@@ -122,10 +133,11 @@ impl Items {
             .or_else(|| last(&|item| is_nameless && !item.ended))
     }
 
-    fn add(&mut self, identity: Identity<'_>, kind: ItemKind) -> Result<usize, TooMany> {
+    fn add(&mut self, identity: Identity<'_>, kind: ItemKind) -> Result<usize, TooMuch> {
+        self.keep(size_of::<OpenItem>() + identity.bytes())?;
         let item = OpenItem {
             kind,
-            number: self.number()?,
+            number: self.number(),
             index: identity.index,
             id: identity.id.map(Text::from),
             call_id: identity.call_id.map(Text::from),
@@ -142,7 +154,7 @@ impl Items {
     }
 
     /// Returns the part at this place of an item; adds it if it is new.
-    pub(super) fn part(&mut self, item: usize, place: Place) -> Result<Option<&mut OpenPart>, TooMany> {
+    pub(super) fn part(&mut self, item: usize, place: Place) -> Result<Option<&mut OpenPart>, TooMuch> {
         let part = |item: &OpenItem| item.parts.iter().rposition(|part| part.place == place);
         let at = match self.items.get(item).and_then(part) {
             Some(at) => at,
@@ -163,8 +175,9 @@ impl Items {
     }
 
     /// Adds a part to an item, and returns its position there.
-    pub(super) fn add_part(&mut self, item: usize, place: Place) -> Result<usize, TooMany> {
-        let number = self.number()?;
+    pub(super) fn add_part(&mut self, item: usize, place: Place) -> Result<usize, TooMuch> {
+        self.keep(size_of::<OpenPart>())?;
+        let number = self.number();
         let Some(item) = self.items.get_mut(item) else { return Ok(0) };
         let data = item.data.clone();
         let part = OpenPart { place, number, streamed: false, ended: false, citations: 0, data };
@@ -172,37 +185,57 @@ impl Items {
         Ok(item.parts.len() - 1)
     }
 
-    fn number(&mut self) -> Result<i64, TooMany> {
-        if self.next >= MOST {
-            return Err(TooMany);
+    /// Sets the data that goes back with each part of an item, unless it has some. It takes so many bytes.
+    pub(super) fn set_data(
+        &mut self,
+        item: usize,
+        data: Option<ProviderData>,
+        bytes: usize,
+    ) -> Result<(), TooMuch> {
+        let Some(data) = data.map(Arc::new) else { return Ok(()) };
+        self.keep(bytes)?;
+        if let Some(item) = self.items.get_mut(item).filter(|item| item.data.is_none()) {
+            item.parts.iter_mut().for_each(|part| part.data = Some(Arc::clone(&data)));
+            item.data = Some(data);
         }
+        Ok(())
+    }
+
+    fn number(&mut self) -> i64 {
         self.next += 1;
-        Ok(self.next - 1)
+        self.next
+    }
+
+    fn keep(&mut self, bytes: usize) -> Result<(), TooMuch> {
+        self.kept = self.kept.saturating_add(bytes);
+        if self.kept > MOST_KEPT { Err(TooMuch) } else { Ok(()) }
     }
 
     /// Returns the position of the known item for each item of a snapshot; adds those that are new.
     ///
     /// An item is known by its ids, or else by its position, or else as the next one of its kind. The last two are for
     /// servers whose snapshot has other ids than the stream.
-    pub(super) fn of_snapshot(&mut self, snapshot: &[&Item<'_>]) -> Result<Vec<usize>, TooMany> {
+    pub(super) fn of_snapshot(&mut self, snapshot: &[&Item<'_>]) -> Result<Vec<usize>, TooMuch> {
+        if snapshot.len() > MOST_KEPT / size_of::<OpenItem>() {
+            return Err(TooMuch);
+        }
         let mut places: Vec<Option<usize>> = vec![None; snapshot.len()];
+        let mut taken = vec![false; self.items.len()];
         let rules: [fn(&OpenItem, Identity<'_>) -> bool; 3] = [
             |known, item| known.has_id(item),
             |known, item| known.has_index(item) && !known.is_other_call(item),
             |known, item| !known.is_other_call(item),
         ];
         for rule in rules {
-            for (at, item) in snapshot.iter().enumerate() {
-                if places.get(at) != Some(&None) {
-                    continue;
-                }
+            let unplaced =
+                places.iter_mut().zip(snapshot).enumerate().filter(|(_, (place, _))| place.is_none());
+            for (at, (place, item)) in unplaced {
                 let identity = Identity::of_item(item, i64::try_from(at).ok());
-                let fits = |(known_at, known): &(usize, &OpenItem)| {
-                    known.kind == item.kind() && !places.contains(&Some(*known_at)) && rule(known, identity)
-                };
-                let known = self.items.iter().enumerate().find(fits).map(|(known, _)| known);
-                if let Some(place) = places.get_mut(at) {
-                    *place = known;
+                let mut free =
+                    self.items.iter().zip(&mut taken).enumerate().filter(|(_, (_, taken))| !**taken);
+                let known = free.find(|(_, (known, _))| known.kind == item.kind() && rule(known, identity));
+                if let Some((at, (_, taken))) = known {
+                    (*place, *taken) = (Some(at), true);
                 }
             }
         }

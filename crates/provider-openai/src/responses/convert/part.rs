@@ -1,6 +1,7 @@
 //! A part of an item: one block.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use advisor_core::{Citation, Delta, DeltaKind, ProviderData, Text};
 use serde_json::Value;
@@ -21,7 +22,7 @@ pub(super) struct OpenPart {
     /// The number of its citations that were emitted.
     pub(super) citations: usize,
     /// The data that goes back with it, until it is emitted.
-    pub(super) data: Option<ProviderData>,
+    pub(super) data: Option<Arc<ProviderData>>,
 }
 
 /// The position of a part in its item, as the server numbers it.
@@ -46,7 +47,7 @@ impl OpenPart {
     /// Emits the data of the part, once.
     pub(super) fn attach(&mut self, deltas: &mut VecDeque<Delta>) {
         if let Some(data) = self.data.take() {
-            deltas.push_back(self.delta(DeltaKind::BlockData(Box::new(data))));
+            deltas.push_back(self.delta(DeltaKind::BlockData(Box::new(Arc::unwrap_or_clone(data)))));
         }
     }
 

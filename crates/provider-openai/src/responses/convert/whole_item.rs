@@ -6,7 +6,7 @@ use advisor_core::{Delta, DeltaKind, Media, Opaque, ProviderData, Text, ToolCall
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::items::TooMany;
+use super::items::TooMuch;
 use super::part::Place;
 use super::{Converter, data_of};
 use crate::responses::wire::{Item, ItemKind, KeptItem};
@@ -18,7 +18,7 @@ impl Converter {
         at: usize,
         kept: &KeptItem<'_>,
         deltas: &mut VecDeque<Delta>,
-    ) -> Result<(), TooMany> {
+    ) -> Result<(), TooMuch> {
         let is_new = self.items.at(at).is_some_and(|open| !std::mem::replace(&mut open.ended, true));
         if !is_new {
             return Ok(());
@@ -40,12 +40,8 @@ impl Converter {
         at: usize,
         kept: &KeptItem<'_>,
         deltas: &mut VecDeque<Delta>,
-    ) -> Result<(), TooMany> {
-        let data = data_of(&self.format, kept);
-        if let Some(open) = self.items.at(at).filter(|open| open.data.is_none()) {
-            open.parts.iter_mut().for_each(|part| part.data = data.clone());
-            open.data = data;
-        }
+    ) -> Result<(), TooMuch> {
+        self.items.set_data(at, data_of(&self.format, kept), kept.bytes())?;
         let parts = kept.fields.content.as_deref().unwrap_or_default();
         for (place, part) in Place::all(Place::Content, parts) {
             let open = match self.items.known_part(at, place, parts.len()) {
@@ -70,7 +66,7 @@ impl Converter {
         at: usize,
         kept: &KeptItem<'_>,
         deltas: &mut VecDeque<Delta>,
-    ) -> Result<(), TooMany> {
+    ) -> Result<(), TooMuch> {
         self.fill_reasoning(at, &kept.fields, deltas)?;
         let last = match self.items.at(at).map(|item| item.parts.len()) {
             Some(0) | None => self.items.add_part(at, Place::Content(0))?,
@@ -91,7 +87,7 @@ impl Converter {
         at: usize,
         item: &Item<'_>,
         deltas: &mut VecDeque<Delta>,
-    ) -> Result<(), TooMany> {
+    ) -> Result<(), TooMuch> {
         let streamed = self.items.at(at).and_then(|item| item.parts.first()).map(|part| part.place);
         let raw = item.content.as_deref().unwrap_or_default();
         let is_raw = match streamed {

@@ -107,6 +107,11 @@ impl<'a> KeptItem<'a> {
         Ok(Self { raw, fields: fields.0.unwrap_or_default() })
     }
 
+    /// Returns the length of its JSON.
+    pub(in crate::responses) fn bytes(&self) -> usize {
+        self.raw.get().len()
+    }
+
     /// Returns the item unchanged.
     pub(in crate::responses) fn value(&self) -> Value {
         read(self.raw.get()).unwrap_or_default()

@@ -5,9 +5,7 @@ mod tests;
 
 use std::fmt;
 
-use advisor_core::{
-    AggregatorLimits, ChatModel, ChatRequest, ChunkStream, Error, Result, SchemaSupport, Text, async_trait,
-};
+use advisor_core::{ChatModel, ChatRequest, ChunkStream, Error, Result, SchemaSupport, Text, async_trait};
 use http::{HeaderName, HeaderValue};
 use provider_http::server::{Authorization, Server};
 use secrecy::SecretString;
@@ -200,7 +198,7 @@ impl ChatModel for AnthropicModel {
         let Body { json, names } = request::body(&request, model, &name, &self.body)?;
         call.body = json;
         let call = call.with_tools(names);
-        let format = || Messages::new(name.clone(), AggregatorLimits::default());
+        let format = || Messages::new(name.clone(), self.server.answer_limits());
         self.server.stream(&call, request.round, request.aggregator_settings(), format).await
     }
 

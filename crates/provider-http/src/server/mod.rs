@@ -141,6 +141,12 @@ impl Server {
         Self { answer_limits: limits, ..self }
     }
 
+    /// Returns the bounds for an answer, for a format that keeps a part of it.
+    #[must_use]
+    pub fn answer_limits(&self) -> AggregatorLimits {
+        self.answer_limits
+    }
+
     /// Sets the transport, which is responsible for its own connect timeout.
     pub fn with_transport(self, transport: impl Transport) -> Self {
         Self { http: self.http.with_transport(transport), ..self }

@@ -5,9 +5,9 @@ mod tests;
 
 use std::fmt;
 
-use advisor_core::{ChatModel, ChatRequest, ChunkStream, Error, Result, SchemaSupport, Text, async_trait};
+use advisor_core::{ChatModel, ChatRequest, ChunkStream, Result, SchemaSupport, Text, async_trait};
 use http::{HeaderName, HeaderValue};
-use provider_http::server::{Authorization, Server};
+use provider_http::server::{Authorization, EnvSettings, Server, Variables};
 use secrecy::SecretString;
 use serde_json::Value;
 
@@ -24,6 +24,13 @@ const VERSION: HeaderValue = HeaderValue::from_static("2023-06-01");
 const VERSION_HEADER: HeaderName = HeaderName::from_static("anthropic-version");
 const BETA_HEADER: HeaderName = HeaderName::from_static("anthropic-beta");
 const KEY_HEADER: HeaderName = HeaderName::from_static("x-api-key");
+/// The variable of a token, which is sent in another header than a key.
+const TOKEN: &str = "ANTHROPIC_AUTH_TOKEN";
+const VARIABLES: Variables = Variables {
+    keys: &["ANTHROPIC_API_KEY", TOKEN],
+    base_url: "ANTHROPIC_BASE_URL",
+    model: "ANTHROPIC_MODEL",
+};
 
 /// A model behind a server that speaks Anthropic's Messages API. Cheap to clone; clones share their connections.
 ///
@@ -75,25 +82,16 @@ impl AnthropicModel {
     /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration) if there is neither a key nor a token nor
     /// a base URL: Anthropic itself needs a key.
     pub fn from_env() -> Result<Self> {
-        Self::from_vars(|name| std::env::var(name).ok())
+        VARIABLES.read_required(|name| std::env::var(name).ok()).map(Self::from_settings)
     }
 
-    fn from_vars(var: impl Fn(&str) -> Option<String>) -> Result<Self> {
-        let var = |name| var(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
-        let (key, token) = (var("ANTHROPIC_API_KEY"), var("ANTHROPIC_AUTH_TOKEN"));
-        let base_url = var("ANTHROPIC_BASE_URL");
-        if key.is_none() && token.is_none() && base_url.is_none() {
-            return Err(Error::configuration(
-                "set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL for a server that needs no key",
-            ));
+    fn from_settings(EnvSettings { key, base_url, model, .. }: EnvSettings) -> Self {
+        let unkeyed = base_url.into_iter().fold(Self { model, ..Self::unnamed() }, Self::with_base_url);
+        match key {
+            Some((TOKEN, token)) => unkeyed.with_auth_token(token),
+            Some((_, key)) => unkeyed.with_api_key(key),
+            None => unkeyed,
         }
-        let model = Self { model: var("ANTHROPIC_MODEL").map(Text::from), ..Self::unnamed() };
-        let model = base_url.into_iter().fold(model, Self::with_base_url);
-        Ok(match (key, token) {
-            (Some(key), _) => model.with_api_key(key),
-            (None, Some(token)) => model.with_auth_token(token),
-            (None, None) => model,
-        })
     }
 
     fn unnamed() -> Self {
@@ -166,33 +164,12 @@ impl AnthropicModel {
         self.body.streaming = streaming;
         self
     }
-
-    /// Checks the base URL, the key and the headers, so that a program can refuse them before its first request.
-    ///
-    /// # Errors
-    /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration), with a message that says what to do.
-    /// The message shows neither the base URL nor the key.
-    ///
-    /// # Example
-    /// ```
-    /// use provider_anthropic::AnthropicModel;
-    ///
-    /// assert!(AnthropicModel::new("m").with_base_url("http://127.0.0.1:8080").validate().is_ok());
-    /// assert!(AnthropicModel::new("m").with_base_url("127.0.0.1:8080").validate().is_err());
-    /// ```
-    pub fn validate(&self) -> Result<()> {
-        self.server.validate()
-    }
 }
 
 #[async_trait]
 impl ChatModel for AnthropicModel {
     async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
-        let model = request.options.model.as_ref().or(self.model.as_ref()).ok_or_else(|| {
-            Error::configuration(
-                "no model is named; set ANTHROPIC_MODEL or the request's `ChatOptions::model`",
-            )
-        })?;
+        let model = VARIABLES.model_of(&request, self.model.as_ref())?;
         let mut call = self.server.call(PATH, &[], Vec::new())?;
         let name = format_of(call.uri.host().unwrap_or_default());
         let Body { json, names } = request::body(&request, model, &name, &self.body)?;

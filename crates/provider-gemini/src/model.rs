@@ -3,12 +3,10 @@
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
-
 use advisor_core::{ChatModel, ChatRequest, ChunkStream, Error, Result, SchemaSupport, Text, async_trait};
 use http::Uri;
 use provider_http::exchange::Call;
-use provider_http::server::{Server, path_segment};
+use provider_http::server::{EnvSettings, Server, Variables, path_segment};
 
 use crate::answer::GenerateContent;
 use crate::profile::{Generation, Profile, StreamForm};
@@ -19,6 +17,11 @@ use crate::wire::format_of;
 const GOOGLE: &str = "https://generativelanguage.googleapis.com";
 /// The version of the API, for a base URL without a path.
 const VERSION: &str = "/v1beta";
+const VARIABLES: Variables = Variables {
+    keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+    base_url: "GOOGLE_GEMINI_BASE_URL",
+    model: "GEMINI_MODEL",
+};
 
 /// A model behind Google's Gemini API or Vertex AI. Cheap to clone; clones share their connections.
 ///
@@ -47,7 +50,7 @@ const VERSION: &str = "/v1beta";
 /// # Ok(()) }
 /// ```
 #[must_use]
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct GeminiModel {
     model: Option<Text>,
     server: Server,
@@ -68,21 +71,13 @@ impl GeminiModel {
     /// # Errors
     /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration) if there is neither a key nor a base URL.
     pub fn from_env() -> Result<Self> {
-        Self::from_vars(|name| std::env::var(name).ok())
+        VARIABLES.read_required(|name| std::env::var(name).ok()).map(Self::from_settings)
     }
 
-    fn from_vars(var: impl Fn(&str) -> Option<String>) -> Result<Self> {
-        let var = |name| var(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
-        let key = var("GEMINI_API_KEY").or_else(|| var("GOOGLE_API_KEY"));
-        let base_url = var("GOOGLE_GEMINI_BASE_URL");
-        if key.is_none() && base_url.is_none() {
-            return Err(Error::configuration(
-                "set GEMINI_API_KEY, or GOOGLE_GEMINI_BASE_URL for a server that needs no key",
-            ));
-        }
-        let model = Self { model: var("GEMINI_MODEL").map(Text::from), ..Self::unnamed() };
-        let model = key.into_iter().fold(model, Self::with_api_key);
-        Ok(base_url.into_iter().fold(model, Self::with_base_url))
+    fn from_settings(EnvSettings { key, base_url, model, .. }: EnvSettings) -> Self {
+        let unkeyed = Self { model, ..Self::unnamed() };
+        let keyed = key.into_iter().fold(unkeyed, |model, (_, key)| model.with_api_key(key));
+        base_url.into_iter().fold(keyed, Self::with_base_url)
     }
 
     fn unnamed() -> Self {
@@ -118,28 +113,9 @@ impl GeminiModel {
         &self.profile
     }
 
-    /// Checks the base URL, the key and the headers, so that a program can refuse them before its first request.
-    ///
-    /// # Errors
-    /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration), with a message that says what to do.
-    /// The message shows neither the base URL nor the key.
-    ///
-    /// # Example
-    /// ```
-    /// use provider_gemini::GeminiModel;
-    ///
-    /// assert!(GeminiModel::new("m").with_base_url("http://127.0.0.1:8080").validate().is_ok());
-    /// assert!(GeminiModel::new("m").with_base_url("127.0.0.1:8080").validate().is_err());
-    /// ```
-    pub fn validate(&self) -> Result<()> {
-        self.server.validate()
-    }
-
     /// Returns the call for a request, and the format of its answer.
     fn call(&self, request: &ChatRequest) -> Result<(Call, Text, u32)> {
-        let model = request.options.model.as_ref().or(self.model.as_ref()).ok_or_else(|| {
-            Error::configuration("no model is named; set GEMINI_MODEL or the request's `ChatOptions::model`")
-        })?;
+        let model = VARIABLES.model_of(request, self.model.as_ref())?;
         let resource = resource(model)?;
         let (method, query): (_, &[(&str, &str)]) = match self.profile.stream {
             _ if !self.streaming => ("generateContent", &[]),
@@ -178,18 +154,6 @@ impl ChatModel for GeminiModel {
             Generation::BeforeGemini3 => SchemaSupport::JsonSchemaWithoutTools,
             _ => SchemaSupport::JsonSchema,
         }
-    }
-}
-
-/// Shows of the server only its host and the settings of its client.
-impl fmt::Debug for GeminiModel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GeminiModel")
-            .field("model", &self.model)
-            .field("server", &self.server)
-            .field("profile", &self.profile.name)
-            .field("streaming", &self.streaming)
-            .finish_non_exhaustive()
     }
 }
 

@@ -11,10 +11,13 @@ use advisor_core::{ChatModel, ChatRequest, ChunkStream, Error, Result, SchemaSup
 use provider_http::exchange::Call;
 use provider_http::failure::ProviderError;
 use provider_http::names::{NameRule, ToolNames};
-use provider_http::server::{Authorization, Server};
+use provider_http::server::{Authorization, EnvSettings, Server, Variables};
 
 use crate::answer::OllamaChat;
 use crate::request;
+
+const VARIABLES: Variables =
+    Variables { keys: &["OLLAMA_API_KEY"], base_url: "OLLAMA_HOST", model: "OLLAMA_MODEL" };
 
 /// A model of an Ollama server, over Ollama's own API. Cheap to clone; clones share their connections.
 ///
@@ -71,14 +74,12 @@ impl OllamaModel {
     /// # Errors
     /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration) if host or key cannot be used.
     pub fn from_env() -> Result<Self> {
-        Self::from_vars(|name| std::env::var(name).ok())
+        Self::from_settings(VARIABLES.read(|name| std::env::var(name).ok()))
     }
 
-    fn from_vars(var: impl Fn(&str) -> Option<String>) -> Result<Self> {
-        let var = |name| var(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
-        let base_url = host::base_url(&var("OLLAMA_HOST").unwrap_or_default());
-        let model = Self { model: var("OLLAMA_MODEL").map(Text::from), ..Self::unnamed(base_url) };
-        let model = var("OLLAMA_API_KEY").into_iter().fold(model, Self::with_api_key);
+    fn from_settings(EnvSettings { key, base_url, model, .. }: EnvSettings) -> Result<Self> {
+        let unkeyed = Self { model, ..Self::unnamed(host::base_url(&base_url.unwrap_or_default())) };
+        let model = key.into_iter().fold(unkeyed, |model, (_, key)| model.with_api_key(key));
         model.validate()?;
         Ok(model)
     }
@@ -95,32 +96,8 @@ impl OllamaModel {
         Self { streaming, ..self }
     }
 
-    /// Checks the base URL, the key and the headers, so that a program can refuse them before its first request.
-    ///
-    /// # Errors
-    /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration), with a message that says what to do.
-    /// The message shows neither the base URL nor the key.
-    ///
-    /// # Example
-    /// ```
-    /// use provider_ollama::OllamaModel;
-    ///
-    /// assert!(OllamaModel::new("m").with_base_url("http://models.example:11434").validate().is_ok());
-    /// assert!(OllamaModel::new("m").with_base_url("models.example").validate().is_err());
-    /// ```
-    pub fn validate(&self) -> Result<()> {
-        self.server.validate()
-    }
-
-    /// Returns the model of a request.
-    fn model_of<'a>(&'a self, request: &'a ChatRequest) -> Result<&'a Text> {
-        request.options.model.as_ref().or(self.model.as_ref()).ok_or_else(|| {
-            Error::configuration("no model is named; set OLLAMA_MODEL or the request's `ChatOptions::model`")
-        })
-    }
-
     fn call(&self, request: &ChatRequest) -> Result<Call> {
-        let body = request::body(request, self.model_of(request)?, self.streaming)?;
+        let body = request::body(request, VARIABLES.model_of(request, self.model.as_ref())?, self.streaming)?;
         let offered = request.tools.definitions().map(|tool| &tool.name);
         // Names are sent as they are: Ollama takes any.
         let names = ToolNames::usual(NameRule::UP_TO_64).with_offered(offered);
@@ -134,7 +111,8 @@ impl ChatModel for OllamaModel {
         let call = self.call(&request)?;
         let answer =
             self.server.stream(&call, request.round, request.aggregator_settings(), OllamaChat::default);
-        answer.await.map_err(|error| with_remedy(error, self.model_of(&request).map_or("", Text::as_str)))
+        let model = VARIABLES.model_of(&request, self.model.as_ref())?;
+        answer.await.map_err(|error| with_remedy(error, model))
     }
 
     fn name(&self) -> &str {

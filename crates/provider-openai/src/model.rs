@@ -3,11 +3,9 @@
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
-
-use advisor_core::{ChatModel, ChatRequest, ChunkStream, Error, Result, SchemaSupport, Text, async_trait};
+use advisor_core::{ChatModel, ChatRequest, ChunkStream, Result, SchemaSupport, Text, async_trait};
 use provider_http::exchange::Call;
-use provider_http::server::{Server, path_segment};
+use provider_http::server::{EnvSettings, Server, Variables, path_segment};
 
 use crate::answer::ChatCompletions;
 use crate::profile::{Endpoint, Profile};
@@ -16,26 +14,9 @@ use crate::request::{self, Body};
 /// The base URL of OpenAI.
 pub(crate) const OPENAI: &str = "https://api.openai.com/v1";
 
-/// The environment variables of a model.
-pub(crate) struct Variables {
-    pub(crate) key: Option<String>,
-    pub(crate) base_url: Option<String>,
-    pub(crate) model: Option<Text>,
-}
-
-impl Variables {
-    /// Reads the variables. An empty one counts as unset.
-    pub(crate) fn read(var: impl Fn(&str) -> Option<String>) -> Result<Self> {
-        let var = |name| var(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
-        let (key, base_url) = (var("OPENAI_API_KEY"), var("OPENAI_BASE_URL"));
-        if key.is_none() && base_url.is_none() {
-            return Err(Error::configuration(
-                "set OPENAI_API_KEY, or OPENAI_BASE_URL for a server that needs no key",
-            ));
-        }
-        Ok(Self { key, base_url, model: var("OPENAI_MODEL").map(Text::from) })
-    }
-}
+/// The environment variables of both models.
+pub(crate) const VARIABLES: Variables =
+    Variables { keys: &["OPENAI_API_KEY"], base_url: "OPENAI_BASE_URL", model: "OPENAI_MODEL" };
 
 /// A model behind a server that speaks Chat Completions. Cheap to clone; clones share their connections.
 ///
@@ -63,7 +44,7 @@ impl Variables {
 /// # Ok(()) }
 /// ```
 #[must_use]
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct OpenAiModel {
     model: Option<Text>,
     server: Server,
@@ -87,14 +68,13 @@ impl OpenAiModel {
     /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration) if there is neither a key nor a base
     /// URL: OpenAI itself needs a key.
     pub fn from_env() -> Result<Self> {
-        Self::from_vars(|name| std::env::var(name).ok())
+        VARIABLES.read_required(|name| std::env::var(name).ok()).map(Self::from_settings)
     }
 
-    fn from_vars(var: impl Fn(&str) -> Option<String>) -> Result<Self> {
-        let Variables { key, base_url, model } = Variables::read(var)?;
+    fn from_settings(EnvSettings { key, base_url, model, .. }: EnvSettings) -> Self {
         let unkeyed = Self { model, ..Self::unnamed() };
-        let keyed = key.into_iter().fold(unkeyed, Self::with_api_key);
-        Ok(base_url.into_iter().fold(keyed, Self::with_base_url))
+        let keyed = key.into_iter().fold(unkeyed, |model, (_, key)| model.with_api_key(key));
+        base_url.into_iter().fold(keyed, Self::with_base_url)
     }
 
     fn unnamed() -> Self {
@@ -134,28 +114,9 @@ impl OpenAiModel {
         &self.profile
     }
 
-    /// Checks the base URL, the key and the headers, so that a program can refuse them before its first request.
-    ///
-    /// # Errors
-    /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration), with a message that says what to do.
-    /// The message shows neither the base URL nor the key.
-    ///
-    /// # Example
-    /// ```
-    /// use provider_openai::OpenAiModel;
-    ///
-    /// assert!(OpenAiModel::new("m").with_base_url("http://127.0.0.1:8080/v1").validate().is_ok());
-    /// assert!(OpenAiModel::new("m").with_base_url("127.0.0.1:8080").validate().is_err());
-    /// ```
-    pub fn validate(&self) -> Result<()> {
-        self.server.validate()
-    }
-
     /// Returns the call for a request, and the number of its choices.
     fn call(&self, request: &ChatRequest) -> Result<(Call, u32)> {
-        let model = request.options.model.as_ref().or(self.model.as_ref()).ok_or_else(|| {
-            Error::configuration("no model is named; set OPENAI_MODEL or the request's `ChatOptions::model`")
-        })?;
+        let model = VARIABLES.model_of(request, self.model.as_ref())?;
         let Body { json, choices, names } = request::body(request, model, self.streaming, &self.profile)?;
         let call = match &self.profile.endpoint {
             Endpoint::AzureDeployment { api_version } => {
@@ -189,17 +150,5 @@ impl ChatModel for OpenAiModel {
 
     fn schema_support(&self) -> SchemaSupport {
         self.profile.options.schema_support
-    }
-}
-
-/// Shows of the server only its host and the settings of its client.
-impl fmt::Debug for OpenAiModel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OpenAiModel")
-            .field("model", &self.model)
-            .field("server", &self.server)
-            .field("profile", &self.profile.name)
-            .field("streaming", &self.streaming)
-            .finish_non_exhaustive()
     }
 }

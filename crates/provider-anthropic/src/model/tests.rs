@@ -5,7 +5,7 @@ const KEY: &str = "sk-ant-canary-0123456789";
 fn vars(pairs: &'static [(&'static str, &'static str)]) -> Result<AnthropicModel> {
     let find =
         |name: &str| pairs.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned());
-    AnthropicModel::from_vars(find)
+    VARIABLES.read_required(find).map(AnthropicModel::from_settings)
 }
 
 fn headers(model: &AnthropicModel) -> http::HeaderMap {

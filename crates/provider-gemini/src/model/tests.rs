@@ -3,9 +3,9 @@ use advisor_core::{ErrorKind, Message};
 use super::*;
 
 fn from(vars: &[(&str, &str)]) -> Result<GeminiModel> {
-    GeminiModel::from_vars(|name| {
-        vars.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned())
-    })
+    let value =
+        |name: &str| vars.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned());
+    VARIABLES.read_required(value).map(GeminiModel::from_settings)
 }
 
 fn uri(model: &GeminiModel) -> String {

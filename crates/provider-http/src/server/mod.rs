@@ -1,20 +1,22 @@
 //! The server behind a model: its address, its key, its headers, and the client that calls it.
 //!
 //! A model of any provider has a field `server: `[`Server`]. The macro
-//! [`server_setters!`](crate::server_setters) gives it the setters that all models have.
+//! [`server_setters!`](crate::server_setters) gives it the setters that all models have, and [`Variables`] reads its
+//! settings from the environment.
 
 mod address;
 mod secrets;
 mod setters;
 #[cfg(test)]
 mod tests;
+mod variables;
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 #[doc(no_inline)]
-pub use advisor_core::{AggregatorLimits, Text};
-use advisor_core::{AggregatorSettings, ChunkStream, MessageAggregator, Result};
+pub use advisor_core::{AggregatorLimits, Result, Text};
+use advisor_core::{AggregatorSettings, ChunkStream, MessageAggregator};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 #[doc(no_inline)]
@@ -28,6 +30,7 @@ use crate::sse::SseLimits;
 use crate::timeouts::Timeouts;
 use crate::transport::Transport;
 pub use address::{Authorization, path_segment};
+pub use variables::{EnvSettings, Variables};
 
 /// A server: base URL, key, headers, and the client that calls it. Cheap to clone; clones share their connections.
 ///

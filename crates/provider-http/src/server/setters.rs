@@ -1,6 +1,6 @@
-//! The setters of every model.
+//! The setters of every model, and the check of its settings.
 
-/// Gives a model the setters of its name and its server. To be used inside the `impl` block of a struct with the
+/// Gives a model the setters of its name and its server, and `validate`, which checks them. To be used inside the `impl` block of a struct with the
 /// fields `model: Option<`[`Text`](crate::server::Text)`>` and `server: `[`Server`](crate::server::Server).
 ///
 /// `server_setters!(except with_base_url)` leaves that one to the model, because a new base URL changes more there.
@@ -21,7 +21,8 @@
 ///
 /// let server = Server::new("https://llm.example", Authorization::Bearer);
 /// let model = SomeModel { model: None, server }.with_model("small").with_base_url("http://127.0.0.1:8080");
-/// assert!(model.server.validate().is_ok());
+/// assert!(model.validate().is_ok());
+/// assert!(model.with_base_url("127.0.0.1:8080").validate().is_err());
 /// ```
 #[macro_export]
 macro_rules! server_setters {
@@ -91,6 +92,16 @@ macro_rules! server_setters {
         pub fn with_transport(mut self, transport: impl $crate::transport::Transport) -> Self {
             self.server = self.server.with_transport(transport);
             self
+        }
+
+        /// Checks the base URL, the key and the headers, so that a program can refuse them before its first
+        /// request.
+        ///
+        /// # Errors
+        /// Of kind `Configuration`, with a message that says what to do. The message shows neither the base URL
+        /// nor the key.
+        pub fn validate(&self) -> $crate::server::Result<()> {
+            self.server.validate()
         }
     };
 }

@@ -3,9 +3,9 @@ use advisor_core::{ChatOptions, ErrorKind, Message};
 use super::*;
 
 fn from(vars: &[(&str, &str)]) -> Result<OllamaModel> {
-    OllamaModel::from_vars(|name| {
-        vars.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned())
-    })
+    let value =
+        |name: &str| vars.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned());
+    OllamaModel::from_settings(VARIABLES.read(value))
 }
 
 fn call(model: &OllamaModel) -> Call {

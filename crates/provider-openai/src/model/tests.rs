@@ -3,9 +3,9 @@ use advisor_core::{ErrorKind, Message};
 use super::*;
 
 fn from(vars: &[(&str, &str)]) -> Result<OpenAiModel> {
-    OpenAiModel::from_vars(|name| {
-        vars.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned())
-    })
+    let value =
+        |name: &str| vars.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned());
+    VARIABLES.read_required(value).map(OpenAiModel::from_settings)
 }
 
 #[test]

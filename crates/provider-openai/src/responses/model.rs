@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use advisor_core::{ChatModel, ChatRequest, ChunkStream, Error, Result, SchemaSupport, Text, async_trait};
+use advisor_core::{ChatModel, ChatRequest, ChunkStream, Result, SchemaSupport, Text, async_trait};
 use provider_http::exchange::Call;
-use provider_http::server::{Authorization, Server};
+use provider_http::server::{Authorization, EnvSettings, Server};
 use serde_json::Value;
 
 use super::answer::Responses;
 use super::request::{self, BodySettings, InputForm};
 use super::wire::FORMAT;
-use crate::model::{OPENAI, Variables};
+use crate::model::{OPENAI, VARIABLES};
 
 /// A model behind a server that speaks the Responses API. Cheap to clone; clones share their connections.
 ///
@@ -67,14 +67,13 @@ impl OpenAiResponsesModel {
     /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration) if there is neither a key nor a base URL:
     /// OpenAI itself needs a key.
     pub fn from_env() -> Result<Self> {
-        Self::from_vars(|name| std::env::var(name).ok())
+        VARIABLES.read_required(|name| std::env::var(name).ok()).map(Self::from_settings)
     }
 
-    fn from_vars(var: impl Fn(&str) -> Option<String>) -> Result<Self> {
-        let Variables { key, base_url, model } = Variables::read(var)?;
+    fn from_settings(EnvSettings { key, base_url, model, .. }: EnvSettings) -> Self {
         let unkeyed = Self { model, ..Self::unnamed() };
-        let keyed = key.into_iter().fold(unkeyed, Self::with_api_key);
-        Ok(base_url.into_iter().fold(keyed, Self::with_base_url))
+        let keyed = key.into_iter().fold(unkeyed, |model, (_, key)| model.with_api_key(key));
+        base_url.into_iter().fold(keyed, Self::with_base_url)
     }
 
     fn unnamed() -> Self {
@@ -109,20 +108,9 @@ impl OpenAiResponsesModel {
         Self { settings: BodySettings { server_tools, ..self.settings }, ..self }
     }
 
-    /// Checks the base URL, the key and the headers, so that a program can refuse them before its first request.
-    ///
-    /// # Errors
-    /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration), with a message that says what to do.
-    /// The message shows neither the base URL nor the key.
-    pub fn validate(&self) -> Result<()> {
-        self.server.validate()
-    }
-
     /// Returns the call for a request, and the format name of data for its server.
     fn call(&self, request: &ChatRequest) -> Result<(Call, Text)> {
-        let model = request.options.model.as_ref().or(self.model.as_ref()).ok_or_else(|| {
-            Error::configuration("no model is named; set OPENAI_MODEL or the request's `ChatOptions::model`")
-        })?;
+        let model = VARIABLES.model_of(request, self.model.as_ref())?;
         let mut call = self.server.call("/responses", &[], Vec::new())?;
         let format = format_of(call.uri.host().unwrap_or_default());
         let form = InputForm { format: format.clone(), store: self.settings.store };

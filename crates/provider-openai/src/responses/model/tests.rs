@@ -2,29 +2,31 @@ use advisor_core::{ChatOptions, ErrorKind, Message};
 
 use super::*;
 
-fn vars<'a>(vars: &'a [(&'a str, &'a str)]) -> impl Fn(&str) -> Option<String> + 'a {
-    |name| vars.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+fn from(vars: &[(&str, &str)]) -> Result<OpenAiResponsesModel> {
+    let value =
+        |name: &str| vars.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned());
+    VARIABLES.read_required(value).map(OpenAiResponsesModel::from_settings)
 }
 
 #[test]
 fn environment_configures_the_model() {
-    let model = OpenAiResponsesModel::from_vars(vars(&[
+    let model = from(&[
         ("OPENAI_API_KEY", "sk-example"),
         ("OPENAI_BASE_URL", "http://127.0.0.1:8080/v1"),
         ("OPENAI_MODEL", "gpt-5"),
-    ]))
+    ])
     .expect("a model");
     assert_eq!(model.model_name(), Some("gpt-5"));
     let (call, format) = model.call(&ChatRequest::new(Message::user("x"))).expect("a call");
     assert_eq!(call.uri.to_string(), "http://127.0.0.1:8080/v1/responses");
     assert_eq!(format, "openai-responses@127.0.0.1");
-    let error = OpenAiResponsesModel::from_vars(vars(&[])).expect_err("no key");
+    let error = from(&[]).expect_err("no key");
     assert_eq!(error.kind(), ErrorKind::Configuration);
 }
 
 #[test]
 fn model_needs_a_name() {
-    let unnamed = OpenAiResponsesModel::from_vars(vars(&[("OPENAI_API_KEY", "k")])).expect("a model");
+    let unnamed = from(&[("OPENAI_API_KEY", "k")]).expect("a model");
     let request = ChatRequest::new(Message::user("x"));
     assert_eq!(unnamed.call(&request).expect_err("no name").kind(), ErrorKind::Configuration);
     let named = request.with_options(ChatOptions::new().with_model("m"));

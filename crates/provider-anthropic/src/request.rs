@@ -20,10 +20,11 @@ use std::sync::Arc;
 use advisor_core::{ChatRequest, MessageList, Result, Text};
 use bytes::Bytes;
 use provider_http::names::ToolNames;
+use provider_http::written::unwritable;
 use serde_json::Value;
 
 use crate::caching::PromptCaching;
-use message::unwritable;
+use message_form::Format;
 use offered::Offered;
 use turns::Turns;
 
@@ -62,7 +63,8 @@ pub(crate) fn body(
     let offered = Offered::new(request, &settings.definitions);
     let nothing = MessageList::new();
     let messages = if own.contains_key("messages") { &nothing } else { &request.messages };
-    let (turns, names) = Turns::write(messages, format, &offered, settings.caching)?;
+    let offered_names = offered.names();
+    let (turns, names) = Turns::write(messages, &Format(format.clone()), &offered_names, settings.caching)?;
     let mut rest = Vec::new();
     if !own.contains_key("system") {
         push_list(&mut rest, "system", &turns.system_pieces(settings.caching));
@@ -79,7 +81,7 @@ pub(crate) fn body(
     rest.insert(0, if json.is_empty() { b'{' } else { b',' });
     rest.extend_from_slice(fields.get(1..).unwrap_or_default());
     json.push(rest.into());
-    Ok(Body { json, names: Arc::new(offered.complete(names)) })
+    Ok(Body { json, names: Arc::new(offered_names.complete(names)) })
 }
 
 /// Appends a field with a list of these entries, and a comma, unless there are none.

@@ -36,6 +36,7 @@ pub mod server;
 pub mod sse;
 pub mod timeouts;
 pub mod transport;
+pub mod written;
 
 pub use joined_text::joined_text;
 

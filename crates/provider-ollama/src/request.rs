@@ -10,6 +10,7 @@ mod tests;
 
 use advisor_core::{ChatRequest, Error, ErrorKind, Result};
 use bytes::Bytes;
+use provider_http::written::completed_body;
 
 /// Writes the body of `request` to a model, in pieces.
 ///
@@ -21,26 +22,8 @@ pub(crate) fn body(request: &ChatRequest, model: &str, streaming: bool) -> Resul
             "Ollama gives one answer to a request; leave `ChatOptions::choices` unset, and ask several times";
         return Err(Error::new(ErrorKind::InvalidRequest, message));
     }
-    let extra = &request.options.extra;
-    let (mut body, mut rest) = if extra.contains_key("messages") {
-        (Vec::new(), b"{".to_vec())
-    } else {
-        (message::pieces(&request.messages)?, b"],".to_vec())
-    };
-    if !extra.contains_key("tools")
-        && let Some(tools) = options::tools(request)?
-    {
-        rest.extend_from_slice(b"\"tools\":");
-        rest.extend_from_slice(&tools);
-        rest.push(b',');
-    }
-    // The other fields without their opening brace. There is always one: the model.
-    let fields = serde_json::to_vec(&options::write(request, model, streaming)).map_err(unwritable)?;
-    rest.extend_from_slice(fields.get(1..).unwrap_or_default());
-    body.push(rest.into());
-    Ok(body)
-}
-
-fn unwritable(error: serde_json::Error) -> Error {
-    Error::new(ErrorKind::InvalidRequest, "the request cannot be written as JSON").with_source(error)
+    let is_own = |field: &str| request.options.extra.contains_key(field);
+    let list = if is_own("messages") { Vec::new() } else { message::pieces(&request.messages)? };
+    let tools = if is_own("tools") { None } else { options::tools(request)? };
+    completed_body(list, tools, &options::write(request, model, streaming))
 }

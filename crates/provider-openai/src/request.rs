@@ -15,11 +15,12 @@ use std::sync::Arc;
 
 use advisor_core::{ChatRequest, MessageList, Result};
 use bytes::Bytes;
-use provider_http::names::ToolNames;
+use provider_http::names::{OfferedNames, ToolNames};
+use provider_http::written::completed_body;
 use serde_json::Value;
 
 use crate::profile::Profile;
-use crate::written::{Tools, pieces_of, unwritable};
+use crate::written::{NAMES, pieces_of};
 
 /// A request body, and the facts needed to read the answer to it.
 #[derive(Debug, Clone)]
@@ -35,28 +36,18 @@ pub(crate) struct Body {
 /// Writes the body of `request` to a model.
 pub(crate) fn body(request: &ChatRequest, model: &str, streaming: bool, profile: &Profile) -> Result<Body> {
     let own = &request.options.extra;
-    let tools = Tools::of(request, |tool| tool.get("function")?.get("name")?.as_str());
+    let verbatim = own.get("tools").and_then(Value::as_array).into_iter().flatten();
+    let named = verbatim.filter_map(|tool| tool.get("function")?.get("name")?.as_str());
+    let offered = OfferedNames::new(request, NAMES, named);
     let nothing = MessageList::new();
-    let messages = if own.contains_key("messages") { &nothing } else { &request.messages };
-    let (mut json, names) = pieces_of(messages, &profile.messages, &tools)?;
-    let mut rest = if own.contains_key("messages") {
-        json.clear();
-        b"{".to_vec()
-    } else {
-        b"],".to_vec()
-    };
-    if !own.contains_key("tools")
-        && let Some(tools) = options::tools(request, &profile.options, &names)?
-    {
-        rest.extend_from_slice(b"\"tools\":");
-        rest.extend_from_slice(&tools);
-        rest.push(b',');
-    }
-    let options = options::write(request, model, streaming, &profile.options, &names);
-    let choices = options.get("n").and_then(Value::as_u64).and_then(|n| u32::try_from(n).ok()).unwrap_or(1);
-    // The other fields without their opening brace. The list is never empty: it has the model.
-    let fields = serde_json::to_vec(&options).map_err(unwritable)?;
-    rest.extend_from_slice(fields.get(1..).unwrap_or_default());
-    json.push(rest.into());
-    Ok(Body { json, choices, names: Arc::new(tools.offered_in(names)) })
+    let is_own = own.contains_key("messages");
+    let messages = if is_own { &nothing } else { &request.messages };
+    let (list, names) = pieces_of(messages, &profile.messages, &offered)?;
+    let list = if is_own { Vec::new() } else { list };
+    let tools =
+        if own.contains_key("tools") { None } else { options::tools(request, &profile.options, &names)? };
+    let fields = options::write(request, model, streaming, &profile.options, &names);
+    let choices = fields.get("n").and_then(Value::as_u64).and_then(|n| u32::try_from(n).ok()).unwrap_or(1);
+    let json = completed_body(list, tools, &fields)?;
+    Ok(Body { json, choices, names: Arc::new(offered.complete(names)) })
 }

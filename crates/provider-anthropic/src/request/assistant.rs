@@ -29,11 +29,11 @@ pub(super) fn push(
     for block in answer.iter().filter(|block| is_sent(block)) {
         match block.content() {
             BlockContent::Text(text) | BlockContent::Refusal(text) => {
-                push_some(blocks, with_citations(block, form.format, text))?
+                push_some(blocks, with_citations(block, &form.format.0, text))?
             }
-            BlockContent::Reasoning(text) => push_some(blocks, thinking(block, form.format, text))?,
+            BlockContent::Reasoning(text) => push_some(blocks, thinking(block, &form.format.0, text))?,
             BlockContent::ToolCall(call) => blocks.push(&ToolUse::new(block, call, form)?)?,
-            BlockContent::Opaque(opaque) if opaque.format == *form.format => blocks.push(&opaque.value)?,
+            BlockContent::Opaque(opaque) if opaque.format == form.format.0 => blocks.push(&opaque.value)?,
             BlockContent::Media(media) => push_some(blocks, text_block(note(media)))?,
             _ => {}
         }
@@ -92,7 +92,7 @@ struct ToolUse<'a> {
 
 impl<'a> ToolUse<'a> {
     fn new(block: &Block, call: &'a ToolCall, form: MessageForm<'a>) -> serde_json::Result<Self> {
-        let others = own_data(block, form.format).filter_map(Value::as_object).flatten();
+        let others = own_data(block, &form.format.0).filter_map(Value::as_object).flatten();
         Ok(Self {
             r#type: "tool_use",
             id: form.names.ids.on_the_wire(&call.id),

@@ -1,11 +1,11 @@
 //! The content blocks of a message, written once and kept.
 
 use std::borrow::Cow;
-use std::sync::{Mutex, PoisonError};
 
-use advisor_core::{Block, Error, ErrorKind, Message, MessageContent, Result, Text, ToolResult};
+use advisor_core::{Block, Message, MessageContent, Result, ToolResult};
 use bytes::Bytes;
 use provider_http::names::WireNames;
+use provider_http::written::{unwritable, written_message};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -36,21 +36,10 @@ impl WireRole {
     }
 }
 
-/// The usual wire forms of a message, one per format. Kept with the message.
-#[derive(Default)]
-struct Forms(Mutex<Vec<(Text, Bytes)>>);
-
 /// Returns the content blocks of a message with its usual names, separated by commas. Empty if there is nothing to
 /// send.
 pub(super) fn cached(message: &Message, usual: MessageForm<'_>) -> Result<Bytes> {
-    let Forms(forms) = message.wire_form(|_| Forms::default());
-    let mut forms = forms.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((_, written)) = forms.iter().find(|(format, _)| format == usual.format) {
-        return Ok(written.clone());
-    }
-    let written = write(message, usual, |_| true)?;
-    forms.push((usual.format.clone(), written.clone()));
-    Ok(written)
+    written_message(message, usual.format, || write(message, usual, |_| true))
 }
 
 /// Writes the content blocks of a message. Of an answer, it leaves out the blocks for which `is_sent` returns
@@ -74,10 +63,6 @@ pub(super) fn write(
 fn push_user(blocks: &mut Blocks, content: &[Value]) -> serde_json::Result<()> {
     blocks.extend(content)?;
     if blocks.is_empty() { blocks.extend(parts::text_block(EMPTY).as_slice()) } else { Ok(()) }
-}
-
-pub(super) fn unwritable(error: serde_json::Error) -> Error {
-    Error::new(ErrorKind::InvalidRequest, "the request cannot be written as JSON").with_source(error)
 }
 
 /// The result of a tool.

@@ -4,7 +4,10 @@ use provider_http::names::WireNames;
 /// How the messages of a request are written.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MessageForm<'a> {
-    /// The format of the provider data and opaque blocks that go back.
-    pub(super) format: &'a Text,
+    pub(super) format: &'a Format,
     pub(super) names: &'a WireNames,
 }
+
+/// The format of the provider data and opaque blocks that go back. With usual names, messages depend on nothing else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Format(pub(super) Text);

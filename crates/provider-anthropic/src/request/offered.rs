@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
-use advisor_core::{ChatRequest, Result, Text, ToolChoice, ToolDefinition};
+use advisor_core::{ChatRequest, Result, ToolChoice, ToolDefinition};
 use bytes::Bytes;
-use provider_http::names::{NameRule, ToolNames};
+use provider_http::names::{NameRule, OfferedNames, ToolNames};
+use provider_http::written::{parameters_of, unwritable, written_tools};
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::blocks::Blocks;
-use super::message::unwritable;
 use crate::caching::PromptCaching;
 use crate::wire::text;
 
@@ -43,24 +43,9 @@ impl<'a> Offered<'a> {
         if is_sent { choice } else { self.request.api_tool_choice() }
     }
 
-    /// Checks whether all offered names can be sent unchanged.
-    pub(super) fn fit(&self) -> bool {
-        self.offered().all(|name| TOOL_NAMES.accepts(name))
-    }
-
-    /// Returns the wire names of a request whose messages contain the names `in_messages`.
-    pub(super) fn names<'m>(&self, in_messages: impl Iterator<Item = &'m Text>) -> ToolNames
-    where
-        'a: 'm,
-    {
-        let verbatim: Vec<&str> = self.verbatim().collect();
-        ToolNames::new(TOOL_NAMES, &verbatim, self.offered().chain(in_messages))
-    }
-
-    /// Completes the names of a request with the offered ones, for the answer to it.
-    pub(super) fn complete(&self, names: ToolNames) -> ToolNames {
-        let verbatim: Vec<Text> = self.verbatim().map(Text::from).collect();
-        names.with_offered(self.offered().chain(&verbatim))
+    /// Returns the names of the tools.
+    pub(super) fn names(&self) -> OfferedNames<'a> {
+        OfferedNames::new(self.request, TOOL_NAMES, self.verbatim())
     }
 
     /// Returns the tool choice on the wire; `None` if it is left to the server. The API refuses one if it knows no
@@ -87,15 +72,6 @@ impl<'a> Offered<'a> {
         Some(Value::Object(fields))
     }
 
-    /// Returns the names of the offered tools, and the one in the tool choice.
-    fn offered(&self) -> impl Iterator<Item = &'a Text> + use<'a> {
-        let chosen = match &self.request.options.tool_choice {
-            Some(ToolChoice::Tool(name)) => Some(name),
-            _ => None,
-        };
-        self.request.tools.definitions().map(|tool| &tool.name).chain(chosen)
-    }
-
     /// Returns the names of the tools that the caller wrote for the API.
     fn verbatim(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let own = self.request.options.extra.get("tools").and_then(Value::as_array);
@@ -115,17 +91,13 @@ impl<'a> Offered<'a> {
     pub(super) fn pieces(&self, names: &ToolNames, caching: PromptCaching) -> Result<Vec<Bytes>> {
         let written = || {
             let mut tools = Blocks::default();
-            self.undescribed().try_for_each(|tool| tools.push(&WireTool::new(tool, names)))?;
-            Ok(tools.into_bytes())
+            let pushed = self.undescribed().try_for_each(|tool| tools.push(&WireTool::new(tool, names)));
+            pushed.map(|()| tools.into_bytes()).map_err(unwritable)
         };
         let set = self.request.api_tools();
         let is_usual = self.undescribed().count() == set.len()
             && !self.undescribed().any(|tool| names.is_special(&tool.name));
-        let kept = is_usual.then(|| set.wire_form(|_| AllTools(written().ok())));
-        let own = match kept {
-            Some(AllTools(Some(kept))) => kept.clone(),
-            _ => written().map_err(unwritable)?,
-        };
+        let own = if is_usual { written_tools(set, &ToolsForm, written)? } else { written()? };
         let mut others = Blocks::default();
         others.extend(self.definitions).map_err(unwritable)?;
         let comma = Bytes::from_static(if own.is_empty() || others.is_empty() { b"" } else { b"," });
@@ -136,8 +108,9 @@ impl<'a> Offered<'a> {
     }
 }
 
-/// All tools of a set on the wire. Kept with the set.
-struct AllTools(Option<Bytes>);
+/// The form of a list of tools, which depends on the tools alone.
+#[derive(Clone, PartialEq)]
+struct ToolsForm;
 
 /// A tool as described to the model.
 #[derive(Serialize)]
@@ -150,10 +123,7 @@ struct WireTool<'a> {
 
 impl<'a> WireTool<'a> {
     fn new(definition: &'a ToolDefinition, names: &'a ToolNames) -> Self {
-        let input_schema = match &definition.parameters {
-            Value::Null => Cow::Owned(json!({ "type": "object", "properties": {} })),
-            parameters => Cow::Borrowed(parameters),
-        };
+        let input_schema = parameters_of(definition);
         Self { name: names.on_the_wire(&definition.name), description: &definition.description, input_schema }
     }
 }

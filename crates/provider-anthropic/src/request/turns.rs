@@ -4,14 +4,15 @@
 //! of the user. The written form grows with the list, so that the body of round fifty is that of round forty-nine
 //! plus the new messages.
 
-use advisor_core::{Message, MessageList, Result, Text};
+use advisor_core::{Message, MessageList, Result};
 use bytes::Bytes;
 use provider_http::exchange::BodyBuffer;
-use provider_http::names::{Alphabet, CallIds, IdRule, Length, ToolNames, WireNames};
+use provider_http::names::{Alphabet, CallIds, IdRule, Length, OfferedNames, ToolNames, WireNames};
+use provider_http::written::{Growth, written_list};
 
 use super::message::{WireRole, cached, write};
-use super::message_form::MessageForm;
-use super::offered::{Offered, TOOL_NAMES};
+use super::message_form::{Format, MessageForm};
+use super::offered::TOOL_NAMES;
 use super::server_tools::{Pairs, is_paired};
 use crate::caching::PromptCaching;
 
@@ -19,10 +20,8 @@ use crate::caching::PromptCaching;
 const CALL_IDS: IdRule = IdRule::new(Alphabet::Word, Length::Any);
 
 /// The written form of a list of messages. Kept with the list.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Turns {
-    /// The format of the provider data and opaque blocks that go back.
-    format: Text,
     system: System,
     /// The other messages, without the end of the last one.
     messages: BodyBuffer,
@@ -43,22 +42,11 @@ struct System {
 }
 
 impl Turns {
-    fn new(format: &Text) -> Self {
-        Self {
-            format: format.clone(),
-            system: System::default(),
-            messages: BodyBuffer::default(),
-            last: None,
-            has_user_content: false,
-            is_markable: false,
-        }
-    }
-
     /// Writes messages, and returns the names in them.
     pub(super) fn write(
         list: &MessageList,
-        format: &Text,
-        offered: &Offered<'_>,
+        format: &Format,
+        offered: &OfferedNames<'_>,
         caching: PromptCaching,
     ) -> Result<(Self, ToolNames)> {
         let ends_ephemerally = || conversation(list.iter_back()).next().is_some_and(Message::is_ephemeral);
@@ -67,23 +55,16 @@ impl Turns {
         }
         let usual = WireNames::usual(CALL_IDS, TOOL_NAMES);
         let form = MessageForm { format, names: &usual };
-        let grown = list.wire_form(
-            |known: &Self| known.format == *format,
-            |known, new| {
-                let mut turns = known.unwrap_or_else(|| Self::new(format));
-                for message in new {
-                    if !turns.takes(message, &usual) {
-                        return Err(None);
-                    }
-                    turns.push(message, &cached(message, form).map_err(Some)?);
-                }
-                Ok(turns)
-            },
-        );
-        match grown {
-            Ok(turns) => Ok((turns, usual.tools)),
-            Err(Some(error)) => Err(error),
-            Err(None) => Self::rewrite(list, format, offered, caching),
+        let grown = written_list(list, format, Self::default, |turns, message| {
+            if !turns.takes(message, form) {
+                return Ok(Growth::Refused);
+            }
+            turns.push(message, &cached(message, form)?);
+            Ok(Growth::Added)
+        });
+        match grown? {
+            Some(turns) => Ok((turns, usual.tools)),
+            None => Self::rewrite(list, format, offered, caching),
         }
     }
 
@@ -91,8 +72,8 @@ impl Turns {
     /// comes after the user's text, a tool of the server has no result, or the end is not worth caching.
     fn rewrite(
         list: &MessageList,
-        format: &Text,
-        offered: &Offered<'_>,
+        format: &Format,
+        offered: &OfferedNames<'_>,
         caching: PromptCaching,
     ) -> Result<(Self, ToolNames)> {
         let wire = WireNames {
@@ -101,14 +82,14 @@ impl Turns {
         };
         let usual = WireNames::usual(CALL_IDS, TOOL_NAMES);
         let (form, usual) = (MessageForm { format, names: &wire }, MessageForm { format, names: &usual });
-        let pairs = Pairs::of(list.iter(), format);
+        let pairs = Pairs::of(list.iter(), &format.0);
         let messages = results_first(list);
         let paused = messages.iter().rev().take_while(|message| WireRole::of(message) == WireRole::Assistant);
         let answered = messages.len() - paused.count();
         let stable = messages.iter().rposition(|message| !message.is_ephemeral());
-        let mut turns = Self::new(format);
+        let mut turns = Self::default();
         for (place, message) in messages.iter().enumerate() {
-            let written = if wire.is_special(message) || !is_paired(message, format) {
+            let written = if wire.is_special(message) || !is_paired(message, &format.0) {
                 write(message, form, |block| pairs.allow(block, place >= answered))?
             } else {
                 cached(message, usual)?
@@ -123,9 +104,9 @@ impl Turns {
     }
 
     /// Checks whether the usual form of a message can follow.
-    fn takes(&self, message: &Message, usual: &WireNames) -> bool {
+    fn takes(&self, message: &Message, usual: MessageForm<'_>) -> bool {
         let is_late = message.tool_result().is_some() && self.has_user_content;
-        !is_late && usual.accepts(message) && is_paired(message, &self.format)
+        !is_late && usual.names.accepts(message) && is_paired(message, &usual.format.0)
     }
 
     fn push(&mut self, message: &Message, blocks: &Bytes) {

@@ -5,11 +5,12 @@ use std::borrow::Cow;
 use advisor_core::{Block, BlockContent, Result, Text, ToolCall};
 use provider_http::json::arguments;
 use provider_http::names::WireNames;
+use provider_http::written::unwritable;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
-use super::{MessageRules, media, unwritable};
+use super::{MessageRules, media};
 use crate::profile::{CallIdField, Generation};
 use crate::wire::{SIGNATURE, SIGNED_BYTES, THOUGHT};
 

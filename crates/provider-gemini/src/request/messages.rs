@@ -1,31 +1,14 @@
 //! Messages on the wire, written once and kept.
 
-use std::sync::{Mutex, PoisonError};
-
 use advisor_core::{ChatRequest, Message, MessageContent, Part, Result};
 use bytes::Bytes;
-use provider_http::names::{CallIds, IdRule, ToolNames, WireNames};
+use provider_http::names::{CallIds, IdRule, OfferedNames, ToolNames, WireNames};
+use provider_http::written::{unwritable, written_message};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::body_writer::{BodyWriter, Form, Kind};
-use super::{MessageRules, NAMES, Tools, assistant, media, results, unwritable};
-
-/// The wire forms of a message, one per set of rules it was sent with. Kept with the message.
-#[derive(Default)]
-struct Forms(Mutex<Vec<(MessageRules, Form)>>);
-
-impl Forms {
-    fn written(&self, rules: &MessageRules, write: impl FnOnce() -> Result<Form>) -> Result<Form> {
-        let mut forms = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, form)) = forms.iter().find(|(known, _)| known == rules) {
-            return Ok(form.clone());
-        }
-        let form = write()?;
-        forms.push((rules.clone(), form.clone()));
-        Ok(form)
-    }
-}
+use super::{MessageRules, NAMES, assistant, media, results};
 
 /// Writes the messages of a request. Returns the body so far, and the names of tools in it.
 ///
@@ -33,7 +16,7 @@ impl Forms {
 pub(super) fn write(
     request: &ChatRequest,
     rules: &MessageRules,
-    tools: &Tools,
+    tools: &OfferedNames<'_>,
 ) -> Result<(BodyWriter, ToolNames)> {
     let usual = WireNames::usual(IdRule::ANY, NAMES);
     let messages = request.messages.iter();
@@ -44,12 +27,11 @@ pub(super) fn write(
     });
     let mut forms = Vec::with_capacity(request.messages.len());
     for message in messages {
-        forms.push(match &own {
-            Some(names) if names.is_special(message) => form_of(message, rules, names)?,
-            _ => {
-                message.wire_form(|_| Forms::default()).written(rules, || form_of(message, rules, &usual))?
-            }
-        });
+        let parts = match &own {
+            Some(names) if names.is_special(message) => parts_of(message, rules, names)?,
+            _ => written_message(message, rules, || parts_of(message, rules, &usual))?,
+        };
+        forms.push(Form { kind: kind_of(message), parts });
     }
     let (system, contents): (Vec<Form>, Vec<Form>) =
         forms.into_iter().partition(|form| form.kind == Kind::System);
@@ -64,20 +46,26 @@ pub(super) fn write(
     Ok((body, own.unwrap_or(usual).tools))
 }
 
-fn form_of(message: &Message, rules: &MessageRules, names: &WireNames) -> Result<Form> {
-    let text = |text: &str| vec![json!({ "text": text })];
-    let (kind, parts) = match message.content() {
-        MessageContent::System(system) => (Kind::System, joined(&text(system))?),
-        MessageContent::User(parts) => {
-            let parts: Vec<Value> = parts.iter().map(user_part).collect();
-            (Kind::User, joined(&parts)?)
-        }
-        MessageContent::Assistant(blocks) => (Kind::Model, joined(&assistant::parts(blocks, rules, names)?)?),
-        MessageContent::Tool(result) => (Kind::Results, joined(&results::parts(result, rules, names))?),
+fn kind_of(message: &Message) -> Kind {
+    match message.content() {
+        MessageContent::System(_) => Kind::System,
+        MessageContent::Assistant(_) => Kind::Model,
+        MessageContent::Tool(_) => Kind::Results,
+        _ => Kind::User,
+    }
+}
+
+/// Writes the parts of a message, with commas between them.
+fn parts_of(message: &Message, rules: &MessageRules, names: &WireNames) -> Result<Bytes> {
+    let text = |text: &str| joined(&[json!({ "text": text })]);
+    match message.content() {
+        MessageContent::System(system) => text(system),
+        MessageContent::User(parts) => joined(&parts.iter().map(user_part).collect::<Vec<Value>>()),
+        MessageContent::Assistant(blocks) => joined(&assistant::parts(blocks, rules, names)?),
+        MessageContent::Tool(result) => joined(&results::parts(result, rules, names)),
         // A kind of message newer than this crate is sent as its text.
-        _ => (Kind::User, joined(&text(&message.text()))?),
-    };
-    Ok(Form { kind, parts })
+        _ => text(&message.text()),
+    }
 }
 
 /// Returns a part of a user message.

@@ -1,13 +1,12 @@
 //! The fields of a body beside its contents.
 
-use std::borrow::Cow;
-use std::sync::OnceLock;
-
 use advisor_core::{ChatRequest, ResponseFormat, Result, ToolChoice, ToolDefinition, ToolSet};
+use bytes::Bytes;
 use provider_http::names::ToolNames;
+use provider_http::written::{unwritable, written_tools};
 use serde_json::{Map, Value, json};
 
-use super::{open_api, unwritable};
+use super::open_api;
 use crate::profile::{Profile, SchemaForm};
 
 /// Returns all fields but the contents, the instruction and the tools. The caller's extra fields are merged into
@@ -82,38 +81,22 @@ fn tool_choice(choice: &ToolChoice, names: &ToolNames) -> Value {
     }
 }
 
-/// The tools of a set on the wire, with their usual names. Kept with the set.
-#[derive(Default)]
-struct Declared {
-    json_schema: OnceLock<Vec<u8>>,
-    open_api: OnceLock<Vec<u8>>,
-}
-
-/// Returns the list of described tools; `None` if there are none, or if the caller wrote them into the body.
-pub(super) fn tools<'a>(
-    request: &'a ChatRequest,
-    schemas: SchemaForm,
-    names: &ToolNames,
-) -> Result<Option<Cow<'a, [u8]>>> {
+/// Returns the list of described tools; `None` if there are none, or if the caller wrote them into the body. It is
+/// written once per set and form, unless a tool does not have its usual name.
+pub(super) fn tools(request: &ChatRequest, schemas: SchemaForm, names: &ToolNames) -> Result<Option<Bytes>> {
     let tools = request.api_tools();
     if tools.is_empty() || request.options.extra.contains_key("tools") {
         return Ok(None);
     }
-    if tools.definitions().any(|tool| names.is_special(&tool.name)) {
-        return declared(tools, schemas, names).map(|written| Some(Cow::Owned(written)));
-    }
-    let kept = tools.wire_form(|_| Declared::default());
-    let kept = if schemas == SchemaForm::OpenApi { &kept.open_api } else { &kept.json_schema };
-    if let Some(written) = kept.get() {
-        return Ok(Some(Cow::Borrowed(written)));
-    }
-    let written = declared(tools, schemas, names)?;
-    Ok(Some(Cow::Borrowed(kept.get_or_init(|| written))))
+    let written = || declared(tools, schemas, names);
+    let is_special = tools.definitions().any(|tool| names.is_special(&tool.name));
+    if is_special { written() } else { written_tools(tools, &schemas, written) }.map(Some)
 }
 
-fn declared(tools: &ToolSet, schemas: SchemaForm, names: &ToolNames) -> Result<Vec<u8>> {
+fn declared(tools: &ToolSet, schemas: SchemaForm, names: &ToolNames) -> Result<Bytes> {
     let functions: Vec<Value> = tools.definitions().map(|tool| declaration(tool, schemas, names)).collect();
-    serde_json::to_vec(&json!([{ "functionDeclarations": functions }])).map_err(unwritable)
+    let list = json!([{ "functionDeclarations": functions }]);
+    serde_json::to_vec(&list).map(Bytes::from).map_err(unwritable)
 }
 
 /// Returns the description of a tool. Without parameters the field is absent: the API refuses an empty object.

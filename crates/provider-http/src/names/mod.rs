@@ -5,9 +5,11 @@
 
 mod call_ids;
 mod letters;
+mod offered_names;
 mod tool_names;
 mod wire_names;
 
 pub use call_ids::{Alphabet, CallIds, IdRule, Length};
+pub use offered_names::OfferedNames;
 pub use tool_names::{FirstLetter, NameRule, ToolNames};
 pub use wire_names::WireNames;

@@ -12,43 +12,27 @@ use bytes::Bytes;
 use provider_http::exchange::BodyBuffer;
 use provider_http::joined_text;
 use provider_http::json::arguments;
+use provider_http::written::{Growth, unwritable, written_list, written_message};
 use serde::Serialize;
 use serde_json::{Map, Value};
-
-use super::unwritable;
 
 /// The body up to its first message.
 const BEGINNING: &[u8] = b"{\"messages\":[";
 
-/// The wire form of a list of messages. Kept with the list.
-#[derive(Clone, Default)]
-struct WrittenList(BodyBuffer);
-
-/// The wire form of a message. Kept with the message.
-struct Written(Option<Bytes>);
+/// The form of a message, which depends on the message alone.
+#[derive(Clone, PartialEq)]
+struct ChatForm;
 
 /// Returns the pieces of a body up to the end of its messages. A longer list continues those of its beginning.
 pub(super) fn pieces(messages: &MessageList) -> Result<Vec<Bytes>> {
-    let extend = |known: Option<WrittenList>, new: &[&Message]| -> Result<WrittenList> {
-        let mut list = known.unwrap_or_default();
-        for message in new {
-            let separator = if list.0.is_empty() { BEGINNING } else { b"," };
-            list.0.push(separator, &written(message)?);
-        }
-        Ok(list)
-    };
-    let WrittenList(buffer) = messages.wire_form(|_| true, extend)?;
-    let pieces = buffer.into_pieces();
+    let grown = written_list(messages, &ChatForm, BodyBuffer::default, |list, message| {
+        let separator = if list.is_empty() { BEGINNING } else { b"," };
+        let write = || serde_json::to_vec(&Sent::new(message)).map(Bytes::from).map_err(unwritable);
+        list.push(separator, &written_message(message, &ChatForm, write)?);
+        Ok(Growth::Added)
+    });
+    let pieces = grown?.unwrap_or_default().into_pieces();
     Ok(if pieces.is_empty() { vec![Bytes::from_static(BEGINNING)] } else { pieces })
-}
-
-/// Returns the wire form of a message, which is written once.
-fn written(message: &Message) -> Result<Bytes> {
-    let write = || serde_json::to_vec(&Sent::new(message)).map(Bytes::from);
-    match message.wire_form(|_| Written(write().ok())) {
-        Written(Some(bytes)) => Ok(bytes.clone()),
-        Written(None) => write().map_err(unwritable),
-    }
 }
 
 #[derive(Default, Serialize)]

@@ -4,10 +4,9 @@ use std::borrow::Cow;
 
 use advisor_core::{ChatRequest, ResponseFormat, Result, ToolChoice, ToolDefinition};
 use bytes::Bytes;
+use provider_http::written::{parameters_of, unwritable, written_tools};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-
-use super::unwritable;
 
 /// Returns all fields but the messages and the tools. The caller's extra fields come last and override others; those
 /// in an object `options` override single options.
@@ -73,17 +72,18 @@ pub(super) fn tools(request: &ChatRequest) -> Result<Option<Bytes>> {
     if count == 0 {
         return Ok(None);
     }
-    let written = || serde_json::to_vec(&offered().map(Offered::new).collect::<Vec<_>>()).map(Bytes::from);
-    if count == request.api_tools().len()
-        && let Some(AllTools(written)) = request.api_tools().wire_form(|_| written().ok().map(AllTools))
-    {
-        return Ok(Some(written.clone()));
-    }
-    written().map(Some).map_err(unwritable)
+    let written = || {
+        let tools: Vec<_> = offered().map(Offered::new).collect();
+        serde_json::to_vec(&tools).map(Bytes::from).map_err(unwritable)
+    };
+    let is_whole = count == request.api_tools().len();
+    let tools = if is_whole { written_tools(request.api_tools(), &ToolsForm, written) } else { written() };
+    tools.map(Some)
 }
 
-/// All tools of a set on the wire. Kept with the set.
-struct AllTools(Bytes);
+/// The form of a list of tools, which depends on the tools alone.
+#[derive(Clone, PartialEq)]
+struct ToolsForm;
 
 /// A tool as described to the model.
 #[derive(Serialize)]
@@ -101,10 +101,7 @@ struct OfferedFunction<'a> {
 
 impl<'a> Offered<'a> {
     fn new(definition: &'a ToolDefinition) -> Self {
-        let parameters = match &definition.parameters {
-            Value::Null => Cow::Owned(json!({ "type": "object", "properties": {} })),
-            parameters => Cow::Borrowed(parameters),
-        };
+        let parameters = parameters_of(definition);
         let (name, description) = (&*definition.name, &*definition.description);
         Self { r#type: "function", function: OfferedFunction { name, description, parameters } }
     }

@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use advisor_core::{ChatRequest, ResponseFormat, Result, ToolChoice, ToolDefinition};
 use bytes::Bytes;
 use provider_http::names::ToolNames;
+use provider_http::written::{parameters_of, unwritable, written_tools};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::profile::{NamedTool, OptionRules};
-use crate::written::unwritable;
 
 /// Returns all fields but the messages and the tools. The caller's extra fields come last and override others.
 pub(super) fn write(
@@ -54,21 +54,21 @@ pub(super) fn tools(request: &ChatRequest, rules: &OptionRules, names: &ToolName
     }
     let written = || {
         let tools: Vec<_> = offered(request, rules).map(|tool| Offered::new(tool, names)).collect();
-        serde_json::to_vec(&tools).map(Bytes::from)
+        serde_json::to_vec(&tools).map(Bytes::from).map_err(unwritable)
     };
     let described = request.api_tools();
     let as_usual = !described.definitions().any(|tool| names.is_special(&tool.name));
-    if as_usual
-        && alone(request, rules).is_none()
-        && let Some(AllTools(written)) = described.wire_form(|_| written().ok().map(AllTools))
-    {
-        return Ok(Some(written.clone()));
-    }
-    written().map(Some).map_err(unwritable)
+    let tools = if as_usual && alone(request, rules).is_none() {
+        written_tools(described, &ToolsForm, written)
+    } else {
+        written()
+    };
+    tools.map(Some)
 }
 
-/// All tools of a set on the wire. Kept with the set.
-struct AllTools(Bytes);
+/// The form of a list of tools, which depends on the tools alone.
+#[derive(Clone, PartialEq)]
+struct ToolsForm;
 
 fn offered<'a>(request: &'a ChatRequest, rules: &OptionRules) -> impl Iterator<Item = &'a ToolDefinition> {
     let only = alone(request, rules);
@@ -99,10 +99,7 @@ struct OfferedFunction<'a> {
 
 impl<'a> Offered<'a> {
     fn new(definition: &'a ToolDefinition, names: &'a ToolNames) -> Self {
-        let parameters = match &definition.parameters {
-            Value::Null => Cow::Owned(json!({ "type": "object", "properties": {} })),
-            parameters => Cow::Borrowed(parameters),
-        };
+        let parameters = parameters_of(definition);
         let (name, description) = (names.on_the_wire(&definition.name), &*definition.description);
         Self { r#type: "function", function: OfferedFunction { name, description, parameters } }
     }

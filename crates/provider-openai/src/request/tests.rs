@@ -751,7 +751,8 @@ fn extra_fields_win() {
 
 /// Returns the pieces of the messages, each with its address in memory.
 fn pieces(messages: &MessageList, rules: MessageRules) -> Vec<(*const u8, Bytes)> {
-    let none = Tools::default();
+    let request = ChatRequest::new(MessageList::new());
+    let none = OfferedNames::new(&request, NAMES, std::iter::empty());
     let (pieces, _) = pieces_of(messages, &rules, &none).expect("pieces");
     pieces.into_iter().map(|piece| (piece.as_ptr(), piece)).collect()
 }

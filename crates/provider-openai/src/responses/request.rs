@@ -14,10 +14,11 @@ use std::sync::Arc;
 
 use advisor_core::{ChatRequest, MessageList, Result};
 use bytes::Bytes;
-use provider_http::names::ToolNames;
+use provider_http::names::{OfferedNames, ToolNames};
+use provider_http::written::completed_body;
 use serde_json::Value;
 
-use crate::written::{Tools, pieces_of, unwritable};
+use crate::written::{NAMES, pieces_of};
 pub(super) use form::InputForm;
 
 /// The settings of a model that its requests depend on.
@@ -42,27 +43,18 @@ pub(super) fn body(
     form: &InputForm,
 ) -> Result<(Vec<Bytes>, Arc<ToolNames>)> {
     let own = &request.options.extra;
-    let tools = Tools::of(request, |tool| tool.get("name")?.as_str());
+    let verbatim = own.get("tools").and_then(Value::as_array).into_iter().flatten();
+    let offered = OfferedNames::new(request, NAMES, verbatim.filter_map(|tool| tool.get("name")?.as_str()));
     let nothing = MessageList::new();
-    let messages = if own.contains_key("input") { &nothing } else { &request.messages };
-    let (mut json, names) = pieces_of(messages, form, &tools)?;
-    let mut rest = if own.contains_key("input") {
-        json.clear();
-        b"{".to_vec()
+    let is_own = own.contains_key("input");
+    let messages = if is_own { &nothing } else { &request.messages };
+    let (list, names) = pieces_of(messages, form, &offered)?;
+    let list = if is_own { Vec::new() } else { list };
+    let tools = if own.contains_key("tools") {
+        None
     } else {
-        b"],".to_vec()
+        options::tools(request, &settings.server_tools, &names)?
     };
-    if !own.contains_key("tools")
-        && let Some(tools) = options::tools(request, &settings.server_tools, &names)?
-    {
-        rest.extend_from_slice(b"\"tools\":");
-        rest.extend_from_slice(&tools);
-        rest.push(b',');
-    }
-    let options = options::write(request, model, settings, &names)?;
-    // The other fields without their opening brace. The list is never empty: it has the model.
-    let fields = serde_json::to_vec(&options).map_err(unwritable)?;
-    rest.extend_from_slice(fields.get(1..).unwrap_or_default());
-    json.push(rest.into());
-    Ok((json, Arc::new(tools.offered_in(names))))
+    let json = completed_body(list, tools, &options::write(request, model, settings, &names)?)?;
+    Ok((json, Arc::new(offered.complete(names))))
 }

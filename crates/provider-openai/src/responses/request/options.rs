@@ -7,11 +7,11 @@ use advisor_core::{
 };
 use bytes::Bytes;
 use provider_http::names::ToolNames;
+use provider_http::written::{parameters_of, unwritable, written_tools};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::BodySettings;
-use crate::written::unwritable;
 
 /// The beginnings of models of OpenAI that do not reason. They refuse a request for encrypted reasoning
 /// (pydantic/pydantic-ai#2865, ShishirPatil/gorilla#1148).
@@ -98,15 +98,10 @@ pub(super) fn tools(
     }
     let written = || {
         let functions: Vec<_> = offered().map(|tool| Function::new(tool, names)).collect();
-        serde_json::to_vec(&functions).map(Bytes::from)
+        serde_json::to_vec(&functions).map(Bytes::from).map_err(unwritable)
     };
     let as_usual = !offered().any(|tool| names.is_special(&tool.name));
-    let functions =
-        if as_usual && let Some(Functions(kept)) = described.wire_form(|_| written().ok().map(Functions)) {
-            kept.clone()
-        } else {
-            written().map_err(unwritable)?
-        };
+    let functions = if as_usual { written_tools(described, &ToolsForm, written)? } else { written()? };
     if server_tools.is_empty() {
         return Ok(Some(functions));
     }
@@ -122,8 +117,9 @@ pub(super) fn tools(
     Ok(Some(all.into()))
 }
 
-/// All tools of a set on the wire. Kept with the set.
-struct Functions(Bytes);
+/// The form of a list of functions, which depends on the functions alone.
+#[derive(Clone, PartialEq)]
+struct ToolsForm;
 
 /// A tool as described to the model.
 #[derive(Serialize)]
@@ -138,10 +134,7 @@ struct Function<'a> {
 
 impl<'a> Function<'a> {
     fn new(definition: &'a ToolDefinition, names: &'a ToolNames) -> Self {
-        let parameters = match &definition.parameters {
-            Value::Null => Cow::Owned(json!({ "type": "object", "properties": {} })),
-            parameters => Cow::Borrowed(parameters),
-        };
+        let parameters = parameters_of(definition);
         let (name, description) = (names.on_the_wire(&definition.name), &*definition.description);
         Self { r#type: "function", name, description, parameters, strict: false }
     }

@@ -343,7 +343,8 @@ fn own_input_and_tools_replace_ours() {
 #[test]
 fn messages_are_written_once_and_kept_per_server() {
     let list = MessageList::from(vec![Message::user("Hi"), Message::assistant("Hello")]);
-    let tools = Tools::default();
+    let request = ChatRequest::new(MessageList::new());
+    let tools = OfferedNames::new(&request, NAMES, std::iter::empty());
     let pieces = |form: &InputForm| pieces_of(&list, form, &tools).expect("pieces").0;
     let (once, again) = (pieces(&form()), pieces(&form()));
     assert_eq!(once[0].as_ptr(), again[0].as_ptr(), "the same bytes");

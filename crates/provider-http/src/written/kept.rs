@@ -1,0 +1,106 @@
+//! What is kept with a message, or with a set of tools.
+
+use std::sync::{Mutex, PoisonError};
+
+use advisor_core::{Message, Result, ToolSet};
+use bytes::Bytes;
+
+/// The bytes of an immutable value in each of its forms, of which there are few.
+struct Forms<F>(Mutex<Vec<(F, Bytes)>>);
+
+impl<F> Default for Forms<F> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<F: Clone + PartialEq> Forms<F> {
+    fn written(&self, form: &F, write: impl FnOnce() -> Result<Bytes>) -> Result<Bytes> {
+        let mut forms = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, written)) = forms.iter().find(|(known, _)| known == form) {
+            return Ok(written.clone());
+        }
+        let written = write()?;
+        forms.push((form.clone(), written.clone()));
+        Ok(written)
+    }
+}
+
+/// Returns a message in this form; `write` writes it at the first call. The bytes are kept with the message.
+///
+/// `form` is all that the bytes depend on beside the message. Each provider has a type of its own for it.
+///
+/// # Errors
+/// Those of `write`. A failure is not kept.
+///
+/// # Example
+/// ```
+/// use advisor_core::Message;
+/// use provider_http::written::written_message;
+///
+/// #[derive(Clone, PartialEq)]
+/// struct SomeApi;
+///
+/// # fn main() -> advisor_core::Result<()> {
+/// let message = Message::user("Hi");
+/// let first = written_message(&message, &SomeApi, || Ok("\"Hi\"".into()))?;
+/// let second = written_message(&message, &SomeApi, || unreachable!("it is kept"))?;
+/// assert_eq!(first, second);
+/// # Ok(()) }
+/// ```
+pub fn written_message<F>(message: &Message, form: &F, write: impl FnOnce() -> Result<Bytes>) -> Result<Bytes>
+where
+    F: Clone + PartialEq + Send + Sync + 'static,
+{
+    message.wire_form(|_| Forms::<F>::default()).written(form, write)
+}
+
+/// Returns the tools of a set in this form; `write` writes them at the first call. The bytes are kept with the set.
+///
+/// # Errors
+/// Those of `write`. A failure is not kept.
+pub fn written_tools<F>(tools: &ToolSet, form: &F, write: impl FnOnce() -> Result<Bytes>) -> Result<Bytes>
+where
+    F: Clone + PartialEq + Send + Sync + 'static,
+{
+    tools.wire_form(|_| Forms::<F>::default()).written(form, write)
+}
+
+#[cfg(test)]
+mod tests {
+    use advisor_core::{Error, ErrorKind};
+
+    use super::*;
+
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    struct Api(u8);
+
+    fn of(message: &Message, api: Api, written: Result<&'static str>) -> Result<Bytes> {
+        written_message(message, &api, || written.map(Bytes::from))
+    }
+
+    #[test]
+    fn message_is_written_once_per_form() {
+        let message = Message::user("x");
+        assert_eq!(of(&message, Api(1), Ok("one")).ok().as_deref(), Some(&b"one"[..]));
+        assert_eq!(of(&message, Api(2), Ok("two")).ok().as_deref(), Some(&b"two"[..]));
+        assert_eq!(of(&message.clone(), Api(1), Ok("again")).ok().as_deref(), Some(&b"one"[..]));
+    }
+
+    #[test]
+    fn failure_is_not_kept() {
+        let message = Message::user("x");
+        let failure = Err(Error::new(ErrorKind::InvalidRequest, "no"));
+        assert!(of(&message, Api(1), failure).is_err());
+        assert_eq!(of(&message, Api(1), Ok("one")).ok().as_deref(), Some(&b"one"[..]));
+    }
+
+    #[test]
+    fn tools_are_written_once_per_form() {
+        let tools = ToolSet::new();
+        let write =
+            |api, written: &'static str| written_tools(&tools, &api, || Ok(Bytes::from(written))).ok();
+        assert_eq!(write(Api(1), "[]").as_deref(), Some(&b"[]"[..]));
+        assert_eq!(write(Api(1), "again").as_deref(), Some(&b"[]"[..]));
+    }
+}

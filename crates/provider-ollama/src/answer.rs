@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 
 use advisor_core::{Delta, DeltaKind, Finish, FinishReason, Text, ToolCallDelta, Usage};
 use provider_http::answer::{AnswerEvent, Meaning, WireFormat};
+use provider_http::failure::Report;
 use provider_http::fast_path::{Field, Framing};
 use provider_http::json::repair;
 use serde_json::Value;
@@ -86,7 +87,14 @@ impl WireFormat for OllamaChat {
             return self.line(&line, event.data, Meaning::Piece, deltas);
         }
         // JSON that is no object, or that the usual parser refuses.
-        let json: Value = repair::read(event.data)?;
+        let json: Value = match repair::read(event.data) {
+            Ok(json) => json,
+            // The words of a server that crashed, in place of an error line (Q48).
+            Err(_) if !event.data.starts_with(['{', '[', '"']) => {
+                return Ok(Meaning::Failure(Box::new(Report::read(&Value::from(event.data)))));
+            }
+            Err(error) => return Err(error),
+        };
         if !json.is_object() {
             return Ok(Meaning::from_json(&json));
         }

@@ -30,7 +30,8 @@ use scan::Scan;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Layout {
-    /// One after another, with or without white space between them, such as one per line.
+    /// One after another, with or without white space between them, such as one per line. A line that begins like
+    /// no value, such as an error in plain words, is returned as one.
     Values,
     /// As the elements of one array. Nothing follows its closing bracket, without which the body is truncated.
     Array,

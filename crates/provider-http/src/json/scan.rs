@@ -1,6 +1,7 @@
 //! Finds the end of a JSON value in bytes that arrive in pieces.
 
 use memchr::memchr2;
+use serde::de::IgnoredAny;
 
 /// The progress of the search for the end of one value. Every byte is searched once.
 #[derive(Debug, Default)]
@@ -25,6 +26,8 @@ enum State {
     Escape,
     /// In a number, a literal, or anything else without brackets and quotes.
     Word,
+    /// In a line that is no JSON, such as an error in plain words. It is returned whole, for its reader to judge.
+    Line,
 }
 
 impl Scan {
@@ -32,9 +35,9 @@ impl Scan {
         self.state == State::Start
     }
 
-    /// Checks whether the value is a number or a literal, which the end of the body completes.
+    /// Checks whether the value is a number, a literal or a line, which the end of the body completes.
     pub(super) fn is_in_word(&self) -> bool {
-        self.state == State::Word
+        matches!(self.state, State::Word | State::Line)
     }
 
     /// Continues the search in the value's bytes. Returns the length of the value, or `None` if its end has not
@@ -50,6 +53,12 @@ impl Scan {
             }
             let byte = *value.get(self.searched)?;
             if self.state == State::Word && is_word_end(byte) {
+                if value.get(..self.searched).is_some_and(is_json) {
+                    return Some(self.searched);
+                }
+                self.state = State::Line;
+            }
+            if self.state == State::Line && matches!(byte, b'\r' | b'\n') {
                 return Some(self.searched);
             }
             self.searched += 1;
@@ -88,4 +97,8 @@ impl Scan {
 /// Checks whether a byte cannot continue a number or a literal.
 fn is_word_end(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b'{' | b'[' | b'"' | b',' | b']')
+}
+
+fn is_json(word: &[u8]) -> bool {
+    serde_json::from_slice::<IgnoredAny>(word).is_ok()
 }

@@ -42,6 +42,14 @@ fn values_need_no_separator() {
 }
 
 #[test]
+fn line_of_plain_words_is_one_value() {
+    let body = "{\"a\":1}\nfailed: [1] is \"x\"\r\n12 no more\n{}";
+    let expected = ["{\"a\":1}", "failed: [1] is \"x\"", "12", "no more", "{}"];
+    assert_eq!(values(Layout::Values, body), expected);
+    assert_eq!(values(Layout::Values, "null\nnone left"), ["null", "none left"]);
+}
+
+#[test]
 fn elements_of_an_array_are_values() {
     for body in ["[1,{\"a\":\"],[\"},[2,3],\"x\"]9", " [ 1 , {\"a\":\"],[\"}\n,\n[2,3],\"x\" ] "] {
         assert_eq!(values(Layout::Array, body), ["1", "{\"a\":\"],[\"}", "[2,3]", "\"x\""], "{body}");

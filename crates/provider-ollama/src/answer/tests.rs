@@ -311,13 +311,25 @@ fn q48_error_line_ends_the_answer() {
 }
 
 #[test]
-fn words_that_are_no_json_are_a_protocol_error() {
+fn q48_error_in_plain_words_ends_the_answer() {
     let hi = text("Hi");
-    for (words, at) in [("Internal Server Error\n", hi.len()), ("{\"message\":}\n", hi.len())] {
-        let error = failure(&[&hi, words].concat());
-        assert_eq!(error.kind(), ErrorKind::Protocol { position: Some(at as u64) }, "{words}");
-        assert_eq!(error.partial().expect("a partial answer").text(), "Hi");
+    for words in ["Internal Server Error", "timeout: [1] is \"full\""] {
+        for end in ["", "\n", "\r\n", "\n{}\n"] {
+            let error = failure(&[&hi, words, end].concat());
+            assert_eq!(error.kind(), ErrorKind::Provider { status: None }, "{words}");
+            assert_eq!(error.partial().expect("a partial answer").text(), "Hi");
+            let source = std::error::Error::source(&error).expect("the server's words").to_string();
+            assert!(source.ends_with(words), "{source}");
+        }
     }
+}
+
+#[test]
+fn malformed_json_is_a_protocol_error() {
+    let hi = text("Hi");
+    let error = failure(&[&hi, "{\"message\":}\n"].concat());
+    assert_eq!(error.kind(), ErrorKind::Protocol { position: Some(hi.len() as u64) });
+    assert_eq!(error.partial().expect("a partial answer").text(), "Hi");
     assert_eq!(failure("<html>").kind(), ErrorKind::Protocol { position: None });
 }
 

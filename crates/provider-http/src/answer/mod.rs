@@ -100,7 +100,7 @@ impl<W: WireFormat> AnswerDecoder<W> {
             }
             Body::Json { decoder, .. } => decoder.finish(),
             Body::Page(page) => {
-                let page = String::from_utf8_lossy(page).into_owned();
+                let page = String::from_utf8_lossy(page).trim_end().to_owned();
                 self.fail(self.progress.failures.web_page(&page.into()));
             }
             Body::Unknown(_) | Body::Over => {}

@@ -1,0 +1,158 @@
+//! Plays a transcript: through the model of its wire family, a chain and the tool loop.
+
+use std::sync::Arc;
+
+use advisor_chain::anthropic::AnthropicModel;
+use advisor_chain::gemini::{self, GeminiModel};
+use advisor_chain::ollama::OllamaModel;
+use advisor_chain::openai::backoff::Backoff;
+use advisor_chain::openai::{OpenAiResponsesModel, Profile, TextMode};
+use advisor_chain::text_tool_calls::{
+    TextFormat, TextToolCalls, ThinkStart, ThinkingSplitter, ToolCallFormat,
+};
+use advisor_chain::{
+    ChatClient, ChatModel, ChatOptions, ChatRequest, ChatResponse, ChunkStream, FnTool, OpenAiModel, Result,
+    ToolCallAdvisor, ToolDefinition, TurnId, async_trait,
+};
+use futures::StreamExt;
+use serde_json::{Value, json};
+
+use crate::delivery::Canned;
+use crate::notation::{chunk_line, error_line};
+use crate::transcript::{Transcript, WireFamily};
+
+/// Where the model of a transcript sends its requests.
+pub(crate) enum Place {
+    /// Nowhere: the transport answers.
+    Transport(Canned),
+    /// To a server at this address.
+    Server(String),
+}
+
+/// Gives a model its place. All models have these setters, and no trait of them.
+macro_rules! placed {
+    ($model:expr, $retries:expr, $place:expr) => {{
+        let model = $model.with_api_key("key").with_retries($retries);
+        match $place {
+            Place::Transport(transport) => Arc::new(model.with_transport(transport)) as Arc<dyn ChatModel>,
+            Place::Server(address) => Arc::new(model.with_base_url(address)),
+        }
+    }};
+}
+
+/// Returns the model that reads a transcript.
+pub(crate) fn model(transcript: &Transcript, place: Place) -> Arc<dyn ChatModel> {
+    let streaming = transcript.setting("streaming") != Some("off");
+    let retries = Backoff::none().with_retries(transcript.bodies.len() - 1);
+    match transcript.family {
+        WireFamily::OpenAiChat => {
+            let model = OpenAiModel::new("m").with_profile(chat_profile(transcript));
+            placed!(model.with_streaming(streaming), retries, place)
+        }
+        WireFamily::OpenAiResponses => {
+            placed!(OpenAiResponsesModel::new("m").with_streaming(streaming), retries, place)
+        }
+        WireFamily::Anthropic => placed!(AnthropicModel::new("m").with_streaming(streaming), retries, place),
+        WireFamily::Gemini => {
+            let model = GeminiModel::new("m").with_profile(gemini_profile(transcript));
+            placed!(model.with_streaming(streaming), retries, place)
+        }
+        WireFamily::Ollama => placed!(OllamaModel::new("m").with_streaming(streaming), retries, place),
+    }
+}
+
+fn chat_profile(transcript: &Transcript) -> Profile {
+    let mut profile = match transcript.setting("profile") {
+        None => Profile::compatible(),
+        Some("azure") => Profile::azure(),
+        Some("deepseek") => Profile::deepseek(),
+        Some("groq") => Profile::groq(),
+        Some("llama.cpp") => Profile::llama_cpp(),
+        Some("mistral") => Profile::mistral(),
+        Some("ollama") => Profile::ollama(),
+        Some("openai") => Profile::openai(),
+        Some("openrouter") => Profile::openrouter(),
+        Some("vllm") => Profile::vllm(),
+        Some(other) => panic!("{}: profile: {other}", transcript.name),
+    };
+    if transcript.setting("text") == Some("cumulative") {
+        profile.text = TextMode::Cumulative;
+    }
+    profile.eager_calls = transcript.setting("eager-calls") == Some("on");
+    profile
+}
+
+fn gemini_profile(transcript: &Transcript) -> gemini::Profile {
+    match transcript.setting("profile") {
+        Some("vertex") => gemini::Profile::vertex_ai(),
+        _ => gemini::Profile::gemini_api(),
+    }
+}
+
+/// Answers the first request with a model, and the next one, which has the results of tools, with a text.
+struct OneRound(Arc<dyn ChatModel>);
+
+#[async_trait]
+impl ChatModel for OneRound {
+    async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
+        match request.round {
+            1 => self.0.stream(request).await,
+            _ => Ok(ChunkStream::answer(ChatResponse::from("Done.").in_round(request.round))),
+        }
+    }
+}
+
+fn tool(name: &str, result: &'static str) -> FnTool {
+    let definition = ToolDefinition::new(name, "A tool.", json!({"type": "object"}));
+    FnTool::new(definition, move |_: Value| async move { Ok(result) })
+}
+
+fn client(transcript: &Transcript, model: Arc<dyn ChatModel>) -> ChatClient {
+    let options = ChatOptions::new().with_choices(transcript.answers());
+    let mut builder = ChatClient::builder(OneRound(model))
+        .options(options)
+        .tool(tool("weather", "sunny"))
+        .tool(tool("time", "12:00"));
+    // The loop refuses more than one answer.
+    if transcript.answers() == 1 {
+        builder =
+            builder.advisor(ToolCallAdvisor::builder().stream_tool_call_responses(true).build().unwrap());
+    }
+    match transcript.setting("text-calls") {
+        None => {}
+        Some("recovered") => {
+            let advisor = TextToolCalls::with_format(ToolCallFormat::Api).recovering(TextFormat::ALL);
+            builder = builder.advisor(advisor);
+        }
+        Some("thinking") => {
+            let advisor =
+                TextToolCalls::with_format(ToolCallFormat::Api).with_thinking(ThinkingSplitter::new());
+            builder = builder.advisor(advisor);
+        }
+        Some("thinking-from-the-start") => {
+            let splitter = ThinkingSplitter::new().with_start(ThinkStart::Reasoning);
+            builder =
+                builder.advisor(TextToolCalls::with_format(ToolCallFormat::Api).with_thinking(splitter));
+        }
+        Some(other) => panic!("{}: text-calls: {other}", transcript.name),
+    }
+    builder.build().unwrap()
+}
+
+/// Plays a transcript, and returns the lines of its first round.
+pub(crate) async fn play(transcript: &Transcript, place: Place) -> String {
+    let client = client(transcript, model(transcript, place));
+    // With the same id, the turn makes the same ids of calls.
+    let mut turn = client.prompt().turn(TurnId::new("x").unwrap()).user("Hello").stream();
+    let mut lines = String::new();
+    while let Some(item) = turn.next().await {
+        let line = match &item {
+            Ok(chunk) if chunk.round() != 1 => break,
+            Ok(chunk) => chunk_line(chunk),
+            Err(error) => error_line(error),
+        };
+        lines.push_str(&line);
+        lines.push('\n');
+    }
+    lines
+}

@@ -9,6 +9,7 @@ use advisor_core::{
 
 use super::history::data_format;
 use super::leaks::report_leak;
+use super::thoughts::Thoughts;
 use crate::parser::TextCallParser;
 use crate::parser::event::{CallEnd, OpenedCall, ParserEvent};
 use crate::parser::format::TextFormat;
@@ -22,7 +23,7 @@ pub(super) struct TextCallEditor {
     pub(super) formats: Vec<TextFormat>,
     pub(super) settings: ParserSettings,
     pub(super) tools: TextTools,
-    pub(super) thinking: Option<ThinkingSplitter>,
+    pub(super) thoughts: Option<Thoughts>,
     /// The turn in which a call that was not read is reported, if it is to be reported.
     pub(super) reports_to: Option<Arc<Turn>>,
     /// The open text blocks of the model.
@@ -58,6 +59,9 @@ struct OpenCall {
 
 impl ChunkEditor for TextCallEditor {
     fn edit(&mut self, chunk: Chunk, out: &mut EditedChunks<'_>) {
+        if let Some(thoughts) = &mut self.thoughts {
+            thoughts.note(&chunk);
+        }
         match chunk {
             Chunk::Opened { block, head } if head.kind == BlockKind::Text => {
                 let parser = TextCallParser::with_settings(
@@ -65,17 +69,18 @@ impl ChunkEditor for TextCallEditor {
                     &self.tools,
                     self.settings.clone(),
                 );
-                self.open.insert(block, OpenText::new(block, head, self.thinking.clone(), parser));
+                let thinking = self.thoughts.as_mut().map(|thoughts| thoughts.of(head.choice).splitter());
+                self.open.insert(block, OpenText::new(block, head, thinking, parser));
             }
             Chunk::Delta { block, delta: BlockDelta::Text(text) } if self.open.contains_key(&block) => {
                 if let Some(open) = self.open.get_mut(&block) {
-                    let result = open.push(&text, out);
+                    let result = open.push(&text, &mut self.thoughts, out);
                     self.note(result);
                 }
             }
             Chunk::Closed { block, content } if self.open.contains_key(&block) => {
                 if let Some(open) = self.open.remove(&block) {
-                    let result = open.finish(content, out);
+                    let result = open.finish(content, &mut self.thoughts, out);
                     self.note(result);
                 }
             }
@@ -96,7 +101,7 @@ impl ChunkEditor for TextCallEditor {
 
     fn end(&mut self, response: &ChatResponse, out: &mut EditedChunks<'_>) {
         for (_, mut open) in std::mem::take(&mut self.open) {
-            let result = open.end(out);
+            let result = open.end(&mut self.thoughts, out);
             self.note(result);
         }
         if let Some(turn) = &self.reports_to {
@@ -121,18 +126,28 @@ impl OpenText {
         Self { block, head, thinking, parser, is_used: false, current: Current::None }
     }
 
-    fn push(&mut self, text: &str, out: &mut EditedChunks<'_>) -> std::result::Result<(), ParserError> {
+    fn push(
+        &mut self,
+        text: &str,
+        thoughts: &mut Option<Thoughts>,
+        out: &mut EditedChunks<'_>,
+    ) -> std::result::Result<(), ParserError> {
         let mut pieces = Vec::new();
         match &mut self.thinking {
             Some(thinking) => thinking.push(text, &mut pieces),
             None => pieces.push(ThoughtPiece::Text(text.to_owned())),
         }
-        self.take_pieces(pieces, out)
+        self.take_pieces(pieces, thoughts, out)
     }
 
     /// Ends the block. If nothing in it was changed, it closes as the model closed it, with its provider data.
-    fn finish(mut self, content: Block, out: &mut EditedChunks<'_>) -> std::result::Result<(), ParserError> {
-        self.end_text(out)?;
+    fn finish(
+        mut self,
+        content: Block,
+        thoughts: &mut Option<Thoughts>,
+        out: &mut EditedChunks<'_>,
+    ) -> std::result::Result<(), ParserError> {
+        self.end_text(thoughts, out)?;
         match self.current {
             Current::Text(block) if block == self.block => out.push(Chunk::Closed { block, content }),
             _ => self.close_current(out),
@@ -140,19 +155,30 @@ impl OpenText {
         Ok(())
     }
 
-    fn end(&mut self, out: &mut EditedChunks<'_>) -> std::result::Result<(), ParserError> {
-        let result = self.end_text(out);
+    fn end(
+        &mut self,
+        thoughts: &mut Option<Thoughts>,
+        out: &mut EditedChunks<'_>,
+    ) -> std::result::Result<(), ParserError> {
+        let result = self.end_text(thoughts, out);
         self.close_current(out);
         result
     }
 
     /// Emits what is held back.
-    fn end_text(&mut self, out: &mut EditedChunks<'_>) -> std::result::Result<(), ParserError> {
+    fn end_text(
+        &mut self,
+        thoughts: &mut Option<Thoughts>,
+        out: &mut EditedChunks<'_>,
+    ) -> std::result::Result<(), ParserError> {
         let mut pieces = Vec::new();
-        if let Some(thinking) = &mut self.thinking {
+        if let Some(mut thinking) = self.thinking.take() {
             thinking.finish(&mut pieces);
+            if let Some(thoughts) = thoughts {
+                thoughts.of(self.head.choice).end_text(thinking);
+            }
         }
-        self.take_pieces(pieces, out)?;
+        self.take_pieces(pieces, thoughts, out)?;
         let mut events = Vec::new();
         self.parser.finish(&mut events)?;
         self.take_events(events, out);
@@ -162,6 +188,7 @@ impl OpenText {
     fn take_pieces(
         &mut self,
         pieces: Vec<ThoughtPiece>,
+        thoughts: &mut Option<Thoughts>,
         out: &mut EditedChunks<'_>,
     ) -> std::result::Result<(), ParserError> {
         for piece in pieces {
@@ -172,6 +199,8 @@ impl OpenText {
                     self.take_events(events, out);
                     result?;
                 }
+                ThoughtPiece::Reasoning(text)
+                    if thoughts.as_mut().is_some_and(|all| all.of(self.head.choice).repeats(&text)) => {}
                 ThoughtPiece::Reasoning(text) => {
                     let block = match self.current {
                         Current::Reasoning(block) => block,

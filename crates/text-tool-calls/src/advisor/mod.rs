@@ -1,6 +1,7 @@
 mod editor;
 mod history;
 mod leaks;
+mod thoughts;
 mod written_list;
 
 use std::collections::BTreeMap;
@@ -13,6 +14,7 @@ use advisor_core::{
 
 use self::editor::TextCallEditor;
 use self::history::TextHistory;
+use self::thoughts::Thoughts;
 use self::written_list::WrittenList;
 use crate::format::{PromptFormat, ToolCallFormat};
 use crate::manifest::{JsonShape, ToolManifest};
@@ -132,7 +134,8 @@ impl TextToolCalls {
         self
     }
 
-    /// Turns reasoning between tags in the text into blocks of reasoning. Calls within it are not read.
+    /// Turns reasoning between tags in the text into blocks of reasoning. Calls within it are not read. Reasoning that
+    /// the provider sends in its own field, too, is shown once.
     #[must_use]
     pub fn with_thinking(self, splitter: ThinkingSplitter) -> Self {
         Self { thinking: Some(splitter), ..self }
@@ -217,7 +220,7 @@ impl StreamAdvisor for TextToolCalls {
             formats: self.formats(&request),
             settings: self.settings.clone(),
             tools: self.tools(&request.tools),
-            thinking: self.thinking.clone(),
+            thoughts: self.thinking.clone().map(Thoughts::new),
             reports_to: (self.format == ToolCallFormat::Api).then(|| Arc::clone(&request.turn)),
             open: BTreeMap::new(),
             failure: None,

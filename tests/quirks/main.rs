@@ -2,6 +2,7 @@
 //!
 //! A quirk of an answer is a transcript in `transcripts`, whose README describes the format. Each one is played through
 //! the provider's model, a chain and the tool loop: whole, byte by byte, at random splits, and over HTTP.
+//! Quirks of what servers accept are tests in `requests`.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -13,7 +14,11 @@
 mod delivery;
 mod notation;
 mod play;
+mod requests;
+mod table;
 mod transcript;
+#[path = "../transport/mod.rs"]
+mod transport;
 
 use std::time::Duration;
 
@@ -36,7 +41,7 @@ async fn replay(family: WireFamily) {
     for transcript in Transcript::all(family) {
         let random = (SEED..SEED + SPLITS).map(Delivery::Random);
         for delivery in [Delivery::Whole, Delivery::Bytes].into_iter().chain(random) {
-            let played = play(&transcript, Place::Transport(delivery.transport(&transcript))).await;
+            let played = play(&transcript, Place::Canned(delivery.transport(&transcript))).await;
             if let Some(difference) = transcript.difference(&played, &format!("{delivery:?}")) {
                 differences.push(difference);
                 break;

@@ -20,11 +20,14 @@ use serde_json::{Value, json};
 use crate::delivery::Canned;
 use crate::notation::{chunk_line, error_line};
 use crate::transcript::{Transcript, WireFamily};
+use crate::transport::ScriptedTransport;
 
 /// Where the model of a transcript sends its requests.
 pub(crate) enum Place {
-    /// Nowhere: the transport answers.
-    Transport(Canned),
+    /// Nowhere: the transport answers with the bodies of the transcript.
+    Canned(Canned),
+    /// Nowhere: the transport keeps the requests.
+    Kept(ScriptedTransport),
     /// To a server at this address.
     Server(String),
 }
@@ -34,7 +37,8 @@ macro_rules! placed {
     ($model:expr, $retries:expr, $place:expr) => {{
         let model = $model.with_api_key("key").with_retries($retries);
         match $place {
-            Place::Transport(transport) => Arc::new(model.with_transport(transport)) as Arc<dyn ChatModel>,
+            Place::Canned(transport) => Arc::new(model.with_transport(transport)) as Arc<dyn ChatModel>,
+            Place::Kept(transport) => Arc::new(model.with_transport(transport)),
             Place::Server(address) => Arc::new(model.with_base_url(address)),
         }
     }};
@@ -43,7 +47,7 @@ macro_rules! placed {
 /// Returns the model that reads a transcript.
 pub(crate) fn model(transcript: &Transcript, place: Place) -> Arc<dyn ChatModel> {
     let streaming = transcript.setting("streaming") != Some("off");
-    let retries = Backoff::none().with_retries(transcript.bodies.len() - 1);
+    let retries = Backoff::none().with_retries(transcript.bodies.len().saturating_sub(1));
     match transcript.family {
         WireFamily::OpenAiChat => {
             let model = OpenAiModel::new("m").with_profile(chat_profile(transcript));
@@ -89,6 +93,11 @@ fn gemini_profile(transcript: &Transcript) -> gemini::Profile {
     }
 }
 
+/// Returns a model that asks this one once.
+pub(crate) fn one_round(model: Arc<dyn ChatModel>) -> impl ChatModel {
+    OneRound(model)
+}
+
 /// Answers the first request with a model, and the next one, which has the results of tools, with a text.
 struct OneRound(Arc<dyn ChatModel>);
 
@@ -107,9 +116,10 @@ fn tool(name: &str, result: &'static str) -> FnTool {
     FnTool::new(definition, move |_: Value| async move { Ok(result) })
 }
 
-fn client(transcript: &Transcript, model: Arc<dyn ChatModel>) -> ChatClient {
+/// Returns the chain of a transcript: the tool loop, two tools, and this model.
+pub(crate) fn client(transcript: &Transcript, model: impl ChatModel) -> ChatClient {
     let options = ChatOptions::new().with_choices(transcript.answers());
-    let mut builder = ChatClient::builder(OneRound(model))
+    let mut builder = ChatClient::builder(model)
         .options(options)
         .tool(tool("weather", "sunny"))
         .tool(tool("time", "12:00"));
@@ -141,7 +151,7 @@ fn client(transcript: &Transcript, model: Arc<dyn ChatModel>) -> ChatClient {
 
 /// Plays a transcript, and returns the lines of its first round.
 pub(crate) async fn play(transcript: &Transcript, place: Place) -> String {
-    let client = client(transcript, model(transcript, place));
+    let client = client(transcript, one_round(model(transcript, place)));
     // With the same id, the turn makes the same ids of calls.
     let mut turn = client.prompt().turn(TurnId::new("x").unwrap()).user("Hello").stream();
     let mut lines = String::new();

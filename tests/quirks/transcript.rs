@@ -17,6 +17,9 @@ pub(crate) enum WireFamily {
 }
 
 impl WireFamily {
+    pub(crate) const ALL: [Self; 5] =
+        [Self::OpenAiChat, Self::OpenAiResponses, Self::Anthropic, Self::Gemini, Self::Ollama];
+
     /// Returns the name of the folder.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -71,6 +74,13 @@ impl Transcript {
         files.sort();
         assert!(!files.is_empty(), "{family:?} has no transcripts");
         files.iter().map(|file| Self::read(family, file)).collect()
+    }
+
+    /// A transcript without any answer, for requests to the server of this profile.
+    pub(crate) fn unanswered(family: WireFamily, profile: Option<&str>) -> Self {
+        let settings =
+            profile.into_iter().map(|profile| ("profile".to_owned(), profile.to_owned())).collect();
+        Self { family, name: String::new(), settings, bodies: Vec::new(), chunks: String::new() }
     }
 
     fn read(family: WireFamily, file: &Path) -> Self {

@@ -93,7 +93,7 @@ pub mod messages {
 pub mod chain {
     #[doc(inline)]
     pub use advisor_core::{
-        AdvisorRole, BoxError, ChainBuilder, ChunkEditor, ContextFn, EditedChunks, Extensions, FallbackModel,
+        AdvisorRole, BoxError, CatchPanics, ChainBuilder, ChunkEditor, ContextFn, EditedChunks, Extensions, FallbackModel,
         FromFn, History, HoldBack, IntoId, MemorySide, PendingText, Plan, PlanEntry, Record, ResponseFormat,
         SchemaSupport, Step, TextStream, TurnEnd, TurnHandle, TurnRecorder, context_fn, drop_caught,
         text_with_sources,

@@ -1,4 +1,3 @@
-pub(crate) mod catch_panics;
 pub(crate) mod parallel;
 pub(crate) mod run_call;
 

@@ -1,13 +1,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use advisor_core::{Effect, Progress, ToolInvocation, ToolOutput, ToolResult};
+use advisor_core::{CatchPanics, Effect, Progress, ToolInvocation, ToolOutput, ToolResult};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tracing::Instrument;
 
-use crate::execution::catch_panics::CatchPanics;
 use crate::{ReadyCall, ToolBatch, ToolEvents};
 
 /// Runs one call. Every failure becomes an error result that the model can read.

@@ -1,17 +1,32 @@
 use std::any::Any;
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use advisor_core::drop_caught;
+use crate::drop_caught;
 
-/// A tool's future with its panics caught: a panic in `poll` becomes the output, a panic in `drop` is discarded.
+/// A future of other code with its panics caught: a panic in `poll` becomes the output, a panic in `drop` is
+/// discarded.
 ///
 /// Otherwise two futures that panic while they are dropped together would abort the process.
-pub(crate) struct CatchPanics<F>(Option<Pin<Box<F>>>);
+///
+/// # Example
+/// ```
+/// use advisor_core::CatchPanics;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let outcome: Result<(), String> = CatchPanics::new(async { panic!("not like this") }).await;
+/// assert_eq!(outcome, Err("not like this".to_owned()));
+/// # }
+/// ```
+#[must_use = "futures do nothing unless polled"]
+pub struct CatchPanics<F>(Option<Pin<Box<F>>>);
 
 impl<F> CatchPanics<F> {
-    pub(crate) fn new(future: F) -> Self {
+    /// Creates a future that runs `future`.
+    pub fn new(future: F) -> Self {
         Self(Some(Box::pin(future)))
     }
 
@@ -43,6 +58,12 @@ impl<F: Future> Future for CatchPanics<F> {
 impl<F> Drop for CatchPanics<F> {
     fn drop(&mut self) {
         self.release();
+    }
+}
+
+impl<F> fmt::Debug for CatchPanics<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("CatchPanics").finish_non_exhaustive()
     }
 }
 

@@ -27,6 +27,7 @@ pub use aggregator::limits::AggregatorLimits;
 pub use aggregator::{AggregatorSettings, MessageAggregator};
 pub use chunk::block_delta::BlockDelta;
 pub use chunk::fold::ChunkFold;
+pub use chunk::stream_validator::{StreamValidator, StreamViolation};
 pub use chunk::{BlockHead, BlockObserver, CallHead, Chunk, ToolEvent, ToolEventKind};
 pub use delta::{Delta, DeltaKind, Origin, ToolCallDelta};
 pub use message::block::{Block, BlockContent, BlockKind, Citation, Opaque, ProviderData};

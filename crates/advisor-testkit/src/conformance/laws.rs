@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use advisor_core::{
     Block, BlockDelta, BlockId, BlockKind, ChatResponse, Chunk, ChunkFold, ErrorKind, FinishReason,
+    StreamValidator,
 };
 use serde_json::Value;
 
@@ -12,11 +13,10 @@ use super::run::Run;
 
 /// Checks an answer against the laws and against its parts.
 pub(super) fn assert_lawful(run: &Run, expected: &Expected) {
-    let open = assert_well_formed(&run.chunks);
+    assert_well_formed(run);
     assert_shows(&run.chunks, expected);
     match (&run.end, &expected.end) {
         (Ok(response), ExpectedEnd::Completed(reason)) => {
-            assert!(open.is_empty(), "law S3: {open:?} are still open at the end");
             assert_conserved(&run.chunks, response);
             assert_ids_are_known(&run.chunks, response);
             assert_answers(response, expected, reason);
@@ -37,25 +37,13 @@ pub(super) fn assert_lawful(run: &Run, expected: &Expected) {
     }
 }
 
-/// Law S3: a block is opened, then extended, then closed, each at most once. Returns the blocks that stay open.
-fn assert_well_formed(chunks: &[Chunk]) -> BTreeSet<BlockId> {
-    let (mut known, mut open) = (BTreeSet::new(), BTreeSet::new());
-    for chunk in chunks {
-        match chunk {
-            Chunk::Opened { block, .. } => {
-                assert!(known.insert(*block), "law S3: {block:?} opens twice");
-                open.insert(*block);
-            }
-            Chunk::Delta { block, .. } => {
-                assert!(open.contains(block), "law S3: {block:?} is extended while it is not open");
-            }
-            Chunk::Closed { block, .. } => {
-                assert!(open.remove(block), "law S3: {block:?} is closed while it is not open");
-            }
-            _ => {}
-        }
+/// Laws S1, S3 and S4: blocks are well-formed, and the response has what was shown.
+fn assert_well_formed(run: &Run) {
+    let mut validator = StreamValidator::new();
+    let end = run.end.as_ref().ok().map(|response| Chunk::Completed(response.clone()));
+    for chunk in run.chunks.iter().chain(&end) {
+        validator.push(chunk).unwrap_or_else(|violation| panic!("laws S1, S3, S4: {violation}: {chunk:?}"));
     }
-    open
 }
 
 /// Law S4: the deltas of a block give that block of the response, and nothing is lost, doubled or reordered.

@@ -1,5 +1,6 @@
 pub(crate) mod block_delta;
 pub(crate) mod fold;
+pub(crate) mod stream_validator;
 
 use crate::{Block, BlockDelta, BlockId, BlockKind, ChatResponse, Part, Text, ToolResult, Usage};
 
@@ -187,12 +188,14 @@ impl Chunk {
         std::iter::once(opened).chain(delta).chain(std::iter::once(closed))
     }
 
-    /// Calls `observer` if this chunk opens, extends or closes a block.
+    /// Calls `observer` if this chunk opens, extends or closes a block, voids a round, or completes the answer.
     pub fn observe(&self, observer: &mut (impl BlockObserver + ?Sized)) {
         match self {
             Self::Opened { block, head } => observer.opened(*block, head),
             Self::Delta { block, delta } => observer.delta(*block, delta),
             Self::Closed { block, content } => observer.closed(*block, content),
+            Self::AttemptRestarted { round } => observer.restarted(*round),
+            Self::Completed(response) => observer.completed(response),
             _ => {}
         }
     }
@@ -231,4 +234,10 @@ pub trait BlockObserver {
 
     /// Runs when a block closes.
     fn closed(&mut self, _block: BlockId, _content: &Block) {}
+
+    /// Runs when the blocks of a round become void, since the model is called again.
+    fn restarted(&mut self, _round: u32) {}
+
+    /// Runs when the answer is complete. It does not run for an answer that fails or is dropped.
+    fn completed(&mut self, _response: &ChatResponse) {}
 }

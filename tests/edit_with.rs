@@ -608,6 +608,55 @@ async fn editor_ends_the_answer() {
     assert_eq!((response.text().as_str(), &response.finish().reason), ("Hm.", &FinishReason::Refusal));
 }
 
+/// An editor may fail while it edits: what it emitted by then is the partial answer, and no tool runs.
+#[tokio::test]
+async fn law_s1_s4_failing_editor_ends_after_its_output() {
+    struct Failing;
+    impl ChunkEditor for Failing {
+        fn edit(&mut self, chunk: Chunk, out: &mut EditedChunks<'_>) {
+            let closed = chunk.block().filter(|_| matches!(&chunk, Chunk::Closed { .. }));
+            out.push(chunk);
+            if let Some(block) = closed.filter(|block| block.position() == 1) {
+                out.add(block, Block::text("Sorry."));
+                out.fail(Error::new(ErrorKind::Advisor, "it failed"));
+                out.add(block, Block::text("And after the failure?"));
+                out.fail(Error::new(ErrorKind::Timeout, "it failed again"));
+                out.end_answer(FinishReason::Stop);
+            }
+        }
+    }
+    let runs = Arc::new(Mutex::new(0));
+    let counted = Arc::clone(&runs);
+    let definition = ToolDefinition::new("look", "Looks.", json!({"type": "object"}));
+    let look = FnTool::new(definition, move |_: Value| {
+        *counted.lock().unwrap() += 1;
+        async { Ok("sunny") }
+    });
+    let model = ScriptedModel::new([text_call_text()]);
+    let client = ChatClient::builder(model.clone())
+        .advisor(editing(|| Failing))
+        .advisor(ToolCallAdvisor::builder().streaming(ToolCallStreaming::All).build().unwrap())
+        .tool(look)
+        .build()
+        .unwrap();
+    let out = read(client.prompt().user("go").stream()).await;
+    let error = out.outcome.unwrap_err();
+    assert_eq!((error.kind(), error.emitted()), (ErrorKind::Advisor, true));
+    let shown: Vec<_> = out.fold.blocks(1).into_iter().map(|(_, block)| block).collect();
+    assert_eq!(error.partial().unwrap().message().blocks(), shown);
+    assert_eq!(out.fold.text(1), "I look. Sorry.");
+    assert_eq!((*runs.lock().unwrap(), model.calls()), (0, 1));
+    // At the end of the round, too.
+    let fails = AtEnd(|_: &ChatResponse, out: &mut EditedChunks<'_>| {
+        out.fail(Error::new(ErrorKind::Advisor, "it failed"));
+    });
+    let error = read(answer(vec![Block::text("Hm.")], FinishReason::Stop).edit_with(fails))
+        .await
+        .outcome
+        .unwrap_err();
+    assert_eq!(error.partial().unwrap().text(), "Hm.");
+}
+
 #[tokio::test]
 async fn law_r1_added_blocks_are_bounded() {
     let endless = AtEnd(|_: &ChatResponse, out: &mut EditedChunks<'_>| {

@@ -1,8 +1,9 @@
+mod answer;
+
 use std::collections::{BTreeMap, VecDeque};
 
 use message_aggregator::{
-    Block, BlockContent, BlockDelta, BlockHead, BlockId, BlockKind, CallHead, ChatResponse, Choice, Chunk,
-    ChunkFold, FinishReason, Message, Text, ToolCall,
+    Block, BlockDelta, BlockHead, BlockId, BlockKind, CallHead, Chunk, ChunkFold, Text, ToolCall,
 };
 
 use super::own_block::{completed, own_block};
@@ -20,6 +21,8 @@ pub(super) struct EditedBlocks {
     own: BTreeMap<BlockId, u32>,
     /// Blocks that are open in the output, with the kind they opened as.
     open: BTreeMap<BlockId, BlockKind>,
+    /// The opening chunks of blocks that wait for their only piece. Without it they have no content and are left out.
+    waiting: BTreeMap<BlockId, Chunk>,
     /// The round whose completion is passing the editor.
     completing: Option<u32>,
     /// The first round that has not ended.
@@ -42,6 +45,7 @@ impl EditedBlocks {
             shown: ChunkFold::new(),
             own: BTreeMap::new(),
             open: BTreeMap::new(),
+            waiting: BTreeMap::new(),
             completing: None,
             round: 0,
         }
@@ -69,6 +73,12 @@ impl EditedBlocks {
             Chunk::Closed { block, content } => self.close_as(block, Some(content)),
             chunk => self.has_place(&chunk).then_some(chunk),
         };
+        if let Some(Chunk::Delta { block, delta }) = &placed
+            && is_single_piece(delta.kind())
+        {
+            let opened = self.waiting.remove(block);
+            self.emit(opened, out);
+        }
         self.emit(placed, out);
     }
 
@@ -89,6 +99,9 @@ impl EditedBlocks {
 
     /// Closes blocks that are still open in the output, up to this round.
     pub(super) fn close_until(&mut self, round: u32, out: &mut VecDeque<Chunk>) {
+        for (block, _) in self.waiting.extract_if(.., |block, _| block.round <= round) {
+            self.open.remove(&block);
+        }
         while let Some(block) = self.open.keys().next().copied().filter(|block| block.round <= round)
             && let Some(closed) = self.close_as(block, None)
         {
@@ -104,6 +117,7 @@ impl EditedBlocks {
             Chunk::AttemptRestarted { round } => {
                 self.open.retain(|block, _| block.round != *round);
                 self.own.retain(|block, _| block.round != *round);
+                self.waiting.retain(|block, _| block.round != *round);
                 true
             }
             // Rounds and answers end only where the inner stream ends them: completion work may still have to run.
@@ -120,7 +134,7 @@ impl EditedBlocks {
             | BlockDelta::Reasoning(_)
             | BlockDelta::Refusal(_)
             | BlockDelta::Arguments(_) => true,
-            _ => self.shown.block(block).is_some_and(|shown| shown.kind() != delta.kind()),
+            _ => self.waiting.contains_key(&block),
         }
     }
 
@@ -144,7 +158,7 @@ impl EditedBlocks {
     /// Returns the opening chunk of a block of the inner stream, unless it was opened before.
     fn open_inner(&mut self, block: BlockId, mut head: BlockHead) -> Option<Chunk> {
         let inner = &self.inside.get(&block)?.head;
-        if block.round < self.round || self.shown.has_opened(block) {
+        if block.round < self.round || self.shown.has_opened(block) || self.waiting.contains_key(&block) {
             return None;
         }
         head.choice = inner.choice;
@@ -152,8 +166,19 @@ impl EditedBlocks {
             self.own.insert(block, head.choice);
             self.give_call_id(block, &mut head);
         }
-        self.open.insert(block, head.kind);
-        Some(Chunk::Opened { block, head })
+        self.open(block, head)
+    }
+
+    /// Returns the opening chunk, unless it has to wait for the block's only piece.
+    fn open(&mut self, block: BlockId, head: BlockHead) -> Option<Chunk> {
+        let kind = head.kind;
+        self.open.insert(block, kind);
+        let opened = Chunk::Opened { block, head };
+        if is_single_piece(kind) {
+            self.waiting.insert(block, opened);
+            return None;
+        }
+        Some(opened)
     }
 
     /// Opens an added block in the choice of the block that it follows. Opens none in a round that has ended.
@@ -172,8 +197,8 @@ impl EditedBlocks {
         head.choice = inner.or_else(|| self.own.get(&after).copied()).unwrap_or(head.choice);
         self.give_call_id(block, &mut head);
         self.own.insert(block, head.choice);
-        self.open.insert(block, head.kind);
-        self.emit(Some(Chunk::Opened { block, head }), out);
+        let opened = self.open(block, head);
+        self.emit(opened, out);
     }
 
     /// Gives a call of the editor's own an id that no other call of its round has.
@@ -212,6 +237,10 @@ impl EditedBlocks {
     /// Returns the closing chunk of a block that is open in the output; `said` is the content that the editor
     /// closed it with.
     fn close_as(&mut self, block: BlockId, said: Option<Block>) -> Option<Chunk> {
+        if self.waiting.remove(&block).is_some() {
+            self.open.remove(&block);
+            return None;
+        }
         let shown = self.shown.block(block).filter(|_| self.open.contains_key(&block))?;
         let content = if self.own.contains_key(&block) {
             own_block(shown, said)
@@ -224,58 +253,7 @@ impl EditedBlocks {
     }
 }
 
-/// The answer as emitted.
-impl EditedBlocks {
-    /// Returns the output of a round as an answer that ends for this reason, if there is any.
-    pub(super) fn answer(&self, round: u32, reason: &FinishReason) -> Option<ChatResponse> {
-        self.shown.response(round, reason)
-    }
-
-    /// Returns the choice of a round as emitted, or `None` if it is unchanged.
-    pub(super) fn edited_choice(&self, choice: &Choice, round: u32) -> Option<Choice> {
-        let blocks = || choice.block_ids.iter().copied().zip(choice.message.blocks());
-        let is_left_out = |id: BlockId| self.inside.contains_key(&id) && !self.shown.has_opened(id);
-        let added = self.added(choice, round);
-        if added.is_empty()
-            && blocks().all(|(id, block)| !is_left_out(id) && self.edited_block(id, block) == *block)
-        {
-            return None;
-        }
-        let kept = blocks().filter(|(id, _)| !is_left_out(*id));
-        let mut edited: Vec<_> = kept.map(|(id, block)| (id, self.edited_block(id, block))).collect();
-        if !added.is_empty() {
-            edited.extend(added);
-            edited.sort_by_key(|(id, _)| *id);
-        }
-        let (ids, blocks) = edited.into_iter().unzip();
-        Some(Choice::new(choice.number, Message::assistant_blocks(blocks), ids, choice.finish.clone()))
-    }
-
-    /// Returns the emitted blocks of a choice that the inner answer does not have.
-    fn added(&self, choice: &Choice, round: u32) -> Vec<(BlockId, Block)> {
-        let is_added = |(id, of): &(&BlockId, &u32)| {
-            id.round == round && **of == choice.number && !choice.block_ids.contains(id)
-        };
-        let added = self.own.iter().filter(is_added);
-        added.filter_map(|(id, _)| Some((*id, self.shown.block(*id)?))).collect()
-    }
-
-    /// Returns the block as emitted, or the original if it is unchanged.
-    fn edited_block(&self, id: BlockId, original: &Block) -> Block {
-        let Some(shown) = self.shown.block(id) else {
-            return original.clone();
-        };
-        if self.own.contains_key(&id) {
-            return shown;
-        }
-        let (BlockContent::ToolCall(shown), Some(call)) = (shown.content(), original.as_tool_call()) else {
-            let same = shown.content() == original.content();
-            return if same { original.clone() } else { Block::new(shown.content().clone()) };
-        };
-        // A call that the editor closed early is incomplete; for an open one the original's state applies.
-        let complete = if self.open.contains_key(&id) { call.complete } else { shown.complete };
-        let mut edited = ToolCall::new(call.id.clone(), shown.name.clone(), shown.arguments.clone());
-        edited.complete = complete;
-        if edited == *call { original.clone() } else { Block::from(edited) }
-    }
+/// Checks whether blocks of this kind have one piece, which is all of their content.
+fn is_single_piece(kind: BlockKind) -> bool {
+    matches!(kind, BlockKind::Media | BlockKind::Citation | BlockKind::Opaque)
 }

@@ -20,7 +20,8 @@ use crate::Result;
 /// a round that fails or is restarted.
 ///
 /// # Errors
-/// An error of `poll_pending` ends the stream. It gets the output of the round so far as its partial answer.
+/// An error of `poll_pending` ends the stream, and so does [`EditedChunks::fail`]. It gets the output of the round
+/// so far as its partial answer.
 ///
 /// # Example
 /// ```

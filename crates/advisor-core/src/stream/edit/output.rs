@@ -93,4 +93,11 @@ impl EditedChunks<'_> {
     pub fn end_answer(&mut self, reason: FinishReason) {
         self.stop.get_or_insert(Stop::Ended(reason));
     }
+
+    /// Fails the stream with this error after the chunks emitted so far. Nothing is emitted after that.
+    ///
+    /// The error gets the output of the round so far as its partial answer.
+    pub fn fail(&mut self, error: Error) {
+        self.stop.get_or_insert(Stop::Failed(error));
+    }
 }

@@ -10,6 +10,7 @@
 //! | `at_most_once` | a tool that must not run twice, and what the model reads when it was cut off |
 //! | `approval` | a call that a person approves, and that runs at most once, whichever process runs it |
 //! | `tool_events` | showing what tools do while they run |
+//! | `redaction_policy` | a judge that refuses a call, and words that are replaced while they stream, with memory around |
 //! | `text_tool_calls` | tools for a model that writes its calls into its text |
 //! | `support_bot` | the advisors of [`advisors`] in one chain: redaction, stopping, fallback, retrieval, a cache, typed values |
 //! | `http_service` | a chat over HTTP: server-sent events, statuses, users, repeated requests, an end in good order |

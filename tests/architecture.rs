@@ -58,9 +58,9 @@ const FACADE_NAMES: [&str; 41] = [
     "async_trait", "client", "from_fn", "model",
 ];
 
-const FACADE_MODULES: [&str; 13] = [
+const FACADE_MODULES: [&str; 14] = [
     "anthropic", "chain", "gemini", "memory", "messages", "ollama", "openai", "postgres", "redis", "sqlite",
-    "structured", "text_tool_calls", "tools",
+    "stream_policy", "structured", "text_tool_calls", "tools",
 ];
 
 /// The names of the public items that begin in the first column.

@@ -15,8 +15,9 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, ready};
 
-use advisor_chain::chain::{FallbackModel, HoldBack};
-use advisor_chain::messages::{BlockKind, ToolCall};
+use advisor_chain::chain::FallbackModel;
+use advisor_chain::messages::BlockKind;
+use advisor_chain::stream_policy::{BlockPolicy, PendingBlock, ReplaceText, Verdict};
 use advisor_chain::{
     AdvisorChain, ChatClient, ChatModel, ChatRequest, ChatResponse, Chunk, ChunkStream, Error, ErrorKind,
     FinishReason, Message, Phase, Placement, Result, StreamAdvisor, from_fn,
@@ -24,7 +25,7 @@ use advisor_chain::{
 use advisor_testkit::crash::{AwaitPoints, Leaves, Scenario, every_point_of_advisor};
 use advisor_testkit::{Answer, crash_points_of_advisor, crash_points_of_chain};
 use async_trait::async_trait;
-use editors::{Calling, Judging};
+use editors::Calling;
 use futures::future::BoxFuture;
 use futures::{FutureExt, Stream};
 
@@ -178,32 +179,24 @@ mod one_that_lets_nothing_be_said {
 
 /// Replaces words while they stream.
 fn redacts() -> impl StreamAdvisor {
-    const WORDS: [(&str, &str); 3] = [("l done", "l [done]"), ("Round", "[round]"), ("Fine", "[fine]")];
-    from_fn("redacts", |request: ChatRequest, next: AdvisorChain| async move {
-        let answer = next.next_stream(request).await?;
-        Ok(answer.edit_text(HoldBack::Bytes(8), |text| text.replace_all(&WORDS)))
-    })
-    .with_placement(Placement::new(Phase::ModelCall))
+    ReplaceText::new([("l done", "l [done]"), ("Round", "[round]"), ("Fine", "[fine]")])
 }
 
 mod a_redactor {
     super::crash_points_of_advisor!(super::redacts());
 }
 
-/// Judges each call beside the model, while everything else streams on. `work` may run, others become a text.
+/// Judges each call, while everything else streams on. `work` may run, others become a text.
 fn judges(points: AwaitPoints) -> impl StreamAdvisor {
-    from_fn("judges", move |request: ChatRequest, next: AdvisorChain| {
+    BlockPolicy::new(move |pending: PendingBlock| {
         let points = points.clone();
         async move {
-            let judge = move |call: ToolCall| {
-                let points = points.clone();
-                // An await point: the turn also stops while a judge works.
-                async move { points.pass("judge").await.is_ok() && call.name == "work" }.boxed()
-            };
-            Ok(next.next_stream(request).await?.edit_with(Judging::new(judge)))
+            // An await point: the turn also stops while a judge works.
+            let is_reached = points.pass("judge").await.is_ok();
+            let is_allowed = is_reached && pending.call().is_some_and(|call| call.name == "work");
+            Ok(if is_allowed { Verdict::Allow } else { Verdict::deny("") })
         }
     })
-    .with_placement(Placement::new(Phase::ModelCall))
 }
 
 mod one_that_judges_inside_memory {

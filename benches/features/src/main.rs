@@ -15,6 +15,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let client = client.advisor(memory().await?);
     #[cfg(feature = "text-tool-calls")]
     println!("{}", manifest());
+    #[cfg(feature = "stream-policy")]
+    let client = client.advisor(policy());
     let response = client.build()?.prompt().user("Hello").conversation("c1").call().await?;
     println!("{}", response.text());
     Ok(())
@@ -34,6 +36,11 @@ fn model() -> impl ChatModel {
 fn manifest() -> String {
     use advisor_chain::text_tool_calls::{PromptFormat, ToolManifest};
     ToolManifest::new(PromptFormat::Json, []).text()
+}
+
+#[cfg(feature = "stream-policy")]
+fn policy() -> impl advisor_chain::StreamAdvisor {
+    advisor_chain::stream_policy::ReplaceText::new([("secret", "[redacted]")])
 }
 
 #[cfg(feature = "typed-tools")]

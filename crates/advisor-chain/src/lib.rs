@@ -39,6 +39,7 @@
 //! | `redis` | conversations in Redis or Valkey, `RedisStore` | no |
 //! | `structured` | typed values in place of text, `entity` of [`PromptExt`] | yes |
 //! | `text-tool-calls` | tool calls that a model writes into its text, `TextToolCalls` | no |
+//! | `stream-policy` | judges for tool calls, redaction while the answer streams, `stream_policy::BlockPolicy` | no |
 //! | `openai` | OpenAI and compatible servers, [`OpenAiModel`] and [`openai::OpenAiResponsesModel`] | yes |
 //! | `gemini` | Google's Gemini API and Vertex AI, `gemini::GeminiModel` | no |
 //! | `anthropic` | Anthropic's Messages API, `anthropic::AnthropicModel` | no |
@@ -55,7 +56,7 @@
 //! | [`chain`] | placement, plan, extensions, recorders, [`FallbackModel`], [`TextStream`] |
 //! | [`tools`] | the tool loop's settings, hooks and executors, effects and keys of calls |
 //! | [`memory`] | windows, summaries, policies, repair; [`memory::store`] the contract of a store |
-//! | [`structured`], [`openai`], `gemini`, `anthropic`, `ollama`, `sqlite`, `postgres`, `redis`, `text_tool_calls` | the crate of that feature |
+//! | [`structured`], [`openai`], `gemini`, `anthropic`, `ollama`, `sqlite`, `postgres`, `redis`, `text_tool_calls`, `stream_policy` | the crate of that feature |
 //!
 //! [`FallbackModel`]: chain::FallbackModel
 //! [`TextStream`]: chain::TextStream
@@ -93,10 +94,10 @@ pub mod messages {
 pub mod chain {
     #[doc(inline)]
     pub use advisor_core::{
-        AdvisorRole, BoxError, CatchPanics, ChainBuilder, ChunkEditor, ContextFn, EditedChunks, Extensions, FallbackModel,
-        FromFn, History, HoldBack, IntoId, MemorySide, PendingText, Plan, PlanEntry, Record, ResponseFormat,
-        SchemaSupport, Step, TextStream, TurnEnd, TurnHandle, TurnRecorder, context_fn, drop_caught,
-        text_with_sources,
+        AdvisorRole, BoxError, CatchPanics, ChainBuilder, ChunkEditor, ContextFn, EditedChunks, Extensions,
+        FallbackModel, FromFn, History, HoldBack, IntoId, MemorySide, PendingText, Plan, PlanEntry, Record,
+        ResponseFormat, SchemaSupport, Step, TextStream, TurnEnd, TurnHandle, TurnRecorder, context_fn,
+        drop_caught, text_with_sources,
     };
 }
 
@@ -133,6 +134,8 @@ pub use provider_gemini as gemini;
 pub use provider_ollama as ollama;
 #[cfg(feature = "openai")]
 pub use provider_openai as openai;
+#[cfg(feature = "stream-policy")]
+pub use stream_policy;
 #[cfg(feature = "structured")]
 pub use structured_output as structured;
 #[cfg(feature = "text-tool-calls")]

@@ -1,0 +1,93 @@
+use std::fmt;
+use std::sync::Arc;
+
+use advisor_core::{
+    AdvisorChain, AdvisorInfo, BlockObserver, ChatRequest, ChunkStream, Phase, Placement, Result,
+    StreamAdvisor, Text, async_trait,
+};
+
+/// Calls an observer for each block of an answer, of every kind: when it opens, for each piece, and when it closes.
+///
+/// Each answer has an observer of its own. It is dropped with the answer, however that ends, so its `Drop` is the place
+/// for cleanup. It sees blocks and cannot change them: [`BlockPolicy`](crate::BlockPolicy) does that.
+///
+/// Its position is [`Phase::ModelCall`], where it sees what the policies inside it emit. In [`Phase::Turn`] it sees what
+/// the caller sees, of all rounds.
+///
+/// # Ordering
+/// The observer is called before the chunk is delivered, in the order of the chunks. No chunk is held back.
+///
+/// # Example
+/// ```
+/// use advisor_core::{Block, BlockId, BlockObserver, ChatClient};
+/// use advisor_testkit::{Answer, Journal, ScriptedModel};
+/// use stream_policy::ObserveBlocks;
+///
+/// struct Log(Journal);
+///
+/// impl BlockObserver for Log {
+///     fn closed(&mut self, block: BlockId, content: &Block) {
+///         self.0.record(format!("{block} is {:?}", content.kind()));
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> advisor_core::Result<()> {
+/// let journal = Journal::new();
+/// let of_log = journal.clone();
+/// let client = ChatClient::builder(ScriptedModel::new([Answer::from_text("Hello")]))
+///     .advisor(ObserveBlocks::new(move |_| Log(of_log.clone())))
+///     .build()?;
+/// client.prompt().user("Hi").call().await?;
+/// assert_eq!(journal.labels(), ["1.0 is Text"]);
+/// # Ok(()) }
+/// ```
+#[must_use]
+pub struct ObserveBlocks<F> {
+    name: Text,
+    observer: F,
+}
+
+impl<F> ObserveBlocks<F> {
+    /// Creates an advisor whose `observer` makes the observer of each answer, given its request.
+    pub fn new<O>(observer: F) -> Self
+    where
+        F: Fn(&ChatRequest) -> O + Send + Sync + 'static,
+        O: BlockObserver + Send + 'static,
+    {
+        Self { name: "observe-blocks".into(), observer }
+    }
+
+    /// Sets the name that [`explain`](AdvisorChain::explain) shows.
+    pub fn with_name(self, name: impl Into<Text>) -> Self {
+        Self { name: name.into(), ..self }
+    }
+}
+
+impl<F: Send + Sync + 'static> AdvisorInfo for ObserveBlocks<F> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn placement(&self) -> Placement {
+        Placement::new(Phase::ModelCall)
+    }
+}
+
+#[async_trait]
+impl<F, O> StreamAdvisor for ObserveBlocks<F>
+where
+    F: Fn(&ChatRequest) -> O + Send + Sync + 'static,
+    O: BlockObserver + Send + 'static,
+{
+    async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
+        let mut observer = (self.observer)(&request);
+        Ok(next.next_stream(request).await?.inspect_chunks(move |chunk| chunk.observe(&mut observer)))
+    }
+}
+
+impl<F> fmt::Debug for ObserveBlocks<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ObserveBlocks").field("name", &self.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,61 @@
+use advisor_core::{BlockId, BlockKind, ErrorKind, Text};
+
+/// The denied blocks of a turn, in the order in which they were left out. An extension of the turn.
+///
+/// Those of an attempt that the model call restarted are not among them. Those of an answer that an advisor further out
+/// rejects are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Denials(pub Vec<Denial>);
+
+/// A block that a policy left out of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Denial {
+    /// The name of the policy.
+    pub policy: Text,
+    /// The block.
+    pub block: BlockId,
+    /// The kind of the block.
+    pub kind: BlockKind,
+    /// The name of the tool, for a call.
+    pub tool: Option<Text>,
+    /// The cause.
+    pub cause: DenialCause,
+}
+
+/// The cause of a denial.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DenialCause {
+    /// The judge denied the block.
+    Verdict {
+        /// Its reason, which may be empty.
+        explanation: Text,
+    },
+    /// The judge gave no verdict: it failed with an error of this kind, took too long
+    /// ([`Timeout`](ErrorKind::Timeout)) or panicked ([`Advisor`](ErrorKind::Advisor)).
+    NoVerdict(ErrorKind),
+}
+
+impl Denial {
+    /// Returns the text that stands in place of the block, unless the policy has another one.
+    #[must_use]
+    pub fn default_text(&self) -> String {
+        let what = match (&self.tool, self.kind) {
+            (Some(tool), _) => format!("The call of `{tool}`"),
+            (None, BlockKind::Reasoning) => "A reasoning".to_owned(),
+            (None, BlockKind::Media) => "A medium".to_owned(),
+            (None, BlockKind::Citation) => "A citation".to_owned(),
+            (None, BlockKind::Opaque) => "A part of the answer".to_owned(),
+            (None, _) => "A text".to_owned(),
+        };
+        match &self.cause {
+            DenialCause::Verdict { explanation } if explanation.trim().is_empty() => {
+                format!("[{what} was denied.]")
+            }
+            DenialCause::Verdict { explanation } => format!("[{what} was denied: {explanation}]"),
+            DenialCause::NoVerdict(_) => format!("[{what} was denied, since it could not be checked.]"),
+        }
+    }
+}

@@ -1,0 +1,197 @@
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use advisor_core::{
+    Block, BlockContent, BlockId, ChatRequest, ChatResponse, Chunk, ChunkEditor, EditedChunks, Error,
+    FinishReason, Result,
+};
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use futures::{FutureExt, StreamExt};
+
+use super::BlockPolicy;
+use super::denial::{Denial, DenialCause, Denials};
+use super::settings::{OnDeny, OnFailure};
+use crate::judge::PendingBlock;
+use crate::judge::verdict::Verdict;
+
+/// Holds back the judged blocks of one answer.
+pub(super) struct PolicyEditor {
+    policy: Arc<BlockPolicy>,
+    request: ChatRequest,
+    /// In the order in which they opened, which is that of their emission.
+    held: VecDeque<HeldBlock>,
+    /// The running judges.
+    judging: FuturesUnordered<BoxFuture<'static, (BlockId, Result<Verdict>)>>,
+}
+
+struct HeldBlock {
+    id: BlockId,
+    chunks: Vec<Chunk>,
+    stage: Stage,
+}
+
+enum Stage {
+    Open,
+    /// Complete, and waiting for a judge.
+    Complete(Block),
+    Judging(Block),
+    Judged(Block, Result<Verdict>),
+}
+
+impl ChunkEditor for PolicyEditor {
+    fn edit(&mut self, chunk: Chunk, out: &mut EditedChunks<'_>) {
+        match &chunk {
+            Chunk::Opened { block, head } if self.policy.kinds.contains(&head.kind) => {
+                self.held.push_back(HeldBlock { id: *block, chunks: Vec::new(), stage: Stage::Open });
+            }
+            Chunk::AttemptRestarted { round } => self.forget(*round),
+            _ => {}
+        }
+        let held = chunk.block().and_then(|id| self.held.iter_mut().rev().find(|held| held.id == id));
+        let Some(held) = held else { return out.push(chunk) };
+        if let Chunk::Closed { content, .. } = &chunk {
+            held.stage = Stage::Complete(content.clone());
+        }
+        held.chunks.push(chunk);
+    }
+
+    fn poll_pending(&mut self, cx: &mut Context<'_>, out: &mut EditedChunks<'_>) -> Poll<Result<()>> {
+        self.start_judging();
+        while let Poll::Ready(Some((id, outcome))) = self.judging.poll_next_unpin(cx) {
+            self.note(id, outcome);
+            self.start_judging();
+        }
+        while let Some(held) = self.held.pop_front_if(|held| matches!(held.stage, Stage::Judged(..))) {
+            self.emit(held, out);
+        }
+        if self.judging.is_empty() { Poll::Ready(Ok(())) } else { Poll::Pending }
+    }
+
+    /// Leaves out blocks that never closed. No judge has seen them whole.
+    fn end(&mut self, _response: &ChatResponse, _out: &mut EditedChunks<'_>) {
+        self.held.retain(|held| !matches!(held.stage, Stage::Open));
+    }
+}
+
+impl PolicyEditor {
+    pub(super) fn new(policy: Arc<BlockPolicy>, request: ChatRequest) -> Self {
+        Self { policy, request, held: VecDeque::new(), judging: FuturesUnordered::new() }
+    }
+
+    fn start_judging(&mut self) {
+        for held in &mut self.held {
+            if self.judging.len() >= self.policy.concurrency {
+                return;
+            }
+            if let Stage::Complete(block) = &held.stage {
+                let (id, block) = (held.id, block.clone());
+                let pending = PendingBlock::new(id, block.clone(), self.request.clone());
+                held.stage = Stage::Judging(block);
+                let verdict = Arc::clone(&self.policy).verdict(pending);
+                self.judging.push(async move { (id, verdict.await) }.boxed());
+            }
+        }
+    }
+
+    fn note(&mut self, id: BlockId, outcome: Result<Verdict>) {
+        if let Some(held) = self.held.iter_mut().find(|held| held.id == id)
+            && let Stage::Judging(block) = &held.stage
+        {
+            held.stage = Stage::Judged(block.clone(), outcome);
+        }
+    }
+
+    fn emit(&mut self, held: HeldBlock, out: &mut EditedChunks<'_>) {
+        let HeldBlock { id, chunks, stage: Stage::Judged(block, outcome) } = held else { return };
+        match outcome {
+            Ok(Verdict::Allow) => chunks.into_iter().for_each(|chunk| out.push(chunk)),
+            Ok(Verdict::Replace(blocks)) => replace(id, &block, blocks, out),
+            Ok(Verdict::EndAnswer(reason)) => self.end_answer(reason, out),
+            Ok(Verdict::Deny { explanation }) => {
+                self.deny(id, &block, DenialCause::Verdict { explanation }, out);
+            }
+            Err(error) => self.emit_unjudged(id, &block, chunks, error, out),
+        }
+    }
+
+    /// Emits a block without a verdict as the policy says.
+    fn emit_unjudged(
+        &mut self,
+        id: BlockId,
+        block: &Block,
+        chunks: Vec<Chunk>,
+        error: Error,
+        out: &mut EditedChunks<'_>,
+    ) {
+        let policy = self.policy.name.as_str();
+        tracing::warn!(policy, block = %id, error = error.kind().as_str(), "a judge gave no verdict");
+        match self.policy.on_failure {
+            OnFailure::Deny => self.deny(id, block, DenialCause::NoVerdict(error.kind()), out),
+            OnFailure::Allow => chunks.into_iter().for_each(|chunk| out.push(chunk)),
+            OnFailure::Fail => {
+                out.fail(error);
+                self.stop();
+            }
+        }
+    }
+
+    fn deny(&mut self, id: BlockId, block: &Block, cause: DenialCause, out: &mut EditedChunks<'_>) {
+        let tool = block.as_tool_call().map(|call| call.name.clone());
+        let denial = Denial { policy: self.policy.name.clone(), block: id, kind: block.kind(), tool, cause };
+        let text = (self.policy.denial_text)(&denial);
+        if !text.is_empty() {
+            replace(id, block, vec![Block::text(text)], out);
+        }
+        self.request.turn.extensions().update(|denials: &mut Denials| denials.0.push(denial));
+        if self.policy.on_deny == OnDeny::EndAnswer {
+            self.end_answer(FinishReason::ContentFilter, out);
+        }
+    }
+
+    fn end_answer(&mut self, reason: FinishReason, out: &mut EditedChunks<'_>) {
+        out.end_answer(reason);
+        self.stop();
+    }
+
+    /// Drops everything that is held back, and the judges.
+    fn stop(&mut self) {
+        self.held.clear();
+        self.judging = FuturesUnordered::new();
+    }
+
+    /// Forgets a void round. Only one round is open at a time.
+    fn forget(&mut self, round: u32) {
+        if self.held.iter().any(|held| held.id.round == round) {
+            self.stop();
+        }
+        self.request.turn.extensions().update(|denials: &mut Denials| {
+            denials.0.retain(|denial| denial.block.round != round);
+        });
+    }
+}
+
+/// Emits these blocks in place of the original, which is left out.
+fn replace(id: BlockId, original: &Block, blocks: Vec<Block>, out: &mut EditedChunks<'_>) {
+    match <[Block; 1]>::try_from(blocks) {
+        // Under the same id, so that it keeps its place among blocks that other policies have added here.
+        Ok([block]) => {
+            let block = with_id_of(original, block);
+            Chunk::from_block(id, &block).for_each(|chunk| out.push(chunk));
+        }
+        Err(blocks) => {
+            for block in blocks {
+                out.add(id, block);
+            }
+        }
+    }
+}
+
+/// Returns the block; a call in place of a call gets its id.
+fn with_id_of(original: &Block, block: Block) -> Block {
+    let (Some(original), Some(call)) = (original.as_tool_call(), block.as_tool_call()) else { return block };
+    let mut call = call.clone();
+    call.id = original.id.clone();
+    Block::with_data(BlockContent::ToolCall(call), block.provider_data().to_vec())
+}

@@ -1,0 +1,166 @@
+pub(crate) mod denial;
+mod editor;
+pub(crate) mod settings;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use advisor_core::{
+    AdvisorChain, AdvisorInfo, BlockKind, CatchPanics, ChatRequest, ChunkStream, Error, ErrorKind, Phase,
+    Placement, Result, StreamAdvisor, Text, async_trait,
+};
+
+use self::denial::Denial;
+use self::editor::PolicyEditor;
+use self::settings::{OnDeny, OnFailure};
+use crate::judge::verdict::Verdict;
+use crate::judge::{Judge, PendingBlock};
+
+/// Holds back each block of chosen kinds until a judge has decided about it: tool calls by default.
+///
+/// A denied call becomes a text. The tool loop never runs it, and memory stores the text. A model that should see an
+/// error result and try something else needs a hook of the tool loop in place of a policy.
+///
+/// Its position is [`Phase::ModelCall`], inside memory. Of several policies, the one added last is nearest to the
+/// model and acts first; the others see its output.
+///
+/// # Ordering
+/// Other blocks stream on while a judge works (law S2). Judged blocks are judged in parallel, and emitted in the order
+/// in which they opened. The answer completes when all are decided, so memory and tools see the result (law O3).
+///
+/// # Cancellation
+/// Dropping the stream drops the judges.
+///
+/// # Errors
+/// With [`OnFailure::Fail`], the error of a judge ends the stream. With the other settings, a judge causes no error.
+///
+/// # Example
+/// ```
+/// use advisor_core::ChatClient;
+/// use advisor_testkit::{Answer, ScriptedModel};
+/// use stream_policy::{BlockPolicy, PendingBlock, Verdict};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> advisor_core::Result<()> {
+/// let policy = BlockPolicy::new(|pending: PendingBlock| async move {
+///     let deletes = pending.call().is_some_and(|call| call.name == "delete");
+///     Ok(if deletes { Verdict::deny("") } else { Verdict::Allow })
+/// });
+/// let model = ScriptedModel::new([Answer::from_calls([("c1", "delete", "{}")])]);
+/// let client = ChatClient::builder(model).advisor(policy).build()?;
+/// let response = client.prompt().user("Clean up.").call().await?;
+/// assert_eq!(response.text(), "[The call of `delete` was denied.]");
+/// assert_eq!(response.tool_calls().count(), 0);
+/// # Ok(()) }
+/// ```
+#[must_use]
+#[derive(Clone)]
+pub struct BlockPolicy {
+    name: Text,
+    judge: Arc<dyn Judge>,
+    kinds: Vec<BlockKind>,
+    timeout: Option<Duration>,
+    concurrency: usize,
+    on_failure: OnFailure,
+    on_deny: OnDeny,
+    denial_text: Arc<dyn Fn(&Denial) -> String + Send + Sync>,
+}
+
+impl BlockPolicy {
+    /// Creates a policy for tool calls. At most 8 blocks of an answer are judged at a time, each for at most 30
+    /// seconds.
+    pub fn new(judge: impl Judge) -> Self {
+        Self {
+            name: "block-policy".into(),
+            judge: Arc::new(judge),
+            kinds: vec![BlockKind::ToolCall],
+            timeout: Some(Duration::from_secs(30)),
+            concurrency: 8,
+            on_failure: OnFailure::default(),
+            on_deny: OnDeny::default(),
+            denial_text: Arc::new(Denial::default_text),
+        }
+    }
+
+    /// Sets the name that [`explain`](AdvisorChain::explain) and [`Denial::policy`] show.
+    pub fn with_name(self, name: impl Into<Text>) -> Self {
+        Self { name: name.into(), ..self }
+    }
+
+    /// Sets the kinds of blocks that are judged, and held back until then.
+    pub fn with_kinds(self, kinds: impl IntoIterator<Item = BlockKind>) -> Self {
+        Self { kinds: kinds.into_iter().collect(), ..self }
+    }
+
+    /// Sets the time for each verdict; `None`: no limit. It needs a tokio runtime with time, and counts on while
+    /// nobody reads the stream.
+    pub fn with_timeout(self, timeout: impl Into<Option<Duration>>) -> Self {
+        Self { timeout: timeout.into(), ..self }
+    }
+
+    /// Sets the number of blocks of an answer that are judged at a time, at least one.
+    pub fn with_concurrency(self, concurrency: usize) -> Self {
+        Self { concurrency: concurrency.max(1), ..self }
+    }
+
+    /// Sets the result of a judge that gives no verdict.
+    pub fn with_on_failure(self, on_failure: OnFailure) -> Self {
+        Self { on_failure, ..self }
+    }
+
+    /// Sets the result of a denied block.
+    pub fn with_on_deny(self, on_deny: OnDeny) -> Self {
+        Self { on_deny, ..self }
+    }
+
+    /// Sets the text that takes the place of a denied block. An empty text leaves nothing in its place.
+    pub fn with_denial_text(self, text: impl Fn(&Denial) -> String + Send + Sync + 'static) -> Self {
+        Self { denial_text: Arc::new(text), ..self }
+    }
+
+    /// Returns the verdict on a block. A timeout and a panic are errors.
+    async fn verdict(self: Arc<Self>, pending: PendingBlock) -> Result<Verdict> {
+        let judge = Arc::clone(&self.judge);
+        let judged = CatchPanics::new(async move { judge.judge(pending).await });
+        let outcome = match self.timeout {
+            None => judged.await,
+            Some(timeout) => tokio::time::timeout(timeout, judged)
+                .await
+                .map_err(|_| Error::new(ErrorKind::Timeout, "a judge gave no verdict in time"))?,
+        };
+        // The panic's text may hold content.
+        outcome.unwrap_or_else(|_| Err(Error::new(ErrorKind::Advisor, "a judge panicked")))
+    }
+}
+
+impl AdvisorInfo for BlockPolicy {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn placement(&self) -> Placement {
+        Placement::new(Phase::ModelCall).inside_memory()
+    }
+}
+
+#[async_trait]
+impl StreamAdvisor for BlockPolicy {
+    async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
+        let editor = PolicyEditor::new(self, request.clone());
+        Ok(next.next_stream(request).await?.edit_with(editor))
+    }
+}
+
+impl fmt::Debug for BlockPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BlockPolicy")
+            .field("name", &self.name)
+            .field("kinds", &self.kinds)
+            .field("timeout", &self.timeout)
+            .field("concurrency", &self.concurrency)
+            .field("on_failure", &self.on_failure)
+            .field("on_deny", &self.on_deny)
+            .finish_non_exhaustive()
+    }
+}

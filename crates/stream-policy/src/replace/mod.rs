@@ -1,0 +1,146 @@
+pub(crate) mod pattern;
+pub(crate) mod words;
+
+use std::sync::Arc;
+
+use advisor_core::{
+    AdvisorChain, AdvisorInfo, BlockKind, ChatRequest, ChunkStream, HoldBack, PendingText, Phase, Placement,
+    Result, StreamAdvisor, Text, async_trait,
+};
+
+use self::pattern::{PatternError, PatternReplacement};
+use self::words::{LetterCase, Words};
+
+/// Replaces words, or the matches of a pattern, in the text of an answer while it streams.
+///
+/// The result is that of a replacement in the whole text of each block, however the text arrives. A replacement is
+/// not searched again. Text, reasoning and refusals are edited by default; arguments of calls are never. A block whose
+/// text changes loses its provider data, such as the signature of a reasoning.
+///
+/// Its position is [`Phase::ModelCall`], inside memory, which stores the shown text. Of several policies, the one
+/// added last is nearest to the model and acts first.
+///
+/// # Ordering
+/// Of words, it holds back only text that may begin one, until the next piece or the end of the block: always less than
+/// the longest word. All other text is emitted in the poll in which it arrived (law S2).
+///
+/// Of a pattern, it holds back as many bytes as its longest match has, and up to eight more: a match may begin
+/// anywhere in them, and the character after a match may decide about it. `[0-9]` counts one byte, and `\d` four: it
+/// matches the digits of all scripts.
+///
+/// # Example
+/// ```
+/// use advisor_core::{ChatClient, FinishReason};
+/// use advisor_testkit::{Answer, ScriptedModel};
+/// use stream_policy::ReplaceText;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let answer = Answer::new().text("Mal").text("lory, 555-0").text("199.").finish(FinishReason::Stop);
+/// let client = ChatClient::builder(ScriptedModel::new([answer]))
+///     .advisor(ReplaceText::new([("Mallory", "[name]")]))
+///     .advisor(ReplaceText::for_pattern(r"\b\d{3}-\d{4}\b", "[phone]")?)
+///     .build()?;
+/// assert_eq!(client.prompt().user("Who was it?").call().await?.text(), "[name], [phone].");
+/// # Ok(()) }
+/// ```
+#[must_use]
+#[derive(Debug, Clone)]
+pub struct ReplaceText {
+    name: Text,
+    replacement: Replacement,
+    kinds: Vec<BlockKind>,
+}
+
+#[derive(Debug, Clone)]
+enum Replacement {
+    Words(Arc<Words>),
+    Pattern(PatternReplacement),
+}
+
+impl ReplaceText {
+    /// Creates a policy that replaces each word, as it is written, by the text beside it.
+    ///
+    /// Words are literal: no character in them has a special meaning. If two begin at the same position, the one
+    /// listed first wins. Empty words are ignored.
+    pub fn new<W: Into<String>, R: Into<String>>(words: impl IntoIterator<Item = (W, R)>) -> Self {
+        Self::for_words(words, LetterCase::Exact)
+    }
+
+    /// Creates a policy that replaces each word, in this case of its letters, by the text beside it.
+    pub fn for_words<W: Into<String>, R: Into<String>>(
+        words: impl IntoIterator<Item = (W, R)>,
+        case: LetterCase,
+    ) -> Self {
+        let words = words.into_iter().map(|(word, replacement)| (word.into(), replacement.into()));
+        Self::with_replacement(Replacement::Words(Arc::new(Words::new(words, case))))
+    }
+
+    /// Creates a policy that replaces each match of a regular expression.
+    ///
+    /// Its syntax and that of the replacement, such as `$1`, are those of the crate `regex`. It must have a longest
+    /// match, since the text that may belong to a match is held back: `\d{1,20}` is possible, `\d+` is not.
+    ///
+    /// # Errors
+    /// For a pattern that is invalid, that matches an empty text, or whose longest match is not at most 64 KiB.
+    pub fn for_pattern(pattern: &str, replacement: impl Into<String>) -> Result<Self, PatternError> {
+        let pattern = PatternReplacement::new(pattern, replacement.into())?;
+        Ok(Self::with_replacement(Replacement::Pattern(pattern)))
+    }
+
+    fn with_replacement(replacement: Replacement) -> Self {
+        let kinds = vec![BlockKind::Text, BlockKind::Reasoning, BlockKind::Refusal];
+        Self { name: "replace-text".into(), replacement, kinds }
+    }
+
+    /// Sets the name that [`explain`](AdvisorChain::explain) shows.
+    pub fn with_name(self, name: impl Into<Text>) -> Self {
+        Self { name: name.into(), ..self }
+    }
+
+    /// Sets the kinds of blocks whose text is edited. Kinds without text have no effect.
+    pub fn with_kinds(self, kinds: impl IntoIterator<Item = BlockKind>) -> Self {
+        Self { kinds: kinds.into_iter().collect(), ..self }
+    }
+
+    /// Edits a stream outside a chain.
+    pub fn edit(&self, stream: ChunkStream) -> ChunkStream {
+        let (mut replacement, kinds) = (self.replacement.clone(), self.kinds.clone());
+        stream.edit_text(replacement.hold_back(), move |text: &mut PendingText<'_>| {
+            if kinds.contains(&text.kind()) { replacement.replace(text) } else { text.pass_all() }
+        })
+    }
+}
+
+impl Replacement {
+    fn hold_back(&self) -> HoldBack {
+        HoldBack::Bytes(match self {
+            Self::Words(words) => words.hold_back(),
+            Self::Pattern(pattern) => pattern.hold_back(),
+        })
+    }
+
+    fn replace(&mut self, text: &mut PendingText<'_>) {
+        match self {
+            Self::Words(words) => words.replace(text),
+            Self::Pattern(pattern) => pattern.replace(text),
+        }
+    }
+}
+
+impl AdvisorInfo for ReplaceText {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn placement(&self) -> Placement {
+        Placement::new(Phase::ModelCall).inside_memory()
+    }
+}
+
+#[async_trait]
+impl StreamAdvisor for ReplaceText {
+    async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
+        Ok(self.edit(next.next_stream(request).await?))
+    }
+}

@@ -1,0 +1,445 @@
+//! What a judge sees, what waits for it, and what becomes of its verdicts.
+
+use std::sync::Arc;
+
+use advisor_core::{
+    BlockContent, BlockId, BlockKind, Chunk, Citation, Delta, DeltaKind, Error, ErrorKind, FallbackModel,
+    FinishReason, Media, Opaque, ProviderData, ToolCallDelta,
+};
+use advisor_testkit::{Answer, Gate, Journal, ScriptedModel};
+use futures::{FutureExt, StreamExt};
+use serde_json::json;
+use stream_policy::{BlockPolicy, Denial, DenialCause, Denials, OnDeny, PendingBlock, Verdict};
+
+use crate::common::{chain, denying, end_of_call, judged, of_block, opened, read, request, run, run_in};
+
+/// A judge that waits at the gate of the tool that is called, if there is one, and records its work.
+fn waiting(journal: &Journal, gates: &[(&'static str, Gate)]) -> BlockPolicy {
+    let (journal, gates) = (journal.clone(), gates.to_vec());
+    BlockPolicy::new(move |pending: PendingBlock| {
+        let mut working = Working::begin(&journal, &pending);
+        let gate = gates.iter().find(|(of, _)| *of == working.name).map(|(_, gate)| gate.clone());
+        async move {
+            if let Some(gate) = gate {
+                gate.pass().await;
+            }
+            working.end();
+            Ok(Verdict::Allow)
+        }
+    })
+}
+
+/// A judge at work on a call, in a journal.
+struct Working {
+    journal: Journal,
+    name: String,
+    has_ended: bool,
+}
+
+impl Working {
+    fn begin(journal: &Journal, pending: &PendingBlock) -> Self {
+        let name = pending.call().unwrap().name.to_string();
+        journal.record(format!("judge.begin {name}"));
+        Self { journal: journal.clone(), name, has_ended: false }
+    }
+
+    fn end(&mut self) {
+        self.has_ended = true;
+        self.journal.record(format!("judge.end {}", self.name));
+    }
+}
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            self.journal.record(format!("judge.drop {}", self.name));
+        }
+    }
+}
+
+/// Records each chunk.
+fn note(journal: &Journal, chunk: &Chunk) {
+    match chunk {
+        Chunk::Opened { block, head } => journal.record(format!("chunk {block} + {:?}", head.kind)),
+        Chunk::Delta { block, .. } => journal.record(format!("chunk {block} .")),
+        Chunk::Closed { block, .. } => journal.record(format!("chunk {block} -")),
+        Chunk::Completed(_) => journal.record("completed"),
+        _ => {}
+    }
+}
+
+fn with_every_kind() -> Answer {
+    let opaque = Opaque::new("made-up", "search", json!({"q": 1}));
+    let media = Media::from_url("image/png", "https://example.org/a.png");
+    Answer::new()
+        .text("Let me look.")
+        .call("c1", "look", "{\"a\":1}")
+        .delta(end_of_call(0))
+        .reasoning("hm")
+        .delta(DeltaKind::Opaque(Box::new(opaque)).into())
+        .text("Wait")
+        .text(" a moment.")
+        .delta(DeltaKind::Media(Box::new(media)).into())
+        .delta(DeltaKind::Citation(Box::<Citation>::default()).into())
+        .delta(DeltaKind::Refusal("No.".into()).into())
+}
+
+/// While a call is judged, all chunks of all other blocks pass; only the call and the end wait.
+#[tokio::test]
+async fn law_s2_only_judged_calls_wait() {
+    let (journal, gate) = (Journal::new(), Gate::new());
+    let policy = waiting(&journal, &[("look", gate.clone())]);
+    let model = ScriptedModel::new([with_every_kind().usage(1, 2).finish(FinishReason::ToolCalls)]);
+    let request = request();
+    let turn = Arc::clone(&request.turn);
+    let seen = journal.clone();
+    let stream = chain(model, [Arc::new(policy) as _]).next_stream(request).await.unwrap();
+    let mut stream = stream.inspect(move |chunk| note(&seen, chunk.as_ref().unwrap()));
+    let mut early = Vec::new();
+    while let Some(Some(chunk)) = stream.next().now_or_never() {
+        early.push(chunk.unwrap());
+    }
+    use BlockKind::{Citation, Media, Opaque, Reasoning, Refusal, Text};
+    assert_eq!(opened(&early), [Text, Reasoning, Opaque, Text, Media, Citation, Refusal]);
+    journal.assert_count("judge.begin look", 1);
+    journal.assert_count("judge.end look", 0);
+    journal.assert_count("chunk * -", 7);
+    journal.assert_count("completed", 0);
+    gate.release();
+    while let Some(chunk) = stream.next().await {
+        early.push(chunk.unwrap());
+    }
+    journal
+        .assert_order(&["chunk 1.7 -", "judge.end look", "chunk 1.1 + ToolCall", "chunk 1.1 -", "completed"]);
+    let all = read(futures::stream::iter(early.into_iter().map(Ok)), &turn).await;
+    let expected = [
+        "Let me look.", "(look {\"a\":1})", "<hm>", "Opaque", "Wait a moment.", "Media", "Citation",
+        "Refusal",
+    ];
+    assert_eq!(all.blocks(), expected);
+}
+
+/// An allowed call is emitted as it came: the same chunks, with the provider's data.
+#[tokio::test]
+async fn law_s4_allowed_call_is_emitted_unchanged() {
+    let answer = || {
+        let mut head = ToolCallDelta::start(0, "c1", "look");
+        head.provider_data = Some(ProviderData::new("made-up", json!("signature")));
+        Answer::new()
+            .text("Let me look.")
+            .delta(Delta::tool_call(head))
+            .delta(Delta::tool_call(ToolCallDelta::arguments(0, "{\"a\": ")))
+            .delta(Delta::tool_call(ToolCallDelta::arguments(0, "[1,  2]}")))
+            .finish(FinishReason::ToolCalls)
+    };
+    let plain = run(answer(), Vec::new()).await;
+    let passed = run(answer(), vec![Arc::new(denying(&[]))]).await;
+    let call = BlockId::new(1, 1);
+    assert_eq!(of_block(&passed.chunks, call), of_block(&plain.chunks, call));
+    assert_eq!(passed.response().message(), plain.response().message());
+    assert_eq!(passed.response().message().blocks()[1].provider_data().len(), 1);
+}
+
+#[tokio::test]
+async fn law_s3_s4_denied_call_is_a_text() {
+    let answer =
+        Answer::new().text("I delete it.").call("c1", "delete", "{}").finish(FinishReason::ToolCalls);
+    let run = run(answer, vec![Arc::new(denying(&["delete"]))]).await;
+    assert_eq!(run.blocks(), ["I delete it.", "[The call of `delete` was denied.]"]);
+    assert_eq!(opened(&run.chunks), [BlockKind::Text, BlockKind::Text]);
+    assert_eq!(run.response().finish().reason, FinishReason::Stop);
+}
+
+#[tokio::test]
+async fn law_s6_denials_are_the_same_without_streaming() {
+    let answer = || Answer::from_calls([("c1", "a", "{}"), ("c2", "b", "{}"), ("c3", "c", "{}")]);
+    for (names, expected) in [
+        (&[][..], ["(a {})", "(b {})", "(c {})"]),
+        (&["b"], ["(a {})", "[The call of `b` was denied.]", "(c {})"]),
+        (&["a", "b", "c"], ["a", "b", "c"]),
+    ] {
+        let chain = chain(ScriptedModel::new([answer(), answer()]), [Arc::new(denying(names)) as _]);
+        let run = run_in(chain.clone()).await;
+        let request = request();
+        let turn = Arc::clone(&request.turn);
+        let called = chain.next_call(request).await.unwrap();
+        assert_eq!(called.message(), run.response().message());
+        assert_eq!(called.finish(), run.response().finish());
+        assert_eq!(turn.extensions().get::<Denials>().unwrap_or_default(), run.denials());
+        let denied: Vec<_> = run.denials().0.iter().map(|denial| denial.tool.clone().unwrap()).collect();
+        assert_eq!(denied, names);
+        if names.len() < 3 {
+            assert_eq!(run.blocks(), expected);
+        } else {
+            assert_eq!(run.response().tool_calls().count(), 0);
+        }
+    }
+}
+
+/// Several calls are judged at a time, and emitted in their order.
+#[tokio::test]
+async fn law_s4_judged_in_parallel_emitted_in_order() {
+    let gates = ["a", "b", "c"].map(|name| (name, Gate::new()));
+    let journal = Journal::new();
+    let policy = waiting(&journal, &gates);
+    let answer = Answer::from_calls([("c1", "a", "{}"), ("c2", "b", "{}"), ("c3", "c", "{}")]);
+    let mut stream =
+        chain(ScriptedModel::new([answer]), [Arc::new(policy) as _]).next_stream(request()).await.unwrap();
+    let mut ready = async |journal: &Journal| {
+        while let Some(Some(chunk)) = stream.next().now_or_never() {
+            note(journal, &chunk.unwrap());
+        }
+    };
+    ready(&journal).await;
+    journal.assert_count("judge.begin *", 3);
+    for name in ["c", "b"] {
+        gates.iter().find(|(of, _)| *of == name).unwrap().1.release();
+        ready(&journal).await;
+    }
+    journal.assert_count("judge.end *", 2);
+    journal.assert_count("chunk *", 0);
+    gates[0].1.release();
+    ready(&journal).await;
+    journal.assert_order(&[
+        "judge.end c", "judge.end b", "judge.end a", "chunk 1.0 -", "chunk 1.1 -", "chunk 1.2 -",
+    ]);
+}
+
+#[tokio::test]
+async fn law_r1_judges_at_a_time_are_bounded() {
+    let gates = ["a", "b", "c"].map(|name| (name, Gate::new()));
+    let journal = Journal::new();
+    let policy = waiting(&journal, &gates).with_concurrency(2);
+    let answer = Answer::from_calls([("c1", "a", "{}"), ("c2", "b", "{}"), ("c3", "c", "{}")]);
+    let mut stream =
+        chain(ScriptedModel::new([answer]), [Arc::new(policy) as _]).next_stream(request()).await.unwrap();
+    assert!(stream.next().now_or_never().is_none());
+    journal.assert_count("judge.begin *", 2);
+    gates.iter().for_each(|(_, gate)| gate.release());
+    let calls =
+        stream.filter(|chunk| std::future::ready(matches!(chunk, Ok(Chunk::Closed { .. })))).count().await;
+    assert_eq!(calls, 3);
+    journal.assert_order(&["judge.end a", "judge.begin c", "judge.end c"]);
+}
+
+/// The first denial ends the answer: the judges of later calls and the model are dropped, and no call runs.
+#[tokio::test]
+async fn law_r2_first_denial_ends_the_answer() {
+    for ends in [Ends::OnDeny, Ends::Verdict(FinishReason::Refusal)] {
+        let (journal, gate) = (Journal::new(), Gate::new());
+        let policy = ending(&ends, &journal, &gate);
+        let answer = Answer::new()
+            .call("c1", "a", "{}")
+            .call("c2", "b", "{}")
+            .call("c3", "c", "{}")
+            .delta(end_of_call(0))
+            .delta(end_of_call(1))
+            .delta(end_of_call(2))
+            .hang();
+        let chain = chain(ScriptedModel::new([answer]).with_journal(&journal), [Arc::new(policy) as _]);
+        let request = request();
+        let turn = Arc::clone(&request.turn);
+        let mut stream = chain.next_stream(request).await.unwrap();
+        let mut chunks = Vec::new();
+        while let Some(Some(chunk)) = stream.next().now_or_never() {
+            chunks.push(chunk);
+        }
+        journal.assert_count("judge.begin *", 3);
+        gate.release();
+        let run = read(futures::stream::iter(chunks).chain(stream), &turn).await;
+        let (blocks, reason) = match ends {
+            Ends::OnDeny => (vec!["(a {})", "[The call of `b` was denied.]"], FinishReason::ContentFilter),
+            Ends::Verdict(reason) => (vec!["(a {})"], reason),
+        };
+        assert_eq!(run.blocks(), blocks);
+        assert_eq!(run.response().finish().reason, reason);
+        assert!(reason.vetoes_calls());
+        journal.assert_order(&["judge.end b", "judge.drop c"]);
+        journal.assert_count("model.drop r1", 1);
+    }
+}
+
+/// How a policy ends an answer.
+enum Ends {
+    OnDeny,
+    Verdict(FinishReason),
+}
+
+/// A policy that allows `a`, ends the answer at `b` once the gate is released, and never decides about others.
+fn ending(ends: &Ends, journal: &Journal, gate: &Gate) -> BlockPolicy {
+    let verdict = match ends {
+        Ends::OnDeny => Verdict::deny(""),
+        Ends::Verdict(reason) => Verdict::EndAnswer(reason.clone()),
+    };
+    let (journal, gate) = (journal.clone(), gate.clone());
+    let judge = move |pending: PendingBlock| {
+        let (gate, verdict) = (gate.clone(), verdict.clone());
+        let mut working = Working::begin(&journal, &pending);
+        async move {
+            let verdict = match working.name.as_str() {
+                "a" => Verdict::Allow,
+                "b" => {
+                    gate.pass().await;
+                    verdict
+                }
+                _ => std::future::pending().await,
+            };
+            working.end();
+            Ok(verdict)
+        }
+    };
+    BlockPolicy::new(judge).with_on_deny(OnDeny::EndAnswer)
+}
+
+#[tokio::test]
+async fn finish_reason_follows_the_calls_left() {
+    use FinishReason::{ContentFilter, Length, Other, Paused, Refusal, Stop, ToolCalls};
+    for (reason, without_calls) in [
+        (ToolCalls, Stop),
+        (Stop, Stop),
+        (Length, Length),
+        (Refusal, Refusal),
+        (ContentFilter, ContentFilter),
+        (Paused, Paused),
+        (Other("eos".into()), Other("eos".into())),
+    ] {
+        let answer = || Answer::new().call("c1", "a", "{}").call("c2", "b", "{}").finish(reason.clone());
+        for (names, expected) in [(&["a", "b"][..], &without_calls), (&["a"], &reason), (&[], &reason)] {
+            let run = run(answer(), vec![Arc::new(denying(names))]).await;
+            assert_eq!(&run.response().finish().reason, expected, "{names:?}");
+        }
+        let run =
+            run(Answer::new().text("Hm.").finish(reason.clone()), vec![Arc::new(denying(&["a"]))]).await;
+        assert_eq!(run.response().finish().reason, reason, "without calls it is unchanged");
+    }
+}
+
+/// A judge sees that a call is cut off. If the answer breaks, it is not called, and nothing of the call is left.
+#[tokio::test]
+async fn law_t2_judge_sees_that_a_call_is_cut() {
+    let only_complete =
+        || {
+            judged(|pending| {
+                if pending.call().unwrap().complete { Verdict::Allow } else { Verdict::deny("It is cut.") }
+            })
+        };
+    let cut = || {
+        Answer::new()
+            .delta(Delta::tool_call(ToolCallDelta::start(0, "c1", "look")))
+            .delta(Delta::tool_call(ToolCallDelta::arguments(0, "{\"a\"")))
+    };
+    let run_cut = run(cut().finish(FinishReason::Length), vec![Arc::new(only_complete())]).await;
+    assert_eq!(run_cut.blocks(), ["[The call of `look` was denied: It is cut.]"]);
+    assert_eq!(run_cut.response().finish().reason, FinishReason::Length);
+    // An allowed one stays incomplete.
+    let allowed = run(cut().finish(FinishReason::Length), vec![Arc::new(denying(&[]))]).await;
+    assert_eq!(allowed.blocks(), ["(look {\"a\"…)"]);
+    let never = judged(|_| panic!("it is not judged"));
+    let broken = run(
+        Answer::new().text("Hm.").delta(Delta::tool_call(ToolCallDelta::start(0, "c1", "look"))),
+        vec![Arc::new(never)],
+    )
+    .await;
+    let error = broken.outcome.unwrap_err();
+    let partial = error.partial().unwrap();
+    assert_eq!((error.kind(), partial.text().as_str()), (ErrorKind::Truncated, "Hm."));
+    assert_eq!(partial.tool_calls().count(), 0);
+}
+
+/// What was held back of a void attempt is void, and so is its denial.
+#[tokio::test]
+async fn law_s4_void_attempt_leaves_nothing() {
+    let (journal, gate) = (Journal::new(), Gate::new());
+    let waits = waiting(&journal, &[("look", gate)]);
+    let broken = Answer::new()
+        .call("c0", "delete", "{}")
+        .call("c1", "look", "{}")
+        .delta(end_of_call(0))
+        .delta(end_of_call(1))
+        .error(Error::new(ErrorKind::Connection, "the connection broke"));
+    let first = ScriptedModel::new([broken]);
+    let second = ScriptedModel::new([Answer::from_text("Never mind.")]);
+    let model = FallbackModel::new(first).or(second).restart_after_output();
+    let chain = advisor_core::AdvisorChain::builder(model)
+        .advisor(waits)
+        .advisor(denying(&["delete"]))
+        .build()
+        .unwrap();
+    let run = run_in(chain).await;
+    assert_eq!(run.blocks(), ["Never mind."]);
+    assert_eq!(run.denials().0, []);
+    journal.assert_count("judge.drop look", 1);
+}
+
+#[tokio::test]
+async fn denial_text_can_be_replaced() {
+    let answer = || Answer::from_calls([("c1", "delete", "{}")]);
+    let deny = |explanation: &'static str| judged(move |_| Verdict::deny(explanation));
+    let custom = |denial: &Denial| format!("No {}!", denial.tool.as_deref().unwrap_or_default());
+    for (policy, expected) in [
+        (deny("Ask first."), "[The call of `delete` was denied: Ask first.]"),
+        (deny(""), "[The call of `delete` was denied.]"),
+        (deny(" "), "[The call of `delete` was denied.]"),
+        (deny("Ask first.").with_denial_text(custom), "No delete!"),
+    ] {
+        let run = run(answer(), vec![Arc::new(policy)]).await;
+        assert_eq!(run.blocks(), [expected]);
+    }
+    // Without a text nothing is left: an empty answer, which is no message.
+    let run = run(answer(), vec![Arc::new(deny("").with_denial_text(|_| String::new()))]).await;
+    assert_eq!(run.blocks(), [""; 0]);
+    assert_eq!(run.response().finish().reason, FinishReason::Stop);
+    assert_eq!(run.denials().0[0].cause, DenialCause::Verdict { explanation: "".into() });
+}
+
+/// Each answer has a state of its own, which is gone when it has ended.
+#[tokio::test]
+async fn law_s7_answers_have_states_of_their_own() {
+    let (journal, gate) = (Journal::new(), Gate::new());
+    let policy = waiting(&journal, &[("look", gate.clone())]);
+    let model = ScriptedModel::from_fn(|prompt| {
+        let name = prompt.messages.last().unwrap().text();
+        Answer::new().text(name.clone()).call("c1", &name, "{}").finish(FinishReason::ToolCalls)
+    });
+    let chain = chain(model, [Arc::new(policy) as _]);
+    let ask = |name: &str| request().with_messages(vec![advisor_core::Message::user(name)]);
+    let (waiting, other) = (ask("look"), ask("work"));
+    let turn = Arc::downgrade(&waiting.turn);
+    let mut held = chain.next_stream(waiting).await.unwrap();
+    while let Some(Some(chunk)) = held.next().now_or_never() {
+        chunk.unwrap();
+    }
+    let other_turn = Arc::clone(&other.turn);
+    let other = read(chain.next_stream(other).await.unwrap(), &other_turn).await;
+    assert_eq!(other.blocks(), ["work", "(work {})"]);
+    gate.release();
+    let rest: Vec<_> = held.by_ref().map(|chunk| chunk.unwrap()).collect().await;
+    assert!(matches!(rest.last(), Some(Chunk::Completed(response)) if response.tool_calls().count() == 1));
+    drop((held, rest));
+    assert!(turn.upgrade().is_none(), "nothing of the turn is kept");
+}
+
+/// Text, too, can be judged: it is held back until it is complete.
+#[tokio::test]
+async fn any_kind_of_block_can_be_judged() {
+    let policy = judged(|pending| match pending.block.content() {
+        BlockContent::Text(text) if text.contains("Wait") => Verdict::deny(""),
+        BlockContent::Opaque(_) | BlockContent::Media(_) => Verdict::deny(""),
+        _ => Verdict::Allow,
+    })
+    .with_kinds([BlockKind::Text, BlockKind::Opaque, BlockKind::Media]);
+    let run = run(with_every_kind().finish(FinishReason::ToolCalls), vec![Arc::new(policy)]).await;
+    assert_eq!(
+        run.blocks(),
+        [
+            "Let me look.",
+            "(look {\"a\":1})",
+            "<hm>",
+            "[A part of the answer was denied.]",
+            "[A text was denied.]",
+            "[A medium was denied.]",
+            "Citation",
+            "Refusal"
+        ]
+    );
+}

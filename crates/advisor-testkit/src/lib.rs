@@ -11,6 +11,7 @@
 //! | make a store fail, hang or be slow at an operation, with the feature `stores` | `FaultStore` |
 //! | stop a turn at each of its await points, or inject a fault there, with the feature `crash` | `crash` |
 //! | check a provider against the laws of streams, with the feature `conformance` | `provider_conformance!` |
+//! | check that a provider reads all that its API documents | [`documented`] |
 //! | cut bytes in every way a network may | [`split`] |
 //! | replay streams recorded from real providers | [`recordings`] |
 
@@ -18,6 +19,7 @@
 pub mod conformance;
 #[cfg(feature = "crash")]
 pub mod crash;
+pub mod documented;
 mod gate;
 mod journal;
 pub mod recordings;

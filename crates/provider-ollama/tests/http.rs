@@ -11,12 +11,11 @@ use advisor_core::{
     ChatModel, ChatRequest, ChatResponse, Chunk, Error, ErrorKind, Message, Result, ToolDefinition,
     text_with_sources,
 };
-use advisor_testkit::recordings::{self, Recording};
-use advisor_testkit::{ReplayServer, Reply, split};
+use advisor_testkit::{ReplayServer, Reply, recordings};
 use futures::StreamExt;
 use provider_ollama::backoff::Backoff;
 use provider_ollama::{OllamaModel, ProviderError};
-use serde_json::{Value, json};
+use serde_json::json;
 
 fn model(server: &ReplayServer) -> OllamaModel {
     OllamaModel::new("qwen3").with_base_url(server.url()).with_retries(Backoff::none())
@@ -49,54 +48,11 @@ fn said(error: &Error) -> &ProviderError {
     source.downcast_ref().expect("the provider's words")
 }
 
-/// The outcome in the form in which recordings are compared.
-fn outcome(response: &ChatResponse) -> Value {
-    let reasoning: String = response
-        .blocks()
-        .filter_map(|(_, block)| block.content().text_of(advisor_core::BlockKind::Reasoning))
-        .collect();
-    let calls: Vec<Value> = response
-        .tool_calls()
-        .map(|(_, call)| json!({"id": call.id, "name": call.name, "arguments": call.arguments}))
-        .collect();
-    json!({
-        "text": response.text(),
-        "reasoning": reasoning,
-        "refusal": "",
-        "tool_calls": calls,
-        "finish_reason": response.finish().as_written,
-        "usage": response.usage(),
-        "error": null,
-    })
-}
-
-fn recordings() -> Vec<Recording> {
-    recordings::all("other").into_iter().filter(|recording| recording.provider == "ollama").collect()
-}
-
-async fn replay(recording: &Recording, reply: Reply) {
-    let server = server([reply]).await;
-    let response = ask(&model(&server)).await.expect("an answer");
-    let differences = recording.differences(&outcome(&response));
-    assert!(differences.is_empty(), "{}: {differences:?}", recording.name);
-}
-
-#[tokio::test]
-async fn every_recording_replays_over_http_whole() {
-    for recording in &recordings() {
-        replay(recording, lines(recording.body.clone())).await;
-    }
-}
-
 #[tokio::test]
 async fn law_s5_every_recording_over_http_at_any_split() {
-    for recording in &recordings() {
-        replay(recording, lines(recording.body.clone()).split_every(1)).await;
-        for seed in 0..10 {
-            let offsets = split::random_offsets(recording.body.len(), seed, 2 << seed);
-            replay(recording, lines(recording.body.clone()).split_at(&offsets)).await;
-        }
-    }
+    let recordings = recordings::all("other");
+    let own = recordings.iter().filter(|recording| recording.provider == "ollama");
+    recordings::assert_replays(own, |_, server| model(server)).await;
 }
 
 #[tokio::test]

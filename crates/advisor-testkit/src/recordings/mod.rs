@@ -23,9 +23,11 @@
 mod differences;
 mod find;
 mod load;
+mod replayed;
 
 pub use differences::{differences, observed_differences};
 pub use load::load;
+pub use replayed::{assert_replays, outcome};
 
 use serde_json::Value;
 use std::io::Write as _;

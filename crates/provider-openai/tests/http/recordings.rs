@@ -37,37 +37,6 @@ impl Transport for Watched {
     }
 }
 
-/// The outcome in the form in which recordings are compared.
-fn outcome(result: &Result<ChatResponse>) -> Value {
-    let nothing = ChatResponse::from_choices(1, Vec::new());
-    let (response, error) = match result {
-        Ok(response) => (response, None),
-        Err(error) => (error.partial().unwrap_or(&nothing), Some(error.to_string())),
-    };
-    let joined = |kind: fn(&advisor_core::BlockContent) -> Option<&String>| -> String {
-        response.blocks().filter_map(|(_, block)| kind(block.content())).cloned().collect()
-    };
-    let calls: Vec<Value> = response
-        .tool_calls()
-        .map(|(_, call)| json!({"id": call.id, "name": call.name, "arguments": call.arguments}))
-        .collect();
-    json!({
-        "text": response.text(),
-        "reasoning": joined(|content| match content {
-            advisor_core::BlockContent::Reasoning(text) => Some(text),
-            _ => None,
-        }),
-        "refusal": joined(|content| match content {
-            advisor_core::BlockContent::Refusal(text) => Some(text),
-            _ => None,
-        }),
-        "tool_calls": calls,
-        "finish_reason": response.finish().as_written,
-        "usage": response.usage(),
-        "error": error,
-    })
-}
-
 fn request(recording: &Recording) -> ChatRequest {
     let mut options = ChatOptions::new();
     options.choices = Some(recording.choices);
@@ -93,7 +62,7 @@ async fn replay(recording: &Recording, reply: Reply) {
     let watched = Watched { inner, received: Arc::clone(&received) };
     let result = call_with(&model(&server).with_transport(watched), request(recording)).await;
 
-    let got = outcome(&result);
+    let got = recordings::outcome(&result);
     let differences = recording.differences(&got);
     assert!(differences.is_empty(), "{}: {differences:?}\n{got:#}", recording.name);
 
@@ -111,8 +80,8 @@ async fn replay(recording: &Recording, reply: Reply) {
 #[tokio::test]
 async fn every_recording_replays_over_http_whole_and_split() {
     for recording in &recordings::all("openai-chat") {
-        replay(recording, Reply::sse(recording.body.clone())).await;
-        replay(recording, Reply::sse(recording.body.clone()).split_at(&recording.chunk_ends)).await;
+        replay(recording, recording.reply()).await;
+        replay(recording, recording.reply().split_at(&recording.chunk_ends)).await;
     }
 }
 
@@ -123,7 +92,7 @@ async fn law_s5_every_recording_over_http_at_random_splits() {
             // From a few pieces to many; each is one HTTP chunk.
             let pieces = 2 << (seed % 7);
             let offsets = split::random_offsets(recording.body.len(), seed, pieces);
-            replay(recording, Reply::sse(recording.body.clone()).split_at(&offsets)).await;
+            replay(recording, recording.reply().split_at(&offsets)).await;
         }
     }
 }
@@ -131,7 +100,7 @@ async fn law_s5_every_recording_over_http_at_random_splits() {
 #[tokio::test]
 async fn law_s5_every_recording_over_http_byte_by_byte() {
     for recording in &recordings::all("openai-chat") {
-        replay(recording, Reply::sse(recording.body.clone()).split_every(1)).await;
+        replay(recording, recording.reply().split_every(1)).await;
     }
 }
 

@@ -1,13 +1,15 @@
 //! The answer of `/api/chat` as a [`WireFormat`]: one JSON object a line, or one object if nothing is streamed.
 //!
-//! **Order** within a line: model, thinking, text, tool calls, token counts, end.
+//! **Order** within a line: model, thinking, text, images, tool calls, token counts, end.
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::VecDeque;
 
-use advisor_core::{Delta, DeltaKind, Finish, FinishReason, Text, ToolCallDelta, Usage};
+use advisor_core::{Delta, DeltaKind, Finish, FinishReason, Media, Text, ToolCallDelta, Usage};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use provider_http::answer::{AnswerEvent, Meaning, WireFormat};
 use provider_http::failure::Report;
 use provider_http::fast_path::{Field, Framing};
@@ -57,6 +59,8 @@ impl OllamaChat {
     fn message(&mut self, message: &Message<'_>, deltas: &mut VecDeque<Delta>) {
         deltas.extend(message.thinking.text().map(Delta::reasoning));
         deltas.extend(message.content.text().map(Delta::text));
+        let images = message.images().into_iter().filter_map(|image| image_of(&image));
+        deltas.extend(images.map(|image| Delta::from(DeltaKind::Media(Box::new(image)))));
         let calls = message.tool_calls.iter().flatten();
         let fragments: Vec<_> = calls.map(|call| self.call(call)).collect();
         if !fragments.is_empty() {
@@ -101,6 +105,19 @@ impl WireFormat for OllamaChat {
         let json = json.to_string();
         self.line(&serde_json::from_str(&json)?, &json, Meaning::Rewritten, deltas)
     }
+}
+
+/// Returns an image; `None` if it is no base64. Ollama does not name its type, but its first bytes do.
+fn image_of(base64: &str) -> Option<Media> {
+    const BEGINNINGS: [(&str, &str); 4] = [
+        ("iVBORw0KGgo", "image/png"),
+        ("/9j/", "image/jpeg"),
+        ("R0lGOD", "image/gif"),
+        ("UklGR", "image/webp"),
+    ];
+    let known = BEGINNINGS.into_iter().find(|(beginning, _)| base64.starts_with(beginning));
+    let mime = known.map_or("image/*", |(_, mime)| mime);
+    Some(Media::from_bytes(mime, STANDARD.decode(base64).ok()?))
 }
 
 /// Returns the token counts; `None` if the line has none. A prompt that is cached as a whole has no count.

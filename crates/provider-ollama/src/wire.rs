@@ -16,7 +16,12 @@ pub(crate) const LINE: Field = Field::Object(&[
     ("model", Field::Once),
     (
         "message",
-        Field::Object(&[("content", Field::Text), ("thinking", Field::Text), ("tool_calls", Field::Read)]),
+        Field::Object(&[
+            ("content", Field::Text),
+            ("thinking", Field::Text),
+            ("images", Field::Read),
+            ("tool_calls", Field::Read),
+        ]),
     ),
     ("done", Field::Read),
     ("done_reason", Field::Read),
@@ -52,6 +57,8 @@ pub(crate) struct Message<'a> {
     pub(crate) content: Str<'a>,
     #[serde(borrow)]
     pub(crate) thinking: Str<'a>,
+    #[serde(borrow)]
+    images: Option<&'a RawValue>,
     #[serde(borrow, deserialize_with = "list")]
     pub(crate) tool_calls: Option<Vec<Call<'a>>>,
 }
@@ -91,6 +98,13 @@ impl Line<'_> {
     /// Checks whether it reports an error.
     pub(crate) fn has_error(&self) -> bool {
         self.error.is_some_and(|error| !is_nothing(error))
+    }
+}
+
+impl Message<'_> {
+    /// Returns the images of the model, in base64.
+    pub(crate) fn images(&self) -> Vec<String> {
+        self.images.and_then(|images| repair::read(images.get()).ok()).unwrap_or_default()
     }
 }
 

@@ -2,6 +2,7 @@
 //! the fast path, and gives the same chunks.
 
 mod blocks;
+mod documented;
 mod ends;
 mod quirks;
 

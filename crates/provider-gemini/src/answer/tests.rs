@@ -4,6 +4,7 @@
 
 mod calls;
 mod content;
+mod documented;
 mod ends;
 mod framing;
 

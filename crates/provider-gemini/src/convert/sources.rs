@@ -64,7 +64,8 @@ impl Sources {
             source.get(key).and_then(Value::as_str).filter(|word| !word.is_empty()).map(Text::from)
         };
         let mut citation = Citation::default();
-        citation.url = word("uri");
+        // `sourceUri` is the page of an image.
+        citation.url = word("uri").or_else(|| word("sourceUri"));
         citation.title = word("title");
         citation.quote = word("text");
         if citation != Citation::default()

@@ -1,3 +1,4 @@
+mod documented;
 mod fast_path;
 
 use advisor_core::{BlockKind, ChatResponse, Error, ErrorKind, MessageAggregator, Result};

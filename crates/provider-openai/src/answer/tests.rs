@@ -1,3 +1,4 @@
+mod documented;
 mod fast_path;
 mod odd;
 
@@ -27,7 +28,8 @@ fn read_with(mut decoder: Decoder, pieces: &[&[u8]]) -> (Result<ChatResponse>, E
     let mut chunks = VecDeque::new();
     let mut take = |decoder: &mut Decoder| {
         while let Some(delta) = decoder.next() {
-            aggregator.push(delta?, &mut chunks)?;
+            let taken = delta.and_then(|delta| Ok(aggregator.push(delta, &mut chunks)?));
+            taken.map_err(|error: Error| error.or_partial(aggregator.partial()))?;
         }
         Ok::<_, Error>(())
     };

@@ -85,6 +85,11 @@ impl Converter {
             "response.output_text.annotation.added" => self.annotation(event, deltas),
             "response.output_item.added" => self.begin_item(event, deltas),
             "response.output_item.done" => self.finish_item(event, deltas),
+            // Audio belongs to no item. Its slices cannot be played alone, so that only the transcript is shown.
+            "response.audio.transcript.delta" => {
+                deltas.extend(event.delta.text().map(Delta::text));
+                Ok(())
+            }
             "response.created" | "response.in_progress" | "response.queued" => {
                 event.response.iter().for_each(|response| self.origin(response, deltas));
                 Ok(())

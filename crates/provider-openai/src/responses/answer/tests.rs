@@ -1,5 +1,6 @@
 #![allow(clippy::needless_pass_by_value, reason = "events are built in place")]
 
+mod documented;
 mod fast_path;
 mod quirks;
 mod whole;

@@ -8,6 +8,9 @@
 //! count more than 3 % above its baseline is a failure, and so is a case that only one side has. Without a
 //! baseline for this combination, the program says so. With `-- --save` the counts become the baseline. Other
 //! words select the cases whose names contain them: `-- "tool loop"`.
+//!
+//! Beside that, reading a wire format may take at most a number of times the instructions of another one, whatever
+//! the baseline is (`advisor_benches::BOUNDS`).
 
 #![allow(
     clippy::panic,
@@ -22,7 +25,7 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-use advisor_benches::{Case, Work, instructions, is_required};
+use advisor_benches::{BOUNDS, Bound, Case, Work, instructions, is_required};
 
 /// The factor above the baseline that counts as a failure, and the smallest differences that do, since counts
 /// vary by chance.
@@ -58,11 +61,12 @@ fn main() -> ExitCode {
     println!("{:<46} {:>14} {:>12}  {:<8} baseline", "", "instructions", "allocations", "each");
     let counted: Vec<_> =
         cases.iter().map(|case| (case.name.clone(), baseline.compare(case, count(case)))).collect();
-    if !save.is_empty() {
+    let is_bounded = baseline.is_within_bounds(&counted);
+    if !save.is_empty() && is_bounded {
         baseline.write(counted.into_iter().map(|(name, (counts, _))| (name, counts)));
         return ExitCode::SUCCESS;
     }
-    if baseline.has_others() || counted.iter().any(|(_, (_, passes))| !passes) {
+    if !is_bounded || baseline.has_others() || counted.iter().any(|(_, (_, passes))| !passes) {
         ExitCode::FAILURE
     } else {
         ExitCode::SUCCESS
@@ -156,6 +160,23 @@ impl Baseline {
             case.name, case.unit
         );
         (now, remark.is_empty())
+    }
+
+    /// Returns whether no case takes more than its bound allows. A measure that was not counted now has the count of
+    /// the baseline.
+    fn is_within_bounds(&self, counted: &[(String, (Counts, bool))]) -> bool {
+        let now =
+            |name: &str| counted.iter().find(|(other, _)| other == name).map(|(_, (counts, _))| *counts);
+        let is_kept = |Bound { case, measure, times }: &Bound| {
+            let measured = now(measure).or_else(|| self.counts.get(*measure).copied());
+            let (Some(counts), Some(measured)) = (now(case), measured) else { return true };
+            let (has, may_have) = (counts.instructions, measured.instructions * times);
+            if has > may_have {
+                println!("{case}: {has:.0} instructions, and {times} times `{measure}` are {may_have:.0}");
+            }
+            has <= may_have
+        };
+        BOUNDS.iter().filter(|bound| !is_kept(bound)).count() == 0
     }
 
     /// Returns whether the baseline has counts of cases that no longer exist.

@@ -1,10 +1,13 @@
 mod answers;
 mod appends;
+mod bounds;
 mod gemini;
 mod messages;
 mod turns;
 
 use std::fmt;
+
+pub use bounds::{BOUNDS, Bound};
 
 /// The measured work. Its inputs exist before it starts, and it drops its results.
 pub type Work = Box<dyn FnOnce()>;

@@ -1,0 +1,52 @@
+//! Bounds of the reading of one wire format by that of another, whatever their baselines are.
+
+/// A case whose instructions are bounded by those of another one.
+#[derive(Debug, Clone, Copy)]
+pub struct Bound {
+    /// The name of the bounded case.
+    pub case: &'static str,
+    /// The name of the case that is the measure.
+    pub measure: &'static str,
+    /// How many times the instructions of the measure are allowed.
+    pub times: f64,
+}
+
+const TEXT: &str = "read, OpenAI";
+const REASONING: &str = "read, DeepSeek, reasoning";
+const ARGUMENTS: &str = "read, OpenAI, arguments of a call";
+
+/// The bounds, by Chat Completions. Ollama's own API has no arguments in pieces.
+pub const BOUNDS: [Bound; 11] = [
+    text("read, Responses"),
+    text("read, Anthropic"),
+    text("read, Gemini"),
+    text("read, Ollama"),
+    other("read, Responses, reasoning", REASONING),
+    other("read, Anthropic, thinking", REASONING),
+    other("read, Gemini, thoughts", REASONING),
+    other("read, Ollama, thinking", REASONING),
+    other("read, Responses, arguments of a call", ARGUMENTS),
+    other("read, Anthropic, arguments of a call", ARGUMENTS),
+    other("read, Gemini, arguments of a call", ARGUMENTS),
+];
+
+const fn text(case: &'static str) -> Bound {
+    Bound { case, measure: TEXT, times: 1.5 }
+}
+
+const fn other(case: &'static str, measure: &'static str) -> Bound {
+    Bound { case, measure, times: 2.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_bound_names_two_cases() {
+        let names: Vec<String> = crate::all().into_iter().map(|case| case.name).collect();
+        for Bound { case, measure, .. } in BOUNDS {
+            assert!([case, measure].iter().all(|name| names.iter().any(|other| other == name)), "{case}");
+        }
+    }
+}

@@ -11,6 +11,14 @@ pub struct Bound {
     pub times: f64,
 }
 
+impl Bound {
+    /// Returns the instructions that the case may take if the measure takes this many.
+    #[must_use]
+    pub fn most(&self, measured: f64) -> f64 {
+        measured * self.times
+    }
+}
+
 const TEXT: &str = "read, OpenAI";
 const REASONING: &str = "read, DeepSeek, reasoning";
 const ARGUMENTS: &str = "read, OpenAI, arguments of a call";
@@ -47,6 +55,21 @@ mod tests {
         let names: Vec<String> = crate::all().into_iter().map(|case| case.name).collect();
         for Bound { case, measure, .. } in BOUNDS {
             assert!([case, measure].iter().all(|name| names.iter().any(|other| other == name)), "{case}");
+        }
+    }
+
+    #[test]
+    fn kept_counts_are_within_their_bounds() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/baselines");
+        for file in std::fs::read_dir(folder).unwrap() {
+            let counts = std::fs::read_to_string(file.unwrap().path()).unwrap();
+            let of = |name: &str| -> f64 {
+                let mut lines = counts.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix('\t'));
+                lines.next().and_then(|fields| fields.split('\t').next()?.parse().ok()).unwrap()
+            };
+            for bound in BOUNDS {
+                assert!(of(bound.case) <= bound.most(of(bound.measure)), "{}", bound.case);
+            }
         }
     }
 }

@@ -47,7 +47,7 @@ enum Command {
         /// The number of parallel answers that the request asked for. Only Chat Completions and Gemini can give several.
         #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=128))]
         choices: u32,
-        /// The recording: `.sse` as it was sent, or `.jsonl` with one payload per line.
+        /// The recording: a body as it was sent, or one payload per line in a file named `.jsonl`.
         file: PathBuf,
     },
 }

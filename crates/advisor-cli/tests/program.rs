@@ -12,6 +12,7 @@ mod common;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
+use advisor_testkit::recordings::{self, Recording};
 use advisor_testkit::{ChatTranscript, ReplayServer, Reply};
 use common::{advisor, chat, file, server, text_of, told};
 use serde_json::Value;
@@ -79,12 +80,40 @@ async fn chat_speaks_the_api_of_each_provider() {
 }
 
 #[test]
-fn missing_key_of_a_provider_is_named() {
-    for (provider, variable) in [("anthropic", "ANTHROPIC_API_KEY"), ("gemini", "GEMINI_API_KEY")] {
-        let output = advisor(&["chat", "--provider", provider, "--model", "m"]).output().unwrap();
+fn missing_settings_of_a_provider_are_named() {
+    for (provider, model, keys) in [
+        ("openai", "OPENAI_MODEL", &["OPENAI_API_KEY", "OPENAI_BASE_URL"][..]),
+        ("openai-responses", "OPENAI_MODEL", &["OPENAI_API_KEY", "OPENAI_BASE_URL"]),
+        (
+            "anthropic",
+            "ANTHROPIC_MODEL",
+            &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL"],
+        ),
+        ("gemini", "GEMINI_MODEL", &["GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL"]),
+        // A server on this machine needs neither.
+        ("ollama", "OLLAMA_MODEL", &[]),
+    ] {
+        let output = advisor(&["chat", "--provider", provider]).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{output:?}");
         let error = text_of(&output.stderr);
-        assert!(error.contains(variable) && error.contains("--base-url"), "{error}");
+        assert!(error.contains(model) && error.contains("--model"), "{error}");
+        assert!(keys.iter().all(|key| error.contains(key)), "{error}");
+        assert_eq!(error.contains("--base-url"), !keys.is_empty(), "{error}");
+    }
+}
+
+#[test]
+fn unknown_provider_and_api_are_refused_with_the_known_ones() {
+    for (arguments, known) in [
+        (&["chat", "--provider", "x"][..], "openai, openai-responses, anthropic, gemini, ollama"),
+        (
+            &["aggregate", "--api", "x", "f.sse"],
+            "openai-chat, openai-responses, anthropic-messages, gemini, ollama",
+        ),
+    ] {
+        let output = advisor(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(text_of(&output.stderr).contains(known), "{output:?}");
     }
 }
 
@@ -232,6 +261,33 @@ fn aggregate_reports_outcome_for_any_file_content() {
     let missing = aggregate(&PathBuf::from("no-such-file.sse")).output().unwrap();
     assert_eq!(missing.status.code(), Some(2));
     assert!(text_of(&missing.stderr).contains("no-such-file.sse"));
+}
+
+/// The recordings that the program reads, each with the name of its API.
+fn every_recording() -> impl Iterator<Item = (Recording, &'static str)> {
+    let own = ["openai-chat", "openai-responses", "anthropic-messages", "gemini"];
+    let own = own
+        .into_iter()
+        .flat_map(|api| recordings::all(api).into_iter().map(move |recording| (recording, api)));
+    let others = recordings::all("other").into_iter().filter(|recording| recording.provider == "ollama");
+    own.chain(others.map(|recording| (recording, "ollama")))
+}
+
+#[test]
+fn every_recording_aggregates_as_expected() {
+    for (recording, api) in every_recording() {
+        // A file of this name is a body as it was sent, whatever its framing.
+        let path = file(&format!("{}.body", recording.name), &recording.body);
+        let choices = recording.choices.to_string();
+        let path = path.to_str().unwrap();
+        let output = advisor(&["aggregate", "--api", api, "--choices", &choices, path]).output().unwrap();
+        let outcome: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let differences = recording.differences(&outcome);
+        assert!(differences.is_empty(), "{}: {differences:?}\n{outcome:#}", recording.name);
+        let code = i32::from(!outcome["error"].is_null());
+        assert_eq!(output.status.code(), Some(code), "{}", recording.name);
+        assert!(output.stderr.is_empty(), "{}: {output:?}", recording.name);
+    }
 }
 
 #[test]

@@ -63,9 +63,9 @@ impl Variables {
     pub fn read_required(&self, lookup: impl Fn(&str) -> Option<String>) -> Result<EnvSettings> {
         let settings = self.read(lookup);
         if settings.key.is_none() && settings.base_url.is_none() {
-            let key = self.keys.first().copied().unwrap_or_default();
             return Err(Error::configuration(format!(
-                "set {key}, or {} for a server that needs no key",
+                "set {}, or {} for a server that needs no key",
+                self.keys.join(" or "),
                 self.base_url
             )));
         }
@@ -125,7 +125,7 @@ mod tests {
         for vars in [&[][..], &[("A_KEY", " ")], &[("A_MODEL", "m")]] {
             let error = VARIABLES.read_required(lookup(vars)).expect_err("neither");
             assert_eq!(error.kind(), ErrorKind::Configuration);
-            assert_eq!(error.to_string(), "set A_KEY, or A_URL for a server that needs no key");
+            assert_eq!(error.to_string(), "set A_KEY or A_TOKEN, or A_URL for a server that needs no key");
         }
         for vars in [[("A_TOKEN", "t")], [("A_URL", "http://localhost")]] {
             assert!(VARIABLES.read_required(lookup(&vars)).is_ok());

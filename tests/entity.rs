@@ -11,11 +11,12 @@ use advisor_chain::chain::{ResponseFormat, SchemaSupport};
 use advisor_chain::memory::validate_transcript;
 use advisor_chain::messages::{DeltaKind, Media};
 use advisor_chain::structured::{OutputFormat, Partial, StructuredOutput};
+use advisor_chain::text_tool_calls::{PromptFormat, TextToolCalls};
 use advisor_chain::tools::{ToolCallStreaming, ToolLimits};
 use advisor_chain::{
     ChatClient, ChatMemoryAdvisor, ChatModel, ChatRequest, Chunk, ChunkStream, ConversationKey, Error,
-    ErrorKind, FinishReason, FnTool, InMemoryStore, Message, Phase, PromptExt, Result, Role, ToolCallAdvisor,
-    ToolDefinition, async_trait,
+    ErrorKind, FinishReason, FnTool, InMemoryStore, Message, Phase, PromptExt, Result, Role, Tool,
+    ToolCallAdvisor, ToolDefinition, async_trait,
 };
 use advisor_examples::advisors::ask_again;
 use advisor_testkit::{Answer, ScriptedModel};
@@ -58,6 +59,11 @@ struct Setting {
     model: ScriptedModel,
 }
 
+fn look() -> impl Tool {
+    let definition = ToolDefinition::new("look", "Looks.", json!({"type": "object"}));
+    FnTool::new(definition, |_: Value| async { Ok("717710") })
+}
+
 fn setting(
     answers: impl IntoIterator<Item = Answer>,
     remembers: Phase,
@@ -65,11 +71,10 @@ fn setting(
     tools: ToolCallAdvisor,
 ) -> Setting {
     let (model, memory) = (ScriptedModel::new(answers), ChatMemoryAdvisor::new(InMemoryStore::new()));
-    let look = ToolDefinition::new("look", "Looks.", json!({"type": "object"}));
     let client = ChatClient::builder(Enforcing(model.clone(), support))
         .advisor(tools)
         .advisor_in(remembers, memory.clone())
-        .tool(FnTool::new(look, |_: Value| async { Ok("717710") }))
+        .tool(look())
         .build()
         .unwrap();
     Setting { client, memory, model }
@@ -142,6 +147,26 @@ async fn law_m2_s6_rejected_answer_is_retried_and_not_remembered() {
             let sent: Vec<_> = setting.model.prompts()[4].messages.iter().map(Message::text).collect();
             assert_eq!(sent, [&turn[..], &["Thanks"]].concat());
         }
+    }
+}
+
+#[tokio::test]
+async fn value_is_asked_for_in_words_beside_tools_in_words() {
+    let answers = ["<tool name=\"look\"/>", "Oslo, of course", OSLO].map(Answer::from_text);
+    let model = ScriptedModel::new(answers);
+    let client = ChatClient::builder(Enforcing(model.clone(), SchemaSupport::JsonSchema))
+        .advisor(ToolCallAdvisor::new())
+        .advisor(TextToolCalls::new(PromptFormat::Xml))
+        .tool(look())
+        .build()
+        .unwrap();
+    let city: City = client.prompt().user("The capital of Norway?").entity().await.unwrap();
+    assert_eq!(city, oslo());
+    assert_eq!(model.prompts().len(), 3);
+    for prompt in model.prompts() {
+        assert_eq!(prompt.options.response_format, None, "a server that enforces it allows no call");
+        let first = prompt.messages.iter().next().unwrap();
+        assert!(first.text().contains("Its name in English.") && first.text().contains("## look"));
     }
 }
 

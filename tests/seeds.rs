@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The pages, each with the number of its rows that it must at least have.
-const PAGES: [(&str, usize); 2] = [("docs/seeds.md", 130), ("crates/text-tool-calls/tests/README.md", 60)];
+const PAGES: [(&str, usize); 2] = [("docs/seeds.md", 150), ("crates/text-tool-calls/tests/README.md", 60)];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()

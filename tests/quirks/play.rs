@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use advisor_chain::anthropic::AnthropicModel;
-use advisor_chain::gemini::{self, GeminiModel};
+use advisor_chain::gemini::GeminiModel;
 use advisor_chain::ollama::OllamaModel;
 use advisor_chain::openai::backoff::Backoff;
 use advisor_chain::openai::{OpenAiResponsesModel, Profile, TextMode};
@@ -57,10 +57,7 @@ pub(crate) fn model(transcript: &Transcript, place: Place) -> Arc<dyn ChatModel>
             placed!(OpenAiResponsesModel::new("m").with_streaming(streaming), retries, place)
         }
         WireFamily::Anthropic => placed!(AnthropicModel::new("m").with_streaming(streaming), retries, place),
-        WireFamily::Gemini => {
-            let model = GeminiModel::new("m").with_profile(gemini_profile(transcript));
-            placed!(model.with_streaming(streaming), retries, place)
-        }
+        WireFamily::Gemini => placed!(GeminiModel::new("m").with_streaming(streaming), retries, place),
         WireFamily::Ollama => placed!(OllamaModel::new("m").with_streaming(streaming), retries, place),
     }
 }
@@ -82,15 +79,7 @@ fn chat_profile(transcript: &Transcript) -> Profile {
     if transcript.setting("text") == Some("cumulative") {
         profile.text = TextMode::Cumulative;
     }
-    profile.eager_calls = transcript.setting("eager-calls") == Some("on");
     profile
-}
-
-fn gemini_profile(transcript: &Transcript) -> gemini::Profile {
-    match transcript.setting("profile") {
-        Some("vertex") => gemini::Profile::vertex_ai(),
-        _ => gemini::Profile::gemini_api(),
-    }
 }
 
 /// Returns a model that asks this one once.

@@ -140,6 +140,9 @@ async fn q66_signature_goes_back_on_its_part_and_calls_in_one_content() {
     assert_eq!((calls.len(), calls[1].get("extra_content")), (2, None));
 }
 
+/// Whether a server accepts an id.
+type Accepts = fn(&str) -> bool;
+
 /// The id of the call and that of its result in a request.
 fn ids(family: WireFamily, body: &Value) -> [String; 2] {
     let [call, result] = match family {
@@ -158,15 +161,15 @@ fn ids(family: WireFamily, body: &Value) -> [String; 2] {
 async fn q69_ids_have_the_form_that_the_server_accepts() {
     let long = "call_".repeat(20);
     let others = ["functions.weather:0", "functions.weather:1", "a", &long, "call_1|x"];
-    let is_word =
-        |id: &str| id.chars().all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-'));
-    let rules: [(WireFamily, Option<&str>, &dyn Fn(&str) -> bool); 4] = [
-        (OpenAiChat, Some("mistral"), &|id| {
+    let rules: [(WireFamily, Option<&str>, Accepts); 4] = [
+        (OpenAiChat, Some("mistral"), |id| {
             id.len() == 9 && id.chars().all(|letter| letter.is_ascii_alphanumeric())
         }),
-        (OpenAiChat, Some("openai"), &|id| id.len() <= 40),
-        (OpenAiResponses, None, &|id| id.len() <= 64),
-        (Anthropic, None, &is_word),
+        (OpenAiChat, Some("openai"), |id| id.len() <= 40),
+        (OpenAiResponses, None, |id| id.len() <= 64),
+        (Anthropic, None, |id| {
+            id.chars().all(|letter| letter.is_ascii_alphanumeric() || "_-".contains(letter))
+        }),
     ];
     for (family, profile, accepts) in rules {
         let mut written = Vec::new();

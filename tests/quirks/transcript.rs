@@ -60,9 +60,9 @@ pub(crate) enum After {
     Silence,
 }
 
-const SETTINGS: [&str; 11] = [
-    "after", "answers", "content-type", "eager-calls", "last-line", "line-end", "profile", "status",
-    "streaming", "text", "text-calls",
+const SETTINGS: [&str; 10] = [
+    "after", "answers", "content-type", "last-line", "line-end", "profile", "status", "streaming", "text",
+    "text-calls",
 ];
 
 impl Transcript {

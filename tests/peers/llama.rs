@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use advisor_chain::anthropic::AnthropicModel;
 use advisor_chain::openai::{OpenAiResponsesModel, Profile};
-use advisor_chain::{ChatClient, ChatModel, ChatOptions, FinishReason, OpenAiModel, PromptExt, Role};
+use advisor_chain::{ChatClient, ChatModel, ChatOptions, FinishReason, OpenAiModel, Phase, PromptExt, Role};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -15,12 +15,16 @@ use crate::chain::{Chain, PLACES_OF_MEMORY};
 /// The seeds to try for a round with several calls, which one seed in four gives.
 const SEEDS: std::ops::Range<i64> = 0..40;
 
-fn endpoints(url: &str) -> [(&'static str, Arc<dyn ChatModel>); 3] {
+/// Returns a model of each endpoint, which asks for streamed or for whole answers.
+fn endpoints(url: &str, streaming: bool) -> [(&'static str, Arc<dyn ChatModel>); 3] {
     let openai = format!("{url}/v1");
+    let chat = OpenAiModel::new("tiny").with_base_url(&openai).with_streaming(streaming);
+    let responses = OpenAiResponsesModel::new("tiny").with_base_url(&openai).with_streaming(streaming);
+    let messages = AnthropicModel::new("tiny").with_base_url(url).with_streaming(streaming);
     [
-        ("Chat Completions", Arc::new(OpenAiModel::new("tiny").with_base_url(&openai))),
-        ("Responses", Arc::new(OpenAiResponsesModel::new("tiny").with_base_url(&openai))),
-        ("Messages", Arc::new(AnthropicModel::new("tiny").with_base_url(url))),
+        ("Chat Completions", Arc::new(chat)),
+        ("Responses", Arc::new(responses)),
+        ("Messages", Arc::new(messages)),
     ]
 }
 
@@ -32,23 +36,26 @@ fn options(seed: i64) -> ChatOptions {
 #[tokio::test]
 async fn llama_cpp_holds_conversation_over_each_endpoint() {
     let Some(url) = crate::address("LLAMA") else { return };
-    for (endpoint, model) in endpoints(&url) {
-        for memory_in in PLACES_OF_MEMORY {
-            holds_conversation(endpoint, &model, memory_in).await;
+    for streaming in [true, false] {
+        for (endpoint, model) in endpoints(&url, streaming) {
+            for memory_in in PLACES_OF_MEMORY {
+                let case = format!("{endpoint}, streaming {streaming}, memory in {memory_in:?}");
+                holds_conversation(&case, &model, memory_in).await;
+            }
         }
     }
 }
 
-async fn holds_conversation(endpoint: &str, model: &Arc<dyn ChatModel>, memory_in: advisor_chain::Phase) {
+async fn holds_conversation(case: &str, model: &Arc<dyn ChatModel>, memory_in: Phase) {
     for seed in SEEDS {
         let chain = Chain::new(Arc::clone(model), options(seed), memory_in);
         let first = chain.turn("weather in Paris?").await;
-        assert_eq!(first.response().finish().reason, FinishReason::Stop, "{endpoint}");
-        assert!(first.response().text().contains("東京"), "{endpoint}: {}", first.response().text());
-        assert_eq!(first.rounds.len(), 1, "{endpoint}");
+        assert_eq!(first.response().finish().reason, FinishReason::Stop, "{case}");
+        assert!(first.response().text().contains("東京"), "{case}: {}", first.response().text());
+        assert_eq!(first.rounds.len(), 1, "{case}");
         let calls = first.results.len();
-        assert_eq!((first.opened.len(), chain.most_running()), (calls, calls), "{endpoint}: all run at once");
-        assert!(first.rounds[0].text().starts_with("Let me check"), "{endpoint}: {}", first.rounds[0].text());
+        assert_eq!((first.opened.len(), chain.most_running()), (calls, calls), "{case}: all run at once");
+        assert!(first.rounds[0].text().starts_with("Let me check"), "{case}: {}", first.rounds[0].text());
         let asked = first.rounds[0].usage().and_then(|usage| usage.input_tokens).unwrap_or_default();
         if calls < 2 {
             continue;
@@ -56,20 +63,20 @@ async fn holds_conversation(endpoint: &str, model: &Arc<dyn ChatModel>, memory_i
 
         // The model calls no tool again, because it reads the results of the first turn.
         let second = chain.turn("weather in Paris?").await;
-        assert!(second.response().text().contains("東京"), "{endpoint}: {}", second.response().text());
-        assert_eq!((second.rounds.len(), second.opened.len()), (0, 0), "{endpoint}");
+        assert!(second.response().text().contains("東京"), "{case}: {}", second.response().text());
+        assert_eq!((second.rounds.len(), second.opened.len()), (0, 0), "{case}");
         let tokens = second.response().usage().unwrap();
-        assert!(tokens.input_tokens.unwrap_or_default() > asked, "{endpoint}: {tokens:?}, before {asked}");
-        assert!(tokens.output_tokens.unwrap_or_default() > 0, "{endpoint}: {tokens:?}");
+        assert!(tokens.input_tokens.unwrap_or_default() > asked, "{case}: {tokens:?}, before {asked}");
+        assert!(tokens.output_tokens.unwrap_or_default() > 0, "{case}: {tokens:?}");
 
         let stored = chain.stored().await;
         let mut roles = vec![Role::User, Role::Assistant];
         roles.extend(vec![Role::Tool; calls]);
         roles.extend([Role::Assistant, Role::User, Role::Assistant]);
-        assert_eq!(stored.iter().map(|message| message.role()).collect::<Vec<_>>(), roles, "{endpoint}");
+        assert_eq!(stored.iter().map(|message| message.role()).collect::<Vec<_>>(), roles, "{case}");
         return;
     }
-    panic!("{endpoint}: no seed gives several calls");
+    panic!("{case}: no seed gives several calls");
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -27,7 +27,7 @@ fn address(peer: &str) -> Option<String> {
         let required = std::env::var(&required_variable).is_ok_and(|required| required == "1");
         assert!(!required, "{required_variable}=1, but {url_variable} names no server");
         // Not `eprintln!`, which the test harness keeps to itself when the test passes.
-        let _ = writeln!(std::io::stderr(), "left out: no such server; name one in {url_variable}");
+        let _ = writeln!(std::io::stderr(), "left out: {url_variable} names no server");
     }
     url
 }

@@ -6,11 +6,11 @@ mod faults;
 use std::sync::Arc;
 
 use advisor_chain::anthropic::AnthropicModel;
-use advisor_chain::gemini::GeminiModel;
+use advisor_chain::gemini::{self, GeminiModel};
 use advisor_chain::ollama::OllamaModel;
-use advisor_chain::openai::OpenAiResponsesModel;
 use advisor_chain::openai::backoff::Backoff;
 use advisor_chain::openai::transport::{ReqwestTransport, Transport};
+use advisor_chain::openai::{self, OpenAiResponsesModel};
 use advisor_chain::{ChatModel, ChatOptions, OpenAiModel, TurnId};
 use futures::TryStreamExt;
 use serde_json::{Value, json};
@@ -23,6 +23,12 @@ enum Api {
     Messages,
     Gemini,
     Ollama,
+    /// Chat Completions at Azure.
+    Azure,
+    /// Chat Completions at OpenRouter.
+    OpenRouter,
+    /// Gemini at Vertex AI.
+    VertexAi,
 }
 
 /// How a model sends its requests.
@@ -41,8 +47,16 @@ impl Default for Sending<'_> {
 }
 
 impl Api {
-    const ALL: [Self; 5] =
-        [Self::ChatCompletions, Self::Responses, Self::Messages, Self::Gemini, Self::Ollama];
+    const ALL: [Self; 8] = [
+        Self::ChatCompletions,
+        Self::Responses,
+        Self::Messages,
+        Self::Gemini,
+        Self::Ollama,
+        Self::Azure,
+        Self::OpenRouter,
+        Self::VertexAi,
+    ];
 
     /// Returns the options with which a model shows its reasoning.
     fn options(self) -> ChatOptions {
@@ -94,6 +108,21 @@ impl Aimock {
             Api::Messages => model!(AnthropicModel::new("claude-sonnet-4-5").with_base_url(url)),
             Api::Gemini => model!(GeminiModel::new("gemini-2.5-flash").with_base_url(url)),
             Api::Ollama => model!(OllamaModel::new("qwen3").with_base_url(url)),
+            Api::Azure => model!(
+                OpenAiModel::new("gpt-5-mini")
+                    .with_base_url(url)
+                    .with_profile(openai::Profile::azure_deployment("2024-10-21"))
+            ),
+            Api::OpenRouter => model!(
+                OpenAiModel::new("gpt-5-mini")
+                    .with_base_url(format!("{url}/api/v1"))
+                    .with_profile(openai::Profile::openrouter())
+            ),
+            Api::VertexAi => model!(
+                GeminiModel::new("gemini-2.5-flash")
+                    .with_base_url(format!("{url}/v1/projects/p/locations/global/publishers/google"))
+                    .with_profile(gemini::Profile::vertex_ai())
+            ),
         }
     }
 

@@ -142,7 +142,9 @@ impl StreamValidator {
             for (id, block) in &shown {
                 // Provider data that came after the end of a block is only in the response.
                 let is_shown = |(known, content): (&BlockId, &Block)| {
-                    known == id && content.content() == block.content()
+                    known == id
+                        && content.content() == block.content()
+                        && content.provider_data().starts_with(block.provider_data())
                 };
                 require(known.any(is_shown), StreamViolation::NotInResponse(*id))?;
             }

@@ -1,5 +1,6 @@
 pub(crate) mod model_judge;
 pub(crate) mod verdict;
+pub(crate) mod within;
 
 use std::future::Future;
 

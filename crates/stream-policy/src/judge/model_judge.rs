@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::verdict::Verdict;
+use super::within::within;
 use super::{Judge, PendingBlock};
 
 /// Asks a model about each block, and denies those that are likely to be harmful.
@@ -153,8 +154,7 @@ impl ModelJudge {
 #[async_trait]
 impl Judge for ModelJudge {
     async fn judge(&self, pending: PendingBlock) -> Result<Verdict> {
-        let too_slow = |_| Error::new(ErrorKind::Timeout, "a judging model gave no verdict in time");
-        tokio::time::timeout(self.timeout, self.ask(&pending)).await.map_err(too_slow)?
+        within(self.timeout, "a judging model gave no verdict in time", self.ask(&pending)).await?
     }
 }
 

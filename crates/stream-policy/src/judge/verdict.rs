@@ -17,7 +17,7 @@ pub enum Verdict {
     /// call's id. One block stands exactly where the replaced one stood. Several stand behind blocks that policies
     /// nearer to the model have added there.
     Replace(Vec<Block>),
-    /// The answer ends before the block, for this reason.
+    /// The answer ends without the block, for this reason. What streamed on while the judge worked stays in it.
     ///
     /// Calls that were emitted earlier run unless the reason [vetoes](FinishReason::vetoes_calls) them, as
     /// [`FinishReason::ContentFilter`] does.

@@ -15,6 +15,7 @@ use self::denial::Denial;
 use self::editor::PolicyEditor;
 use self::settings::{OnDeny, OnFailure};
 use crate::judge::verdict::Verdict;
+use crate::judge::within::within;
 use crate::judge::{Judge, PendingBlock};
 
 /// Holds back each block of chosen kinds until a judge has decided about it: tool calls by default.
@@ -93,8 +94,8 @@ impl BlockPolicy {
         Self { kinds: kinds.into_iter().collect(), ..self }
     }
 
-    /// Sets the time for each verdict; `None`: no limit. It needs a tokio runtime with time, and counts on while
-    /// nobody reads the stream.
+    /// Sets the time for each verdict; `None`: no limit. It needs a tokio runtime with time. If nobody reads the stream
+    /// when it is over, it begins anew: judges do not work then either.
     pub fn with_timeout(self, timeout: impl Into<Option<Duration>>) -> Self {
         Self { timeout: timeout.into(), ..self }
     }
@@ -125,9 +126,7 @@ impl BlockPolicy {
         let judged = CatchPanics::new(async move { judge.judge(pending).await });
         let outcome = match self.timeout {
             None => judged.await,
-            Some(timeout) => tokio::time::timeout(timeout, judged)
-                .await
-                .map_err(|_| Error::new(ErrorKind::Timeout, "a judge gave no verdict in time"))?,
+            Some(timeout) => within(timeout, "a judge gave no verdict in time", judged).await?,
         };
         // The panic's text may hold content.
         outcome.unwrap_or_else(|_| Err(Error::new(ErrorKind::Advisor, "a judge panicked")))

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use advisor_core::{Error, ErrorKind, FinishReason, Result};
-use advisor_testkit::Answer;
+use advisor_testkit::{Answer, Gate, ScriptedModel};
+use futures::{FutureExt, StreamExt};
 use stream_policy::{BlockPolicy, DenialCause, OnDeny, OnFailure, PendingBlock, Verdict};
 
-use crate::common::{Run, run};
+use crate::common::{Run, chain, read, request, run};
 
 #[derive(Debug, Clone, Copy)]
 enum Judge {
@@ -104,6 +105,31 @@ async fn law_s4_failed_judge_may_fail_the_answer() {
         let partial = crate::common::in_short(error.partial().unwrap());
         assert_eq!(partial, ["Hm.", "(good {})"], "{judge:?}");
     }
+}
+
+/// A reader that is away while the time is over does not deny a call: the judge could not work meanwhile.
+#[tokio::test(start_paused = true)]
+async fn slow_reader_is_not_a_slow_judge() {
+    let gate = Gate::new();
+    let passes = gate.clone();
+    let policy = BlockPolicy::new(move |_| {
+        let gate = passes.clone();
+        async move {
+            gate.pass().await;
+            // It needs another poll, as one that waits for a server does.
+            tokio::task::yield_now().await;
+            Ok(Verdict::Allow)
+        }
+    });
+    let model = ScriptedModel::new([Answer::from_calls([("c1", "look", "{}")])]);
+    let chain = chain(model, [Arc::new(policy.with_timeout(Duration::from_secs(5))) as _]);
+    let request = request();
+    let turn = Arc::clone(&request.turn);
+    let mut stream = chain.next_stream(request).await.unwrap();
+    assert!(stream.next().now_or_never().is_none());
+    tokio::time::advance(Duration::from_secs(60)).await;
+    gate.release();
+    assert_eq!(read(stream, &turn).await.blocks(), ["(look {})"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -235,6 +235,7 @@ async fn law_r2_first_denial_ends_the_answer() {
             .delta(end_of_call(0))
             .delta(end_of_call(1))
             .delta(end_of_call(2))
+            .text("Meanwhile.")
             .hang();
         let chain = chain(ScriptedModel::new([answer]).with_journal(&journal), [Arc::new(policy) as _]);
         let request = request();
@@ -248,8 +249,11 @@ async fn law_r2_first_denial_ends_the_answer() {
         gate.release();
         let run = read(futures::stream::iter(chunks).chain(stream), &turn).await;
         let (blocks, reason) = match ends {
-            Ends::OnDeny => (vec!["(a {})", "[The call of `b` was denied.]"], FinishReason::ContentFilter),
-            Ends::Verdict(reason) => (vec!["(a {})"], reason),
+            Ends::OnDeny => {
+                let blocks = vec!["(a {})", "[The call of `b` was denied.]", "Meanwhile."];
+                (blocks, FinishReason::ContentFilter)
+            }
+            Ends::Verdict(reason) => (vec!["(a {})", "Meanwhile."], reason),
         };
         assert_eq!(run.blocks(), blocks);
         assert_eq!(run.response().finish().reason, reason);

@@ -1,0 +1,24 @@
+use std::future::Future;
+use std::pin::pin;
+use std::time::Duration;
+
+use advisor_core::{Error, ErrorKind, Result};
+use tokio::time::{Instant, timeout_at};
+
+/// A timer that is noticed later than this after its end did not wake its task: nobody read the stream meanwhile.
+const AWAY: Duration = Duration::from_secs(1);
+
+/// Awaits a future for at most this time. `what` is the text of the error.
+///
+/// The time begins anew if nobody read the stream at its end, since the future could not go on either.
+pub(crate) async fn within<F: Future>(time: Duration, what: &'static str, future: F) -> Result<F::Output> {
+    let mut future = pin!(future);
+    loop {
+        let Some(due) = Instant::now().checked_add(time) else { return Ok(future.await) };
+        match timeout_at(due, &mut future).await {
+            Ok(output) => return Ok(output),
+            Err(_) if due.elapsed() > AWAY => {}
+            Err(_) => return Err(Error::new(ErrorKind::Timeout, what)),
+        }
+    }
+}

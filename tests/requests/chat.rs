@@ -210,7 +210,7 @@ fn messages(recorded: &Value) -> Vec<Message> {
 
 fn answer(message: &Value, calls: &mut Calls) -> Vec<Block> {
     let details = message.get("reasoning_details").map(|details| {
-        let data = ProviderData::new("openai-chat", json!({"reasoning_details": details}));
+        let data = ProviderData::new("openai-chat@api.openai.com", json!({"reasoning_details": details}));
         let text = list(message, "reasoning_details").iter().map(|detail| word(detail, "text")).collect();
         Block::with_data(BlockContent::Reasoning(text), vec![data])
     });

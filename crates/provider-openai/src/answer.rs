@@ -5,7 +5,7 @@ mod tests;
 
 use std::collections::VecDeque;
 
-use advisor_core::Delta;
+use advisor_core::{Delta, Text};
 use provider_http::answer::{AnswerEvent, Meaning, WireFormat};
 use provider_http::failure::Report;
 use provider_http::fast_path::{Field, Framing};
@@ -25,8 +25,9 @@ pub(crate) struct ChatCompletions {
 }
 
 impl ChatCompletions {
-    pub(crate) fn new(text: TextMode) -> Self {
-        Self { converter: Converter::new(text), text, pending: None }
+    /// Creates a reader of an answer. `format` is the format name of data that goes back to the server.
+    pub(crate) fn new(text: TextMode, format: Text) -> Self {
+        Self { converter: Converter::new(text, format), text, pending: None }
     }
 
     /// Reads an object. `piece` is the meaning of a piece of an answer.

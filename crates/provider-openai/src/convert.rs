@@ -21,16 +21,18 @@ use serde_json::{Map, Value, json};
 
 use crate::profile::TextMode;
 use crate::wire::{
-    Choice, Content, Delta as WireDelta, Event, FORMAT, Few, Function, Part, REASONING_DETAILS, ToolCall,
-    is_nothing, read,
+    Choice, Content, Delta as WireDelta, Event, Few, Function, Part, REASONING_DETAILS, ToolCall, is_nothing,
+    read,
 };
 use finish::finish_of;
 use indexes::CallIndexes;
 use provider_http::failure::Report;
 
 /// Turns wire events into deltas.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Converter {
+    /// The format name of data that goes back to the server.
+    format: Text,
     /// Whether the id and the model of the answer were emitted. Nearly every event repeats them.
     sent_id: bool,
     sent_model: bool,
@@ -54,8 +56,9 @@ pub(crate) struct Converted {
 }
 
 impl Converter {
-    pub(crate) fn new(text: TextMode) -> Self {
+    pub(crate) fn new(text: TextMode, format: Text) -> Self {
         Self {
+            format,
             sent_id: false,
             sent_model: false,
             streamed: false,
@@ -138,7 +141,7 @@ impl Converter {
             Content::Parts(parts) => parts.as_slice(),
             _ => &[],
         };
-        reasoning(delta, parts, push);
+        reasoning(delta, parts, &self.format, push);
         if let Content::Text(text) = &delta.content
             && let Some(text) = text.text()
         {
@@ -150,7 +153,7 @@ impl Converter {
         if let Some(refusal) = delta.refusal.text() {
             push(DeltaKind::Refusal(refusal.into()));
         }
-        whole::media(delta, push);
+        whole::media(delta, &self.format, push);
         for citation in list_of(delta.annotations).iter().filter_map(citation_of) {
             push(DeltaKind::Citation(Box::new(citation)));
         }
@@ -167,7 +170,7 @@ impl Converter {
             None | Some("text" | "output_text") => {}
             Some(name) => {
                 let value = read(raw.get()).unwrap_or_default();
-                push(DeltaKind::Opaque(Box::new(Opaque::new(FORMAT, name, value))));
+                push(DeltaKind::Opaque(Box::new(Opaque::new(self.format.clone(), name, value))));
             }
         }
     }
@@ -221,7 +224,7 @@ impl Converter {
         fragment.call_id = call.id.text().map(Text::from);
         fragment.name = name.text().map(Text::from);
         fragment.arguments_delta = arguments.text().map(Text::from);
-        fragment.provider_data = extras_of(call.extras, extras);
+        fragment.provider_data = extras_of(call.extras, extras, &self.format);
         fragment
     }
 }
@@ -239,7 +242,7 @@ fn error_of(error: &RawValue) -> Option<Report> {
 }
 
 /// Emits one text per event, by the precedence in the module documentation, then the raw details.
-fn reasoning(delta: &WireDelta<'_>, parts: &[Part<'_>], push: &mut impl FnMut(DeltaKind)) {
+fn reasoning(delta: &WireDelta<'_>, parts: &[Part<'_>], format: &Text, push: &mut impl FnMut(DeltaKind)) {
     let details = list_of(delta.reasoning_details);
     if let Some(text) = delta.reasoning_content.text().or_else(|| delta.reasoning.text()) {
         push(DeltaKind::Reasoning(text.into()));
@@ -252,7 +255,7 @@ fn reasoning(delta: &WireDelta<'_>, parts: &[Part<'_>], push: &mut impl FnMut(De
     }
     if !details.is_empty() {
         push(DeltaKind::ReasoningData(Box::new(ProviderData::new(
-            FORMAT,
+            format.clone(),
             json!({ REASONING_DETAILS: details }),
         ))));
     }
@@ -278,11 +281,15 @@ fn citation_of(annotation: &Value) -> Option<Citation> {
 }
 
 /// Returns the fields of a call that this crate does not know, in the form of a call.
-fn extras_of(mut call: Map<String, Value>, function: Map<String, Value>) -> Option<ProviderData> {
+fn extras_of(
+    mut call: Map<String, Value>,
+    function: Map<String, Value>,
+    format: &Text,
+) -> Option<ProviderData> {
     if !function.is_empty() {
         call.insert("function".to_owned(), Value::Object(function));
     }
-    (!call.is_empty()).then(|| ProviderData::new(FORMAT, Value::Object(call)))
+    (!call.is_empty()).then(|| ProviderData::new(format.clone(), Value::Object(call)))
 }
 
 #[cfg(test)]

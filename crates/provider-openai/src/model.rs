@@ -10,6 +10,7 @@ use provider_http::server::{EnvSettings, Server, Variables, path_segment};
 use crate::answer::ChatCompletions;
 use crate::profile::{Endpoint, Profile};
 use crate::request::{self, Body};
+use crate::wire::format_of;
 
 /// The base URL of OpenAI.
 pub(crate) const OPENAI: &str = "https://api.openai.com/v1";
@@ -114,29 +115,32 @@ impl OpenAiModel {
         &self.profile
     }
 
-    /// Returns the call for a request, and the number of its choices.
-    fn call(&self, request: &ChatRequest) -> Result<(Call, u32)> {
+    /// Returns the call for a request, the format name of data for its server, and the number of its choices.
+    fn call(&self, request: &ChatRequest) -> Result<(Call, Text, u32)> {
         let model = VARIABLES.model_of(request, self.model.as_ref())?;
-        let Body { json, choices, names } = request::body(request, model, self.streaming, &self.profile)?;
-        let call = match &self.profile.endpoint {
+        let mut call = match &self.profile.endpoint {
             Endpoint::AzureDeployment { api_version } => {
                 let path = format!("/openai/deployments/{}/chat/completions", path_segment(model));
-                self.server.call(&path, &[("api-version", api_version)], json)?
+                self.server.call(&path, &[("api-version", api_version)], Vec::new())?
             }
-            _ => self.server.call("/chat/completions", &[], json)?,
+            _ => self.server.call("/chat/completions", &[], Vec::new())?,
         };
-        Ok((call.with_tools(names), choices))
+        let format = format_of(call.uri.host().unwrap_or_default());
+        let Body { json, choices, names } =
+            request::body(request, model, format.clone(), self.streaming, &self.profile)?;
+        call.body = json;
+        Ok((call.with_tools(names), format, choices))
     }
 }
 
 #[async_trait]
 impl ChatModel for OpenAiModel {
     async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
-        let (call, choices) = self.call(&request)?;
+        let (call, format, choices) = self.call(&request)?;
         let mut settings = request.aggregator_settings();
         settings.choices = choices;
         settings.eager_calls = request.options.eager_calls.unwrap_or(self.profile.eager_calls);
-        let format = || ChatCompletions::new(self.profile.text);
+        let format = || ChatCompletions::new(self.profile.text, format.clone());
         self.server.stream(&call, request.round, settings, format).await
     }
 

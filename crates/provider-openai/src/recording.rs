@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::answer::ChatCompletions;
 use crate::profile::TextMode;
 use crate::responses::{self, answer::Responses};
+use crate::wire::FORMAT;
 
 /// Aggregates a recorded Chat Completions body, given in pieces as from the network, and returns the outcome as
 /// JSON.
@@ -33,7 +34,7 @@ use crate::responses::{self, answer::Responses};
 pub fn aggregate<B: Into<Bytes>>(pieces: impl IntoIterator<Item = B>, choices: u32) -> Value {
     let mut settings = AggregatorSettings::default();
     settings.choices = choices.max(1);
-    recording::aggregate(ChatCompletions::new(TextMode::Increments), settings, pieces)
+    recording::aggregate(ChatCompletions::new(TextMode::Increments, FORMAT.into()), settings, pieces)
 }
 
 /// Aggregates a recorded body of the Responses API, and returns the outcome as [`aggregate`] does.

@@ -4,6 +4,7 @@
 //! kept with the list. So the body of round fifty is that of round forty-nine plus the new messages. Messages
 //! are sent one for one, in their order; nothing is invented.
 
+mod form;
 mod message;
 mod options;
 pub(crate) mod parts;
@@ -13,7 +14,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use advisor_core::{ChatRequest, MessageList, Result};
+use advisor_core::{ChatRequest, MessageList, Result, Text};
 use bytes::Bytes;
 use provider_http::names::{OfferedNames, ToolNames};
 use provider_http::written::completed_body;
@@ -21,6 +22,7 @@ use serde_json::Value;
 
 use crate::profile::Profile;
 use crate::written::{NAMES, pieces_of};
+use form::ChatForm;
 
 /// A request body, and the facts needed to read the answer to it.
 #[derive(Debug, Clone)]
@@ -33,8 +35,14 @@ pub(crate) struct Body {
     pub(crate) names: Arc<ToolNames>,
 }
 
-/// Writes the body of `request` to a model.
-pub(crate) fn body(request: &ChatRequest, model: &str, streaming: bool, profile: &Profile) -> Result<Body> {
+/// Writes the body of `request` to a model. Provider data and opaque blocks of `format` go back in it.
+pub(crate) fn body(
+    request: &ChatRequest,
+    model: &str,
+    format: Text,
+    streaming: bool,
+    profile: &Profile,
+) -> Result<Body> {
     let own = &request.options.extra;
     let verbatim = own.get("tools").and_then(Value::as_array).into_iter().flatten();
     let named = verbatim.filter_map(|tool| tool.get("function")?.get("name")?.as_str());
@@ -42,7 +50,7 @@ pub(crate) fn body(request: &ChatRequest, model: &str, streaming: bool, profile:
     let nothing = MessageList::new();
     let is_own = own.contains_key("messages");
     let messages = if is_own { &nothing } else { &request.messages };
-    let (list, names) = pieces_of(messages, &profile.messages, &offered)?;
+    let (list, names) = pieces_of(messages, &ChatForm { rules: profile.messages, format }, &offered)?;
     let list = if is_own { Vec::new() } else { list };
     let tools =
         if own.contains_key("tools") { None } else { options::tools(request, &profile.options, &names)? };

@@ -12,6 +12,7 @@ mod repair_json;
 mod tool_call;
 mod usage;
 
+use advisor_core::Text;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -26,10 +27,16 @@ pub(crate) use usage::{TokenCounts, XGroq};
 
 use provider_http::json::lenient::{Number, list, object};
 
-/// The format name of provider data from Chat Completions.
+/// The format name of provider data from Chat Completions, before the host.
 pub(crate) const FORMAT: &str = "openai-chat";
 /// The key of raw reasoning details in provider data.
 pub(crate) const REASONING_DETAILS: &str = "reasoning_details";
+
+/// Returns the format name of data that only the server at this host can read: its signatures and ids mean nothing
+/// to another one, which may refuse them.
+pub(crate) fn format_of(host: &str) -> Text {
+    format!("{FORMAT}@{}", host.to_ascii_lowercase()).into()
+}
 
 /// The fields that are read of an [`Event`]; all others are ignored.
 pub(crate) const EVENT: Field = Field::Object(EVENT_FIELDS);

@@ -11,6 +11,7 @@ use provider_http::redaction::Redaction;
 use provider_http::sse::SseLimits;
 
 use super::*;
+use crate::wire::FORMAT;
 
 type Decoder = AnswerDecoder<ChatCompletions>;
 
@@ -19,7 +20,7 @@ fn decoder() -> Decoder {
 }
 
 fn decoder_with(choices: u32, text: TextMode, limits: SseLimits) -> Decoder {
-    AnswerDecoder::new(ChatCompletions::new(text), choices, limits, Redaction::default())
+    AnswerDecoder::new(ChatCompletions::new(text, FORMAT.into()), choices, limits, Redaction::default())
 }
 
 /// Reads a body in these pieces. Returns the outcome, and the progress when it ended.

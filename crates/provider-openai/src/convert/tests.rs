@@ -1,10 +1,11 @@
 use advisor_core::{Finish, FinishReason, Media, Usage};
 
 use super::*;
+use crate::wire::FORMAT;
 
 /// Converts these events with a new converter. Returns one list of deltas for each.
 fn convert_with(mode: TextMode, events: &[&str]) -> Vec<Vec<Delta>> {
-    let mut converter = Converter::new(mode);
+    let mut converter = Converter::new(mode, FORMAT.into());
     let read = |json: &&str| {
         let mut deltas = VecDeque::new();
         converter.convert(&mut serde_json::from_str(json).expect(json), &mut deltas);
@@ -324,14 +325,15 @@ fn beside_an_error_there_is_no_finish() {
     let mut deltas = VecDeque::from([finish.clone()]);
     let mut event =
         serde_json::from_str(r#"{"choices":[{"finish_reason":"stop"}],"error":"m"}"#).expect("an event");
-    Converter::default().convert(&mut event, &mut deltas);
+    Converter::new(TextMode::Increments, FORMAT.into()).convert(&mut event, &mut deltas);
     assert_eq!(deltas, [finish], "what an event before it told stays");
 }
 
 #[test]
 fn an_error_is_told_beside_the_deltas() {
     let told = |json: &str| {
-        Converter::default().convert(&mut serde_json::from_str(json).expect(json), &mut VecDeque::new())
+        Converter::new(TextMode::Increments, FORMAT.into())
+            .convert(&mut serde_json::from_str(json).expect(json), &mut VecDeque::new())
     };
     assert_eq!(
         told(r#"{"error":{"message":"m"},"choices":[]}"#).error.map(|error| error.message),
@@ -351,7 +353,7 @@ fn an_error_is_told_beside_the_deltas() {
 /// Few odd indexes are kept, however many a server sends, and none equals another.
 #[test]
 fn law_r1_kept_odd_indexes_are_bounded() {
-    let mut converter = Converter::default();
+    let mut converter = Converter::new(TextMode::Increments, FORMAT.into());
     let mut indexes = std::collections::HashSet::new();
     let mut last = [None, None];
     for number in 0..3000 {

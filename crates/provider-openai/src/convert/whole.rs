@@ -8,7 +8,6 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use super::list_of;
-use crate::wire::FORMAT;
 use crate::wire::{CallIndex, Delta as WireDelta, Str, read};
 
 /// Numbers the calls of a whole message by position, which is certain there, and removes repeated ids.
@@ -25,11 +24,11 @@ pub(super) fn number_calls(message: &mut WireDelta<'_>) {
 
 /// Emits images as media. Audio becomes opaque content beside its transcript, because its slices cannot be
 /// played alone. Results of the server's own tools become opaque content.
-pub(super) fn media(delta: &WireDelta<'_>, push: &mut impl FnMut(DeltaKind)) {
+pub(super) fn media(delta: &WireDelta<'_>, format: &Text, push: &mut impl FnMut(DeltaKind)) {
     for image in list_of(delta.images) {
         push(match image_of(&image) {
             Some(media) => DeltaKind::Media(Box::new(media)),
-            None => DeltaKind::Opaque(Box::new(Opaque::new(FORMAT, "image", image))),
+            None => DeltaKind::Opaque(Box::new(Opaque::new(format.clone(), "image", image))),
         });
     }
     let audio = delta.audio.and_then(|audio| read::<Value>(audio.get()));
@@ -37,10 +36,10 @@ pub(super) fn media(delta: &WireDelta<'_>, push: &mut impl FnMut(DeltaKind)) {
         if let Some(transcript) = audio.get("transcript").and_then(Value::as_str) {
             push(DeltaKind::Text(transcript.into()));
         }
-        push(DeltaKind::Opaque(Box::new(Opaque::new(FORMAT, "audio", audio))));
+        push(DeltaKind::Opaque(Box::new(Opaque::new(format.clone(), "audio", audio))));
     }
     for run in list_of(delta.executed_tools) {
-        push(DeltaKind::Opaque(Box::new(Opaque::new(FORMAT, "executed_tools", run))));
+        push(DeltaKind::Opaque(Box::new(Opaque::new(format.clone(), "executed_tools", run))));
     }
 }
 

@@ -16,7 +16,7 @@ fn the_environment_says_what_to_ask() {
         ("OPENAI_MODEL", "qwen3"),
     ])
     .expect("a model");
-    let (call, _) = all.call(&ChatRequest::new(Message::user("x"))).expect("a call");
+    let (call, ..) = all.call(&ChatRequest::new(Message::user("x"))).expect("a call");
     assert_eq!(call.uri.to_string(), "http://localhost:11434/v1/chat/completions");
     assert_eq!(call.headers.get("authorization").and_then(|value| value.to_str().ok()), Some("Bearer sk-1"));
     assert!(String::from_utf8_lossy(&call.body.concat()).contains(r#""model":"qwen3""#));
@@ -24,12 +24,12 @@ fn the_environment_says_what_to_ask() {
 
     let key_only =
         from(&[("OPENAI_API_KEY", "sk-1"), ("OPENAI_BASE_URL", ""), ("OPENAI_MODEL", "m")]).expect("a model");
-    let (call, _) = key_only.call(&ChatRequest::new(Message::user("x"))).expect("a call");
+    let (call, ..) = key_only.call(&ChatRequest::new(Message::user("x"))).expect("a call");
     assert_eq!(call.uri.to_string(), "https://api.openai.com/v1/chat/completions");
     assert_eq!(key_only.profile(), &Profile::openai());
 
     let local = from(&[("OPENAI_BASE_URL", "http://localhost:8080"), ("OPENAI_MODEL", "m")]).expect("no key");
-    let (call, _) = local.call(&ChatRequest::new(Message::user("x"))).expect("a call");
+    let (call, ..) = local.call(&ChatRequest::new(Message::user("x"))).expect("a call");
     assert!(!call.headers.contains_key("authorization"));
 }
 
@@ -63,7 +63,7 @@ fn endpoint_and_key_follow_the_profile() {
     let at = |base_url: &str, profile: Profile| {
         let model =
             OpenAiModel::new("my gpt").with_api_key("k").with_profile(profile).with_base_url(base_url);
-        let (call, _) = model.call(&request).expect("a call");
+        let (call, ..) = model.call(&request).expect("a call");
         (call.uri.to_string(), call.headers.contains_key("api-key"))
     };
     let plain = at("https://x.example/v1", Profile::compatible());

@@ -8,27 +8,27 @@ use advisor_core::{Message, MessageContent, ToolResult};
 use provider_http::names::{IdRule, WireNames};
 use serde::Serialize;
 
+use super::form::ChatForm;
 use super::parts::{self, Content};
 use crate::profile::MessageRules;
 use crate::written::MessageForm;
 use assistant::Assistant;
 
-impl MessageForm for MessageRules {
+impl MessageForm for ChatForm {
     const BEGINNING: &'static [u8] = b"{\"messages\":[";
 
     fn call_ids(&self) -> IdRule {
-        self.call_ids
+        self.rules.call_ids
     }
 
     fn write(&self, message: &Message, wire: &WireNames) -> serde_json::Result<Vec<u8>> {
-        let rules = *self;
         match message.content() {
             MessageContent::System(text) => serde_json::to_vec(&Plain { role: "system", content: text }),
             MessageContent::User(parts) => {
                 serde_json::to_vec(&User { role: "user", content: parts::user_content(parts) })
             }
-            MessageContent::Assistant(blocks) => serde_json::to_vec(&Assistant::new(blocks, rules, wire)),
-            MessageContent::Tool(result) => serde_json::to_vec(&Tool::new(result, rules, wire)),
+            MessageContent::Assistant(blocks) => serde_json::to_vec(&Assistant::new(blocks, self, wire)),
+            MessageContent::Tool(result) => serde_json::to_vec(&Tool::new(result, self.rules, wire)),
             // A kind of message newer than this crate is sent as its text.
             _ => serde_json::to_vec(&Plain { role: "user", content: &message.text() }),
         }

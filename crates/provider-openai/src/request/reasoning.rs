@@ -4,8 +4,9 @@ use advisor_core::{Block, BlockKind};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::profile::{EchoScope, ReasoningEcho, ReasoningField};
-use crate::wire::{FORMAT, REASONING_DETAILS};
+use super::form::ChatForm;
+use crate::profile::{EchoScope, ReasoningField};
+use crate::wire::REASONING_DETAILS;
 use provider_http::json::arguments::fields_that_go_back;
 
 /// The fields of an assistant message that hold reasoning; usually none.
@@ -20,7 +21,8 @@ pub(super) struct Reasoning {
 }
 
 impl Reasoning {
-    pub(super) fn new(blocks: &[Block], has_calls: bool, echo: ReasoningEcho) -> Self {
+    pub(super) fn new(blocks: &[Block], has_calls: bool, form: &ChatForm) -> Self {
+        let echo = form.rules.reasoning;
         let wanted = match echo.scope {
             EchoScope::Never => false,
             EchoScope::WithCalls | EchoScope::AlwaysWithCalls => has_calls,
@@ -34,7 +36,7 @@ impl Reasoning {
         match echo.field {
             ReasoningField::ReasoningContent => Self { reasoning_content: text, ..Self::default() },
             ReasoningField::Reasoning => Self { reasoning: text, ..Self::default() },
-            ReasoningField::Details => match details(blocks) {
+            ReasoningField::Details => match details(blocks, form) {
                 details if details.is_empty() => Self { reasoning: text, ..Self::default() },
                 reasoning_details => Self { reasoning_details, ..Self::default() },
             },
@@ -47,8 +49,8 @@ fn text(blocks: &[Block]) -> String {
 }
 
 /// Joins the pieces of reasoning details into whole details.
-fn details(blocks: &[Block]) -> Vec<Value> {
-    let data = blocks.iter().flat_map(Block::provider_data).filter(|data| data.format == *FORMAT);
+fn details(blocks: &[Block], form: &ChatForm) -> Vec<Value> {
+    let data = blocks.iter().flat_map(Block::provider_data).filter(|data| data.format == form.format);
     let pieces = data.filter_map(|data| data.value.get(REASONING_DETAILS)?.as_array()).flatten();
     let mut wholes: Vec<Map<String, Value>> = Vec::new();
     for piece in pieces.filter_map(Value::as_object) {

@@ -27,7 +27,7 @@ fn tool(name: &str) -> Named {
 }
 
 fn written_by(profile: &Profile, request: &ChatRequest) -> Value {
-    let body = body(request, "m", true, profile).expect("a body");
+    let body = body(request, "m", FORMAT.into(), true, profile).expect("a body");
     serde_json::from_slice(&body.json.concat()).expect("JSON")
 }
 
@@ -325,7 +325,7 @@ fn d11_a_tool_has_one_name_in_a_request() {
                     request = request.with_tool(tool(other));
                 }
                 let request = request.with_tool(tool(name));
-                let body = body(&request, "m", true, &profile).expect("a body");
+                let body = body(&request, "m", FORMAT.into(), true, &profile).expect("a body");
                 let (offered, replayed, chosen) =
                     names_in(&serde_json::from_slice(&body.json.concat()).expect("JSON"));
                 let wire = chosen.expect("a choice");
@@ -348,7 +348,7 @@ fn d11_history_and_tool_names_stay_distinct() {
     let history =
         [round("c1", "docs_search"), round("c2", "docs/search"), round("c3", "docs.search")].concat();
     let request = ChatRequest::new(history.clone()).with_tool(tool("docs.search"));
-    let written = body(&request, "m", true, &profile).expect("a body");
+    let written = body(&request, "m", FORMAT.into(), true, &profile).expect("a body");
     let (offered, replayed, _) = names_in(&serde_json::from_slice(&written.json.concat()).expect("JSON"));
     assert_eq!(replayed[0], "docs_search");
     assert_eq!(replayed[2], offered[0]);
@@ -363,7 +363,7 @@ fn d11_history_and_tool_names_stay_distinct() {
     assert_eq!((offered, replayed), (vec!["docs_search".to_owned()], vec!["docs_search".to_owned()]));
     // Names in the history are mapped even if the request has no tools.
     let without = ChatRequest::new(history);
-    let written = body(&without, "m", true, &profile).expect("a body");
+    let written = body(&without, "m", FORMAT.into(), true, &profile).expect("a body");
     let (_, replayed, _) = names_in(&serde_json::from_slice(&written.json.concat()).expect("JSON"));
     assert_eq!(replayed.iter().collect::<std::collections::HashSet<_>>().len(), 3);
     assert_eq!(written.names.meant_by(&replayed[1]).as_deref(), Some("docs/search"));
@@ -404,7 +404,7 @@ fn d11_tools_that_the_caller_wrote_keep_their_names() {
     let mut request = ChatRequest::new(round("c1", "docs.search").to_vec());
     let own = json!([{"type": "function", "function": {"name": "docs.search"}}]);
     request.options.extra.insert("tools".to_owned(), own);
-    let body = body(&request, "m", true, &Profile::compatible()).expect("a body");
+    let body = body(&request, "m", FORMAT.into(), true, &Profile::compatible()).expect("a body");
     let (offered, replayed, _) = names_in(&serde_json::from_slice(&body.json.concat()).expect("JSON"));
     assert_eq!((offered, replayed), (vec!["docs.search".to_owned()], vec!["docs.search".to_owned()]));
     assert!(body.names.meant_by("docs_search").is_none());
@@ -725,7 +725,7 @@ fn without_tools_nothing_is_said_about_them() {
     options.parallel_tool_calls = Some(true);
     options.choices = Some(1);
     let request = ChatRequest::new(Message::user("x")).with_options(options);
-    let written = body(&request, "m", false, &Profile::compatible()).expect("a body");
+    let written = body(&request, "m", FORMAT.into(), false, &Profile::compatible()).expect("a body");
     assert_eq!(written.choices, 1);
     let mut written: Value = serde_json::from_slice(&written.json.concat()).expect("JSON");
     written.as_object_mut().expect("an object").remove("messages");
@@ -738,7 +738,7 @@ fn extra_fields_win() {
     let extra = json!({"temperature": 1.0, "n": 3, "service_tier": "flex"});
     options.extra.extend(extra.as_object().cloned().expect("an object"));
     let mut request = ChatRequest::new(Message::user("x")).with_options(options);
-    let written = body(&request, "m", true, &Profile::openai()).expect("a body");
+    let written = body(&request, "m", FORMAT.into(), true, &Profile::openai()).expect("a body");
     assert_eq!(written.choices, 3);
     let json: Value = serde_json::from_slice(&written.json.concat()).expect("JSON");
     assert_eq!(
@@ -749,11 +749,37 @@ fn extra_fields_win() {
     assert_eq!(written_by(&Profile::openai(), &request)["messages"], json!([]));
 }
 
+#[test]
+fn data_goes_to_its_own_server_only() {
+    let data = |value: Value| vec![ProviderData::new(FORMAT, value)];
+    let thought = data(json!({"reasoning_details": [{"type": "reasoning.encrypted", "data": "secret"}]}));
+    let signed = data(json!({"extra_content": {"google": {"thought_signature": "secret"}}}));
+    let sound = Opaque::new(FORMAT, "audio", json!({"id": "secret"}));
+    let answer = Message::assistant_blocks(vec![
+        Block::with_data(BlockContent::Reasoning("Hm.".into()), thought),
+        Block::with_data(BlockContent::ToolCall(ToolCall::new("c", "look", "{}")), signed),
+        Block::new(BlockContent::Opaque(sound)),
+    ]);
+    let messages = MessageList::from(vec![answer]);
+    let written = |format: &str| {
+        let request = ChatRequest::new(messages.clone());
+        let body = body(&request, "m", format.into(), true, &Profile::openrouter()).expect("a body");
+        String::from_utf8(body.json.concat()).expect("text")
+    };
+    // The message keeps both forms.
+    for _ in 0..2 {
+        assert_eq!(written(FORMAT).matches("secret").count(), 3);
+        let elsewhere = written("openai-chat@other.example");
+        assert!(!elsewhere.contains("secret") && elsewhere.contains("\"reasoning\":\"Hm.\""), "{elsewhere}");
+    }
+}
+
 /// Returns the pieces of the messages, each with its address in memory.
 fn pieces(messages: &MessageList, rules: MessageRules) -> Vec<(*const u8, Bytes)> {
     let request = ChatRequest::new(MessageList::new());
     let none = OfferedNames::new(&request, NAMES, std::iter::empty());
-    let (pieces, _) = pieces_of(messages, &rules, &none).expect("pieces");
+    let form = ChatForm { rules, format: FORMAT.into() };
+    let (pieces, _) = pieces_of(messages, &form, &none).expect("pieces");
     pieces.into_iter().map(|piece| (piece.as_ptr(), piece)).collect()
 }
 

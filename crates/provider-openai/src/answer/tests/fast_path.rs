@@ -7,6 +7,7 @@ use advisor_core::{DeltaKind, Text, Usage};
 use advisor_testkit::{recordings, split};
 
 use super::*;
+use crate::wire::FORMAT;
 
 /// The deltas of a body, with errors in their `Debug` form, and the sum of the token counts.
 ///
@@ -103,7 +104,7 @@ impl WireFormat for Counting {
 /// Returns the number of events in a stream that are read without being parsed.
 fn fast_events_in(body: &[u8]) -> usize {
     let skipped = Arc::default();
-    let format = ChatCompletions::new(TextMode::Increments);
+    let format = ChatCompletions::new(TextMode::Increments, FORMAT.into());
     let counting = Counting { format, skipped: Arc::clone(&skipped) };
     let mut decoder = AnswerDecoder::new(counting, 1, SseLimits::default(), Redaction::default());
     decoder.push(Bytes::copy_from_slice(body));

@@ -9,9 +9,9 @@ use provider_http::names::WireNames;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::profile::{MessageRules, NoText};
+use crate::profile::NoText;
+use crate::request::form::ChatForm;
 use crate::request::reasoning::Reasoning;
-use crate::wire::FORMAT;
 
 #[derive(Serialize)]
 pub(super) struct Assistant<'a> {
@@ -46,25 +46,25 @@ struct Function<'a> {
 }
 
 impl<'a> Assistant<'a> {
-    pub(super) fn new(blocks: &'a [Block], rules: MessageRules, wire: &'a WireNames) -> Self {
+    pub(super) fn new(blocks: &'a [Block], form: &ChatForm, wire: &'a WireNames) -> Self {
         let calls = blocks.iter().filter_map(|block| Some((block, block.as_tool_call()?)));
-        let tool_calls: Vec<_> = calls.map(|(block, call)| Call::new(block, call, rules, wire)).collect();
+        let tool_calls: Vec<_> = calls.map(|(block, call)| Call::new(block, call, form, wire)).collect();
         Self {
             role: "assistant",
-            content: content(blocks, !tool_calls.is_empty(), rules.no_text),
-            reasoning: Reasoning::new(blocks, !tool_calls.is_empty(), rules.reasoning),
+            content: content(blocks, !tool_calls.is_empty(), form),
+            reasoning: Reasoning::new(blocks, !tool_calls.is_empty(), form),
             tool_calls,
-            audio: audio(blocks),
+            audio: audio(blocks, form),
         }
     }
 }
 
 /// Returns the text, or the value that `no_text` demands for none. A refusal is sent as text, as the user saw
 /// it.
-fn content(blocks: &[Block], has_calls: bool, no_text: NoText) -> Option<Option<String>> {
+fn content(blocks: &[Block], has_calls: bool, form: &ChatForm) -> Option<Option<String>> {
     let text = joined_text(blocks);
-    match no_text {
-        _ if !has_calls && text.trim().is_empty() => Some(Some(note(blocks).unwrap_or(text))),
+    match form.rules.no_text {
+        _ if !has_calls && text.trim().is_empty() => Some(Some(note(blocks, form).unwrap_or(text))),
         _ if !text.is_empty() || !has_calls => Some(Some(text)),
         NoText::Null => Some(None),
         NoText::Absent => None,
@@ -74,8 +74,8 @@ fn content(blocks: &[Block], has_calls: bool, no_text: NoText) -> Option<Option<
 
 /// Returns a note for an answer without text. Servers refuse empty content, and the model must see that it
 /// answered. Audio is sent back by its id and needs no note; neither does an empty answer.
-fn note(blocks: &[Block]) -> Option<String> {
-    if audio(blocks).is_some() {
+fn note(blocks: &[Block], form: &ChatForm) -> Option<String> {
+    if audio(blocks, form).is_some() {
         return None;
     }
     let mut media = Vec::new();
@@ -102,9 +102,9 @@ fn note(blocks: &[Block]) -> Option<String> {
     Some(media.join(" "))
 }
 
-fn audio(blocks: &[Block]) -> Option<Value> {
+fn audio(blocks: &[Block], form: &ChatForm) -> Option<Value> {
     blocks.iter().find_map(|block| match block.content() {
-        BlockContent::Opaque(opaque) if opaque.format == *FORMAT && opaque.name == *"audio" => {
+        BlockContent::Opaque(opaque) if opaque.format == form.format && opaque.name == *"audio" => {
             Some(json!({ "id": opaque.value.get("id")?.as_str()? }))
         }
         _ => None,
@@ -112,8 +112,8 @@ fn audio(blocks: &[Block]) -> Option<Value> {
 }
 
 impl<'a> Call<'a> {
-    fn new(block: &Block, call: &'a ToolCall, rules: MessageRules, wire: &'a WireNames) -> Self {
-        let mut extras = if rules.echo_call_data { extras(block) } else { Map::new() };
+    fn new(block: &Block, call: &'a ToolCall, form: &ChatForm, wire: &'a WireNames) -> Self {
+        let mut extras = if form.rules.echo_call_data { extras(block, form) } else { Map::new() };
         let function_extras = match extras.remove("function") {
             Some(Value::Object(extras)) => fields_that_go_back(extras),
             _ => Map::new(),
@@ -133,7 +133,7 @@ impl<'a> Call<'a> {
 
 /// Returns the data that the server attached to a call, beyond the fields this crate knows. Of a repeated field
 /// the last value counts.
-fn extras(block: &Block) -> Map<String, Value> {
-    let data = block.provider_data().iter().filter(|data| data.format == *FORMAT);
+fn extras(block: &Block, form: &ChatForm) -> Map<String, Value> {
+    let data = block.provider_data().iter().filter(|data| data.format == form.format);
     data.filter_map(|data| data.value.as_object().cloned()).flatten().collect()
 }

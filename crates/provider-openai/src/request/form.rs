@@ -1,0 +1,13 @@
+//! How messages are written for one server.
+
+use advisor_core::Text;
+
+use crate::profile::MessageRules;
+
+/// How messages are written for one server. Equal forms write equal messages.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct ChatForm {
+    pub(super) rules: MessageRules,
+    /// The format name of data that goes back to this server.
+    pub(super) format: Text,
+}

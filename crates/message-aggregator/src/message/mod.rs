@@ -192,7 +192,8 @@ impl Message {
     }
 
     /// Checks whether this is an answer without text, media or calls, which no provider accepts in a transcript.
-    /// Reasoning, citations and white space alone count as empty.
+    /// Reasoning, citations and white space alone count as empty, whatever data a provider attached to them: the data
+    /// of one provider says nothing to another, and a signature of nothing is not needed.
     #[must_use]
     pub fn is_empty_answer(&self) -> bool {
         let MessageContent::Assistant(blocks) = self.content() else { return false };
@@ -281,6 +282,10 @@ mod tests {
         let (text, reasoning) =
             (|text: &str| BlockContent::Text(text.into()), BlockContent::Reasoning("Hm.".into()));
         let call = BlockContent::ToolCall(ToolCall::new("c1", "look", ""));
+        let signed = vec![crate::ProviderData::new("gemini", Value::from("signature"))];
+        let nothing = Block::with_data(text(""), signed);
+        assert!(Message::assistant_blocks(vec![nothing.clone()]).is_empty_answer());
+        assert!(!Message::assistant_blocks(vec![Block::text("Hi."), nothing]).is_empty_answer());
         for (blocks, empty) in [
             (&[][..], true),
             (&[text(" \n")], true),

@@ -1,0 +1,44 @@
+//! A conversation that begins with one provider continues with any other, and follows the rules of that one.
+//!
+//! Each origin plays the same conversation through its real model, the tool loop and memory: a turn of three rounds
+//! with a picture, reasoning, parallel calls, one of them without arguments, and results with a picture and with an
+//! error; then a turn that ends in a refusal, or is filtered or cut. The stored conversation is exported and imported.
+//! Each target continues it, and its request is checked against its rules, which each file in `targets/` lists.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    unreachable_pub,
+    reason = "a test fails by panicking"
+)]
+
+mod origins;
+mod story;
+mod targets;
+#[path = "../transport/mod.rs"]
+mod transport;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use targets::Sent;
+
+#[tokio::test]
+async fn conversation_follows_the_rules_of_each_next_provider() {
+    let (mut checked, mut broken) = (0, Vec::new());
+    for origin in origins::ALL {
+        let conversation = story::begun_with(origin).await;
+        for target in targets::ALL {
+            let body = story::continued_with(target, &conversation).await;
+            let sent = Sent { origin, target, items: (target.read)(&body), body };
+            for rule in target.rules.iter().copied().flatten() {
+                if catch_unwind(AssertUnwindSafe(|| (rule.check)(&sent))).is_err() {
+                    broken.push(format!("from {} to {}: {}", origin.name, target.name, rule.name));
+                }
+                checked += 1;
+            }
+        }
+    }
+    println!("{checked} rules checked");
+    assert!(broken.is_empty(), "{broken:#?}");
+}

@@ -1,0 +1,51 @@
+//! The providers with which a conversation begins: what their servers send in each round.
+
+pub mod chat;
+pub mod gemini;
+pub mod messages;
+pub mod ollama;
+pub mod responses;
+pub mod text;
+
+use std::sync::Arc;
+
+use advisor_chain::ChatModel;
+use advisor_chain::text_tool_calls::PromptFormat;
+use serde_json::Value;
+
+use crate::transport::ScriptedTransport;
+
+/// A provider with which the conversation begins.
+pub struct Origin {
+    pub name: &'static str,
+    /// The server that can read its data.
+    pub server: &'static str,
+    pub model: fn(ScriptedTransport) -> Arc<dyn ChatModel>,
+    /// The bodies of its four answers.
+    pub answers: fn() -> Vec<String>,
+    /// The format of calls in its text.
+    pub in_text: Option<PromptFormat>,
+    /// What only its server can read, and gets back: signatures and encrypted content.
+    pub secrets: &'static [&'static str],
+}
+
+pub const ALL: [&Origin; 6] = [
+    &chat::OPENROUTER,
+    &responses::OPENAI,
+    &messages::ANTHROPIC,
+    &gemini::GOOGLE,
+    &ollama::LOCAL,
+    &text::LOCAL,
+];
+
+/// Writes server-sent events without names.
+fn events(events: impl IntoIterator<Item = Value>) -> String {
+    events.into_iter().map(|event| format!("data: {event}\n\n")).collect()
+}
+
+/// Writes server-sent events whose names are their types.
+fn named_events(events: impl IntoIterator<Item = Value>) -> String {
+    let named =
+        |event: Value| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().expect("a type"));
+    events.into_iter().map(named).collect()
+}

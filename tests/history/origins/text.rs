@@ -1,0 +1,33 @@
+//! A model that writes its calls into its text, as XML, behind a compatible server.
+
+use std::sync::Arc;
+
+use advisor_chain::OpenAiModel;
+use advisor_chain::text_tool_calls::{PromptFormat, ToolManifest};
+use serde_json::json;
+
+use super::Origin;
+use super::chat::{answer, said};
+use crate::story::{ANSWER, CALLS, REFUSAL, TEXT, THOUGHT, definitions};
+
+pub const LOCAL: Origin = Origin {
+    name: "calls in text",
+    server: "llm.example",
+    model: |transport| {
+        Arc::new(OpenAiModel::new("small").with_base_url("https://llm.example/v1").with_transport(transport))
+    },
+    answers: || vec![first(), said(&calls(1)), said(ANSWER), answer([json!({"content": REFUSAL})], "length")],
+    in_text: Some(PromptFormat::Xml),
+    secrets: &[],
+};
+
+/// Writes the calls of a round as the model does.
+pub fn calls(round: usize) -> String {
+    let manifest = ToolManifest::new(PromptFormat::Xml, &definitions());
+    CALLS[round].map(|(name, arguments)| manifest.call(name, arguments)).join("\n")
+}
+
+fn first() -> String {
+    let text = format!("{TEXT}\n{}", calls(0));
+    answer([json!({"reasoning_content": THOUGHT}), json!({"content": text})], "stop")
+}

@@ -12,11 +12,13 @@
 //! | `tool_events` | showing what tools do while they run |
 //! | `redaction_policy` | a judge that refuses a call, and words that are replaced while they stream, with memory around |
 //! | `text_tool_calls` | tools for a model that writes its calls into its text |
+//! | `provider_switch` | one chain, four providers: a conversation begins with one and continues with the others |
 //! | `support_bot` | the advisors of [`advisors`] in one chain: redaction, stopping, fallback, retrieval, a cache, typed values |
 //! | `http_service` | a chat over HTTP: server-sent events, statuses, users, repeated requests, an end in good order |
 //! | `third_party_advisor` | an advisor that changes chunks, tested with the testkit |
 //!
-//! A scripted model stands in for a real one everywhere, so no example needs a key or a network.
+//! A scripted model, or a scripted server on this machine, stands in for a real one everywhere. So no example needs a
+//! key or a network.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example talks to its reader")]
 
 pub mod advisors;

@@ -52,13 +52,7 @@ impl Scan {
                 self.searched += at;
             }
             let byte = *value.get(self.searched)?;
-            if self.state == State::Word && is_word_end(byte) {
-                if value.get(..self.searched).is_some_and(is_json) {
-                    return Some(self.searched);
-                }
-                self.state = State::Line;
-            }
-            if self.state == State::Line && matches!(byte, b'\r' | b'\n') {
+            if self.is_in_word() && self.ends_word(value, byte) {
                 return Some(self.searched);
             }
             self.searched += 1;
@@ -67,6 +61,21 @@ impl Scan {
             }
         }
         None
+    }
+
+    /// Checks whether this byte comes after the number, the literal or the line that is searched. Words that are no
+    /// JSON begin a line.
+    fn ends_word(&mut self, value: &[u8], byte: u8) -> bool {
+        if self.state == State::Word {
+            if !is_word_end(byte) {
+                return false;
+            }
+            if value.get(..self.searched).is_some_and(is_json) {
+                return true;
+            }
+            self.state = State::Line;
+        }
+        matches!(byte, b'\r' | b'\n')
     }
 
     /// Moves past one byte. Returns whether it ends the value.

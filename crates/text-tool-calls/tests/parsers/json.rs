@@ -116,6 +116,10 @@ fn law_s5_a_list_never_loses_a_call() {
                 "{\"tool_calls\": [{\"name\": \"time\"}, {\"name\": \"nothing\", \"arguments\": {}}]}",
                 "⟦time ⟧⟦nothing {}⟧",
             ),
+            (
+                "[{\"name\": \"time\", \"args\": {}}, {\"name\": \"\", \"args\": {}}]",
+                "⟦time {}⟧⟦unnamed_tool {}⟧",
+            ),
             ("{\"tool_calls\": [{\"name\": \"time\"}, {\"na", "⟦time ⟧{\"na"),
         ],
     );
@@ -130,6 +134,8 @@ fn law_s5_a_list_never_loses_a_call() {
     );
     let settings = ParserSettings::default().with_on_unknown_tool(OnUnknownTool::Call);
     check_with(&[JSON], &settings, &[("{\"name\": \"x\", \"arguments\": {}}", "⟦x {}⟧")]);
+    let nameless = "{\"name\": \" \", \"arguments\": {}}";
+    check_with(&[JSON], &settings, &[(nameless, nameless)]);
 }
 
 #[test]

@@ -155,7 +155,8 @@ impl Scan {
             match &string.purpose {
                 Purpose::Name(text) => {
                     call.is_explicit |= self.key == Some(Key::Call);
-                    call.name.get_or_insert_with(|| decoded(text));
+                    let name = Some(decoded(text)).filter(|name| !name.trim().is_empty());
+                    call.name = call.name.take().or(name);
                 }
                 Purpose::Id(text) => {
                     call.id.get_or_insert_with(|| decoded(text));

@@ -135,6 +135,23 @@ fn arguments_that_are_no_json_are_written_unchanged() {
     assert_eq!(manifest(PromptFormat::Xml).call("time", ""), "<tool name=\"time\">\n</tool>");
 }
 
+#[test]
+fn white_space_at_the_ends_of_texts_is_kept() {
+    for text in ["\n]]>", " ]", "]]> ", "]]> </b>\n", " <b>&amp;</b>", "\n<![CDATA[x]]>\n"] {
+        let arguments =
+            json!({"title": text, "names": [text], "steps": [{"do": text}], "place": {"do": text}});
+        for format in PromptFormat::ALL {
+            let written = ToolManifest::new(format, &definitions()).call("plan", &arguments.to_string());
+            assert_eq!(calls(format, &written), [("plan".to_owned(), arguments.clone())], "{written}");
+        }
+    }
+    // Here only the white space is lost.
+    let arguments = json!({"title": " </arg><item> "});
+    let written = ToolManifest::new(PromptFormat::Xml, &definitions()).call("plan", &arguments.to_string());
+    let read = calls(PromptFormat::Xml, &written);
+    assert_eq!(read, [("plan".to_owned(), json!({"title": "</arg><item>"}))]);
+}
+
 fn text() -> impl Strategy<Value = String> {
     "[a-c <>&\"'\\\\\n{}é\\]\\[/]{0,12}"
 }

@@ -50,9 +50,15 @@ fn written_value(value: &Value) -> String {
     }
 }
 
-/// Writes a text. White space at its ends would be left out, so such a text is a section of characters.
+/// The beginnings of tags that would end a section of characters.
+const TAGS: [&str; 4] = ["<arg", "</arg", "<item", "</item"];
+
+/// Writes a text. White space at its ends would be left out, so such a text is a section of characters. A text with
+/// tags of a call loses its white space instead.
 fn written_text(text: &str) -> String {
-    if text.trim() != text && !text.contains("]]>") { format!("<![CDATA[{text}]]>") } else { encoded(text) }
+    let lower = text.to_ascii_lowercase();
+    let has_tag = TAGS.iter().any(|tag| lower.contains(tag));
+    if text.trim() != text && !has_tag { format!("<![CDATA[{text}]]>") } else { encoded(text) }
 }
 
 /// Writes a call as an object. Arguments that are no JSON are written as a string.

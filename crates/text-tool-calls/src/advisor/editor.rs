@@ -1,10 +1,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use advisor_core::{
     Block, BlockContent, BlockDelta, BlockHead, BlockId, BlockKind, CallHead, ChatResponse, Chunk,
-    ChunkEditor, EditedChunks, Error, ErrorKind, ProviderData, Result, ToolCall, Turn,
+    ChunkEditor, EditedChunks, Error, ErrorKind, ProviderData, ToolCall, Turn,
 };
 
 use super::history::data_format;
@@ -28,7 +27,6 @@ pub(super) struct TextCallEditor {
     pub(super) reports_to: Option<Arc<Turn>>,
     /// The open text blocks of the model.
     pub(super) open: BTreeMap<BlockId, OpenText>,
-    pub(super) failure: Option<ParserError>,
 }
 
 /// A text block of the model, and the block that is emitted at the moment.
@@ -75,13 +73,13 @@ impl ChunkEditor for TextCallEditor {
             Chunk::Delta { block, delta: BlockDelta::Text(text) } if self.open.contains_key(&block) => {
                 if let Some(open) = self.open.get_mut(&block) {
                     let result = open.push(&text, &mut self.thoughts, out);
-                    self.note(result);
+                    fail_with(result, out);
                 }
             }
             Chunk::Closed { block, content } if self.open.contains_key(&block) => {
                 if let Some(open) = self.open.remove(&block) {
                     let result = open.finish(content, &mut self.thoughts, out);
-                    self.note(result);
+                    fail_with(result, out);
                 }
             }
             Chunk::AttemptRestarted { round } => {
@@ -92,17 +90,10 @@ impl ChunkEditor for TextCallEditor {
         }
     }
 
-    fn poll_pending(&mut self, _cx: &mut Context<'_>, _out: &mut EditedChunks<'_>) -> Poll<Result<()>> {
-        Poll::Ready(match self.failure.take() {
-            Some(error) => Err(Error::new(ErrorKind::TooLarge, error.to_string())),
-            None => Ok(()),
-        })
-    }
-
     fn end(&mut self, response: &ChatResponse, out: &mut EditedChunks<'_>) {
         for (_, mut open) in std::mem::take(&mut self.open) {
             let result = open.end(&mut self.thoughts, out);
-            self.note(result);
+            fail_with(result, out);
         }
         if let Some(turn) = &self.reports_to {
             report_leak(response, &self.tools, turn);
@@ -110,9 +101,10 @@ impl ChunkEditor for TextCallEditor {
     }
 }
 
-impl TextCallEditor {
-    fn note(&mut self, result: std::result::Result<(), ParserError>) {
-        self.failure = self.failure.or(result.err());
+/// Fails the stream if the text has exceeded a bound.
+fn fail_with(result: Result<(), ParserError>, out: &mut EditedChunks<'_>) {
+    if let Err(error) = result {
+        out.fail(Error::new(ErrorKind::TooLarge, error.to_string()));
     }
 }
 
@@ -131,7 +123,7 @@ impl OpenText {
         text: &str,
         thoughts: &mut Option<Thoughts>,
         out: &mut EditedChunks<'_>,
-    ) -> std::result::Result<(), ParserError> {
+    ) -> Result<(), ParserError> {
         let mut pieces = Vec::new();
         match &mut self.thinking {
             Some(thinking) => thinking.push(text, &mut pieces),
@@ -146,7 +138,7 @@ impl OpenText {
         content: Block,
         thoughts: &mut Option<Thoughts>,
         out: &mut EditedChunks<'_>,
-    ) -> std::result::Result<(), ParserError> {
+    ) -> Result<(), ParserError> {
         self.end_text(thoughts, out)?;
         match self.current {
             Current::Text(block) if block == self.block => out.push(Chunk::Closed { block, content }),
@@ -159,7 +151,7 @@ impl OpenText {
         &mut self,
         thoughts: &mut Option<Thoughts>,
         out: &mut EditedChunks<'_>,
-    ) -> std::result::Result<(), ParserError> {
+    ) -> Result<(), ParserError> {
         let result = self.end_text(thoughts, out);
         self.close_current(out);
         result
@@ -170,7 +162,7 @@ impl OpenText {
         &mut self,
         thoughts: &mut Option<Thoughts>,
         out: &mut EditedChunks<'_>,
-    ) -> std::result::Result<(), ParserError> {
+    ) -> Result<(), ParserError> {
         let mut pieces = Vec::new();
         if let Some(mut thinking) = self.thinking.take() {
             thinking.finish(&mut pieces);
@@ -190,7 +182,7 @@ impl OpenText {
         pieces: Vec<ThoughtPiece>,
         thoughts: &mut Option<Thoughts>,
         out: &mut EditedChunks<'_>,
-    ) -> std::result::Result<(), ParserError> {
+    ) -> Result<(), ParserError> {
         for piece in pieces {
             match piece {
                 ThoughtPiece::Text(text) => {

@@ -12,6 +12,8 @@
 //! | stop a turn at each of its await points, or inject a fault there, with the feature `crash` | `crash` |
 //! | check a provider against the laws of streams, with the feature `conformance` | `provider_conformance!` |
 //! | check that a provider reads all that its API documents | [`documented`] |
+//! | decode bodies of a wire format in pieces, with the feature `decoding` | `decoding` |
+//! | describe a tool to a model | [`DescribedTool`] |
 //! | cut bytes in every way a network may | [`split`] |
 //! | replay streams recorded from real providers | [`recordings`] |
 
@@ -19,6 +21,9 @@
 pub mod conformance;
 #[cfg(feature = "crash")]
 pub mod crash;
+#[cfg(feature = "decoding")]
+pub mod decoding;
+mod described_tool;
 pub mod documented;
 mod gate;
 mod journal;
@@ -30,6 +35,7 @@ pub mod split;
 mod stores;
 mod transcript;
 
+pub use described_tool::DescribedTool;
 pub use gate::Gate;
 pub use journal::{Event, Journal, OutOfOrder};
 pub use replay::{Framing, ReceivedRequest, ReplayServer, Reply, Step};

@@ -1,5 +1,6 @@
 //! Tests that any bytes, in any split, give one outcome and no panic.
 
+use advisor_testkit::split;
 use bytes::Bytes;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -51,11 +52,8 @@ fn body() -> impl Strategy<Value = Vec<u8>> {
 }
 
 fn pieces(body: &[u8], cuts: &[Index]) -> Vec<Bytes> {
-    let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(body.len() + 1)).collect();
-    cuts.sort_unstable();
-    let starts = std::iter::once(0).chain(cuts.iter().copied());
-    let ends = cuts.iter().copied().chain([body.len()]);
-    starts.zip(ends).filter_map(|(start, end)| body.get(start..end)).map(Bytes::copy_from_slice).collect()
+    let offsets: Vec<usize> = cuts.iter().map(|cut| cut.index(body.len() + 1)).collect();
+    split::pieces(body, &offsets).into_iter().map(Bytes::copy_from_slice).collect()
 }
 
 proptest! {

@@ -7,83 +7,55 @@
     reason = "a failing helper is a failing test"
 )]
 
-use std::sync::{Arc, Mutex};
-
 use advisor_core::{
-    ChatModel, ChatOptions, ChatRequest, ChatResponse, Chunk, Message, Part, Result, ToolDefinition,
-    ToolError, ToolInvocation, ToolOutput, ToolResult, async_trait,
+    ChatModel, ChatOptions, ChatRequest, ChatResponse, Chunk, Message, Part, ToolDefinition, ToolResult,
 };
-use advisor_testkit::recordings;
-use bytes::Bytes;
-use futures::{StreamExt, stream};
-use provider_gemini::transport::{ByteStream, Transport, TransportError};
+use advisor_testkit::{DescribedTool, ReplayServer, Reply, recordings};
+use futures::StreamExt;
 use provider_gemini::{GeminiModel, Profile, SchemaForm};
 use serde_json::{Value, json};
 
-/// Answers every request with this body, and keeps the last request.
-#[derive(Clone, Default)]
-struct Canned {
-    body: Bytes,
-    asked: Arc<Mutex<Bytes>>,
-}
-
-#[async_trait]
-impl Transport for Canned {
-    async fn send(
-        &self,
-        request: http::Request<Vec<Bytes>>,
-    ) -> Result<http::Response<ByteStream>, TransportError> {
-        *self.asked.lock().expect("unpoisoned") = request.into_body().concat().into();
-        Ok(http::Response::new(stream::iter([Ok(self.body.clone())]).boxed()))
-    }
-}
-
-struct Declared(ToolDefinition);
-
-#[async_trait]
-impl advisor_core::Tool for Declared {
-    fn definition(&self) -> &ToolDefinition {
-        &self.0
-    }
-
-    async fn run(&self, _: ToolInvocation) -> Result<ToolOutput, ToolError> {
-        Ok("".into())
-    }
-}
-
-async fn ask(canned: &Canned, request: ChatRequest) -> ChatResponse {
+async fn ask(server: &ReplayServer, request: ChatRequest) -> ChatResponse {
     let mut profile = Profile::gemini_api();
     profile.schemas = SchemaForm::OpenApi;
-    let model =
-        GeminiModel::new("gemini-3.1-pro-preview").with_profile(profile).with_transport(canned.clone());
+    let model = GeminiModel::new("gemini-3.1-pro-preview").with_profile(profile).with_base_url(server.url());
     let chunks: Vec<Chunk> =
         model.stream(request).await.expect("an answer").map(|chunk| chunk.expect("no error")).collect().await;
     chunks.last().and_then(Chunk::completed).expect("completed").clone()
 }
 
-fn sent(canned: &Canned) -> Value {
-    serde_json::from_slice(&canned.asked.lock().expect("unpoisoned")).expect("JSON")
+/// A server that sends this body twice.
+async fn server(body: &[u8]) -> ReplayServer {
+    let reply = || Reply::sse(body.to_vec());
+    ReplayServer::start([reply(), reply()]).await.expect("a port")
+}
+
+/// The second request.
+fn sent(server: &ReplayServer) -> Value {
+    server.requests()[1].json().expect("JSON")
 }
 
 /// The first answer, and the request that a real client sent after it.
-fn first_and_second(first: &str, second: &str) -> Option<(Canned, Value)> {
+async fn first_and_second(first: &str, second: &str) -> Option<(ReplayServer, Value)> {
     let recordings = recordings::all("gemini");
     let answer = recordings.named(first)?;
     let path = recordings.directory()?.join(format!("{second}.request.json"));
     let recorded = serde_json::from_slice(&std::fs::read(path).expect("the request")).expect("JSON");
-    Some((Canned { body: answer.body.clone().into(), ..Canned::default() }, recorded))
+    Some((server(&answer.body).await, recorded))
 }
 
 #[tokio::test]
 async fn recorded_answer_goes_back_as_a_real_client_sent_it() {
-    let Some((canned, recorded)) = first_and_second(
+    let Some((server, recorded)) = first_and_second(
         "gemini-gemini-3-1-pro-preview-parallel-tools-signature-01",
         "gemini-gemini-3-1-pro-preview-text-after-tools-01",
-    ) else {
+    )
+    .await
+    else {
         return;
     };
     let question = Message::user("Add and multiply the number 2 and 3");
-    let response = ask(&canned, ChatRequest::new(question.clone())).await;
+    let response = ask(&server, ChatRequest::new(question.clone())).await;
     let results = response.tool_calls().zip(["5", "6"]).map(|((_, call), result)| {
         Message::tool(ToolResult::new(call, vec![Part::Json(json!({ "result": result }))]))
     });
@@ -98,13 +70,13 @@ async fn recorded_answer_goes_back_as_a_real_client_sent_it() {
     for (name, description) in [("add", "Add two numbers"), ("multiply", "Multiply two numbers")] {
         let parameters = json!({"type": "object", "required": ["a", "b"],
             "properties": {"a": number("first number"), "b": number("second number")}});
-        request = request.with_tool(Declared(ToolDefinition::new(name, description, parameters)));
+        request = request.with_tool(DescribedTool::new(ToolDefinition::new(name, description, parameters)));
     }
-    ask(&canned, request).await;
+    ask(&server, request).await;
     // The only differences: types are written in capitals there, and the instruction has a role.
     let mut expected = capitals_removed(recorded);
     expected["systemInstruction"].as_object_mut().expect("an object").remove("role");
-    assert_eq!(sent(&canned), expected);
+    assert_eq!(sent(&server), expected);
 }
 
 fn capitals_removed(value: Value) -> Value {
@@ -127,11 +99,11 @@ async fn parts_that_only_gemini_understands_go_back_unchanged() {
     let Some(answer) = recordings.named("gemini-gemini-3-flash-preview-server-toolcall-parts-01") else {
         return;
     };
-    let canned = Canned { body: answer.body.clone().into(), ..Canned::default() };
-    let response = ask(&canned, ChatRequest::new(Message::user("x"))).await;
-    ask(&canned, ChatRequest::new(vec![Message::user("x"), response.message().clone(), Message::user("y")]))
+    let server = server(&answer.body).await;
+    let response = ask(&server, ChatRequest::new(Message::user("x"))).await;
+    ask(&server, ChatRequest::new(vec![Message::user("x"), response.message().clone(), Message::user("y")]))
         .await;
-    let sent = sent(&canned)["contents"][1]["parts"].clone();
+    let sent = sent(&server)["contents"][1]["parts"].clone();
     // The recorded parts, with adjacent texts that are not signed in one.
     let body = str::from_utf8(&answer.body).expect("text");
     let mut expected: Vec<Value> = Vec::new();

@@ -2,6 +2,7 @@
 
 #![allow(clippy::indexing_slicing, reason = "`Value` gives null for a missing field")]
 
+use advisor_testkit::split;
 use bytes::Bytes;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -41,7 +42,7 @@ fn body() -> impl Strategy<Value = Vec<u8>> {
 
 fn pieces(body: &[u8], cuts: &[Index]) -> Vec<Bytes> {
     let offsets: Vec<usize> = cuts.iter().map(|cut| cut.index(body.len() + 1)).collect();
-    advisor_testkit::split::pieces(body, &offsets).into_iter().map(Bytes::copy_from_slice).collect()
+    split::pieces(body, &offsets).into_iter().map(Bytes::copy_from_slice).collect()
 }
 
 proptest! {

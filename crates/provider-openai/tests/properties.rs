@@ -7,6 +7,7 @@
     reason = "a failing helper is a failing test"
 )]
 
+use advisor_testkit::split;
 use bytes::Bytes;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -106,17 +107,8 @@ fn responses_body() -> impl Strategy<Value = Vec<u8>> {
 }
 
 fn pieces(body: &[u8], cuts: &[Index]) -> Vec<Bytes> {
-    let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(body.len() + 1)).collect();
-    cuts.sort_unstable();
-    cuts.push(body.len());
-    let mut start = 0;
-    cuts.into_iter()
-        .map(|end| {
-            let piece = Bytes::copy_from_slice(&body[start..end]);
-            start = end;
-            piece
-        })
-        .collect()
+    let offsets: Vec<usize> = cuts.iter().map(|cut| cut.index(body.len() + 1)).collect();
+    split::pieces(body, &offsets).into_iter().map(Bytes::copy_from_slice).collect()
 }
 
 proptest! {

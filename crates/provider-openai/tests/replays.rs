@@ -8,36 +8,14 @@
     reason = "a failing helper is a failing test"
 )]
 
-use std::sync::{Arc, Mutex};
-
-use advisor_core::{ChatModel, ChatRequest, ChatResponse, Chunk, Message, Result, ToolResult, async_trait};
-use advisor_testkit::recordings;
-use bytes::Bytes;
-use futures::{StreamExt, stream};
-use provider_openai::transport::{ByteStream, Transport, TransportError};
+use advisor_core::{ChatModel, ChatRequest, ChatResponse, Chunk, Message, ToolResult};
+use advisor_testkit::{ReplayServer, Reply, recordings};
+use futures::StreamExt;
 use provider_openai::{OpenAiModel, Profile};
 use serde_json::Value;
 
-/// Answers every request with this body, and keeps the last request.
-#[derive(Clone, Default)]
-struct Canned {
-    body: Bytes,
-    asked: Arc<Mutex<Bytes>>,
-}
-
-#[async_trait]
-impl Transport for Canned {
-    async fn send(
-        &self,
-        request: http::Request<Vec<Bytes>>,
-    ) -> Result<http::Response<ByteStream>, TransportError> {
-        *self.asked.lock().expect("unpoisoned") = request.into_body().concat().into();
-        Ok(http::Response::new(stream::iter([Ok(self.body.clone())]).boxed()))
-    }
-}
-
-async fn ask(canned: &Canned, profile: Profile, messages: Vec<Message>) -> ChatResponse {
-    let model = OpenAiModel::new("m").with_transport(canned.clone()).with_profile(profile);
+async fn ask(server: &ReplayServer, profile: &Profile, messages: Vec<Message>) -> ChatResponse {
+    let model = OpenAiModel::new("m").with_base_url(server.url()).with_profile(profile.clone());
     let chunks: Vec<Chunk> = model
         .stream(ChatRequest::new(messages))
         .await
@@ -58,13 +36,14 @@ async fn sent_and_recorded(first: &str, second: &str, profile: Profile) -> Optio
     let recorded =
         recorded["messages"].as_array()?.iter().find(|message| message["role"] == "assistant")?.clone();
 
-    let canned = Canned { body: answer.body.clone().into(), ..Canned::default() };
-    let response = ask(&canned, profile.clone(), vec![Message::user("x")]).await;
+    let body = || Reply::sse(answer.body.clone());
+    let server = ReplayServer::start([body(), body()]).await.expect("a port");
+    let response = ask(&server, &profile, vec![Message::user("x")]).await;
     let results =
         response.tool_calls().map(|(_, call)| Message::tool(ToolResult::new(call, vec!["ok".into()])));
     let messages = [Message::user("x"), response.message().clone()].into_iter().chain(results).collect();
-    ask(&canned, profile, messages).await;
-    let sent: Value = serde_json::from_slice(&canned.asked.lock().expect("unpoisoned")).expect("JSON");
+    ask(&server, &profile, messages).await;
+    let sent = server.requests()[1].json().expect("JSON");
     Some((sent["messages"][1].clone(), recorded))
 }
 

@@ -23,10 +23,12 @@
 mod differences;
 mod find;
 mod load;
+mod read;
 mod replayed;
 
 pub use differences::{differences, observed_differences};
 pub use load::load;
+pub use read::{assert_expected, assert_same_at_random_splits, assert_same_byte_by_byte};
 pub use replayed::{assert_replays, outcome};
 
 use serde_json::Value;

@@ -6,12 +6,9 @@ mod documented;
 mod ends;
 mod quirks;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use advisor_core::{BlockContent, BlockKind, ChatResponse, Chunk, Error, MessageAggregator, Result};
+use advisor_core::{AggregatorSettings, BlockContent, BlockKind, ChatResponse, Chunk, Error, Result};
+use advisor_testkit::decoding::{ReadAnswer, fast_events, read_answer};
 use advisor_testkit::{recordings, split};
-use bytes::Bytes;
 use provider_http::answer::AnswerDecoder;
 use provider_http::redaction::Redaction;
 use provider_http::sse::SseLimits;
@@ -27,56 +24,34 @@ enum Path {
     Parsing,
 }
 
-fn read(pieces: &[&[u8]], path: Path, limits: AggregatorLimits) -> (Vec<Chunk>, Result<ChatResponse>) {
+fn read(pieces: &[&[u8]], path: Path, limits: AggregatorLimits) -> ReadAnswer {
     let redaction = Redaction::default();
     let decoder =
         AnswerDecoder::new(Messages::new(FORMAT.into(), limits), 1, SseLimits::default(), redaction);
-    let mut decoder = match path {
+    let decoder = match path {
         Path::Fast => decoder,
         Path::Parsing => decoder.without_fast_path(),
     };
-    let mut settings = advisor_core::AggregatorSettings::default();
+    let mut settings = AggregatorSettings::default();
     settings.limits = limits;
-    let mut aggregator = MessageAggregator::with_settings(1, settings);
-    let mut chunks = VecDeque::new();
-    let mut take = |decoder: &mut AnswerDecoder<Messages>, aggregator: &mut MessageAggregator| {
-        while let Some(delta) = decoder.next() {
-            let pushed = delta.and_then(|delta| Ok(aggregator.push(delta, &mut chunks)?));
-            pushed.map_err(|error| error.or_partial(aggregator.partial()))?;
-        }
-        Ok::<(), Error>(())
-    };
-    let mut read = || {
-        for piece in pieces {
-            decoder.push(Bytes::copy_from_slice(piece));
-            take(&mut decoder, &mut aggregator)?;
-        }
-        decoder.finish();
-        take(&mut decoder, &mut aggregator)
-    };
-    let result = read().and_then(|()| Ok(aggregator.finish(&mut chunks)?));
-    (chunks.into(), result)
+    read_answer(decoder, settings, pieces)
 }
 
 /// Reads a body in every way. All ways give the same chunks.
 pub(super) fn result_of(body: &[u8]) -> (Vec<Chunk>, Result<ChatResponse>) {
     let limits = AggregatorLimits::default();
-    let (chunks, result) = read(&[body], Path::Parsing, limits);
-    let shown = |result: &Result<ChatResponse>| match result {
-        Ok(response) => Ok(response.clone()),
-        Err(error) => Err(format!("{:?} {error} {:?}", error.kind(), error.partial())),
-    };
+    let parsed = read(&[body], Path::Parsing, limits);
     let bytes: Vec<&[u8]> = body.chunks(1).collect();
     let random: Vec<Vec<&[u8]>> = split::random_splits(body, 7, 10).map(|split| split.pieces).collect();
     for pieces in [vec![body], bytes].iter().chain(&random) {
         for path in [Path::Fast, Path::Parsing] {
-            let (others, other) = read(pieces, path, limits);
+            let other = read(pieces, path, limits);
             let pieces: Vec<_> = pieces.iter().map(|piece| String::from_utf8_lossy(piece)).collect();
-            assert_eq!(others, chunks, "{path:?} {pieces:?}");
-            assert_eq!(shown(&other), shown(&result), "{path:?} {pieces:?}");
+            assert_eq!(other.chunks, parsed.chunks, "{path:?} {pieces:?}");
+            parsed.assert_same(&other, &format!("{path:?} {pieces:?}"));
         }
     }
-    (chunks, result)
+    (parsed.chunks, parsed.response)
 }
 
 /// Frames events, each with its name, and with as much padding as Anthropic adds.
@@ -187,36 +162,9 @@ fn law_s5_recorded_messages_are_equal_on_fast_path() {
     }
 }
 
-/// The format, with a count of the events that the fast path decodes.
-#[derive(Debug)]
-struct Counting {
-    format: Messages,
-    skipped: Arc<AtomicU64>,
-}
-
-impl WireFormat for Counting {
-    const FRAMING: Framing = Messages::FRAMING;
-    const FIELDS: &'static Field = Messages::FIELDS;
-    const END_MARKER: Option<&'static str> = Messages::END_MARKER;
-
-    fn read(&mut self, event: AnswerEvent<'_>, deltas: &mut VecDeque<Delta>) -> serde_json::Result<Meaning> {
-        self.format.read(event, deltas)
-    }
-
-    fn skipped(&mut self, events: u64) {
-        self.skipped.fetch_add(events, Ordering::Relaxed);
-    }
-}
-
 /// Returns the number of events of a body that are not parsed.
-fn skipped_in(body: Vec<u8>) -> u64 {
-    let skipped = Arc::default();
-    let format = Messages::new(FORMAT.into(), AggregatorLimits::default());
-    let counting = Counting { format, skipped: Arc::clone(&skipped) };
-    let mut decoder = AnswerDecoder::new(counting, 1, SseLimits::default(), Redaction::default());
-    decoder.push(body.into());
-    while decoder.next().is_some_and(|delta| delta.is_ok()) {}
-    skipped.load(Ordering::Relaxed)
+fn skipped_in(body: &[u8]) -> u64 {
+    fast_events(Messages::new(FORMAT.into(), AggregatorLimits::default()), body)
 }
 
 #[test]
@@ -229,7 +177,7 @@ fn padded_pieces_are_hardly_parsed() {
     events.extend([stop(1), tool(2, "t", "f")]);
     events.extend(words.iter().map(|word| input(2, word)));
     events.extend([stop(2), finish("tool_use"), end()]);
-    assert!(skipped_in(sse(&events)) >= 3 * (words.len() as u64 - 3), "{}", skipped_in(sse(&events)));
+    assert!(skipped_in(&sse(&events)) >= 3 * (words.len() as u64 - 3), "{}", skipped_in(&sse(&events)));
 }
 
 #[test]
@@ -240,7 +188,7 @@ fn law_r1_kept_blocks_are_bounded() {
     let piece = input(0, &"x".repeat(100));
     let mut events = vec![start(), search];
     events.extend(std::iter::repeat_n(piece, 40));
-    let (_, result) = read(&[&sse(&events)], Path::Fast, limits);
+    let result = read(&[&sse(&events)], Path::Fast, limits).response;
     assert_eq!(result.expect_err("too large").kind(), advisor_core::ErrorKind::TooLarge);
 }
 

@@ -2,30 +2,14 @@ mod media;
 mod messages;
 
 use advisor_core::{
-    Block, BlockContent, ChatOptions, ErrorKind, Message, Opaque, ProviderData, ResponseFormat, Tool,
-    ToolCall, ToolChoice, ToolDefinition, ToolError, ToolInvocation, ToolOutput, ToolResult, ToolSet,
-    async_trait,
+    Block, BlockContent, ChatOptions, ErrorKind, Message, Opaque, ProviderData, ResponseFormat, ToolCall,
+    ToolChoice, ToolDefinition, ToolResult, ToolSet,
 };
+use advisor_testkit::DescribedTool;
 use serde_json::json;
 
 use super::*;
 use crate::wire::{FORMAT, format_of};
-
-struct Named(ToolDefinition);
-
-#[async_trait]
-impl Tool for Named {
-    fn definition(&self) -> &ToolDefinition {
-        &self.0
-    }
-    async fn run(&self, _: ToolInvocation) -> Result<ToolOutput, ToolError> {
-        Ok("".into())
-    }
-}
-
-fn tool(name: &str) -> Named {
-    Named(ToolDefinition::new(name, "Does it.", json!({"type": "object"})))
-}
 
 fn written_with(settings: &BodySettings, request: &ChatRequest) -> Value {
     let body = body(request, "claude-x", &FORMAT.into(), settings).expect("a body");
@@ -108,8 +92,8 @@ fn several_parallel_answers_are_refused() {
 #[test]
 fn tools_and_their_choice_are_written() {
     let request = ChatRequest::new(Message::user("Hi"))
-        .with_tool(tool("look"))
-        .with_tool(Named(ToolDefinition::new("now", "", Value::Null)));
+        .with_tool(DescribedTool::named("look"))
+        .with_tool(DescribedTool::new(ToolDefinition::new("now", "", Value::Null)));
     let mut settings = BodySettings::default();
     settings.definitions.push(json!({"type": "web_search_20250305", "name": "web_search"}));
     let body = written_with(&settings, &request);
@@ -160,7 +144,7 @@ fn schema_of_a_tool_is_sent_as_it_is() {
         },
         "required": ["place"],
     });
-    let request = ChatRequest::new(Message::user("x")).with_tool(Named(ToolDefinition::new(
+    let request = ChatRequest::new(Message::user("x")).with_tool(DescribedTool::new(ToolDefinition::new(
         "look",
         "Looks.",
         schema.clone(),
@@ -172,7 +156,8 @@ fn schema_of_a_tool_is_sent_as_it_is() {
 #[test]
 fn tools_described_in_words_are_not_sent() {
     let options = ChatOptions::new().with_tool_choice(ToolChoice::Tool("look".into()));
-    let request = ChatRequest::new(Message::user("Hi")).with_tool(tool("look")).with_options(options);
+    let request =
+        ChatRequest::new(Message::user("Hi")).with_tool(DescribedTool::named("look")).with_options(options);
     let body = written(&request.clone().with_api_tools(ToolSet::new()));
     assert_eq!((body.get("tools"), body.get("tool_choice")), (None, None));
     let settings =
@@ -205,7 +190,7 @@ fn extra_fields_replace_those_of_the_request() {
         .with_extra("tools", json!([{"name": "docs.search", "input_schema": {"type": "object"}}]))
         .with_tool_choice(ToolChoice::Tool("docs.search".into()));
     let request = ChatRequest::new(vec![Message::system("s"), Message::user("Hi")])
-        .with_tool(tool("look"))
+        .with_tool(DescribedTool::named("look"))
         .with_options(options);
     let body = written(&request);
     assert_eq!(body["messages"], json!([{"role": "user", "content": "raw"}]));
@@ -223,7 +208,9 @@ fn names_and_ids_fit_and_come_back() {
         Message::tool(ToolResult::new(&call, vec!["1".into()])),
         Message::tool(ToolResult::new(&other, vec!["2".into()])),
     ];
-    let request = ChatRequest::new(messages).with_tool(tool("docs.search")).with_tool(tool("docs_search"));
+    let request = ChatRequest::new(messages)
+        .with_tool(DescribedTool::named("docs.search"))
+        .with_tool(DescribedTool::named("docs_search"));
     let Body { json, names } =
         body(&request, "claude-x", &FORMAT.into(), &BodySettings::default()).expect("a body");
     let body: Value = serde_json::from_slice(&json.concat()).expect("JSON");
@@ -268,8 +255,8 @@ fn stable_beginnings_are_marked_for_the_cache() {
         Message::assistant("a1"),
         Message::user("u2"),
     ])
-    .with_tool(tool("look"))
-    .with_tool(tool("now"));
+    .with_tool(DescribedTool::named("look"))
+    .with_tool(DescribedTool::named("now"));
     assert_eq!(marks(&written_with(&settings, &request)), [const { Vec::<String>::new() }; 3]);
     settings.caching = PromptCaching::FiveMinutes;
     let body = written_with(&settings, &request);

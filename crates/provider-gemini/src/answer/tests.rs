@@ -8,13 +8,9 @@ mod documented;
 mod ends;
 mod framing;
 
-use std::collections::VecDeque;
-
-use advisor_core::{
-    AggregatorSettings, Block, BlockContent, ChatResponse, Chunk, Error, MessageAggregator, Result,
-};
+use advisor_core::{AggregatorSettings, Block, BlockContent, ChatResponse, Chunk, Error};
+use advisor_testkit::decoding::{ReadAnswer, read_answer};
 use advisor_testkit::split;
-use bytes::Bytes;
 use provider_http::answer::AnswerDecoder;
 use provider_http::redaction::Redaction;
 use provider_http::sse::SseLimits;
@@ -23,58 +19,26 @@ use serde_json::{Value, json};
 use super::GenerateContent;
 use crate::wire::FORMAT;
 
-/// The chunks and the response of an answer.
-type Outcome = (Vec<Chunk>, Result<ChatResponse>);
-
 /// Reads a body in pieces.
-fn read_pieces(pieces: &[&[u8]], choices: u32, fast: bool) -> Outcome {
+fn read_pieces(pieces: &[&[u8]], choices: u32, fast: bool) -> ReadAnswer {
     let mut settings = AggregatorSettings::default();
     settings.choices = choices;
-    let mut aggregator = MessageAggregator::with_settings(1, settings);
     let decoder = AnswerDecoder::new(
         GenerateContent::new(FORMAT.into(), choices),
         choices,
         SseLimits::default(),
         Redaction::default(),
     );
-    let mut decoder = if fast { decoder } else { decoder.without_fast_path() };
-    let mut chunks = VecDeque::new();
-    let mut take = |decoder: &mut AnswerDecoder<GenerateContent>| -> Result<()> {
-        let mut ready = VecDeque::new();
-        loop {
-            decoder.take_ready(&mut ready);
-            let batch = ready.drain(..).map(Ok);
-            let next: Vec<_> = batch.chain(decoder.next()).collect();
-            if next.is_empty() {
-                return Ok(());
-            }
-            for delta in next {
-                aggregator.push(delta?, &mut chunks)?;
-            }
-        }
-    };
-    let read = || {
-        for piece in pieces {
-            decoder.push(Bytes::copy_from_slice(piece));
-            take(&mut decoder)?;
-        }
-        decoder.finish();
-        take(&mut decoder)
-    };
-    let read: Result<()> = { read }();
-    let response = match read {
-        Ok(()) => aggregator.finish(&mut chunks).map_err(Error::from),
-        Err(error) => Err(error.or_partial(aggregator.partial())),
-    };
-    (chunks.into(), response)
+    let decoder = if fast { decoder } else { decoder.without_fast_path() };
+    read_answer(decoder, settings, pieces)
 }
 
 /// Reads events as server-sent events, and checks that every other framing and split gives the same.
-fn read(events: &[Value]) -> Outcome {
+fn read(events: &[Value]) -> ReadAnswer {
     read_choices(events, 1)
 }
 
-fn read_choices(events: &[Value], choices: u32) -> Outcome {
+fn read_choices(events: &[Value], choices: u32) -> ReadAnswer {
     let sse = sse(events, "\r\n");
     let whole = read_pieces(&[&sse], choices, true);
     for body in [&sse, &self::sse(events, "\n"), &array(events)] {
@@ -89,16 +53,9 @@ fn read_choices(events: &[Value], choices: u32) -> Outcome {
     whole
 }
 
-fn assert_same(expected: &Outcome, other: &Outcome, how: &str) {
-    assert_eq!(other.0, expected.0, "{how}");
-    match (&expected.1, &other.1) {
-        (Ok(expected), Ok(other)) => assert_eq!(other, expected, "{how}"),
-        (Err(expected), Err(other)) => {
-            assert_eq!((other.kind(), other.to_string()), (expected.kind(), expected.to_string()), "{how}");
-            assert_eq!(other.partial(), expected.partial(), "{how}");
-        }
-        (expected, other) => panic!("{how}: {other:?} in place of {expected:?}"),
-    }
+fn assert_same(expected: &ReadAnswer, other: &ReadAnswer, how: &str) {
+    assert_eq!(other.chunks, expected.chunks, "{how}");
+    expected.assert_same(other, how);
 }
 
 fn sse(events: &[Value], line_end: &str) -> Vec<u8> {
@@ -132,7 +89,7 @@ fn stop() -> Value {
 
 /// The blocks of an answer that completes.
 fn blocks(events: &[Value]) -> Vec<Block> {
-    let (_, response) = read(events);
+    let response = read(events).response;
     response.expect("an answer").message().blocks().to_vec()
 }
 

@@ -1,29 +1,16 @@
 use advisor_core::{
     Block, BlockContent, ChatOptions, Citation, Media, Message, Opaque, Part, ProviderData, ResponseFormat,
-    Tool, ToolCall, ToolChoice, ToolDefinition, ToolError, ToolInvocation, ToolOutput, ToolResult, ToolSet,
-    async_trait,
+    ToolCall, ToolChoice, ToolDefinition, ToolResult, ToolSet,
 };
+use advisor_testkit::DescribedTool;
 use serde_json::json;
 
 use super::*;
 use crate::profile::{CallIdField, Generation, SchemaForm};
 use crate::wire::FORMAT;
 
-struct Described(ToolDefinition);
-
-#[async_trait]
-impl Tool for Described {
-    fn definition(&self) -> &ToolDefinition {
-        &self.0
-    }
-
-    async fn run(&self, _: ToolInvocation) -> std::result::Result<ToolOutput, ToolError> {
-        Ok("".into())
-    }
-}
-
-fn tool(name: &str, parameters: Value) -> Described {
-    Described(ToolDefinition::new(name, "d", parameters))
+fn tool(name: &str, parameters: Value) -> DescribedTool {
+    DescribedTool::new(ToolDefinition::new(name, "d", parameters))
 }
 
 fn written(request: &ChatRequest, model: &str, profile: &Profile) -> Value {

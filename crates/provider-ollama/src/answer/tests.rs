@@ -1,8 +1,8 @@
 mod documented;
 mod fast_path;
 
-use advisor_core::{BlockKind, ChatResponse, Error, ErrorKind, MessageAggregator, Result};
-use bytes::Bytes;
+use advisor_core::{AggregatorSettings, BlockKind, ChatResponse, Error, ErrorKind, Result};
+use advisor_testkit::decoding::read_answer;
 use provider_http::answer::{AnswerDecoder, End};
 use provider_http::redaction::Redaction;
 use provider_http::sse::SseLimits;
@@ -15,44 +15,12 @@ fn decoder() -> Decoder {
     AnswerDecoder::new(OllamaChat::default(), 1, SseLimits::default(), Redaction::default())
 }
 
-/// Reads a body in these pieces. Returns the outcome, and the progress when it ended.
-fn read_in(pieces: &[&[u8]]) -> (Result<ChatResponse>, End) {
-    let (mut decoder, mut aggregator) = (decoder(), MessageAggregator::new(1));
-    let mut chunks = VecDeque::new();
-    let mut take = |decoder: &mut Decoder| {
-        while let Some(delta) = decoder.next() {
-            let taken = delta.and_then(|delta| Ok(aggregator.push(delta, &mut chunks)?));
-            taken.map_err(|error: Error| error.or_partial(aggregator.partial()))?;
-        }
-        Ok::<_, Error>(())
-    };
-    for piece in pieces {
-        decoder.push(Bytes::copy_from_slice(piece));
-        if let Err(error) = take(&mut decoder) {
-            return (Err(error), decoder.end());
-        }
-    }
-    let end = decoder.end();
-    decoder.finish();
-    if let Err(error) = take(&mut decoder) {
-        return (Err(error), end);
-    }
-    (aggregator.finish(&mut chunks).map_err(Error::from), end)
-}
-
 /// Reads a body whole, and checks that it gives the same byte by byte.
 fn read(body: &str) -> (Result<ChatResponse>, End) {
-    let bytes: Vec<&[u8]> = body.as_bytes().chunks(1).collect();
-    let (whole, bytewise) = (read_in(&[body.as_bytes()]), read_in(&bytes));
-    match (&whole.0, &bytewise.0) {
-        (Ok(one), Ok(other)) => assert_eq!(one, other, "{body}"),
-        (Err(one), Err(other)) => {
-            assert_eq!((one.kind(), one.to_string()), (other.kind(), other.to_string()), "{body}");
-            assert_eq!(one.partial(), other.partial(), "{body}");
-        }
-        (one, other) => panic!("whole: {one:?}, byte by byte: {other:?}"),
-    }
-    whole
+    let read = |pieces: &[&[u8]]| read_answer(decoder(), AggregatorSettings::default(), pieces);
+    let (whole, bytes) = (read(&[body.as_bytes()]), body.as_bytes().chunks(1).collect::<Vec<_>>());
+    whole.assert_same(&read(&bytes), body);
+    (whole.response, whole.end)
 }
 
 fn answer(body: &str) -> ChatResponse {

@@ -1,8 +1,8 @@
 use advisor_core::{
     Block, BlockContent, ChatOptions, Citation, Media, MediaSource, Message, MessageList, Opaque, Part,
-    ProviderData, ResponseFormat, Tool, ToolCall, ToolChoice, ToolDefinition, ToolError, ToolInvocation,
-    ToolOutput, ToolResult, async_trait,
+    ProviderData, ResponseFormat, ToolCall, ToolChoice, ToolDefinition, ToolResult,
 };
+use advisor_testkit::DescribedTool;
 use advisor_testkit::recordings;
 use serde_json::{Value, json};
 
@@ -34,21 +34,9 @@ fn text(text: &str) -> BlockContent {
     BlockContent::Text(text.into())
 }
 
-struct Named(ToolDefinition);
-
-#[async_trait]
-impl Tool for Named {
-    fn definition(&self) -> &ToolDefinition {
-        &self.0
-    }
-    async fn run(&self, _: ToolInvocation) -> Result<ToolOutput, ToolError> {
-        Ok("".into())
-    }
-}
-
 fn with_tools(names: &[&str], options: ChatOptions) -> ChatRequest {
     let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}});
-    let tool = |name: &&str| Named(ToolDefinition::new(*name, "Does it.", schema.clone()));
+    let tool = |name: &&str| DescribedTool::new(ToolDefinition::new(*name, "Does it.", schema.clone()));
     let request = ChatRequest::new(Message::user("x")).with_options(options);
     names.iter().map(tool).fold(request, ChatRequest::with_tool)
 }
@@ -240,8 +228,11 @@ fn tools_follow_the_tool_choice() {
     }]);
     assert_eq!(json_of(&request)["tools"], expected);
     assert_eq!(json_of(&request)["tools"], expected, "written once");
-    let any =
-        ChatRequest::new(Message::user("x")).with_tool(Named(ToolDefinition::new("f", "", Value::Null)));
+    let any = ChatRequest::new(Message::user("x")).with_tool(DescribedTool::new(ToolDefinition::new(
+        "f",
+        "",
+        Value::Null,
+    )));
     let parameters = &json_of(&any)["tools"][0]["function"]["parameters"];
     assert_eq!(*parameters, json!({"type": "object", "properties": {}}));
 }
@@ -313,7 +304,11 @@ fn request_of(recorded: &Value) -> ChatRequest {
     tools.iter().fold(ChatRequest::new(list).with_options(options), |request, tool| {
         let function = &tool["function"];
         let (name, description) = (words(&function["name"]), words(&function["description"]));
-        request.with_tool(Named(ToolDefinition::new(name, description, function["parameters"].clone())))
+        request.with_tool(DescribedTool::new(ToolDefinition::new(
+            name,
+            description,
+            function["parameters"].clone(),
+        )))
     })
 }
 

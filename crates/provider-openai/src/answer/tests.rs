@@ -4,7 +4,8 @@ mod odd;
 
 use std::collections::VecDeque;
 
-use advisor_core::{ChatResponse, Error, ErrorKind, FinishReason, MessageAggregator, Result};
+use advisor_core::{AggregatorSettings, ChatResponse, ErrorKind, FinishReason, Result};
+use advisor_testkit::decoding::read_answer;
 use bytes::Bytes;
 use provider_http::answer::{AnswerDecoder, End};
 use provider_http::redaction::Redaction;
@@ -24,43 +25,16 @@ fn decoder_with(choices: u32, text: TextMode, limits: SseLimits) -> Decoder {
 }
 
 /// Reads a body in these pieces. Returns the outcome, and the progress when it ended.
-fn read_with(mut decoder: Decoder, pieces: &[&[u8]]) -> (Result<ChatResponse>, End) {
-    let mut aggregator = MessageAggregator::new(1);
-    let mut chunks = VecDeque::new();
-    let mut take = |decoder: &mut Decoder| {
-        while let Some(delta) = decoder.next() {
-            let taken = delta.and_then(|delta| Ok(aggregator.push(delta, &mut chunks)?));
-            taken.map_err(|error: Error| error.or_partial(aggregator.partial()))?;
-        }
-        Ok::<_, Error>(())
-    };
-    for piece in pieces {
-        decoder.push(Bytes::copy_from_slice(piece));
-        if let Err(error) = take(&mut decoder) {
-            return (Err(error), decoder.end());
-        }
-    }
-    let end = decoder.end();
-    decoder.finish();
-    if let Err(error) = take(&mut decoder) {
-        return (Err(error), end);
-    }
-    assert!(decoder.next().is_none(), "after the end there is nothing");
-    (aggregator.finish(&mut chunks).map_err(Error::from), end)
+fn read_with(decoder: Decoder, pieces: &[&[u8]]) -> (Result<ChatResponse>, End) {
+    let read = read_answer(decoder, AggregatorSettings::default(), pieces);
+    (read.response, read.end)
 }
 
 fn read(body: &[u8]) -> (Result<ChatResponse>, End) {
-    let whole = read_with(decoder(), &[body]);
-    let bytes: Vec<&[u8]> = body.chunks(1).collect();
-    let bytewise = read_with(decoder(), &bytes);
-    match (&whole.0, &bytewise.0) {
-        (Ok(one), Ok(other)) => assert_eq!(one, other),
-        (Err(one), Err(other)) => {
-            assert_eq!((one.kind(), one.to_string()), (other.kind(), other.to_string()))
-        }
-        (one, other) => panic!("whole: {one:?}, byte by byte: {other:?}"),
-    }
-    whole
+    let read = |pieces: &[&[u8]]| read_answer(decoder(), AggregatorSettings::default(), pieces);
+    let (whole, bytes) = (read(&[body]), body.chunks(1).collect::<Vec<_>>());
+    whole.assert_same(&read(&bytes), "byte by byte");
+    (whole.response, whole.end)
 }
 
 fn kind(body: &str) -> ErrorKind {

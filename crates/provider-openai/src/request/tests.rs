@@ -1,30 +1,14 @@
 use advisor_core::{
     Block, BlockContent, ChatOptions, Citation, Media, MediaSource, Message, MessageContent, MessageList,
-    Opaque, Part, ProviderData, ResponseFormat, Tool, ToolCall, ToolChoice, ToolDefinition, ToolError,
-    ToolInvocation, ToolOutput, ToolResult, async_trait,
+    Opaque, Part, ProviderData, ResponseFormat, ToolCall, ToolChoice, ToolDefinition, ToolResult,
 };
+use advisor_testkit::DescribedTool;
 use provider_http::names::{IdRule, NameRule};
 use serde_json::json;
 
 use super::*;
 use crate::profile::{EchoScope, MessageRules, NoText, ReasoningField};
 use crate::wire::FORMAT;
-
-struct Named(ToolDefinition);
-
-#[async_trait]
-impl Tool for Named {
-    fn definition(&self) -> &ToolDefinition {
-        &self.0
-    }
-    async fn run(&self, _: ToolInvocation) -> Result<ToolOutput, ToolError> {
-        Ok("".into())
-    }
-}
-
-fn tool(name: &str) -> Named {
-    Named(ToolDefinition::new(name, "Does it.", json!({"type": "object"})))
-}
 
 fn written_by(profile: &Profile, request: &ChatRequest) -> Value {
     let body = body(request, "m", FORMAT.into(), true, profile).expect("a body");
@@ -322,9 +306,9 @@ fn d11_a_tool_has_one_name_in_a_request() {
                     ChatRequest::new([round("call00001", name), round("call00002", name)].concat())
                         .with_options(options);
                 for other in also.iter().filter(|other| **other != name) {
-                    request = request.with_tool(tool(other));
+                    request = request.with_tool(DescribedTool::named(other));
                 }
-                let request = request.with_tool(tool(name));
+                let request = request.with_tool(DescribedTool::named(name));
                 let body = body(&request, "m", FORMAT.into(), true, &profile).expect("a body");
                 let (offered, replayed, chosen) =
                     names_in(&serde_json::from_slice(&body.json.concat()).expect("JSON"));
@@ -347,7 +331,7 @@ fn d11_history_and_tool_names_stay_distinct() {
     let profile = Profile::compatible();
     let history =
         [round("c1", "docs_search"), round("c2", "docs/search"), round("c3", "docs.search")].concat();
-    let request = ChatRequest::new(history.clone()).with_tool(tool("docs.search"));
+    let request = ChatRequest::new(history.clone()).with_tool(DescribedTool::named("docs.search"));
     let written = body(&request, "m", FORMAT.into(), true, &profile).expect("a body");
     let (offered, replayed, _) = names_in(&serde_json::from_slice(&written.json.concat()).expect("JSON"));
     assert_eq!(replayed[0], "docs_search");
@@ -390,7 +374,7 @@ fn only_tools_that_api_describes_are_sent() {
         let mut options = ChatOptions::new().with_parallel_tool_calls(true);
         options.tool_choice = choice;
         let request = ChatRequest::new(vec![Message::user("?")]).with_options(options);
-        let request = request.with_tool(tool("look")).with_tool(tool("read"));
+        let request = request.with_tool(DescribedTool::named("look")).with_tool(DescribedTool::named("read"));
         let by_api = request.tools.filtered(|name| by_api.contains(&name));
         let written = written_by(profile, &request.with_api_tools(by_api));
         assert_eq!(names_in(&written).0, expected);
@@ -623,8 +607,8 @@ fn options_have_the_names_that_the_server_knows() {
         change(&mut options);
         let request = ChatRequest::new(Message::user("x"))
             .with_options(options)
-            .with_tool(tool("f"))
-            .with_tool(tool("g"));
+            .with_tool(DescribedTool::named("f"))
+            .with_tool(DescribedTool::named("g"));
         written_by(profile, &request)
     };
     let all: fn(&mut ChatOptions) = |options| {
@@ -679,14 +663,14 @@ fn options_have_the_names_that_the_server_knows() {
 
 #[test]
 fn tools_are_written_once_per_set() {
-    let request = ChatRequest::new(Message::user("x")).with_tool(tool("f"));
+    let request = ChatRequest::new(Message::user("x")).with_tool(DescribedTool::named("f"));
     let tools = |request: &ChatRequest| {
         options::tools(request, &Profile::openai().options, &ToolNames::usual(NameRule::UP_TO_64))
             .expect("JSON")
             .expect("tools")
     };
     assert_eq!(tools(&request).as_ptr(), tools(&request.clone()).as_ptr());
-    let more = request.clone().with_tool(tool("g"));
+    let more = request.clone().with_tool(DescribedTool::named("g"));
     let names = |request: &ChatRequest| {
         let written = serde_json::from_slice::<Vec<Value>>(&tools(request)).expect("a list");
         written.iter().map(|tool| tool["function"]["name"].clone()).collect::<Vec<_>>()
@@ -709,8 +693,8 @@ fn schema_of_a_tool_is_sent_as_it_is() {
         "required": ["place"],
     });
     let request = ChatRequest::new(Message::user("x"))
-        .with_tool(Named(ToolDefinition::new("look", "Looks.", schema.clone())))
-        .with_tool(Named(ToolDefinition::new("now", "", Value::Null)));
+        .with_tool(DescribedTool::new(ToolDefinition::new("look", "Looks.", schema.clone())))
+        .with_tool(DescribedTool::new(ToolDefinition::new("now", "", Value::Null)));
     for profile in [Profile::openai(), Profile::mistral()] {
         let tools = written_by(&profile, &request)["tools"].take();
         let look = json!({"name": "look", "description": "Looks.", "parameters": schema});

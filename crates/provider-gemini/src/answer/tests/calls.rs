@@ -9,7 +9,7 @@ fn call(call: Value) -> Value {
 }
 
 fn calls(events: &[Value]) -> Vec<ToolCall> {
-    let (_, response) = read(events);
+    let ReadAnswer { response, .. } = read(events);
     response.expect("an answer").tool_calls().map(|(_, call)| call.clone()).collect()
 }
 
@@ -32,7 +32,7 @@ fn string(path: &str, text: &str, continues: bool) -> Value {
 fn q12_q28_whole_calls_keep_ids_order_and_spelling() {
     let one = json!({"functionCall": {"name": "add", "args": {"b": 3, "a": [1.50, "x  y", {"c": null}]}, "id": "8hd"}, "thoughtSignature": "sig"});
     let two = json!({"functionCall": {"name": "add", "args": {}}});
-    let (chunks, response) =
+    let ReadAnswer { chunks, response, .. } =
         read(&[text("Wait."), parts(json!([one, two])), call(json!({"name": "now"})), text("."), stop()]);
     let response = response.expect("an answer");
     let blocks = response.message().blocks();
@@ -55,7 +55,7 @@ fn q12_q28_whole_calls_keep_ids_order_and_spelling() {
 
 #[test]
 fn q67_calls_come_before_an_empty_last_event() {
-    let (_, response) = read(&[call(json!({"name": "f", "args": {"a": 1}})), {
+    let ReadAnswer { response, .. } = read(&[call(json!({"name": "f", "args": {"a": 1}})), {
         let mut last = text("");
         last["candidates"][0]["finishReason"] = "STOP".into();
         last
@@ -132,7 +132,7 @@ fn a_character_cut_in_two_becomes_whole() {
     ]
     .concat();
     for fast in [true, false] {
-        let (_, response) = read_pieces(&[&body], 1, fast);
+        let ReadAnswer { response, .. } = read_pieces(&[&body], 1, fast);
         assert_eq!(runnable(&response.expect("an answer")), [("f".to_owned(), json!({"a": "x😀yzz"}))]);
     }
 }
@@ -144,7 +144,7 @@ fn q33_q36_finish_may_come_early_and_twice() {
         event["candidates"][0]["finishReason"] = "STOP".into();
         event
     };
-    let (_, response) = read(&[with_finish("f"), with_finish("g"), stop()]);
+    let ReadAnswer { response, .. } = read(&[with_finish("f"), with_finish("g"), stop()]);
     let response = response.expect("an answer");
     let names: Vec<_> = runnable(&response).into_iter().map(|call| call.0).collect();
     assert_eq!(
@@ -174,7 +174,7 @@ fn law_t2_pieces_out_of_order_are_no_arguments() {
         // Later pieces repair nothing.
         events.extend(pieces("f", &[string("$.z", "}", true), string("$.z", "}", false)]).split_off(1));
         events.extend([call(json!({})), stop()]);
-        let (_, response) = read(&events);
+        let ReadAnswer { response, .. } = read(&events);
         assert_eq!(runnable(&response.expect("an answer")), [], "{wrong:?}");
     }
     for wrong in [
@@ -187,7 +187,7 @@ fn law_t2_pieces_out_of_order_are_no_arguments() {
             call(json!({"args": {"a": 1}})),
         ],
     ] {
-        let (_, response) = read(&wrong.into_iter().chain([stop()]).collect::<Vec<_>>());
+        let ReadAnswer { response, .. } = read(&wrong.into_iter().chain([stop()]).collect::<Vec<_>>());
         assert_eq!(runnable(&response.expect("an answer")), []);
     }
 }
@@ -201,7 +201,7 @@ fn law_t2_call_without_its_end_never_runs() {
     ] {
         for next in [stop(), call(json!({"name": "g", "args": {}})), finish("MAX_TOKENS")] {
             let events: Vec<Value> = open.iter().cloned().chain([next, stop()]).collect();
-            let (_, response) = read(&events);
+            let ReadAnswer { response, .. } = read(&events);
             let names: Vec<_> =
                 runnable(&response.expect("an answer")).into_iter().map(|call| call.0).collect();
             assert!(!names.contains(&"f".to_owned()), "{names:?} of {events:?}");
@@ -221,7 +221,7 @@ fn arguments_in_place_of_an_object_are_kept() {
 
 #[test]
 fn nothing_is_no_call() {
-    let (_, response) = read(&[text("a"), call(json!({})), call(json!({})), text("b"), stop()]);
+    let ReadAnswer { response, .. } = read(&[text("a"), call(json!({})), call(json!({})), text("b"), stop()]);
     assert_eq!(response.expect("an answer").message().blocks().len(), 1);
     let nameless = calls(&[call(json!({"args": {"a": 1}})), stop()]);
     assert_eq!(nameless[0].name, ToolCall::UNNAMED);

@@ -56,7 +56,8 @@ fn q66_signature_stays_on_its_part() {
 
 #[test]
 fn q66_signature_of_nothing_is_no_answer() {
-    let (_, response) = read(&[parts(json!([{"text": "", "thoughtSignature": "sig"}])), stop()]);
+    let ReadAnswer { response, .. } =
+        read(&[parts(json!([{"text": "", "thoughtSignature": "sig"}])), stop()]);
     let response = response.expect("an answer");
     assert!(response.message().blocks().is_empty());
     assert_eq!(response.finish().reason, advisor_core::FinishReason::Empty);
@@ -100,7 +101,7 @@ fn unknown_parts_are_kept_whole() {
     }
     assert_eq!(blocks.last().and_then(Block::as_text), Some("Done."));
     // A text stays a text, whatever stands beside it.
-    let (_, response) = read(&[parts(json!([{"text": "Hi", "somethingNew": 1}])), stop()]);
+    let ReadAnswer { response, .. } = read(&[parts(json!([{"text": "Hi", "somethingNew": 1}])), stop()]);
     assert_eq!(response.expect("an answer").text(), "Hi");
 }
 
@@ -148,18 +149,18 @@ fn no_value_of_a_field_costs_the_answer() {
         if field == "content" {
             whole.insert(0, text("Hi"));
         }
-        let (_, response) = read(&whole);
+        let ReadAnswer { response, .. } = read(&whole);
         assert_eq!(response.expect(field).text(), "Hi!", "{field}: {value}");
     }
     for part in
         [json!(1), json!(null), json!({"text": {}}), json!({"text": "", "functionCall": 3}), json!([])]
     {
-        let (_, response) = read(&[text("Hi"), parts(json!([part, {"text": "!"}])), stop()]);
+        let ReadAnswer { response, .. } = read(&[text("Hi"), parts(json!([part, {"text": "!"}])), stop()]);
         assert_eq!(response.expect("an answer").text(), "Hi!", "{part}");
     }
     let odd =
         r#"{"candidates":[{"content":{"parts":[{"text":"a\ud83db"}]},"finishReason":"STOP","x":1e999}]}"#;
-    let (_, response) = read_pieces(&[format!("data: {odd}\n\n").as_bytes()], 1, true);
+    let ReadAnswer { response, .. } = read_pieces(&[format!("data: {odd}\n\n").as_bytes()], 1, true);
     assert!(response.expect("an answer").text().starts_with('a'));
 }
 
@@ -169,12 +170,13 @@ fn q54_several_candidates_stay_apart() {
     let ends = json!({"candidates": [{"finishReason": "STOP"}, {"index": 1, "finishReason": "MAX_TOKENS"}]});
     let call = json!({"candidates": [{"index": 1, "content": {"parts": [{"functionCall": {"name": "f", "args": {}}}]}}]});
     let events = [event(0, "a"), event(1, "x"), event(0, "b"), event(1, "y"), call, ends];
-    let (_, response) = read_choices(&events, 2);
+    let ReadAnswer { response, .. } = read_choices(&events, 2);
     let response = response.expect("an answer");
     let texts: Vec<_> = response.choices().iter().map(|choice| choice.message.text()).collect();
     assert_eq!(texts, ["ab", "xy"]);
     // Asked for one answer, the numbers mean nothing (Q54).
-    let (_, merged) = read(&events[..4].iter().cloned().chain([stop()]).collect::<Vec<_>>());
+    let ReadAnswer { response: merged, .. } =
+        read(&events[..4].iter().cloned().chain([stop()]).collect::<Vec<_>>());
     assert_eq!(merged.expect("an answer").text(), "axby");
 }
 
@@ -185,7 +187,7 @@ fn q53_usage_is_cumulative_and_sums_what_is_counted_apart() {
         event["usageMetadata"] = counts;
         event
     };
-    let (_, response) = read(&[
+    let ReadAnswer { response, .. } = read(&[
         counted("a", json!({"promptTokenCount": 17, "candidatesTokenCount": 1, "totalTokenCount": 18})),
         counted("b", json!({"promptTokenCount": 17, "candidatesTokenCount": 2, "totalTokenCount": 19})),
         counted("c", json!({"promptTokenCount": 17, "candidatesTokenCount": 3, "totalTokenCount": 20})),
@@ -200,7 +202,7 @@ fn q53_usage_is_cumulative_and_sums_what_is_counted_apart() {
         (usage.total_tokens, usage.cached_input_tokens, usage.reasoning_tokens),
         (Some(772), Some(5), Some(412))
     );
-    let (_, odd) = read(&[
+    let ReadAnswer { response: odd, .. } = read(&[
         counted("a", json!({"promptTokenCount": -1, "totalTokenCount": 1e300, "thoughtsTokenCount": "7"})),
         stop(),
     ]);

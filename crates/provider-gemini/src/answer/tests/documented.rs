@@ -306,7 +306,7 @@ fn errors() -> Vec<Row> {
 #[test]
 fn every_documented_part_is_read_as_listed() {
     for (events, expected) in rows() {
-        assert_eq!(outline(&read(&events).1), expected, "{events:#?}");
+        assert_eq!(outline(&read(&events).response), expected, "{events:#?}");
     }
 }
 

@@ -5,7 +5,7 @@ use advisor_core::{ErrorKind, FinishReason};
 use super::*;
 
 fn failed(events: &[Value]) -> Error {
-    read(events).1.expect_err("a failure")
+    read(events).response.expect_err("a failure")
 }
 
 #[test]
@@ -22,7 +22,7 @@ fn finish_reasons_are_typed() {
         ("IMAGE_SAFETY", FinishReason::ContentFilter),
         ("SOMETHING_NEW", FinishReason::Other("SOMETHING_NEW".into())),
     ] {
-        let (_, response) = read(&[text("Hi"), finish(written)]);
+        let ReadAnswer { response, .. } = read(&[text("Hi"), finish(written)]);
         let finish = response.expect(written).finish().clone();
         assert_eq!((finish.reason, finish.as_written.as_deref()), (reason, Some(written)));
     }
@@ -61,10 +61,10 @@ fn q67_answer_without_content_is_never_a_plain_success() {
         json!({"candidates": [{"content": {"role": "model"}, "finishReason": "STOP"}]}),
         json!({"candidates": [{"content": {"parts": [{"text": ""}]}, "finishReason": "STOP"}]}),
     ] {
-        let response = read(&[empty]).1.expect("an answer");
+        let response = read(&[empty]).response.expect("an answer");
         assert_eq!(response.finish().reason, FinishReason::Empty);
     }
-    let filtered = read(&[finish("SAFETY")]).1.expect("an answer");
+    let filtered = read(&[finish("SAFETY")]).response.expect("an answer");
     assert_eq!(filtered.finish().reason, FinishReason::ContentFilter);
 }
 
@@ -72,14 +72,16 @@ fn q67_answer_without_content_is_never_a_plain_success() {
 fn blocked_prompt_is_a_filtered_answer() {
     let feedback =
         |feedback: Value| json!({"promptFeedback": feedback, "usageMetadata": {"promptTokenCount": 4}});
-    let response = read(&[feedback(json!({"blockReason": "PROHIBITED_CONTENT"}))]).1.expect("an answer");
+    let response =
+        read(&[feedback(json!({"blockReason": "PROHIBITED_CONTENT"}))]).response.expect("an answer");
     let finish = response.finish();
     assert_eq!(
         (&finish.reason, finish.as_written.as_deref()),
         (&FinishReason::ContentFilter, Some("PROHIBITED_CONTENT"))
     );
     assert_eq!(response.usage().and_then(|usage| usage.input_tokens), Some(4));
-    let harmless = read(&[feedback(json!({"safetyRatings": []})), text("Hi"), stop()]).1.expect("an answer");
+    let harmless =
+        read(&[feedback(json!({"safetyRatings": []})), text("Hi"), stop()]).response.expect("an answer");
     assert_eq!(harmless.finish().reason, FinishReason::Stop);
 }
 
@@ -117,11 +119,11 @@ fn error_in_the_stream_is_typed_and_keeps_the_part_before_it() {
 #[test]
 fn body_that_ends_early_is_truncated() {
     let sse = sse(&[text("Hi"), text(" you")], "\r\n");
-    let (_, cut) = read_pieces(&[&sse], 1, true);
+    let ReadAnswer { response: cut, .. } = read_pieces(&[&sse], 1, true);
     assert_eq!(cut.expect_err("cut").kind(), ErrorKind::Truncated);
     let array = array(&[text("Hi"), stop()]);
     for end in 0..array.len() {
-        let (_, cut) = read_pieces(&[&array[..end]], 1, true);
+        let ReadAnswer { response: cut, .. } = read_pieces(&[&array[..end]], 1, true);
         assert_eq!(cut.expect_err("cut").kind(), ErrorKind::Truncated, "{end}");
     }
 }
@@ -140,7 +142,7 @@ fn other_json_and_pages_are_no_answers() {
             ErrorKind::Authentication,
         ),
     ] {
-        let (_, response) = read_pieces(&[body.as_bytes()], 1, true);
+        let ReadAnswer { response, .. } = read_pieces(&[body.as_bytes()], 1, true);
         assert_eq!(response.expect_err(body).kind(), kind, "{body}");
     }
 }

@@ -1,48 +1,16 @@
 //! Lines that match a template give the same deltas as when they are parsed.
 
-use advisor_testkit::split;
+use advisor_testkit::decoding::{assert_decoded_as_parsed, fast_events};
 
 use super::*;
 
-/// The deltas of a body and its error, and the sum of its token counts, which may be emitted less often.
-type Said = (Vec<Delta>, Usage, Option<String>);
-
-fn said_by(mut decoder: Decoder, pieces: &[&[u8]]) -> Said {
-    let (mut deltas, mut counted, mut failed) = (Vec::new(), Usage::default(), None);
-    for piece in pieces.iter().map(|piece| Some(Bytes::copy_from_slice(piece))).chain([None]) {
-        match piece {
-            Some(piece) => decoder.push(piece),
-            None => decoder.finish(),
-        }
-        while let Some(delta) = decoder.next() {
-            match delta {
-                Ok(Delta { kind: DeltaKind::Usage(usage), .. }) => counted.merge(&usage),
-                Ok(delta) => deltas.push(delta),
-                Err(error) => failed = failed.or(Some(format!("{error:?}"))),
-            }
-        }
-    }
-    (deltas, counted, failed)
-}
-
-/// Compares with the parser: whole, in reads, byte by byte and at random splits.
 fn assert_said_as_parsed(body: &str) {
-    let parsed = said_by(decoder().without_fast_path(), &[body.as_bytes()]);
-    for size in [body.len().max(1), 700, 1] {
-        let pieces: Vec<&[u8]> = body.as_bytes().chunks(size).collect();
-        assert_eq!(said_by(decoder(), &pieces), parsed, "in pieces of {size}: {body}");
-    }
-    for split in split::random_splits(body.as_bytes(), 20_261_122, 10) {
-        assert_eq!(said_by(decoder(), &split.pieces), parsed, "seed {}: {body}", split.seed);
-    }
+    assert_decoded_as_parsed(decoder, body.as_bytes(), body);
 }
 
 /// Checks whether most lines match a template after the first ones.
 fn has_template(body: &str) -> bool {
-    let mut decoder = decoder();
-    decoder.push(Bytes::copy_from_slice(body.as_bytes()));
-    while decoder.next().is_some() {}
-    !format!("{decoder:?}").contains("FastPath { templates: 0")
+    2 * fast_events(OllamaChat::default(), body.as_bytes()) > body.lines().count() as u64
 }
 
 /// Returns twenty lines with the next text in place of `WORD`, and its number in place of `NUMBER`.

@@ -96,6 +96,7 @@ fn rows() -> Vec<Row> {
     [texts(), reasonings(), others(), calls(), ends(), counts(), errors()].concat()
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "deltas are built in place")]
 fn delta(delta: Value) -> Value {
     json!({"choices": [{"index": 0, "delta": delta, "finish_reason": null}]})
 }

@@ -1,41 +1,13 @@
 //! Events that match a template give the same deltas as when they are parsed.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use advisor_core::{DeltaKind, Text, Usage};
+use advisor_core::{DeltaKind, Text};
+use advisor_testkit::decoding::{self, assert_decoded_as_parsed, decoded};
 use advisor_testkit::{recordings, split};
 
 use super::*;
 use crate::wire::FORMAT;
 
-/// The deltas of a body, with errors in their `Debug` form, and the sum of the token counts.
-///
-/// Token counts may be emitted less often, so only their sum is compared, at the end and at each error.
-type Said = (Vec<Result<Delta, String>>, Usage);
-
-fn said_by(mut decoder: Decoder, pieces: &[&[u8]]) -> Said {
-    let (mut said, mut counted) = (Vec::new(), Usage::default());
-    let mut take = |decoder: &mut Decoder| {
-        while !said.last().is_some_and(Result::is_err)
-            && let Some(delta) = decoder.next()
-        {
-            match delta {
-                Ok(Delta { kind: DeltaKind::Usage(usage), .. }) => counted.merge(&usage),
-                delta => said.push(delta.map_err(|error| format!("{error:?}"))),
-            }
-        }
-    };
-    for piece in pieces {
-        decoder.push(Bytes::copy_from_slice(piece));
-        take(&mut decoder);
-    }
-    decoder.finish();
-    take(&mut decoder);
-    (said, counted)
-}
-
-/// Does the same, but takes all ready deltas at once.
+/// The deltas of a body, where all ready ones are taken at once.
 fn taken_by(mut decoder: Decoder, pieces: &[&[u8]]) -> Vec<Result<Delta, String>> {
     let mut said = Vec::new();
     let told = |delta: Result<Delta>| delta.map_err(|error| format!("{error:?}"));
@@ -71,65 +43,17 @@ fn polled_by(mut decoder: Decoder, pieces: &[&[u8]]) -> Vec<Result<Delta, String
     said.into_iter().map(|delta| delta.map_err(|error| format!("{error:?}"))).collect()
 }
 
-fn parsing() -> Decoder {
-    decoder().without_fast_path()
-}
-
-/// Chat Completions that count the events of the fast path.
-#[derive(Debug)]
-struct Counting {
-    format: ChatCompletions,
-    skipped: Arc<AtomicU64>,
-}
-
-impl WireFormat for Counting {
-    const FRAMING: Framing = ChatCompletions::FRAMING;
-    const FIELDS: &'static Field = ChatCompletions::FIELDS;
-    const END_MARKER: Option<&'static str> = ChatCompletions::END_MARKER;
-
-    fn read(&mut self, event: AnswerEvent<'_>, deltas: &mut VecDeque<Delta>) -> serde_json::Result<Meaning> {
-        self.format.read(event, deltas)
-    }
-
-    fn is_repeatable(&self) -> bool {
-        self.format.is_repeatable()
-    }
-
-    fn skipped(&mut self, events: u64) {
-        self.format.skipped(events);
-        self.skipped.fetch_add(events, Ordering::Relaxed);
-    }
-}
-
 /// Returns the number of events in a stream that are read without being parsed.
 fn fast_events_in(body: &[u8]) -> usize {
-    let skipped = Arc::default();
-    let format = ChatCompletions::new(TextMode::Increments, FORMAT.into());
-    let counting = Counting { format, skipped: Arc::clone(&skipped) };
-    let mut decoder = AnswerDecoder::new(counting, 1, SseLimits::default(), Redaction::default());
-    decoder.push(Bytes::copy_from_slice(body));
-    while decoder.next().is_some_and(|delta| delta.is_ok()) {}
-    skipped.load(Ordering::Relaxed) as usize
-}
-
-/// Compares deltas and errors with those of the parser: for the whole body, cut into reads, and byte by byte.
-fn assert_said_as_parsed(body: &[u8], name: &str) {
-    let parsed = said_by(parsing(), &[body]);
-    let bytes: Vec<&[u8]> = body.chunks(1).collect();
-    let reads: Vec<&[u8]> = body.chunks(700).collect();
-    for pieces in [&[body][..], &reads, &bytes] {
-        assert_eq!(said_by(decoder(), pieces), parsed, "{name} in {} pieces", pieces.len());
-    }
+    decoding::fast_events(ChatCompletions::new(TextMode::Increments, FORMAT.into()), body) as usize
 }
 
 #[test]
 fn law_s5_recordings_yield_same_result_on_fast_path() {
     let (mut events, mut fast) = (0, 0);
     for recording in &recordings::all("openai-chat") {
-        assert_said_as_parsed(&recording.body, &recording.name);
-        let parsed = said_by(parsing(), &[&recording.body]);
+        assert_decoded_as_parsed(decoder, &recording.body, &recording.name);
         for split in split::random_splits(&recording.body, 20_261_122, 20) {
-            assert_eq!(said_by(decoder(), &split.pieces), parsed, "{}: {split:?}", recording.name);
             let one_by_one = polled_by(decoder(), &split.pieces);
             assert_eq!(taken_by(decoder(), &split.pieces), one_by_one, "{}: {split:?}", recording.name);
         }
@@ -157,7 +81,7 @@ fn stream(events: &[String]) -> Vec<u8> {
 fn fast_events(event: impl Fn(usize) -> String) -> usize {
     let events: Vec<_> = (0..20).map(event).collect();
     let body = stream(&events);
-    assert_said_as_parsed(&body, &events[0]);
+    assert_decoded_as_parsed(decoder, &body, &events[0]);
     fast_events_in(&body)
 }
 
@@ -231,9 +155,9 @@ fn law_s5_reasoning_details_join_on_fast_path_too() {
         for end in [vec![], vec![signature.clone()], vec![event("y"), detailed("z", 0)], vec!["{".to_owned()]]
         {
             let body = stream(&[said.clone(), end.clone()].concat());
-            assert_said_as_parsed(&body, &end.concat());
+            assert_decoded_as_parsed(decoder, &body, &end.concat());
             let whole = [&body[..], b"data: [DONE]\n\n"].concat();
-            assert_said_as_parsed(&whole, &end.concat());
+            assert_decoded_as_parsed(decoder, &whole, &end.concat());
         }
     }
     // All events of one form give one piece of data, after the text and before the next delta.
@@ -241,7 +165,7 @@ fn law_s5_reasoning_details_join_on_fast_path_too() {
         &[vec![event("x")], (0..9).map(|at| detailed(&at.to_string(), 0)).collect(), vec![event("y")]]
             .concat(),
     );
-    let (said, _) = said_by(decoder(), &[&body]);
+    let said = decoded(decoder(), &[&body]).deltas;
     let is_data = |delta: &Delta| matches!(delta.kind, DeltaKind::ReasoningData(_));
     let data: Vec<_> =
         said.iter().enumerate().filter(|(_, delta)| delta.as_ref().is_ok_and(is_data)).collect();
@@ -254,7 +178,7 @@ fn law_s5_reasoning_details_join_on_fast_path_too() {
 
 /// The kinds of the deltas of these events, and of their end.
 fn kinds(events: &[String]) -> Vec<&'static str> {
-    let (said, _) = said_by(decoder(), &[&stream(events)]);
+    let said = decoded(decoder(), &[&stream(events)]).deltas;
     let kind = |delta: &Result<Delta, String>| match delta.as_ref().map(|delta| &delta.kind) {
         Ok(DeltaKind::Text(_)) => "text",
         Ok(DeltaKind::Reasoning(_)) => "reasoning",
@@ -297,7 +221,11 @@ fn law_s5_differing_details_are_parsed() {
         vec![other("a", ""), other("c", ""), other("d", "e")],
         vec![detailed("type", 0), detailed("reasoning.text", 0), detailed("unknown", 0), detailed("x", 0)],
     ] {
-        assert_said_as_parsed(&stream(&[vec![event("x")], events.clone()].concat()), &events.concat());
+        assert_decoded_as_parsed(
+            decoder,
+            &stream(&[vec![event("x")], events.clone()].concat()),
+            &events.concat(),
+        );
     }
 }
 
@@ -332,7 +260,7 @@ fn law_s5_uncertain_events_are_parsed() {
     ];
     for odd in odd {
         let events = [event("a"), event("b"), event("c"), odd.clone(), event("d"), event("e")];
-        assert_said_as_parsed(&stream(&events), &odd);
+        assert_decoded_as_parsed(decoder, &stream(&events), &odd);
     }
 }
 
@@ -370,7 +298,7 @@ fn law_s5_uncertain_open_gap_content_is_parsed() {
     let odd = created.map(|created| varied(created, b"abab")).into_iter();
     for odd in odd.chain(words.map(|word| varied("7", word))) {
         let name = String::from_utf8_lossy(&odd).into_owned();
-        assert_said_as_parsed(&[&usual[..], &odd, &usual].concat(), &name);
+        assert_decoded_as_parsed(decoder, &[&usual[..], &odd, &usual].concat(), &name);
     }
 }
 
@@ -387,7 +315,7 @@ fn law_s5_pieces_of_same_id_calls_keep_index() {
         for index in [|at: usize| at % 2, |at: usize| at / 8 % 2] {
             let events: Vec<_> = (0..40).map(|at| piece(index(at), keys, at)).collect();
             let body = stream(&events);
-            assert_said_as_parsed(&body, keys);
+            assert_decoded_as_parsed(decoder, &body, keys);
             assert!(fast_events_in(&body) >= 30, "{keys}");
             let mut decoder = decoder();
             decoder.push(body.into());
@@ -422,7 +350,7 @@ fn law_s5_odd_index_is_same_on_fast_path() {
         for keys in ["", r#","id":"x""#] {
             for index in [|at: usize| at % 2, |at: usize| at / 8 % 2] {
                 let body = stream(&(0..40).map(|at| piece(odd[index(at)], keys, at)).collect::<Vec<_>>());
-                assert_said_as_parsed(&body, odd[0]);
+                assert_decoded_as_parsed(decoder, &body, odd[0]);
                 assert!(fast_events_in(&body) >= 30, "{odd:?} {keys}");
             }
         }
@@ -430,10 +358,10 @@ fn law_s5_odd_index_is_same_on_fast_path() {
     // An index or id that is not kept is new each time, so such an event must not match a template.
     let long = format!("\"{}\"", "a".repeat(65));
     let body = stream(&(0..40).map(|at| piece(&long, "", at)).collect::<Vec<_>>());
-    assert_said_as_parsed(&body, "an index that is not kept");
+    assert_decoded_as_parsed(decoder, &body, "an index that is not kept");
     let ids = |at: usize| format!(r#","id":"sk-0123456789abcdef{}{}""#, "a".repeat(2000), at % 2);
     let body = stream(&(0..40).map(|at| piece("0", &ids(at), at)).collect::<Vec<_>>());
-    assert_said_as_parsed(&body, "an id that is not kept");
+    assert_decoded_as_parsed(decoder, &body, "an id that is not kept");
 }
 
 /// Token counts are kept while events match, and emitted before anything else.
@@ -459,7 +387,7 @@ fn law_s5_counts_of_fast_path_events_are_emitted() {
         last("event: error\ndata: {}\n\n"),
         last(&format!("data: {}\n\n", counted(10, 2))),
     ] {
-        assert_said_as_parsed(&[&known, end.as_bytes()].concat(), &end);
+        assert_decoded_as_parsed(decoder, &[&known, end.as_bytes()].concat(), &end);
     }
     for count in [
         "0", "1234567", "12345678", "9223372036854775807", "9223372036854775808", "99999999999999999999",
@@ -467,11 +395,11 @@ fn law_s5_counts_of_fast_path_events_are_emitted() {
     ] {
         let odd = counted(7777, 0).replace("\":7777", &format!("\":{count}"));
         let end = last(&format!("data: {odd}\n\n"));
-        assert_said_as_parsed(&[&known, end.as_bytes()].concat(), count);
+        assert_decoded_as_parsed(decoder, &[&known, end.as_bytes()].concat(), count);
     }
     let cut = [&known, last("data: \n").as_bytes(), b"data: \xff\n\n"].concat();
-    assert!(said_by(decoder(), &[&cut]).0.last().unwrap().is_err());
-    assert_said_as_parsed(&cut, "no UTF-8");
+    assert!(decoded(decoder(), &[&cut]).deltas.last().unwrap().is_err());
+    assert_decoded_as_parsed(decoder, &cut, "no UTF-8");
 }
 
 /// The first half of a character waits for the second half, but not beyond an event in between.
@@ -479,7 +407,7 @@ fn law_s5_counts_of_fast_path_events_are_emitted() {
 fn law_s5_character_halves_never_join_across_fast_path_event() {
     let halves = [r"x\ud83d", "c", r"\ude00y"];
     let events = ["a", "b", "c"].into_iter().chain(halves).chain(["d", r"\ud83d", r"\ude00"]).map(event);
-    assert_said_as_parsed(&stream(&events.collect::<Vec<_>>()), "halves");
+    assert_decoded_as_parsed(decoder, &stream(&events.collect::<Vec<_>>()), "halves");
 }
 
 #[test]
@@ -491,7 +419,7 @@ fn law_s5_multi_line_events_teach_no_pattern() {
     };
     let usual: String = ["a", "b", "c", "d"].into_iter().map(|text| lines(text)[0].clone()).collect();
     let [_, odd] = lines("e");
-    assert_said_as_parsed(format!("{usual}{odd}{usual}").as_bytes(), &odd);
+    assert_decoded_as_parsed(decoder, format!("{usual}{odd}{usual}").as_bytes(), &odd);
 }
 
 /// Deltas of a parsed event come out before those of events read ahead.
@@ -536,8 +464,8 @@ fn law_s5_lines_around_event_must_match() {
         format!("data: {next}"),
     ] {
         let body = [&usual, framed.as_bytes(), &usual].concat();
-        assert_said_as_parsed(&body, &framed);
-        assert_said_as_parsed(&[&usual, framed.as_bytes()].concat(), &framed);
+        assert_decoded_as_parsed(decoder, &body, &framed);
+        assert_decoded_as_parsed(decoder, &[&usual, framed.as_bytes()].concat(), &framed);
     }
     // Token counts of an event that is not taken are not emitted.
     let counted = |at: usize| {
@@ -545,15 +473,15 @@ fn law_s5_lines_around_event_must_match() {
     };
     let usual = stream(&[counted(1), counted(2), counted(3), counted(4)]);
     let trailing = format!("data: {}", counted(5));
-    assert_said_as_parsed(&[&usual, trailing.as_bytes()].concat(), &trailing);
+    assert_decoded_as_parsed(decoder, &[&usual, trailing.as_bytes()].concat(), &trailing);
     for framed in [format!("data: {}x\n\n", counted(5)), format!("data: {}\nevent: error\n\n", counted(5))] {
-        assert_said_as_parsed(&[&usual, framed.as_bytes()].concat(), &framed);
+        assert_decoded_as_parsed(decoder, &[&usual, framed.as_bytes()].concat(), &framed);
     }
     let not_utf8 = [&usual[..], b"data: ", event("a\u{e9}").as_bytes()].concat();
     let mut cut = not_utf8.clone();
     cut.remove(cut.iter().rposition(|byte| *byte == 0xA9).unwrap());
     cut.extend_from_slice(b"\n\n");
-    assert_said_as_parsed(&cut, "no UTF-8");
+    assert_decoded_as_parsed(decoder, &cut, "no UTF-8");
 }
 
 #[test]
@@ -561,9 +489,9 @@ fn limits_hold_for_fast_path_events() {
     let body = stream(&[event("a"), event("b"), event("c"), event(&"long".repeat(100)), event("d")]);
     let limits = SseLimits { line: 300, ..SseLimits::default() };
     let limited = || decoder_with(1, TextMode::Increments, limits);
-    let (said, _) = said_by(limited(), &[&body]);
+    let said = decoded(limited(), &[&body]).deltas;
     assert!(said.last().unwrap().as_ref().unwrap_err().contains("TooLarge"), "{said:?}");
-    assert_eq!(said, said_by(limited().without_fast_path(), &[&body]).0);
+    assert_eq!(said, decoded(limited().without_fast_path(), &[&body]).deltas);
 }
 
 #[test]
@@ -585,7 +513,7 @@ fn law_s5_non_string_text_is_always_parsed() {
         vec![event("x"), thought("true"), thought("false")],
         vec![id("100"), id("101"), id("102"), id("103"), id(&endless)],
     ] {
-        assert_said_as_parsed(&stream(&events), events.last().unwrap());
+        assert_decoded_as_parsed(decoder, &stream(&events), events.last().unwrap());
     }
 }
 
@@ -599,7 +527,7 @@ fn no_long_event_is_kept() {
 fn cumulative_texts_are_parsed() {
     let body = stream(&["a", "ab", "abc", "abcd"].map(event));
     let cumulative = decoder_with(1, TextMode::Cumulative, SseLimits::default());
-    let (said, _) = said_by(cumulative, &[&body]);
+    let said = decoded(cumulative, &[&body]).deltas;
     let texts = said.into_iter().filter_map(|delta| match delta.unwrap().kind {
         DeltaKind::Text(text) => Some(text),
         _ => None,

@@ -5,9 +5,9 @@ mod fast_path;
 mod quirks;
 mod whole;
 
-use advisor_core::{BlockContent, ChatResponse, Error, ErrorKind, FinishReason, MessageAggregator, Result};
+use advisor_core::{AggregatorSettings, BlockContent, ChatResponse, ErrorKind, FinishReason, Result};
+use advisor_testkit::decoding::read_answer;
 use advisor_testkit::split;
-use bytes::Bytes;
 use provider_http::answer::AnswerDecoder;
 use provider_http::redaction::Redaction;
 use provider_http::sse::SseLimits;
@@ -22,23 +22,8 @@ fn decoder() -> Decoder {
     AnswerDecoder::new(format, 1, SseLimits::default(), Redaction::default())
 }
 
-fn read_with(mut decoder: Decoder, pieces: &[&[u8]]) -> Result<ChatResponse> {
-    let mut aggregator = MessageAggregator::new(1);
-    let mut chunks = VecDeque::new();
-    let mut take = |decoder: &mut Decoder| -> Result<()> {
-        while let Some(delta) = decoder.next() {
-            let pushed = delta.and_then(|delta| Ok(aggregator.push(delta, &mut chunks)?));
-            pushed.map_err(|error| error.or_partial(aggregator.partial()))?;
-        }
-        Ok(())
-    };
-    for piece in pieces {
-        decoder.push(Bytes::copy_from_slice(piece));
-        take(&mut decoder)?;
-    }
-    decoder.finish();
-    take(&mut decoder)?;
-    Ok(aggregator.finish(&mut chunks)?)
+fn read_with(decoder: Decoder, pieces: &[&[u8]]) -> Result<ChatResponse> {
+    read_answer(decoder, AggregatorSettings::default(), pieces).response
 }
 
 /// The outcome in a form that can be compared.

@@ -1,29 +1,13 @@
 use advisor_core::{
     Block, BlockContent, ChatOptions, Citation, ErrorKind, Media, MediaSource, Message, Opaque, Part,
-    ProviderData, ResponseFormat, Tool, ToolCall, ToolChoice, ToolDefinition, ToolError, ToolInvocation,
-    ToolOutput, ToolResult, async_trait,
+    ProviderData, ResponseFormat, ToolCall, ToolChoice, ToolResult,
 };
+use advisor_testkit::DescribedTool;
 use serde_json::json;
 
 use super::*;
 
 const FORMAT: &str = "openai-responses@api.example.org";
-
-pub(super) struct Named(pub(super) ToolDefinition);
-
-#[async_trait]
-impl Tool for Named {
-    fn definition(&self) -> &ToolDefinition {
-        &self.0
-    }
-    async fn run(&self, _: ToolInvocation) -> Result<ToolOutput, ToolError> {
-        Ok("".into())
-    }
-}
-
-fn tool(name: &str) -> Named {
-    Named(ToolDefinition::new(name, "Does it.", json!({"type": "object"})))
-}
 
 fn form() -> InputForm {
     InputForm { format: FORMAT.into(), store: false }
@@ -239,7 +223,8 @@ fn q69_long_ids_and_odd_names_are_mapped() {
 fn tools_are_flat_and_explicitly_not_strict() {
     let options =
         ChatOptions::new().with_tool_choice(ToolChoice::Tool("f".into())).with_parallel_tool_calls(false);
-    let request = ChatRequest::new(Message::user("x")).with_tool(tool("f")).with_options(options);
+    let request =
+        ChatRequest::new(Message::user("x")).with_tool(DescribedTool::named("f")).with_options(options);
     let body = written(&request);
     let function = json!({"type": "function", "name": "f", "description": "Does it.", "parameters": {"type": "object"}, "strict": false});
     assert_eq!(body["tools"], json!([function]));
@@ -333,7 +318,8 @@ fn own_input_and_tools_replace_ours() {
     let options = ChatOptions::new()
         .with_extra("input", "Hi")
         .with_extra("tools", json!([{"type": "function", "name": "docs.search"}]));
-    let request = ChatRequest::new(Message::user("x")).with_tool(tool("f")).with_options(options);
+    let request =
+        ChatRequest::new(Message::user("x")).with_tool(DescribedTool::named("f")).with_options(options);
     let (json, names) = body(&request, "m", &streaming(), &form()).expect("a body");
     let json: Value = serde_json::from_slice(&json.concat()).expect("JSON");
     assert_eq!((&json["input"], &json["tools"][0]["name"]), (&json!("Hi"), &json!("docs.search")));

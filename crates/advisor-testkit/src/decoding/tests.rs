@@ -1,0 +1,87 @@
+use std::cell::Cell;
+use std::collections::VecDeque;
+
+use advisor_core::{AggregatorSettings, Delta, FinishReason};
+use provider_http::answer::{AnswerDecoder, AnswerEvent, Meaning, WireFormat};
+use provider_http::fast_path::{Field, Framing};
+use provider_http::redaction::Redaction;
+use provider_http::sse::SseLimits;
+use serde_json::Value;
+
+use super::*;
+
+/// A format of lines, which begins each answer with a text of its own.
+#[derive(Debug)]
+struct Lines(&'static str);
+
+impl WireFormat for Lines {
+    const FRAMING: Framing = Framing::Lines;
+    const FIELDS: &'static Field = &Field::Object(&[("say", Field::Text), ("over", Field::Read)]);
+
+    fn read(&mut self, event: AnswerEvent<'_>, deltas: &mut VecDeque<Delta>) -> serde_json::Result<Meaning> {
+        let event: Value = serde_json::from_str(event.data)?;
+        let first = std::mem::take(&mut self.0);
+        deltas.extend(Some(first).filter(|text| !text.is_empty()).map(Delta::text));
+        deltas.extend(event["say"].as_str().map(Delta::text));
+        deltas.extend(event["over"].as_bool().map(|_| Delta::finish(FinishReason::Stop)));
+        Ok(Meaning::Piece)
+    }
+}
+
+const BODY: &[u8] = b"{\"say\":\"a\"}\n{\"say\":\"b\"}\n{\"say\":\"c\"}\n{\"say\":\"d\"}\n{\"over\":true}\n";
+
+fn decoder(first: &'static str) -> AnswerDecoder<Lines> {
+    AnswerDecoder::new(Lines(first), 1, SseLimits::default(), Redaction::default())
+}
+
+fn answer(first: &'static str, body: &[u8]) -> ReadAnswer {
+    read_answer(decoder(first), AggregatorSettings::default(), &[body])
+}
+
+#[test]
+fn answer_has_chunks_response_and_end() {
+    let whole = answer("", BODY);
+    assert_eq!(whole.response.as_ref().unwrap().text(), "abcd");
+    assert!(!whole.chunks.is_empty());
+    whole.assert_same(
+        &read_answer(decoder(""), AggregatorSettings::default(), &BODY.chunks(1).collect::<Vec<_>>()),
+        "",
+    );
+    let cut = answer("", b"{\"say\":\"a\"}\n");
+    assert_eq!(
+        cut.response.as_ref().unwrap_err().partial().map(advisor_core::ChatResponse::text).as_deref(),
+        Some("a")
+    );
+    cut.assert_same(&answer("", b"{\"say\":\"a\"}\n"), "");
+}
+
+#[test]
+#[should_panic(expected = "another text")]
+fn another_response_is_noticed() {
+    answer("", BODY).assert_same(&answer("!", BODY), "another text");
+}
+
+#[test]
+#[should_panic(expected = "one failed")]
+fn failure_in_place_of_response_is_noticed() {
+    answer("", BODY).assert_same(&answer("", b"{\"say\":\"a\"}\n"), "one failed");
+}
+
+#[test]
+fn deltas_end_at_the_first_error() {
+    assert_decoded_as_parsed(|| decoder(""), BODY, "lines");
+    let failed = decoded(decoder(""), &[b"{\"say\":\"a\"}\n{\"say\n{\"say\":\"b\"}\n"]);
+    assert_eq!(failed.deltas.len(), 2);
+    assert!(failed.deltas[0].is_ok() && failed.deltas[1].is_err());
+}
+
+#[test]
+#[should_panic(expected = "changing")]
+fn other_deltas_are_noticed() {
+    let count = Cell::new(0);
+    let changing = || {
+        count.set(count.get() + 1);
+        decoder(if count.get() > 1 { "!" } else { "" })
+    };
+    assert_decoded_as_parsed(changing, BODY, "changing");
+}

@@ -85,13 +85,10 @@ impl AnthropicModel {
         VARIABLES.read_required(|name| std::env::var(name).ok()).map(Self::from_settings)
     }
 
-    fn from_settings(EnvSettings { key, base_url, model, .. }: EnvSettings) -> Self {
-        let unkeyed = base_url.into_iter().fold(Self { model, ..Self::unnamed() }, Self::with_base_url);
-        match key {
-            Some((TOKEN, token)) => unkeyed.with_auth_token(token),
-            Some((_, key)) => unkeyed.with_api_key(key),
-            None => unkeyed,
-        }
+    fn from_settings(mut settings: EnvSettings) -> Self {
+        let token = settings.key.take_if(|(variable, _)| *variable == TOKEN);
+        let model = Self::unnamed().with_env_settings(settings);
+        token.into_iter().fold(model, |model, (_, token)| model.with_auth_token(token))
     }
 
     fn unnamed() -> Self {

@@ -6,7 +6,7 @@ mod tests;
 use advisor_core::{ChatModel, ChatRequest, ChunkStream, Error, Result, SchemaSupport, Text, async_trait};
 use http::Uri;
 use provider_http::exchange::Call;
-use provider_http::server::{EnvSettings, Server, Variables, path_segment};
+use provider_http::server::{Server, Variables, path_segment};
 
 use crate::answer::GenerateContent;
 use crate::profile::{Generation, Profile, StreamForm};
@@ -71,13 +71,8 @@ impl GeminiModel {
     /// # Errors
     /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration) if there is neither a key nor a base URL.
     pub fn from_env() -> Result<Self> {
-        VARIABLES.read_required(|name| std::env::var(name).ok()).map(Self::from_settings)
-    }
-
-    fn from_settings(EnvSettings { key, base_url, model, .. }: EnvSettings) -> Self {
-        let unkeyed = Self { model, ..Self::unnamed() };
-        let keyed = key.into_iter().fold(unkeyed, |model, (_, key)| model.with_api_key(key));
-        base_url.into_iter().fold(keyed, Self::with_base_url)
+        let settings = VARIABLES.read_required(|name| std::env::var(name).ok())?;
+        Ok(Self::unnamed().with_env_settings(settings))
     }
 
     fn unnamed() -> Self {

@@ -77,9 +77,9 @@ impl OllamaModel {
         Self::from_settings(VARIABLES.read(|name| std::env::var(name).ok()))
     }
 
-    fn from_settings(EnvSettings { key, base_url, model, .. }: EnvSettings) -> Result<Self> {
-        let unkeyed = Self { model, ..Self::unnamed(host::base_url(&base_url.unwrap_or_default())) };
-        let model = key.into_iter().fold(unkeyed, |model, (_, key)| model.with_api_key(key));
+    fn from_settings(settings: EnvSettings) -> Result<Self> {
+        let base_url = host::base_url(settings.base_url.as_deref().unwrap_or_default());
+        let model = Self::unnamed(host::LOCAL.to_owned()).with_env_settings(settings).with_base_url(base_url);
         model.validate()?;
         Ok(model)
     }

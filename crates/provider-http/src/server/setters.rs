@@ -43,6 +43,13 @@ macro_rules! server_setters {
             self
         }
 
+        /// Sets the model, the key and the base URL as far as the environment has them.
+        pub fn with_env_settings(self, settings: $crate::server::EnvSettings) -> Self {
+            let named = settings.model.into_iter().fold(self, Self::with_model);
+            let keyed = settings.key.into_iter().fold(named, |model, (_, key)| model.with_api_key(key));
+            settings.base_url.into_iter().fold(keyed, Self::with_base_url)
+        }
+
         /// Sets the key. It appears in no `Debug` output, log or error.
         pub fn with_api_key(mut self, key: impl ::std::convert::Into<$crate::server::SecretString>) -> Self {
             self.server = self.server.with_api_key(key);

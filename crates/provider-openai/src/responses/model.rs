@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use advisor_core::{ChatModel, ChatRequest, ChunkStream, Result, SchemaSupport, Text, async_trait};
 use provider_http::exchange::Call;
-use provider_http::server::{Authorization, EnvSettings, Server};
+use provider_http::server::{Authorization, Server};
 use serde_json::Value;
 
 use super::answer::Responses;
@@ -67,13 +67,8 @@ impl OpenAiResponsesModel {
     /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration) if there is neither a key nor a base URL:
     /// OpenAI itself needs a key.
     pub fn from_env() -> Result<Self> {
-        VARIABLES.read_required(|name| std::env::var(name).ok()).map(Self::from_settings)
-    }
-
-    fn from_settings(EnvSettings { key, base_url, model, .. }: EnvSettings) -> Self {
-        let unkeyed = Self { model, ..Self::unnamed() };
-        let keyed = key.into_iter().fold(unkeyed, |model, (_, key)| model.with_api_key(key));
-        base_url.into_iter().fold(keyed, Self::with_base_url)
+        let settings = VARIABLES.read_required(|name| std::env::var(name).ok())?;
+        Ok(Self::unnamed().with_env_settings(settings))
     }
 
     fn unnamed() -> Self {

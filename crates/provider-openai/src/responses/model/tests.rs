@@ -5,7 +5,7 @@ use super::*;
 fn from(vars: &[(&str, &str)]) -> Result<OpenAiResponsesModel> {
     let value =
         |name: &str| vars.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned());
-    VARIABLES.read_required(value).map(OpenAiResponsesModel::from_settings)
+    Ok(OpenAiResponsesModel::unnamed().with_env_settings(VARIABLES.read_required(value)?))
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use advisor_core::{Block, BlockContent, Result, Text, ToolCall};
+use advisor_core::{Block, BlockContent, BlockKind, Result, Text, ToolCall};
 use provider_http::json::arguments;
 use provider_http::names::WireNames;
 use provider_http::written::unwritable;
@@ -16,6 +16,8 @@ use crate::wire::{SIGNATURE, SIGNED_BYTES, THOUGHT};
 
 /// Google's signature for a call that another model made. Gemini 3 refuses a first call without any.
 const PLACEHOLDER: &str = "skip_thought_signature_validator";
+/// A note in place of an answer of which nothing can be sent. The model must see that it answered.
+const UNSENDABLE: &str = "[content that cannot be shown here]";
 /// The opaque blocks that are no parts, but reports about an answer.
 const REPORTS: [&str; 2] = ["groundingMetadata", "urlContextMetadata"];
 
@@ -59,6 +61,9 @@ pub(super) fn parts<'a>(
         }
         let empty = data(block, &rules.format).filter(|data| signed_bytes(data) == Some(0));
         parts.extend(empty.map(|data| other(signed_part("", data))));
+    }
+    if parts.is_empty() && blocks.iter().any(|block| block.kind() == BlockKind::Opaque) {
+        parts.push(other(text_part(UNSENDABLE)));
     }
     if rules.generation == Generation::Gemini3 && !blocks.iter().any(|block| is_signed(block, &rules.format))
     {

@@ -182,6 +182,18 @@ fn history_of_other_providers_is_converted() {
 }
 
 #[test]
+fn answer_of_which_nothing_can_be_sent_is_a_note() {
+    for (format, name) in [("anthropic", "server_tool_use"), (FORMAT, "groundingMetadata")] {
+        let opaque = BlockContent::Opaque(Opaque::new(format, name, json!({"id": 1})));
+        let answer =
+            Message::assistant_blocks(vec![BlockContent::Reasoning("Hm".to_owned()).into(), opaque.into()]);
+        let request = ChatRequest::new(vec![Message::user("a"), answer, Message::user("b")]);
+        let note = json!({"role": "model", "parts": [{"text": "[content that cannot be shown here]"}]});
+        assert_eq!(sent(&request)["contents"][1], note, "{format}");
+    }
+}
+
+#[test]
 fn own_opaque_parts_go_back_and_reports_do_not() {
     let opaque =
         |name: &str, value: Value| Block::new(BlockContent::Opaque(Opaque::new(FORMAT, name, value)));

@@ -13,6 +13,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod odd;
 mod origins;
 mod story;
 mod targets;
@@ -41,4 +42,11 @@ async fn conversation_follows_the_rules_of_each_next_provider() {
     }
     println!("{checked} rules checked");
     assert!(broken.is_empty(), "{broken:#?}");
+}
+
+#[tokio::test]
+async fn every_answer_is_sent_and_none_is_empty() {
+    for target in targets::ALL.into_iter().filter(|target| target.in_text.is_none()) {
+        odd::sent_to(target).await;
+    }
 }

@@ -8,10 +8,9 @@
 )]
 
 use advisor_core::{
-    ChatModel, ChatRequest, ChatResponse, Chunk, Error, ErrorKind, Message, Result, ToolDefinition,
-    text_with_sources,
+    ChatModel, ChatRequest, ChatResponse, Chunk, Error, ErrorKind, Message, Result, text_with_sources,
 };
-use advisor_testkit::{ReplayServer, Reply, recordings};
+use advisor_testkit::{DescribedTool, ReplayServer, Reply, recordings};
 use futures::StreamExt;
 use provider_ollama::backoff::Backoff;
 use provider_ollama::{OllamaModel, ProviderError};
@@ -145,8 +144,7 @@ async fn law_r3_server_that_repeats_the_key_reveals_nothing() {
     }
     // The name of an offered tool is no secret, whatever it looks like.
     let server = server([lines(format!("{}\n", call("sk-tool-0123456789")))]).await;
-    let tools = tools("sk-tool-0123456789");
-    let request = ChatRequest::new(Message::user("x")).with_tools(tools);
+    let request = ChatRequest::new(Message::user("x")).with_tool(DescribedTool::named("sk-tool-0123456789"));
     let mut stream = model(&server).stream(request).await.expect("an answer");
     let mut last = None;
     while let Some(chunk) = stream.next().await {
@@ -154,21 +152,4 @@ async fn law_r3_server_that_repeats_the_key_reveals_nothing() {
     }
     let response = last.as_ref().and_then(Chunk::completed).expect("completed").clone();
     assert_eq!(response.tool_calls().next().expect("a call").1.name, "sk-tool-0123456789");
-}
-
-fn tools(name: &str) -> advisor_core::ToolSet {
-    struct Named(ToolDefinition);
-    #[advisor_core::async_trait]
-    impl advisor_core::Tool for Named {
-        fn definition(&self) -> &ToolDefinition {
-            &self.0
-        }
-        async fn run(
-            &self,
-            _: advisor_core::ToolInvocation,
-        ) -> Result<advisor_core::ToolOutput, advisor_core::ToolError> {
-            Ok("".into())
-        }
-    }
-    advisor_core::ToolSet::new().with(Named(ToolDefinition::new(name, "", json!({"type": "object"}))))
 }

@@ -3,6 +3,7 @@
 //! | to | use |
 //! | --- | --- |
 //! | answer HTTP requests from a script, byte for byte | [`ReplayServer`], [`Reply`] |
+//! | read an answer to its end | [`answer_of`] |
 //! | script a model without a network | [`ScriptedModel`], [`Answer`] |
 //! | make a peer wait at a point, instead of sleeping | [`Gate`] |
 //! | write a streamed Chat Completions answer in code | [`ChatTranscript`] |
@@ -17,6 +18,7 @@
 //! | cut bytes in every way a network may | [`split`] |
 //! | replay streams recorded from real providers | [`recordings`] |
 
+mod answer_of;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 #[cfg(feature = "crash")]
@@ -35,6 +37,7 @@ pub mod split;
 mod stores;
 mod transcript;
 
+pub use answer_of::answer_of;
 pub use described_tool::DescribedTool;
 pub use gate::Gate;
 pub use journal::{Event, Journal, OutOfOrder};

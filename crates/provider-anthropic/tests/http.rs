@@ -10,11 +10,8 @@
 use std::error::Error as _;
 use std::time::Duration;
 
-use advisor_core::{
-    ChatModel, ChatRequest, ChatResponse, Chunk, Error, ErrorKind, FinishReason, Message, Result, ToolResult,
-};
-use advisor_testkit::{ReplayServer, Reply, recordings};
-use futures::StreamExt;
+use advisor_core::{ChatRequest, ChatResponse, Error, ErrorKind, FinishReason, Message, Result, ToolResult};
+use advisor_testkit::{ReplayServer, Reply, answer_of, recordings};
 use provider_anthropic::backoff::Backoff;
 use provider_anthropic::{AnthropicModel, ProviderError};
 use serde_json::{Value, json};
@@ -29,14 +26,7 @@ fn model(server: &ReplayServer) -> AnthropicModel {
 }
 
 async fn call(model: &AnthropicModel, messages: Vec<Message>) -> Result<ChatResponse> {
-    let read = async {
-        let mut stream = model.stream(ChatRequest::new(messages)).await?;
-        let mut last = None;
-        while let Some(chunk) = stream.next().await {
-            last = Some(chunk?);
-        }
-        Ok(last.as_ref().and_then(Chunk::completed).expect("a stream ends with `Completed`").clone())
-    };
+    let read = answer_of(model, ChatRequest::new(messages));
     tokio::time::timeout(LIMIT, read).await.expect("an end in time")
 }
 

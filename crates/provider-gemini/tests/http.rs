@@ -10,9 +10,8 @@
 use std::error::Error as _;
 use std::time::Duration;
 
-use advisor_core::{ChatModel, ChatRequest, ChatResponse, Chunk, Error, ErrorKind, Message, Result};
-use advisor_testkit::{ReplayServer, Reply, recordings};
-use futures::StreamExt;
+use advisor_core::{ChatRequest, ChatResponse, Error, ErrorKind, Message, Result};
+use advisor_testkit::{ReplayServer, Reply, answer_of, recordings};
 use provider_gemini::backoff::Backoff;
 use provider_gemini::{GeminiModel, Profile, ProviderError, StreamForm};
 use serde_json::{Value, json};
@@ -27,12 +26,7 @@ fn model(server: &ReplayServer) -> GeminiModel {
 }
 
 async fn call(model: &GeminiModel) -> Result<ChatResponse> {
-    let mut stream = model.stream(ChatRequest::new(Message::user("Hello"))).await?;
-    let mut last = None;
-    while let Some(chunk) = stream.next().await {
-        last = Some(chunk?);
-    }
-    Ok(last.as_ref().and_then(Chunk::completed).expect("a stream ends with `Completed`").clone())
+    answer_of(model, ChatRequest::new(Message::user("Hello"))).await
 }
 
 async fn failure(reply: Reply) -> Error {

@@ -7,11 +7,8 @@
     reason = "a failing helper is a failing test"
 )]
 
-use advisor_core::{
-    ChatModel, ChatOptions, ChatRequest, ChatResponse, Chunk, Message, Part, ToolDefinition, ToolResult,
-};
-use advisor_testkit::{DescribedTool, ReplayServer, Reply, recordings};
-use futures::StreamExt;
+use advisor_core::{ChatOptions, ChatRequest, ChatResponse, Message, Part, ToolDefinition, ToolResult};
+use advisor_testkit::{DescribedTool, ReplayServer, Reply, answer_of, recordings};
 use provider_gemini::{GeminiModel, Profile, SchemaForm};
 use serde_json::{Value, json};
 
@@ -19,9 +16,7 @@ async fn ask(server: &ReplayServer, request: ChatRequest) -> ChatResponse {
     let mut profile = Profile::gemini_api();
     profile.schemas = SchemaForm::OpenApi;
     let model = GeminiModel::new("gemini-3.1-pro-preview").with_profile(profile).with_base_url(server.url());
-    let chunks: Vec<Chunk> =
-        model.stream(request).await.expect("an answer").map(|chunk| chunk.expect("no error")).collect().await;
-    chunks.last().and_then(Chunk::completed).expect("completed").clone()
+    answer_of(&model, request).await.expect("an answer")
 }
 
 /// A server that sends this body twice.

@@ -7,11 +7,8 @@
     reason = "a failing helper is a failing test"
 )]
 
-use advisor_core::{
-    ChatModel, ChatRequest, ChatResponse, Chunk, Error, ErrorKind, Message, Result, text_with_sources,
-};
-use advisor_testkit::{DescribedTool, ReplayServer, Reply, recordings};
-use futures::StreamExt;
+use advisor_core::{ChatRequest, ChatResponse, Error, ErrorKind, Message, Result, text_with_sources};
+use advisor_testkit::{DescribedTool, ReplayServer, Reply, answer_of, recordings};
 use provider_ollama::backoff::Backoff;
 use provider_ollama::{OllamaModel, ProviderError};
 use serde_json::json;
@@ -29,12 +26,7 @@ fn lines(body: impl Into<bytes::Bytes>) -> Reply {
 }
 
 async fn ask(model: &OllamaModel) -> Result<ChatResponse> {
-    let mut stream = model.stream(ChatRequest::new(Message::user("Hello"))).await?;
-    let mut last = None;
-    while let Some(chunk) = stream.next().await {
-        last = Some(chunk?);
-    }
-    Ok(last.as_ref().and_then(Chunk::completed).expect("a stream ends with `Completed`").clone())
+    answer_of(model, ChatRequest::new(Message::user("Hello"))).await
 }
 
 async fn fail(reply: Reply) -> Error {
@@ -145,11 +137,6 @@ async fn law_r3_server_that_repeats_the_key_reveals_nothing() {
     // The name of an offered tool is no secret, whatever it looks like.
     let server = server([lines(format!("{}\n", call("sk-tool-0123456789")))]).await;
     let request = ChatRequest::new(Message::user("x")).with_tool(DescribedTool::named("sk-tool-0123456789"));
-    let mut stream = model(&server).stream(request).await.expect("an answer");
-    let mut last = None;
-    while let Some(chunk) = stream.next().await {
-        last = Some(chunk.expect("no error"));
-    }
-    let response = last.as_ref().and_then(Chunk::completed).expect("completed").clone();
+    let response = answer_of(&model(&server), request).await.expect("an answer");
     assert_eq!(response.tool_calls().next().expect("a call").1.name, "sk-tool-0123456789");
 }

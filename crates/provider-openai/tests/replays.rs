@@ -8,22 +8,14 @@
     reason = "a failing helper is a failing test"
 )]
 
-use advisor_core::{ChatModel, ChatRequest, ChatResponse, Chunk, Message, ToolResult};
-use advisor_testkit::{ReplayServer, Reply, recordings};
-use futures::StreamExt;
+use advisor_core::{ChatRequest, ChatResponse, Message, ToolResult};
+use advisor_testkit::{ReplayServer, Reply, answer_of, recordings};
 use provider_openai::{OpenAiModel, Profile};
 use serde_json::Value;
 
 async fn ask(server: &ReplayServer, profile: &Profile, messages: Vec<Message>) -> ChatResponse {
     let model = OpenAiModel::new("m").with_base_url(server.url()).with_profile(profile.clone());
-    let chunks: Vec<Chunk> = model
-        .stream(ChatRequest::new(messages))
-        .await
-        .expect("an answer")
-        .map(|chunk| chunk.expect("no error"))
-        .collect()
-        .await;
-    chunks.last().and_then(Chunk::completed).expect("completed").clone()
+    answer_of(&model, ChatRequest::new(messages)).await.expect("an answer")
 }
 
 /// Returns the assistant message that is sent after the recorded answer `first`, and the one that a real client

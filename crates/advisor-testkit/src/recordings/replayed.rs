@@ -1,11 +1,8 @@
 //! Replays recordings over HTTP.
 
 use super::Recording;
-use crate::{ReplayServer, Reply, split};
-use advisor_core::{
-    Block, BlockKind, ChatModel, ChatOptions, ChatRequest, ChatResponse, Chunk, Message, Result,
-};
-use futures::StreamExt;
+use crate::{ReplayServer, Reply, answer_of, split};
+use advisor_core::{Block, BlockKind, ChatModel, ChatOptions, ChatRequest, ChatResponse, Message, Result};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -75,7 +72,7 @@ pub async fn assert_replays<'a, M: ChatModel>(
             let pieces = reply.pieces().len();
             let server = ReplayServer::start([reply]).await.expect("a port");
             let model = model(recording, &server);
-            let answer = tokio::time::timeout(LIMIT, answer_of(&model, recording)).await;
+            let answer = tokio::time::timeout(LIMIT, replayed(&model, recording)).await;
             let Ok(result) = answer else { panic!("{} in {pieces} pieces: no end", recording.name) };
             let got = outcome(&result);
             let differences = recording.differences(&got);
@@ -99,15 +96,9 @@ fn replies(recording: &Recording) -> impl Iterator<Item = Reply> {
 }
 
 /// Asks, and reads to the end.
-#[allow(clippy::expect_used, reason = "law S1: a stream without an error ends with `Completed`")]
-async fn answer_of(model: &impl ChatModel, recording: &Recording) -> Result<ChatResponse> {
+async fn replayed(model: &impl ChatModel, recording: &Recording) -> Result<ChatResponse> {
     let mut options = ChatOptions::new();
     options.choices = Some(recording.choices);
     let request = ChatRequest::new(Message::user("Hello")).with_options(options);
-    let mut stream = model.stream(request).await?;
-    let mut last = None;
-    while let Some(chunk) = stream.next().await {
-        last = Some(chunk?);
-    }
-    Ok(last.as_ref().and_then(Chunk::completed).expect("a stream ends with `Completed`").clone())
+    answer_of(model, request).await
 }

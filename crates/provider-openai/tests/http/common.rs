@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use advisor_core::{ChatModel, ChatRequest, ChatResponse, Chunk, Error, Message, Result, async_trait};
-use advisor_testkit::{ChatTranscript, ReplayServer};
+use advisor_core::{ChatRequest, ChatResponse, Error, Message, Result, async_trait};
+use advisor_testkit::{ChatTranscript, ReplayServer, answer_of};
 use bytes::Bytes;
 use futures::{StreamExt, stream};
 use provider_openai::OpenAiModel;
@@ -30,12 +30,7 @@ pub(crate) async fn call(model: &OpenAiModel) -> Result<ChatResponse> {
 }
 
 pub(crate) async fn call_with(model: &OpenAiModel, request: ChatRequest) -> Result<ChatResponse> {
-    let mut stream = model.stream(request).await?;
-    let mut last = None;
-    while let Some(chunk) = stream.next().await {
-        last = Some(chunk?);
-    }
-    Ok(last.as_ref().and_then(Chunk::completed).expect("a stream ends with `Completed`").clone())
+    answer_of(model, request).await
 }
 
 pub(crate) async fn fail(model: &OpenAiModel) -> Error {

@@ -12,9 +12,8 @@ mod conversation;
 mod failures;
 mod recordings;
 
-use advisor_core::{ChatModel, ChatRequest, ChatResponse, Chunk, Message, Result};
-use advisor_testkit::ReplayServer;
-use futures::StreamExt;
+use advisor_core::{ChatModel, ChatRequest, ChatResponse, Message, Result};
+use advisor_testkit::{ReplayServer, answer_of};
 use provider_openai::OpenAiResponsesModel;
 use provider_openai::backoff::Backoff;
 use serde_json::{Value, json};
@@ -30,12 +29,7 @@ fn request() -> ChatRequest {
 
 /// Asks and reads to the end.
 async fn call_with(model: &impl ChatModel, request: ChatRequest) -> Result<ChatResponse> {
-    let mut stream = model.stream(request).await?;
-    let mut last = None;
-    while let Some(chunk) = stream.next().await {
-        last = Some(chunk?);
-    }
-    Ok(last.as_ref().and_then(Chunk::completed).expect("a stream ends with `Completed`").clone())
+    answer_of(model, request).await
 }
 
 /// Frames events as OpenAI does: the name of an event is its type.

@@ -44,7 +44,8 @@ pub(crate) fn run(api: Api, file: &Path, choices: u32, out: &mut impl Write) -> 
 /// Returns the body whose payloads are these lines, in the framing of the API.
 fn framed(api: Api, lines: Vec<u8>) -> Vec<u8> {
     match api {
-        Api::OpenaiChat | Api::OpenaiResponses => openai::recording::frame_json_lines(&lines),
+        Api::OpenaiChat => openai::recording::frame_json_lines(&lines),
+        Api::OpenaiResponses => openai::recording::frame_responses_json_lines(&lines),
         Api::AnthropicMessages => anthropic::recording::frame_json_lines(&lines),
         Api::Gemini => gemini::recording::frame_json_lines(&lines),
         // Lines are its framing.

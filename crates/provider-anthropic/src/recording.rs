@@ -28,14 +28,17 @@ pub fn aggregate<B: Into<Bytes>>(pieces: impl IntoIterator<Item = B>) -> Value {
     recording::aggregate(Messages::new(FORMAT.into(), settings.limits), settings, pieces)
 }
 
-/// Frames payloads, one per line, as server-sent events. So a recording without framing can be read.
+/// Frames payloads, one per line, as server-sent events. So a recording without framing can be read, and one that was
+/// cut stays cut.
 ///
 /// ```
-/// use provider_anthropic::recording::frame_json_lines;
+/// use provider_anthropic::recording::{aggregate, frame_json_lines};
 ///
-/// assert_eq!(frame_json_lines(b"{}\n\n{}\n"), b"data: {}\n\ndata: {}\n\ndata: [DONE]\n\n");
+/// let cut = r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hi"}}"#;
+/// let outcome = aggregate([frame_json_lines(cut.as_bytes())]);
+/// assert_eq!((&outcome["text"], &outcome["error"]["kind"]), (&"Hi".into(), &"truncated".into()));
 /// ```
 #[must_use]
 pub fn frame_json_lines(lines: &[u8]) -> Vec<u8> {
-    recording::frame_json_lines::<Messages>(lines)
+    recording::frame_json_lines(lines)
 }

@@ -31,17 +31,17 @@ pub fn aggregate<B: Into<Bytes>>(pieces: impl IntoIterator<Item = B>, choices: u
     recording::aggregate(GenerateContent::new(FORMAT.into(), choices.max(1)), settings, pieces)
 }
 
-/// Frames payloads, one per line, as server-sent events. So a recording without framing can be read.
-///
-/// A byte-order mark at the beginning is dropped. The payloads stay bytes: the decoder checks whether they are
-/// UTF-8, as for any other recording.
+/// Frames payloads, one per line, as server-sent events. So a recording without framing can be read, and one that was
+/// cut stays cut.
 ///
 /// ```
-/// use provider_gemini::recording::frame_json_lines;
+/// use provider_gemini::recording::{aggregate, frame_json_lines};
 ///
-/// assert!(frame_json_lines(b"{}\n\n{}\n").starts_with(b"data: {}\n\ndata: {}\n\n"));
+/// let cut = r#"{"candidates":[{"content":{"parts":[{"text":"Hi"}]}}]}"#;
+/// let outcome = aggregate([frame_json_lines(cut.as_bytes())], 1);
+/// assert_eq!((&outcome["text"], &outcome["error"]["kind"]), (&"Hi".into(), &"truncated".into()));
 /// ```
 #[must_use]
 pub fn frame_json_lines(lines: &[u8]) -> Vec<u8> {
-    recording::frame_json_lines::<GenerateContent>(lines)
+    recording::frame_json_lines(lines)
 }

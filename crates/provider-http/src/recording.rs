@@ -35,17 +35,22 @@ pub fn aggregate<W: WireFormat, B: Into<Bytes>>(
     }
 }
 
-/// Frames payloads, one per line, as server-sent events, with the end marker of the format if it has one. So a
-/// recording without framing can be read.
+/// Frames payloads, one per line, as server-sent events. So a recording without framing can be read.
 ///
-/// A byte-order mark at the beginning is dropped. The payloads stay bytes: the decoder checks whether they are
-/// UTF-8, as for any other recording.
+/// Nothing is added at the end: a recording that was cut stays cut. A byte-order mark at the beginning is dropped.
+/// The payloads stay bytes: the decoder checks whether they are UTF-8, as for any other recording.
+///
+/// ```
+/// use provider_http::recording::frame_json_lines;
+///
+/// assert_eq!(frame_json_lines(b"{}\n\n{}\n"), b"data: {}\n\ndata: {}\n\n");
+/// assert_eq!(frame_json_lines(b"\xEF\xBB\xBF{}"), b"data: {}\n\n");
+/// ```
 #[must_use]
-pub fn frame_json_lines<W: WireFormat>(lines: &[u8]) -> Vec<u8> {
+pub fn frame_json_lines(lines: &[u8]) -> Vec<u8> {
     let lines = lines.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(lines);
     let payloads = lines.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
-    let end = W::END_MARKER.map(str::as_bytes);
-    payloads.chain(end).flat_map(|payload| [b"data: ", payload, b"\n\n"].concat()).collect()
+    payloads.flat_map(|payload| [b"data: ", payload, b"\n\n"].concat()).collect()
 }
 
 fn read<W: WireFormat, B: Into<Bytes>>(

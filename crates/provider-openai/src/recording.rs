@@ -57,19 +57,30 @@ pub fn aggregate_responses<B: Into<Bytes>>(pieces: impl IntoIterator<Item = B>) 
     recording::aggregate(Responses::new(responses::wire::FORMAT), AggregatorSettings::default(), pieces)
 }
 
-/// Frames payloads, one per line, as server-sent events with the end marker. So a recording without framing can
-/// be read.
-///
-/// A byte-order mark at the beginning is dropped. The payloads stay bytes: the decoder checks whether they are
-/// UTF-8, as for any other recording.
+/// Frames payloads of Chat Completions, one per line, as server-sent events with the end marker. So a recording
+/// without framing can be read.
 ///
 /// ```
 /// use provider_openai::recording::frame_json_lines;
 ///
 /// assert_eq!(frame_json_lines(b"{}\n\n{}\n"), b"data: {}\n\ndata: {}\n\ndata: [DONE]\n\n");
-/// assert_eq!(frame_json_lines(b"\xEF\xBB\xBF{}"), b"data: {}\n\ndata: [DONE]\n\n");
 /// ```
 #[must_use]
 pub fn frame_json_lines(lines: &[u8]) -> Vec<u8> {
-    recording::frame_json_lines::<ChatCompletions>(lines)
+    [recording::frame_json_lines(lines), b"data: [DONE]\n\n".to_vec()].concat()
+}
+
+/// Frames payloads of the Responses API, one per line, as server-sent events. That API has no end marker, so a
+/// recording that was cut stays cut.
+///
+/// ```
+/// use provider_openai::recording::{aggregate_responses, frame_responses_json_lines};
+///
+/// let cut = r#"{"type":"response.output_text.delta","output_index":0,"delta":"Hi"}"#;
+/// let outcome = aggregate_responses([frame_responses_json_lines(cut.as_bytes())]);
+/// assert_eq!((&outcome["text"], &outcome["error"]["kind"]), (&"Hi".into(), &"truncated".into()));
+/// ```
+#[must_use]
+pub fn frame_responses_json_lines(lines: &[u8]) -> Vec<u8> {
+    recording::frame_json_lines(lines)
 }

@@ -151,6 +151,14 @@ async fn chunks_taken_without_polling_count_as_shown() {
 }
 
 #[tokio::test]
+async fn unknown_model_falls_back_to_next_one() {
+    let first = ScriptedModel::new([Answer::refused(failed(ErrorKind::NotFound))]);
+    let model = FallbackModel::new(first).or(ScriptedModel::new([Answer::from_text("Here.")]));
+    let (_, _, text) = Setting::new(model, ToolCallStreaming::TextOnly, Phase::Round).ask().await.unwrap();
+    assert_eq!(text, "Here.");
+}
+
+#[tokio::test]
 async fn error_not_caused_by_model_is_passed_on() {
     for kind in
         [ErrorKind::InvalidHistory, ErrorKind::InvalidRequest, ErrorKind::Configuration, ErrorKind::Cancelled]

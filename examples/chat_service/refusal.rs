@@ -62,6 +62,7 @@ fn status_of(kind: ErrorKind) -> StatusCode {
         ErrorKind::Timeout => StatusCode::GATEWAY_TIMEOUT,
         ErrorKind::Authentication
         | ErrorKind::InvalidHistory
+        | ErrorKind::NotFound
         | ErrorKind::InvalidRequest
         | ErrorKind::Provider { .. }
         | ErrorKind::Connection

@@ -55,6 +55,8 @@ pub enum ErrorKind {
     ContextOverflow,
     /// The provider refuses the transcript. Sending it unchanged fails again.
     InvalidHistory,
+    /// The provider does not know the model, or nothing is at the address. Sending it unchanged fails again.
+    NotFound,
     /// The provider refuses the request for another reason.
     InvalidRequest,
     /// The provider failed: an error status or an error object in its stream.
@@ -118,6 +120,7 @@ impl ErrorKind {
             Self::Authentication => "authentication",
             Self::ContextOverflow => "context_overflow",
             Self::InvalidHistory => "invalid_history",
+            Self::NotFound => "not_found",
             Self::InvalidRequest => "invalid_request",
             Self::Provider { .. } => "provider",
             Self::Connection => "connection",

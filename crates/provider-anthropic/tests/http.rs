@@ -103,7 +103,7 @@ async fn statuses_have_kinds_and_words() {
         ),
         (401, "authentication_error", "invalid x-api-key", ErrorKind::Authentication),
         (403, "permission_error", "no", ErrorKind::Authentication),
-        (404, "not_found_error", "model: x", ErrorKind::InvalidRequest),
+        (404, "not_found_error", "model: x", ErrorKind::NotFound),
         (413, "request_too_large", "too many bytes", ErrorKind::InvalidRequest),
         (429, "rate_limit_error", "slow down", ErrorKind::RateLimited { retry_after: None }),
         (500, "api_error", "m", ErrorKind::Provider { status: Some(500) }),

@@ -117,7 +117,7 @@ async fn statuses_have_kinds_and_delays() {
             ErrorKind::InvalidHistory,
         ),
         (403, report(403, "m", "PERMISSION_DENIED"), ErrorKind::Authentication),
-        (404, report(404, "models/x is not found", "NOT_FOUND"), ErrorKind::InvalidRequest),
+        (404, report(404, "models/x is not found", "NOT_FOUND"), ErrorKind::NotFound),
         (
             429,
             report(429, "You exceeded your current quota", "RESOURCE_EXHAUSTED"),

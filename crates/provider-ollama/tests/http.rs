@@ -50,7 +50,7 @@ async fn law_s5_every_recording_over_http_at_any_split() {
 async fn missing_model_says_what_to_do() {
     for words in ["model 'qwen3' not found", "model \"qwen3\" not found, try pulling it first"] {
         let error = fail(Reply::json(404, json!({ "error": words }))).await;
-        assert_eq!(error.kind(), ErrorKind::InvalidRequest);
+        assert_eq!(error.kind(), ErrorKind::NotFound);
         assert!(error.to_string().contains("`ollama pull qwen3`"), "{error}");
         assert_eq!((said(&error).message(), said(&error).status()), (words, Some(404)));
     }

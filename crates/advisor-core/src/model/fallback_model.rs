@@ -90,8 +90,8 @@ impl FallbackModel {
     /// Calls the next model only after errors for which `applies` returns true.
     ///
     /// By default these are the errors of a model or its provider: rate limits, authentication, provider failures,
-    /// connections, timeouts, context overflow, and answers that are cut off or malformed. An invalid request or
-    /// history is not among them, since it fails everywhere.
+    /// connections, timeouts, context overflow, unknown models, and answers that are cut off or malformed. An
+    /// invalid request or history is not among them, since it fails everywhere.
     #[must_use]
     pub fn when(mut self, applies: impl Fn(&Error) -> bool + Send + Sync + 'static) -> Self {
         self.rule.applies = Arc::new(applies);
@@ -116,6 +116,7 @@ fn concerns_the_model(error: &Error) -> bool {
         ErrorKind::RateLimited { .. }
             | ErrorKind::Authentication
             | ErrorKind::ContextOverflow
+            | ErrorKind::NotFound
             | ErrorKind::Provider { .. }
             | ErrorKind::Connection
             | ErrorKind::Timeout

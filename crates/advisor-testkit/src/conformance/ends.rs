@@ -70,7 +70,7 @@ pub async fn status_has_its_kind(family: &dyn WireFamily) {
         (400, ErrorKind::InvalidRequest),
         (401, ErrorKind::Authentication),
         (403, ErrorKind::Authentication),
-        (404, ErrorKind::InvalidRequest),
+        (404, ErrorKind::NotFound),
         (429, ErrorKind::RateLimited { retry_after: seconds }),
         (500, ErrorKind::Provider { status: Some(500) }),
         (503, ErrorKind::Provider { status: Some(503) }),

@@ -75,6 +75,14 @@ const BAD_REQUEST: &[&str] = &[
     "image_content_policy", "image_file", "unsupported_image", "failed_to_download_image",
 ];
 
+/// Codes and phrases for an unknown model, where no status 404 says so: OpenAI and xAI behind gateways
+/// (`model_not_found`), Anthropic inside an answer (`not_found_error`), Groq (`model_decommissioned`), OpenRouter
+/// (`x is not a valid model ID`, RightNow-AI/openfang#697) and DeepSeek (`Model Not Exist`, deepwn/addi#13).
+const UNKNOWN_MODEL: &[&str] = &[
+    "model_not_found", "not_found_error", "model_decommissioned", "is not a valid model id",
+    "model not exist",
+];
+
 /// Returns the kind of a provider's error. `status` is the HTTP status of the response, or the one that the
 /// error names.
 pub(super) fn kind_of(report: &Report, status: Option<u16>, asked: Option<Duration>) -> ErrorKind {
@@ -96,7 +104,13 @@ pub(super) fn kind_of(report: &Report, status: Option<u16>, asked: Option<Durati
     } else if matches!(status, Some(300..400)) {
         ErrorKind::Configuration
     } else if matches!(status, Some(400..500)) || (refused && coded(BAD_REQUEST)) {
-        if phrased(BAD_HISTORY) { ErrorKind::InvalidHistory } else { ErrorKind::InvalidRequest }
+        if phrased(BAD_HISTORY) {
+            ErrorKind::InvalidHistory
+        } else if matches!(status, Some(404 | 410)) || phrased(UNKNOWN_MODEL) {
+            ErrorKind::NotFound
+        } else {
+            ErrorKind::InvalidRequest
+        }
     } else {
         ErrorKind::Provider { status }
     }
@@ -114,6 +128,9 @@ pub(super) fn sentence(kind: ErrorKind, provider: &ProviderError) -> String {
         }
         ErrorKind::InvalidHistory => {
             "the provider refuses the transcript; the form of its messages may not suit this server"
+        }
+        ErrorKind::NotFound => {
+            "the provider does not know the model or the address; check the model and the base URL"
         }
         ErrorKind::InvalidRequest => {
             "the provider refuses the request; check the model, the options and the base URL"

@@ -28,7 +28,7 @@ fn said(error: &Error) -> &ProviderError {
 
 #[test]
 fn kind_in_answer_follows_the_words_of_each_api() {
-    use ErrorKind::{Authentication, ContextOverflow, InvalidHistory, InvalidRequest, Provider};
+    use ErrorKind::{Authentication, ContextOverflow, InvalidHistory, InvalidRequest, NotFound, Provider};
     let anthropic =
         |kind: &str, message: &str| json!({"type": "error", "error": {"type": kind, "message": message}});
     let google = |code: u16, status: &str| json!({"error": {"code": code, "message": "m", "status": status}});
@@ -44,7 +44,7 @@ fn kind_in_answer_follows_the_words_of_each_api() {
         (anthropic("authentication_error", "invalid x-api-key"), Authentication),
         (anthropic("permission_error", "m"), Authentication),
         (anthropic("billing_error", "m"), Authentication),
-        (anthropic("not_found_error", "model: x"), InvalidRequest),
+        (anthropic("not_found_error", "model: x"), NotFound),
         (anthropic("invalid_request_error", "m"), InvalidRequest),
         (anthropic("invalid_request_error", "prompt is too long: 9 tokens > 8 maximum"), ContextOverflow),
         (
@@ -101,7 +101,7 @@ fn kind_in_answer_follows_the_words_of_each_api() {
 #[test]
 fn response_kind_follows_status_and_message() {
     use ErrorKind::{
-        Authentication, Configuration, ContextOverflow, InvalidHistory, InvalidRequest, Provider,
+        Authentication, Configuration, ContextOverflow, InvalidHistory, InvalidRequest, NotFound, Provider,
     };
     let error = |message: &str| json!({"error": {"message": message}});
     let coded = |code: &str| json!({"error": {"message": "m", "code": code}});
@@ -170,7 +170,18 @@ fn response_kind_follows_status_and_message() {
             InvalidHistory,
         ),
         (422, json!({"detail": [{"msg": "Extra inputs are not permitted"}]}), InvalidRequest),
-        (404, error("The model `x` does not exist"), InvalidRequest),
+        (404, error("The model `x` does not exist"), NotFound),
+        (404, error("Item 'rs_1' of messages[2] was not found"), InvalidHistory),
+        (410, error("the model is retired"), NotFound),
+        (
+            400,
+            json!({"error": {"message": "m", "type": "invalid_request_error", "code": "model_not_found"}}),
+            NotFound,
+        ),
+        (400, json!({"error": {"message": "m", "code": "model_decommissioned"}}), NotFound),
+        (400, json!({"error": {"message": "a/b:free is not a valid model ID", "code": 400}}), NotFound),
+        (400, json!({"error": {"message": "Model Not Exist", "code": "invalid_request_error"}}), NotFound),
+        (400, error("The file was not found"), InvalidRequest),
         (400, error("API key not valid. Please pass a valid API key."), Authentication),
         (400, error("m"), InvalidRequest),
         (400, json!({"error": {"message": "m", "code": "tool_use_failed"}}), Provider { status: None }),

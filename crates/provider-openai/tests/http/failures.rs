@@ -26,7 +26,7 @@ async fn statuses_have_kinds() {
     for (status, kind) in [
         (401, ErrorKind::Authentication),
         (403, ErrorKind::Authentication),
-        (404, ErrorKind::InvalidRequest),
+        (404, ErrorKind::NotFound),
         (429, ErrorKind::RateLimited { retry_after: None }),
         (500, ErrorKind::Provider { status: Some(500) }),
         (529, ErrorKind::Provider { status: Some(529) }),

@@ -246,7 +246,7 @@ fn ends() -> Vec<Row> {
 fn errors() -> Vec<Row> {
     let kinds = [
         ("invalid_request_error", "error InvalidRequest"),
-        ("not_found_error", "error InvalidRequest"),
+        ("not_found_error", "error NotFound"),
         ("authentication_error", "error Authentication"),
         ("billing_error", "error Authentication"),
         ("permission_error", "error Authentication"),

@@ -290,7 +290,7 @@ fn errors() -> Vec<Row> {
         (400, "FAILED_PRECONDITION", "error InvalidRequest"),
         (401, "UNAUTHENTICATED", "error Authentication"),
         (403, "PERMISSION_DENIED", "error Authentication"),
-        (404, "NOT_FOUND", "error InvalidRequest"),
+        (404, "NOT_FOUND", "error NotFound"),
         (429, "RESOURCE_EXHAUSTED", "error RateLimited { retry_after: None }"),
         (500, "INTERNAL", "error Provider { status: Some(500) }"),
         (503, "UNAVAILABLE", "error Provider { status: Some(503) }"),

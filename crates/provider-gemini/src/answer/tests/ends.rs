@@ -135,7 +135,7 @@ fn other_json_and_pages_are_no_answers() {
         ("<html>", ErrorKind::Protocol { position: None }),
         (
             r#"[{"error":{"code":404,"message":"models/x is not found","status":"NOT_FOUND"}}]"#,
-            ErrorKind::InvalidRequest,
+            ErrorKind::NotFound,
         ),
         (
             r#"{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}"#,

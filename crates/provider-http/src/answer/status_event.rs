@@ -7,17 +7,25 @@ use crate::failure::{Report, is_something, status};
 
 /// The fields that name the kind of their object.
 const KIND_FIELDS: [&str; 4] = ["type", "object", "status", "code"];
-/// Parts of words for a failure, reduced to letters and digits, in errors without an `error` object around them:
-/// - DashScope's codes, such as `Arrearage`, `Throttling.RateQuota`, `DataInspectionFailed`, `RequestTimeOut`
-///   (help.aliyun.com/zh/dashscope/return-status-code-description);
-/// - Cerebras: `too_many_requests_error`, `queue_exceeded` (explyt/explyt#35);
-/// - Mistral: `"object":"error"` beside `rate_limited` (raycast/extensions#31107), like older versions of vLLM.
-///
-/// The others are codes of OpenAI and Google for the same failures, for gateways that leave the object out.
-const FAILURE_WORDS: [&str; 24] = [
-    "abort", "arrear", "badrequest", "blocked", "cancel", "contentfilter", "denied", "error", "exceeded",
-    "exception", "exhausted", "fail", "forbidden", "insufficient", "invalid", "notfound", "overload",
-    "ratelimit", "throttl", "timeout", "toomany", "unauth", "unavailable", "violation",
+/// Parts of words for a failure, reduced to letters and digits, in errors without an `error` object around them. The
+/// names are those of the servers; a gateway may leave the object out.
+const FAILURE_WORDS: [&[&str]; 7] = [
+    // DashScope: `Arrearage`, `Throttling.RateQuota`, `DataInspectionFailed`, `RequestTimeOut`, `InvalidParameter`,
+    // `AccessDenied`, `ModelNotFound` (help.aliyun.com/zh/dashscope/return-status-code-description).
+    &["arrear", "throttl", "fail", "timeout", "invalid", "denied", "notfound"],
+    // Cerebras: `too_many_requests_error`, `queue_exceeded` (explyt/explyt#35).
+    &["toomany", "exceeded"],
+    // Mistral, like older versions of vLLM: `"object":"error"` beside `rate_limited` (raycast/extensions#31107) or
+    // `BadRequestError`.
+    &["error", "ratelimit", "badrequest"],
+    // Anthropic: `overloaded_error`.
+    &["overload"],
+    // OpenAI and Azure: `insufficient_quota`, `content_filter`, `content_policy_violation`, and the status `cancelled`.
+    &["insufficient", "contentfilter", "violation", "cancel"],
+    // Google: `ABORTED`, `RESOURCE_EXHAUSTED`, `UNAUTHENTICATED`, `UNAVAILABLE` (google/rpc/code.proto).
+    &["abort", "exhausted", "unauth", "unavailable"],
+    // Bedrock: `ValidationException` and others.
+    &["exception"],
 ];
 /// Parts of words for work in progress.
 const PROGRESS_WORDS: [&str; 8] =
@@ -60,7 +68,7 @@ impl StatusEvent {
         if holds("error")
             || holds("errors")
             || unsuccessful
-            || names(&FAILURE_WORDS)
+            || FAILURE_WORDS.iter().any(|words| names(words))
             || status(fields).is_some()
         {
             Self::Failure
@@ -99,6 +107,9 @@ mod tests {
             (json!({"code": "RATE_LIMIT", "message": "m"}), StatusEvent::Failure),
             (json!({"code": "insufficient_quota", "message": "m"}), StatusEvent::Failure),
             (json!({"code": "ModelNotFound", "message": "m"}), StatusEvent::Failure),
+            (json!({"status": "ABORTED", "message": "m"}), StatusEvent::Failure),
+            (json!({"type": "ValidationException", "message": "m"}), StatusEvent::Failure),
+            (json!({"type": "content_policy_violation", "message": "m"}), StatusEvent::Failure),
             (json!({"code": 400, "message": "m"}), StatusEvent::Failure),
             (json!({"code": "599", "message": "m"}), StatusEvent::Failure),
             (json!({"status": 429, "message": "m"}), StatusEvent::Failure),
@@ -121,6 +132,9 @@ mod tests {
             // Neither.
             (json!({"message": "m"}), StatusEvent::Unmarked),
             (json!({"code": "OK", "message": "still working"}), StatusEvent::Unmarked),
+            // No known server sends these words.
+            (json!({"code": "blocked", "message": "m"}), StatusEvent::Unmarked),
+            (json!({"status": "forbidden", "message": "m"}), StatusEvent::Unmarked),
             (json!({"code": 20000, "message": "ok"}), StatusEvent::Unmarked),
             (json!({"code": "1302", "message": "m"}), StatusEvent::Unmarked),
             (json!({"code": 399, "status": 600, "message": "m"}), StatusEvent::Unmarked),

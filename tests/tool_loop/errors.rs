@@ -1,8 +1,8 @@
 //! Tests of errors that end a turn, and of their content.
 
-use advisor_chain::messages::{AggregatorSettings, Delta};
+use advisor_chain::messages::{AggregatorSettings, Delta, DeltaKind};
 use advisor_chain::tools::{ToolCallStreaming, ToolLimits};
-use advisor_chain::{ChatOptions, Error, ErrorKind, FinishReason, ToolCallAdvisor};
+use advisor_chain::{ChatOptions, Chunk, Error, ErrorKind, FinishReason, ToolCallAdvisor};
 use advisor_testkit::{Answer, ScriptedModel};
 
 use crate::support::{
@@ -43,6 +43,30 @@ async fn error_after_tools_ran_counts_as_emitted() {
         assert!(run.chunks.is_empty(), "{:?}", run.lines());
         assert_eq!(run.error().emitted(), rounds > 0);
     }
+}
+
+/// A call that the server ended stays complete in the partial answer, as it was shown; its finish reason vetoes it.
+#[tokio::test]
+async fn ended_call_of_failed_answer_never_runs() {
+    let end = Delta::from(DeltaKind::BlockEnd).with_block(0);
+    let model = ScriptedModel::new([Answer::new()
+        .call("c1", "look", "{\"city\":\"Oslo\"}")
+        .delta(end)
+        .finish(FinishReason::ToolCalls)
+        .error(Error::new(ErrorKind::Provider { status: None }, "overloaded"))]);
+    let (look, given) = invoked("look");
+    let client = client(&model, streaming(ToolCallStreaming::All)).tool(look).build().unwrap();
+    let run = read(client.prompt().user("go").stream()).await;
+    let partial = run.error().partial().unwrap();
+    let (block, call) = partial.tool_calls().next().unwrap();
+    let closed = run.chunks.iter().find_map(|chunk| match chunk {
+        Chunk::Closed { block: closed, content } if *closed == block => content.as_tool_call(),
+        _ => None,
+    });
+    assert_eq!((call.complete, Some(call)), (true, closed), "it was shown so");
+    assert!(partial.finish().reason.vetoes_calls());
+    assert!(given.lock().unwrap().is_empty());
+    assert_eq!(transcript_lines(run.error().history().unwrap()), ["user: go"]);
 }
 
 /// An answer that was cut off after a whole call runs nothing.

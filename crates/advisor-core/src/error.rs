@@ -237,7 +237,8 @@ impl Error {
         passing && !self.0.emitted
     }
 
-    /// Returns the partial answer: its text so far, its calls incomplete.
+    /// Returns the partial answer: its text and its calls so far. None of the calls may run: open ones are
+    /// incomplete, and the finish reason [vetoes](message_aggregator::FinishReason::vetoes_calls) the others.
     #[must_use]
     pub fn partial(&self) -> Option<&ChatResponse> {
         self.0.partial.as_ref()

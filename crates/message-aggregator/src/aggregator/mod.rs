@@ -206,7 +206,8 @@ impl MessageAggregator {
     }
 
     /// Returns the answer so far as an interrupted one, with the provider's word for the end if it has arrived.
-    /// Its open calls are incomplete.
+    /// Its open calls are incomplete. Calls that the provider ended stay complete, as they were shown; the finish
+    /// reason [vetoes](FinishReason::vetoes_calls) them.
     #[must_use]
     pub fn partial(&self) -> ChatResponse {
         let mut choices = self.all_choices();

@@ -9,7 +9,7 @@
 
 use advisor_chain::chain::{ResponseFormat, SchemaSupport};
 use advisor_chain::memory::validate_transcript;
-use advisor_chain::messages::{DeltaKind, Media};
+use advisor_chain::messages::{Delta, DeltaKind, Media};
 use advisor_chain::structured::{OutputFormat, Partial, StructuredOutput};
 use advisor_chain::text_tool_calls::{PromptFormat, TextToolCalls};
 use advisor_chain::tools::{ToolCallStreaming, ToolLimits};
@@ -245,7 +245,7 @@ async fn law_m1_answer_without_text_is_retried_with_valid_transcript() {
             Answer::new().reasoning("hm"),
             Answer::new().text(" \n"),
             Answer::new().delta(DeltaKind::Refusal(" ".into()).into()),
-            Answer::new().delta(DeltaKind::Media(Box::new(media.clone())).into()),
+            Answer::new().delta(Delta::media(media.clone())),
         ]
         .map(|answer| answer.finish(FinishReason::Stop))
     };

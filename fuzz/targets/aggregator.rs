@@ -134,7 +134,7 @@ fn kind(letter: u8, script: &mut Script<'_>) -> DeltaKind {
         b't' => DeltaKind::Text(words(script)),
         b'r' => DeltaKind::Reasoning(words(script)),
         b'f' => DeltaKind::Refusal(words(script)),
-        b'm' => DeltaKind::Media(Box::new(Media::from_url("image/png", "https://example.org/a.png"))),
+        b'm' => Delta::media(Media::from_url("image/png", "https://example.org/a.png")).kind,
         b'c' => DeltaKind::Citation(Box::default()),
         b'o' => DeltaKind::Opaque(Box::new(Opaque::new("some-api", "search", json!({"query": "tern"})))),
         b'd' => DeltaKind::ReasoningData(Box::new(ProviderData::new("some-api", json!(script.number())))),

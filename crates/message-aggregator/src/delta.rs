@@ -24,8 +24,8 @@ pub enum DeltaKind {
     Reasoning(Text),
     /// A piece of a refusal. Empty text is ignored.
     Refusal(Text),
-    /// A complete media item.
-    Media(Box<Media>),
+    /// A complete media item, as a block of its own.
+    Media(Box<MediaDelta>),
     /// A complete citation, as a block of its own. A number is that of the text which it supports; a numbered text
     /// goes on after it.
     Citation(Box<Citation>),
@@ -47,6 +47,8 @@ pub enum DeltaKind {
     /// Provider data of the block with the number, of any kind, even if it has ended. Without a number it belongs
     /// to the current block: the one that opened or took text last, unless it has ended.
     ///
+    /// Data that arrives after its block has ended is only in the response: the closed block was emitted without it.
+    ///
     /// If there is no such block, the data opens a text block. Between two [`BlockEnd`](Self::BlockEnd)s that block
     /// stays without text, so that data of an empty part is sent back on a part of its own.
     BlockData(Box<ProviderData>),
@@ -60,6 +62,30 @@ pub enum DeltaKind {
     Origin(Box<Origin>),
     /// The protocol's own end marker, such as `[DONE]`.
     Done,
+}
+
+/// A complete media item, and the data that belongs to it.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct MediaDelta {
+    /// The item.
+    pub media: Media,
+    /// Data to be replayed with the item. Its closed block has it.
+    pub provider_data: Option<ProviderData>,
+}
+
+impl MediaDelta {
+    /// Sets the data to be replayed with the item.
+    #[must_use]
+    pub fn with_data(self, data: ProviderData) -> Self {
+        Self { provider_data: Some(data), ..self }
+    }
+}
+
+impl From<Media> for MediaDelta {
+    fn from(media: Media) -> Self {
+        Self { media, provider_data: None }
+    }
 }
 
 /// The provider's id of an answer and the model that gave it.
@@ -112,6 +138,11 @@ impl Delta {
     /// Creates a piece of reasoning.
     pub fn reasoning(text: impl Into<Text>) -> Self {
         DeltaKind::Reasoning(text.into()).into()
+    }
+
+    /// Creates a complete media item.
+    pub fn media(media: impl Into<MediaDelta>) -> Self {
+        DeltaKind::Media(Box::new(media.into())).into()
     }
 
     /// Creates a delta of one tool-call fragment, alone in its event.

@@ -29,7 +29,7 @@ pub use chunk::block_delta::BlockDelta;
 pub use chunk::fold::ChunkFold;
 pub use chunk::stream_validator::{StreamValidator, StreamViolation};
 pub use chunk::{BlockHead, BlockObserver, CallHead, Chunk, ToolEvent, ToolEventKind};
-pub use delta::{Delta, DeltaKind, Origin, ToolCallDelta};
+pub use delta::{Delta, DeltaKind, MediaDelta, Origin, ToolCallDelta};
 pub use message::block::{Block, BlockContent, BlockKind, Citation, Opaque, ProviderData};
 pub use message::block_id::BlockId;
 pub use message::list::MessageList;

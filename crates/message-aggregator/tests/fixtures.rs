@@ -126,7 +126,7 @@ fn eager_call_ends_when_next_block_of_any_kind_begins() {
         Delta::reasoning("hm"),
         DeltaKind::Refusal("no".into()).into(),
         DeltaKind::Citation(Box::default()).into(),
-        DeltaKind::Media(Box::new(Media::from_url("image/png", "https://a.b"))).into(),
+        Delta::media(Media::from_url("image/png", "https://a.b")),
         Delta::text("so").with_block(7),
         call(1, ""),
     ];

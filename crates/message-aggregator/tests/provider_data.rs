@@ -4,8 +4,8 @@ mod common;
 
 use common::{Run, run};
 use message_aggregator::{
-    AggregatorSettings, BlockContent, BlockKind, Chunk, Delta, DeltaKind, FinishReason, Media, Opaque,
-    ProviderData, ToolCallDelta,
+    AggregatorSettings, BlockContent, BlockKind, Chunk, Delta, DeltaKind, FinishReason, Media, MediaDelta,
+    Opaque, ProviderData, ToolCallDelta,
 };
 use serde_json::json;
 
@@ -29,8 +29,12 @@ fn call(index: i64) -> Delta {
     Delta::tool_call(ToolCallDelta::start(index, format!("c{index}"), "look").with_arguments("{\"a\":1}"))
 }
 
+fn image() -> Media {
+    Media::from_bytes("image/png", vec![1])
+}
+
 fn media() -> Delta {
-    DeltaKind::Media(Box::new(Media::from_bytes("image/png", vec![1]))).into()
+    Delta::media(image())
 }
 
 fn opaque() -> Delta {
@@ -95,7 +99,7 @@ fn numbered_data_belongs_to_its_block_of_any_kind() {
             "Media \"\" m", "Opaque \"\" o",
         ]
     );
-    // Media and opaque content close at once; their data is in the response.
+    // Media and opaque content close at once; later data is in the response.
     assert_eq!(
         closed(&run),
         [
@@ -103,6 +107,25 @@ fn numbered_data_belongs_to_its_block_of_any_kind() {
             "Text \"so, then\" t again", "ToolCall \"\" c",
         ]
     );
+}
+
+/// Data that came with media is on its closed block, so it survives a stream that is cut or dropped.
+#[test]
+fn law_s4_closed_media_has_data_that_came_with_it() {
+    let signed = || Delta::media(MediaDelta::from(image()).with_data(value("s")));
+    for deltas in [vec![signed()], vec![Delta::text("a"), signed(), Delta::text("b")]] {
+        let run = finished(deltas);
+        assert_eq!(closed(&run), blocks(&run));
+        assert!(closed(&run).contains(&"Media \"\" s".to_owned()));
+    }
+    let late = finished([signed().with_block(1), data("late").with_block(1)]);
+    assert_eq!(
+        (closed(&late), blocks(&late)),
+        (vec!["Media \"\" s".into()], vec!["Media \"\" s late".into()])
+    );
+    let cut = run(AggregatorSettings::default(), [signed()]);
+    cut.assert_lawful();
+    assert_eq!(blocks(&cut), ["Media \"\" s"], "the partial answer has it");
 }
 
 #[test]

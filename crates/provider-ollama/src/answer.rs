@@ -60,7 +60,7 @@ impl OllamaChat {
         deltas.extend(message.thinking.text().map(Delta::reasoning));
         deltas.extend(message.content.text().map(Delta::text));
         let images = message.images().into_iter().filter_map(|image| image_of(&image));
-        deltas.extend(images.map(|image| Delta::from(DeltaKind::Media(Box::new(image)))));
+        deltas.extend(images.map(Delta::media));
         let calls = message.tool_calls.iter().flatten();
         let fragments: Vec<_> = calls.map(|call| self.call(call)).collect();
         if !fragments.is_empty() {

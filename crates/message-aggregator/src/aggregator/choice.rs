@@ -1,6 +1,6 @@
 mod calls;
 
-use crate::aggregator::answer_bytes::{of_content, of_finish};
+use crate::aggregator::answer_bytes::{of_content, of_finish, of_provider_data};
 use crate::aggregator::error::{Result, within};
 use crate::aggregator::identity::PositionInEvent;
 use crate::aggregator::open_block::{OpenBlock, State};
@@ -42,10 +42,14 @@ impl ChoiceBlocks {
             DeltaKind::Text(text) => self.extend(key, BlockKind::Text, text, sink),
             DeltaKind::Reasoning(text) => self.extend(key, BlockKind::Reasoning, text, sink),
             DeltaKind::Refusal(text) => self.extend(key, BlockKind::Refusal, text, sink),
-            DeltaKind::Media(media) => self.add_whole(key, BlockContent::Media(*media), sink),
+            DeltaKind::Media(item) => {
+                self.add_whole(key, BlockContent::Media(item.media), item.provider_data, sink)
+            }
             // Its number is that of the text which it supports, and that text may go on.
-            DeltaKind::Citation(citation) => self.add_whole(None, BlockContent::Citation(*citation), sink),
-            DeltaKind::Opaque(opaque) => self.add_whole(key, BlockContent::Opaque(*opaque), sink),
+            DeltaKind::Citation(citation) => {
+                self.add_whole(None, BlockContent::Citation(*citation), None, sink)
+            }
+            DeltaKind::Opaque(opaque) => self.add_whole(key, BlockContent::Opaque(*opaque), None, sink),
             DeltaKind::ReasoningData(data) => self.add_reasoning_data(key, *data, sink),
             DeltaKind::BlockData(data) => self.add_data(key, *data, sink),
             DeltaKind::ToolCalls(fragments) => {
@@ -135,9 +139,16 @@ impl ChoiceBlocks {
         }
     }
 
-    fn add_whole(&mut self, key: Option<i64>, content: BlockContent, sink: &mut Sink<'_>) -> Result {
-        sink.answer.bytes.add(of_content(&content))?;
-        let at = self.open_block(key, State::Closed(Block::new(content)), sink)?;
+    fn add_whole(
+        &mut self,
+        key: Option<i64>,
+        content: BlockContent,
+        data: Option<ProviderData>,
+        sink: &mut Sink<'_>,
+    ) -> Result {
+        sink.answer.bytes.add(of_content(&content) + data.as_ref().map_or(0, of_provider_data))?;
+        let block = Block::with_data(content, Vec::from_iter(data));
+        let at = self.open_block(key, State::Closed(block), sink)?;
         self.blocks.get(at).into_iter().for_each(|block| block.show_whole(sink));
         Ok(())
     }

@@ -27,7 +27,11 @@ pub(crate) enum State {
 
 impl OpenBlock {
     pub(crate) fn new(id: BlockId, key: Option<i64>, state: State) -> Self {
-        Self { id, key, state, data: Vec::new() }
+        let data = match &state {
+            State::Closed(block) => block.provider_data().to_vec(),
+            State::Text(..) | State::Call(_) => Vec::new(),
+        };
+        Self { id, key, state, data }
     }
 
     pub(crate) fn kind(&self) -> BlockKind {

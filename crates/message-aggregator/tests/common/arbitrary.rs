@@ -1,6 +1,8 @@
 //! Any deltas at all, as no sane server would send them.
 
-use message_aggregator::{Delta, DeltaKind, FinishReason, Media, Opaque, ProviderData, ToolCallDelta, Usage};
+use message_aggregator::{
+    Delta, DeltaKind, FinishReason, Media, MediaDelta, Opaque, ProviderData, ToolCallDelta, Usage,
+};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::{Just, Strategy, any};
@@ -31,7 +33,11 @@ fn kind() -> impl Strategy<Value = DeltaKind> {
         8 => vec(fragment(), 0..4).prop_map(DeltaKind::ToolCalls),
         4 => fragment().prop_map(|fragment| Delta::tool_call(fragment).kind),
         2 => (option::of(-1_i64..3), arguments()).prop_map(|(index, text)| DeltaKind::Arguments { index, text: text.into() }),
-        1 => Just(DeltaKind::Media(Box::new(Media::from_url("image/png", "https://example.org/a.png")))),
+        1 => option::of(data()).prop_map(|data| {
+            let mut media = MediaDelta::from(Media::from_url("image/png", "https://example.org/a.png"));
+            media.provider_data = data;
+            Delta::media(media).kind
+        }),
         1 => Just(DeltaKind::Citation(Box::default())),
         1 => Just(DeltaKind::Opaque(Box::new(Opaque::new("some-api", "search", json!({"query": "tern"}))))),
         1 => data().prop_map(|data| DeltaKind::ReasoningData(Box::new(data))),

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use advisor_core::{Delta, DeltaKind, Media, Opaque, ProviderData, Text};
+use advisor_core::{Delta, DeltaKind, Media, MediaDelta, Opaque, ProviderData, Text};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::value::RawValue;
@@ -27,10 +27,9 @@ impl Candidate {
             self.calls.read(&call, signature, push);
         } else if let Some(media) = media(part) {
             self.begin_content(push);
-            push(DeltaKind::Media(Box::new(media)).into());
-            if let Some(signature) = signature {
-                push(data(self.own(json!({ SIGNATURE: signature }))));
-            }
+            let mut media = MediaDelta::from(media);
+            media.provider_data = signature.map(|signature| self.own(json!({ SIGNATURE: signature })));
+            push(Delta::media(media));
         } else if let Some(kind) = part.names().find(is_content).filter(|_| !has_text) {
             self.begin_content(push);
             if let Some(part) = value(json) {

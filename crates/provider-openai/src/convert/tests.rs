@@ -145,8 +145,8 @@ fn one_delta_object_gives_these_deltas() {
             "a picture in the answer",
             r#"{"images":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AQID"}},{"image_url":"https://x/y.png"},{"odd":1}]}"#,
             vec![
-                DeltaKind::Media(Box::new(Media::from_bytes("image/png", vec![1, 2, 3]))).into(),
-                DeltaKind::Media(Box::new(Media::from_url("image/*", "https://x/y.png"))).into(),
+                Delta::media(Media::from_bytes("image/png", vec![1, 2, 3])),
+                Delta::media(Media::from_url("image/*", "https://x/y.png")),
                 opaque("image", json!({"odd": 1})),
             ],
         ),

@@ -27,7 +27,7 @@ pub(super) fn number_calls(message: &mut WireDelta<'_>) {
 pub(super) fn media(delta: &WireDelta<'_>, format: &Text, push: &mut impl FnMut(DeltaKind)) {
     for image in list_of(delta.images) {
         push(match image_of(&image) {
-            Some(media) => DeltaKind::Media(Box::new(media)),
+            Some(media) => DeltaKind::Media(Box::new(media.into())),
             None => DeltaKind::Opaque(Box::new(Opaque::new(format.clone(), "image", image))),
         });
     }

@@ -79,7 +79,7 @@ fn with_every_kind() -> Answer {
         .delta(DeltaKind::Opaque(Box::new(opaque)).into())
         .text("Wait")
         .text(" a moment.")
-        .delta(DeltaKind::Media(Box::new(media)).into())
+        .delta(Delta::media(media))
         .delta(DeltaKind::Citation(Box::<Citation>::default()).into())
         .delta(DeltaKind::Refusal("No.".into()).into())
 }

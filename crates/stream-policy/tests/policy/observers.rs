@@ -56,7 +56,7 @@ async fn law_s3_each_kind_has_its_callbacks() {
         .reasoning("hm")
         .text("a")
         .text("b")
-        .delta(DeltaKind::Media(Box::new(Media::from_url("image/png", "https://example.org/a.png"))).into())
+        .delta(Delta::media(Media::from_url("image/png", "https://example.org/a.png")))
         .delta(DeltaKind::Opaque(Box::new(Opaque::new("made-up", "thing", json!(1)))).into())
         .call("c1", "look", "{}")
         .finish(FinishReason::ToolCalls);

@@ -132,7 +132,7 @@ fn calls_of_one_id_are_two_segments() {
 #[test]
 fn media_is_a_segment() {
     let media = Media::from_url("image/png", "https://example.com/a.png");
-    let events = run(&mut native(), &chunks([DeltaKind::Media(Box::new(media)).into()]));
+    let events = run(&mut native(), &chunks([Delta::media(media)]));
     assert!(
         events[0].starts_with("t:text_1 start \"media\" {\"media\":{\"mime\":\"image/png\""),
         "{events:?}"

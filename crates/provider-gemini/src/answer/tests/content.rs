@@ -76,6 +76,12 @@ fn media_of_the_model_are_blocks() {
     };
     assert_eq!(media(1), advisor_core::Media::from_bytes("image/png", vec![1, 2, 3]));
     assert_eq!(data(&blocks[1]), [json!({"thoughtSignature": "sig"})]);
+    let (chunks, _) = read(&[parts(json!([image(false)])), stop()]);
+    let closed = chunks.iter().find_map(|chunk| match chunk {
+        Chunk::Closed { content, .. } => Some(content),
+        _ => None,
+    });
+    assert_eq!(closed, Some(&blocks[1]), "the closed block has the signature");
     assert_eq!(media(2), advisor_core::Media::from_bytes("audio/L16;rate=24000", vec![4, 5]));
     assert_eq!(media(3), advisor_core::Media::from_url("video/mp4", "gs://bucket/file"));
 }

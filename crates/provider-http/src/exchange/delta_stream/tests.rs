@@ -27,7 +27,7 @@ fn visible_deltas_are_those_that_produce_chunks() {
         reasoning(""),
         DeltaKind::Refusal("a".into()),
         DeltaKind::Refusal(Text::default()),
-        DeltaKind::Media(Box::new(Media::from_url("image/*", "u"))),
+        DeltaKind::Media(Box::new(Media::from_url("image/*", "u").into())),
         DeltaKind::Citation(Box::default()),
         DeltaKind::Opaque(Box::new(Opaque::new("f", "n", serde_json::json!(1)))),
         DeltaKind::ReasoningData(Box::new(data())),

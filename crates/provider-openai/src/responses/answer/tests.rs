@@ -5,7 +5,9 @@ mod fast_path;
 mod quirks;
 mod whole;
 
-use advisor_core::{AggregatorSettings, BlockContent, ChatResponse, ErrorKind, FinishReason, Result};
+use advisor_core::{
+    AggregatorSettings, Block, BlockContent, ChatResponse, Chunk, ErrorKind, FinishReason, Result,
+};
 use advisor_testkit::decoding::read_answer;
 use advisor_testkit::split;
 use provider_http::answer::AnswerDecoder;
@@ -78,6 +80,16 @@ fn framed(events: &[Value]) -> String {
 
 fn outcome(events: &[Value]) -> Result<ChatResponse> {
     read(&framed(events))
+}
+
+/// The data on the closed blocks of a complete answer.
+fn closed_data(events: &[Value]) -> Value {
+    let chunks = read_answer(decoder(), AggregatorSettings::default(), &[framed(events).as_bytes()]).chunks;
+    let closed = chunks.iter().filter_map(|chunk| match chunk {
+        Chunk::Closed { content, .. } => Some(content),
+        _ => None,
+    });
+    closed.flat_map(Block::provider_data).map(|data| data.value.clone()).collect()
 }
 
 /// The blocks of a complete answer.
@@ -262,7 +274,7 @@ fn generated_image_is_media() {
     let response = outcome(&events).expect("an answer");
     let (_, block) = response.blocks().next().expect("a block");
     let rest = json!({"type": "image_generation_call", "id": "ig_1", "status": "completed", "output_format": "webp"});
-    assert_eq!(block.provider_data()[0].value, rest);
+    assert_eq!((&block.provider_data()[0].value, closed_data(&events)), (&rest, json!([rest])));
     let broken = json!({"type": "image_generation_call", "id": "ig_1", "result": "no base64!"});
     assert_eq!(blocks(&[done(0, broken), completed(vec![])]), ["opaque: image_generation_call"]);
 }
@@ -280,7 +292,7 @@ fn fields_of_an_item_stay_with_its_block() {
         let response = outcome(&events).expect("an answer");
         let data: Vec<_> = response.blocks().map(|(_, block)| block.provider_data()).collect();
         let data: Value = data.into_iter().flatten().map(|data| data.value.clone()).collect();
-        assert_eq!(data, known, "{events:?}");
+        assert_eq!((&data, &closed_data(&events)), (&known, &known), "{events:?}");
     }
 }
 

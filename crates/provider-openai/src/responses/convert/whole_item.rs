@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use advisor_core::{Delta, DeltaKind, Media, Opaque, ProviderData, Text, ToolCallDelta};
+use advisor_core::{Delta, DeltaKind, Media, MediaDelta, Opaque, ProviderData, Text, ToolCallDelta};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
@@ -50,10 +50,11 @@ impl Converter {
                 None => continue,
             };
             if let Some(open) = self.items.at(at).and_then(|item| item.parts.get_mut(open)) {
-                open.end(part.whole(), deltas);
+                // Before the end of its block, which then has the data.
                 if open.streamed {
                     open.attach(deltas);
                 }
+                open.end(part.whole(), deltas);
                 open.cite(part.annotations, deltas);
             }
         }
@@ -139,13 +140,13 @@ impl Converter {
             return deltas.push_back(self.opaque(kept));
         };
         let mime = format!("image/{}", kept.fields.output_format.text().unwrap_or("png"));
-        let media = DeltaKind::Media(Box::new(Media::from_bytes(mime, bytes)));
         let mut rest = kept.value();
         if let Some(rest) = rest.as_object_mut() {
             rest.remove("result");
         }
-        let data = DeltaKind::BlockData(Box::new(ProviderData::new(self.format.clone(), rest)));
-        deltas.extend([media, data].map(|kind| Delta::from(kind).with_block(number)));
+        let data = ProviderData::new(self.format.clone(), rest);
+        let media = MediaDelta::from(Media::from_bytes(mime, bytes)).with_data(data);
+        deltas.push_back(Delta::media(media).with_block(number));
     }
 
     fn opaque(&self, kept: &KeptItem<'_>) -> Delta {

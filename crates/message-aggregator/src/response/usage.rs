@@ -1,25 +1,29 @@
 use serde::{Deserialize, Serialize};
 
 /// Token counts of an answer. Counts that a provider did not report are `None`, never 0.
+///
+/// The parts of a count are included in it, whatever the provider's wire format says. Providers whose servers count
+/// a part apart add it: Anthropic's cache reads and writes, Gemini's thoughts, xAI's reasoning.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Usage {
-    /// Tokens of the request, including cached ones if the provider includes them.
+    /// All tokens that the model read: the request, and results of tools that the provider ran. Tokens that were read
+    /// from a prompt cache or written to one are included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<u64>,
-    /// Tokens of the answer, including reasoning if the provider includes it.
+    /// All tokens that the model wrote, including reasoning and calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
     /// Total tokens as reported; `None` if the provider does not report them. See [`Usage::total`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_tokens: Option<u64>,
-    /// The part of the request that was read from a prompt cache.
+    /// The part of `input_tokens` that was read from a prompt cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_input_tokens: Option<u64>,
-    /// The part of the request that was written to a prompt cache.
+    /// The part of `input_tokens` that was written to a prompt cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write_tokens: Option<u64>,
-    /// The part of the answer that was spent on reasoning.
+    /// The part of `output_tokens` that was spent on reasoning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning_tokens: Option<u64>,
 }

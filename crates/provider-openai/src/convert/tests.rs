@@ -230,6 +230,26 @@ fn usage_is_found_in_every_place() {
 }
 
 #[test]
+fn reasoning_outside_the_completion_counts_as_output() {
+    let output = |completion: u64, reasoning: u64, total: Option<u64>| {
+        let mut counts = json!({"prompt_tokens": 288, "completion_tokens": completion,
+            "completion_tokens_details": {"reasoning_tokens": reasoning}});
+        total.into_iter().for_each(|total| counts["total_tokens"] = total.into());
+        let deltas = convert(&[&json!({"choices": [], "usage": counts}).to_string()]).concat();
+        let [Delta { kind: DeltaKind::Usage(usage), .. }] = &deltas[..] else { panic!("{deltas:?}") };
+        assert_eq!((usage.input_tokens, usage.reasoning_tokens), (Some(288), Some(reasoning)));
+        usage.output_tokens
+    };
+    // xAI: the recording `xai-grok-3-mini-high-reasoning-tool-01`.
+    assert_eq!(output(27, 313, Some(628)), Some(340));
+    // OpenAI, and servers whose total does not say.
+    assert_eq!(output(379, 320, Some(667)), Some(379));
+    assert_eq!(output(379, 320, None), Some(379));
+    assert_eq!(output(27, 313, Some(999)), Some(27));
+    assert_eq!(output(379, 0, Some(667)), Some(379));
+}
+
+#[test]
 fn the_origin_is_told_once() {
     let event = r#"{"id":"a","model":"m","choices":[]}"#;
     let origin =

@@ -51,6 +51,8 @@ pub(crate) struct XGroq<'a> {
 
 impl TokenCounts {
     /// Converts the counts to this project's names; `None` if nothing is reported.
+    ///
+    /// xAI counts reasoning apart from the completion, which only its total shows. It is added here.
     pub(crate) fn to_usage(self) -> Option<Usage> {
         let prompt = self.prompt_tokens_details.unwrap_or_default();
         let completion = self.completion_tokens_details.unwrap_or_default();
@@ -65,6 +67,12 @@ impl TokenCounts {
         ]);
         usage.cache_write_tokens = first(&[prompt.cache_write_tokens, self.cache_creation_input_tokens]);
         usage.reasoning_tokens = completion.reasoning_tokens.count();
+        let with_reasoning = usage.output_tokens.zip(usage.reasoning_tokens);
+        let with_reasoning = with_reasoning.map(|(output, reasoning)| output.saturating_add(reasoning));
+        let all = with_reasoning.zip(usage.input_tokens).map(|(output, input)| input.saturating_add(output));
+        if all.is_some() && all == usage.total_tokens {
+            usage.output_tokens = with_reasoning;
+        }
         (usage != Usage::default()).then_some(usage)
     }
 }

@@ -104,7 +104,14 @@ pub(super) fn read_value<W: WireFormat>(
         Ok(ReadAs::Unknown) if is_over => {}
         // In a stream, an unknown value may belong to a later version. Alone it shows that the address is wrong.
         Ok(ReadAs::Unknown) if W::FRAMING != Framing::Sse || progress.answers => {}
-        Ok(ReadAs::Unknown) => return Err(progress.failures.no_answer(position, &value.json.into())),
+        Ok(ReadAs::Unknown) => {
+            let error = progress.failures.no_answer(position, &value.json.into());
+            // A later element of an array may be an answer.
+            if !progress.is_array {
+                return Err(error);
+            }
+            progress.no_answer.get_or_insert(error);
+        }
     }
     Ok(true)
 }

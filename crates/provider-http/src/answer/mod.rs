@@ -87,6 +87,9 @@ impl<W: WireFormat> AnswerDecoder<W> {
         self.body.push(bytes, W::FRAMING, self.limits);
         self.progress.is_array = self.body.is_array();
     }
+        if self.progress.is_array {
+            self.progress.fast.expect_array();
+        }
 
     /// Marks the body as ended.
     pub fn finish(&mut self) {

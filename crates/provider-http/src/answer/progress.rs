@@ -44,6 +44,8 @@ pub(super) struct Progress<W> {
 }
 
 /// The kind of an event that was read.
+    /// The error of an array without an answer, while no answer has arrived.
+    pub(super) no_answer: Option<Error>,
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReadAs {
     /// A piece of an answer, or a message about it.
@@ -79,6 +81,7 @@ impl<W: WireFormat> Progress<W> {
     }
 
     /// Reads a server-sent event of a stream whose first byte is at `from` in the body.
+            no_answer: None,
     pub(super) fn read_sse(&mut self, event: SseEvent<'_>, from: u64) {
         let data = event.data.trim();
         if data.is_empty() {
@@ -192,7 +195,7 @@ impl<W: WireFormat> Progress<W> {
             Meaning::TooLarge { limit } => self.fail_with(too_large(limit)),
             Meaning::Piece | Meaning::Rewritten | Meaning::BlockStart | Meaning::Whole => {
                 self.answers = true;
-                self.status = None;
+                (self.status, self.no_answer) = (None, None);
                 if matches!(meaning, Meaning::Whole) {
                     return ReadAs::Whole;
                 }
@@ -250,8 +253,12 @@ impl<W: WireFormat> Progress<W> {
 
     /// Ends the body. If no answer arrived, the server's status message becomes the error.
     pub(super) fn fail_unanswered(&mut self) {
-        if let Some(status) = self.status.take().filter(|_| self.end == End::Open) {
-            self.fail(status);
+        let (status, no_answer) = (self.status.take(), self.no_answer.take());
+        match (status, no_answer) {
+            _ if self.end != End::Open => {}
+            (Some(status), _) => self.fail(status),
+            (None, Some(error)) => self.fail_with(error),
+            (None, None) => {}
         }
     }
 

@@ -178,6 +178,12 @@ fn values_with_line_feeds_match_as_well() {
     while decoder.next().is_some() {}
     assert!(format!("{decoder:?}").contains("FastPath { templates: 1"), "{decoder:?}");
     assert_eq!(decoder.events(), 20);
+    // Also where events are expected, as Gemini's API answers without `alt=sse`.
+    let mut decoder = self::decoder::<Sayings>();
+    decoder.push(format!("[{array}").into());
+    while decoder.next().is_some() {}
+    assert!(format!("{decoder:?}").contains("FastPath { templates: 1"), "{decoder:?}");
+    assert_eq!(decoder.events(), 20);
 }
 
 #[test]
@@ -341,6 +347,13 @@ fn unknown_json_is_an_error_only_outside_streams() {
     assert_eq!(outcome::<Sayings>(&[" ", unknown].concat()).1, protocol(1));
     assert_eq!(outcome::<Sayings>(&["data: ", unknown, "\n\n"].concat()).1, None);
     assert_eq!(outcome::<Sayings>(&["{\"say\":\"a\"}\n", unknown].concat()).1, None);
+    // An array is a stream; without an answer its first element shows that the address is wrong.
+    let (deltas, failed, end) = outcome::<Sayings>(&format!("[{unknown},{{\"say\":\"a\"}},{unknown}]"));
+    assert_eq!((texts(&deltas), failed, end), (vec!["a"], None, End::Done));
+    assert_eq!(outcome::<Sayings>(&format!("[{unknown},{unknown}]")).1, protocol(1));
+    let status = "{\"type\":\"status\",\"message\":\"queued\"}";
+    let queued = outcome::<Sayings>(&format!("[{unknown},{status}]")).1;
+    assert_eq!(queued, Some(ErrorKind::Provider { status: None }));
 }
 
 #[test]

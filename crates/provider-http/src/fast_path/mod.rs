@@ -111,6 +111,11 @@ impl FastPath {
         }
     }
 
+    /// Expects the elements of an array, which may have line feeds in them, whatever the framing of the format.
+    pub(crate) fn expect_array(&mut self) {
+        self.framing = Framing::Array;
+    }
+
     /// Stops learning and forgets all templates. Needed for answers in which equal events differ in meaning.
     pub fn stop_learning(&mut self) {
         self.forget();

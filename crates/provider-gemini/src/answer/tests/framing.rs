@@ -50,7 +50,7 @@ fn events_of_a_known_form_are_not_parsed() {
     let mut call = vec![parts(json!([{"functionCall": {"name": "write", "willContinue": true}}]))];
     call.extend((0..200).map(piece));
     for events in [words(false), words(true), call] {
-        for body in [sse(&events, "\r\n"), sse(&events, "\n")] {
+        for body in [sse(&events, "\r\n"), sse(&events, "\n"), array(&events)] {
             let fast = fast_events_in(&body);
             assert!(fast + 10 > events.len(), "{fast} of {} events", events.len());
         }

@@ -99,8 +99,7 @@ impl OllamaModel {
     fn call(&self, request: &ChatRequest) -> Result<Call> {
         let body = request::body(request, VARIABLES.model_of(request, self.model.as_ref())?, self.streaming)?;
         let offered = request.tools.definitions().map(|tool| &tool.name);
-        // Names are sent as they are: Ollama takes any.
-        let names = ToolNames::usual(NameRule::UP_TO_64).with_offered(offered);
+        let names = ToolNames::usual(NameRule::ANY).with_offered(offered);
         Ok(self.server.call("/api/chat", &[], body)?.with_tools(Arc::new(names)))
     }
 }

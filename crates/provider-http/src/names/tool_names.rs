@@ -10,14 +10,18 @@ use super::letters::letters;
 /// The wire name of a tool without a name.
 const UNNAMED: &str = "unnamed";
 
-/// The tool names that a server accepts: ASCII letters, digits, `_` and `-`, at least one.
+/// The tool names that a server accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct NameRule {
-    /// The first character.
-    pub first: FirstLetter,
-    /// The maximum length, in bytes.
-    pub longest: usize,
+pub struct NameRule(Rule);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rule {
+    Any,
+    /// ASCII letters, digits, `_` and `-`: at least one, and at most `longest` bytes.
+    Letters {
+        first: FirstLetter,
+        longest: usize,
+    },
 }
 
 /// The first character of a tool name.
@@ -31,46 +35,52 @@ pub enum FirstLetter {
 }
 
 impl NameRule {
-    /// At most 64 characters, which nearly all servers accept.
+    /// Any name. All names are sent unchanged.
+    pub const ANY: Self = Self(Rule::Any);
+    /// At most 64 ASCII letters, digits, `_` and `-`, which nearly all servers accept.
     pub const UP_TO_64: Self = Self::new(FirstLetter::Any, 64);
 
-    /// Creates a rule. `longest` is at least 16.
+    /// Creates a rule of ASCII letters, digits, `_` and `-`. `longest` is the maximum length in bytes, at least 16.
     #[must_use]
     pub const fn new(first: FirstLetter, longest: usize) -> Self {
-        Self { first, longest: if longest < 16 { 16 } else { longest } }
+        Self(Rule::Letters { first, longest: if longest < 16 { 16 } else { longest } })
     }
 
     /// Checks whether the server accepts this name.
     #[must_use]
     pub fn accepts(self, name: &str) -> bool {
-        !name.is_empty()
-            && name.len() <= self.longest
-            && name.chars().enumerate().all(|(at, letter)| self.fits_at(at, letter))
-    }
-
-    fn fits_at(self, at: usize, letter: char) -> bool {
-        match (letter, self.first) {
-            ('_', _) => true,
-            ('-' | '0'..='9', FirstLetter::LetterOrUnderscore) => at > 0,
-            ('-', _) => true,
-            (letter, _) => letter.is_ascii_alphanumeric(),
-        }
+        let Rule::Letters { first, longest } = self.0 else { return true };
+        let fits = |(at, letter)| first.fits_at(at, letter);
+        !name.is_empty() && name.len() <= longest && name.chars().enumerate().all(fits)
     }
 
     /// Returns the wire name that a tool has unless another one has it.
     fn usual(self, name: &str) -> Cow<'_, str> {
-        if self.accepts(name) {
-            Cow::Borrowed(name)
-        } else if name.is_empty() {
-            Cow::Borrowed(UNNAMED)
-        } else {
-            Cow::Owned(self.fitted(name, self.longest))
+        match self.0 {
+            _ if self.accepts(name) => Cow::Borrowed(name),
+            Rule::Letters { first, longest } if !name.is_empty() => Cow::Owned(first.fitted(name, longest)),
+            _ => Cow::Borrowed(UNNAMED),
         }
     }
 
     /// Returns another name for each attempt, the same in every process.
     fn other(self, name: &str, attempt: u64) -> String {
-        format!("{}_{}", self.fitted(name, self.longest - 7), letters(name, attempt, 6))
+        let beginning = match self.0 {
+            Rule::Any => name.to_owned(),
+            Rule::Letters { first, longest } => first.fitted(name, longest.saturating_sub(7)),
+        };
+        format!("{beginning}_{}", letters(name, attempt, 6))
+    }
+}
+
+impl FirstLetter {
+    fn fits_at(self, at: usize, letter: char) -> bool {
+        match (letter, self) {
+            ('_', _) => true,
+            ('-' | '0'..='9', Self::LetterOrUnderscore) => at > 0,
+            ('-', _) => true,
+            (letter, _) => letter.is_ascii_alphanumeric(),
+        }
     }
 
     fn fitted(self, name: &str, longest: usize) -> String {
@@ -240,6 +250,17 @@ mod tests {
         assert_ne!(map.on_the_wire("a.b"), "a_b");
         assert_eq!(map.on_the_wire("docs/search"), "docs_search");
         assert_eq!(map.behind.get("a_b"), None);
+    }
+
+    #[test]
+    fn any_name_is_sent_and_comes_back_unchanged() {
+        let names = texts(&["docs.search", "docs_search", "read file", "größe", "", &"x".repeat(200)]);
+        let map = ToolNames::new(NameRule::ANY, &[], names.iter()).with_offered(names.iter());
+        for name in &names {
+            assert!(map.accepts(name) && !map.is_special(name));
+            assert_eq!((&*map.on_the_wire(name), map.meant_by(name).as_ref()), (name.as_str(), Some(name)));
+        }
+        assert_eq!(map.meant_by("docs search"), None);
     }
 
     #[test]

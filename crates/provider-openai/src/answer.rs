@@ -5,7 +5,7 @@ mod tests;
 
 use std::collections::VecDeque;
 
-use advisor_core::{Delta, Text};
+use advisor_core::{AggregatorLimits, Delta, Text};
 use provider_http::answer::{AnswerEvent, Meaning, WireFormat};
 use provider_http::failure::Report;
 use provider_http::fast_path::{Field, Framing};
@@ -13,21 +13,22 @@ use serde_json::Value;
 
 use crate::convert::Converter;
 use crate::profile::TextMode;
-use crate::wire::{EVENT, Event, PendingSurrogate, read, repair};
+use crate::wire::{EVENT, Event, read, repair};
 
 /// One answer in the wire format of Chat Completions.
 #[derive(Debug)]
 pub(crate) struct ChatCompletions {
     converter: Converter,
     text: TextMode,
-    /// The high surrogate of a character in whose middle the last text was cut.
-    pending: Option<PendingSurrogate>,
+    /// The maximum bytes of audio that is kept until its end.
+    most_kept: usize,
 }
 
 impl ChatCompletions {
     /// Creates a reader of an answer. `format` is the format name of data that goes back to the server.
     pub(crate) fn new(text: TextMode, format: Text) -> Self {
-        Self { converter: Converter::new(text, format), text, pending: None }
+        let most_kept = AggregatorLimits::default().answer_bytes;
+        Self { converter: Converter::new(text, format), text, most_kept }
     }
 
     /// Reads an object. `piece` is the meaning of a piece of an answer.
@@ -47,6 +48,9 @@ impl ChatCompletions {
             }
         }
         let told = self.converter.convert(object, deltas);
+        if self.converter.kept() > self.most_kept {
+            return Meaning::TooLarge { limit: self.most_kept };
+        }
         match told.error {
             Some(report) => Meaning::Failure(Box::new(report)),
             None if is_answer && told.whole => Meaning::Whole,
@@ -79,16 +83,9 @@ impl WireFormat for ChatCompletions {
             return Self::read_other(event);
         }
         match serde_json::from_str(event.data) {
-            Ok(mut object) => {
-                let before = deltas.len();
-                let meaning = self.read_object(event, Meaning::Piece, &mut object, deltas);
-                if deltas.len() > before {
-                    self.pending = None;
-                }
-                Ok(meaning)
-            }
+            Ok(mut object) => Ok(self.read_object(event, Meaning::Piece, &mut object, deltas)),
             Err(error) => {
-                let repaired = repair(event.data, &mut self.pending).ok_or(error)?;
+                let repaired = repair(event.data).ok_or(error)?;
                 let event = AnswerEvent::new(event.name, &repaired);
                 Ok(self.read_object(event, Meaning::Rewritten, &mut serde_json::from_str(&repaired)?, deltas))
             }
@@ -100,11 +97,11 @@ impl WireFormat for ChatCompletions {
     }
 
     fn is_repeatable(&self) -> bool {
-        self.text != TextMode::Cumulative && !self.converter.forgets()
+        self.text != TextMode::Cumulative && self.converter.is_repeatable()
     }
 
-    fn skipped(&mut self, _: u64) {
-        self.pending = None;
+    fn finish(&mut self, deltas: &mut VecDeque<Delta>) {
+        self.converter.finish(deltas);
     }
 }
 

@@ -9,6 +9,7 @@
 //!
 //! **Order** within an event: reasoning, text, refusal, media, citations, tool calls, usage, finish reason.
 
+mod audio;
 mod finish;
 mod indexes;
 mod whole;
@@ -24,6 +25,7 @@ use crate::wire::{
     Choice, Content, Delta as WireDelta, Event, Few, Function, Part, REASONING_DETAILS, ToolCall, is_nothing,
     read,
 };
+use audio::Audios;
 use finish::finish_of;
 use indexes::CallIndexes;
 use provider_http::failure::Report;
@@ -40,6 +42,8 @@ pub(crate) struct Converter {
     streamed: bool,
     /// The number of sources already emitted. Perplexity repeats all of them in every event.
     citations: usize,
+    /// The audio so far.
+    audios: Audios,
     /// The numbers for calls whose indexes are no numbers.
     indexes: CallIndexes,
     /// The text so far, per choice, if the server repeats all of it in each event (Q70).
@@ -63,6 +67,7 @@ impl Converter {
             sent_model: false,
             streamed: false,
             citations: 0,
+            audios: Audios::default(),
             indexes: CallIndexes::default(),
             cumulative: (text == TextMode::Cumulative).then(Vec::new),
         }
@@ -91,9 +96,20 @@ impl Converter {
         converted
     }
 
-    /// Checks whether an index arrived that is not kept. The same event then gives other deltas when it repeats.
-    pub(crate) fn forgets(&self) -> bool {
-        self.indexes.forgets()
+    /// Checks whether equal events no longer give equal deltas: an index arrived that is not kept, or a piece of
+    /// audio, which is kept until the end.
+    pub(crate) fn is_repeatable(&self) -> bool {
+        !self.indexes.forgets() && self.audios.is_empty()
+    }
+
+    /// Returns the bytes that are kept until the end, at least.
+    pub(crate) fn kept(&self) -> usize {
+        self.audios.kept()
+    }
+
+    /// Appends what was kept until the end of the answer.
+    pub(crate) fn finish(&mut self, deltas: &mut VecDeque<Delta>) {
+        deltas.extend(self.audios.end(&self.format));
     }
 
     #[inline(always)]
@@ -154,7 +170,10 @@ impl Converter {
             push(DeltaKind::Refusal(refusal.into()));
         }
         whole::media(delta, &self.format, push);
-        for citation in list_of(delta.annotations).iter().filter_map(citation_of) {
+        if let Some(transcript) = self.audios.add(number, delta.audio) {
+            push(DeltaKind::Text(transcript));
+        }
+        for citation in list_of(delta.annotations).iter().filter_map(whole::citation_of) {
             push(DeltaKind::Citation(Box::new(citation)));
         }
         self.tool_calls(delta, push);
@@ -248,7 +267,7 @@ fn reasoning(delta: &WireDelta<'_>, parts: &[Part<'_>], format: &Text, push: &mu
         push(DeltaKind::Reasoning(text.into()));
     } else {
         let thinking: String = parts.iter().map(|part| part.fields.thinking.0.as_str()).collect();
-        let text = if thinking.is_empty() { details_text(&details) } else { thinking };
+        let text = if thinking.is_empty() { whole::text_of_details(&details) } else { thinking };
         if !text.is_empty() {
             push(DeltaKind::Reasoning(text.into()));
         }
@@ -259,25 +278,6 @@ fn reasoning(delta: &WireDelta<'_>, parts: &[Part<'_>], format: &Text, push: &mu
             json!({ REASONING_DETAILS: details }),
         ))));
     }
-}
-
-fn details_text(details: &[Value]) -> String {
-    details
-        .iter()
-        .filter_map(|detail| detail.get("text").or_else(|| detail.get("summary"))?.as_str())
-        .collect()
-}
-
-/// Returns a citation in the text, in the form of OpenAI and OpenRouter.
-fn citation_of(annotation: &Value) -> Option<Citation> {
-    let source = annotation.get("url_citation")?;
-    let word =
-        |key: &str| source.get(key).and_then(Value::as_str).filter(|word| !word.is_empty()).map(Text::from);
-    let mut citation = Citation::default();
-    citation.url = word("url");
-    citation.title = word("title");
-    citation.quote = word("content");
-    Some(citation)
 }
 
 /// Returns the fields of a call that this crate does not know, in the form of a call.

@@ -21,7 +21,7 @@ use provider_http::fast_path::Field;
 pub(crate) use call_index::CallIndex;
 pub(crate) use content::{Content, Part};
 pub(crate) use provider_http::json::lenient::{Few, Str, is_nothing};
-pub(crate) use repair_json::{PendingSurrogate, read, repair};
+pub(crate) use repair_json::{read, repair};
 pub(crate) use tool_call::{Arguments, Function, ToolCall};
 pub(crate) use usage::{TokenCounts, XGroq};
 
@@ -29,6 +29,8 @@ use provider_http::json::lenient::{Number, list, object};
 
 /// The format name of provider data from Chat Completions, before the host.
 pub(crate) const FORMAT: &str = "openai-chat";
+/// The key of audio in provider data, and in messages.
+pub(crate) const AUDIO: &str = "audio";
 /// The key of raw reasoning details in provider data.
 pub(crate) const REASONING_DETAILS: &str = "reasoning_details";
 

@@ -18,7 +18,7 @@ struct ChatCompletions;
 impl WireFamily for ChatCompletions {
     fn model(&self, url: &str) -> Arc<dyn ChatModel> {
         let model = OpenAiModel::new("example-model").with_base_url(format!("{url}/v1"));
-        Arc::new(model.with_retries(Backoff::none()))
+        Arc::new(model.with_api_key("canary-key-0123456789").with_retries(Backoff::none()))
     }
 
     fn write(&self, parts: &[AnswerPart]) -> Option<Vec<Bytes>> {

@@ -7,6 +7,7 @@
 
 mod beginning;
 mod body;
+mod cut_characters;
 mod end;
 mod identifiers;
 mod progress;
@@ -86,10 +87,10 @@ impl<W: WireFormat> AnswerDecoder<W> {
     pub fn push(&mut self, bytes: Bytes) {
         self.body.push(bytes, W::FRAMING, self.limits);
         self.progress.is_array = self.body.is_array();
-    }
         if self.progress.is_array {
             self.progress.fast.expect_array();
         }
+    }
 
     /// Marks the body as ended.
     pub fn finish(&mut self) {

@@ -6,6 +6,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use advisor_core::{Delta, DeltaKind, Error, FinishReason};
 
+use super::cut_characters::CutCharacters;
 use super::end::End;
 use super::identifiers::Identifiers;
 use super::wire_format::{AnswerEvent, Meaning, WireFormat};
@@ -29,6 +30,8 @@ pub(super) struct Progress<W> {
     pub(super) fast: FastPath,
     /// Names and ids of calls without secrets, because spans and logs show them.
     pub(super) identifiers: Identifiers,
+    /// Half of a character, whose other half may begin the next text.
+    characters: CutCharacters,
     format: W,
     choices: u32,
     /// Whether the format was asked for deltas that it held back.
@@ -41,11 +44,11 @@ pub(super) struct Progress<W> {
     pub(super) is_array: bool,
     /// The server's status message, while no answer has arrived.
     status: Option<Report>,
+    /// The error of an array without an answer, while no answer has arrived.
+    pub(super) no_answer: Option<Error>,
 }
 
 /// The kind of an event that was read.
-    /// The error of an array without an answer, while no answer has arrived.
-    pub(super) no_answer: Option<Error>,
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReadAs {
     /// A piece of an answer, or a message about it.
@@ -70,6 +73,7 @@ impl<W: WireFormat> Progress<W> {
             identifiers: Identifiers::new(failures.redaction().clone()),
             failures,
             fast,
+            characters: CutCharacters::default(),
             format,
             choices: choices.max(1),
             format_finished: false,
@@ -77,11 +81,11 @@ impl<W: WireFormat> Progress<W> {
             answers: false,
             is_array: false,
             status: None,
+            no_answer: None,
         }
     }
 
     /// Reads a server-sent event of a stream whose first byte is at `from` in the body.
-            no_answer: None,
     pub(super) fn read_sse(&mut self, event: SseEvent<'_>, from: u64) {
         let data = event.data.trim();
         if data.is_empty() {
@@ -156,6 +160,7 @@ impl<W: WireFormat> Progress<W> {
     #[inline]
     fn note_decoded(&mut self, events: u64) {
         self.events += events;
+        self.characters.forget();
         self.format.skipped(events);
     }
 
@@ -165,13 +170,18 @@ impl<W: WireFormat> Progress<W> {
     }
 
     fn read(&mut self, event: AnswerEvent<'_>) -> serde_json::Result<ReadAs> {
+        let rewritten = self.characters.rewrite(event.data, W::FIELDS);
+        let event = AnswerEvent::new(event.name, rewritten.as_deref().unwrap_or(event.data));
         let before = self.deltas.len();
         let meaning = self.format.read(event, &mut self.deltas)?;
+        if rewritten.is_none() && self.deltas.len() > before {
+            self.characters.forget();
+        }
         let ends = self.note_new(before);
         if !self.format.is_repeatable() || self.identifiers.forgets() {
             self.fast.stop_learning();
         }
-        if matches!(meaning, Meaning::Piece) {
+        if matches!(meaning, Meaning::Piece) && rewritten.is_none() {
             self.fast.parsed(event.name, event.data, &mut self.deltas, before);
         } else {
             self.fast.join_parsed(&mut self.deltas, before);
@@ -251,7 +261,8 @@ impl<W: WireFormat> Progress<W> {
         is_done
     }
 
-    /// Ends the body. If no answer arrived, the server's status message becomes the error.
+    /// Ends the body. If no answer arrived, the server's status message becomes the error, or else the element of
+    /// an array that is no answer.
     pub(super) fn fail_unanswered(&mut self) {
         let (status, no_answer) = (self.status.take(), self.no_answer.take());
         match (status, no_answer) {

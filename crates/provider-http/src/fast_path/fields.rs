@@ -46,7 +46,7 @@ pub enum Field {
 
 impl Field {
     /// Returns the kind of a key's value in an object; `None` if it is not read.
-    pub(super) fn of_key(&self, key: &str) -> Option<&'static Self> {
+    pub(crate) fn of_key(&self, key: &str) -> Option<&'static Self> {
         let named = |fields: &'static [(&'static str, Self)]| {
             fields.iter().find(|(name, _)| *name == key).map(|(_, field)| field)
         };
@@ -60,7 +60,7 @@ impl Field {
     }
 
     /// Returns the kind of the entries of a list.
-    pub(super) fn of_entry(&self) -> &'static Self {
+    pub(crate) fn of_entry(&self) -> &'static Self {
         match self {
             Self::List(entry) => entry,
             Self::TextOr(other) => other.of_entry(),

@@ -37,7 +37,9 @@ pub fn read<T: DeserializeOwned>(json: &str) -> serde_json::Result<T> {
     serde_json::from_value(value)
 }
 
-fn without_lone_surrogates(json: &str) -> String {
+/// Returns JSON with U+FFFD in place of each lone surrogate.
+#[must_use]
+pub fn without_lone_surrogates(json: &str) -> String {
     let mut whole = String::with_capacity(json.len());
     let mut rest = json;
     while let Some((before, escape)) = rest.find('\\').and_then(|at| rest.split_at_checked(at)) {
@@ -62,8 +64,7 @@ fn without_lone_surrogates(json: &str) -> String {
 
 /// Half of a character beyond 16 bits, written as an escape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(clippy::exhaustive_enums, reason = "UTF-16 has no others")]
-pub enum Surrogate {
+pub(crate) enum Surrogate {
     /// The first half.
     High,
     /// The second half.
@@ -72,8 +73,7 @@ pub enum Surrogate {
 
 impl Surrogate {
     /// Returns the surrogate that `json` begins with.
-    #[must_use]
-    pub fn at(json: &str) -> Option<Self> {
+    pub(crate) fn at(json: &str) -> Option<Self> {
         match u16::from_str_radix(json.strip_prefix("\\u")?.get(..4)?, 16).ok()? {
             0xD800..0xDC00 => Some(Self::High),
             0xDC00..0xE000 => Some(Self::Low),

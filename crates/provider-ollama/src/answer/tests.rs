@@ -302,10 +302,18 @@ fn malformed_json_is_a_protocol_error() {
     assert_eq!(failure("<html>").kind(), ErrorKind::Protocol { position: None });
 }
 
+/// Gateways that count in UTF-16 cut a character between two lines.
+#[test]
+fn law_s5_character_cut_between_lines_stays_whole() {
+    let body = [text("a<HIGH>"), text("<LOW>b"), STOP.to_owned()].concat();
+    let body = body.replace("<HIGH>", "\\ud83d").replace("<LOW>", "\\ude00");
+    assert_eq!(answer(&body).text(), "a😀b");
+}
+
 #[test]
 fn valid_json_that_parsers_refuse_is_repaired() {
     let odd = [
-        line(r#""content":"a\ud83d","content":"b\ud83d""#),
+        line(r#""content":"a\ud83d","content":"b\ud83d!""#),
         line(r#""content":"c","tool_calls":[{"function":{"name":"f","arguments":{"n":1e999}}}]"#),
         format!(
             "{{\"message\":{{\"content\":\"d\"}},\"done\":false,\"more\":{}1{}}}\n",
@@ -314,7 +322,7 @@ fn valid_json_that_parsers_refuse_is_repaired() {
         ),
     ];
     let response = answer(&[&odd.concat(), STOP].concat());
-    assert_eq!(response.text(), "b\u{fffd}cd");
+    assert_eq!(response.text(), "b\u{fffd}!cd");
     let (_, call) = response.tool_calls().next().expect("a call");
     assert_eq!((call.arguments.as_str(), call.parsed_arguments().is_err()), ("{\"n\":1e999}", true));
 }

@@ -4,12 +4,18 @@ mod odd;
 
 use std::collections::VecDeque;
 
-use advisor_core::{AggregatorSettings, ChatResponse, ErrorKind, FinishReason, Result};
+use advisor_core::{
+    AggregatorSettings, Block, BlockContent, ChatResponse, ErrorKind, FinishReason, Media, ProviderData,
+    Result,
+};
 use advisor_testkit::decoding::read_answer;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use provider_http::answer::{AnswerDecoder, End};
 use provider_http::redaction::Redaction;
 use provider_http::sse::SseLimits;
+use serde_json::json;
 
 use super::*;
 use crate::wire::FORMAT;
@@ -75,6 +81,88 @@ fn every_row_of_the_end_table() {
     let usage = "data: {\"choices\":[{\"delta\":{\"content\":\"!\"}}],\"usage\":{\"prompt_tokens\":3}}\n\n";
     let after = [HI, STOP, DONE, "data: null\n\n", ERROR, "data: {broken\n\n", usage, DONE].concat();
     assert_eq!(completed(&after, End::Done).usage().and_then(|usage| usage.input_tokens), Some(3));
+}
+
+fn event(delta: &Value) -> String {
+    format!("data: {}\n\n", json!({"choices": [{"index": 0, "delta": delta}]}))
+}
+
+/// As OpenAI streams it: each piece is encoded by itself, and the last one says when the server forgets the audio.
+#[test]
+fn audio_in_pieces_is_media_after_its_transcript() {
+    let pieces = [&b"RIFF"[..], b"\x10\0\0", b"\0WAVE", b"fmt 1", b"2"];
+    let audio = |audio: Value| event(&json!({ "audio": audio }));
+    let words = ["Good", " morning", "", "", ""];
+    let mut body = event(&json!({"role": "assistant", "refusal": null}));
+    for (piece, word) in pieces.iter().zip(words) {
+        body += &audio(json!({"id": "audio_1", "transcript": word}));
+        body += &audio(json!({"id": "audio_1", "data": STANDARD.encode(piece)}));
+    }
+    body += &audio(json!({"id": "audio_1", "expires_at": 1_900_000_000}));
+    let media = Media::from_bytes("audio/wav", pieces.concat());
+    let data = json!({"audio": {"id": "audio_1", "expires_at": 1_900_000_000}});
+    let expected = [
+        Block::text("Good morning"),
+        Block::with_data(BlockContent::Media(media), vec![ProviderData::new(FORMAT, data)]),
+    ];
+    for end in [[STOP, DONE].concat(), STOP.to_owned(), DONE.to_owned()] {
+        let body = [&*body, &*end].concat();
+        let check = |(outcome, _): (Result<ChatResponse>, End), how: &str| {
+            assert_eq!(outcome.expect(how).message().blocks(), expected, "{how}");
+        };
+        check(read(body.as_bytes()), "whole");
+        for at in 0..body.len() {
+            let (before, after) = body.as_bytes().split_at(at);
+            check(read_with(decoder(), &[before, after]), "in two pieces");
+        }
+    }
+    // An answer that is cut keeps its words.
+    assert_eq!(kind(&body), ErrorKind::Truncated);
+}
+
+#[test]
+fn audio_of_a_whole_answer_is_media() {
+    let audio = json!({"id": "audio_1", "data": "SUQz", "expires_at": 1, "transcript": "Hi"});
+    let message = json!({"role": "assistant", "content": null, "audio": audio});
+    let body = json!({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}).to_string();
+    let response = read(body.as_bytes()).0.expect("an answer");
+    let [words, sound] = response.message().blocks() else { panic!("{response:?}") };
+    assert_eq!(words.as_text(), Some("Hi"));
+    assert_eq!(sound.content(), &BlockContent::Media(Media::from_bytes("audio/mpeg", &b"ID3"[..])));
+}
+
+#[test]
+fn audio_of_parallel_answers_stays_apart() {
+    let piece = |choice: u32, data: &str| {
+        let audio = json!({"id": format!("a{choice}"), "data": data});
+        format!("data: {}\n\n", json!({"choices": [{"index": choice, "delta": {"audio": audio}}]}))
+    };
+    let stop = |choice: u32| {
+        format!("data: {}\n\n", json!({"choices": [{"index": choice, "delta": {}, "finish_reason": "stop"}]}))
+    };
+    let body = [piece(0, "AA=="), piece(1, "AQ=="), piece(0, "Ag=="), stop(0), stop(1), DONE.to_owned()];
+    let mut settings = AggregatorSettings::default();
+    settings.choices = 2;
+    let decoder = decoder_with(2, TextMode::Increments, SseLimits::default());
+    let response = read_answer(decoder, settings, &[body.concat().as_bytes()]).response.expect("an answer");
+    let sounds: Vec<_> =
+        response.choices().iter().map(|choice| choice.message.blocks()[0].content()).collect();
+    let sound = |bytes: &[u8]| BlockContent::Media(Media::from_bytes("audio/pcm", bytes.to_vec()));
+    assert_eq!(sounds, [&sound(&[0, 2]), &sound(&[1])]);
+}
+
+#[test]
+fn law_r1_audio_is_bounded() {
+    let piece = event(&json!({"audio": {"data": "A".repeat(4 << 20)}}));
+    let mut decoder = decoder();
+    let mut kept = 0;
+    let failed = (0..20).find_map(|_| {
+        decoder.push(piece.clone().into());
+        let failed = std::iter::from_fn(|| decoder.next()).find_map(Result::err);
+        kept += usize::from(failed.is_none());
+        failed
+    });
+    assert_eq!((failed.map(|error| error.kind()), kept), (Some(ErrorKind::TooLarge), 16));
 }
 
 #[test]

@@ -1,14 +1,14 @@
-//! Content that arrives in one piece: whole messages, and media.
+//! Content that arrives in one piece: whole messages, images, citations, raw details.
 
 use std::collections::HashSet;
 
-use advisor_core::{DeltaKind, Media, Opaque, Text};
+use advisor_core::{Citation, DeltaKind, Media, Opaque, Text};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use super::list_of;
-use crate::wire::{CallIndex, Delta as WireDelta, Str, read};
+use crate::wire::{CallIndex, Delta as WireDelta, Str};
 
 /// Numbers the calls of a whole message by position, which is certain there, and removes repeated ids.
 pub(super) fn number_calls(message: &mut WireDelta<'_>) {
@@ -22,21 +22,13 @@ pub(super) fn number_calls(message: &mut WireDelta<'_>) {
     }
 }
 
-/// Emits images as media. Audio becomes opaque content beside its transcript, because its slices cannot be
-/// played alone. Results of the server's own tools become opaque content.
+/// Emits images as media. Results of the server's own tools become opaque content.
 pub(super) fn media(delta: &WireDelta<'_>, format: &Text, push: &mut impl FnMut(DeltaKind)) {
     for image in list_of(delta.images) {
         push(match image_of(&image) {
             Some(media) => DeltaKind::Media(Box::new(media.into())),
             None => DeltaKind::Opaque(Box::new(Opaque::new(format.clone(), "image", image))),
         });
-    }
-    let audio = delta.audio.and_then(|audio| read::<Value>(audio.get()));
-    if let Some(audio) = audio.filter(Value::is_object) {
-        if let Some(transcript) = audio.get("transcript").and_then(Value::as_str) {
-            push(DeltaKind::Text(transcript.into()));
-        }
-        push(DeltaKind::Opaque(Box::new(Opaque::new(format.clone(), "audio", audio))));
     }
     for run in list_of(delta.executed_tools) {
         push(DeltaKind::Opaque(Box::new(Opaque::new(format.clone(), "executed_tools", run))));
@@ -52,4 +44,23 @@ fn image_of(image: &Value) -> Option<Media> {
         Some((mime, data)) => Some(Media::from_bytes(mime, STANDARD.decode(data).ok()?)),
         None => Some(Media::from_url("image/*", Text::from(url))),
     }
+}
+
+/// Returns a citation in the text, in the form of OpenAI and OpenRouter.
+pub(super) fn citation_of(annotation: &Value) -> Option<Citation> {
+    let source = annotation.get("url_citation")?;
+    let word =
+        |key: &str| source.get(key).and_then(Value::as_str).filter(|word| !word.is_empty()).map(Text::from);
+    let mut citation = Citation::default();
+    citation.url = word("url");
+    citation.title = word("title");
+    citation.quote = word("content");
+    Some(citation)
+}
+
+/// Returns the joined texts of raw reasoning details.
+pub(super) fn text_of_details(details: &[Value]) -> String {
+    let text_of =
+        |detail: &Value| detail.get("text").or_else(|| detail.get("summary"))?.as_str().map(str::to_owned);
+    details.iter().filter_map(text_of).collect()
 }

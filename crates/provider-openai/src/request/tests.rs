@@ -115,6 +115,27 @@ fn text_is_joined_as_it_came() {
 }
 
 #[test]
+fn audio_goes_back_by_its_id_until_it_expires() {
+    let sound = |format: &str, fields: Value| {
+        let media = BlockContent::Media(Media::from_bytes("audio/wav", vec![1]));
+        let data = ProviderData::new(format, json!({ "audio": fields }));
+        plain(Message::assistant_blocks(vec![Block::text("Hi"), Block::with_data(media, vec![data])]))
+    };
+    let message = |audio: Value| json!({"role": "assistant", "content": "Hi", "audio": audio});
+    assert_eq!(sound(FORMAT, json!({"id": "a1"})), message(json!({"id": "a1"})));
+    let later = json!({"id": "a1", "expires_at": u64::MAX});
+    assert_eq!(sound(FORMAT, later), message(json!({"id": "a1"})));
+    for (format, fields) in [
+        (FORMAT, json!({"id": "a1", "expires_at": 1})),
+        (FORMAT, json!({"expires_at": u64::MAX})),
+        ("gemini", json!({"id": "a1"})),
+    ] {
+        let words = json!({"role": "assistant", "content": "Hi"});
+        assert_eq!(sound(format, fields.clone()), words, "the transcript alone: {fields}");
+    }
+}
+
+#[test]
 fn unsendable_answer_content_is_named() {
     let media = |mime: &str| Block::new(BlockContent::Media(Media::from_url(mime, "https://x/y")));
     let opaque = || Block::new(BlockContent::Opaque(Opaque::new(FORMAT, "executed_tools", json!([]))));

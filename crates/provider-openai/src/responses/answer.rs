@@ -57,7 +57,7 @@ impl WireFormat for Responses {
         match serde_json::from_str(event.data) {
             Ok(object) => self.read_object(event, &object, deltas),
             Err(error) => {
-                let repaired = repair(event.data, &mut None).ok_or(error)?;
+                let repaired = repair(event.data).ok_or(error)?;
                 let event = AnswerEvent::new(event.name, &repaired);
                 Ok(match self.read_object(event, &serde_json::from_str(&repaired)?, deltas)? {
                     Meaning::Piece => Meaning::Rewritten,

@@ -19,7 +19,7 @@ struct Responses;
 impl WireFamily for Responses {
     fn model(&self, url: &str) -> Arc<dyn ChatModel> {
         let model = OpenAiResponsesModel::new("example-model").with_base_url(format!("{url}/v1"));
-        Arc::new(model.with_retries(Backoff::none()))
+        Arc::new(model.with_api_key("canary-key-0123456789").with_retries(Backoff::none()))
     }
 
     fn write(&self, parts: &[AnswerPart]) -> Option<Vec<Bytes>> {

@@ -265,3 +265,27 @@ fn q37_q39_comments_and_line_ends_do_not_matter() {
         assert_eq!(result_of(body.as_bytes()).1.expect("an answer"), expected, "{body}");
     }
 }
+
+/// Gateways that count in UTF-16 cut a character between two events.
+#[test]
+fn law_s5_character_cut_between_events_stays_whole() {
+    let events = [
+        start(),
+        text(0),
+        say(0, "a<HIGH>"),
+        ping(),
+        say(0, "<LOW>b<HIGH>"),
+        stop(0),
+        tool(1, "t", "f"),
+        input(1, "{\"a\":\"<HIGH>"),
+        input(1, "<LOW>\"}"),
+        stop(1),
+        finish("tool_use"),
+        end(),
+    ];
+    let body = String::from_utf8(sse(&events)).expect("text");
+    let body = body.replace("<HIGH>", "\\ud83d").replace("<LOW>", "\\ude00");
+    let response = result_of(body.as_bytes()).1.expect("an answer");
+    assert_eq!(response.text(), "a😀b");
+    assert_eq!(runnable(&response), [("f".to_owned(), "{\"a\":\"😀\"}".to_owned())]);
+}

@@ -215,3 +215,15 @@ fn q53_usage_is_cumulative_and_sums_what_is_counted_apart() {
     let usage = *odd.expect("an answer").usage().expect("usage");
     assert_eq!((usage.input_tokens, usage.total_tokens, usage.reasoning_tokens), (None, None, Some(7)));
 }
+
+/// Gateways that count in UTF-16 cut a character between two events.
+#[test]
+fn law_s5_character_cut_between_events_stays_whole() {
+    let body = String::from_utf8(sse(&[text("a<HIGH>"), text("<LOW>b"), stop()], "\r\n")).expect("text");
+    let body = body.replace("<HIGH>", "\\ud83d").replace("<LOW>", "\\ude00");
+    for fast in [true, false] {
+        for pieces in [vec![body.as_bytes()], body.as_bytes().chunks(1).collect()] {
+            assert_eq!(read_pieces(&pieces, 1, fast).1.expect("an answer").text(), "a😀b");
+        }
+    }
+}

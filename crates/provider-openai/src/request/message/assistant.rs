@@ -1,6 +1,7 @@
 //! An assistant's message on the wire: one message, however many calls it makes.
 
 use std::borrow::Cow;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use advisor_core::{Block, BlockContent, ToolCall};
 use provider_http::joined_text;
@@ -12,6 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::profile::NoText;
 use crate::request::form::ChatForm;
 use crate::request::reasoning::Reasoning;
+use crate::wire::AUDIO;
 
 #[derive(Serialize)]
 pub(super) struct Assistant<'a> {
@@ -102,13 +104,28 @@ fn note(blocks: &[Block], form: &ChatForm) -> Option<String> {
     Some(media.join(" "))
 }
 
+/// Returns the id of the audio in the answer, unless the server has forgotten it. The transcript is text, and is sent
+/// in any case.
 fn audio(blocks: &[Block], form: &ChatForm) -> Option<Value> {
+    let known = |audio: &Value| {
+        let expired = audio.get("expires_at").and_then(Value::as_u64).is_some_and(is_past);
+        Some(json!({ "id": audio.get("id")?.as_str().filter(|_| !expired)? }))
+    };
     blocks.iter().find_map(|block| match block.content() {
-        BlockContent::Opaque(opaque) if opaque.format == form.format && opaque.name == *"audio" => {
-            Some(json!({ "id": opaque.value.get("id")?.as_str()? }))
+        BlockContent::Media(_) => {
+            let own = block.provider_data().iter().filter(|data| data.format == form.format);
+            own.filter_map(|data| data.value.get(AUDIO)).find_map(known)
+        }
+        BlockContent::Opaque(opaque) if opaque.format == form.format && opaque.name == *AUDIO => {
+            known(&opaque.value)
         }
         _ => None,
     })
+}
+
+/// Checks whether this time, in seconds since 1970, is over.
+fn is_past(seconds: u64) -> bool {
+    SystemTime::now().duration_since(UNIX_EPOCH).is_ok_and(|now| now.as_secs() >= seconds)
 }
 
 impl<'a> Call<'a> {

@@ -293,3 +293,21 @@ fn json_that_the_usual_reader_refuses_is_repaired() {
     let outcome = read(body);
     assert_eq!(blocks_of(&outcome), ["text: ac", "g({})"]);
 }
+
+/// Gateways that count in UTF-16 cut a character between two events.
+#[test]
+fn law_s5_character_cut_between_events_stays_whole() {
+    let call = json!({"type": "function_call", "id": "fc_1", "call_id": "c", "name": "f", "arguments": ""});
+    let events = [
+        text(0, "a<HIGH>"),
+        text(0, "<LOW>b"),
+        added(1, call),
+        arguments(1, "{\"a\":\"<HIGH>"),
+        arguments(1, "<LOW>\"}"),
+        completed(vec![]),
+    ];
+    let body = framed(&events).replace("<HIGH>", "\\ud83d").replace("<LOW>", "\\ude00");
+    let response = read(&body).expect("an answer");
+    assert_eq!(response.text(), "a😀b");
+    assert_eq!(response.tool_calls().next().expect("a call").1.arguments, "{\"a\":\"😀\"}");
+}

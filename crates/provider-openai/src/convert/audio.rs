@@ -1,0 +1,163 @@
+//! Audio of an answer. It arrives in pieces that cannot be played alone, so it is emitted as a whole.
+
+use std::fmt;
+
+use advisor_core::{Delta, DeltaKind, Media, MediaDelta, Opaque, ProviderData, Text};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use crate::wire::{AUDIO, read};
+
+/// The audio of each choice that has some.
+#[derive(Debug, Default)]
+pub(super) struct Audios {
+    choices: Vec<(u32, Audio)>,
+    /// The bytes of all pieces, at least.
+    kept: usize,
+}
+
+#[derive(Default)]
+struct Audio {
+    /// What goes back to the server: the id, and when the server forgets it.
+    fields: Map<String, Value>,
+    bytes: Vec<u8>,
+    /// Base64 that is not decoded yet: the beginning of a group of four letters.
+    rest: String,
+}
+
+impl Audios {
+    /// Adds a piece. Returns its part of the transcript.
+    pub(super) fn add(&mut self, choice: u32, piece: Option<&RawValue>) -> Option<Text> {
+        let mut piece: Map<String, Value> = read(piece?.get())?;
+        let at = self.choices.iter().position(|(number, _)| *number == choice).unwrap_or_else(|| {
+            self.choices.push((choice, Audio::default()));
+            self.choices.len() - 1
+        });
+        let (_, audio) = self.choices.get_mut(at)?;
+        if let Some(data) = piece.get("data").and_then(Value::as_str) {
+            self.kept = self.kept.saturating_add(data.len());
+            audio.decode(data);
+        }
+        for key in ["id", "expires_at"] {
+            let value = piece.remove(key).filter(|value| !value.is_null());
+            value.into_iter().for_each(|value| drop(audio.fields.insert(key.to_owned(), value)));
+        }
+        let transcript = piece.get("transcript").and_then(Value::as_str)?;
+        Some(transcript.into())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.choices.is_empty()
+    }
+
+    /// Returns the bytes that are kept, at least.
+    pub(super) fn kept(&self) -> usize {
+        self.kept
+    }
+
+    /// Ends the audio. Returns it as media with the data that goes back to the server, under this format name.
+    pub(super) fn end(&mut self, format: &Text) -> impl Iterator<Item = Delta> {
+        self.kept = 0;
+        let choices = std::mem::take(&mut self.choices).into_iter();
+        choices.filter_map(|(choice, audio)| Some(Delta::from(audio.into_kind(format)?).with_choice(choice)))
+    }
+}
+
+impl Audio {
+    /// Decodes the groups of four letters that are complete. Each piece may end with its own padding.
+    fn decode(&mut self, data: &str) {
+        if self.rest.is_empty()
+            && let Ok(bytes) = STANDARD.decode(data)
+        {
+            return self.bytes.extend(bytes);
+        }
+        self.rest.extend(data.chars().filter(|letter| !letter.is_ascii_whitespace()));
+        let whole = self.rest.len() - self.rest.len() % 4;
+        let Some((groups, rest)) = self.rest.split_at_checked(whole) else { return };
+        for group in groups.as_bytes().chunks(4) {
+            // What is no base64 is left out, like a frame that is lost.
+            self.bytes.extend(STANDARD.decode(group).unwrap_or_default());
+        }
+        self.rest = rest.to_owned();
+    }
+
+    /// Returns media; without bytes, what goes back to the server.
+    fn into_kind(self, format: &Text) -> Option<DeltaKind> {
+        if self.bytes.is_empty() {
+            let id = self.fields.contains_key("id");
+            return id.then(|| {
+                DeltaKind::Opaque(Box::new(Opaque::new(format.clone(), AUDIO, Value::Object(self.fields))))
+            });
+        }
+        let mut media = MediaDelta::from(Media::from_bytes(mime_of(&self.bytes), self.bytes));
+        if !self.fields.is_empty() {
+            media.provider_data = Some(ProviderData::new(format.clone(), json!({ AUDIO: self.fields })));
+        }
+        Some(DeltaKind::Media(Box::new(media)))
+    }
+}
+
+/// Shows no content of the answer.
+impl fmt::Debug for Audio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Audio").field("bytes", &self.bytes.len()).finish_non_exhaustive()
+    }
+}
+
+/// Returns the type of audio by its first bytes, since an answer does not name it. Streamed audio is bare samples.
+fn mime_of(bytes: &[u8]) -> &'static str {
+    match bytes {
+        [b'R', b'I', b'F', b'F', ..] => "audio/wav",
+        [b'f', b'L', b'a', b'C', ..] => "audio/flac",
+        [b'O', b'g', b'g', b'S', ..] => "audio/ogg",
+        [b'I', b'D', b'3', ..] => "audio/mpeg",
+        [0xFF, second, third, ..] if second & 0xF6 == 0xF0 && third >> 2 & 0xF < 13 => "audio/aac",
+        // A frame of MPEG, layer 3, with a valid bit rate and sample rate.
+        [0xFF, second, third, ..]
+            if second & 0xE6 == 0xE2 && !matches!(third >> 4, 0 | 15) && third >> 2 & 3 != 3 =>
+        {
+            "audio/mpeg"
+        }
+        _ => "audio/pcm",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_decoded_at_any_split() {
+        let bytes: Vec<u8> = (0..=255).collect();
+        let text = STANDARD.encode(&bytes);
+        for at in 0..=text.len() {
+            let mut audio = Audio::default();
+            [&text[..at], &text[at..]].into_iter().for_each(|piece| audio.decode(piece));
+            assert_eq!((&audio.bytes, audio.rest.as_str()), (&bytes, ""), "{at}");
+        }
+        // OpenAI encodes each piece by itself.
+        let mut audio = Audio::default();
+        bytes.chunks(5).for_each(|piece| audio.decode(&STANDARD.encode(piece)));
+        assert_eq!(audio.bytes, bytes);
+        audio.decode("no base64 !!ü");
+    }
+
+    #[test]
+    fn type_is_known_by_the_first_bytes() {
+        for (bytes, mime) in [
+            (&b"RIFF\0\0\0\0WAVE"[..], "audio/wav"),
+            (b"fLaC", "audio/flac"),
+            (b"OggS", "audio/ogg"),
+            (b"ID3\x04", "audio/mpeg"),
+            (b"\xFF\xFB\x90\x64", "audio/mpeg"),
+            (b"\xFF\xF1\x50\x80", "audio/aac"),
+            (b"\xFF\xFF\xFF\xFF", "audio/pcm"),
+            (b"\0\0\0\0", "audio/pcm"),
+            (b"\xFF", "audio/pcm"),
+        ] {
+            assert_eq!(mime_of(bytes), mime, "{bytes:?}");
+        }
+    }
+}

@@ -14,7 +14,9 @@ use std::fmt;
 use advisor_core::{Citation, Delta, DeltaKind, ProviderData, Text, ToolCallDelta};
 use serde_json::{Map, Value, json};
 
-use crate::wire::{CITATION, SIGNATURE, TokenCounts, block_number, list, object, text};
+use crate::wire::{
+    CITATION, REPORTS, SIGNATURE, STOP_DETAILS, TokenCounts, block_number, list, object, text,
+};
 use finish::finish_of;
 use open_block::{KeptBlock, OpenBlock, OpenContent};
 use open_blocks::OpenBlocks;
@@ -25,12 +27,14 @@ pub(crate) struct Converter {
     format: Text,
     counts: TokenCounts,
     blocks: OpenBlocks,
+    /// The number of the last block that has begun.
+    last: Option<i64>,
 }
 
 impl Converter {
     /// Creates a converter. `format` is the format name of what goes back to the server.
     pub(crate) fn new(format: Text) -> Self {
-        Self { format, counts: TokenCounts::default(), blocks: OpenBlocks::default() }
+        Self { format, counts: TokenCounts::default(), blocks: OpenBlocks::default(), last: None }
     }
 
     /// Returns the bytes of the events of which something is kept, at most.
@@ -49,6 +53,7 @@ impl Converter {
     pub(crate) fn whole_message(&mut self, message: &Value, deltas: &mut VecDeque<Delta>) {
         self.head(message, deltas);
         self.content(message, deltas);
+        self.reports(message, deltas);
         finish(message, deltas);
     }
 
@@ -84,6 +89,7 @@ impl Converter {
         deltas: &mut VecDeque<Delta>,
     ) {
         let (number, replaced) = self.blocks.begin(number);
+        self.last = Some(number);
         replaced.into_iter().for_each(|block| pass_rest(&self.format, block, deltas));
         let content = match text(block, "type") {
             Some("text" | "thinking") => {
@@ -141,8 +147,24 @@ impl Converter {
 
     /// Converts the changes of a message: why it ends, and its token counts.
     pub(crate) fn message_delta(&mut self, event: &Value, deltas: &mut VecDeque<Delta>) {
+        let delta = event.get("delta").unwrap_or(&Value::Null);
         self.usage(event, deltas);
-        finish(event.get("delta").unwrap_or(&Value::Null), deltas);
+        self.reports(delta, deltas);
+        finish(delta, deltas);
+    }
+
+    /// Attaches the reports about the whole message to its last block: the container of code that ran, and the reason
+    /// for a refusal. A message without a block keeps only the latter, on an empty text.
+    fn reports(&self, holder: &Value, deltas: &mut VecDeque<Delta>) {
+        let report =
+            |key: &str| Some((key.to_owned(), holder.get(key).filter(|value| value.is_object())?.clone()));
+        let reports: Map<String, Value> = REPORTS.into_iter().filter_map(report).collect();
+        if reports.is_empty() || (self.last.is_none() && !reports.contains_key(STOP_DETAILS)) {
+            return;
+        }
+        let data = ProviderData::new(self.format.clone(), Value::Object(reports));
+        let number = self.last.unwrap_or_default();
+        deltas.push_back(Delta::from(DeltaKind::BlockData(Box::new(data))).with_block(number));
     }
 
     /// Passes on what is left of blocks without an end.
@@ -208,7 +230,8 @@ fn pass_rest(format: &Text, block: OpenBlock, deltas: &mut VecDeque<Delta>) {
             deltas.push_back(Delta::tool_call(arguments));
         }
         OpenContent::Kept(kept) => {
-            deltas.push_back(DeltaKind::Opaque(Box::new(kept.into_opaque(format))).into())
+            let opaque = DeltaKind::Opaque(Box::new(kept.into_opaque(format)));
+            deltas.push_back(Delta::from(opaque).with_block(block.number));
         }
     }
 }

@@ -5,6 +5,7 @@
 
 mod assistant;
 mod blocks;
+mod container;
 mod message;
 mod message_form;
 mod offered;
@@ -24,6 +25,7 @@ use provider_http::written::unwritable;
 use serde_json::Value;
 
 use crate::caching::PromptCaching;
+use crate::wire::CONTAINER;
 use message_form::Format;
 use offered::Offered;
 use turns::Turns;
@@ -73,7 +75,10 @@ pub(crate) fn body(
         push_list(&mut rest, "tools", &offered.pieces(&names, settings.caching)?);
     }
     let tool_choice = offered.tool_choice(&names);
-    let options = options::write(&request.options, model, settings.streaming, tool_choice)?;
+    let mut options = options::write(&request.options, model, settings.streaming, tool_choice)?;
+    if let Some(id) = container::of_running_turn(messages, format) {
+        options.entry(CONTAINER).or_insert(id);
+    }
     // The list is never empty: it has the model.
     let fields = serde_json::to_vec(&options).map_err(unwritable)?;
     let mut json =

@@ -20,6 +20,12 @@ const ANTHROPIC_HOSTS: [&str; 2] = ["anthropic.com", "azure.com"];
 pub(crate) const SIGNATURE: &str = "signature";
 /// The key of a citation in the provider data of a text block.
 pub(crate) const CITATION: &str = "citation";
+/// The key of the container in which the server ran code, in the provider data of the last block.
+pub(crate) const CONTAINER: &str = "container";
+/// The key of the reason for a refusal, in the provider data of the last block.
+pub(crate) const STOP_DETAILS: &str = "stop_details";
+/// The keys of reports about a whole message.
+pub(crate) const REPORTS: [&str; 2] = [CONTAINER, STOP_DETAILS];
 
 /// The fields that are read of an event; all others are ignored.
 pub(crate) const EVENT: Field = Field::Object(&[

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use super::blocks::Blocks;
 use super::message_form::MessageForm;
 use super::parts::{object, text_block};
-use crate::wire::{CITATION, SIGNATURE};
+use crate::wire::{CITATION, REPORTS, SIGNATURE};
 use provider_http::json::arguments;
 
 /// A note in place of an answer of which nothing can be sent. The model must see that it answered.
@@ -64,7 +64,7 @@ fn thinking(block: &Block, format: &Text, text: &str) -> Option<Value> {
 }
 
 /// Returns the data of this format that came with a block, in the order of arrival.
-fn own_data<'a>(block: &'a Block, format: &Text) -> impl Iterator<Item = &'a Value> {
+pub(super) fn own_data<'a>(block: &'a Block, format: &Text) -> impl Iterator<Item = &'a Value> {
     let data = block.provider_data().iter();
     data.filter(move |data| data.format == *format).map(|data| &data.value)
 }
@@ -92,7 +92,8 @@ struct ToolUse<'a> {
 
 impl<'a> ToolUse<'a> {
     fn new(block: &Block, call: &'a ToolCall, form: MessageForm<'a>) -> serde_json::Result<Self> {
-        let others = own_data(block, &form.format.0).filter_map(Value::as_object).flatten();
+        let fields = own_data(block, &form.format.0).filter_map(Value::as_object).flatten();
+        let others = fields.filter(|(key, _)| !REPORTS.contains(&key.as_str()));
         Ok(Self {
             r#type: "tool_use",
             id: form.names.ids.on_the_wire(&call.id),

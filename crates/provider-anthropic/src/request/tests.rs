@@ -231,6 +231,37 @@ fn names_and_ids_fit_and_come_back() {
     assert_eq!(names.meant_by(wire).as_deref(), Some("docs.search"));
 }
 
+#[test]
+fn container_goes_back_while_the_turn_goes_on() {
+    let call = ToolCall::new("c1", "look", "{}");
+    let reports = json!({"container": {"id": "container_1"}, "stop_details": {"type": "refusal"}});
+    let answer = |format: &str| {
+        let data = vec![ProviderData::new(format, reports.clone())];
+        Message::assistant_blocks(vec![Block::with_data(BlockContent::ToolCall(call.clone()), data)])
+    };
+    let result = Message::tool(ToolResult::new(&call, vec!["1".into()]));
+    let asked = |messages: Vec<Message>| written(&ChatRequest::new(messages));
+    let body = asked(vec![Message::user("Hi"), answer(FORMAT), result.clone()]);
+    assert_eq!(body["container"], "container_1");
+    let sent = json!({"type": "tool_use", "id": "c1", "name": "look", "input": {}});
+    assert_eq!(body["messages"][1]["content"][0], sent, "no report is a field of the call");
+    assert_eq!(
+        asked(vec![Message::user("Hi"), answer(FORMAT)])["container"],
+        "container_1",
+        "a paused answer"
+    );
+    for ended in [
+        vec![Message::user("Hi"), answer(FORMAT), result.clone(), Message::user("And?")],
+        vec![Message::user("Hi"), answer("other"), result.clone()],
+        vec![Message::user("Hi")],
+    ] {
+        assert_eq!(asked(ended).get("container"), None);
+    }
+    let options = ChatOptions::default().with_extra("container", json!("mine"));
+    let own = ChatRequest::new(vec![Message::user("Hi"), answer(FORMAT), result]).with_options(options);
+    assert_eq!(written(&own)["container"], "mine");
+}
+
 /// The marks for the cache in a body: of its tools, its system and its messages.
 fn marks(body: &Value) -> [Vec<String>; 3] {
     let of = |list: &Value| {

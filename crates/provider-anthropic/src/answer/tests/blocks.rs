@@ -265,8 +265,47 @@ fn values_that_no_reader_represents_cost_no_answer() {
     let body = body.expect("text");
     let odd = body
         .replace("\"output_tokens\":1", "\"output_tokens\":1e400")
-        .replace("\"text\":\"a\"", "\"text\":\"a\\ud83d\"");
+        .replace("\"text\":\"a\"", "\"text\":\"a\\ud83d!\"");
     assert_ne!(odd, body);
     let response = result_of(odd.as_bytes()).1.expect("an answer");
-    assert_eq!(response.text(), "a\u{FFFD}");
+    assert_eq!(response.text(), "a\u{FFFD}!");
+}
+
+/// The last events of an answer, with these reports about it.
+fn reported(reason: &str, reports: &Value) -> [Value; 2] {
+    let mut last = finish(reason);
+    last["delta"]
+        .as_object_mut()
+        .expect("an object")
+        .extend(reports.as_object().cloned().expect("an object"));
+    [last, end()]
+}
+
+#[test]
+fn reports_about_a_message_are_data_of_its_last_block() {
+    let reports = json!({"container": {"id": "container_1", "expires_at": "2026-04-24T11:13:36Z"},
+        "stop_details": {"type": "refusal", "category": "cyber", "explanation": "No."}});
+    let run = json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "bash", "input": {}});
+    let blocks: [(Vec<Value>, &str); 3] = [
+        (vec![text(0), say(0, "Hi"), stop(0)], "end_turn"),
+        (vec![text(0), say(0, "Hi"), stop(0), open(1, run), stop(1)], "pause_turn"),
+        (vec![tool(0, "t", "f"), input(0, "{}"), stop(0)], "tool_use"),
+    ];
+    for (blocks, reason) in blocks {
+        let events = [vec![start()], blocks, reported(reason, &reports).to_vec()].concat();
+        let response = response_to(&events);
+        let (last, others) = response.message().blocks().split_last().expect("a block");
+        let data: Vec<_> = last.provider_data().iter().map(|data| &data.value).collect();
+        assert_eq!(data, [&reports], "{reason}");
+        assert!(others.iter().all(|block| block.provider_data().is_empty()));
+    }
+    // An answer of nothing stays empty; the reason for a refusal is kept.
+    let nothing = response_to(
+        &[vec![start()], reported("end_turn", &json!({"container": {"id": "c"}})).to_vec()].concat(),
+    );
+    assert_eq!((nothing.message().blocks().len(), &nothing.finish().reason), (0, &FinishReason::Empty));
+    let details = json!({"stop_details": {"type": "refusal", "explanation": "No."}});
+    let refused = response_to(&[vec![start()], reported("refusal", &details).to_vec()].concat());
+    assert_eq!(refused.message().blocks()[0].provider_data()[0].value, details);
+    assert!(refused.message().is_empty_answer() && refused.finish().reason == FinishReason::Refusal);
 }

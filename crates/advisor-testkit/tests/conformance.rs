@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use advisor_core::{
     ChatModel, ChatRequest, ChunkStream, Delta, DeltaKind, FinishReason, MessageAggregator, MessageContent,
-    Result, ToolCallDelta, Usage, async_trait,
+    Result, ToolCall, ToolCallDelta, Usage, async_trait,
 };
 use advisor_testkit::conformance::{self, AnswerPart, WireFamily};
 use bytes::Bytes;
@@ -28,6 +28,7 @@ use provider_http::answer::{AnswerEvent, Meaning, WireFormat};
 use provider_http::backoff::Backoff;
 use provider_http::exchange::{Call, HttpClient};
 use provider_http::fast_path::{Field, Framing};
+use provider_http::names::{NameRule, ToolNames};
 use provider_http::redaction::Redaction;
 use provider_http::transport::{ByteStream, ReqwestTransport, Transport, TransportError};
 use serde_json::{Value, json};
@@ -55,6 +56,9 @@ enum Fault {
     LosesPieces,
     ReadsOnAfterDrop,
     ForgetsResults,
+    ForgetsNames,
+    DropsWhiteSpace,
+    LogsText,
     Retries,
 }
 
@@ -74,8 +78,12 @@ impl MadeUp {
     }
 
     fn say(&mut self, text: &str, deltas: &mut VecDeque<Delta>) {
+        if self.fault == Fault::LogsText {
+            tracing::debug!(text, "a piece of text");
+        }
         match self.fault {
             Fault::LosesText if self.events % 3 == 2 => {}
+            Fault::DropsWhiteSpace if text.trim().is_empty() => {}
             Fault::HoldsTextBack => deltas.extend(self.held.replace(Delta::text(text))),
             Fault::EndsEarly => deltas.extend([Delta::text(text), Delta::finish(FinishReason::Stop)]),
             _ => deltas.push_back(Delta::text(text)),
@@ -218,17 +226,25 @@ struct MadeUpModel {
 #[async_trait]
 impl ChatModel for MadeUpModel {
     async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
+        let offered = || request.tools.definitions().map(|tool| &tool.name);
+        let names = ToolNames::new(NameRule::UP_TO_64, &[], offered()).with_offered(offered());
         let said = |message: &advisor_core::Message| match message.content() {
             MessageContent::Tool(_) if self.fault == Fault::ForgetsResults => json!(null),
             MessageContent::Tool(result) => json!(result.text()),
             _ => {
-                let calls: Vec<_> = message.tool_calls().map(|call| &call.arguments).collect();
+                let call = |call: &ToolCall| json!([names.on_the_wire(&call.name), call.arguments]);
+                let calls: Vec<Value> = message.tool_calls().map(call).collect();
                 json!({ "said": message.text(), "calls": calls })
             }
         };
         let messages: Vec<Value> = request.messages.iter().map(said).collect();
-        let body = vec![json!(messages).to_string().into()];
+        let tools: Vec<_> = offered().map(|name| names.on_the_wire(name)).collect();
+        let body = vec![json!({ "messages": messages, "tools": tools }).to_string().into()];
         let call = Call::new(self.uri.clone(), HeaderMap::new(), body);
+        let call = match self.fault {
+            Fault::ForgetsNames => call,
+            _ => call.with_tools(Arc::new(names)),
+        };
         let aggregator = MessageAggregator::with_settings(request.round, request.aggregator_settings());
         self.http.stream(&call, &Redaction::default(), || MadeUp::new(self.fault), aggregator).await
     }
@@ -282,7 +298,7 @@ macro_rules! clause {
 }
 
 /// Each fault with a clause that finds it.
-const FOUND: [(Fault, Clause); 16] = [
+const FOUND: [(Fault, Clause); 19] = [
     (Fault::LosesText, clause!(text_streams_in_order)),
     (Fault::HoldsTextBack, clause!(law_s2_pieces_are_shown_as_they_arrive)),
     (Fault::ThinksAloud, clause!(reasoning_precedes_text)),
@@ -298,6 +314,9 @@ const FOUND: [(Fault, Clause); 16] = [
     (Fault::LosesPieces, clause!(text_streams_in_order)),
     (Fault::ReadsOnAfterDrop, clause!(law_r2_dropped_answer_closes_its_connection)),
     (Fault::ForgetsResults, clause!(tool_results_are_sent_back)),
+    (Fault::ForgetsNames, clause!(tool_names_come_back)),
+    (Fault::DropsWhiteSpace, clause!(white_space_between_blocks_is_text)),
+    (Fault::LogsText, clause!(law_r3_traces_show_no_secret_and_no_content)),
     (Fault::Retries, clause!(status_has_its_kind)),
 ];
 
@@ -343,6 +362,7 @@ fn every_clause_is_run_by_the_macro() {
         include_str!("../src/conformance/connections.rs"),
         include_str!("../src/conformance/ends.rs"),
         include_str!("../src/conformance/requests.rs"),
+        include_str!("../src/conformance/traces.rs"),
     ];
     let lines = clauses.iter().flat_map(|clauses| clauses.lines());
     for line in lines.filter_map(|line| line.strip_prefix("pub async fn ")) {

@@ -16,7 +16,8 @@ struct MessagesApi;
 
 impl WireFamily for MessagesApi {
     fn model(&self, url: &str) -> Arc<dyn ChatModel> {
-        Arc::new(AnthropicModel::new("example-model").with_base_url(url).with_retries(Backoff::none()))
+        let model = AnthropicModel::new("example-model").with_base_url(url);
+        Arc::new(model.with_api_key("canary-key-0123456789").with_retries(Backoff::none()))
     }
 
     fn write(&self, parts: &[AnswerPart]) -> Option<Vec<Bytes>> {

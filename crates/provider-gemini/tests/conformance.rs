@@ -16,7 +16,8 @@ advisor_testkit::provider_conformance!(Gemini);
 
 impl WireFamily for Gemini {
     fn model(&self, url: &str) -> Arc<dyn ChatModel> {
-        Arc::new(GeminiModel::new("gemini-3-pro").with_base_url(url).with_retries(Backoff::none()))
+        let model = GeminiModel::new("gemini-3-pro").with_base_url(url);
+        Arc::new(model.with_api_key("canary-key-0123456789").with_retries(Backoff::none()))
     }
 
     fn write(&self, parts: &[AnswerPart]) -> Option<Vec<Bytes>> {

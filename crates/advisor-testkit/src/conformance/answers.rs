@@ -77,6 +77,12 @@ pub async fn text_surrounds_call(family: &dyn WireFamily) {
     play(family, &[Text("First"), OSLO, Text("then"), CLOCK, Text("done"), CALLS, End]).await;
 }
 
+/// White space between blocks is text: it is shown and kept, although nothing is to be seen.
+pub async fn white_space_between_blocks_is_text(family: &dyn WireFamily) {
+    play(family, &[OSLO, Text("\n"), CLOCK, Text(" "), CALLS, End]).await;
+    play_if_any(family, &[Reasoning("Hm."), Text("\n\n"), OSLO, CALLS, End]).await;
+}
+
 /// A refusal that the format marks is a refusal block.
 pub async fn refusal_is_no_text(family: &dyn WireFamily) {
     play_if_any(family, &[Refusal("I cannot"), Refusal(" help."), STOP, End]).await;

@@ -61,12 +61,14 @@ mod laws;
 mod play;
 mod requests;
 mod run;
+mod traces;
 
 pub use answers::*;
 pub use connections::*;
 pub use ends::*;
 pub use family::{AnswerPart, WireFamily};
 pub use requests::*;
+pub use traces::*;
 
 /// Runs every clause of the module [`conformance`](mod@crate::conformance) on a provider, each as a test.
 ///
@@ -85,6 +87,7 @@ macro_rules! provider_conformance {
             call_follows_text
             text_follows_call
             text_surrounds_call
+            white_space_between_blocks_is_text
             refusal_is_no_text
             usage_is_counted
             usage_may_come_late
@@ -100,6 +103,8 @@ macro_rules! provider_conformance {
             malformed_event_is_an_error
             status_has_its_kind
             tool_results_are_sent_back
+            tool_names_come_back
+            law_r3_traces_show_no_secret_and_no_content
             law_s2_pieces_are_shown_as_they_arrive
             law_s7_two_answers_at_once_do_not_mix
             law_r2_dropped_answer_closes_its_connection

@@ -1,10 +1,19 @@
 //! Clauses about what is sent.
 
-use advisor_core::{FinishReason, Message, MessageList, ToolResult};
+use std::collections::BTreeSet;
+
+use advisor_core::{
+    FinishReason, Message, MessageList, Result, Tool, ToolDefinition, ToolError, ToolInvocation, ToolOutput,
+    ToolResult, ToolSet, async_trait,
+};
+use serde_json::{Value, json};
 
 use super::family::AnswerPart::{Call, End, Finish, Text};
 use super::family::WireFamily;
 use super::run::{chain, question, reply, request, server, within};
+
+/// Names of two tools, one with a dot as in names of MCP servers. Without it they are equal.
+const NAMES: [&str; 2] = ["docs.search", "docs_search"];
 
 /// The next request of a turn sends the answer with its calls and the results, each result once and in call order.
 pub async fn tool_results_are_sent_back(family: &dyn WireFamily) {
@@ -35,5 +44,74 @@ pub async fn tool_results_are_sent_back(family: &dyn WireFamily) {
     assert!(said < results[0] && results[0] < results[1], "the results follow, in call order: {sent}");
     for words in ["4 degrees", "31 degrees"] {
         assert_eq!(sent.matches(&format!("\"{words}")).count(), 1, "`{words}` is sent once: {sent}");
+    }
+}
+
+/// A tool is offered under a name that the server accepts, called and sent back under that name, and known to the chain
+/// under its own.
+pub async fn tool_names_come_back(family: &dyn WireFamily) {
+    let asked =
+        || question().with_tools(NAMES.map(Named::new).into_iter().fold(ToolSet::new(), ToolSet::with));
+    let answer = [Text("Hi"), Finish(FinishReason::Stop), End];
+    let offering = server([reply(family, &answer)]).await;
+    within("an answer", chain(family, &offering).next_call(asked())).await.expect("an answer");
+    let offer = offering.requests().pop().expect("a request").json().expect("JSON");
+    let mut wire_names = BTreeSet::new();
+    collect_names(&offer, &mut wire_names);
+    assert_eq!(wire_names.len(), NAMES.len(), "each tool has a name of its own: {offer}");
+    let mut called = BTreeSet::new();
+    for wire_name in wire_names {
+        let name: &'static str = Box::leak(wire_name.clone().into_boxed_str());
+        let call = Call { id: "call_docs_1", name, arguments: &["{}"] };
+        let calling = [call, Finish(FinishReason::ToolCalls), End];
+        let server = server([reply(family, &calling), reply(family, &answer)]).await;
+        let chain = chain(family, &server);
+        let first = within("the call", chain.next_call(asked())).await.expect("an answer with a call");
+        let (_, call) = first.tool_calls().next().expect("the call");
+        called.insert(call.name.to_string());
+        let result = Message::tool(ToolResult::new(call, vec!["found".into()]));
+        let messages = MessageList::from(vec![Message::user("Hello"), first.message().clone(), result]);
+        let again = request(messages).with_tools(asked().tools);
+        within("the answer", chain.next_call(again)).await.expect("an answer to the result");
+        let sent = server.requests().pop().expect("the second request").body;
+        let sent = String::from_utf8_lossy(&sent);
+        let written = sent.matches(&format!("\"{wire_name}\"")).count();
+        assert!(written > 1, "the tool and its call have the same name in a request: {sent}");
+    }
+    assert_eq!(called, BTreeSet::from(NAMES.map(str::to_owned)), "each call is of the offered tool");
+}
+
+/// Collects the texts that begin like the names, whatever the server's rule made of the dot.
+fn collect_names(json: &Value, names: &mut BTreeSet<String>) {
+    match json {
+        Value::String(text) => {
+            let letters: String = text.chars().filter(char::is_ascii_alphanumeric).collect();
+            if letters.starts_with("docssearch") {
+                names.insert(text.clone());
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect_names(item, names)),
+        Value::Object(fields) => fields.values().for_each(|value| collect_names(value, names)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// A tool that is offered and never run.
+struct Named(ToolDefinition);
+
+impl Named {
+    fn new(name: &str) -> Self {
+        Self(ToolDefinition::new(name, "Finds pages.", json!({"type": "object", "properties": {}})))
+    }
+}
+
+#[async_trait]
+impl Tool for Named {
+    fn definition(&self) -> &ToolDefinition {
+        &self.0
+    }
+
+    async fn run(&self, _: ToolInvocation) -> Result<ToolOutput, ToolError> {
+        Ok("".into())
     }
 }

@@ -13,6 +13,8 @@ fn results_and_text_of_a_turn_are_one_message() {
         Message::assistant_blocks(vec![
             Block::text("Let me look."),
             first.clone().into(),
+            // The API refuses white space alone.
+            Block::text("\n"),
             second.clone().into(),
         ]),
         Message::tool(ToolResult::new(&first, vec!["one".into()])),

@@ -34,11 +34,11 @@ impl TurnRecorder for Recorder {
     }
 }
 
-struct Dropped(Journal);
+struct Dropped(&'static str, Journal);
 
 impl Drop for Dropped {
     fn drop(&mut self) {
-        self.0.record("companion dropped");
+        self.1.record(format!("{} dropped", self.0));
     }
 }
 
@@ -50,7 +50,7 @@ fn turn(kind: ErrorKind) -> (TurnStream, Gate, Gate, Journal) {
     let (let_go, told) = (companion.clone(), journal.clone());
     let chain = AdvisorChain::builder(ScriptedModel::new([answer]))
         .advisor(from_fn("accompanied", move |request: ChatRequest, next: AdvisorChain| {
-            let (let_go, dropped) = (let_go.clone(), Dropped(told.clone()));
+            let (let_go, dropped) = (let_go.clone(), Dropped("companion", told.clone()));
             request.turn.add_recorder(Arc::new(Recorder(told.clone())));
             request.turn.attach(async move {
                 let _dropped = dropped;
@@ -101,6 +101,40 @@ async fn law_r2_what_goes_beside_a_turn_ends_with_it() {
     read_until_it_waits(&mut turn).await;
     drop(turn);
     assert_eq!(journal.labels(), ["companion dropped"]);
+}
+
+/// A lease is renewed until nothing of the turn can write any more.
+#[tokio::test]
+async fn law_r2_side_tasks_end_after_work_of_their_turn() {
+    let answers: [fn() -> Answer; 3] = [
+        || Answer::from_text("Hello"),
+        || Answer::new().text("Hello").error(Error::new(ErrorKind::Connection, "reset")),
+        || Answer::new().text("Hello").hang(),
+    ];
+    for answer in answers {
+        let journal = Journal::new();
+        let told = journal.clone();
+        let chain = AdvisorChain::builder(ScriptedModel::new([answer()]))
+            .advisor(from_fn("accompanied", move |request: ChatRequest, next: AdvisorChain| {
+                let (beside, work) = (Dropped("companion", told.clone()), Dropped("work", told.clone()));
+                request.turn.attach(async move {
+                    let _dropped = beside;
+                    pending().await
+                });
+                async move {
+                    let stream = next.next_stream(request).await?;
+                    Ok(stream.inspect_chunks(move |_| {
+                        let _work = &work;
+                    }))
+                }
+            }))
+            .build()
+            .unwrap();
+        let mut turn = chain.stream(ChatRequest::new(Message::user("?")));
+        while let Poll::Ready(Some(_)) = poll!(turn.next()) {}
+        drop(turn);
+        assert_eq!(journal.labels(), ["work dropped", "companion dropped"]);
+    }
 }
 
 #[tokio::test]
@@ -154,7 +188,7 @@ struct Late(Arc<Turn>, Gate, Journal);
 impl TurnRecorder for Late {
     async fn record(&self, record: &Record) -> Result<()> {
         if matches!(record.step, Step::End(_)) {
-            let dropped = Dropped(self.2.clone());
+            let dropped = Dropped("companion", self.2.clone());
             self.0.attach(async move {
                 let _dropped = dropped;
                 pending().await

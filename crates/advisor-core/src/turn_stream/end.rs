@@ -188,8 +188,9 @@ impl TurnStream {
     }
 
     pub(super) fn settle(&mut self) {
-        self.beside.leave(&self.turn.side_tasks);
+        // Side tasks, such as the renewal of a lease, end after the work that they go with, as at every other end.
         self.release();
+        self.beside.leave(&self.turn.side_tasks);
         self.span = Span::none();
         self.control.settle();
     }

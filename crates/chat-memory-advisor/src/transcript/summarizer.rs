@@ -61,7 +61,7 @@ const MOST: usize = 256 << 10;
 
 /// The longest time for a summary, and its largest size in bytes.
 const LONGEST: Duration = Duration::from_secs(300);
-const LONGEST_SUMMARY: usize = 64 << 10;
+pub(crate) const LONGEST_SUMMARY: usize = 64 << 10;
 
 impl Summarizer {
     /// Creates a summarizer that asks `client`; a small model is enough. A memory in that client would remember

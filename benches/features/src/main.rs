@@ -6,7 +6,21 @@ use advisor_chain::{ChatClient, ChatModel};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let client = ChatClient::builder(model());
+    #[cfg(feature = "openai")]
+    answer(provider_openai::OpenAiModel::new("some-model")).await?;
+    #[cfg(feature = "anthropic")]
+    answer(advisor_chain::anthropic::AnthropicModel::new("some-model")).await?;
+    #[cfg(feature = "gemini")]
+    answer(advisor_chain::gemini::GeminiModel::new("some-model")).await?;
+    #[cfg(feature = "ollama")]
+    answer(advisor_chain::ollama::OllamaModel::new("some-model")).await?;
+    #[cfg(not(any(feature = "openai", feature = "anthropic", feature = "gemini", feature = "ollama")))]
+    answer(echo::Echo).await?;
+    Ok(())
+}
+
+async fn answer(model: impl ChatModel) -> Result<(), Box<dyn Error>> {
+    let client = ChatClient::builder(model);
     #[cfg(feature = "tools")]
     let client = client.advisor(advisor_chain::ToolCallAdvisor::builder().build()?);
     #[cfg(feature = "typed-tools")]
@@ -20,16 +34,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let response = client.build()?.prompt().user("Hello").conversation("c1").call().await?;
     println!("{}", response.text());
     Ok(())
-}
-
-#[cfg(feature = "openai")]
-fn model() -> impl ChatModel {
-    provider_openai::OpenAiModel::new("some-model")
-}
-
-#[cfg(not(feature = "openai"))]
-fn model() -> impl ChatModel {
-    echo::Echo
 }
 
 #[cfg(feature = "text-tool-calls")]
@@ -66,7 +70,7 @@ async fn memory() -> Result<advisor_chain::ChatMemoryAdvisor, Box<dyn Error>> {
 }
 
 /// A model for a build without a provider.
-#[cfg(not(feature = "openai"))]
+#[cfg(not(any(feature = "openai", feature = "anthropic", feature = "gemini", feature = "ollama")))]
 mod echo {
     use advisor_chain::{
         ChatModel, ChatRequest, ChatResponse, ChunkStream, FinishReason, Message, Result, async_trait,

@@ -21,8 +21,11 @@ pub(super) fn cases() -> Vec<Case> {
     cases.extend(Shape::RESPONSES.map(reading_responses));
     cases.extend(Shape::OLLAMA.map(reading_ollama));
     cases.push(parsing());
-    cases.push(aggregating("text", |text| DeltaKind::Text(text.into())));
-    cases.push(aggregating("arguments", |text| DeltaKind::Arguments { index: Some(0), text: text.into() }));
+    cases.push(aggregating("text", Delta::text));
+    cases.push(aggregating("numbered text", |text| Delta::text(text).with_block(1)));
+    cases.push(aggregating("arguments", |text| {
+        DeltaKind::Arguments { index: Some(0), text: text.into() }.into()
+    }));
     cases.extend([0, 1, 5].map(|count| answering(format!("answer, {count} that look"), count, looking)));
     cases.push(answering("answer, 5 that do not look".into(), 5, passing));
     cases.push(answering("answer, one that edits".into(), 1, editing));
@@ -124,11 +127,11 @@ fn editing() -> impl StreamAdvisor {
 }
 
 /// The aggregator alone.
-fn aggregating(name: &str, piece: fn(&'static str) -> DeltaKind) -> Case {
+fn aggregating(name: &str, piece: fn(&'static str) -> Delta) -> Case {
     Case::new(format!("aggregate, {name}"), "delta", CHUNKS, move |deltas| {
         let call = advisor_chain::messages::ToolCallDelta::start(0, "c", "f");
         let deltas: Vec<Delta> = std::iter::once(Delta::tool_call(call))
-            .chain((0..deltas).map(|_| Delta::from(piece(" word"))))
+            .chain((0..deltas).map(|_| piece(" word")))
             .chain([Delta::finish(FinishReason::Stop)])
             .collect();
         move || {

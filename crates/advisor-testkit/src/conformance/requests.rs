@@ -2,15 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use advisor_core::{
-    FinishReason, Message, MessageList, Result, Tool, ToolDefinition, ToolError, ToolInvocation, ToolOutput,
-    ToolResult, ToolSet, async_trait,
-};
-use serde_json::{Value, json};
+use advisor_core::{FinishReason, Message, MessageList, ToolResult, ToolSet};
+use serde_json::Value;
 
 use super::family::AnswerPart::{Call, End, Finish, Text};
 use super::family::WireFamily;
 use super::run::{chain, question, reply, request, server, within};
+use crate::DescribedTool;
 
 /// Names of two tools, one with a dot as in names of MCP servers. Without it they are equal.
 const NAMES: [&str; 2] = ["docs.search", "docs_search"];
@@ -50,8 +48,9 @@ pub async fn tool_results_are_sent_back(family: &dyn WireFamily) {
 /// A tool is offered under a name that the server accepts, called and sent back under that name, and known to the chain
 /// under its own.
 pub async fn tool_names_come_back(family: &dyn WireFamily) {
-    let asked =
-        || question().with_tools(NAMES.map(Named::new).into_iter().fold(ToolSet::new(), ToolSet::with));
+    let asked = || {
+        question().with_tools(NAMES.map(DescribedTool::named).into_iter().fold(ToolSet::new(), ToolSet::with))
+    };
     let answer = [Text("Hi"), Finish(FinishReason::Stop), End];
     let offering = server([reply(family, &answer)]).await;
     within("an answer", chain(family, &offering).next_call(asked())).await.expect("an answer");
@@ -93,25 +92,5 @@ fn collect_names(json: &Value, names: &mut BTreeSet<String>) {
         Value::Array(items) => items.iter().for_each(|item| collect_names(item, names)),
         Value::Object(fields) => fields.values().for_each(|value| collect_names(value, names)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
-}
-
-/// A tool that is offered and never run.
-struct Named(ToolDefinition);
-
-impl Named {
-    fn new(name: &str) -> Self {
-        Self(ToolDefinition::new(name, "Finds pages.", json!({"type": "object", "properties": {}})))
-    }
-}
-
-#[async_trait]
-impl Tool for Named {
-    fn definition(&self) -> &ToolDefinition {
-        &self.0
-    }
-
-    async fn run(&self, _: ToolInvocation) -> Result<ToolOutput, ToolError> {
-        Ok("".into())
     }
 }

@@ -76,7 +76,7 @@ fn media_of_the_model_are_blocks() {
     };
     assert_eq!(media(1), advisor_core::Media::from_bytes("image/png", vec![1, 2, 3]));
     assert_eq!(data(&blocks[1]), [json!({"thoughtSignature": "sig"})]);
-    let (chunks, _) = read(&[parts(json!([image(false)])), stop()]);
+    let chunks = read(&[parts(json!([image(false)])), stop()]).chunks;
     let closed = chunks.iter().find_map(|chunk| match chunk {
         Chunk::Closed { content, .. } => Some(content),
         _ => None,
@@ -223,7 +223,7 @@ fn law_s5_character_cut_between_events_stays_whole() {
     let body = body.replace("<HIGH>", "\\ud83d").replace("<LOW>", "\\ude00");
     for fast in [true, false] {
         for pieces in [vec![body.as_bytes()], body.as_bytes().chunks(1).collect()] {
-            assert_eq!(read_pieces(&pieces, 1, fast).1.expect("an answer").text(), "a😀b");
+            assert_eq!(read_pieces(&pieces, 1, fast).response.expect("an answer").text(), "a😀b");
         }
     }
 }

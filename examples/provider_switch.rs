@@ -59,12 +59,12 @@ async fn ask(client: &ChatClient, question: &str) -> Result<(), BoxError> {
 }
 
 /// Frames the events of an answer.
-fn events<const N: usize>(events: [Value; N]) -> String {
-    let named = |event: &Value| match event.get("type").and_then(Value::as_str) {
+fn events(events: impl IntoIterator<Item = Value>) -> String {
+    let named = |event: Value| match event.get("type").and_then(Value::as_str) {
         Some(name) => format!("event: {name}\ndata: {event}\n\n"),
         None => format!("data: {event}\n\n"),
     };
-    events.iter().map(named).collect()
+    events.into_iter().map(named).collect()
 }
 
 fn anthropic_call() -> String {

@@ -44,9 +44,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let mut turn = client.prompt().user("Where is Mallory's order?").conversation("c1").stream();
     while let Some(chunk) = turn.next().await {
-        match chunk? {
-            Chunk::Delta { delta: BlockDelta::Text(text), .. } => println!("text: {text}"),
-            _ => {}
+        if let Chunk::Delta { delta: BlockDelta::Text(text), .. } = chunk? {
+            println!("text: {text}");
         }
     }
 

@@ -361,7 +361,8 @@ async fn call_in_text_is_reported_or_recovered_beside_the_interface() {
     assert_eq!(leaks.0[0].markup, Markup::Format(TextFormat::Kimi));
     assert_eq!(reporting.model.prompts()[0].tools, ["look"]);
 
-    let recovering = setting(answers(), Phase::Round, Some(native.recovering([TextFormat::Kimi])));
+    let recovering =
+        setting(answers(), Phase::Round, Some(native.with_recovered_formats([TextFormat::Kimi])));
     chunks(recovering.turn("Go.")).await;
     assert_eq!(recovering.runs(), [json!({"at": "x"})]);
     assert_eq!(recovering.remembered().await[1].tool_calls().next().unwrap().id, "functions.look:0");

@@ -120,7 +120,8 @@ pub(crate) fn client(transcript: &Transcript, model: impl ChatModel) -> ChatClie
     match transcript.setting("text-calls") {
         None => {}
         Some("recovered") => {
-            let advisor = TextToolCalls::with_format(ToolCallFormat::Api).recovering(TextFormat::ALL);
+            let advisor =
+                TextToolCalls::with_format(ToolCallFormat::Api).with_recovered_formats(TextFormat::ALL);
             builder = builder.advisor(advisor);
         }
         Some("thinking") => {

@@ -41,7 +41,7 @@ impl From<PromptFormat> for TextFormat {
 /// The providers that are known to have an interface for tools.
 const WITH_INTERFACE: [&str; 5] = ["anthropic", "gemini", "mistral", "ollama", "openai"];
 
-/// How a model is told of its tools, and how it calls them.
+/// The way in which a model learns of its tools and calls them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(clippy::exhaustive_enums, reason = "a call is text or it is not")]
 pub enum ToolCallFormat {

@@ -16,7 +16,7 @@ const LABEL: &str = "[TOOL_CALL]";
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Leak {
-    /// How the call is written.
+    /// The notation of the call.
     pub markup: Markup,
     /// The first 240 characters of the call.
     pub snippet: String,
@@ -27,7 +27,7 @@ impl Leak {
     pub const CODE: &'static str = "api_tool_call_text_leak";
 }
 
-/// How a call in a text is written.
+/// The notation of a call in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Markup {
@@ -37,8 +37,9 @@ pub enum Markup {
     Label,
 }
 
-/// Finds the first tool call in a text, for answers that should have none: the model had the provider's interface
-/// for calls, and made no call by it.
+/// Finds the first tool call in a text of an answer that should have none.
+///
+/// It is for models that had the provider's interface for calls, and made no call by it.
 ///
 /// At most the first mebibyte is searched.
 ///

@@ -1,6 +1,6 @@
 //! Tool calls that a language model writes into its text.
 //!
-//! A model without an interface for tools is told its tools in words, and writes its calls into its text.
+//! A model without an interface for tools gets descriptions of its tools in words, and writes its calls into its text.
 //!
 //! - [`TextToolCalls`] is the advisor: calls in the text look like those of an interface, so the tool loop runs them.
 //! - [`ToolManifest`] describes the tools for the prompt, in a [`PromptFormat`].

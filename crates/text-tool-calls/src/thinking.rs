@@ -38,7 +38,7 @@ pub enum ThoughtPiece {
     Reasoning(String),
 }
 
-/// How a text begins.
+/// The beginning of a text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[allow(clippy::exhaustive_enums, reason = "text or reasoning")]
 pub enum ThinkStart {

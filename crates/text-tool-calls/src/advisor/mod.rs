@@ -93,7 +93,7 @@ impl TextToolCalls {
 
     /// Creates an advisor for a format that the environment or the application chose. With
     /// [`ToolCallFormat::Api`], the interface of the provider describes the tools. Calls in the text are then only
-    /// [reported](Leaks), unless they are [recovered](Self::recovering).
+    /// [reported](Leaks), unless they are [recovered](Self::with_recovered_formats).
     #[must_use]
     pub fn with_format(format: ToolCallFormat) -> Self {
         Self {
@@ -111,7 +111,7 @@ impl TextToolCalls {
     /// With the interface of the provider, such a text becomes a call that runs. Choose it for models and servers
     /// that are known for it.
     #[must_use]
-    pub fn recovering(self, formats: impl IntoIterator<Item = TextFormat>) -> Self {
+    pub fn with_recovered_formats(self, formats: impl IntoIterator<Item = TextFormat>) -> Self {
         Self { recovered: formats.into_iter().collect(), ..self }
     }
 

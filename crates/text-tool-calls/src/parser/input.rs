@@ -2,7 +2,7 @@
 #[derive(Debug, Default)]
 pub(crate) struct Input {
     text: String,
-    /// Where the rest begins.
+    /// The offset of the rest.
     at: usize,
 }
 
@@ -20,7 +20,7 @@ impl Input {
         self.text.get(self.at..).unwrap_or_default()
     }
 
-    /// Returns the beginning of the rest, of at most so many bytes.
+    /// Returns at most the first `bytes` of the rest.
     pub(crate) fn window(&self, bytes: usize) -> &str {
         let rest = self.rest();
         rest.get(..rest.floor_char_boundary(bytes)).unwrap_or_default()

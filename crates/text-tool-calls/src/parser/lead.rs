@@ -17,12 +17,12 @@ pub(super) struct Lead {
     in_text_fence: bool,
 }
 
-/// What the text after a lead begins with.
+/// The beginning of the text after a lead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
-    /// So many bytes that belong to the lead.
+    /// Text that belongs to the lead, with its length in bytes.
     Lead(usize),
-    /// The end of the fence around a call, in so many bytes.
+    /// The end of the fence around a call, with its length in bytes.
     FenceEnd(usize),
     /// Something else, with this first character.
     Other(char),

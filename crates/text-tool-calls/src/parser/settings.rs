@@ -1,7 +1,7 @@
 use super::event::CallEnd;
 use super::limits::ParserLimits;
 
-/// What becomes of a call that the end of the answer cuts off.
+/// The policy for a call that the end of the answer cuts off.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[allow(clippy::exhaustive_enums, reason = "it is complete or not")]
 pub enum OnCut {
@@ -22,7 +22,7 @@ impl OnCut {
     }
 }
 
-/// What becomes of a call of a tool that does not exist.
+/// The policy for a call of a tool that does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(clippy::exhaustive_enums, reason = "it is a call or text")]
 pub enum OnUnknownTool {

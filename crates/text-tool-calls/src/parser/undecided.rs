@@ -15,7 +15,7 @@ pub(super) enum Decision {
     /// It depends on what follows.
     Waits(Undecided),
     Call(Box<Candidate>),
-    /// So many bytes are text. If they are JSON that is no call, this finds the end of it.
+    /// The length of text in bytes. If the text is JSON that is no call, the balance finds its end.
     Text(usize, Option<Balance>),
 }
 

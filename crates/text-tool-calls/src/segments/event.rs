@@ -95,13 +95,13 @@ pub struct SegmentPayload {
     /// Data of the segment: `tool_name`, `path`, and at the end of a call `arguments`.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
-    /// How the segment ended, if it did not end by itself: `interrupted` with a `reason`, or `failed` with an
+    /// The end of the segment, if it did not end by itself: `interrupted` with a `reason`, or `failed` with an
     /// `error`.
     #[serde(flatten)]
     pub broken: Option<BrokenEnd>,
 }
 
-/// How a segment ended that did not end by itself. A call that ends so is no invocation.
+/// The end of a segment that did not end by itself. A call with such an end is no invocation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "WireEnd", try_from = "WireEnd")]
 #[non_exhaustive]

@@ -53,6 +53,6 @@ mod tests {
         assert_eq!(calls, ["c1", "t:call_1", "t:call_2", "t:call_3", "run_bash:0", "run_bash:1"]);
         assert_eq!(call("c1"), "t:call_4", "an id that a call has brought is not made again");
         assert_eq!([ids.next_text(), ids.next_text()], ["t:text_1", "t:text_2"]);
-        assert_eq!(ids.renewed().call(Some(&"c1".into())), "c1", "another answer begins anew");
+        assert_eq!(ids.renewed().call(Some(&"c1".into())), "c1", "another answer starts from the beginning");
     }
 }

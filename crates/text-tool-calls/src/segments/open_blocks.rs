@@ -14,7 +14,7 @@ use crate::parser::limits::ParserError;
 use crate::parser::settings::ParserSettings;
 use crate::tools::TextTools;
 
-/// How calls arrive.
+/// The form in which calls arrive.
 #[derive(Debug)]
 pub(super) enum Mode {
     PassThrough,

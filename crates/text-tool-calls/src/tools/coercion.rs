@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 /// The number of references and alternatives that are followed from one schema.
 const MAX_STEPS: usize = 8;
 
-/// How the text of an argument becomes a value.
+/// The conversion of the text of an argument to a value.
 #[derive(Debug, Clone)]
 pub(crate) enum ValueKind {
     /// A string: the text itself.

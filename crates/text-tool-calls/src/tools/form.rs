@@ -11,7 +11,7 @@ pub struct ToolForm {
     pub tool: Text,
     /// The argument that is the text of the element.
     pub body: Text,
-    /// How that text is read.
+    /// The reading of that text.
     pub body_text: BodyText,
     /// Arguments without which the element is no call, and for which the start of a segment waits.
     pub required: Vec<Text>,
@@ -21,7 +21,7 @@ pub struct ToolForm {
     pub ignored: Vec<Text>,
 }
 
-/// How the text of a [`ToolForm`] is read.
+/// The reading of the text of a [`ToolForm`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BodyText {
@@ -52,7 +52,7 @@ impl ToolForm {
 
     /// Reads the text unchanged, and leaves out these markers around it.
     #[must_use]
-    pub fn verbatim(self, start: impl Into<Text>, end: impl Into<Text>) -> Self {
+    pub fn with_verbatim_body(self, start: impl Into<Text>, end: impl Into<Text>) -> Self {
         Self { body_text: BodyText::Verbatim { start: start.into(), end: end.into() }, ..self }
     }
 
@@ -82,10 +82,10 @@ impl ToolForm {
     pub fn standard() -> [Self; 3] {
         [
             Self::new("write_file", "content")
-                .verbatim("__START_CONTENT__", "__END_CONTENT__")
+                .with_verbatim_body("__START_CONTENT__", "__END_CONTENT__")
                 .with_required("path"),
             Self::new("edit_file", "patch")
-                .verbatim("__START_PATCH__", "__END_PATCH__")
+                .with_verbatim_body("__START_PATCH__", "__END_PATCH__")
                 .with_required("path"),
             Self::new("run_bash", "command")
                 .with_alias("timeoutSeconds", "timeout_seconds")

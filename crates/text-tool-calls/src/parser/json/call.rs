@@ -1,7 +1,7 @@
 /// A call in JSON.
 #[derive(Debug, Default)]
 pub(super) struct Call {
-    /// Where its object begins, in the bytes that were not consumed yet.
+    /// The offset of its object in the bytes that were not consumed yet.
     pub(super) start: usize,
     pub(super) name: Option<String>,
     pub(super) id: Option<String>,

@@ -1,4 +1,4 @@
-/// What a member of an object around a call means.
+/// The meaning of a member of an object around a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Key {
     /// The name of the tool.

@@ -23,7 +23,7 @@ pub(super) struct JsonCalls {
     /// The bytes that were looked at and not consumed.
     seen: usize,
     stage: Stage,
-    /// What the last character brought, if it was not handled yet.
+    /// The result of the last character, if it was not processed yet.
     pending: Found,
     /// Whether the list goes on with something that is no call.
     is_broken: bool,

@@ -24,7 +24,7 @@ pub(super) struct Scan {
     pub(super) has_key: bool,
 }
 
-/// What an open bracket belongs to.
+/// The role of an open bracket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
     List,
@@ -64,7 +64,7 @@ enum Purpose {
     Other,
 }
 
-/// What a character brought.
+/// The result of reading a character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
     Nothing,

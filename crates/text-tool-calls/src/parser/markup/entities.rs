@@ -2,7 +2,7 @@
 const ENTITIES: [(&str, char); 5] =
     [("&lt;", '<'), ("&gt;", '>'), ("&amp;", '&'), ("&quot;", '"'), ("&apos;", '\'')];
 
-/// What a text that begins with `&` begins with.
+/// The beginning of a text that starts with `&`.
 pub(crate) enum Entity {
     /// This character, written in this many bytes.
     Whole(char, usize),

@@ -123,8 +123,9 @@ impl ValueReader {
     }
 }
 
-/// Returns whether the text begins with `marker` after white space: the length of both, `Some(None)` if it does
-/// not, and `None` if more text is needed.
+/// Returns the length of `marker` and of white space before it, if the text begins with them.
+///
+/// `Some(None)`: it does not. `None`: more text is needed.
 fn begins_with(text: &str, marker: &str, at_end: bool) -> Option<Option<usize>> {
     let rest = text.trim_start();
     let space = text.len() - rest.len();

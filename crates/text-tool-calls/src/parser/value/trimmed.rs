@@ -24,7 +24,7 @@ pub(in crate::parser) enum Entities {
     Kept,
 }
 
-/// What ended a part of the text.
+/// The reason why a part of the text ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::parser) enum Trimmed {
     /// More text is needed.

@@ -22,13 +22,13 @@ pub(in crate::parser) struct DeepSeekCalls {
     open: String,
     close: String,
     arguments: ArgumentsWriter,
-    place: Place,
+    list: ListState,
     state: State,
 }
 
-/// Where the calls are.
+/// The state of the list of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ListState {
     /// Before the first call, without a list.
     Before,
     /// In a list of calls.
@@ -55,7 +55,7 @@ impl DeepSeekCalls {
             open: String::new(),
             close: String::new(),
             arguments: ArgumentsWriter::default(),
-            place: Place::Before,
+            list: ListState::Before,
             state: State::Between,
         }
     }
@@ -100,7 +100,7 @@ impl DeepSeekCalls {
     }
 
     fn read_between(&mut self, input: &mut Input, at_end: bool, out: &mut Output<'_>) -> Option<bool> {
-        if self.place == Place::After {
+        if self.list == ListState::After {
             return None;
         }
         let rest = input.rest().trim_start();
@@ -114,7 +114,7 @@ impl DeepSeekCalls {
         match self.list_tag(rest) {
             ListTag::Whole(length, ends) => {
                 out.markup(input.take(space + length));
-                self.place = Place::List;
+                self.list = ListState::List;
                 return (!ends).then_some(true);
             }
             ListTag::Maybe if !at_end => return Some(false),
@@ -159,7 +159,7 @@ impl DeepSeekCalls {
                 self.arguments.end(out);
                 out.closed(CallEnd::Complete);
                 self.state = State::Between;
-                self.place = if self.place == Place::List { Place::List } else { Place::After };
+                self.list = if self.list == ListState::List { ListState::List } else { ListState::After };
                 return true;
             }
             (_, Tag::Whole(attributes, length)) => {

@@ -18,13 +18,13 @@ const CALL_END: &str = "<|tool_call_end|>";
 #[derive(Debug)]
 pub(in crate::parser) struct KimiCalls {
     max_header: usize,
-    place: Place,
+    list: ListState,
     state: State,
 }
 
-/// Where the calls are.
+/// The state of the list of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ListState {
     /// Before the first call, without a list.
     Before,
     /// In a list of calls.
@@ -41,7 +41,7 @@ enum State {
 
 impl KimiCalls {
     pub(in crate::parser) fn new(limits: ParserLimits) -> Self {
-        Self { max_header: limits.undecided, place: Place::Before, state: State::Between }
+        Self { max_header: limits.undecided, list: ListState::Before, state: State::Between }
     }
 
     pub(in crate::parser) fn open(&self, text: &str) -> Opening {
@@ -71,7 +71,7 @@ impl KimiCalls {
     /// Reads markers up to the arguments of the next call. Returns `None` at the end of the section, else whether
     /// there may be more to read.
     fn read_between(&mut self, input: &mut Input, at_end: bool, out: &mut Output<'_>) -> Option<bool> {
-        if self.place == Place::After {
+        if self.list == ListState::After {
             return None;
         }
         let rest = input.rest().trim_start();
@@ -85,7 +85,7 @@ impl KimiCalls {
         let markers = [SECTION, SECTION_END, CALL].map(|marker| (marker_at(rest, marker), marker));
         match markers.iter().find(|(found, _)| *found == Marker::Whole) {
             Some((_, SECTION)) => {
-                self.place = Place::List;
+                self.list = ListState::List;
                 out.markup(input.take(space + SECTION.len()));
             }
             Some((_, SECTION_END)) => {
@@ -139,7 +139,7 @@ impl KimiCalls {
             out.markup(input.take(CALL_END.len()));
             out.closed(CallEnd::Complete);
             self.state = State::Between;
-            self.place = if self.place == Place::List { Place::List } else { Place::After };
+            self.list = if self.list == ListState::List { ListState::List } else { ListState::After };
         }
         ended
     }

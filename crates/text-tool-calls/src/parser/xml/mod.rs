@@ -40,15 +40,16 @@ enum State {
         begun: bool,
     },
     Comment,
-    /// The value of an argument, and where it is.
-    Value(ValueReader, Place),
+    /// The value of an argument, and the form of the argument.
+    Value(ValueReader, ArgumentForm),
     /// A body without elements, which is the arguments as they are.
     Raw,
     Ended,
 }
 
+/// The form of an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ArgumentForm {
     Element,
     /// The text of a short form; its closing tag ends the call.
     ShortForm,
@@ -153,7 +154,7 @@ impl XmlCall {
         let Some(form) = short_form else { return State::Elements { begun: false } };
         let reader = ValueReader::for_form(form, format!("</{}>", form.tool), Entities::Decoded);
         reader.begin(&mut self.arguments, out);
-        State::Value(reader, Place::ShortForm)
+        State::Value(reader, ArgumentForm::ShortForm)
     }
 
     /// Writes an attribute that is an argument. Others, such as the name of the tool, are left out.
@@ -226,7 +227,7 @@ impl XmlCall {
             reader.end(&mut self.arguments, out);
             return State::Elements { begun: true };
         }
-        State::Value(reader, Place::Element)
+        State::Value(reader, ArgumentForm::Element)
     }
 
     fn reader(&self, argument: &str, element: &str) -> ValueReader {
@@ -241,17 +242,17 @@ impl XmlCall {
     }
 
     fn end_value(&mut self, input: &mut Input, out: &mut Output<'_>) -> State {
-        let State::Value(reader, place) = std::mem::replace(&mut self.state, State::Ended) else {
+        let State::Value(reader, form) = std::mem::replace(&mut self.state, State::Ended) else {
             return State::Ended;
         };
         let close = input.take(reader.close().len());
-        match place {
-            Place::Element => {
+        match form {
+            ArgumentForm::Element => {
                 out.body(close);
                 reader.end(&mut self.arguments, out);
                 State::Elements { begun: true }
             }
-            Place::ShortForm => {
+            ArgumentForm::ShortForm => {
                 out.markup(close);
                 if self.arguments.string_is_empty() {
                     self.arguments.piece(&self.fallback, out);

@@ -7,7 +7,7 @@ use bytes::Bytes;
 /// A later request with the same beginning reads it from the cache, which is faster and costs less. Writing it costs
 /// more than reading it without a cache. Three places are marked: the last tool, the last system message that is not
 /// ephemeral, and the last message that is not ephemeral. So the next round of a turn reads the whole request of the
-/// round before, and the next turn all that it shares with this one.
+/// round before. The next turn reads all that it shares with this one.
 ///
 /// See the documentation of the API at <https://docs.claude.com/en/docs/build-with-claude/prompt-caching>.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -130,8 +130,10 @@ impl AnthropicModel {
         self
     }
 
-    /// Adds the definition of a tool in the form of the API: of a tool that the server runs, such as its web search,
-    /// or of a tool of the request with the same name, such as `computer`, whose form only the API knows.
+    /// Adds the definition of a tool in the form of the API.
+    ///
+    /// It is a tool that the server runs, such as its web search; or a tool of the request with the same name, such as
+    /// `computer`, whose form only the API knows.
     ///
     /// Calls and results of a tool that the server runs are opaque blocks of the answer, which go back to the server.
     /// The tool loop never runs them. If the server pauses a long answer, the tool loop asks it to go on.
@@ -148,9 +150,10 @@ impl AnthropicModel {
         self
     }
 
-    /// Sets how much of a response format the server enforces. By default [`SchemaSupport::JsonSchema`] at Anthropic,
-    /// whose models from Claude 4.5 on enforce a schema, and [`SchemaSupport::None`] at other hosts: the form is then
-    /// asked for in words.
+    /// Sets the part of a response format that the server enforces.
+    ///
+    /// The default is [`SchemaSupport::JsonSchema`] at Anthropic, whose models from Claude 4.5 on enforce a schema.
+    /// At other hosts it is [`SchemaSupport::None`], which asks for the form in words.
     pub fn with_schema_support(self, schema_support: SchemaSupport) -> Self {
         Self { schema_support: Some(schema_support), ..self }
     }

@@ -145,7 +145,7 @@ impl ChatModel for GeminiModel {
 
     /// Models before Gemini 3 refuse a schema beside tools.
     fn schema_support(&self) -> SchemaSupport {
-        match self.profile.generation.of(self.model.as_deref().unwrap_or_default()) {
+        match self.profile.generation.for_model(self.model.as_deref().unwrap_or_default()) {
             Generation::BeforeGemini3 => SchemaSupport::JsonSchemaWithoutTools,
             _ => SchemaSupport::JsonSchema,
         }

@@ -4,7 +4,7 @@ use advisor_core::Text;
 use http::HeaderName;
 use provider_http::server::Authorization;
 
-/// What a server and its models accept, where they differ.
+/// The differences between servers, and between their models.
 ///
 /// ```
 /// use provider_gemini::{Profile, SchemaForm};
@@ -48,19 +48,19 @@ pub enum SchemaForm {
     JsonSchema,
     /// The subset of OpenAPI 3.0 that every version of the API reads: `parameters` and `responseSchema`.
     ///
-    /// A schema is rewritten: references are replaced by what they refer to (a recursive one by any object),
-    /// `oneOf` becomes `anyOf`, `const` an `enum`, a type that may be `null` is `nullable`, and the parts of `allOf`
-    /// are merged. Keywords that the subset lacks are left out.
+    /// A schema is rewritten. Each reference is replaced by its target, a recursive one by any object. `oneOf` becomes
+    /// `anyOf`, `const` an `enum`, and a type that may be `null` is `nullable`. The parts of `allOf` are merged, and
+    /// keywords that the subset lacks are left out.
     OpenApi,
 }
 
-/// Whether calls and their results carry ids.
+/// The presence of ids in calls and their results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CallIdField {
-    /// They do.
+    /// Calls and results carry ids.
     Sent,
-    /// They do not, since the server refuses the field. Results are matched by name and order.
+    /// Ids are left out, since the server refuses the field. Results are matched by name and order.
     LeftOut,
 }
 
@@ -68,7 +68,7 @@ pub enum CallIdField {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Generation {
-    /// The one that the name of the model says. A name that says nothing counts as Gemini 3.
+    /// Derived from the name of the model. An unknown name counts as Gemini 3.
     FromName,
     /// Gemini 1 and 2, and Gemma: media of tool results stand beside the results.
     BeforeGemini3,
@@ -105,7 +105,7 @@ impl Profile {
 
     /// Returns the rules for messages to a model. `format` is the format name of the server's data.
     pub(crate) fn message_rules(&self, model: &str, format: Text) -> MessageRules {
-        MessageRules { format, call_ids: self.call_ids, generation: self.generation.of(model) }
+        MessageRules { format, call_ids: self.call_ids, generation: self.generation.for_model(model) }
     }
 }
 
@@ -121,7 +121,7 @@ pub(crate) struct MessageRules {
 
 impl Generation {
     /// Returns the generation of a model.
-    pub(crate) fn of(self, model: &str) -> Self {
+    pub(crate) fn for_model(self, model: &str) -> Self {
         const EARLIER: [&str; 4] = ["gemini-1", "gemini-2", "gemma", "learnlm"];
         let model = model.to_ascii_lowercase();
         match self {
@@ -145,8 +145,8 @@ mod tests {
             ("gemini-3-flash-preview", Generation::Gemini3),
             ("gemini-flash-latest", Generation::Gemini3),
         ] {
-            assert_eq!(Generation::FromName.of(model), generation, "{model}");
-            assert_eq!(Generation::Gemini3.of(model), Generation::Gemini3);
+            assert_eq!(Generation::FromName.for_model(model), generation, "{model}");
+            assert_eq!(Generation::Gemini3.for_model(model), Generation::Gemini3);
         }
     }
 }

@@ -8,8 +8,9 @@ use serde_json::Value;
 use crate::answer::GenerateContent;
 use crate::wire::FORMAT;
 
-/// Aggregates a recorded body, given in pieces as from the network, and returns the outcome as JSON: that of
-/// `streamGenerateContent`, as server-sent events or as a JSON array, or that of `generateContent`.
+/// Aggregates a recorded body, given in pieces as from the network, and returns the outcome as JSON.
+///
+/// The body is one of `streamGenerateContent`, as server-sent events or as a JSON array, or one of `generateContent`.
 ///
 /// `choices` is the request's `candidateCount`. The top level is candidate 0; if there are more, `choices` has them
 /// all. The fields are `text`, `reasoning`, `refusal`, `tool_calls` (each `id`, `name`, `arguments`),

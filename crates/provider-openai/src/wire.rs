@@ -34,8 +34,9 @@ pub(crate) const AUDIO: &str = "audio";
 /// The key of raw reasoning details in provider data.
 pub(crate) const REASONING_DETAILS: &str = "reasoning_details";
 
-/// Returns the format name of data that only the server at this host can read: its signatures and ids mean nothing
-/// to another one, which may refuse them.
+/// Returns the format name of data that only the server at this host can read.
+///
+/// Its signatures and ids mean nothing to another server, which may refuse them.
 pub(crate) fn format_of(host: &str) -> Text {
     format!("{FORMAT}@{}", host.to_ascii_lowercase()).into()
 }

@@ -21,8 +21,9 @@ pub(super) enum OpenContent {
     Kept(KeptBlock),
 }
 
-/// A block that only the server understands: a tool that it runs, the result of one, encrypted thinking, or a kind
-/// that is newer than this crate.
+/// A block that only the server understands.
+///
+/// It is a call or result of a tool that the server runs, encrypted thinking, or of a kind newer than this crate.
 pub(super) struct KeptBlock {
     fields: Map<String, Value>,
     /// The input of a tool that the server runs, in JSON.
@@ -34,8 +35,8 @@ impl KeptBlock {
         Self { fields, input: String::new() }
     }
 
-    /// Adds a delta: its texts extend the texts of the same name, its citation extends the list of them, and its
-    /// other fields replace those of the same name.
+    /// Adds a delta: its texts extend the texts of the same name, and its citation extends their list. Its other
+    /// fields replace those of the same name.
     pub(super) fn extend(&mut self, delta: Map<String, Value>) {
         for (key, value) in delta {
             match (key.as_str(), self.fields.get_mut(&key), value) {

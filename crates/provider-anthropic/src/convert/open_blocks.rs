@@ -16,8 +16,9 @@ pub(super) struct OpenBlocks {
 }
 
 impl OpenBlocks {
-    /// Returns the number of a block that begins, and the block that it replaces: an open one of the same number,
-    /// or the oldest one if too many are open.
+    /// Returns the number of a block that begins, and the block that it replaces.
+    ///
+    /// That is an open one of the same number, or the oldest one if too many are open.
     pub(super) fn begin(&mut self, number: Option<i64>) -> (i64, Option<OpenBlock>) {
         let number = number.unwrap_or(self.next);
         self.next = number.saturating_add(1);

@@ -26,7 +26,7 @@ pub(super) enum WireRole {
 }
 
 impl WireRole {
-    pub(super) fn of(message: &Message) -> Self {
+    pub(super) fn from_message(message: &Message) -> Self {
         match message.content() {
             MessageContent::System(_) => Self::System,
             MessageContent::Assistant(_) => Self::Assistant,

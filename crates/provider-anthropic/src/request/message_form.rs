@@ -1,7 +1,7 @@
 use advisor_core::Text;
 use provider_http::names::WireNames;
 
-/// How the messages of a request are written.
+/// The form in which the messages of a request are written.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MessageForm<'a> {
     pub(super) format: &'a Format,

@@ -20,7 +20,7 @@ enum ServerTool<'a> {
 }
 
 impl<'a> ServerTool<'a> {
-    fn of(block: &'a Block, format: &Text) -> Option<Self> {
+    fn from_block(block: &'a Block, format: &Text) -> Option<Self> {
         let BlockContent::Opaque(opaque) = block.content() else { return None };
         if opaque.format != *format {
             return None;
@@ -33,7 +33,7 @@ impl<'a> ServerTool<'a> {
 
 /// Checks whether each call in an answer has its result there, and each result its call.
 pub(super) fn is_paired(answer: &Message, format: &Text) -> bool {
-    Pairs::of(std::iter::once(answer), format).are_complete()
+    Pairs::from_messages(std::iter::once(answer), format).are_complete()
 }
 
 /// The calls and results of the tools that the server ran in some answers.
@@ -45,10 +45,12 @@ pub(super) struct Pairs<'a> {
 }
 
 impl<'a> Pairs<'a> {
-    /// Collects those of one format; what is of another one is not sent at all.
-    pub(super) fn of(messages: impl Iterator<Item = &'a Message>, format: &'a Text) -> Self {
+    /// Collects the calls and results in blocks of one format. Blocks of other formats are never sent.
+    pub(super) fn from_messages(messages: impl Iterator<Item = &'a Message>, format: &'a Text) -> Self {
         let mut pairs = Self { format, calls: HashSet::new(), results: HashSet::new() };
-        for tool in messages.flat_map(Message::blocks).filter_map(|block| ServerTool::of(block, format)) {
+        for tool in
+            messages.flat_map(Message::blocks).filter_map(|block| ServerTool::from_block(block, format))
+        {
             match tool {
                 ServerTool::Call(id) => pairs.calls.insert(id),
                 ServerTool::Result(id) => pairs.results.insert(id),
@@ -61,10 +63,12 @@ impl<'a> Pairs<'a> {
         self.calls == self.results
     }
 
-    /// Checks whether a block can be sent: it is no such block, or both of its pair are there, or it is the call
-    /// of a paused answer that goes on in this request. A call that was cut off in its input can never be sent.
+    /// Checks whether a block can be sent.
+    ///
+    /// A call needs its result, and a result its call; but the call of a paused answer, which goes on in this request,
+    /// needs none. A call that was cut off in its input can never be sent. Other blocks can always be sent.
     pub(super) fn allow(&self, block: &Block, goes_on: bool) -> bool {
-        match ServerTool::of(block, self.format) {
+        match ServerTool::from_block(block, self.format) {
             None => true,
             Some(ServerTool::Result(id)) => self.calls.contains(id),
             Some(ServerTool::Call(id)) => (goes_on || self.results.contains(id)) && has_input(block),

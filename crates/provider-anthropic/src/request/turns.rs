@@ -68,8 +68,10 @@ impl Turns {
         }
     }
 
-    /// Does the same where the form of a message depends on others: call ids or names must be replaced, a result
-    /// comes after the user's text, a tool of the server has no result, or the end is not worth caching.
+    /// Does the same where the form of a message depends on other messages.
+    ///
+    /// It does if call ids or names must be replaced, or if a result comes after the user's text. It also does if a
+    /// tool of the server has no result, or if the end is not worth caching.
     fn rewrite(
         list: &MessageList,
         format: &Format,
@@ -82,9 +84,12 @@ impl Turns {
         };
         let usual = WireNames::usual(CALL_IDS, TOOL_NAMES);
         let (form, usual) = (MessageForm { format, names: &wire }, MessageForm { format, names: &usual });
-        let pairs = Pairs::of(list.iter(), &format.0);
+        let pairs = Pairs::from_messages(list.iter(), &format.0);
         let messages = results_first(list);
-        let paused = messages.iter().rev().take_while(|message| WireRole::of(message) == WireRole::Assistant);
+        let paused = messages
+            .iter()
+            .rev()
+            .take_while(|message| WireRole::from_message(message) == WireRole::Assistant);
         let answered = messages.len() - paused.count();
         let stable = messages.iter().rposition(|message| !message.is_ephemeral());
         let mut turns = Self::default();
@@ -110,7 +115,7 @@ impl Turns {
     }
 
     fn push(&mut self, message: &Message, blocks: &Bytes) {
-        let role = WireRole::of(message);
+        let role = WireRole::from_message(message);
         if role == WireRole::System {
             return self.system.push(message, blocks);
         }
@@ -177,15 +182,17 @@ impl System {
 
 /// Returns the messages without those of the system.
 fn conversation<'a>(messages: impl Iterator<Item = &'a Message>) -> impl Iterator<Item = &'a Message> {
-    messages.filter(|message| WireRole::of(message) != WireRole::System)
+    messages.filter(|message| WireRole::from_message(message) != WireRole::System)
 }
 
 /// Returns the messages: those of the system first, and the results of tools before the other messages of their
 /// turn of the user.
 fn results_first(list: &MessageList) -> Vec<&Message> {
     let mut messages: Vec<&Message> = list.iter().collect();
-    messages.sort_by_key(|message| WireRole::of(message) != WireRole::System);
-    for turn in messages.chunk_by_mut(|one, other| WireRole::of(one) == WireRole::of(other)) {
+    messages.sort_by_key(|message| WireRole::from_message(message) != WireRole::System);
+    for turn in
+        messages.chunk_by_mut(|one, other| WireRole::from_message(one) == WireRole::from_message(other))
+    {
         turn.sort_by_key(|message| message.tool_result().is_none());
     }
     messages

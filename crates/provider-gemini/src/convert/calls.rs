@@ -9,7 +9,7 @@ use crate::wire::{Object, compact, text};
 /// The calls of a candidate.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
-    /// The number of calls so far, by which they are told apart: the wire often has no ids, and no indexes.
+    /// The number of calls so far, which distinguishes them: the wire often has no ids, and no indexes.
     begun: i64,
     /// The call whose arguments continue.
     open: Option<OpenCall>,

@@ -56,7 +56,7 @@ impl Candidate {
     /// The failure that a finish reason names (Q67). An unknown reason without content is one, too.
     pub(super) fn end(&self, fields: &Object<'_>) -> Result<Option<Finish>, Box<Report>> {
         let Some(written) = fields.text("finishReason") else { return Ok(None) };
-        match End::of(&written) {
+        match End::from_written(&written) {
             None => Ok(None),
             Some(End::Finish(finish)) => Ok(Some(finish)),
             Some(End::Unknown(finish)) if self.has_content => Ok(Some(finish)),

@@ -28,7 +28,7 @@ pub(super) enum End {
 
 impl End {
     /// Returns the meaning of a finish reason; `None` if it is the word for none (Q31).
-    pub(super) fn of(written: &str) -> Option<Self> {
+    pub(super) fn from_written(written: &str) -> Option<Self> {
         let finish = |reason| Some(Self::Finish(Finish::written(reason, written)));
         match written {
             "FINISH_REASON_UNSPECIFIED" | "null" => None,

@@ -1,7 +1,7 @@
 //! Decodes the bytes of a response body to deltas, without I/O.
 //!
 //! A provider implements [`WireFormat`], and [`AnswerDecoder`] does the rest. The first byte after a byte-order
-//! mark and white space determines the kind of a body, whatever its content type and the framing of the format.
+//! mark and white space determines the kind of a body. The content type and the framing of the format do not.
 //! `{` or `[` begins JSON: an answer that was not streamed, an error, or a stream framed as lines or as an array.
 //! `data`, `event` or a comment begins server-sent events. `<` begins a web page, such as the error of a proxy.
 

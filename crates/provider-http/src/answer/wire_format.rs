@@ -17,9 +17,9 @@ use crate::fast_path::{Field, Framing};
 /// # Contract
 /// - Parse leniently. A typed struct that rejects a field of another form ends the answer as malformed JSON. A
 ///   [`Value`] accepts every form; so does a struct with defaults and lenient deserializers.
-/// - Names and ids become deltas as the server wrote them. The decoder hides secrets in names and ids of calls, in
-///   the id and the model of an answer, and in a finish reason, since spans and logs show them. Names of the
-///   request's tools stay unchanged, and different ids stay different.
+/// - Names and ids become deltas as the server wrote them. Spans and logs show them,
+///   so the decoder hides secrets in them, and in the model and the finish reason of an answer. Names of the request's
+///   tools stay unchanged, and different ids stay different.
 /// - A call without an id is [`ToolCallDelta::start(index, "", name)`](advisor_core::ToolCallDelta::start). The
 ///   aggregator then makes an id.
 ///

@@ -1,5 +1,6 @@
-//! Arguments of calls, and other JSON that goes back to a server: in a form that the parsers of all servers accept
-//! and read in the same way.
+//! Arguments of calls, and other JSON that goes back to a server.
+//!
+//! They are written in a form that the parsers of all servers accept and read in the same way.
 //!
 //! Our own parser accepts more: lone surrogates in skipped values, repeated keys, and nesting that others
 //! refuse. Text that a model wrote is sent again with every later request. One call that a server cannot parse

@@ -109,7 +109,7 @@ mod tests {
     }
 
     proptest! {
-        /// What the usual parser reads stays; of the rest, only what is JSON by its grammar is read.
+        /// Values that the usual parser reads stay the same; of other texts, only JSON by its grammar is read.
         #[test]
         fn repair_reads_what_is_json(json in "[{}\\[\\]\":,a0e \\\\ud8.-]{0,24}|\"(\\\\ud8[0-9a-f]{2}|\\\\ude00|a|\\\\n){0,6}\"") {
             let read = read::<Value>(&json).ok();

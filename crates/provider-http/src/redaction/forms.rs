@@ -26,7 +26,7 @@ struct Form {
 }
 
 impl Forms {
-    pub(super) fn of<'a>(secrets: impl Iterator<Item = &'a str>) -> Self {
+    pub(super) fn from_secrets<'a>(secrets: impl Iterator<Item = &'a str>) -> Self {
         let mut forms = Vec::new();
         let mut add = |form: &str, in_pieces: bool| {
             forms.push(Form { bytes: form.to_ascii_lowercase().into_bytes(), in_pieces });

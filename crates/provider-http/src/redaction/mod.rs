@@ -171,7 +171,7 @@ impl Redaction {
 
     fn forms(&self) -> &Forms {
         let secrets = self.0.secrets.iter().map(ExposeSecret::expose_secret);
-        self.0.forms.get_or_init(|| Forms::of(secrets))
+        self.0.forms.get_or_init(|| Forms::from_secrets(secrets))
     }
 
     /// Returns the ranges to hide in a text, which may be cut off.

@@ -67,8 +67,9 @@ pub(super) fn of(base_url: &str, path: &str, query: &[(&str, &str)]) -> Result<U
     Uri::from_parts(parts).map_err(|_| invalid("the base URL is incomplete"))
 }
 
-/// Appends a path to that of the base URL, unless it ends with the path. A version at the beginning of the path is
-/// left out if the base URL ends with it: some users write it there, others do not.
+/// Appends a path to that of the base URL, unless it ends with the path.
+///
+/// A version at the beginning of the path is left out if the base URL ends with it, since some users write it there.
 fn joined(base: &str, path: &str) -> String {
     let base = base.trim_end_matches('/');
     if base.ends_with(path) {

@@ -1,4 +1,4 @@
-//! What is kept with a message, or with a set of tools.
+//! Written forms that are kept with a message, or with a set of tools.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -1,4 +1,4 @@
-//! What is kept with a list of messages.
+//! Written forms that are kept with a list of messages.
 
 use advisor_core::{Message, MessageList, Result};
 

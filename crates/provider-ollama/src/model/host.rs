@@ -5,8 +5,9 @@ use std::net::Ipv6Addr;
 /// The base URL of a server on this machine.
 pub(super) const LOCAL: &str = "http://127.0.0.1:11434";
 
-/// Returns the base URL for a value of `OLLAMA_HOST`, by Ollama's own rules: a host, a host and a port, a port after
-/// a colon, or a URL. Without a scheme the port is 11434 by default.
+/// Returns the base URL for a value of `OLLAMA_HOST`, by Ollama's own rules.
+///
+/// The value is a host, a host and a port, a port after a colon, or a URL. Without a scheme the default port is 11434.
 ///
 /// An address on which a server listens for all others, such as `0.0.0.0`, means this machine.
 pub(super) fn base_url(value: &str) -> String {

@@ -27,7 +27,7 @@ use super::wire::{Event, Item, ItemKind, KeptItem, Response};
 use crate::wire::{is_nothing, read};
 use finish::finish_of;
 use items::{Identity, Items, MOST_KEPT, TooMuch};
-use part::Place;
+use part::PartPosition;
 
 /// Turns wire events into deltas.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ impl Converter {
 
     /// Converts a piece of an answer. Progress of server-side work has no deltas, and neither has an event that is new.
     fn piece(&mut self, name: &str, event: &Event<'_>, deltas: &mut VecDeque<Delta>) -> Result<(), TooMuch> {
-        let (in_content, in_summary) = (Place::of_content(event), Place::of_summary(event));
+        let (in_content, in_summary) = (PartPosition::from_content(event), PartPosition::from_summary(event));
         match name {
             "response.output_text.delta" => self.text(event, DeltaKind::Text, deltas),
             "response.output_text.done" => self.end_text(event, event.text.text(), DeltaKind::Text, deltas),
@@ -142,7 +142,7 @@ impl Converter {
     fn begin_item(&mut self, event: &Event<'_>, deltas: &mut VecDeque<Delta>) -> Result<(), TooMuch> {
         let Some(kept) = &event.item else { return Ok(()) };
         let item = &kept.fields;
-        let at = self.items.announced(Identity::of_item(item, event.output_index.0), item.kind())?;
+        let at = self.items.announced(Identity::from_item(item, event.output_index.0), item.kind())?;
         if item.kind() == ItemKind::Message {
             self.items.set_data(at, data_of(&self.format, kept), kept.bytes())?;
         }
@@ -160,7 +160,7 @@ impl Converter {
     fn finish_item(&mut self, event: &Event<'_>, deltas: &mut VecDeque<Delta>) -> Result<(), TooMuch> {
         let Some(kept) = &event.item else { return Ok(()) };
         let item = &kept.fields;
-        let at = self.items.of(Identity::of_item(item, event.output_index.0), item.kind())?;
+        let at = self.items.of(Identity::from_item(item, event.output_index.0), item.kind())?;
         self.end_item(at, kept, deltas)
     }
 

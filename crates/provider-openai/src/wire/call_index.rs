@@ -26,7 +26,7 @@ pub(crate) enum CallIndex<'a> {
 
 impl<'a> CallIndex<'a> {
     /// Returns the index in this JSON. A number in a text is that number.
-    pub(super) fn of(json: &'a str) -> Self {
+    pub(super) fn from_json(json: &'a str) -> Self {
         if let Some(number) = json.parse().ok().filter(|number| *number >= LOWEST) {
             return Self::Number(number);
         }
@@ -42,7 +42,7 @@ impl<'a> CallIndex<'a> {
 
 impl<'de: 'a, 'a> Deserialize<'de> for CallIndex<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        <&'de RawValue>::deserialize(deserializer).map(|json| Self::of(json.get()))
+        <&'de RawValue>::deserialize(deserializer).map(|json| Self::from_json(json.get()))
     }
 }
 
@@ -58,7 +58,7 @@ pub(super) fn with_odd_indexes_as_texts(json: &str) -> Cow<'_, str> {
     let mut rest = json;
     while let Some((before, value)) = next_value_of(KEY, rest) {
         kept.push_str(before);
-        match CallIndex::of(value) {
+        match CallIndex::from_json(value) {
             CallIndex::Odd(spelling) if !stays(value) => {
                 kept.push_str(&serde_json::Value::from(spelling).to_string())
             }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Converter;
 use super::items::{Identity, OpenItem, TooMuch};
-use super::part::{Place, citation_of};
+use super::part::{PartPosition, citation_of};
 use crate::responses::wire::{Event, ItemKind};
 use crate::wire::read;
 
@@ -19,8 +19,9 @@ impl Converter {
         deltas: &mut VecDeque<Delta>,
     ) -> Result<(), TooMuch> {
         let Some(text) = event.delta.text() else { return Ok(()) };
-        let at = self.items.of(Identity::of_event(event), ItemKind::Message)?;
-        if let Some(part) = self.items.part(at, Place::of_content(event))?.filter(|part| !part.ended) {
+        let at = self.items.of(Identity::from_event(event), ItemKind::Message)?;
+        if let Some(part) = self.items.part(at, PartPosition::from_content(event))?.filter(|part| !part.ended)
+        {
             part.add(kind(text.into()), deltas);
         }
         Ok(())
@@ -34,8 +35,8 @@ impl Converter {
         kind: fn(Text) -> DeltaKind,
         deltas: &mut VecDeque<Delta>,
     ) -> Result<(), TooMuch> {
-        let at = self.items.of(Identity::of_event(event), ItemKind::Message)?;
-        if let Some(part) = self.items.part(at, Place::of_content(event))? {
+        let at = self.items.of(Identity::from_event(event), ItemKind::Message)?;
+        if let Some(part) = self.items.part(at, PartPosition::from_content(event))? {
             part.end(whole.map(|whole| kind(whole.into())), deltas);
         }
         Ok(())
@@ -44,11 +45,11 @@ impl Converter {
     pub(super) fn reasoning(
         &mut self,
         event: &Event<'_>,
-        place: Place,
+        place: PartPosition,
         deltas: &mut VecDeque<Delta>,
     ) -> Result<(), TooMuch> {
         let Some(text) = event.delta.text() else { return Ok(()) };
-        let at = self.items.of(Identity::of_event(event), ItemKind::Reasoning)?;
+        let at = self.items.of(Identity::from_event(event), ItemKind::Reasoning)?;
         if self.items.at(at).is_none_or(|item| item.ended) {
             return Ok(());
         }
@@ -59,11 +60,11 @@ impl Converter {
     pub(super) fn whole_reasoning(
         &mut self,
         event: &Event<'_>,
-        place: Place,
+        place: PartPosition,
         deltas: &mut VecDeque<Delta>,
     ) -> Result<(), TooMuch> {
         let Some(text) = event.text.text() else { return Ok(()) };
-        let at = self.items.of(Identity::of_event(event), ItemKind::Reasoning)?;
+        let at = self.items.of(Identity::from_event(event), ItemKind::Reasoning)?;
         let is_known = |item: &mut OpenItem| item.ended || item.parts.iter().any(|part| part.place == place);
         if self.items.at(at).is_none_or(is_known) {
             return Ok(());
@@ -76,7 +77,7 @@ impl Converter {
     pub(super) fn add_reasoning(
         &mut self,
         at: usize,
-        place: Place,
+        place: PartPosition,
         text: &str,
         deltas: &mut VecDeque<Delta>,
     ) -> Result<(), TooMuch> {
@@ -98,7 +99,7 @@ impl Converter {
         deltas: &mut VecDeque<Delta>,
     ) -> Result<(), TooMuch> {
         let Some(text) = event.delta.text() else { return Ok(()) };
-        let at = self.items.of(Identity::of_event(event), ItemKind::FunctionCall)?;
+        let at = self.items.of(Identity::from_event(event), ItemKind::FunctionCall)?;
         if let Some(item) = self.items.at(at).filter(|item| !item.ended) {
             item.streamed = true;
             deltas.push_back(Delta::tool_call(ToolCallDelta::arguments(item.number, text)));
@@ -112,7 +113,7 @@ impl Converter {
         event: &Event<'_>,
         deltas: &mut VecDeque<Delta>,
     ) -> Result<(), TooMuch> {
-        let at = self.items.of(Identity::of_event(event), ItemKind::FunctionCall)?;
+        let at = self.items.of(Identity::from_event(event), ItemKind::FunctionCall)?;
         let Some(item) = self.items.at(at).filter(|item| !item.ended) else { return Ok(()) };
         let mut fragment = ToolCallDelta::default();
         if let Some(name) = event.name.text().filter(|_| !item.named) {
@@ -130,8 +131,8 @@ impl Converter {
     /// Notes a part of a message, so that later parts keep their places.
     pub(super) fn begin_part(&mut self, event: &Event<'_>) -> Result<(), TooMuch> {
         if event.part.as_ref().is_some_and(|part| part.is_of_message()) {
-            let at = self.items.of(Identity::of_event(event), ItemKind::Message)?;
-            self.items.part(at, Place::of_content(event))?;
+            let at = self.items.of(Identity::from_event(event), ItemKind::Message)?;
+            self.items.part(at, PartPosition::from_content(event))?;
         }
         Ok(())
     }
@@ -143,8 +144,8 @@ impl Converter {
         deltas: &mut VecDeque<Delta>,
     ) -> Result<(), TooMuch> {
         let Some(part) = event.part.as_deref().filter(|part| part.is_of_message()) else { return Ok(()) };
-        let at = self.items.of(Identity::of_event(event), ItemKind::Message)?;
-        if let Some(open) = self.items.part(at, Place::of_content(event))? {
+        let at = self.items.of(Identity::from_event(event), ItemKind::Message)?;
+        if let Some(open) = self.items.part(at, PartPosition::from_content(event))? {
             open.end(part.whole(), deltas);
             open.cite(part.annotations, deltas);
         }
@@ -156,8 +157,8 @@ impl Converter {
         event: &Event<'_>,
         deltas: &mut VecDeque<Delta>,
     ) -> Result<(), TooMuch> {
-        let at = self.items.of(Identity::of_event(event), ItemKind::Message)?;
-        if let Some(part) = self.items.part(at, Place::of_content(event))? {
+        let at = self.items.of(Identity::from_event(event), ItemKind::Message)?;
+        if let Some(part) = self.items.part(at, PartPosition::from_content(event))? {
             part.citations += 1;
             let annotation: Option<Value> = event.annotation.and_then(|annotation| read(annotation.get()));
             deltas.extend(annotation.as_ref().and_then(citation_of));

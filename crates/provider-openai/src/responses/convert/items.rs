@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use advisor_core::{ProviderData, Text};
 
-use super::part::{OpenPart, Place};
+use super::part::{OpenPart, PartPosition};
 use crate::responses::wire::{Event, Item, ItemKind};
 
 /// The most bytes kept of the items and parts of one answer, beside its content: enough for more than a thousand items.
@@ -59,11 +59,11 @@ pub(super) struct Identity<'a> {
 }
 
 impl<'a> Identity<'a> {
-    pub(super) fn of_event(event: &'a Event<'_>) -> Self {
+    pub(super) fn from_event(event: &'a Event<'_>) -> Self {
         Self { index: event.output_index.0, id: event.item_id.text(), call_id: None }
     }
 
-    pub(super) fn of_item(item: &'a Item<'_>, index: Option<i64>) -> Self {
+    pub(super) fn from_item(item: &'a Item<'_>, index: Option<i64>) -> Self {
         Self { index, id: item.id.text(), call_id: item.call_id.text() }
     }
 
@@ -154,7 +154,11 @@ impl Items {
     }
 
     /// Returns the part at this place of an item; adds it if it is new.
-    pub(super) fn part(&mut self, item: usize, place: Place) -> Result<Option<&mut OpenPart>, TooMuch> {
+    pub(super) fn part(
+        &mut self,
+        item: usize,
+        place: PartPosition,
+    ) -> Result<Option<&mut OpenPart>, TooMuch> {
         let part = |item: &OpenItem| item.parts.iter().rposition(|part| part.place == place);
         let at = match self.items.get(item).and_then(part) {
             Some(at) => at,
@@ -163,11 +167,11 @@ impl Items {
         Ok(self.items.get_mut(item).and_then(|item| item.parts.get_mut(at)))
     }
 
-    /// Returns the position of the part that is the entry at this place of a whole item with so many parts.
+    /// Returns the position of the part that is the entry at this place of a whole item with `count` parts.
     ///
     /// Amazon Bedrock counts the parts of a message on from those of the item before it. So a part beyond the end is
     /// one of the entries that have no part of their own.
-    pub(super) fn known_part(&self, item: usize, place: Place, count: usize) -> Option<usize> {
+    pub(super) fn known_part(&self, item: usize, place: PartPosition, count: usize) -> Option<usize> {
         let parts = &self.items.get(item)?.parts;
         let is_beyond = |part: &OpenPart| part.place.is_beside(place) && part.place.is_beyond(count);
         let known = parts.iter().position(|part| part.place == place);
@@ -175,7 +179,7 @@ impl Items {
     }
 
     /// Adds a part to an item, and returns its position there.
-    pub(super) fn add_part(&mut self, item: usize, place: Place) -> Result<usize, TooMuch> {
+    pub(super) fn add_part(&mut self, item: usize, place: PartPosition) -> Result<usize, TooMuch> {
         self.keep(size_of::<OpenPart>())?;
         let number = self.number();
         let Some(item) = self.items.get_mut(item) else { return Ok(0) };
@@ -185,7 +189,7 @@ impl Items {
         Ok(item.parts.len() - 1)
     }
 
-    /// Sets the data that goes back with each part of an item, unless it has some. It takes so many bytes.
+    /// Sets the data that goes back with each part of an item, unless it has some. `bytes` is the size of the data.
     pub(super) fn set_data(
         &mut self,
         item: usize,
@@ -230,7 +234,7 @@ impl Items {
             let unplaced =
                 places.iter_mut().zip(snapshot).enumerate().filter(|(_, (place, _))| place.is_none());
             for (at, (place, item)) in unplaced {
-                let identity = Identity::of_item(item, i64::try_from(at).ok());
+                let identity = Identity::from_item(item, i64::try_from(at).ok());
                 let mut free =
                     self.items.iter().zip(&mut taken).enumerate().filter(|(_, (_, taken))| !**taken);
                 let known = free.find(|(_, (known, _))| known.kind == item.kind() && rule(known, identity));
@@ -241,7 +245,7 @@ impl Items {
         }
         let unknown = |(item, place): (&&Item<'_>, Option<usize>)| match place {
             Some(known) => Ok(known),
-            None => self.add(Identity::of_item(item, None), item.kind()),
+            None => self.add(Identity::from_item(item, None), item.kind()),
         };
         snapshot.iter().zip(places).map(unknown).collect()
     }

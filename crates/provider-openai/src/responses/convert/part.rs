@@ -13,7 +13,7 @@ use crate::wire::read;
 /// A part of a message or of reasoning while it streams. Each part is one block.
 #[derive(Debug)]
 pub(super) struct OpenPart {
-    pub(super) place: Place,
+    pub(super) place: PartPosition,
     /// The number of its block.
     pub(super) number: i64,
     /// Whether text of it was emitted.
@@ -27,7 +27,7 @@ pub(super) struct OpenPart {
 
 /// The position of a part in its item, as the server numbers it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum PartPosition {
     Content(i64),
     Summary(i64),
 }
@@ -88,23 +88,23 @@ impl Part<'_> {
     }
 }
 
-impl Place {
-    /// Returns the place of a part of a message or of raw reasoning.
-    pub(super) fn of_content(event: &Event<'_>) -> Self {
+impl PartPosition {
+    /// Returns the position of a part of a message or of raw reasoning.
+    pub(super) fn from_content(event: &Event<'_>) -> Self {
         Self::Content(event.content_index.0.unwrap_or_default())
     }
 
-    /// Returns the place of a part of a summary.
-    pub(super) fn of_summary(event: &Event<'_>) -> Self {
+    /// Returns the position of a part of a summary.
+    pub(super) fn from_summary(event: &Event<'_>) -> Self {
         Self::Summary(event.summary_index.0.unwrap_or_default())
     }
 
-    /// Pairs the entries of a list with their places.
+    /// Pairs the entries of a list with their positions.
     pub(super) fn all<T>(kind: fn(i64) -> Self, entries: &[T]) -> impl Iterator<Item = (Self, &T)> {
         (0..).map(kind).zip(entries)
     }
 
-    /// Checks whether it is no place in a list of so many entries.
+    /// Checks whether it is beyond a list of `count` entries.
     pub(super) fn is_beyond(self, count: usize) -> bool {
         let (Self::Content(index) | Self::Summary(index)) = self;
         usize::try_from(index).is_ok_and(|index| index >= count)

@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use super::items::TooMuch;
-use super::part::Place;
+use super::part::PartPosition;
 use super::{Converter, data_of};
 use crate::responses::wire::{Item, ItemKind, KeptItem};
 
@@ -43,7 +43,7 @@ impl Converter {
     ) -> Result<(), TooMuch> {
         self.items.set_data(at, data_of(&self.format, kept), kept.bytes())?;
         let parts = kept.fields.content.as_deref().unwrap_or_default();
-        for (place, part) in Place::all(Place::Content, parts) {
+        for (place, part) in PartPosition::all(PartPosition::Content, parts) {
             let open = match self.items.known_part(at, place, parts.len()) {
                 Some(known) => known,
                 None if part.said().is_some() => self.items.add_part(at, place)?,
@@ -70,7 +70,7 @@ impl Converter {
     ) -> Result<(), TooMuch> {
         self.fill_reasoning(at, &kept.fields, deltas)?;
         let last = match self.items.at(at).map(|item| item.parts.len()) {
-            Some(0) | None => self.items.add_part(at, Place::Content(0))?,
+            Some(0) | None => self.items.add_part(at, PartPosition::Content(0))?,
             Some(parts) => parts - 1,
         };
         if let Some(part) = self.items.at(at).and_then(|item| item.parts.get_mut(last)) {
@@ -92,14 +92,14 @@ impl Converter {
         let streamed = self.items.at(at).and_then(|item| item.parts.first()).map(|part| part.place);
         let raw = item.content.as_deref().unwrap_or_default();
         let is_raw = match streamed {
-            Some(place) => matches!(place, Place::Content(_)),
+            Some(place) => matches!(place, PartPosition::Content(_)),
             None => raw.iter().any(|part| part.text.text().is_some()),
         };
-        let (kind, parts): (fn(i64) -> Place, _) = match is_raw {
-            true => (Place::Content, raw),
-            false => (Place::Summary, item.summary.as_deref().unwrap_or_default()),
+        let (kind, parts): (fn(i64) -> PartPosition, _) = match is_raw {
+            true => (PartPosition::Content, raw),
+            false => (PartPosition::Summary, item.summary.as_deref().unwrap_or_default()),
         };
-        for (place, part) in Place::all(kind, parts) {
+        for (place, part) in PartPosition::all(kind, parts) {
             if let Some(text) = part.text.text()
                 && self.items.known_part(at, place, parts.len()).is_none()
             {

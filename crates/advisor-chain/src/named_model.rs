@@ -13,8 +13,9 @@ const PROVIDERS: [(&str, &str); 5] = [
     ("openai-responses", "openai"),
 ];
 
-/// Returns a model by name: its provider, a colon, and the provider's name of the model, such as
-/// `anthropic:claude-sonnet-4-5` or `ollama:qwen3:8b`.
+/// Returns a model by name, such as `anthropic:claude-sonnet-4-5` or `ollama:qwen3:8b`.
+///
+/// A name is the provider, a colon, and the provider's name of the model.
 ///
 /// | provider | API | feature |
 /// | --- | --- | --- |
@@ -27,8 +28,8 @@ const PROVIDERS: [(&str, &str); 5] = [
 /// Key and address come from the environment variables of the provider; `from_env` of its model lists them.
 ///
 /// # Errors
-/// Of kind [`Configuration`](crate::ErrorKind::Configuration) if the name has no provider, if the provider is
-/// unknown or its feature is off, or if a variable that it needs is not set.
+/// Of kind [`Configuration`](crate::ErrorKind::Configuration) if the name has no provider, or if the provider is
+/// unknown or its feature is off. The same kind if a variable that the provider needs is not set.
 ///
 /// # Example
 /// ```

@@ -16,7 +16,7 @@ pub(crate) enum Style {
 
 impl Style {
     /// Returns the style of a stream, by <https://no-color.org>.
-    fn of(stream: &impl IsTerminal, variable: impl Fn(&str) -> Option<OsString>) -> Self {
+    fn for_stream(stream: &impl IsTerminal, variable: impl Fn(&str) -> Option<OsString>) -> Self {
         let unwanted = variable("NO_COLOR").is_some_and(|value| !value.is_empty());
         let unable = variable("TERM").is_some_and(|value| value == "dumb");
         match stream.is_terminal() {
@@ -38,7 +38,7 @@ pub(crate) struct Output<W> {
 impl<W: Write + IsTerminal> Output<W> {
     /// Creates the output for a standard stream. Reads the environment once.
     pub(crate) fn standard(to: W) -> Self {
-        let style = Style::of(&to, |name| std::env::var_os(name));
+        let style = Style::for_stream(&to, |name| std::env::var_os(name));
         Self::new(to, style)
     }
 }
@@ -81,7 +81,7 @@ mod tests {
 
     /// Returns the style of a stream in an environment.
     fn style(stream: &impl IsTerminal, variables: &[(&str, &str)]) -> Style {
-        Style::of(stream, |name| {
+        Style::for_stream(stream, |name| {
             variables.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).into())
         })
     }

@@ -64,8 +64,8 @@ pub(crate) fn outcome(row: &Row, batch: &Batch, entries: &[WrittenEntry<'_>]) ->
     }
 }
 
-/// Builds the snapshot of the branch that ends with `tip`, or of the last one, from the rows of one statement: a
-/// head and the entries. Without rows, the conversation does not exist.
+/// Builds the snapshot of the branch that ends with `tip`, or of the last one. The rows of one statement are a head and
+/// the entries. Without rows, the conversation does not exist.
 pub(crate) fn snapshot(rows: &[Row], tip: Option<EntryId>) -> Result<Snapshot> {
     let version = rows.first().map_or(Ok(0), |head| number(head, "version"))?;
     if let Some(id) = tip.filter(|tip| tip.as_u64() > version) {

@@ -69,16 +69,15 @@ impl ChunkStream {
     /// Passes every chunk through an editor that may also add blocks, replace them by other kinds, and wait.
     ///
     /// The output is well-formed, and all reports of it are equal, as with [`edit_chunks`](Self::edit_chunks).
-    /// Where added or removed calls change what an answer is, its finish reason follows: `ToolCalls` if calls were
-    /// added to an answer without any, `Stop` if all were removed. A reason that
-    /// [vetoes](crate::FinishReason::vetoes_calls) calls, and `Paused`, stay.
+    /// The finish reason becomes `ToolCalls` if calls were added to an answer without any, and `Stop` if all calls were
+    /// removed. A reason that [vetoes](crate::FinishReason::vetoes_calls) calls, and `Paused`, stay.
     ///
     /// An editor that adds calls belongs inside the tool loop, in [`Phase::ModelCall`](crate::Phase::ModelCall): there
     /// they run. Outside it, a call added to the last answer is for the caller, and any other one has an error
     /// result.
     ///
-    /// A stream that an advisor made itself has to know its turn first ([`in_turn`](Self::in_turn)), so that the
-    /// ids of added blocks are unique in the turn.
+    /// A stream that an advisor made itself needs its turn first ([`in_turn`](Self::in_turn)). The ids of added blocks
+    /// are then unique in the turn.
     ///
     /// # Example
     /// ```

@@ -158,10 +158,10 @@ impl Turn {
         self.end_recorded.store(false, Ordering::Release);
     }
 
-    /// Checks whether this message is an answer of this turn, from the model or from an advisor in its place, also
-    /// as an [editor](crate::ChunkStream::edit_with) changed it.
+    /// Checks whether this message is an answer of this turn, from the model or from an advisor in its place.
     ///
-    /// An error may carry the answer of another turn that ran inside this one.
+    /// An answer that an [editor](crate::ChunkStream::edit_with) changed is one, too. An error may carry the answer
+    /// of another turn that ran inside this one.
     #[must_use]
     pub fn has_answer(&self, message: &Message) -> bool {
         self.has_original_answer(message) || has(&self.lock().changed_answers, message)

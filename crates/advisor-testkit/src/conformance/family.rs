@@ -1,4 +1,4 @@
-//! What a provider brings: a model, and a writer of answers.
+//! The part of the suite that a provider supplies: a model, and a writer of answers.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ pub trait WireFamily: Send + Sync {
     /// Writes the body of a streamed answer as the server sends it; `None` if the format cannot express a part.
     ///
     /// The result has one entry for each part: the bytes of its events. A part that is sent with a later one is empty.
-    /// What begins the body belongs to the first part, and what ends a block to the part after it. No event may be
-    /// split between two entries.
+    /// Events that begin the body belong to the first part, and events that end a block to the part after it. No event
+    /// may be split between two entries.
     fn write(&self, parts: &[AnswerPart]) -> Option<Vec<Bytes>>;
 
     /// Returns the reply with this body of a streamed answer. By default it is an event stream.

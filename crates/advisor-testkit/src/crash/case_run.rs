@@ -41,7 +41,7 @@ pub struct TurnRun {
 
 impl CaseRun {
     /// Creates a case without turns.
-    pub(super) fn of(scenario: Scenario, conversation: ConversationKey) -> Self {
+    pub(super) fn new(scenario: Scenario, conversation: ConversationKey) -> Self {
         let scenario = scenario.name();
         Self { scenario, conversation, turns: Vec::new(), log: Vec::new(), alone: Vec::new() }
     }

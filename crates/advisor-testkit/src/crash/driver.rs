@@ -172,7 +172,7 @@ impl CrashDriver {
         name: &str,
     ) -> std::result::Result<CaseRun, CaseError> {
         let conversation = ConversationKey::new(&format!("{}-{name}", self.name))?;
-        let mut run = CaseRun::of(self.scenario, conversation);
+        let mut run = CaseRun::new(self.scenario, conversation);
         self.leaves.points.take_events();
         let mut process = (self.make)(&self.leaves)?;
         let last: &[Injection] = &[];

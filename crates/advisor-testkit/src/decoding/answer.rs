@@ -19,8 +19,9 @@ pub struct ReadAnswer {
 }
 
 impl ReadAnswer {
-    /// Checks that another way to read the body has the same outcome: an equal response, or an error of the same kind,
-    /// text and partial answer.
+    /// Checks that another way to read the body has the same outcome.
+    ///
+    /// That is an equal response, or an error of the same kind, text and partial answer.
     ///
     /// # Panics
     /// If not. The message begins with `how`.

@@ -1,7 +1,7 @@
 //! Decodes bodies with a wire format of `provider-http`: in any pieces, with and without the fast path.
 //!
-//! A wire format is correct if every way to cut a body gives the same deltas, and if the fast path gives the same as
-//! the parser. These functions read a body in one way; [`assert_decoded_as_parsed`] compares several.
+//! A wire format is correct if every way to cut a body gives the same deltas, also with the fast path. These
+//! functions read a body in one way; [`assert_decoded_as_parsed`] compares several.
 //!
 //! ```
 //! use std::collections::VecDeque;

@@ -128,10 +128,10 @@ impl Comparison<'_> {
                 found.push(format!("tool_calls[{i}].name"));
             }
             let arguments = match right.get("arguments_json") {
-                None | Some(Value::Null) => Arguments::of(right.get("arguments")),
+                None | Some(Value::Null) => Arguments::from_value(right.get("arguments")),
                 Some(json) => Arguments::Json(json.clone()),
             };
-            if arguments != Arguments::of(call.get("arguments")) {
+            if arguments != Arguments::from_value(call.get("arguments")) {
                 found.push(format!("tool_calls[{i}].arguments"));
             }
         }
@@ -197,7 +197,7 @@ enum Arguments {
 }
 
 impl Arguments {
-    fn of(value: Option<&Value>) -> Self {
+    fn from_value(value: Option<&Value>) -> Self {
         let json = match value {
             Some(Value::String(text)) if text.trim().is_empty() => Value::Null,
             Some(Value::String(text)) => match serde_json::from_str(text) {

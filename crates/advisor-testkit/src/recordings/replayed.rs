@@ -12,8 +12,9 @@ const LIMIT: Duration = Duration::from_secs(120);
 const RANDOM_SPLITS: u64 = 10;
 
 impl Recording {
-    /// Returns the reply of a server that sends the body in one piece, as a stream of its form: server-sent events,
-    /// JSON objects in lines, or one JSON array.
+    /// Returns the reply of a server that sends the body in one piece, as a stream of its form.
+    ///
+    /// The forms are server-sent events, JSON objects in lines, and one JSON array.
     pub fn reply(&self) -> Reply {
         let first = self.body.iter().find(|byte| !byte.is_ascii_whitespace());
         let content_type = match first {
@@ -56,7 +57,7 @@ pub fn outcome(result: &Result<ChatResponse>) -> Value {
 ///
 /// # Panics
 ///
-/// With the name of the recording, if an answer differs from the expected one or takes too long, and if no port of
+/// With the name of the recording, if an answer differs from the expected one or takes too long. Also if no port of
 /// 127.0.0.1 can be bound.
 #[allow(
     clippy::expect_used,

@@ -54,8 +54,9 @@ enum Part {
 }
 
 impl<'a> Measured<'a> {
-    /// Measures a turn in which these messages begin a round: every answer of a turn of the past, but only answers
-    /// with calls in the running turn.
+    /// Measures a turn in which these messages begin a round.
+    ///
+    /// In a turn of the past every answer does, but in the running turn only answers with calls do.
     pub(crate) fn new(
         messages: &'a [Message],
         size: impl Fn(&Message) -> usize,

@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use advisor_core::ConversationKey;
 use dashmap::mapref::one::Ref;
-use dashmap::{DashMap, Entry as Place};
+use dashmap::{DashMap, Entry as Slot};
 
 use super::log::Log;
 use super::recent::Recent;
@@ -69,12 +69,12 @@ impl Places {
             return work(&mut log);
         }
         match self.logs.entry(key.clone()) {
-            Place::Occupied(mut log) => work(log.get_mut()),
-            Place::Vacant(place) => {
+            Slot::Occupied(mut log) => work(log.get_mut()),
+            Slot::Vacant(slot) => {
                 let mut log = Log::default();
                 let done = work(&mut log)?;
                 if !log.is_blank() {
-                    place.insert(log);
+                    slot.insert(log);
                 }
                 Ok(done)
             }

@@ -15,12 +15,12 @@ use super::{Judge, PendingBlock};
 
 /// Asks a model about each block, and denies those that are likely to be harmful.
 ///
-/// The model gets the instructions as its system message, and the block as a JSON object in a message of the user: the
-/// name and the arguments of a call, or the kind and the text of another block. It answers with a probability and an
-/// explanation; a probability of at least the threshold denies the block.
+/// The model gets the instructions as its system message, and the block as a JSON object in a message of the user. The
+/// object has the name and the arguments of a call, or the kind and the text of another block. It answers with a
+/// probability and an explanation; a probability of at least the threshold denies the block.
 ///
 /// Each question is a turn of its own. Its tokens are not counted for the judged turn. The text of a block may try to
-/// talk the model round, so a list of allowed tools in a closure is the better judge where it is enough.
+/// manipulate the model. Where a list of allowed tools is enough, a closure with it is the better judge.
 ///
 /// # Cancellation
 /// Dropping the future drops the question.
@@ -93,8 +93,8 @@ impl ModelJudge {
         Self { timeout, ..self }
     }
 
-    /// Sets the bytes of arguments or text that the model is shown: 16 KiB by default. Longer ones are cut for the
-    /// model, which is told so.
+    /// Sets the bytes of arguments or text that the model is shown: 16 KiB by default. Longer ones are cut,
+    /// with a note to the model.
     pub fn with_block_bytes(self, bytes: usize) -> Self {
         Self { block_bytes: bytes, ..self }
     }

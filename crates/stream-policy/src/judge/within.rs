@@ -5,12 +5,12 @@ use std::time::Duration;
 use advisor_core::{Error, ErrorKind, Result};
 use tokio::time::{Instant, timeout_at};
 
-/// A timer that is noticed later than this after its end did not wake its task: nobody read the stream meanwhile.
+/// A timer that is noticed later than this after its end did not wake its task: the stream was not polled.
 const AWAY: Duration = Duration::from_secs(1);
 
 /// Awaits a future for at most this time. `what` is the text of the error.
 ///
-/// The time begins anew if nobody read the stream at its end, since the future could not go on either.
+/// If the stream was not polled at the end of the time, the time starts again: the future made no progress either.
 pub(crate) async fn within<F: Future>(time: Duration, what: &'static str, future: F) -> Result<F::Output> {
     let mut future = pin!(future);
     loop {

@@ -94,8 +94,9 @@ impl BlockPolicy {
         Self { kinds: kinds.into_iter().collect(), ..self }
     }
 
-    /// Sets the time for each verdict; `None`: no limit. It needs a tokio runtime with time. If nobody reads the stream
-    /// when it is over, it begins anew: judges do not work then either.
+    /// Sets the time for each verdict; `None`: no limit. It needs a tokio runtime with time.
+    ///
+    /// If the stream is not polled when the time ends, the time starts again: the judge made no progress either.
     pub fn with_timeout(self, timeout: impl Into<Option<Duration>>) -> Self {
         Self { timeout: timeout.into(), ..self }
     }

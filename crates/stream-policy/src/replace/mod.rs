@@ -21,10 +21,10 @@ use self::words::{LetterCase, Words};
 /// added last is nearest to the model and acts first.
 ///
 /// # Ordering
-/// Of words, it holds back only text that may begin one, until the next piece or the end of the block: always less than
-/// the longest word. All other text is emitted in the poll in which it arrived (law S2).
+/// Of words, it holds back only text that may begin one, until the next piece or the end of the block. That is always
+/// less than the longest word. All other text is emitted in the poll in which it arrived (law S2).
 ///
-/// Of a pattern, it holds back as many bytes as its longest match has, and up to eight more: a match may begin
+/// Of a pattern, it holds back as many bytes as its longest match has, and up to eight more. A match may begin
 /// anywhere in them, and the character after a match may decide about it. `[0-9]` counts one byte, and `\d` four: it
 /// matches the digits of all scripts.
 ///

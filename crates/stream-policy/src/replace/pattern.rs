@@ -93,8 +93,9 @@ impl BoundedPattern {
         Ok(Self { regex, decides: length + char::MAX.len_utf8() })
     }
 
-    /// Returns the first match in `text` from this byte on that no further text can change, or else the byte up to
-    /// which there is none.
+    /// Returns the first match in `text` from this byte on that no further text can change.
+    ///
+    /// Without a match, returns the byte up to which there is none.
     ///
     /// A match depends on the character before it, and on at most `decides` bytes from its beginning. So one that
     /// begins closer to the end of an unfinished text is undecided.

@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use advisor_core::PendingText;
 
-/// How the letters of a word match those of a text.
+/// The comparison of the letters of a word with those of a text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LetterCase {

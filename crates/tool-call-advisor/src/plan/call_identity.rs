@@ -8,7 +8,7 @@ pub(crate) struct CallIdentity {
 }
 
 impl CallIdentity {
-    pub(crate) fn of(call: &ToolCall) -> Self {
+    pub(crate) fn from_call(call: &ToolCall) -> Self {
         Self { id: call.id.clone(), name: call.name.clone() }
     }
 

@@ -82,7 +82,7 @@ impl ToolPlan {
                 },
             };
             let is_direct = matches!(&fate, Fate::Ready(ready) if ready.tool.definition().return_direct);
-            Some(PlannedCall { block, identity: CallIdentity::of(call), key, is_direct, fate })
+            Some(PlannedCall { block, identity: CallIdentity::from_call(call), key, is_direct, fate })
         });
         let calls = calls.collect();
         Self { answer, calls }

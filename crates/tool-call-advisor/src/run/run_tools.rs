@@ -96,7 +96,7 @@ pub(crate) async fn execute_one(config: &Config, batch: ToolBatch) -> Result<Too
 }
 
 fn identities(calls: &[ReadyCall]) -> Vec<CallIdentity> {
-    calls.iter().map(|ready| CallIdentity::of(&ready.call)).collect()
+    calls.iter().map(|ready| CallIdentity::from_call(&ready.call)).collect()
 }
 
 fn other_results() -> Error {

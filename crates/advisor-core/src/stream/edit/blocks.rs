@@ -36,7 +36,7 @@ struct InnerBlock {
     content: Option<Block>,
 }
 
-/// What comes in, and what goes out.
+/// Input and output of the editor.
 impl EditedBlocks {
     pub(super) fn new(call_ids: Text) -> Self {
         Self {
@@ -153,7 +153,7 @@ impl EditedBlocks {
     }
 }
 
-/// How blocks open and close.
+/// Opening and closing of blocks.
 impl EditedBlocks {
     /// Returns the opening chunk of a block of the inner stream, unless it was opened before.
     fn open_inner(&mut self, block: BlockId, mut head: BlockHead) -> Option<Chunk> {

@@ -61,7 +61,7 @@ pub(super) fn turns_are_contiguous(run: &CaseRun) -> Result<(), String> {
 
 pub(super) fn shown_is_remembered(run: &CaseRun) -> Result<(), String> {
     for (place, turn) in run.turns.iter().enumerate().filter(|(_, turn)| !is_undone(turn, &run.log)) {
-        let remembered = Remembered::of(turn, &run.log);
+        let remembered = Remembered::from_log(turn, &run.log);
         remembered.holds(turn, run.is_killed_from(place))?;
     }
     Ok(())
@@ -75,7 +75,7 @@ struct Remembered {
 }
 
 impl Remembered {
-    fn of(turn: &TurnRun, log: &[Entry]) -> Self {
+    fn from_log(turn: &TurnRun, log: &[Entry]) -> Self {
         let is_answer = |message: &&Message| message.role() == Role::Assistant;
         let messages = turn.entries(log).filter_map(|entry| entry.kind.as_message());
         let answers = messages.filter(is_answer).map(Message::text).collect();
@@ -227,7 +227,7 @@ pub(super) fn the_last_turn_works(run: &CaseRun) -> Result<(), String> {
     if last.outcome != Outcome::Completed {
         return Err(format!("the last turn does not complete; it ends with {:?}", last.outcome));
     }
-    let remembered = Remembered::of(last, &run.log);
+    let remembered = Remembered::from_log(last, &run.log);
     if !remembered.completed {
         return Err(format!(
             "the last turn is not remembered as one that has completed: {:?}",

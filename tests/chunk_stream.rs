@@ -46,7 +46,7 @@ async fn law_s1_a_stream_ends_with_exactly_one_completed() {
 }
 
 #[tokio::test]
-async fn law_s1_what_follows_completed_cannot_get_out() {
+async fn law_s1_nothing_is_emitted_after_completed() {
     let twice = [Ok(Chunk::Completed(answer("a"))), Ok(Chunk::Completed(answer("b")))];
     let items = items(ChunkStream::new(stream::iter(twice))).await;
     assert_eq!(items.len(), 1);

@@ -82,7 +82,7 @@ fn lines(messages: &MessageList) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn law_s4_the_transcript_says_what_an_editor_let_out() {
+async fn law_s4_transcript_equals_edited_output() {
     use ToolCallStreaming::{All, FinalAnswerOnly, TextOnly};
     for (mode, edit, expected) in [
         (TextOnly, loudly as Edit, &["go", "LOOKING (c1)", "= sunny", "DONE"][..]),

@@ -181,7 +181,7 @@ async fn remembered<E: ChunkEditor>(
 
 /// Calls in text run like native ones, and memory holds them in both of its places.
 #[tokio::test]
-async fn law_m4_added_calls_run_and_are_remembered_alike() {
+async fn law_m4_added_calls_run_and_are_remembered() {
     let answers = || {
         [
             Answer::from_text("I look [look] and work [work] now."),

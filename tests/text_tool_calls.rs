@@ -384,7 +384,7 @@ async fn reasoning_between_tags_becomes_its_own_block() {
 }
 
 #[tokio::test]
-async fn tool_choice_is_said_in_words() {
+async fn tool_choice_is_described_in_words() {
     for (choice, expected, calls) in [
         (ToolChoice::Required, Some("must call at least one tool"), 1),
         (ToolChoice::Tool("look".into()), Some("must call the tool `look`"), 1),
@@ -408,7 +408,7 @@ async fn tool_choice_is_said_in_words() {
 }
 
 #[tokio::test]
-async fn form_of_the_answer_is_said_in_words_beside_tools() {
+async fn answer_form_is_described_in_words_beside_tools() {
     let form =
         ResponseFormat::JsonSchema { name: "n".into(), schema: json!({"type": "number"}), strict: true };
     let options = ChatOptions::new().with_response_format(form.clone());

@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_could_steer_the_terminal_is_replaced() {
+    fn control_characters_are_replaced() {
         assert_eq!(printable("a\x1b[2Jb\r\u{9b}c\td\n"), "a\u{fffd}[2Jb\u{fffd}\u{fffd}c\td\n");
     }
 

@@ -241,7 +241,7 @@ fn d12_all_that_is_missing_is_named_at_once() {
 }
 
 #[test]
-fn d12_help_tells_of_tools_streams_and_exit_codes() {
+fn d12_help_describes_tools_streams_and_exit_codes() {
     let output = advisor(&["chat", "--help"]).output().unwrap();
     let help = text_of(&output.stdout);
     for part in ["--files <DIR>", "--no-tools", "OPENAI_API_KEY", "NO_COLOR", "standard error", "Exit codes:"]

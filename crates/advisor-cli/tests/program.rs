@@ -197,7 +197,7 @@ async fn a_conversation_is_listed_exported_and_imported() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_exported_or_imported_is_told() {
+async fn failed_export_or_import_is_reported() {
     let missing = no_store_yet("nowhere.sqlite");
     for arguments in [&["conversations", &missing][..], &["export", &missing, "--conversation", "a"]] {
         let refused = run(arguments, b"").await;
@@ -305,7 +305,7 @@ fn closed_output_pipe_is_no_error() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn an_output_that_cannot_be_written_is_told() {
+fn unwritable_output_is_reported() {
     let full = || std::fs::File::options().write(true).open("/dev/full").unwrap();
     let good = file("for-a-full-disk.sse", format!("data: {EVENT}\n\n"));
     for mut command in [advisor(&["demo"]), aggregate(&good)] {

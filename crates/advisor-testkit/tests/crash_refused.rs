@@ -119,8 +119,8 @@ async fn stopping_with_text_never_shown_is_detected() {
 }
 
 /// Changes only the answer that the caller receives, not the shown or stored one.
-fn tells_something_else() -> impl StreamAdvisor {
-    from_fn("tells-something-else", |request: ChatRequest, next: AdvisorChain| async move {
+fn answers_differently() -> impl StreamAdvisor {
+    from_fn("answers-differently", |request: ChatRequest, next: AdvisorChain| async move {
         Ok(next.next_stream(request).await?.on_completed(|response| async move {
             let other = Message::assistant("Something else.");
             Ok(ChatResponse::new(response.round(), other, FinishReason::Stop))
@@ -130,8 +130,8 @@ fn tells_something_else() -> impl StreamAdvisor {
 
 #[tokio::test]
 #[should_panic(expected = "ShownIsRemembered does not hold: \"Something else.\" is reported for round 1")]
-async fn one_that_tells_something_else_is_found() {
-    every_point_of_advisor(tells_something_else, Scenario::PLAIN, &[]).await;
+async fn different_answer_is_found() {
+    every_point_of_advisor(answers_differently, Scenario::PLAIN, &[]).await;
 }
 
 /// Treats the part of a broken answer as a complete answer.

@@ -45,7 +45,7 @@ fn payload_lines_are_framed_as_their_provider_would() {
 }
 
 #[test]
-fn what_cannot_be_read_is_named() {
+fn unreadable_recording_is_named() {
     let absent = recordings::load(Path::new("/nowhere"), "openai-chat").unwrap_err();
     assert!(absent.to_string().contains("/nowhere/index.json"), "{absent}");
     let unknown = recordings::load(&directory(), "gemini").unwrap();

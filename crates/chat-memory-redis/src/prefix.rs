@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_of_the_probe_is_nobodys() {
+    fn probe_key_belongs_to_no_conversation() {
         let prefix = Prefix::default();
         let probe = prefix.probe();
         for id in ["/", "%2F", "probe"] {

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_is_told_where_branches_begin() {
+    fn range_knows_where_branches_begin() {
         let forks = forks(&[(4, 1), (6, 4)]);
         let range = forks.range(1, 7);
         assert_eq!(numbers(&range), [2, 3, 4, 5, 6, 7]);

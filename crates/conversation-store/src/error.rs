@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_tells_whether_trying_again_helps() {
+    fn error_text_says_whether_to_retry() {
         assert!(StoreError::unavailable("x").to_string().ends_with("try again later"));
         let lasting = StoreError::Unavailable { retryable: false, source: None };
         assert!(!lasting.to_string().contains("again"));

@@ -286,7 +286,7 @@ fn answers_that_are_cut() {
 }
 
 #[test]
-fn what_was_interrupted_keeps_the_providers_word() {
+fn interrupted_answer_keeps_provider_finish_reason() {
     let mut aggregator = MessageAggregator::new(ROUND);
     let finish = Finish::written(FinishReason::Length, "model_length");
     for delta in [Delta::text("a"), Delta::finish(finish)] {
@@ -297,7 +297,7 @@ fn what_was_interrupted_keeps_the_providers_word() {
 }
 
 #[test]
-fn what_was_cut_tells_its_usage_and_origin() {
+fn truncated_answer_has_usage_and_origin() {
     let origin = DeltaKind::Origin(Box::new(message_aggregator::Origin::new(
         Some("answer-9".into()),
         Some("tiny".into()),
@@ -311,7 +311,7 @@ fn what_was_cut_tells_its_usage_and_origin() {
 }
 
 #[test]
-fn the_first_origin_that_says_something_counts() {
+fn first_non_empty_origin_counts() {
     let origin = |response_id: &str, model: &str| Delta::origin(Some(response_id.into()), Some(model.into()));
     let deltas = [origin("", ""), origin("one", ""), origin("two", "tiny"), Delta::done()];
     let response = complete(AggregatorSettings::default(), deltas);

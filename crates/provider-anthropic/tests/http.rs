@@ -225,7 +225,7 @@ async fn law_s5_every_recording_over_http_at_any_split() {
 }
 
 #[tokio::test]
-async fn paused_answer_goes_back_as_it_came() {
+async fn paused_answer_is_sent_back_unchanged() {
     let recordings = recordings::all("anthropic-messages");
     let Some(paused) = recordings.named("anthropic-claude-sonnet-4-5-20250929-web-search-pause-turn-01")
     else {

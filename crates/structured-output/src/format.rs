@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told() {
+    fn error_names_the_defect() {
         let city = OutputFormat::for_type::<City>();
         assert_eq!(city.parse("[1] has {\"nam\": \"Oslo\"}").unwrap_err(), "missing field `name`");
         let problem = city.parse("Well: {\"name\": \"Oslo\",}").unwrap_err();

@@ -142,7 +142,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_has_come_is_told() {
+    fn partial_value_has_all_received_fields() {
         for (text, expected) in [
             ("", None),
             ("{", Some(json!({}))),

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_strict_form_has_none() {
+    fn schema_without_strict_form_returns_none() {
         for schema in [
             json!({"type": "object", "additionalProperties": {"type": "integer"}}),
             json!({"type": "object"}),

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn law_t3_the_bounds_hold_and_the_result_says_something() {
+    fn law_t3_bounds_hold_and_result_is_not_empty() {
         for limit in 0..400 {
             for parts in [
                 vec![picture(300)],

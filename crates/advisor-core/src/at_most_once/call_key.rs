@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_is_an_error() {
+    fn invalid_key_is_an_error() {
         for text in [
             "", "t", "t/1", "t/1/", "t/1/0/", "t/1/0/0", "/1/0", "t/01/0", "t/+1/0", "t/-1/0",
             "t/1/4294967296", "a b/1/0",

@@ -354,7 +354,7 @@ async fn a_fault_is_injected_at_a_custom_leaf() {
 }
 
 #[tokio::test]
-async fn what_goes_on_after_a_turn_is_found() {
+async fn work_after_a_turn_is_found() {
     let points = AwaitPoints::new();
     points.begin(&[]);
     let left = points.alive();

@@ -259,7 +259,7 @@ async fn dropped_branching_turn_resumes_without_second_question() {
 }
 
 #[tokio::test]
-async fn what_does_not_exist_is_told() {
+async fn missing_fork_point_is_an_error() {
     for place in PLACES {
         let (memory, store) = memory();
         let (client, model) = client(&memory, place, answers([]));

@@ -325,7 +325,7 @@ async fn end_without_new_information_is_not_stored() {
 }
 
 #[tokio::test]
-async fn an_end_that_says_something_else_counts() {
+async fn different_end_counts() {
     let end = |end, messages| vec![Record::new(2, Step::End(end), messages)];
     let (log, view) = with_records(Answer::from_text("hi"), end(TurnEnd::RolledBack, Vec::new())).await;
     assert_eq!((log.as_str(), view.as_str()), ("u:go a:hi . undone", ""));

@@ -58,7 +58,7 @@ async fn law_m2_the_request_is_system_and_the_view() {
 }
 
 #[tokio::test]
-async fn a_transcript_is_what_the_window_holds() {
+async fn transcript_equals_window() {
     let (memory, _) = memory();
     let answers =
         [Answer::from_text("one"), Answer::from_calls([("1", "f", "{}")]), Answer::from_text("two")];

@@ -229,7 +229,7 @@ async fn exhausted_pool_is_temporarily_unavailable() {
 }
 
 #[tokio::test]
-async fn what_the_server_refuses_was_not_written() {
+async fn refused_append_is_not_written() {
     let Some(mut place) = Place::new() else { return };
     let version = place.store(1).await.append(&key("c"), Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
     let open = place.config.clone();

@@ -221,7 +221,7 @@ async fn dropped_append_is_never_applied_after_later_append() {
 }
 
 #[tokio::test]
-async fn what_the_server_refuses_was_not_written() {
+async fn refused_append_is_not_written() {
     let Some(place) = Place::new() else { return };
     let relay = Relay::to(&place.url).await;
     let store = place.store_at(&relay.url).await;

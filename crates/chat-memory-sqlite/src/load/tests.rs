@@ -40,7 +40,7 @@ fn written(entries: &[NewEntry], size: usize) -> Connection {
 
 /// Tests that every range of every log, written in batches of all sizes, equals `Snapshot::from_log`.
 #[test]
-fn a_view_is_what_the_whole_log_gives() {
+fn view_equals_part_of_whole_log() {
     let summary = || EntryKind::Summary("s".into());
     let logs: [&[(&str, Vec<EntryKind>)]; 6] = [
         &[("a", vec![said("1"), end()]), ("b", vec![said("2"), said("3"), end()]), ("c", vec![said("4")])],

@@ -49,7 +49,7 @@ async fn append_dropped_while_waiting_is_never_applied() {
 
 /// Readers wait neither for a writer nor for its lock, and writers not for readers.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_long_read_of_another_keeps_nobody_waiting() {
+async fn long_read_blocks_no_writer() {
     let file = File::new();
     let store = file.open().await;
     let version = store.append(&key(), Version::EMPTY, said("t", 0, &["a"])).await.unwrap();

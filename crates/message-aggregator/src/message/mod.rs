@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_says_nothing_is_empty() {
+    fn blank_answer_is_empty() {
         let answer = |blocks: &[BlockContent]| {
             Message::assistant_blocks(blocks.iter().cloned().map(Block::new).collect())
         };

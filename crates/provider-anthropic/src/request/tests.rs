@@ -325,7 +325,7 @@ fn whole_answers_are_asked_for_on_demand() {
 }
 
 #[test]
-fn data_of_another_server_stays_there() {
+fn data_of_another_server_is_omitted() {
     let other = format_of("api.minimax.io");
     let blocks = |format: &str| {
         let mut hidden = Opaque::new(format, "redacted_thinking", json!({"type": "redacted_thinking"}));

@@ -209,7 +209,7 @@ fn own_opaque_parts_go_back_and_reports_do_not() {
 }
 
 #[test]
-fn what_another_server_signed_stays_away() {
+fn signatures_of_other_servers_are_omitted() {
     let other = |value: Value| vec![ProviderData::new("gemini@aiplatform.googleapis.com", value)];
     let signature = json!({"thoughtSignature": "s"});
     let sent = parts(vec![
@@ -460,7 +460,7 @@ fn messages_are_written_once_per_rules() {
 }
 
 #[test]
-fn long_messages_are_pieces_of_their_own() {
+fn long_messages_are_separate_pieces() {
     let long = "x".repeat(100 << 10);
     let request =
         ChatRequest::new(vec![Message::user("a"), Message::user(long.as_str()), Message::user("b")]);

@@ -243,7 +243,7 @@ fn the_servers_delay_is_kept() {
 }
 
 #[test]
-fn what_the_provider_said_is_the_source() {
+fn message_of_provider_is_the_source() {
     let failed = response(
         400,
         &json!({"error": {"message": "bad\u{1b}[31m\nthing", "type": "invalid_request_error", "code": "tool_use_failed", "failed_generation": "<f>"}}),

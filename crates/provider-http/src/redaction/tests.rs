@@ -101,7 +101,7 @@ fn d17_no_cut_leaves_half_a_key() {
 }
 
 #[test]
-fn d17_what_looks_like_a_key_is_blanked_out() {
+fn d17_apparent_keys_are_redacted() {
     for (words, expected) in [
         (
             "Incorrect API key provided: sk-proj-abcd****wxyz. See below.",
@@ -123,7 +123,7 @@ fn d17_what_looks_like_a_key_is_blanked_out() {
 }
 
 #[test]
-fn what_is_no_secret_stays_as_it_is() {
+fn other_text_is_not_redacted() {
     for words in [
         "This model's maximum context length is 8192 tokens, however you requested 9000",
         "Bearer authentication is required; check the API key and its permissions",
@@ -215,7 +215,7 @@ fn machine_words_are_distinguished_from_prose() {
 
 /// Long text is read in linear time.
 #[test]
-fn long_words_are_no_quadratic_work() {
+fn long_words_take_linear_time() {
     for words in [
         "a".repeat(1 << 20),
         "%41".repeat(1 << 18),

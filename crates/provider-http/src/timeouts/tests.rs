@@ -84,7 +84,7 @@ async fn next_timeout(body: &mut TimedBody) -> TimedOut {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_head_that_never_comes_is_given_up() {
+async fn missing_head_times_out() {
     let (transport, _sender) = Scripted::new(None);
     let start = Instant::now();
     let error = send(&transport, Request::new(Vec::new()), &timeouts()).await.expect_err("no head");
@@ -182,7 +182,7 @@ async fn idle_timeout_restarts_after_absent_consumer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_ready_goes_before_the_deadline() {
+async fn ready_items_precede_the_deadline() {
     let (mut body, sender, _transport) = body(timeouts()).await;
     feed(&sender, "x");
     assert_eq!(next_bytes(&mut body).await, "x");

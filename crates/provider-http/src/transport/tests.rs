@@ -127,7 +127,7 @@ async fn pieces_come_as_they_arrive() {
 }
 
 #[tokio::test]
-async fn the_request_goes_out_as_it_is() {
+async fn request_is_sent_unchanged() {
     let (listener, address) = listen().await;
     let mut request = post(format!("http://{address}/v1/chat?api-version=1"));
     request.headers_mut().insert(AUTHORIZATION, "Bearer key".parse().expect("a value"));
@@ -293,7 +293,7 @@ async fn broken_body_is_typed_error_unlike_ended_one() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_sent_is_typed() {
+async fn unsendable_request_is_typed() {
     for url in ["/v1", "ftp://127.0.0.1/v1", "127.0.0.1:1"] {
         let error = transport().send(post(url)).await.err().expect("no such request");
         assert!(matches!(error, TransportError::Other { .. }), "{url}: {error:?}");

@@ -87,7 +87,7 @@ fn q50_one_line_holds_thinking_text_and_call() {
 }
 
 #[test]
-fn law_t6_each_entry_is_a_call_of_its_own() {
+fn law_t6_each_entry_is_a_separate_call() {
     let entry = |index: &str, name: &str, value: u32| {
         format!("{{\"function\":{{{index}\"name\":\"{name}\",\"arguments\":{{\"v\":{value}}}}}}}")
     };
@@ -328,7 +328,7 @@ fn valid_json_that_parsers_refuse_is_repaired() {
 }
 
 #[test]
-fn messages_and_unknown_lines_are_told_apart() {
+fn messages_and_unknown_lines_are_distinguished() {
     let status = ErrorKind::Provider { status: None };
     assert_eq!(failure("{\"message\":\"no such route\"}").kind(), status);
     assert_eq!(failure("[{\"error\":\"m\"}]").kind(), status);

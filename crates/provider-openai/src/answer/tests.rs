@@ -179,7 +179,7 @@ fn last_event_that_parses_needs_no_blank_line() {
 }
 
 #[test]
-fn what_says_nothing_is_skipped() {
+fn events_without_content_are_skipped() {
     let noise = [
         ": comment\n\n",
         "data:\n\n",
@@ -240,7 +240,7 @@ fn invalid_utf8_is_an_error_with_its_place() {
 }
 
 #[test]
-fn an_odd_field_costs_no_answer() {
+fn unexpected_field_does_not_fail_the_answer() {
     for odd in [
         r#""error":0"#,
         r#""error":{}"#,
@@ -513,7 +513,7 @@ fn a_whole_body_cut_anywhere_is_truncated() {
 }
 
 #[test]
-fn what_follows_a_whole_answer_is_ignored() {
+fn bytes_after_a_whole_answer_are_ignored() {
     for rest in [" trailing", "}", "\n{\"error\":\"late\"}", "\n{broken", WHOLE] {
         assert_eq!(text(&format!("{WHOLE}{rest}")), "Hi", "{rest}");
     }
@@ -579,7 +579,7 @@ fn errors_come_in_many_shapes() {
 }
 
 #[test]
-fn what_came_with_an_error_comes_before_it() {
+fn deltas_beside_an_error_come_first() {
     let mut decoder = decoder();
     decoder.push("data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}],\"error\":{\"message\":\"m\"}}\n\ndata: [DONE]\n\n".into());
     assert_eq!(decoder.next().and_then(Result::ok), Some(Delta::text("Hi")));
@@ -627,7 +627,7 @@ fn lines_of_json_are_a_stream() {
 }
 
 #[test]
-fn other_json_and_cut_json_are_told_apart() {
+fn other_json_and_cut_json_are_distinguished() {
     let protocol = ErrorKind::Protocol { position: Some(0) };
     assert_eq!(kind("{\"data\":{\"choices\":[]},\"success\":true}"), protocol);
     assert_eq!(kind("{}"), protocol);

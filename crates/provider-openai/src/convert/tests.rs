@@ -292,7 +292,7 @@ fn choices_keep_their_numbers() {
 }
 
 #[test]
-fn cumulative_text_is_told_as_increments() {
+fn cumulative_text_is_emitted_as_increments() {
     let event = |index: u32, text: &str| {
         format!(r#"{{"choices":[{{"index":{index},"delta":{{"content":"{text}"}}}}]}}"#)
     };
@@ -350,7 +350,7 @@ fn beside_an_error_there_is_no_finish() {
 }
 
 #[test]
-fn an_error_is_told_beside_the_deltas() {
+fn error_is_returned_beside_the_deltas() {
     let told = |json: &str| {
         Converter::new(TextMode::Increments, FORMAT.into())
             .convert(&mut serde_json::from_str(json).expect(json), &mut VecDeque::new())

@@ -9,7 +9,7 @@ fn from(vars: &[(&str, &str)]) -> Result<OpenAiModel> {
 }
 
 #[test]
-fn the_environment_says_what_to_ask() {
+fn environment_configures_the_model() {
     let all = from(&[
         ("OPENAI_API_KEY", " sk-1\n"),
         ("OPENAI_BASE_URL", "http://localhost:11434/v1"),
@@ -34,7 +34,7 @@ fn the_environment_says_what_to_ask() {
 }
 
 #[test]
-fn what_the_environment_does_not_say_is_told() {
+fn missing_environment_variable_is_reported() {
     for nothing in [&[][..], &[("OPENAI_API_KEY", " ")], &[("OPENAI_MODEL", "m")]] {
         let error = from(nothing).expect_err("neither a key nor a server");
         assert_eq!(error.kind(), ErrorKind::Configuration);

@@ -725,7 +725,7 @@ fn schema_of_a_tool_is_sent_as_it_is() {
 }
 
 #[test]
-fn without_tools_nothing_is_said_about_them() {
+fn request_without_tools_omits_tool_options() {
     let mut options = ChatOptions::new().with_tool_choice(ToolChoice::None);
     options.parallel_tool_calls = Some(true);
     options.choices = Some(1);
@@ -795,7 +795,7 @@ fn json_of(pieces: &[(*const u8, Bytes)]) -> Value {
 }
 
 #[test]
-fn what_was_sent_before_is_not_written_again() {
+fn sent_messages_are_not_written_again() {
     let page = || Message::user("x".repeat(100_000));
     let mut messages = MessageList::from(vec![Message::user("Hi"), page(), calling("{}")]);
     let compatible = Profile::compatible().messages;

@@ -146,7 +146,7 @@ fn content_is_a_text_or_parts() {
 }
 
 #[test]
-fn nothing_is_told_from_something() {
+fn empty_and_false_values_count_as_absent() {
     for (json, nothing) in [
         ("null", true),
         ("false", true),

@@ -172,7 +172,7 @@ async fn misconfiguration_is_reported_before_any_request() {
 
 /// Reading is driven by the reader: unread data stays at the transport, and with a socket at the server.
 #[tokio::test]
-async fn nothing_is_read_ahead_of_the_reader() {
+async fn body_is_not_read_ahead_of_reader() {
     let taken = Arc::new(AtomicUsize::new(0));
     let transport = Counting(Arc::clone(&taken));
     let model = OpenAiModel::new("m").with_transport(transport).with_retries(Backoff::none());

@@ -23,7 +23,7 @@ async fn timed(script: Scripted, timeouts: Timeouts) -> (ErrorKind, Duration) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_comes_at_all() {
+async fn silent_server_times_out() {
     let timeouts = Timeouts::default().with_first_byte(Some(30 * SECOND));
     let script = Scripted::default().answer([Hang]);
     assert_eq!(timed(script, timeouts).await, (ErrorKind::Timeout, 30 * SECOND));
@@ -160,7 +160,7 @@ async fn second_call_within_grace_is_not_lost() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_the_end_marker_nobody_waits_long() {
+async fn end_marker_bounds_the_wait() {
     for events in [vec![Send(HI), Send(STOP), Send(DONE)], vec![Send(HI), Send(DONE)]] {
         let comments = [Wait(Duration::from_millis(100)), Send(": alive\n\n")].repeat(100);
         let script = Scripted::default().answer([events, comments].concat());

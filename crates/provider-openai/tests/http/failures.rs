@@ -75,7 +75,7 @@ async fn a_redirect_is_not_followed() {
 }
 
 #[tokio::test]
-async fn nobody_listens() {
+async fn refused_connection_is_typed() {
     let server = ReplayServer::start([]).await.expect("a port");
     let model = model(&server);
     let address = server.address();

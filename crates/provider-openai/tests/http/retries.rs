@@ -58,7 +58,7 @@ async fn transient_failures_are_retried_until_success() {
 }
 
 #[tokio::test]
-async fn what_cannot_pass_is_asked_once() {
+async fn permanent_failures_are_not_retried() {
     let report = |message: &str| json!({"error": {"message": message}});
     for reply in [
         Reply::status(401),
@@ -112,7 +112,7 @@ async fn once_something_was_shown_nothing_is_repeated() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_servers_delay_goes_before_the_schedule() {
+async fn server_delay_precedes_the_schedule() {
     let good = [Act::Send(HI), Act::Send(STOP), Act::Send(DONE)];
     for (retry_after, waited) in [("7", 7 * SECOND), ("0", Duration::ZERO), ("9999", 60 * SECOND)] {
         for status in [429, 503] {
@@ -150,7 +150,7 @@ async fn silent_server_is_retried_until_first_output() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dropped_call_asks_no_more() {
+async fn dropped_call_sends_no_further_requests() {
     let script = Scripted::default().status(500, None, []).answer([Act::Send(HI), Act::Send(DONE)]);
     let model = script.model().with_retries(Backoff::default());
     let dropped = tokio::time::timeout(Duration::from_millis(1), model.stream(request())).await;

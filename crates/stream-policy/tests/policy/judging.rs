@@ -398,7 +398,7 @@ async fn denial_text_can_be_replaced() {
 
 /// Each answer has a state of its own, which is gone when it has ended.
 #[tokio::test]
-async fn law_s7_answers_have_states_of_their_own() {
+async fn law_s7_answers_have_separate_states() {
     let (journal, gate) = (Journal::new(), Gate::new());
     let policy = waiting(&journal, &[("look", gate.clone())]);
     let model = ScriptedModel::from_fn(|prompt| {

@@ -10,7 +10,7 @@
 //! | content, then calls, with empty strings between | `shapes::empty_pieces_open_no_block` |
 //! | 98 pieces of content, then two calls | `shapes::blocks_open_and_close_in_order` |
 //! | the same tool twice; a late or missing id; repeated indexes | the aggregator decides: `crates/message-aggregator/tests/repeated_ids.rs`, `generated_ids.rs` |
-//! | content after calls is a new block | `shapes::text_after_a_call_is_a_block_of_its_own` |
+//! | content after calls is a new block | `shapes::text_after_a_call_is_a_separate_block` |
 //! | a call that is cut off is not handed on as complete | `judging::law_t2_judge_sees_that_a_call_is_cut` |
 //! | order of callbacks; cleanup also after an error | `observers::law_s3_each_kind_has_its_callbacks` |
 //! | a call is withheld, then emitted whole | `judging::law_s4_allowed_call_is_emitted_unchanged` |
@@ -19,7 +19,7 @@
 //! | an error, a timeout or a panic of a judge denies; configurable | `failures::law_t2_judge_without_verdict_denies` |
 //! | one, all or none denied; the same without streaming | `judging::law_s6_denials_are_the_same_without_streaming` |
 //! | the finish reason is corrected only if no call is left | `judging::finish_reason_follows_the_calls_left` |
-//! | state of a request is dropped; concurrent requests do not mix | `judging::law_s7_answers_have_states_of_their_own` |
+//! | state of a request is dropped; concurrent requests do not mix | `judging::law_s7_answers_have_separate_states` |
 //! | denial text: default, custom, empty explanation | `judging::denial_text_can_be_replaced` |
 //! | long arguments are cut for the judging model only | `models::long_arguments_are_cut_for_the_judge_only` |
 //! | calls trail text; indices rewritten; warnings before calls | no meaning here: a block keeps its place and its id. What follows a call in a request is up to the provider |

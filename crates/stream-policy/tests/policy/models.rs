@@ -72,7 +72,7 @@ async fn law_t2_answer_that_is_no_verdict_is_an_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn judging_model_has_a_timeout_of_its_own() {
+async fn judging_model_has_its_own_timeout() {
     let judge = |answer: Answer| ModelJudge::new(ScriptedModel::new([answer]));
     for (judge, expected) in [
         (judge(Answer::new().hang()), Duration::from_secs(20)),

@@ -103,7 +103,7 @@ async fn blocks_open_and_close_in_order() {
 }
 
 #[tokio::test]
-async fn text_after_a_call_is_a_block_of_its_own() {
+async fn text_after_a_call_is_a_separate_block() {
     for (names, expected) in [
         (&[][..], ["Before.", "(look {})", "After."]),
         (&["look"], ["Before.", "[The call of `look` was denied.]", "After."]),

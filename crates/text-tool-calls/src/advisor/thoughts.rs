@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_the_provider_sent_is_a_repetition() {
+    fn only_text_from_provider_is_a_repetition() {
         let mut thoughts = with_own(&["They greet", " me."]);
         let answer = thoughts.of(0);
         for (reasoning, repeats) in [

@@ -50,7 +50,7 @@ fn law_s5_known_shapes_of_calls_are_calls() {
 }
 
 #[test]
-fn law_s5_brackets_and_quotes_in_strings_do_not_end_a_call() {
+fn law_s5_brackets_and_quotes_in_strings_are_content() {
     check(
         JSON,
         &[

@@ -166,7 +166,7 @@ fn law_s5_markers_protect_the_text_between_them() {
 }
 
 #[test]
-fn law_s5_what_only_looks_like_a_call_is_text() {
+fn law_s5_apparent_call_stays_text() {
     for text in [
         "<toolbox name=\"time\"></toolbox>",
         "<tool></tool>",
@@ -192,7 +192,7 @@ fn law_s5_what_only_looks_like_a_call_is_text() {
 }
 
 #[test]
-fn law_s5_cut_call_is_complete_only_if_that_is_chosen() {
+fn law_s5_cut_call_is_complete_only_if_chosen() {
     let cut = "<tool name=\"weather\"><arg name=\"city\">Os &am";
     check(
         XML,

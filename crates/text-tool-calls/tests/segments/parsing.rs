@@ -95,7 +95,7 @@ fn both_kinds_of_calls_can_be_in_one_answer() {
 }
 
 #[test]
-fn cut_call_is_an_invocation_only_if_that_is_chosen() {
+fn cut_call_is_an_invocation_only_if_chosen() {
     let text = "<tool name=\"weather\"><arg name=\"city\">Os";
     let mut handler = parsing(TextFormat::Xml);
     let events = run(&mut handler, &texts([text]));

@@ -99,7 +99,7 @@ async fn same_turn_is_recognised_while_its_woken_run_waits() {
 }
 
 #[tokio::test]
-async fn nobody_passes_a_turn_that_waits() {
+async fn waiting_turns_keep_their_order() {
     let setting = setting();
     let (locks, key) = &setting;
     let running = try_lock(&setting, "a").unwrap();

@@ -257,7 +257,7 @@ fn as_log(pieces: &[Vec<Message>]) -> Vec<Entry> {
 
 proptest! {
     #[test]
-    fn law_m1_what_is_repaired_is_valid(log in any_log()) {
+    fn law_m1_repaired_transcript_is_valid(log in any_log()) {
         prop_assert_eq!(validate_transcript(&repair(&log)), []);
         prop_assert_eq!(validate_transcript(&repair_with(&log, &other_texts())), []);
     }
@@ -277,7 +277,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_valid_stays_as_it_is(log in ordinary_log()) {
+    fn valid_transcript_is_unchanged(log in ordinary_log()) {
         let ends = |entry: &Entry| matches!(&entry.kind, EntryKind::TurnEnded(TurnEnd::Interrupted { .. }));
         if log.iter().any(ends) {
             return Ok(());

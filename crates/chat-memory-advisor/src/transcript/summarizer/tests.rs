@@ -37,7 +37,7 @@ fn a_summary_goes_on_from_the_one_before() {
 }
 
 #[test]
-fn what_is_told_at_once_is_bounded() {
+fn summary_request_is_bounded() {
     let text = "\u{e4}".repeat(MOST);
     let long = || vec![user(&text).into(), answer(&text).into(), completed()];
     let (until, told) = summarizer(2, 1).request(&log(&[("a", long()), ("b", long()), plain("c")])).unwrap();

@@ -182,7 +182,7 @@ fn input_may_answer_calls_of_previous_turn() {
 }
 
 #[test]
-fn results_that_nobody_read_can_be_brought_again() {
+fn unread_results_can_be_submitted_again() {
     let brought = |kinds: Vec<EntryKind>| {
         let asking = vec![user("u").into(), calls(&["1", "2"]).into(), client_side_end()];
         log(&[("t", asking), ("failed", kinds)])

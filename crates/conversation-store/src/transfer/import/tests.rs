@@ -48,7 +48,7 @@ fn branched() -> Vec<Entry> {
 
 proptest! {
     #[test]
-    fn what_is_imported_is_what_was_exported(log in any_log(), chunk in 1..40_usize) {
+    fn import_restores_the_export(log in any_log(), chunk in 1..40_usize) {
         let round_trip = async {
             let (store, other) = (holding(&log).await, InMemoryStore::new());
             let lines = exported(&store).await;

@@ -66,7 +66,7 @@ fn thinking_that_is_not_shown_keeps_its_signature() {
 }
 
 #[test]
-fn what_the_server_runs_is_opaque_and_whole() {
+fn server_tools_are_whole_opaque_blocks() {
     let search = json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}});
     let found = json!({"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1",
         "content": [{"type": "web_search_result", "url": "https://a.example", "encrypted_content": "eA=="}]});

@@ -61,7 +61,7 @@ fn results_come_before_text_of_the_same_turn() {
 }
 
 #[test]
-fn system_messages_are_a_field_of_their_own() {
+fn system_messages_are_a_separate_field() {
     let messages = vec![
         Message::system("one"),
         Message::user("a"),

@@ -220,7 +220,7 @@ fn arguments_in_place_of_an_object_are_kept() {
 }
 
 #[test]
-fn nothing_is_no_call() {
+fn empty_function_call_is_no_call() {
     let ReadAnswer { response, .. } = read(&[text("a"), call(json!({})), call(json!({})), text("b"), stop()]);
     assert_eq!(response.expect("an answer").message().blocks().len(), 1);
     let nameless = calls(&[call(json!({"args": {"a": 1}})), stop()]);

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn text_and_thoughts_are_blocks_of_their_own() {
+fn text_and_thoughts_are_separate_blocks() {
     let thought = |text: &str| parts(json!([{"text": text, "thought": true}]));
     let blocks = blocks(&[
         thought("Hm"),

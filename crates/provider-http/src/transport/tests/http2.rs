@@ -191,7 +191,7 @@ const ANSWERED: [u8; 19] = [0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 1, 1, 5, 0, 0, 0, 1
 const FORGED: [u8; 10] = [0, 0, 1, 1, 5, 0, 0, 0, 3, 0x88];
 
 #[tokio::test]
-async fn d22_what_comes_behind_an_answer_closes_the_connection() {
+async fn d22_bytes_after_an_answer_close_the_connection() {
     let goes_away = goaway(1, Reason::NO_ERROR, "");
     for behind in [b"garbage that is no frame".as_slice(), &FORGED, &goes_away[9..]] {
         let (listener, address) = listen().await;

@@ -424,7 +424,7 @@ fn law_s5_multi_line_events_teach_no_pattern() {
 
 /// Deltas of a parsed event come out before those of events read ahead.
 #[test]
-fn nothing_is_taken_before_what_is_there_already() {
+fn queued_deltas_come_before_fast_path() {
     let usage = event("c").replace("\"usage\":null", r#""usage":{"total_tokens":7}"#);
     let body = stream(&[event("a"), event("b"), event("x"), usage, event("d"), event("e")]);
     let mut decoder = decoder();

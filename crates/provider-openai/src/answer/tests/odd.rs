@@ -160,7 +160,7 @@ fn law_t6_unrepresentable_index_stays_distinct() {
 }
 
 #[test]
-fn an_index_that_says_nothing_is_absent() {
+fn null_or_empty_index_is_absent() {
     for nothing in ["null", "\"\""] {
         let begun = of_call(nothing, r#","id":"x","function":{"name":"read"}"#, "");
         let rest = of_call(nothing, r#","function":{"arguments":"{}"}"#, "");
@@ -171,7 +171,7 @@ fn an_index_that_says_nothing_is_absent() {
 
 /// An answer keeps no index beyond a bound, so a piece with one identifies no call.
 #[test]
-fn law_t6_an_endless_index_is_nobodys() {
+fn law_t6_endless_index_belongs_to_no_call() {
     let deep = format!("{}1{}", "[".repeat(5000), "]".repeat(5000));
     for endless in ["1".repeat(65), "1".repeat(20 << 10), deep] {
         for beside in BESIDE {
@@ -246,7 +246,7 @@ fn d20_odd_count_beside_text_loses_only_itself() {
 }
 
 #[test]
-fn d20_what_is_no_json_is_still_malformed() {
+fn d20_invalid_json_is_still_malformed() {
     for odd in [
         "1e400x", "01", "1e", "--1", "[1e400", "{\"a\":1e400", "\"\\ud83\"", "{\"a\":[}]", "+1e400",
         "[1e400,]",

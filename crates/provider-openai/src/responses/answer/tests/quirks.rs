@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn q59_items_that_nobody_announced() {
+fn q59_unannounced_items() {
     // sgl-project/sglang#12652: neither `added` nor `done`.
     let events = [
         text(0, "Hi"),

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn whole_answer_gives_what_its_stream_gives() {
+fn whole_answer_equals_its_stream() {
     let reasoning = json!({"type": "reasoning", "id": "rs_1", "summary": [], "content": [{"type": "reasoning_text", "text": "Hm."}]});
     let answer = json!({"id": "resp_1", "object": "response", "model": "m", "status": "completed",
         "output": [reasoning, message("msg_1", "Hi"), call("2", "add", "{\"a\":1}")],

@@ -9,7 +9,7 @@ use provider_http::written::{Growth, unwritable, written_list, written_message};
 /// The tool names that OpenAI and most compatible servers accept.
 pub(crate) const NAMES: NameRule = NameRule::UP_TO_64;
 
-/// How a wire format writes messages. Equal values write equal bytes.
+/// The form in which a wire format writes messages. Equal values write equal bytes.
 pub(crate) trait MessageForm: Clone + PartialEq + Send + Sync + 'static {
     /// The body up to its first message.
     const BEGINNING: &'static [u8];

@@ -23,7 +23,7 @@ pub struct Report {
     pub param: Option<ServerWords>,
     /// An HTTP status that the object names, as `code`, `status` or `status_code`.
     pub status: Option<u16>,
-    /// How long to wait before the next request, as Google reports it in `details`.
+    /// The delay before the next request, as Google reports it in `details`.
     pub retry_after: Option<Duration>,
     /// The text that the model had written when the server refused it (Q46).
     pub failed_generation: Option<ServerWords>,

@@ -23,11 +23,11 @@ use secrecy::SecretString;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Variables {
-    /// Those of the key. The first one that is set counts.
+    /// The variables of the key. The first one that is set counts.
     pub keys: &'static [&'static str],
-    /// That of the base URL.
+    /// The variable of the base URL.
     pub base_url: &'static str,
-    /// That of the model.
+    /// The variable of the model.
     pub model: &'static str,
 }
 

@@ -1,10 +1,10 @@
-//! How messages are written for one server.
+//! The form of messages for one server.
 
 use advisor_core::Text;
 
 use crate::profile::MessageRules;
 
-/// How messages are written for one server. Equal forms write equal messages.
+/// The form of messages for one server. Equal forms write equal messages.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ChatForm {
     pub(super) rules: MessageRules,

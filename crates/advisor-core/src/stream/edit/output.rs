@@ -23,7 +23,7 @@ pub struct EditedChunks<'a> {
     pub(super) stop: &'a mut Option<Stop>,
 }
 
-/// Why an editor stops its stream.
+/// The reason why an editor stops its stream.
 #[derive(Debug)]
 pub(super) enum Stop {
     Ended(FinishReason),

@@ -1,4 +1,4 @@
-//! How an answer ends: its status and the reason for an incomplete one.
+//! The end of an answer: its status and the reason for an incomplete one.
 
 use advisor_core::{Finish, FinishReason};
 

@@ -1,8 +1,8 @@
-//! How messages are written for one server.
+//! The form of items for one server.
 
 use advisor_core::Text;
 
-/// How messages are written for one server. Equal forms write equal items.
+/// The form of items for one server. Equal forms write equal items.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::responses) struct InputForm {
     /// The format name of data that goes back to this server.

@@ -1,6 +1,6 @@
 //! An assistant's message as the items that the server had sent, or as items that say the same.
 //!
-//! Texts have the form that OpenAI, llama.cpp and others accept alike: a message of the type `message`, completed, with
+//! Texts have the form that OpenAI, llama.cpp and others accept: a message of the type `message`, completed, with
 //! parts of the type `output_text`. A refusal is text here, because llama.cpp takes no other part.
 
 use advisor_core::{Block, BlockContent, Media, MediaSource, ProviderData, ToolCall};

@@ -87,8 +87,9 @@ mod tests {
 
     use super::*;
 
-    /// Returns the part of a key that selects its cluster slot: the text between the first `{` and the next `}`,
-    /// if it is not empty. This follows the cluster specification.
+    /// Returns the part of a key that selects its cluster slot, by the cluster specification.
+    ///
+    /// It is the text between the first `{` and the next `}`, if that is not empty.
     fn tag(key: &str) -> &str {
         let inner = key.split_once('{').and_then(|(_, rest)| rest.split_once('}')).map(|(tag, _)| tag);
         inner.filter(|tag| !tag.is_empty()).unwrap_or(key)

@@ -1,7 +1,7 @@
 //! Converts one wire event to deltas.
 //!
 //! Text, thinking and the arguments of calls are passed on as they arrive, under the server's number of their block.
-//! A block of any other kind is passed on at its end, as an opaque one: only the server understands it, and gets it
+//! A block of any other kind is passed on at its end, as an opaque one. Only the server understands it, and gets it
 //! back unchanged. Tools that the server runs are such blocks. They are no tool calls.
 
 mod finish;

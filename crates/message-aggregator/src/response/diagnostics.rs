@@ -32,8 +32,8 @@ rules! {
     /// The id or the index of a call that has another name: a new call. Unless the arguments of the known call are
     /// complete JSON by then, neither call is completed.
     OtherName,
-    /// Contradicting evidence beside arguments or a name that a call lacks: an id that several calls have, or the
-    /// id of one call with the index of another. The candidates are narrowed down by the name and by complete
+    /// Contradicting evidence beside arguments or a name that a call lacks. It is an id that several calls have, or
+    /// the id of one call with the index of another. The candidates are narrowed down by the name and by complete
     /// arguments. If several remain, none of them is completed. The same holds for arguments behind a repeated
     /// header, which may belong to a further call. It also holds for a name under an id whose arguments went to
     /// another call.

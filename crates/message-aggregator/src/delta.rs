@@ -26,7 +26,7 @@ pub enum DeltaKind {
     Refusal(Text),
     /// A complete media item, as a block of its own.
     Media(Box<MediaDelta>),
-    /// A complete citation, as a block of its own. A number is that of the text which it supports; a numbered text
+    /// A complete citation, as a block of its own. A number is that of the text which it supports. The current text
     /// goes on after it.
     Citation(Box<Citation>),
     /// Content that only the provider understands, as a separate block.

@@ -131,7 +131,7 @@ fn end_of_number_means_its_last_block() {
 }
 
 #[test]
-fn citation_leaves_its_numbered_text_open() {
+fn citation_leaves_text_open() {
     let cited = [
         text(0, "Terns "),
         citation("birds").with_block(0),
@@ -146,9 +146,20 @@ fn citation_leaves_its_numbered_text_open() {
     let run = finished(cited);
     assert_eq!(blocks(&run), ["Terns migrate far.", "[birds]", "[seas]", "[ice]", "So."]);
     assert_eq!(events(&run), "+0 0 +1 1 -1 0 +2 2 -2 +3 3 -3 0 -0 +4 4 -4");
-    // Without a number, a text ends when another block begins.
-    let run = finished([Delta::text("Terns "), citation("birds"), Delta::text("migrate.")]);
-    assert_eq!(blocks(&run), ["Terns ", "[birds]", "migrate."]);
+    let unnumbered = [
+        Delta::reasoning("Hm"),
+        citation("hm"),
+        Delta::text("Mal"),
+        citation("birds"),
+        citation("seas"),
+        Delta::text("lory"),
+        Delta::from(DeltaKind::BlockEnd),
+        citation("ice"),
+        Delta::text("So."),
+    ];
+    let run = finished(unnumbered);
+    assert_eq!(blocks(&run), ["(Hm)", "[hm]", "Mallory", "[birds]", "[seas]", "[ice]", "So."]);
+    assert_eq!(events(&run), "+0 0 +1 1 -1 -0 +2 2 +3 3 -3 +4 4 -4 2 -2 +5 5 -5 +6 6 -6");
 }
 
 #[test]

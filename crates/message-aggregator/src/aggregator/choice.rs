@@ -7,8 +7,8 @@ use crate::aggregator::open_block::{OpenBlock, State};
 use crate::aggregator::open_call::OpenCall;
 use crate::aggregator::{Answer, Sink};
 use crate::{
-    Block, BlockContent, BlockId, BlockKind, Choice, DeltaKind, Finish, FinishReason, Message, ProviderData,
-    Text, ToolCallDelta,
+    Block, BlockContent, BlockId, BlockKind, Choice, Citation, DeltaKind, Finish, FinishReason, Message,
+    ProviderData, Text, ToolCallDelta,
 };
 
 /// The blocks of one of several parallel answers while it streams.
@@ -19,7 +19,7 @@ pub(crate) struct ChoiceBlocks {
     blocks: Vec<OpenBlock>,
     calls: Vec<OpenCall>,
     /// The block that opened or took text last, unless it has ended. A text without a number grows only while it is
-    /// the current block.
+    /// the current block, which it stays at a citation.
     current: Option<usize>,
     finish: Option<Finish>,
 }
@@ -45,10 +45,7 @@ impl ChoiceBlocks {
             DeltaKind::Media(item) => {
                 self.add_whole(key, BlockContent::Media(item.media), item.provider_data, sink)
             }
-            // Its number is that of the text which it supports, and that text may go on.
-            DeltaKind::Citation(citation) => {
-                self.add_whole(None, BlockContent::Citation(*citation), None, sink)
-            }
+            DeltaKind::Citation(citation) => self.add_citation(*citation, sink),
             DeltaKind::Opaque(opaque) => self.add_whole(key, BlockContent::Opaque(*opaque), None, sink),
             DeltaKind::ReasoningData(data) => self.add_reasoning_data(key, *data, sink),
             DeltaKind::BlockData(data) => self.add_data(key, *data, sink),
@@ -151,6 +148,16 @@ impl ChoiceBlocks {
         let at = self.open_block(key, State::Closed(block), sink)?;
         self.blocks.get(at).into_iter().for_each(|block| block.show_whole(sink));
         Ok(())
+    }
+
+    /// Adds a citation. A text goes on after it, so that an editor of text sees it whole.
+    fn add_citation(&mut self, citation: Citation, sink: &mut Sink<'_>) -> Result {
+        let is_text = |at: &usize| self.blocks.get(*at).is_some_and(OpenBlock::is_open_text);
+        let text = self.current.take_if(|at| is_text(at));
+        // Its number, if any, is that of the text which it supports.
+        let added = self.add_whole(None, BlockContent::Citation(citation), None, sink);
+        self.current = text.or(self.current);
+        added
     }
 
     fn add_reasoning_data(&mut self, key: Option<i64>, data: ProviderData, sink: &mut Sink<'_>) -> Result {

@@ -48,6 +48,10 @@ impl OpenBlock {
         self.key == key && matches!(self.state, State::Text(open, _) if open == kind)
     }
 
+    pub(crate) fn is_open_text(&self) -> bool {
+        matches!(self.state, State::Text(..))
+    }
+
     pub(crate) fn is_closed(&self) -> bool {
         matches!(self.state, State::Closed(_))
     }

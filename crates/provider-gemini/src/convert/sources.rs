@@ -23,8 +23,10 @@ impl Sources {
     pub(super) fn read(&mut self, fields: &Object<'_>) {
         for (name, kept) in METADATA.iter().zip(&mut self.metadata) {
             let reported = fields.field(name).and_then(value);
-            if let Some(reported) = reported.filter(|reported| *reported != Value::Object(Default::default()))
+            if let Some(mut reported) =
+                reported.filter(|reported| *reported != Value::Object(Default::default()))
             {
+                remove_copies(&mut reported);
                 *kept = Some(reported);
             }
         }
@@ -75,4 +77,13 @@ impl Sources {
             self.citations.push(citation);
         }
     }
+}
+
+/// Removes the copies of the answer's text from its grounding. An editor of text would not see them. The indexes of the
+/// segments tell the same.
+fn remove_copies(grounding: &mut Value) {
+    let supports = grounding.get_mut("groundingSupports").and_then(Value::as_array_mut);
+    let segments =
+        supports.into_iter().flatten().filter_map(|support| support.get_mut("segment")?.as_object_mut());
+    segments.for_each(|segment| _ = segment.remove("text"));
 }

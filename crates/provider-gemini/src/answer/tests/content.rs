@@ -139,6 +139,30 @@ fn sources_come_once_with_the_end() {
     assert_eq!(urls, ["https://c", "https://a", "https://b", "https://e"]);
 }
 
+/// An editor of text would not see the copies.
+#[test]
+fn copies_of_the_answer_are_removed_from_its_grounding() {
+    let support = |segment: Value| json!({"segment": segment, "groundingChunkIndices": [0]});
+    let with = |supports: Value| {
+        let mut event = text("Mallory did.");
+        event["candidates"][0]["groundingMetadata"] = json!({"groundingSupports": supports});
+        event
+    };
+    let reported = json!([
+        support(json!({"startIndex": 0, "endIndex": 7, "text": "Mallory"})),
+        support(json!({"endIndex": 12})),
+        support(json!("Mallory"))["groundingChunkIndices"],
+    ]);
+    let blocks = blocks(&[with(reported), stop()]);
+    let Some(BlockContent::Opaque(opaque)) = blocks.last().map(Block::content) else { panic!("{blocks:?}") };
+    let kept = json!({"groundingSupports": [
+        support(json!({"startIndex": 0, "endIndex": 7})),
+        support(json!({"endIndex": 12})),
+        [0],
+    ]});
+    assert_eq!(opaque.value, kept);
+}
+
 #[test]
 fn no_value_of_a_field_costs_the_answer() {
     for (field, value) in [

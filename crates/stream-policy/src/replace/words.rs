@@ -10,6 +10,9 @@ pub enum LetterCase {
     #[default]
     Exact,
     /// In any case. The replacement is as written.
+    ///
+    /// Characters are compared one by one, by their small letters. Those that share a capital are equal: both forms of a
+    /// small sigma, and `i` with and without its dot. One letter never equals several, so `ß` is not `ss`. Accents count.
     Ignore,
     /// In any case, and the replacement follows the match: all capitals, or a first capital, or as written.
     Preserve,
@@ -109,10 +112,13 @@ impl Words {
 impl LetterCase {
     /// Returns the form in which characters are compared.
     fn key(self, letter: char) -> char {
-        let mut lower = letter.to_lowercase();
-        match (self, lower.next(), lower.next()) {
-            (Self::Ignore | Self::Preserve, Some(lower), None) => lower,
-            _ => letter,
+        match self {
+            Self::Exact => letter,
+            // Some small letters share a capital, such as the two forms of sigma.
+            Self::Ignore | Self::Preserve => {
+                let capital = single(letter.to_uppercase()).unwrap_or(letter);
+                single(capital.to_lowercase()).unwrap_or(capital)
+            }
         }
     }
 
@@ -130,4 +136,10 @@ impl LetterCase {
         let mut letters = replacement.chars();
         letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()
     }
+}
+
+/// Returns the only character, if there is just one.
+fn single(mut letters: impl Iterator<Item = char>) -> Option<char> {
+    let first = letters.next();
+    first.filter(|_| letters.next().is_none())
 }

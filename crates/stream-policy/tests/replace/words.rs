@@ -101,7 +101,7 @@ fn law_s2_only_beginnings_of_words_are_held_back() {
 
 #[test]
 fn letter_case_is_kept() {
-    let words = [("mallory", "someone"), ("straße", "street"), ("x", "why")];
+    let words = [("mallory", "someone"), ("straße", "street"), ("x", "why"), ("ΟΔΟΣ", "road")];
     for (text, ignore, preserve) in [
         ("mallory", "someone", "someone"),
         ("Mallory", "someone", "Someone"),
@@ -109,6 +109,8 @@ fn letter_case_is_kept() {
         ("mALLORY", "someone", "someone"),
         ("STRAßE Straße", "street street", "Street Street"),
         ("X x", "why why", "Why why"),
+        // A final sigma has a form of its own.
+        ("οδος οδοσ", "road road", "road road"),
     ] {
         for pieces in splits(text) {
             let of = |case| replaced(&ReplaceText::for_words(words, case), &pieces).whole;

@@ -1,4 +1,4 @@
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -20,14 +20,16 @@ use crate::judge::verdict::Verdict;
 pub(super) struct PolicyEditor {
     policy: Arc<BlockPolicy>,
     request: ChatRequest,
-    /// In the order in which they opened, which is that of their emission.
-    held: VecDeque<HeldBlock>,
+    held: BTreeMap<BlockId, HeldBlock>,
+    /// The held blocks in the order in which they opened, which is that of their emission.
+    order: VecDeque<BlockId>,
+    /// The held blocks that wait for a judge, in the order in which they ended.
+    complete: VecDeque<BlockId>,
     /// The running judges.
     judging: FuturesUnordered<BoxFuture<'static, (BlockId, Result<Verdict>)>>,
 }
 
 struct HeldBlock {
-    id: BlockId,
     chunks: Vec<Chunk>,
     stage: Stage,
 }
@@ -44,15 +46,17 @@ impl ChunkEditor for PolicyEditor {
     fn edit(&mut self, chunk: Chunk, out: &mut EditedChunks<'_>) {
         match &chunk {
             Chunk::Opened { block, head } if self.policy.kinds.contains(&head.kind) => {
-                self.held.push_back(HeldBlock { id: *block, chunks: Vec::new(), stage: Stage::Open });
+                self.held.insert(*block, HeldBlock { chunks: Vec::new(), stage: Stage::Open });
+                self.order.push_back(*block);
             }
             Chunk::AttemptRestarted { round } => self.forget(*round),
             _ => {}
         }
-        let held = chunk.block().and_then(|id| self.held.iter_mut().rev().find(|held| held.id == id));
+        let held = chunk.block().and_then(|id| self.held.get_mut(&id));
         let Some(held) = held else { return out.push(chunk) };
-        if let Chunk::Closed { content, .. } = &chunk {
+        if let Chunk::Closed { block, content } = &chunk {
             held.stage = Stage::Complete(content.clone());
+            self.complete.push_back(*block);
         }
         held.chunks.push(chunk);
     }
@@ -63,30 +67,38 @@ impl ChunkEditor for PolicyEditor {
             self.note(id, outcome);
             self.start_judging();
         }
-        while let Some(held) = self.held.pop_front_if(|held| matches!(held.stage, Stage::Judged(..))) {
-            self.emit(held, out);
+        while let Some((id, held)) = self.take_judged() {
+            self.emit(id, held, out);
         }
         if self.judging.is_empty() { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
 
     /// Leaves out blocks that never closed. No judge has seen them whole.
     fn end(&mut self, _response: &ChatResponse, _out: &mut EditedChunks<'_>) {
-        self.held.retain(|held| !matches!(held.stage, Stage::Open));
+        self.held.retain(|_, held| !matches!(held.stage, Stage::Open));
+        self.order.retain(|id| self.held.contains_key(id));
     }
 }
 
 impl PolicyEditor {
     pub(super) fn new(policy: Arc<BlockPolicy>, request: ChatRequest) -> Self {
-        Self { policy, request, held: VecDeque::new(), judging: FuturesUnordered::new() }
+        Self {
+            policy,
+            request,
+            held: BTreeMap::new(),
+            order: VecDeque::new(),
+            complete: VecDeque::new(),
+            judging: FuturesUnordered::new(),
+        }
     }
 
     fn start_judging(&mut self) {
-        for held in &mut self.held {
-            if self.judging.len() >= self.policy.concurrency {
-                return;
-            }
+        while self.judging.len() < self.policy.concurrency
+            && let Some(id) = self.complete.pop_front()
+        {
+            let Some(held) = self.held.get_mut(&id) else { continue };
             if let Stage::Complete(block) = &held.stage {
-                let (id, block) = (held.id, block.clone());
+                let block = block.clone();
                 let pending = PendingBlock::new(id, block.clone(), self.request.clone());
                 held.stage = Stage::Judging(block);
                 let verdict = Arc::clone(&self.policy).verdict(pending);
@@ -96,15 +108,22 @@ impl PolicyEditor {
     }
 
     fn note(&mut self, id: BlockId, outcome: Result<Verdict>) {
-        if let Some(held) = self.held.iter_mut().find(|held| held.id == id)
+        if let Some(held) = self.held.get_mut(&id)
             && let Stage::Judging(block) = &held.stage
         {
             held.stage = Stage::Judged(block.clone(), outcome);
         }
     }
 
-    fn emit(&mut self, held: HeldBlock, out: &mut EditedChunks<'_>) {
-        let HeldBlock { id, chunks, stage: Stage::Judged(block, outcome) } = held else { return };
+    /// Takes the first held block, if it is judged.
+    fn take_judged(&mut self) -> Option<(BlockId, HeldBlock)> {
+        let is_judged = |held: &HeldBlock| matches!(held.stage, Stage::Judged(..));
+        let id = self.order.pop_front_if(|id| self.held.get(id).is_some_and(is_judged))?;
+        Some((id, self.held.remove(&id)?))
+    }
+
+    fn emit(&mut self, id: BlockId, held: HeldBlock, out: &mut EditedChunks<'_>) {
+        let HeldBlock { chunks, stage: Stage::Judged(block, outcome) } = held else { return };
         match outcome {
             Ok(Verdict::Allow) => chunks.into_iter().for_each(|chunk| out.push(chunk)),
             Ok(Verdict::Replace(blocks)) => replace(id, &block, blocks, out),
@@ -158,12 +177,14 @@ impl PolicyEditor {
     /// Drops everything that is held back, and the judges.
     fn stop(&mut self) {
         self.held.clear();
+        self.order.clear();
+        self.complete.clear();
         self.judging = FuturesUnordered::new();
     }
 
     /// Forgets a void round. Only one round is open at a time.
     fn forget(&mut self, round: u32) {
-        if self.held.iter().any(|held| held.id.round == round) {
+        if self.held.keys().any(|id| id.round == round) {
             self.stop();
         }
         self.request.turn.extensions().update(|denials: &mut Denials| {

@@ -9,7 +9,8 @@
 //! | characters with a meaning in patterns are literal; counts are right | `words::law_s5_words_are_replaced_at_every_split` |
 //! | reasoning and arguments are untouched | `words::chosen_kinds_are_edited`; by default reasoning is edited, too |
 //! | the original event is not changed | no meaning here: chunks are values |
-//! | requests: texts, blocks, results; the system message is untouched | no meaning here: policies are about answers. `ChatRequest::map_user_text` edits what a user writes |
+//! | requests: texts and blocks; results and the system message are untouched | `requests::user_text_of_requests_is_edited_by_its_own_method`; policies are about answers |
+//! | requests: results of tools | `Message::map_text`: `message-aggregator`, `map_text::texts_change_and_everything_else_stays` |
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -20,4 +21,5 @@
 
 mod common;
 mod patterns;
+mod requests;
 mod words;

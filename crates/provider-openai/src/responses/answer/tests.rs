@@ -214,8 +214,27 @@ fn each_part_of_reasoning_is_a_block_and_the_item_is_kept() {
     let response = outcome(&events).expect("an answer");
     assert_eq!(blocks(&events), ["reasoning: First.", "reasoning: Second.", "text: 4"]);
     let data: Vec<_> = response.blocks().flat_map(|(_, block)| block.provider_data()).collect();
-    assert_eq!(data.len(), 1, "once, whatever repeats it");
-    assert_eq!((data[0].format.as_str(), &data[0].value), ("openai-responses@test", &item));
+    assert_eq!(data.len(), 2, "once, whatever repeats it");
+    let first = json!({"id": "rs_1", "summary": [{"type": "summary_text", "text": "First."}]});
+    assert_eq!((data[0].format.as_str(), &data[0].value), ("openai-responses@test", &first));
+    let last = json!({"type": "reasoning", "id": "rs_1", "encrypted_content": "secret",
+        "summary": [{"type": "summary_text", "text": "Second."}]});
+    assert_eq!(data[1].value, last);
+}
+
+/// A block whose text is edited loses its data, and the text must be nowhere else.
+#[test]
+fn no_block_keeps_text_that_it_does_not_show() {
+    let parts = |kind: &str, texts: [&str; 3]| texts.map(|text| json!({"type": kind, "text": text}));
+    let item = json!({"type": "reasoning", "id": "rs_1", "summary": parts("summary_text", ["x", "y", "z"]),
+        "content": parts("reasoning_text", ["a", "b", "c"])});
+    let response = outcome(&[done(0, item.clone()), completed(vec![item])]).expect("an answer");
+    assert_eq!(response.blocks().count(), 3);
+    for ((_, block), own) in response.blocks().zip(["a", "b", "c"]) {
+        let value = &block.provider_data()[0].value;
+        assert_eq!(value["content"], json!([{"type": "reasoning_text", "text": own}]));
+        assert!(value.get("summary").is_none_or(|summary| *summary == json!([])), "{value}");
+    }
 }
 
 #[test]

@@ -99,6 +99,15 @@ impl PartPosition {
         Self::Summary(event.summary_index.0.unwrap_or_default())
     }
 
+    /// Returns the name of the list in the item, and the index there.
+    pub(super) fn entry(self) -> (&'static str, usize) {
+        let (name, index) = match self {
+            Self::Content(index) => ("content", index),
+            Self::Summary(index) => ("summary", index),
+        };
+        (name, usize::try_from(index).unwrap_or(usize::MAX))
+    }
+
     /// Pairs the entries of a list with their positions.
     pub(super) fn all<T>(kind: fn(i64) -> Self, entries: &[T]) -> impl Iterator<Item = (Self, &T)> {
         (0..).map(kind).zip(entries)

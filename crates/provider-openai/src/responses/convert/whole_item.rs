@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use advisor_core::{Delta, DeltaKind, Media, MediaDelta, Opaque, ProviderData, Text, ToolCallDelta};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
 
 use super::items::TooMuch;
 use super::part::PartPosition;
@@ -61,7 +62,7 @@ impl Converter {
         Ok(())
     }
 
-    /// Ends reasoning. The item goes back unchanged, so it is kept with the last block of its text.
+    /// Ends reasoning. The item goes back unchanged, so it is kept with the blocks of its text.
     fn end_reasoning(
         &mut self,
         at: usize,
@@ -69,15 +70,18 @@ impl Converter {
         deltas: &mut VecDeque<Delta>,
     ) -> Result<(), TooMuch> {
         self.fill_reasoning(at, &kept.fields, deltas)?;
-        let last = match self.items.at(at).map(|item| item.parts.len()) {
-            Some(0) | None => self.items.add_part(at, PartPosition::Content(0))?,
-            Some(parts) => parts - 1,
-        };
-        if let Some(part) = self.items.at(at).and_then(|item| item.parts.get_mut(last)) {
-            let data = ProviderData::new(self.format.clone(), kept.value());
+        if self.items.at(at).is_none_or(|item| item.parts.is_empty()) {
+            self.items.add_part(at, PartPosition::Content(0))?;
+        }
+        let parts = self.items.at(at).map(|item| item.parts.as_mut_slice()).unwrap_or_default();
+        let places: Vec<PartPosition> = parts.iter().map(|part| part.place).collect();
+        for (part, data) in parts.iter().zip(data_of_parts(kept.value(), &places)) {
+            let data = ProviderData::new(self.format.clone(), data);
             deltas.push_back(part.delta(DeltaKind::ReasoningData(Box::new(data))));
-            part.ended = true;
-            deltas.push_back(part.delta(DeltaKind::BlockEnd));
+        }
+        if let Some(last) = parts.last_mut() {
+            last.ended = true;
+            deltas.push_back(last.delta(DeltaKind::BlockEnd));
         }
         Ok(())
     }
@@ -153,4 +157,32 @@ impl Converter {
         let opaque = Opaque::new(self.format.clone(), kept.fields.kind_name(), kept.value());
         DeltaKind::Opaque(Box::new(opaque)).into()
     }
+}
+
+/// Returns what goes back of an item of reasoning, for the block of each part: the text of that part, and with the last
+/// one the other fields of the item.
+///
+/// A block whose text is edited loses its data. So none has the text of another block, or a text that no block shows.
+fn data_of_parts(mut item: Value, places: &[PartPosition]) -> Vec<Value> {
+    let id = item.get("id").cloned();
+    let parts = places.iter().enumerate().map(|(position, place)| {
+        let (name, index) = place.entry();
+        let list = item.get_mut(name).and_then(Value::as_array_mut);
+        let text = list.and_then(|list| {
+            // A server that counts on from an earlier item has no entry at its number.
+            let at = if index < list.len() { index } else { position };
+            list.get_mut(at).map(Value::take)
+        });
+        json!({"id": id, (name): Vec::from_iter(text)})
+    });
+    let mut parts: Vec<Value> = parts.collect();
+    if let (Some(last), Some(fields)) = (parts.last_mut(), item.as_object_mut()) {
+        for name in ["content", "summary"] {
+            if let Some(texts) = fields.get_mut(name).filter(|texts| !texts.is_null()) {
+                *texts = last.get_mut(name).map_or_else(|| json!([]), Value::take);
+            }
+        }
+        *last = item;
+    }
+    parts
 }

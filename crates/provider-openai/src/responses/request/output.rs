@@ -3,7 +3,7 @@
 //! Texts have the form that OpenAI, llama.cpp and others accept: a message of the type `message`, completed, with
 //! parts of the type `output_text`. A refusal is text here, because llama.cpp takes no other part.
 
-use advisor_core::{Block, BlockContent, Media, MediaSource, ProviderData, ToolCall};
+use advisor_core::{Block, BlockContent, BlockKind, Media, MediaSource, ProviderData, ToolCall};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use provider_http::json::arguments::{self, fields_that_go_back};
@@ -16,7 +16,13 @@ use super::form::InputForm;
 ///
 /// Reasoning and server-side work go back only to the server that sent them: no other one can read them.
 pub(super) fn output_items(blocks: &[Block], form: &InputForm, wire: &WireNames) -> Vec<Value> {
-    let mut items: Vec<Value> = blocks.iter().filter_map(|block| output_item(block, form, wire)).collect();
+    // The parts of reasoning that wait for the other fields of their item.
+    let mut parts = Vec::new();
+    let item = |block: &Block| match block.kind() {
+        BlockKind::Reasoning => reasoning(block, &mut parts, form),
+        _ => output_item(block, form, wire),
+    };
+    let mut items: Vec<Value> = blocks.iter().filter_map(item).collect();
     if items.is_empty()
         && let Some(note) = note(blocks)
     {
@@ -30,12 +36,31 @@ fn output_item(block: &Block, form: &InputForm, wire: &WireNames) -> Option<Valu
         BlockContent::Text(text) | BlockContent::Refusal(text) => {
             (!text.is_empty()).then(|| message(text, extras_of(block, form)))
         }
-        BlockContent::Reasoning(_) => data_of(block, form).find(|item| is_readable(item, form)).cloned(),
         BlockContent::ToolCall(call) => Some(function_call(call, extras_of(block, form), wire)),
         BlockContent::Media(media) => image(media, data_of(block, form).next()?),
         BlockContent::Opaque(opaque) => (opaque.format == form.format).then(|| opaque.value.clone()),
         _ => None,
     }
+}
+
+/// Returns the item of reasoning at the last of its blocks. The others have only their text, and no type; those whose
+/// item is missing stay here.
+fn reasoning(block: &Block, waiting: &mut Vec<Value>, form: &InputForm) -> Option<Value> {
+    let (items, parts): (Vec<&Value>, Vec<&Value>) =
+        data_of(block, form).partition(|data| data.get("type").is_some());
+    waiting.extend(parts.into_iter().cloned());
+    let mut item = items.into_iter().find(|item| is_readable(item, form))?.clone();
+    let id = item.get("id").cloned().unwrap_or_default();
+    let own = waiting.extract_if(.., |part| part.get("id").unwrap_or(&Value::Null) == &id);
+    for part in own.collect::<Vec<_>>().iter().rev() {
+        for name in ["content", "summary"] {
+            let texts = part.get(name).and_then(Value::as_array).into_iter().flatten();
+            if let Some(list) = item.get_mut(name).and_then(Value::as_array_mut) {
+                list.splice(..0, texts.cloned());
+            }
+        }
+    }
+    Some(item)
 }
 
 fn message(text: &str, extras: Map<String, Value>) -> Value {

@@ -96,6 +96,32 @@ fn reasoning_goes_back_unchanged_and_in_order() {
     );
 }
 
+/// Each block has the text of its part, and the last one the other fields.
+#[test]
+fn item_of_reasoning_is_put_together_from_its_blocks() {
+    let part = |text: &str| json!({"type": "summary_text", "text": text});
+    let reasoning = |data: Value| with_data(BlockContent::Reasoning("Hm.".into()), FORMAT, data);
+    let last =
+        |texts: Value| json!({"type": "reasoning", "id": "rs_1", "encrypted_content": "e", "summary": texts});
+    let first = || reasoning(json!({"id": "rs_1", "summary": [part("a")]}));
+    let second = || reasoning(json!({"id": "rs_1", "summary": [part("b")]}));
+    let third = || reasoning(last(json!([part("c")])));
+    let edited = || Block::new(BlockContent::Reasoning("[name]".into()));
+    let other = || reasoning(json!({"id": "rs_0", "summary": [part("x")]}));
+    let sent = |blocks: Vec<Block>| {
+        input(vec![Message::assistant_blocks(blocks.into_iter().chain([Block::text("Hi")]).collect())])
+    };
+    for (blocks, expected) in [
+        (vec![first(), second(), third()], Some(json!([part("a"), part("b"), part("c")]))),
+        (vec![edited(), second(), third()], Some(json!([part("b"), part("c")]))),
+        (vec![other(), first(), Block::text(""), third()], Some(json!([part("a"), part("c")]))),
+        (vec![first(), second(), edited()], None),
+    ] {
+        let items: Vec<Value> = expected.map(last).into_iter().chain([said("Hi")]).collect();
+        assert_eq!(sent(blocks), Value::Array(items));
+    }
+}
+
 #[test]
 fn reasoning_that_no_server_can_read_is_left_out() {
     let bare =

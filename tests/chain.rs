@@ -119,11 +119,30 @@ fn contradictions_are_refused_with_what_to_do() {
         (builder(0).advisor(memory(Phase::ModelCall)), "belongs in the turn or the round phase"),
         (builder(0).advisor_in(Phase::Turn, ToolCallAdvisor::new()), "belongs in the loop phase"),
         (builder(0).advisor_in(Phase::Loop, named("x", &journal)), "belongs in the turn or the round phase"),
+        (
+            builder(0).advisor_in(Phase::Round, placed("x", &journal, Placement::beside_model())),
+            "place it in the model-call phase",
+        ),
     ];
     for (builder, expected) in table {
         let text = refusal(builder);
         assert!(text.contains(expected), "{text}");
     }
+}
+
+#[test]
+fn advisors_beside_the_model_are_inside_all_others() {
+    let journal = Journal::new();
+    let chain = builder(0)
+        .advisor(placed("first", &journal, Placement::beside_model()))
+        .advisor(placed("second", &journal, Placement::beside_model()))
+        .advisor(placed("retry", &journal, Placement::new(Phase::ModelCall)))
+        .advisor(named("guard", &journal))
+        .build()
+        .unwrap();
+    let plan = chain.explain();
+    let names: Vec<&str> = plan.entries.iter().map(|entry| entry.name.as_str()).collect();
+    assert_eq!(names, ["guard", "retry", "first", "second"]);
 }
 
 #[test]

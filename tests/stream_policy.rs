@@ -16,6 +16,7 @@ use advisor_chain::messages::{BlockKind, ToolCall};
 use advisor_chain::stream_policy::{
     BlockPolicy, Denials, OnDeny, OnFailure, PendingBlock, ReplaceText, Verdict,
 };
+use advisor_chain::text_tool_calls::{PromptFormat, TextToolCalls};
 use advisor_chain::tools::{ToolCallStreaming, ToolLimits};
 use advisor_chain::{
     ChatClient, ChatMemoryAdvisor, Chunk, ConversationKey, Error, ErrorKind, FinishReason, FnTool,
@@ -328,6 +329,30 @@ async fn law_m4_redacted_text_is_remembered() {
         assert_eq!((response.text().as_str(), out.fold.text(1).as_str()), (expected, expected));
         let transcript = memory.transcript(&ConversationKey::new("c").unwrap()).await.unwrap();
         assert_eq!(transcript.iter().map(line).collect::<Vec<_>>(), ["Who?", expected]);
+    }
+}
+
+/// A call in the text is judged, whether the policy is added before or after the advisor that finds the call.
+#[tokio::test]
+async fn law_t2_denied_call_in_text_never_runs() {
+    let runs = Arc::new(Mutex::new(0));
+    let client = || {
+        let answers = [Answer::from_text("<tool name=\"delete\"></tool>"), Answer::from_text("Done.")];
+        let runs = Arc::clone(&runs);
+        let definition = ToolDefinition::new("delete", "Deletes.", json!({"type": "object"}));
+        let delete = FnTool::new(definition, move |_: Value| {
+            *runs.lock().unwrap() += 1;
+            async { Ok("deleted") }
+        });
+        advisor_chain::client(ScriptedModel::new(answers)).tool(delete)
+    };
+    let in_text = || TextToolCalls::new(PromptFormat::Xml);
+    for client in [
+        client().advisor(in_text()).advisor(denying_deletes()),
+        client().advisor(denying_deletes()).advisor(in_text()),
+    ] {
+        let response = client.build().unwrap().prompt().user("Clean up.").call().await.unwrap();
+        assert_eq!((response.text().as_str(), *runs.lock().unwrap()), (DENIED, 0));
     }
 }
 

@@ -95,9 +95,9 @@ pub mod chain {
     #[doc(inline)]
     pub use advisor_core::{
         AdvisorRole, BoxError, CatchPanics, ChainBuilder, ChunkEditor, ContextFn, EditedChunks, Extensions,
-        FallbackModel, FromFn, History, HoldBack, IntoId, MemorySide, PendingText, Plan, PlanEntry, Record,
-        ResponseFormat, SchemaSupport, Step, TextStream, TurnEnd, TurnHandle, TurnRecorder, context_fn,
-        drop_caught, text_with_sources,
+        FallbackModel, FromFn, History, HoldBack, IntoId, MemorySide, PendingText, PhaseOrder, Plan,
+        PlanEntry, Record, ResponseFormat, SchemaSupport, Step, TextStream, TurnEnd, TurnHandle,
+        TurnRecorder, context_fn, drop_caught, text_with_sources,
     };
 }
 

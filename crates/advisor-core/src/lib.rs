@@ -53,7 +53,7 @@ pub use chain::advisor::{Advisor, AdvisorInfo, StreamAdvisor};
 pub use chain::builder::ChainBuilder;
 pub use chain::context_advisor::{ContextFn, context_fn};
 pub use chain::from_fn::{FromFn, from_fn};
-pub use chain::placement::{AdvisorRole, History, MemorySide, Phase, Placement};
+pub use chain::placement::{AdvisorRole, History, MemorySide, Phase, PhaseOrder, Placement};
 pub use chain::plan::{Plan, PlanEntry};
 pub use client::into_id::IntoId;
 pub use client::prompt::Prompt;

@@ -3,12 +3,14 @@ use std::sync::Arc;
 
 use crate::chain::Link;
 use crate::{
-    AdvisorChain, AdvisorRole, ChatModel, Error, History, MemorySide, Phase, Placement, Result, StreamAdvisor,
+    AdvisorChain, AdvisorRole, ChatModel, Error, History, MemorySide, Phase, PhaseOrder, Placement, Result,
+    StreamAdvisor,
 };
 
 /// Builder that orders the advisors of a chain and checks it.
 ///
-/// Advisors are ordered by phase, outermost first; inside a phase the one added first is outermost.
+/// Advisors are ordered by phase, outermost first; inside a phase the one added first is outermost. An advisor
+/// [beside the model](PhaseOrder::BesideModel) is inside all others.
 #[derive(Clone)]
 #[must_use = "a chain is made by `build`"]
 pub struct ChainBuilder {
@@ -67,7 +69,8 @@ impl ChainBuilder {
     /// Of kind [`Configuration`](crate::ErrorKind::Configuration), with what to do, for:
     /// - two tool loops or two memories, or one of them in a phase where it cannot work;
     /// - a loop whose history setting contradicts the placement of memory;
-    /// - an advisor on the wrong [side](MemorySide) of memory.
+    /// - an advisor on the wrong [side](MemorySide) of memory;
+    /// - an advisor that must be [beside the model](PhaseOrder::BesideModel) in another phase.
     pub fn build(self) -> Result<AdvisorChain> {
         let mut links = self.links;
         for fallback in self.fallbacks {
@@ -77,7 +80,7 @@ impl ChainBuilder {
                 links.push(fallback);
             }
         }
-        links.sort_by_key(|link| link.placement.phase);
+        links.sort_by_key(|link| (link.placement.phase, link.placement.order));
         check(&links)?;
         Ok(AdvisorChain::new(links, self.model))
     }
@@ -105,6 +108,7 @@ fn check(links: &[Link]) -> Result<()> {
             link.placement.phase
         )));
     }
+    check_beside_model(links)?;
     check_sides(links)?;
     let memory_inside = memories.first().is_some_and(|memory| memory.placement.phase == Phase::Round);
     check_history(&loops, memory_inside)
@@ -114,6 +118,18 @@ fn refuse_second(links: &[&Link], both: &str) -> Result<()> {
     let [first, second, ..] = links else { return Ok(()) };
     let (first, second) = (first.advisor.name(), second.advisor.name());
     Err(Error::configuration(format!("`{first}` and `{second}` both {both}; keep one of them")))
+}
+
+fn check_beside_model(links: &[Link]) -> Result<()> {
+    let is_misplaced = |link: &&Link| {
+        link.placement.order == PhaseOrder::BesideModel && link.placement.phase != Phase::ModelCall
+    };
+    let Some(link) = links.iter().find(is_misplaced) else { return Ok(()) };
+    Err(Error::configuration(format!(
+        "`{}` must be beside the model, inside all other advisors; place it in the model-call phase, not in the {} phase",
+        link.advisor.name(),
+        link.placement.phase
+    )))
 }
 
 fn check_sides(links: &[Link]) -> Result<()> {

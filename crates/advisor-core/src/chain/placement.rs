@@ -10,6 +10,20 @@ pub struct Placement {
     pub role: AdvisorRole,
     /// The side of memory on which it must be, in a chain with memory.
     pub side: MemorySide,
+    /// Its place among the advisors of its phase.
+    pub order: PhaseOrder,
+}
+
+/// The place of an advisor among those of its phase. Ordered outermost first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum PhaseOrder {
+    /// The advisor added first is outermost.
+    #[default]
+    AsAdded,
+    /// Inside all others of [`Phase::ModelCall`], whenever it is added; any other phase is an error. Several keep the
+    /// order in which they are added.
+    BesideModel,
 }
 
 /// The side of memory on which an advisor must be. Building a chain with it on the other side fails.
@@ -29,7 +43,7 @@ pub enum MemorySide {
 
 /// The frequency of an advisor's runs, and thereby its distance from the model. Ordered outermost first.
 ///
-/// Inside a phase, the advisor added first is outermost.
+/// Inside a phase, the advisor added first is outermost, except for [`PhaseOrder::BesideModel`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(clippy::exhaustive_enums, reason = "the four phases are the shape of every chain")]
 pub enum Phase {
@@ -91,7 +105,14 @@ impl Placement {
     /// Creates a placement in this phase, without a special role.
     #[must_use]
     pub fn new(phase: Phase) -> Self {
-        Self { phase, role: AdvisorRole::General, side: MemorySide::Any }
+        Self { phase, role: AdvisorRole::General, side: MemorySide::Any, order: PhaseOrder::AsAdded }
+    }
+
+    /// Creates a placement directly beside the model, inside all other advisors: for advisors that translate between
+    /// the form of a model and that of the chain.
+    #[must_use]
+    pub fn beside_model() -> Self {
+        Self { order: PhaseOrder::BesideModel, ..Self::new(Phase::ModelCall) }
     }
 
     /// Requires a place inside memory: for advisors that change answers.

@@ -26,6 +26,9 @@ use crate::judge::{Judge, PendingBlock};
 /// Its position is [`Phase::ModelCall`], inside memory. Of several policies, the one added last is nearest to the
 /// model and acts first; the others see its output.
 ///
+/// Calls that the model writes into its text are judged, too, if `TextToolCalls` of `text-tool-calls` finds them: that
+/// is always nearer to the model, in whichever order both are added.
+///
 /// # Ordering
 /// Other blocks stream on while a judge works (law S2). Judged blocks are judged in parallel, and emitted in the order
 /// in which they opened. The answer completes when all are decided, so memory and tools see the result (law O3).

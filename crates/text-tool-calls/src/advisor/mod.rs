@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use advisor_core::{
-    AdvisorChain, AdvisorInfo, ChatRequest, ChunkStream, Phase, Placement, ResponseFormat, Result,
-    StreamAdvisor, Text, ToolChoice, ToolSet, async_trait,
+    AdvisorChain, AdvisorInfo, ChatRequest, ChunkStream, Placement, ResponseFormat, Result, StreamAdvisor,
+    Text, ToolChoice, ToolSet, async_trait,
 };
 
 use self::editor::TextCallEditor;
@@ -31,7 +31,8 @@ pub use leaks::Leaks;
 /// text into blocks of calls. The tool loop runs them, and memory stores them, as any other call. Earlier calls and
 /// results are sent as text. So a conversation can change between both ways, in both directions.
 ///
-/// Add it last: its place is beside the model ([`Phase::ModelCall`]), where it sees the tools of all other advisors.
+/// Its place is [beside the model](Placement::beside_model), inside all other advisors, in whichever order they are
+/// added. So it sees the tools of all others, and a policy judges the calls that it finds.
 ///
 /// # Ordering
 /// Text, calls and arguments stream. Only text that may begin or end a call is held back. Calls of the provider's
@@ -209,7 +210,7 @@ impl AdvisorInfo for TextToolCalls {
     }
 
     fn placement(&self) -> Placement {
-        Placement::new(Phase::ModelCall).inside_memory()
+        Placement::beside_model()
     }
 }
 

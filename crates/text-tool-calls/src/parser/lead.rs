@@ -35,8 +35,9 @@ impl Lead {
     pub(super) fn next(&mut self, rest: &str, after_call: bool, at_line_start: bool, at_end: bool) -> Next {
         let first = rest.chars().next().unwrap_or_default();
         match first {
-            first if first.is_whitespace() && self.text.len() <= MAX_LEAD => {
-                Next::Lead(rest.len() - rest.trim_start().len())
+            // A step takes no more than fits, so the bound does not depend on how the text is cut.
+            first if first.is_whitespace() && self.text.len() + first.len_utf8() <= MAX_LEAD => {
+                Next::Lead(space_within(rest, MAX_LEAD - self.text.len()))
             }
             '`' if self.in_fence && after_call => match closing_fence(rest) {
                 (Marker::Whole, length) => Next::FenceEnd(length),
@@ -45,7 +46,9 @@ impl Lead {
             },
             '`' if at_line_start => match opening_fence(rest) {
                 Fence::Undecided if !at_end => Next::Undecided,
-                Fence::Line(length) if !self.in_text_fence => Next::Lead(length),
+                Fence::Line(length) if !self.in_text_fence && self.text.len() + length <= MAX_LEAD => {
+                    Next::Lead(length)
+                }
                 fence => {
                     // A line with other text after the fence is one, too, and so is the end of one.
                     self.in_text_fence ^= !matches!(fence, Fence::None) || rest.starts_with(FENCE);
@@ -86,6 +89,12 @@ impl Lead {
         self.in_text_fence |= self.text.contains('`');
         std::mem::take(&mut self.text)
     }
+}
+
+/// Returns the bytes of white space at the start of a text, at most so many.
+fn space_within(text: &str, most: usize) -> usize {
+    let window = text.get(..text.floor_char_boundary(most)).unwrap_or_default();
+    window.len() - window.trim_start().len()
 }
 
 /// Whether a text begins with a line that opens a fence.

@@ -70,7 +70,13 @@ const TOKENS: [&str; 62] = [
 ];
 
 fn text() -> impl Strategy<Value = String> {
-    prop::collection::vec(prop::sample::select(TOKENS.to_vec()), 0..24).prop_map(|tokens| tokens.concat())
+    // White space beyond the bound of what is held back before a call.
+    let space = (prop::sample::select(vec![" ", "\n", "\u{2003}"]), 340..1100_usize);
+    let token = prop_oneof![
+        60 => prop::sample::select(TOKENS.to_vec()).prop_map(str::to_owned),
+        1 => space.prop_map(|(letter, times)| letter.repeat(times)),
+    ];
+    prop::collection::vec(token, 0..24).prop_map(|tokens| tokens.concat())
 }
 
 fn settings() -> impl Strategy<Value = ParserSettings> {
@@ -81,6 +87,23 @@ fn settings() -> impl Strategy<Value = ParserSettings> {
         let on_cut = if lenient { OnCut::Complete } else { OnCut::Incomplete };
         ParserSettings::default().with_limits(limits).with_on_cut(on_cut)
     })
+}
+
+/// White space before a call, around the bound of what is held back.
+#[test]
+fn law_s5_long_space_gives_the_same_events() {
+    for letter in [" ", "\n", "\u{2003}", "```\n"] {
+        for bytes in (1020..1030).chain([3000]) {
+            let text = format!("{}<tool name=\"time\"/>", letter.repeat(bytes / letter.len()));
+            for text in [format!("Now.{text}"), format!("<tool name=\"time\"/>{text}"), text] {
+                let (formats, settings) = ([TextFormat::Xml], ParserSettings::default());
+                let letters: Vec<String> = text.chars().map(String::from).collect();
+                let letters: Vec<&str> = letters.iter().map(String::as_str).collect();
+                let whole = parse(&formats, &settings, &[&text]);
+                assert_eq!(parse(&formats, &settings, &letters), whole, "{bytes} bytes of {letter:?}");
+            }
+        }
+    }
 }
 
 proptest! {

@@ -60,52 +60,75 @@ pub enum CallEnd {
 
 /// Appends events to a list and joins neighbouring pieces.
 #[derive(Debug)]
-pub(crate) struct Output<'a>(&'a mut Vec<ParserEvent>);
+pub(crate) struct Output<'a> {
+    events: &'a mut Vec<ParserEvent>,
+    /// How many more calls may open.
+    calls_left: usize,
+    /// The number of events before the first call beyond that.
+    before_excess: Option<usize>,
+}
 
 impl<'a> Output<'a> {
-    pub(crate) fn new(events: &'a mut Vec<ParserEvent>) -> Self {
-        Self(events)
+    pub(crate) fn new(events: &'a mut Vec<ParserEvent>, calls_left: usize) -> Self {
+        Self { events, calls_left, before_excess: None }
+    }
+
+    pub(crate) fn calls_left(&self) -> usize {
+        self.calls_left
+    }
+
+    /// Drops what came from the first call beyond the bound on. Returns whether there was one.
+    pub(crate) fn drop_excess(&mut self) -> bool {
+        let Some(end) = self.before_excess else { return false };
+        self.events.truncate(end);
+        true
     }
 
     pub(crate) fn text(&mut self, piece: &str) {
-        match self.0.last_mut() {
+        match self.events.last_mut() {
             Some(ParserEvent::Text(text)) => text.push_str(piece),
             _ => self.piece(piece, ParserEvent::Text),
         }
     }
 
     pub(crate) fn markup(&mut self, piece: &str) {
-        match self.0.last_mut() {
+        match self.events.last_mut() {
             Some(ParserEvent::Markup(text)) => text.push_str(piece),
             _ => self.piece(piece, ParserEvent::Markup),
         }
     }
 
     pub(crate) fn body(&mut self, piece: &str) {
-        match self.0.last_mut() {
+        match self.events.last_mut() {
             Some(ParserEvent::Body(text)) => text.push_str(piece),
             _ => self.piece(piece, ParserEvent::Body),
         }
     }
 
     pub(crate) fn arguments(&mut self, piece: &str) {
-        match self.0.last_mut() {
+        match self.events.last_mut() {
             Some(ParserEvent::Arguments(text)) => text.push_str(piece),
             _ => self.piece(piece, ParserEvent::Arguments),
         }
     }
 
     pub(crate) fn opened(&mut self, call: OpenedCall) {
-        self.0.push(ParserEvent::Opened(call));
+        match self.calls_left.checked_sub(1) {
+            Some(left) => self.calls_left = left,
+            None => {
+                self.before_excess.get_or_insert(self.events.len());
+            }
+        }
+        self.events.push(ParserEvent::Opened(call));
     }
 
     pub(crate) fn closed(&mut self, end: CallEnd) {
-        self.0.push(ParserEvent::Closed(end));
+        self.events.push(ParserEvent::Closed(end));
     }
 
     fn piece(&mut self, piece: &str, event: fn(String) -> ParserEvent) {
         if !piece.is_empty() {
-            self.0.push(event(piece.to_owned()));
+            self.events.push(event(piece.to_owned()));
         }
     }
 }

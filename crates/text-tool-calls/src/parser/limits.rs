@@ -1,6 +1,7 @@
 /// Bounds of a [`TextCallParser`](crate::TextCallParser).
 ///
-/// Text that is undecided beyond its bound is text for the user. A call beyond its bound is an error.
+/// Text that is undecided beyond its bound is text for the user. A call beyond its bound is an error, and so is one
+/// call too many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ParserLimits {
@@ -9,11 +10,13 @@ pub struct ParserLimits {
     pub undecided: usize,
     /// The bytes of one call as the model wrote it, or of a list of calls. 8 MiB by default.
     pub call: usize,
+    /// The calls in one text. 256 by default, as with calls of a provider's interface.
+    pub calls: usize,
 }
 
 impl Default for ParserLimits {
     fn default() -> Self {
-        Self { undecided: 8 * 1024, call: 8 * 1024 * 1024 }
+        Self { undecided: 8 * 1024, call: 8 * 1024 * 1024, calls: 256 }
     }
 }
 
@@ -26,6 +29,12 @@ pub enum ParserError {
         "a tool call in the text is longer than {limit} bytes; raise `ParserLimits::call` or ask for less"
     )]
     CallTooLong {
+        /// The bound.
+        limit: usize,
+    },
+    /// The text has more calls than its bound. Those within it were read.
+    #[error("the text has more than {limit} tool calls; raise `ParserLimits::calls` or ask for less")]
+    TooManyCalls {
         /// The bound.
         limit: usize,
     },

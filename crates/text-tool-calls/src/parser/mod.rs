@@ -34,7 +34,8 @@ use crate::tools::TextTools;
 /// A text that only looks like a call is text. Bounds are in [`ParserLimits`](crate::ParserLimits).
 ///
 /// # Errors
-/// [`push`](Self::push) and [`finish`](Self::finish) fail if a call is too long, and after their end.
+/// [`push`](Self::push) and [`finish`](Self::finish) fail if a call is too long, at one call too many, and after their
+/// end.
 ///
 /// # Example
 /// ```
@@ -70,6 +71,8 @@ pub struct TextCallParser {
     input: Input,
     state: State,
     lead: Lead,
+    /// How many more calls the text may have.
+    calls_left: usize,
     /// Whether the next character is the first of its line.
     at_line_start: bool,
 }
@@ -116,6 +119,7 @@ impl TextCallParser {
         Self {
             formats: formats.into_iter().collect(),
             tools: tools.clone(),
+            calls_left: settings.limits.calls,
             settings,
             input: Input::default(),
             state: State::Lead(After::Text),
@@ -127,13 +131,13 @@ impl TextCallParser {
     /// Reads a piece of the text, and appends what is decided.
     ///
     /// # Errors
-    /// [`ParserError::CallTooLong`], and [`ParserError::Ended`] after an error or the end.
+    /// [`ParserError::CallTooLong`], [`ParserError::TooManyCalls`], and [`ParserError::Ended`] after an error or the end.
     pub fn push(&mut self, text: &str, events: &mut Vec<ParserEvent>) -> Result<(), ParserError> {
         if matches!(self.state, State::Ended) {
             return Err(ParserError::Ended);
         }
         self.input.push(text);
-        self.run(false, &mut Output::new(events))
+        self.run(false, &mut Output::new(events, self.calls_left))
     }
 
     /// Ends the text: what is undecided becomes text, and an open call is cut off.
@@ -141,7 +145,7 @@ impl TextCallParser {
     /// # Errors
     /// As [`push`](Self::push).
     pub fn finish(&mut self, events: &mut Vec<ParserEvent>) -> Result<(), ParserError> {
-        let out = &mut Output::new(events);
+        let out = &mut Output::new(events, self.calls_left);
         if matches!(self.state, State::Ended) {
             return Err(ParserError::Ended);
         }
@@ -178,17 +182,14 @@ impl TextCallParser {
             }
             State::Undecided(..) => Ok(self.decide(at_end, out)),
             State::Call(..) => self.read_call(at_end, out),
-            State::Data(balance) => match balance.pass(self.input.rest()) {
-                Some(length) => {
-                    self.emit_text(length, out);
+            State::Data(balance) => {
+                let end = balance.pass(self.input.rest());
+                self.emit_text(end.unwrap_or(usize::MAX), out);
+                if end.is_some() {
                     self.state = State::Text;
-                    Ok(Progress::Made)
                 }
-                None => {
-                    self.emit_text(usize::MAX, out);
-                    Ok(Progress::Made)
-                }
-            },
+                Ok(Progress::Made)
+            }
             State::Ended => Err(ParserError::Ended),
         }
     }
@@ -269,6 +270,11 @@ impl TextCallParser {
         let State::Call(call, bytes) = &mut self.state else { return Ok(Progress::Made) };
         let before = self.input.rest().len();
         let ended = call.read(&mut self.input, at_end, out);
+        self.calls_left = out.calls_left();
+        if out.drop_excess() {
+            self.state = State::Ended;
+            return Err(ParserError::TooManyCalls { limit: self.settings.limits.calls });
+        }
         let left = self.input.rest().len();
         *bytes += before - left;
         let limit = self.settings.limits.call;
@@ -288,9 +294,7 @@ impl TextCallParser {
     /// Emits the first `bytes` of the input as text.
     fn emit_text(&mut self, bytes: usize, out: &mut Output<'_>) {
         let text = self.input.take(bytes);
-        if let Some(last) = text.chars().next_back() {
-            self.at_line_start = last == '\n';
-        }
+        self.at_line_start = text.chars().next_back().map_or(self.at_line_start, |last| last == '\n');
         out.text(text);
     }
 }

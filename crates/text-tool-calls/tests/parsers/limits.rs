@@ -1,4 +1,4 @@
-use text_tool_calls::{ParserError, ParserLimits, ParserSettings, TextCallParser, TextFormat};
+use text_tool_calls::{ParserError, ParserEvent, ParserLimits, ParserSettings, TextCallParser, TextFormat};
 
 use crate::common::{check_with, tools};
 
@@ -38,6 +38,38 @@ fn law_r1_at_most_the_undecided_text_is_held_back() {
         for letter in text.chars() {
             parser.push(letter.encode_utf8(&mut [0; 4]), &mut events).unwrap();
             assert!(parser.held_back() <= most, "{} after {letter:?} of {format:?}", parser.held_back());
+        }
+    }
+}
+
+/// The calls within the bound are read, however the text is cut; one more is an error.
+#[test]
+fn law_r1_one_call_too_many_is_an_error() {
+    let mut limits = ParserLimits::default();
+    limits.calls = 2;
+    let settings = ParserSettings::default().with_limits(limits);
+    for (text, more) in [
+        ("<tool name=\"time\"/><tool name=\"time\"/>", "<tool name=\"time\"/>"),
+        (
+            "[{\"tool\": \"time\", \"arguments\": {}}, {\"tool\": \"time\", \"arguments\": {}}",
+            ", {\"tool\": \"time\"}]",
+        ),
+        (
+            "<|tool_call_begin|>time<|tool_call_argument_begin|>{}<|tool_call_end|>\
+             <|tool_call_begin|>time<|tool_call_argument_begin|>{}<|tool_call_end|>",
+            "<|tool_call_begin|>time<|tool_call_argument_begin|>",
+        ),
+    ] {
+        let whole = format!("{text}{more}");
+        for pieces in [vec![whole.as_str()], whole.split("").collect()] {
+            let mut parser = TextCallParser::with_settings(TextFormat::ALL, &tools(), settings.clone());
+            let mut events = Vec::new();
+            let mut results = pieces.iter().map(|piece| parser.push(piece, &mut events));
+            let error = results.find_map(Result::err).unwrap();
+            assert_eq!(error, ParserError::TooManyCalls { limit: 2 });
+            let opened = events.iter().filter(|event| matches!(event, ParserEvent::Opened(_)));
+            assert_eq!(opened.count(), 2, "{events:?}");
+            assert_eq!(parser.push("x", &mut events), Err(ParserError::Ended));
         }
     }
 }

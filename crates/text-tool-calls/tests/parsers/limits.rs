@@ -32,6 +32,8 @@ fn law_r1_at_most_the_undecided_text_is_held_back() {
             34,
         ),
         (TextFormat::Sentinel, "[[a]] ".repeat(200), 2),
+        (TextFormat::Kimi, format!("<|tool_calls_section_begin|>{}", " ".repeat(1000)), 27),
+        (TextFormat::DeepSeek, format!("<|DSML|function_calls>{}", " ".repeat(1000)), 21),
     ] {
         let mut parser = TextCallParser::new([format], &tools());
         let mut events = Vec::new();

@@ -1,3 +1,5 @@
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use crate::parser::event::Output;
@@ -7,7 +9,7 @@ use crate::parser::event::Output;
 /// The first value of a name counts; later ones are left out.
 #[derive(Debug, Default)]
 pub(in crate::parser) struct ArgumentsWriter {
-    names: Vec<String>,
+    names: HashSet<String>,
     ignored: Vec<String>,
     /// Whether the open value is left out.
     muted: bool,
@@ -71,14 +73,14 @@ impl ArgumentsWriter {
 
     fn begin(&mut self, name: &str, out: &mut Output<'_>) -> bool {
         self.string_is_empty = true;
-        self.muted = self.names.iter().chain(&self.ignored).any(|known| known == name);
+        self.muted = self.names.contains(name) || self.ignored.iter().any(|ignored| ignored == name);
         if self.muted {
             return false;
         }
         out.arguments(if self.names.is_empty() { "{" } else { "," });
         out.arguments(&escaped(name));
         out.arguments(":");
-        self.names.push(name.to_owned());
+        self.names.insert(name.to_owned());
         true
     }
 }

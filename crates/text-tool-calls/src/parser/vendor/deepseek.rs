@@ -103,17 +103,14 @@ impl DeepSeekCalls {
         if self.list == ListState::After {
             return None;
         }
-        let rest = input.rest().trim_start();
-        let space = input.rest().len() - rest.len();
+        out.markup(input.take_space());
+        let rest = input.rest();
         if rest.is_empty() {
-            if at_end {
-                out.markup(input.take(space));
-            }
             return Some(false);
         }
         match self.list_tag(rest) {
             ListTag::Whole(length, ends) => {
-                out.markup(input.take(space + length));
+                out.markup(input.take(length));
                 self.list = ListState::List;
                 return (!ends).then_some(true);
             }
@@ -124,7 +121,7 @@ impl DeepSeekCalls {
             Tag::Whole(attributes, length) => {
                 let name = attribute(&attributes, "name").filter(|name| !name.is_empty());
                 out.opened(OpenedCall::new(TextFormat::DeepSeek, name.unwrap_or(ToolCall::UNNAMED)));
-                out.markup(input.take(space + length));
+                out.markup(input.take(length));
                 self.arguments = ArgumentsWriter::default();
                 self.state = State::Call;
                 Some(true)

@@ -74,25 +74,22 @@ impl KimiCalls {
         if self.list == ListState::After {
             return None;
         }
-        let rest = input.rest().trim_start();
-        let space = input.rest().len() - rest.len();
+        out.markup(input.take_space());
+        let rest = input.rest();
         if rest.is_empty() {
-            if at_end {
-                out.markup(input.take(space));
-            }
             return Some(false);
         }
         let markers = [SECTION, SECTION_END, CALL].map(|marker| (marker_at(rest, marker), marker));
         match markers.iter().find(|(found, _)| *found == Marker::Whole) {
             Some((_, SECTION)) => {
                 self.list = ListState::List;
-                out.markup(input.take(space + SECTION.len()));
+                out.markup(input.take(SECTION.len()));
             }
             Some((_, SECTION_END)) => {
-                out.markup(input.take(space + SECTION_END.len()));
+                out.markup(input.take(SECTION_END.len()));
                 return None;
             }
-            Some(_) => return self.read_header(space, input, at_end, out),
+            Some(_) => return self.read_header(input, at_end, out),
             None if !at_end && markers.iter().any(|(found, _)| *found == Marker::Maybe) => {
                 return Some(false);
             }
@@ -102,24 +99,16 @@ impl KimiCalls {
     }
 
     /// Reads from the marker that begins a call up to its arguments.
-    fn read_header(
-        &mut self,
-        space: usize,
-        input: &mut Input,
-        at_end: bool,
-        out: &mut Output<'_>,
-    ) -> Option<bool> {
-        let rest = input.rest().get(space..).unwrap_or_default();
-        let window = rest.get(..rest.floor_char_boundary(self.max_header)).unwrap_or_default();
-        let Some((header, _)) = window.split_once(ARGUMENTS) else {
-            if !at_end && rest.len() < self.max_header {
+    fn read_header(&mut self, input: &mut Input, at_end: bool, out: &mut Output<'_>) -> Option<bool> {
+        let Some((header, _)) = input.window(self.max_header).split_once(ARGUMENTS) else {
+            if !at_end && input.rest().len() < self.max_header {
                 return Some(false);
             }
             // No name follows: the marker alone is no call.
-            out.text(input.take(space + CALL.len()));
+            out.text(input.take(CALL.len()));
             return None;
         };
-        let length = space + header.len() + ARGUMENTS.len();
+        let length = header.len() + ARGUMENTS.len();
         let id = header.get(CALL.len()..).unwrap_or_default().trim();
         let opened = OpenedCall::new(TextFormat::Kimi, name_in(id));
         out.opened(opened.with_id(id));

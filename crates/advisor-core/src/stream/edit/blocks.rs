@@ -1,6 +1,6 @@
 mod answer;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use message_aggregator::{
     Block, BlockDelta, BlockHead, BlockId, BlockKind, CallHead, Chunk, ChunkFold, Text, ToolCall,
@@ -19,6 +19,8 @@ pub(super) struct EditedBlocks {
     shown: ChunkFold,
     /// Emitted blocks of the editor's own, with their choice: those it added, and those it opened as another kind.
     own: BTreeMap<BlockId, u32>,
+    /// The ids of the editor's own calls in each round.
+    own_call_ids: BTreeMap<u32, HashSet<Text>>,
     /// Blocks that are open in the output, with the kind they opened as.
     open: BTreeMap<BlockId, BlockKind>,
     /// The opening chunks of blocks that wait for their only piece. Without it they have no content and are left out.
@@ -44,6 +46,7 @@ impl EditedBlocks {
             inside: BTreeMap::new(),
             shown: ChunkFold::new(),
             own: BTreeMap::new(),
+            own_call_ids: BTreeMap::new(),
             open: BTreeMap::new(),
             waiting: BTreeMap::new(),
             completing: None,
@@ -117,6 +120,7 @@ impl EditedBlocks {
             Chunk::AttemptRestarted { round } => {
                 self.open.retain(|block, _| block.round != *round);
                 self.own.retain(|block, _| block.round != *round);
+                self.own_call_ids.remove(round);
                 self.waiting.retain(|block, _| block.round != *round);
                 true
             }
@@ -147,6 +151,7 @@ impl EditedBlocks {
     pub(super) fn forget(&mut self, round: u32) {
         self.inside.retain(|block, _| block.round != round);
         self.own.retain(|block, _| block.round != round);
+        self.own_call_ids.remove(&round);
         // A fold forgets an ended round in the same way as a restarted one.
         self.shown.push(&Chunk::AttemptRestarted { round });
         self.round = self.round.max(round.saturating_add(1));
@@ -202,7 +207,7 @@ impl EditedBlocks {
     }
 
     /// Gives a call of the editor's own an id that no other call of its round has.
-    fn give_call_id(&self, block: BlockId, head: &mut BlockHead) {
+    fn give_call_id(&mut self, block: BlockId, head: &mut BlockHead) {
         if head.kind != BlockKind::ToolCall {
             return;
         }
@@ -212,6 +217,7 @@ impl EditedBlocks {
                 (&self.call_ids, block.round, block.position(), block.part());
             call.call_id = format!("{prefix}_{round}_{position}_{part}").into();
         }
+        self.own_call_ids.entry(block.round).or_default().insert(call.call_id.clone());
     }
 
     /// Checks whether another call of the round has this id.
@@ -220,11 +226,8 @@ impl EditedBlocks {
         let inner = |(id, inner): (&BlockId, &InnerBlock)| {
             is_other(*id) && inner.head.call.as_ref().is_some_and(|call| call.call_id == *call_id)
         };
-        let own = |id: &BlockId| {
-            let shown = self.shown.block(*id).filter(|_| is_other(*id));
-            shown.is_some_and(|shown| shown.as_tool_call().is_some_and(|call| call.id == *call_id))
-        };
-        self.inside.iter().any(inner) || self.own.keys().any(own)
+        let own = self.own_call_ids.get(&block.round);
+        own.is_some_and(|ids| ids.contains(call_id)) || self.inside.iter().any(inner)
     }
 
     /// Closes a block with the content that was emitted; a call of the editor's own is complete then.

@@ -4,25 +4,35 @@ use advisor_core::ConversationKey;
 use conversation_store::{Page, Result};
 use futures::{StreamExt, TryStreamExt, stream};
 
-use crate::RedisStore;
 use crate::failure::{from_reading, lasting};
 use crate::replies::{number, texts};
+use crate::server::Server;
 
 /// The maximum number of candidates that are read at once, and of concurrent checks of them.
 const CANDIDATES: usize = 256;
 
-impl RedisStore {
+/// The index on this server.
+pub(crate) struct Index<'a> {
+    pub(crate) server: &'a Server,
+}
+
+impl Index<'_> {
     /// Adds a conversation to the index and returns its mark. It is not listed before it exists.
     pub(crate) async fn mark(&self, key: &ConversationKey) -> Result<u64> {
-        let mut script = self.scripts.mark.key(self.prefix.index(key.tenant()));
+        let mut script = self.server.scripts.mark.key(self.server.prefix.index(key.tenant()));
         // A mark without a conversation only costs lists some work, so a failure here counts as nothing written.
-        self.run(script.arg(key.conversation())).await.and_then(|mark| number(&mark)).map_err(from_reading)
+        self.server
+            .run(script.arg(key.conversation()))
+            .await
+            .and_then(|mark| number(&mark))
+            .map_err(from_reading)
     }
 
     /// Returns the mark of a conversation, if it has one.
     pub(crate) async fn marked(&self, key: &ConversationKey) -> Result<Option<u64>> {
-        let mut script = self.scripts.marked.key(self.prefix.index(key.tenant()));
+        let mut script = self.server.scripts.marked.key(self.server.prefix.index(key.tenant()));
         let mark = self
+            .server
             .run(script.arg(key.conversation()))
             .await
             .and_then(|mark| number(&mark))
@@ -32,11 +42,12 @@ impl RedisStore {
 
     /// Removes a conversation from the index, unless it got another mark since.
     pub(crate) async fn unmark(&self, key: &ConversationKey, mark: u64) -> Result {
-        let mut script = self.scripts.unmark.key(self.prefix.index(key.tenant()));
-        self.run(script.arg(key.conversation()).arg(mark)).await.map(drop)
+        let mut script = self.server.scripts.unmark.key(self.server.prefix.index(key.tenant()));
+        self.server.run(script.arg(key.conversation()).arg(mark)).await.map(drop)
     }
 
-    pub(crate) async fn listed(&self, page: &Page) -> Result<Vec<ConversationKey>> {
+    /// Lists the conversations of a page that exist.
+    pub(crate) async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>> {
         let mut listed = Vec::new();
         let Some(after) = page.begins_after() else { return Ok(listed) };
         let (tenant, mut after) = (&*page.tenant, String::from(after));
@@ -55,15 +66,16 @@ impl RedisStore {
     }
 
     async fn candidates(&self, tenant: &str, after: &str, wanted: usize) -> Result<Vec<ConversationKey>> {
-        let mut script = self.scripts.list.key(self.prefix.index(tenant));
-        let found = self.run(script.arg(after).arg(wanted)).await.and_then(texts).map_err(from_reading)?;
+        let mut script = self.server.scripts.list.key(self.server.prefix.index(tenant));
+        let found =
+            self.server.run(script.arg(after).arg(wanted)).await.and_then(texts).map_err(from_reading)?;
         let key = |conversation: String| ConversationKey::in_tenant(tenant, &conversation).map_err(lasting);
         found.into_iter().map(key).collect()
     }
 
     async fn if_present(&self, key: ConversationKey) -> Result<Option<ConversationKey>> {
-        let script = self.scripts.exists.key(self.prefix.conversation(&key));
-        let there = self.run(&script).await.and_then(|there| number(&there)).map_err(from_reading)?;
+        let script = self.server.scripts.exists.key(self.server.prefix.conversation(&key));
+        let there = self.server.run(&script).await.and_then(|there| number(&there)).map_err(from_reading)?;
         Ok((there == 1).then_some(key))
     }
 }

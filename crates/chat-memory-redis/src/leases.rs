@@ -24,9 +24,9 @@ impl Leases for RedisStore {
         takeover_from: Option<FencingToken>,
     ) -> Result<FencingToken> {
         let takeover_from = takeover_from.map(known).unwrap_or_default();
-        let mut script = self.scripts.acquire.key(self.prefix.conversation(key));
+        let mut script = self.server.scripts.acquire.key(self.server.prefix.conversation(key));
         let script = script.arg(turn.as_str()).arg(micros(ttl)).arg(takeover_from);
-        let mut reply = self.run(script).await.and_then(Reply::from_value)?;
+        let mut reply = self.server.run(script).await.and_then(Reply::from_value)?;
         if reply.word != "held" {
             return reply.number().map(FencingToken::new);
         }
@@ -47,8 +47,8 @@ impl Leases for RedisStore {
 
 impl RedisStore {
     async fn hold(&self, key: &ConversationKey, token: FencingToken, ttl: Duration) -> Result<Value> {
-        let mut script = self.scripts.renew.key(self.prefix.conversation(key));
-        self.run(script.arg(known(token)).arg(micros(ttl))).await
+        let mut script = self.server.scripts.renew.key(self.server.prefix.conversation(key));
+        self.server.run(script.arg(known(token)).arg(micros(ttl))).await
     }
 }
 

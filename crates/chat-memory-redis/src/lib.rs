@@ -90,6 +90,7 @@ mod opening;
 mod prefix;
 mod replies;
 mod scripts;
+mod server;
 mod setup_error;
 mod store;
 

@@ -1,6 +1,5 @@
 //! Opening a store.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use redis::aio::ConnectionLike;
@@ -9,7 +8,7 @@ use redis::{Client, ProtocolVersion};
 use crate::failure::{from_reading, lasting};
 use crate::link::{GivenLink, Link, OwnLink};
 use crate::replies::number;
-use crate::scripts::Scripts;
+use crate::server::Server;
 use crate::{Prefix, RedisStore, SetupError};
 
 /// The default timeout of getting a connection and of getting an answer, each.
@@ -76,8 +75,9 @@ impl RedisStore {
 
     /// Sets the timeout of getting a connection and of getting an answer, each. The default is 30 seconds.
     #[must_use]
-    pub fn with_timeout(self, time: Duration) -> Self {
-        Self { time, ..self }
+    pub fn with_timeout(mut self, time: Duration) -> Self {
+        self.server.time = time;
+        self
     }
 
     /// Sets the maximum size of a batch in bytes: its entries as JSON and the ids of their turns. The default is
@@ -89,13 +89,12 @@ impl RedisStore {
     }
 
     async fn over(link: impl Link, prefix: Prefix) -> Result<Self, SetupError> {
-        let scripts = Arc::new(Scripts::new());
-        let store = Self { link: Arc::new(link), prefix, scripts, time: TIME, largest_batch: LARGEST_BATCH };
+        let server = Server::new(link, prefix, TIME);
         // The probe only checks that scripts can be run.
-        let probe = store.scripts.exists.key(store.prefix.probe());
-        let absent = store.run(&probe).await.and_then(|absent| number(&absent)).map_err(from_reading)?;
+        let probe = server.scripts.exists.key(server.prefix.probe());
+        let absent = server.run(&probe).await.and_then(|absent| number(&absent)).map_err(from_reading)?;
         if absent == 0 {
-            Ok(store)
+            Ok(Self { server, largest_batch: LARGEST_BATCH })
         } else {
             Err(lasting("a key of the prefix is used by something else").into())
         }

@@ -1,19 +1,16 @@
 use std::fmt;
-use std::sync::Arc;
-use std::time::Duration;
 
 use advisor_core::{ConversationKey, async_trait};
 use conversation_store::{
     Batch, ConversationStore, Entry, EntryId, Leases, Page, ReadRange, Result, Snapshot, StoreError, Version,
     WrittenEntry,
 };
-use redis::{ScriptInvocation, Value};
+use redis::Value;
 
-use crate::Prefix;
 use crate::failure::{after_writing, from_reading};
-use crate::link::Link;
+use crate::index::Index;
 use crate::replies::Reply;
-use crate::scripts::Scripts;
+use crate::server::Server;
 
 /// A store of conversations in Redis or Valkey. Clones share the connection.
 ///
@@ -34,10 +31,7 @@ use crate::scripts::Scripts;
 ///   of more than 1,024 bytes.
 #[derive(Clone)]
 pub struct RedisStore {
-    pub(crate) link: Arc<dyn Link>,
-    pub(crate) prefix: Prefix,
-    pub(crate) scripts: Arc<Scripts>,
-    pub(crate) time: Duration,
+    pub(crate) server: Server,
     pub(crate) largest_batch: usize,
 }
 
@@ -62,15 +56,15 @@ impl ConversationStore for RedisStore {
 
     async fn read(&self, key: &ConversationKey, after: EntryId, limit: usize) -> Result<Vec<Entry>> {
         let after = after.as_u64().min(EXACT);
-        let mut script = self.scripts.read.key(self.prefix.conversation(key));
+        let mut script = self.server.scripts.read.key(self.server.prefix.conversation(key));
         let last = after.saturating_add(clipped(limit)).min(EXACT);
-        let answer = self.run(script.arg(after).arg(last)).await;
+        let answer = self.server.run(script.arg(after).arg(last)).await;
         answer.and_then(Reply::from_value).and_then(|reply| reply.range(after)).map_err(from_reading)
     }
 
     async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>> {
-        let script = self.scripts.branches.key(self.prefix.conversation(key));
-        self.run(&script).await.and_then(Reply::from_value).and_then(Reply::tips).map_err(from_reading)
+        let script = self.server.scripts.branches.key(self.server.prefix.conversation(key));
+        self.server.run(&script).await.and_then(Reply::from_value).and_then(Reply::tips).map_err(from_reading)
     }
 
     async fn append(&self, key: &ConversationKey, expected: Version, batch: Batch) -> Result<Version> {
@@ -83,7 +77,7 @@ impl ConversationStore for RedisStore {
         let entries = batch.written(self.largest_batch)?;
         for _ in 0..ATTEMPTS {
             // A conversation must be in the index before its first append creates it.
-            let mark = if may_begin(expected, &batch) { self.mark(key).await? } else { 0 };
+            let mark = if may_begin(expected, &batch) { self.index().mark(key).await? } else { 0 };
             let answer = self.append_once(key, expected, &batch, &entries, mark).await?;
             if let Some(version) = Reply::from_value(answer)?.outcome(&batch, &entries)? {
                 return Ok(version);
@@ -93,17 +87,17 @@ impl ConversationStore for RedisStore {
     }
 
     async fn delete(&self, key: &ConversationKey) -> Result {
-        let mark = self.marked(key).await?;
-        let mut script = self.scripts.delete.key(self.prefix.conversation(key));
-        self.run(script.arg(mark.map(|mark| mark.to_string()).unwrap_or_default())).await?;
+        let mark = self.index().marked(key).await?;
+        let mut script = self.server.scripts.delete.key(self.server.prefix.conversation(key));
+        self.server.run(script.arg(mark.map(|mark| mark.to_string()).unwrap_or_default())).await?;
         match mark {
-            Some(mark) => self.unmark(key, mark).await.map_err(after_writing),
+            Some(mark) => self.index().unmark(key, mark).await.map_err(after_writing),
             None => Ok(()),
         }
     }
 
     async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>> {
-        self.listed(page).await
+        self.index().list(page).await
     }
 
     fn leases(&self) -> Option<&dyn Leases> {
@@ -112,6 +106,10 @@ impl ConversationStore for RedisStore {
 }
 
 impl RedisStore {
+    fn index(&self) -> Index<'_> {
+        Index { server: &self.server }
+    }
+
     /// Reads a range of the branch that ends with `tip`, or of the one that was written last.
     async fn load_to(
         &self,
@@ -126,13 +124,9 @@ impl RedisStore {
             _ => return Err(StoreError::Unsupported { what: "this read range" }),
         };
         let to = tip.map(|tip| tip.as_u64().min(EXACT).to_string()).unwrap_or_default();
-        let mut script = self.scripts.load.key(self.prefix.conversation(key));
-        let answer = self.run(script.arg(unit).arg(count).arg(to)).await;
+        let mut script = self.server.scripts.load.key(self.server.prefix.conversation(key));
+        let answer = self.server.run(script.arg(unit).arg(count).arg(to)).await;
         answer.and_then(Reply::from_value).and_then(|reply| reply.snapshot(tip)).map_err(from_reading)
-    }
-
-    pub(crate) async fn run(&self, script: &ScriptInvocation<'_>) -> Result<Value> {
-        self.link.run(script, self.time).await
     }
 
     async fn append_once(
@@ -144,7 +138,7 @@ impl RedisStore {
         mark: u64,
     ) -> Result<Value> {
         let token = batch.token.map(|token| token.as_u64().to_string()).unwrap_or_default();
-        let mut script = self.scripts.append.key(self.prefix.conversation(key));
+        let mut script = self.server.scripts.append.key(self.server.prefix.conversation(key));
         // No conversation reaches the highest version, so an expected version beyond it conflicts in any case.
         let script = script.arg(expected.as_u64().min(EXACT)).arg(name(batch)).arg(token).arg(mark);
         let parent = batch.parent.map(|parent| parent.as_u64().min(EXACT).to_string());
@@ -154,7 +148,7 @@ impl RedisStore {
             let open = entry.open.map_or("", |open| if open { "1" } else { "0" });
             script.arg(entry.turn).arg(&entry.body).arg(open);
         }
-        self.run(script).await
+        self.server.run(script).await
     }
 }
 
@@ -177,6 +171,6 @@ fn clipped(count: usize) -> u64 {
 
 impl fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RedisStore").field("prefix", &self.prefix.as_str()).finish_non_exhaustive()
+        f.debug_struct("RedisStore").field("prefix", &self.server.prefix.as_str()).finish_non_exhaustive()
     }
 }

@@ -1,0 +1,31 @@
+//! The server as the store uses it: its connection, its scripts and the names of its keys.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use conversation_store::Result;
+use redis::{ScriptInvocation, Value};
+
+use crate::Prefix;
+use crate::link::Link;
+use crate::scripts::Scripts;
+
+#[derive(Clone)]
+pub(crate) struct Server {
+    link: Arc<dyn Link>,
+    pub(crate) prefix: Prefix,
+    pub(crate) scripts: Arc<Scripts>,
+    /// The timeout of getting a connection and of getting an answer, each.
+    pub(crate) time: Duration,
+}
+
+impl Server {
+    pub(crate) fn new(link: impl Link, prefix: Prefix, time: Duration) -> Self {
+        Self { link: Arc::new(link), prefix, scripts: Arc::new(Scripts::new()), time }
+    }
+
+    /// Runs a script within the timeout.
+    pub(crate) async fn run(&self, script: &ScriptInvocation<'_>) -> Result<Value> {
+        self.link.run(script, self.time).await
+    }
+}

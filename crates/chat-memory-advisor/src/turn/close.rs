@@ -7,6 +7,7 @@ use conversation_store::{
 use crate::MemoryTexts;
 use crate::conversation::Registry;
 use crate::conversation::unfinished_turn::UnfinishedTurn;
+use crate::turn::TurnMemoryState;
 use crate::turn::closing_entries::{closing, end_of};
 
 impl Registry {
@@ -86,6 +87,15 @@ impl Registry {
             failed => return failed,
         }
         Ok(())
+    }
+}
+
+impl TurnMemoryState {
+    /// Closes the turns that this process left open, since a bounded store does not evict their conversations.
+    pub(crate) async fn make_room(&self) {
+        if let Err(error) = self.registry.close_all(&*self.store, &self.measure.texts).await {
+            tracing::debug!(%error, "a dropped turn could not be closed to free space for another conversation");
+        }
     }
 }
 

@@ -104,13 +104,6 @@ impl TurnMemoryState {
         TurnState { turns: plan.turns, read: plan.read, last_turn, parent, ..state }
     }
 
-    /// Closes the turns that this process left open, since a bounded store does not evict their conversations.
-    pub(crate) async fn make_room(&self) {
-        if let Err(error) = self.registry.close_all(&*self.store, &self.measure.texts).await {
-            tracing::debug!(%error, "a dropped turn could not be closed to free space for another conversation");
-        }
-    }
-
     async fn append_input(&self, plan: &StartPlan) -> Result<Version, StoreError> {
         if plan.entries.is_empty() {
             return Ok(plan.version);

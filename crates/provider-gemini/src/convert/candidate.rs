@@ -1,6 +1,6 @@
 //! One of several parallel answers.
 
-use advisor_core::{Delta, Finish, ProviderData, Text};
+use advisor_core::{Finish, ProviderData, Text};
 use provider_http::failure::Report;
 
 use super::calls::Calls;
@@ -15,12 +15,12 @@ pub(super) struct Candidate {
     pub(super) format: Text,
     pub(super) number: u32,
     pub(super) calls: Calls,
-    sources: Sources,
+    pub(super) sources: Sources,
     /// Whether anything arrived that is shown.
     pub(super) has_content: bool,
     /// The data of an empty part with a signature, before anything that is shown.
     pub(super) held: Option<ProviderData>,
-    ended: bool,
+    pub(super) ended: bool,
 }
 
 impl Candidate {
@@ -33,20 +33,6 @@ impl Candidate {
             has_content: false,
             held: None,
             ended: false,
-        }
-    }
-
-    /// Emits the parts of a content and, at the end of the answer, its sources.
-    pub(super) fn content(&mut self, fields: &Object<'_>, push: &mut impl FnMut(Delta)) {
-        for json in fields.object("content").unwrap_or_default().list("parts") {
-            if let Some(part) = Object::read(json) {
-                self.part(json, &part, push);
-            }
-        }
-        self.sources.read(fields);
-        self.ended |= fields.field("finishReason").is_some();
-        if self.ended {
-            self.sources.emit(push);
         }
     }
 

@@ -1,4 +1,4 @@
-//! Parts of a content: text, thoughts, calls, media, and parts that only Gemini understands.
+//! A content and its parts: text, thoughts, calls, media, and parts that only Gemini understands.
 
 use std::borrow::Cow;
 
@@ -16,8 +16,22 @@ const NO_CONTENT: [&str; 6] =
     ["text", THOUGHT, SIGNATURE, "partMetadata", "mediaResolution", "videoMetadata"];
 
 impl Candidate {
+    /// Emits the parts of a content and, at the end of the answer, its sources.
+    pub(super) fn content(&mut self, fields: &Object<'_>, push: &mut impl FnMut(Delta)) {
+        for json in fields.object("content").unwrap_or_default().list("parts") {
+            if let Some(part) = Object::read(json) {
+                self.part(json, &part, push);
+            }
+        }
+        self.sources.read(fields);
+        self.ended |= fields.field("finishReason").is_some();
+        if self.ended {
+            self.sources.emit(push);
+        }
+    }
+
     /// Emits a part. `json` is the whole part.
-    pub(super) fn part(&mut self, json: &RawValue, part: &Object<'_>, push: &mut impl FnMut(Delta)) {
+    fn part(&mut self, json: &RawValue, part: &Object<'_>, push: &mut impl FnMut(Delta)) {
         let signature = part.text(SIGNATURE);
         let has_text = part.field("text").and_then(text).is_some_and(|text| !text.is_empty());
         let is_content = |name: &&str| !NO_CONTENT.contains(name) && part.field(name).is_some();

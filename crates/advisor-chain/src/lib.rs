@@ -68,7 +68,7 @@ pub use advisor_core::{
     Advisor, AdvisorChain, AdvisorInfo, ChatClient, ChatClientBuilder, ChatModel, ChatOptions, ChatRequest,
     ChatResponse, Chunk, ChunkStream, ConversationKey, Error, ErrorKind, FinishReason, Message, OnDrop,
     Phase, Placement, Prompt, Result, Role, Spawner, StreamAdvisor, Tool, ToolChoice, ToolDefinition, Turn,
-    TurnId, TurnResponse, TurnStream, async_trait, from_fn,
+    TurnId, TurnStream, async_trait, from_fn,
 };
 #[cfg(feature = "memory")]
 #[doc(inline)]
@@ -97,7 +97,7 @@ pub mod chain {
         AdvisorRole, BoxError, CatchPanics, ChainBuilder, ChunkEditor, ContextFn, EditedChunks, Extensions,
         FallbackModel, FromFn, History, HoldBack, IntoId, MemorySide, PendingText, PhaseOrder, Plan,
         PlanEntry, Record, ResponseFormat, SchemaSupport, Step, TextStream, TurnEnd, TurnHandle,
-        TurnRecorder, context_fn, drop_caught, text_with_sources,
+        TurnRecorder, TurnResponse, context_fn, drop_caught, text_with_sources,
     };
 }
 

@@ -1,4 +1,5 @@
-//! ARCHITECTURE.md names every source file, and none that is gone; and the facade exports the listed names.
+//! ARCHITECTURE.md names every source file, and none that is gone, also in its recipes; the facade exports the listed
+//! names.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;
@@ -48,14 +49,63 @@ fn architecture_names_every_source_file() {
     }
 }
 
+/// Collects the paths of all files and folders of the repository, without what builds write.
+fn repository_paths(folder: &Path, prefix: &str, paths: &mut BTreeSet<String>) {
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        let name = entry.file_name().into_string().unwrap();
+        if matches!(&*name, "target" | ".git") {
+            continue;
+        }
+        let path = format!("{prefix}{name}");
+        if entry.file_type().unwrap().is_dir() {
+            repository_paths(&entry.path(), &format!("{path}/"), paths);
+        }
+        paths.insert(path);
+    }
+}
+
+/// Whether a text in code quotes is the path of a file or of a folder. `NAME` is a file to be made.
+fn is_path(quoted: &str) -> bool {
+    let endings = ["/", ".rs", ".md", ".toml", ".lock", ".lua", ".patch"];
+    let is_named = endings.iter().any(|ending| quoted.len() > ending.len() && quoted.ends_with(ending));
+    (is_named || quoted.starts_with("crates/")) && !quoted.contains("NAME") && !quoted.contains("://")
+}
+
+/// Whether `path` is this path in the repository, or its end. A `*` in it stands for any part of a name.
+fn names_path(path: &str, in_repository: &str) -> bool {
+    let is_name = |wanted: &str, name: &str| match wanted.split_once('*') {
+        Some((begin, end)) => name.strip_prefix(begin).is_some_and(|rest| rest.ends_with(end)),
+        None => wanted == name,
+    };
+    let mut names = in_repository.rsplit('/');
+    path.trim_end_matches('/')
+        .rsplit('/')
+        .all(|wanted| names.next().is_some_and(|name| is_name(wanted, name)))
+}
+
+#[test]
+fn recipes_name_files_that_exist() {
+    let page = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let recipes = page.split_once("\n## Recipes\n").unwrap().1.split("\n## ").next().unwrap();
+    let mut known = BTreeSet::new();
+    repository_paths(&root(), "", &mut known);
+    let quoted: BTreeSet<_> = recipes.lines().flat_map(|line| line.split('`').skip(1).step_by(2)).collect();
+    let is_gone = |path: &&str| is_path(path) && !known.iter().any(|other| names_path(path, other));
+    let gone: Vec<_> = quoted.into_iter().filter(is_gone).collect();
+    assert!(gone.is_empty(), "the recipes name {gone:?}");
+}
+
+/// The maximum number of names in the root of the facade, besides its modules.
+const MOST_FACADE_NAMES: usize = 40;
+
 /// The names in the root of the facade. A further one belongs in a module, unless most programs need it.
-const FACADE_NAMES: [&str; 41] = [
+const FACADE_NAMES: &[&str] = &[
     "Advisor", "AdvisorChain", "AdvisorInfo", "ChatClient", "ChatClientBuilder", "ChatMemoryAdvisor",
     "ChatModel", "ChatOptions", "ChatRequest", "ChatResponse", "Chunk", "ChunkStream", "ConversationKey",
     "Error", "ErrorKind", "FinishReason", "FnTool", "InMemoryStore", "Message", "OnDrop", "OpenAiModel",
     "Phase", "Placement", "Prompt", "PromptExt", "Result", "Role", "Spawner", "StreamAdvisor", "Tool",
-    "ToolCallAdvisor", "ToolChoice", "ToolDefinition", "Turn", "TurnId", "TurnResponse", "TurnStream",
-    "async_trait", "client", "from_fn", "model",
+    "ToolCallAdvisor", "ToolChoice", "ToolDefinition", "Turn", "TurnId", "TurnStream", "async_trait",
+    "client", "from_fn", "model",
 ];
 
 const FACADE_MODULES: [&str; 14] = [
@@ -83,9 +133,10 @@ fn root_names(source: &str) -> BTreeSet<&str> {
 #[test]
 fn facade_root_exports_exactly_the_listed_names() {
     let source = fs::read_to_string(root().join("crates/advisor-chain/src/lib.rs")).unwrap();
-    let listed: BTreeSet<_> = FACADE_NAMES.into_iter().chain(FACADE_MODULES).collect();
+    let listed: BTreeSet<_> = FACADE_NAMES.iter().copied().chain(FACADE_MODULES).collect();
     let exported = root_names(&source);
     let further: Vec<_> = exported.difference(&listed).collect();
     let gone: Vec<_> = listed.difference(&exported).collect();
     assert!(further.is_empty() && gone.is_empty(), "further {further:?}, gone {gone:?}");
+    assert!(FACADE_NAMES.len() <= MOST_FACADE_NAMES, "the root has {} names", FACADE_NAMES.len());
 }

@@ -18,6 +18,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// let turn = Turn::new(TurnId::random());
 /// turn.extensions().insert(User("ada".into()));
 /// assert_eq!(turn.extensions().get::<User>(), Some(User("ada".into())));
+/// assert_eq!(turn.extensions().remove::<User>(), Some(User("ada".into())));
+/// assert_eq!(turn.extensions().get::<User>(), None);
 /// ```
 #[derive(Default)]
 pub struct Extensions(Mutex<HashMap<TypeId, Box<dyn Any + Send>>>);
@@ -42,6 +44,13 @@ impl Extensions {
         let mut values = self.lock();
         let value = values.entry(TypeId::of::<T>()).or_insert_with(|| Box::new(T::default()));
         value.downcast_mut().map(change)
+    }
+
+    /// Removes the value of this type and returns it.
+    pub fn remove<T: Send + 'static>(&self) -> Option<T> {
+        // Not dropped under the lock: its `Drop` may use the turn.
+        let removed = self.lock().remove(&TypeId::of::<T>());
+        removed?.downcast::<T>().ok().map(|value| *value)
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<TypeId, Box<dyn Any + Send>>> {
@@ -72,6 +81,15 @@ mod tests {
         turn.extensions().insert("two");
         assert_eq!(turn.extensions().update(|count: &mut u32| std::mem::replace(count, 3)), Some(1));
         assert_eq!((turn.extensions().get::<u32>(), turn.extensions().get::<&str>()), (Some(3), Some("two")));
+    }
+
+    #[test]
+    fn removed_extension_is_returned_and_gone() {
+        let turn = Turn::new(TurnId::random());
+        turn.extensions().insert(1_u32);
+        turn.extensions().insert("two");
+        assert_eq!((turn.extensions().remove::<u32>(), turn.extensions().remove::<u32>()), (Some(1), None));
+        assert_eq!((turn.extensions().get::<u32>(), turn.extensions().get::<&str>()), (None, Some("two")));
     }
 
     /// Records for each drop whether the turn could be used in it.

@@ -13,24 +13,13 @@ use serde_json::{Value, json};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // The names and the number arrive in pieces. Two calls follow.
-    let model = ScriptedModel::new([
-        Answer::new()
-            .text("Mal")
-            .text("lory can be reached at 555-0")
-            .text("199. I look up the order and delete the account. ")
-            .call("c1", "look_up", "{\"order\": 7}")
-            .call("c2", "delete_account", "{\"user\": \"mallory\"}")
-            .finish(FinishReason::ToolCalls),
-        Answer::from_text("The order is on its way. I could not delete the account."),
-    ]);
     // A small model judges the calls that no rule decides.
     let judging =
         ScriptedModel::new([Answer::from_text(r#"{"probability": 0.1, "explanation": "It only reads."}"#)]);
     let look_up = ToolDefinition::new("look_up", "Looks up an order.", json!({"type": "object"}));
     let delete = ToolDefinition::new("delete_account", "Deletes an account.", json!({"type": "object"}));
     let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
-    let client = client(model)
+    let client = client(answering_model())
         .advisor(memory.clone())
         // The policy that is added last is nearest to the model and acts first.
         .advisor(ReplaceText::new([("Mallory", "[name]")]))
@@ -55,6 +44,20 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("{:?}: {} {calls:?}", message.role(), message.text());
     }
     Ok(())
+}
+
+/// The names and the number arrive in pieces. Two calls follow.
+fn answering_model() -> ScriptedModel {
+    ScriptedModel::new([
+        Answer::new()
+            .text("Mal")
+            .text("lory can be reached at 555-0")
+            .text("199. I look up the order and delete the account. ")
+            .call("c1", "look_up", "{\"order\": 7}")
+            .call("c2", "delete_account", "{\"user\": \"mallory\"}")
+            .finish(FinishReason::ToolCalls),
+        Answer::from_text("The order is on its way. I could not delete the account."),
+    ])
 }
 
 /// Denies what no model should decide. It runs at once, so nothing waits for it.

@@ -77,8 +77,10 @@ impl Plan {
     }
 }
 
-impl fmt::Display for Plan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+/// The sections of the text of a plan.
+impl Plan {
+    /// Writes a line for each advisor, and one for the model.
+    fn fmt_entries(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for entry in &self.entries {
             let rounds = if entry.sees_rounds { "every round" } else { "once per turn" };
             let role = match entry.role {
@@ -98,7 +100,11 @@ impl fmt::Display for Plan {
             let line = format!("{:<10}  {:<24}  {rounds:<13}  {side:<14}  {role}", entry.phase, entry.name);
             writeln!(f, "{}", line.trim_end())?;
         }
-        writeln!(f, "{:<10}  the model", "")?;
+        writeln!(f, "{:<10}  the model", "")
+    }
+
+    /// Writes who runs the tools, and when messages are stored.
+    fn fmt_storing(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.tool_loop().is_none() {
             writeln!(f, "No advisor runs tools: calls of the model are client-side: the caller runs them.")?;
         }
@@ -110,7 +116,11 @@ impl fmt::Display for Plan {
             Some(_) => {
                 writeln!(f, "Each message is stored as the loop makes it final, before the loop continues.")
             }
-        }?;
+        }
+    }
+
+    /// Writes which advisors' changes and answers are not stored.
+    fn fmt_not_stored(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all = self.entries.len();
         let changing = self.names(all, MemorySide::Outside);
         if !changing.is_empty() {
@@ -137,5 +147,13 @@ impl fmt::Display for Plan {
             )?;
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.fmt_entries(f)?;
+        self.fmt_storing(f)?;
+        self.fmt_not_stored(f)
     }
 }

@@ -123,19 +123,7 @@ impl fmt::Display for Event {
             Self::AnswerFailed { round } => write!(f, "the answer of round {round} fails"),
             Self::ToolStarted { key, call_id, .. } => write!(f, "tool started: {call_id} ({key})"),
             Self::ToolEffect(key) => write!(f, "tool had its effect: {key}"),
-            Self::Delivered(Chunk::Delta { block, delta: BlockDelta::Text(text) }) => {
-                write!(f, "delivered text of {block}: {text:?}")
-            }
-            Self::Delivered(Chunk::Completed(response)) => {
-                write!(f, "delivered Completed: {:?}", response.text())
-            }
-            Self::Delivered(Chunk::RoundCompleted(response)) => {
-                write!(f, "delivered RoundCompleted of round {}", response.round())
-            }
-            Self::Delivered(Chunk::AttemptRestarted { round }) => {
-                write!(f, "delivered that round {round} is void")
-            }
-            Self::Delivered(chunk) => write!(f, "delivered another chunk of round {}", chunk.round()),
+            Self::Delivered(chunk) => fmt_delivered(chunk, f),
             Self::Injected { point, await_point, fault } => {
                 write!(f, "at point {point} ({await_point}): {fault:?}")
             }
@@ -149,5 +137,23 @@ impl fmt::Display for Event {
             Self::Leaked(left) => write!(f, "{left} parts of the turn remain"),
             Self::Late(await_point) => write!(f, "continued without a turn: {await_point}"),
         }
+    }
+}
+
+fn fmt_delivered(chunk: &Chunk, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match chunk {
+        Chunk::Delta { block, delta: BlockDelta::Text(text) } => {
+            write!(f, "delivered text of {block}: {text:?}")
+        }
+        Chunk::Completed(response) => {
+            write!(f, "delivered Completed: {:?}", response.text())
+        }
+        Chunk::RoundCompleted(response) => {
+            write!(f, "delivered RoundCompleted of round {}", response.round())
+        }
+        Chunk::AttemptRestarted { round } => {
+            write!(f, "delivered that round {round} is void")
+        }
+        _ => write!(f, "delivered another chunk of round {}", chunk.round()),
     }
 }

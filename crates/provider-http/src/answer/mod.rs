@@ -198,7 +198,6 @@ impl<W: WireFormat> AnswerDecoder<W> {
 
     /// Reads the next event. Returns false if none is complete.
     fn read_event(&mut self) -> Result<bool> {
-        let mut silent = W::FRAMING == Framing::Sse;
         match &mut self.body {
             Body::Events { decoder, from } => {
                 let from = *from;
@@ -216,7 +215,6 @@ impl<W: WireFormat> AnswerDecoder<W> {
                         return Err(crate::error::from_sse(&error, from));
                     }
                 }
-                silent = decoder.events() == 0 && decoder.comments() == 0;
             }
             Body::Json { decoder, from } => {
                 if read_value(decoder, *from, &mut self.progress)? {
@@ -231,13 +229,19 @@ impl<W: WireFormat> AnswerDecoder<W> {
             }
             Body::Unknown(_) | Body::Page(_) | Body::Over => {}
         }
-        if !mem::take(&mut self.ended) {
-            return Ok(false);
-        }
+        if mem::take(&mut self.ended) { self.end_body() } else { Ok(false) }
+    }
+
+    /// Handles the end of the body. Returns whether it brought something.
+    fn end_body(&mut self) -> Result<bool> {
         self.progress.finish_format();
         self.progress.end_data();
         self.progress.fail_unanswered();
-        if silent {
+        let is_silent = match &self.body {
+            Body::Events { decoder, .. } => decoder.events() == 0 && decoder.comments() == 0,
+            _ => W::FRAMING == Framing::Sse,
+        };
+        if is_silent {
             self.refuse_other_types()?;
         }
         Ok(self.progress.failed.is_some() || !self.progress.deltas.is_empty())

@@ -141,6 +141,19 @@ impl Lines {
         whole.get(line.start..line.end).unwrap_or_default()
     }
 
+    /// Returns the text of a line.
+    ///
+    /// # Errors
+    /// [`SseError::InvalidUtf8`] with the position of the first invalid byte.
+    #[inline]
+    pub(super) fn text(&self, line: Line) -> Result<&str, SseError> {
+        let bytes = self.bytes(line);
+        simdutf8::basic::from_utf8(bytes).map_err(|_| {
+            let valid = str::from_utf8(bytes).err().map_or(0, |error| error.valid_up_to());
+            SseError::InvalidUtf8 { position: self.position(line) + valid as u64 }
+        })
+    }
+
     /// Returns the position of the line in the stream.
     pub(super) fn position(&self, line: Line) -> u64 {
         let base = if line.in_carry { self.carry_position } else { self.chunk_position };

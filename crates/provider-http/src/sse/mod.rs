@@ -157,7 +157,7 @@ impl SseDecoder {
         };
         let (data, position) = match found {
             Found::Block | Found::Trailing => (self.block.data(), self.block_position),
-            Found::Line { line, value } => match text_of(value, &self.lines) {
+            Found::Line { line, value } => match self.lines.text(value) {
                 Ok(data) => {
                     self.block.complete();
                     (data, self.lines.position(line))
@@ -218,7 +218,7 @@ impl SseDecoder {
 
     /// Adds one line. Returns whether it was a blank one that completed an event.
     fn add(&mut self, line: Line) -> Result<bool, SseError> {
-        let text = text_of(line, &self.lines)?;
+        let text = self.lines.text(line)?;
         if text.is_empty() {
             return Ok(self.end_block());
         }
@@ -293,13 +293,4 @@ impl Default for SseDecoder {
     fn default() -> Self {
         Self::new(SseLimits::default())
     }
-}
-
-#[inline]
-fn text_of(line: Line, lines: &Lines) -> Result<&str, SseError> {
-    let bytes = lines.bytes(line);
-    simdutf8::basic::from_utf8(bytes).map_err(|_| {
-        let valid = str::from_utf8(bytes).err().map_or(0, |error| error.valid_up_to());
-        SseError::InvalidUtf8 { position: lines.position(line) + valid as u64 }
-    })
 }

@@ -60,9 +60,9 @@ impl LogReader {
 
     fn take(&mut self, seq: u64, turn: &[u8], kind: &[u8], read: Option<Body>) -> Result {
         while self.expected.front().is_some_and(|next| next.last < seq) {
-            self.take_missing(u64::MAX)?;
+            self.take_missing_segment()?;
         }
-        self.take_missing(seq)?;
+        self.take_missing_before(seq)?;
         let turn = std::str::from_utf8(turn).ok().and_then(|turn| TurnId::new(turn).ok());
         let body = read
             .filter(|_| turn.is_some())
@@ -78,15 +78,21 @@ impl LogReader {
     /// [`StoreError::Corrupt`] if more than a thousand rows are missing at the end.
     pub fn finish(mut self) -> Result<Vec<Entry>> {
         while !self.expected.is_empty() {
-            self.take_missing(u64::MAX)?;
+            self.take_missing_segment()?;
         }
         Ok(self.entries)
     }
 
+    /// Adds all entries of the first segment as missing.
+    fn take_missing_segment(&mut self) -> Result {
+        let Some(last) = self.expected.front().map(|segment| segment.last) else { return Ok(()) };
+        self.take_missing_before(last.saturating_add(1))
+    }
+
     /// Adds the missing entries of the first segment before a number.
-    fn take_missing(&mut self, before: u64) -> Result {
+    fn take_missing_before(&mut self, seq: u64) -> Result {
         let Some(Segment { first, last, .. }) = self.expected.front().copied() else { return Ok(()) };
-        let end = before.min(last.saturating_add(1));
+        let end = seq.min(last.saturating_add(1));
         if end.saturating_sub(first) > MOST_MISSING {
             return Err(StoreError::Corrupt { seq: Some(first), source: Some("entries are missing".into()) });
         }

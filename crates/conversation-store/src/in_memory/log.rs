@@ -1,5 +1,6 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Place;
+use std::num::NonZeroUsize;
 use std::ops::Range;
 
 use advisor_core::TurnId;
@@ -62,7 +63,12 @@ impl Log {
     }
 
     /// Appends a batch. No new turn starts in a conversation of `most_entries` entries or more.
-    pub(super) fn append(&mut self, expected: Version, batch: Batch, most_entries: usize) -> Result<Version> {
+    pub(super) fn append(
+        &mut self,
+        expected: Version,
+        batch: Batch,
+        most_entries: Option<NonZeroUsize>,
+    ) -> Result<Version> {
         let place = match self.batches.entry(batch.key.clone()) {
             Place::Vacant(place) => place,
             Place::Occupied(range) if self.entries.hold(range.get(), &batch) => {
@@ -71,8 +77,11 @@ impl Log {
             Place::Occupied(_) => return Err(StoreError::KeyReused),
         };
         self.entries.check(expected, &batch, self.token)?;
-        if self.entries.len() >= most_entries && self.entries.are_of_other_turns(&batch) {
-            return Err(StoreError::ConversationFull { limit: most_entries });
+        if let Some(limit) = most_entries.map(NonZeroUsize::get)
+            && self.entries.len() >= limit
+            && self.entries.are_of_other_turns(&batch)
+        {
+            return Err(StoreError::ConversationFull { limit });
         }
         if self.entries.exist() || !batch.entries.is_empty() {
             self.token = batch.token.or(self.token);

@@ -73,7 +73,7 @@ use places::Places;
 #[derive(Clone)]
 pub struct InMemoryStore {
     places: Arc<Places>,
-    most_entries: usize,
+    most_entries: Option<NonZeroUsize>,
     hands_out_leases: bool,
 }
 
@@ -98,7 +98,7 @@ impl InMemoryStore {
     /// A running turn can finish, so a conversation exceeds the bound by at most one turn.
     #[must_use]
     pub fn with_max_entries(self, most: NonZeroUsize) -> Self {
-        Self { most_entries: most.get(), ..self }
+        Self { most_entries: Some(most), ..self }
     }
 
     /// Enables leases, as if several processes shared the store. For tests of leases.
@@ -108,7 +108,7 @@ impl InMemoryStore {
     }
 
     fn from_places(places: Places) -> Self {
-        Self { places: Arc::new(places), most_entries: usize::MAX, hands_out_leases: false }
+        Self { places: Arc::new(places), most_entries: None, hands_out_leases: false }
     }
 }
 

@@ -112,6 +112,14 @@ impl EditedBlocks {
         }
     }
 
+    /// Closes all blocks that are still open in the output.
+    pub(super) fn close_all(&mut self, out: &mut VecDeque<Chunk>) {
+        let rounds = self.open.keys().chain(self.waiting.keys()).map(|block| block.round);
+        if let Some(last) = rounds.max() {
+            self.close_until(last, out);
+        }
+    }
+
     fn has_place(&mut self, chunk: &Chunk) -> bool {
         match chunk {
             Chunk::Delta { block, delta } => {

@@ -128,7 +128,7 @@ impl<E: ChunkEditor> Edited<E> {
         match self.ending.take() {
             // The editor can neither change nor withhold the end.
             Some(Chunk::Completed(response)) => {
-                self.blocks.close_until(u32::MAX, &mut self.ready);
+                self.blocks.close_all(&mut self.ready);
                 let response = self.edited_response(&response);
                 self.ready.push_back(Chunk::Completed(response));
             }
@@ -147,7 +147,7 @@ impl<E: ChunkEditor> Edited<E> {
     /// Ends the answer with the output so far.
     fn end_answer(&mut self, reason: FinishReason) {
         drop_caught(self.inner.take());
-        self.blocks.close_until(u32::MAX, &mut self.ready);
+        self.blocks.close_all(&mut self.ready);
         let response = match self.ending.take() {
             Some(Chunk::Completed(response)) => self.edited_response(&response).with_finish(reason),
             _ => {

@@ -43,9 +43,18 @@ pub(crate) struct LoopRun {
     counts: Counts,
     usage: Option<Usage>,
     deadline: Option<Instant>,
-    /// Whether the running round is known to be the last; `None` until its first chunk.
-    certain: Option<bool>,
+    last_round: LastRound,
     finalized: bool,
+}
+
+/// Whether the running round is certainly the last.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LastRound {
+    /// Not decided before its first chunk.
+    Unknown,
+    Yes,
+    /// A further round may follow.
+    No,
 }
 
 impl LoopRun {
@@ -60,7 +69,7 @@ impl LoopRun {
             counts: Counts::default(),
             usage: None,
             deadline: turn_timeout.and_then(|time| Instant::now().checked_add(time)),
-            certain: None,
+            last_round: LastRound::Unknown,
             finalized: false,
         }
     }
@@ -87,7 +96,7 @@ impl LoopRun {
 
     async fn ask(&mut self) -> Result<Outcome> {
         let round = self.counts.rounds.saturating_add(1);
-        self.certain = None;
+        self.last_round = LastRound::Unknown;
         let request = self.config.hooks.before_round(self.request.clone(), round).await?;
         self.take_over(request, round).await?;
         if let Some(limit) = self.time_is_over() {
@@ -120,13 +129,14 @@ impl LoopRun {
     }
 
     fn is_certainly_last(&mut self, round: u32) -> bool {
-        if let Some(certain) = self.certain {
-            return certain;
+        if self.last_round == LastRound::Unknown {
+            let no_tools = self.tools_of(round).is_empty();
+            let none_wanted = self.request.options.tool_choice == Some(ToolChoice::None);
+            let no_round_left = self.config.limits.rounds.is_some_and(|rounds| self.counts.rounds >= rounds);
+            let is_last = no_tools || none_wanted || no_round_left;
+            self.last_round = if is_last { LastRound::Yes } else { LastRound::No };
         }
-        let no_tools = self.tools_of(round).is_empty();
-        let none_wanted = self.request.options.tool_choice == Some(ToolChoice::None);
-        let no_round_left = self.config.limits.rounds.is_some_and(|rounds| self.counts.rounds >= rounds);
-        *self.certain.insert(no_tools || none_wanted || no_round_left)
+        self.last_round == LastRound::Yes
     }
 
     /// Returns the tools that the model was offered in this round, including those that inner advisors added.

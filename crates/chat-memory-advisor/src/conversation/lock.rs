@@ -15,6 +15,9 @@ use crate::conversation::map::{ConversationMap, Weight};
 pub(crate) type Locks = ConversationMap<Lock>;
 
 /// A turn that takes locks.
+///
+/// A trait, although only `LeaseState` implements it: locks need neither turns nor leases, and their tests observe
+/// interruptions.
 pub(crate) trait Owner: fmt::Debug + Send + Sync {
     /// Returns the id of the turn.
     fn turn(&self) -> &TurnId;

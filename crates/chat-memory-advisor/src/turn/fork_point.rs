@@ -50,11 +50,19 @@ pub enum ForkPoint {
     After(EntryId),
 }
 
+/// The part of a conversation that a turn reads when it begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// What the turn sends.
+    Window,
+    Whole,
+}
+
 impl TurnMemoryState {
     /// Reads the conversation that a turn with this input begins on: up to its last entry, or up to the fork
     /// point.
-    pub(crate) async fn read(&self, said: &[Message], all: bool) -> Result<LoadedConversation> {
-        let last = self.read_to(None, said, all).await?;
+    pub(crate) async fn read(&self, said: &[Message], extent: Extent) -> Result<LoadedConversation> {
+        let last = self.read_to(None, said, extent).await?;
         let Some(fork_point) = &self.fork_point else { return Ok(self.unforked(last)) };
         let holds_turn = |entries: &[Entry]| entries.iter().any(|entry| entry.turn == self.turn);
         // The turn has forked off already, and is submitted again.
@@ -67,7 +75,7 @@ impl TurnMemoryState {
         };
         self.close_other_turns().await?;
         // The shown text of a turn belongs after its last entry, not where a branch cuts it.
-        let (snapshot, unfinished) = (self.read_to(Some(tip), said, all).await?, Vec::new());
+        let (snapshot, unfinished) = (self.read_to(Some(tip), said, extent).await?, Vec::new());
         Ok(LoadedConversation { snapshot, parent: Some(tip), unfinished, summary: self.unwritten_summary() })
     }
 
@@ -80,11 +88,11 @@ impl TurnMemoryState {
         self.registry.summaries.pending(&self.key)
     }
 
-    async fn read_to(&self, tip: Option<EntryId>, said: &[Message], all: bool) -> Result<Snapshot> {
+    async fn read_to(&self, tip: Option<EntryId>, said: &[Message], extent: Extent) -> Result<Snapshot> {
         let (store, key) = (&*self.store, &self.key);
         let snapshot = match tip {
-            None if all => store.load(key, ReadRange::All).await,
-            Some(tip) if all => store.load_branch(key, tip, ReadRange::All).await,
+            None if extent == Extent::Whole => store.load(key, ReadRange::All).await,
+            Some(tip) if extent == Extent::Whole => store.load_branch(key, tip, ReadRange::All).await,
             tip => {
                 let reading = Reading::new(&self.measure).before(&self.turn, said);
                 return self

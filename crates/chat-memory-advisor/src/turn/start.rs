@@ -5,6 +5,7 @@ use advisor_core::{Message, Result, Role, TurnId};
 use crate::OnBusy;
 use crate::conversation::guard::ConversationGuard;
 use crate::turn::close::ATTEMPTS;
+use crate::turn::fork_point::Extent;
 use crate::turn::prompt::Prompt;
 use crate::turn::resubmitted::used;
 use crate::turn::start_plan::{LoadedConversation, StartOutcome, StartPlan};
@@ -53,7 +54,7 @@ impl TurnMemoryState {
     ) -> Result<StartOutcome<TurnState>> {
         let mut attempts = Attempts::for_input(&said);
         loop {
-            let loaded = self.read(&said, attempts.all).await?;
+            let loaded = self.read(&said, attempts.extent).await?;
             attempts.check_loaded(&loaded, &self.turn)?;
             let plan = match StartPlan::plan(&self.turn, said.clone(), loaded, &self.measure)? {
                 StartOutcome::Asking(plan) => plan,
@@ -130,8 +131,7 @@ impl TurnMemoryState {
 /// The attempts of a turn to begin.
 struct Attempts {
     count: usize,
-    /// Whether the whole conversation is read.
-    all: bool,
+    extent: Extent,
     /// The turn that was open at the last attempt.
     open: Option<TurnId>,
 }
@@ -139,8 +139,9 @@ struct Attempts {
 impl Attempts {
     fn for_input(said: &[Message]) -> Self {
         // A result may answer a call outside every window.
-        let all = said.iter().any(|message| message.role() == Role::Tool);
-        Self { count: 0, all, open: None }
+        let has_results = said.iter().any(|message| message.role() == Role::Tool);
+        let extent = if has_results { Extent::Whole } else { Extent::Window };
+        Self { count: 0, extent, open: None }
     }
 
     /// Starts another attempt, on this state of the conversation.
@@ -168,8 +169,8 @@ impl Attempts {
             // An earlier turn of this process may have written late, or the conversation was deleted.
             Err(StoreError::Conflict { .. } | StoreError::Gone) if self.count < ATTEMPTS => Ok(()),
             // The key of the input is the turn's id: the turn began before the part that was read.
-            Ok(_) | Err(StoreError::KeyReused) if !self.all => {
-                self.all = true;
+            Ok(_) | Err(StoreError::KeyReused) if self.extent == Extent::Window => {
+                self.extent = Extent::Whole;
                 Ok(())
             }
             Ok(_) | Err(StoreError::KeyReused) => Err(used(own, "was begun otherwise")),

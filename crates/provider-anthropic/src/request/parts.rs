@@ -14,6 +14,11 @@ pub(super) fn blocks_of(parts: &[Part]) -> Vec<Value> {
     parts.iter().filter_map(block_of).collect()
 }
 
+/// Returns the text blocks of parts, with a note in place of media.
+pub(super) fn texts_of(parts: &[Part]) -> Vec<Value> {
+    parts.iter().filter_map(text_of).collect()
+}
+
 /// Returns a text block; `None` if the text is blank.
 pub(super) fn text_block(text: &str) -> Option<Value> {
     let is_blank = text.trim().is_empty();
@@ -22,15 +27,24 @@ pub(super) fn text_block(text: &str) -> Option<Value> {
 
 fn block_of(part: &Part) -> Option<Value> {
     let block = match part {
-        Part::Text(text) => return text_block(text),
-        Part::Json(value) => return text_block(&value.to_string()),
         Part::Image(media) => image(media),
         Part::File(media) if media.mime.starts_with("image/") => image(media),
         Part::File(media) => document(media),
-        Part::Audio(_) | Part::Video(_) => None,
-        _ => return text_block("[part of an unknown kind left out]"),
+        _ => None,
     };
-    block.or_else(|| text_block(&note(part)))
+    block.or_else(|| text_of(part))
+}
+
+/// Returns the text block of a part: its text, or a note about what it is.
+fn text_of(part: &Part) -> Option<Value> {
+    match part {
+        Part::Text(text) => text_block(text),
+        Part::Json(value) => text_block(&value.to_string()),
+        Part::Image(media) | Part::Audio(media) | Part::Video(media) | Part::File(media) => {
+            text_block(&format!("[{} left out: the Messages API does not take it]", media.mime))
+        }
+        _ => text_block("[part of an unknown kind left out]"),
+    }
 }
 
 fn image(media: &Media) -> Option<Value> {
@@ -77,14 +91,6 @@ fn by_reference(source: &MediaSource) -> Option<Value> {
 
 fn is_text(mime: &str) -> bool {
     mime.starts_with("text/") || matches!(mime, "application/json" | "application/xml" | "application/yaml")
-}
-
-fn note(part: &Part) -> String {
-    let mime = match part {
-        Part::Image(media) | Part::Audio(media) | Part::Video(media) | Part::File(media) => &media.mime,
-        _ => return String::new(),
-    };
-    format!("[{mime} left out: the Messages API does not take it]")
 }
 
 /// Makes an object of values that are moved: `json!` would copy an image once more.

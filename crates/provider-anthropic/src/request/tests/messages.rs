@@ -61,6 +61,29 @@ fn results_come_before_text_of_the_same_turn() {
 }
 
 #[test]
+fn failures_are_text_and_never_empty() {
+    let call = ToolCall::new("c1", "f", "{}");
+    let content = |parts: Vec<Part>| {
+        let mut result = ToolResult::new(&call, parts);
+        result.is_error = true;
+        content_of(Message::tool(result))[0]["content"].clone()
+    };
+    let blank = json!([text("[the tool failed without a message]")]);
+    assert_eq!(content(vec![]), blank);
+    assert_eq!(content(vec![" \n".into()]), blank);
+    let note = |mime: &str| text(&format!("[{mime} left out: the Messages API does not take it]"));
+    let media = |mime: &str| Media::from_bytes(mime, b"abc".to_vec());
+    let parts = vec![
+        Part::Image(media("image/png")),
+        "no".into(),
+        Part::File(media("text/plain")),
+        Part::Json(json!({"a": 1})),
+    ];
+    let expected = json!([note("image/png"), text("no"), note("text/plain"), text("{\"a\":1}")]);
+    assert_eq!(content(parts), expected);
+}
+
+#[test]
 fn system_messages_are_a_separate_field() {
     let messages = vec![
         Message::system("one"),

@@ -112,7 +112,7 @@ fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
 }
 
 /// Returns the name of a format: `mp3` for `audio/mpeg`, otherwise mostly the subtype.
-pub(crate) fn audio_format(mime: &str) -> &str {
+fn audio_format(mime: &str) -> &str {
     match mime {
         "audio/mpeg" | "audio/mp3" => "mp3",
         "audio/wav" | "audio/x-wav" | "audio/wave" | "audio/vnd.wave" => "wav",

@@ -1,11 +1,9 @@
 //! User content and tool results, on the wire.
 
 use advisor_core::{Media, MediaSource, Part};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
-use crate::request::parts::{audio_format, joined_text, url};
+use crate::request::parts::{joined_text, url};
 
 /// Returns content: a string if it is text only, as the strictest servers require, or else a list of parts.
 pub(super) fn content(parts: &[Part]) -> Value {
@@ -20,11 +18,11 @@ fn on_the_wire(part: &Part) -> Value {
         Part::Text(text) => text_part(text),
         Part::Json(value) => text_part(&value.to_string()),
         Part::Image(media) => image(media),
-        Part::Audio(Media { source: MediaSource::Bytes(bytes), mime, .. }) => {
-            let audio = json!({ "data": STANDARD.encode(bytes), "format": audio_format(mime) });
-            json!({ "type": "input_audio", "input_audio": audio })
+        // The API refuses these, in this request and in each later one of the conversation.
+        Part::Audio(media) | Part::Video(media) => {
+            text_part(&format!("[{} left out: the Responses API does not take it]", media.mime))
         }
-        Part::Audio(media) | Part::Video(media) | Part::File(media) => file(media),
+        Part::File(media) => file(media),
         _ => text_part("[part of an unknown kind left out]"),
     }
 }

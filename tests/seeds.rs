@@ -36,7 +36,14 @@ fn decisions(text: &str) -> impl Iterator<Item = &str> {
         .filter(|link| link.contains("decisions/"))
 }
 
+/// Checks whether a source has a test of this name: a function, or a name in the call of a macro that makes tests.
 fn has_test(source: &str, name: &str) -> bool {
+    let calls = source.split("! {\n").skip(1).filter_map(|call| call.split("\n}").next());
+    let mut listed = calls.flat_map(str::lines).map(str::trim);
+    listed.any(|line| line == name) || has_function(source, name)
+}
+
+fn has_function(source: &str, name: &str) -> bool {
     source.lines().any(|line| {
         let line = line.trim_start();
         let line = line.strip_prefix("async ").unwrap_or(line);

@@ -171,6 +171,7 @@ impl OpenText {
             }
         }
         self.take_pieces(pieces, thoughts, out)?;
+        self.end_reasoning(thoughts);
         let mut events = Vec::new();
         self.parser.finish(&mut events)?;
         self.take_events(events, out);
@@ -186,14 +187,20 @@ impl OpenText {
         for piece in pieces {
             match piece {
                 ThoughtPiece::Text(text) => {
+                    self.end_reasoning(thoughts);
                     let mut events = Vec::new();
                     let result = self.parser.push(&text, &mut events);
                     self.take_events(events, out);
                     result?;
                 }
-                ThoughtPiece::Reasoning(text)
-                    if thoughts.as_mut().is_some_and(|all| all.of(self.head.choice).repeats(&text)) => {}
                 ThoughtPiece::Reasoning(text) => {
+                    let text = match thoughts {
+                        Some(thoughts) => thoughts.of(self.head.choice).unrepeated(&text),
+                        None => text,
+                    };
+                    if text.is_empty() {
+                        continue;
+                    }
                     let block = match self.current {
                         Current::Reasoning(block) => block,
                         _ => self.open_block(BlockKind::Reasoning, Current::Reasoning, out),
@@ -203,6 +210,12 @@ impl OpenText {
             }
         }
         Ok(())
+    }
+
+    fn end_reasoning(&self, thoughts: &mut Option<Thoughts>) {
+        if let Some(thoughts) = thoughts {
+            thoughts.of(self.head.choice).end_reasoning();
+        }
     }
 
     fn take_events(&mut self, events: Vec<ParserEvent>, out: &mut EditedChunks<'_>) {

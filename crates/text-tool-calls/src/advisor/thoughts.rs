@@ -19,8 +19,14 @@ pub(super) struct AnswerThoughts {
     splitter: ThinkingSplitter,
     /// The provider's own reasoning so far.
     own: String,
-    /// How many bytes of it the text has repeated.
+    /// How many bytes of it earlier stretches of reasoning in the text have repeated.
     repeated: usize,
+    /// How many bytes of it are repeated with the open stretch.
+    matched: usize,
+    /// What the open stretch has repeated.
+    held: String,
+    /// Whether the open stretch differs from it.
+    differs: bool,
 }
 
 impl Thoughts {
@@ -54,6 +60,9 @@ impl Thoughts {
             splitter: splitter.clone(),
             own: String::new(),
             repeated: 0,
+            matched: 0,
+            held: String::new(),
+            differs: false,
         })
     }
 }
@@ -72,19 +81,37 @@ impl AnswerThoughts {
         self.splitter = if self.own.is_empty() { splitter.with_start(ThinkStart::Text) } else { splitter };
     }
 
-    /// Checks whether reasoning in the text repeats the provider's own. White space does not matter.
-    pub(super) fn repeats(&mut self, reasoning: &str) -> bool {
-        let own = self.own.get(self.repeated..).unwrap_or_default();
+    /// Returns the reasoning in the text that does not repeat the provider's own. White space does not matter.
+    ///
+    /// What may repeat it is held back until it differs, and then returned, so the result does not depend on how the
+    /// text is cut.
+    pub(super) fn unrepeated(&mut self, reasoning: &str) -> String {
+        if self.own.is_empty() || self.differs {
+            return reasoning.to_owned();
+        }
+        self.held.push_str(reasoning);
+        let own = self.own.get(self.matched..).unwrap_or_default();
         let mut letters = own.char_indices().filter(|(_, letter)| !letter.is_whitespace());
         let mut end = 0;
         for letter in reasoning.chars().filter(|letter| !letter.is_whitespace()) {
             match letters.next() {
                 Some((at, own)) if own == letter => end = at + own.len_utf8(),
-                _ => return false,
+                _ => {
+                    self.differs = true;
+                    self.matched = self.repeated;
+                    return std::mem::take(&mut self.held);
+                }
             }
         }
-        self.repeated += end;
-        !self.own.is_empty()
+        self.matched += end;
+        String::new()
+    }
+
+    /// Notes the end of a stretch of reasoning. What is held back is a repetition.
+    pub(super) fn end_reasoning(&mut self) {
+        self.held.clear();
+        self.repeated = self.matched;
+        self.differs = false;
     }
 }
 
@@ -108,20 +135,32 @@ mod tests {
     #[test]
     fn only_text_from_provider_is_a_repetition() {
         let mut thoughts = with_own(&["They greet", " me."]);
-        let answer = thoughts.of(0);
-        for (reasoning, repeats) in [
-            ("\nThey", true),
-            (" gre", true),
-            ("at", false),
-            ("et me.\n", true),
-            (" Why?", false),
-            ("\n", true),
-        ] {
-            assert_eq!(answer.repeats(reasoning), repeats, "{reasoning:?}");
+        for (reasoning, unrepeated) in
+            [("\nThey gre", ""), ("at", "at"), ("et me.\n", ""), (" Why?", " Why?"), ("\n", "")]
+        {
+            assert_eq!(thoughts.of(0).unrepeated(reasoning), unrepeated, "{reasoning:?}");
+            thoughts.of(0).end_reasoning();
         }
-        assert!(!thoughts.of(1).repeats("They"), "another answer has none of its own");
+        assert_eq!(thoughts.of(1).unrepeated("They"), "They", "another answer has none of its own");
         thoughts.note(&Chunk::AttemptRestarted { round: 1 });
-        assert!(!thoughts.of(0).repeats("They"));
+        assert_eq!(thoughts.of(0).unrepeated("They"), "They");
+    }
+
+    #[test]
+    fn law_s5_repetition_is_the_same_at_every_cut() {
+        for (reasoning, unrepeated) in [
+            ("They gripe.", "They gripe."),
+            ("They\n greet me.", ""),
+            ("They greet me. Why?", "They greet me. Why?"),
+        ] {
+            for cut in 0..=reasoning.len() {
+                let (left, right) = reasoning.split_at(cut);
+                let mut thoughts = with_own(&["They greet me."]);
+                let answer = thoughts.of(0);
+                let both = answer.unrepeated(left) + &answer.unrepeated(right);
+                assert_eq!(both, unrepeated, "{left:?} and {right:?}");
+            }
+        }
     }
 
     #[test]

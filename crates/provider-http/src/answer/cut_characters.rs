@@ -42,7 +42,7 @@ impl CutCharacters {
     /// A half at the end of a text is held and taken from it; it is dropped if its other half never comes. Any other
     /// half stays where it is.
     pub(super) fn rewrite(&mut self, json: &str, fields: &'static Field) -> Option<String> {
-        if !json.contains("\\ud") && !json.contains("\\uD") {
+        if !has_surrogate(json) {
             return None;
         }
         let strings = strings_of(json);
@@ -82,6 +82,12 @@ impl fmt::Debug for CutCharacters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("CutCharacters").field(&self.0.is_some()).finish()
     }
+}
+
+/// Returns whether an escape such as `\ud83d` may be in the JSON. Each event that is parsed is searched, so it is cheap.
+fn has_surrogate(json: &str) -> bool {
+    let bytes = json.as_bytes();
+    memchr::memchr_iter(b'\\', bytes).any(|at| matches!(bytes.get(at + 1..at + 3), Some(b"ud" | b"uD")))
 }
 
 /// Returns the strings of JSON, keys included. Of malformed JSON, some are missing or wrong.

@@ -17,6 +17,9 @@ use self::words::{LetterCase, Words};
 /// not searched again. Text, reasoning and refusals are edited by default; arguments of calls are never. A block whose
 /// text changes loses its provider data, such as the signature of a reasoning.
 ///
+/// Each block is searched alone: a word that begins in one block and ends in the next one is not found. Citations,
+/// media and opaque blocks pass as they are.
+///
 /// Its position is [`Phase::ModelCall`], inside memory, which stores the shown text. Of several policies, the one
 /// added last is nearest to the model and acts first.
 ///

@@ -24,10 +24,10 @@ pub enum DeltaKind {
     Reasoning(Text),
     /// A piece of a refusal. Empty text is ignored.
     Refusal(Text),
-    /// A complete media item, as a block of its own.
+    /// A complete media item, as a separate block.
     Media(Box<MediaDelta>),
-    /// A complete citation, as a block of its own. A number is that of the text which it supports. The current text
-    /// goes on after it.
+    /// A complete citation, as a separate block. [`Delta::block`] gives the number of the text that it
+    /// supports. The current text goes on after it.
     Citation(Box<Citation>),
     /// Content that only the provider understands, as a separate block.
     Opaque(Box<Opaque>),

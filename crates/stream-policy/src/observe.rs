@@ -8,7 +8,7 @@ use advisor_core::{
 
 /// Calls an observer for each block of an answer, of every kind: when it opens, for each piece, and when it closes.
 ///
-/// Each answer has an observer of its own. It is dropped with the answer, however that ends, so its `Drop` is the place
+/// Each answer has a new observer. It is dropped with the answer, however that ends, so its `Drop` is the place
 /// for cleanup. It sees blocks and cannot change them: [`BlockPolicy`](crate::BlockPolicy) does that.
 ///
 /// Its position is [`Phase::ModelCall`], where it sees what the policies inside it emit. In [`Phase::Turn`] it sees what

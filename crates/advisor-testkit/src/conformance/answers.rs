@@ -36,7 +36,7 @@ pub async fn text_of_all_sorts_survives(family: &dyn WireFamily) {
     play(family, &parts).await;
 }
 
-/// Reasoning is a block of its own before the text.
+/// Reasoning is a separate block before the text.
 pub async fn reasoning_precedes_text(family: &dyn WireFamily) {
     let parts = [Reasoning("The sum"), Reasoning(" is 4."), Text("It is"), Text(" 4."), STOP, End];
     play_if_any(family, &parts).await;
@@ -67,7 +67,7 @@ pub async fn call_follows_text(family: &dyn WireFamily) {
     play(family, &[Text("Let me"), Text(" look."), OSLO, CLOCK, CALLS, End]).await;
 }
 
-/// Text after a call is a block of its own.
+/// Text after a call is a separate block.
 pub async fn text_follows_call(family: &dyn WireFamily) {
     play(family, &[OSLO, Text("I have"), Text(" asked."), CALLS, End]).await;
 }

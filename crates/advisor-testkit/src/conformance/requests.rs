@@ -57,7 +57,7 @@ pub async fn tool_names_come_back(family: &dyn WireFamily) {
     let offer = offering.requests().pop().expect("a request").json().expect("JSON");
     let mut wire_names = BTreeSet::new();
     collect_names(&offer, &mut wire_names);
-    assert_eq!(wire_names.len(), NAMES.len(), "each tool has a name of its own: {offer}");
+    assert_eq!(wire_names.len(), NAMES.len(), "each tool has a different name: {offer}");
     let mut called = BTreeSet::new();
     for wire_name in wire_names {
         let name: &'static str = Box::leak(wire_name.clone().into_boxed_str());

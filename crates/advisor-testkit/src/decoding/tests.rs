@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::*;
 
-/// A format of lines, which begins each answer with a text of its own.
+/// A format of lines that begins each answer with a fixed text.
 #[derive(Debug)]
 struct Lines(&'static str);
 

@@ -78,7 +78,7 @@ impl Candidate {
         ProviderData::new(self.format.clone(), value)
     }
 
-    /// Notes that something follows that is shown. An empty part before it gets a block of its own; alone it would
+    /// Notes that something follows that is shown. An empty part before it gets a separate block; alone it would
     /// be an answer of nothing.
     fn begin_content(&mut self, push: &mut impl FnMut(Delta)) {
         self.has_content = true;

@@ -28,7 +28,7 @@ impl<F: Clone + PartialEq> Forms<F> {
 
 /// Returns a message in this form; `write` writes it at the first call. The bytes are kept with the message.
 ///
-/// `form` is all that the bytes depend on beside the message. Each provider has a type of its own for it.
+/// `form` holds everything beside the message that the bytes depend on. Each provider defines its type.
 ///
 /// # Errors
 /// Those of `write`. A failure is not kept.

@@ -19,7 +19,7 @@ use super::{Judge, PendingBlock};
 /// object has the name and the arguments of a call, or the kind and the text of another block. It answers with a
 /// probability and an explanation; a probability of at least the threshold denies the block.
 ///
-/// Each question is a turn of its own. Its tokens are not counted for the judged turn. The text of a block may try to
+/// Each question is a separate turn. Its tokens are not counted for the judged turn. The text of a block may try to
 /// manipulate the model. Where a list of allowed tools is enough, a closure with it is the better judge.
 ///
 /// # Cancellation

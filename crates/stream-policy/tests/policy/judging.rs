@@ -396,7 +396,7 @@ async fn denial_text_can_be_replaced() {
     assert_eq!(run.denials().0[0].cause, DenialCause::Verdict { explanation: "".into() });
 }
 
-/// Each answer has a state of its own, which is gone when it has ended.
+/// Each answer has a new state, which is dropped at its end.
 #[tokio::test]
 async fn law_s7_answers_have_separate_states() {
     let (journal, gate) = (Journal::new(), Gate::new());

@@ -18,7 +18,7 @@ use crate::{PostgresStore, Schema, SetupError};
 const CONNECTIONS: usize = 16;
 
 /// The default timeout of getting a connection and of getting an answer, each.
-const TIME: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The default maximum size of a batch in bytes.
 const LARGEST_BATCH: usize = 64 << 20;
@@ -42,7 +42,7 @@ impl PostgresStore {
             return Err(SetupError::NeedsTls);
         }
         if config.get_connect_timeout().is_none() {
-            config.connect_timeout(TIME);
+            config.connect_timeout(TIMEOUT);
         }
         let fast = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let pool = Pool::builder(Manager::from_config(config, NoTls, fast))
@@ -69,17 +69,17 @@ impl PostgresStore {
             let mut client = pool.get().await.map_err(from_pool)?;
             migrate(&mut client, &schema).await
         };
-        timeout(TIME, prepared)
+        timeout(TIMEOUT, prepared)
             .await
             .map_err(|_| StoreError::unavailable("the server did not answer in time"))??;
         let statements = Arc::new(Statements::for_schema(&schema));
-        Ok(Self { pool, schema, statements, time: TIME, largest_batch: LARGEST_BATCH })
+        Ok(Self { pool, schema, statements, timeout: TIMEOUT, largest_batch: LARGEST_BATCH })
     }
 
     /// Sets the timeout of getting a connection and of getting an answer, each. The default is 30 seconds.
     #[must_use]
-    pub fn with_timeout(self, time: Duration) -> Self {
-        Self { time, ..self }
+    pub fn with_timeout(self, timeout: Duration) -> Self {
+        Self { timeout, ..self }
     }
 
     /// Sets the maximum size of a batch in bytes: its entries as JSON and the ids of their turns. The default is

@@ -42,7 +42,7 @@ pub struct PostgresStore {
     pub(crate) pool: Pool,
     pub(crate) schema: Schema,
     pub(crate) statements: Arc<Statements>,
-    pub(crate) time: Duration,
+    pub(crate) timeout: Duration,
     pub(crate) largest_batch: usize,
 }
 
@@ -166,12 +166,12 @@ impl PostgresStore {
         statement: &str,
         parameters: &Parameters<'_>,
     ) -> Result<Vec<Row>, Lost> {
-        let prepared = timeout(self.time, client.prepare_cached(statement)).await;
+        let prepared = timeout(self.timeout, client.prepare_cached(statement)).await;
         let prepared = prepared.map_err(|_| Lost::hung(StoreError::unavailable))?;
         let prepared = prepared.map_err(|error| Lost::to(error, before_sending))?;
         let mut again = 1..ATTEMPTS;
         loop {
-            let answer = timeout(self.time, client.query(&prepared, parameters)).await;
+            let answer = timeout(self.timeout, client.query(&prepared, parameters)).await;
             match answer.map_err(|_| Lost::hung(StoreError::outcome_unknown))? {
                 Err(error) if lost_a_race(&error) && again.next().is_some() => {}
                 answer => return answer.map_err(|error| Lost::to(error, from_statement)),
@@ -180,7 +180,7 @@ impl PostgresStore {
     }
 
     async fn client(&self) -> Result<Client> {
-        match timeout(self.time, self.pool.get()).await {
+        match timeout(self.timeout, self.pool.get()).await {
             Ok(client) => client.map_err(from_pool),
             Err(_) => Err(StoreError::unavailable("no connection came free or was made in time")),
         }

@@ -13,7 +13,7 @@ use redis::{
 };
 use scopeguard::{ScopeGuard, guard};
 use tokio::sync::Mutex;
-use tokio::time::{Instant, timeout};
+use tokio::time::{self, Instant};
 
 use crate::failure::{before_sending, ends_connection, from_repeated_script, from_script};
 
@@ -23,8 +23,8 @@ const PATIENCE: u32 = 10;
 
 #[async_trait]
 pub(crate) trait Link: Send + Sync + 'static {
-    /// Runs a script. Getting a connection and getting an answer may each take up to `time`.
-    async fn run(&self, script: &ScriptInvocation<'_>, time: Duration) -> Result<Value>;
+    /// Runs a script. Getting a connection and getting an answer may each take up to `timeout`.
+    async fn run(&self, script: &ScriptInvocation<'_>, timeout: Duration) -> Result<Value>;
 }
 
 /// One connection at a time, shared by all clones of a store, with concurrent requests.
@@ -81,17 +81,17 @@ impl Live {
 
 #[async_trait]
 impl Link for OwnLink {
-    async fn run(&self, script: &ScriptInvocation<'_>, time: Duration) -> Result<Value> {
-        let live = timeout(time, self.live()).await;
+    async fn run(&self, script: &ScriptInvocation<'_>, timeout: Duration) -> Result<Value> {
+        let live = time::timeout(timeout, self.live()).await;
         let live = live.map_err(|_| StoreError::unavailable("no connection was made in time"))?;
         let mut live = live.map_err(|error| before_sending(&error))?;
-        let (asked, patience) = (Instant::now(), time / PATIENCE);
+        let (asked, patience) = (Instant::now(), timeout / PATIENCE);
         let unanswered = guard(&live.lost, |lost| {
             if asked.elapsed() > patience {
                 lost.store(true, Ordering::Release);
             }
         });
-        let answer = answer(&mut live.connection, script, time).await;
+        let answer = answer(&mut live.connection, script, timeout).await;
         let lost = ScopeGuard::into_inner(unanswered);
         if answer.as_ref().is_err_and(ends_connection) {
             lost.store(true, Ordering::Release);
@@ -102,18 +102,18 @@ impl Link for OwnLink {
 
 #[async_trait]
 impl<C: ConnectionLike + Clone + Send + Sync + 'static> Link for GivenLink<C> {
-    async fn run(&self, script: &ScriptInvocation<'_>, time: Duration) -> Result<Value> {
+    async fn run(&self, script: &ScriptInvocation<'_>, timeout: Duration) -> Result<Value> {
         let mut connection = self.0.clone();
-        answer(&mut connection, script, time).await.map_err(|error| from_repeated_script(&error))
+        answer(&mut connection, script, timeout).await.map_err(|error| from_repeated_script(&error))
     }
 }
 
 async fn answer(
     connection: &mut (impl ConnectionLike + Send),
     script: &ScriptInvocation<'_>,
-    time: Duration,
+    timeout: Duration,
 ) -> RedisResult<Value> {
-    match timeout(time, script.invoke_async(connection)).await {
+    match time::timeout(timeout, script.invoke_async(connection)).await {
         Ok(answer) => answer,
         Err(_) => Err(io::Error::from(io::ErrorKind::TimedOut).into()),
     }

@@ -12,7 +12,7 @@ use crate::server::Server;
 use crate::{Prefix, RedisStore, SetupError};
 
 /// The default timeout of getting a connection and of getting an answer, each.
-const TIME: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The default maximum size of a batch in bytes.
 const LARGEST_BATCH: usize = 64 << 20;
@@ -75,8 +75,8 @@ impl RedisStore {
 
     /// Sets the timeout of getting a connection and of getting an answer, each. The default is 30 seconds.
     #[must_use]
-    pub fn with_timeout(mut self, time: Duration) -> Self {
-        self.server.time = time;
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.server.timeout = timeout;
         self
     }
 
@@ -89,7 +89,7 @@ impl RedisStore {
     }
 
     async fn over(link: impl Link, prefix: Prefix) -> Result<Self, SetupError> {
-        let server = Server::new(link, prefix, TIME);
+        let server = Server::new(link, prefix, TIMEOUT);
         // The probe only checks that scripts can be run.
         let probe = server.scripts.exists.key(server.prefix.probe());
         let absent = server.run(&probe).await.and_then(|absent| number(&absent)).map_err(from_reading)?;

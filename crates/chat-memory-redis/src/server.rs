@@ -16,16 +16,16 @@ pub(crate) struct Server {
     pub(crate) prefix: Prefix,
     pub(crate) scripts: Arc<Scripts>,
     /// The timeout of getting a connection and of getting an answer, each.
-    pub(crate) time: Duration,
+    pub(crate) timeout: Duration,
 }
 
 impl Server {
-    pub(crate) fn new(link: impl Link, prefix: Prefix, time: Duration) -> Self {
-        Self { link: Arc::new(link), prefix, scripts: Arc::new(Scripts::new()), time }
+    pub(crate) fn new(link: impl Link, prefix: Prefix, timeout: Duration) -> Self {
+        Self { link: Arc::new(link), prefix, scripts: Arc::new(Scripts::new()), timeout }
     }
 
     /// Runs a script within the timeout.
     pub(crate) async fn run(&self, script: &ScriptInvocation<'_>) -> Result<Value> {
-        self.link.run(script, self.time).await
+        self.link.run(script, self.timeout).await
     }
 }

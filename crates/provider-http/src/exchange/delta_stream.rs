@@ -57,10 +57,10 @@ impl<W: WireFormat> DeltaStream<W> {
             ahead: VecDeque::new(),
             broken: None,
             events: 0,
-            progress: Deadline::new(Clock::Progress, timeouts.progress),
-            whole_body: Deadline::new(Clock::WholeBody, timeouts.whole_body),
-            after_finish: Deadline::new(Clock::Idle, Some(timeouts.after_finish)),
-            drain: Deadline::new(Clock::Idle, Some(timeouts.after_finish.min(LONGEST_DRAIN))),
+            progress: Deadline::new(Clock::Progress, timeouts.progress_timeout),
+            whole_body: Deadline::new(Clock::WholeBody, timeouts.whole_body_timeout),
+            after_finish: Deadline::new(Clock::Idle, Some(timeouts.after_finish_timeout)),
+            drain: Deadline::new(Clock::Idle, Some(timeouts.after_finish_timeout.min(LONGEST_DRAIN))),
         }
     }
 

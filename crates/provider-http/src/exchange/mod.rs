@@ -114,7 +114,7 @@ impl HttpClient {
     /// Sets the timeouts.
     pub fn with_timeouts(self, timeouts: Timeouts) -> Self {
         // The transport takes the connect timeout when it is created.
-        let same = self.timeouts.connect == timeouts.connect;
+        let same = self.timeouts.connect_timeout == timeouts.connect_timeout;
         let reqwest = if same { self.reqwest } else { Arc::default() };
         Self { timeouts, reqwest, ..self }
     }
@@ -213,7 +213,7 @@ impl HttpClient {
         if let Some(transport) = self.reqwest.get() {
             return Ok(transport);
         }
-        let transport = ReqwestTransport::new(self.timeouts.connect)
+        let transport = ReqwestTransport::new(self.timeouts.connect_timeout)
             .map_err(|error| Failures::default().transport(error))?;
         Ok(self.reqwest.get_or_init(|| transport))
     }
@@ -290,8 +290,8 @@ mod tests {
             Arc::as_ptr(&client.reqwest)
         };
         assert_eq!(place(&client), place(&client.clone()));
-        let timeouts = Timeouts::default().with_idle(None);
+        let timeouts = Timeouts::default().with_idle_timeout(None);
         assert_eq!(place(&client), place(&client.clone().with_timeouts(timeouts)));
-        assert_ne!(place(&client), place(&client.clone().with_timeouts(timeouts.with_connect(None))));
+        assert_ne!(place(&client), place(&client.clone().with_timeouts(timeouts.with_connect_timeout(None))));
     }
 }

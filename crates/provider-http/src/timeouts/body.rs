@@ -30,12 +30,12 @@ pub async fn send(
     request: Request<Vec<Bytes>>,
     timeouts: &Timeouts,
 ) -> Result<Response<UnreadBody>, TransportError> {
-    let mut first_byte = Deadline::new(Clock::FirstByte, timeouts.first_byte);
+    let mut first_byte = Deadline::new(Clock::FirstByte, timeouts.first_byte_timeout);
     let response = first_byte.limit(transport.send(request)).await??;
-    let idle = Deadline::new(Clock::Idle, timeouts.idle);
+    let idle = Deadline::new(Clock::Idle, timeouts.idle_timeout);
     Ok(response.map(|body| UnreadBody {
         body: TimedBody { body: Some(body), deadline: first_byte, idle: Some(idle), in_a_row: 0 },
-        error_body: timeouts.error_body,
+        error_body_timeout: timeouts.error_body_timeout,
     }))
 }
 
@@ -43,7 +43,7 @@ pub async fn send(
 #[derive(Debug)]
 pub struct UnreadBody {
     body: TimedBody,
-    error_body: Duration,
+    error_body_timeout: Duration,
 }
 
 impl UnreadBody {
@@ -54,7 +54,7 @@ impl UnreadBody {
     }
 
     /// Reads the beginning of the body of an error: at most `longest` bytes. If the body breaks, stalls or does
-    /// not end, returns the bytes received within [`Timeouts::error_body`].
+    /// not end, returns the bytes received within [`Timeouts::error_body_timeout`].
     pub async fn into_report(mut self, longest: usize) -> Vec<u8> {
         let mut report = Vec::new();
         let read = async {
@@ -69,7 +69,7 @@ impl UnreadBody {
             }
         };
         // After a timeout, the bytes received so far are used.
-        let _cut_off = Deadline::new(Clock::ErrorBody, Some(self.error_body)).limit(read).await;
+        let _cut_off = Deadline::new(Clock::ErrorBody, Some(self.error_body_timeout)).limit(read).await;
         report
     }
 }

@@ -9,14 +9,14 @@
 //!
 //! | wait for | limit |
 //! | --- | --- |
-//! | name lookup, TCP, a proxy, TLS | [`Timeouts::connect`] |
-//! | a free connection, the upload, the head, interim responses, the first byte | [`Timeouts::first_byte`] |
-//! | the next byte, the end of the framing, trailers | [`Timeouts::idle`] |
-//! | the next event of a stream | [`Timeouts::progress`] |
-//! | the end of an unstreamed body | [`Timeouts::whole_body`], [`SseLimits::event`](crate::sse::SseLimits) bytes |
-//! | the end of an error's body | [`Timeouts::error_body`], and 64 KiB |
-//! | more of the answer after its finish reason | [`Timeouts::after_finish`]; the answer is then complete |
-//! | the end of the body after the end marker | 250 ms, or [`Timeouts::after_finish`] if that is shorter |
+//! | name lookup, TCP, a proxy, TLS | [`Timeouts::connect_timeout`] |
+//! | a free connection, the upload, the head, interim responses, the first byte | [`Timeouts::first_byte_timeout`] |
+//! | the next byte, the end of the framing, trailers | [`Timeouts::idle_timeout`] |
+//! | the next event of a stream | [`Timeouts::progress_timeout`] |
+//! | the end of an unstreamed body | [`Timeouts::whole_body_timeout`], [`SseLimits::event`](crate::sse::SseLimits) bytes |
+//! | the end of an error's body | [`Timeouts::error_body_timeout`], and 64 KiB |
+//! | more of the answer after its finish reason | [`Timeouts::after_finish_timeout`]; the answer is then complete |
+//! | the end of the body after the end marker | 250 ms, or [`Timeouts::after_finish_timeout`] if that is shorter |
 //! | the next attempt | `longest` and `max_retry_after` of [`Backoff`](crate::backoff::Backoff) |
 //!
 //! Nothing waits for a connection to close.
@@ -39,84 +39,84 @@ pub use deadline::Deadline;
 pub struct Timeouts {
     /// For a connection: name lookup, TCP and TLS handshake together. Default 10 s, which allows retransmissions
     /// of a lost first packet after 1, 3 and 7 s. The transport receives it when it is created.
-    pub connect: Option<Duration>,
+    pub connect_timeout: Option<Duration>,
     /// From sending the request to the first byte of the body. Default 300 s: a local server may read a long
     /// prompt first, and a reasoning model may think.
-    pub first_byte: Option<Duration>,
+    pub first_byte_timeout: Option<Duration>,
     /// From one byte of the body to the next. Keep-alive comments count. Default 120 s. Providers that let a model
     /// think in the middle of an answer send such comments. Usual gateways drop a silent connection after 60 to
     /// 100 s, so one that is silent for longer is most likely dead.
-    pub idle: Option<Duration>,
+    pub idle_timeout: Option<Duration>,
     /// From one event to the next, whatever other bytes come. Disabled by default: a provider that sends comments
     /// reports that it is working.
-    pub progress: Option<Duration>,
+    pub progress_timeout: Option<Duration>,
     /// From the first byte of a body that is no event stream to its end. Default 15 min: some servers keep the
     /// connection alive with blanks until a whole answer is ready, DeepSeek for 10 min.
-    pub whole_body: Option<Duration>,
+    pub whole_body_timeout: Option<Duration>,
     /// From the head of an error response to the end of its body. Default 10 s. The bytes received by then are
     /// used: the status identifies the failure, and the body only explains it.
-    pub error_body: Duration,
+    pub error_body_timeout: Duration,
     /// From the finish reason to calls and usage that may follow it: a grace period. Default 5 s. It starts at the
     /// finish reason, and again at each later addition to the answer. Usage, comments and empty events do not
     /// extend it. When it has passed, the answer is complete. It delays only answers of servers that send no end
     /// marker and leave the connection open.
-    pub after_finish: Duration,
+    pub after_finish_timeout: Duration,
 }
 
 impl Default for Timeouts {
     fn default() -> Self {
         Self {
-            connect: Some(Duration::from_secs(10)),
-            first_byte: Some(Duration::from_secs(300)),
-            idle: Some(Duration::from_secs(120)),
-            progress: None,
-            whole_body: Some(Duration::from_secs(15 * 60)),
-            error_body: Duration::from_secs(10),
-            after_finish: Duration::from_secs(5),
+            connect_timeout: Some(Duration::from_secs(10)),
+            first_byte_timeout: Some(Duration::from_secs(300)),
+            idle_timeout: Some(Duration::from_secs(120)),
+            progress_timeout: None,
+            whole_body_timeout: Some(Duration::from_secs(15 * 60)),
+            error_body_timeout: Duration::from_secs(10),
+            after_finish_timeout: Duration::from_secs(5),
         }
     }
 }
 
 impl Timeouts {
     /// Sets the timeout for connecting.
-    pub fn with_connect(mut self, connect: Option<Duration>) -> Self {
-        self.connect = connect;
+    pub fn with_connect_timeout(mut self, timeout: Option<Duration>) -> Self {
+        self.connect_timeout = timeout;
         self
     }
 
     /// Sets the timeout for the first byte.
-    pub fn with_first_byte(mut self, first_byte: Option<Duration>) -> Self {
-        self.first_byte = first_byte;
+    pub fn with_first_byte_timeout(mut self, timeout: Option<Duration>) -> Self {
+        self.first_byte_timeout = timeout;
         self
     }
 
     /// Sets the timeout between bytes.
-    pub fn with_idle(mut self, idle: Option<Duration>) -> Self {
-        self.idle = idle;
+    pub fn with_idle_timeout(mut self, timeout: Option<Duration>) -> Self {
+        self.idle_timeout = timeout;
         self
     }
 
     /// Sets the timeout between events.
-    pub fn with_progress(mut self, progress: Option<Duration>) -> Self {
-        self.progress = progress;
+    pub fn with_progress_timeout(mut self, timeout: Option<Duration>) -> Self {
+        self.progress_timeout = timeout;
         self
     }
 
     /// Sets the timeout for a body that is no event stream.
-    pub fn with_whole_body(mut self, whole_body: Option<Duration>) -> Self {
-        self.whole_body = whole_body;
+    pub fn with_whole_body_timeout(mut self, timeout: Option<Duration>) -> Self {
+        self.whole_body_timeout = timeout;
         self
     }
 
     /// Sets the timeout for the body of an error.
-    pub fn with_error_body(mut self, error_body: Duration) -> Self {
-        self.error_body = error_body;
+    pub fn with_error_body_timeout(mut self, timeout: Duration) -> Self {
+        self.error_body_timeout = timeout;
         self
     }
 
     /// Sets the timeout after the finish reason.
-    pub fn with_after_finish(mut self, after_finish: Duration) -> Self {
-        self.after_finish = after_finish;
+    pub fn with_after_finish_timeout(mut self, timeout: Duration) -> Self {
+        self.after_finish_timeout = timeout;
         self
     }
 }

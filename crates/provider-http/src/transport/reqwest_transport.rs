@@ -34,17 +34,17 @@ const SENT_AGAIN: usize = 2;
 #[derive(Clone)]
 pub struct ReqwestTransport {
     client: Client,
-    connect: Option<Duration>,
+    connect_timeout: Option<Duration>,
 }
 
 impl ReqwestTransport {
-    /// Creates a transport with its own connection pool. `connect` limits name lookup, TCP and TLS handshake
-    /// together.
+    /// Creates a transport with its own connection pool. `connect_timeout` limits name lookup, TCP and TLS
+    /// handshake together.
     ///
     /// # Errors
     ///
     /// [`TransportError::Other`] if TLS cannot be set up.
-    pub fn new(connect: Option<Duration>) -> Result<Self, TransportError> {
+    pub fn new(connect_timeout: Option<Duration>) -> Result<Self, TransportError> {
         let identity = HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static("identity"))]);
         let mut builder = Client::builder()
             .default_headers(identity)
@@ -54,11 +54,11 @@ impl ReqwestTransport {
             .no_deflate()
             .redirect(redirect::Policy::none())
             .user_agent(concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION")));
-        if let Some(connect) = connect {
-            builder = builder.connect_timeout(connect);
+        if let Some(timeout) = connect_timeout {
+            builder = builder.connect_timeout(timeout);
         }
         let client = tls::choose(builder)?.build().map_err(not_sent)?;
-        Ok(Self { client, connect })
+        Ok(Self { client, connect_timeout })
     }
 
     /// Creates a transport over your own client, for settings that [`new`](Self::new) does not offer: client
@@ -69,7 +69,7 @@ impl ReqwestTransport {
     /// crypto provider.
     #[must_use]
     pub fn from_client(client: Client) -> Self {
-        Self { client, connect: None }
+        Self { client, connect_timeout: None }
     }
 
     /// Sends the request, and again if a server refused it without processing it. reqwest would resend only a body
@@ -86,7 +86,7 @@ impl ReqwestTransport {
 
     /// Returns the error of a request without a response.
     fn no_response(&self, error: reqwest::Error) -> TransportError {
-        match self.connect {
+        match self.connect_timeout {
             _ if error.is_builder() => not_sent(error),
             Some(after) if error.is_connect() && error.is_timeout() => {
                 TimedOut::new(Clock::Connect, after).into()
@@ -100,7 +100,9 @@ impl ReqwestTransport {
 /// Shows no header: a client that was set up elsewhere may have keys in its default headers.
 impl fmt::Debug for ReqwestTransport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReqwestTransport").field("connect", &self.connect).finish_non_exhaustive()
+        f.debug_struct("ReqwestTransport")
+            .field("connect_timeout", &self.connect_timeout)
+            .finish_non_exhaustive()
     }
 }
 

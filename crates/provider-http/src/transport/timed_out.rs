@@ -5,17 +5,17 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Clock {
-    /// [`Timeouts::connect`](crate::timeouts::Timeouts::connect).
+    /// [`Timeouts::connect_timeout`](crate::timeouts::Timeouts::connect_timeout).
     Connect,
-    /// [`Timeouts::first_byte`](crate::timeouts::Timeouts::first_byte).
+    /// [`Timeouts::first_byte_timeout`](crate::timeouts::Timeouts::first_byte_timeout).
     FirstByte,
-    /// [`Timeouts::idle`](crate::timeouts::Timeouts::idle).
+    /// [`Timeouts::idle_timeout`](crate::timeouts::Timeouts::idle_timeout).
     Idle,
-    /// [`Timeouts::progress`](crate::timeouts::Timeouts::progress).
+    /// [`Timeouts::progress_timeout`](crate::timeouts::Timeouts::progress_timeout).
     Progress,
-    /// [`Timeouts::whole_body`](crate::timeouts::Timeouts::whole_body).
+    /// [`Timeouts::whole_body_timeout`](crate::timeouts::Timeouts::whole_body_timeout).
     WholeBody,
-    /// [`Timeouts::error_body`](crate::timeouts::Timeouts::error_body).
+    /// [`Timeouts::error_body_timeout`](crate::timeouts::Timeouts::error_body_timeout).
     ErrorBody,
 }
 

@@ -204,8 +204,9 @@ async fn text_stream_ends_with_turn_or_restart_error() {
     };
     assert_eq!(read(client).await, ("He".into(), ErrorKind::Authentication, true));
     let first = ScriptedModel::new([Answer::new().text("He").error(down())]);
-    let model =
-        FallbackModel::new(first).or(ScriptedModel::new([Answer::from_text("Hello")])).restart_after_output();
+    let model = FallbackModel::new(first)
+        .with_fallback(ScriptedModel::new([Answer::from_text("Hello")]))
+        .with_restart_after_output();
     let client = ChatClient::builder(model).build().unwrap();
     assert_eq!(read(client).await, ("He".into(), ErrorKind::Configuration, true));
 }

@@ -249,21 +249,21 @@ impl ChatModel for Down {
 
 mod a_fallback_from_a_model_that_is_down {
     super::crash_points_of_chain!(|leaves: &super::Leaves| {
-        super::client_of(super::FallbackModel::new(super::Down).or(leaves.model.clone()), leaves)
+        super::client_of(super::FallbackModel::new(super::Down).with_fallback(leaves.model.clone()), leaves)
     });
 }
 
 mod a_fallback_before_output {
     super::crash_points_of_chain!(|leaves: &super::Leaves| {
-        let model = super::FallbackModel::new(leaves.model.clone()).or(leaves.model.clone());
+        let model = super::FallbackModel::new(leaves.model.clone()).with_fallback(leaves.model.clone());
         super::client_of(model, leaves)
     });
 }
 
 mod a_fallback_after_output {
     super::crash_points_of_chain!(|leaves: &super::Leaves| {
-        let model = super::FallbackModel::new(leaves.model.clone()).or(leaves.model.clone());
-        super::client_of(model.restart_after_output(), leaves)
+        let model = super::FallbackModel::new(leaves.model.clone()).with_fallback(leaves.model.clone());
+        super::client_of(model.with_restart_after_output(), leaves)
     });
 }
 

@@ -90,7 +90,8 @@ async fn next_model_is_asked_if_nothing_was_shown() {
         let first = ScriptedModel::new([broken]);
         let second = ScriptedModel::new([Answer::refused(failed(ErrorKind::Connection))]);
         let third = ScriptedModel::new([Answer::from_text("Here.")]);
-        let model = FallbackModel::new(first.clone()).or(second.clone()).or(third.clone());
+        let model =
+            FallbackModel::new(first.clone()).with_fallback(second.clone()).with_fallback(third.clone());
         let setting = Setting::new(model, ToolCallStreaming::TextOnly, Phase::Round);
         let (_, restarts, text) = setting.ask().await.unwrap();
         assert_eq!((restarts, text.as_str()), (0, "Here."));
@@ -103,7 +104,7 @@ async fn next_model_is_asked_if_nothing_was_shown() {
 async fn after_output_the_error_is_passed_on() {
     let first = ScriptedModel::new([Answer::new().text("He").error(down())]);
     let second = ScriptedModel::new([Answer::from_text("Here.")]);
-    let model = FallbackModel::new(first).or(second.clone());
+    let model = FallbackModel::new(first).with_fallback(second.clone());
     let error = Setting::new(model, ToolCallStreaming::TextOnly, Phase::Round).ask().await.unwrap_err();
     assert_eq!((error.kind(), error.emitted()), (down().kind(), true));
     assert_eq!(error.partial().unwrap().text(), "He");
@@ -141,7 +142,7 @@ impl ChatModel for OpensAndFails {
 #[tokio::test]
 async fn chunks_taken_without_polling_count_as_shown() {
     let second = ScriptedModel::new([Answer::from_text("Here.")]);
-    let model = FallbackModel::new(OpensAndFails).or(second.clone());
+    let model = FallbackModel::new(OpensAndFails).with_fallback(second.clone());
     let mut stream = model.stream(ChatRequest::new(Message::user("go"))).await.unwrap();
     let mut ready = VecDeque::new();
     Pin::new(&mut stream).take_ready(&mut ready);
@@ -153,7 +154,7 @@ async fn chunks_taken_without_polling_count_as_shown() {
 #[tokio::test]
 async fn unknown_model_falls_back_to_next_one() {
     let first = ScriptedModel::new([Answer::refused(failed(ErrorKind::NotFound))]);
-    let model = FallbackModel::new(first).or(ScriptedModel::new([Answer::from_text("Here.")]));
+    let model = FallbackModel::new(first).with_fallback(ScriptedModel::new([Answer::from_text("Here.")]));
     let (_, _, text) = Setting::new(model, ToolCallStreaming::TextOnly, Phase::Round).ask().await.unwrap();
     assert_eq!(text, "Here.");
 }
@@ -164,14 +165,16 @@ async fn error_not_caused_by_model_is_passed_on() {
         [ErrorKind::InvalidHistory, ErrorKind::InvalidRequest, ErrorKind::Configuration, ErrorKind::Cancelled]
     {
         let second = ScriptedModel::new([]);
-        let model =
-            FallbackModel::new(ScriptedModel::new([Answer::refused(failed(kind))])).or(second.clone());
+        let model = FallbackModel::new(ScriptedModel::new([Answer::refused(failed(kind))]))
+            .with_fallback(second.clone());
         let error = Setting::new(model, ToolCallStreaming::TextOnly, Phase::Round).ask().await.unwrap_err();
         assert_eq!((error.kind(), second.calls()), (kind, 0));
     }
     let limited = ErrorKind::RateLimited { retry_after: None };
     let (first, second) = (ScriptedModel::new([Answer::refused(failed(limited))]), ScriptedModel::new([]));
-    let model = FallbackModel::new(first).or(second.clone()).when(|error| error.kind() == ErrorKind::Timeout);
+    let model = FallbackModel::new(first)
+        .with_fallback(second.clone())
+        .with_condition(|error| error.kind() == ErrorKind::Timeout);
     let error = Setting::new(model, ToolCallStreaming::TextOnly, Phase::Round).ask().await.unwrap_err();
     assert_eq!((error.kind(), second.calls()), (limited, 0));
 }
@@ -181,7 +184,7 @@ async fn the_error_of_the_last_model_is_returned() {
     let models = [ErrorKind::Connection, ErrorKind::Timeout, ErrorKind::Authentication]
         .map(|kind| ScriptedModel::new([Answer::refused(failed(kind))]));
     let [first, second, third] = models;
-    let model = FallbackModel::new(first).or(second).or(third);
+    let model = FallbackModel::new(first).with_fallback(second).with_fallback(third);
     let error = Setting::new(model, ToolCallStreaming::TextOnly, Phase::Round).ask().await.unwrap_err();
     assert_eq!((error.kind(), error.emitted()), (ErrorKind::Authentication, false));
 }
@@ -197,7 +200,7 @@ async fn law_s4_k3_restart_after_output_voids_shown_chunks() {
                 Answer::new().text("void as well").error(down()),
             ]);
             let second = ScriptedModel::new([calling(), Answer::from_text("Done.")]);
-            let model = FallbackModel::new(first).or(second).restart_after_output();
+            let model = FallbackModel::new(first).with_fallback(second).with_restart_after_output();
             let setting = Setting::new(model, mode, remembers);
             let (shown, restarts, text) = setting.ask().await.unwrap();
             assert_eq!((restarts, text.as_str()), (2, "Done."));
@@ -213,7 +216,7 @@ async fn law_s4_k3_restart_after_output_voids_shown_chunks() {
 async fn law_k2_k3_turn_dropped_after_restart_remembers_second_attempt() {
     let first = ScriptedModel::new([Answer::new().text("void").error(down())]);
     let second = ScriptedModel::new([Answer::new().text("He").hang()]);
-    let model = FallbackModel::new(first).or(second).restart_after_output();
+    let model = FallbackModel::new(first).with_fallback(second).with_restart_after_output();
     let setting = Setting::new(model, ToolCallStreaming::TextOnly, Phase::Round);
     let mut turn = setting.client.prompt().user("go").conversation("c").stream();
     while turn.next().await.unwrap().unwrap().text() != Some("He") {}
@@ -226,7 +229,7 @@ async fn law_k2_k3_turn_dropped_after_restart_remembers_second_attempt() {
 async fn a_models_name_is_meant_for_the_first() {
     let first = ScriptedModel::new([Answer::refused(down())]);
     let second = ScriptedModel::new([Answer::from_text("Here.")]);
-    let model = FallbackModel::new(first.clone()).or(second.clone());
+    let model = FallbackModel::new(first.clone()).with_fallback(second.clone());
     let client = ChatClient::builder(model).build().unwrap();
     let options = ChatOptions::new().with_model("large").with_temperature(0.5);
     client.prompt().user("go").options(options.clone()).call().await.unwrap();

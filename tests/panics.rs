@@ -409,8 +409,8 @@ async fn d19_source_drop_panic_ends_or_retries_the_answer() {
 
     let broken = Answer::new().text("a").error(Error::new(ErrorKind::Connection, "reset"));
     let model = FallbackModel::new(Banging(dropped_with_a_bang(broken)))
-        .or(ScriptedModel::new([Answer::from_text("b")]))
-        .restart_after_output();
+        .with_fallback(ScriptedModel::new([Answer::from_text("b")]))
+        .with_restart_after_output();
     let chain = AdvisorChain::builder(model).build().unwrap();
     assert_eq!(chain.next_call(ChatRequest::new(Message::user("?"))).await.unwrap().text(), "b");
 }

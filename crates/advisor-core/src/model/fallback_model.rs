@@ -28,8 +28,8 @@ use crate::{
 ///
 /// # Errors
 /// The next model is called as long as no part of the answer was shown. After that the error is returned, unless
-/// [`restart_after_output`](Self::restart_after_output) allows a restart. If all models fail, the last error is
-/// returned.
+/// [`with_restart_after_output`](Self::with_restart_after_output) allows a restart. If all models fail, the last
+/// error is returned.
 ///
 /// # Example
 /// ```
@@ -53,7 +53,7 @@ use crate::{
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<()> {
-/// let client = ChatClient::builder(FallbackModel::new(Down).or(Spare)).build()?;
+/// let client = ChatClient::builder(FallbackModel::new(Down).with_fallback(Spare)).build()?;
 /// assert_eq!(client.prompt().user("Anybody?").call().await?.text(), "Here.");
 /// # Ok(()) }
 /// ```
@@ -82,29 +82,29 @@ impl FallbackModel {
     ///
     /// It uses its own default model: a name in the request's options applies to the first only.
     #[must_use]
-    pub fn or(mut self, next: impl ChatModel) -> Self {
+    pub fn with_fallback(mut self, next: impl ChatModel) -> Self {
         self.others.push(Arc::new(next));
         self
     }
 
-    /// Calls the next model only after errors for which `applies` returns true.
+    /// Calls the next model only after errors for which `condition` returns true.
     ///
     /// By default these are the errors of a model or its provider: rate limits, authentication, provider failures,
     /// connections, timeouts, context overflow, unknown models, and answers that are cut off or malformed. An
     /// invalid request or history is not among them, since it fails everywhere.
     #[must_use]
-    pub fn when(mut self, applies: impl Fn(&Error) -> bool + Send + Sync + 'static) -> Self {
-        self.rule.applies = Arc::new(applies);
+    pub fn with_condition(mut self, condition: impl Fn(&Error) -> bool + Send + Sync + 'static) -> Self {
+        self.rule.applies = Arc::new(condition);
         self
     }
 
-    /// Calls the next model also after a part of the answer was shown.
+    /// Allows the next model to start again after a part of the answer was shown.
     ///
     /// [`Chunk::AttemptRestarted`] then reports that the output of the round so far is void. A stream of only the
     /// text ([`TurnStream::text`](crate::TurnStream::text)) cannot take text back. If it has emitted text of this
     /// round, it ends with an error of kind [`Configuration`](ErrorKind::Configuration).
     #[must_use]
-    pub fn restart_after_output(mut self) -> Self {
+    pub fn with_restart_after_output(mut self) -> Self {
         self.rule.after_output = true;
         self
     }
@@ -174,8 +174,8 @@ impl Attempts {
         Err(error)
     }
 
-    fn can_follow(&self, error: &Error, shown: bool) -> bool {
-        !self.next.is_empty() && (!shown || self.rule.after_output) && (self.rule.applies)(error)
+    fn can_follow(&self, error: &Error) -> bool {
+        !self.next.is_empty() && (self.rule.applies)(error)
     }
 }
 
@@ -199,7 +199,9 @@ impl Stream for FallbackStream {
         loop {
             match &mut this.state {
                 State::Live(live, attempts) => match ready!(Pin::new(live).poll_next(cx)) {
-                    Some(Err(error)) if attempts.can_follow(&error, this.shown) => {
+                    Some(Err(error))
+                        if (!this.shown || attempts.rule.after_output) && attempts.can_follow(&error) =>
+                    {
                         let round = attempts.request.round;
                         this.restart(error);
                         if std::mem::take(&mut this.shown) {

@@ -363,7 +363,7 @@ async fn law_s4_void_attempt_leaves_nothing() {
         .error(Error::new(ErrorKind::Connection, "the connection broke"));
     let first = ScriptedModel::new([broken]);
     let second = ScriptedModel::new([Answer::from_text("Never mind.")]);
-    let model = FallbackModel::new(first).or(second).restart_after_output();
+    let model = FallbackModel::new(first).with_fallback(second).with_restart_after_output();
     let chain = advisor_core::AdvisorChain::builder(model)
         .advisor(waits)
         .advisor(denying(&["delete"]))

@@ -85,8 +85,8 @@ async fn observer_is_dropped_after_an_error() {
     let journal = Journal::new();
     let first = ScriptedModel::new([Answer::new().delta(Delta::text("a")).error(down())]);
     let model = advisor_core::FallbackModel::new(first)
-        .or(ScriptedModel::new([Answer::from_text("b")]))
-        .restart_after_output();
+        .with_fallback(ScriptedModel::new([Answer::from_text("b")]))
+        .with_restart_after_output();
     let chain = advisor_core::AdvisorChain::builder(model).advisor(observer(&journal)).build().unwrap();
     run_in(chain).await;
     journal.assert_order(&["1.0 opened Text", "1 restarted", "1.0 opened Text", "1 completed", "dropped"]);

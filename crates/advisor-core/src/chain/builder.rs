@@ -110,8 +110,7 @@ fn check(links: &[Link]) -> Result<()> {
     }
     check_beside_model(links)?;
     check_sides(links)?;
-    let memory_inside = memories.first().is_some_and(|memory| memory.placement.phase == Phase::Round);
-    check_history(&loops, memory_inside)
+    check_history(&loops, memories.first().map(|memory| memory.placement.phase))
 }
 
 fn refuse_second(links: &[&Link], both: &str) -> Result<()> {
@@ -163,19 +162,21 @@ fn check_sides(links: &[Link]) -> Result<()> {
     Ok(())
 }
 
-fn check_history(loops: &[&Link], memory_inside: bool) -> Result<()> {
+/// Checks that exactly one of the loop and a memory inside it sends the messages. `memory` is the phase of memory.
+fn check_history(loops: &[&Link], memory: Option<Phase>) -> Result<()> {
     let Some((AdvisorRole::ToolLoop { history }, advisor)) =
         loops.first().map(|link| (link.placement.role, &link.advisor))
     else {
         return Ok(());
     };
+    let memory_is_inside = memory == Some(Phase::Round);
     match history {
-        History::InLoop if memory_inside => Err(Error::configuration(format!(
+        History::InLoop if memory_is_inside => Err(Error::configuration(format!(
             "`{}` keeps its own history while memory inside the loop keeps it too, so the model would see each message twice; \
              leave the history unset, or place the memory in the turn phase",
             advisor.name()
         ))),
-        History::InMemory if !memory_inside => Err(Error::configuration(format!(
+        History::InMemory if !memory_is_inside => Err(Error::configuration(format!(
             "`{}` keeps no history and no memory inside the loop does, so the model would not see earlier messages; \
              leave the history unset, or add a memory in the round phase",
             advisor.name()

@@ -1,5 +1,7 @@
 use std::fmt;
 
+use crate::AdvisorChain;
+
 /// Position and role of an advisor in the chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -72,11 +74,11 @@ pub enum History {
 }
 
 impl History {
-    /// Checks whether the loop sends the messages, given whether a memory is inside it.
+    /// Checks whether the loop sends the messages. `inside` is the rest of the chain inside the loop.
     #[must_use]
-    pub fn is_in_loop(self, memory_inside: bool) -> bool {
+    pub fn is_in_loop(self, inside: &AdvisorChain) -> bool {
         match self {
-            Self::Auto => !memory_inside,
+            Self::Auto => !inside.contains(|role| role == AdvisorRole::Memory),
             Self::InLoop => true,
             Self::InMemory => false,
         }

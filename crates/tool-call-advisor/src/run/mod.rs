@@ -13,8 +13,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use advisor_core::{
-    AdvisorChain, AdvisorRole, ChatRequest, ChatResponse, Chunk, Error, FinishReason, Limit, Result,
-    ToolCall, ToolChoice, ToolEvent, ToolSet, Usage, drop_caught,
+    AdvisorChain, ChatRequest, ChatResponse, Chunk, Error, FinishReason, Limit, Result, ToolCall, ToolChoice,
+    ToolEvent, ToolSet, Usage, drop_caught,
 };
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
@@ -59,7 +59,7 @@ enum LastRound {
 
 impl LoopRun {
     pub(crate) fn new(config: Arc<Config>, request: ChatRequest, next: AdvisorChain) -> Self {
-        let own_history = config.history.is_in_loop(next.contains(|role| role == AdvisorRole::Memory));
+        let own_history = config.history.is_in_loop(&next);
         let turn_timeout = config.limits.turn_timeout;
         Self {
             config,

@@ -10,18 +10,25 @@ pub struct PendingText<'a> {
     rest: &'a str,
     out: &'a mut String,
     kind: BlockKind,
-    at_end: bool,
+    state: BlockState,
+}
+
+/// Whether further text of a block may follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BlockState {
+    Open,
+    Ended,
 }
 
 impl<'a> PendingText<'a> {
-    pub(super) fn new(text: &'a str, out: &'a mut String, kind: BlockKind, at_end: bool) -> Self {
-        Self { rest: text, out, kind, at_end }
+    pub(super) fn new(text: &'a str, out: &'a mut String, kind: BlockKind, state: BlockState) -> Self {
+        Self { rest: text, out, kind, state }
     }
 
     /// Checks whether the block ends here. The remaining text is then emitted unchanged.
     #[must_use]
     pub fn is_at_end(&self) -> bool {
-        self.at_end
+        self.state == BlockState::Ended
     }
 
     /// Returns the kind of the block: text, reasoning or refusal.
@@ -69,7 +76,7 @@ impl<'a> PendingText<'a> {
         if self.rest.starts_with(word) {
             return Some(Begins::Whole(word.len(), with));
         }
-        (!self.at_end && word.starts_with(self.rest)).then_some(Begins::Maybe)
+        (!self.is_at_end() && word.starts_with(self.rest)).then_some(Begins::Maybe)
     }
 
     fn take(&mut self, bytes: usize) -> &'a str {
@@ -112,7 +119,8 @@ mod tests {
         let (mut held, mut out, mut most) = (String::new(), String::new(), 0);
         for (place, piece) in pieces.iter().enumerate() {
             held.push_str(piece);
-            let mut pending = PendingText::new(&held, &mut out, BlockKind::Text, place + 1 == pieces.len());
+            let state = if place + 1 == pieces.len() { BlockState::Ended } else { BlockState::Open };
+            let mut pending = PendingText::new(&held, &mut out, BlockKind::Text, state);
             pending.replace_all(words);
             held = pending.into_rest().to_owned();
             most = most.max(held.len());
@@ -143,7 +151,7 @@ mod tests {
     #[test]
     fn taken_length_rounds_down_to_char_boundary() {
         let mut out = String::new();
-        let mut pending = PendingText::new("aé→z", &mut out, BlockKind::Text, false);
+        let mut pending = PendingText::new("aé→z", &mut out, BlockKind::Text, BlockState::Open);
         pending.pass(2);
         assert_eq!(&*pending, "é→z");
         pending.replace(4, "e");

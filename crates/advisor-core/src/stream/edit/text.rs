@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use message_aggregator::{BlockDelta, BlockId, BlockKind, Chunk};
 
 use super::PendingText;
+use super::pending_text::BlockState;
 use crate::ChunkStream;
 
 /// The maximum amount of a block's text that an editor holds back.
@@ -78,13 +79,16 @@ impl<E: FnMut(&mut PendingText<'_>) + Clone> EditedTexts<E> {
             Chunk::Delta { block, delta } => {
                 if let (Some(edited), Some(text)) = (self.open.get_mut(block), text_of(delta)) {
                     edited.held.push_str(text);
-                    out.extend(edited.let_out(*block, self.hold_back, false));
+                    out.extend(edited.let_out(*block, self.hold_back, BlockState::Open));
                     return;
                 }
             }
             Chunk::Closed { block, .. } => {
                 let edited = self.open.remove(block).filter(|edited| !edited.held.is_empty());
-                out.extend(edited.and_then(|mut edited| edited.let_out(*block, HoldBack::Nothing, true)));
+                out.extend(
+                    edited
+                        .and_then(|mut edited| edited.let_out(*block, HoldBack::Nothing, BlockState::Ended)),
+                );
             }
             Chunk::AttemptRestarted { round } => self.open.retain(|block, _| block.round != *round),
             _ => {}
@@ -94,12 +98,12 @@ impl<E: FnMut(&mut PendingText<'_>) + Clone> EditedTexts<E> {
 }
 
 impl<E: FnMut(&mut PendingText<'_>)> EditedText<E> {
-    fn let_out(&mut self, block: BlockId, hold_back: HoldBack, at_end: bool) -> Option<Chunk> {
+    fn let_out(&mut self, block: BlockId, hold_back: HoldBack, state: BlockState) -> Option<Chunk> {
         if hold_back == HoldBack::Block {
             return None;
         }
         let mut out = String::new();
-        let mut pending = PendingText::new(&self.held, &mut out, self.kind, at_end);
+        let mut pending = PendingText::new(&self.held, &mut out, self.kind, state);
         (self.edit)(&mut pending);
         pending.hold_at_most(match hold_back {
             HoldBack::Bytes(bytes) => bytes,

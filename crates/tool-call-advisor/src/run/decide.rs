@@ -21,6 +21,15 @@ pub(super) enum Decision {
     Run(Vec<Option<Limit>>),
 }
 
+/// The side that runs the calls of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Runner {
+    /// The loop, all of them.
+    Loop,
+    /// The caller, since the loop may not run one of them.
+    Caller,
+}
+
 /// Rounds and calls of the turn so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Counts {
@@ -42,7 +51,7 @@ impl Counts {
 /// Tools run because complete calls exist, whatever the finish reason. A cut-off or filtered answer vetoes them.
 pub(super) fn decide(
     response: &ChatResponse,
-    eligible: bool,
+    runner: Runner,
     out_of_time: Option<Limit>,
     counts: &Counts,
     limits: &ToolLimits,
@@ -63,7 +72,7 @@ pub(super) fn decide(
     if reason.vetoes_calls() {
         return Decision::Veto(reason.clone());
     }
-    if !eligible {
+    if runner == Runner::Caller {
         return Decision::ClientSide;
     }
     if let Some(limit) = may_ask_again {
@@ -107,6 +116,7 @@ mod tests {
     #[test]
     fn decisions_follow_the_table() {
         use FinishReason::{ContentFilter, Length, Other, Paused, Stop, ToolCalls};
+        use Runner::{Caller, Loop};
         let limits = ToolLimits::default().with_rounds(3).with_calls(4).with_calls_per_tool(2);
         let fresh = Counts { rounds: 1, ..Counts::default() };
         let last = Counts { rounds: 3, ..Counts::default() };
@@ -114,54 +124,54 @@ mod tests {
         used.note_call(&"f".into());
         let per_tool = |tool: &str| Some(Limit::CallsPerTool { tool: tool.into(), limit: 2 });
         let table = [
-            ("an answer", response(&[], Stop), true, &fresh, Decision::Finish),
-            ("a tool finish without a call", response(&[], ToolCalls), true, &fresh, Decision::Finish),
-            ("a pause", response(&[], Paused), true, &fresh, Decision::AskAgain),
+            ("an answer", response(&[], Stop), Loop, &fresh, Decision::Finish),
+            ("a tool finish without a call", response(&[], ToolCalls), Loop, &fresh, Decision::Finish),
+            ("a pause", response(&[], Paused), Loop, &fresh, Decision::AskAgain),
             (
                 "a pause in the last round",
                 response(&[], Paused),
-                true,
+                Loop,
                 &last,
                 Decision::Stop(Limit::Rounds(3)),
             ),
-            ("calls", response(&["f", "g"], ToolCalls), true, &fresh, Decision::Run(vec![None, None])),
-            ("calls under stop", response(&["f"], Stop), true, &fresh, Decision::Run(vec![None])),
+            ("calls", response(&["f", "g"], ToolCalls), Loop, &fresh, Decision::Run(vec![None, None])),
+            ("calls under stop", response(&["f"], Stop), Loop, &fresh, Decision::Run(vec![None])),
             (
                 "calls under an unknown reason",
                 response(&["f"], Other("eos".into())),
-                true,
+                Loop,
                 &fresh,
                 Decision::Run(vec![None]),
             ),
-            ("a cut answer", response(&["f"], Length), true, &fresh, Decision::Veto(Length)),
+            ("a cut answer", response(&["f"], Length), Loop, &fresh, Decision::Veto(Length)),
             (
                 "a filtered answer",
                 response(&["f"], ContentFilter),
-                true,
+                Loop,
                 &fresh,
                 Decision::Veto(ContentFilter),
             ),
-            ("not ours", response(&["f"], ToolCalls), false, &fresh, Decision::ClientSide),
-            ("no round left", response(&["f"], ToolCalls), true, &last, Decision::Stop(Limit::Rounds(3))),
+            ("not ours", response(&["f"], ToolCalls), Caller, &fresh, Decision::ClientSide),
+            ("no round left", response(&["f"], ToolCalls), Loop, &last, Decision::Stop(Limit::Rounds(3))),
             (
                 "a tool's bound",
                 response(&["f", "f", "g"], ToolCalls),
-                true,
+                Loop,
                 &used,
                 Decision::Run(vec![None, per_tool("f"), None]),
             ),
             (
                 "the bound on calls",
                 response(&["a", "b", "c", "d"], ToolCalls),
-                true,
+                Loop,
                 &used,
                 Decision::Run(vec![None, None, None, Some(Limit::Calls(4))]),
             ),
         ];
-        for (what, response, eligible, counts, expected) in table {
-            assert_eq!(decide(&response, eligible, None, counts, &limits), expected, "{what}");
+        for (what, response, runner, counts, expected) in table {
+            assert_eq!(decide(&response, runner, None, counts, &limits), expected, "{what}");
         }
-        let out_of_time = decide(&response(&["f"], ToolCalls), true, Some(Limit::Time(5)), &fresh, &limits);
+        let out_of_time = decide(&response(&["f"], ToolCalls), Loop, Some(Limit::Time(5)), &fresh, &limits);
         assert_eq!(out_of_time, Decision::Stop(Limit::Time(5)));
     }
 }

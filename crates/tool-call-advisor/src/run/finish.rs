@@ -23,7 +23,7 @@ impl LoopRun {
         let recorded = self.transcript().last().is_some_and(|last| last.is_same(answer.message()));
         let messages: Vec<_> = nonempty(answer).filter(|_| !recorded).into_iter().collect();
         self.record(answer.round(), Step::End(TurnEnd::Completed(reason)), messages).await?;
-        let mut chunks = withheld(answer, filter, true);
+        let mut chunks = withheld(answer, filter, CallBlocks::Included);
         chunks.push(self.completed(answer.clone()));
         Ok(Outcome::new(chunks, Next::End))
     }
@@ -48,7 +48,7 @@ impl LoopRun {
             self.record_results(answer, &results).await?;
         }
         let filter = self.filter(answer.round());
-        let mut chunks = withheld(answer, filter, false);
+        let mut chunks = withheld(answer, filter, CallBlocks::LeftOut);
         chunks.extend(self.round_completed(answer));
         if filter.shows_tools() {
             chunks.extend(finished(answer, &results, |_| true));
@@ -133,11 +133,17 @@ impl LoopRun {
     }
 }
 
-/// Returns the chunks of an answer that were withheld while it streamed: its blocks and its usage. `with_calls`
-/// says whether they include the blocks of calls.
-fn withheld(answer: &ChatResponse, filter: Filter, with_calls: bool) -> Vec<Chunk> {
+/// Whether the withheld chunks of an answer include the blocks of its calls.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CallBlocks {
+    Included,
+    LeftOut,
+}
+
+/// Returns the chunks of an answer that were withheld while it streamed: its blocks and its usage.
+fn withheld(answer: &ChatResponse, filter: Filter, calls: CallBlocks) -> Vec<Chunk> {
     let is_withheld = |block: &Block| match block.as_tool_call() {
-        Some(_) => with_calls && filter.withheld_calls(),
+        Some(_) => calls == CallBlocks::Included && filter.withheld_calls(),
         None => filter.withheld_answer(),
     };
     let blocks = answer.blocks().filter(|(_, block)| is_withheld(block));

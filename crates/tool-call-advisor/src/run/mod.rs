@@ -24,7 +24,7 @@ use crate::config::Config;
 use crate::execution::ToolEvents;
 use crate::plan::ToolPlan;
 use crate::plan::prepare::prepare;
-use crate::run::decide::{Counts, Decision, decide};
+use crate::run::decide::{Counts, Decision, Runner, decide};
 use crate::run::history::has_calls;
 use crate::run::step::{Next, Outcome};
 use crate::streaming::Filter;
@@ -171,8 +171,9 @@ impl LoopRun {
             return Err(Error::configuration("several choices came with tool calls; ask for one choice"));
         }
         let tools = self.tools_of(answer.round());
-        let eligible = steered.tool_calls().all(|(_, call)| self.may_run(call, &tools));
-        match decide(&steered, eligible, self.time_is_over(), &self.counts, &self.config.limits) {
+        let may_run = steered.tool_calls().all(|(_, call)| self.may_run(call, &tools));
+        let runner = if may_run { Runner::Loop } else { Runner::Caller };
+        match decide(&steered, runner, self.time_is_over(), &self.counts, &self.config.limits) {
             Decision::Finish if has_calls(answer.message()) => {
                 self.end_unrun(answer, &NotStarted::ByApplication, steered.finish().reason.clone()).await
             }

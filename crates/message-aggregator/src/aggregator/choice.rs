@@ -5,10 +5,10 @@ use crate::aggregator::error::{Result, within};
 use crate::aggregator::identity::PositionInEvent;
 use crate::aggregator::open_block::{OpenBlock, State};
 use crate::aggregator::open_call::OpenCall;
-use crate::aggregator::{Answer, Sink};
+use crate::aggregator::{Answer, EndMarker, Sink};
 use crate::{
     Block, BlockContent, BlockId, BlockKind, Choice, Citation, DeltaKind, Finish, FinishReason, Message,
-    ProviderData, Text, ToolCallDelta,
+    ProviderData, Text, ToolCall, ToolCallDelta,
 };
 
 /// The blocks of one of several parallel answers while it streams.
@@ -249,14 +249,14 @@ impl ChoiceBlocks {
         }
     }
 
-    /// Closes all open blocks, in order, and sets the finish reason. `done`: the end marker has arrived.
-    pub(crate) fn close_all(&mut self, done: bool, sink: &mut Sink<'_>) {
+    /// Closes all open blocks, in order, and sets the finish reason.
+    pub(crate) fn close_all(&mut self, marker: EndMarker, sink: &mut Sink<'_>) {
         self.current = None;
         self.dispute_left_over();
         for at in 0..self.blocks.len() {
             let Some(block) = self.blocks.get_mut(at) else { continue };
             match block.open_call() {
-                Some(call) => self.close_last(call, done, sink),
+                Some(call) => self.close_last(call, marker, sink),
                 None => block.close(sink),
             }
         }
@@ -287,7 +287,7 @@ impl ChoiceBlocks {
     pub(crate) fn to_choice(&self, call_id_prefix: &Text) -> Choice {
         let call_at = |at: usize| {
             let call = self.calls.get(at)?;
-            Some(call.to_call(|| self.made_id(at, call_id_prefix), false))
+            Some(ToolCall { complete: false, ..call.to_call(|| self.made_id(at, call_id_prefix)) })
         };
         let (block_ids, blocks) = self.blocks.iter().map(|block| (block.id, block.to_block(call_at))).unzip();
         let finish = self.finish.clone().unwrap_or_else(|| FinishReason::Interrupted.into());

@@ -53,7 +53,14 @@ pub struct MessageAggregator {
     usage: Option<Usage>,
     response_id: Option<Text>,
     model: Option<Text>,
-    done: bool,
+    end_marker: EndMarker,
+}
+
+/// Whether the end marker of an answer has arrived. Without one, the answer ends with its finish reasons.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EndMarker {
+    Missing,
+    Received,
 }
 
 /// The state that all choices of an answer share.
@@ -118,7 +125,7 @@ impl MessageAggregator {
             usage: None,
             response_id: None,
             model: None,
-            done: false,
+            end_marker: EndMarker::Missing,
         }
     }
 
@@ -149,7 +156,7 @@ impl MessageAggregator {
     /// fast path of nearly all deltas. Returns any other delta unchanged.
     #[inline]
     fn extend(&mut self, delta: Delta) -> Result<Chunk, Delta> {
-        let alone = self.answer.settings.choices <= 1 && !self.done;
+        let alone = self.answer.settings.choices <= 1 && self.end_marker == EndMarker::Missing;
         let Some(choice) = self.choices.first_mut().filter(|_| alone) else { return Err(delta) };
         let (key, answer) = (delta.block, &mut self.answer);
         let block = match &delta.kind {
@@ -171,12 +178,12 @@ impl MessageAggregator {
         let number = if self.answer.settings.choices > 1 { delta.choice } else { 0 };
         match delta.kind {
             DeltaKind::Usage(usage) => self.usage.get_or_insert_default().merge(&usage),
-            _ if self.done => {}
+            _ if self.end_marker == EndMarker::Received => {}
             DeltaKind::Origin(origin) => {
                 self.answer.bytes.set_once(&mut self.response_id, origin.response_id)?;
                 self.answer.bytes.set_once(&mut self.model, origin.model)?;
             }
-            DeltaKind::Done => self.done = true,
+            DeltaKind::Done => self.end_marker = EndMarker::Received,
             kind => {
                 let at = self.choice(number)?;
                 if let Some(choice) = self.choices.get_mut(at) {
@@ -192,12 +199,14 @@ impl MessageAggregator {
     /// # Errors
     /// [`AggregateError::Truncated`] if a choice has no finish reason and no end marker has arrived.
     pub fn finish(mut self, chunks: &mut VecDeque<Chunk>) -> Result<ChatResponse, AggregateError> {
-        if !self.done && self.choices.iter().any(|choice| choice.finish().is_none()) {
+        if self.end_marker == EndMarker::Missing
+            && self.choices.iter().any(|choice| choice.finish().is_none())
+        {
             return Err(AggregateError::Truncated { partial: Box::new(self.partial()) });
         }
         let mut sink = Sink { answer: &mut self.answer, chunks };
         for choice in &mut self.choices {
-            choice.close_all(self.done, &mut sink);
+            choice.close_all(self.end_marker, &mut sink);
         }
         if let Some(usage) = self.usage {
             chunks.push_back(Chunk::Usage { round: self.answer.round, usage: Box::new(usage) });

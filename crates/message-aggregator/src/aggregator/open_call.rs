@@ -206,14 +206,15 @@ impl OpenCall {
         Some(CallHead::new(self.shown_name(), self.shown_id()?))
     }
 
-    /// Returns the current call.
-    pub(crate) fn to_call(&self, made_id: impl FnOnce() -> Text, complete: bool) -> ToolCall {
-        ToolCall {
-            id: self.shown_id().cloned().unwrap_or_else(made_id),
-            name: self.shown_name(),
-            arguments: self.arguments.clone(),
-            complete,
-        }
+    /// Checks whether its arguments parse as a JSON object, or are empty.
+    pub(crate) fn has_object(&self) -> bool {
+        self.to_call(Text::default).parsed_arguments().is_ok_and(|arguments| arguments.is_object())
+    }
+
+    /// Returns the current call, as a complete one.
+    pub(crate) fn to_call(&self, made_id: impl FnOnce() -> Text) -> ToolCall {
+        let id = self.shown_id().cloned().unwrap_or_else(made_id);
+        ToolCall::new(id, self.shown_name(), self.arguments.clone())
     }
 
     fn only_empty_object(&self) -> bool {

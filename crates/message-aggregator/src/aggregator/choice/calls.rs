@@ -1,12 +1,21 @@
 //! The tool calls of a choice.
 
 use super::ChoiceBlocks;
-use crate::aggregator::Sink;
 use crate::aggregator::error::{Result, within};
 use crate::aggregator::identity::{Decision, Identity, PositionInEvent, identify, open};
 use crate::aggregator::open_block::{OpenBlock, State};
 use crate::aggregator::open_call::{Doubt, OpenCall};
-use crate::{AggregateError, BlockContent, BlockDelta, Rule, Text, ToolCallDelta};
+use crate::aggregator::{EndMarker, Sink};
+use crate::{AggregateError, BlockContent, BlockDelta, Rule, Text, ToolCall, ToolCallDelta};
+
+/// The end of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CallEnd {
+    /// The provider finished it.
+    Complete,
+    /// It may be cut off.
+    Incomplete,
+}
 
 impl ChoiceBlocks {
     pub(super) fn push_fragment(
@@ -167,12 +176,12 @@ impl ChoiceBlocks {
         let Some(call) = self.calls.get_mut(at).filter(|call| !call.ended) else { return };
         call.ended = true;
         if call.is_certain() && self.calls.iter().all(|call| call.name.is_some()) {
-            self.close_call(at, true, sink);
+            self.close_call(at, CallEnd::Complete, sink);
         }
     }
 
-    /// Closes the call's block, unless it is closed. `complete`: the provider finished the call.
-    fn close_call(&mut self, at: usize, complete: bool, sink: &mut Sink<'_>) {
+    /// Closes the call's block, unless it is closed.
+    fn close_call(&mut self, at: usize, end: CallEnd, sink: &mut Sink<'_>) {
         self.open_call(at, sink);
         let Some((call, block)) = self.call_and_block(at).filter(|(_, block)| !block.is_closed()) else {
             return;
@@ -184,22 +193,23 @@ impl ChoiceBlocks {
         if let Some(arguments) = call.take_rest() {
             block.show(BlockDelta::Arguments(arguments), sink);
         }
-        let is_doubtful = complete && call.is_doubtful();
+        let is_complete = end == CallEnd::Complete;
+        let is_doubtful = is_complete && call.is_doubtful();
         if is_doubtful {
             sink.answer.diagnostics.note(Rule::Doubtful);
         }
-        let call = call.to_call(Text::default, complete && !is_doubtful);
+        let call = ToolCall { complete: is_complete && !is_doubtful, ..call.to_call(Text::default) };
         block.close_with(BlockContent::ToolCall(call), sink);
     }
 
     /// Closes a call whose block is open at the end of the answer.
-    pub(super) fn close_last(&mut self, at: usize, done: bool, sink: &mut Sink<'_>) {
-        let completes = self.call_completes(at, done);
-        let lacks_arguments = completes && self.may_lack_arguments(at);
-        if lacks_arguments {
+    pub(super) fn close_last(&mut self, at: usize, marker: EndMarker, sink: &mut Sink<'_>) {
+        let mut end = self.end_of_open(at, marker);
+        if end == CallEnd::Complete && self.may_lack_arguments(at) {
             sink.answer.diagnostics.note(Rule::Doubtful);
+            end = CallEnd::Incomplete;
         }
-        self.close_call(at, completes && !lacks_arguments, sink);
+        self.close_call(at, end, sink);
     }
 
     /// Checks whether the call may lack some of its arguments:
@@ -214,22 +224,19 @@ impl ChoiceBlocks {
             || (began_as_another && self.calls.iter_mut().any(lacks_end))
     }
 
-    /// Checks whether a call with an open block at the end of the answer counts as finished by the provider.
-    fn call_completes(&self, at: usize, done: bool) -> bool {
+    /// Returns how a call ends whose block is open at the end of the answer.
+    fn end_of_open(&self, at: usize, marker: EndMarker) -> CallEnd {
         let Some(call) = self.calls.get(at) else {
-            return false;
+            return CallEnd::Incomplete;
         };
         match self.finish.as_ref().map(|finish| &finish.reason) {
-            _ if call.ended => true,
-            Some(reason) if reason.vetoes_calls() => false,
-            Some(_) if call.vouched => true,
+            _ if call.ended => CallEnd::Complete,
+            Some(reason) if reason.vetoes_calls() => CallEnd::Incomplete,
+            Some(_) if call.vouched => CallEnd::Complete,
             // Only the end marker came after it: the only evidence of completeness is that its arguments parse.
-            _ if done => call
-                .to_call(Text::default, true)
-                .parsed_arguments()
-                .is_ok_and(|arguments| arguments.is_object()),
+            _ if marker == EndMarker::Received && call.has_object() => CallEnd::Complete,
             // It came after the last finish reason and may be cut off anywhere.
-            _ => false,
+            _ => CallEnd::Incomplete,
         }
     }
 }

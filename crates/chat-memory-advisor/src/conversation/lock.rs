@@ -45,8 +45,17 @@ struct Claim {
 #[derive(Debug)]
 struct Waiter {
     claim: Claim,
-    interrupts: bool,
+    precedence: Precedence,
     woken: Arc<Notify>,
+}
+
+/// The turns that a waiting turn waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Precedence {
+    /// The holder and all turns in the queue.
+    Queue,
+    /// Only turns that interrupt the holder, as it does.
+    Interrupt,
 }
 
 /// A position at a lock: the turn holds the lock, waits for it, or did so before. Dropping it gives up the
@@ -90,7 +99,7 @@ impl ConversationMap<Lock> {
     /// Takes the lock after all turns that hold it or wait for it.
     pub(crate) async fn lock(self: &Arc<Self>, key: &ConversationKey, owner: &Arc<dyn Owner>) -> LockGuard {
         let guard = self.guard(key, owner);
-        let woken = guard.wait(false);
+        let woken = guard.wait(Precedence::Queue);
         while guard.take().is_err() {
             woken.notified().await;
         }
@@ -108,7 +117,7 @@ impl ConversationMap<Lock> {
         owner: &Arc<dyn Owner>,
     ) -> LockGuard {
         let guard = self.guard(key, owner);
-        let woken = guard.wait(true);
+        let woken = guard.wait(Precedence::Interrupt);
         while let Err(holder) = guard.take() {
             match holder {
                 None => woken.notified().await,
@@ -174,7 +183,7 @@ impl Lock {
 
     /// Returns the number of waiting turns that interrupt the holder. They are first in the queue.
     fn interrupting(&self) -> usize {
-        self.queue.iter().take_while(|waiter| waiter.interrupts).count()
+        self.queue.iter().take_while(|waiter| waiter.precedence == Precedence::Interrupt).count()
     }
 }
 
@@ -210,12 +219,15 @@ impl LockGuard {
     }
 
     /// Enters the queue. Returns the notification that wakes the turn when the lock may be free for it.
-    fn wait(&self, interrupts: bool) -> Arc<Notify> {
+    fn wait(&self, precedence: Precedence) -> Arc<Notify> {
         let woken = Arc::new(Notify::new());
-        let waiter = Waiter { claim: self.claim.clone(), interrupts, woken: Arc::clone(&woken) };
+        let waiter = Waiter { claim: self.claim.clone(), precedence, woken: Arc::clone(&woken) };
         self.locks.change(&self.key, |lock| {
-            let place = if interrupts { lock.interrupting() } else { lock.queue.len() };
-            lock.queue.insert(place, waiter);
+            let position = match precedence {
+                Precedence::Queue => lock.queue.len(),
+                Precedence::Interrupt => lock.interrupting(),
+            };
+            lock.queue.insert(position, waiter);
         });
         woken
     }

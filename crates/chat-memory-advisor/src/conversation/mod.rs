@@ -73,6 +73,7 @@ mod tests {
     use crate::conversation::guard::ConversationGuard;
     use crate::conversation::lease_state::LeaseState;
     use crate::conversation::lock::Owner;
+    use crate::conversation::unfinished_turn::Stage;
     use crate::test_logs::turn;
     use advisor_core::Turn;
     use conversation_store::Version;
@@ -113,7 +114,7 @@ mod tests {
         let registry = Arc::new(Registry { leases: HeldLeases::with_most(0), ..Registry::default() });
         let key = ConversationKey::new("c").unwrap();
         let running = guard(&registry, &key, "a");
-        registry.unfinished.register(&key, UnfinishedTurn { after_end: true, ..silent("b") });
+        registry.unfinished.register(&key, UnfinishedTurn { stage: Stage::AfterEnd, ..silent("b") });
         registry.note_lease(&key, FencingToken::new(1));
         running.release();
         assert!(running.lock.relock() && registry.leases.token(&key).is_none(), "evicted once no turn runs");
@@ -122,7 +123,7 @@ mod tests {
         assert!(registry.leases.token(&key).is_some() && registry.idle_tokens().is_empty());
         drop(running);
         assert!(registry.leases.token(&key).is_none());
-        assert!(registry.unfinished.turns_in(&key)[0].after_end);
+        assert_eq!(registry.unfinished.turns_in(&key)[0].stage, Stage::AfterEnd);
     }
 
     #[test]

@@ -12,10 +12,7 @@ pub(crate) struct UnfinishedTurn {
     pub(crate) known: Option<Version>,
     /// The entries of the turn that were being written after `known`; the log may contain them.
     pub(crate) unsure: Vec<EntryKind>,
-    /// Whether the turn continued after an end that may be its last one in the log.
-    pub(crate) after_end: bool,
-    /// Whether the turn was new to this run; its entries up to `known` belong to another run.
-    pub(crate) is_new: bool,
+    pub(crate) stage: Stage,
     /// The version after all entries that were being written, including those that close the previous turn.
     pub(crate) until: Option<Version>,
     /// The fencing token of the run's lease.
@@ -24,18 +21,31 @@ pub(crate) struct UnfinishedTurn {
     pub(crate) number: Option<u64>,
 }
 
+/// The progress of a turn when it stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// It was new to this run, and was writing its first entries. Its entries up to `known` belong to another run.
+    Beginning,
+    /// It was running, or was resumed after an earlier run.
+    Running,
+    /// It had continued after an end that may be its last one in the log.
+    AfterEnd,
+}
+
 impl UnfinishedTurn {
     /// Creates a turn of which nothing was shown, and whose first entries may be written after version `known`.
     pub(crate) fn new(turn: TurnId, known: impl Into<Option<Version>>, unsure: Vec<EntryKind>) -> Self {
         let (end, known) = (TurnEnd::Interrupted { partial: Text::default() }, known.into());
         let until = known.map(|known| known.after(unsure.len()));
-        Self { turn, end, known, unsure, after_end: false, is_new: false, until, token: None, number: None }
+        Self { turn, end, known, unsure, stage: Stage::Running, until, token: None, number: None }
     }
 
     /// Checks whether it records nothing except that the turn stopped.
     pub(crate) fn is_silent(&self) -> bool {
         let partial = Text::default();
-        self.answer().is_none() && !self.after_end && self.end == TurnEnd::Interrupted { partial }
+        self.answer().is_none()
+            && self.stage != Stage::AfterEnd
+            && self.end == TurnEnd::Interrupted { partial }
     }
 
     /// Returns about how many bytes it takes.
@@ -51,13 +61,14 @@ impl UnfinishedTurn {
     /// Returns the same turn without its texts.
     pub(crate) fn without_texts(self) -> Self {
         let end = without_partial(self.end);
-        // The entries that were being written count as known.
-        Self { end, known: self.until, unsure: Vec::new(), is_new: false, ..self }
+        // The entries that were being written count as known, so that it is not at its beginning.
+        let stage = if self.stage == Stage::Beginning { Stage::Running } else { self.stage };
+        Self { end, known: self.until, unsure: Vec::new(), stage, ..self }
     }
 
     /// Checks whether its end replaces one that the log has already.
     pub(crate) fn overrides(&self) -> bool {
-        self.after_end || self.end == TurnEnd::RolledBack
+        self.stage == Stage::AfterEnd || self.end == TurnEnd::RolledBack
     }
 
     /// Checks whether this is the last run of the turn, given the turn's entries in the log. After the entries
@@ -65,7 +76,7 @@ impl UnfinishedTurn {
     pub(crate) fn is_last_to_run(&self, entries: &[Entry]) -> bool {
         let is_known = |entry: &&Entry| self.known.is_none_or(|known| entry.seq <= known.as_u64());
         let known = entries.iter().take_while(is_known).count();
-        if self.is_new && known > 0 {
+        if self.stage == Stage::Beginning && known > 0 {
             return false;
         }
         let later: Vec<_> = entries.iter().skip(known).map(|entry| &entry.kind).collect();
@@ -129,7 +140,7 @@ mod tests {
     #[test]
     fn law_k3_beginning_without_texts_recognizes_its_entries() {
         let started = UnfinishedTurn {
-            is_new: true,
+            stage: Stage::Beginning,
             until: Some(Version::new(3)),
             ..UnfinishedTurn::new(turn("t"), Version::new(1), vec![user("u").into()])
         };

@@ -1,7 +1,7 @@
 use advisor_core::{Error, Message, Result, Role, TurnEnd, TurnId};
 
 use crate::MemoryTexts;
-use crate::conversation::unfinished_turn::UnfinishedTurn;
+use crate::conversation::unfinished_turn::{Stage, UnfinishedTurn};
 use crate::transcript::open_calls::OpenCalls;
 use crate::transcript::planned::extend_with_planned;
 use crate::transcript::repair::{Pieces, Repair, is_answer, is_remembered, open_calls, results_first};
@@ -116,10 +116,10 @@ impl StartPlan {
     /// nothing.
     pub(crate) fn unsure(&self, turn: &TurnId) -> Option<UnfinishedTurn> {
         let own = self.entries.iter().filter(|new| new.turn == *turn).map(|new| new.kind.clone());
-        let is_new = self.earlier_run.is_none();
+        let stage = if self.earlier_run.is_none() { Stage::Beginning } else { Stage::Running };
         let until = Some(self.end());
         let unfinished = || UnfinishedTurn {
-            is_new,
+            stage,
             until,
             ..UnfinishedTurn::new(turn.clone(), self.version, own.collect())
         };

@@ -4,7 +4,7 @@ use advisor_core::{CallKey, CallStart, Message, StartedCalls, Turn, TurnEnd, Tur
 use uuid::Uuid;
 
 use crate::conversation::guard::ConversationGuard;
-use crate::conversation::unfinished_turn::{UnfinishedTurn, without_partial};
+use crate::conversation::unfinished_turn::{Stage, UnfinishedTurn, without_partial};
 use crate::transcript::repair::{has_calls, is_answer};
 use crate::turn::prompt::{Addition, Prompt};
 use crate::turn::resubmitted::EarlierRun;
@@ -261,8 +261,9 @@ impl TurnState {
         if self.pending.is_none() && self.has_ended_before(round, end) {
             return None;
         }
-        let (end, after_end) = (self.end_in(round, end), self.life.has_stored_end());
+        let stage = if self.life.has_stored_end() { Stage::AfterEnd } else { Stage::Running };
+        let end = self.end_in(round, end);
         let unsure = self.pending.as_ref().map(|pending| pending.write.kinds().collect()).unwrap_or_default();
-        Some(UnfinishedTurn { end, after_end, ..UnfinishedTurn::new(turn.clone(), self.version, unsure) })
+        Some(UnfinishedTurn { end, stage, ..UnfinishedTurn::new(turn.clone(), self.version, unsure) })
     }
 }

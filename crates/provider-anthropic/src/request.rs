@@ -75,7 +75,7 @@ pub(crate) fn body(
         push_list(&mut rest, "tools", &offered.pieces(&names, settings.caching)?);
     }
     let tool_choice = offered.tool_choice(&names);
-    let mut options = options::write(&request.options, model, settings.streaming, tool_choice)?;
+    let mut options = options::write(&request.options, model, settings, tool_choice)?;
     if let Some(id) = container::of_running_turn(messages, format) {
         options.entry(CONTAINER).or_insert(id);
     }

@@ -3,6 +3,8 @@
 use advisor_core::{ChatOptions, Error, ErrorKind, ResponseFormat, Result};
 use serde_json::{Map, Value, json};
 
+use super::BodySettings;
+
 /// The maximum number of tokens of an answer if the request names none. The API demands a number, and every model
 /// that it serves accepts this one.
 const MAX_TOKENS: u64 = 8192;
@@ -14,7 +16,7 @@ const MAX_TOKENS: u64 = 8192;
 pub(super) fn write(
     options: &ChatOptions,
     model: &str,
-    streaming: bool,
+    settings: &BodySettings,
     tool_choice: Option<Value>,
 ) -> Result<Map<String, Value>> {
     if options.choices.is_some_and(|choices| choices > 1) {
@@ -29,7 +31,7 @@ pub(super) fn write(
     };
     set("model", Some(model.into()));
     set("max_tokens", Some(max_tokens(options).into()));
-    set("stream", Some(streaming.into()));
+    set("stream", Some(settings.streaming.into()));
     set("temperature", options.temperature.map(Value::from));
     set("top_p", options.top_p.map(Value::from));
     set("stop_sequences", (!options.stop.is_empty()).then(|| json!(options.stop)));

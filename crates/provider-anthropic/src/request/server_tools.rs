@@ -36,6 +36,14 @@ pub(super) fn is_paired(answer: &Message, format: &Text) -> bool {
     Pairs::from_messages(std::iter::once(answer), format).are_complete()
 }
 
+/// The state of the answer that a block belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AnswerState {
+    /// The provider paused it, and this request continues it.
+    Paused,
+    Ended,
+}
+
 /// The calls and results of the tools that the server ran in some answers.
 #[derive(Debug)]
 pub(super) struct Pairs<'a> {
@@ -65,13 +73,15 @@ impl<'a> Pairs<'a> {
 
     /// Checks whether a block can be sent.
     ///
-    /// A call needs its result, and a result its call; but the call of a paused answer, which goes on in this request,
-    /// needs none. A call that was cut off in its input can never be sent. Other blocks can always be sent.
-    pub(super) fn allow(&self, block: &Block, goes_on: bool) -> bool {
+    /// A call needs its result, and a result its call; but the call of a paused answer needs none. A call that was
+    /// cut off in its input can never be sent. Other blocks can always be sent.
+    pub(super) fn allow(&self, block: &Block, answer: AnswerState) -> bool {
         match ServerTool::from_block(block, self.format) {
             None => true,
             Some(ServerTool::Result(id)) => self.calls.contains(id),
-            Some(ServerTool::Call(id)) => (goes_on || self.results.contains(id)) && has_input(block),
+            Some(ServerTool::Call(id)) => {
+                (answer == AnswerState::Paused || self.results.contains(id)) && has_input(block)
+            }
         }
     }
 }

@@ -13,7 +13,7 @@ use provider_http::written::{Growth, written_list};
 use super::message::{WireRole, cached, write};
 use super::message_form::{Format, MessageForm};
 use super::offered::TOOL_NAMES;
-use super::server_tools::{Pairs, is_paired};
+use super::server_tools::{AnswerState, Pairs, is_paired};
 use crate::caching::PromptCaching;
 
 /// The call ids that the API accepts (Q69).
@@ -95,7 +95,8 @@ impl Turns {
         let mut turns = Self::default();
         for (place, message) in messages.iter().enumerate() {
             let written = if wire.is_special(message) || !is_paired(message, &format.0) {
-                write(message, form, |block| pairs.allow(block, place >= answered))?
+                let state = if place < answered { AnswerState::Ended } else { AnswerState::Paused };
+                write(message, form, |block| pairs.allow(block, state))?
             } else {
                 cached(message, usual)?
             };

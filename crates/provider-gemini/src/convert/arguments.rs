@@ -72,20 +72,19 @@ impl Arguments {
     /// Returns the characters that a piece adds.
     pub(super) fn piece(&mut self, piece: &Object<'_>) -> (String, Piece) {
         let path = piece.text("jsonPath").and_then(|path| parse(&path)).unwrap_or_default();
-        let continues = piece.is_true("willContinue");
         let string = piece.field("stringValue").and_then(|value| inside(value.get()));
         if let Some(string) = string
             && self.state == State::Open
             && self.string.as_ref() == Some(&path)
         {
-            if continues {
+            if continues(piece) {
                 return (string.to_owned(), Piece::OfString);
             }
             self.string = None;
             return (format!("{string}\""), Piece::Other);
         }
         let mut text = String::new();
-        let written = self.write(path, string, continues, piece, &mut text);
+        let written = self.write(path, string, piece, &mut text);
         (written.map_or_else(|Misplaced| self.invalidate(), |()| text), Piece::Other)
     }
 
@@ -108,7 +107,6 @@ impl Arguments {
         &mut self,
         path: Vec<Segment>,
         string: Option<&str>,
-        continues: bool,
         piece: &Object<'_>,
         text: &mut String,
     ) -> Result<(), Misplaced> {
@@ -122,7 +120,7 @@ impl Arguments {
                 text.push('"');
                 text.push_str(string);
                 self.string = Some(path);
-                if !continues {
+                if !continues(piece) {
                     self.end_string(text);
                 }
             }
@@ -202,6 +200,11 @@ impl Arguments {
         self.state = State::Invalid;
         text.to_owned()
     }
+}
+
+/// Checks whether the string of a piece continues in the next one.
+fn continues(piece: &Object<'_>) -> bool {
+    piece.is_true("willContinue")
 }
 
 /// Returns the spelling of a string without its quotes. It can be copied into another string, and halves of a

@@ -64,7 +64,7 @@ impl Candidate {
             push(if is_thought { Delta::reasoning(&*text) } else { Delta::text(&*text) });
         }
         let Some(signature) = part.text(SIGNATURE) else { return };
-        let signed = self.own(signed_text(&signature, text.len(), part.is_true(THOUGHT)));
+        let signed = self.own(signed_text(part, &signature, text.len()));
         if self.has_content {
             push(data(signed));
             push(DeltaKind::BlockEnd.into());
@@ -94,8 +94,8 @@ fn data(data: ProviderData) -> Delta {
 }
 
 /// Returns the data of a block whose last bytes were a part with this signature.
-fn signed_text(signature: &str, bytes: usize, is_thought: bool) -> Value {
-    if is_thought {
+fn signed_text(part: &Object<'_>, signature: &str, bytes: usize) -> Value {
+    if part.is_true(THOUGHT) {
         json!({ SIGNATURE: signature, SIGNED_BYTES: bytes, THOUGHT: true })
     } else {
         json!({ SIGNATURE: signature, SIGNED_BYTES: bytes })

@@ -12,11 +12,18 @@ use advisor_core::{ChatRequest, Error, ErrorKind, Result};
 use bytes::Bytes;
 use provider_http::written::completed_body;
 
+/// The settings of a model that its requests depend on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BodySettings {
+    /// Whether the server streams the answer.
+    pub(crate) streaming: bool,
+}
+
 /// Writes the body of `request` to a model, in pieces.
 ///
 /// # Errors
 /// If the request asks for several answers, or cannot be written as JSON.
-pub(crate) fn body(request: &ChatRequest, model: &str, streaming: bool) -> Result<Vec<Bytes>> {
+pub(crate) fn body(request: &ChatRequest, model: &str, settings: BodySettings) -> Result<Vec<Bytes>> {
     if request.options.choices.is_some_and(|choices| choices > 1) {
         let message =
             "Ollama gives one answer to a request; leave `ChatOptions::choices` unset, and ask several times";
@@ -25,5 +32,5 @@ pub(crate) fn body(request: &ChatRequest, model: &str, streaming: bool) -> Resul
     let is_own = |field: &str| request.options.extra.contains_key(field);
     let list = if is_own("messages") { Vec::new() } else { message::pieces(&request.messages)? };
     let tools = if is_own("tools") { None } else { options::tools(request)? };
-    completed_body(list, tools, &options::write(request, model, streaming))
+    completed_body(list, tools, &options::write(request, model, settings))
 }

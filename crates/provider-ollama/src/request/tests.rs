@@ -8,8 +8,10 @@ use serde_json::{Value, json};
 
 use super::*;
 
+const STREAMED: BodySettings = BodySettings { streaming: true };
+
 fn json_of(request: &ChatRequest) -> Value {
-    let body = body(request, "m", true).expect("a body").concat();
+    let body = body(request, "m", STREAMED).expect("a body").concat();
     serde_json::from_slice(&body)
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&body)))
 }
@@ -160,7 +162,7 @@ fn options_have_their_own_object() {
     let sent = options(ChatOptions::new());
     assert!(sent.get("options").is_none() && sent.get("format").is_none() && sent.get("tools").is_none());
     let request = ChatRequest::new(Message::user("x"));
-    let whole = body(&request, "m", false).expect("a body").concat();
+    let whole = body(&request, "m", BodySettings { streaming: false }).expect("a body").concat();
     assert_eq!(serde_json::from_slice::<Value>(&whole).expect("JSON")["stream"], json!(false));
 
     // Extra fields are passed on; single options among them win over ours.
@@ -180,7 +182,7 @@ fn options_have_their_own_object() {
 fn messages_and_tools_of_the_caller_replace_ours() {
     let own =
         ChatOptions::new().with_extra("messages", json!([])).with_extra("tools", json!([{"own": true}]));
-    let body = body(&with_tools(&["f"], own), "m", true).expect("a body").concat();
+    let body = body(&with_tools(&["f"], own), "m", STREAMED).expect("a body").concat();
     let body = String::from_utf8(body).expect("text");
     assert_eq!((body.matches("\"messages\"").count(), body.matches("\"tools\"").count()), (1, 1), "{body}");
     assert!(body.contains(r#""tools":[{"own":true}]"#));
@@ -250,9 +252,9 @@ fn tools_described_by_an_advisor_are_not_sent() {
 fn several_answers_are_refused() {
     let request =
         |choices| ChatRequest::new(Message::user("x")).with_options(ChatOptions::new().with_choices(choices));
-    let error = body(&request(2), "m", true).expect_err("one answer only");
+    let error = body(&request(2), "m", STREAMED).expect_err("one answer only");
     assert_eq!(error.kind(), ErrorKind::InvalidRequest);
-    assert!(body(&request(1), "m", true).is_ok());
+    assert!(body(&request(1), "m", STREAMED).is_ok());
 }
 
 #[test]
@@ -260,7 +262,7 @@ fn long_message_is_shared_and_written_once() {
     let long = Message::user("x".repeat(200_000));
     let request = ChatRequest::new(vec![Message::user("a"), long.clone(), Message::user("b")]);
     let [one, other] =
-        [&request, &ChatRequest::new(long)].map(|request| body(request, "m", true).expect("a body"));
+        [&request, &ChatRequest::new(long)].map(|request| body(request, "m", STREAMED).expect("a body"));
     let longest = |pieces: &[Bytes]| pieces.iter().max_by_key(|piece| piece.len()).expect("a piece").as_ptr();
     assert_eq!(longest(&one), longest(&other), "the same bytes");
     assert_eq!(json_of(&request)["messages"][2]["content"], "b");
@@ -275,13 +277,13 @@ fn grown_list_is_written_like_new_one() {
         // The lists continue as different conversations.
         let branch = ChatRequest::new(grown.clone()).with_message(Message::user("Never mind."));
         for request in [ChatRequest::new(grown.clone()), branch] {
-            held.push((body(&request, "m", true).expect("a body"), request));
+            held.push((body(&request, "m", STREAMED).expect("a body"), request));
         }
     }
     // Earlier bodies do not change, and the form does not depend on earlier lists.
     for (pieces, request) in held {
         let new = ChatRequest::new(request.messages.iter().cloned().collect::<MessageList>());
-        assert_eq!(pieces.concat(), body(&new, "m", true).expect("a body").concat());
+        assert_eq!(pieces.concat(), body(&new, "m", STREAMED).expect("a body").concat());
     }
 }
 
@@ -325,7 +327,7 @@ fn recorded_requests_are_written_again_as_they_were() {
         let recorded: Value =
             serde_json::from_slice(&std::fs::read(path).expect("the request")).expect("JSON");
         let model = recorded["model"].as_str().expect("a model");
-        let written = body(&request_of(&recorded), model, true).expect("a body").concat();
+        let written = body(&request_of(&recorded), model, STREAMED).expect("a body").concat();
         let mut written: Value = serde_json::from_slice(&written).expect("JSON");
         if recorded.get("stream").is_none() {
             // Streaming is the default of the API, and is always written here.

@@ -9,7 +9,7 @@ use provider_http::server::{Server, Variables, path_segment};
 
 use crate::answer::ChatCompletions;
 use crate::profile::{Endpoint, Profile};
-use crate::request::{self, Body};
+use crate::request::{self, Body, BodySettings};
 use crate::wire::format_of;
 
 /// The base URL of OpenAI.
@@ -49,10 +49,9 @@ pub(crate) const VARIABLES: Variables =
 pub struct OpenAiModel {
     model: Option<Text>,
     server: Server,
-    profile: Profile,
+    settings: BodySettings,
     /// Whether the caller chose the profile; otherwise the base URL selects it.
     profile_given: bool,
-    streaming: bool,
 }
 
 impl OpenAiModel {
@@ -76,7 +75,12 @@ impl OpenAiModel {
     fn unnamed() -> Self {
         let profile = Profile::openai();
         let server = Server::new(OPENAI, profile.authorization.clone());
-        Self { model: None, server, profile, profile_given: false, streaming: true }
+        Self {
+            model: None,
+            server,
+            settings: BodySettings { profile, streaming: true },
+            profile_given: false,
+        }
     }
 
     provider_http::server_setters!(except with_base_url);
@@ -87,33 +91,38 @@ impl OpenAiModel {
     /// [`validate`](Self::validate) and the first request fail.
     pub fn with_base_url(self, base_url: impl Into<String>) -> Self {
         let base_url = base_url.into();
-        let profile = if self.profile_given { self.profile } else { Profile::for_base_url(&base_url) };
-        let server = self.server.with_authorization(profile.authorization.clone()).with_base_url(base_url);
-        Self { server, profile, ..self }
+        let mut settings = self.settings;
+        if !self.profile_given {
+            settings.profile = Profile::for_base_url(&base_url);
+        }
+        let authorization = settings.profile.authorization.clone();
+        let server = self.server.with_authorization(authorization).with_base_url(base_url);
+        Self { server, settings, ..self }
     }
 
     /// Sets the server's profile.
     pub fn with_profile(self, profile: Profile) -> Self {
         let server = self.server.with_authorization(profile.authorization.clone());
-        Self { server, profile, profile_given: true, ..self }
+        let settings = BodySettings { profile, ..self.settings };
+        Self { server, settings, profile_given: true, ..self }
     }
 
     /// Sets whether to ask for streamed answers (the default) or for whole ones. Whole answers produce the same
     /// chunks. They suit servers that lose tool calls when they stream (Q72).
     pub fn with_streaming(self, streaming: bool) -> Self {
-        Self { streaming, ..self }
+        Self { settings: BodySettings { streaming, ..self.settings }, ..self }
     }
 
     /// Returns the profile of the server.
     #[must_use]
     pub fn profile(&self) -> &Profile {
-        &self.profile
+        &self.settings.profile
     }
 
     /// Returns the call for a request, the format name of data for its server, and the number of its choices.
     fn call(&self, request: &ChatRequest) -> Result<(Call, Text, u32)> {
         let model = VARIABLES.model_of(request, self.model.as_ref())?;
-        let mut call = match &self.profile.endpoint {
+        let mut call = match &self.settings.profile.endpoint {
             Endpoint::AzureDeployment { api_version } => {
                 let path = format!("/openai/deployments/{}/chat/completions", path_segment(model));
                 self.server.call(&path, &[("api-version", api_version)], Vec::new())?
@@ -121,8 +130,7 @@ impl OpenAiModel {
             _ => self.server.call("/chat/completions", &[], Vec::new())?,
         };
         let format = format_of(call.uri.host().unwrap_or_default());
-        let Body { json, choices, names } =
-            request::body(request, model, format.clone(), self.streaming, &self.profile)?;
+        let Body { json, choices, names } = request::body(request, model, format.clone(), &self.settings)?;
         call.body = json;
         Ok((call.with_tools(names), format, choices))
     }
@@ -134,13 +142,13 @@ impl ChatModel for OpenAiModel {
         let (call, format, choices) = self.call(&request)?;
         let mut settings = request.aggregator_settings();
         settings.choices = choices;
-        settings.eager_calls = request.options.eager_calls.unwrap_or(self.profile.eager_calls);
-        let format = || ChatCompletions::new(self.profile.text, format.clone());
+        settings.eager_calls = request.options.eager_calls.unwrap_or(self.settings.profile.eager_calls);
+        let format = || ChatCompletions::new(self.settings.profile.text, format.clone());
         self.server.stream(&call, request.round, settings, format).await
     }
 
     fn name(&self) -> &str {
-        &self.profile.name
+        &self.settings.profile.name
     }
 
     fn model_name(&self) -> Option<&str> {
@@ -148,6 +156,6 @@ impl ChatModel for OpenAiModel {
     }
 
     fn schema_support(&self) -> SchemaSupport {
-        self.profile.options.schema_support
+        self.settings.profile.options.schema_support
     }
 }

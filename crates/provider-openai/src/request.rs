@@ -35,14 +35,22 @@ pub(crate) struct Body {
     pub(crate) names: Arc<ToolNames>,
 }
 
+/// The settings of a model that its requests depend on.
+#[derive(Debug, Clone)]
+pub(crate) struct BodySettings {
+    pub(crate) profile: Profile,
+    /// Whether the server streams the answer.
+    pub(crate) streaming: bool,
+}
+
 /// Writes the body of `request` to a model. Provider data and opaque blocks of `format` go back in it.
 pub(crate) fn body(
     request: &ChatRequest,
     model: &str,
     format: Text,
-    streaming: bool,
-    profile: &Profile,
+    settings: &BodySettings,
 ) -> Result<Body> {
+    let BodySettings { profile, .. } = settings;
     let own = &request.options.extra;
     let verbatim = own.get("tools").and_then(Value::as_array).into_iter().flatten();
     let named = verbatim.filter_map(|tool| tool.get("function")?.get("name")?.as_str());
@@ -54,7 +62,7 @@ pub(crate) fn body(
     let list = if is_own { Vec::new() } else { list };
     let tools =
         if own.contains_key("tools") { None } else { options::tools(request, &profile.options, &names)? };
-    let fields = options::write(request, model, streaming, &profile.options, &names);
+    let fields = options::write(request, model, settings, &names);
     let choices = fields.get("n").and_then(Value::as_u64).and_then(|n| u32::try_from(n).ok()).unwrap_or(1);
     let json = completed_body(list, tools, &fields)?;
     Ok(Body { json, choices, names: Arc::new(offered.complete(names)) })

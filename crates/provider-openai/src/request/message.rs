@@ -62,7 +62,7 @@ impl<'a> Tool<'a> {
             role: "tool",
             tool_call_id: wire.ids.on_the_wire(&result.call_id),
             name: rules.tool_name.then(|| wire.tools.on_the_wire(&result.name)),
-            content: parts::tool_content(&result.parts, rules.tool_media),
+            content: parts::tool_content(&result.parts, rules),
         }
     }
 }

@@ -9,17 +9,17 @@ use provider_http::written::{parameters_of, unwritable, written_tools};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::BodySettings;
 use crate::profile::{NamedTool, OptionRules};
 
 /// Returns all fields but the messages and the tools. The caller's extra fields come last and override others.
 pub(super) fn write(
     request: &ChatRequest,
     model: &str,
-    streaming: bool,
-    rules: &OptionRules,
+    settings: &BodySettings,
     names: &ToolNames,
 ) -> Map<String, Value> {
-    let options = &request.options;
+    let (options, rules) = (&request.options, &settings.profile.options);
     let mut fields = Map::new();
     let mut set = |key: &str, value: Option<Value>| {
         if let Some(value) = value {
@@ -27,8 +27,9 @@ pub(super) fn write(
         }
     };
     set("model", Some(json!(model)));
-    set("stream", Some(json!(streaming)));
-    set("stream_options", (streaming && rules.ask_stream_usage).then(|| json!({ "include_usage": true })));
+    set("stream", Some(json!(settings.streaming)));
+    let asks_usage = settings.streaming && rules.ask_stream_usage;
+    set("stream_options", asks_usage.then(|| json!({ "include_usage": true })));
     set("temperature", options.temperature.map(Value::from));
     set("top_p", options.top_p.map(Value::from));
     set(rules.max_tokens, options.max_tokens.map(Value::from));

@@ -8,6 +8,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::profile::MessageRules;
+
 /// The content of a message: a string if it is text only, as the strictest servers require.
 #[derive(Serialize)]
 #[serde(untagged)]
@@ -30,8 +32,8 @@ pub(crate) fn joined_text(parts: &[Part]) -> Option<Cow<'_, str>> {
 }
 
 /// Returns the content of a tool result. For servers that take only text, a note replaces media.
-pub(super) fn tool_content(parts: &[Part], media: bool) -> Content<'_> {
-    if media {
+pub(super) fn tool_content(parts: &[Part], rules: MessageRules) -> Content<'_> {
+    if rules.tool_media {
         return user_content(parts);
     }
     Content::Text(joined(parts.iter().map(|part| text(part).unwrap_or_else(|| note(part))).collect()))

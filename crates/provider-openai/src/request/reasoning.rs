@@ -21,11 +21,13 @@ pub(super) struct Reasoning {
 }
 
 impl Reasoning {
-    pub(super) fn new(blocks: &[Block], has_calls: bool, form: &ChatForm) -> Self {
+    pub(super) fn new(blocks: &[Block], form: &ChatForm) -> Self {
         let echo = form.rules.reasoning;
         let wanted = match echo.scope {
             EchoScope::Never => false,
-            EchoScope::WithCalls | EchoScope::AlwaysWithCalls => has_calls,
+            EchoScope::WithCalls | EchoScope::AlwaysWithCalls => {
+                blocks.iter().any(|block| block.as_tool_call().is_some())
+            }
             EchoScope::Always => true,
         };
         if !wanted {

@@ -10,8 +10,12 @@ use super::*;
 use crate::profile::{EchoScope, MessageRules, NoText, ReasoningField};
 use crate::wire::FORMAT;
 
+fn streamed(profile: Profile) -> BodySettings {
+    BodySettings { profile, streaming: true }
+}
+
 fn written_by(profile: &Profile, request: &ChatRequest) -> Value {
-    let body = body(request, "m", FORMAT.into(), true, profile).expect("a body");
+    let body = body(request, "m", FORMAT.into(), &streamed(profile.clone())).expect("a body");
     serde_json::from_slice(&body.json.concat()).expect("JSON")
 }
 
@@ -330,7 +334,7 @@ fn d11_a_tool_has_one_name_in_a_request() {
                     request = request.with_tool(DescribedTool::named(other));
                 }
                 let request = request.with_tool(DescribedTool::named(name));
-                let body = body(&request, "m", FORMAT.into(), true, &profile).expect("a body");
+                let body = body(&request, "m", FORMAT.into(), &streamed(profile.clone())).expect("a body");
                 let (offered, replayed, chosen) =
                     names_in(&serde_json::from_slice(&body.json.concat()).expect("JSON"));
                 let wire = chosen.expect("a choice");
@@ -353,7 +357,7 @@ fn d11_history_and_tool_names_stay_distinct() {
     let history =
         [round("c1", "docs_search"), round("c2", "docs/search"), round("c3", "docs.search")].concat();
     let request = ChatRequest::new(history.clone()).with_tool(DescribedTool::named("docs.search"));
-    let written = body(&request, "m", FORMAT.into(), true, &profile).expect("a body");
+    let written = body(&request, "m", FORMAT.into(), &streamed(profile.clone())).expect("a body");
     let (offered, replayed, _) = names_in(&serde_json::from_slice(&written.json.concat()).expect("JSON"));
     assert_eq!(replayed[0], "docs_search");
     assert_eq!(replayed[2], offered[0]);
@@ -368,7 +372,7 @@ fn d11_history_and_tool_names_stay_distinct() {
     assert_eq!((offered, replayed), (vec!["docs_search".to_owned()], vec!["docs_search".to_owned()]));
     // Names in the history are mapped even if the request has no tools.
     let without = ChatRequest::new(history);
-    let written = body(&without, "m", FORMAT.into(), true, &profile).expect("a body");
+    let written = body(&without, "m", FORMAT.into(), &streamed(profile.clone())).expect("a body");
     let (_, replayed, _) = names_in(&serde_json::from_slice(&written.json.concat()).expect("JSON"));
     assert_eq!(replayed.iter().collect::<std::collections::HashSet<_>>().len(), 3);
     assert_eq!(written.names.meant_by(&replayed[1]).as_deref(), Some("docs/search"));
@@ -409,7 +413,7 @@ fn d11_tools_that_the_caller_wrote_keep_their_names() {
     let mut request = ChatRequest::new(round("c1", "docs.search").to_vec());
     let own = json!([{"type": "function", "function": {"name": "docs.search"}}]);
     request.options.extra.insert("tools".to_owned(), own);
-    let body = body(&request, "m", FORMAT.into(), true, &Profile::compatible()).expect("a body");
+    let body = body(&request, "m", FORMAT.into(), &streamed(Profile::compatible())).expect("a body");
     let (offered, replayed, _) = names_in(&serde_json::from_slice(&body.json.concat()).expect("JSON"));
     assert_eq!((offered, replayed), (vec!["docs.search".to_owned()], vec!["docs.search".to_owned()]));
     assert!(body.names.meant_by("docs_search").is_none());
@@ -730,7 +734,13 @@ fn request_without_tools_omits_tool_options() {
     options.parallel_tool_calls = Some(true);
     options.choices = Some(1);
     let request = ChatRequest::new(Message::user("x")).with_options(options);
-    let written = body(&request, "m", FORMAT.into(), false, &Profile::compatible()).expect("a body");
+    let written = body(
+        &request,
+        "m",
+        FORMAT.into(),
+        &BodySettings { profile: Profile::compatible(), streaming: false },
+    )
+    .expect("a body");
     assert_eq!(written.choices, 1);
     let mut written: Value = serde_json::from_slice(&written.json.concat()).expect("JSON");
     written.as_object_mut().expect("an object").remove("messages");
@@ -743,7 +753,7 @@ fn extra_fields_win() {
     let extra = json!({"temperature": 1.0, "n": 3, "service_tier": "flex"});
     options.extra.extend(extra.as_object().cloned().expect("an object"));
     let mut request = ChatRequest::new(Message::user("x")).with_options(options);
-    let written = body(&request, "m", FORMAT.into(), true, &Profile::openai()).expect("a body");
+    let written = body(&request, "m", FORMAT.into(), &streamed(Profile::openai())).expect("a body");
     assert_eq!(written.choices, 3);
     let json: Value = serde_json::from_slice(&written.json.concat()).expect("JSON");
     assert_eq!(
@@ -768,7 +778,7 @@ fn data_goes_to_its_own_server_only() {
     let messages = MessageList::from(vec![answer]);
     let written = |format: &str| {
         let request = ChatRequest::new(messages.clone());
-        let body = body(&request, "m", format.into(), true, &Profile::openrouter()).expect("a body");
+        let body = body(&request, "m", format.into(), &streamed(Profile::openrouter())).expect("a body");
         String::from_utf8(body.json.concat()).expect("text")
     };
     // The message keeps both forms.

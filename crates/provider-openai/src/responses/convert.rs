@@ -17,7 +17,7 @@ mod whole_item;
 
 use std::collections::VecDeque;
 
-use advisor_core::{Delta, DeltaKind, ProviderData, Text, ToolCallDelta};
+use advisor_core::{Delta, DeltaKind, FinishReason, ProviderData, Text, ToolCallDelta};
 use provider_http::answer::Meaning;
 use provider_http::failure::Report;
 use serde_json::Value;
@@ -110,7 +110,8 @@ impl Converter {
         if response.status.text() == Some("failed") {
             return Meaning::Failure(Box::new(error_of(response.error).unwrap_or_default()));
         }
-        match finish_of(response, self.has_calls) {
+        let completed = if self.has_calls { FinishReason::ToolCalls } else { FinishReason::Stop };
+        match finish_of(response, completed) {
             Some(finish) => {
                 deltas.push_back(Delta::finish(finish));
                 Meaning::Whole

@@ -53,8 +53,8 @@ impl<'a> Assistant<'a> {
         let tool_calls: Vec<_> = calls.map(|(block, call)| Call::new(block, call, form, wire)).collect();
         Self {
             role: "assistant",
-            content: content(blocks, !tool_calls.is_empty(), form),
-            reasoning: Reasoning::new(blocks, !tool_calls.is_empty(), form),
+            content: content(blocks, &tool_calls, form),
+            reasoning: Reasoning::new(blocks, form),
             tool_calls,
             audio: audio(blocks, form),
         }
@@ -63,11 +63,11 @@ impl<'a> Assistant<'a> {
 
 /// Returns the text, or the value that `no_text` demands for none. A refusal is sent as text, as the user saw
 /// it.
-fn content(blocks: &[Block], has_calls: bool, form: &ChatForm) -> Option<Option<String>> {
+fn content(blocks: &[Block], calls: &[Call<'_>], form: &ChatForm) -> Option<Option<String>> {
     let text = joined_text(blocks);
     match form.rules.no_text {
-        _ if !has_calls && text.trim().is_empty() => Some(Some(note(blocks, form).unwrap_or(text))),
-        _ if !text.is_empty() || !has_calls => Some(Some(text)),
+        _ if calls.is_empty() && text.trim().is_empty() => Some(Some(note(blocks, form).unwrap_or(text))),
+        _ if !text.is_empty() || calls.is_empty() => Some(Some(text)),
         NoText::Null => Some(None),
         NoText::Absent => None,
         NoText::Empty => Some(Some(text)),

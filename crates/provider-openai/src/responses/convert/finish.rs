@@ -4,12 +4,12 @@ use advisor_core::{Finish, FinishReason};
 
 use crate::responses::wire::Response;
 
-/// Returns the finish of an answer; `None` while the server still works on it, or if it failed.
-pub(super) fn finish_of(response: &Response<'_>, has_calls: bool) -> Option<Finish> {
+/// Returns the finish of an answer; `None` while the server still works on it, or if it failed. `completed` is the
+/// reason of an answer that is complete.
+pub(super) fn finish_of(response: &Response<'_>, completed: FinishReason) -> Option<Finish> {
     let status = response.status.text().unwrap_or("completed");
     let reason = match status {
-        "completed" if has_calls => FinishReason::ToolCalls,
-        "completed" => FinishReason::Stop,
+        "completed" => completed,
         "incomplete" => return Some(incomplete(response)),
         "failed" | "in_progress" | "queued" => return None,
         // `cancelled`, or a word that is new: nothing of such an answer may run.

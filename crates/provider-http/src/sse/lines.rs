@@ -100,7 +100,7 @@ impl Lines {
         let ends_block = self.skip_line_end(end);
         if !self.carry.is_empty() {
             self.carry_chunk(start, end)?;
-            return Ok(Some(self.line_in_carry(ends_block)));
+            return Ok(Some(Line { ends_block, ..self.line_in_carry() }));
         }
         let line = Line { start, end, in_carry: false, ends_block };
         if length > self.limit {
@@ -132,7 +132,7 @@ impl Lines {
 
     /// Returns the bytes after the last line end as a line. Only to be called when `next_line` has none.
     pub(super) fn take_unfinished(&mut self) -> Option<Line> {
-        (!self.carry.is_empty()).then(|| self.line_in_carry(false))
+        (!self.carry.is_empty()).then(|| self.line_in_carry())
     }
 
     #[inline]
@@ -211,9 +211,10 @@ impl Lines {
         Ok(())
     }
 
-    fn line_in_carry(&mut self, ends_block: bool) -> Line {
+    /// Returns the carried line, as one without a blank line after it.
+    fn line_in_carry(&mut self) -> Line {
         self.carry_taken = true;
-        let line = Line { start: 0, end: self.carry.len(), in_carry: true, ends_block };
+        let line = Line { start: 0, end: self.carry.len(), in_carry: true, ends_block: false };
         self.without_byte_order_mark(line)
     }
 

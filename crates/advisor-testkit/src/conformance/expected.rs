@@ -49,10 +49,16 @@ impl Expected {
             AnswerPart::Text(text) => self.add_text(BlockKind::Text, text),
             AnswerPart::Reasoning(text) => self.add_text(BlockKind::Reasoning, text),
             AnswerPart::Refusal(text) => self.add_text(BlockKind::Refusal, text),
-            AnswerPart::Call { name, arguments, .. } => self.add_call(name, arguments.concat(), true),
-            AnswerPart::CutCall { name, arguments, .. } => {
-                self.add_call(name, (*arguments).to_owned(), false)
-            }
+            AnswerPart::Call { name, arguments, .. } => self.blocks.push(ExpectedBlock::Call {
+                name: (*name).to_owned(),
+                arguments: arguments.concat(),
+                complete: true,
+            }),
+            AnswerPart::CutCall { name, arguments, .. } => self.blocks.push(ExpectedBlock::Call {
+                name: (*name).to_owned(),
+                arguments: (*arguments).to_owned(),
+                complete: false,
+            }),
             AnswerPart::Usage(usage) => {
                 self.usage.get_or_insert_default().merge(&family.expressible(*usage));
             }
@@ -68,10 +74,6 @@ impl Expected {
             Some(ExpectedBlock::Text(last, pieces)) if *last == kind => pieces.push(text.to_owned()),
             _ => self.blocks.push(ExpectedBlock::Text(kind, vec![text.to_owned()])),
         }
-    }
-
-    fn add_call(&mut self, name: &str, arguments: String, complete: bool) {
-        self.blocks.push(ExpectedBlock::Call { name: name.to_owned(), arguments, complete });
     }
 
     /// Returns the text of the answer.

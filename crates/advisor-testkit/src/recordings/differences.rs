@@ -44,7 +44,7 @@ pub fn differences(expected: &Value, got: &Value) -> Vec<String> {
     let finish = !text_of(expected, "finish_reason").is_empty();
     let mut found = Vec::new();
     if error || finish {
-        comparison.error(error, &mut found);
+        comparison.error(&mut found);
     }
     if !error || !text_of(expected, "text").is_empty() {
         comparison.text("text", &mut found);
@@ -90,7 +90,8 @@ struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
-    fn error(&self, expected: bool, found: &mut Vec<String>) {
+    fn error(&self, found: &mut Vec<String>) {
+        let expected = is_present(self.expected.get("error"));
         let failed = match self.got.get("error") {
             None | Some(Value::Null | Value::Bool(false)) => false,
             Some(error) => error != "",

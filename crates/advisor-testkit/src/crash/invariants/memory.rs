@@ -62,9 +62,18 @@ pub(super) fn turns_are_contiguous(run: &CaseRun) -> Result<(), String> {
 pub(super) fn shown_is_remembered(run: &CaseRun) -> Result<(), String> {
     for (place, turn) in run.turns.iter().enumerate().filter(|(_, turn)| !is_undone(turn, &run.log)) {
         let remembered = Remembered::from_log(turn, &run.log);
-        remembered.holds(turn, run.is_killed_from(place))?;
+        let loss = if run.is_killed_from(place) { Loss::OfOpenRound } else { Loss::None };
+        remembered.holds(turn, loss)?;
     }
     Ok(())
+}
+
+/// The shown text that a log may lack.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Loss {
+    None,
+    /// The text of a round whose end was not shown, since the process was killed.
+    OfOpenRound,
 }
 
 /// The texts of a turn in a log.
@@ -90,7 +99,7 @@ impl Remembered {
         Self { answers, partial, completed: matches!(end, Some(TurnEnd::Completed(_))) }
     }
 
-    fn holds(&self, turn: &TurnRun, killed: bool) -> Result<(), String> {
+    fn holds(&self, turn: &TurnRun, loss: Loss) -> Result<(), String> {
         let shown = shown(turn);
         let last_round = shown.keys().next_back().copied();
         let mut rest = self.answers.iter();
@@ -105,7 +114,7 @@ impl Remembered {
                 (true, true) if !is_stored(turn, *round, text) => 1,
                 (in_answer, in_partial) => usize::from(in_answer) + usize::from(in_partial),
             };
-            let may_be_lost = killed && is_open;
+            let may_be_lost = loss == Loss::OfOpenRound && is_open;
             if times > 1 || (times == 0 && !may_be_lost) {
                 return Err(format!(
                     "{text:?} was shown in round {round} and is remembered {times} times: answers {:?}, partial {:?}",

@@ -22,8 +22,8 @@ use answer::AnswerStep;
 
 /// A model that gives scripted answers, one per call, and keeps its prompts.
 ///
-/// Deltas that are sent without waiting are ready at once, as [`Batches`], like those of one read from a
-/// provider.
+/// Deltas that are sent without waiting are ready at once. A reader takes them together, like those of one read
+/// from a provider.
 ///
 /// Clones share the script and the received prompts: give one to the chain and keep another. With a [`Journal`]
 /// it records `model.ask r1`, `model.end r1` and, when an answer is dropped before its end, `model.drop r1`.

@@ -103,14 +103,14 @@ pub(super) fn read_value<W: WireFormat>(
         Err(error) => return Err(malformed_json(&error, position)),
         Ok(ReadAs::Unknown) if is_over => {}
         // In a stream, an unknown value may belong to a later version. Alone it shows that the address is wrong.
-        Ok(ReadAs::Unknown) if W::FRAMING != Framing::Sse || progress.answers => {}
+        Ok(ReadAs::Unknown) if W::FRAMING != Framing::Sse || progress.arrival.has_answer() => {}
         Ok(ReadAs::Unknown) => {
             let error = progress.failures.no_answer(position, &value.json.into());
             // A later element of an array may be an answer.
             if !progress.is_array {
                 return Err(error);
             }
-            progress.no_answer.get_or_insert(error);
+            progress.arrival.note_no_answer(error);
         }
     }
     Ok(true)

@@ -167,7 +167,7 @@ impl<W: WireFormat> AnswerDecoder<W> {
         match &self.body {
             Body::Unknown(beginning) => beginning.has_begun(),
             // Lines of JSON are a stream, whatever the format expects.
-            Body::Json { .. } => W::FRAMING == Framing::Sse && !self.progress.answers,
+            Body::Json { .. } => W::FRAMING == Framing::Sse && !self.progress.arrival.has_answer(),
             Body::Page(_) => true,
             Body::Events { .. } | Body::Over => false,
         }
@@ -221,7 +221,7 @@ impl<W: WireFormat> AnswerDecoder<W> {
                     return Ok(true);
                 }
                 // Without any answer, the bracket ends nothing: a status message becomes the error.
-                let ends = decoder.is_closed() && self.progress.answers;
+                let ends = decoder.is_closed() && self.progress.arrival.has_answer();
                 if ends && self.progress.end != End::Done {
                     self.progress.mark_done();
                     return Ok(true);

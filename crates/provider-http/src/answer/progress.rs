@@ -1,5 +1,6 @@
 //! The state of an answer after the events so far.
 
+mod arrival;
 mod ending;
 
 use std::collections::{BTreeSet, VecDeque};
@@ -15,6 +16,7 @@ use crate::failure::{Failures, Report};
 use crate::fast_path::{Decoded, FastPath};
 use crate::json::JsonDecoder;
 use crate::sse::{SseDecoder, SseEvent};
+use arrival::Arrival;
 
 /// The most matching events decoded at once: enough to share their fixed cost, and few enough to buffer.
 pub(super) const MOST_AT_ONCE: usize = 32;
@@ -38,14 +40,9 @@ pub(super) struct Progress<W> {
     format_finished: bool,
     /// The choices that have a finish reason.
     finished: BTreeSet<u32>,
-    /// Whether a part of an answer arrived.
-    pub(super) answers: bool,
+    pub(super) arrival: Arrival,
     /// Whether the events are the elements of an array, whose closing bracket ends the answer.
     pub(super) is_array: bool,
-    /// The server's status message, while no answer has arrived.
-    status: Option<Report>,
-    /// The error of an array without an answer, while no answer has arrived.
-    pub(super) no_answer: Option<Error>,
 }
 
 /// The kind of an event that was read.
@@ -78,10 +75,8 @@ impl<W: WireFormat> Progress<W> {
             choices: choices.max(1),
             format_finished: false,
             finished: BTreeSet::new(),
-            answers: false,
+            arrival: Arrival::NOTHING,
             is_array: false,
-            status: None,
-            no_answer: None,
         }
     }
 
@@ -204,14 +199,13 @@ impl<W: WireFormat> Progress<W> {
             Meaning::KeepAlive => self.events = self.events.saturating_sub(1),
             Meaning::TooLarge { limit } => self.fail_with(too_large(limit)),
             Meaning::Piece | Meaning::Rewritten | Meaning::BlockStart | Meaning::Whole => {
-                self.answers = true;
-                (self.status, self.no_answer) = (None, None);
+                self.arrival.note_answer();
                 if matches!(meaning, Meaning::Whole) {
                     return ReadAs::Whole;
                 }
             }
-            Meaning::Status(_) | Meaning::Message(_) if self.answers => {}
-            Meaning::Status(report) => self.status = Some(*report),
+            Meaning::Status(report) => self.arrival.note_status(report),
+            Meaning::Message(_) if self.arrival.has_answer() => {}
             Meaning::Message(report) | Meaning::Failure(report) => self.fail(*report),
         }
         ReadAs::Piece
@@ -264,10 +258,10 @@ impl<W: WireFormat> Progress<W> {
     /// Ends the body. If no answer arrived, the server's status message becomes the error, or else the element of
     /// an array that is no answer.
     pub(super) fn fail_unanswered(&mut self) {
-        let (status, no_answer) = (self.status.take(), self.no_answer.take());
-        match (status, no_answer) {
+        let Arrival::Nothing { status, no_answer } = &mut self.arrival else { return };
+        match (status.take(), no_answer.take()) {
             _ if self.end != End::Open => {}
-            (Some(status), _) => self.fail(status),
+            (Some(status), _) => self.fail(*status),
             (None, Some(error)) => self.fail_with(error),
             (None, None) => {}
         }
@@ -279,7 +273,7 @@ impl<W: WireFormat> Progress<W> {
         if self.end != End::Done {
             self.failed.get_or_insert(error);
         }
-        self.status = None;
+        self.arrival.forget_status();
     }
 
     fn fail(&mut self, report: Report) {

@@ -95,14 +95,8 @@ impl Measure {
                 ));
             }
         }
-        let (earlier, full) = match self.window {
-            Window::All => (earlier.concat(), false),
-            _ => {
-                let filled = self.fill(earlier, &running);
-                (filled.turns.concat(), filled.full)
-            }
-        };
-        Ok(Fitted { earlier, running, full })
+        let filled = self.fill(earlier, &running);
+        Ok(Fitted { earlier: filled.turns.concat(), running, full: filled.full })
     }
 
     /// Returns the messages to send of the turns before the running one.

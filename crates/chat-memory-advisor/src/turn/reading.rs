@@ -173,7 +173,7 @@ mod tests {
     use crate::test_logs::{answer, completed, log, turn, user};
     use crate::transcript::summarizer::tests::summarizer;
     use advisor_core::TurnEnd;
-    use conversation_store::{EntryKind, Summary, Version};
+    use conversation_store::{Batch, BatchKey, EntryKind, InMemoryStore, NewEntry, Summary, Version};
     use std::sync::Arc;
 
     #[test]
@@ -229,6 +229,25 @@ mod tests {
         };
         assert!(next("new", &[]) && !next("new", &[user("x")]));
         assert!(next("c", &[user("c")]), "the turn before it is not shown");
+    }
+
+    #[tokio::test]
+    async fn search_of_log_reads_all_pages() {
+        let (store, key) = (InMemoryStore::new(), ConversationKey::new("c").unwrap());
+        let entries =
+            (0..2 * PAGE + 1).map(|number| NewEntry::new(turn("t"), user(&number.to_string()).into()));
+        let batch = Batch::new(BatchKey::for_input(turn("t")), entries.collect());
+        store.append(&key, Version::new(0), batch).await.unwrap();
+        let first_after = |after: u64, least: u64| {
+            find_in_log(&store, &key, EntryId::new(after), move |entry| {
+                Some(entry.seq).filter(|seq| *seq >= least)
+            })
+        };
+        let all = 2 * PAGE as u64 + 1;
+        assert_eq!(first_after(0, all).await.unwrap(), Some(all), "it is on the third page");
+        assert_eq!(first_after(3, 1).await.unwrap(), Some(4), "the first one behind the given entry");
+        assert_eq!(first_after(0, all + 1).await.unwrap(), None);
+        assert_eq!(first_after(PAGE as u64 + 1, all + 1).await.unwrap(), None, "the last page is full");
     }
 
     #[test]

@@ -47,6 +47,12 @@ fn no_two_user_messages_are_adjacent() {
     assert_eq!(kept, format!("u:go a:{LEFT_OUT} u:and a(2) r2"));
 }
 
+#[test]
+fn user_messages_without_a_gap_stay_adjacent() {
+    let turn = vec![user("go"), user("now"), calls(&["1"]), result("1"), calls(&["2"]), result("2")];
+    assert_eq!(words(&messages(&turn, 4)), "u:go u:now a(2) r2");
+}
+
 proptest! {
     #[test]
     fn placeholders_for_steps_take_room(

@@ -511,7 +511,9 @@ async fn equal_changes_of_an_answer_share_a_handle() {
     let message = Message::assistant("I [look].");
     let edited = async |editor| {
         let answer = ChatResponse::new(1, message.clone(), FinishReason::Stop);
-        let stream = ChunkStream::answer(answer).in_turn(&turn).edit_with(editor);
+        // The outer editor, as well, knows the turn.
+        let passing = AtEnd(|_: &ChatResponse, _: &mut EditedChunks<'_>| {});
+        let stream = ChunkStream::answer(answer).in_turn(&turn).edit_with(passing).edit_with(editor);
         read(stream).await.outcome.unwrap().message().clone()
     };
     let shorten = || {

@@ -17,7 +17,7 @@ const LONGEST_PAGE: usize = 64 << 10;
 
 /// A body by its kind.
 pub(super) enum Body {
-    /// Nothing so far but a byte-order mark or white space.
+    /// Nothing so far that decides the kind.
     Unknown(Beginning),
     /// Server-sent events.
     Events {
@@ -43,14 +43,28 @@ impl Default for Body {
 }
 
 impl Body {
-    /// Appends bytes. The first byte that counts determines the kind of the body.
+    /// Appends bytes. The first bytes that count determine the kind of the body.
     pub(super) fn push(&mut self, mut bytes: Bytes, framing: Framing, limits: SseLimits) {
         if let Self::Unknown(beginning) = self {
-            let Some((first, from)) = beginning.skip(&mut bytes) else {
-                return;
-            };
-            *self = Self::new(first, from, framing, limits);
+            let Some((body, from)) = beginning.push(bytes) else { return };
+            let Some(known) = Self::new(&body, from, framing, limits) else { return beginning.hold(body) };
+            *self = known;
+            bytes = body;
         }
+        self.append(bytes, limits);
+    }
+
+    /// Ends the bytes. If they do not decide the kind of the body, they are no server-sent events.
+    pub(super) fn end(&mut self, limits: SseLimits) {
+        if let Self::Unknown(beginning) = self
+            && let Some((body, from)) = beginning.push(Bytes::new())
+        {
+            *self = Self::json(Layout::Values, from, limits);
+            self.append(body, limits);
+        }
+    }
+
+    fn append(&mut self, bytes: Bytes, limits: SseLimits) {
         match self {
             Self::Events { decoder, .. } => decoder.push(bytes),
             Self::Json { decoder, .. } => decoder.push(&bytes),
@@ -67,17 +81,35 @@ impl Body {
         matches!(self, Self::Json { decoder, .. } if decoder.layout() == Layout::Array)
     }
 
-    fn new(first: u8, from: u64, framing: Framing, limits: SseLimits) -> Self {
-        let json = |layout| Self::Json { decoder: Box::new(JsonDecoder::new(layout, limits.event)), from };
-        match (framing, first) {
+    /// Returns the kind of a body that begins with these bytes at `from`; `None` if they do not decide it.
+    fn new(bytes: &[u8], from: u64, framing: Framing, limits: SseLimits) -> Option<Self> {
+        let first = bytes.first()?;
+        Some(match (framing, first) {
             (_, b'<') => Self::Page(Vec::new()),
-            (Framing::Array | Framing::Sse, b'[') => json(Layout::Array),
-            // `data`, `event` or a comment: no JSON begins so.
-            (_, b'd' | b'e' | b':') => Self::Events { decoder: Box::new(SseDecoder::new(limits)), from },
-            (Framing::Sse, b'{') | (Framing::Lines | Framing::Array, _) => json(Layout::Values),
-            (Framing::Sse, _) => Self::Events { decoder: Box::new(SseDecoder::new(limits)), from },
-        }
+            (Framing::Array | Framing::Sse, b'[') => Self::json(Layout::Array, from, limits),
+            (Framing::Sse, b'{') => Self::json(Layout::Values, from, limits),
+            (Framing::Lines | Framing::Array, _) if !begins_event(bytes)? => {
+                Self::json(Layout::Values, from, limits)
+            }
+            _ => Self::Events { decoder: Box::new(SseDecoder::new(limits)), from },
+        })
     }
+
+    fn json(layout: Layout, from: u64, limits: SseLimits) -> Self {
+        Self::Json { decoder: Box::new(JsonDecoder::new(layout, limits.event)), from }
+    }
+}
+
+/// Checks whether a body that begins with these bytes is a stream of server-sent events; `None` if later bytes decide.
+///
+/// No JSON begins so. A word that only looks similar, such as `error`, is the text of a server.
+fn begins_event(bytes: &[u8]) -> Option<bool> {
+    const BEGINNINGS: [&[u8]; 5] = [b":", b"data:", b"event:", b"id:", b"retry:"];
+    if BEGINNINGS.iter().any(|beginning| bytes.starts_with(beginning)) {
+        return Some(true);
+    }
+    let may_become = BEGINNINGS.iter().any(|beginning| beginning.starts_with(bytes));
+    (!may_become).then_some(false)
 }
 
 /// Reads the next JSON value of a body whose decoder began at `from`. Returns false if none is complete.

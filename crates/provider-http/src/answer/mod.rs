@@ -1,9 +1,10 @@
 //! Decodes the bytes of a response body to deltas, without I/O.
 //!
-//! A provider implements [`WireFormat`], and [`AnswerDecoder`] does the rest. The first byte after a byte-order
-//! mark and white space determines the kind of a body. The content type and the framing of the format do not.
+//! A provider implements [`WireFormat`], and [`AnswerDecoder`] does the rest. The first bytes after a byte-order
+//! mark and white space determine the kind of a body. The content type does not.
 //! `{` or `[` begins JSON: an answer that was not streamed, an error, or a stream framed as lines or as an array.
-//! `data`, `event` or a comment begins server-sent events. `<` begins a web page, such as the error of a proxy.
+//! A field such as `data:` or a comment begins server-sent events. `<` begins a web page, such as the error of a proxy.
+//! Anything else has the framing of the format.
 
 mod beginning;
 mod body;
@@ -94,6 +95,7 @@ impl<W: WireFormat> AnswerDecoder<W> {
 
     /// Marks the body as ended.
     pub fn finish(&mut self) {
+        self.body.end(self.limits);
         self.progress.emit_usage();
         match &mut self.body {
             Body::Events { decoder, .. } => {

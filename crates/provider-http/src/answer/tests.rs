@@ -147,6 +147,42 @@ fn law_s5_every_framing_gives_same_deltas() {
     }
 }
 
+/// Reads a body in two pieces, cut at each byte, and byte by byte, which must not differ from the whole.
+fn outcome_at_every_split<W: WireFormat + Default>(body: &str) -> (Vec<Delta>, Option<ErrorKind>) {
+    let (deltas, failed, _) = outcome::<W>(body);
+    for at in 0..=body.len() {
+        let (left, right) = body.as_bytes().split_at(at);
+        let (cut, failed_too, _) = read_in(decoder::<W>(), &[left, right]);
+        assert_eq!((&cut, failed_too), (&deltas, failed), "{body} at {at}");
+    }
+    (deltas, failed)
+}
+
+#[test]
+fn law_s5_kind_of_body_is_equal_at_any_split() {
+    let event = "data: {\"say\":\"a\"}\n\n";
+    let marks = ["", "\u{feff}", "\r\n ", "\u{feff}\n"];
+    for (mark, first) in marks.iter().flat_map(|mark| {
+        ["", "event: x\n", ": hi\n\n", ":\n", "id: 1\n", "retry: 5\n"].map(|first| (mark, first))
+    }) {
+        let body = format!("{mark}{first}{event}");
+        assert_eq!(outcome_at_every_split::<SayingLines>(&body), (vec![Delta::text("a")], None), "{body}");
+        assert_eq!(outcome_at_every_split::<SayingArray>(&body), (vec![Delta::text("a")], None), "{body}");
+    }
+    for words in [
+        "d", "data", "data is lost", "database: down", "e", "event", "events: none", "error: no", "id",
+        "retry later",
+    ] {
+        for body in marks.map(|mark| format!("{mark}{words}")) {
+            let (deltas, failed) = outcome_at_every_split::<SayingLines>(&body);
+            assert!(
+                deltas.is_empty() && matches!(failed, Some(ErrorKind::Protocol { .. })),
+                "{body}: {failed:?}"
+            );
+        }
+    }
+}
+
 #[test]
 fn array_ends_with_its_bracket_alone() {
     let element = r#"{"say":"a","stop":true}"#;
@@ -454,9 +490,9 @@ fn body_in_another_framing_is_read_by_its_own() {
     let expected = outcome::<SayingArray>(&array);
     assert_eq!(outcome::<Sayings>(&array), expected);
     assert_eq!(outcome::<Sayings>(&format!("\n[{}", EVENTS.join(","))).1, Some(ErrorKind::Truncated));
-    // Text that only begins like an event.
+    // Text that only begins like an event is a malformed line.
     let text = decoder::<SayingLines>().with_content_type("text/plain");
-    assert_eq!(read_in(text, &[b"error: no memory"]).1, Some(ErrorKind::Protocol { position: None }));
+    assert_eq!(read_in(text, &[b"error: no memory"]).1, Some(ErrorKind::Protocol { position: Some(0) }));
     // A line of such a stream that is an event of lines is none.
     let stray = "data: {\"say\":\"a\"}\n\ndata: {\"say\":\"b\"}\n\n{\"say\":\"c\"}\n\n";
     assert_eq!(texts(&outcome::<SayingLines>(stray).0), ["a", "b"]);

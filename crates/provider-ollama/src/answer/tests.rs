@@ -293,6 +293,23 @@ fn q48_error_in_plain_words_ends_the_answer() {
     }
 }
 
+/// Words that begin like a field of server-sent events are words nevertheless.
+#[test]
+fn q48_plain_words_may_be_the_whole_answer() {
+    for words in
+        ["down", "data", "database is locked", "e", "error: no GPU", "event loop closed", "id", "retry"]
+    {
+        for end in ["", "\n"] {
+            let error = failure(&[words, end].concat());
+            assert_eq!(error.kind(), ErrorKind::Provider { status: None }, "{words}");
+            let source = std::error::Error::source(&error).expect("the server's words").to_string();
+            assert!(source.ends_with(words), "{source}");
+        }
+    }
+    let event = format!("data: {}\n", text("Hi"));
+    assert_eq!(answer(&[&event, "data: ", STOP, "\n"].concat()).text(), "Hi", "a gateway's events");
+}
+
 #[test]
 fn malformed_json_is_a_protocol_error() {
     let hi = text("Hi");

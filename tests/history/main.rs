@@ -50,3 +50,10 @@ async fn every_answer_is_sent_and_none_is_empty() {
         odd::sent_to(target).await;
     }
 }
+
+#[tokio::test]
+async fn every_failure_of_a_tool_is_sent_as_text() {
+    for target in targets::ALL.into_iter().filter(|target| target.in_text.is_none()) {
+        odd::failures_sent_to(target).await;
+    }
+}

@@ -1,10 +1,10 @@
-//! Answers of which a provider can send little or nothing back.
+//! Answers of which a provider can send little or nothing back, and failures of tools that say little or nothing.
 
 use advisor_chain::messages::{
-    Block, BlockContent, Citation, Media, Opaque, ProviderData, ToolCall, ToolResult,
+    Block, BlockContent, Citation, Media, Opaque, Part, ProviderData, ToolCall, ToolResult,
 };
 use advisor_chain::{ChatRequest, Message, Role};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::targets::{Item, Target};
 use crate::transport::ScriptedTransport;
@@ -55,12 +55,17 @@ fn conversation() -> Vec<Message> {
     ]
 }
 
-/// Sends the conversation to the target, and checks that it gets every answer, none of them empty.
-pub async fn sent_to(target: &Target) {
+/// Returns the request with these messages that the target sends.
+async fn body_of(target: &Target, messages: Vec<Message>) -> Value {
     let transport = ScriptedTransport::default();
     // The answer is none; only the request matters.
-    let _answer = (target.model)(transport.clone()).stream(ChatRequest::new(conversation())).await;
-    let body = transport.requests().pop().expect("a request");
+    let _answer = (target.model)(transport.clone()).stream(ChatRequest::new(messages)).await;
+    transport.requests().pop().expect("a request")
+}
+
+/// Sends the conversation to the target, and checks that it gets every answer, none of them empty.
+pub async fn sent_to(target: &Target) {
+    let body = body_of(target, conversation()).await;
     let items = (target.read)(&body);
     let authors: Vec<Role> = items.iter().map(|item| item.role).collect();
     assert_eq!(authors, AUTHORS, "{}: {body:#}", target.name);
@@ -72,4 +77,46 @@ pub async fn sent_to(target: &Target) {
     let [call] = items[7].calls.as_slice() else { panic!("{}: {:#}", target.name, items[7].wire) };
     assert_eq!(call.arguments, json!({"unparsable_arguments": "{\"at\":\"the"}), "{}", target.name);
     assert!(!body.to_string().contains("hidden"), "{}: {body:#}", target.name);
+}
+
+/// Sends failures without text, with a picture alone, and with a picture beside text. Checks that the model sees each
+/// failure as text, marked as a failure where the API has a mark, and each picture or a note about it.
+pub async fn failures_sent_to(target: &Target) {
+    let picture = || Part::Image(Media::from_bytes("image/png", vec![1, 2, 3]));
+    let silent = "[the tool failed without a message]";
+    let failures: [(Vec<Part>, &str); 5] = [
+        (vec![], silent),
+        (vec![" \n".into()], silent),
+        (vec![picture()], silent),
+        (vec![picture(), "It is dark.".into()], "It is dark."),
+        (vec![json!({"code": 7}).into()], r#"{"code":7}"#),
+    ];
+    let calls: Vec<_> =
+        (0..failures.len()).map(|n| ToolCall::new(format!("call_{n}"), "look", "{}")).collect();
+    let result = |(call, (parts, _)): (&ToolCall, &(Vec<Part>, &str))| {
+        let mut result = ToolResult::new(call, parts.clone());
+        result.is_error = true;
+        Message::tool(result)
+    };
+    let asked =
+        [Message::user("Look."), Message::assistant_blocks(calls.iter().cloned().map(Block::from).collect())];
+    let messages = asked.into_iter().chain(calls.iter().zip(&failures).map(result)).collect();
+    let body = body_of(target, messages).await;
+    let items: Vec<_> = (target.read)(&body).into_iter().filter(|item| item.role == Role::Tool).collect();
+    assert_eq!(items.len(), failures.len(), "{}: {body:#}", target.name);
+    for (item, (parts, text)) in items.iter().zip(failures) {
+        assert!(item.text.contains(text), "{}: {:#}", target.name, item.wire);
+        let note = "[image/png left out";
+        let has_picture = item.pictures == ["AQID"] || item.text.contains(note);
+        assert_eq!(has_picture, parts.contains(&picture()), "{}: {:#}", target.name, item.wire);
+        let mark = target.name.starts_with("Messages").then_some(&Value::Bool(true));
+        assert_eq!(item.wire.get("is_error"), mark, "{}: {:#}", target.name, item.wire);
+        let response = item.wire.pointer("/functionResponse/response");
+        assert!(
+            response.is_none_or(|response| response["error"].is_string()),
+            "{}: {:#}",
+            target.name,
+            item.wire
+        );
+    }
 }

@@ -29,16 +29,19 @@ pub mod failure;
 pub mod fast_path;
 mod joined_text;
 pub mod json;
+pub mod media;
 pub mod names;
 pub mod recording;
 pub mod redaction;
 pub mod server;
 pub mod sse;
 pub mod timeouts;
+mod tool_result;
 pub mod transport;
 pub mod written;
 
 pub use joined_text::joined_text;
+pub use tool_result::parts_of_result;
 
 /// Tests the examples of the README.
 #[cfg(doctest)]

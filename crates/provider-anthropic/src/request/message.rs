@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
-use advisor_core::{Block, Message, MessageContent, Part, Result, ToolResult};
+use advisor_core::{Block, Message, MessageContent, Result, ToolResult};
 use bytes::Bytes;
 use provider_http::names::WireNames;
+use provider_http::parts_of_result;
 use provider_http::written::{unwritable, written_message};
 use serde::Serialize;
 use serde_json::Value;
@@ -15,9 +16,6 @@ use super::{assistant, parts};
 
 /// A note in place of user content of which nothing can be sent. The API refuses an empty message.
 const EMPTY: &str = "[empty message]";
-
-/// A note in place of a failure without text. The API refuses an empty one.
-const EMPTY_FAILURE: &str = "[the tool failed without a message]";
 
 /// The author of a message on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,14 +82,13 @@ impl<'a> WireResult<'a> {
         Self {
             r#type: "tool_result",
             tool_use_id: wire.ids.on_the_wire(&result.call_id),
-            content: if result.is_error { failure(&result.parts) } else { parts::blocks_of(&result.parts) },
+            content: if result.is_error {
+                // The content of a failure is text alone, and the API refuses an empty one.
+                parts::texts_of(&parts_of_result(result))
+            } else {
+                parts::blocks_of(&result.parts)
+            },
             is_error: result.is_error,
         }
     }
-}
-
-/// Returns the content of a failure, which is text alone.
-fn failure(parts: &[Part]) -> Vec<Value> {
-    let texts = parts::texts_of(parts);
-    if texts.is_empty() { parts::text_block(EMPTY_FAILURE).into_iter().collect() } else { texts }
 }

@@ -1,8 +1,11 @@
 //! User content and the content of tool results, as content blocks.
 
-use advisor_core::{Media, MediaSource, Part, Text};
+use std::borrow::Cow;
+
+use advisor_core::{Media, MediaSource, Part};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use provider_http::media::{inline, is_empty, left_out};
 use serde_json::{Map, Value};
 
 /// The types of images that the API reads. Another one is left out with a note, since the API refuses it, in this
@@ -27,6 +30,7 @@ pub(super) fn text_block(text: &str) -> Option<Value> {
 
 fn block_of(part: &Part) -> Option<Value> {
     let block = match part {
+        Part::Image(media) | Part::File(media) if is_empty(media) => None,
         Part::Image(media) => image(media),
         Part::File(media) if media.mime.starts_with("image/") => image(media),
         Part::File(media) => document(media),
@@ -41,32 +45,31 @@ fn text_of(part: &Part) -> Option<Value> {
         Part::Text(text) => text_block(text),
         Part::Json(value) => text_block(&value.to_string()),
         Part::Image(media) | Part::Audio(media) | Part::Video(media) | Part::File(media) => {
-            text_block(&format!("[{} left out: the Messages API does not take it]", media.mime))
+            text_block(&left_out(media, "the Messages API does not take it"))
         }
         _ => text_block("[part of an unknown kind left out]"),
     }
 }
 
 fn image(media: &Media) -> Option<Value> {
-    let source = match &media.source {
-        MediaSource::Bytes(bytes) => {
-            IMAGES.contains(&media.mime.as_str()).then(|| inline(&media.mime, bytes))?
-        }
-        other => by_reference(other)?,
+    let source = match inline(media) {
+        Some((mime, data)) => IMAGES.contains(&mime).then(|| in_base64(mime, data))?,
+        None => by_reference(&media.source)?,
     };
     Some(object([("type", "image".into()), ("source", source)]))
 }
 
 /// Returns a PDF or a text as a document; `None` for other files.
 fn document(media: &Media) -> Option<Value> {
-    let source = match &media.source {
-        MediaSource::Bytes(bytes) if media.mime == *"application/pdf" => inline(&media.mime, bytes),
-        MediaSource::Bytes(bytes) if is_text(&media.mime) => {
-            let text = str::from_utf8(bytes).ok().filter(|text| !text.trim().is_empty())?;
+    let source = match inline(media) {
+        Some((mime @ "application/pdf", data)) => in_base64(mime, data),
+        Some((mime, data)) if is_text(mime) => {
+            let text = String::from_utf8(STANDARD.decode(&*data).ok()?).ok()?;
+            let text = Some(text).filter(|text| !text.trim().is_empty())?;
             object([("type", "text".into()), ("media_type", "text/plain".into()), ("data", text.into())])
         }
-        MediaSource::Bytes(_) => return None,
-        other => by_reference(other)?,
+        Some(_) => return None,
+        None => by_reference(&media.source)?,
     };
     let mut block = object([("type", "document".into()), ("source", source)]);
     if let (Some(name), Some(fields)) = (&media.name, block.as_object_mut()) {
@@ -75,13 +78,15 @@ fn document(media: &Media) -> Option<Value> {
     Some(block)
 }
 
-fn inline(mime: &Text, bytes: &[u8]) -> Value {
-    let data = STANDARD.encode(bytes).into();
-    object([("type", "base64".into()), ("media_type", mime.as_str().into()), ("data", data)])
+fn in_base64(mime: &str, data: Cow<'_, str>) -> Value {
+    let data = data.into_owned().into();
+    object([("type", "base64".into()), ("media_type", mime.into()), ("data", data)])
 }
 
+/// Returns the source of media that the server fetches. It cannot fetch a `data:` URL.
 fn by_reference(source: &MediaSource) -> Option<Value> {
     let (kind, key, value) = match source {
+        MediaSource::Url(url) if url.starts_with("data:") => return None,
         MediaSource::Url(url) => ("url", "url", url),
         MediaSource::ProviderFile(id) => ("file", "file_id", id),
         _ => return None,

@@ -1,16 +1,22 @@
 //! Media on the wire.
 
 use advisor_core::{Media, MediaSource, Part};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use provider_http::media::{inline, is_empty, left_out};
 use serde_json::{Map, Value};
 
-/// Returns the part of the API for media; `None` for other parts.
+/// Returns the part of the API for media; `None` for other parts, and for media that are empty.
 pub(super) fn part(part: &Part) -> Option<Value> {
+    media_of(part).filter(|media| !is_empty(media)).map(|media| Value::from_iter([field(media)]))
+}
+
+/// Returns the note in place of media that are empty; `None` for other parts.
+pub(super) fn note(part: &Part) -> Option<String> {
+    media_of(part).filter(|media| is_empty(media)).map(|media| left_out(media, ""))
+}
+
+fn media_of(part: &Part) -> Option<&Media> {
     match part {
-        Part::Image(media) | Part::Audio(media) | Part::Video(media) | Part::File(media) => {
-            Some(Value::from_iter([field(media)]))
-        }
+        Part::Image(media) | Part::Audio(media) | Part::Video(media) | Part::File(media) => Some(media),
         _ => None,
     }
 }
@@ -19,28 +25,19 @@ pub(super) fn part(part: &Part) -> Option<Value> {
 ///
 /// A file of the provider is named by its URI.
 pub(super) fn field(media: &Media) -> (&'static str, Value) {
+    if let Some((mime, data)) = inline(media) {
+        let data = data.into_owned().into();
+        return ("inlineData", Value::from_iter([("mimeType", Value::from(mime)), ("data", data)]));
+    }
     match &media.source {
-        MediaSource::Bytes(bytes) => inline(&media.mime, STANDARD.encode(bytes)),
-        MediaSource::Url(url) | MediaSource::ProviderFile(url) => match data_url(url) {
-            Some((mime, data)) => inline(mime, data.to_owned()),
-            None => {
-                let mut file = Map::from_iter([("fileUri".to_owned(), url.as_str().into())]);
-                // Such as `image/*`, where nobody knows.
-                if !media.mime.contains('*') {
-                    file.insert("mimeType".to_owned(), media.mime.as_str().into());
-                }
-                ("fileData", Value::Object(file))
+        MediaSource::Url(url) | MediaSource::ProviderFile(url) => {
+            let mut file = Map::from_iter([("fileUri".to_owned(), url.as_str().into())]);
+            // Such as `image/*`, where nobody knows.
+            if !media.mime.contains('*') {
+                file.insert("mimeType".to_owned(), media.mime.as_str().into());
             }
-        },
+            ("fileData", Value::Object(file))
+        }
         _ => ("text", "[media of an unknown kind]".into()),
     }
-}
-
-fn inline(mime: &str, data: String) -> (&'static str, Value) {
-    ("inlineData", Value::from_iter([("mimeType", Value::from(mime)), ("data", data.into())]))
-}
-
-/// Returns the type and the base64 text of a `data:` URL.
-fn data_url(url: &str) -> Option<(&str, &str)> {
-    url.strip_prefix("data:")?.split_once(";base64,")
 }

@@ -2,6 +2,7 @@
 
 use advisor_core::{Part, ToolResult};
 use provider_http::names::WireNames;
+use provider_http::parts_of_result;
 use serde_json::{Map, Value, json};
 
 use super::{MessageRules, media};
@@ -30,7 +31,7 @@ pub(super) fn parts(result: &ToolResult, rules: &MessageRules, names: &WireNames
 /// Returns the response: a structured result as it is, anything else as `output`, a failure as `error`.
 fn response(result: &ToolResult) -> Value {
     if result.is_error {
-        return json!({ "error": result.text() });
+        return json!({ "error": lines(&parts_of_result(result)) });
     }
     let mut said = result.parts.iter().filter(|part| media::part(part).is_none());
     match (said.next(), said.next()) {
@@ -48,7 +49,7 @@ fn lines(parts: &[Part]) -> String {
     let text = |part: &Part| match part {
         Part::Text(text) => Some(text.to_string()),
         Part::Json(value) => Some(value.to_string()),
-        _ => None,
+        other => media::note(other),
     };
     parts.iter().filter_map(text).collect::<Vec<_>>().join("\n")
 }

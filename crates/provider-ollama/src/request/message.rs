@@ -3,16 +3,14 @@
 use std::borrow::Cow;
 
 use advisor_core::{
-    Block, BlockContent, BlockKind, Media, MediaSource, Message, MessageContent, MessageList, Part, Result,
-    ToolCall, ToolResult,
+    Block, BlockContent, BlockKind, Message, MessageContent, MessageList, Part, Result, ToolCall, ToolResult,
 };
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use provider_http::exchange::BodyBuffer;
-use provider_http::joined_text;
 use provider_http::json::arguments;
+use provider_http::media::{inline, left_out};
 use provider_http::written::{Growth, unwritable, written_list, written_message};
+use provider_http::{joined_text, parts_of_result};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -27,12 +25,28 @@ struct ChatForm;
 pub(super) fn pieces(messages: &MessageList) -> Result<Vec<Bytes>> {
     let grown = written_list(messages, &ChatForm, BodyBuffer::default, |list, message| {
         let separator = if list.is_empty() { BEGINNING } else { b"," };
-        let write = || serde_json::to_vec(&Sent::new(message)).map(Bytes::from).map_err(unwritable);
+        let write = || json_of(message).map(Bytes::from).map_err(unwritable);
         list.push(separator, &written_message(message, &ChatForm, write)?);
         Ok(Growth::Added)
     });
     let pieces = grown?.unwrap_or_default().into_pieces();
     Ok(if pieces.is_empty() { vec![Bytes::from_static(BEGINNING)] } else { pieces })
+}
+
+fn json_of(message: &Message) -> serde_json::Result<Vec<u8>> {
+    let sent = match message.content() {
+        MessageContent::System(text) => {
+            Sent { role: "system", content: Cow::Borrowed(text), ..Sent::default() }
+        }
+        MessageContent::User(parts) => Sent { role: "user", ..Sent::from_parts(parts) },
+        MessageContent::Assistant(blocks) => Sent::from_blocks(blocks),
+        MessageContent::Tool(result) => {
+            return serde_json::to_vec(&Sent::from_result(result, &parts_of_result(result)));
+        }
+        // A kind of message newer than this crate is sent as its text.
+        _ => Sent { role: "user", content: Cow::Owned(message.text()), ..Sent::default() },
+    };
+    serde_json::to_vec(&sent)
 }
 
 #[derive(Default, Serialize)]
@@ -66,27 +80,14 @@ struct Function<'a> {
 }
 
 impl<'a> Sent<'a> {
-    fn new(message: &'a Message) -> Self {
-        match message.content() {
-            MessageContent::System(text) => {
-                Self { role: "system", content: Cow::Borrowed(text), ..Self::default() }
-            }
-            MessageContent::User(parts) => Self { role: "user", ..Self::from_parts(parts) },
-            MessageContent::Assistant(blocks) => Self::from_blocks(blocks),
-            MessageContent::Tool(result) => Self::from_result(result),
-            // A kind of message newer than this crate is sent as its text.
-            _ => Self { role: "user", content: Cow::Owned(message.text()), ..Self::default() },
-        }
-    }
-
     fn from_parts(parts: &'a [Part]) -> Self {
         let texts: Vec<_> = parts.iter().filter_map(text_or_note).collect();
         Self { content: joined(texts), images: parts.iter().filter_map(image).collect(), ..Self::default() }
     }
 
-    fn from_result(result: &'a ToolResult) -> Self {
+    fn from_result(result: &'a ToolResult, parts: &'a [Part]) -> Self {
         let (tool_name, tool_call_id) = (Some(result.name.as_str()), Some(result.call_id.as_str()));
-        Self { role: "tool", tool_name, tool_call_id, ..Self::from_parts(&result.parts) }
+        Self { role: "tool", tool_name, tool_call_id, ..Self::from_parts(parts) }
     }
 
     /// Blocks of other providers are sent by their content; signatures and other data stay away. A refusal is sent
@@ -132,26 +133,18 @@ fn text_or_note(part: &Part) -> Option<Cow<'_, str>> {
         Part::Text(text) => Some(Cow::Borrowed(text)),
         Part::Json(value) => Some(Cow::Owned(value.to_string())),
         Part::Image(_) if image(part).is_some() => None,
-        Part::Image(media) => Some(note_of(media, "Ollama takes the bytes of an image, and no address")),
+        Part::Image(media) => {
+            Some(Cow::Owned(left_out(media, "Ollama takes the bytes of an image, and no address")))
+        }
         Part::Audio(media) | Part::Video(media) | Part::File(media) => {
-            Some(note_of(media, "Ollama takes only text and images"))
+            Some(Cow::Owned(left_out(media, "Ollama takes only text and images")))
         }
         _ => Some(Cow::Borrowed("[part of an unknown kind left out]")),
     }
 }
 
-fn note_of(media: &Media, why: &str) -> Cow<'static, str> {
-    Cow::Owned(format!("[{} left out: {why}]", media.mime))
-}
-
 /// Returns the bytes of an image in base64, also those of a `data:` URL.
 fn image(part: &Part) -> Option<Cow<'_, str>> {
     let Part::Image(media) = part else { return None };
-    match &media.source {
-        MediaSource::Bytes(bytes) => Some(Cow::Owned(STANDARD.encode(bytes))),
-        MediaSource::Url(url) => {
-            url.strip_prefix("data:")?.split_once(";base64,").map(|(_, bytes)| Cow::Borrowed(bytes))
-        }
-        _ => None,
-    }
+    inline(media).map(|(_, data)| data).filter(|data| !data.is_empty())
 }

@@ -92,6 +92,13 @@ fn images_are_sent_as_bytes_and_other_media_as_notes() {
     let result = ToolResult::new(&ToolCall::new("c", "f", ""), vec![Part::Image(bytes)]);
     let sent = message(Message::tool(result));
     assert_eq!((&sent["content"], &sent["images"]), (&json!(""), &json!(["AQID"])));
+    let nothing = Message::user_parts(vec![Part::Image(Media::from_bytes("image/png", vec![]))]);
+    let note = "[image/png left out: it is empty]";
+    assert_eq!(message(nothing), json!({"role": "user", "content": note}));
+    let mut failed = ToolResult::error(&ToolCall::new("c", "f", ""), "");
+    failed.parts.push(Part::Audio(Media::from_bytes("audio/wav", &b"\x01"[..])));
+    let told = "[the tool failed without a message]\n[audio/wav left out: Ollama takes only text and images]";
+    assert_eq!(message(Message::tool(failed))["content"], told);
     let mut file = Media::from_bytes("image/png", &b"\x01"[..]);
     file.source = MediaSource::ProviderFile("file-1".into());
     assert!(message(Message::user_parts(vec![Part::Image(file)])).get("images").is_none());

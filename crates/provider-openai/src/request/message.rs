@@ -4,8 +4,9 @@ mod assistant;
 
 use std::borrow::Cow;
 
-use advisor_core::{Message, MessageContent, ToolResult};
+use advisor_core::{Message, MessageContent, Part, ToolResult};
 use provider_http::names::{IdRule, WireNames};
+use provider_http::parts_of_result;
 use serde::Serialize;
 
 use super::form::ChatForm;
@@ -28,7 +29,9 @@ impl MessageForm for ChatForm {
                 serde_json::to_vec(&User { role: "user", content: parts::user_content(parts) })
             }
             MessageContent::Assistant(blocks) => serde_json::to_vec(&Assistant::new(blocks, self, wire)),
-            MessageContent::Tool(result) => serde_json::to_vec(&Tool::new(result, self.rules, wire)),
+            MessageContent::Tool(result) => {
+                serde_json::to_vec(&Tool::new(result, &parts_of_result(result), self.rules, wire))
+            }
             // A kind of message newer than this crate is sent as its text.
             _ => serde_json::to_vec(&Plain { role: "user", content: &message.text() }),
         }
@@ -57,12 +60,12 @@ struct Tool<'a> {
 }
 
 impl<'a> Tool<'a> {
-    fn new(result: &'a ToolResult, rules: MessageRules, wire: &'a WireNames) -> Self {
+    fn new(result: &'a ToolResult, parts: &'a [Part], rules: MessageRules, wire: &'a WireNames) -> Self {
         Self {
             role: "tool",
             tool_call_id: wire.ids.on_the_wire(&result.call_id),
             name: rules.tool_name.then(|| wire.tools.on_the_wire(&result.name)),
-            content: parts::tool_content(&result.parts, rules),
+            content: parts::tool_content(parts, rules),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use advisor_core::{Media, MediaSource, Part};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use provider_http::media::{inline, is_empty, left_out};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -46,38 +47,52 @@ fn joined(mut texts: Vec<Cow<'_, str>>) -> Cow<'_, str> {
     }
 }
 
-fn text(part: &Part) -> Option<Cow<'_, str>> {
+/// Returns the text of a part, or the note in place of media that are empty; `None` for other media.
+pub(crate) fn text(part: &Part) -> Option<Cow<'_, str>> {
     match part {
         Part::Text(text) => Some(Cow::Borrowed(text)),
         Part::Json(value) => Some(Cow::Owned(value.to_string())),
+        Part::Image(media) | Part::Audio(media) | Part::Video(media) | Part::File(media)
+            if is_empty(media) =>
+        {
+            Some(note(part))
+        }
         _ => None,
     }
 }
 
 fn note(part: &Part) -> Cow<'static, str> {
-    let kind = match part {
+    match part {
         Part::Image(media) | Part::Audio(media) | Part::Video(media) | Part::File(media) => {
-            media.mime.as_str()
+            Cow::Owned(left_out(media, "this server takes only text from tools"))
         }
-        _ => "part of an unknown kind",
-    };
-    Cow::Owned(format!("[{kind} left out: this server takes only text from tools]"))
+        _ => Cow::Borrowed("[part of an unknown kind left out]"),
+    }
 }
 
 fn on_the_wire(part: &Part) -> Value {
+    if let Some(text) = text(part) {
+        return wire_part("text", text.into());
+    }
     match part {
         Part::Image(media) | Part::Audio(media) if matches!(media.source, MediaSource::ProviderFile(_)) => {
             file(media)
         }
         Part::Image(media) => wire_part("image_url", object([("url", url(media).into())])),
-        Part::Audio(Media { source: MediaSource::Bytes(bytes), mime, .. }) => {
-            let data = STANDARD.encode(bytes).into();
-            wire_part("input_audio", object([("data", data), ("format", audio_format(mime).into())]))
-        }
-        Part::Audio(media) => wire_part("audio_url", object([("url", url(media).into())])),
+        Part::Audio(media) => audio(media),
         Part::Video(media) => wire_part("video_url", object([("url", url(media).into())])),
         Part::File(media) => file(media),
-        other => wire_part("text", text(other).unwrap_or_else(|| note(other)).into()),
+        other => wire_part("text", note(other).into()),
+    }
+}
+
+fn audio(media: &Media) -> Value {
+    match inline(media) {
+        Some((mime, data)) => {
+            let fields = [("data", data.into()), ("format", audio_format(mime).into())];
+            wire_part("input_audio", object(fields))
+        }
+        None => wire_part("audio_url", object([("url", url(media).into())])),
     }
 }
 

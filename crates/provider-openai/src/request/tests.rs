@@ -480,7 +480,15 @@ fn tool_results_hold_text_or_supported_media() {
     let call = ToolCall::new("c1", "f", "{}");
     let result = || {
         let picture = Part::Image(Media::from_bytes("image/png", vec![1, 2, 3]));
+        (
+            Part::Audio(Media::from_url("audio/*", "data:audio/wav;base64,AQID")),
+            json!({"type": "input_audio", "input_audio": {"data": "AQID", "format": "wav"}}),
+        ),
         Message::tool(ToolResult::new(&call, vec!["Seen:".into(), json!({"n": 1}).into(), picture]))
+        (
+            Part::Image(Media::from_url("image/png", "")),
+            json!({"type": "text", "text": "[image/png left out: it is empty]"}),
+        ),
     };
     assert_eq!(
         plain(result())["content"],
@@ -494,6 +502,8 @@ fn tool_results_hold_text_or_supported_media() {
 
 #[test]
 fn ids_map_consistently_and_only_on_the_wire() {
+    let nothing = Part::File(Media::from_bytes("text/plain", vec![]));
+    assert_eq!(plain(Message::user_parts(vec![nothing]))["content"], "[text/plain left out: it is empty]");
     let call = ToolCall::new("functions.f:0", "f", "{}");
     let messages = vec![
         Message::assistant_blocks(vec![call.clone().into()]),
@@ -513,6 +523,20 @@ fn colliding_ids_stay_distinct_in_whole_request() {
     let profile = Profile::mistral();
     let answered = |id: &str| {
         let call = ToolCall::new(id, "f", "{}");
+#[test]
+fn failure_without_text_says_so() {
+    let call = ToolCall::new("c1", "f", "{}");
+    let note = "[the tool failed without a message]";
+    assert_eq!(plain(Message::tool(ToolResult::error(&call, " ")))["content"], note);
+    let mut pictured = ToolResult::new(&call, vec![Part::Image(Media::from_bytes("image/png", vec![1]))]);
+    pictured.is_error = true;
+    let told = format!("{note}\n[image/png left out: this server takes only text from tools]");
+    assert_eq!(plain(Message::tool(pictured.clone()))["content"], told);
+    let with_media = message_by(&Profile::openrouter(), Message::tool(pictured));
+    assert_eq!(with_media["content"][0], json!({"type": "text", "text": note}));
+    assert_eq!(with_media["content"][1]["type"], "image_url");
+}
+
         [
             Message::assistant_blocks(vec![call.clone().into()]),
             Message::tool(ToolResult::new(&call, vec!["x".into()])),

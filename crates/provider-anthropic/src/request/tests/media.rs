@@ -17,6 +17,8 @@ fn media_become_blocks_or_notes() {
     let at_url = json!({"type": "url", "url": "https://a.example/x"});
     let stored = json!({"type": "file", "file_id": "file_1"});
     let note = |mime: &str| text(&format!("[{mime} left out: the Messages API does not take it]"));
+    let empty = |mime: &str| text(&format!("[{mime} left out: it is empty]"));
+    let data = |mime: &str, kind: &str| Media::from_url(mime, format!("data:{kind},YWJj"));
     let url = |mime: &str| Media::from_url(mime, "https://a.example/x");
     let id = |mime: &str| file(mime, MediaSource::ProviderFile("file_1".into()));
     let plain = json!({"type": "text", "media_type": "text/plain", "data": "abc"});
@@ -38,6 +40,26 @@ fn media_become_blocks_or_notes() {
         (Part::Audio(bytes("audio/wav")), note("audio/wav")),
         (Part::Video(url("video/mp4")), note("video/mp4")),
         (Part::Json(json!({"a": 1})), text("{\"a\":1}")),
+        (
+            Part::Image(data("image/png", "image/png;base64")),
+            json!({"type": "image", "source": base64("image/png")}),
+        ),
+        (
+            Part::Image(data("image/*", "image/gif;base64")),
+            json!({"type": "image", "source": base64("image/gif")}),
+        ),
+        (Part::Image(data("image/png", "image/bmp;base64")), note("image/png")),
+        (Part::Image(data("image/svg+xml", "image/svg+xml")), note("image/svg+xml")),
+        (
+            Part::File(data("*/*", "application/pdf;base64")),
+            json!({"type": "document", "source": base64("application/pdf")}),
+        ),
+        (Part::File(data("*/*", "text/plain;base64")), json!({"type": "document", "source": plain})),
+        (Part::File(Media::from_url("text/plain", "data:text/plain;base64,?")), note("text/plain")),
+        (Part::Image(Media::from_url("image/png", "")), empty("image/png")),
+        (Part::Image(Media::from_url("image/png", "data:image/png;base64,")), empty("image/png")),
+        (Part::Image(Media::from_bytes("image/png", vec![])), empty("image/png")),
+        (Part::File(file("application/pdf", MediaSource::ProviderFile("".into()))), empty("application/pdf")),
     ];
     for (part, expected) in cases {
         let shown = format!("{part:?}");

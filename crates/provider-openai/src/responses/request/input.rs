@@ -2,6 +2,7 @@
 
 use advisor_core::{Message, MessageContent, ToolResult};
 use provider_http::names::{Alphabet, IdRule, Length, WireNames};
+use provider_http::parts_of_result;
 use serde_json::{Value, json};
 
 use super::form::InputForm;
@@ -46,6 +47,6 @@ fn call_output(result: &ToolResult, wire: &WireNames) -> Value {
     json!({
         "type": "function_call_output",
         "call_id": wire.ids.on_the_wire(&result.call_id),
-        "output": parts::content(&result.parts),
+        "output": parts::content(&parts_of_result(result)),
     })
 }

@@ -1,9 +1,10 @@
 //! User content and tool results, on the wire.
 
 use advisor_core::{Media, MediaSource, Part};
+use provider_http::media::{inline, left_out};
 use serde_json::{Map, Value, json};
 
-use crate::request::parts::{joined_text, url};
+use crate::request::parts::{joined_text, text, url};
 
 /// Returns content: a string if it is text only, as the strictest servers require, or else a list of parts.
 pub(super) fn content(parts: &[Part]) -> Value {
@@ -14,13 +15,14 @@ pub(super) fn content(parts: &[Part]) -> Value {
 }
 
 fn on_the_wire(part: &Part) -> Value {
+    if let Some(text) = text(part) {
+        return text_part(&text);
+    }
     match part {
-        Part::Text(text) => text_part(text),
-        Part::Json(value) => text_part(&value.to_string()),
         Part::Image(media) => image(media),
         // The API refuses these, in this request and in each later one of the conversation.
         Part::Audio(media) | Part::Video(media) => {
-            text_part(&format!("[{} left out: the Responses API does not take it]", media.mime))
+            text_part(&left_out(media, "the Responses API does not take it"))
         }
         Part::File(media) => file(media),
         _ => text_part("[part of an unknown kind left out]"),
@@ -42,7 +44,9 @@ fn image(media: &Media) -> Value {
 fn file(media: &Media) -> Value {
     match &media.source {
         MediaSource::ProviderFile(id) => json!({ "type": "input_file", "file_id": id }),
-        MediaSource::Url(url) => json!({ "type": "input_file", "file_url": url }),
+        MediaSource::Url(url) if inline(media).is_none() => {
+            json!({ "type": "input_file", "file_url": url })
+        }
         _ => object([
             ("type", "input_file".into()),
             ("filename", media.name.as_deref().unwrap_or("file").into()),

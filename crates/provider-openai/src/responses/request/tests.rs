@@ -215,6 +215,8 @@ fn media_go_out_as_parts_in_messages_and_results() {
         Part::File(bytes("application/pdf").with_name("a.pdf")),
         Part::File(Media::from_url("application/pdf", "https://example.org/b")),
         Part::File(stored),
+        Part::File(Media::from_url("application/pdf", "data:application/pdf;base64,aGk=")),
+        Part::Image(Media::from_url("image/png", "")),
     ];
     let expected = json!([
         {"type": "input_text", "text": "See"},
@@ -226,6 +228,8 @@ fn media_go_out_as_parts_in_messages_and_results() {
         {"type": "input_file", "filename": "a.pdf", "file_data": "data:application/pdf;base64,aGk="},
         {"type": "input_file", "file_url": "https://example.org/b"},
         {"type": "input_file", "file_id": "file_1"},
+        {"type": "input_file", "filename": "file", "file_data": "data:application/pdf;base64,aGk="},
+        {"type": "input_text", "text": "[image/png left out: it is empty]"},
     ]);
     let result = ToolResult::new(&ToolCall::new("c", "f", "{}"), parts.clone());
     let items = input(vec![Message::user_parts(parts), Message::tool(result)]);

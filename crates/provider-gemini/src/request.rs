@@ -1,11 +1,14 @@
 //! The body of a request.
 //!
-//! Every message is written once per [`MessageRules`] and kept with the message. Messages are sent one for one, in
-//! their order. Two exceptions: system messages are the instruction beside them, and adjacent tool results share one
-//! content, as the calls that they answer do.
+//! Every message is written once per [`MessageRules`] and kept with the message. The written form of a list is kept
+//! with the list, so that the body of round fifty is that of round forty-nine plus the new messages.
+//!
+//! Messages are sent one for one, in their order. Two exceptions: system messages are the instruction beside them, and
+//! adjacent tool results share one content, as the calls that they answer do.
 
 mod assistant;
 mod body_writer;
+mod contents;
 mod media;
 mod messages;
 mod open_api;
@@ -23,6 +26,7 @@ use provider_http::written::unwritable;
 use serde_json::Value;
 
 use crate::profile::{MessageRules, Profile};
+use body_writer::BodyWriter;
 
 /// The names of functions that the API accepts.
 const NAMES: NameRule = NameRule::new(FirstLetter::LetterOrUnderscore, 64);
@@ -40,20 +44,28 @@ pub(crate) struct Body {
 
 /// Writes the body of `request` to a model. Provider data and opaque blocks of `format` go back in it.
 pub(crate) fn body(request: &ChatRequest, model: &str, format: &Text, profile: &Profile) -> Result<Body> {
-    let own = request.options.extra.get("tools").and_then(Value::as_array);
+    let extra = &request.options.extra;
+    let own = extra.get("tools").and_then(Value::as_array);
     let declared = own.into_iter().flatten().filter_map(|tool| tool.get("functionDeclarations")?.as_array());
     let verbatim = declared.flatten().filter_map(|function| function.get("name")?.as_str());
     let offered = OfferedNames::new(request, NAMES, verbatim);
     let rules = profile.message_rules(model, format.clone());
-    let (mut body, names) = messages::write(request, &rules, &offered)?;
+    let is_own = |field: &str| extra.contains_key(field);
+    let (contents, names) = messages::write(&request.messages, &rules, &offered)?;
+    let instruction = contents.instruction();
+    let mut body = if is_own("contents") { BodyWriter::default() } else { contents.into_body() };
+    if !instruction.is_empty() && !is_own("systemInstruction") {
+        body.field("systemInstruction");
+        instruction.iter().for_each(|piece| body.push(piece));
+    }
     if let Some(declared) = options::tools(request, profile.schemas, &names)? {
         body.field("tools");
-        body.extend(&declared);
+        body.push(&declared);
     }
     let fields = options::fields(request, profile, &names);
     for (name, value) in &fields {
         body.field(name);
-        body.extend(&serde_json::to_vec(value).map_err(unwritable)?);
+        body.push(&serde_json::to_vec(value).map_err(unwritable)?.into());
     }
     let names = Arc::new(offered.complete(names));
     Ok(Body { json: body.finish(), choices: options::choices(&fields), names })

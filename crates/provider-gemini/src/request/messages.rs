@@ -1,80 +1,103 @@
 //! Messages on the wire, written once and kept.
 
-use advisor_core::{ChatRequest, Message, MessageContent, Part, Result};
+use advisor_core::{Message, MessageContent, MessageList, Part, Result};
 use bytes::Bytes;
 use provider_http::names::{CallIds, IdRule, OfferedNames, ToolNames, WireNames};
-use provider_http::written::{unwritable, written_message};
+use provider_http::written::{Growth, unwritable, written_list, written_message};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::body_writer::{BodyWriter, Form, Kind};
+use super::contents::{Contents, Kind};
 use super::{MessageRules, NAMES, assistant, media, results};
 
-/// Writes the messages of a request. Returns the body so far, and the names of tools in it.
-///
-/// Fields that the caller wrote into the body replace the messages.
+/// A note in place of user content of which nothing can be sent. The API refuses an empty text.
+const EMPTY: &str = "[empty message]";
+
+/// Writes messages, and returns the names of tools in them. A longer list continues the form of its beginning.
 pub(super) fn write(
-    request: &ChatRequest,
+    list: &MessageList,
     rules: &MessageRules,
     tools: &OfferedNames<'_>,
-) -> Result<(BodyWriter, ToolNames)> {
+) -> Result<(Contents, ToolNames)> {
+    if !tools.fit() {
+        return rewrite(list, rules, tools);
+    }
     let usual = WireNames::usual(IdRule::ANY, NAMES);
-    let messages = request.messages.iter();
-    let fits = tools.fit() && messages.clone().all(|message| usual.accepts(message));
-    let own = (!fits).then(|| WireNames {
-        ids: CallIds::usual(IdRule::ANY),
-        tools: tools.names(messages.clone().flat_map(WireNames::tools_in)),
+    let grown = written_list(list, rules, Contents::default, |contents, message| {
+        if !usual.accepts(message) {
+            return Ok(Growth::Refused);
+        }
+        contents.push(Kind::from_message(message), &cached(message, rules, &usual)?);
+        Ok(Growth::Added)
     });
-    let mut forms = Vec::with_capacity(request.messages.len());
-    for message in messages {
-        let parts = match &own {
-            Some(names) if names.is_special(message) => parts_of(message, rules, names)?,
-            _ => written_message(message, rules, || parts_of(message, rules, &usual))?,
-        };
-        forms.push(Form { kind: kind_of(message), parts });
+    match grown? {
+        Some(contents) => Ok((contents, usual.tools)),
+        None => rewrite(list, rules, tools),
     }
-    let (system, contents): (Vec<Form>, Vec<Form>) =
-        forms.into_iter().partition(|form| form.kind == Kind::System);
-    let is_own = |field: &str| request.options.extra.contains_key(field);
-    let mut body = BodyWriter::default();
-    if !is_own("contents") {
-        body.contents(&contents);
-    }
-    if !system.is_empty() && !is_own("systemInstruction") {
-        body.instruction(&system);
-    }
-    Ok((body, own.unwrap_or(usual).tools))
 }
 
-fn kind_of(message: &Message) -> Kind {
-    match message.content() {
-        MessageContent::System(_) => Kind::System,
-        MessageContent::Assistant(_) => Kind::Model,
-        MessageContent::Tool(_) => Kind::Results,
-        _ => Kind::User,
+/// Does the same if tool names must be replaced. The replacements depend on all messages.
+fn rewrite(
+    list: &MessageList,
+    rules: &MessageRules,
+    tools: &OfferedNames<'_>,
+) -> Result<(Contents, ToolNames)> {
+    let usual = WireNames::usual(IdRule::ANY, NAMES);
+    let own = WireNames {
+        ids: CallIds::usual(IdRule::ANY),
+        tools: tools.names(list.iter().flat_map(WireNames::tools_in)),
+    };
+    let mut contents = Contents::default();
+    for message in list {
+        let parts = if own.is_special(message) {
+            parts_of(message, rules, &own)?
+        } else {
+            cached(message, rules, &usual)?
+        };
+        contents.push(Kind::from_message(message), &parts);
     }
+    Ok((contents, own.tools))
+}
+
+/// Returns the parts of a message with its usual names.
+fn cached(message: &Message, rules: &MessageRules, usual: &WireNames) -> Result<Bytes> {
+    written_message(message, rules, || parts_of(message, rules, usual))
 }
 
 /// Writes the parts of a message, with commas between them.
 fn parts_of(message: &Message, rules: &MessageRules, names: &WireNames) -> Result<Bytes> {
-    let text = |text: &str| joined(&[json!({ "text": text })]);
     match message.content() {
-        MessageContent::System(system) => text(system),
-        MessageContent::User(parts) => joined(&parts.iter().map(user_part).collect::<Vec<Value>>()),
+        MessageContent::System(text) => joined(text_part(text).as_slice()),
+        MessageContent::User(parts) => user(parts.iter().filter_map(user_part).collect()),
         MessageContent::Assistant(blocks) => joined(&assistant::parts(blocks, rules, names)?),
         MessageContent::Tool(result) => joined(&results::parts(result, rules, names)),
         // A kind of message newer than this crate is sent as its text.
-        _ => text(&message.text()),
+        _ => user(text_part(&message.text()).into_iter().collect()),
     }
 }
 
-/// Returns a part of a user message.
-fn user_part(part: &Part) -> Value {
-    media::part(part).unwrap_or_else(|| match part {
-        Part::Text(text) => json!({ "text": text.as_str() }),
-        Part::Json(value) => json!({ "text": value.to_string() }),
-        _ => json!({ "text": "[part of an unknown kind]" }),
-    })
+/// Writes the parts of a user message.
+fn user(mut parts: Vec<Value>) -> Result<Bytes> {
+    if parts.is_empty() {
+        parts.extend(text_part(EMPTY));
+    }
+    joined(&parts)
+}
+
+/// Returns a part of a user message; `None` if it is an empty text.
+fn user_part(part: &Part) -> Option<Value> {
+    match part {
+        Part::Text(text) => text_part(text),
+        Part::Json(value) => text_part(&value.to_string()),
+        other => media::part(other).or_else(|| {
+            text_part(&media::note(other).unwrap_or_else(|| "[part of an unknown kind]".to_owned()))
+        }),
+    }
+}
+
+/// Returns a text; `None` if it is empty, since the API refuses that.
+fn text_part(text: &str) -> Option<Value> {
+    (!text.is_empty()).then(|| json!({ "text": text }))
 }
 
 /// Writes parts with commas between them.

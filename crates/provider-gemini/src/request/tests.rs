@@ -1,6 +1,6 @@
 use advisor_core::{
-    Block, BlockContent, ChatOptions, Citation, Media, Message, Opaque, Part, ProviderData, ResponseFormat,
-    ToolCall, ToolChoice, ToolDefinition, ToolResult, ToolSet,
+    Block, BlockContent, ChatOptions, Citation, Media, Message, MessageList, Opaque, Part, ProviderData,
+    ResponseFormat, ToolCall, ToolChoice, ToolDefinition, ToolResult, ToolSet,
 };
 use advisor_testkit::DescribedTool;
 use serde_json::json;
@@ -25,6 +25,10 @@ fn sent(request: &ChatRequest) -> Value {
 
 fn contents(messages: Vec<Message>) -> Value {
     sent(&ChatRequest::new(messages))["contents"].clone()
+}
+
+fn contents_of(result: ToolResult) -> Value {
+    contents(vec![Message::tool(result)])
 }
 
 /// The parts of one assistant message.
@@ -275,6 +279,62 @@ fn media_go_inline_or_by_address() {
 }
 
 #[test]
+fn nothing_empty_is_sent() {
+    let nothing = || Part::Image(Media::from_url("image/png", ""));
+    let note = json!({"text": "[image/png left out: it is empty]"});
+    let empty = || Message::user_parts(vec!["".into()]);
+    let body = sent(&ChatRequest::new(vec![
+        Message::system(""),
+        Message::user_parts(vec!["".into(), "a".into(), nothing()]),
+        Message::assistant(""),
+        empty(),
+        Message::system("Be brief."),
+    ]));
+    let user = |parts: Value| json!({"role": "user", "parts": parts});
+    let contents = json!([user(json!([{"text": "a"}, note])), user(json!([{"text": "[empty message]"}]))]);
+    assert_eq!(
+        (&body["contents"], &body["systemInstruction"]),
+        (&contents, &json!({"parts": [{"text": "Be brief."}]}))
+    );
+    assert_eq!(sent(&ChatRequest::new(vec![Message::system(""), empty()])).get("systemInstruction"), None);
+    let call = ToolCall::new("c", "f", "{}");
+    let mut failed = ToolResult::new(&call, vec![nothing()]);
+    failed.is_error = true;
+    let result = |result| contents_of(result)[0]["parts"][0]["functionResponse"]["response"].clone();
+    let told = "[the tool failed without a message]";
+    assert_eq!(result(ToolResult::error(&call, "")), json!({ "error": told }));
+    assert_eq!(result(failed), json!({"error": format!("{told}\n[image/png left out: it is empty]")}));
+    assert_eq!(
+        result(ToolResult::new(&call, vec![nothing()])),
+        json!({"output": "[image/png left out: it is empty]"})
+    );
+}
+
+#[test]
+fn sent_contents_are_not_written_again() {
+    let pieces = |messages: &MessageList| {
+        let body = body(&ChatRequest::new(messages.clone()), "m", &FORMAT.into(), &Profile::gemini_api());
+        body.expect("a body").json
+    };
+    let place = |piece: &Bytes| (piece.as_ptr(), piece.len());
+    let page = || Message::user("x".repeat(70_000));
+    let mut messages = MessageList::from(vec![Message::user("Hi"), page(), Message::assistant("a")]);
+    let first: Vec<_> = pieces(&messages)[..2].iter().map(place).collect();
+    messages.extend([Message::user("b"), Message::assistant("c")]);
+    let longer = pieces(&messages);
+    assert_eq!(longer[..2].iter().map(place).collect::<Vec<_>>(), first);
+    let anew = pieces(&messages.iter().cloned().collect());
+    assert_eq!(longer.concat(), anew.concat(), "a longer list is written like a new one");
+    // The two lists continue as different conversations.
+    let mut branch = messages.clone();
+    messages.push(Message::user("d"));
+    branch.push(Message::user("e"));
+    let (one, other) = (pieces(&messages).concat(), pieces(&branch).concat());
+    assert_ne!(one, other);
+    assert_eq!(longer.concat(), anew.concat(), "earlier bodies do not change");
+}
+
+#[test]
 fn results_are_objects_with_their_media() {
     let call = ToolCall::new("c", "f", "{}");
     let response = |parts: Vec<Part>| {
@@ -465,7 +525,7 @@ fn long_messages_are_separate_pieces() {
     let request =
         ChatRequest::new(vec![Message::user("a"), Message::user(long.as_str()), Message::user("b")]);
     let body = body(&request, "m", &FORMAT.into(), &Profile::gemini_api()).expect("a body");
-    assert_eq!(body.json.len(), 3);
+    assert_eq!(body.json.len(), 4, "its beginning, the message, the next one, and the end");
     let read: Value = serde_json::from_slice(&body.json.concat()).expect("JSON");
     assert_eq!(read["contents"][1]["parts"][0]["text"], long);
 }

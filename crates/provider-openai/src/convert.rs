@@ -9,7 +9,6 @@
 //!
 //! **Order** within an event: reasoning, text, refusal, media, citations, tool calls, usage, finish reason.
 
-mod audio;
 mod finish;
 mod indexes;
 mod whole;
@@ -20,12 +19,12 @@ use advisor_core::{Citation, Delta, DeltaKind, Opaque, ProviderData, Text, ToolC
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use crate::audio::Audios;
 use crate::profile::TextMode;
 use crate::wire::{
     Choice, Content, Delta as WireDelta, Event, Few, Function, Part, REASONING_DETAILS, ToolCall, is_nothing,
     read,
 };
-use audio::Audios;
 use finish::finish_of;
 use indexes::CallIndexes;
 use provider_http::failure::Report;

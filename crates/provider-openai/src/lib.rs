@@ -41,6 +41,7 @@
 //! - [`recording::aggregate`] aggregates a recorded body without a network.
 
 mod answer;
+mod audio;
 mod convert;
 mod model;
 mod profile;

@@ -67,6 +67,10 @@ impl WireFormat for Responses {
         }
     }
 
+    fn finish(&mut self, deltas: &mut VecDeque<Delta>) {
+        self.converter.finish(deltas);
+    }
+
     fn read_report(body: &str) -> Option<Report> {
         Report::find(&read(body)?)
     }

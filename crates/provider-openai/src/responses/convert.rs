@@ -17,13 +17,14 @@ mod whole_item;
 
 use std::collections::VecDeque;
 
-use advisor_core::{Delta, DeltaKind, FinishReason, ProviderData, Text, ToolCallDelta};
+use advisor_core::{AggregatorLimits, Delta, DeltaKind, FinishReason, ProviderData, Text, ToolCallDelta};
 use provider_http::answer::Meaning;
 use provider_http::failure::Report;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::wire::{Event, Item, ItemKind, KeptItem, Response};
+use crate::audio::Audio;
 use crate::wire::{is_nothing, read};
 use finish::finish_of;
 use items::{Identity, Items, MOST_KEPT, TooMuch};
@@ -39,11 +40,19 @@ pub(super) struct Converter {
     sent_origin: bool,
     /// Whether a tool was called.
     has_calls: bool,
+    /// The audio so far. It belongs to no item.
+    audio: Audio,
 }
 
 impl Converter {
     pub(super) fn new(format: Text) -> Self {
-        Self { format, items: Items::default(), sent_origin: false, has_calls: false }
+        Self {
+            format,
+            items: Items::default(),
+            sent_origin: false,
+            has_calls: false,
+            audio: Audio::default(),
+        }
     }
 
     /// Appends the deltas of `event` to `deltas`. `name` is the type of the event.
@@ -53,6 +62,11 @@ impl Converter {
                 return self.end(event, deltas);
             }
             "response.failed" => return Meaning::Failure(Box::new(failure_of(event))),
+            "response.audio.delta" => return self.audio(event),
+            "response.audio.done" => {
+                self.finish(deltas);
+                return Meaning::Piece;
+            }
             "keepalive" | "ping" => return Meaning::KeepAlive,
             _ if let Some(report) = error_of(event.error) => return Meaning::Failure(Box::new(report)),
             name if name.starts_with("response.") => self.piece(name, event, deltas),
@@ -85,7 +99,6 @@ impl Converter {
             "response.output_text.annotation.added" => self.annotation(event, deltas),
             "response.output_item.added" => self.begin_item(event, deltas),
             "response.output_item.done" => self.finish_item(event, deltas),
-            // Audio belongs to no item. Its slices cannot be played alone, so that only the transcript is shown.
             "response.audio.transcript.delta" => {
                 deltas.extend(event.delta.text().map(Delta::text));
                 Ok(())
@@ -131,6 +144,18 @@ impl Converter {
             }
             failure => failure,
         }
+    }
+
+    /// Keeps a piece of audio until its end, since a piece cannot be played alone.
+    fn audio(&mut self, event: &Event<'_>) -> Meaning {
+        self.audio.decode(event.delta.text().unwrap_or_default());
+        let limit = AggregatorLimits::default().answer_bytes;
+        if self.audio.kept() > limit { Meaning::TooLarge { limit } } else { Meaning::Piece }
+    }
+
+    /// Appends the audio, if any is kept.
+    pub(super) fn finish(&mut self, deltas: &mut VecDeque<Delta>) {
+        deltas.extend(self.audio.end(&self.format).map(Delta::from));
     }
 
     fn origin(&mut self, response: &Response<'_>, deltas: &mut VecDeque<Delta>) {

@@ -6,7 +6,7 @@ mod quirks;
 mod whole;
 
 use advisor_core::{
-    AggregatorSettings, Block, BlockContent, ChatResponse, Chunk, ErrorKind, FinishReason, Result,
+    AggregatorSettings, Block, BlockContent, ChatResponse, Chunk, ErrorKind, FinishReason, Media, Result,
 };
 use advisor_testkit::decoding::read_answer;
 use advisor_testkit::split;
@@ -441,13 +441,39 @@ fn unknown_events_and_keepalives_are_ignored() {
     let events = [
         json!({"type": "keepalive", "sequence_number": 1}),
         json!({"type": "response.something.new", "delta": "x", "output_index": 0}),
-        json!({"type": "response.audio.delta", "delta": "x"}),
         text(0, "Hi"),
         json!({"type": "vendor.event", "payload": [1, 2]}),
         completed(vec![]),
     ];
     assert_eq!(blocks(&events), ["text: Hi"]);
     assert_eq!(read(&format!("data: null\n\n{}", framed(&events))).expect("an answer").text(), "Hi");
+}
+
+#[test]
+fn audio_is_media_at_its_end() {
+    let piece = |data: &str| json!({"type": "response.audio.delta", "delta": data});
+    let done = json!({"type": "response.audio.done"});
+    let said = json!({"type": "response.audio.transcript.delta", "delta": "Hi"});
+    // A piece may end inside a group of four letters, or be no base64; the end of the audio may be missing.
+    for (events, bytes) in [
+        (vec![piece("SUQ"), said.clone(), piece("zAQI="), done.clone()], &b"ID3\x01\x02"[..]),
+        (vec![piece("SUQz"), piece("??"), said.clone()], b"ID3"),
+    ] {
+        let response = outcome(&[events, vec![completed(vec![])]].concat()).expect("an answer");
+        let contents: Vec<_> = response.message().blocks().iter().map(Block::content).cloned().collect();
+        let sound = BlockContent::Media(Media::from_bytes("audio/mpeg", bytes.to_vec()));
+        assert_eq!(contents, [BlockContent::Text("Hi".into()), sound]);
+    }
+    assert_eq!(blocks(&[done, text(0, "Hi"), completed(vec![])]), ["text: Hi"], "no audio");
+}
+
+#[test]
+fn law_r1_kept_audio_is_bounded() {
+    let event = json!({"type": "response.audio.delta", "delta": "A".repeat(4 << 20)});
+    let piece = framed(&[event]);
+    let pieces: Vec<&[u8]> = std::iter::repeat_n(piece.as_bytes(), 30).collect();
+    let error = read_with(decoder(), &pieces).expect_err("too much");
+    assert_eq!(error.kind(), ErrorKind::TooLarge);
 }
 
 #[test]

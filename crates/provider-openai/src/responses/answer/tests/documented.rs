@@ -247,7 +247,7 @@ fn reasoned() -> Vec<Row> {
     vec![(raw_events, outline()), (summary_events, outline())]
 }
 
-/// Audio belongs to no item. Its slices cannot be played alone, so that only their transcript is shown.
+/// Audio belongs to no item. Its pieces cannot be played alone, so that it is shown as a whole.
 fn audio() -> Vec<Row> {
     let bare = |name: &str, fields: Value| {
         let mut event = json!({"type": format!("response.audio{name}"), "sequence_number": 1});
@@ -265,7 +265,7 @@ fn audio() -> Vec<Row> {
         bare(".transcript.done", json!({})),
         completed(vec![]),
     ];
-    vec![(events, vec!["text Hi", "Stop completed"])]
+    vec![(events, vec!["text Hi", "media audio/pcm of 4 bytes", "Stop completed"])]
 }
 
 /// Work of the server: progress is not shown, and each item is one opaque block, or an image.

@@ -12,14 +12,15 @@ use crate::wire::{AUDIO, read};
 
 /// The audio of each choice that has some.
 #[derive(Debug, Default)]
-pub(super) struct Audios {
+pub(crate) struct Audios {
     choices: Vec<(u32, Audio)>,
     /// The bytes of all pieces, at least.
     kept: usize,
 }
 
+/// The audio of one answer so far.
 #[derive(Default)]
-struct Audio {
+pub(crate) struct Audio {
     /// What goes back to the server: the id, and when the server forgets it.
     fields: Map<String, Value>,
     bytes: Vec<u8>,
@@ -29,7 +30,7 @@ struct Audio {
 
 impl Audios {
     /// Adds a piece. Returns its part of the transcript.
-    pub(super) fn add(&mut self, choice: u32, piece: Option<&RawValue>) -> Option<Text> {
+    pub(crate) fn add(&mut self, choice: u32, piece: Option<&RawValue>) -> Option<Text> {
         let mut piece: Map<String, Value> = read(piece?.get())?;
         let at = self.choices.iter().position(|(number, _)| *number == choice).unwrap_or_else(|| {
             self.choices.push((choice, Audio::default()));
@@ -48,26 +49,26 @@ impl Audios {
         Some(transcript.into())
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.choices.is_empty()
     }
 
     /// Returns the bytes that are kept, at least.
-    pub(super) fn kept(&self) -> usize {
+    pub(crate) fn kept(&self) -> usize {
         self.kept
     }
 
     /// Ends the audio. Returns it as media with the data that goes back to the server, under this format name.
-    pub(super) fn end(&mut self, format: &Text) -> impl Iterator<Item = Delta> {
+    pub(crate) fn end(&mut self, format: &Text) -> impl Iterator<Item = Delta> {
         self.kept = 0;
         let choices = std::mem::take(&mut self.choices).into_iter();
-        choices.filter_map(|(choice, audio)| Some(Delta::from(audio.into_kind(format)?).with_choice(choice)))
+        choices.filter_map(|(choice, mut audio)| Some(Delta::from(audio.end(format)?).with_choice(choice)))
     }
 }
 
 impl Audio {
     /// Decodes the groups of four letters that are complete. Each piece may end with its own padding.
-    fn decode(&mut self, data: &str) {
+    pub(crate) fn decode(&mut self, data: &str) {
         if self.rest.is_empty()
             && let Ok(bytes) = STANDARD.decode(data)
         {
@@ -83,17 +84,23 @@ impl Audio {
         self.rest = rest.to_owned();
     }
 
-    /// Returns media; without bytes, what goes back to the server.
-    fn into_kind(self, format: &Text) -> Option<DeltaKind> {
-        if self.bytes.is_empty() {
-            let id = self.fields.contains_key("id");
+    /// Returns the bytes that are kept, at least.
+    pub(crate) fn kept(&self) -> usize {
+        self.bytes.len() + self.rest.len()
+    }
+
+    /// Ends the audio. Returns it as media; without bytes, what goes back to the server.
+    pub(crate) fn end(&mut self, format: &Text) -> Option<DeltaKind> {
+        let Self { fields, bytes, .. } = std::mem::take(self);
+        if bytes.is_empty() {
+            let id = fields.contains_key("id");
             return id.then(|| {
-                DeltaKind::Opaque(Box::new(Opaque::new(format.clone(), AUDIO, Value::Object(self.fields))))
+                DeltaKind::Opaque(Box::new(Opaque::new(format.clone(), AUDIO, Value::Object(fields))))
             });
         }
-        let mut media = MediaDelta::from(Media::from_bytes(mime_of(&self.bytes), self.bytes));
-        if !self.fields.is_empty() {
-            media.provider_data = Some(ProviderData::new(format.clone(), json!({ AUDIO: self.fields })));
+        let mut media = MediaDelta::from(Media::from_bytes(mime_of(&bytes), bytes));
+        if !fields.is_empty() {
+            media.provider_data = Some(ProviderData::new(format.clone(), json!({ AUDIO: fields })));
         }
         Some(DeltaKind::Media(Box::new(media)))
     }

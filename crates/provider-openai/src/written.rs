@@ -17,6 +17,12 @@ pub(crate) trait MessageForm: Clone + PartialEq + Send + Sync + 'static {
     /// Returns the call ids that the server accepts.
     fn call_ids(&self) -> IdRule;
 
+    /// Checks whether a message is written the same way at any later time. Another one is written anew for each
+    /// request, and so is the list that holds it.
+    fn is_lasting(&self, _message: &Message) -> bool {
+        true
+    }
+
     /// Writes a message, as one entry of the list or several with commas between them; nothing if the format has no
     /// entry for it.
     ///
@@ -37,7 +43,7 @@ pub(crate) fn pieces_of<F: MessageForm>(
     }
     let usual = usual_names(form);
     let grown = written_list(messages, form, BodyBuffer::default, |buffer, message| {
-        if !usual.accepts(message) {
+        if !usual.accepts(message) || !form.is_lasting(message) {
             return Ok(Growth::Refused);
         }
         push::<F>(buffer, &cached(message, form, &usual)?);
@@ -49,8 +55,8 @@ pub(crate) fn pieces_of<F: MessageForm>(
     }
 }
 
-/// Does the same if call ids or tool names must be replaced on the wire. The replacements depend on all
-/// messages.
+/// Does the same if call ids or tool names must be replaced on the wire, or if a message depends on the time. The
+/// replacements depend on all messages.
 fn pieces_with_renames<F: MessageForm>(
     messages: &MessageList,
     form: &F,
@@ -63,7 +69,7 @@ fn pieces_with_renames<F: MessageForm>(
     let usual = usual_names(form);
     let mut buffer = BodyBuffer::default();
     for message in messages {
-        if wire.is_special(message) {
+        if wire.is_special(message) || !form.is_lasting(message) {
             push::<F>(&mut buffer, &write(message, form, &wire)?);
         } else {
             push::<F>(&mut buffer, &cached(message, form, &usual)?);

@@ -22,6 +22,10 @@ impl MessageForm for ChatForm {
         self.rules.call_ids
     }
 
+    fn is_lasting(&self, message: &Message) -> bool {
+        assistant::is_lasting(message.blocks(), self)
+    }
+
     fn write(&self, message: &Message, wire: &WireNames) -> serde_json::Result<Vec<u8>> {
         match message.content() {
             MessageContent::System(text) => serde_json::to_vec(&Plain { role: "system", content: text }),

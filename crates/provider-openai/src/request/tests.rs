@@ -139,6 +139,27 @@ fn audio_goes_back_by_its_id_until_it_expires() {
     }
 }
 
+/// Whether the id is sent depends on the time of the request, so that a written form with it is not kept.
+#[test]
+fn audio_that_expires_is_written_for_each_request() {
+    let list = |expires_at: Value| {
+        let sound = Opaque::new(FORMAT, "audio", json!({"id": "a1", "expires_at": expires_at}));
+        let answer = Message::assistant_blocks(vec![Block::new(BlockContent::Opaque(sound))]);
+        MessageList::from(vec![Message::user("x".repeat(100)), answer])
+    };
+    let profile = Profile::compatible().messages;
+    for (expires_at, is_kept, audio) in [
+        (json!(u64::MAX), false, json!({"id": "a1"})),
+        (json!(null), true, json!({"id": "a1"})),
+        (json!(1), true, Value::Null),
+    ] {
+        let list = list(expires_at);
+        let (first, second) = (pieces(&list, profile), pieces(&list, profile));
+        assert_eq!((json_of(&first)[1]["audio"].clone(), json_of(&second)), (audio, json_of(&first)));
+        assert_eq!(first[0].0 == second[0].0, is_kept, "{list:?}");
+    }
+}
+
 #[test]
 fn unsendable_answer_content_is_named() {
     let media = |mime: &str| Block::new(BlockContent::Media(Media::from_url(mime, "https://x/y")));

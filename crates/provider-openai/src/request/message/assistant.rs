@@ -104,23 +104,35 @@ fn note(blocks: &[Block], form: &ChatForm) -> Option<String> {
     Some(media.join(" "))
 }
 
+/// Checks whether an answer is written the same way at any later time. Its audio goes back until the server forgets it.
+pub(super) fn is_lasting(blocks: &[Block], form: &ChatForm) -> bool {
+    audios(blocks, form).all(|audio| expiry(audio).is_none_or(is_past))
+}
+
 /// Returns the id of the audio in the answer, unless the server has forgotten it. The transcript is text, and is sent
 /// in any case.
 fn audio(blocks: &[Block], form: &ChatForm) -> Option<Value> {
-    let known = |audio: &Value| {
-        let expired = audio.get("expires_at").and_then(Value::as_u64).is_some_and(is_past);
-        Some(json!({ "id": audio.get("id")?.as_str().filter(|_| !expired)? }))
-    };
-    blocks.iter().find_map(|block| match block.content() {
+    let mut known = audios(blocks, form).filter(|audio| !expiry(audio).is_some_and(is_past));
+    known.find_map(|audio| Some(json!({ "id": audio.get("id")?.as_str()? })))
+}
+
+/// Returns the server's data of each audio in an answer.
+fn audios<'a>(blocks: &'a [Block], form: &ChatForm) -> impl Iterator<Item = &'a Value> {
+    blocks.iter().flat_map(|block| match block.content() {
         BlockContent::Media(_) => {
             let own = block.provider_data().iter().filter(|data| data.format == form.format);
-            own.filter_map(|data| data.value.get(AUDIO)).find_map(known)
+            own.filter_map(|data| data.value.get(AUDIO)).collect()
         }
         BlockContent::Opaque(opaque) if opaque.format == form.format && opaque.name == *AUDIO => {
-            known(&opaque.value)
+            vec![&opaque.value]
         }
-        _ => None,
+        _ => Vec::new(),
     })
+}
+
+/// Returns the time at which the server forgets audio, in seconds since 1970.
+fn expiry(audio: &Value) -> Option<u64> {
+    audio.get("expires_at").and_then(Value::as_u64)
 }
 
 /// Checks whether this time, in seconds since 1970, is over.

@@ -247,6 +247,24 @@ async fn reasoning_only_answer_is_not_sent_back() {
     assert_valid(run.response().transcript());
 }
 
+/// Anthropic refuses an answer that is thinking alone, also if it is signed and the turn goes on.
+#[tokio::test]
+async fn law_m1_paused_signed_thinking_is_not_sent() {
+    let paused = || {
+        let signature = ProviderData::new("test", json!({"signature": "s1"}));
+        let signed = DeltaKind::ReasoningData(Box::new(signature));
+        Answer::new().reasoning("Hm.").delta(signed.into()).finish(FinishReason::Paused)
+    };
+    let model = ScriptedModel::new([paused(), paused(), Answer::from_text("Done.")]);
+    let run =
+        read(client(&model, ToolCallAdvisor::new()).build().unwrap().prompt().user("go").stream()).await;
+    assert_eq!(run.text(), "Done.");
+    assert_eq!(transcript_lines(run.response().transcript()), ["user: go", "assistant: Done."]);
+    let sent: Vec<_> = model.prompts().iter().map(|prompt| prompt.messages.len()).collect();
+    assert_eq!(sent, [1, 1, 1], "each round asks the same again");
+    assert_valid(run.response().transcript());
+}
+
 /// The provider wants to be asked again as things are: a round without results.
 #[tokio::test]
 async fn a_paused_answer_is_continued() {

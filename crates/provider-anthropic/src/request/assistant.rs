@@ -2,6 +2,9 @@
 //!
 //! Thinking goes back with its signature, unchanged and in its place; without one the API refuses it, so that of
 //! other providers is left out. Opaque blocks go back to the format that they came from.
+//!
+//! The API also refuses an answer that is thinking alone, signed or not. Such an answer is left out, and a paused one is
+//! asked for again.
 
 use std::borrow::Cow;
 
@@ -26,7 +29,9 @@ pub(super) fn push(
     form: MessageForm<'_>,
     is_sent: impl Fn(&Block) -> bool,
 ) -> serde_json::Result<()> {
+    let mut is_thinking_alone = true;
     for block in answer.iter().filter(|block| is_sent(block)) {
+        let before = blocks.len();
         match block.content() {
             BlockContent::Text(text) | BlockContent::Refusal(text) => {
                 push_some(blocks, with_citations(block, &form.format.0, text))?
@@ -37,11 +42,23 @@ pub(super) fn push(
             BlockContent::Media(media) => push_some(blocks, text_block(note(media)))?,
             _ => {}
         }
+        is_thinking_alone &= blocks.len() == before || is_thinking(block);
+    }
+    if is_thinking_alone {
+        *blocks = Blocks::default();
     }
     if blocks.is_empty() && answer.iter().any(|block| matches!(block.content(), BlockContent::Opaque(_))) {
         push_some(blocks, text_block(UNSENDABLE))?;
     }
     Ok(())
+}
+
+fn is_thinking(block: &Block) -> bool {
+    match block.content() {
+        BlockContent::Reasoning(_) => true,
+        BlockContent::Opaque(opaque) => opaque.name == *"redacted_thinking",
+        _ => false,
+    }
 }
 
 fn push_some(blocks: &mut Blocks, block: Option<Value>) -> serde_json::Result<()> {

@@ -21,6 +21,11 @@ impl Blocks {
         blocks.iter().try_for_each(|block| self.push(block))
     }
 
+    /// Returns the number of bytes.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -314,7 +314,10 @@ fn stable_beginnings_are_marked_for_the_cache() {
 fn last_answer_is_not_marked() {
     let settings = BodySettings { caching: PromptCaching::FiveMinutes, ..BodySettings::default() };
     let thought = thought("Hm.", FORMAT, json!({"signature": "s"}));
-    let request = ChatRequest::new(vec![Message::user("u1"), Message::assistant_blocks(vec![thought])]);
+    let request = ChatRequest::new(vec![
+        Message::user("u1"),
+        Message::assistant_blocks(vec![thought, Block::text("a1")]),
+    ]);
     assert_eq!(marks(&written_with(&settings, &request))[2], Vec::<String>::new());
 }
 

@@ -113,6 +113,31 @@ fn nothing_empty_is_sent() {
     assert_eq!(on_the_wire(vec![Message::assistant("a")])[0]["role"], "assistant");
 }
 
+/// The API refuses it: "The final block in an assistant message cannot be `thinking`".
+#[test]
+fn law_m1_thinking_alone_is_never_sent() {
+    let signed = || thought("Hm.", FORMAT, json!({"signature": "s"}));
+    let hidden = || opaque(json!({"type": "redacted_thinking", "data": "ZGF0YQ=="}));
+    let sent = |blocks: Vec<Block>| {
+        on_the_wire(vec![Message::user("a"), Message::assistant_blocks(blocks), Message::user("b")])
+    };
+    let without = json!([{"role": "user", "content": [text("a"), text("b")]}]);
+    assert_eq!(sent(vec![signed()]), without);
+    assert_eq!(sent(vec![signed(), Block::text(" "), signed()]), without);
+    let unsendable = json!([text("[content that cannot be shown here]")]);
+    assert_eq!(sent(vec![signed(), hidden()])[1]["content"], unsendable);
+    let kinds = |blocks| {
+        let sent = sent(blocks);
+        sent[1]["content"]
+            .as_array()
+            .expect("blocks")
+            .iter()
+            .map(|block| block["type"].clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(kinds(vec![signed(), hidden(), Block::text("Hi")]), ["thinking", "redacted_thinking", "text"]);
+}
+
 #[test]
 fn thinking_goes_back_unchanged_and_in_order() {
     let hidden = json!({"type": "redacted_thinking", "data": "ZGF0YQ=="});

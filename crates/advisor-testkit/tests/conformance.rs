@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use advisor_core::{
     ChatModel, ChatRequest, ChunkStream, Delta, DeltaKind, FinishReason, MessageAggregator, MessageContent,
-    Result, ToolCall, ToolCallDelta, Usage, async_trait,
+    Result, ToolCall, ToolCallDelta, ToolDefinition, Usage, async_trait,
 };
 use advisor_testkit::conformance::{self, AnswerPart, WireFamily};
 use bytes::Bytes;
@@ -57,6 +57,7 @@ enum Fault {
     ReadsOnAfterDrop,
     ForgetsResults,
     ForgetsNames,
+    ForgetsSchemas,
     DropsWhiteSpace,
     LogsText,
     Retries,
@@ -238,7 +239,12 @@ impl ChatModel for MadeUpModel {
             }
         };
         let messages: Vec<Value> = request.messages.iter().map(said).collect();
-        let tools: Vec<_> = offered().map(|name| names.on_the_wire(name)).collect();
+        let tool = |tool: &ToolDefinition| {
+            let schema =
+                if self.fault == Fault::ForgetsSchemas { json!({}) } else { tool.parameters.clone() };
+            json!({ "name": names.on_the_wire(&tool.name), "does": tool.description, "takes": schema })
+        };
+        let tools: Vec<Value> = request.tools.definitions().map(tool).collect();
         let body = vec![json!({ "messages": messages, "tools": tools }).to_string().into()];
         let call = Call::new(self.uri.clone(), HeaderMap::new(), body);
         let call = match self.fault {
@@ -298,7 +304,7 @@ macro_rules! clause {
 }
 
 /// Each fault with a clause that finds it.
-const FOUND: [(Fault, Clause); 19] = [
+const FOUND: [(Fault, Clause); 20] = [
     (Fault::LosesText, clause!(text_streams_in_order)),
     (Fault::HoldsTextBack, clause!(law_s2_pieces_are_shown_as_they_arrive)),
     (Fault::ThinksAloud, clause!(reasoning_precedes_text)),
@@ -315,6 +321,7 @@ const FOUND: [(Fault, Clause); 19] = [
     (Fault::ReadsOnAfterDrop, clause!(law_r2_dropped_answer_closes_its_connection)),
     (Fault::ForgetsResults, clause!(tool_results_are_sent_back)),
     (Fault::ForgetsNames, clause!(tool_names_come_back)),
+    (Fault::ForgetsSchemas, clause!(schema_of_a_tool_is_sent_as_it_is)),
     (Fault::DropsWhiteSpace, clause!(white_space_between_blocks_is_text)),
     (Fault::LogsText, clause!(law_r3_traces_show_no_secret_and_no_content)),
     (Fault::Retries, clause!(status_has_its_kind)),

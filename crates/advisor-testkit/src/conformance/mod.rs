@@ -104,6 +104,7 @@ macro_rules! provider_conformance {
             status_has_its_kind
             tool_results_are_sent_back
             tool_names_come_back
+            schema_of_a_tool_is_sent_as_it_is
             law_r3_traces_show_no_secret_and_no_content
             law_s2_pieces_are_shown_as_they_arrive
             law_s7_two_answers_at_once_do_not_mix

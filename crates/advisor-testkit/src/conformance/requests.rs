@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use advisor_core::{FinishReason, Message, MessageList, ToolResult, ToolSet};
-use serde_json::Value;
+use advisor_core::{FinishReason, Message, MessageList, ToolDefinition, ToolResult, ToolSet};
+use serde_json::{Value, json};
 
 use super::family::AnswerPart::{Call, End, Finish, Text};
 use super::family::WireFamily;
@@ -78,6 +78,38 @@ pub async fn tool_names_come_back(family: &dyn WireFamily) {
         assert!(written > 1, "the tool and its call have the same name in a request: {sent}");
     }
     assert_eq!(called, BTreeSet::from(NAMES.map(str::to_owned)), "each call is of the offered tool");
+}
+
+/// The schema of a tool's arguments is sent as it is, beside the tool's name and description.
+pub async fn schema_of_a_tool_is_sent_as_it_is(family: &dyn WireFamily) {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "place": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+            "days": {"type": "array", "items": {"type": "integer"}},
+            "unit": {"type": "string", "enum": ["c", "f"]},
+        },
+        "required": ["place"],
+    });
+    let look = DescribedTool::new(ToolDefinition::new("look", "Looks around.", schema.clone()));
+    let server = server([reply(family, &[Text("Hi"), Finish(FinishReason::Stop), End])]).await;
+    let asked = question().with_tools(ToolSet::new().with(look));
+    within("an answer", chain(family, &server).next_call(asked)).await.expect("an answer");
+    let sent = server.requests().pop().expect("a request").json().expect("JSON");
+    let fields = [json!("look"), json!("Looks around."), schema];
+    assert!(has_fields(&sent, &fields), "no tool with this name, description and schema: {sent:#}");
+}
+
+/// Checks whether an object in this JSON has fields with all of these values.
+fn has_fields(json: &Value, values: &[Value]) -> bool {
+    match json {
+        Value::Array(items) => items.iter().any(|item| has_fields(item, values)),
+        Value::Object(fields) => {
+            values.iter().all(|value| fields.values().any(|field| field == value))
+                || fields.values().any(|field| has_fields(field, values))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
 }
 
 /// Collects the texts that begin like the names, whatever the server's rule made of the dot.

@@ -134,26 +134,6 @@ fn tools_and_their_choice_are_written() {
 }
 
 #[test]
-fn schema_of_a_tool_is_sent_as_it_is() {
-    let schema = json!({
-        "type": "object",
-        "properties": {
-            "place": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
-            "days": {"type": "array", "items": {"type": "integer"}},
-            "unit": {"type": "string", "enum": ["c", "f"]},
-        },
-        "required": ["place"],
-    });
-    let request = ChatRequest::new(Message::user("x")).with_tool(DescribedTool::new(ToolDefinition::new(
-        "look",
-        "Looks.",
-        schema.clone(),
-    )));
-    let look = json!({"name": "look", "description": "Looks.", "input_schema": schema});
-    assert_eq!(written(&request)["tools"], json!([look]));
-}
-
-#[test]
 fn tools_described_in_words_are_not_sent() {
     let options = ChatOptions::new().with_tool_choice(ToolChoice::Tool("look".into()));
     let request =

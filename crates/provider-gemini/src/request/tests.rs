@@ -397,22 +397,6 @@ fn tools_are_declared_in_the_form_of_the_profile() {
 }
 
 #[test]
-fn schema_of_a_tool_is_sent_as_it_is() {
-    let schema = json!({
-        "type": "object",
-        "properties": {
-            "place": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
-            "days": {"type": "array", "items": {"type": "integer"}},
-            "unit": {"type": "string", "enum": ["c", "f"]},
-        },
-        "required": ["place"],
-    });
-    let request = ChatRequest::new(Message::user("x")).with_tool(tool("look", schema.clone()));
-    let look = json!({"name": "look", "description": "d", "parametersJsonSchema": schema});
-    assert_eq!(sent(&request)["tools"], json!([{"functionDeclarations": [look]}]));
-}
-
-#[test]
 fn tool_choice_is_a_mode() {
     let request = ChatRequest::new(Message::user("x")).with_tool(tool("docs/f", Value::Null));
     let config = |choice: ToolChoice| {

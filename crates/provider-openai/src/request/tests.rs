@@ -480,7 +480,15 @@ fn user_parts_have_their_forms() {
             Part::File(bytes("application/pdf").with_name("a.pdf")),
             json!({"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,AQID"}}),
         ),
+        (
+            Part::Audio(Media::from_url("audio/*", "data:audio/wav;base64,AQID")),
+            json!({"type": "input_audio", "input_audio": {"data": "AQID", "format": "wav"}}),
+        ),
         (Part::Json(json!({"a": 1})), json!({"type": "text", "text": "{\"a\":1}"})),
+        (
+            Part::Image(Media::from_url("image/png", "")),
+            json!({"type": "text", "text": "[image/png left out: it is empty]"}),
+        ),
     ];
     let picture = || Part::Image(Media::from_url("image/png", "p"));
     for (part, expected) in cases {
@@ -494,6 +502,8 @@ fn user_parts_have_their_forms() {
         "a\n{\"b\":1}"
     );
     assert_eq!(plain(Message::user_parts(vec![]))["content"], "");
+    let nothing = Part::File(Media::from_bytes("text/plain", vec![]));
+    assert_eq!(plain(Message::user_parts(vec![nothing]))["content"], "[text/plain left out: it is empty]");
 }
 
 #[test]
@@ -501,15 +511,7 @@ fn tool_results_hold_text_or_supported_media() {
     let call = ToolCall::new("c1", "f", "{}");
     let result = || {
         let picture = Part::Image(Media::from_bytes("image/png", vec![1, 2, 3]));
-        (
-            Part::Audio(Media::from_url("audio/*", "data:audio/wav;base64,AQID")),
-            json!({"type": "input_audio", "input_audio": {"data": "AQID", "format": "wav"}}),
-        ),
         Message::tool(ToolResult::new(&call, vec!["Seen:".into(), json!({"n": 1}).into(), picture]))
-        (
-            Part::Image(Media::from_url("image/png", "")),
-            json!({"type": "text", "text": "[image/png left out: it is empty]"}),
-        ),
     };
     assert_eq!(
         plain(result())["content"],
@@ -522,9 +524,21 @@ fn tool_results_hold_text_or_supported_media() {
 }
 
 #[test]
+fn failure_without_text_says_so() {
+    let call = ToolCall::new("c1", "f", "{}");
+    let note = "[the tool failed without a message]";
+    assert_eq!(plain(Message::tool(ToolResult::error(&call, " ")))["content"], note);
+    let mut pictured = ToolResult::new(&call, vec![Part::Image(Media::from_bytes("image/png", vec![1]))]);
+    pictured.is_error = true;
+    let told = format!("{note}\n[image/png left out: this server takes only text from tools]");
+    assert_eq!(plain(Message::tool(pictured.clone()))["content"], told);
+    let with_media = message_by(&Profile::openrouter(), Message::tool(pictured));
+    assert_eq!(with_media["content"][0], json!({"type": "text", "text": note}));
+    assert_eq!(with_media["content"][1]["type"], "image_url");
+}
+
+#[test]
 fn ids_map_consistently_and_only_on_the_wire() {
-    let nothing = Part::File(Media::from_bytes("text/plain", vec![]));
-    assert_eq!(plain(Message::user_parts(vec![nothing]))["content"], "[text/plain left out: it is empty]");
     let call = ToolCall::new("functions.f:0", "f", "{}");
     let messages = vec![
         Message::assistant_blocks(vec![call.clone().into()]),
@@ -544,20 +558,6 @@ fn colliding_ids_stay_distinct_in_whole_request() {
     let profile = Profile::mistral();
     let answered = |id: &str| {
         let call = ToolCall::new(id, "f", "{}");
-#[test]
-fn failure_without_text_says_so() {
-    let call = ToolCall::new("c1", "f", "{}");
-    let note = "[the tool failed without a message]";
-    assert_eq!(plain(Message::tool(ToolResult::error(&call, " ")))["content"], note);
-    let mut pictured = ToolResult::new(&call, vec![Part::Image(Media::from_bytes("image/png", vec![1]))]);
-    pictured.is_error = true;
-    let told = format!("{note}\n[image/png left out: this server takes only text from tools]");
-    assert_eq!(plain(Message::tool(pictured.clone()))["content"], told);
-    let with_media = message_by(&Profile::openrouter(), Message::tool(pictured));
-    assert_eq!(with_media["content"][0], json!({"type": "text", "text": note}));
-    assert_eq!(with_media["content"][1]["type"], "image_url");
-}
-
         [
             Message::assistant_blocks(vec![call.clone().into()]),
             Message::tool(ToolResult::new(&call, vec!["x".into()])),
@@ -752,22 +752,12 @@ fn tools_are_written_once_per_set() {
 }
 
 #[test]
-fn schema_of_a_tool_is_sent_as_it_is() {
-    let schema = json!({
-        "type": "object",
-        "properties": {
-            "place": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
-            "days": {"type": "array", "items": {"type": "integer"}},
-            "unit": {"type": "string", "enum": ["c", "f"]},
-        },
-        "required": ["place"],
-    });
-    let request = ChatRequest::new(Message::user("x"))
-        .with_tool(DescribedTool::new(ToolDefinition::new("look", "Looks.", schema.clone())))
-        .with_tool(DescribedTool::new(ToolDefinition::new("now", "", Value::Null)));
+fn tools_are_functions_with_parameters() {
+    let now = DescribedTool::new(ToolDefinition::new("now", "", Value::Null));
+    let request = ChatRequest::new(Message::user("x")).with_tool(DescribedTool::named("look")).with_tool(now);
     for profile in [Profile::openai(), Profile::mistral()] {
         let tools = written_by(&profile, &request)["tools"].take();
-        let look = json!({"name": "look", "description": "Looks.", "parameters": schema});
+        let look = json!({"name": "look", "description": "Does it.", "parameters": {"type": "object"}});
         assert_eq!(tools[0], json!({"type": "function", "function": look}));
         assert_eq!(tools[1]["function"]["parameters"], json!({"type": "object", "properties": {}}));
     }

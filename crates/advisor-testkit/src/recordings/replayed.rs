@@ -8,6 +8,8 @@ use std::time::Duration;
 
 /// The longest time of one replay.
 const LIMIT: Duration = Duration::from_secs(120);
+/// The most pieces of a body, each of which is a write of the server and a read of the client.
+const MOST_PIECES: usize = 64 << 10;
 /// The number of random splits of each body.
 const RANDOM_SPLITS: u64 = 10;
 
@@ -55,6 +57,9 @@ pub fn outcome(result: &Result<ChatResponse>) -> Value {
 /// Each body is sent whole, in the chunks of the recorded network, byte by byte, and at random splits. Each piece is
 /// one chunk of HTTP. `model` makes the model that asks the server; it must not repeat a failed request.
 ///
+/// A body of more than 64 KiB is sent in 65,536 pieces at most, of a few bytes each. For every byte of such a body use
+/// [`assert_same_byte_by_byte`](super::assert_same_byte_by_byte), which needs no network.
+///
 /// # Panics
 ///
 /// With the name of the recording, if an answer differs from the expected one or takes too long. Also if no port of
@@ -93,7 +98,10 @@ fn replies(recording: &Recording) -> impl Iterator<Item = Reply> {
         let pieces = 2 << (seed % 7);
         whole().split_at(&split::random_offsets(recording.body.len(), seed, pieces))
     });
-    [whole(), whole().split_at(&recording.chunk_ends), whole().split_every(1)].into_iter().chain(random)
+    let smallest = recording.body.len().div_ceil(MOST_PIECES);
+    [whole(), whole().split_at(&recording.chunk_ends), whole().split_every(smallest)]
+        .into_iter()
+        .chain(random)
 }
 
 /// Asks, and reads to the end.

@@ -73,7 +73,7 @@ pub use advisor_core::{
 #[cfg(feature = "memory")]
 #[doc(inline)]
 pub use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
-pub use named_model::model;
+pub use named_model::{model, model_at};
 #[cfg(feature = "openai")]
 #[doc(inline)]
 pub use provider_openai::OpenAiModel;

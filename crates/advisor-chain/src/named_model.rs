@@ -25,7 +25,8 @@ const PROVIDERS: [(&str, &str); 5] = [
 /// | `openai` | Chat Completions, also of compatible servers | `openai` |
 /// | `openai-responses` | Responses | `openai` |
 ///
-/// Key and address come from the environment variables of the provider; `from_env` of its model lists them.
+/// Key and address come from the environment variables of the provider; `from_env` of its model lists them. For another
+/// address use [`model_at`].
 ///
 /// # Errors
 /// Of kind [`Configuration`](crate::ErrorKind::Configuration) if the name has no provider, or if the provider is
@@ -36,11 +37,48 @@ const PROVIDERS: [(&str, &str); 5] = [
 /// let error = advisor_chain::model("gpt-5").err().unwrap();
 /// assert!(error.to_string().contains("openai:gpt-5"), "{error}");
 /// ```
+pub fn model(name: &str) -> Result<Arc<dyn ChatModel>> {
+    named(name, None)
+}
+
+/// Returns a model by name, as [`model`] does, at a server with this base URL, such as `http://127.0.0.1:8080/v1`.
+///
+/// The key comes from the environment variable of the provider if it is set, and is sent to this server. A server
+/// without a key needs none. The variable of the base URL is not read.
+///
+/// # Errors
+/// Of kind [`Configuration`](crate::ErrorKind::Configuration) as for [`model`], except that no variable must be set.
+/// The same kind if the base URL or the key cannot be used.
+///
+/// # Example
+/// ```
+/// # fn main() -> advisor_chain::Result<()> {
+/// let model = advisor_chain::model_at("openai:qwen3", "http://127.0.0.1:8080/v1")?;
+/// assert_eq!(model.model_name(), Some("qwen3"));
+/// assert!(advisor_chain::model_at("openai:qwen3", "127.0.0.1").is_err());
+/// # Ok(()) }
+/// ```
+pub fn model_at(name: &str, base_url: &str) -> Result<Arc<dyn ChatModel>> {
+    named(name, Some(base_url))
+}
+
+/// Makes a model of this type at a base URL, or at that of the environment.
+#[cfg(any(feature = "anthropic", feature = "gemini", feature = "ollama", feature = "openai"))]
+macro_rules! made {
+    ($type:ty, $model:expr, $base_url:expr) => {{
+        let made = match $base_url {
+            Some(base_url) => <$type>::from_env_at(base_url),
+            None => <$type>::from_env(),
+        };
+        Ok(Arc::new(made?.with_model($model)))
+    }};
+}
+
 #[cfg_attr(
     not(any(feature = "anthropic", feature = "gemini", feature = "ollama", feature = "openai")),
     allow(unused_variables, reason = "without a provider no model is made")
 )]
-pub fn model(name: &str) -> Result<Arc<dyn ChatModel>> {
+fn named(name: &str, base_url: Option<&str>) -> Result<Arc<dyn ChatModel>> {
     let parts = name.split_once(':').map(|(provider, model)| (provider.trim(), model.trim()));
     let Some((provider, model)) = parts.filter(|(provider, model)| !provider.is_empty() && !model.is_empty())
     else {
@@ -50,17 +88,15 @@ pub fn model(name: &str) -> Result<Arc<dyn ChatModel>> {
     };
     match provider {
         #[cfg(feature = "anthropic")]
-        "anthropic" => Ok(Arc::new(provider_anthropic::AnthropicModel::from_env()?.with_model(model))),
+        "anthropic" => made!(provider_anthropic::AnthropicModel, model, base_url),
         #[cfg(feature = "gemini")]
-        "gemini" => Ok(Arc::new(provider_gemini::GeminiModel::from_env()?.with_model(model))),
+        "gemini" => made!(provider_gemini::GeminiModel, model, base_url),
         #[cfg(feature = "ollama")]
-        "ollama" => Ok(Arc::new(provider_ollama::OllamaModel::from_env()?.with_model(model))),
+        "ollama" => made!(provider_ollama::OllamaModel, model, base_url),
         #[cfg(feature = "openai")]
-        "openai" => Ok(Arc::new(provider_openai::OpenAiModel::from_env()?.with_model(model))),
+        "openai" => made!(provider_openai::OpenAiModel, model, base_url),
         #[cfg(feature = "openai")]
-        "openai-responses" => {
-            Ok(Arc::new(provider_openai::OpenAiResponsesModel::from_env()?.with_model(model)))
-        }
+        "openai-responses" => made!(provider_openai::OpenAiResponsesModel, model, base_url),
         other => Err(unavailable(other)),
     }
 }
@@ -109,6 +145,21 @@ mod tests {
     fn model_name_may_contain_colons() {
         let model = model("ollama: qwen3:8b").unwrap();
         assert_eq!((model.name(), model.model_name()), ("ollama", Some("qwen3:8b")));
+    }
+
+    #[test]
+    fn every_provider_may_be_at_a_base_url() {
+        for (provider, feature) in PROVIDERS {
+            let name = format!("{provider}:m");
+            match model_at(&name, "http://127.0.0.1:8080/v1") {
+                Ok(model) => assert_eq!(model.model_name(), Some("m"), "{provider}"),
+                Err(error) => assert!(error.to_string().contains(&format!("enable the feature `{feature}`"))),
+            }
+            let error = model_at(&name, "ftp://user:secret@llm.example").err().unwrap();
+            assert_eq!(error.kind(), ErrorKind::Configuration, "{provider}");
+            assert!(!format!("{error:?}").contains("secret"), "{error:?}");
+        }
+        assert!(model_at("m", "http://127.0.0.1").is_err());
     }
 
     #[test]

@@ -85,6 +85,18 @@ impl AnthropicModel {
         VARIABLES.read_required(|name| std::env::var(name).ok()).map(Self::from_settings)
     }
 
+    /// Creates a model at this base URL, with key and model from the environment as far as it has them. The variable of
+    /// the base URL is not read.
+    ///
+    /// # Errors
+    /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration) if base URL or key cannot be used.
+    pub fn from_env_at(base_url: &str) -> Result<Self> {
+        let settings = VARIABLES.read_at(base_url, |name| std::env::var(name).ok());
+        let model = Self::from_settings(settings);
+        model.validate()?;
+        Ok(model)
+    }
+
     fn from_settings(mut settings: EnvSettings) -> Self {
         let token = settings.key.take_if(|(variable, _)| *variable == TOKEN);
         let model = Self::unnamed().with_env_settings(settings);

@@ -77,6 +77,15 @@ impl OllamaModel {
         Self::from_settings(VARIABLES.read(|name| std::env::var(name).ok()))
     }
 
+    /// Creates a model at this base URL, with key and model from the environment as far as it has them. The variable of
+    /// the base URL is not read; the base URL may have any of its forms.
+    ///
+    /// # Errors
+    /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration) if base URL or key cannot be used.
+    pub fn from_env_at(base_url: &str) -> Result<Self> {
+        Self::from_settings(VARIABLES.read_at(base_url, |name| std::env::var(name).ok()))
+    }
+
     fn from_settings(settings: EnvSettings) -> Result<Self> {
         let base_url = host::base_url(settings.base_url.as_deref().unwrap_or_default());
         let model = Self::unnamed(host::LOCAL.to_owned()).with_env_settings(settings).with_base_url(base_url);

@@ -71,6 +71,18 @@ impl OpenAiResponsesModel {
         Ok(Self::unnamed().with_env_settings(settings))
     }
 
+    /// Creates a model at this base URL, with key and model from the environment as far as it has them. The variable of
+    /// the base URL is not read.
+    ///
+    /// # Errors
+    /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration) if base URL or key cannot be used.
+    pub fn from_env_at(base_url: &str) -> Result<Self> {
+        let settings = VARIABLES.read_at(base_url, |name| std::env::var(name).ok());
+        let model = Self::unnamed().with_env_settings(settings);
+        model.validate()?;
+        Ok(model)
+    }
+
     fn unnamed() -> Self {
         let settings = BodySettings { streaming: true, ..BodySettings::default() };
         Self { model: None, server: Server::new(OPENAI, Authorization::Bearer), settings }

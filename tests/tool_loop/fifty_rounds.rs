@@ -79,6 +79,17 @@ impl Layers {
     }
 }
 
+/// A long turn spends the budget of its task, and is then told that nothing is ready.
+#[tokio::test]
+async fn law_s4_spent_task_budget_loses_no_event() {
+    let advisor = ToolCallAdvisor::builder().streaming(ToolCallStreaming::All).limits(limits(50));
+    let model = model(50);
+    let client = client(&model, advisor.build().unwrap()).tool(tool("look", "sunny")).build().unwrap();
+    let lines = read(client.prompt().user("go").stream()).await.lines();
+    let count = |what: &str| lines.iter().filter(|line| line.contains(what)).count();
+    assert_eq!((count(" started {}"), count(" finished: sunny")), (49, 49));
+}
+
 #[tokio::test]
 async fn round_fifty_is_as_deep_as_round_one() {
     for mode in [ToolCallStreaming::TextOnly, ToolCallStreaming::FinalAnswerOnly, ToolCallStreaming::All] {

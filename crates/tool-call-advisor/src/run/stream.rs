@@ -194,6 +194,12 @@ impl LoopStream {
             while let Poll::Ready(Some(event)) = events.poll_recv(cx) {
                 self.ready.push_back(Chunk::Tool(Box::new(event)));
             }
+            // A task whose budget is spent receives nothing, although events are buffered.
+            while worked.is_ready()
+                && let Ok(event) = events.try_recv()
+            {
+                self.ready.push_back(Chunk::Tool(Box::new(event)));
+            }
             if worked.is_pending() && self.ready.len() > before {
                 return Poll::Ready(Ok(()));
             }

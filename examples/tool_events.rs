@@ -33,6 +33,7 @@ async fn main() -> Result<()> {
                 ToolEventKind::Started { arguments } => println!("calling {} {arguments}", event.name),
                 ToolEventKind::Progress(part) => println!("  {}", part.as_text().unwrap_or_default()),
                 ToolEventKind::Finished(result) => println!("  {}", result.text()),
+                ToolEventKind::NotStarted { reason, .. } => println!("not called: {}", reason.as_str()),
                 _ => {}
             },
             Chunk::RoundCompleted(response) => println!("round {} is over", response.round()),

@@ -96,7 +96,7 @@ fn closing_words(content: &Block) -> String {
 fn tool_words(event: &ToolEvent) -> String {
     match &event.kind {
         ToolEventKind::Started { arguments } => format!("run {} {}", event.name, shown(arguments)),
-        ToolEventKind::Finished(result) if result.is_error => format!("refuse {}", event.name),
+        ToolEventKind::NotStarted { .. } => format!("refuse {}", event.name),
         ToolEventKind::Finished(result) => format!("result {} {}", event.name, shown(&result.text())),
         other => panic!("no words for {other:?}"),
     }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use advisor_chain::messages::{MessageList, ToolEventKind};
+use advisor_chain::messages::MessageList;
 use advisor_chain::tools::{ToolCallStreaming, ToolInvocation, ToolOutput};
 use advisor_chain::{
     ChatClient, ChatMemoryAdvisor, Chunk, ConversationKey, FnTool, InMemoryStore, Message, OpenAiModel, Phase,
@@ -143,10 +143,7 @@ fn opened_call(chunk: &Chunk) -> Option<String> {
 /// The id of the call of which this chunk says that it has a result.
 fn finished_call(chunk: &Chunk) -> Option<String> {
     match chunk {
-        Chunk::Tool(event) => match &event.kind {
-            ToolEventKind::Finished(_) => Some(event.call_id.to_string()),
-            _ => None,
-        },
+        Chunk::Tool(event) => event.result().map(|_| event.call_id.to_string()),
         _ => None,
     }
 }

@@ -276,7 +276,7 @@ async fn observer_of_call_run_alone_receives_events() {
     let tools = ToolSet::new().with(reporting);
     for (name, told) in [
         ("look", vec!["tool c1 started {}", "tool c1 progress half way", "tool c1 finished: "]),
-        ("nonesuch", vec!["tool c1 failed: there is no tool called `nonesuch`"]),
+        ("nonesuch", vec!["tool c1 unknown_tool: there is no tool called `nonesuch`"]),
     ] {
         let (events, mut receiver) = ToolEvents::channel(8);
         let run = CallRun::new(ToolCall::new("c1", name, "{}"), key()).with_events(events);

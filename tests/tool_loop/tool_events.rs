@@ -1,14 +1,21 @@
 //! Tests of the events that observers of tools receive.
 
-use advisor_chain::tools::ToolCallStreaming;
-use advisor_chain::{FinishReason, FnTool, ToolCallAdvisor};
+use advisor_chain::tools::{
+    Effect, LoopHooks, OnCallLimit, StartedCalls, ToolBatch, ToolCallStreaming, ToolExecution, ToolLimits,
+};
+use advisor_chain::{
+    ChatClientBuilder, ChatResponse, Error, ErrorKind, FinishReason, FnTool, Message, Result,
+    ToolCallAdvisor, async_trait,
+};
 use advisor_testkit::{Answer, ScriptedModel};
 
-use crate::support::{Denying, Reader, client, definition, read, streaming, tool};
+use crate::support::{
+    Denying, Ledger, Reader, Run, Stages, client, definition, read, staged_in, streaming, tool,
+};
 
 /// Observers learn how every call ended, including calls that never started.
 #[tokio::test]
-async fn every_call_outcome_has_a_finished_event() {
+async fn every_call_outcome_has_an_event() {
     let model = ScriptedModel::new([
         Answer::from_calls([
             ("c1", "nonesuch", "{}"),
@@ -27,7 +34,10 @@ async fn every_call_outcome_has_a_finished_event() {
     events.sort();
     assert_eq!(
         events,
-        ["tool c1 failed", "tool c2 failed", "tool c3 failed", "tool c4 finished", "tool c4 started {}"]
+        [
+            "tool c1 unknown_tool", "tool c2 invalid_arguments", "tool c3 denied", "tool c4 finished",
+            "tool c4 started {}"
+        ]
     );
 }
 
@@ -48,14 +58,14 @@ async fn unrunnable_calls_are_reported_before_any_tool_starts() {
     let lines = Reader::new(client.prompt().user("go").stream()).so_far().await;
     let events: Vec<_> = lines.iter().filter_map(|line| line.strip_prefix("tool ")).collect();
     let [unknown, malformed, started] = events[..] else { panic!("{events:?}") };
-    assert!(unknown.starts_with("c2 failed: there is no tool"), "{unknown}");
-    assert!(malformed.starts_with("c3 failed: not started"), "{malformed}");
+    assert!(unknown.starts_with("c2 unknown_tool: there is no tool"), "{unknown}");
+    assert!(malformed.starts_with("c3 invalid_arguments: not started"), "{malformed}");
     assert_eq!(started, "c1 started {}");
 }
 
 /// The same for calls that no tool of the turn will answer any more: a cut answer, a limit.
 #[tokio::test]
-async fn calls_that_end_turn_have_finished_event() {
+async fn calls_that_end_turn_have_an_event() {
     let model = ScriptedModel::new([Answer::new().call("c1", "look", "{}").finish(FinishReason::Length)]);
     let client =
         client(&model, streaming(ToolCallStreaming::All)).tool(tool("look", "sunny")).build().unwrap();
@@ -63,6 +73,167 @@ async fn calls_that_end_turn_have_finished_event() {
     let at = |what: &str| {
         lines.iter().position(|line| line.starts_with(what)).unwrap_or_else(|| panic!("{lines:?}"))
     };
-    assert!(at("round 1 completed") < at("tool c1 failed: not started"));
-    assert!(at("tool c1 failed: not started") < at("2.0 + text"));
+    assert!(at("round 1 completed") < at("tool c1 answer_cut_off: not started"));
+    assert!(at("tool c1 answer_cut_off: not started") < at("2.0 + text"));
+}
+
+/// The events of tools, each without its text: `c1 started`, `c1 limit`.
+fn events(run: &Run) -> Vec<String> {
+    let words = |line: String| {
+        let words = line.strip_prefix("tool ")?.split([' ', ':']).take(2);
+        Some(words.collect::<Vec<_>>().join(" "))
+    };
+    run.lines().into_iter().filter_map(words).collect()
+}
+
+/// Changes the calls of each answer, or leaves them out and ends the turn.
+#[derive(Clone, Copy)]
+enum Steering {
+    Incomplete,
+    LeftOut,
+}
+
+#[async_trait]
+impl LoopHooks for Steering {
+    async fn after_round(&self, response: ChatResponse, _round: u32) -> Result<ChatResponse> {
+        let mut choice = response.choices()[0].clone();
+        let mut calls: Vec<_> = response.tool_calls().map(|(_, call)| call.clone()).collect();
+        match self {
+            Self::Incomplete => calls.iter_mut().for_each(|call| call.complete = false),
+            Self::LeftOut => (calls, choice.block_ids) = (Vec::new(), Vec::new()),
+        }
+        choice.message = Message::assistant_blocks(calls.into_iter().map(Into::into).collect());
+        Ok(response.with_choices(vec![choice]))
+    }
+}
+
+async fn turn(answer: Answer, advisor: ToolCallAdvisor) -> Run {
+    let model = ScriptedModel::new([answer, Answer::from_text("Done.")]);
+    let client = client(&model, advisor);
+    let client = client.tool(tool("look", "sunny")).tool(tool("delete", "gone")).build().unwrap();
+    read(client.prompt().user("go").stream()).await
+}
+
+#[tokio::test]
+async fn law_t2_call_that_never_starts_has_no_started_event() {
+    let all = || ToolCallAdvisor::builder().streaming(ToolCallStreaming::All);
+    let limited = |limits: ToolLimits| all().limits(limits).build().unwrap();
+    let steered = |steering: Steering| all().hooks(steering).build().unwrap();
+    let called = |name, arguments| Answer::from_calls([("c1", name, arguments)]);
+    let look = || called("look", "{}");
+    let limits = ToolLimits::default;
+    let goes_on = limits().with_calls(0).with_on_call_limit(OnCallLimit::TellModel);
+    let cut_off = Answer::new().call("c1", "look", "{}").finish(FinishReason::Length);
+    let table = [
+        (called("nonesuch", "{}"), all().build().unwrap(), "c1 unknown_tool"),
+        (called("look", "{"), all().build().unwrap(), "c1 invalid_arguments"),
+        (called("look", "[]"), all().build().unwrap(), "c1 invalid_arguments"),
+        (look(), steered(Steering::Incomplete), "c1 incomplete_call"),
+        (look(), steered(Steering::LeftOut), "c1 denied"),
+        (called("delete", "{}"), all().hooks(Denying).build().unwrap(), "c1 denied"),
+        (look(), limited(limits().with_calls(0)), "c1 limit"),
+        (look(), limited(goes_on), "c1 limit"),
+        (look(), limited(limits().with_calls_of("look", Some(0))), "c1 limit"),
+        (look(), limited(limits().with_rounds(1)), "c1 limit"),
+        (cut_off, all().build().unwrap(), "c1 answer_cut_off"),
+        (look(), all().build().unwrap(), "c1 started"),
+    ];
+    for (answer, advisor, expected) in table {
+        let run = turn(answer, advisor).await;
+        let expected = if expected == "c1 started" { vec![expected, "c1 finished"] } else { vec![expected] };
+        assert_eq!(events(&run), expected);
+        let answered = run.response().transcript().iter().filter_map(Message::tool_result);
+        let told = run.chunks.iter().filter_map(|chunk| match chunk {
+            advisor_chain::Chunk::Tool(event) => event.result(),
+            _ => None,
+        });
+        assert!(told.eq(answered), "the event has the result that the model reads: {:?}", run.lines());
+    }
+}
+
+#[tokio::test]
+async fn law_t2_t5_call_started_before_has_no_started_event() {
+    let charge = definition("charge").with_effect(Effect::AtMostOnce);
+    let charge = FnTool::new(charge, |_: serde_json::Value| async { Ok("charged") });
+    let model =
+        ScriptedModel::new([Answer::from_calls([("c1", "charge", "{}")]), Answer::from_text("I see.")]);
+    let client = client(&model, streaming(ToolCallStreaming::All)).tool(charge).build().unwrap();
+    let stream = client.prompt().user("go").stream();
+    let key = advisor_chain::tools::CallKey::new(stream.turn().id().clone(), 1, 0);
+    stream.turn().extensions().update(|started: &mut StartedCalls| started.note(key));
+    assert_eq!(events(&read(stream).await), ["c1 already_started"]);
+}
+
+/// Wherever a turn fails, a call that was shown has an end, and one that did not start has no start.
+#[tokio::test]
+async fn law_t2_o5_shown_call_ends_once_in_any_failure() {
+    let ran: &[&str] = &["c1 started", "c1 finished"];
+    let not_run: &[&str] = &["c1 turn_failed"];
+    for (stages, expected) in [
+        (["before_round 1", "before 1", "open 1", "text 1"].as_slice(), &[][..]),
+        (&["arguments 1", "after 1", "after_round 1", "record answer 1"], not_run),
+        (&["record results 1", "next_messages 1", "open 2", "text 2", "record end 2", "outer after 1"], ran),
+    ] {
+        for stage in stages {
+            let run = read(staged_in(ToolCallStreaming::All, &Stages::failing_at(stage)).turn).await;
+            assert_eq!(run.error().kind(), ErrorKind::Advisor, "{stage}");
+            assert_eq!(events(&run), expected, "{stage}");
+        }
+    }
+}
+
+/// The events of unrun calls come out although the end of the turn cannot be recorded.
+#[tokio::test]
+async fn law_t2_o5_unrun_call_ends_once_if_end_is_unrecorded() {
+    let add = |client: ChatClientBuilder| {
+        client.advisor(Ledger::at(&Stages::failing_at("record end 2"))).tool(tool("look", "sunny"))
+    };
+    let model = ScriptedModel::new([Answer::new().call("c1", "look", "{}").finish(FinishReason::Length)]);
+    let client = add(client(&model, streaming(ToolCallStreaming::All))).build().unwrap();
+    let run = read(client.prompt().user("go").stream()).await;
+    assert_eq!((run.error().kind(), events(&run)), (ErrorKind::Advisor, vec!["c1 answer_cut_off".into()]));
+    let history = run.error().history().unwrap();
+    assert_eq!(history.iter().filter(|message| message.tool_result().is_some()).count(), 1);
+}
+
+/// An execution that reports nothing, or the wrong things.
+struct Careless(fn(&ToolBatch) -> Result<Vec<advisor_chain::messages::ToolResult>>);
+
+#[async_trait]
+impl ToolExecution for Careless {
+    async fn execute(&self, batch: ToolBatch) -> Result<Vec<advisor_chain::messages::ToolResult>> {
+        let results = (self.0)(&batch);
+        if let (Ok(results), [_, second, third]) = (&results, &batch.calls[..]) {
+            let denied = advisor_chain::messages::NotStartedReason::Denied;
+            batch.events.finished(second, &results[1]).await;
+            batch.events.started(second).await;
+            batch.events.not_started(third, denied, &results[2]).await;
+            batch.events.progress(third, "too late".into()).await;
+        }
+        Ok(results?)
+    }
+}
+
+#[tokio::test]
+async fn law_t2_replaced_execution_ends_each_call_once() {
+    type Execute = fn(&ToolBatch) -> Result<Vec<advisor_chain::messages::ToolResult>>;
+    let dry: Execute = |batch| {
+        let error = |call: &advisor_chain::tools::ReadyCall| {
+            advisor_chain::messages::ToolResult::error(&call.call, "dry run")
+        };
+        Ok(batch.calls.iter().map(error).collect())
+    };
+    let fails: Execute = |_| Err(Error::new(ErrorKind::Tool, "the engine is down"));
+    let whole = ["c1 started", "c1 failed", "c2 started", "c2 failed"];
+    for (execute, ends, expected) in [
+        (dry, None, ["c2 started", "c2 failed", "c3 denied", "c1 started", "c1 failed"].to_vec()),
+        (fails, Some(ErrorKind::Tool), [&whole[..], &["c3 started", "c3 failed"]].concat()),
+    ] {
+        let advisor =
+            ToolCallAdvisor::builder().streaming(ToolCallStreaming::All).execution(Careless(execute));
+        let answer = Answer::from_calls(["c1", "c2", "c3"].map(|id| (id, "look", "{}")));
+        let run = turn(answer, advisor.build().unwrap()).await;
+        assert_eq!(events(&run), expected);
+        assert_eq!(run.error_or_response().err().map(Error::kind), ends);
+    }
 }

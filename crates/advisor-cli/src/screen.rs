@@ -127,6 +127,9 @@ fn tool_line(event: &ToolEvent) -> Option<String> {
             let mark = if result.is_error { "✗" } else { "✓" };
             Some(format!("  {mark} {name} {} → {}", event.call_id, first_line(&result.parts)))
         }
+        ToolEventKind::NotStarted { result, .. } => {
+            Some(format!("  ⊘ {name} {} → {}", event.call_id, first_line(&result.parts)))
+        }
         _ => None,
     }
 }

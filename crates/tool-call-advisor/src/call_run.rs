@@ -2,14 +2,15 @@ use std::fmt;
 use std::sync::Arc;
 
 use advisor_core::{
-    BlockId, CallKey, ChatResponse, ConversationKey, Effect, Error, Result, StartedCalls, Tool, ToolCall,
-    ToolResult, ToolSet, Turn, VERIFY_BEFORE_RETRYING,
+    BlockId, CallKey, ChatResponse, ConversationKey, Effect, Error, NotStartedReason, Result, StartedCalls,
+    Tool, ToolCall, ToolResult, ToolSet, Turn, VERIFY_BEFORE_RETRYING,
 };
 
-use crate::plan::prepare::prepare;
+use crate::plan::prepare::{Unready, prepare};
 use crate::run::client_side_answer::ClientSideAnswer;
 use crate::run::run_tools::execute_one;
 use crate::truncate::cap_result;
+use crate::unrun_call::UnrunCall;
 use crate::{ReadyCall, ToolBatch, ToolCallAdvisor, ToolEvents};
 
 /// A call to run outside the loop: a client-side call, for example after an approval.
@@ -166,17 +167,19 @@ impl ToolCallAdvisor {
         let CallRun { call, key, block, turn, conversation, events } = run;
         let events = events.within(bounds);
         let prepared = prepare(&call, tools, &config.schemas, config.leniency).and_then(|ready| {
-            if is_first(&turn, &key, &*ready.0) { Ok(ready) } else { Err(VERIFY_BEFORE_RETRYING.into()) }
+            let text = VERIFY_BEFORE_RETRYING.into();
+            let started = Unready { reason: NotStartedReason::AlreadyStarted, text };
+            if is_first(&turn, &key, &*ready.0) { Ok(ready) } else { Err(started) }
         });
         let result = match prepared {
             Ok((tool, arguments)) => {
                 let calls = vec![ReadyCall { call, block, key, tool, arguments }];
                 execute_one(config, ToolBatch { calls, turn, conversation, events, deadline: None }).await?
             }
-            Err(text) => {
-                let result = ToolResult::error(&call, text);
-                events.ended(block, &result).await;
-                result
+            Err(Unready { reason, text }) => {
+                let unrun = UnrunCall { block, reason, result: ToolResult::error(&call, text) };
+                events.not_run(&unrun).await;
+                unrun.result
             }
         };
         Ok(cap_result(result, bounds))

@@ -1,7 +1,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use advisor_core::{FinishReason, Limit, Text};
+use advisor_core::{FinishReason, Limit, NotStartedReason, Text};
 
 /// The sentences that the loop writes itself, in English unless the application replaces them.
 ///
@@ -44,6 +44,19 @@ pub enum NotStarted {
     LeftOut,
     /// An error ended the turn.
     Failed,
+}
+
+impl NotStarted {
+    /// Returns the reason without its data, as tool events have it.
+    #[must_use]
+    pub fn reason(&self) -> NotStartedReason {
+        match self {
+            Self::Limit(_) => NotStartedReason::Limit,
+            Self::CutOff(_) => NotStartedReason::AnswerCutOff,
+            Self::ByApplication | Self::LeftOut => NotStartedReason::Denied,
+            Self::Failed => NotStartedReason::TurnFailed,
+        }
+    }
 }
 
 impl ClosingTexts {

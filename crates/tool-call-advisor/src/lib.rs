@@ -60,6 +60,7 @@ mod run;
 mod streaming;
 mod tools;
 mod truncate;
+mod unrun_call;
 
 pub use advisor::{ToolCallAdvisor, ToolCallAdvisorBuilder};
 #[doc(no_inline)]
@@ -69,7 +70,8 @@ pub use advisor_core::{
 pub use call_run::CallRun;
 pub use closing_texts::{ClosingTexts, NotStarted};
 pub use execution::parallel::ParallelTools;
-pub use execution::{ReadyCall, ToolBatch, ToolEvents, ToolExecution};
+pub use execution::tool_events::ToolEvents;
+pub use execution::{ReadyCall, ToolBatch, ToolExecution};
 pub use hooks::{LoopEnd, LoopHooks, LoopOutcome};
 pub use limits::{OnCallLimit, ToolLimits};
 #[cfg(feature = "typed-tools")]

@@ -8,7 +8,7 @@ use advisor_core::{BlockDelta, BlockKind, Chunk};
 /// | the same of the last round | live | live when certain, else when it ends | live |
 /// | tool-call blocks that the loop runs | – | – | live |
 /// | tool-call blocks that it does not run | once decided | once decided | live |
-/// | tool started, progress, finished | – | – | live |
+/// | tool started, progress, finished, not started | – | – | live |
 /// | round completed | yes | – | yes |
 /// | usage | the last round's | – | each round's |
 /// | attempt restarted, completed | yes | yes | yes |
@@ -49,11 +49,6 @@ impl Filter {
             (ToolCallStreaming::FinalAnswerOnly, Chunk::RoundCompleted(_)) => false,
             (ToolCallStreaming::FinalAnswerOnly, chunk) => self.certain && !belongs_to_call(chunk),
         }
-    }
-
-    /// Returns whether tool events are shown while tools run.
-    pub(crate) fn shows_tools(self) -> bool {
-        self.tool_events || self.mode == ToolCallStreaming::All
     }
 
     /// Returns whether the end of a round that another one follows is shown.

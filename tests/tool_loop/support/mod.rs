@@ -10,7 +10,7 @@ mod transcript;
 pub(crate) use ledger::Ledger;
 pub(crate) use reading::{Reader, Run, in_time, lines, read};
 pub(crate) use stages::{Denying, Staged, Stages, Watch};
-pub(crate) use staging::staged;
+pub(crate) use staging::{staged, staged_in};
 pub(crate) use tools::{definition, invoked, tool};
 pub(crate) use transcript::{assert_valid, transcript_lines};
 

@@ -1,9 +1,10 @@
 //! Reading a turn to its end or to a place, and the laws of the stream that every reading checks.
 
+use std::collections::BTreeMap;
 use std::task::Poll;
 use std::time::Duration;
 
-use advisor_chain::messages::{BlockDelta, ChunkFold, StreamValidator, ToolEvent, ToolEventKind};
+use advisor_chain::messages::{BlockDelta, BlockId, ChunkFold, StreamValidator, ToolEvent, ToolEventKind};
 use advisor_chain::{ChatResponse, Chunk, Error, Result};
 use futures::{Stream, StreamExt, poll};
 use tokio::task::unconstrained;
@@ -106,6 +107,7 @@ impl<S: Stream<Item = Result<Chunk>> + Unpin> Reader<S> {
         };
         assert!(self.stream.next().await.is_none(), "something follows the end");
         assert_well_formed(&self.chunks);
+        assert_shown_calls_end(&self.chunks);
         Run { chunks: self.chunks, outcome }
     }
 }
@@ -123,6 +125,30 @@ fn assert_well_formed(chunks: &[Chunk]) {
             panic!("{violation}:\n{}", lines(&chunks[..=at]).join("\n"));
         }
     }
+}
+
+/// Checks law T2: each shown call has exactly one event that ends it, unless its round is void or the caller answers
+/// it.
+fn assert_shown_calls_end(chunks: &[Chunk]) {
+    let mut shown: BTreeMap<BlockId, u32> = BTreeMap::new();
+    for chunk in chunks {
+        match chunk {
+            Chunk::Opened { block, head } if head.call.is_some() => {
+                shown.insert(*block, 0);
+            }
+            Chunk::Tool(event) if event.result().is_some() => {
+                shown.entry(event.block).and_modify(|ends| *ends += 1);
+            }
+            Chunk::AttemptRestarted { round } => shown.retain(|block, _| block.round != *round),
+            Chunk::Completed(response) => {
+                for (block, _) in response.tool_calls() {
+                    shown.remove(&block);
+                }
+            }
+            _ => {}
+        }
+    }
+    assert!(shown.values().all(|ends| *ends == 1), "{shown:?}:\n{}", lines(chunks).join("\n"));
 }
 
 /// The chunks, one line each: `1.0 + text`, `1.0 "Let me"`, `1.0 -`, `tool c1 started {}`, `round 1 completed`,
@@ -169,6 +195,9 @@ fn tool_line(event: &ToolEvent) -> String {
         ToolEventKind::Progress(part) => format!("tool {id} progress {}", part.as_text().unwrap_or("?")),
         ToolEventKind::Finished(result) if result.is_error => format!("tool {id} failed: {}", result.text()),
         ToolEventKind::Finished(result) => format!("tool {id} finished: {}", result.text()),
+        ToolEventKind::NotStarted { reason, result } => {
+            format!("tool {id} {}: {}", reason.as_str(), result.text())
+        }
         other => panic!("a tool event that these tests do not know: {other:?}"),
     }
 }

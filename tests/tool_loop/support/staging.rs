@@ -1,6 +1,6 @@
 //! A turn whose every part is a stage.
 
-use advisor_chain::tools::{ToolError, ToolInvocation, ToolOutput};
+use advisor_chain::tools::{ToolCallStreaming, ToolError, ToolInvocation, ToolOutput};
 use advisor_chain::{
     AdvisorChain, ChatClient, ChatRequest, FinishReason, FnTool, Phase, Placement, StreamAdvisor,
     ToolCallAdvisor, TurnStream, from_fn,
@@ -18,12 +18,17 @@ pub(crate) struct Staging {
 
 /// Two rounds with one tool call, each part of which is a stage.
 pub(crate) fn staged(stages: &Stages) -> Staging {
+    staged_in(ToolCallStreaming::TextOnly, stages)
+}
+
+/// The same, streamed in this mode.
+pub(crate) fn staged_in(mode: ToolCallStreaming, stages: &Stages) -> Staging {
     let model = ScriptedModel::new(answers(stages));
     let ledger = Ledger::at(stages);
     let client = ChatClient::builder(model.clone())
         .advisor(outer(stages))
         .advisor(ledger.clone())
-        .advisor(ToolCallAdvisor::builder().hooks(Watch(stages.clone())).build().unwrap())
+        .advisor(ToolCallAdvisor::builder().streaming(mode).hooks(Watch(stages.clone())).build().unwrap())
         .advisor(Staged::new(stages))
         .advisor(opening(stages))
         .tool(look(stages))

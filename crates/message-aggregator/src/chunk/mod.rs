@@ -1,8 +1,9 @@
 pub(crate) mod block_delta;
 pub(crate) mod fold;
 pub(crate) mod stream_validator;
+pub(crate) mod tool_event;
 
-use crate::{Block, BlockDelta, BlockId, BlockKind, ChatResponse, Part, Text, ToolResult, Usage};
+use crate::{Block, BlockDelta, BlockId, BlockKind, ChatResponse, Text, ToolEvent, Usage};
 
 /// One item of the stream that advisors see.
 ///
@@ -32,7 +33,7 @@ pub enum Chunk {
         /// Its complete content.
         content: Block,
     },
-    /// The start, progress or end of a tool.
+    /// The start, progress or end of a tool, or a call that does not start.
     Tool(Box<ToolEvent>),
     /// The end of a round that is followed by another; all work inside the loop on this round has finished.
     RoundCompleted(ChatResponse),
@@ -98,42 +99,6 @@ impl CallHead {
     pub fn new(name: impl Into<Text>, call_id: impl Into<Text>) -> Self {
         Self { name: name.into(), call_id: call_id.into() }
     }
-}
-
-/// An event of a tool call.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub struct ToolEvent {
-    /// The block of the call.
-    pub block: BlockId,
-    /// The id of the call.
-    pub call_id: Text,
-    /// The name of the tool.
-    pub name: Text,
-    /// The kind of the event.
-    pub kind: ToolEventKind,
-}
-
-impl ToolEvent {
-    /// Creates an event of the call in `block`.
-    pub fn new(block: BlockId, call_id: Text, name: Text, kind: ToolEventKind) -> Self {
-        Self { block, call_id, name, kind }
-    }
-}
-
-/// The kinds of [`ToolEvent`].
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub enum ToolEventKind {
-    /// The tool starts.
-    Started {
-        /// The arguments as the model wrote them.
-        arguments: Text,
-    },
-    /// The tool reports progress.
-    Progress(Part),
-    /// The tool has returned a result or an error.
-    Finished(ToolResult),
 }
 
 impl Chunk {

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use crate::{Block, BlockId, BlockKind, ChatResponse, Chunk, ChunkFold};
+use crate::{Block, BlockId, BlockKind, ChatResponse, Chunk, ChunkFold, ToolEvent, ToolEventKind};
 
 /// Checks that the chunks of a stream are well-formed, whoever made them.
 ///
@@ -8,6 +8,8 @@ use crate::{Block, BlockId, BlockKind, ChatResponse, Chunk, ChunkFold};
 /// - It closes with what its pieces concatenate to, and all blocks of a round close before the round ends.
 /// - The response of a round has every block that was shown, in the same order (law S4). It may have more, since the
 ///   tool loop need not show all of a round.
+/// - The events of a call are those of [`ToolEventKind`]: a start, progress and an end, or only that it did not start
+///   (law T2).
 /// - [`Chunk::Completed`] comes once, and nothing follows it (law S1).
 ///
 /// It keeps the shown content until the stream ends.
@@ -31,9 +33,17 @@ pub struct StreamValidator {
     fold: ChunkFold,
     /// The kinds of the blocks that are open.
     open: BTreeMap<BlockId, BlockKind>,
+    /// The calls that had an event, and whether they run.
+    calls: BTreeMap<BlockId, CallState>,
     /// The last round that has ended.
     ended: Option<u32>,
     is_completed: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CallState {
+    Runs,
+    Ended,
 }
 
 /// The first rule that the chunks of a stream break.
@@ -61,6 +71,12 @@ pub enum StreamViolation {
     /// A shown block is not in the response of its round, or not in this place.
     #[error("block {0} was shown and is not in the response, or not in its place")]
     NotInResponse(BlockId),
+    /// A call starts, or does not start, although it started or ended before.
+    #[error("the call of block {0} starts a second time")]
+    StartedTwice(BlockId),
+    /// A tool reports progress or ends while it does not run.
+    #[error("the tool of block {0} reports progress or ends while it does not run")]
+    NotRunning(BlockId),
     /// A chunk follows the completion.
     #[error("a chunk follows the completion")]
     AfterCompletion,
@@ -119,6 +135,7 @@ impl StreamValidator {
                 let is_same = self.fold.block(*block).is_some_and(|shown| closes_as(&shown, content));
                 require(is_same, StreamViolation::OtherContent(*block))
             }
+            Chunk::Tool(event) => self.check_event(event),
             Chunk::RoundCompleted(response) | Chunk::Completed(response) => self.check_end(chunk, response),
             _ => Ok(()),
         }
@@ -127,6 +144,18 @@ impl StreamValidator {
     fn check_open(&self, block: BlockId, kind: BlockKind) -> Result<(), StreamViolation> {
         let opened = self.open.get(&block).ok_or(StreamViolation::NotOpen(block))?;
         require(*opened == kind, StreamViolation::OtherKind(block))
+    }
+
+    fn check_event(&self, event: &ToolEvent) -> Result<(), StreamViolation> {
+        let state = self.calls.get(&event.block);
+        match &event.kind {
+            ToolEventKind::Started { .. } | ToolEventKind::NotStarted { .. } => {
+                require(state.is_none(), StreamViolation::StartedTwice(event.block))
+            }
+            ToolEventKind::Progress(_) | ToolEventKind::Finished(_) => {
+                require(state == Some(&CallState::Runs), StreamViolation::NotRunning(event.block))
+            }
+        }
     }
 
     fn check_end(&self, chunk: &Chunk, response: &ChatResponse) -> Result<(), StreamViolation> {
@@ -161,7 +190,14 @@ impl StreamValidator {
             Chunk::Closed { block, .. } => {
                 self.open.remove(block);
             }
-            Chunk::AttemptRestarted { round } => self.open.retain(|block, _| block.round != *round),
+            Chunk::Tool(event) => {
+                let state = if event.result().is_some() { CallState::Ended } else { CallState::Runs };
+                self.calls.insert(event.block, state);
+            }
+            Chunk::AttemptRestarted { round } => {
+                self.open.retain(|block, _| block.round != *round);
+                self.calls.retain(|block, _| block.round != *round);
+            }
             Chunk::RoundCompleted(response) => self.ended = self.ended.max(Some(response.round())),
             Chunk::Completed(_) => self.is_completed = true,
             _ => {}

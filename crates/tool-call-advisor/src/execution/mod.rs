@@ -1,19 +1,17 @@
 pub(crate) mod parallel;
 pub(crate) mod run_call;
+pub(crate) mod tool_events;
 
 use std::fmt;
 use std::sync::Arc;
 
 use advisor_core::{
-    BlockId, CallKey, ChatRequest, ConversationKey, Part, Result, Text, Tool, ToolCall, ToolEvent,
-    ToolEventKind, ToolResult, Turn, async_trait,
+    BlockId, CallKey, ChatRequest, ConversationKey, Result, Tool, ToolCall, ToolResult, Turn, async_trait,
 };
 use serde_json::Value;
-use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::ToolLimits;
-use crate::truncate::{ResultBounds, cap_result};
+use crate::ToolEvents;
 
 /// Runs the calls of one answer. Replace it to run tools elsewhere, such as in a durable engine.
 ///
@@ -23,6 +21,9 @@ use crate::truncate::{ResultBounds, cap_result};
 /// it must run these once. It receives only calls that may run. The loop itself answers calls of unknown tools and
 /// with bad arguments, and does not call it if no call is left. The results must be one per call, in call order.
 /// They are recorded before the model is asked again.
+///
+/// It reports progress to [`ToolBatch::events`]. The loop adds the start and the end of a call that it does not
+/// report.
 ///
 /// # Cancellation
 /// The future is dropped with the turn.
@@ -101,82 +102,5 @@ impl ToolBatch {
     ) -> Self {
         let (turn, conversation) = (Arc::clone(&request.turn), request.conversation.clone());
         Self { calls, turn, conversation, events, deadline }
-    }
-}
-
-/// Sender for the events of tool calls. Cheap to clone; buffers a bounded number of events.
-#[derive(Debug, Clone)]
-pub struct ToolEvents(Option<Listener>);
-
-#[derive(Debug, Clone)]
-struct Listener {
-    sender: mpsc::Sender<ToolEvent>,
-    /// Limits for the results in events, the same as for the results that the model reads.
-    bounds: ResultBounds,
-}
-
-impl ToolEvents {
-    /// Creates a sender that discards events.
-    #[must_use]
-    pub fn ignored() -> Self {
-        Self(None)
-    }
-
-    /// Creates a sender and its receiver. At most `capacity` events are buffered; beyond that, tools wait.
-    #[must_use]
-    pub fn channel(capacity: usize) -> (Self, mpsc::Receiver<ToolEvent>) {
-        let (sender, receiver) = mpsc::channel(capacity.max(1));
-        (Self(Some(Listener { sender, bounds: ToolLimits::default().of_result() })), receiver)
-    }
-
-    /// Sets the limits for the results in events.
-    pub(crate) fn within(mut self, bounds: ResultBounds) -> Self {
-        if let Some(listener) = &mut self.0 {
-            listener.bounds = bounds;
-        }
-        self
-    }
-
-    /// Returns whether events are sent instead of discarded.
-    #[must_use]
-    pub fn are_shown(&self) -> bool {
-        self.0.is_some()
-    }
-
-    /// Reports that a tool starts.
-    pub async fn started(&self, call: &ReadyCall) {
-        let ToolCall { id, name, arguments, .. } = &call.call;
-        let kind = |_| ToolEventKind::Started { arguments: arguments.as_str().into() };
-        self.send(call.block, id, name, kind).await;
-    }
-
-    /// Reports the progress of a tool.
-    pub async fn progress(&self, call: &ReadyCall, part: Part) {
-        self.send(call.block, &call.call.id, &call.call.name, |_| ToolEventKind::Progress(part)).await;
-    }
-
-    /// Reports the result of a tool.
-    pub async fn finished(&self, call: &ReadyCall, result: &ToolResult) {
-        self.ended(call.block, result).await;
-    }
-
-    /// Reports the result of a call, including one that cannot run.
-    pub(crate) async fn ended(&self, block: BlockId, result: &ToolResult) {
-        let kind = |bounds| ToolEventKind::Finished(cap_result(result.clone(), bounds));
-        self.send(block, &result.call_id, &result.name, kind).await;
-    }
-
-    async fn send(
-        &self,
-        block: BlockId,
-        call_id: &Text,
-        name: &Text,
-        kind: impl FnOnce(ResultBounds) -> ToolEventKind,
-    ) {
-        if let Some(Listener { sender, bounds }) = &self.0 {
-            let event = ToolEvent::new(block, call_id.clone(), name.clone(), kind(*bounds));
-            // The receiver lives as long as the loop. If it is gone, the tool is about to be dropped, too.
-            let _ = sender.send(event).await;
-        }
     }
 }

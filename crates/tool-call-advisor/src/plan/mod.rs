@@ -12,13 +12,15 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use advisor_core::{
-    BlockId, CallKey, CallStart, ChatResponse, Chunk, Effect, Limit, Message, Tool, ToolCall, ToolEvent,
-    ToolEventKind, ToolResult, TurnId,
+    BlockId, CallKey, CallStart, ChatResponse, Effect, Limit, Message, NotStartedReason, Tool, ToolCall,
+    ToolResult, TurnId,
 };
 use serde_json::Value;
 
 use crate::plan::call_identity::CallIdentity;
+use crate::plan::prepare::Unready;
 use crate::truncate::{ResultBounds, cap_result};
+use crate::unrun_call::UnrunCall;
 use crate::{ClosingTexts, NotStarted, ReadyCall};
 
 /// The treatment of each call of an answer by the loop. Decided once, before any tool runs.
@@ -42,8 +44,8 @@ enum Fate {
     Ready(ReadyCall),
     /// The call was passed to the execution.
     Ran,
-    /// The call cannot run; the text becomes its error result.
-    Invalid(String),
+    /// The call cannot run.
+    Invalid(Unready),
     /// A limit denies the call.
     Denied(Limit),
     /// The call was, or may have been, started before; the text becomes its error result.
@@ -61,7 +63,7 @@ impl ToolPlan {
         turn: &TurnId,
         steered: &ChatResponse,
         denied: Vec<Option<Limit>>,
-        prepare: impl Fn(&ToolCall) -> Result<(Arc<dyn Tool>, Value), String>,
+        prepare: impl Fn(&ToolCall) -> Result<(Arc<dyn Tool>, Value), Unready>,
     ) -> Self {
         let position = |block| (0_u32..).zip(answer.tool_calls()).find(|(_, (known, _))| *known == block);
         let mut seen = HashSet::new();
@@ -78,7 +80,7 @@ impl ToolPlan {
                         tool,
                         arguments,
                     }),
-                    Err(text) => Fate::Invalid(text),
+                    Err(unready) => Fate::Invalid(unready),
                 },
             };
             let is_direct = matches!(&fate, Fate::Ready(ready) if ready.tool.definition().return_direct);
@@ -113,14 +115,6 @@ impl ToolPlan {
         self.calls.iter().filter(|planned| planned.is_tried()).map(|planned| &planned.identity)
     }
 
-    /// Returns the calls that cannot run, each with its error result.
-    pub(crate) fn invalid(&self) -> impl Iterator<Item = (BlockId, ToolResult)> {
-        self.calls.iter().filter_map(|planned| match &planned.fate {
-            Fate::Invalid(text) => Some((planned.block, planned.identity.error(text.as_str()))),
-            _ => None,
-        })
-    }
-
     /// Takes the calls that run, to pass them to the execution.
     pub(crate) fn take_ready(&mut self) -> Vec<ReadyCall> {
         let take = |planned: &mut PlannedCall| match std::mem::replace(&mut planned.fate, Fate::Ran) {
@@ -147,39 +141,50 @@ impl ToolPlan {
         !self.calls.is_empty() && self.calls.iter().all(direct)
     }
 
+    /// Returns the calls of the recorded answer that do not run, in its order.
+    pub(crate) fn unrun(&self, texts: &ClosingTexts) -> Vec<UnrunCall> {
+        let planned: HashMap<_, _> = self.calls.iter().map(|planned| (planned.block, planned)).collect();
+        let unrun = |(block, call): (BlockId, &ToolCall)| {
+            let (reason, text) = match planned.get(&block) {
+                Some(planned) => planned.fate.reason(texts)?,
+                None => (NotStartedReason::Denied, texts.not_started(&NotStarted::LeftOut)),
+            };
+            Some(UnrunCall { block, reason, result: ToolResult::error(call, text) })
+        };
+        self.answer.tool_calls().filter_map(unrun).collect()
+    }
+
     /// Returns one result per call of the recorded answer, in its order. `ran` holds the results of the calls that
-    /// ran.
+    /// ran, `unrun` the other calls.
     pub(crate) fn results(
         &self,
         ran: Vec<ToolResult>,
-        texts: &ClosingTexts,
+        unrun: Vec<UnrunCall>,
         bounds: ResultBounds,
     ) -> Vec<Message> {
-        let mut ran = ran.into_iter();
-        let result = |planned: &PlannedCall| {
-            let error = |text: &str| Some(planned.identity.error(text));
-            let result = match &planned.fate {
-                Fate::Ready(_) | Fate::Ran => ran.next(),
-                Fate::Invalid(text) => error(text),
-                Fate::Denied(limit) => error(&texts.not_started(&NotStarted::Limit(limit.clone()))),
-                Fate::Refused(text) => error(text),
-            };
-            Some((planned.block, result?))
-        };
-        let mut by_block: HashMap<_, _> = self.calls.iter().filter_map(result).collect();
+        let of_run = self.calls.iter().filter(|planned| planned.runs()).map(|planned| planned.block).zip(ran);
+        let of_unrun = unrun.into_iter().map(|call| (call.block, call.result));
+        let mut by_block: HashMap<_, _> = of_run.chain(of_unrun).collect();
         let result = |(block, call): (BlockId, &ToolCall)| {
-            let left_out = || ToolResult::error(call, texts.not_started(&NotStarted::LeftOut));
-            let mut result = by_block.remove(&block).unwrap_or_else(left_out);
+            let mut result = by_block.remove(&block)?;
             (result.call_id, result.name) = (call.id.clone(), call.name.clone());
-            Message::tool(cap_result(result, bounds))
+            Some(Message::tool(cap_result(result, bounds)))
         };
-        self.answer.tool_calls().map(result).collect()
+        self.answer.tool_calls().filter_map(result).collect()
     }
+}
 
-    /// Returns the events that report the results of calls that were not tried.
-    pub(crate) fn not_run(&self, results: &[Message]) -> Vec<Chunk> {
-        let tried = |block| self.calls.iter().any(|planned| planned.block == block && planned.is_tried());
-        finished(&self.answer, results, |block| !tried(block))
+impl Fate {
+    /// Returns the reason why the call does not run and the text for the model; `None` if it runs.
+    fn reason(&self, texts: &ClosingTexts) -> Option<(NotStartedReason, String)> {
+        match self {
+            Self::Ready(_) | Self::Ran => None,
+            Self::Invalid(Unready { reason, text }) => Some((*reason, text.clone())),
+            Self::Denied(limit) => {
+                Some((NotStartedReason::Limit, texts.not_started(&NotStarted::Limit(limit.clone()))))
+            }
+            Self::Refused(text) => Some((NotStartedReason::AlreadyStarted, String::from(*text))),
+        }
     }
 }
 
@@ -205,20 +210,4 @@ impl PlannedCall {
             _ => None,
         }
     }
-}
-
-/// Returns the events that report the results of those calls of an answer that `tell` accepts.
-pub(crate) fn finished(
-    answer: &ChatResponse,
-    results: &[Message],
-    tell: impl Fn(BlockId) -> bool,
-) -> Vec<Chunk> {
-    let ended = answer.tool_calls().zip(results.iter().filter_map(Message::tool_result));
-    ended
-        .filter(|((block, _), _)| tell(*block))
-        .map(|((block, call), result)| {
-            let kind = ToolEventKind::Finished(result.clone());
-            Chunk::Tool(Box::new(ToolEvent::new(block, call.id.clone(), call.name.clone(), kind)))
-        })
-        .collect()
 }

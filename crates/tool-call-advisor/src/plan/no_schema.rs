@@ -49,7 +49,7 @@ mod tests {
         ] {
             let call = ToolCall::new("c1", "look", arguments);
             let refused = prepare(&call, &look(), &Schemas, Leniency::Lenient).map(|_| ()).unwrap_err();
-            assert!(refused.starts_with(wrong), "{refused}");
+            assert!(refused.text.starts_with(wrong), "{refused:?}");
         }
         for arguments in [json!({}), json!({"days": "3"}), json!({"days": null})] {
             let call = ToolCall::new("c1", "look", arguments.to_string());

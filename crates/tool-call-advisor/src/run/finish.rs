@@ -1,13 +1,11 @@
-use advisor_core::{
-    Block, ChatResponse, Chunk, Error, FinishReason, Limit, Message, Result, Step, ToolResult, TurnEnd,
-};
+use advisor_core::{Block, ChatResponse, Chunk, Error, FinishReason, Limit, Message, Result, Step, TurnEnd};
 
-use crate::plan::finished;
 use crate::run::LoopRun;
 use crate::run::client_side_answer::ClientSideAnswer;
 use crate::run::history::{has_calls, nonempty};
 use crate::run::step::{Next, Outcome};
 use crate::streaming::Filter;
+use crate::unrun_call::UnrunCall;
 use crate::{LoopEnd, NotStarted};
 
 /// The ways in which a turn ends.
@@ -43,17 +41,21 @@ impl LoopRun {
         reason: FinishReason,
     ) -> Result<Outcome> {
         self.record_answer(answer).await?;
-        let results = self.unrun(answer, why);
-        if !results.is_empty() {
-            self.record_results(answer, &results).await?;
+        let unrun = self.unrun(answer, why);
+        if !unrun.is_empty() {
+            self.record_results(answer, &messages(&unrun)).await?;
         }
+        let events = self.shown(unrun);
         let filter = self.filter(answer.round());
-        let mut chunks = withheld(answer, filter, CallBlocks::LeftOut);
-        chunks.extend(self.round_completed(answer));
-        if filter.shows_tools() {
-            chunks.extend(finished(answer, &results, |_| true));
+        match self.end_with_sentence(reason).await {
+            Ok(outcome) => {
+                let mut chunks = withheld(answer, filter, CallBlocks::LeftOut);
+                chunks.extend(self.round_completed(answer));
+                chunks.extend(events);
+                Ok(outcome.led_by(chunks))
+            }
+            Err(error) => Ok(Outcome::failed(error.or_partial(answer.clone())).led_by(events)),
         }
-        Ok(self.end_with_sentence(reason).await?.led_by(chunks))
     }
 
     pub(super) async fn end_at_limit(&mut self, limit: Limit) -> Result<Outcome> {
@@ -91,18 +93,20 @@ impl LoopRun {
         Chunk::Completed(response.with_usage(self.usage).with_transcript(self.transcript()))
     }
 
-    /// Handles a failed round. If an answer of this turn was read to its end, it becomes final.
-    pub(super) async fn break_off(&mut self, error: Error) -> Error {
-        let is_own = |answer: &&ChatResponse| self.request.turn.has_answer(answer.message());
-        match error.partial().filter(is_own).cloned() {
-            Some(answer) => self.abandon(&answer, error).await,
-            None => error,
+    /// Handles a failed round. If an answer of this turn was read to its end, it becomes final. Otherwise nothing
+    /// of it does, and its calls are only reported.
+    pub(super) async fn break_off(&mut self, error: Error) -> Outcome {
+        let Some(answer) = error.partial().cloned() else { return Outcome::failed(error) };
+        if self.request.turn.has_answer(answer.message()) {
+            return self.abandon(&answer, error).await;
         }
+        let unrun = self.unrun(&answer, &NotStarted::Failed);
+        Outcome::failed(error).led_by(self.shown(unrun))
     }
 
     /// Ends the turn after an error, which gets the answer as its partial answer. The answer, which memory may
     /// have stored already, becomes final. Its calls are answered, as far as that is still possible.
-    pub(super) async fn abandon(&mut self, answer: &ChatResponse, error: Error) -> Error {
+    pub(super) async fn abandon(&mut self, answer: &ChatResponse, error: Error) -> Outcome {
         let is_answer = |message: &Message| message.is_same(answer.message());
         let is_final = self.transcript().iter_back().any(is_answer);
         // Memory stores neither an empty answer nor one that was cut off.
@@ -111,17 +115,21 @@ impl LoopRun {
         if !is_final && is_stored {
             let _ = self.record_answer(answer).await;
         }
+        let unrun = self.unrun(answer, &NotStarted::Failed);
         if has_calls(answer.message()) && self.transcript().last().is_some_and(is_answer) {
-            let results = self.unrun(answer, &NotStarted::Failed);
-            let _ = self.record_results(answer, &results).await;
+            let _ = self.record_results(answer, &messages(&unrun)).await;
         }
-        error.or_partial(answer.clone())
+        Outcome::failed(error.or_partial(answer.clone())).led_by(self.shown(unrun))
     }
 
-    /// Returns a result with the reason for each call of an answer whose calls do not run.
-    fn unrun(&self, answer: &ChatResponse, why: &NotStarted) -> Vec<Message> {
-        let text = self.config.texts.not_started(why);
-        answer.tool_calls().map(|(_, call)| Message::tool(ToolResult::error(call, text.as_str()))).collect()
+    /// Returns the calls of an answer whose calls do not run.
+    fn unrun(&self, answer: &ChatResponse, why: &NotStarted) -> Vec<UnrunCall> {
+        UnrunCall::all_of(answer, why.reason(), &self.config.texts.not_started(why))
+    }
+
+    /// Returns the events of these calls, if events are shown.
+    fn shown(&self, unrun: Vec<UnrunCall>) -> Vec<Chunk> {
+        if self.shows_tools() { unrun.into_iter().map(UnrunCall::into_chunk).collect() } else { Vec::new() }
     }
 
     /// Ends the loop with this error.
@@ -131,6 +139,11 @@ impl LoopRun {
         let error = if self.counts.calls > 0 { error.mark_emitted() } else { error };
         error.or_history(self.transcript())
     }
+}
+
+/// Returns the results of calls that do not run.
+fn messages(unrun: &[UnrunCall]) -> Vec<Message> {
+    unrun.iter().map(|call| Message::tool(call.result.clone())).collect()
 }
 
 /// Whether the withheld chunks of an answer include the blocks of its calls.

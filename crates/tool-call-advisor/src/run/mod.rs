@@ -21,7 +21,7 @@ use tokio::time::{Instant, timeout_at};
 use tracing::Instrument;
 
 use crate::config::Config;
-use crate::execution::ToolEvents;
+use crate::execution::tool_events::ToolEvents;
 use crate::plan::ToolPlan;
 use crate::plan::prepare::prepare;
 use crate::run::decide::{Counts, Decision, Runner, decide};
@@ -90,7 +90,7 @@ impl LoopRun {
         match self.ask().await {
             Ok(outcome) => Ok(outcome),
             // An advisor inside may have read an answer to its end before it failed.
-            Err(error) => Err(Box::pin(self.break_off(error)).await),
+            Err(error) => Ok(Box::pin(self.break_off(error)).await),
         }
     }
 
@@ -144,10 +144,12 @@ impl LoopRun {
         self.request.turn.take_offered_tools(round).unwrap_or_else(|| self.request.tools.clone())
     }
 
+    fn shows_tools(&self) -> bool {
+        self.config.tool_events || self.config.streaming == ToolCallStreaming::All
+    }
+
     fn tool_events(&self) -> (ToolEvents, Option<mpsc::Receiver<ToolEvent>>) {
-        let filter =
-            Filter { mode: self.config.streaming, tool_events: self.config.tool_events, certain: false };
-        if !filter.shows_tools() {
+        if !self.shows_tools() {
             return (ToolEvents::ignored(), None);
         }
         let (events, receiver) = ToolEvents::channel(WAITING_EVENTS);
@@ -161,7 +163,7 @@ impl LoopRun {
         }
         match self.steer(&answer).await {
             Ok(outcome) => Ok(outcome),
-            Err(error) => Err(self.abandon(&answer, error).await),
+            Err(error) => Ok(self.abandon(&answer, error).await),
         }
     }
 

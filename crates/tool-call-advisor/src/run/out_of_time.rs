@@ -17,7 +17,7 @@ impl LoopRun {
         let why = NotStarted::Limit(limit.clone());
         match self.end_unrun(&answer, &why, FinishReason::Limit(limit)).await {
             Ok(outcome) => Ok(outcome.led_by(closed)),
-            Err(error) => Err(self.abandon(&answer, error).await),
+            Err(error) => Ok(self.abandon(&answer, error).await),
         }
     }
 }

@@ -1,7 +1,7 @@
 use advisor_core::{ChatResponse, Error, ErrorKind, FinishReason, Message, Result, ToolChoice, ToolResult};
 
 use crate::config::Config;
-use crate::execution::ToolEvents;
+use crate::execution::tool_events::ToolEvents;
 use crate::plan::ToolPlan;
 use crate::plan::call_identity::CallIdentity;
 use crate::run::LoopRun;
@@ -12,6 +12,8 @@ use crate::{ReadyCall, ToolBatch};
 
 impl LoopRun {
     /// Runs the calls, records their results, and continues or ends the turn.
+    ///
+    /// Reports the calls that do not run before any tool starts.
     pub(super) async fn run_tools(&mut self, mut plan: ToolPlan, events: ToolEvents) -> Result<Outcome> {
         let outcome = self.run_and_continue(&mut plan, events).await;
         outcome.map_err(|error| error.or_partial(plan.answer))
@@ -19,38 +21,40 @@ impl LoopRun {
 
     async fn run_and_continue(&mut self, plan: &mut ToolPlan, events: ToolEvents) -> Result<Outcome> {
         if let Err(error) = self.announce_starts(plan).await {
-            return Err(self.abandon(&plan.answer, error).await);
+            return Ok(self.abandon(&plan.answer, error).await);
         }
-        let told = events.are_shown();
+        let unrun = plan.unrun(&self.config.texts);
+        for call in &unrun {
+            events.not_run(call).await;
+        }
         let (ran, broken) = self.execute(plan, events).await;
-        let results = plan.results(ran, &self.config.texts, self.config.limits.of_result());
+        let results = plan.results(ran, unrun, self.config.limits.of_result());
         self.record_results(&plan.answer, &results).await?;
         if let Some(error) = broken {
             return Err(error);
         }
-        let not_run = if told { plan.not_run(&results) } else { Vec::new() };
-        Ok(self.continue_run(plan, &results).await?.led_by(not_run))
+        self.continue_run(plan, &results).await
     }
 
     /// Returns a result for each call that runs, and the error of the execution, if it failed.
     async fn execute(&mut self, plan: &mut ToolPlan, events: ToolEvents) -> (Vec<ToolResult>, Option<Error>) {
         plan.counted().for_each(|call| self.counts.note_call(&call.name));
-        for (block, result) in plan.invalid() {
-            events.ended(block, &result).await;
-        }
         let ready = plan.take_ready();
         if ready.is_empty() {
             return (Vec::new(), None);
         }
         let wanted = identities(&ready);
+        let told = events.expect(&ready);
         let batch = ToolBatch::new(ready, &self.request, events, self.deadline);
-        match execute(&self.config, &wanted, batch).await {
+        let (ran, broken) = match execute(&self.config, &wanted, batch).await {
             Ok(ran) => (ran, None),
             Err(error) => {
                 let text = "stopped: the machinery that runs tools failed; the outcome is unknown";
                 (wanted.iter().map(|call| call.error(text)).collect(), Some(error))
             }
-        }
+        };
+        told.complete(&ran).await;
+        (ran, broken)
     }
 
     async fn continue_run(&mut self, plan: &ToolPlan, results: &[Message]) -> Result<Outcome> {
@@ -92,7 +96,10 @@ async fn execute(config: &Config, wanted: &[CallIdentity], batch: ToolBatch) -> 
 /// Runs the one call of a batch.
 pub(crate) async fn execute_one(config: &Config, batch: ToolBatch) -> Result<ToolResult> {
     let wanted = identities(&batch.calls);
-    execute(config, &wanted, batch).await?.pop().ok_or_else(other_results)
+    let told = batch.events.expect(&batch.calls);
+    let ran = execute(config, &wanted, batch).await?;
+    told.complete(&ran).await;
+    ran.into_iter().next().ok_or_else(other_results)
 }
 
 fn identities(calls: &[ReadyCall]) -> Vec<CallIdentity> {

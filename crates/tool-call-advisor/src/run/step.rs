@@ -1,4 +1,4 @@
-use advisor_core::{Chunk, ChunkStream};
+use advisor_core::{Chunk, ChunkStream, Error};
 
 use crate::plan::ToolPlan;
 
@@ -17,11 +17,17 @@ pub(super) enum Next {
     RunTools(ToolPlan),
     /// End the turn. `Completed` is the last chunk.
     End,
+    /// End the turn with this error.
+    Fail(Error),
 }
 
 impl Outcome {
     pub(super) fn new(chunks: Vec<Chunk>, next: Next) -> Self {
         Self { chunks, next }
+    }
+
+    pub(super) fn failed(error: Error) -> Self {
+        Self::new(Vec::new(), Next::Fail(error))
     }
 
     /// Prepends these chunks.

@@ -27,6 +27,8 @@ enum State {
         work: Work,
         events: Option<mpsc::Receiver<ToolEvent>>,
     },
+    /// The error comes after the ready chunks.
+    Failed(Error),
     Ended,
 }
 
@@ -83,8 +85,11 @@ impl LoopStream {
     pub(crate) async fn begin(mut run: Box<LoopRun>) -> Result<Self> {
         let outcome = run.begin().await;
         let mut begun = Self { state: State::Ended, ready: VecDeque::new() };
-        begun.proceed(run, outcome)?;
-        Ok(begun)
+        begun.proceed(run, outcome);
+        match begun.state {
+            State::Failed(error) if begun.ready.is_empty() => Err(error),
+            state => Ok(Self { state, ready: begun.ready }),
+        }
     }
 
     fn live(run: Box<LoopRun>, stream: ChunkStream) -> State {
@@ -93,9 +98,8 @@ impl LoopStream {
     }
 
     /// Moves to the state that follows from `outcome`.
-    fn proceed(&mut self, mut run: Box<LoopRun>, outcome: Result<Outcome>) -> Result<()> {
-        self.state = State::Ended;
-        let Outcome { chunks, next } = outcome.map_err(|error| run.failed(error))?;
+    fn proceed(&mut self, mut run: Box<LoopRun>, outcome: Result<Outcome>) {
+        let Outcome { chunks, next } = outcome.unwrap_or_else(Outcome::failed);
         self.ready.extend(chunks);
         self.state = match next {
             Next::Read(stream) => Self::live(run, stream),
@@ -111,8 +115,16 @@ impl LoopStream {
                 })
             }
             Next::End => State::Ended,
+            Next::Fail(error) => State::Failed(run.failed(error)),
         };
-        Ok(())
+    }
+
+    #[cold]
+    fn take_error(&mut self) -> Option<Error> {
+        match std::mem::replace(&mut self.state, State::Ended) {
+            State::Failed(error) => Some(error),
+            _ => None,
+        }
     }
 
     #[cold]
@@ -124,7 +136,7 @@ impl LoopStream {
             let outcome = match end {
                 RoundEnd::Completed(response) => run.after_round(response).await,
                 RoundEnd::OutOfTime { received, round } => run.out_of_time(received, round).await,
-                RoundEnd::Failed(error) => Err(run.break_off(error).await),
+                RoundEnd::Failed(error) => Ok(run.break_off(error).await),
             };
             (run, outcome)
         });
@@ -185,8 +197,8 @@ impl RoundEnd {
 
 impl LoopStream {
     /// Polls the awaited work and moves to the next state.
-    fn poll_work(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        let State::Working { work, events } = &mut self.state else { return Poll::Ready(Ok(())) };
+    fn poll_work(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let State::Working { work, events } = &mut self.state else { return Poll::Ready(()) };
         let worked = work.as_mut().poll(cx);
         if let Some(events) = events {
             // The work may wait for room in a full event queue: drain it, then poll again.
@@ -201,11 +213,12 @@ impl LoopStream {
                 self.ready.push_back(Chunk::Tool(Box::new(event)));
             }
             if worked.is_pending() && self.ready.len() > before {
-                return Poll::Ready(Ok(()));
+                return Poll::Ready(());
             }
         }
         let (run, outcome) = ready!(worked);
-        Poll::Ready(self.proceed(run, outcome))
+        self.proceed(run, outcome);
+        Poll::Ready(())
     }
 }
 
@@ -240,11 +253,11 @@ impl Stream for LoopStream {
                         }
                     }
                 }
-                State::Working { .. } => match ready!(this.poll_work(cx)) {
-                    Ok(()) => continue,
-                    Err(error) => return Poll::Ready(Some(Err(error))),
-                },
-                State::Ended => return Poll::Ready(None),
+                State::Working { .. } => {
+                    ready!(this.poll_work(cx));
+                    continue;
+                }
+                State::Failed(_) | State::Ended => return Poll::Ready(this.take_error().map(Err)),
             };
             this.end_round(end);
         }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
     BlockContent, BlockDelta, BlockHead, Choice, Delta, FinishReason, Media, Message, MessageAggregator,
-    ToolCall, ToolCallDelta,
+    NotStartedReason, ToolCall, ToolCallDelta, ToolResult,
 };
 
 fn a() -> BlockId {
@@ -136,4 +136,37 @@ fn law_s3_call_may_close_incomplete() {
     let message = Message::assistant_blocks(vec![call.into()]);
     chunks.push(Chunk::Completed(ChatResponse::new(1, message, FinishReason::Length)));
     assert_eq!(violations(&chunks), []);
+}
+
+fn event(kind: ToolEventKind) -> Chunk {
+    Chunk::Tool(Box::new(ToolEvent::new(a(), "c1".into(), "look".into(), kind)))
+}
+
+#[test]
+fn law_t2_call_that_never_started_cannot_finish() {
+    let result = ToolResult::new(&ToolCall::new("c1", "look", "{}"), vec!["sunny".into()]);
+    let started = event(ToolEventKind::Started { arguments: "{}".into() });
+    let progress = event(ToolEventKind::Progress("half".into()));
+    let finished = event(ToolEventKind::Finished(result.clone()));
+    let refused = event(ToolEventKind::NotStarted { reason: NotStartedReason::Denied, result });
+    let (twice, idle) = (StreamViolation::StartedTwice(a()), StreamViolation::NotRunning(a()));
+    let restart = Chunk::AttemptRestarted { round: 1 };
+    let table = [
+        (vec![&started, &progress, &progress, &finished], vec![]),
+        (vec![&refused], vec![]),
+        (vec![&refused, &restart, &started], vec![]),
+        (vec![&started, &started], vec![twice]),
+        (vec![&started, &refused], vec![twice]),
+        (vec![&refused, &refused], vec![twice]),
+        (vec![&refused, &finished], vec![idle]),
+        (vec![&progress], vec![idle]),
+        (vec![&finished], vec![idle]),
+        (vec![&started, &finished, &finished], vec![idle]),
+        (vec![&started, &finished, &started], vec![twice]),
+    ];
+    for (chunks, mut expected) in table {
+        expected.push(StreamViolation::Unfinished);
+        let chunks: Vec<_> = chunks.into_iter().cloned().collect();
+        assert_eq!(violations(&chunks), expected, "{chunks:?}");
+    }
 }

@@ -1,0 +1,28 @@
+use advisor_core::{BlockId, ChatResponse, Chunk, NotStartedReason, ToolEvent, ToolEventKind, ToolResult};
+
+/// A call that does not run, and the error result that answers it.
+pub(crate) struct UnrunCall {
+    pub(crate) block: BlockId,
+    pub(crate) reason: NotStartedReason,
+    pub(crate) result: ToolResult,
+}
+
+impl UnrunCall {
+    /// Returns all calls of an answer, none of which runs for this reason. `text` is for the model.
+    pub(crate) fn all_of(answer: &ChatResponse, reason: NotStartedReason, text: &str) -> Vec<Self> {
+        let unrun = answer.tool_calls();
+        unrun.map(|(block, call)| Self { block, reason, result: ToolResult::error(call, text) }).collect()
+    }
+
+    /// Returns the event of this call.
+    pub(crate) fn into_event(self) -> ToolEvent {
+        let Self { block, reason, result } = self;
+        let (call_id, name) = (result.call_id.clone(), result.name.clone());
+        ToolEvent::new(block, call_id, name, ToolEventKind::NotStarted { reason, result })
+    }
+
+    /// Returns the chunk with the event of this call.
+    pub(crate) fn into_chunk(self) -> Chunk {
+        Chunk::Tool(Box::new(self.into_event()))
+    }
+}

@@ -96,7 +96,7 @@ pub mod chain {
     pub use advisor_core::{
         AdvisorRole, BoxError, CatchPanics, ChainBuilder, ChunkEditor, ContextFn, EditedChunks, Extensions,
         FallbackModel, FromFn, History, HoldBack, IntoId, MemorySide, PendingText, PhaseOrder, Plan,
-        PlanEntry, Record, ResponseFormat, SchemaSupport, Step, TextStream, TurnEnd, TurnHandle,
+        PlanEntry, Record, ResponseFormat, SchemaSupport, Step, StreamItem, TextStream, TurnEnd, TurnHandle,
         TurnRecorder, TurnResponse, context_fn, drop_caught, text_with_sources,
     };
 }

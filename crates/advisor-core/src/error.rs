@@ -1,8 +1,11 @@
+mod json;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
 use message_aggregator::{AggregateError, ChatResponse, MessageList};
+use serde::{Deserialize, Serialize};
 
 /// Result type of this workspace.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -14,6 +17,9 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 ///
 /// Tool errors, reached limits and refusals of the model are not errors: they are results and finish reasons. The
 /// text contains neither secrets nor the content of a conversation.
+///
+/// Its JSON form is documented in `docs/json.md` of the repository. It has the kind, the text and
+/// [`emitted`](Self::emitted); it lacks the partial answer, the history and the causes.
 pub struct Error(Box<Inner>);
 
 struct Inner {
@@ -41,12 +47,19 @@ pub fn text_with_sources(error: &dyn std::error::Error) -> String {
 }
 
 /// Class of an [`Error`], which tells a caller how to react.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// The provider limits the rate of requests.
     RateLimited {
         /// The delay that the provider asks for, if it states one.
+        #[serde(
+            rename = "retry_after_ms",
+            default,
+            skip_serializing_if = "Option::is_none",
+            with = "json::milliseconds"
+        )]
         retry_after: Option<Duration>,
     },
     /// The key is missing, wrong or lacks permission.
@@ -62,6 +75,7 @@ pub enum ErrorKind {
     /// The provider failed: an error status or an error object in its stream.
     Provider {
         /// The HTTP status, if there was one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         status: Option<u16>,
     },
     /// The provider could not be reached, or the connection broke.
@@ -73,6 +87,7 @@ pub enum ErrorKind {
     /// The received data violates the protocol.
     Protocol {
         /// The position in bytes from the start of the stream, if known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         position: Option<u64>,
     },
     /// The received data exceeds a configured bound.
@@ -109,6 +124,9 @@ pub enum ErrorKind {
     Configuration,
     /// An advisor failed for its own reason.
     Advisor,
+    /// A kind that was read from JSON and that this version does not know.
+    #[serde(other)]
+    Unknown,
 }
 
 impl ErrorKind {
@@ -142,6 +160,7 @@ impl ErrorKind {
             Self::Cancelled => "cancelled",
             Self::Configuration => "configuration",
             Self::Advisor => "advisor",
+            Self::Unknown => "unknown",
         }
     }
 }

@@ -71,6 +71,7 @@ pub use request::options::{ChatOptions, ResponseFormat, ToolChoice};
 pub use stream::batches::Batches;
 pub use stream::chunk_stream::ChunkStream;
 pub use stream::edit::{ChunkEditor, EditedChunks, HoldBack, PendingText};
+pub use stream::item::StreamItem;
 pub use tool::invocation::{Progress, ToolInvocation};
 pub use tool::leniency::Leniency;
 pub use tool::output::{ToolError, ToolOutput};

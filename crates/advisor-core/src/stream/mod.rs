@@ -6,4 +6,5 @@ pub(crate) mod edit;
 pub(crate) mod end_when;
 pub(crate) mod from_deltas;
 pub(crate) mod in_span;
+pub(crate) mod item;
 mod usage_so_far;

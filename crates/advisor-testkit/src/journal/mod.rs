@@ -1,23 +1,26 @@
 //! An ordered record of events.
 
+mod json;
 mod out_of_order;
 mod pattern;
 
 pub use out_of_order::OutOfOrder;
 
 use pattern::matches;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt;
 use std::sync::Arc;
 use tokio::sync::watch;
 
 /// One event.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Event {
     /// The event in words, from the general to the specific: `store.append assistant r1`.
     pub label: String,
     /// Further details for a failed check; `null` if there are none. Checks ignore them.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
     pub fields: Value,
 }
 
@@ -47,6 +50,8 @@ pub struct Event {
 /// journal.assert_happens_before("store.append assistant r1", "tool.start*");
 /// journal.assert_order(&["store.append*", "tool.start c1", "tool.start c2"]);
 /// ```
+///
+/// Its JSON form is documented in `docs/json.md` of the repository: the version of the form, then the events.
 #[derive(Clone, Debug)]
 pub struct Journal {
     events: Arc<watch::Sender<Vec<Event>>>,

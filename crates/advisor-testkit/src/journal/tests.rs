@@ -145,3 +145,18 @@ fn recorded_waits_for_the_event() {
     let event = waiting.as_mut().now_or_never().expect("it is there");
     assert_eq!(event.label, "b1");
 }
+
+#[test]
+fn a_journal_comes_back_from_json() {
+    let journal = journal(&["turn.start"]);
+    journal.record_with("tool.start c1", json!({"name": "get_weather"}));
+    let form = json!({
+        "version": 1,
+        "events": [{"label": "turn.start"}, {"label": "tool.start c1", "fields": {"name": "get_weather"}}],
+    });
+    assert_eq!(serde_json::to_value(&journal).unwrap(), form);
+    let read: Journal = serde_json::from_value(form.clone()).unwrap();
+    assert_eq!(read.events(), journal.events());
+    let later = json!({"version": 2, "events": []});
+    assert!(serde_json::from_value::<Journal>(later).unwrap_err().to_string().contains("version 2"));
+}

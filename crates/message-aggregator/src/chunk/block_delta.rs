@@ -1,7 +1,10 @@
+use serde::{Deserialize, Serialize};
+
 use crate::{BlockContent, BlockKind, Citation, Media, Opaque, Text};
 
 /// A piece of a block.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", content = "value", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum BlockDelta {
     /// Text of a text block.

@@ -1,15 +1,21 @@
 pub(crate) mod block_delta;
 pub(crate) mod fold;
+pub(crate) mod from_json;
 pub(crate) mod stream_validator;
 pub(crate) mod tool_event;
 
+use serde::{Deserialize, Serialize};
+
+use crate::json::is_zero;
 use crate::{Block, BlockDelta, BlockId, BlockKind, ChatResponse, Text, ToolEvent, Usage};
 
 /// One item of the stream that advisors see.
 ///
 /// A round opens blocks, extends them and closes them; several may be open at once. The last item of a successful
-/// stream is [`Chunk::Completed`].
-#[derive(Debug, Clone, PartialEq)]
+/// stream is [`Chunk::Completed`]. Its JSON form is documented in `docs/json.md` of the repository;
+/// [`Chunk::from_json`] reads it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Chunk {
     /// The start of a block.
@@ -55,14 +61,16 @@ pub enum Chunk {
 }
 
 /// Data of a block known when it opens.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct BlockHead {
     /// The kind of the block.
     pub kind: BlockKind,
     /// Number of the parallel answer it belongs to.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub choice: u32,
     /// The call, for a tool-call block.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<Box<CallHead>>,
 }
 
@@ -84,7 +92,7 @@ impl BlockHead {
 }
 
 /// Data of a tool call known when its block opens.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CallHead {
     /// The name of the tool.

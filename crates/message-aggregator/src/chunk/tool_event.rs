@@ -1,7 +1,9 @@
+use serde::{Deserialize, Serialize};
+
 use crate::{BlockId, Part, Text, ToolResult};
 
 /// An event of a tool call.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ToolEvent {
     /// The block of the call.
@@ -11,6 +13,7 @@ pub struct ToolEvent {
     /// The name of the tool.
     pub name: Text,
     /// The kind of the event.
+    #[serde(rename = "event")]
     pub kind: ToolEventKind,
 }
 
@@ -34,7 +37,8 @@ impl ToolEvent {
 ///
 /// A call that runs has `Started`, any number of `Progress`, then `Finished`. A call that never starts has
 /// `NotStarted` alone.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ToolEventKind {
     /// The tool starts.
@@ -43,8 +47,10 @@ pub enum ToolEventKind {
         arguments: Text,
     },
     /// The tool reports progress.
+    #[serde(with = "part_field")]
     Progress(Part),
     /// The tool has returned a result, or it failed, panicked or took too long.
+    #[serde(with = "result_field")]
     Finished(ToolResult),
     /// The call does not start.
     NotStarted {
@@ -56,7 +62,8 @@ pub enum ToolEventKind {
 }
 
 /// The reason why a call did not start, without content of the conversation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum NotStartedReason {
     /// No tool of the request has this name.
@@ -75,6 +82,9 @@ pub enum NotStartedReason {
     AlreadyStarted,
     /// An error ended the turn.
     TurnFailed,
+    /// A reason that was read from JSON and that this version does not know.
+    #[serde(other)]
+    Other,
 }
 
 impl NotStartedReason {
@@ -90,6 +100,37 @@ impl NotStartedReason {
             Self::AnswerCutOff => "answer_cut_off",
             Self::AlreadyStarted => "already_started",
             Self::TurnFailed => "turn_failed",
+            Self::Other => "other",
         }
     }
 }
+
+/// Writes and reads the content of a variant as a field with a name.
+macro_rules! field {
+    ($module:ident, $field:ident: $type:ty) => {
+        mod $module {
+            use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+            #[derive(Serialize)]
+            struct Written<'a> {
+                $field: &'a $type,
+            }
+
+            #[derive(Deserialize)]
+            struct Read {
+                $field: $type,
+            }
+
+            pub(super) fn serialize<S: Serializer>($field: &$type, serializer: S) -> Result<S::Ok, S::Error> {
+                Written { $field }.serialize(serializer)
+            }
+
+            pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<$type, D::Error> {
+                Read::deserialize(deserializer).map(|read| read.$field)
+            }
+        }
+    };
+}
+
+field!(part_field, part: crate::Part);
+field!(result_field, result: crate::ToolResult);

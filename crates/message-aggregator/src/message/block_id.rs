@@ -1,9 +1,15 @@
 use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::Text;
 
 /// Id of a block: its round, its position in the round, and its part of that position. Unique within a turn.
 ///
 /// Ids are ordered as the blocks of a message are. A block of the model has part 0. A block that an advisor adds
-/// has the position of the block it follows, and a further part.
+/// has the position of the block it follows, and a further part. As text, and in JSON, it is `1.0`, or `1.0.2` with a
+/// part.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BlockId {
     /// The round, counted from 1.
@@ -64,6 +70,39 @@ impl fmt::Display for BlockId {
     }
 }
 
+/// A text is not the id of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not the id of a block: it is like `1.0`, or like `1.0.2` with a part")]
+#[non_exhaustive]
+pub struct InvalidBlockId;
+
+/// Reads the form that `Display` writes, and no other.
+impl FromStr for BlockId {
+    type Err = InvalidBlockId;
+
+    fn from_str(text: &str) -> Result<Self, InvalidBlockId> {
+        let mut numbers = text.split('.').map(|number| number.parse::<u32>().map_err(|_| InvalidBlockId));
+        let mut next = || numbers.next().transpose();
+        let (round, position) = (next()?.ok_or(InvalidBlockId)?, next()?.ok_or(InvalidBlockId)?);
+        let part = next()?.unwrap_or_default();
+        let id = Self::new(round, position).with_part(part).ok_or(InvalidBlockId)?;
+        // Leading zeros, signs, more numbers and positions that do not exist are other texts.
+        if id.to_string() == text { Ok(id) } else { Err(InvalidBlockId) }
+    }
+}
+
+impl Serialize for BlockId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for BlockId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Text::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
 impl fmt::Debug for BlockId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "BlockId({self})")
@@ -93,5 +132,20 @@ mod tests {
         assert_eq!(last.with_part(0), Some(BlockId::new(3, u32::MAX)));
         let shown = [BlockId::new(1, 2), BlockId::new(1, 2).with_part(3).unwrap()].map(|id| id.to_string());
         assert_eq!(shown, ["1.2", "1.2.3"]);
+    }
+
+    #[test]
+    fn ids_are_read_as_they_are_written() {
+        for text in ["0.0", "1.2", "1.2.3", "4294967295.65535.65535"] {
+            let id: BlockId = text.parse().unwrap();
+            assert_eq!(id.to_string(), text);
+            let json = serde_json::to_string(&id).unwrap();
+            assert_eq!((json.as_str(), serde_json::from_str(&json).ok()), (&*format!("{text:?}"), Some(id)));
+        }
+        for text in
+            ["", "1", "1.", "1.2.", "1.2.0", "1.2.3.4", "01.2", "+1.2", "1.65536", "1.2.65536", "1.-2"]
+        {
+            assert_eq!(text.parse::<BlockId>(), Err(InvalidBlockId), "{text}");
+        }
     }
 }

@@ -4,28 +4,47 @@ pub(crate) mod usage;
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::json::is_zero;
 use crate::{Block, BlockId, Diagnostics, Finish, FinishReason, Message, MessageList, Text, ToolCall, Usage};
 
 /// The finished aggregate of one model answer. Aggregated once, shared, cheap to clone.
-#[derive(Debug, Clone, PartialEq)]
+///
+/// Its JSON form is documented in `docs/json.md` of the repository.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct ChatResponse(Arc<Inner>);
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Inner {
     round: u32,
+    #[serde(deserialize_with = "at_least_one")]
     choices: Vec<Choice>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     usage: Option<Usage>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     response_id: Option<Text>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     model: Option<Text>,
+    #[serde(default, skip_serializing_if = "Diagnostics::is_empty")]
     diagnostics: Diagnostics,
+    #[serde(default, skip_serializing_if = "MessageList::is_empty")]
     transcript: MessageList,
 }
 
+fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Choice>, D::Error> {
+    let choices = Vec::deserialize(deserializer)?;
+    let problem = "a response has at least one choice";
+    if choices.is_empty() { Err(serde::de::Error::custom(problem)) } else { Ok(choices) }
+}
+
 /// One of several parallel answers.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Choice {
     /// Its number among the parallel answers.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub number: u32,
     /// The assistant message.
     pub message: Message,

@@ -1,0 +1,296 @@
+//! The JSON form of chunks: every chunk survives a round trip, and the form itself is pinned.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "common/arbitrary.rs"]
+mod arbitrary;
+mod common;
+#[path = "common/stored.rs"]
+mod stored;
+
+use arbitrary::deltas;
+use common::{choices, run};
+use message_aggregator::{
+    Block, BlockDelta, BlockHead, BlockId, BlockKind, ChatResponse, Choice, Chunk, Delta, Diagnostics,
+    Finish, FinishReason, Limit, Media, Message, MessageList, NotStartedReason, Part, Rule, ToolCall,
+    ToolCallDelta, ToolEvent, ToolEventKind, ToolResult, Usage,
+};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::{Just, Strategy, any, prop_assert_eq, proptest};
+use proptest::prop_oneof;
+use proptest::sample::select;
+use serde_json::{Value, json};
+use stored::{again, block, message, part, result, text};
+
+fn block_id() -> impl Strategy<Value = BlockId> {
+    (any::<u32>(), any::<u32>(), 0..BlockId::PARTS)
+        .prop_map(|(round, position, part)| BlockId::new(round, position).with_part(part).unwrap())
+}
+
+fn reason() -> impl Strategy<Value = NotStartedReason> {
+    use NotStartedReason::*;
+    select(vec![
+        UnknownTool, IncompleteCall, InvalidArguments, Denied, Limit, AnswerCutOff, AlreadyStarted,
+        TurnFailed, Other,
+    ])
+}
+
+fn tool_event() -> impl Strategy<Value = ToolEvent> {
+    let kind = prop_oneof![
+        text().prop_map(|arguments| ToolEventKind::Started { arguments }),
+        part().prop_map(ToolEventKind::Progress),
+        result().prop_map(ToolEventKind::Finished),
+        (reason(), result()).prop_map(|(reason, result)| ToolEventKind::NotStarted { reason, result }),
+    ];
+    (block_id(), text(), text(), kind)
+        .prop_map(|(block, call_id, name, kind)| ToolEvent::new(block, call_id, name, kind))
+}
+
+fn usage() -> impl Strategy<Value = Usage> {
+    (any::<u64>(), any::<u64>(), option::of(any::<u64>())).prop_map(|(input, output, reasoning)| {
+        let mut usage = Usage::new(input, output);
+        usage.reasoning_tokens = reasoning;
+        usage
+    })
+}
+
+fn finish() -> impl Strategy<Value = Finish> {
+    let reason = select(vec![FinishReason::Stop, FinishReason::Limit(Limit::Rounds(3))]);
+    (reason, option::of(text()), any::<bool>()).prop_map(|(reason, as_written, inferred)| {
+        let mut finish = Finish::from(reason);
+        (finish.as_written, finish.inferred) = (as_written, inferred);
+        finish
+    })
+}
+
+fn response() -> impl Strategy<Value = ChatResponse> {
+    let choice =
+        (any::<u32>(), vec((block_id(), block()), 0..3), finish()).prop_map(|(number, blocks, finish)| {
+            let (ids, blocks) = blocks.into_iter().unzip();
+            Choice::new(number, Message::assistant_blocks(blocks), ids, finish)
+        });
+    (any::<u32>(), vec(choice, 1..3), option::of(usage()), vec(message(), 0..3)).prop_map(
+        |(round, choices, usage, transcript)| {
+            let response = ChatResponse::from_choices(round, choices);
+            response.with_usage(usage).with_transcript(MessageList::from(transcript))
+        },
+    )
+}
+
+/// Chunks of any content, as no aggregator makes them.
+fn chunk() -> impl Strategy<Value = Chunk> {
+    let opened = (block_id(), block(), any::<u32>()).prop_map(|(block, content, choice)| {
+        let mut head = BlockHead::from_block(&content);
+        head.choice = choice;
+        Chunk::Opened { block, head }
+    });
+    let delta = (block_id(), block()).prop_map(|(block, content)| {
+        let delta = BlockDelta::from_content(content.content());
+        Chunk::Delta { block, delta: delta.unwrap_or(BlockDelta::Text("".into())) }
+    });
+    prop_oneof![
+        opened,
+        delta,
+        (block_id(), block()).prop_map(|(block, content)| Chunk::Closed { block, content }),
+        tool_event().prop_map(|event| Chunk::Tool(Box::new(event))),
+        response().prop_map(Chunk::RoundCompleted),
+        (any::<u32>(), usage()).prop_map(|(round, usage)| Chunk::Usage { round, usage: Box::new(usage) }),
+        any::<u32>().prop_map(|round| Chunk::AttemptRestarted { round }),
+        response().prop_map(Chunk::Completed),
+        Just(Chunk::Completed(ChatResponse::from(""))),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn chunks_survive_a_round_trip(chunk in chunk()) {
+        prop_assert_eq!(again(&chunk), [chunk.clone(), chunk.clone()]);
+        let json = serde_json::to_string(&chunk).unwrap();
+        prop_assert_eq!(Chunk::from_json(&json).unwrap(), Some(chunk));
+    }
+
+    #[test]
+    fn aggregated_chunks_survive_a_round_trip(deltas in deltas()) {
+        let run = run(choices(3), deltas);
+        for chunk in run.chunks.into_iter().chain([Chunk::Completed(run.response)]) {
+            prop_assert_eq!(again(&chunk), [chunk.clone(), chunk]);
+        }
+    }
+
+    #[test]
+    fn any_text_is_read_or_refused(json in ".{0,40}") {
+        let _ = Chunk::from_json(&json);
+    }
+}
+
+/// The JSON form of each kind of chunk. Other programs read these forms, so a change needs another version.
+fn forms() -> Vec<(Value, Chunk)> {
+    let id = BlockId::new(1, 0);
+    let added = id.with_part(2).unwrap();
+    let call = ToolCall::new("c1", "look", "{}");
+    let result = ToolResult::new(&call, vec!["sunny".into()]);
+    let result_form = json!({"call_id": "c1", "name": "look", "parts": [{"type": "text", "value": "sunny"}], "is_error": false});
+    let mut second = BlockHead::new(BlockKind::Text);
+    second.choice = 1;
+    let delta = |delta| Chunk::Delta { block: id, delta };
+    let delta_form = |delta: Value| json!({"type": "delta", "block": "1.0", "delta": delta});
+    let event = |kind| Chunk::Tool(Box::new(ToolEvent::new(id, "c1".into(), "look".into(), kind)));
+    let event_form = |event: Value| json!({"type": "tool", "block": "1.0", "call_id": "c1", "name": "look", "event": event});
+    let answer = ChatResponse::new(2, Message::assistant("Hi."), FinishReason::Stop);
+    let choice_form = json!({
+        "message": {"role": "assistant", "content": [{"type": "text", "value": "Hi."}]},
+        "block_ids": ["2.0"],
+        "finish": {"reason": "stop", "inferred": false},
+    });
+    let whole =
+        answer.clone().with_usage(Some(Usage::new(3, 1))).with_transcript(Message::user("Hello").into());
+    vec![
+        (
+            json!({"type": "opened", "block": "1.0", "head": {"kind": "text"}}),
+            Chunk::Opened { block: id, head: BlockHead::new(BlockKind::Text) },
+        ),
+        (
+            json!({"type": "opened", "block": "1.0.2", "head": {"kind": "text", "choice": 1}}),
+            Chunk::Opened { block: added, head: second },
+        ),
+        (
+            json!({
+                "type": "opened",
+                "block": "1.0",
+                "head": {"kind": "tool_call", "call": {"name": "look", "call_id": "c1"}},
+            }),
+            Chunk::Opened { block: id, head: BlockHead::from_block(&call.clone().into()) },
+        ),
+        (delta_form(json!({"type": "text", "value": "Hi"})), delta(BlockDelta::Text("Hi".into()))),
+        (delta_form(json!({"type": "reasoning", "value": "hm"})), delta(BlockDelta::Reasoning("hm".into()))),
+        (delta_form(json!({"type": "refusal", "value": "no"})), delta(BlockDelta::Refusal("no".into()))),
+        (delta_form(json!({"type": "arguments", "value": "{"})), delta(BlockDelta::Arguments("{".into()))),
+        (
+            delta_form(
+                json!({"type": "media", "value": {"mime": "image/png", "source": {"url": "https://a.b/c"}}}),
+            ),
+            delta(BlockDelta::Media(Box::new(Media::from_url("image/png", "https://a.b/c")))),
+        ),
+        (delta_form(json!({"type": "citation", "value": {}})), delta(BlockDelta::Citation(Box::default()))),
+        (
+            json!({"type": "closed", "block": "1.0", "content": {"type": "text", "value": "Hi"}}),
+            Chunk::Closed { block: id, content: Block::text("Hi") },
+        ),
+        (
+            event_form(json!({"type": "started", "arguments": "{}"})),
+            event(ToolEventKind::Started { arguments: "{}".into() }),
+        ),
+        (
+            event_form(json!({"type": "progress", "part": {"type": "json", "value": {"done": 0.5}}})),
+            event(ToolEventKind::Progress(Part::Json(json!({"done": 0.5})))),
+        ),
+        (
+            event_form(json!({"type": "finished", "result": result_form})),
+            event(ToolEventKind::Finished(result.clone())),
+        ),
+        (
+            event_form(json!({"type": "not_started", "reason": "denied", "result": result_form})),
+            event(ToolEventKind::NotStarted { reason: NotStartedReason::Denied, result }),
+        ),
+        (
+            json!({"type": "round_completed", "round": 2, "choices": [choice_form]}),
+            Chunk::RoundCompleted(answer),
+        ),
+        (
+            json!({"type": "usage", "round": 1, "usage": {"input_tokens": 3, "output_tokens": 1}}),
+            Chunk::Usage { round: 1, usage: Box::new(Usage::new(3, 1)) },
+        ),
+        (json!({"type": "attempt_restarted", "round": 1}), Chunk::AttemptRestarted { round: 1 }),
+        (
+            json!({
+                "type": "completed",
+                "round": 2,
+                "choices": [choice_form],
+                "usage": {"input_tokens": 3, "output_tokens": 1},
+                "transcript": [{"role": "user", "content": [{"type": "text", "value": "Hello"}]}],
+            }),
+            Chunk::Completed(whole),
+        ),
+    ]
+}
+
+#[test]
+fn each_chunk_has_its_pinned_form() {
+    for (form, chunk) in forms() {
+        assert_eq!(serde_json::to_value(&chunk).unwrap(), form);
+        assert_eq!(serde_json::from_value::<Chunk>(form).unwrap(), chunk);
+    }
+}
+
+/// Adds a field to every object of a form that is not an enum with one field or a value of a tool.
+fn with_unknown_fields(form: Value) -> Value {
+    match form {
+        Value::Object(mut fields) => {
+            for value in fields.values_mut() {
+                *value = with_unknown_fields(value.take());
+            }
+            if !fields.contains_key("url") && !fields.contains_key("done") {
+                fields.insert("added_later".to_owned(), json!({"a": [1]}));
+            }
+            Value::Object(fields)
+        }
+        Value::Array(values) => values.into_iter().map(with_unknown_fields).collect(),
+        other => other,
+    }
+}
+
+#[test]
+fn unknown_fields_of_chunks_are_ignored() {
+    for (form, chunk) in forms() {
+        let more = with_unknown_fields(form);
+        assert_eq!(Chunk::from_json(&more.to_string()).unwrap(), Some(chunk), "{more}");
+    }
+}
+
+#[test]
+fn words_of_reasons_are_those_of_the_form() {
+    let mut runner = proptest::test_runner::TestRunner::default();
+    runner
+        .run(&reason(), |reason| {
+            prop_assert_eq!(serde_json::to_value(reason).unwrap(), reason.as_str());
+            Ok(())
+        })
+        .unwrap();
+    let later: NotStartedReason = serde_json::from_value(json!("of_a_later_version")).unwrap();
+    assert_eq!(later, NotStartedReason::Other);
+}
+
+/// Two calls without an index or an id.
+fn interpreted() -> Diagnostics {
+    let nameless = |name: &str| {
+        let mut fragment = ToolCallDelta::default();
+        fragment.name = Some(name.into());
+        fragment.arguments_delta = Some("{}".into());
+        Delta::tool_call(fragment)
+    };
+    *run(choices(1), [nameless("look"), nameless("see"), Delta::done()]).response.diagnostics()
+}
+
+#[test]
+fn diagnostics_are_counts_by_rule() {
+    let diagnostics = interpreted();
+    let json = serde_json::to_value(diagnostics).unwrap();
+    let counts: Vec<_> = diagnostics.applied().map(|(rule, count)| (rule.as_str(), count)).collect();
+    assert!(!counts.is_empty());
+    let read = json.as_object().unwrap();
+    assert_eq!(read.len(), counts.len());
+    assert!(counts.iter().all(|(rule, count)| read[*rule] == *count), "{json}");
+    assert_eq!(again(&diagnostics), [diagnostics, diagnostics]);
+    let words: std::collections::BTreeSet<_> = Rule::ALL.into_iter().map(Rule::as_str).collect();
+    assert_eq!(words.len(), Rule::ALL.len());
+    let later: Diagnostics =
+        serde_json::from_value(json!({"of_a_later_version": 1, "known_index": 2})).unwrap();
+    assert!(later.is_empty());
+}
+
+#[test]
+fn response_without_a_choice_is_refused() {
+    for form in [json!({"round": 1, "choices": []}), json!({"round": 1}), json!({})] {
+        assert!(serde_json::from_value::<ChatResponse>(form).is_err());
+    }
+}

@@ -1,0 +1,103 @@
+use std::time::Duration;
+
+use advisor_core::{Error, ErrorKind, Text};
+
+/// What a client learns about an [`Error`]: its kind and a fixed text.
+///
+/// It has nothing of the error's text and causes, which may name servers and settings. An operator finds them in the
+/// log by the request id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    kind: ErrorKind,
+    request_id: Option<Text>,
+}
+
+impl Failure {
+    /// Adds the id of the request, for a user who reports the failure.
+    #[must_use]
+    pub fn with_request_id(self, id: impl Into<Text>) -> Self {
+        Self { request_id: Some(id.into()), ..self }
+    }
+
+    /// Returns the kind of the error.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// Returns the kind as one word, such as `rate_limited`.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        self.kind.as_str()
+    }
+
+    /// Returns the id of the request, if it has one.
+    #[must_use]
+    pub fn request_id(&self) -> Option<&str> {
+        self.request_id.as_deref()
+    }
+
+    /// Returns the delay after which a rate-limited client may try again, if it is known.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self.kind {
+            ErrorKind::RateLimited { retry_after } => retry_after,
+            _ => None,
+        }
+    }
+
+    /// Returns the text for the user. It depends on the kind only.
+    #[must_use]
+    pub fn message(&self) -> &'static str {
+        match self.kind {
+            ErrorKind::RateLimited { .. } => "the model is busy, try again later",
+            ErrorKind::ContextOverflow => "the conversation is too long for the model",
+            ErrorKind::InvalidRequest | ErrorKind::InvalidHistory => "the model refused the request",
+            ErrorKind::NotFound => "the model does not exist",
+            ErrorKind::Connection | ErrorKind::Provider { .. } => "the model cannot be reached",
+            ErrorKind::Timeout => "the request took too long",
+            ErrorKind::Truncated | ErrorKind::Protocol { .. } | ErrorKind::Unfinished => {
+                "the answer broke off"
+            }
+            ErrorKind::TooLarge => "the request or the answer is too large",
+            ErrorKind::Tool => "a tool failed",
+            ErrorKind::InvalidOutput => "the answer does not have the requested form",
+            ErrorKind::ConversationBusy => "another request of this conversation is running",
+            ErrorKind::TurnIdReused => "the id of the turn was used before",
+            ErrorKind::CallAlreadyStarted => "a tool was started before and must not run again",
+            ErrorKind::NoClientSideCall => "the conversation does not wait for this result",
+            ErrorKind::Fenced | ErrorKind::StoreConflict { .. } => {
+                "the conversation was changed by another request"
+            }
+            ErrorKind::NotPersisted | ErrorKind::Store => "the conversation cannot be read or stored",
+            ErrorKind::Cancelled => "the request was cancelled",
+            _ => "an internal error",
+        }
+    }
+}
+
+impl From<ErrorKind> for Failure {
+    fn from(kind: ErrorKind) -> Self {
+        Self { kind, request_id: None }
+    }
+}
+
+impl From<&Error> for Failure {
+    fn from(error: &Error) -> Self {
+        error.kind().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn law_r3_failure_has_nothing_of_the_error() {
+        let error = Error::new(ErrorKind::Store, "canary in the text").with_source("canary in a cause");
+        let failure = Failure::from(&error).with_request_id("r7");
+        let shown = format!("{failure:?} {} {}", failure.message(), failure.code());
+        assert!(!shown.contains("canary"), "{shown}");
+        assert_eq!(failure.request_id(), Some("r7"));
+    }
+}

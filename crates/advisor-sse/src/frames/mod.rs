@@ -1,0 +1,148 @@
+pub(crate) mod event_id;
+pub(crate) mod read;
+
+use bytes::Bytes;
+use serde::Serialize;
+
+use crate::EventId;
+
+/// The bytes that an [`Encoder`](crate::Encoder) writes.
+///
+/// It numbers the frames, and leaves out those that a reconnecting client has received.
+#[derive(Debug, Default)]
+pub struct Frames {
+    bytes: Vec<u8>,
+    next: EventId,
+    ids: Ids,
+    received: Option<EventId>,
+}
+
+/// Whether server-sent events have an `id` line.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Ids {
+    #[default]
+    Omitted,
+    Written,
+}
+
+impl Frames {
+    /// Creates an empty buffer.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Writes the id of each server-sent event, for clients that reconnect.
+    #[must_use]
+    pub fn with_ids(self) -> Self {
+        Self { ids: Ids::Written, ..self }
+    }
+
+    /// Leaves out the frames up to this one, which the client has received. Implies [`with_ids`](Self::with_ids).
+    #[must_use]
+    pub fn after(self, received: EventId) -> Self {
+        Self { received: Some(received), ..self.with_ids() }
+    }
+
+    /// Appends a server-sent event without a name.
+    pub fn data(&mut self, data: &impl Serialize) {
+        self.event(None, |bytes| write_json(bytes, data));
+    }
+
+    /// Appends a server-sent event with a name.
+    pub fn named(&mut self, name: &str, data: &impl Serialize) {
+        self.event(Some(name), |bytes| write_json(bytes, data));
+    }
+
+    /// Appends the event `[DONE]`, which ends the stream of several protocols.
+    pub fn done(&mut self) {
+        self.event(None, |bytes| bytes.extend_from_slice(b"[DONE]"));
+    }
+
+    /// Appends a value as a line of JSON.
+    pub fn line(&mut self, value: &impl Serialize) {
+        if self.is_new() {
+            write_json(&mut self.bytes, value);
+            self.bytes.push(b'\n');
+        }
+    }
+
+    /// Appends bare text.
+    pub fn text(&mut self, text: &str) {
+        if self.is_new() {
+            self.bytes.extend_from_slice(text.as_bytes());
+        }
+    }
+
+    /// Removes and returns the bytes written so far.
+    pub fn take(&mut self) -> Bytes {
+        std::mem::take(&mut self.bytes).into()
+    }
+
+    /// Begins the frames of the next item.
+    pub(crate) fn next_item(&mut self) {
+        self.next = EventId { item: self.next.item + 1, frame: 0 };
+    }
+
+    fn event(&mut self, name: Option<&str>, write: impl FnOnce(&mut Vec<u8>)) {
+        let id = self.next;
+        if !self.is_new() {
+            return;
+        }
+        if self.ids == Ids::Written {
+            self.bytes.extend_from_slice(format!("id: {id}\n").as_bytes());
+        }
+        if let Some(name) = name {
+            self.bytes.extend_from_slice(b"event: ");
+            self.bytes.extend_from_slice(name.as_bytes());
+            self.bytes.push(b'\n');
+        }
+        self.bytes.extend_from_slice(b"data: ");
+        write(&mut self.bytes);
+        self.bytes.extend_from_slice(b"\n\n");
+    }
+
+    /// Counts the next frame. Returns whether the client has not received it.
+    fn is_new(&mut self) -> bool {
+        let id = self.next;
+        self.next.frame += 1;
+        self.received.is_none_or(|received| id > received)
+    }
+}
+
+/// Writes a value as JSON on one line. JSON escapes line breaks, so that a value is one line of data.
+fn write_json(bytes: &mut Vec<u8>, value: &impl Serialize) {
+    let start = bytes.len();
+    if serde_json::to_writer(&mut *bytes, value).is_err() {
+        // Only a map with keys that are no strings cannot be written; no protocol here has one.
+        bytes.truncate(start);
+        bytes.extend_from_slice(b"null");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_have_names_and_ids() {
+        let mut frames = Frames::new().with_ids();
+        frames.data(&"a\nb");
+        frames.next_item();
+        frames.named("stop", &1);
+        frames.done();
+        let text = "id: 0.0\ndata: \"a\\nb\"\n\nid: 1.0\nevent: stop\ndata: 1\n\nid: 1.1\ndata: [DONE]\n\n";
+        assert_eq!(frames.take(), text);
+        assert_eq!(frames.take(), "");
+    }
+
+    #[test]
+    fn received_frames_are_left_out() {
+        let mut frames = Frames::new().after(EventId { item: 1, frame: 0 });
+        frames.data(&0);
+        frames.next_item();
+        frames.data(&1);
+        frames.data(&2);
+        assert_eq!(frames.take(), "id: 1.1\ndata: 2\n\n");
+    }
+}

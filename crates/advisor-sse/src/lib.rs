@@ -1,0 +1,46 @@
+//! Encoders that write the chunks of a turn in the form of client protocols.
+//!
+//! An [`Encoder`] turns one chunk into bytes. It needs neither a server nor a runtime. [`encode`] turns a whole
+//! stream of chunks into a stream of bytes, for the body of an HTTP response.
+//!
+//! | encoder | protocol | clients |
+//! | --- | --- | --- |
+//! | [`ChatEvents`] | `content`, `tool_call_start`, `tool_call_end`, `error`, `[DONE]` | a page with an event source |
+//! | [`UiMessages`] | UI message stream, profiles v5, v6 and v7 | AI SDK, `useChat` |
+//! | [`AgUi`] | AG-UI | CopilotKit and other AG-UI clients |
+//! | [`OpenAiChat`] | Chat Completions | OpenAI clients |
+//! | [`OpenAiResponses`] | Responses | OpenAI clients |
+//! | [`AnthropicMessages`] | Messages | Anthropic clients |
+//! | [`Segments`] | a start, content and an end for each block | user interfaces of segments |
+//! | [`JsonLines`], [`JsonEvents`] | chunks in their own JSON form | programs that fold chunks |
+//! | [`PlainText`] | the text alone | `curl` |
+//!
+//! The module [`validate`] checks the output of each of them.
+
+mod encoder;
+mod failure;
+mod frames;
+mod protocols;
+mod shared;
+pub mod validate;
+
+pub use encoder::{Encoder, Encoding, encode};
+pub use failure::Failure;
+pub use frames::Frames;
+pub use frames::event_id::{EventId, EventIdError};
+pub use frames::read::Frame;
+pub use protocols::ag_ui::AgUi;
+pub use protocols::anthropic_messages::AnthropicMessages;
+pub use protocols::chat_events::{ChatEvents, ContentForm, StartName};
+pub use protocols::json_form::{JsonEvents, JsonLines};
+pub use protocols::openai_chat::{OpenAiChat, ServerTools, UsageChunk};
+pub use protocols::openai_responses::OpenAiResponses;
+pub use protocols::plain_text::PlainText;
+pub use protocols::segments::Segments;
+pub use protocols::ui_messages::{UiMessages, UiProfile};
+pub use shared::answer_info::AnswerInfo;
+
+/// Runs the code of the README as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

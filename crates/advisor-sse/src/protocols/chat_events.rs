@@ -1,0 +1,197 @@
+use advisor_core::{BlockDelta, Chunk, Text, ToolEvent, ToolEventKind, ToolResult};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::encoder::Encoder;
+use crate::shared::ending::Ending;
+use crate::shared::json;
+use crate::shared::turn::Turn;
+use crate::{Failure, Frames};
+
+/// A small protocol for a chat page: `content`, `tool_call_start`, `tool_call_end`, `error`, then `[DONE]`.
+///
+/// ```text
+/// data: {"type":"content","content":"Let me look."}
+/// data: {"type":"tool_call_start","tool":"weather","id":"c1","args":{"city":"Oslo"}}
+/// data: {"type":"tool_call_end","tool":"weather","id":"c1","result":"sunny"}
+/// data: {"type":"content","content":"It is sunny."}
+/// data: [DONE]
+/// ```
+///
+/// - A call starts when its tool starts, and ends when it has a result. Calls of one round may end in any order.
+/// - A call that fails or never starts has an `error` event and an end, and the stream goes on.
+/// - A call that the client has to run has a start without an end, before `[DONE]`.
+/// - An answer without content is said by [`with_empty_text`](Self::with_empty_text). One that is cut has an `error`.
+/// - `{"type":"restart"}` voids the text of the round: the model is called again.
+#[derive(Debug)]
+pub struct ChatEvents {
+    turn: Turn,
+    content: ContentForm,
+    start: StartName,
+    empty: Text,
+}
+
+/// The form of a piece of text in [`ChatEvents`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ContentForm {
+    /// `{"type":"content","content":"Hello"}`.
+    #[default]
+    Typed,
+    /// `{"content":"Hello"}`, for older clients.
+    Bare,
+}
+
+/// The type of the event that starts a call in [`ChatEvents`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StartName {
+    /// `tool_call_start`.
+    #[default]
+    ToolCallStart,
+    /// `tool_call`, for older clients.
+    ToolCall,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Event<'a> {
+    Content {
+        content: &'a str,
+    },
+    ToolCallStart {
+        tool: &'a str,
+        id: &'a str,
+        args: Value,
+    },
+    ToolCall {
+        tool: &'a str,
+        id: &'a str,
+        args: Value,
+    },
+    ToolCallEnd {
+        tool: &'a str,
+        id: &'a str,
+        result: Value,
+    },
+    Error {
+        error: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        id: Option<&'a str>,
+    },
+    Restart,
+}
+
+#[derive(Serialize)]
+struct BareContent<'a> {
+    content: &'a str,
+}
+
+impl Default for ChatEvents {
+    fn default() -> Self {
+        Self {
+            turn: Turn::default(),
+            content: ContentForm::default(),
+            start: StartName::default(),
+            empty: "The model gave no answer.".into(),
+        }
+    }
+}
+
+impl ChatEvents {
+    /// Creates the encoder of one turn.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the form of text.
+    #[must_use]
+    pub fn with_content_form(self, content: ContentForm) -> Self {
+        Self { content, ..self }
+    }
+
+    /// Sets the type of the event that starts a call.
+    #[must_use]
+    pub fn with_start_name(self, start: StartName) -> Self {
+        Self { start, ..self }
+    }
+
+    /// Sets the text that is shown for an answer without content; `The model gave no answer.` by default.
+    #[must_use]
+    pub fn with_empty_text(self, text: impl Into<Text>) -> Self {
+        Self { empty: text.into(), ..self }
+    }
+
+    fn content(&self, content: &str, frames: &mut Frames) {
+        match self.content {
+            ContentForm::Typed => frames.data(&Event::Content { content }),
+            ContentForm::Bare => frames.data(&BareContent { content }),
+        }
+    }
+
+    fn start(&self, tool: &str, id: &str, arguments: &str, frames: &mut Frames) {
+        let args = json::arguments(arguments);
+        frames.data(&match self.start {
+            StartName::ToolCallStart => Event::ToolCallStart { tool, id, args },
+            StartName::ToolCall => Event::ToolCall { tool, id, args },
+        });
+    }
+
+    fn tool(&self, event: &ToolEvent, frames: &mut Frames) {
+        let id = self.turn.id(event.block);
+        match &event.kind {
+            ToolEventKind::Started { arguments } => self.start(&event.name, &id, arguments, frames),
+            ToolEventKind::Finished(result) => end(&event.name, &id, result, frames),
+            ToolEventKind::NotStarted { result, .. } => {
+                self.start(&event.name, &id, self.turn.arguments(event.block), frames);
+                end(&event.name, &id, result, frames);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Writes the end of a call. An error comes first, so that a client that shows both shows the error once.
+fn end(tool: &str, id: &str, result: &ToolResult, frames: &mut Frames) {
+    if result.is_error {
+        frames.data(&Event::Error { error: &result.text(), id: Some(id) });
+    }
+    frames.data(&Event::ToolCallEnd { tool, id, result: json::result(result) });
+}
+
+impl Encoder for ChatEvents {
+    fn begin(&mut self, _frames: &mut Frames) {}
+
+    fn chunk(&mut self, chunk: &Chunk, frames: &mut Frames) {
+        if !self.turn.note(chunk) {
+            return;
+        }
+        match chunk {
+            Chunk::Delta { delta: BlockDelta::Text(text) | BlockDelta::Refusal(text), .. } => {
+                self.content(text, frames);
+            }
+            Chunk::Tool(event) => self.tool(event, frames),
+            Chunk::AttemptRestarted { .. } => frames.data(&Event::Restart),
+            Chunk::Completed(response) => {
+                let calls = self.turn.client_calls(response);
+                for call in &calls {
+                    self.start(&call.call.name, &call.id, &call.call.arguments, frames);
+                }
+                let notice = Ending::new(&response.finish().reason, !calls.is_empty()).notice();
+                if let Some(error) = notice {
+                    frames.data(&Event::Error { error, id: None });
+                } else if calls.is_empty() && self.turn.is_empty() {
+                    self.content(&self.empty, frames);
+                }
+                frames.done();
+            }
+            _ => {}
+        }
+    }
+
+    fn failure(&mut self, failure: &Failure, frames: &mut Frames) {
+        frames.data(&Event::Error { error: failure.message(), id: failure.request_id() });
+        frames.done();
+    }
+}

@@ -1,0 +1,79 @@
+use advisor_core::{Chunk, Error, StreamItem};
+
+use crate::encoder::Encoder;
+use crate::{Failure, Frames};
+
+/// The chunks in their own JSON form, one a line.
+///
+/// Nothing is left out: parallel answers, provider data, and the messages of the turn at its end. The form is
+/// documented in `docs/json.md` of the repository. A failure has its kind and the text for users.
+#[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
+pub struct JsonLines;
+
+impl JsonLines {
+    /// Creates the encoder.
+    #[must_use]
+    pub fn new() -> Self {
+        Self
+    }
+}
+
+impl Encoder for JsonLines {
+    fn headers(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("content-type", "application/x-ndjson"),
+            ("cache-control", "no-cache"),
+            ("x-accel-buffering", "no"),
+        ]
+    }
+
+    fn begin(&mut self, frames: &mut Frames) {
+        frames.line(&StreamItem::begin());
+    }
+
+    fn chunk(&mut self, chunk: &Chunk, frames: &mut Frames) {
+        frames.line(chunk);
+    }
+
+    fn failure(&mut self, failure: &Failure, frames: &mut Frames) {
+        frames.line(&item(failure));
+    }
+
+    /// Readers skip an item of an unknown type.
+    fn keep_alive(&self) -> &'static [u8] {
+        b"{\"type\":\"keep_alive\"}\n"
+    }
+}
+
+/// The chunks in their own JSON form as server-sent events; see [`JsonLines`].
+#[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
+pub struct JsonEvents;
+
+impl JsonEvents {
+    /// Creates the encoder.
+    #[must_use]
+    pub fn new() -> Self {
+        Self
+    }
+}
+
+impl Encoder for JsonEvents {
+    fn begin(&mut self, frames: &mut Frames) {
+        frames.data(&StreamItem::begin());
+    }
+
+    fn chunk(&mut self, chunk: &Chunk, frames: &mut Frames) {
+        frames.data(chunk);
+    }
+
+    fn failure(&mut self, failure: &Failure, frames: &mut Frames) {
+        frames.data(&item(failure));
+    }
+}
+
+/// Returns the item of a failure, without the text of the error.
+fn item(failure: &Failure) -> StreamItem {
+    Error::new(failure.kind(), failure.message()).into()
+}

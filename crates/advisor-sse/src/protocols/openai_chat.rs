@@ -1,0 +1,245 @@
+use advisor_core::{BlockDelta, Chunk, ErrorKind, ToolEvent, ToolEventKind, Usage};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::encoder::Encoder;
+use crate::shared::answer_info::AnswerInfo;
+use crate::shared::ending::Ending;
+use crate::shared::json as form;
+use crate::shared::turn::{ClientCall, Turn};
+use crate::{Failure, Frames};
+
+/// The stream of OpenAI's Chat Completions, so that any OpenAI client can read a chain.
+///
+/// - Tools that the server runs are not shown as calls: the client would run them. See
+///   [`with_server_tools`](Self::with_server_tools).
+/// - Calls that the client has to run come whole, at the end.
+/// - Reasoning is `reasoning_content`, which many clients know. An empty line separates the text of different rounds.
+/// - The protocol cannot take text back. When the model is called again, its new text follows the old.
+#[derive(Debug)]
+pub struct OpenAiChat {
+    info: AnswerInfo,
+    usage: UsageChunk,
+    server_tools: ServerTools,
+    turn: Turn,
+    last_round: Option<u32>,
+}
+
+/// Whether the token counts are sent, which a client asks for with `stream_options.include_usage`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum UsageChunk {
+    /// No chunk has them.
+    #[default]
+    Omitted,
+    /// The last chunk has them.
+    Sent,
+}
+
+/// Whether [`OpenAiChat`] shows tools that the server runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ServerTools {
+    /// They are not shown.
+    #[default]
+    Hidden,
+    /// Their starts and ends are chunks with an empty delta and the further field `server_tool`.
+    Shown,
+}
+
+#[derive(Serialize)]
+struct Completion<'a> {
+    id: &'a str,
+    object: &'static str,
+    created: u64,
+    model: &'a str,
+    choices: &'a [Choice<'a>],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<Option<Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server_tool: Option<Value>,
+}
+
+#[derive(Serialize)]
+struct Choice<'a> {
+    index: u32,
+    delta: Delta<'a>,
+    finish_reason: Option<&'static str>,
+}
+
+#[derive(Serialize, Default)]
+struct Delta<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_content: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refusal: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_calls: Option<[Value; 1]>,
+}
+
+impl OpenAiChat {
+    /// Creates the encoder of one turn.
+    #[must_use]
+    pub fn new(info: AnswerInfo) -> Self {
+        let (usage, server_tools) = (UsageChunk::default(), ServerTools::default());
+        Self { info, usage, server_tools, turn: Turn::default(), last_round: None }
+    }
+
+    /// Sets whether the token counts are sent.
+    #[must_use]
+    pub fn with_usage(self, usage: UsageChunk) -> Self {
+        Self { usage, ..self }
+    }
+
+    /// Sets whether tools that the server runs are shown.
+    #[must_use]
+    pub fn with_server_tools(self, server_tools: ServerTools) -> Self {
+        Self { server_tools, ..self }
+    }
+
+    fn completion<'a>(&'a self, choices: &'a [Choice<'a>]) -> Completion<'a> {
+        // Without counts, each chunk of a stream that sends them has `null`.
+        let usage = (self.usage == UsageChunk::Sent).then_some(None);
+        let AnswerInfo { id, model, created } = &self.info;
+        let object = "chat.completion.chunk";
+        Completion { id, object, created: *created, model, choices, usage, server_tool: None }
+    }
+
+    fn delta(&self, delta: Delta<'_>, frames: &mut Frames) {
+        let choice = Choice { index: 0, delta, finish_reason: None };
+        frames.data(&self.completion(&[choice]));
+    }
+
+    fn server_tool(&self, server_tool: Value, frames: &mut Frames) {
+        let choice = Choice { index: 0, delta: Delta::default(), finish_reason: None };
+        frames.data(&Completion { server_tool: Some(server_tool), ..self.completion(&[choice]) });
+    }
+
+    fn tool(&self, event: &ToolEvent, frames: &mut Frames) {
+        if self.server_tools == ServerTools::Hidden {
+            return;
+        }
+        let (id, name) = (self.turn.id(event.block), &event.name);
+        if let ToolEventKind::Started { arguments } = &event.kind {
+            self.server_tool(json!({"id": id, "name": name, "arguments": arguments}), frames);
+        } else if let Some(result) = event.result() {
+            let content = form::result(result);
+            self.server_tool(
+                json!({"id": id, "name": name, "result": content, "is_error": result.is_error}),
+                frames,
+            );
+        }
+    }
+
+    fn text<'a>(
+        &mut self,
+        round: u32,
+        delta: impl Fn(&'a str) -> Delta<'a>,
+        text: &'a str,
+        frames: &mut Frames,
+    ) {
+        if self.last_round.is_some_and(|last| last != round) {
+            self.delta(delta("\n\n"), frames);
+        }
+        self.last_round = Some(round);
+        self.delta(delta(text), frames);
+    }
+
+    fn end(&self, calls: &[ClientCall], ending: Ending, usage: Option<&Usage>, frames: &mut Frames) {
+        for (index, call) in calls.iter().enumerate() {
+            let function = json!({"name": call.call.name, "arguments": call.call.arguments});
+            let call = json!({"index": index, "id": call.id, "type": "function", "function": function});
+            self.delta(Delta { tool_calls: Some([call]), ..Delta::default() }, frames);
+        }
+        let reason = match ending {
+            Ending::Whole => "stop",
+            Ending::ClientCalls => "tool_calls",
+            Ending::Length | Ending::Interrupted => "length",
+            Ending::Filtered => "content_filter",
+        };
+        let choice = Choice { index: 0, delta: Delta::default(), finish_reason: Some(reason) };
+        frames.data(&self.completion(&[choice]));
+        if self.usage == UsageChunk::Sent {
+            frames.data(&Completion { usage: Some(Some(counts(usage))), ..self.completion(&[]) });
+        }
+        frames.done();
+    }
+}
+
+/// Returns token counts in the form of the protocol, which has no unknown counts: they are 0.
+fn counts(usage: Option<&Usage>) -> Value {
+    let usage = usage.copied().unwrap_or_default();
+    json!({
+        "prompt_tokens": usage.input_tokens.unwrap_or_default(),
+        "completion_tokens": usage.output_tokens.unwrap_or_default(),
+        "total_tokens": usage.total().unwrap_or_default(),
+        "prompt_tokens_details": {"cached_tokens": usage.cached_input_tokens.unwrap_or_default()},
+        "completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens.unwrap_or_default()},
+    })
+}
+
+impl Encoder for OpenAiChat {
+    fn begin(&mut self, frames: &mut Frames) {
+        self.delta(Delta { role: Some("assistant"), content: Some(""), ..Delta::default() }, frames);
+    }
+
+    fn chunk(&mut self, chunk: &Chunk, frames: &mut Frames) {
+        if !self.turn.note(chunk) {
+            return;
+        }
+        match chunk {
+            Chunk::Delta { block, delta: BlockDelta::Text(text) } => {
+                self.text(
+                    block.round,
+                    |text| Delta { content: Some(text), ..Delta::default() },
+                    text,
+                    frames,
+                );
+            }
+            Chunk::Delta { block, delta: BlockDelta::Refusal(text) } => {
+                self.text(
+                    block.round,
+                    |text| Delta { refusal: Some(text), ..Delta::default() },
+                    text,
+                    frames,
+                );
+            }
+            Chunk::Delta { delta: BlockDelta::Reasoning(text), .. } => {
+                self.delta(Delta { reasoning_content: Some(text), ..Delta::default() }, frames);
+            }
+            Chunk::Tool(event) => self.tool(event, frames),
+            Chunk::Completed(response) => {
+                let calls = self.turn.client_calls(response);
+                let ending = Ending::new(&response.finish().reason, !calls.is_empty());
+                self.end(&calls, ending, response.usage(), frames);
+            }
+            _ => {}
+        }
+    }
+
+    fn failure(&mut self, failure: &Failure, frames: &mut Frames) {
+        frames.data(&json!({"error": error(failure)}));
+        frames.done();
+    }
+}
+
+/// Returns an error in the form of OpenAI's APIs.
+fn error(failure: &Failure) -> Value {
+    let kind = match failure.kind() {
+        ErrorKind::RateLimited { .. } => "rate_limit_error",
+        ErrorKind::InvalidRequest
+        | ErrorKind::InvalidHistory
+        | ErrorKind::ContextOverflow
+        | ErrorKind::NotFound
+        | ErrorKind::TooLarge
+        | ErrorKind::TurnIdReused
+        | ErrorKind::NoClientSideCall
+        | ErrorKind::ConversationBusy => "invalid_request_error",
+        _ => "server_error",
+    };
+    json!({"message": failure.message(), "type": kind, "code": failure.code(), "param": null})
+}

@@ -1,0 +1,145 @@
+mod items;
+
+use advisor_core::{BlockDelta, Chunk, Usage};
+use serde_json::{Map, Value, json};
+
+use self::items::Items;
+use crate::encoder::Encoder;
+use crate::shared::answer_info::AnswerInfo;
+use crate::shared::ending::Ending;
+use crate::shared::turn::Turn;
+use crate::{Failure, Frames};
+
+/// The stream of OpenAI's Responses, so that any OpenAI client can read a chain.
+///
+/// - Each text is a message item, reasoning a reasoning item with a summary.
+/// - Tools that the server runs are not shown. Calls that the client has to run come whole, at the end.
+/// - The response that ends the stream has all items.
+#[derive(Debug)]
+pub struct OpenAiResponses {
+    info: AnswerInfo,
+    turn: Turn,
+    items: Items,
+    events: Events,
+}
+
+/// Numbers the events.
+#[derive(Debug, Default)]
+struct Events {
+    next: u64,
+}
+
+impl Events {
+    /// Writes an event with these fields.
+    fn write(&mut self, name: &str, fields: Value, frames: &mut Frames) {
+        let mut event = Map::new();
+        event.insert("type".into(), name.into());
+        event.insert("sequence_number".into(), self.next.into());
+        if let Value::Object(fields) = fields {
+            event.extend(fields);
+        }
+        self.next += 1;
+        frames.named(name, &event);
+    }
+}
+
+impl OpenAiResponses {
+    /// Creates the encoder of one turn.
+    #[must_use]
+    pub fn new(info: AnswerInfo) -> Self {
+        Self { info, turn: Turn::default(), items: Items::default(), events: Events::default() }
+    }
+
+    fn response(&self, status: &str, usage: Option<&Usage>) -> Value {
+        json!({
+            "id": self.info.id,
+            "object": "response",
+            "created_at": self.info.created,
+            "status": status,
+            "model": self.info.model,
+            "output": self.items.finished(),
+            "usage": usage.map(counts),
+            "error": null,
+            "incomplete_details": null,
+            "instructions": null,
+            "metadata": {},
+            "parallel_tool_calls": true,
+            "temperature": null,
+            "tool_choice": "auto",
+            "tools": [],
+            "top_p": null,
+        })
+    }
+
+    fn end(&mut self, ending: Ending, usage: Option<&Usage>, frames: &mut Frames) {
+        let cut = match ending {
+            Ending::Whole | Ending::ClientCalls => None,
+            Ending::Length | Ending::Interrupted => Some("max_output_tokens"),
+            Ending::Filtered => Some("content_filter"),
+        };
+        let (name, status) = match cut {
+            None => ("response.completed", "completed"),
+            Some(_) => ("response.incomplete", "incomplete"),
+        };
+        let mut response = self.response(status, usage);
+        if let (Some(reason), Some(fields)) = (cut, response.as_object_mut()) {
+            fields.insert("incomplete_details".into(), json!({"reason": reason}));
+        }
+        self.events.write(name, json!({"response": response}), frames);
+    }
+}
+
+/// Returns token counts in the form of the protocol, which has no unknown counts: they are 0.
+fn counts(usage: &Usage) -> Value {
+    json!({
+        "input_tokens": usage.input_tokens.unwrap_or_default(),
+        "input_tokens_details": {"cached_tokens": usage.cached_input_tokens.unwrap_or_default()},
+        "output_tokens": usage.output_tokens.unwrap_or_default(),
+        "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens.unwrap_or_default()},
+        "total_tokens": usage.total().unwrap_or_default(),
+    })
+}
+
+impl Encoder for OpenAiResponses {
+    fn begin(&mut self, frames: &mut Frames) {
+        for name in ["response.created", "response.in_progress"] {
+            let response = self.response("in_progress", None);
+            self.events.write(name, json!({"response": response}), frames);
+        }
+    }
+
+    fn chunk(&mut self, chunk: &Chunk, frames: &mut Frames) {
+        if !self.turn.note(chunk) {
+            return;
+        }
+        let events = &mut self.events;
+        match chunk {
+            Chunk::Opened { block, head } => {
+                let place = format!("{}_{}", self.info.id, self.turn.part_id(*block));
+                self.items.open(*block, head.kind, &place, events, frames);
+            }
+            Chunk::Delta {
+                block,
+                delta: BlockDelta::Text(text) | BlockDelta::Refusal(text) | BlockDelta::Reasoning(text),
+            } => self.items.piece(*block, text, events, frames),
+            Chunk::Closed { block, .. } => self.items.close(*block, events, frames),
+            Chunk::AttemptRestarted { .. } => self.items.close_all(events, frames),
+            Chunk::Completed(response) => {
+                self.items.close_all(events, frames);
+                let calls = self.turn.client_calls(response);
+                calls.iter().for_each(|call| self.items.call(call, &self.info.id, events, frames));
+                let ending = Ending::new(&response.finish().reason, !calls.is_empty());
+                self.end(ending, response.usage(), frames);
+            }
+            _ => {}
+        }
+    }
+
+    fn failure(&mut self, failure: &Failure, frames: &mut Frames) {
+        let mut response = self.response("failed", None);
+        if let Some(fields) = response.as_object_mut() {
+            fields.insert("error".into(), json!({"code": failure.code(), "message": failure.message()}));
+        }
+        self.events.write("response.failed", json!({"response": response}), frames);
+    }
+}

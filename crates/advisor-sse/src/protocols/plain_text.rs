@@ -1,0 +1,65 @@
+use advisor_core::{BlockDelta, BlockId, Chunk};
+
+use crate::encoder::Encoder;
+use crate::shared::turn::Turn;
+use crate::{Failure, Frames};
+
+/// The text of the answer and nothing else, for `curl` and scripts.
+///
+/// An empty line separates the text of different rounds. A failure is a last line in brackets. There is no keep-alive
+/// that a client would ignore.
+#[derive(Debug, Default)]
+pub struct PlainText {
+    turn: Turn,
+    last: Option<BlockId>,
+}
+
+impl PlainText {
+    /// Creates the encoder of one turn.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+impl Encoder for PlainText {
+    fn headers(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("content-type", "text/plain; charset=utf-8"),
+            ("cache-control", "no-cache"),
+            ("x-accel-buffering", "no"),
+            ("x-content-type-options", "nosniff"),
+        ]
+    }
+
+    fn begin(&mut self, _frames: &mut Frames) {}
+
+    fn chunk(&mut self, chunk: &Chunk, frames: &mut Frames) {
+        if !self.turn.note(chunk) {
+            return;
+        }
+        match chunk {
+            Chunk::Delta { block, delta: BlockDelta::Text(text) | BlockDelta::Refusal(text) } => {
+                if self.last.is_some_and(|last| last.round != block.round) {
+                    frames.text("\n\n");
+                }
+                self.last = Some(*block);
+                frames.text(text);
+            }
+            Chunk::AttemptRestarted { .. } if self.last.is_some() => {
+                frames.text("\n\n[the answer begins again]\n\n");
+                self.last = None;
+            }
+            _ => {}
+        }
+    }
+
+    fn failure(&mut self, failure: &Failure, frames: &mut Frames) {
+        let line_break = if self.last.is_some() { "\n\n" } else { "" };
+        frames.text(&format!("{line_break}[{}]\n", failure.message()));
+    }
+
+    fn keep_alive(&self) -> &'static [u8] {
+        b""
+    }
+}

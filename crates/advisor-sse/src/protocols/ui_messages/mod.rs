@@ -1,0 +1,129 @@
+mod event;
+mod parts;
+
+use advisor_core::{BlockContent, BlockDelta, BlockKind, Chunk, ErrorKind, Text};
+
+use self::event::Event;
+use self::parts::Parts;
+use crate::encoder::Encoder;
+use crate::shared::ending::Ending;
+use crate::shared::json;
+use crate::{Failure, Frames};
+
+/// The UI message stream of the AI SDK, which `useChat` reads.
+///
+/// - A round is a step. Text and reasoning are parts; a refusal is text.
+/// - Calls are dynamic tools: the input streams while it forms, the output follows when the tool ends.
+/// - A call without output at the end is one that the client has to run.
+/// - When the model is called again, the parts of the void attempt end, and a `data-restart` part names the round.
+///
+/// # Errors
+/// A failed tool is `tool-output-error`. A failed turn is `error`, a cancelled one `abort`.
+#[derive(Debug)]
+pub struct UiMessages {
+    message_id: Text,
+    profile: UiProfile,
+    parts: Parts,
+}
+
+/// The versions of the AI SDK whose clients read the stream. Clients refuse events that their version lacks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum UiProfile {
+    /// The events of 5.0.0, which all later clients read too.
+    #[default]
+    V5,
+    /// The events of 6.0.0: also the finish reason, invalid input and denied calls.
+    V6,
+    /// The events of 7.0.0. They are those of 6.0.0 for all that a turn has.
+    V7,
+}
+
+impl UiMessages {
+    /// Creates the encoder of one turn; the id names the assistant's message on the client.
+    pub fn new(message_id: impl Into<Text>) -> Self {
+        Self { message_id: message_id.into(), profile: UiProfile::default(), parts: Parts::default() }
+    }
+
+    /// Sets the profile; [`UiProfile::V5`] by default.
+    #[must_use]
+    pub fn with_profile(mut self, profile: UiProfile) -> Self {
+        self.profile = profile;
+        self.parts.set_profile(profile);
+        self
+    }
+
+    fn delta(&mut self, chunk: &Chunk, frames: &mut Frames) {
+        let Chunk::Delta { block, delta } = chunk else { return };
+        match delta {
+            BlockDelta::Text(text) | BlockDelta::Refusal(text) | BlockDelta::Reasoning(text) => {
+                self.parts.text(*block, delta.kind() == BlockKind::Reasoning, text, frames);
+            }
+            BlockDelta::Arguments(text) => self.parts.input(*block, text, frames),
+            BlockDelta::Media(media) => {
+                if let Some(url) = json::url(media) {
+                    frames.data(&Event::File { url: &url, media_type: &media.mime });
+                }
+            }
+            BlockDelta::Citation(citation) => {
+                if let Some(url) = &citation.url {
+                    let source_id = block.to_string();
+                    frames.data(&Event::SourceUrl {
+                        source_id: &source_id,
+                        url,
+                        title: citation.title.as_deref(),
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Encoder for UiMessages {
+    fn headers(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("content-type", "text/event-stream"),
+            ("cache-control", "no-cache"),
+            ("x-accel-buffering", "no"),
+            ("x-vercel-ai-ui-message-stream", "v1"),
+        ]
+    }
+
+    fn begin(&mut self, frames: &mut Frames) {
+        frames.data(&Event::Start { message_id: &self.message_id });
+    }
+
+    fn chunk(&mut self, chunk: &Chunk, frames: &mut Frames) {
+        if !self.parts.turn.note(chunk) {
+            return;
+        }
+        match chunk {
+            Chunk::Opened { block, head } => self.parts.open(*block, head, frames),
+            Chunk::Delta { .. } => self.delta(chunk, frames),
+            Chunk::Closed { block, content } => match content.content() {
+                BlockContent::ToolCall(call) => self.parts.close_call(*block, call, frames),
+                _ => self.parts.close_text(*block, frames),
+            },
+            Chunk::Tool(event) => self.parts.tool(event, frames),
+            Chunk::AttemptRestarted { round } => self.parts.restart(*round, frames),
+            Chunk::Completed(response) => {
+                let calls = self.parts.turn.client_calls(response);
+                self.parts.client_calls(&calls, frames);
+                self.parts.finish_step(frames);
+                let ending = Ending::new(&response.finish().reason, !calls.is_empty());
+                frames.data(&Event::finish(self.profile, ending));
+                frames.done();
+            }
+            _ => {}
+        }
+    }
+
+    fn failure(&mut self, failure: &Failure, frames: &mut Frames) {
+        match failure.kind() {
+            ErrorKind::Cancelled => frames.data(&Event::Abort),
+            _ => frames.data(&Event::Error { error_text: failure.message() }),
+        }
+        frames.done();
+    }
+}

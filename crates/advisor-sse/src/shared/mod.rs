@@ -1,0 +1,4 @@
+pub(crate) mod answer_info;
+pub(crate) mod ending;
+pub(crate) mod json;
+pub(crate) mod turn;

@@ -1,0 +1,176 @@
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use advisor_core::{Block, BlockContent, BlockId, BlockKind, ChatResponse, Chunk, Text, ToolCall};
+
+/// The parts of a turn that several protocols need: its calls, and whether it showed anything.
+#[derive(Debug, Default)]
+pub(crate) struct Turn {
+    /// The ids of the calls. They are unique in the turn: models repeat ids in later rounds.
+    ids: BTreeMap<BlockId, Text>,
+    used: HashSet<Text>,
+    /// The arguments of the calls whose blocks have closed.
+    arguments: BTreeMap<BlockId, String>,
+    /// The calls that the server ran or refused.
+    ended: BTreeSet<BlockId>,
+    /// The blocks of parallel answers, which are not shown.
+    hidden: BTreeSet<BlockId>,
+    shown: Shown,
+    /// The number of void attempts of each round that has any.
+    void: BTreeMap<u32, u32>,
+    /// The round of a restart that the last chunk told. Its blocks keep their ids until the next chunk, so that an
+    /// encoder can end them.
+    restarted: Option<u32>,
+}
+
+/// Whether the user has seen content of the answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Shown {
+    #[default]
+    Nothing,
+    Content,
+}
+
+/// A call that the client has to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ClientCall {
+    pub(crate) block: BlockId,
+    pub(crate) id: Text,
+    pub(crate) call: ToolCall,
+}
+
+impl Turn {
+    /// Takes note of a chunk. Returns whether it belongs to the first of several parallel answers.
+    pub(crate) fn note(&mut self, chunk: &Chunk) -> bool {
+        if let Some(round) = self.restarted.take() {
+            self.forget(round);
+        }
+        if let Chunk::Opened { block, head } = chunk {
+            if head.choice != 0 {
+                self.hidden.insert(*block);
+            } else if let Some(call) = &head.call {
+                self.name(*block, &call.call_id);
+            }
+        }
+        if chunk.block().is_some_and(|block| self.hidden.contains(&block)) {
+            return false;
+        }
+        match chunk {
+            Chunk::Closed { content, .. } if is_content(content) => self.shown = Shown::Content,
+            Chunk::Closed { block, content } => {
+                let arguments = content.as_tool_call().map(|call| (*block, call.arguments.clone()));
+                self.arguments.extend(arguments);
+            }
+            Chunk::Tool(event) => {
+                // The loop may hide the blocks of a round and show its tools.
+                self.name(event.block, &event.call_id);
+                if event.result().is_some() {
+                    self.ended.insert(event.block);
+                }
+            }
+            Chunk::AttemptRestarted { round } => self.restarted = Some(*round),
+            _ => {}
+        }
+        true
+    }
+
+    /// Returns an id of the block for the client. Blocks of a later attempt of a round have other ids.
+    pub(crate) fn part_id(&self, block: BlockId) -> String {
+        match self.void.get(&block.round) {
+            Some(void) => format!("{block}-{}", void + 1),
+            None => block.to_string(),
+        }
+    }
+
+    /// Returns the id of the call in a block.
+    pub(crate) fn id(&self, block: BlockId) -> Text {
+        self.ids.get(&block).cloned().unwrap_or_default()
+    }
+
+    /// Returns the arguments of the call in a block, if the block was shown and has closed.
+    pub(crate) fn arguments(&self, block: BlockId) -> &str {
+        self.arguments.get(&block).map_or("", String::as_str)
+    }
+
+    /// Returns the calls of a finished turn that are left to the client: complete ones that the server did not run.
+    pub(crate) fn client_calls(&mut self, response: &ChatResponse) -> Vec<ClientCall> {
+        if response.finish().reason.vetoes_calls() {
+            return Vec::new();
+        }
+        let is_open = |block: &BlockId, call: &ToolCall| call.complete && !self.ended.contains(block);
+        let calls: Vec<_> = response.tool_calls().filter(|(block, call)| is_open(block, call)).collect();
+        let to_call = |(block, call): (BlockId, &ToolCall)| {
+            self.name(block, &call.id);
+            ClientCall { block, id: self.id(block), call: call.clone() }
+        };
+        calls.into_iter().map(to_call).collect()
+    }
+
+    /// Checks whether the user has seen neither text nor media of the turn.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.shown == Shown::Nothing
+    }
+
+    /// Forgets the blocks of a round. The ids of its calls stay in use.
+    fn forget(&mut self, round: u32) {
+        *self.void.entry(round).or_default() += 1;
+        self.ids.retain(|block, _| block.round != round);
+        self.arguments.retain(|block, _| block.round != round);
+        self.ended.retain(|block| block.round != round);
+        self.hidden.retain(|block| block.round != round);
+    }
+
+    fn name(&mut self, block: BlockId, call_id: &Text) {
+        if self.ids.contains_key(&block) {
+            return;
+        }
+        let mut id = call_id.clone();
+        let mut number = 2_u32;
+        while !self.used.insert(id.clone()) {
+            id = Text::from(format!("{call_id}_{number}"));
+            number += 1;
+        }
+        self.ids.insert(block, id);
+    }
+}
+
+/// Checks whether a block has content that a user sees.
+fn is_content(block: &Block) -> bool {
+    match block.content() {
+        BlockContent::Text(text) | BlockContent::Refusal(text) => !text.is_empty(),
+        _ => matches!(block.kind(), BlockKind::Media),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use advisor_core::{BlockHead, CallHead, FinishReason, Message};
+
+    use super::*;
+
+    fn opened(block: BlockId, id: &str) -> Chunk {
+        let mut head = BlockHead::new(BlockKind::ToolCall);
+        head.call = Some(Box::new(CallHead::new("look", id)));
+        Chunk::Opened { block, head }
+    }
+
+    #[test]
+    fn repeated_ids_of_calls_become_unique() {
+        let mut turn = Turn::default();
+        let blocks = [1, 2, 3].map(|round| BlockId::new(round, 0));
+        for block in blocks {
+            turn.note(&opened(block, "c"));
+        }
+        assert_eq!(blocks.map(|block| turn.id(block)), ["c", "c_2", "c_3"].map(Text::from));
+    }
+
+    #[test]
+    fn only_complete_calls_are_for_the_client() {
+        let mut cut = ToolCall::new("c2", "look", "{");
+        cut.complete = false;
+        let blocks = vec![ToolCall::new("c1", "look", "{}").into(), cut.into()];
+        let response = |reason| ChatResponse::new(1, Message::assistant_blocks(blocks.clone()), reason);
+        let calls = Turn::default().client_calls(&response(FinishReason::ToolCalls));
+        assert_eq!(calls.iter().map(|call| call.id.as_str()).collect::<Vec<_>>(), ["c1"]);
+        assert!(Turn::default().client_calls(&response(FinishReason::Length)).is_empty());
+    }
+}

@@ -1,0 +1,90 @@
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::{Checked, Lifecycles, Next, Violation, check_all, object, require, text};
+use crate::Frame;
+
+/// Checks a stream of [`AgUi`](crate::AgUi) with the rules of the client's verifier.
+///
+/// # Errors
+/// The first frame that is not in order: a run starts first; texts, reasoning, calls and steps open once and close
+/// before the run finishes; text is never empty; nothing follows the end of the run.
+pub fn ag_ui(frames: &[Frame]) -> Result<(), Violation> {
+    let mut state = State::default();
+    check_all(frames, |frame| state.check(&object(frame)?))
+}
+
+#[derive(Debug, Default)]
+struct State {
+    has_started: bool,
+    lives: Lifecycles,
+    steps: BTreeSet<String>,
+    results: BTreeSet<String>,
+}
+
+impl State {
+    fn check(&mut self, event: &Value) -> Checked {
+        let kind = text(event, "type")?;
+        require(self.has_started || matches!(kind, "RUN_STARTED" | "RUN_ERROR"), "a run starts first")?;
+        match kind {
+            "RUN_STARTED" => {
+                require(!std::mem::replace(&mut self.has_started, true), "a run starts once")?;
+                text(event, "threadId").and(text(event, "runId"))?;
+            }
+            "RUN_FINISHED" => {
+                text(event, "threadId").and(text(event, "runId"))?;
+                require(self.steps.is_empty(), "all steps finish before the run")?;
+                self.lives.all_closed()?;
+                return Ok(Next::End);
+            }
+            "RUN_ERROR" => {
+                text(event, "message")?;
+                return Ok(Next::End);
+            }
+            "STEP_STARTED" => {
+                require(self.steps.insert(text(event, "stepName")?.into()), "a step starts once")?;
+            }
+            "STEP_FINISHED" => {
+                require(self.steps.remove(text(event, "stepName")?), "a step finishes after its start")?
+            }
+            "CUSTOM" => {
+                text(event, "name")?;
+                require(event.get("value").is_some(), "a custom event has a value")?;
+            }
+            _ => self.check_content(kind, event)?,
+        }
+        Ok(Next::Open)
+    }
+
+    fn check_content(&mut self, kind: &str, event: &Value) -> Result<(), String> {
+        let id = || text(event, "messageId");
+        let call = || text(event, "toolCallId");
+        let delta = || require(!text(event, "delta")?.is_empty(), "a delta is not empty");
+        match kind {
+            "TEXT_MESSAGE_START" => self.lives.open("text", id()?),
+            "TEXT_MESSAGE_CONTENT" => delta().and(self.lives.extend("text", id()?)),
+            "TEXT_MESSAGE_END" => self.lives.close("text", id()?),
+            "REASONING_START" => self.lives.open("reasoning", id()?),
+            "REASONING_MESSAGE_START" => {
+                self.lives.extend("reasoning", id()?)?;
+                self.lives.open("reasoning message", id()?)
+            }
+            "REASONING_MESSAGE_CONTENT" => delta().and(self.lives.extend("reasoning message", id()?)),
+            "REASONING_MESSAGE_END" => self.lives.close("reasoning message", id()?),
+            "REASONING_END" => self.lives.close("reasoning", id()?),
+            "TOOL_CALL_START" => {
+                text(event, "toolCallName")?;
+                self.lives.open("call", call()?)
+            }
+            "TOOL_CALL_ARGS" => delta().and(self.lives.extend("call", call()?)),
+            "TOOL_CALL_END" => self.lives.close("call", call()?),
+            "TOOL_CALL_RESULT" => {
+                id().and(text(event, "content"))?;
+                self.lives.is_closed("call", call()?)?;
+                require(self.results.insert(call()?.into()), "a call has one result")
+            }
+            other => Err(format!("the type `{other}` is unknown")),
+        }
+    }
+}

@@ -1,0 +1,142 @@
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::{Checked, Lifecycles, Next, Violation, check_all, object, require, text};
+use crate::{Frame, UiProfile};
+
+/// Checks a stream of [`UiMessages`](crate::UiMessages) with the rules of the strictest client of a profile.
+///
+/// # Errors
+/// The first frame whose type or field the profile lacks, that extends or ends a part that is not open, or that has an
+/// output of a call without input; also a stream that does not end with `finish`, `error` or `abort` and `[DONE]`.
+pub fn ui_messages(profile: UiProfile, frames: &[Frame]) -> Result<(), Violation> {
+    let mut state = State { profile, ..State::default() };
+    check_all(frames, |frame| state.check(frame))
+}
+
+#[derive(Debug, Default)]
+struct State {
+    profile: UiProfile,
+    has_started: bool,
+    in_step: bool,
+    has_ended: bool,
+    parts: Lifecycles,
+    outputs: BTreeSet<String>,
+}
+
+/// The required fields of each type, then the optional ones.
+const FIELDS: &[(&str, &[&str], &[&str])] = &[
+    ("start", &["messageId"], &[]),
+    ("start-step", &[], &[]),
+    ("text-start", &["id"], &[]),
+    ("text-delta", &["id", "delta"], &[]),
+    ("text-end", &["id"], &[]),
+    ("reasoning-start", &["id"], &[]),
+    ("reasoning-delta", &["id", "delta"], &[]),
+    ("reasoning-end", &["id"], &[]),
+    ("tool-input-start", &["toolCallId", "toolName"], &["dynamic"]),
+    ("tool-input-delta", &["toolCallId", "inputTextDelta"], &[]),
+    ("tool-input-available", &["toolCallId", "toolName", "input"], &["dynamic"]),
+    ("tool-output-available", &["toolCallId", "output"], &["dynamic"]),
+    ("tool-output-error", &["toolCallId", "errorText"], &["dynamic"]),
+    ("source-url", &["sourceId", "url"], &["title"]),
+    ("file", &["url", "mediaType"], &[]),
+    ("data-restart", &["data"], &[]),
+    ("finish-step", &[], &[]),
+    ("finish", &[], &[]),
+    ("error", &["errorText"], &[]),
+    ("abort", &[], &[]),
+];
+
+/// The types that the profile V6 adds.
+const ADDED_BY_V6: &[(&str, &[&str], &[&str])] = &[
+    ("tool-input-error", &["toolCallId", "toolName", "input", "errorText"], &["dynamic"]),
+    ("tool-output-denied", &["toolCallId"], &[]),
+    ("finish", &["finishReason"], &[]),
+];
+
+impl State {
+    fn check(&mut self, frame: &Frame) -> Checked {
+        if frame.is_done() {
+            require(self.has_ended, "`[DONE]` follows an end of the message")?;
+            return Ok(Next::End);
+        }
+        require(!self.has_ended, "only `[DONE]` follows the end of the message")?;
+        let event = object(frame)?;
+        let kind = text(&event, "type")?;
+        self.check_fields(kind, &event)?;
+        require(self.has_started != (kind == "start"), "the message starts once, first")?;
+        self.has_started = true;
+        match kind.split_once('-').map_or(kind, |(part, _)| part) {
+            "text" => self.check_part("text", kind, text(&event, "id")?)?,
+            "reasoning" => self.check_part("reasoning", kind, text(&event, "id")?)?,
+            "tool" => self.check_call(kind, text(&event, "toolCallId")?)?,
+            _ => self.check_frame(kind)?,
+        }
+        Ok(Next::Open)
+    }
+
+    fn check_fields(&self, kind: &str, event: &Value) -> Result<(), String> {
+        let added = if self.profile >= UiProfile::V6 { ADDED_BY_V6 } else { &[] };
+        let known = added.iter().chain(FIELDS).find(|(name, ..)| *name == kind);
+        let (_, required, optional) = known.ok_or_else(|| format!("the profile has no type `{kind}`"))?;
+        for field in *required {
+            require(event.get(field).is_some(), &format!("`{kind}` has a field `{field}`"))?;
+        }
+        let is_known =
+            |field: &str| field == "type" || required.contains(&field) || optional.contains(&field);
+        let unknown = event.as_object().and_then(|fields| fields.keys().find(|field| !is_known(field)));
+        unknown.map_or(Ok(()), |field| Err(format!("`{kind}` has no field `{field}`")))
+    }
+
+    fn check_part(&mut self, part: &'static str, kind: &str, id: &str) -> Result<(), String> {
+        require(self.in_step, "parts are in a step")?;
+        match kind.rsplit('-').next() {
+            Some("start") => self.parts.open(part, id),
+            Some("delta") => self.parts.extend(part, id),
+            _ => self.parts.close(part, id),
+        }
+    }
+
+    fn check_call(&mut self, kind: &str, id: &str) -> Result<(), String> {
+        require(self.in_step, "calls are in a step")?;
+        match kind {
+            "tool-input-start" => self.parts.open("call", id),
+            "tool-input-delta" => self.parts.extend("call", id),
+            "tool-input-available" | "tool-input-error" => {
+                // The input of a call may come whole, without a start.
+                if self.parts.extend("call", id).is_err() {
+                    self.parts.open("call", id)?;
+                }
+                if kind == "tool-input-error" {
+                    self.outputs.insert(id.into());
+                }
+                self.parts.close("call", id)
+            }
+            _ => {
+                self.parts.is_closed("call", id)?;
+                require(self.outputs.insert(id.into()), "a call has one output")
+            }
+        }
+    }
+
+    fn check_frame(&mut self, kind: &str) -> Result<(), String> {
+        match kind {
+            "start-step" => require(!std::mem::replace(&mut self.in_step, true), "steps do not overlap"),
+            "finish-step" => {
+                require(std::mem::replace(&mut self.in_step, false), "a step finishes once")?;
+                self.parts.all_closed()
+            }
+            "finish" => {
+                self.has_ended = true;
+                require(!self.in_step, "the last step finishes before the message")
+            }
+            "error" | "abort" => {
+                self.has_ended = true;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Any answer, in any pieces, keeps the rules of every protocol.
+
+use advisor_core::{Delta, DeltaKind, FinishReason, ToolCallDelta};
+use advisor_sse::{Frame, Frames};
+use advisor_testkit::Answer;
+use proptest::prelude::*;
+
+use crate::protocols::{encode, protocols};
+use crate::turns::play;
+
+fn delta() -> impl Strategy<Value = Delta> {
+    let text =
+        prop_oneof!["[a-z\\n\\r\":{}<>\u{2028}é]{0,6}", Just("\n\n".to_owned()), Just("data: x".to_owned())];
+    let arguments =
+        prop_oneof![Just(""), Just("{"), Just("}"), Just("{}"), Just("\"a\":1"), Just("nonsense")];
+    prop_oneof![
+        4 => text.clone().prop_map(Delta::text),
+        2 => text.clone().prop_map(Delta::reasoning),
+        1 => text.prop_map(|text| DeltaKind::Refusal(text.into()).into()),
+        2 => (0..3_i64, prop_oneof![Just("weather"), Just("ask_user"), Just("broken"), Just("wether")])
+            .prop_map(|(index, name)| Delta::tool_call(ToolCallDelta::start(index, format!("c{index}"), name))),
+        3 => (0..3_i64, arguments)
+            .prop_map(|(index, arguments)| Delta::tool_call(ToolCallDelta::arguments(index, arguments))),
+        1 => (0..2_u32).prop_map(|choice| Delta::text("other").with_choice(choice)),
+    ]
+}
+
+fn answer() -> impl Strategy<Value = Answer> {
+    let reasons = [
+        None,
+        Some(FinishReason::Stop),
+        Some(FinishReason::ToolCalls),
+        Some(FinishReason::Length),
+        Some(FinishReason::ContentFilter),
+    ];
+    (proptest::collection::vec(delta(), 0..12), proptest::sample::select(reasons.to_vec()), any::<bool>())
+        .prop_map(|(deltas, reason, is_whole)| {
+            let answer = deltas.into_iter().fold(Answer::new(), Answer::delta);
+            let answer = reason.into_iter().fold(answer, Answer::finish);
+            if is_whole { answer.done() } else { answer }
+        })
+}
+
+proptest! {
+    #[test]
+    fn any_turn_keeps_the_rules_of_every_protocol(answers in proptest::collection::vec(answer(), 1..4)) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+        let turn = runtime.block_on(play(answers));
+        for (protocol, encoder, check) in protocols() {
+            let stream = encode(encoder(), Frames::new(), &turn);
+            let checked = check(&Frame::read_all(&stream));
+            prop_assert_eq!(checked, Ok(()), "{}:\n{}", protocol, stream);
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! The scenarios of the chat page's protocol, frame by frame.
+
+use advisor_core::{Chunk, Error, ErrorKind};
+use advisor_sse::{ChatEvents, ContentForm, Frame, Frames, StartName};
+use advisor_testkit::Answer;
+use serde_json::{Value, json};
+
+use crate::protocols::encode;
+use crate::turns::{Turn, play};
+
+fn events_of(encoder: ChatEvents, turn: &Turn) -> Vec<Value> {
+    let frames = Frame::read_all(&encode(Box::new(encoder), Frames::new(), turn));
+    let (done, events) = frames.split_last().unwrap();
+    assert!(done.is_done());
+    events.iter().map(|frame| frame.json().unwrap()).collect()
+}
+
+fn events(turn: &Turn) -> Vec<Value> {
+    events_of(ChatEvents::new(), turn)
+}
+
+fn content(text: &str) -> Value {
+    json!({"type": "content", "content": text})
+}
+
+fn start(tool: &str, id: &str, args: &Value) -> Value {
+    json!({"type": "tool_call_start", "tool": tool, "id": id, "args": args})
+}
+
+fn end(tool: &str, id: &str, result: &Value) -> Value {
+    json!({"type": "tool_call_end", "tool": tool, "id": id, "result": result})
+}
+
+#[tokio::test]
+async fn text_streams_without_tools() {
+    let turn = play([Answer::new().text("It is ").text("sunny.").done()]).await;
+    assert_eq!(events(&turn), [content("It is "), content("sunny.")]);
+}
+
+#[tokio::test]
+async fn a_tool_runs_between_texts() {
+    let call = Answer::new().text("Let me look.").call("c1", "weather", r#"{"city":"Oslo"}"#).done();
+    let turn = play([call, Answer::from_text("It is sunny.")]).await;
+    let expected = [
+        content("Let me look."),
+        start("weather", "c1", &json!({"city": "Oslo"})),
+        end("weather", "c1", &json!({"sky": "clear"})),
+        content("It is sunny."),
+    ];
+    assert_eq!(events(&turn), expected);
+}
+
+#[tokio::test]
+async fn parallel_tools_start_before_any_ends() {
+    let calls = Answer::from_calls([("c1", "weather", "{}"), ("c2", "weather", "{}")]);
+    let events = events(&play([calls, Answer::from_text("Both.")]).await);
+    let place = |kind: &str, id: &str| {
+        events.iter().position(|event| event["type"] == kind && event["id"] == id).unwrap()
+    };
+    let starts = ["c1", "c2"].map(|id| place("tool_call_start", id));
+    let ends = ["c1", "c2"].map(|id| place("tool_call_end", id));
+    assert!(starts.iter().max() < ends.iter().min(), "{events:?}");
+}
+
+#[tokio::test]
+async fn a_failed_tool_has_an_error_and_an_end() {
+    let turn = play([Answer::from_calls([("c1", "broken", "{}")]), Answer::from_text("It failed.")]).await;
+    let events = events(&turn);
+    let kinds: Vec<_> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["tool_call_start", "error", "tool_call_end", "content"]);
+    assert_eq!((&events[1]["id"], &events[1]["error"]), (&json!("c1"), &events[2]["result"]));
+}
+
+#[tokio::test]
+async fn a_call_that_never_starts_has_all_three_events() {
+    for (tool, arguments, args) in [("wether", "{}", json!({})), ("weather", "{\"ci", json!("{\"ci"))] {
+        let turn = play([Answer::from_calls([("c1", tool, arguments)]), Answer::from_text("Sorry.")]).await;
+        let events = events(&turn);
+        let kinds: Vec<_> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
+        assert_eq!(kinds, ["tool_call_start", "error", "tool_call_end", "content"]);
+        assert_eq!((&events[0], &events[2]["tool"]), (&start(tool, "c1", &args), &json!(tool)));
+    }
+}
+
+#[tokio::test]
+async fn a_call_for_the_client_has_a_start_only() {
+    let turn = play([Answer::from_calls([("c1", "ask_user", "{}")])]).await;
+    assert_eq!(events(&turn), [start("ask_user", "c1", &json!({}))]);
+}
+
+#[tokio::test]
+async fn several_rounds_end_at_their_limit() {
+    let turn = play((1..9).map(|_| Answer::from_calls([("c1", "weather", "{}")]))).await;
+    let ids: Vec<_> = events(&turn)
+        .iter()
+        .filter(|event| event["type"] == "tool_call_start")
+        .map(|event| event["id"].clone())
+        .collect();
+    assert_eq!(ids, ["c1", "c1_2", "c1_3"], "ids are unique, also if the model repeats them");
+}
+
+#[tokio::test]
+async fn an_error_within_the_stream_is_told() {
+    let error = Error::new(ErrorKind::Timeout, "no event within 5 s");
+    let turn = play([Answer::new().text("It is").error(error)]).await;
+    assert_eq!(
+        events(&turn),
+        [content("It is"), json!({"type": "error", "error": "the request took too long"})]
+    );
+}
+
+#[tokio::test]
+async fn a_stream_without_completion_has_an_error() {
+    let turn: Turn = play([Answer::from_text("It is")]).await;
+    let cut: Turn = turn.into_iter().filter(|item| !matches!(item, Ok(Chunk::Completed(_)))).collect();
+    assert_eq!(events(&cut)[1], json!({"type": "error", "error": "the answer broke off"}));
+}
+
+#[tokio::test]
+async fn an_empty_answer_is_said() {
+    let turn = play([Answer::new().done()]).await;
+    assert_eq!(events(&turn), [content("The model gave no answer.")]);
+    let encoder = ChatEvents::new().with_empty_text("Keine Antwort.");
+    assert_eq!(events_of(encoder, &turn), [content("Keine Antwort.")]);
+}
+
+#[tokio::test]
+async fn a_cut_answer_is_told() {
+    let turn = play([Answer::new().text("It is").finish(advisor_core::FinishReason::Length).done()]).await;
+    assert_eq!(events(&turn)[1]["type"], "error");
+}
+
+#[tokio::test]
+async fn older_clients_get_older_forms() {
+    let turn = play([Answer::from_calls([("c1", "weather", "{}")]), Answer::from_text("It is sunny.")]).await;
+    let encoder = ChatEvents::new().with_content_form(ContentForm::Bare).with_start_name(StartName::ToolCall);
+    let events = events_of(encoder, &turn);
+    assert_eq!(events[0], json!({"type": "tool_call", "tool": "weather", "id": "c1", "args": {}}));
+    assert_eq!(events[2], json!({"content": "It is sunny."}));
+}

@@ -1,0 +1,9 @@
+//! Tests of the encoders: scenarios of each protocol, and rules that hold for any turn.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+
+mod any_turn;
+mod chat_events;
+mod other_forms;
+mod protocols;
+mod turns;
+mod validators;

@@ -1,0 +1,154 @@
+//! The turns that every protocol is tested with: what a real chain emits.
+
+use advisor_core::{
+    ChatClient, ChatModel, Chunk, Delta, DeltaKind, Error, ErrorKind, FallbackModel, FinishReason, Media,
+    Result, ToolDefinition,
+};
+use advisor_testkit::{Answer, ScriptedModel};
+use futures::StreamExt;
+use serde_json::json;
+use tool_call_advisor::{ClientSideTool, FnTool, ToolCallAdvisor, ToolCallStreaming, ToolError, ToolLimits};
+
+pub(crate) type Turn = Vec<Result<Chunk>>;
+
+fn definition(name: &str) -> ToolDefinition {
+    let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}});
+    ToolDefinition::new(name, "Looks something up.", schema)
+}
+
+/// Runs a turn over a model that answers with these scripts, with the tools `weather`, `broken` and `ask_user`.
+pub(crate) async fn play(answers: impl IntoIterator<Item = Answer>) -> Turn {
+    play_with(ScriptedModel::new(answers), ToolCallStreaming::All).await
+}
+
+async fn play_with(model: impl ChatModel + 'static, streaming: ToolCallStreaming) -> Turn {
+    let weather = FnTool::with_invocation(definition("weather"), |invocation| async move {
+        invocation.progress.report("asking").await;
+        tokio::task::yield_now().await;
+        Ok(json!({"sky": "clear"}).into())
+    });
+    let broken = FnTool::with_invocation(definition("broken"), |_| async {
+        Err(ToolError::new("the service is down"))
+    });
+    let tool_loop = ToolCallAdvisor::builder()
+        .limits(ToolLimits::default().with_rounds(3))
+        .streaming(streaming)
+        .build()
+        .unwrap();
+    let client = ChatClient::builder(model)
+        .advisor(tool_loop)
+        .tool(weather)
+        .tool(broken)
+        .tool(ClientSideTool::new(definition("ask_user")))
+        .build()
+        .unwrap();
+    client.prompt().user("How is it?").stream().collect().await
+}
+
+fn weather(id: &str) -> (&str, &str, &str) {
+    (id, "weather", r#"{"city":"Oslo"}"#)
+}
+
+/// Returns all turns with their names.
+pub(crate) async fn all() -> Vec<(&'static str, Turn)> {
+    let sunny = || Answer::from_text("It is sunny.");
+    let mut turns = vec![
+        ("text", play([Answer::new().text("It is ").text("sunny.").usage(12, 4).done()]).await),
+        ("reasoning", play([Answer::new().reasoning("Hm.\n\n").text("Yes.").done()]).await),
+        ("one call", play([Answer::from_calls([weather("c1")]), sunny()]).await),
+        (
+            "text, then parallel calls",
+            play([
+                Answer::new()
+                    .text("Let me look.")
+                    .call("c1", "weather", "{}")
+                    .call("c2", "weather", "")
+                    .done(),
+                sunny(),
+            ])
+            .await,
+        ),
+        (
+            "an id repeated in a later round",
+            play([Answer::from_calls([weather("c1")]), Answer::from_calls([weather("c1")]), sunny()]).await,
+        ),
+        ("a failed tool", play([Answer::from_calls([("c1", "broken", "{}"), weather("c2")]), sunny()]).await),
+        ("an unknown tool", play([Answer::from_calls([("c1", "wether", "{}")]), sunny()]).await),
+        (
+            "arguments that are no JSON",
+            play([Answer::from_calls([("c1", "weather", "{\"ci")]), sunny()]).await,
+        ),
+        (
+            "arguments of another type",
+            play([Answer::from_calls([("c1", "weather", r#"{"city":7}"#)]), sunny()]).await,
+        ),
+        (
+            "a call for the client",
+            play([Answer::new().text("Which city?").call("c1", "ask_user", r#"{"city":""}"#).done()]).await,
+        ),
+        (
+            "calls for both",
+            play([Answer::from_calls([weather("c1"), ("c2", "ask_user", "{}")]), sunny()]).await,
+        ),
+        ("the limit of rounds", play((1..9).map(|_| Answer::from_calls([weather("c1")]))).await),
+        (
+            "an answer that is cut",
+            play([Answer::new().text("It is").finish(FinishReason::Length).done()]).await,
+        ),
+        (
+            "a call that is cut",
+            play([Answer::new().call("c1", "weather", "{\"ci").finish(FinishReason::Length).done()]).await,
+        ),
+        ("an empty answer", play([Answer::new().done()]).await),
+        ("a refusal", play([refusal()]).await),
+        ("a picture", play([picture()]).await),
+        ("two choices", play([two_choices()]).await),
+        ("an error before any text", play([Answer::refused(failure())]).await),
+        ("an error within a text", play([Answer::new().text("It is").error(failure())]).await),
+        (
+            "an error after tools",
+            play([Answer::from_calls([weather("c1")]), Answer::new().reasoning("Hm").error(failure())]).await,
+        ),
+        (
+            "an error within a call",
+            play([Answer::new().call("c1", "weather", "{\"ci").error(failure())]).await,
+        ),
+        ("a second attempt", restarted().await),
+    ];
+    let hidden = ScriptedModel::new([Answer::from_calls([weather("c1")]), sunny()]);
+    turns.push(("only the final answer", play_with(hidden, ToolCallStreaming::FinalAnswerOnly).await));
+    turns
+}
+
+fn failure() -> Error {
+    Error::new(ErrorKind::Provider { status: Some(500) }, "canary: 10.0.0.7 said no")
+}
+
+fn refusal() -> Answer {
+    Answer::new()
+        .delta(Delta::from(DeltaKind::Refusal("I cannot help with that.".into())))
+        .finish(FinishReason::Refusal)
+        .done()
+}
+
+fn picture() -> Answer {
+    Answer::new().delta(Delta::media(Media::from_bytes("image/png", vec![1, 2, 3]))).text("A fjord.").done()
+}
+
+fn two_choices() -> Answer {
+    Answer::new().text("One.").delta(Delta::text("Two.").with_choice(1)).done()
+}
+
+/// A turn whose model fails after it has emitted text, and is replaced by another one.
+async fn restarted() -> Turn {
+    let first = Answer::new().text("It is").call("c1", "weather", "{").error(failure());
+    let model = FallbackModel::new(ScriptedModel::new([first]))
+        .with_fallback(ScriptedModel::new([Answer::from_text("It is sunny.")]))
+        .with_restart_after_output();
+    play_with(model, ToolCallStreaming::All).await
+}
+
+/// Returns the text that a turn shows, over all rounds.
+pub(crate) fn shown_text(turn: &Turn) -> String {
+    turn.iter().filter_map(|item| item.as_ref().ok()?.text()).collect()
+}

@@ -1,0 +1,40 @@
+//! The validators refuse streams that break a rule.
+
+use advisor_sse::{Frame, Frames};
+
+use crate::protocols::{encode, protocols};
+use crate::turns;
+
+/// Changes of a stream that no protocol allows.
+fn changes(frames: &[Frame]) -> Vec<(&'static str, Vec<Frame>)> {
+    let doubled = || frames.iter().flat_map(|frame| [frame.clone(), frame.clone()]).collect();
+    let mut reversed = frames.to_vec();
+    reversed.reverse();
+    let mut after_end = frames.to_vec();
+    after_end.extend(frames.last().cloned());
+    let mut unknown = frames.to_vec();
+    unknown[0].data = r#"{"type":"of_another_protocol"}"#.into();
+    let mut no_json = frames.to_vec();
+    no_json[0].data = "{".into();
+    vec![
+        ("doubled", doubled()),
+        ("reversed", reversed),
+        ("after the end", after_end),
+        ("an unknown type", unknown),
+        ("no JSON", no_json),
+    ]
+}
+
+#[tokio::test]
+async fn changed_streams_are_refused() {
+    for (name, turn) in turns::all().await {
+        for (protocol, encoder, check) in
+            protocols().into_iter().filter(|(protocol, ..)| *protocol != "JSON events")
+        {
+            let frames = Frame::read_all(&encode(encoder(), Frames::new(), &turn));
+            for (change, changed) in changes(&frames).into_iter().filter(|(_, changed)| *changed != frames) {
+                assert!(check(&changed).is_err(), "{name} in {protocol}, {change}");
+            }
+        }
+    }
+}

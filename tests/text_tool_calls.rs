@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use advisor_chain::chain::ResponseFormat;
 use advisor_chain::memory::validate_transcript;
-use advisor_chain::messages::{BlockDelta, BlockKind, ChunkFold, MessageList};
+use advisor_chain::messages::{BlockDelta, BlockKind, ChunkFold, Delta, MessageList};
 use advisor_chain::text_tool_calls::{
     Leaks, Markup, OnCut, ParserLimits, ParserSettings, PromptFormat, TextFormat, TextToolCalls,
     ThinkingSplitter, ToolCallFormat, ToolManifest,
@@ -424,6 +424,23 @@ async fn answer_form_is_described_in_words_beside_tools() {
             assert_eq!(first.text().contains("{\"type\":\"number\"}"), is_said);
         }
         assert_eq!(setting.runs().len(), usize::from(is_said));
+    }
+}
+
+/// The bound on calls holds for all texts of an answer together.
+#[tokio::test]
+async fn law_r1_one_call_too_many_over_several_texts_is_an_error() {
+    let mut limits = ParserLimits::default();
+    limits.calls = 3;
+    let in_text =
+        TextToolCalls::new(PromptFormat::Xml).with_settings(ParserSettings::default().with_limits(limits));
+    let two = call(PromptFormat::Xml, r#"{"at":"a"}"#).repeat(2);
+    let text = |block| Delta::text(two.as_str()).with_block(block);
+    for (blocks, kind) in [(1, None), (2, Some(ErrorKind::TooLarge))] {
+        let answer = (0..blocks).map(text).fold(Answer::new(), Answer::delta).done();
+        let setting = setting([answer, Answer::from_text("Done.")], Phase::Round, Some(in_text.clone()));
+        let outcome = setting.client.prompt().user("?").conversation("c").call().await;
+        assert_eq!(outcome.err().map(|error| error.kind()), kind, "{blocks} texts");
     }
 }
 

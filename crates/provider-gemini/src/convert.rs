@@ -13,7 +13,7 @@ mod json_path;
 mod part;
 mod sources;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use advisor_core::{Delta, Finish, FinishReason, Text};
 use provider_http::failure::Report;
@@ -29,7 +29,8 @@ pub(crate) struct Converter {
     /// The number of requested answers. With one, the numbers of candidates mean nothing (Q54).
     choices: u32,
     sent_origin: bool,
-    candidates: Vec<Candidate>,
+    /// The candidates by their number.
+    candidates: BTreeMap<u32, Candidate>,
 }
 
 /// The meaning of an event beside its deltas.
@@ -44,7 +45,7 @@ pub(crate) struct Converted {
 impl Converter {
     /// Creates a converter. `format` is the format name of what goes back to the server.
     pub(crate) fn new(format: Text, choices: u32) -> Self {
-        Self { format, choices, sent_origin: false, candidates: Vec::new() }
+        Self { format, choices, sent_origin: false, candidates: BTreeMap::new() }
     }
 
     /// Appends the deltas of an event to `deltas`. Beside a failure, finish reasons are dropped.
@@ -53,7 +54,7 @@ impl Converter {
         let mut converted = Converted::default();
         let mut ends = Vec::new();
         for fields in event.list("candidates").into_iter().filter_map(Object::read) {
-            let Some(candidate) = self.candidate(&fields) else { continue };
+            let candidate = self.candidate(&fields);
             let number = candidate.number;
             candidate.content(&fields, &mut |delta: Delta| deltas.push_back(delta.with_choice(number)));
             converted.changes_calls |= candidate.calls.take_changed();
@@ -72,7 +73,7 @@ impl Converter {
 
     /// Appends what the end of the answer adds: a call without its end must not run.
     pub(crate) fn finish(&mut self, deltas: &mut VecDeque<Delta>) {
-        for candidate in &mut self.candidates {
+        for candidate in self.candidates.values_mut() {
             let number = candidate.number;
             candidate.calls.abandon(&mut |delta: Delta| deltas.push_back(delta.with_choice(number)));
         }
@@ -80,7 +81,7 @@ impl Converter {
 
     /// Notes that events with text, thoughts or arguments were decoded elsewhere.
     pub(crate) fn skipped(&mut self) {
-        for candidate in &mut self.candidates {
+        for candidate in self.candidates.values_mut() {
             candidate.has_content = true;
         }
     }
@@ -95,13 +96,10 @@ impl Converter {
     }
 
     /// Returns the state of a candidate.
-    fn candidate(&mut self, fields: &Object<'_>) -> Option<&mut Candidate> {
+    fn candidate(&mut self, fields: &Object<'_>) -> &mut Candidate {
         let written = fields.field("index").and_then(text).and_then(|index| index.parse().ok());
         let number = written.filter(|_| self.choices > 1).unwrap_or(0);
-        if !self.candidates.iter().any(|candidate| candidate.number == number) {
-            self.candidates.push(Candidate::new(self.format.clone(), number));
-        }
-        self.candidates.iter_mut().find(|candidate| candidate.number == number)
+        self.candidates.entry(number).or_insert_with(|| Candidate::new(self.format.clone(), number))
     }
 }
 

@@ -27,6 +27,8 @@ pub(super) struct TextCallEditor {
     pub(super) reports_to: Option<Arc<Turn>>,
     /// The open text blocks of the model.
     pub(super) open: BTreeMap<BlockId, OpenText>,
+    /// How many more calls the texts of the answer may have, over all its blocks.
+    pub(super) calls_left: usize,
 }
 
 /// A text block of the model, and the block that is emitted at the moment.
@@ -72,18 +74,23 @@ impl ChunkEditor for TextCallEditor {
             }
             Chunk::Delta { block, delta: BlockDelta::Text(text) } if self.open.contains_key(&block) => {
                 if let Some(open) = self.open.get_mut(&block) {
+                    open.parser.set_calls_left(self.calls_left);
                     let result = open.push(&text, &mut self.thoughts, out);
+                    self.calls_left = open.parser.calls_left();
                     fail_with(result, out);
                 }
             }
             Chunk::Closed { block, content } if self.open.contains_key(&block) => {
-                if let Some(open) = self.open.remove(&block) {
+                if let Some(mut open) = self.open.remove(&block) {
+                    open.parser.set_calls_left(self.calls_left);
                     let result = open.finish(content, &mut self.thoughts, out);
+                    self.calls_left = open.parser.calls_left();
                     fail_with(result, out);
                 }
             }
             Chunk::AttemptRestarted { round } => {
                 self.open.retain(|block, _| block.round != round);
+                self.calls_left = self.settings.limits.calls;
                 out.push(Chunk::AttemptRestarted { round });
             }
             chunk => out.push(chunk),
@@ -92,7 +99,9 @@ impl ChunkEditor for TextCallEditor {
 
     fn end(&mut self, response: &ChatResponse, out: &mut EditedChunks<'_>) {
         for (_, mut open) in std::mem::take(&mut self.open) {
+            open.parser.set_calls_left(self.calls_left);
             let result = open.end(&mut self.thoughts, out);
+            self.calls_left = open.parser.calls_left();
             fail_with(result, out);
         }
         if let Some(turn) = &self.reports_to {
@@ -134,7 +143,7 @@ impl OpenText {
 
     /// Ends the block. If nothing in it was changed, it closes as the model closed it, with its provider data.
     fn finish(
-        mut self,
+        &mut self,
         content: Block,
         thoughts: &mut Option<Thoughts>,
         out: &mut EditedChunks<'_>,

@@ -224,6 +224,7 @@ impl StreamAdvisor for TextToolCalls {
             thoughts: self.thinking.clone().map(Thoughts::new),
             reports_to: (self.format == ToolCallFormat::Api).then(|| Arc::clone(&request.turn)),
             open: BTreeMap::new(),
+            calls_left: self.settings.limits.calls,
         };
         let request = match self.format {
             ToolCallFormat::Text(format) => self.in_words(request, format),

@@ -168,6 +168,16 @@ impl TextCallParser {
         self.lead.len() + self.input.rest().len()
     }
 
+    /// Returns how many more calls the text may have.
+    pub(crate) fn calls_left(&self) -> usize {
+        self.calls_left
+    }
+
+    /// Sets how many more calls the text may have, for one of several texts of an answer.
+    pub(crate) fn set_calls_left(&mut self, calls: usize) {
+        self.calls_left = calls;
+    }
+
     fn run(&mut self, at_end: bool, out: &mut Output<'_>) -> Result<(), ParserError> {
         while !self.input.is_empty() && self.step(at_end, out)? == Progress::Made {}
         Ok(())

@@ -218,3 +218,21 @@ fn registered_form_is_described_and_read_back() {
     assert_eq!(read, [("query".to_owned(), json!({"limit": 3, "statement": "a < b"}))]);
     assert_eq!(calls_of(&TextTools::new([&query]), PromptFormat::Xml, short), []);
 }
+
+#[test]
+fn schema_in_json_has_no_title_and_no_dialect() {
+    let parameters = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Arguments",
+        "type": "object",
+        "properties": {"title": {"type": "string", "format": "date"}},
+    });
+    let definition = ToolDefinition::new("book", "Books.", parameters);
+    for format in [PromptFormat::Json, PromptFormat::Sentinel] {
+        let schema = ToolManifest::new(format, [&definition]).schema(&definition);
+        let schema: Value = serde_json::from_str(&schema).unwrap();
+        let shown = schema.pointer("/parameters").or(schema.pointer("/function/parameters")).unwrap();
+        let kept = json!({"type": "object", "properties": {"title": {"type": "string", "format": "date"}}});
+        assert_eq!(*shown, kept);
+    }
+}

@@ -132,15 +132,14 @@ impl ToolManifest {
     }
 
     /// Returns the description of one tool and its arguments: elements in XML, else a JSON object.
+    ///
+    /// The JSON object has the schema of the arguments without its `$schema` and `title`, which tell a model nothing.
     #[must_use]
     pub fn schema(&self, definition: &ToolDefinition) -> String {
         match self.format {
             PromptFormat::Xml => xml_schema::written(definition),
             PromptFormat::Json | PromptFormat::Sentinel => {
-                let parameters = match &definition.parameters {
-                    Value::Null => json!({"type": "object"}),
-                    parameters => parameters.clone(),
-                };
+                let parameters = parameters(definition);
                 let (name, description) = (definition.name.as_str(), definition.description.as_str());
                 let schema = match self.shape {
                     JsonShape::OpenAi => json!({
@@ -178,5 +177,21 @@ impl ToolManifest {
             PromptFormat::Json => call::in_json(name, arguments, self.shape),
             PromptFormat::Sentinel => call::in_sentinel(name, arguments, &self.tools),
         }
+    }
+}
+
+/// Returns the schema of the arguments for a model.
+fn parameters(definition: &ToolDefinition) -> Value {
+    match &definition.parameters {
+        Value::Null => json!({"type": "object"}),
+        Value::Object(fields) => {
+            let tells = |name: &str| !matches!(name, "$schema" | "title");
+            fields
+                .iter()
+                .filter(|(name, _)| tells(name))
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect()
+        }
+        other => other.clone(),
     }
 }

@@ -55,6 +55,14 @@ impl Lead {
                     Next::Other(first)
                 }
             },
+            // Models also open a fence behind other words of the line. Then only a language may follow it.
+            '`' if !self.in_text_fence => match opening_fence(rest) {
+                Fence::Undecided if !at_end && is_one_word(rest) => Next::Undecided,
+                Fence::Line(length) if is_one_word(rest) && self.text.len() + length <= MAX_LEAD => {
+                    Next::Lead(length)
+                }
+                _ => Next::Other(first),
+            },
             first => Next::Other(first),
         }
     }
@@ -103,6 +111,12 @@ enum Fence {
     Line(usize),
     Undecided,
     None,
+}
+
+/// Checks whether no white space is within the first line of a text.
+fn is_one_word(text: &str) -> bool {
+    let line = text.split('\n').next().unwrap_or_default();
+    !line.trim_end_matches('\r').contains(char::is_whitespace)
 }
 
 fn opening_fence(text: &str) -> Fence {

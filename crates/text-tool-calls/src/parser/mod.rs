@@ -206,17 +206,9 @@ impl TextCallParser {
 
     /// Passes text on up to a character that may begin a call or a fence.
     fn read_text(&mut self, out: &mut Output<'_>) -> Progress {
-        let mut at_line_start = self.at_line_start;
-        let mut next = None;
-        for (at, letter) in self.input.rest().char_indices() {
-            if self.formats.iter().any(|format| format.begins_with(letter))
-                || (letter == '`' && at_line_start)
-            {
-                next = Some(at);
-                break;
-            }
-            at_line_start = letter == '\n';
-        }
+        let may_begin =
+            |letter: char| letter == '`' || self.formats.iter().any(|format| format.begins_with(letter));
+        let next = self.input.rest().char_indices().find(|(_, letter)| may_begin(*letter)).map(|(at, _)| at);
         self.emit_text(next.unwrap_or(usize::MAX), out);
         if next.is_some() {
             self.state = State::Lead(After::Text);

@@ -161,6 +161,22 @@ fn fences_around_calls_are_markup() {
 }
 
 #[test]
+fn fences_behind_other_words_are_markup_only_around_calls() {
+    let unchanged = |text| (text, text);
+    check(
+        JSON,
+        &[
+            ("Sure: ```json\n{\"tool\": \"time\"}\n``` Bye", "Sure: ⟦time ⟧ Bye"),
+            ("Sure:```\r\n{\"tool\": \"time\"}\r\n```", "Sure:⟦time ⟧"),
+            unchanged("Run `ls`, or ```ls -a``` here: `"),
+            unchanged("So ```json\n{\"a\": 1}\n``` Bye"),
+            unchanged("Write ``` and\n"),
+            unchanged("It ends with ```js"),
+        ],
+    );
+}
+
+#[test]
 fn ids_of_the_model_are_reported() {
     let text = "[{\"id\": \"a\", \"name\": \"time\", \"arguments\": {}}]";
     let items = at_all_splits(&[JSON], &ParserSettings::default(), text);

@@ -360,3 +360,30 @@ async fn roles_alternate_in_all_that_is_remembered_here() {
     let roles: Vec<_> = setting.memory.transcript(&key).await.unwrap().iter().map(Message::role).collect();
     assert_eq!(roles, [Role::User, Role::Assistant].repeat(3));
 }
+
+/// What is sent and remembered is masked; the transcript of the turn has the caller's own words.
+#[tokio::test]
+async fn law_m4_masked_input_is_sent_and_remembered_in_both_places() {
+    for place in PLACES {
+        let model = ScriptedModel::new([Answer::from_text("Noted.")]);
+        let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+        let mask = |request: ChatRequest, next: AdvisorChain| async move {
+            next.next_stream(request.map_user_text(|text| text.replace("1234", "****"))).await
+        };
+        let client = ChatClient::builder(model.clone())
+            .advisor_in(Phase::Turn, from_fn("mask", mask))
+            .advisor(ToolCallAdvisor::new())
+            .advisor_in(place, memory.clone())
+            .build()
+            .unwrap();
+        let response = client.prompt().user("My PIN is 1234.").conversation("c").call().await.unwrap();
+        let sent = &model.prompts()[0].messages;
+        let remembered = memory.transcript(&ConversationKey::new("c").unwrap()).await.unwrap();
+        let users_words = |messages: &advisor_chain::messages::MessageList| {
+            messages.iter().find(|message| message.role() == Role::User).unwrap().text()
+        };
+        assert_eq!(users_words(sent), "My PIN is ****.", "{place:?}");
+        assert_eq!(users_words(&remembered), "My PIN is ****.", "{place:?}");
+        assert_eq!(users_words(response.transcript()), "My PIN is 1234.", "{place:?}");
+    }
+}

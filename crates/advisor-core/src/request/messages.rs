@@ -56,7 +56,8 @@ impl ChatRequest {
 
     /// Applies `map` to the texts of the user's messages; see [`Message::map_text`].
     ///
-    /// Outside memory, the mapped text is both sent and remembered; further inside, memory keeps the original.
+    /// Outside memory, the mapped text is both sent and remembered; further inside, memory keeps the original. The
+    /// transcript of the turn has the text that the caller gave.
     /// Within a turn, mapping a message to the same texts again yields the same message, so it is remembered once.
     ///
     /// # Example

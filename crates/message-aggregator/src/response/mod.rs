@@ -163,6 +163,9 @@ impl ChatResponse {
 
     /// Returns the messages of the turn, from the user's to the final answer. Empty unless this response ends a
     /// turn.
+    ///
+    /// The user's messages are as the caller gave them. An advisor that maps them changes what is sent and, outside
+    /// memory, what is remembered.
     #[must_use]
     pub fn transcript(&self) -> &MessageList {
         &self.0.transcript

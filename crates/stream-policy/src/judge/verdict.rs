@@ -19,6 +19,8 @@ pub enum Verdict {
     Replace(Vec<Block>),
     /// The answer ends without the block, for this reason. What streamed on while the judge worked stays in it.
     ///
+    /// For an end with a closing text, deny the block under [`OnDeny::EndAnswer`](crate::OnDeny::EndAnswer).
+    ///
     /// Calls that were emitted earlier run unless the reason [vetoes](FinishReason::vetoes_calls) them, as
     /// [`FinishReason::ContentFilter`] does.
     EndAnswer(FinishReason),

@@ -45,7 +45,7 @@ enum Stage {
 impl ChunkEditor for PolicyEditor {
     fn edit(&mut self, chunk: Chunk, out: &mut EditedChunks<'_>) {
         match &chunk {
-            Chunk::Opened { block, head } if self.policy.kinds.contains(&head.kind) => {
+            Chunk::Opened { block, head } if self.policy.judges(head) => {
                 self.held.insert(*block, HeldBlock { chunks: Vec::new(), stage: Stage::Open });
                 self.order.push_back(*block);
             }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use advisor_core::{
-    AdvisorChain, AdvisorInfo, BlockKind, CatchPanics, ChatRequest, ChunkStream, Error, ErrorKind, Phase,
-    Placement, Result, StreamAdvisor, Text, async_trait,
+    AdvisorChain, AdvisorInfo, BlockHead, BlockKind, CallHead, CatchPanics, ChatRequest, ChunkStream, Error,
+    ErrorKind, Phase, Placement, Result, StreamAdvisor, Text, async_trait,
 };
 
 use self::denial::Denial;
@@ -64,6 +64,8 @@ pub struct BlockPolicy {
     name: Text,
     judge: Arc<dyn Judge>,
     kinds: Vec<BlockKind>,
+    /// The tools whose calls are judged; `None`: all.
+    tools: Option<Vec<Text>>,
     timeout: Option<Duration>,
     concurrency: usize,
     on_failure: OnFailure,
@@ -79,6 +81,7 @@ impl BlockPolicy {
             name: "block-policy".into(),
             judge: Arc::new(judge),
             kinds: vec![BlockKind::ToolCall],
+            tools: None,
             timeout: Some(Duration::from_secs(30)),
             concurrency: 8,
             on_failure: OnFailure::default(),
@@ -95,6 +98,11 @@ impl BlockPolicy {
     /// Sets the kinds of blocks that are judged, and held back until then.
     pub fn with_kinds(self, kinds: impl IntoIterator<Item = BlockKind>) -> Self {
         Self { kinds: kinds.into_iter().collect(), ..self }
+    }
+
+    /// Limits the judged calls to those of these tools. Calls of other tools stream on.
+    pub fn with_tools<T: Into<Text>>(self, tools: impl IntoIterator<Item = T>) -> Self {
+        Self { tools: Some(tools.into_iter().map(Into::into).collect()), ..self }
     }
 
     /// Sets the time for each verdict; `None`: no limit. It needs a tokio runtime with time.
@@ -122,6 +130,12 @@ impl BlockPolicy {
     /// Sets the text that takes the place of a denied block. An empty text leaves nothing in its place.
     pub fn with_denial_text(self, text: impl Fn(&Denial) -> String + Send + Sync + 'static) -> Self {
         Self { denial_text: Arc::new(text), ..self }
+    }
+
+    /// Checks whether a block that opens like this is judged.
+    fn judges(&self, head: &BlockHead) -> bool {
+        let is_chosen = |call: &CallHead| self.tools.as_ref().is_none_or(|tools| tools.contains(&call.name));
+        self.kinds.contains(&head.kind) && head.call.as_deref().is_none_or(is_chosen)
     }
 
     /// Returns the verdict on a block. A timeout and a panic are errors.
@@ -160,6 +174,7 @@ impl fmt::Debug for BlockPolicy {
         f.debug_struct("BlockPolicy")
             .field("name", &self.name)
             .field("kinds", &self.kinds)
+            .field("tools", &self.tools)
             .field("timeout", &self.timeout)
             .field("concurrency", &self.concurrency)
             .field("on_failure", &self.on_failure)

@@ -96,7 +96,8 @@ impl ReplaceText {
         Self { name: "replace-text".into(), replacement, kinds }
     }
 
-    /// Sets the name that [`explain`](AdvisorChain::explain) shows.
+    /// Sets the name that [`explain`](AdvisorChain::explain) shows, `replace-text` by default. It tells several
+    /// policies of a chain apart.
     pub fn with_name(self, name: impl Into<Text>) -> Self {
         Self { name: name.into(), ..self }
     }

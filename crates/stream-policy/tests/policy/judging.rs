@@ -447,3 +447,10 @@ async fn any_kind_of_block_can_be_judged() {
         ]
     );
 }
+
+#[tokio::test]
+async fn calls_of_other_tools_are_not_judged() {
+    let answer = Answer::from_calls([("c1", "read", "{}"), ("c2", "delete", "{}")]);
+    let run = run(answer, vec![Arc::new(judged(|_| Verdict::deny("")).with_tools(["delete"]))]).await;
+    assert_eq!(run.blocks(), ["(read {})", "[The call of `delete` was denied.]"]);
+}

@@ -96,9 +96,10 @@ pub mod chain {
     #[doc(inline)]
     pub use advisor_core::{
         AdvisorRole, BoxError, CatchPanics, ChainBuilder, ChunkEditor, ContextFn, EditedChunks, Extensions,
-        FallbackModel, FromFn, History, HoldBack, IntoId, MemorySide, PendingText, PhaseOrder, Plan,
-        PlanEntry, Record, ResponseFormat, SchemaSupport, Step, StreamItem, TextStream, TurnEnd, TurnHandle,
-        TurnRecorder, TurnResponse, context_fn, drop_caught, text_with_sources,
+        FallbackModel, FromFn, History, HoldBack, IntoId, MemorySide, OnUnread, PendingText, PhaseOrder,
+        Plan, PlanEntry, ReaderError, Record, ResponseFormat, SchemaSupport, SharedTurn, Step, StreamItem,
+        TextStream, TurnEnd, TurnHandle, TurnReader, TurnRecorder, TurnResponse, context_fn, drop_caught,
+        text_with_sources,
     };
 }
 

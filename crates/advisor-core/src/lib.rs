@@ -37,6 +37,7 @@ mod error;
 mod ids;
 mod model;
 mod request;
+mod shared_turn;
 mod spans;
 mod stream;
 mod tool;
@@ -67,6 +68,8 @@ pub use model::fallback_model::FallbackModel;
 pub use model::{ChatModel, SchemaSupport};
 pub use request::ChatRequest;
 pub use request::options::{ChatOptions, ResponseFormat, ToolChoice};
+pub use shared_turn::reader::{ReaderError, TurnReader};
+pub use shared_turn::{OnUnread, SharedTurn};
 #[doc(hidden)]
 pub use stream::batches::Batches;
 pub use stream::chunk_stream::ChunkStream;

@@ -1,0 +1,183 @@
+//! Several readers of one running turn.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::time::Duration;
+
+use advisor_chain::chain::{OnUnread, ReaderError, SharedTurn, TurnReader};
+use advisor_chain::memory::validate_transcript;
+use advisor_chain::{
+    ChatClient, ChatMemoryAdvisor, Chunk, ConversationKey, ErrorKind, InMemoryStore, OnDrop, Spawner,
+    TurnStream,
+};
+use advisor_testkit::{Answer, Gate, ScriptedModel};
+use futures::{FutureExt, StreamExt};
+use tokio::runtime::Handle;
+
+const LIMIT: Duration = Duration::from_secs(20);
+
+struct Setting {
+    client: ChatClient,
+    memory: ChatMemoryAdvisor,
+    model: ScriptedModel,
+}
+
+fn setting(answers: impl IntoIterator<Item = Answer>) -> Setting {
+    let (model, memory) = (ScriptedModel::new(answers), ChatMemoryAdvisor::new(InMemoryStore::new()));
+    let client =
+        ChatClient::builder(model.clone()).advisor(memory.clone()).spawner(spawner()).build().unwrap();
+    Setting { client, memory, model }
+}
+
+impl Setting {
+    fn turn(&self) -> TurnStream {
+        self.client.prompt().user("How late is it?").conversation("c").stream()
+    }
+
+    async fn remembered(&self) -> Vec<String> {
+        let transcript = self.memory.transcript(&ConversationKey::new("c").unwrap()).await.unwrap();
+        assert_eq!(validate_transcript(&transcript), []);
+        transcript.iter().map(advisor_chain::Message::text).collect()
+    }
+}
+
+fn spawner() -> Spawner {
+    Spawner::tokio(Handle::current())
+}
+
+fn start(turn: TurnStream, on_unread: OnUnread) -> SharedTurn {
+    SharedTurn::start_with(turn, &spawner(), on_unread, SharedTurn::MOST_CHUNKS)
+}
+
+async fn read(reader: TurnReader) -> Vec<Result<Chunk, ReaderError>> {
+    tokio::time::timeout(LIMIT, reader.collect()).await.expect("the turn ends")
+}
+
+async fn chunks(reader: TurnReader) -> Vec<Chunk> {
+    read(reader).await.into_iter().map(Result::unwrap).collect()
+}
+
+async fn next(reader: &mut TurnReader) -> Option<Result<Chunk, ReaderError>> {
+    tokio::time::timeout(LIMIT, reader.next()).await.expect("the turn goes on")
+}
+
+fn answer() -> Answer {
+    Answer::new().text("It ").text("is ").text("noon.").done()
+}
+
+#[tokio::test]
+async fn readers_early_late_and_after_the_end_get_the_same() {
+    let gate = Gate::new();
+    let setting = setting([Answer::new().text("It ").gate(&gate).text("is noon.").done(), answer()]);
+    let turn = start(setting.turn(), OnUnread::Continue);
+    let mut early = turn.read();
+    let mut first = vec![next(&mut early).await.unwrap().unwrap(), next(&mut early).await.unwrap().unwrap()];
+    let late = turn.read();
+    assert!(!turn.has_ended());
+    gate.release();
+    let (rest, late) = tokio::join!(chunks(early), chunks(late));
+    first.extend(rest);
+    assert_eq!(first, late);
+    assert!(turn.has_ended());
+    assert_eq!(chunks(turn.read()).await, first);
+    assert_eq!(chunks(turn.read_from(2)).await, first[2..]);
+    assert_eq!(chunks(turn.read_from(1_000)).await, []);
+}
+
+#[tokio::test]
+async fn law_o3_completion_reaches_readers_after_memory() {
+    let setting = setting([answer()]);
+    let mut reader = start(setting.turn(), OnUnread::Continue).read();
+    loop {
+        if next(&mut reader).await.unwrap().unwrap().completed().is_some() {
+            assert_eq!(setting.remembered().await, ["How late is it?", "It is noon."]);
+            return;
+        }
+    }
+}
+
+#[tokio::test]
+async fn turn_without_readers_continues() {
+    let gate = Gate::new();
+    let setting = setting([Answer::new().text("It ").gate(&gate).text("is noon.").done()]);
+    let turn = start(setting.turn(), OnUnread::Continue);
+    let mut reader = turn.read();
+    next(&mut reader).await;
+    assert_eq!(turn.readers(), 1);
+    drop(reader);
+    assert_eq!(turn.readers(), 0);
+    gate.release();
+    let all = chunks(turn.read()).await;
+    assert!(all.last().unwrap().completed().is_some());
+    assert_eq!(setting.remembered().await, ["How late is it?", "It is noon."]);
+}
+
+#[tokio::test]
+async fn law_k2_unread_turn_is_cancelled_and_its_text_kept() {
+    let setting = setting([Answer::new().text("It is").hang()]);
+    let turn = start(setting.turn(), OnUnread::Cancel(OnDrop::KeepPartial));
+    let (mut one, mut other) = (turn.read(), turn.read());
+    while next(&mut one).await.unwrap().unwrap().text().is_none() {}
+    next(&mut other).await;
+    drop(one);
+    assert!(!turn.has_ended(), "one reader is left");
+    drop(other);
+    let last = read(turn.read()).await.pop();
+    let Some(Err(ReaderError::Turn(error))) = last else { panic!("{last:?}") };
+    assert_eq!(error.kind(), ErrorKind::Cancelled);
+    let remembered = setting.remembered().await;
+    assert!(remembered.last().unwrap().starts_with("It is"), "{remembered:?}");
+}
+
+#[tokio::test]
+async fn handle_cancels_for_all_readers() {
+    let setting = setting([Answer::new().text("It is").hang()]);
+    let turn = start(setting.turn(), OnUnread::Continue);
+    let mut readers = [turn.read(), turn.read()];
+    for reader in &mut readers {
+        next(reader).await;
+    }
+    turn.handle().cancel(OnDrop::Rollback);
+    for reader in readers {
+        assert!(matches!(read(reader).await.pop(), Some(Err(ReaderError::Turn(_)))));
+    }
+    assert_eq!(setting.remembered().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn error_of_the_turn_reaches_every_reader() {
+    let setting = setting([]);
+    let turn = start(setting.turn(), OnUnread::Continue);
+    for reader in [turn.read(), turn.read_from(7)] {
+        assert!(matches!(read(reader).await.pop(), Some(Err(ReaderError::Turn(_)))));
+    }
+    assert_eq!(setting.model.calls(), 1);
+}
+
+#[tokio::test]
+async fn law_r1_slow_reader_is_told_and_delays_nobody() {
+    let pieces = (0..40).fold(Answer::new(), |answer, _| answer.text("x").wait(tokio::task::yield_now()));
+    let setting = setting([pieces.done()]);
+    let turn = SharedTurn::start_with(setting.turn(), &spawner(), OnUnread::Continue, 8);
+    let mut slow = turn.read();
+    next(&mut slow).await;
+    let mut fast = turn.read_from(slow.position());
+    while let Some(item) = next(&mut fast).await {
+        item.unwrap();
+    }
+    let Some(Err(ReaderError::Behind { first })) = next(&mut slow).await else {
+        panic!("the reader is behind")
+    };
+    assert!(next(&mut slow).await.is_none());
+    assert_eq!(chunks(turn.read_from(first)).await.len(), 8);
+}
+
+#[tokio::test]
+async fn readers_end_if_the_spawner_drops_the_turn() {
+    let setting = setting([answer()]);
+    let turn = SharedTurn::start(setting.turn(), &Spawner::new(drop));
+    let mut reader = turn.read();
+    let Some(Some(Err(ReaderError::Turn(error)))) = reader.next().now_or_never() else {
+        panic!("the turn ends")
+    };
+    assert_eq!(error.kind(), ErrorKind::Cancelled);
+}

@@ -2,7 +2,13 @@
 
 use advisor_chain::messages::{AggregatorSettings, Delta, DeltaKind};
 use advisor_chain::tools::{ToolCallStreaming, ToolLimits};
-use advisor_chain::{ChatOptions, Chunk, Error, ErrorKind, FinishReason, ToolCallAdvisor};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use advisor_chain::{
+    AdvisorChain, ChatOptions, ChatRequest, Chunk, Error, ErrorKind, FinishReason, Phase, ToolCallAdvisor,
+    from_fn,
+};
 use advisor_testkit::{Answer, ScriptedModel};
 
 use crate::support::{
@@ -147,5 +153,51 @@ async fn law_o5_error_records_no_empty_or_cut_answer() {
         let run = read(client.prompt().user("go").stream()).await;
         assert_eq!(transcript_lines(run.error().history().unwrap()), ["user: go"]);
         assert_eq!(ledger.steps(), ["end"]);
+    }
+}
+
+/// A failure after an answer makes it final, with the results of its calls if it has any.
+#[tokio::test]
+async fn answer_before_failure_is_recorded_with_results_of_its_calls() {
+    let calls = Answer::from_calls([("c1", "look", "{}")]);
+    for (answer, steps) in
+        [(calls, vec!["answer", "results", "end"]), (Answer::from_text("Hm."), vec!["answer", "end"])]
+    {
+        let ledger = Ledger::default();
+        let hooks = Watch(Stages::failing_at("after_round 1"));
+        let advisor = ToolCallAdvisor::builder().hooks(hooks).build().unwrap();
+        let model = ScriptedModel::new([answer]);
+        let client =
+            client(&model, advisor).advisor(ledger.clone()).tool(tool("look", "ok")).build().unwrap();
+        let run = read(client.prompt().user("go").stream()).await;
+        assert_eq!((run.error().kind(), ledger.steps()), (ErrorKind::Advisor, steps));
+        assert_valid(&ledger.transcript());
+    }
+}
+
+/// An advisor around the loop sees a failure before the first round as an error in place of a stream.
+#[tokio::test]
+async fn failure_before_first_round_is_an_error_of_the_call() {
+    let refused = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&refused);
+    let around = move |request: ChatRequest, next: AdvisorChain| {
+        let count = Arc::clone(&count);
+        async move {
+            next.next_stream(request).await.inspect_err(|_| {
+                count.fetch_add(1, Ordering::Relaxed);
+            })
+        }
+    };
+    for (stage, errors) in [("loop_start", 1), ("before_round 1", 2)] {
+        let hooks = Watch(Stages::failing_at(stage));
+        let advisor = ToolCallAdvisor::builder().hooks(hooks).build().unwrap();
+        let model = ScriptedModel::new([]);
+        let client = client(&model, advisor)
+            .advisor_in(Phase::Turn, from_fn("around", around.clone()))
+            .build()
+            .unwrap();
+        let run = read(client.prompt().user("go").stream()).await;
+        assert_eq!(run.error().kind(), ErrorKind::Advisor, "{stage}");
+        assert_eq!(refused.load(Ordering::Relaxed), errors, "{stage}");
     }
 }

@@ -4,8 +4,8 @@ use advisor_chain::tools::{
     Effect, LoopHooks, OnCallLimit, StartedCalls, ToolBatch, ToolCallStreaming, ToolExecution, ToolLimits,
 };
 use advisor_chain::{
-    ChatClientBuilder, ChatResponse, Error, ErrorKind, FinishReason, FnTool, Message, Result,
-    ToolCallAdvisor, async_trait,
+    AdvisorChain, ChatClientBuilder, ChatRequest, ChatResponse, Error, ErrorKind, FinishReason, FnTool,
+    Message, Phase, Result, ToolCallAdvisor, async_trait, from_fn,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 
@@ -180,6 +180,23 @@ async fn law_t2_o5_shown_call_ends_once_in_any_failure() {
             assert_eq!(events(&run), expected, "{stage}");
         }
     }
+}
+
+/// An advisor reads a first answer to its end and fails. The loop has not begun, and the call still has its event.
+#[tokio::test]
+async fn law_t2_call_of_swallowed_first_answer_has_its_event() {
+    let swallow = |request: ChatRequest, next: AdvisorChain| async move {
+        let answer = next.next_call(request).await?;
+        Err(Error::new(ErrorKind::Advisor, "the answer was not wanted").or_partial(answer))
+    };
+    let model = ScriptedModel::new([Answer::from_calls([("c1", "look", "{}")])]);
+    let client = client(&model, streaming(ToolCallStreaming::All))
+        .advisor_in(Phase::Round, from_fn("swallow", swallow))
+        .tool(tool("look", "sunny"))
+        .build()
+        .unwrap();
+    let run = read(client.prompt().user("go").stream()).await;
+    assert_eq!((run.error().kind(), events(&run)), (ErrorKind::Advisor, vec!["c1 turn_failed".into()]));
 }
 
 /// The events of unrun calls come out although the end of the turn cannot be recorded.

@@ -97,13 +97,11 @@ impl SharedTurn {
     }
 
     /// Returns a reader of the whole turn.
-    #[must_use]
     pub fn read(&self) -> TurnReader {
         self.read_from(0)
     }
 
     /// Returns a reader that begins with the chunk of this number.
-    #[must_use]
     pub fn read_from(&self, number: u64) -> TurnReader {
         TurnReader::new(Arc::clone(&self.shared), number)
     }

@@ -108,9 +108,9 @@ const FACADE_NAMES: &[&str] = &[
     "client", "from_fn", "model", "model_at",
 ];
 
-const FACADE_MODULES: [&str; 15] = [
-    "anthropic", "chain", "gemini", "memory", "messages", "ollama", "openai", "postgres", "redis", "sqlite",
-    "sse", "stream_policy", "structured", "text_tool_calls", "tools",
+const FACADE_MODULES: [&str; 16] = [
+    "anthropic", "chain", "gemini", "memory", "messages", "ollama", "openai", "postgres", "redis", "server",
+    "sqlite", "sse", "stream_policy", "structured", "text_tool_calls", "tools",
 ];
 
 /// The names of the public items that begin in the first column.

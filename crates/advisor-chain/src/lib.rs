@@ -41,6 +41,7 @@
 //! | `text-tool-calls` | tool calls that a model writes into its text, `TextToolCalls` | no |
 //! | `stream-policy` | judges for tool calls, redaction while the answer streams, `stream_policy::BlockPolicy` | no |
 //! | `sse` | answers out to clients: AI SDK, AG-UI, OpenAI, Anthropic, a chat page, `sse::encode` | no |
+//! | `server` | the chain as an HTTP service, `server::ChatServer` | no |
 //! | `openai` | OpenAI and compatible servers, [`OpenAiModel`] and [`openai::OpenAiResponsesModel`] | yes |
 //! | `gemini` | Google's Gemini API and Vertex AI, `gemini::GeminiModel` | no |
 //! | `anthropic` | Anthropic's Messages API, `anthropic::AnthropicModel` | no |
@@ -57,7 +58,7 @@
 //! | [`chain`] | placement, plan, extensions, recorders, [`FallbackModel`], [`TextStream`] |
 //! | [`tools`] | the tool loop's settings, hooks and executors, effects and keys of calls |
 //! | [`memory`] | windows, summaries, policies, repair; [`memory::store`] the contract of a store |
-//! | [`structured`], [`openai`], `gemini`, `anthropic`, `ollama`, `sqlite`, `postgres`, `redis`, `text_tool_calls`, `stream_policy`, `sse` | the crate of that feature |
+//! | [`structured`], [`openai`], `gemini`, `anthropic`, `ollama`, `sqlite`, `postgres`, `redis`, `text_tool_calls`, `stream_policy`, `sse`, `server` | the crate of that feature |
 //!
 //! [`FallbackModel`]: chain::FallbackModel
 //! [`TextStream`]: chain::TextStream
@@ -122,6 +123,8 @@ pub mod memory {
     pub use chat_memory_advisor::*;
 }
 
+#[cfg(feature = "server")]
+pub use advisor_server as server;
 #[cfg(feature = "sse")]
 pub use advisor_sse as sse;
 #[cfg(feature = "postgres")]

@@ -7,6 +7,7 @@ mod demo;
 mod failure;
 mod output;
 mod screen;
+mod serve;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -32,6 +33,9 @@ enum Command {
     /// Chats with a model of any provider. Ctrl-C cancels the turn, Ctrl-D ends the chat.
     #[command(after_help = format!("{}\n\n{EXIT_CODES}", chat::STREAMS))]
     Chat(chat::Arguments),
+    /// Serves a chat page, and clients of the AI SDK, AG-UI, OpenAI and Anthropic.
+    #[command(after_help = EXIT_CODES)]
+    Serve(serve::Arguments),
     /// Lists the conversations in a file.
     Conversations(conversations::ListArguments),
     /// Prints a conversation of a file as JSON Lines, for backup or for import elsewhere.
@@ -57,6 +61,7 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Demo => with_runtime(demo::run()),
         Command::Chat(arguments) => with_runtime(chat::run(arguments)),
+        Command::Serve(arguments) => on_all_threads(serve::run(arguments, &mut out)),
         Command::Conversations(arguments) => with_runtime(conversations::list(arguments, &mut out)),
         Command::Export(arguments) => with_runtime(conversations::write_out(arguments, &mut out)),
         Command::Import(arguments) => with_runtime(conversations::read_in(arguments, &mut out)),
@@ -66,6 +71,15 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.tell(),
     }
+}
+
+fn on_all_threads(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime =
+        runtime.map_err(|error| Error::configuration("no runtime can be made").with_source(error))?;
+    let outcome = runtime.block_on(work);
+    runtime.shutdown_background();
+    outcome
 }
 
 fn with_runtime(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {

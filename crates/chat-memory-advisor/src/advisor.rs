@@ -141,6 +141,12 @@ impl ChatMemoryAdvisor {
         self
     }
 
+    /// Returns the store of the conversations, to list, export or delete them.
+    #[must_use]
+    pub fn store(&self) -> &dyn ConversationStore {
+        &*self.settings.store
+    }
+
     /// Returns the messages that the next turn of a conversation would be sent before its own. They are the view
     /// of the stored conversation, repaired, with the text that dropped turns of this process had shown. Nothing
     /// is written.

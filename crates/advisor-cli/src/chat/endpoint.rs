@@ -11,7 +11,7 @@ use clap::ValueEnum;
 
 /// The providers of the chat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Provider {
+pub(crate) enum Provider {
     /// Chat Completions of OpenAI or a compatible server.
     Openai,
     /// The Responses API of OpenAI.
@@ -25,9 +25,9 @@ pub(super) enum Provider {
 }
 
 /// A server, and the name of its model.
-pub(super) struct Endpoint {
-    pub(super) server: Arc<dyn ChatModel>,
-    pub(super) model: String,
+pub(crate) struct Endpoint {
+    pub(crate) server: Arc<dyn ChatModel>,
+    pub(crate) model: String,
 }
 
 /// Returns the server of a provider: that of the environment, with the given base URL, if any. Without a key and a
@@ -79,7 +79,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// Names everything that is missing.
-    pub(super) fn find(provider: Provider, model: Option<String>, base_url: Option<String>) -> Result<Self> {
+    pub(crate) fn find(provider: Provider, model: Option<String>, base_url: Option<String>) -> Result<Self> {
         let variable = provider.model_variable();
         let model = first_of([model, std::env::var(variable).ok()])
             .ok_or_else(|| format!("no model is named: give --model NAME or set {variable}"));

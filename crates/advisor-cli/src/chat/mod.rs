@@ -1,7 +1,7 @@
 //! `advisor chat`: chats with a model of any provider.
 
 mod answer;
-mod endpoint;
+pub(crate) mod endpoint;
 mod folder;
 mod input;
 mod interrupts;

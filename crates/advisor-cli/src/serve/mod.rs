@@ -1,0 +1,101 @@
+//! `advisor serve`: a chain as an HTTP service, with a chat page.
+
+mod demo_model;
+mod demo_tools;
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use advisor_chain::tools::ToolCallStreaming;
+use advisor_chain::{ChatClient, ChatMemoryAdvisor, ChatOptions, Error, Result, ToolCallAdvisor};
+use advisor_server::{ChatServer, Tokens, serve};
+use tokio::net::TcpListener;
+
+use self::demo_model::DemoModel;
+use crate::chat::endpoint::{Endpoint, Provider};
+use crate::conversations;
+use crate::failure::Failure;
+
+/// The time for running turns to end by themselves after ctrl-c.
+const SHUTDOWN: Duration = Duration::from_secs(10);
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// The address to listen on. One that other machines can reach needs --tokens.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    listen: SocketAddr,
+    /// The provider, whose API the model's server speaks. Without this option a demonstration answers, which needs no
+    /// key.
+    #[arg(long, value_enum)]
+    provider: Option<Provider>,
+    /// The model. The default is the variable of the provider, such as OPENAI_MODEL.
+    #[arg(long, value_name = "NAME", requires = "provider")]
+    model: Option<String>,
+    /// The base URL of the model's server. The default is the variable of the provider, such as OPENAI_BASE_URL.
+    #[arg(long, value_name = "URL", requires = "provider")]
+    base_url: Option<String>,
+    /// Instructions for the model.
+    #[arg(long, value_name = "TEXT")]
+    system: Option<String>,
+    /// The file of the conversations. It is created if it does not exist.
+    #[arg(long, value_name = "FILE", default_value = "advisor.sqlite")]
+    memory: PathBuf,
+    /// A file with a line for each user: the tenant, a space, and the bearer token.
+    #[arg(long, value_name = "FILE")]
+    tokens: Option<PathBuf>,
+}
+
+pub(crate) async fn run(arguments: Arguments, out: &mut impl Write) -> Result<(), Failure> {
+    let tokens = arguments.tokens.as_deref().map(tokens).transpose()?;
+    let store = conversations::opened(&arguments.memory).await?;
+    let memory = ChatMemoryAdvisor::new(store.clone());
+    let client = client(&arguments, memory.clone())?;
+    let server = ChatServer::new(client, memory).with_tokens(tokens.unwrap_or_default());
+    let listener = TcpListener::bind(arguments.listen).await.map_err(|error| {
+        let message = format!("cannot listen on {}: choose another address with --listen", arguments.listen);
+        Error::configuration(message).with_source(error)
+    })?;
+    let address = listener.local_addr().map_err(Error::advisor)?;
+    writeln!(out, "http://{address}/ serves {}. Ctrl-C ends it.", arguments.memory.display())?;
+    out.flush()?;
+    let signal = async {
+        let _ = tokio::signal::ctrl_c().await;
+    };
+    let served = serve(listener, server, signal, SHUTDOWN).await;
+    store.close().await;
+    Ok(served.map_err(|error| Error::configuration("the server ended").with_source(error))?)
+}
+
+fn client(arguments: &Arguments, memory: ChatMemoryAdvisor) -> Result<ChatClient> {
+    let tool_loop = ToolCallAdvisor::builder().streaming(ToolCallStreaming::All).build()?;
+    let builder = match arguments.provider {
+        None => ChatClient::builder(DemoModel),
+        Some(provider) => {
+            let endpoint = Endpoint::find(provider, arguments.model.clone(), arguments.base_url.clone())?;
+            ChatClient::builder(endpoint.server).options(ChatOptions::new().with_model(endpoint.model))
+        }
+    };
+    let builder = builder.advisor(tool_loop).advisor(memory).tools(&demo_tools::tools());
+    match &arguments.system {
+        Some(system) => builder.system(system.as_str()).build(),
+        None => builder.build(),
+    }
+}
+
+/// Reads the file of tokens.
+fn tokens(file: &Path) -> Result<Tokens, Failure> {
+    let unreadable = |source| Failure::Unreadable { file: file.display().to_string(), source };
+    let text = std::fs::read_to_string(file).map_err(unreadable)?;
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let pairs: Option<Vec<_>> =
+        lines.map(|line| line.split_once(' ').map(|(tenant, token)| (token.trim(), tenant))).collect();
+    match pairs {
+        Some(pairs) if !pairs.is_empty() => Ok(Tokens::new(pairs)),
+        _ => {
+            let message = format!("{}: each line needs a tenant, a space and a token", file.display());
+            Err(Error::configuration(message).into())
+        }
+    }
+}

@@ -1,0 +1,19 @@
+/// Bounds of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ServerLimits {
+    /// The bytes of a request. More is answered with 413. 1 MiB by default.
+    pub body_bytes: usize,
+    /// The turns that run at once. More are answered with 429 and `Retry-After`. 4,096 by default.
+    pub running_turns: usize,
+    /// The turns that have ended and can still be read. The oldest go first. 256 by default.
+    pub ended_turns: usize,
+    /// The chunks of a turn that are kept for readers that join late. 65,536 by default.
+    pub kept_chunks: usize,
+}
+
+impl Default for ServerLimits {
+    fn default() -> Self {
+        Self { body_bytes: 1 << 20, running_turns: 4_096, ended_turns: 256, kept_chunks: 1 << 16 }
+    }
+}

@@ -1,0 +1,36 @@
+//! A chain as an HTTP service.
+//!
+//! [`ChatServer`] mounts one chain under the protocols that clients already speak. All of them share conversations,
+//! memory, tools and limits. Its [router](ChatServer::router) fits into any axum application; [`serve`] is a whole
+//! server.
+//!
+//! | route | protocol |
+//! | --- | --- |
+//! | `GET /` | a chat page |
+//! | `POST /api/chat` | the page's events, see [`ChatEvents`](advisor_sse::ChatEvents) |
+//! | `POST /api/ui` | AI SDK, `useChat` |
+//! | `POST /api/ag-ui` | AG-UI |
+//! | `POST /api/chunks` | the chunks in their own JSON form |
+//! | `POST /v1/chat/completions`, `POST /v1/responses`, `GET /v1/models` | OpenAI clients |
+//! | `POST /v1/messages` | Anthropic clients |
+//! | `GET /api/conversations`, `GET` and `DELETE /api/conversations/{id}` | the conversations |
+//! | `GET /api/conversations/{id}/stream` | the running turn, from the first chunk or behind `Last-Event-ID` |
+//! | `POST /api/conversations/{id}/stop` | stops the running turn |
+//! | `GET /health` | whether the server runs |
+
+mod access;
+mod refusal;
+mod routes;
+mod serve;
+mod server;
+mod turns;
+
+pub use access::limits::ServerLimits;
+pub use access::tokens::Tokens;
+pub use serve::serve;
+pub use server::ChatServer;
+
+/// Runs the code of the README as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,57 @@
+use advisor_core::Role;
+use advisor_sse::{AgUi, Frames};
+use axum::Json;
+use axum::extract::State;
+use axum::extract::rejection::JsonRejection;
+use axum::response::Response;
+use serde::Deserialize;
+
+use super::ask::{OnDisconnect, Question, new_input};
+use crate::ChatServer;
+use crate::access::user::User;
+use crate::refusal::Refusal;
+use crate::turns::body::streamed;
+
+/// The input of a run. Its thread is the conversation, and the run is the turn.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Body {
+    thread_id: String,
+    run_id: String,
+    #[serde(default)]
+    messages: Vec<AgMessage>,
+}
+
+#[derive(Debug, Deserialize)]
+struct AgMessage {
+    role: String,
+    #[serde(default)]
+    content: serde_json::Value,
+}
+
+impl AgMessage {
+    /// Reasoning and activities are the client's own notes.
+    fn read(self) -> Option<(Role, String)> {
+        let text = self.content.as_str().unwrap_or_default().to_owned();
+        match self.role.as_str() {
+            "user" => Some((Role::User, text)),
+            "assistant" | "tool" => Some((Role::Assistant, text)),
+            "system" | "developer" => Some((Role::System, text)),
+            _ => None,
+        }
+    }
+}
+
+pub(super) async fn ask(
+    State(server): State<ChatServer>,
+    user: User,
+    body: Result<Json<Body>, JsonRejection>,
+) -> Result<Response, Refusal> {
+    let Json(body) = body?;
+    let messages = body.messages.into_iter().filter_map(AgMessage::read).collect();
+    let input = new_input(messages, true)?;
+    let question = Question::new(&user, Some(&body.thread_id), Some(&body.run_id), input)?;
+    let turn = question.start(&server, OnDisconnect::Stop)?;
+    let encoder = AgUi::new(body.thread_id, body.run_id);
+    Ok(question.named(streamed(turn.read(), encoder, Frames::new()).await?))
+}

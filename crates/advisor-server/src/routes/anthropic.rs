@@ -1,0 +1,111 @@
+use advisor_sse::{AnthropicMessages, Frame, Frames};
+use axum::Json;
+use axum::extract::State;
+use axum::extract::rejection::JsonRejection;
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::ask::{OnDisconnect, Question, header, new_input};
+use super::openai_chat::{ChatMessage, info, without_tools};
+use crate::ChatServer;
+use crate::access::user::User;
+use crate::refusal::Refusal;
+use crate::turns::body::{streamed, whole};
+
+/// A request of Messages. Settings of the model belong to the chain and are ignored.
+#[derive(Debug, Deserialize)]
+pub(super) struct Body {
+    #[serde(default)]
+    model: String,
+    messages: Vec<ChatMessage>,
+    #[serde(default)]
+    stream: bool,
+    system: Option<Value>,
+    #[serde(default)]
+    metadata: Metadata,
+    #[serde(default)]
+    tools: Vec<Value>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Metadata {
+    /// The conversation, if no header names it.
+    user_id: Option<String>,
+}
+
+pub(super) async fn ask(
+    State(server): State<ChatServer>,
+    user: User,
+    headers: HeaderMap,
+    body: Result<Json<Body>, JsonRejection>,
+) -> Result<Response, Refusal> {
+    let Json(body) = body?;
+    without_tools(&body.tools)?;
+    if body.system.is_some() {
+        return Err(Refusal::bad_request("a system prompt is not accepted: the chain has its own"));
+    }
+    let conversation = header(&headers, "x-conversation-id").or(body.metadata.user_id.as_deref());
+    let messages = body.messages.into_iter().map(ChatMessage::read).collect();
+    let input = new_input(messages, conversation.is_some())?;
+    let question = Question::new(&user, conversation, header(&headers, "idempotency-key"), input)?;
+    let encoder = AnthropicMessages::new(info(&server, &question, "msg_", &body.model));
+    let turn = question.start(&server, OnDisconnect::Stop)?;
+    if body.stream {
+        return Ok(question.named(streamed(turn.read(), encoder, Frames::new()).await?));
+    }
+    let stream = whole(turn.read(), encoder).await?;
+    Ok(question.named(Json(message(&Frame::read_all(&stream))).into_response()))
+}
+
+/// Returns the message in one piece, joined from the events of its stream.
+fn message(frames: &[Frame]) -> Value {
+    let mut message = Value::Null;
+    let mut content: Vec<Value> = Vec::new();
+    for event in frames.iter().filter_map(Frame::json) {
+        let text = |place: &str| event.pointer(place).and_then(Value::as_str).unwrap_or_default();
+        match text("/type") {
+            "message_start" => message = event.get("message").cloned().unwrap_or_default(),
+            "content_block_start" => content.extend(event.get("content_block").cloned()),
+            "content_block_delta" => {
+                let field = match text("/delta/type") {
+                    "text_delta" => "text",
+                    "thinking_delta" => "thinking",
+                    _ => "partial_json",
+                };
+                if let Some(block) = content.last_mut().and_then(Value::as_object_mut) {
+                    let piece = text(&format!("/delta/{field}"));
+                    match field {
+                        // Calls come whole.
+                        "partial_json" => {
+                            let input = serde_json::from_str(piece).unwrap_or_else(|_| json!({}));
+                            block.insert("input".into(), input);
+                        }
+                        _ => {
+                            let all = block.get(field).and_then(Value::as_str).unwrap_or_default();
+                            let all = format!("{all}{piece}");
+                            block.insert(field.into(), all.into());
+                        }
+                    }
+                }
+            }
+            "message_delta" => {
+                if let Some(fields) = message.as_object_mut() {
+                    for name in ["stop_reason", "stop_sequence"] {
+                        fields.insert(
+                            name.into(),
+                            event.pointer(&format!("/delta/{name}")).cloned().unwrap_or_default(),
+                        );
+                    }
+                    fields.insert("usage".into(), event.get("usage").cloned().unwrap_or_default());
+                }
+            }
+            _ => {}
+        }
+    }
+    if let Some(fields) = message.as_object_mut() {
+        fields.insert("content".into(), content.into());
+    }
+    message
+}

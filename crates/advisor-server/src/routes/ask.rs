@@ -1,0 +1,114 @@
+use advisor_core::{ConversationKey, Message, OnDrop, OnUnread, Role, SharedTurn, TurnId};
+use axum::http::{HeaderMap, HeaderValue};
+use axum::response::Response;
+use sha2::{Digest, Sha256};
+
+use crate::ChatServer;
+use crate::access::user::User;
+use crate::refusal::Refusal;
+
+/// What a client asks, whatever its protocol.
+#[derive(Debug)]
+pub(super) struct Question {
+    pub(super) conversation: ConversationKey,
+    pub(super) turn: TurnId,
+    pub(super) input: Vec<Message>,
+}
+
+/// What becomes of a turn whose client goes away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OnDisconnect {
+    /// The turn stops: the protocol cannot resume it.
+    Stop,
+    /// The turn continues, and the client can join it again.
+    Continue,
+}
+
+impl Question {
+    /// Creates a question in a conversation, which is a new one without an id. Without an id, the turn is a new one.
+    pub(super) fn new(
+        user: &User,
+        conversation: Option<&str>,
+        turn: Option<&str>,
+        input: Vec<Message>,
+    ) -> Result<Self, Refusal> {
+        let bad = |error: advisor_core::Error| Refusal::bad_request(error.to_string());
+        let turn = turn.map(turn_id).transpose().map_err(bad)?.unwrap_or_else(TurnId::random);
+        let conversation = match conversation {
+            Some(id) => user.conversation(id)?,
+            None => user.conversation(TurnId::random().as_str())?,
+        };
+        if input.iter().all(|message| message.text().trim().is_empty()) {
+            return Err(Refusal::bad_request("the message is empty"));
+        }
+        Ok(Self { conversation, turn, input })
+    }
+
+    /// Starts the turn, or joins it if it was submitted before.
+    pub(super) fn start(
+        &self,
+        server: &ChatServer,
+        on_disconnect: OnDisconnect,
+    ) -> Result<SharedTurn, Refusal> {
+        let on_unread = match on_disconnect {
+            OnDisconnect::Stop => OnUnread::Cancel(OnDrop::KeepPartial),
+            OnDisconnect::Continue => OnUnread::Continue,
+        };
+        let input: String = self.input.iter().map(Message::text).collect();
+        let key = (self.conversation.clone(), self.turn.clone());
+        server.turns().start(&key, &input, on_unread, || {
+            let prompt = server.client().prompt().messages(self.input.iter().cloned());
+            prompt.conversation(self.conversation.clone()).turn(self.turn.clone()).stream()
+        })
+    }
+
+    /// Adds the ids of the conversation and of the turn to a response.
+    pub(super) fn named(&self, mut response: Response) -> Response {
+        let ids =
+            [("x-conversation-id", self.conversation.conversation()), ("x-turn-id", self.turn.as_str())];
+        for (name, id) in ids {
+            // An id that no header can have is one that the client knows: it has sent it in the body.
+            if let Ok(value) = HeaderValue::from_str(id) {
+                response.headers_mut().insert(name, value);
+            }
+        }
+        response
+    }
+}
+
+/// Returns the turn id of a client's id. One with other characters, or too many, becomes its hash.
+fn turn_id(id: &str) -> Result<TurnId, advisor_core::Error> {
+    TurnId::new(id).or_else(|_| {
+        let hash = Sha256::digest(id.as_bytes());
+        TurnId::new(&hash.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+    })
+}
+
+/// Returns a header as text.
+pub(super) fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
+}
+
+/// Keeps what the user has said since the last answer. The server has the messages before it in its own memory.
+///
+/// # Errors
+/// For messages of other roles among them, and for a history without a conversation.
+pub(super) fn new_input(
+    messages: Vec<(Role, String)>,
+    has_conversation: bool,
+) -> Result<Vec<Message>, Refusal> {
+    let answered = messages.iter().rposition(|(role, _)| *role == Role::Assistant);
+    if answered.is_some() && !has_conversation {
+        let message = "name the conversation, such as in the header `x-conversation-id`: the server keeps the history, \
+                       and takes none from clients";
+        return Err(Refusal::bad_request(message));
+    }
+    let new = messages.into_iter().skip(answered.map_or(0, |at| at + 1));
+    new.map(|(role, text)| match role {
+        Role::User => Ok(Message::user(text)),
+        _ => Err(Refusal::bad_request(
+            "only messages of the user are accepted: the chain has its own instructions",
+        )),
+    })
+    .collect()
+}

@@ -1,0 +1,68 @@
+use advisor_core::Message;
+use advisor_sse::{ChatEvents, EventId, Frames};
+use axum::Json;
+use axum::extract::rejection::{JsonRejection, PathRejection};
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+
+use super::ask::{OnDisconnect, Question, header};
+use crate::ChatServer;
+use crate::access::user::User;
+use crate::refusal::Refusal;
+use crate::turns::body::streamed;
+
+/// The body of `POST /api/chat`.
+#[derive(Debug, Deserialize)]
+pub(super) struct Body {
+    message: String,
+    conversation: Option<String>,
+    /// The id of the turn, for a repeated request.
+    turn: Option<String>,
+}
+
+pub(super) async fn ask(
+    State(server): State<ChatServer>,
+    user: User,
+    body: Result<Json<Body>, JsonRejection>,
+) -> Result<Response, Refusal> {
+    let Json(body) = body?;
+    let input = vec![Message::user(body.message)];
+    let question = Question::new(&user, body.conversation.as_deref(), body.turn.as_deref(), input)?;
+    let turn = question.start(&server, OnDisconnect::Continue)?;
+    Ok(question.named(streamed(turn.read(), ChatEvents::new(), Frames::new().with_ids()).await?))
+}
+
+/// Joins the running turn of a conversation, behind `Last-Event-ID`. Without one there is no content.
+pub(super) async fn resume(
+    State(server): State<ChatServer>,
+    user: User,
+    id: Result<Path<String>, PathRejection>,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    let key = user.conversation(&id?)?;
+    let known = match header(&headers, "x-turn-id") {
+        Some(turn) => {
+            let turn =
+                advisor_core::TurnId::new(turn).map_err(|error| Refusal::bad_request(error.to_string()))?;
+            server.turns().find(&(key, turn))
+        }
+        None => server.turns().running(&key).map(|(_, turn)| turn),
+    };
+    let Some(turn) = known else { return Ok(StatusCode::NO_CONTENT.into_response()) };
+    streamed(turn.read(), ChatEvents::new(), frames(&headers)?).await
+}
+
+/// Returns frames behind the last one that the client has received.
+pub(super) fn frames(headers: &HeaderMap) -> Result<Frames, Refusal> {
+    match header(headers, "last-event-id") {
+        None => Ok(Frames::new().with_ids()),
+        Some(id) => {
+            let id: EventId = id
+                .parse()
+                .map_err(|error: advisor_sse::EventIdError| Refusal::bad_request(error.to_string()))?;
+            Ok(Frames::new().after(id))
+        }
+    }
+}

@@ -1,0 +1,33 @@
+use advisor_core::Message;
+use advisor_sse::{Frames, JsonLines};
+use axum::Json;
+use axum::extract::State;
+use axum::extract::rejection::JsonRejection;
+use axum::response::Response;
+use serde::Deserialize;
+
+use super::ask::{OnDisconnect, Question};
+use crate::ChatServer;
+use crate::access::user::User;
+use crate::refusal::Refusal;
+use crate::turns::body::streamed;
+
+/// The body of `POST /api/chunks`.
+#[derive(Debug, Deserialize)]
+pub(super) struct Body {
+    message: String,
+    conversation: Option<String>,
+    turn: Option<String>,
+}
+
+pub(super) async fn ask(
+    State(server): State<ChatServer>,
+    user: User,
+    body: Result<Json<Body>, JsonRejection>,
+) -> Result<Response, Refusal> {
+    let Json(body) = body?;
+    let input = vec![Message::user(body.message)];
+    let question = Question::new(&user, body.conversation.as_deref(), body.turn.as_deref(), input)?;
+    let turn = question.start(&server, OnDisconnect::Stop)?;
+    Ok(question.named(streamed(turn.read(), JsonLines::new(), Frames::new()).await?))
+}

@@ -1,0 +1,123 @@
+use advisor_core::{Block, BlockContent, Message, OnDrop, Role};
+use axum::Json;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use chat_memory_advisor::store::Page;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::ChatServer;
+use crate::access::user::User;
+use crate::refusal::Refusal;
+
+/// The most conversations in one answer.
+const PAGE: usize = 100;
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Position {
+    /// The last id of the page before.
+    after: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Listed {
+    conversations: Vec<String>,
+    /// The value of `after` for the next page, if there is one.
+    next: Option<String>,
+}
+
+/// A message as a page shows it.
+#[derive(Debug, Serialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+enum Shown {
+    User { text: String },
+    Assistant { text: String, reasoning: String, calls: Vec<ShownCall> },
+    Tool { id: String, tool: String, result: String, is_error: bool },
+}
+
+#[derive(Debug, Serialize)]
+struct ShownCall {
+    id: String,
+    tool: String,
+    args: Value,
+}
+
+pub(super) async fn list(
+    State(server): State<ChatServer>,
+    user: User,
+    Query(position): Query<Position>,
+) -> Result<Response, Refusal> {
+    let mut page = Page::first(user.tenant(), PAGE);
+    if let Some(after) = &position.after {
+        page = page.after(user.conversation(after)?);
+    }
+    let keys = server.memory().store().list(&page).await.map_err(|error| Refusal::from(&error.into()))?;
+    let conversations: Vec<String> = keys.iter().map(|key| key.conversation().to_owned()).collect();
+    let next = (conversations.len() == PAGE).then(|| conversations.last().cloned()).flatten();
+    Ok(Json(Listed { conversations, next }).into_response())
+}
+
+pub(super) async fn read(
+    State(server): State<ChatServer>,
+    user: User,
+    id: Result<Path<String>, PathRejection>,
+) -> Result<Response, Refusal> {
+    let transcript = server.memory().transcript(&user.conversation(&id?)?).await;
+    let transcript = transcript.map_err(|error| Refusal::from(&error))?;
+    if transcript.is_empty() {
+        return Err(Refusal::not_found("there is no such conversation"));
+    }
+    let messages: Vec<_> = transcript.iter().filter_map(shown).collect();
+    Ok(Json(serde_json::json!({"messages": messages})).into_response())
+}
+
+pub(super) async fn delete(
+    State(server): State<ChatServer>,
+    user: User,
+    id: Result<Path<String>, PathRejection>,
+) -> Result<StatusCode, Refusal> {
+    let deleted = server.memory().store().delete(&user.conversation(&id?)?).await;
+    deleted.map_err(|error| Refusal::from(&error.into()))?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Stops the running turn. Memory keeps what was shown.
+pub(super) async fn stop(
+    State(server): State<ChatServer>,
+    user: User,
+    id: Result<Path<String>, PathRejection>,
+) -> Result<StatusCode, Refusal> {
+    if let Some((_, turn)) = server.turns().running(&user.conversation(&id?)?) {
+        turn.handle().cancel(OnDrop::KeepPartial);
+        turn.handle().settled().await;
+    }
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Instructions are not shown.
+fn shown(message: &Message) -> Option<Shown> {
+    Some(match message.role() {
+        Role::User => Shown::User { text: message.text() },
+        Role::Assistant => {
+            let reasoning = |block: &Block| match block.content() {
+                BlockContent::Reasoning(text) => Some(text.clone()),
+                _ => None,
+            };
+            let calls = message.tool_calls().map(|call| ShownCall {
+                id: call.id.to_string(),
+                tool: call.name.to_string(),
+                args: call.parsed_arguments().unwrap_or_else(|_| Value::String(call.arguments.clone())),
+            });
+            let reasoning = message.blocks().iter().filter_map(reasoning).collect();
+            Shown::Assistant { text: message.text(), reasoning, calls: calls.collect() }
+        }
+        Role::Tool => {
+            let result = message.tool_result()?;
+            let (id, tool) = (result.call_id.to_string(), result.name.to_string());
+            Shown::Tool { id, tool, result: result.text(), is_error: result.is_error }
+        }
+        _ => return None,
+    })
+}

@@ -1,0 +1,170 @@
+use advisor_core::Role;
+use advisor_sse::{AnswerInfo, Frame, Frames, OpenAiChat, UsageChunk};
+use axum::Json;
+use axum::extract::State;
+use axum::extract::rejection::JsonRejection;
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::ask::{OnDisconnect, Question, header, new_input};
+use crate::ChatServer;
+use crate::access::user::User;
+use crate::refusal::Refusal;
+use crate::turns::body::{streamed, whole};
+
+/// A request of Chat Completions. Settings of the model belong to the chain and are ignored.
+#[derive(Debug, Deserialize)]
+pub(super) struct Body {
+    #[serde(default)]
+    model: String,
+    messages: Vec<ChatMessage>,
+    #[serde(default)]
+    stream: bool,
+    #[serde(default)]
+    stream_options: Option<StreamOptions>,
+    /// The conversation, if no header names it.
+    user: Option<String>,
+    #[serde(default)]
+    tools: Vec<Value>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct StreamOptions {
+    #[serde(default)]
+    include_usage: bool,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct ChatMessage {
+    pub(super) role: String,
+    #[serde(default)]
+    pub(super) content: Content,
+}
+
+/// Text, or parts of which the texts count.
+#[derive(Debug, Default, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Content {
+    Text(String),
+    Parts(Vec<ContentPart>),
+    #[default]
+    Nothing,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct ContentPart {
+    #[serde(default)]
+    text: String,
+}
+
+impl ChatMessage {
+    pub(super) fn read(self) -> (Role, String) {
+        let role = match self.role.as_str() {
+            "user" => Role::User,
+            "assistant" | "tool" | "function" => Role::Assistant,
+            _ => Role::System,
+        };
+        let text = match self.content {
+            Content::Text(text) => text,
+            Content::Parts(parts) => parts.into_iter().map(|part| part.text).collect(),
+            Content::Nothing => String::new(),
+        };
+        (role, text)
+    }
+}
+
+/// Refuses tools of the client: the chain has its own.
+pub(super) fn without_tools(tools: &[Value]) -> Result<(), Refusal> {
+    match tools {
+        [] => Ok(()),
+        _ => Err(Refusal::bad_request("tools of the client are not accepted: the chain runs its own")),
+    }
+}
+
+/// Returns the data that an answer repeats, with this prefix of its id.
+pub(super) fn info(server: &ChatServer, question: &Question, prefix: &str, model: &str) -> AnswerInfo {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let model = if model.is_empty() { server.name().as_str() } else { model };
+    AnswerInfo::new(
+        format!("{prefix}{}", question.turn.as_str()),
+        model,
+        since.map_or(0, |since| since.as_secs()),
+    )
+}
+
+pub(super) async fn ask(
+    State(server): State<ChatServer>,
+    user: User,
+    headers: HeaderMap,
+    body: Result<Json<Body>, JsonRejection>,
+) -> Result<Response, Refusal> {
+    let Json(body) = body?;
+    without_tools(&body.tools)?;
+    let conversation = header(&headers, "x-conversation-id").or(body.user.as_deref());
+    let messages = body.messages.into_iter().map(ChatMessage::read).collect();
+    let input = new_input(messages, conversation.is_some())?;
+    let question = Question::new(&user, conversation, header(&headers, "idempotency-key"), input)?;
+    let info = info(&server, &question, "chatcmpl-", &body.model);
+    let turn = question.start(&server, OnDisconnect::Stop)?;
+    if !body.stream {
+        let stream = whole(turn.read(), OpenAiChat::new(info).with_usage(UsageChunk::Sent)).await?;
+        return Ok(question.named(Json(completion(&Frame::read_all(&stream))).into_response()));
+    }
+    let usage = match body.stream_options.unwrap_or_default().include_usage {
+        true => UsageChunk::Sent,
+        false => UsageChunk::Omitted,
+    };
+    let encoder = OpenAiChat::new(info).with_usage(usage);
+    Ok(question.named(streamed(turn.read(), encoder, Frames::new()).await?))
+}
+
+/// Returns the answer in one piece, joined from the chunks of its stream.
+fn completion(frames: &[Frame]) -> Value {
+    let chunks: Vec<Value> = frames.iter().filter_map(Frame::json).collect();
+    let joined = |place: &str| -> String {
+        chunks.iter().filter_map(|chunk| chunk.pointer(place)?.as_str()).collect()
+    };
+    let given = |text: String| if text.is_empty() { Value::Null } else { Value::String(text) };
+    let calls: Vec<Value> = chunks
+        .iter()
+        .filter_map(|chunk| chunk.pointer("/choices/0/delta/tool_calls/0").cloned())
+        .map(|mut call| {
+            call.as_object_mut().map(|fields| fields.remove("index"));
+            call
+        })
+        .collect();
+    let mut message = json!({
+        "role": "assistant",
+        "content": given(joined("/choices/0/delta/content")),
+        "refusal": given(joined("/choices/0/delta/refusal")),
+    });
+    if let (false, Some(fields)) = (calls.is_empty(), message.as_object_mut()) {
+        fields.insert("tool_calls".into(), calls.into());
+    }
+    let of_last = |place: &str| {
+        chunks.iter().rev().find_map(|chunk| chunk.pointer(place).filter(|value| !value.is_null()))
+    };
+    let of_first = |field: &str| chunks.first().and_then(|chunk| chunk.get(field)).cloned();
+    let choice = json!({
+        "index": 0,
+        "message": message,
+        "logprobs": null,
+        "finish_reason": of_last("/choices/0/finish_reason"),
+    });
+    json!({
+        "id": of_first("id"),
+        "object": "chat.completion",
+        "created": of_first("created"),
+        "model": of_first("model"),
+        "choices": [choice],
+        "usage": of_last("/usage"),
+    })
+}
+
+/// Lists the chain as the one model.
+pub(super) async fn models(State(server): State<ChatServer>, _user: User) -> Response {
+    let model = json!({"id": server.name(), "object": "model", "created": 0, "owned_by": "advisor-chain"});
+    Json(json!({"object": "list", "data": [model]})).into_response()
+}

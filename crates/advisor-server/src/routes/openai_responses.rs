@@ -1,0 +1,83 @@
+use advisor_core::Role;
+use advisor_sse::{Frame, Frames, OpenAiResponses};
+use axum::Json;
+use axum::extract::State;
+use axum::extract::rejection::JsonRejection;
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::ask::{OnDisconnect, Question, header, new_input};
+use super::openai_chat::{ChatMessage, info, without_tools};
+use crate::ChatServer;
+use crate::access::user::User;
+use crate::refusal::Refusal;
+use crate::turns::body::{streamed, whole};
+
+/// A request of Responses. Settings of the model belong to the chain and are ignored.
+#[derive(Debug, Deserialize)]
+pub(super) struct Body {
+    #[serde(default)]
+    model: String,
+    input: Input,
+    #[serde(default)]
+    stream: bool,
+    instructions: Option<String>,
+    conversation: Option<Conversation>,
+    /// The conversation, if nothing else names it.
+    user: Option<String>,
+    #[serde(default)]
+    tools: Vec<Value>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Input {
+    Text(String),
+    Items(Vec<ChatMessage>),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Conversation {
+    Id(String),
+    Object { id: String },
+}
+
+impl Conversation {
+    fn id(&self) -> &str {
+        match self {
+            Self::Id(id) | Self::Object { id } => id,
+        }
+    }
+}
+
+pub(super) async fn ask(
+    State(server): State<ChatServer>,
+    user: User,
+    headers: HeaderMap,
+    body: Result<Json<Body>, JsonRejection>,
+) -> Result<Response, Refusal> {
+    let Json(body) = body?;
+    without_tools(&body.tools)?;
+    if body.instructions.is_some() {
+        return Err(Refusal::bad_request("instructions are not accepted: the chain has its own"));
+    }
+    let named = body.conversation.as_ref().map(Conversation::id);
+    let conversation = header(&headers, "x-conversation-id").or(named).or(body.user.as_deref());
+    let messages = match body.input {
+        Input::Text(text) => vec![(Role::User, text)],
+        Input::Items(items) => items.into_iter().map(ChatMessage::read).collect(),
+    };
+    let input = new_input(messages, conversation.is_some())?;
+    let question = Question::new(&user, conversation, header(&headers, "idempotency-key"), input)?;
+    let encoder = OpenAiResponses::new(info(&server, &question, "resp_", &body.model));
+    let turn = question.start(&server, OnDisconnect::Stop)?;
+    if body.stream {
+        return Ok(question.named(streamed(turn.read(), encoder, Frames::new()).await?));
+    }
+    let stream = whole(turn.read(), encoder).await?;
+    let last = Frame::read_all(&stream).iter().rev().find_map(|frame| frame.json()?.get("response").cloned());
+    Ok(question.named(Json(last.unwrap_or_default()).into_response()))
+}

@@ -1,0 +1,102 @@
+use advisor_core::Message;
+use advisor_sse::{Frames, UiMessages, UiProfile};
+use axum::Json;
+use axum::extract::rejection::{JsonRejection, PathRejection};
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+
+use super::ask::{OnDisconnect, Question, header};
+use crate::ChatServer;
+use crate::access::user::User;
+use crate::refusal::Refusal;
+use crate::turns::body::streamed;
+
+/// The request of the AI SDK's transport. Its id is that of the chat.
+#[derive(Debug, Deserialize)]
+pub(super) struct Body {
+    id: String,
+    #[serde(default)]
+    messages: Vec<UiMessage>,
+    #[serde(default)]
+    trigger: Trigger,
+}
+
+#[derive(Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+enum Trigger {
+    #[default]
+    SubmitMessage,
+    RegenerateMessage,
+}
+
+#[derive(Debug, Deserialize)]
+struct UiMessage {
+    #[serde(default)]
+    id: String,
+    role: String,
+    #[serde(default)]
+    parts: Vec<UiPart>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+enum UiPart {
+    Text {
+        text: String,
+    },
+    #[serde(other)]
+    Other,
+}
+
+impl UiMessage {
+    fn text(&self) -> String {
+        let text = |part: &UiPart| match part {
+            UiPart::Text { text } => Some(text.clone()),
+            UiPart::Other => None,
+        };
+        self.parts.iter().filter_map(text).collect()
+    }
+}
+
+pub(super) async fn ask(
+    State(server): State<ChatServer>,
+    user: User,
+    headers: HeaderMap,
+    body: Result<Json<Body>, JsonRejection>,
+) -> Result<Response, Refusal> {
+    let Json(body) = body?;
+    if body.trigger == Trigger::RegenerateMessage {
+        return Err(Refusal::bad_request("an answer cannot be regenerated yet; ask again in a new message"));
+    }
+    let last = body.messages.last().filter(|message| message.role == "user");
+    let last = last.ok_or_else(|| Refusal::bad_request("the last message is not one of the user"))?;
+    // A message that is sent again has the same id, so it is the same turn.
+    let turn = Some(last.id.as_str()).filter(|id| !id.is_empty());
+    let question = Question::new(&user, Some(&body.id), turn, vec![Message::user(last.text())])?;
+    let turn = question.start(&server, OnDisconnect::Continue)?;
+    Ok(question.named(streamed(turn.read(), encoder(question.turn.as_str(), &headers), Frames::new()).await?))
+}
+
+/// Joins the running turn of a chat from its beginning. Without one there is no content.
+pub(super) async fn resume(
+    State(server): State<ChatServer>,
+    user: User,
+    id: Result<Path<String>, PathRejection>,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    let running = server.turns().running(&user.conversation(&id?)?);
+    let Some((id, turn)) = running else { return Ok(StatusCode::NO_CONTENT.into_response()) };
+    streamed(turn.read(), encoder(id.as_str(), &headers), Frames::new()).await
+}
+
+/// The message id is made of the turn's, so that it is the same after a resumption.
+fn encoder(turn: &str, headers: &HeaderMap) -> UiMessages {
+    let profile = match header(headers, "x-ui-profile") {
+        Some("v6") => UiProfile::V6,
+        Some("v7") => UiProfile::V7,
+        _ => UiProfile::V5,
+    };
+    UiMessages::new(format!("answer-{turn}")).with_profile(profile)
+}

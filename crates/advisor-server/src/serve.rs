@@ -1,0 +1,50 @@
+use std::io;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+
+use crate::ChatServer;
+
+/// The time for clients to read that their turns were stopped.
+const LAST_EVENTS: Duration = Duration::from_secs(1);
+
+/// Serves until `signal`, then ends.
+///
+/// From then on no turn begins. Turns that run may end within `timeout`, and are stopped after it. Memory then closes
+/// what they left.
+///
+/// # Errors
+/// If the listener is not on the loopback interface and the server has no tokens; if the listener fails; if the store
+/// cannot take what is to be written.
+pub async fn serve(
+    listener: TcpListener,
+    server: ChatServer,
+    signal: impl Future<Output = ()> + Send + 'static,
+    timeout: Duration,
+) -> io::Result<()> {
+    if server.tokens().is_empty() && !listener.local_addr()?.ip().is_loopback() {
+        let message =
+            "a server without tokens serves loopback addresses only; set tokens, or listen on 127.0.0.1";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+    }
+    let (ending, ended) = oneshot::channel::<()>();
+    let draining = server.clone();
+    let drain = async move {
+        signal.await;
+        draining.turns().close();
+        if tokio::time::timeout(timeout, draining.turns().ended()).await.is_err() {
+            draining.turns().stop_all();
+            drop(tokio::time::timeout(LAST_EVENTS, draining.turns().ended()).await);
+        }
+        let _ = ending.send(());
+    };
+    let shutdown = async move { drop(ended.await) };
+    let serving = axum::serve(listener, server.router()).with_graceful_shutdown(shutdown);
+    tokio::select! {
+        served = async { serving.await } => served?,
+        // Idle connections do not delay the end.
+        () = async { drain.await; tokio::time::sleep(LAST_EVENTS).await } => {}
+    }
+    server.memory().close_unfinished().await.map_err(io::Error::other)
+}

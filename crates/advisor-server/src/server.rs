@@ -1,0 +1,134 @@
+use std::fmt;
+use std::sync::Arc;
+
+use advisor_core::{ChatClient, Text};
+use axum::Router;
+use chat_memory_advisor::ChatMemoryAdvisor;
+
+use crate::access::limits::ServerLimits;
+use crate::access::tokens::Tokens;
+use crate::routes;
+use crate::turns::Turns;
+
+/// One chain under the protocols of many clients. Cheap to clone.
+///
+/// # Ordering
+/// A client learns of the end of an answer after all work inside the chain on it (law O3): memory has it.
+///
+/// # Cancellation
+/// A client that goes away stops its turn, unless its protocol can resume. Then the turn continues, and
+/// `POST /api/conversations/{id}/stop` stops it.
+///
+/// # Errors
+/// A request that fails before its answer begins has an error status. Later, the protocol tells of the failure. Neither
+/// has the text of an internal error.
+///
+/// # Example
+/// ```no_run
+/// use advisor_core::ChatClient;
+/// use advisor_server::{ChatServer, serve};
+/// use advisor_testkit::{Answer, ScriptedModel};
+/// use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
+/// use std::time::Duration;
+/// use tokio::net::TcpListener;
+///
+/// # #[tokio::main]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+/// let model = ScriptedModel::new([Answer::from_text("It is noon.")]);
+/// let client = ChatClient::builder(model).advisor(memory.clone()).build()?;
+/// let server = ChatServer::new(client, memory);
+/// let listener = TcpListener::bind("127.0.0.1:8080").await?;
+/// let signal = async { drop(tokio::signal::ctrl_c().await) };
+/// serve(listener, server, signal, Duration::from_secs(10)).await?;
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct ChatServer(Arc<Shared>);
+
+#[derive(Clone)]
+struct Shared {
+    client: ChatClient,
+    memory: ChatMemoryAdvisor,
+    name: Text,
+    tokens: Tokens,
+    limits: ServerLimits,
+    turns: Arc<Turns>,
+}
+
+impl ChatServer {
+    /// Creates a server of one chain and of the memory in it. Without tokens it serves this machine only.
+    #[must_use]
+    pub fn new(client: ChatClient, memory: ChatMemoryAdvisor) -> Self {
+        let limits = ServerLimits::default();
+        let turns = Arc::new(Turns::new(limits));
+        let (name, tokens) = ("chain".into(), Tokens::default());
+        Self(Arc::new(Shared { client, memory, name, tokens, limits, turns }))
+    }
+
+    /// Sets the name under which clients see the chain as a model; `chain` by default.
+    #[must_use]
+    pub fn with_name(self, name: impl Into<Text>) -> Self {
+        self.changed(|shared| shared.name = name.into())
+    }
+
+    /// Sets the tokens that requests need. Each opens the conversations of its tenant.
+    #[must_use]
+    pub fn with_tokens(self, tokens: Tokens) -> Self {
+        self.changed(|shared| shared.tokens = tokens)
+    }
+
+    /// Sets the bounds.
+    #[must_use]
+    pub fn with_limits(self, limits: ServerLimits) -> Self {
+        self.changed(|shared| {
+            shared.limits = limits;
+            shared.turns = Arc::new(Turns::new(limits));
+        })
+    }
+
+    /// Returns the routes, to be mounted in any axum application. They need a tokio runtime.
+    pub fn router(&self) -> Router {
+        routes::router(self)
+    }
+
+    pub(crate) fn client(&self) -> &ChatClient {
+        &self.0.client
+    }
+
+    pub(crate) fn memory(&self) -> &ChatMemoryAdvisor {
+        &self.0.memory
+    }
+
+    pub(crate) fn name(&self) -> &Text {
+        &self.0.name
+    }
+
+    pub(crate) fn tokens(&self) -> &Tokens {
+        &self.0.tokens
+    }
+
+    pub(crate) fn limits(&self) -> ServerLimits {
+        self.0.limits
+    }
+
+    pub(crate) fn turns(&self) -> &Turns {
+        &self.0.turns
+    }
+
+    fn changed(self, change: impl FnOnce(&mut Shared)) -> Self {
+        let mut shared = Arc::unwrap_or_clone(self.0);
+        change(&mut shared);
+        Self(Arc::new(shared))
+    }
+}
+
+impl fmt::Debug for ChatServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChatServer")
+            .field("name", &self.0.name)
+            .field("tokens", &self.0.tokens)
+            .field("limits", &self.0.limits)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,112 @@
+use std::time::Duration;
+
+use advisor_core::{Chunk, Error, ErrorKind, ReaderError, TurnReader};
+use advisor_sse::{Encoder, Encoding, Failure, Frames};
+use axum::body::Body;
+use axum::response::Response;
+use bytes::{Bytes, BytesMut};
+use futures::{FutureExt, StreamExt, stream};
+use tokio::time::timeout;
+
+use crate::refusal::Refusal;
+
+/// The time within which a failure of the first request is a status. A slower one is told in the stream, so that no
+/// proxy waits too long for the headers.
+const STATUS_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The silence after which a comment keeps the connection open. Some proxies cut it after eight seconds.
+const KEEP_ALIVE: Duration = Duration::from_secs(5);
+
+/// The bytes of one piece of the body, at least.
+const PIECE: usize = 16 << 10;
+
+type Item = Option<Result<Chunk, ReaderError>>;
+
+/// A turn on its way to a client.
+struct Sending<E> {
+    reader: TurnReader,
+    encoding: Encoding<E>,
+    /// The first item, if it was read before the headers were sent.
+    first: Option<Item>,
+}
+
+/// Returns a response that streams a turn. A turn that fails at once is an error status.
+pub(crate) async fn streamed<E: Encoder + 'static>(
+    mut reader: TurnReader,
+    encoder: E,
+    frames: Frames,
+) -> Result<Response, Refusal> {
+    let first = timeout(STATUS_TIMEOUT, reader.next()).await.ok();
+    if let Some(Some(Err(error))) = &first {
+        return Err(refused(error));
+    }
+    let headers = encoder.headers();
+    let encoding = Encoding::new(encoder).with_frames(frames);
+    let sending = Sending { reader, encoding, first };
+    let pieces = stream::unfold(sending, |mut sending| async move {
+        let bytes = sending.next().await?;
+        Some((Ok::<_, std::convert::Infallible>(bytes), sending))
+    });
+    let mut response = Response::new(Body::from_stream(pieces));
+    for (name, value) in headers {
+        response.headers_mut().insert(*name, axum::http::HeaderValue::from_static(value));
+    }
+    Ok(response)
+}
+
+/// Returns everything that the encoder writes about a turn. A turn that fails is an error status.
+pub(crate) async fn whole<E: Encoder>(mut reader: TurnReader, encoder: E) -> Result<String, Refusal> {
+    let mut encoding = Encoding::new(encoder);
+    let mut bytes = encoding.begin().to_vec();
+    while let Some(item) = reader.next().await {
+        bytes.extend(encoding.push(&Ok(item.map_err(|error| refused(&error))?)));
+    }
+    bytes.extend(encoding.end());
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn refused(error: &ReaderError) -> Refusal {
+    match error {
+        ReaderError::Turn(error) => error.as_ref().into(),
+        _ => Refusal::not_found("the beginning of the turn is no longer kept; read the conversation"),
+    }
+}
+
+impl<E: Encoder> Sending<E> {
+    /// Waits for the next piece of the body, which is not empty; `None` at its end.
+    async fn next(&mut self) -> Option<Bytes> {
+        let mut piece = BytesMut::from(&self.encoding.begin()[..]);
+        while piece.is_empty() && !self.encoding.has_ended() {
+            let bytes = self.encode_next().await;
+            piece.extend_from_slice(&bytes);
+        }
+        // Chunks that are ready go out in one piece.
+        while piece.len() < PIECE && !self.encoding.has_ended() && self.first.is_none() {
+            let Some(item) = self.reader.next().now_or_never() else { break };
+            let bytes = self.encode(item);
+            piece.extend_from_slice(&bytes);
+        }
+        (!piece.is_empty()).then(|| piece.freeze())
+    }
+
+    async fn encode_next(&mut self) -> Bytes {
+        if let Some(item) = self.first.take() {
+            return self.encode(item);
+        }
+        match timeout(KEEP_ALIVE, self.reader.next()).await {
+            Ok(item) => self.encode(item),
+            Err(_) => Bytes::from_static(self.encoding.encoder().keep_alive()),
+        }
+    }
+
+    fn encode(&mut self, item: Item) -> Bytes {
+        match item {
+            Some(Ok(chunk)) => self.encoding.push(&Ok(chunk)),
+            Some(Err(ReaderError::Turn(error))) => self.encoding.fail(&Failure::from(&*error)),
+            Some(Err(_)) => {
+                self.encoding.push(&Err(Error::new(ErrorKind::TooLarge, "the client reads too slowly")))
+            }
+            None => self.encoding.end(),
+        }
+    }
+}

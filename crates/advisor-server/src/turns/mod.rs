@@ -1,0 +1,140 @@
+pub(crate) mod body;
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use advisor_core::{
+    ConversationKey, Error, ErrorKind, OnDrop, OnUnread, SharedTurn, Spawner, TurnId, TurnStream,
+};
+use futures::future::BoxFuture;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+
+use crate::access::limits::ServerLimits;
+use crate::refusal::Refusal;
+
+/// The turns of this process that run, and those that ended lately.
+#[derive(Debug)]
+pub(crate) struct Turns {
+    known: Mutex<Known>,
+    slots: Arc<Semaphore>,
+    limits: ServerLimits,
+    stopping: watch::Sender<bool>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    turns: HashMap<TurnKey, Entry>,
+    /// The keys in the order of their start.
+    order: VecDeque<TurnKey>,
+}
+
+type TurnKey = (ConversationKey, TurnId);
+
+#[derive(Debug)]
+struct Entry {
+    turn: SharedTurn,
+    input: String,
+}
+
+impl Turns {
+    pub(crate) fn new(limits: ServerLimits) -> Self {
+        Self {
+            known: Mutex::default(),
+            slots: Arc::new(Semaphore::new(limits.running_turns.min(Semaphore::MAX_PERMITS))),
+            limits,
+            stopping: watch::Sender::new(false),
+        }
+    }
+
+    /// Starts a turn, or joins the same one if it was submitted before. `input` tells whether it is the same.
+    pub(crate) fn start(
+        &self,
+        key: &TurnKey,
+        input: &str,
+        on_unread: OnUnread,
+        stream: impl FnOnce() -> TurnStream,
+    ) -> Result<SharedTurn, Refusal> {
+        if *self.stopping.borrow() {
+            return Err(Refusal::stopping());
+        }
+        let mut known = self.lock();
+        if let Some(entry) = known.turns.get(key) {
+            let is_same = entry.input == input;
+            let reused = || Refusal::from(&Error::new(ErrorKind::TurnIdReused, "another input"));
+            return if is_same { Ok(entry.turn.clone()) } else { Err(reused()) };
+        }
+        let slot = Arc::clone(&self.slots).try_acquire_owned().map_err(|_| Refusal::too_many_turns())?;
+        let turn = SharedTurn::start_with(stream(), &spawner(slot), on_unread, self.limits.kept_chunks);
+        known.turns.insert(key.clone(), Entry { turn: turn.clone(), input: input.to_owned() });
+        known.order.push_back(key.clone());
+        known.forget_ended(self.limits.ended_turns);
+        Ok(turn)
+    }
+
+    /// Returns the turn of a conversation that runs, if one does.
+    pub(crate) fn running(&self, conversation: &ConversationKey) -> Option<(TurnId, SharedTurn)> {
+        let known = self.lock();
+        let keys = known.order.iter().rev().filter(|(of, _)| of == conversation);
+        let mut turns = keys.filter_map(|key| Some((key.1.clone(), known.turns.get(key)?.turn.clone())));
+        turns.find(|(_, turn)| !turn.has_ended())
+    }
+
+    /// Returns a turn that runs or has ended lately.
+    pub(crate) fn find(&self, key: &TurnKey) -> Option<SharedTurn> {
+        self.lock().turns.get(key).map(|entry| entry.turn.clone())
+    }
+
+    /// Takes no further turn.
+    pub(crate) fn close(&self) {
+        self.stopping.send_replace(true);
+    }
+
+    /// Waits until no turn runs.
+    pub(crate) async fn ended(&self) {
+        let all = u32::try_from(self.limits.running_turns.min(Semaphore::MAX_PERMITS)).unwrap_or(u32::MAX);
+        drop(self.slots.acquire_many(all).await);
+    }
+
+    /// Stops the turns that run. Memory keeps what was shown.
+    pub(crate) fn stop_all(&self) {
+        for entry in self.lock().turns.values() {
+            entry.turn.handle().cancel(OnDrop::KeepPartial);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Known {
+    /// Removes the oldest turns that have ended, beyond this number.
+    fn forget_ended(&mut self, most: usize) {
+        let ended = |turns: &HashMap<TurnKey, Entry>, key: &TurnKey| {
+            turns.get(key).is_none_or(|entry| entry.turn.has_ended())
+        };
+        let mut surplus =
+            self.order.iter().filter(|key| ended(&self.turns, key)).count().saturating_sub(most);
+        let turns = &mut self.turns;
+        self.order.retain(|key| {
+            let goes = surplus > 0 && ended(turns, key);
+            if goes {
+                surplus -= 1;
+                turns.remove(key);
+            }
+            !goes
+        });
+    }
+}
+
+/// Returns a spawner whose one task holds the slot until its end.
+fn spawner(slot: OwnedSemaphorePermit) -> Spawner {
+    let slot = Mutex::new(Some(slot));
+    Spawner::new(move |work: BoxFuture<'static, ()>| {
+        let slot = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(tokio::spawn(async move {
+            work.await;
+            drop(slot);
+        }));
+    })
+}

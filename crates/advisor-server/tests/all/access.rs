@@ -1,0 +1,129 @@
+//! Tokens, tenants, hosts, bounds and bad requests.
+
+use advisor_server::{ServerLimits, Tokens};
+use advisor_testkit::{Answer, Gate};
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use serde_json::json;
+
+use crate::setting::{Setting, json_of, post, refused, setting, text, until};
+
+fn with_tokens(answers: impl IntoIterator<Item = Answer>) -> Setting {
+    let Setting { server, model } = setting(answers);
+    Setting {
+        server: server.with_tokens(Tokens::new([("token-of-ann", "ann"), ("token-of-bob", "bob")])),
+        model,
+    }
+}
+
+#[tokio::test]
+async fn requests_without_a_known_token_are_refused() {
+    let setting = with_tokens([]);
+    for path in ["/api/conversations", "/v1/models", "/api/conversations/c1", "/api/conversations/c1/stream"]
+    {
+        for token in [None, Some("Bearer wrong"), Some("token-of-ann"), Some("Bearer ")] {
+            let request = token
+                .into_iter()
+                .fold(Request::get(path), |request, token| request.header("authorization", token));
+            let code =
+                refused(setting.send(request.body(Body::empty()).unwrap()).await, StatusCode::UNAUTHORIZED)
+                    .await;
+            assert_eq!(code, "unauthorized");
+        }
+    }
+    assert_eq!(setting.model.calls(), 0);
+}
+
+#[tokio::test]
+async fn tenants_do_not_see_each_other() {
+    let setting = with_tokens([Answer::from_text("Hello, Ann.")]);
+    let body = json!({"message": "I am Ann.", "conversation": "c1"}).to_string();
+    let request =
+        post("/api/chat").header("authorization", "Bearer token-of-ann").body(Body::from(body)).unwrap();
+    text(setting.send(request).await).await;
+    let get = |path: &str, token: &str| {
+        Request::get(path).header("authorization", token).body(Body::empty()).unwrap()
+    };
+    let read = setting.send(get("/api/conversations/c1", "Bearer token-of-bob")).await;
+    assert_eq!(read.status(), StatusCode::NOT_FOUND);
+    for (token, expected) in [("Bearer token-of-bob", json!([])), ("Bearer token-of-ann", json!(["c1"]))] {
+        let listed = json_of(setting.send(get("/api/conversations", token)).await).await;
+        assert_eq!(listed["conversations"], expected);
+    }
+}
+
+#[tokio::test]
+async fn without_tokens_only_this_machine_is_served() {
+    let setting = setting([]);
+    let with_host = |host: &str| Request::get("/v1/models").header("host", host).body(Body::empty()).unwrap();
+    assert_eq!(setting.send(with_host("localhost:8080")).await.status(), StatusCode::OK);
+    let code = refused(setting.send(with_host("rebound.example.org")).await, StatusCode::FORBIDDEN).await;
+    assert_eq!(code, "forbidden");
+}
+
+#[tokio::test]
+async fn large_deep_and_broken_bodies_are_refused() {
+    let Setting { server, model } = setting([]);
+    let mut limits = ServerLimits::default();
+    limits.body_bytes = 4_096;
+    let setting = Setting { server: server.with_limits(limits), model };
+    let large = json!({"message": "x".repeat(5_000)}).to_string();
+    let deep = format!("{{\"messages\":[],\"tools\":{}{}}}", "[".repeat(1_000), "]".repeat(1_000));
+    let request = post("/v1/chat/completions").body(Body::from(deep)).unwrap();
+    refused(setting.send(request).await, StatusCode::BAD_REQUEST).await;
+    for (body, status) in [
+        (large, StatusCode::PAYLOAD_TOO_LARGE),
+        ("{\"message\"".into(), StatusCode::BAD_REQUEST),
+        ("{}".into(), StatusCode::UNPROCESSABLE_ENTITY),
+        ("{\"message\":\" \"}".into(), StatusCode::BAD_REQUEST),
+    ] {
+        let request = post("/api/chat").body(Body::from(body)).unwrap();
+        assert_eq!(refused(setting.send(request).await, status).await, "invalid_request");
+    }
+    let no_json = Request::post("/api/chat")
+        .header("content-type", "text/plain")
+        .body(Body::from("{\"message\":\"x\"}"));
+    refused(setting.send(no_json.unwrap()).await, StatusCode::UNSUPPORTED_MEDIA_TYPE).await;
+    assert_eq!(setting.model.calls(), 0);
+}
+
+#[tokio::test]
+async fn ids_are_no_paths() {
+    let setting = setting([]);
+    for id in ["..%2F..%2Fetc%2Fpasswd", "%2e%2e", "a%00b"] {
+        let status = setting.get(&format!("/api/conversations/{id}")).await.status();
+        assert!([StatusCode::NOT_FOUND, StatusCode::BAD_REQUEST].contains(&status), "{id}: {status}");
+    }
+}
+
+#[tokio::test]
+async fn more_turns_than_allowed_are_refused() {
+    let gate = Gate::new();
+    let Setting { server, model } =
+        setting([Answer::new().text("It").gate(&gate).done(), Answer::from_text("Yes.")]);
+    let mut limits = ServerLimits::default();
+    limits.running_turns = 1;
+    let setting = Setting { server: server.with_limits(limits), model };
+    let (_, first) = until(setting.post("/api/chat", &json!({"message": "One?"})).await, "It").await;
+    let second = setting.post("/api/chat", &json!({"message": "Two?"})).await;
+    assert_eq!(second.headers()["retry-after"], "1");
+    assert_eq!(refused(second, StatusCode::TOO_MANY_REQUESTS).await, "too_many_turns");
+    gate.release();
+    drop(axum::body::to_bytes(Body::from_stream(first), usize::MAX).await);
+    text(setting.post("/api/chat", &json!({"message": "Two?"})).await).await;
+}
+
+#[tokio::test]
+async fn every_answer_keeps_browsers_strict() {
+    let setting = setting([]);
+    for path in ["/", "/app.js", "/style.css", "/health", "/nothing"] {
+        let response = setting.get(path).await;
+        let headers = response.headers();
+        assert_eq!(headers["x-content-type-options"], "nosniff", "{path}");
+        assert!(
+            headers["content-security-policy"].to_str().unwrap().starts_with("default-src 'none'"),
+            "{path}"
+        );
+        assert!(!headers.contains_key("access-control-allow-origin"), "{path}");
+    }
+}

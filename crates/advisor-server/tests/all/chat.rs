@@ -1,0 +1,144 @@
+//! The page's protocol: one turn, repeated requests, resumption, stops and failures.
+
+use advisor_core::{Error, ErrorKind};
+use advisor_sse::{Frame, validate};
+use advisor_testkit::{Answer, Gate};
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use serde_json::{Value, json};
+
+use crate::setting::{json_of, post, refused, setting, text, until};
+
+fn asking(text: &str) -> Value {
+    json!({"message": text, "conversation": "c1"})
+}
+
+#[tokio::test]
+async fn turn_streams_text_and_tools_and_is_remembered() {
+    let call = Answer::new().text("Let me look.").call("t1", "weather", "{}").done();
+    let setting = setting([call, Answer::from_text("It is sunny."), Answer::from_text("Yes.")]);
+    let response = setting.post("/api/chat", &asking("How is it?")).await;
+    assert_eq!(
+        (response.status(), &response.headers()["content-type"]),
+        (StatusCode::OK, &"text/event-stream".parse().unwrap())
+    );
+    assert_eq!(response.headers()["x-conversation-id"], "c1");
+    let frames = Frame::read_all(&text(response).await);
+    assert_eq!(validate::chat_events(&frames), Ok(()));
+    let kinds: Vec<_> =
+        frames.iter().filter_map(|frame| Some(frame.json()?["type"].as_str()?.to_owned())).collect();
+    assert_eq!(kinds, ["content", "tool_call_start", "tool_call_end", "content"]);
+    text(setting.post("/api/chat", &asking("Really?")).await).await;
+    assert_eq!(setting.model.prompts()[2].messages.len(), 5, "the second turn has the first one before it");
+}
+
+#[tokio::test]
+async fn new_conversation_gets_an_id() {
+    let setting = setting([Answer::from_text("Hi.")]);
+    let response = setting.post("/api/chat", &json!({"message": "Hello"})).await;
+    let id = response.headers()["x-conversation-id"].to_str().unwrap().to_owned();
+    text(response).await;
+    let read = json_of(setting.get(&format!("/api/conversations/{id}")).await).await;
+    assert_eq!(read["messages"][1]["text"], "Hi.");
+}
+
+#[tokio::test]
+async fn same_turn_twice_is_answered_once() {
+    let setting = setting([Answer::from_text("Once.")]);
+    let body = json!({"message": "How is it?", "conversation": "c1", "turn": "t1"});
+    let first = text(setting.post("/api/chat", &body).await).await;
+    assert_eq!(text(setting.post("/api/chat", &body).await).await, first);
+    assert_eq!(setting.model.calls(), 1);
+    let other = json!({"message": "Something else", "conversation": "c1", "turn": "t1"});
+    let code = refused(setting.post("/api/chat", &other).await, StatusCode::UNPROCESSABLE_ENTITY).await;
+    assert_eq!(code, "turn_id_reused");
+}
+
+#[tokio::test]
+async fn client_that_went_away_joins_again_behind_its_last_event() {
+    let gate = Gate::new();
+    let setting = setting([Answer::new().text("It is ").gate(&gate).text("sunny.").done()]);
+    let response = setting.post("/api/chat", &asking("How is it?")).await;
+    let (shown, body) = until(response, "It is ").await;
+    drop(body);
+    let last = Frame::read_all(&shown).pop().unwrap().id.unwrap();
+    let resume = || {
+        Request::get("/api/conversations/c1/stream")
+            .header("last-event-id", &last)
+            .body(Body::empty())
+            .unwrap()
+    };
+    let resumed = setting.send(resume()).await;
+    gate.release();
+    let rest = text(resumed).await;
+    assert!(rest.contains("sunny.") && !rest.contains("It is "), "{rest}");
+    assert!(rest.ends_with("data: [DONE]\n\n"));
+    assert_eq!(setting.send(resume()).await.status(), StatusCode::NO_CONTENT, "nothing runs any more");
+}
+
+#[tokio::test]
+async fn ended_turn_is_read_again_by_its_id() {
+    let setting = setting([Answer::from_text("It is sunny.")]);
+    let response = setting.post("/api/chat", &asking("How is it?")).await;
+    let turn = response.headers()["x-turn-id"].clone();
+    let whole = text(response).await;
+    let request = Request::get("/api/conversations/c1/stream").header("x-turn-id", turn);
+    assert_eq!(text(setting.send(request.body(Body::empty()).unwrap()).await).await, whole);
+}
+
+#[tokio::test]
+async fn law_k2_stopped_turn_keeps_its_text() {
+    let setting = setting([Answer::new().text("It is").hang()]);
+    let (_, body) = until(setting.post("/api/chat", &asking("How is it?")).await, "It is").await;
+    let stopped = setting.send(post("/api/conversations/c1/stop").body(Body::empty()).unwrap()).await;
+    assert_eq!(stopped.status(), StatusCode::NO_CONTENT);
+    drop(body);
+    let read = json_of(setting.get("/api/conversations/c1").await).await;
+    assert!(read["messages"][1]["text"].as_str().unwrap().starts_with("It is"), "{read}");
+}
+
+#[tokio::test]
+async fn failure_before_the_answer_is_a_status() {
+    let limited = Error::new(
+        ErrorKind::RateLimited { retry_after: Some(std::time::Duration::from_millis(1500)) },
+        "canary",
+    );
+    for (error, status) in [
+        (limited, StatusCode::TOO_MANY_REQUESTS),
+        (Error::new(ErrorKind::Authentication, "canary"), StatusCode::BAD_GATEWAY),
+        (Error::new(ErrorKind::Advisor, "canary"), StatusCode::INTERNAL_SERVER_ERROR),
+    ] {
+        let setting = setting([Answer::refused(error)]);
+        let response = setting.post("/api/chat", &asking("How is it?")).await;
+        assert_eq!(response.status(), status);
+        assert_eq!(response.headers().get("retry-after").is_some(), status == StatusCode::TOO_MANY_REQUESTS);
+        assert!(!text(response).await.contains("canary"));
+    }
+}
+
+#[tokio::test]
+async fn failure_within_the_answer_is_an_event() {
+    let setting = setting([Answer::new().text("It is").error(Error::new(ErrorKind::Connection, "canary"))]);
+    let body = text(setting.post("/api/chat", &asking("How is it?")).await).await;
+    assert!(
+        body.contains("It is") && body.contains("the model cannot be reached") && !body.contains("canary")
+    );
+    assert_eq!(validate::chat_events(&Frame::read_all(&body)), Ok(()));
+}
+
+/// While a model thinks, comments keep the connection open.
+#[tokio::test(start_paused = true)]
+async fn silence_has_comments() {
+    let setting = setting([Answer::new().text("It is").hang()]);
+    let (read, _) =
+        until(setting.post("/api/chat", &asking("How is it?")).await, ": keep-alive\n\n: keep-alive\n\n")
+            .await;
+    assert_eq!(Frame::read_all(&read).len(), 1);
+}
+
+/// A model that takes long to begin does not delay the headers for long.
+#[tokio::test(start_paused = true)]
+async fn headers_do_not_wait_for_the_first_text() {
+    let setting = setting([Answer::new().hang()]);
+    assert_eq!(setting.post("/api/chat", &asking("How is it?")).await.status(), StatusCode::OK);
+}

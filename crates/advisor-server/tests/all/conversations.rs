@@ -1,0 +1,42 @@
+//! Lists, reads and deletes conversations.
+
+use advisor_testkit::Answer;
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use serde_json::json;
+
+use crate::setting::{json_of, setting, text};
+
+#[tokio::test]
+async fn conversation_is_read_and_deleted() {
+    let call = Answer::new().reasoning("Hm.").call("t1", "weather", r#"{"city":"Oslo"}"#).done();
+    let setting = setting([call, Answer::from_text("It is sunny.")]);
+    text(setting.post("/api/chat", &json!({"message": "How is it?", "conversation": "c/1"})).await).await;
+    let read = json_of(setting.get("/api/conversations/c%2F1").await).await;
+    let expected = json!([
+        {"role": "user", "text": "How is it?"},
+        {
+            "role": "assistant", "text": "", "reasoning": "Hm.",
+            "calls": [{"id": "t1", "tool": "weather", "args": {"city": "Oslo"}}],
+        },
+        {"role": "tool", "id": "t1", "tool": "weather", "result": "sunny", "is_error": false},
+        {"role": "assistant", "text": "It is sunny.", "reasoning": "", "calls": []},
+    ]);
+    assert_eq!(read["messages"], expected);
+    let delete = Request::delete("/api/conversations/c%2F1").body(Body::empty()).unwrap();
+    assert_eq!(setting.send(delete).await.status(), StatusCode::NO_CONTENT);
+    assert_eq!(setting.get("/api/conversations/c%2F1").await.status(), StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn conversations_are_listed_in_pages() {
+    let setting = setting((0..101).map(|_| Answer::from_text("Hi.")));
+    for number in 0..101 {
+        let body = json!({"message": "Hello", "conversation": format!("c{number:03}")});
+        text(setting.post("/api/chat", &body).await).await;
+    }
+    let first = json_of(setting.get("/api/conversations").await).await;
+    assert_eq!((first["conversations"].as_array().unwrap().len(), &first["next"]), (100, &json!("c099")));
+    let second = json_of(setting.get("/api/conversations?after=c099").await).await;
+    assert_eq!(second, json!({"conversations": ["c100"], "next": null}));
+}

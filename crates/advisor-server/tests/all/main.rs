@@ -1,0 +1,9 @@
+//! Tests of the server, over requests to its routes.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
+
+mod access;
+mod chat;
+mod conversations;
+mod protocols;
+mod setting;
+mod shutdown;

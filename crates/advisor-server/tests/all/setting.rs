@@ -1,0 +1,84 @@
+//! A server over a scripted model, and requests to it.
+
+use std::time::Duration;
+
+use advisor_core::{ChatClient, ToolDefinition};
+use advisor_server::ChatServer;
+use advisor_testkit::{Answer, ScriptedModel};
+use axum::body::Body;
+use axum::http::{Request, Response, StatusCode};
+use axum::response::IntoResponse;
+use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
+use futures::StreamExt;
+use serde_json::{Value, json};
+use tool_call_advisor::{FnTool, ToolCallAdvisor, ToolCallStreaming};
+use tower::ServiceExt;
+
+/// The longest wait for anything. No wait of a test is near it.
+pub(crate) const LIMIT: Duration = Duration::from_secs(30);
+
+pub(crate) struct Setting {
+    pub(crate) server: ChatServer,
+    pub(crate) model: ScriptedModel,
+}
+
+/// A server whose chain has memory, the tool loop, and a tool `weather`.
+pub(crate) fn setting(answers: impl IntoIterator<Item = Answer>) -> Setting {
+    let model = ScriptedModel::new(answers);
+    let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+    let definition = ToolDefinition::new("weather", "Tells the weather.", json!({"type": "object"}));
+    let tool_loop = ToolCallAdvisor::builder().streaming(ToolCallStreaming::All).build().unwrap();
+    let client = ChatClient::builder(model.clone())
+        .advisor(memory.clone())
+        .advisor(tool_loop)
+        .tool(FnTool::new(definition, |_: Value| async { Ok("sunny") }))
+        .build()
+        .unwrap();
+    Setting { server: ChatServer::new(client, memory), model }
+}
+
+impl Setting {
+    pub(crate) async fn send(&self, request: Request<Body>) -> Response<Body> {
+        let answered = tokio::time::timeout(LIMIT, self.server.router().oneshot(request)).await;
+        answered.unwrap().into_response()
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Response<Body> {
+        self.send(post(path).body(Body::from(body.to_string())).unwrap()).await
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Response<Body> {
+        self.send(Request::get(path).body(Body::empty()).unwrap()).await
+    }
+}
+
+pub(crate) fn post(path: &str) -> axum::http::request::Builder {
+    Request::post(path).header("content-type", "application/json")
+}
+
+/// Reads a body to its end.
+pub(crate) async fn text(response: Response<Body>) -> String {
+    let bytes = tokio::time::timeout(LIMIT, axum::body::to_bytes(response.into_body(), usize::MAX)).await;
+    String::from_utf8(bytes.unwrap().unwrap().to_vec()).unwrap()
+}
+
+pub(crate) async fn json_of(response: Response<Body>) -> Value {
+    serde_json::from_str(&text(response).await).unwrap()
+}
+
+/// Reads a body until it has this text, and returns it with the rest of the body.
+pub(crate) async fn until(response: Response<Body>, wanted: &str) -> (String, axum::body::BodyDataStream) {
+    let mut body = response.into_body().into_data_stream();
+    let mut read = String::new();
+    while !read.contains(wanted) {
+        let piece = tokio::time::timeout(LIMIT, body.next()).await.unwrap();
+        read.push_str(std::str::from_utf8(&piece.unwrap().unwrap()).unwrap());
+    }
+    (read, body)
+}
+
+/// Returns the code of an error, after a check of its status.
+pub(crate) async fn refused(response: Response<Body>, status: StatusCode) -> String {
+    assert_eq!(response.status(), status);
+    json_of(response).await["error"]["code"].as_str().unwrap().to_owned()
+}

@@ -1,0 +1,108 @@
+//! A real listener: its addresses, clients that go away, and the end of the server.
+
+use std::time::Duration;
+
+use advisor_server::serve;
+use advisor_testkit::{Answer, Gate};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+
+use crate::setting::{LIMIT, Setting, json_of, setting};
+
+async fn connect(address: std::net::SocketAddr, path: &str, body: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let length = body.len();
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
+    );
+    stream.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
+    stream
+}
+
+async fn read_until(stream: &mut TcpStream, wanted: &str) -> String {
+    let mut read = String::new();
+    while !read.contains(wanted) {
+        let mut piece = [0; 1_024];
+        let length = tokio::time::timeout(LIMIT, stream.read(&mut piece)).await.unwrap().unwrap();
+        assert!(length > 0, "the connection ended: {read}");
+        read.push_str(&String::from_utf8_lossy(&piece[..length]));
+    }
+    read
+}
+
+#[tokio::test]
+async fn server_without_tokens_refuses_other_addresses() {
+    let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
+    let error =
+        serve(listener, setting([]).server, std::future::pending(), Duration::ZERO).await.unwrap_err();
+    assert!(error.to_string().contains("tokens"), "{error}");
+}
+
+#[tokio::test]
+async fn running_turn_ends_before_the_server() {
+    let gate = Gate::new();
+    let setting = setting([Answer::new().text("It is ").gate(&gate).text("sunny.").done()]);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let signal = async { drop(stopped.await) };
+    let serving = tokio::spawn(serve(listener, setting.server.clone(), signal, LIMIT));
+    let mut client = connect(address, "/api/chat", r#"{"message":"How is it?","conversation":"c1"}"#).await;
+    read_until(&mut client, "It is ").await;
+    stop.send(()).unwrap();
+    // Once no further turn is taken, the running one may end.
+    loop {
+        let mut late = connect(address, "/api/chat", r#"{"message":"Too late?","conversation":"c2"}"#).await;
+        if read_until(&mut late, "\r\n\r\n").await.starts_with("HTTP/1.1 503") {
+            break;
+        }
+    }
+    gate.release();
+    read_until(&mut client, "[DONE]").await;
+    tokio::time::timeout(LIMIT, serving).await.unwrap().unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn law_k2_turn_beyond_the_time_is_stopped_and_kept() {
+    let setting = setting([Answer::new().text("It is").hang()]);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let signal = async { drop(stopped.await) };
+    let serving = tokio::spawn(serve(listener, setting.server.clone(), signal, Duration::from_millis(10)));
+    let mut client = connect(address, "/api/chat", r#"{"message":"How is it?","conversation":"c1"}"#).await;
+    read_until(&mut client, "It is").await;
+    stop.send(()).unwrap();
+    read_until(&mut client, "the request was cancelled").await;
+    tokio::time::timeout(LIMIT, serving).await.unwrap().unwrap().unwrap();
+    let read = json_of(setting.get("/api/conversations/c1").await).await;
+    assert!(read["messages"][1]["text"].as_str().unwrap().starts_with("It is"), "{read}");
+}
+
+/// A client of a protocol without resumption stops the model when it goes away.
+#[tokio::test]
+async fn client_that_goes_away_stops_its_turn() {
+    let (dropped, stopped) = oneshot::channel::<()>();
+    struct OnDrop(Option<oneshot::Sender<()>>);
+    impl Drop for OnDrop {
+        fn drop(&mut self) {
+            let _ = self.0.take().map(|sender| sender.send(()));
+        }
+    }
+    let guard = OnDrop(Some(dropped));
+    let waiting = async move {
+        let _guard = guard;
+        std::future::pending::<()>().await;
+    };
+    let Setting { server, .. } = setting([Answer::new().text("It is").wait(waiting)]);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let serving = tokio::spawn(serve(listener, server, std::future::pending(), LIMIT));
+    let body = r#"{"messages":[{"role":"user","content":"Hi"}],"stream":true}"#;
+    let mut client = connect(address, "/v1/chat/completions", body).await;
+    read_until(&mut client, "It is").await;
+    drop(client);
+    tokio::time::timeout(LIMIT, stopped).await.unwrap().unwrap();
+    serving.abort();
+}

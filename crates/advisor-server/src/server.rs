@@ -2,12 +2,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use advisor_core::{ChatClient, Text};
-use axum::Router;
 use chat_memory_advisor::ChatMemoryAdvisor;
 
 use crate::access::limits::ServerLimits;
 use crate::access::tokens::Tokens;
-use crate::routes;
 use crate::turns::Turns;
 
 /// One chain under the protocols of many clients. Cheap to clone.
@@ -85,11 +83,6 @@ impl ChatServer {
             shared.limits = limits;
             shared.turns = Arc::new(Turns::new(limits));
         })
-    }
-
-    /// Returns the routes, to be mounted in any axum application. They need a tokio runtime.
-    pub fn router(&self) -> Router {
-        routes::router(self)
     }
 
     pub(crate) fn client(&self) -> &ChatClient {

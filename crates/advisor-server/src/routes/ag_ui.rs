@@ -7,8 +7,8 @@ use axum::response::Response;
 use serde::Deserialize;
 
 use super::ask::{OnDisconnect, Question, new_input};
+use super::user::User;
 use crate::ChatServer;
-use crate::access::user::User;
 use crate::refusal::Refusal;
 use crate::turns::body::streamed;
 

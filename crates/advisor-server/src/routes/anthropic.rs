@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::ask::{OnDisconnect, Question, header, new_input};
 use super::openai_chat::{ChatMessage, info, without_tools};
+use super::user::User;
 use crate::ChatServer;
-use crate::access::user::User;
 use crate::refusal::Refusal;
 use crate::turns::body::{streamed, whole};
 

@@ -3,8 +3,8 @@ use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
 use sha2::{Digest, Sha256};
 
+use super::user::User;
 use crate::ChatServer;
-use crate::access::user::User;
 use crate::refusal::Refusal;
 
 /// What a client asks, whatever its protocol.

@@ -8,8 +8,8 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
 use super::ask::{OnDisconnect, Question, header};
+use super::user::User;
 use crate::ChatServer;
-use crate::access::user::User;
 use crate::refusal::Refusal;
 use crate::turns::body::streamed;
 

@@ -8,8 +8,8 @@ use chat_memory_advisor::store::Page;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::user::User;
 use crate::ChatServer;
-use crate::access::user::User;
 use crate::refusal::Refusal;
 
 /// The most conversations in one answer.

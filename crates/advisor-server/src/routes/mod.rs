@@ -8,6 +8,7 @@ mod openai_chat;
 mod openai_responses;
 mod page;
 mod ui_messages;
+mod user;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -19,29 +20,32 @@ use axum::routing::{get, post};
 use crate::ChatServer;
 use crate::refusal::Refusal;
 
-pub(crate) fn router(server: &ChatServer) -> Router {
-    Router::new()
-        .route("/", get(page::index))
-        .route("/app.js", get(page::script))
-        .route("/style.css", get(page::style))
-        .route("/health", get(|| async { "ok\n" }))
-        .route("/api/chat", post(chat::ask))
-        .route("/api/chunks", post(chunks::ask))
-        .route("/api/ui", post(ui_messages::ask))
-        .route("/api/ui/{conversation}/stream", get(ui_messages::resume))
-        .route("/api/ag-ui", post(ag_ui::ask))
-        .route("/api/conversations", get(conversations::list))
-        .route("/api/conversations/{id}", get(conversations::read).delete(conversations::delete))
-        .route("/api/conversations/{id}/stream", get(chat::resume))
-        .route("/api/conversations/{id}/stop", post(conversations::stop))
-        .route("/v1/models", get(openai_chat::models))
-        .route("/v1/chat/completions", post(openai_chat::ask))
-        .route("/v1/responses", post(openai_responses::ask))
-        .route("/v1/messages", post(anthropic::ask))
-        .fallback(|| async { Refusal::not_found("there is no such route") })
-        .layer(DefaultBodyLimit::max(server.limits().body_bytes))
-        .layer(map_response(secured))
-        .with_state(server.clone())
+impl ChatServer {
+    /// Returns the routes, to be mounted in any axum application. They need a tokio runtime.
+    pub fn router(&self) -> Router {
+        Router::new()
+            .route("/", get(page::index))
+            .route("/app.js", get(page::script))
+            .route("/style.css", get(page::style))
+            .route("/health", get(|| async { "ok\n" }))
+            .route("/api/chat", post(chat::ask))
+            .route("/api/chunks", post(chunks::ask))
+            .route("/api/ui", post(ui_messages::ask))
+            .route("/api/ui/{conversation}/stream", get(ui_messages::resume))
+            .route("/api/ag-ui", post(ag_ui::ask))
+            .route("/api/conversations", get(conversations::list))
+            .route("/api/conversations/{id}", get(conversations::read).delete(conversations::delete))
+            .route("/api/conversations/{id}/stream", get(chat::resume))
+            .route("/api/conversations/{id}/stop", post(conversations::stop))
+            .route("/v1/models", get(openai_chat::models))
+            .route("/v1/chat/completions", post(openai_chat::ask))
+            .route("/v1/responses", post(openai_responses::ask))
+            .route("/v1/messages", post(anthropic::ask))
+            .fallback(|| async { Refusal::not_found("there is no such route") })
+            .layer(DefaultBodyLimit::max(self.limits().body_bytes))
+            .layer(map_response(secured))
+            .with_state(self.clone())
+    }
 }
 
 /// Adds the headers that keep browsers from guessing types and from loading anything from elsewhere.

@@ -3,13 +3,13 @@ use axum::extract::FromRequestParts;
 use axum::http::header;
 use axum::http::request::Parts;
 
-use super::host::is_local;
+use crate::access::host::is_local;
 use crate::refusal::Refusal;
 use crate::server::ChatServer;
 
 /// The sender of a request: the tenant of its token, or the user of this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct User {
+pub(super) struct User {
     tenant: Option<String>,
 }
 

@@ -156,6 +156,25 @@ async fn law_t3_tm_22_call_limit_is_reported_to_model() {
     assert_valid(run.response().transcript());
 }
 
+/// A call that one limit has denied does not count towards another one.
+#[tokio::test]
+async fn law_t3_denied_calls_do_not_count() {
+    let limits = ToolLimits::default()
+        .with_calls(3)
+        .with_calls_of("look", Some(1))
+        .with_on_call_limit(OnCallLimit::TellModel);
+    let look = |id| (id, "look", "{}");
+    let model = ScriptedModel::new([
+        Answer::from_calls([look("c1"), look("c2"), look("c3")]),
+        Answer::from_calls([("c4", "listen", "{}"), ("c5", "listen", "{}")]),
+        Answer::from_text("Done."),
+    ]);
+    let (listen, heard) = invoked("listen");
+    let client = client(&model, limited(limits)).tool(tool("look", "ok")).tool(listen).build().unwrap();
+    read(client.prompt().user("go").stream()).await;
+    assert_eq!(heard.lock().unwrap().len(), 2);
+}
+
 /// TM-25, TM-26: 40 calls of one tool, 150 in all, 25 rounds.
 #[tokio::test]
 async fn law_t3_tm_25_the_defaults_apply() {

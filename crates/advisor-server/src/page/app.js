@@ -3,7 +3,9 @@
 const $ = (id) => document.getElementById(id);
 const messages = $("messages");
 let conversation = null;
+/** The conversation whose turn runs, if it has a name yet, and the way to give up its first request. */
 let running = null;
+let asking = new AbortController();
 
 /** Returns a copy of a template's element. */
 const copy = (id) => $(id).content.firstElementChild.cloneNode(true);
@@ -143,6 +145,7 @@ const follow = async (response, answer) => {
       if (!response) response = { body: null };
     }
   } finally {
+    running = null;
     busy(false);
   }
 };
@@ -156,13 +159,18 @@ const busy = (isBusy) => {
 const ask = async (text) => {
   showUser(text);
   const answer = new Answer();
+  busy(true);
+  asking = new AbortController();
   try {
     const body = JSON.stringify({ message: text, ...(conversation && { conversation }) });
-    const response = await api("/api/chat", { method: "POST", headers: { "content-type": "application/json" }, body });
+    const headers = { "content-type": "application/json" };
+    const response = await api("/api/chat", { method: "POST", headers, body, signal: asking.signal });
     name(response.headers.get("x-conversation-id"));
     await follow(response, answer);
   } catch (error) {
     answer.error(error.message);
+  } finally {
+    busy(false);
   }
   await list();
 };
@@ -175,8 +183,11 @@ const name = (id) => {
   if (location.hash !== hash) history.pushState(null, "", hash || location.pathname);
 };
 
+/** Shows the conversations. Without an answer, the list stays as it is. */
 const list = async () => {
-  const { conversations } = await (await api("/api/conversations")).json();
+  const response = await api("/api/conversations").catch(() => null);
+  const conversations = (await response?.json().catch(() => null))?.conversations;
+  if (!conversations) return;
   $("conversations").replaceChildren(...conversations.map((id) => {
     const link = document.createElement("a");
     link.href = `#${encodeURIComponent(id)}`;
@@ -230,7 +241,10 @@ $("text").addEventListener("keydown", (event) => {
     $("form").requestSubmit();
   }
 });
-$("stop").addEventListener("click", () => api(`/api/conversations/${encodeURIComponent(running)}/stop`, { method: "POST" }));
+$("stop").addEventListener("click", () => {
+  if (running) api(`/api/conversations/${encodeURIComponent(running)}/stop`, { method: "POST" });
+  else asking.abort();
+});
 $("new").addEventListener("click", () => { name(null); messages.replaceChildren(); document.body.classList.remove("menu"); $("text").focus(); list(); });
 $("delete").addEventListener("click", async () => {
   if (!confirm("Delete this conversation?")) return;

@@ -1,0 +1,127 @@
+// Real clients against `advisor serve`: each runs two turns, the first with a tool. The second shows that memory has the
+// first, although the client sends only its new message where its protocol allows it.
+// Usage: node clients.mjs URL
+
+import Anthropic from "@anthropic-ai/sdk";
+import { HttpAgent } from "@ag-ui/client";
+import OpenAI from "openai";
+
+const url = process.argv[2];
+const WEATHER = "How is the weather?";
+const SECOND = "And who are you?";
+const MEMORY = "This is message 2 of the conversation";
+
+let passed = 0;
+let failed = 0;
+
+const test = async (name, run) => {
+  try {
+    await run(`${name.replaceAll(/\W+/g, "-")}-${Date.now()}`);
+    passed += 1;
+    console.log(`ok      ${name}`);
+  } catch (error) {
+    failed += 1;
+    console.log(`FAILED  ${name}: ${error.stack ?? error}`);
+  }
+};
+
+const expect = (holds, what) => {
+  if (!holds) throw new Error(what);
+};
+
+const includes = (text, part) => expect(text?.includes(part), `${JSON.stringify(text)} lacks ${JSON.stringify(part)}`);
+
+const openai = (conversation) =>
+  new OpenAI({ apiKey: "none", baseURL: `${url}/v1`, maxRetries: 0, defaultHeaders: { "x-conversation-id": conversation } });
+
+await test("openai: chat completions, streamed", async (conversation) => {
+  const client = openai(conversation);
+  const ask = async (content) => {
+    const stream = client.chat.completions.stream({ model: "chain", messages: [{ role: "user", content }], stream_options: { include_usage: true } });
+    let pieces = 0;
+    stream.on("content", () => (pieces += 1));
+    const completion = await stream.finalChatCompletion();
+    expect(pieces > 3, `the text came in ${pieces} pieces`);
+    expect(!completion.choices[0].message.tool_calls?.length, "a tool of the server is shown as a call");
+    return completion.choices[0].message.content;
+  };
+  includes(await ask(WEATHER), "degrees");
+  includes(await ask(SECOND), MEMORY);
+});
+
+await test("openai: chat completions, in one piece, with the client's history", async (conversation) => {
+  const client = openai(conversation);
+  const messages = [{ role: "user", content: WEATHER }];
+  const first = await client.chat.completions.create({ model: "chain", messages });
+  includes(first.choices[0].message.content, "degrees");
+  messages.push(first.choices[0].message, { role: "user", content: SECOND });
+  includes((await client.chat.completions.create({ model: "chain", messages })).choices[0].message.content, MEMORY);
+});
+
+await test("openai: responses, streamed and in one piece", async (conversation) => {
+  const client = new OpenAI({ apiKey: "none", baseURL: `${url}/v1`, maxRetries: 0 });
+  const stream = client.responses.stream({ model: "chain", input: WEATHER, conversation });
+  const first = await stream.finalResponse();
+  expect(first.status === "completed", first.status);
+  includes(first.output_text, "degrees");
+  includes((await client.responses.create({ model: "chain", input: SECOND, conversation })).output_text, MEMORY);
+});
+
+await test("openai: models and errors", async (conversation) => {
+  const client = openai(conversation);
+  const models = [];
+  for await (const model of client.models.list()) models.push(model.id);
+  expect(models.length === 1, JSON.stringify(models));
+  const error = await client.chat.completions.create({ model: "chain", messages: [] }).catch((error) => error);
+  expect(error.status === 400 && error.code === "invalid_request", `${error}`);
+});
+
+await test("anthropic: messages, streamed and in one piece", async (conversation) => {
+  const client = new Anthropic({ apiKey: "none", baseURL: url, maxRetries: 0, defaultHeaders: { "x-conversation-id": conversation } });
+  const request = (content) => ({ model: "chain", max_tokens: 100, messages: [{ role: "user", content }] });
+  const text = (message) => message.content.filter((block) => block.type === "text").map((block) => block.text).join("");
+  const first = await client.messages.stream(request(WEATHER)).finalMessage();
+  expect(first.stop_reason === "end_turn", first.stop_reason);
+  expect(first.content.some((block) => block.type === "thinking"), "the reasoning is missing");
+  includes(text(first), "degrees");
+  includes(text(await client.messages.create(request(SECOND))), MEMORY);
+});
+
+await test("ag-ui: a run with tools, and memory", async (conversation) => {
+  const agent = new HttpAgent({ url: `${url}/api/ag-ui`, threadId: conversation });
+  agent.addMessage({ id: "u1", role: "user", content: WEATHER });
+  const { newMessages } = await agent.runAgent();
+  const results = newMessages.filter((message) => message.role === "tool");
+  expect(results.length === 2, `${results.length} results`);
+  includes(newMessages.at(-1).content, "degrees");
+  agent.addMessage({ id: "u2", role: "user", content: SECOND });
+  includes((await agent.runAgent()).newMessages.at(-1).content, MEMORY);
+});
+
+// The transport of useChat, of each line and of its first version, whose client refuses unknown fields.
+for (const [version, profile] of [["ai5", "v5"], ["ai5-strict", "v5"], ["ai6", "v6"], ["ai6-strict", "v6"], ["ai7", "v7"]]) {
+  await test(`${version}: two turns with tools, and a failure`, async (conversation) => {
+    const { DefaultChatTransport, readUIMessageStream } = await import(version);
+    const transport = new DefaultChatTransport({ api: `${url}/api/ui`, headers: { "x-ui-profile": profile } });
+    const messages = [];
+    const ask = async (text) => {
+      messages.push({ id: `${conversation}-${messages.length}`, role: "user", parts: [{ type: "text", text }] });
+      const stream = await transport.sendMessages({ chatId: conversation, messages, trigger: "submit-message" });
+      let answer;
+      for await (const message of readUIMessageStream({ stream, terminateOnError: true })) answer = message;
+      messages.push(answer);
+      return answer;
+    };
+    const first = await ask(WEATHER);
+    const tools = first.parts.filter((part) => part.type === "dynamic-tool");
+    expect(tools.length === 2 && tools.every((tool) => tool.state === "output-available"), JSON.stringify(tools));
+    expect(first.parts.some((part) => part.type === "reasoning"), "the reasoning is missing");
+    includes((await ask(SECOND)).parts.at(-1).text, MEMORY);
+    expect((await transport.reconnectToStream({ chatId: conversation })) === null, "no turn runs any more");
+    const broken = await transport.sendMessages({ chatId: conversation, messages: [], trigger: "submit-message" }).catch((error) => error);
+    expect(broken instanceof Error, "a bad request is an error");
+  });
+}
+
+console.log(`${passed} passed, ${failed} failed`);
+process.exit(failed ? 1 : 0);

@@ -1,0 +1,94 @@
+"""Python clients against `advisor serve`: two turns each, of which the first has a tool and the second shows memory.
+
+Usage: python clients.py URL
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+import anthropic
+import openai
+
+URL = sys.argv[1]
+WEATHER, SECOND = "How is the weather?", "And who are you?"
+MEMORY = "This is message 2 of the conversation"
+OUTCOMES = []
+
+
+def test(run):
+    try:
+        run(f"python-{run.__name__}-{time.time_ns()}")
+        OUTCOMES.append(True)
+        print(f"ok      python: {run.__doc__}")
+    except Exception:
+        OUTCOMES.append(False)
+        print(f"FAILED  python: {run.__doc__}")
+        traceback.print_exc(file=sys.stdout)
+
+
+@test
+def openai_chat(conversation):
+    """openai, chat completions, streamed"""
+    headers = {"x-conversation-id": conversation}
+    client = openai.OpenAI(api_key="none", base_url=f"{URL}/v1", max_retries=0, default_headers=headers)
+
+    def ask(content):
+        messages = [{"role": "user", "content": content}]
+        stream = client.chat.completions.create(model="chain", messages=messages, stream=True)
+        pieces = [chunk.choices[0].delta.content or "" for chunk in stream if chunk.choices]
+        assert len(pieces) > 3, pieces
+        return "".join(pieces)
+
+    assert "degrees" in ask(WEATHER)
+    assert MEMORY in ask(SECOND)
+
+
+@test
+def openai_responses(conversation):
+    """openai, responses, streamed and in one piece"""
+    client = openai.OpenAI(api_key="none", base_url=f"{URL}/v1", max_retries=0)
+    with client.responses.stream(model="chain", input=WEATHER, conversation=conversation) as stream:
+        for _ in stream:
+            pass
+        assert "degrees" in stream.get_final_response().output_text
+    second = client.responses.create(model="chain", input=SECOND, conversation=conversation)
+    assert MEMORY in second.output_text, second
+
+
+@test
+def anthropic_messages(conversation):
+    """anthropic, messages, streamed and in one piece"""
+    headers = {"x-conversation-id": conversation}
+    client = anthropic.Anthropic(api_key="none", base_url=URL, max_retries=0, default_headers=headers)
+    request = {"model": "chain", "max_tokens": 100}
+    with client.messages.stream(**request, messages=[{"role": "user", "content": WEATHER}]) as stream:
+        assert "degrees" in "".join(stream.text_stream)
+    second = client.messages.create(**request, messages=[{"role": "user", "content": SECOND}])
+    assert MEMORY in second.content[0].text, second
+
+
+@test
+def llm_command(conversation):
+    """the llm command, streamed and in one piece"""
+    with tempfile.TemporaryDirectory() as folder:
+        model = f"- model_id: chain\n  model_name: chain\n  api_base: {URL}/v1\n  headers:\n    x-conversation-id: {conversation}\n"
+        pathlib.Path(folder, "extra-openai-models.yaml").write_text(model)
+        environment = {**os.environ, "LLM_USER_PATH": folder, "OPENAI_API_KEY": "none"}
+
+        def ask(text, *options):
+            command = [str(pathlib.Path(sys.executable).parent / "llm"), "--model", "chain", *options, text]
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+            assert done.returncode == 0, done.stderr
+            return done.stdout
+
+        assert "degrees" in ask(WEATHER)
+        assert MEMORY in ask(SECOND, "--no-stream")
+
+
+print(f"{OUTCOMES.count(True)} passed, {OUTCOMES.count(False)} failed")
+sys.exit(not all(OUTCOMES))

@@ -1,0 +1,135 @@
+// The chat page in a headless Chromium, against `advisor serve`.
+// Usage: node page.mjs URL CHROMIUM [FOLDER]   with a folder, screenshots are written to it.
+
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { chromium } from "playwright-core";
+
+const [url, executablePath, folder] = process.argv.slice(2);
+const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+const problems = [];
+let passed = 0;
+
+const expect = (holds, what) => {
+  if (!holds) throw new Error(what);
+};
+
+/** Opens the page, in a window of this size. */
+const open = async (path = "", options = {}) => {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+  const page = await context.newPage();
+  page.setDefaultTimeout(30_000);
+  page.on("pageerror", (error) => problems.push(String(error)));
+  page.on("console", (message) => message.type() === "error" && !message.text().includes("ERR_INTERNET_DISCONNECTED") && problems.push(message.text()));
+  await page.goto(url + path);
+  return { context, page };
+};
+
+const ask = async (page, text) => {
+  await page.fill("#text", text);
+  await page.keyboard.press("Enter");
+};
+
+/** Waits until no turn runs. */
+const idle = (page) => page.waitForFunction(() => document.querySelector("#stop").hidden);
+
+const last = (page) => page.textContent("article:last-child");
+
+const picture = async (page, name) => {
+  if (folder) await page.screenshot({ path: `${folder}/${name}.png` });
+};
+
+const test = async (name, run) => {
+  await run();
+  passed += 1;
+  console.log(`ok      page: ${name}`);
+};
+
+try {
+  const { context, page } = await open();
+
+  await test("text appears before the answer is complete, and two tools start before either ends", async () => {
+    await ask(page, "How is the weather?");
+    await page.waitForSelector(".assistant .text");
+    expect(!(await last(page)).includes("degrees"), "the text came with the end of the answer");
+    await page.waitForFunction(() => document.querySelectorAll("details.tool").length === 2);
+    expect((await page.$$("details[data-ended]")).length === 0, "a tool ended before the other one started");
+    await picture(page, "running");
+    await page.waitForFunction(() => document.querySelectorAll("details[data-ended]").length === 2);
+  });
+
+  await test("a result opens by keyboard", async () => {
+    await idle(page);
+    await page.focus("details.tool summary");
+    await page.keyboard.press("Enter");
+    expect((await page.textContent("details[open] .result")).includes("degrees"), "the result is not shown");
+    await picture(page, "wide");
+  });
+
+  await test("a reload finds the conversation", async () => {
+    await page.reload();
+    await page.waitForSelector(".assistant details.tool");
+    expect((await page.$$("article")).length === 2, "the messages are missing");
+    expect((await page.$$("#conversations a[aria-current]")).length === 1, "the conversation is not in the list");
+  });
+
+  await test("markup and scripts of a message are text", async () => {
+    await ask(page, "<img src=x onerror=document.title='broken'><script>document.title='broken'</script>");
+    await idle(page);
+    await page.waitForFunction(() => document.querySelectorAll("article").length === 4);
+    expect((await page.$$("#messages img, #messages script")).length === 0, "a message made elements");
+    expect((await page.title()) === "Chat", "a message ran a script");
+    expect((await last(page)).includes("<img"), "the text is missing");
+  });
+
+  await test("a turn is stopped, and its text kept", async () => {
+    await ask(page, "Tell me about the weather");
+    await page.waitForFunction(() => document.querySelectorAll("article:last-child .text").length > 0);
+    await page.click("#stop");
+    await idle(page);
+    expect(!(await last(page)).includes("degrees"), "the turn was not stopped");
+    await page.reload();
+    await page.waitForFunction(() => document.querySelectorAll("article").length === 6);
+    expect((await last(page)).includes("interrupted"), "the end of the text is not marked");
+  });
+
+  await test("a page whose network was cut catches up", async () => {
+    await ask(page, "How is the weather now?");
+    await page.waitForFunction(() => document.querySelectorAll("article:last-child details.tool").length === 2);
+    const cut = page.waitForEvent("requestfailed");
+    await context.setOffline(true);
+    await cut;
+    await context.setOffline(false);
+    await idle(page);
+    const text = await last(page);
+    expect(text.includes("The weather is made up; the time is real.") && !text.includes("broken"), text);
+    expect(text.split("Let me look").length === 2, `the answer is there twice: ${text}`);
+  });
+
+  for (const [name, options] of [
+    ["light", { viewport: { width: 390, height: 800 } }],
+    ["dark", { viewport: { width: 390, height: 800 }, colorScheme: "dark" }],
+    ["wide-dark", { colorScheme: "dark" }],
+  ]) {
+    await test(`nothing serious for accessibility, and no overflow, ${name}`, async () => {
+      const { page: other } = await open(new URL(page.url()).hash, { ...options, bypassCSP: true });
+      await other.waitForSelector(".assistant details.tool");
+      await picture(other, name);
+      await other.evaluate(axe);
+      const { violations } = await other.evaluate(() => window.axe.run());
+      const serious = violations.filter(({ impact }) => ["serious", "critical"].includes(impact));
+      expect(serious.length === 0, JSON.stringify(serious.map(({ id, nodes }) => [id, nodes[0].html])));
+      expect(await other.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "the page is too wide");
+    });
+  }
+
+  expect(problems.length === 0, problems.join("\n"));
+  console.log(`${passed} passed, 0 failed`);
+} catch (error) {
+  console.log(`FAILED  ${error.stack}\n${problems.join("\n")}`);
+  console.log(`${passed} passed, 1 failed`);
+  process.exitCode = 1;
+} finally {
+  await browser.close();
+}

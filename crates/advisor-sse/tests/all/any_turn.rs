@@ -5,7 +5,7 @@ use advisor_sse::{Frame, Frames};
 use advisor_testkit::Answer;
 use proptest::prelude::*;
 
-use crate::protocols::{encode, protocols};
+use crate::table::{encode, protocols};
 use crate::turns::play;
 
 fn delta() -> impl Strategy<Value = Delta> {

@@ -5,7 +5,7 @@ use advisor_sse::{ChatEvents, ContentForm, Frame, Frames, StartName};
 use advisor_testkit::Answer;
 use serde_json::{Value, json};
 
-use crate::protocols::encode;
+use crate::table::encode;
 use crate::turns::{Turn, play};
 
 fn events_of(encoder: ChatEvents, turn: &Turn) -> Vec<Value> {

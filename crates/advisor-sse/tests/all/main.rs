@@ -5,5 +5,6 @@ mod any_turn;
 mod chat_events;
 mod other_forms;
 mod protocols;
+mod table;
 mod turns;
 mod validators;

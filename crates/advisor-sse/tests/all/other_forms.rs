@@ -5,7 +5,7 @@ use advisor_sse::{Encoder, Encoding, Frame, Frames, JsonLines, PlainText, Segmen
 use advisor_testkit::Answer;
 use serde_json::{Value, json};
 
-use crate::protocols::encode;
+use crate::table::encode;
 use crate::turns::{self, play};
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use advisor_sse::{Frame, Frames};
 
-use crate::protocols::{encode, protocols};
+use crate::table::{encode, protocols};
 use crate::turns;
 
 /// Changes of a stream that no protocol allows.

@@ -107,6 +107,21 @@ try {
     expect(text.split("Let me look").length === 2, `the answer is there twice: ${text}`);
   });
 
+  await test("a message is edited, and another one answered again", async () => {
+    await page.locator("article.user").last().getByText("Answer again").click();
+    await idle(page);
+    await page.waitForFunction(() => document.querySelectorAll("article").length === 8);
+    expect((await last(page)).includes("degrees"), "the message was not answered again");
+    await page.locator("article.user").nth(1).getByText("Edit").click();
+    await page.fill("#text", "What time is it?");
+    await page.keyboard.press("Enter");
+    await idle(page);
+    expect((await page.$$("article")).length === 4, "the messages behind the edited one are still there");
+    await page.reload();
+    await page.waitForFunction(() => document.querySelectorAll("article").length === 4);
+    expect((await page.textContent("article >> nth=2")).includes("What time is it?"), "the edit was not stored");
+  });
+
   for (const [name, options] of [
     ["light", { viewport: { width: 390, height: 800 } }],
     ["dark", { viewport: { width: 390, height: 800 }, colorScheme: "dark" }],

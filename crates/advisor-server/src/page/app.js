@@ -6,6 +6,8 @@ let conversation = null;
 /** The conversation whose turn runs, if it has a name yet, and the way to give up its first request. */
 let running = null;
 let asking = new AbortController();
+/** Sends the edited text, while a message is edited. */
+let editing = null;
 
 /** Returns a copy of a template's element. */
 const copy = (id) => $(id).content.firstElementChild.cloneNode(true);
@@ -96,13 +98,42 @@ class Answer {
   }
 }
 
-const showUser = (text) => {
+const showUser = (text, turn) => {
   const article = copy("message");
+  article.dataset.text = text;
+  if (turn) offer(article, turn);
   article.className = "user";
   article.querySelector("h2").textContent = "You";
   article.querySelector(".body").textContent = text;
   article.querySelector(".body").classList.add("text");
   following(() => messages.append(article));
+};
+
+/** Offers to edit a message of the user, or to have it answered again. */
+const offer = (article, turn) => {
+  const button = (label, run) => {
+    const element = document.createElement("button");
+    element.type = "button";
+    element.textContent = label;
+    element.addEventListener("click", () => $("stop").hidden && run());
+    return element;
+  };
+  const actions = document.createElement("div");
+  actions.className = "actions";
+  const replace = (text) => {
+    while (messages.lastElementChild !== article) messages.lastElementChild.remove();
+    article.remove();
+    ask(text, turn);
+  };
+  actions.append(
+    button("Edit", () => {
+      editing = replace;
+      $("text").value = article.dataset.text;
+      $("text").focus();
+    }),
+    button("Answer again", () => replace(article.dataset.text)),
+  );
+  article.append(actions);
 };
 
 /** Reads events until the end of the turn. Returns whether it was reached. */
@@ -156,16 +187,18 @@ const busy = (isBusy) => {
   messages.ariaBusy = String(isBusy);
 };
 
-const ask = async (text) => {
+const ask = async (text, replaces) => {
   showUser(text);
+  const asked = messages.lastElementChild;
   const answer = new Answer();
   busy(true);
   asking = new AbortController();
   try {
-    const body = JSON.stringify({ message: text, ...(conversation && { conversation }) });
+    const body = JSON.stringify({ message: text, ...(conversation && { conversation }), ...(replaces && { replaces }) });
     const headers = { "content-type": "application/json" };
     const response = await api("/api/chat", { method: "POST", headers, body, signal: asking.signal });
     name(response.headers.get("x-conversation-id"));
+    offer(asked, response.headers.get("x-turn-id"));
     await follow(response, answer);
   } catch (error) {
     answer.error(error.message);
@@ -203,6 +236,7 @@ const open = async () => {
   const id = decodeURIComponent(location.hash.slice(1)) || null;
   if (id === conversation && messages.childElementCount) return;
   messages.replaceChildren();
+  editing = null;
   document.body.classList.remove("menu");
   name(id);
   if (id) {
@@ -213,7 +247,7 @@ const open = async () => {
     const end = live?.status === 200 ? shown.findLastIndex((message) => message.role === "user") + 1 : shown.length;
     let answer = null;
     for (const message of shown.slice(0, end)) {
-      if (message.role === "user") { showUser(message.text); answer = null; continue; }
+      if (message.role === "user") { showUser(message.text, message.turn); answer = null; continue; }
       answer ??= new Answer();
       if (message.role === "assistant") {
         if (message.text) answer.text(message.text);
@@ -233,7 +267,9 @@ $("form").addEventListener("submit", (event) => {
   const text = $("text").value.trim();
   if (!text || !$("stop").hidden) return;
   $("text").value = "";
-  ask(text);
+  const send = editing ?? ask;
+  editing = null;
+  send(text);
 });
 $("text").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {

@@ -1,6 +1,8 @@
 use advisor_core::{ConversationKey, Message, OnDrop, OnUnread, Role, SharedTurn, TurnId};
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
+use chat_memory_advisor::ForkPoint;
+use chat_memory_advisor::store::EntryId;
 use sha2::{Digest, Sha256};
 
 use super::user::User;
@@ -13,6 +15,8 @@ pub(super) struct Question {
     pub(super) conversation: ConversationKey,
     pub(super) turn: TurnId,
     pub(super) input: Vec<Message>,
+    /// An earlier turn of the conversation that this one replaces.
+    replaces: Option<TurnId>,
 }
 
 /// What becomes of a turn whose client goes away.
@@ -41,7 +45,22 @@ impl Question {
         if input.iter().all(|message| message.text().trim().is_empty()) {
             return Err(Refusal::bad_request("the message is empty"));
         }
-        Ok(Self { conversation, turn, input })
+        Ok(Self { conversation, turn, input, replaces: None })
+    }
+
+    /// Makes the turn replace an earlier one: its input was edited, or it is to be answered again. The old turn and those
+    /// behind it stay in the store, on their own branch.
+    ///
+    /// # Errors
+    /// If the conversation has no such turn.
+    pub(super) async fn replacing(self, server: &ChatServer, turn: &str) -> Result<Self, Refusal> {
+        let turn = turn_id(turn).map_err(|error| Refusal::bad_request(error.to_string()))?;
+        let log = server.memory().store().read(&self.conversation, EntryId::BEGINNING, usize::MAX).await;
+        let log = log.map_err(|error| Refusal::from(&error.into()))?;
+        match log.iter().any(|entry| entry.turn == turn) {
+            true => Ok(Self { replaces: Some(turn), ..self }),
+            false => Err(Refusal::not_found("the conversation has no such turn")),
+        }
     }
 
     /// Starts the turn, or joins it if it was submitted before.
@@ -58,7 +77,11 @@ impl Question {
         let key = (self.conversation.clone(), self.turn.clone());
         server.turns().start(&key, &input, on_unread, || {
             let prompt = server.client().prompt().messages(self.input.iter().cloned());
-            prompt.conversation(self.conversation.clone()).turn(self.turn.clone()).stream()
+            let prompt = prompt.conversation(self.conversation.clone()).turn(self.turn.clone());
+            match self.replaces.clone() {
+                Some(turn) => prompt.extension(ForkPoint::Before(turn)).stream(),
+                None => prompt.stream(),
+            }
         })
     }
 

@@ -20,6 +20,8 @@ pub(super) struct Body {
     conversation: Option<String>,
     /// The id of the turn, for a repeated request.
     turn: Option<String>,
+    /// The id of an earlier turn that this one replaces: edited, or answered again.
+    replaces: Option<String>,
 }
 
 pub(super) async fn ask(
@@ -29,7 +31,10 @@ pub(super) async fn ask(
 ) -> Result<Response, Refusal> {
     let Json(body) = body?;
     let input = vec![Message::user(body.message)];
-    let question = Question::new(&user, body.conversation.as_deref(), body.turn.as_deref(), input)?;
+    let mut question = Question::new(&user, body.conversation.as_deref(), body.turn.as_deref(), input)?;
+    if let Some(turn) = &body.replaces {
+        question = question.replacing(&server, turn).await?;
+    }
     let turn = question.start(&server, OnDisconnect::Continue)?;
     Ok(question.named(streamed(turn.read(), ChatEvents::new(), Frames::new().with_ids()).await?))
 }

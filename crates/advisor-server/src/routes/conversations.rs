@@ -1,10 +1,10 @@
-use advisor_core::{Block, BlockContent, Message, OnDrop, Role};
+use advisor_core::{Block, BlockContent, Message, MessageList, OnDrop, Role};
 use axum::Json;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use chat_memory_advisor::store::Page;
+use chat_memory_advisor::store::{Entry, EntryKind, Page, ReadRange, Snapshot};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -32,7 +32,7 @@ struct Listed {
 #[derive(Debug, Serialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 enum Shown {
-    User { text: String },
+    User { text: String, turn: Option<String> },
     Assistant { text: String, reasoning: String, calls: Vec<ShownCall> },
     Tool { id: String, tool: String, result: String, is_error: bool },
 }
@@ -64,12 +64,16 @@ pub(super) async fn read(
     user: User,
     id: Result<Path<String>, PathRejection>,
 ) -> Result<Response, Refusal> {
-    let transcript = server.memory().transcript(&user.conversation(&id?)?).await;
+    let key = user.conversation(&id?)?;
+    let transcript = server.memory().transcript(&key).await;
     let transcript = transcript.map_err(|error| Refusal::from(&error))?;
     if transcript.is_empty() {
         return Err(Refusal::not_found("there is no such conversation"));
     }
-    let messages: Vec<_> = transcript.iter().filter_map(shown).collect();
+    let log = server.memory().store().load(&key, ReadRange::All).await;
+    let turns = turns_of(&log.map_err(|error| Refusal::from(&error.into()))?, &transcript);
+    let mut turns = turns.into_iter();
+    let messages: Vec<_> = transcript.iter().filter_map(|message| shown(message, &mut turns)).collect();
     Ok(Json(serde_json::json!({"messages": messages})).into_response())
 }
 
@@ -96,10 +100,22 @@ pub(super) async fn stop(
     Ok(StatusCode::NO_CONTENT)
 }
 
+/// Returns the turns of the messages of the user, if each of them has its entry.
+fn turns_of(log: &Snapshot, transcript: &MessageList) -> Vec<String> {
+    let is_users = |message: &Message| message.role() == Role::User;
+    let turn = |entry: &Entry| match &entry.kind {
+        EntryKind::Message(message) if is_users(message) => Some(entry.turn.as_str().to_owned()),
+        _ => None,
+    };
+    let turns: Vec<_> = log.entries.iter().filter_map(turn).collect();
+    let count = transcript.iter().filter(|message| is_users(message)).count();
+    if turns.len() == count { turns } else { Vec::new() }
+}
+
 /// Instructions are not shown.
-fn shown(message: &Message) -> Option<Shown> {
+fn shown(message: &Message, turns: &mut impl Iterator<Item = String>) -> Option<Shown> {
     Some(match message.role() {
-        Role::User => Shown::User { text: message.text() },
+        Role::User => Shown::User { text: message.text(), turn: turns.next() },
         Role::Assistant => {
             let reasoning = |block: &Block| match block.content() {
                 BlockContent::Reasoning(text) => Some(text.clone()),

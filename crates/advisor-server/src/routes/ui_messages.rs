@@ -13,6 +13,9 @@ use crate::ChatServer;
 use crate::refusal::Refusal;
 use crate::turns::body::streamed;
 
+/// What precedes the id of a turn in the id of its answer.
+const ANSWER: &str = "answer-";
+
 /// The request of the AI SDK's transport. Its id is that of the chat.
 #[derive(Debug, Deserialize)]
 pub(super) struct Body {
@@ -21,6 +24,9 @@ pub(super) struct Body {
     messages: Vec<UiMessage>,
     #[serde(default)]
     trigger: Trigger,
+    /// The message that is edited, or whose answer is to be regenerated.
+    #[serde(rename = "messageId")]
+    message_id: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize, PartialEq, Eq)]
@@ -67,14 +73,24 @@ pub(super) async fn ask(
     body: Result<Json<Body>, JsonRejection>,
 ) -> Result<Response, Refusal> {
     let Json(body) = body?;
-    if body.trigger == Trigger::RegenerateMessage {
-        return Err(Refusal::bad_request("an answer cannot be regenerated yet; ask again in a new message"));
-    }
     let last = body.messages.last().filter(|message| message.role == "user");
     let last = last.ok_or_else(|| Refusal::bad_request("the last message is not one of the user"))?;
-    // A message that is sent again has the same id, so it is the same turn.
-    let turn = Some(last.id.as_str()).filter(|id| !id.is_empty());
-    let question = Question::new(&user, Some(&body.id), turn, vec![Message::user(last.text())])?;
+    let input = vec![Message::user(last.text())];
+    let replaced = match (body.trigger, body.message_id.as_deref()) {
+        // The id of an answer has that of its turn; the id of a user's message is that of its turn.
+        (Trigger::RegenerateMessage, id) => {
+            Some(id.and_then(|id| id.strip_prefix(ANSWER)).unwrap_or(&last.id))
+        }
+        (Trigger::SubmitMessage, id) => id,
+    };
+    let question = match replaced {
+        Some(turn) => Question::new(&user, Some(&body.id), None, input)?.replacing(&server, turn).await?,
+        None => {
+            // A message that is sent again has the same id, so it is the same turn.
+            let turn = Some(last.id.as_str()).filter(|id| !id.is_empty());
+            Question::new(&user, Some(&body.id), turn, input)?
+        }
+    };
     let turn = question.start(&server, OnDisconnect::Continue)?;
     Ok(question.named(streamed(turn.read(), encoder(question.turn.as_str(), &headers), Frames::new()).await?))
 }
@@ -98,5 +114,5 @@ fn encoder(turn: &str, headers: &HeaderMap) -> UiMessages {
         Some("v7") => UiProfile::V7,
         _ => UiProfile::V5,
     };
-    UiMessages::new(format!("answer-{turn}")).with_profile(profile)
+    UiMessages::new(format!("{ANSWER}{turn}")).with_profile(profile)
 }

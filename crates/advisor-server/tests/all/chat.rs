@@ -142,3 +142,26 @@ async fn headers_do_not_wait_for_the_first_text() {
     let setting = setting([Answer::new().hang()]);
     assert_eq!(setting.post("/api/chat", &asking("How is it?")).await.status(), StatusCode::OK);
 }
+
+/// An edited message replaces its turn and all behind it. The old ones stay in the store.
+#[tokio::test]
+async fn turn_is_replaced_by_an_edited_one() {
+    let setting = setting(["One.", "Two.", "Three."].map(Answer::from_text));
+    for (turn, message) in [("t1", "First?"), ("t2", "Second?")] {
+        let body = json!({"message": message, "conversation": "c1", "turn": turn});
+        text(setting.post("/api/chat", &body).await).await;
+    }
+    let body = json!({"message": "Other?", "conversation": "c1", "replaces": "t1"});
+    text(setting.post("/api/chat", &body).await).await;
+    let read = json_of(setting.get("/api/conversations/c1").await).await;
+    let texts: Vec<_> = read["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|message| message["text"].as_str().unwrap())
+        .collect();
+    assert_eq!(texts, ["Other?", "Three."]);
+    assert_eq!(setting.model.prompts()[2].messages.len(), 1, "nothing of the replaced turns is sent");
+    let unknown = json!({"message": "Other?", "conversation": "c1", "replaces": "t9"});
+    refused(setting.post("/api/chat", &unknown).await, StatusCode::NOT_FOUND).await;
+}

@@ -13,8 +13,9 @@ async fn conversation_is_read_and_deleted() {
     let setting = setting([call, Answer::from_text("It is sunny.")]);
     text(setting.post("/api/chat", &json!({"message": "How is it?", "conversation": "c/1"})).await).await;
     let read = json_of(setting.get("/api/conversations/c%2F1").await).await;
+    let turn = read["messages"][0]["turn"].as_str().unwrap();
     let expected = json!([
-        {"role": "user", "text": "How is it?"},
+        {"role": "user", "text": "How is it?", "turn": turn},
         {
             "role": "assistant", "text": "", "reasoning": "Hm.",
             "calls": [{"id": "t1", "tool": "weather", "args": {"city": "Oslo"}}],

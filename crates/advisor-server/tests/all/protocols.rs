@@ -161,3 +161,27 @@ async fn header_names_the_conversation() {
     text(setting.send(request).await).await;
     assert_eq!(json_of(setting.get("/api/conversations").await).await["conversations"], json!(["c7"]));
 }
+
+/// `regenerate` and an edited message of the AI SDK replace the turn that they name.
+#[tokio::test]
+async fn ui_answers_are_regenerated_and_messages_edited() {
+    let setting = setting(["One.", "Two.", "Three.", "Four."].map(Answer::from_text));
+    let ask = |text: &str, trigger: &str, id: Option<&str>| {
+        let message = json!({"id": "u1", "role": "user", "parts": [{"type": "text", "text": text}]});
+        json!({"id": "c1", "messages": [message], "trigger": trigger, "messageId": id})
+    };
+    let answer_id =
+        |stream: &str| Frame::read_all(stream)[0].json().unwrap()["messageId"].as_str().unwrap().to_owned();
+    let first = text(setting.post("/api/ui", &ask("How?", "submit-message", None)).await).await;
+    assert_eq!(answer_id(&first), "answer-u1");
+    let second =
+        text(setting.post("/api/ui", &ask("How?", "regenerate-message", Some("answer-u1"))).await).await;
+    assert!(second.contains("Two."), "{second}");
+    let third = ask("How?", "regenerate-message", Some(&answer_id(&second)));
+    assert!(text(setting.post("/api/ui", &third).await).await.contains("Three."));
+    let edited = text(setting.post("/api/ui", &ask("Why?", "submit-message", Some("u1"))).await).await;
+    assert!(edited.contains("Four."), "{edited}");
+    let read = json_of(setting.get("/api/conversations/c1").await).await;
+    let texts: Vec<_> = read["messages"].as_array().unwrap().iter().map(|message| &message["text"]).collect();
+    assert_eq!(texts, ["Why?", "Four."]);
+}

@@ -14,6 +14,14 @@ pub(crate) fn is_local(headers: &HeaderMap) -> bool {
         || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
+/// Checks whether a browser says that a page of another site, or of another port, sends the request.
+///
+/// Such a page cannot read answers, but it could send a request without a body.
+pub(crate) fn is_foreign(headers: &HeaderMap) -> bool {
+    let site = headers.get("sec-fetch-site").map(|site| site.as_bytes());
+    site.is_some_and(|site| !matches!(site, b"same-origin" | b"none"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

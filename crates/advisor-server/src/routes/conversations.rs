@@ -1,4 +1,4 @@
-use advisor_core::{Block, BlockContent, Message, MessageList, OnDrop, Role};
+use advisor_core::{Block, BlockContent, ConversationKey, Message, MessageList, OnDrop, Role};
 use axum::Json;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Query, State};
@@ -82,7 +82,9 @@ pub(super) async fn delete(
     user: User,
     id: Result<Path<String>, PathRejection>,
 ) -> Result<StatusCode, Refusal> {
-    let deleted = server.memory().store().delete(&user.conversation(&id?)?).await;
+    let key = user.conversation(&id?)?;
+    stop_turn(&server, &key).await;
+    let deleted = server.memory().store().delete(&key).await;
     deleted.map_err(|error| Refusal::from(&error.into()))?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -93,11 +95,16 @@ pub(super) async fn stop(
     user: User,
     id: Result<Path<String>, PathRejection>,
 ) -> Result<StatusCode, Refusal> {
-    if let Some((_, turn)) = server.turns().running(&user.conversation(&id?)?) {
+    stop_turn(&server, &user.conversation(&id?)?).await;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Stops the turn of a conversation that runs in this process, and waits until its end is written.
+async fn stop_turn(server: &ChatServer, key: &ConversationKey) {
+    if let Some((_, turn)) = server.turns().running(key) {
         turn.handle().cancel(OnDrop::KeepPartial);
         turn.handle().settled().await;
     }
-    Ok(StatusCode::NO_CONTENT)
 }
 
 /// Returns the turns of the messages of the user, if each of them has its entry.

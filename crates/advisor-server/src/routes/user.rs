@@ -3,7 +3,7 @@ use axum::extract::FromRequestParts;
 use axum::http::header;
 use axum::http::request::Parts;
 
-use crate::access::host::is_local;
+use crate::access::host::{is_foreign, is_local};
 use crate::refusal::Refusal;
 use crate::server::ChatServer;
 
@@ -31,11 +31,8 @@ impl FromRequestParts<ChatServer> for User {
     async fn from_request_parts(parts: &mut Parts, server: &ChatServer) -> Result<Self, Refusal> {
         let tokens = server.tokens();
         if tokens.is_empty() {
-            return if is_local(&parts.headers) {
-                Ok(Self { tenant: None })
-            } else {
-                Err(Refusal::forbidden_host())
-            };
+            let may_ask = is_local(&parts.headers) && !is_foreign(&parts.headers);
+            return if may_ask { Ok(Self { tenant: None }) } else { Err(Refusal::forbidden_host()) };
         }
         let text = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
         let bearer = text(header::AUTHORIZATION.as_str()).and_then(|value| value.strip_prefix("Bearer "));

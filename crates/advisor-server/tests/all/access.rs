@@ -59,6 +59,15 @@ async fn without_tokens_only_this_machine_is_served() {
     assert_eq!(setting.send(with_host("localhost:8080")).await.status(), StatusCode::OK);
     let code = refused(setting.send(with_host("rebound.example.org")).await, StatusCode::FORBIDDEN).await;
     assert_eq!(code, "forbidden");
+    for (site, status) in [
+        ("cross-site", StatusCode::FORBIDDEN),
+        ("same-site", StatusCode::FORBIDDEN),
+        ("same-origin", StatusCode::NO_CONTENT),
+        ("none", StatusCode::NO_CONTENT),
+    ] {
+        let request = Request::post("/api/conversations/c1/stop").header("sec-fetch-site", site);
+        assert_eq!(setting.send(request.body(Body::empty()).unwrap()).await.status(), status, "{site}");
+    }
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use serde_json::json;
 
-use crate::setting::{json_of, setting, text};
+use crate::setting::{json_of, setting, text, until};
 
 #[tokio::test]
 async fn conversation_is_read_and_deleted() {
@@ -40,4 +40,17 @@ async fn conversations_are_listed_in_pages() {
     assert_eq!((first["conversations"].as_array().unwrap().len(), &first["next"]), (100, &json!("c099")));
     let second = json_of(setting.get("/api/conversations?after=c099").await).await;
     assert_eq!(second, json!({"conversations": ["c100"], "next": null}));
+}
+
+/// A turn that runs is stopped first, so that it cannot write to a conversation that is gone.
+#[tokio::test]
+async fn running_turn_is_stopped_before_its_conversation_is_deleted() {
+    let setting = setting([Answer::new().text("It is").hang()]);
+    let asked = setting.post("/api/chat", &json!({"message": "How is it?", "conversation": "c1"})).await;
+    let (_, body) = until(asked, "It is").await;
+    let delete = Request::delete("/api/conversations/c1").body(Body::empty()).unwrap();
+    assert_eq!(setting.send(delete).await.status(), StatusCode::NO_CONTENT);
+    drop(body);
+    assert_eq!(setting.get("/api/conversations/c1").await.status(), StatusCode::NOT_FOUND);
+    assert_eq!(json_of(setting.get("/api/conversations").await).await["conversations"], json!([]));
 }

@@ -124,20 +124,20 @@ impl<'a> TextHistory<'a> {
                 format!("<tool_result name=\"{name}\" id=\"{id}\"{error}>\n{text}\n</tool_result>")
             }
             PromptFormat::Json => {
-                let written = marked(json!({"name": name, "id": id, "content": text}), result.is_error);
+                let written = marked(json!({"name": name, "id": id, "content": text}), result);
                 json!({"tool_result": written}).to_string()
             }
             PromptFormat::Sentinel => {
                 let header = json!({"type": "tool_result", "tool_name": name, "id": id});
-                format!("[[SEG_START {}]]\n{text}\n[[SEG_END]]", marked(header, result.is_error))
+                format!("[[SEG_START {}]]\n{text}\n[[SEG_END]]", marked(header, result))
             }
         }
     }
 }
 
-/// Marks the form of an error.
-fn marked(mut written: Value, is_error: bool) -> Value {
-    if let Some(members) = written.as_object_mut().filter(|_| is_error) {
+/// Marks the form of a result that is an error.
+fn marked(mut written: Value, result: &ToolResult) -> Value {
+    if let Some(members) = written.as_object_mut().filter(|_| result.is_error) {
         members.insert("error".to_owned(), Value::from(true));
     }
     written

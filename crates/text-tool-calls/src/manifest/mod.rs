@@ -1,9 +1,10 @@
 mod call;
 mod example;
+mod json_schema;
 mod xml_schema;
 
 use advisor_core::ToolDefinition;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::format::PromptFormat;
 use crate::tools::{TextTools, ToolForm};
@@ -133,13 +134,15 @@ impl ToolManifest {
 
     /// Returns the description of one tool and its arguments: elements in XML, else a JSON object.
     ///
-    /// The JSON object has the schema of the arguments without its `$schema` and `title`, which tell a model nothing.
+    /// The JSON object has the schema of the arguments without each `$schema` and `title`, which repeat what the model
+    /// knows. A `format` stays where a text is meant: `date-time` tells how to write it. The format of a number is left
+    /// out: `uint32` and `double` are types of a program, and the bounds of the number are in `minimum` and `maximum`.
     #[must_use]
     pub fn schema(&self, definition: &ToolDefinition) -> String {
         match self.format {
             PromptFormat::Xml => xml_schema::written(definition),
             PromptFormat::Json | PromptFormat::Sentinel => {
-                let parameters = parameters(definition);
+                let parameters = json_schema::shown(&definition.parameters);
                 let (name, description) = (definition.name.as_str(), definition.description.as_str());
                 let schema = match self.shape {
                     JsonShape::OpenAi => json!({
@@ -177,21 +180,5 @@ impl ToolManifest {
             PromptFormat::Json => call::in_json(name, arguments, self.shape),
             PromptFormat::Sentinel => call::in_sentinel(name, arguments, &self.tools),
         }
-    }
-}
-
-/// Returns the schema of the arguments for a model.
-fn parameters(definition: &ToolDefinition) -> Value {
-    match &definition.parameters {
-        Value::Null => json!({"type": "object"}),
-        Value::Object(fields) => {
-            let tells = |name: &str| !matches!(name, "$schema" | "title");
-            fields
-                .iter()
-                .filter(|(name, _)| tells(name))
-                .map(|(name, value)| (name.clone(), value.clone()))
-                .collect()
-        }
-        other => other.clone(),
     }
 }

@@ -1,6 +1,6 @@
 use super::event::Output;
 use super::format::TextFormat;
-use super::input::Input;
+use super::input::{Input, Tail};
 use super::json::{Balance, JsonCalls};
 use super::limits::ParserLimits;
 use super::opening::Opening;
@@ -60,13 +60,13 @@ impl Candidate {
     }
 
     /// Reads on after the opening. Returns whether the calls have ended.
-    pub(super) fn read(&mut self, input: &mut Input, at_end: bool, out: &mut Output<'_>) -> bool {
+    pub(super) fn read(&mut self, input: &mut Input, tail: Tail, out: &mut Output<'_>) -> bool {
         match self {
-            Self::Xml(call) => call.read(input, at_end, out),
+            Self::Xml(call) => call.read(input, tail, out),
             Self::Json(call) => call.read(input, out),
-            Self::Sentinel(call) => call.read(input, at_end, out),
-            Self::DeepSeek(call) => call.read(input, at_end, out),
-            Self::Kimi(call) => call.read(input, at_end, out),
+            Self::Sentinel(call) => call.read(input, tail, out),
+            Self::DeepSeek(call) => call.read(input, tail, out),
+            Self::Kimi(call) => call.read(input, tail, out),
         }
     }
 

@@ -1,3 +1,12 @@
+/// Whether more text may follow the received one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tail {
+    /// It may.
+    Open,
+    /// It does not, so all is decided.
+    Ended,
+}
+
 /// Received text that is not consumed yet.
 #[derive(Debug, Default)]
 pub(crate) struct Input {

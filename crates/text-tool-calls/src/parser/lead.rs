@@ -1,3 +1,4 @@
+use super::input::Tail;
 use super::marker::{Marker, marker_at};
 
 /// The white space and the fences before a call that are held back, in bytes.
@@ -13,8 +14,17 @@ pub(super) struct Lead {
     text: String,
     /// Whether the last call was in a fence that is still open.
     in_fence: bool,
-    /// Whether a fence is open that is text.
-    in_text_fence: bool,
+    /// The open fence that is text.
+    text_fence: Option<TextFence>,
+}
+
+/// A fence that is text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TextFence {
+    /// It ends with a line.
+    Lines,
+    /// It ends anywhere, since its content began on its line.
+    Inline,
 }
 
 /// The beginning of the text after a lead.
@@ -30,41 +40,90 @@ pub(super) enum Next {
     Undecided,
 }
 
+/// The text before a lead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum After {
+    Text,
+    Call,
+}
+
+/// The place of a text in its line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum InLine {
+    Start,
+    Middle,
+}
+
+impl InLine {
+    /// Returns the place after `text`, which begins at this place.
+    pub(super) fn after(self, text: &str) -> Self {
+        match text.chars().next_back() {
+            Some('\n') => Self::Start,
+            Some(_) => Self::Middle,
+            None => self,
+        }
+    }
+}
+
 impl Lead {
-    /// Looks at the text after the lead; `after_call` tells whether the lead follows a call.
-    pub(super) fn next(&mut self, rest: &str, after_call: bool, at_line_start: bool, at_end: bool) -> Next {
+    /// Looks at the text after the lead.
+    pub(super) fn next(&mut self, rest: &str, after: After, place: InLine, tail: Tail) -> Next {
         let first = rest.chars().next().unwrap_or_default();
         match first {
             // A step takes no more than fits, so the bound does not depend on how the text is cut.
             first if first.is_whitespace() && self.text.len() + first.len_utf8() <= MAX_LEAD => {
                 Next::Lead(space_within(rest, MAX_LEAD - self.text.len()))
             }
-            '`' if self.in_fence && after_call => match closing_fence(rest) {
+            '`' if self.in_fence && after == After::Call => match closing_fence(rest) {
                 (Marker::Whole, length) => Next::FenceEnd(length),
-                (Marker::Maybe, _) if !at_end => Next::Undecided,
+                (Marker::Maybe, _) if tail == Tail::Open => Next::Undecided,
                 _ => Next::Other(first),
             },
-            '`' if at_line_start => match opening_fence(rest) {
-                Fence::Undecided if !at_end => Next::Undecided,
-                Fence::Line(length) if !self.in_text_fence && self.text.len() + length <= MAX_LEAD => {
-                    Next::Lead(length)
-                }
-                fence => {
-                    // A line with other text after the fence is one, too, and so is the end of one.
-                    self.in_text_fence ^= !matches!(fence, Fence::None) || rest.starts_with(FENCE);
-                    Next::Other(first)
-                }
-            },
-            // Models also open a fence behind other words of the line. Then only a language may follow it.
-            '`' if !self.in_text_fence => match opening_fence(rest) {
-                Fence::Undecided if !at_end && is_one_word(rest) => Next::Undecided,
-                Fence::Line(length) if is_one_word(rest) && self.text.len() + length <= MAX_LEAD => {
-                    Next::Lead(length)
-                }
-                _ => Next::Other(first),
-            },
+            '`' if self.text_fence == Some(TextFence::Inline) => self.in_inline_fence(rest, tail),
+            '`' if place == InLine::Start => self.at_line_start(rest, tail),
+            '`' if self.text_fence.is_none() => self.within_line(rest, tail),
             first => Next::Other(first),
         }
+    }
+
+    fn in_inline_fence(&mut self, rest: &str, tail: Tail) -> Next {
+        match closing_fence(rest) {
+            (Marker::Maybe, _) if tail == Tail::Open => return Next::Undecided,
+            (Marker::Whole, _) => self.text_fence = None,
+            _ => {}
+        }
+        Next::Other('`')
+    }
+
+    fn at_line_start(&mut self, rest: &str, tail: Tail) -> Next {
+        match opening_fence(rest) {
+            Fence::Undecided if tail == Tail::Open => Next::Undecided,
+            Fence::Line(length) | Fence::Inline(length) if self.may_begin_fence(length) => Next::Lead(length),
+            fence => {
+                // A line with other text after the fence is one, too, and so is the end of one.
+                if !matches!(fence, Fence::None) || rest.starts_with(FENCE) {
+                    self.text_fence = match self.text_fence {
+                        Some(_) => None,
+                        None => Some(TextFence::Lines),
+                    };
+                }
+                Next::Other('`')
+            }
+        }
+    }
+
+    /// Models also open a fence behind other words of the line. Then only a language may follow it.
+    fn within_line(&self, rest: &str, tail: Tail) -> Next {
+        match opening_fence(rest) {
+            Fence::Undecided if tail == Tail::Open && is_one_word(rest) => Next::Undecided,
+            Fence::Line(length) if is_one_word(rest) && self.may_begin_fence(length) => Next::Lead(length),
+            Fence::Inline(length) if self.may_begin_fence(length) => Next::Lead(length),
+            _ => Next::Other('`'),
+        }
+    }
+
+    fn may_begin_fence(&self, length: usize) -> bool {
+        self.text_fence.is_none() && self.text.len() + length <= MAX_LEAD
     }
 
     pub(super) fn push(&mut self, text: &str) {
@@ -94,7 +153,10 @@ impl Lead {
     /// Takes the lead of a text, which is text as well.
     pub(super) fn take_before_text(&mut self) -> String {
         self.in_fence = false;
-        self.in_text_fence |= self.text.contains('`');
+        if let Some((_, line)) = self.text.rsplit_once('`') {
+            let fence = if line.contains('\n') { TextFence::Lines } else { TextFence::Inline };
+            self.text_fence.get_or_insert(fence);
+        }
         std::mem::take(&mut self.text)
     }
 }
@@ -105,18 +167,20 @@ fn space_within(text: &str, most: usize) -> usize {
     window.len() - window.trim_start().len()
 }
 
-/// Whether a text begins with a line that opens a fence.
+/// Whether a text begins with the opening of a fence.
 enum Fence {
     /// The bytes of the line, its line break included.
     Line(usize),
+    /// The bytes before something that may be a call, on the line of the fence.
+    Inline(usize),
     Undecided,
     None,
 }
 
-/// Checks whether no white space is within the first line of a text.
+/// Checks whether no white space is within the first line of a text, or only at its end.
 fn is_one_word(text: &str) -> bool {
     let line = text.split('\n').next().unwrap_or_default();
-    !line.trim_end_matches('\r').contains(char::is_whitespace)
+    !line.trim_end().contains(char::is_whitespace)
 }
 
 fn opening_fence(text: &str) -> Fence {
@@ -129,12 +193,18 @@ fn opening_fence(text: &str) -> Fence {
         match letter {
             '\n' => return Fence::Line(at + 1),
             _ if at > FENCE.len() + MAX_LANGUAGE => return Fence::None,
+            '{' | '[' | '<' if is_language(text.get(FENCE.len()..at)) => return Fence::Inline(at),
             ' ' | '\r' | '_' | '-' | '+' | '.' => {}
             letter if letter.is_ascii_alphanumeric() => {}
             _ => return Fence::None,
         }
     }
     if text.len() > FENCE.len() + MAX_LANGUAGE { Fence::None } else { Fence::Undecided }
+}
+
+/// Checks for a word that follows a fence at once, or for nothing.
+fn is_language(text: Option<&str>) -> bool {
+    text.is_some_and(|text| !text.trim_end().contains(char::is_whitespace))
 }
 
 /// Returns whether a text begins with a closing fence, and its bytes.

@@ -1,3 +1,5 @@
+use super::input::Tail;
+
 /// Whether a text begins with a marker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Marker {
@@ -26,12 +28,12 @@ pub(super) enum Close {
 }
 
 /// Finds the closing marker. At the end of the text, nothing is undecided.
-pub(super) fn find_close(text: &str, close: &str, at_end: bool) -> Close {
+pub(super) fn find_close(text: &str, close: &str, tail: Tail) -> Close {
     let first = close.chars().next().unwrap_or_default();
     for (at, _) in text.match_indices(first) {
         match marker_at(text.get(at..).unwrap_or_default(), close) {
             Marker::Whole => return Close::At(at),
-            Marker::Maybe if !at_end => return Close::Beyond(at),
+            Marker::Maybe if tail == Tail::Open => return Close::Beyond(at),
             Marker::Maybe | Marker::None => {}
         }
     }

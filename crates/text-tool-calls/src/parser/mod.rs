@@ -18,9 +18,9 @@ mod xml;
 use self::candidate::Candidate;
 use self::event::{Output, ParserEvent};
 use self::format::TextFormat;
-use self::input::Input;
+use self::input::{Input, Tail};
 use self::json::Balance;
-use self::lead::{Lead, Next};
+use self::lead::{After, InLine, Lead, Next};
 use self::limits::ParserError;
 use self::settings::ParserSettings;
 use self::undecided::{Decision, Undecided};
@@ -73,8 +73,8 @@ pub struct TextCallParser {
     lead: Lead,
     /// How many more calls the text may have.
     calls_left: usize,
-    /// Whether the next character is the first of its line.
-    at_line_start: bool,
+    /// The place of the next character.
+    place: InLine,
 }
 
 #[derive(Debug)]
@@ -89,12 +89,6 @@ enum State {
     /// In JSON that is no call.
     Data(Balance),
     Ended,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum After {
-    Text,
-    Call,
 }
 
 /// Whether more text is needed to go on.
@@ -124,7 +118,7 @@ impl TextCallParser {
             input: Input::default(),
             state: State::Lead(After::Text),
             lead: Lead::default(),
-            at_line_start: true,
+            place: InLine::Start,
         }
     }
 
@@ -137,7 +131,7 @@ impl TextCallParser {
             return Err(ParserError::Ended);
         }
         self.input.push(text);
-        self.run(false, &mut Output::new(events, self.calls_left))
+        self.run(Tail::Open, &mut Output::new(events, self.calls_left))
     }
 
     /// Ends the text: what is undecided becomes text, and an open call is cut off.
@@ -149,7 +143,7 @@ impl TextCallParser {
         if matches!(self.state, State::Ended) {
             return Err(ParserError::Ended);
         }
-        self.run(true, out)?;
+        self.run(Tail::Ended, out)?;
         match std::mem::replace(&mut self.state, State::Ended) {
             State::Call(call, _) => call.cut(self.settings.on_cut, out),
             State::Lead(After::Call) if self.lead.is_white_space() => {
@@ -178,20 +172,20 @@ impl TextCallParser {
         self.calls_left = calls;
     }
 
-    fn run(&mut self, at_end: bool, out: &mut Output<'_>) -> Result<(), ParserError> {
-        while !self.input.is_empty() && self.step(at_end, out)? == Progress::Made {}
+    fn run(&mut self, tail: Tail, out: &mut Output<'_>) -> Result<(), ParserError> {
+        while !self.input.is_empty() && self.step(tail, out)? == Progress::Made {}
         Ok(())
     }
 
-    fn step(&mut self, at_end: bool, out: &mut Output<'_>) -> Result<Progress, ParserError> {
+    fn step(&mut self, tail: Tail, out: &mut Output<'_>) -> Result<Progress, ParserError> {
         match &mut self.state {
             State::Text => Ok(self.read_text(out)),
             State::Lead(after) => {
                 let after = *after;
-                Ok(self.read_lead(after, at_end, out))
+                Ok(self.read_lead(after, tail, out))
             }
-            State::Undecided(..) => Ok(self.decide(at_end, out)),
-            State::Call(..) => self.read_call(at_end, out),
+            State::Undecided(..) => Ok(self.decide(tail, out)),
+            State::Call(..) => self.read_call(tail, out),
             State::Data(balance) => {
                 let end = balance.pass(self.input.rest());
                 self.emit_text(end.unwrap_or(usize::MAX), out);
@@ -217,19 +211,18 @@ impl TextCallParser {
     }
 
     /// Collects white space and a fence, up to what decides their meaning.
-    fn read_lead(&mut self, after: After, at_end: bool, out: &mut Output<'_>) -> Progress {
-        let after_call = after == After::Call;
-        match self.lead.next(self.input.rest(), after_call, self.at_line_start, at_end) {
+    fn read_lead(&mut self, after: After, tail: Tail, out: &mut Output<'_>) -> Progress {
+        match self.lead.next(self.input.rest(), after, self.place, tail) {
             Next::Undecided => return Progress::Waits,
             Next::Lead(length) => {
                 let text = self.input.take(length);
-                self.at_line_start = text.ends_with('\n');
+                self.place = self.place.after(text);
                 self.lead.push(text);
             }
             Next::FenceEnd(length) => {
                 out.markup(&self.lead.take_before_fence_end());
                 out.markup(self.input.take(length));
-                self.at_line_start = false;
+                self.place = InLine::Middle;
             }
             Next::Other(first) => match Undecided::new(first, &self.formats, &self.tools, &self.settings) {
                 Some(undecided) => self.state = State::Undecided(undecided, after),
@@ -244,13 +237,13 @@ impl TextCallParser {
     }
 
     /// Decides whether the text begins with a call.
-    fn decide(&mut self, at_end: bool, out: &mut Output<'_>) -> Progress {
+    fn decide(&mut self, tail: Tail, out: &mut Output<'_>) -> Progress {
         let State::Undecided(undecided, after) = std::mem::replace(&mut self.state, State::Text) else {
             return Progress::Made;
         };
         let limit = self.settings.limits.undecided;
-        let is_last_chance = at_end || self.input.rest().len() >= limit;
-        match undecided.decide(self.input.window(limit), is_last_chance) {
+        let tail = if self.input.rest().len() >= limit { Tail::Ended } else { tail };
+        match undecided.decide(self.input.window(limit), tail) {
             Decision::Waits(undecided) => {
                 self.state = State::Undecided(undecided, after);
                 return Progress::Waits;
@@ -268,10 +261,10 @@ impl TextCallParser {
         Progress::Made
     }
 
-    fn read_call(&mut self, at_end: bool, out: &mut Output<'_>) -> Result<Progress, ParserError> {
+    fn read_call(&mut self, tail: Tail, out: &mut Output<'_>) -> Result<Progress, ParserError> {
         let State::Call(call, bytes) = &mut self.state else { return Ok(Progress::Made) };
         let before = self.input.rest().len();
-        let ended = call.read(&mut self.input, at_end, out);
+        let ended = call.read(&mut self.input, tail, out);
         self.calls_left = out.calls_left();
         if out.drop_excess() {
             self.state = State::Ended;
@@ -288,7 +281,7 @@ impl TextCallParser {
         if !ended {
             return Ok(Progress::Waits);
         }
-        self.at_line_start = false;
+        self.place = InLine::Middle;
         self.state = State::Lead(After::Call);
         Ok(Progress::Made)
     }
@@ -296,7 +289,7 @@ impl TextCallParser {
     /// Emits the first `bytes` of the input as text.
     fn emit_text(&mut self, bytes: usize, out: &mut Output<'_>) {
         let text = self.input.take(bytes);
-        self.at_line_start = text.chars().next_back().map_or(self.at_line_start, |last| last == '\n');
+        self.place = self.place.after(text);
         out.text(text);
     }
 }

@@ -2,7 +2,7 @@ use serde_json::{Map, Value};
 
 use super::event::{CallEnd, OpenedCall, Output};
 use super::format::TextFormat;
-use super::input::Input;
+use super::input::{Input, Tail};
 use super::marker::{Close, Marker, find_close, marker_at};
 use super::opening::Opening;
 use super::settings::{OnCut, OnUnknownTool, ParserSettings};
@@ -161,7 +161,7 @@ impl SentinelCall {
     }
 
     /// Reads on. Returns whether the call has ended.
-    pub(super) fn read(&mut self, input: &mut Input, at_end: bool, out: &mut Output<'_>) -> bool {
+    pub(super) fn read(&mut self, input: &mut Input, tail: Tail, out: &mut Output<'_>) -> bool {
         loop {
             let ended = match &mut self.state {
                 State::Opening(length) => {
@@ -172,7 +172,7 @@ impl SentinelCall {
                 State::Arguments => {
                     out.body(input.take_space());
                     let rest = input.rest();
-                    let is_undecided = marker_at(rest, END) == Marker::Maybe && !at_end;
+                    let is_undecided = marker_at(rest, END) == Marker::Maybe && tail == Tail::Open;
                     if rest.is_empty() || is_undecided {
                         return false;
                     }
@@ -180,17 +180,17 @@ impl SentinelCall {
                     self.state = if is_xml { State::Elements(String::new()) } else { State::Json };
                     continue;
                 }
-                State::Text => read_until_end(input, at_end, |text| out.text(text)),
-                State::Unused => read_until_end(input, at_end, |text| out.body(text)),
-                State::Json => read_until_end(input, at_end, |text| {
+                State::Text => read_until_end(input, tail, |text| out.text(text)),
+                State::Unused => read_until_end(input, tail, |text| out.body(text)),
+                State::Json => read_until_end(input, tail, |text| {
                     out.body(text);
                     out.arguments(text);
                 }),
-                State::Elements(elements) => read_until_end(input, at_end, |text| {
+                State::Elements(elements) => read_until_end(input, tail, |text| {
                     out.body(text);
                     elements.push_str(text);
                 }),
-                State::Value(reader, _) => reader.read(input, at_end, &mut self.arguments, out),
+                State::Value(reader, _) => reader.read(input, tail, &mut self.arguments, out),
                 State::Ended => return true,
             };
             if !ended {
@@ -284,8 +284,8 @@ impl SentinelCall {
 }
 
 /// Passes text on up to the end marker. Returns whether the marker is next.
-fn read_until_end(input: &mut Input, at_end: bool, mut emit: impl FnMut(&str)) -> bool {
-    let close = find_close(input.rest(), END, at_end);
+fn read_until_end(input: &mut Input, tail: Tail, mut emit: impl FnMut(&str)) -> bool {
+    let close = find_close(input.rest(), END, tail);
     let (Close::At(length) | Close::Beyond(length)) = close;
     emit(input.take(length));
     matches!(close, Close::At(_))

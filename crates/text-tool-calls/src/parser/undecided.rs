@@ -1,5 +1,6 @@
 use super::candidate::Candidate;
 use super::format::TextFormat;
+use super::input::Tail;
 use super::json::Balance;
 use super::opening::Opening;
 use super::settings::ParserSettings;
@@ -32,12 +33,12 @@ impl Undecided {
         (!candidates.is_empty()).then_some(Self(candidates))
     }
 
-    /// Looks at the text from its first character on. At the last chance, what is undecided is no call.
-    pub(super) fn decide(self, text: &str, is_last_chance: bool) -> Decision {
+    /// Looks at the text from its first character on. At its end, undecided text is no call.
+    pub(super) fn decide(self, text: &str, tail: Tail) -> Decision {
         let (mut undecided, mut length, mut data) = (Vec::new(), 1, None);
         for mut candidate in self.0 {
             let opening = match candidate.open(text) {
-                Opening::Undecided if is_last_chance => candidate.give_up(),
+                Opening::Undecided if tail == Tail::Ended => candidate.give_up(),
                 opening => opening,
             };
             match opening {

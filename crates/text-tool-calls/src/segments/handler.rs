@@ -141,7 +141,8 @@ impl SegmentHandler {
     /// Takes a chunk. Returns its events.
     ///
     /// # Errors
-    /// [`SegmentError::Finalized`] after the end, and [`SegmentError::Parser`] if a call in the text is too long.
+    /// [`SegmentError::Finalized`] after the end, and [`SegmentError::Parser`] if a call in the text is too long, or
+    /// at one call too many in the texts of an answer.
     pub fn feed(&mut self, chunk: &Chunk) -> Result<Vec<SegmentEvent>, SegmentError> {
         if self.is_finalized {
             return Err(SegmentError::Finalized);
@@ -157,7 +158,7 @@ impl SegmentHandler {
             Chunk::AttemptRestarted { round } => {
                 self.invocations.retain(|(of, _)| of != round);
                 let end = BrokenEnd::Interrupted("the model is called again".into());
-                self.blocks.break_off(|block| block.round == *round, &end, &mut events);
+                self.blocks.restart(*round, &end, &mut events);
                 Ok(Vec::new())
             }
             _ => Ok(Vec::new()),

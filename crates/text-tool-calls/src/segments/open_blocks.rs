@@ -38,11 +38,19 @@ pub(super) struct OpenBlocks {
     tools: TextTools,
     ids: SegmentIds,
     open: BTreeMap<BlockId, Open>,
+    /// How many more calls the texts of the answer of a round may have.
+    calls_left: BTreeMap<u32, usize>,
 }
 
 impl OpenBlocks {
     pub(super) fn new(mode: Mode, tools: &TextTools) -> Self {
-        Self { mode, tools: tools.clone(), ids: SegmentIds::default(), open: BTreeMap::new() }
+        Self {
+            mode,
+            tools: tools.clone(),
+            ids: SegmentIds::default(),
+            open: BTreeMap::new(),
+            calls_left: BTreeMap::new(),
+        }
     }
 
     pub(super) fn number_with_prefix(&mut self, prefix: Text) {
@@ -52,6 +60,13 @@ impl OpenBlocks {
     pub(super) fn reset(&mut self) {
         self.ids = self.ids.renewed();
         self.open.clear();
+        self.calls_left.clear();
+    }
+
+    /// Forgets the answer of a round, for the next attempt at it.
+    pub(super) fn restart(&mut self, round: u32, end: &BrokenEnd, events: &mut Vec<SegmentEvent>) {
+        self.break_off(|block| block.round == round, end, events);
+        self.calls_left.remove(&round);
     }
 
     /// Begins the segments of a block.
@@ -59,6 +74,7 @@ impl OpenBlocks {
         let open = match (head.kind, &self.mode, &head.call) {
             (BlockKind::Text, Mode::Parsing(format, settings), _) => {
                 let parser = TextCallParser::with_settings([*format], &self.tools, settings.clone());
+                self.calls_left.entry(block.round).or_insert(settings.limits.calls);
                 Open::Parsed(Box::new(ParsedText::new(parser, self.tools.clone())))
             }
             (BlockKind::Text | BlockKind::Refusal, ..) => {
@@ -86,7 +102,8 @@ impl OpenBlocks {
     ) -> Result<Vec<Invocation>, ParserError> {
         match (self.open.get_mut(&block), delta) {
             (Some(Open::Parsed(parsed)), BlockDelta::Text(text)) => {
-                return parsed.push(text, &mut self.ids, events);
+                let calls_left = self.calls_left.entry(block.round).or_default();
+                return parsed.push(text, calls_left, &mut self.ids, events);
             }
             (
                 Some(Open::Text(segment)),
@@ -117,7 +134,10 @@ impl OpenBlocks {
         events: &mut Vec<SegmentEvent>,
     ) -> Result<Vec<Invocation>, ParserError> {
         match self.open.remove(&block) {
-            Some(Open::Parsed(mut parsed)) => return parsed.finish(&mut self.ids, events),
+            Some(Open::Parsed(mut parsed)) => {
+                let calls_left = self.calls_left.entry(block.round).or_default();
+                return parsed.finish(calls_left, &mut self.ids, events);
+            }
             Some(Open::Text(segment)) => segment.end(None, events),
             Some(Open::Tool(mut call)) => {
                 if content.as_tool_call().is_some_and(|call| call.complete) {
@@ -162,7 +182,10 @@ impl OpenBlocks {
         let mut result = Ok(Vec::new());
         match open {
             Open::Text(text) => text.end(None, events),
-            Open::Parsed(mut parsed) => result = parsed.finish(&mut self.ids, events),
+            Open::Parsed(mut parsed) => {
+                let calls_left = self.calls_left.entry(block.round).or_default();
+                result = parsed.finish(calls_left, &mut self.ids, events);
+            }
             Open::Tool(mut call) => call.break_off(BrokenEnd::cut(), events),
             Open::Hidden => {}
         }

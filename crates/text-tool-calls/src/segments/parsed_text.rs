@@ -23,14 +23,18 @@ impl ParsedText {
         Self { parser, tools, text: None, call: None }
     }
 
+    /// Takes a piece of the block; `calls_left` are those of all texts of the answer.
     pub(super) fn push(
         &mut self,
         text: &str,
+        calls_left: &mut usize,
         ids: &mut SegmentIds,
         events: &mut Vec<SegmentEvent>,
     ) -> Result<Vec<Invocation>, ParserError> {
         let mut parsed = Vec::new();
+        self.parser.set_calls_left(*calls_left);
         let result = self.parser.push(text, &mut parsed);
+        *calls_left = self.parser.calls_left();
         let invocations = self.take(parsed, ids, events);
         result.map(|()| invocations)
     }
@@ -38,11 +42,14 @@ impl ParsedText {
     /// Ends the block.
     pub(super) fn finish(
         &mut self,
+        calls_left: &mut usize,
         ids: &mut SegmentIds,
         events: &mut Vec<SegmentEvent>,
     ) -> Result<Vec<Invocation>, ParserError> {
         let mut parsed = Vec::new();
+        self.parser.set_calls_left(*calls_left);
         let result = self.parser.finish(&mut parsed);
+        *calls_left = self.parser.calls_left();
         let invocations = self.take(parsed, ids, events);
         self.break_off(None, events);
         result.map(|()| invocations)

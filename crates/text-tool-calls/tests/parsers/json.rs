@@ -177,6 +177,27 @@ fn fences_behind_other_words_are_markup_only_around_calls() {
 }
 
 #[test]
+fn fences_on_the_line_of_a_call_are_markup_only_around_calls() {
+    let unchanged = |text| (text, text);
+    check(
+        JSON,
+        &[
+            ("Sure: ```{\"tool\": \"time\"}``` Bye", "Sure: ⟦time ⟧ Bye"),
+            ("Sure: ```json {\"tool\": \"time\"}``` Bye", "Sure: ⟦time ⟧ Bye"),
+            ("```json {\"tool\": \"time\"}\n```", "⟦time ⟧"),
+            ("```[{\"name\": \"time\", \"args\": {}}]```", "⟦time {}⟧"),
+            (
+                "So ```{\"a\": 1}```\nThen ```json\n{\"tool\": \"time\"}\n```!",
+                "So ```{\"a\": 1}```\nThen ⟦time ⟧!",
+            ),
+            unchanged("So ```json {\"a\": 1}``` Bye"),
+            unchanged("```{\"a\": 1}```\n\n```js {x}\n```\n"),
+            ("Write ``` and {\"tool\": \"time\"}", "Write ``` and ⟦time ⟧"),
+        ],
+    );
+}
+
+#[test]
 fn ids_of_the_model_are_reported() {
     let text = "[{\"id\": \"a\", \"name\": \"time\", \"arguments\": {}}]";
     let items = at_all_splits(&[JSON], &ParserSettings::default(), text);

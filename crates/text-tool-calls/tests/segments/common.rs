@@ -28,7 +28,12 @@ pub(crate) fn arguments(index: i64, arguments: &str) -> Delta {
 
 /// The chunks of an answer, up to its completion.
 pub(crate) fn chunks(deltas: impl IntoIterator<Item = Delta>) -> Vec<Chunk> {
-    let mut aggregator = MessageAggregator::new(1);
+    answer(1, deltas)
+}
+
+/// The chunks of the answer of a round.
+pub(crate) fn answer(round: u32, deltas: impl IntoIterator<Item = Delta>) -> Vec<Chunk> {
+    let mut aggregator = MessageAggregator::new(round);
     let mut chunks = Default::default();
     for delta in deltas.into_iter().chain([Delta::finish(FinishReason::Stop), DeltaKind::Done.into()]) {
         aggregator.push(delta, &mut chunks).unwrap();

@@ -1,10 +1,10 @@
 use std::sync::{Arc, Mutex};
 
-use advisor_core::Chunk;
+use advisor_core::{Chunk, Delta};
 use text_tool_calls::segments::{SegmentError, SegmentEvent, SegmentHandler, SegmentType};
 use text_tool_calls::{ParserError, ParserLimits, ParserSettings, TextFormat};
 
-use crate::common::{arguments, call, chunks, invocations, run, short, texts, tools};
+use crate::common::{answer, arguments, call, chunks, invocations, run, short, texts, tools};
 
 const CUT: [&str; 2] = ["a <tool name=\"weather\">", "<arg name=\"city\">O"];
 
@@ -114,6 +114,29 @@ fn law_r1_too_long_call_fails_its_segment() {
         short(std::slice::from_ref(last))[0].starts_with("call_1 failed: a tool call in the text is longer")
     );
     assert_eq!(handler.feed(&chunks[0]), Err(SegmentError::Finalized));
+}
+
+/// The bound on calls holds for all texts of an answer together, and for each answer anew.
+#[test]
+fn law_r1_one_call_too_many_over_several_texts_fails() {
+    let mut limits = ParserLimits::default();
+    limits.calls = 3;
+    let settings = ParserSettings::default().with_limits(limits);
+    let mut handler = SegmentHandler::parsing(TextFormat::Xml, &tools(), settings);
+    let two = "<tool name=\"time\"/><tool name=\"time\"/>";
+    let text = |block| Delta::text(two).with_block(block);
+    let [one, both] = [1, 2].map(|round| answer(round, [text(1), text(2)].into_iter().take(round as usize)));
+    for chunk in one.iter().chain([&Chunk::AttemptRestarted { round: 1 }]).chain(&one) {
+        handler.feed(chunk).unwrap();
+    }
+    assert_eq!(handler.invocations().count(), 2);
+    let error = both.iter().find_map(|chunk| handler.feed(chunk).err()).unwrap();
+    assert_eq!(error, SegmentError::Parser(ParserError::TooManyCalls { limit: 3 }));
+    assert_eq!(handler.invocations().count(), 4, "those within the bound were read");
+    handler.reset();
+    for chunk in &one {
+        handler.feed(chunk).unwrap();
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use self::arguments::ArgumentsWriter;
 use self::nested::Nested;
 use self::trimmed::{Entities, Trimmed, TrimmedText};
 use crate::parser::event::Output;
-use crate::parser::input::Input;
+use crate::parser::input::{Input, Tail};
 use crate::parser::marker::{Close, Marker, find_close, marker_at};
 use crate::tools::coercion::Schema;
 use crate::tools::{BodyText, ToolForm};
@@ -81,18 +81,18 @@ impl ValueReader {
     pub(in crate::parser) fn read(
         &mut self,
         input: &mut Input,
-        at_end: bool,
+        tail: Tail,
         arguments: &mut ArgumentsWriter,
         out: &mut Output<'_>,
     ) -> bool {
         while !input.is_empty() {
             let next = match &mut self.state {
-                State::Trimmed(text) => match text.read(&self.close, input, at_end, arguments, out) {
+                State::Trimmed(text) => match text.read(&self.close, input, tail, arguments, out) {
                     Trimmed::Waits => return false,
                     Trimmed::Ends => return true,
                     Trimmed::Section(end) => State::Marked { end: end.to_owned() },
                 },
-                State::Verbatim { start, end } => match begins_with(input.rest(), start, at_end) {
+                State::Verbatim { start, end } => match begins_with(input.rest(), start, tail) {
                     Some(Some(length)) => {
                         out.body(input.take(length));
                         State::LineBreak { end: Some(std::mem::take(end)) }
@@ -101,13 +101,13 @@ impl ValueReader {
                     None => return false,
                 },
                 State::LineBreak { end } => {
-                    let Some(length) = line_break(input.rest(), at_end) else { return false };
+                    let Some(length) = line_break(input.rest(), tail) else { return false };
                     out.body(input.take(length));
                     end.take().map_or(State::Plain, |end| State::Marked { end })
                 }
-                State::Plain => return read_plain(&self.close, input, at_end, arguments, out),
-                State::Marked { end } => return read_marked(end, &self.close, input, at_end, arguments, out),
-                State::Nested { text, .. } => return text.read(input, at_end, out),
+                State::Plain => return read_plain(&self.close, input, tail, arguments, out),
+                State::Marked { end } => return read_marked(end, &self.close, input, tail, arguments, out),
+                State::Nested { text, .. } => return text.read(input, tail, out),
             };
             self.state = next;
         }
@@ -126,20 +126,20 @@ impl ValueReader {
 /// Returns the length of `marker` and of white space before it, if the text begins with them.
 ///
 /// `Some(None)`: it does not. `None`: more text is needed.
-fn begins_with(text: &str, marker: &str, at_end: bool) -> Option<Option<usize>> {
+fn begins_with(text: &str, marker: &str, tail: Tail) -> Option<Option<usize>> {
     let rest = text.trim_start();
     let space = text.len() - rest.len();
     match marker_at(rest, marker) {
         Marker::Whole if space <= MAX_SPACE => Some(Some(space + marker.len())),
-        Marker::Maybe if space <= MAX_SPACE && !at_end => None,
+        Marker::Maybe if space <= MAX_SPACE && tail == Tail::Open => None,
         _ => Some(None),
     }
 }
 
 /// Returns the length of a line break at the start of a text, and `None` if more text is needed.
-fn line_break(text: &str, at_end: bool) -> Option<usize> {
+fn line_break(text: &str, tail: Tail) -> Option<usize> {
     match text {
-        "\r" if !at_end => None,
+        "\r" if tail == Tail::Open => None,
         text if text.starts_with('\n') => Some(1),
         text if text.starts_with("\r\n") => Some(2),
         _ => Some(0),
@@ -149,11 +149,11 @@ fn line_break(text: &str, at_end: bool) -> Option<usize> {
 fn read_plain(
     close: &str,
     input: &mut Input,
-    at_end: bool,
+    tail: Tail,
     arguments: &mut ArgumentsWriter,
     out: &mut Output<'_>,
 ) -> bool {
-    let close = find_close(input.rest(), close, at_end);
+    let close = find_close(input.rest(), close, tail);
     let (Close::At(length) | Close::Beyond(length)) = close;
     content(input.take(length), arguments, out);
     matches!(close, Close::At(_))
@@ -163,7 +163,7 @@ fn read_marked(
     end: &str,
     close: &str,
     input: &mut Input,
-    at_end: bool,
+    tail: Tail,
     arguments: &mut ArgumentsWriter,
     out: &mut Output<'_>,
 ) -> bool {
@@ -173,18 +173,18 @@ fn read_marked(
     for (at, _) in rest.match_indices(first) {
         let from = rest.get(at..).unwrap_or_default();
         if let Some(after) = from.strip_prefix(end) {
-            let tail = after.trim_start();
-            let space = after.len() - tail.len();
-            match marker_at(tail, close) {
+            let next = after.trim_start();
+            let space = after.len() - next.len();
+            match marker_at(next, close) {
                 Marker::Whole if space <= MAX_SPACE => {
                     content(input.take(at), arguments, out);
                     out.body(input.take(end.len() + space));
                     return true;
                 }
-                Marker::Maybe if !at_end && space <= MAX_SPACE => {}
+                Marker::Maybe if tail == Tail::Open && space <= MAX_SPACE => {}
                 _ => continue,
             }
-        } else if at_end || !end.starts_with(from) {
+        } else if tail == Tail::Ended || !end.starts_with(from) {
             continue;
         }
         content_length = at;

@@ -1,7 +1,7 @@
 use serde_json::{Map, Value};
 
 use crate::parser::event::Output;
-use crate::parser::input::Input;
+use crate::parser::input::{Input, Tail};
 use crate::parser::marker::{Marker, marker_at};
 use crate::parser::markup::entities::decoded;
 use crate::parser::markup::tag::{Scanned, Tag, TagKind, TagScan};
@@ -31,13 +31,13 @@ impl Nested {
     }
 
     /// Reads on. Returns whether the closing tag is next.
-    pub(in crate::parser) fn read(&mut self, input: &mut Input, at_end: bool, out: &mut Output<'_>) -> bool {
+    pub(in crate::parser) fn read(&mut self, input: &mut Input, tail: Tail, out: &mut Output<'_>) -> bool {
         loop {
             let rest = input.rest();
             let plain = rest.find('<').unwrap_or(rest.len());
             let length = match plain {
                 0 if rest.is_empty() => return false,
-                0 => match self.tag_at(rest, at_end) {
+                0 => match self.tag_at(rest, tail) {
                     Some(0) => return true,
                     Some(length) => length,
                     None => return false,
@@ -52,24 +52,24 @@ impl Nested {
 
     /// Returns the length of the tag or the text at this `<`, 0 if it is the closing tag, and `None` if it is
     /// undecided.
-    fn tag_at(&mut self, rest: &str, at_end: bool) -> Option<usize> {
+    fn tag_at(&mut self, rest: &str, tail: Tail) -> Option<usize> {
         match marker_at(rest, &self.close) {
             Marker::Whole if self.depth == 0 => return Some(0),
             Marker::Whole => {
                 self.depth -= 1;
                 return Some(self.close.len());
             }
-            Marker::Maybe if !at_end => return None,
+            Marker::Maybe if tail == Tail::Open => return None,
             Marker::Maybe | Marker::None => {}
         }
         let name = rest.get(1..).unwrap_or_default();
         match marker_at(name, &self.element) {
-            Marker::Maybe if !at_end => return None,
+            Marker::Maybe if tail == Tail::Open => return None,
             Marker::Maybe | Marker::None => return Some(1),
             Marker::Whole => {}
         }
         let scanned = self.tag.scan(window(rest));
-        if matches!(scanned, Scanned::Incomplete) && !at_end && rest.len() < MAX_TAG {
+        if matches!(scanned, Scanned::Incomplete) && tail == Tail::Open && rest.len() < MAX_TAG {
             return None;
         }
         self.tag = TagScan::default();

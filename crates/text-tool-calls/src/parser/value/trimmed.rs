@@ -1,6 +1,6 @@
 use super::arguments::ArgumentsWriter;
 use crate::parser::event::Output;
-use crate::parser::input::Input;
+use crate::parser::input::{Input, Tail};
 use crate::parser::marker::{Marker, marker_at};
 use crate::parser::markup::entities::{Entity, entity};
 
@@ -45,7 +45,7 @@ impl TrimmedText {
         &mut self,
         close: &str,
         input: &mut Input,
-        at_end: bool,
+        tail: Tail,
         arguments: &mut ArgumentsWriter,
         out: &mut Output<'_>,
     ) -> Trimmed {
@@ -61,7 +61,7 @@ impl TrimmedText {
             }
             match marker_at(rest, close) {
                 Marker::Whole => return Trimmed::Ends,
-                Marker::Maybe if !at_end || rest.is_empty() => return Trimmed::Waits,
+                Marker::Maybe if tail == Tail::Open || rest.is_empty() => return Trimmed::Waits,
                 Marker::Maybe | Marker::None => {}
             }
             match self.section_at(rest) {
@@ -69,12 +69,12 @@ impl TrimmedText {
                     out.body(input.take(SECTION_START.len()));
                     return Trimmed::Section(SECTION_END);
                 }
-                Marker::Maybe if !at_end => return Trimmed::Waits,
+                Marker::Maybe if tail == Tail::Open => return Trimmed::Waits,
                 Marker::Maybe | Marker::None => {}
             }
             let (character, length) = match self.entity_at(rest) {
                 Entity::Whole(character, length) => (character, length),
-                Entity::Maybe if !at_end => return Trimmed::Waits,
+                Entity::Maybe if tail == Tail::Open => return Trimmed::Waits,
                 Entity::Maybe | Entity::None => (rest.chars().next().unwrap_or_default(), 1),
             };
             out.body(input.take(length));

@@ -2,7 +2,7 @@ use advisor_core::ToolCall;
 
 use crate::parser::event::{CallEnd, OpenedCall, Output};
 use crate::parser::format::TextFormat;
-use crate::parser::input::Input;
+use crate::parser::input::{Input, Tail};
 use crate::parser::limits::ParserLimits;
 use crate::parser::marker::{Close, Marker, find_close, marker_at};
 use crate::parser::markup::tag::attributes;
@@ -73,7 +73,7 @@ impl DeepSeekCalls {
                 }
             }
             // Without a list, the whole tag of a call is needed: a broken one is no call.
-            match self.tag("invoke ", text, false) {
+            match self.tag("invoke ", text, Tail::Open) {
                 Tag::Whole(..) => return Opening::Yes,
                 Tag::Undecided => undecided = true,
                 Tag::None => {}
@@ -83,15 +83,15 @@ impl DeepSeekCalls {
     }
 
     /// Reads on. Returns whether the calls have ended.
-    pub(in crate::parser) fn read(&mut self, input: &mut Input, at_end: bool, out: &mut Output<'_>) -> bool {
+    pub(in crate::parser) fn read(&mut self, input: &mut Input, tail: Tail, out: &mut Output<'_>) -> bool {
         loop {
             let goes_on = match self.state {
-                State::Between => match self.read_between(input, at_end, out) {
+                State::Between => match self.read_between(input, tail, out) {
                     Some(goes_on) => goes_on,
                     None => return true,
                 },
-                State::Call => self.read_call(input, at_end, out),
-                State::Text | State::Json => self.read_value(input, at_end, out),
+                State::Call => self.read_call(input, tail, out),
+                State::Text | State::Json => self.read_value(input, tail, out),
             };
             if !goes_on {
                 return false;
@@ -99,7 +99,7 @@ impl DeepSeekCalls {
         }
     }
 
-    fn read_between(&mut self, input: &mut Input, at_end: bool, out: &mut Output<'_>) -> Option<bool> {
+    fn read_between(&mut self, input: &mut Input, tail: Tail, out: &mut Output<'_>) -> Option<bool> {
         if self.list == ListState::After {
             return None;
         }
@@ -114,10 +114,10 @@ impl DeepSeekCalls {
                 self.list = ListState::List;
                 return (!ends).then_some(true);
             }
-            ListTag::Maybe if !at_end => return Some(false),
+            ListTag::Maybe if tail == Tail::Open => return Some(false),
             ListTag::Maybe | ListTag::None => {}
         }
-        match self.tag("invoke ", rest, at_end) {
+        match self.tag("invoke ", rest, tail) {
             Tag::Whole(attributes, length) => {
                 let name = attribute(&attributes, "name").filter(|name| !name.is_empty());
                 out.opened(OpenedCall::new(TextFormat::DeepSeek, name.unwrap_or(ToolCall::UNNAMED)));
@@ -146,10 +146,10 @@ impl DeepSeekCalls {
         found
     }
 
-    fn read_call(&mut self, input: &mut Input, at_end: bool, out: &mut Output<'_>) -> bool {
+    fn read_call(&mut self, input: &mut Input, tail: Tail, out: &mut Output<'_>) -> bool {
         let close = format!("{}invoke>", self.close);
         let rest = input.rest();
-        let length = match (marker_at(rest, &close), self.tag("parameter ", rest, at_end)) {
+        let length = match (marker_at(rest, &close), self.tag("parameter ", rest, tail)) {
             _ if rest.is_empty() => return false,
             (Marker::Whole, _) => {
                 out.markup(input.take(close.len()));
@@ -170,16 +170,16 @@ impl DeepSeekCalls {
                 }
                 length
             }
-            (Marker::Maybe, _) | (_, Tag::Undecided) if !at_end => return false,
+            (Marker::Maybe, _) | (_, Tag::Undecided) if tail == Tail::Open => return false,
             _ => rest.chars().next().map_or(0, char::len_utf8),
         };
         out.body(input.take(length));
         true
     }
 
-    fn read_value(&mut self, input: &mut Input, at_end: bool, out: &mut Output<'_>) -> bool {
+    fn read_value(&mut self, input: &mut Input, tail: Tail, out: &mut Output<'_>) -> bool {
         let tag = format!("{}parameter>", self.close);
-        let close = find_close(input.rest(), &tag, at_end);
+        let close = find_close(input.rest(), &tag, tail);
         let (Close::At(length) | Close::Beyond(length)) = close;
         let text = input.take(length);
         out.body(text);
@@ -201,11 +201,11 @@ impl DeepSeekCalls {
     }
 
     /// Looks for an opening tag of this name.
-    fn tag(&self, name: &str, text: &str, at_end: bool) -> Tag {
+    fn tag(&self, name: &str, text: &str, tail: Tail) -> Tag {
         let begin = format!("{}{name}", self.open);
         match marker_at(text, &begin) {
             Marker::Whole => {}
-            Marker::Maybe if !at_end => return Tag::Undecided,
+            Marker::Maybe if tail == Tail::Open => return Tag::Undecided,
             Marker::Maybe | Marker::None => return Tag::None,
         }
         let window = text.get(..text.floor_char_boundary(self.max_tag)).unwrap_or_default();
@@ -214,7 +214,7 @@ impl DeepSeekCalls {
                 let inside = text.get(begin.len() - 1..end).unwrap_or_default();
                 attributes(inside).map_or(Tag::None, |attributes| Tag::Whole(attributes, end + 1))
             }
-            None if !at_end && text.len() < self.max_tag => Tag::Undecided,
+            None if tail == Tail::Open && text.len() < self.max_tag => Tag::Undecided,
             None => Tag::None,
         }
     }

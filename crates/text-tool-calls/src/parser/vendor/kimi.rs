@@ -2,7 +2,7 @@ use advisor_core::ToolCall;
 
 use crate::parser::event::{CallEnd, OpenedCall, Output};
 use crate::parser::format::TextFormat;
-use crate::parser::input::Input;
+use crate::parser::input::{Input, Tail};
 use crate::parser::limits::ParserLimits;
 use crate::parser::marker::{Close, Marker, find_close, marker_at};
 use crate::parser::opening::Opening;
@@ -53,14 +53,14 @@ impl KimiCalls {
     }
 
     /// Reads on. Returns whether the section has ended.
-    pub(in crate::parser) fn read(&mut self, input: &mut Input, at_end: bool, out: &mut Output<'_>) -> bool {
+    pub(in crate::parser) fn read(&mut self, input: &mut Input, tail: Tail, out: &mut Output<'_>) -> bool {
         loop {
             let goes_on = match self.state {
-                State::Between => match self.read_between(input, at_end, out) {
+                State::Between => match self.read_between(input, tail, out) {
                     Some(goes_on) => goes_on,
                     None => return true,
                 },
-                State::Arguments => self.read_arguments(input, at_end, out),
+                State::Arguments => self.read_arguments(input, tail, out),
             };
             if !goes_on {
                 return false;
@@ -70,7 +70,7 @@ impl KimiCalls {
 
     /// Reads markers up to the arguments of the next call. Returns `None` at the end of the section, else whether
     /// there may be more to read.
-    fn read_between(&mut self, input: &mut Input, at_end: bool, out: &mut Output<'_>) -> Option<bool> {
+    fn read_between(&mut self, input: &mut Input, tail: Tail, out: &mut Output<'_>) -> Option<bool> {
         if self.list == ListState::After {
             return None;
         }
@@ -89,8 +89,8 @@ impl KimiCalls {
                 out.markup(input.take(SECTION_END.len()));
                 return None;
             }
-            Some(_) => return self.read_header(input, at_end, out),
-            None if !at_end && markers.iter().any(|(found, _)| *found == Marker::Maybe) => {
+            Some(_) => return self.read_header(input, tail, out),
+            None if tail == Tail::Open && markers.iter().any(|(found, _)| *found == Marker::Maybe) => {
                 return Some(false);
             }
             None => return None,
@@ -99,9 +99,9 @@ impl KimiCalls {
     }
 
     /// Reads from the marker that begins a call up to its arguments.
-    fn read_header(&mut self, input: &mut Input, at_end: bool, out: &mut Output<'_>) -> Option<bool> {
+    fn read_header(&mut self, input: &mut Input, tail: Tail, out: &mut Output<'_>) -> Option<bool> {
         let Some((header, _)) = input.window(self.max_header).split_once(ARGUMENTS) else {
-            if !at_end && input.rest().len() < self.max_header {
+            if tail == Tail::Open && input.rest().len() < self.max_header {
                 return Some(false);
             }
             // No name follows: the marker alone is no call.
@@ -117,8 +117,8 @@ impl KimiCalls {
         Some(true)
     }
 
-    fn read_arguments(&mut self, input: &mut Input, at_end: bool, out: &mut Output<'_>) -> bool {
-        let close = find_close(input.rest(), CALL_END, at_end);
+    fn read_arguments(&mut self, input: &mut Input, tail: Tail, out: &mut Output<'_>) -> bool {
+        let close = find_close(input.rest(), CALL_END, tail);
         let (Close::At(length) | Close::Beyond(length)) = close;
         let text = input.take(length);
         out.body(text);

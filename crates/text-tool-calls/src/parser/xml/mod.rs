@@ -3,7 +3,7 @@ mod opening;
 use self::opening::{TOOL, may_be_call, tool_of};
 use super::event::{CallEnd, OpenedCall, Output};
 use super::format::TextFormat;
-use super::input::Input;
+use super::input::{Input, Tail};
 use super::marker::{Close, Marker, find_close, marker_at};
 use super::markup::tag::{Scanned, Tag, TagKind, TagScan};
 use super::opening::Opening;
@@ -88,20 +88,20 @@ impl XmlCall {
     }
 
     /// Reads on. Returns whether the call has ended.
-    pub(super) fn read(&mut self, input: &mut Input, at_end: bool, out: &mut Output<'_>) -> bool {
+    pub(super) fn read(&mut self, input: &mut Input, tail: Tail, out: &mut Output<'_>) -> bool {
         loop {
             let next = match &mut self.state {
                 State::Opening(tag) => tag.take().map(|tag| self.read_opening(&tag, input, out)),
                 State::Elements { begun } => {
                     let begun = *begun;
-                    self.read_elements(begun, input, at_end, out)
+                    self.read_elements(begun, input, tail, out)
                 }
-                State::Comment => read_comment(input, at_end, out),
+                State::Comment => read_comment(input, tail, out),
                 State::Value(reader, _) => {
-                    let ended = reader.read(input, at_end, &mut self.arguments, out);
+                    let ended = reader.read(input, tail, &mut self.arguments, out);
                     ended.then(|| self.end_value(input, out))
                 }
-                State::Raw => self.read_raw(input, at_end, out),
+                State::Raw => self.read_raw(input, tail, out),
                 State::Ended => return true,
             };
             match next {
@@ -138,8 +138,9 @@ impl XmlCall {
         for (name, value) in &tag.attributes {
             let argument = form.as_ref().map_or(Some(name.as_str()), |form| form.argument(name));
             let is_body = |argument: &&str| short_form.is_some_and(|form| form.body == **argument);
-            if let Some(argument) = argument.filter(|argument| !is_body(argument)) {
-                self.write_attribute(argument, value, short_form.is_some(), out);
+            let is_name = |argument: &&str| short_form.is_none() && argument.eq_ignore_ascii_case("name");
+            if let Some(argument) = argument.filter(|argument| !is_body(argument) && !is_name(argument)) {
+                self.write_attribute(argument, value, out);
             }
         }
         for ignored in form.iter().flat_map(|form| &form.ignored) {
@@ -157,10 +158,9 @@ impl XmlCall {
         State::Value(reader, ArgumentForm::ShortForm)
     }
 
-    /// Writes an attribute that is an argument. Others, such as the name of the tool, are left out.
-    fn write_attribute(&mut self, argument: &str, value: &str, is_short: bool, out: &mut Output<'_>) {
-        let is_name = !is_short && argument.eq_ignore_ascii_case("name");
-        if !is_name && self.tools.has_argument(&self.tool, argument) {
+    /// Writes an attribute that is an argument. Others are left out.
+    fn write_attribute(&mut self, argument: &str, value: &str, out: &mut Output<'_>) {
+        if self.tools.has_argument(&self.tool, argument) {
             let value = match self.tools.kind_of(&self.tool, argument) {
                 ValueKind::Text => value.into(),
                 ValueKind::Other(schema) => leaf_value(value, &schema),
@@ -173,7 +173,7 @@ impl XmlCall {
         &mut self,
         begun: bool,
         input: &mut Input,
-        at_end: bool,
+        tail: Tail,
         out: &mut Output<'_>,
     ) -> Option<State> {
         out.body(input.take_space());
@@ -189,11 +189,11 @@ impl XmlCall {
         }
         match marker_at(rest, "<!--") {
             Marker::Whole => return Some(State::Comment),
-            Marker::Maybe if !at_end => return None,
+            Marker::Maybe if tail == Tail::Open => return None,
             Marker::Maybe | Marker::None => {}
         }
         match self.scan.scan(input.window(self.max_tag)) {
-            Scanned::Incomplete if !at_end && rest.len() < self.max_tag => return None,
+            Scanned::Incomplete if tail == Tail::Open && rest.len() < self.max_tag => return None,
             Scanned::Tag(tag) => {
                 self.scan = TagScan::default();
                 return Some(self.read_tag(&tag, input, out));
@@ -263,8 +263,8 @@ impl XmlCall {
         }
     }
 
-    fn read_raw(&mut self, input: &mut Input, at_end: bool, out: &mut Output<'_>) -> Option<State> {
-        let close = find_close(input.rest(), TOOL_CLOSE, at_end);
+    fn read_raw(&mut self, input: &mut Input, tail: Tail, out: &mut Output<'_>) -> Option<State> {
+        let close = find_close(input.rest(), TOOL_CLOSE, tail);
         let (Close::At(length) | Close::Beyond(length)) = close;
         let text = input.take(length);
         out.body(text);
@@ -284,8 +284,8 @@ impl XmlCall {
     }
 }
 
-fn read_comment(input: &mut Input, at_end: bool, out: &mut Output<'_>) -> Option<State> {
-    match find_close(input.rest(), "-->", at_end) {
+fn read_comment(input: &mut Input, tail: Tail, out: &mut Output<'_>) -> Option<State> {
+    match find_close(input.rest(), "-->", tail) {
         Close::At(length) => {
             out.body(input.take(length + 3));
             Some(State::Elements { begun: true })

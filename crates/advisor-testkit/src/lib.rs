@@ -7,6 +7,7 @@
 //! | script a model without a network | [`ScriptedModel`], [`Answer`] |
 //! | make a peer wait at a point, instead of sleeping | [`Gate`] |
 //! | write a streamed Chat Completions answer in code | [`ChatTranscript`] |
+//! | the same for OpenAI's Responses, Anthropic's Messages, Gemini and Ollama | [`ResponsesTranscript`], [`MessagesTranscript`], [`GeminiTranscript`], [`OllamaTranscript`] |
 //! | record events, and check their order | [`Journal`] |
 //! | record the appends of a store, with the feature `stores` | `JournalStore` |
 //! | make a store fail, hang or be slow at an operation, with the feature `stores` | `FaultStore` |
@@ -47,7 +48,9 @@ pub use scripted::{Answer, ReceivedPrompt, ScriptedModel};
 pub use stores::{
     Around, Asked, FaultStore, Faults, JournalSink, JournalStore, StoreAround, StoreFault, Work,
 };
-pub use transcript::ChatTranscript;
+pub use transcript::{
+    ChatTranscript, GeminiTranscript, MessagesTranscript, OllamaTranscript, ResponsesTranscript,
+};
 
 /// The README's examples are tests, too.
 #[cfg(all(doctest, feature = "crash"))]

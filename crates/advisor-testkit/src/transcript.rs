@@ -1,4 +1,15 @@
-//! Chat Completions bodies, written in code.
+//! Bodies of providers, written in code: Chat Completions here, and each other format in a file.
+
+mod body;
+mod gemini;
+mod messages;
+mod ollama;
+mod responses;
+
+pub use gemini::GeminiTranscript;
+pub use messages::MessagesTranscript;
+pub use ollama::OllamaTranscript;
+pub use responses::ResponsesTranscript;
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -133,6 +144,12 @@ impl ChatTranscript {
             chunk.insert("usage".to_owned(), usage);
         }
         self.raw(chunk)
+    }
+
+    /// Appends an error. End the answer with [`without_done`](Self::without_done).
+    #[must_use]
+    pub fn error(self, kind: &str, message: &str) -> Self {
+        self.raw(json!({ "error": { "type": kind, "message": message } }))
     }
 
     /// Appends an event of the current choice with this `delta` object, unchanged and without a role before it.

@@ -59,6 +59,11 @@ impl Reply {
         Self::new(200, Framing::Chunked, body.into()).with_header("content-type", "text/event-stream")
     }
 
+    /// Creates a reply with status 200 and lines of JSON (`content-type: application/x-ndjson`), chunked.
+    pub fn ndjson(body: impl Into<Bytes>) -> Self {
+        Self::new(200, Framing::Chunked, body.into()).with_header("content-type", "application/x-ndjson")
+    }
+
     /// Creates a reply with a JSON body and a `content-length`.
     pub fn json(status: u16, body: impl Borrow<Value>) -> Self {
         let body = Bytes::from(body.borrow().to_string());

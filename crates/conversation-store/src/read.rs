@@ -192,6 +192,16 @@ mod tests {
     }
 
     #[test]
+    fn only_a_range_from_the_beginning_is_whole() {
+        let log = log(&[("a", &["1", "end"]), ("b", &["2", "end"])]);
+        let is_whole = |range| Snapshot::from_log(&log, range).is_whole();
+        let ranges =
+            [ReadRange::All, ReadRange::LastEntries(4), ReadRange::LastEntries(3), ReadRange::LastTurns(1)];
+        assert_eq!(ranges.map(is_whole), [true, true, false, false]);
+        assert!(Snapshot::from_log(&[], ReadRange::All).is_whole());
+    }
+
+    #[test]
     fn views_count_from_end_and_keep_version() {
         let log = log(&[("a", &["1", "end"]), ("b", &["2", "3", "end"]), ("c", &["4", "end"])]);
         let seqs =

@@ -16,6 +16,7 @@ mod policy;
 mod replace;
 
 pub use judge::model_judge::ModelJudge;
+pub use judge::on_long_block::OnLongBlock;
 pub use judge::verdict::Verdict;
 pub use judge::{Judge, PendingBlock};
 pub use observe::ObserveBlocks;

@@ -1,4 +1,5 @@
 pub(crate) mod model_judge;
+pub(crate) mod on_long_block;
 pub(crate) mod verdict;
 pub(crate) mod within;
 

@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +10,7 @@ use advisor_core::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::on_long_block::OnLongBlock;
 use super::verdict::Verdict;
 use super::within::within;
 use super::{Judge, PendingBlock};
@@ -27,8 +29,9 @@ use super::{Judge, PendingBlock};
 ///
 /// # Errors
 /// Those of the model; of kind [`Timeout`](ErrorKind::Timeout) if it takes too long, and of kind
-/// [`InvalidOutput`](ErrorKind::InvalidOutput) if its answer is no verdict. Such a block has no verdict, and
-/// [`OnFailure`](crate::OnFailure) decides.
+/// [`InvalidOutput`](ErrorKind::InvalidOutput) if its answer is no verdict. A block that is
+/// [too long](Self::with_block_bytes) is an error of kind [`TooLarge`](ErrorKind::TooLarge). Such a block has no
+/// verdict, and [`OnFailure`](crate::OnFailure) decides.
 ///
 /// # Example
 /// ```
@@ -53,6 +56,7 @@ pub struct ModelJudge {
     threshold: f64,
     timeout: Duration,
     block_bytes: usize,
+    on_long_block: OnLongBlock,
     options: ChatOptions,
 }
 
@@ -73,6 +77,7 @@ impl ModelJudge {
             threshold: 0.6,
             timeout: Duration::from_secs(20),
             block_bytes: 16 << 10,
+            on_long_block: OnLongBlock::default(),
             options: ChatOptions::new().with_temperature(0.0),
         }
     }
@@ -84,7 +89,10 @@ impl ModelJudge {
     }
 
     /// Sets the probability from which on a block is denied: 0.6 by default. 0 denies every block.
+    ///
+    /// A threshold above 1 counts as 1. One below 0 counts as 0, and so does NaN.
     pub fn with_threshold(self, threshold: f64) -> Self {
+        let threshold = if threshold.is_nan() { 0.0 } else { threshold.clamp(0.0, 1.0) };
         Self { threshold, ..self }
     }
 
@@ -93,10 +101,15 @@ impl ModelJudge {
         Self { timeout, ..self }
     }
 
-    /// Sets the bytes of arguments or text that the model is shown: 16 KiB by default. Longer ones are cut,
-    /// with a note to the model.
+    /// Sets the maximum bytes of arguments or text that the model is shown: 16 KiB by default.
+    /// [`OnLongBlock`] decides about longer ones.
     pub fn with_block_bytes(self, bytes: usize) -> Self {
         Self { block_bytes: bytes, ..self }
+    }
+
+    /// Sets the result of a block that is longer than the model may be shown.
+    pub fn with_on_long_block(self, on_long_block: OnLongBlock) -> Self {
+        Self { on_long_block, ..self }
     }
 
     /// Replaces the options of the request, such as the name of the model: a temperature of 0 by default.
@@ -105,25 +118,37 @@ impl ModelJudge {
     }
 
     /// Returns the block as data for the model.
-    fn question(&self, pending: &PendingBlock) -> Value {
-        let cut = |text: &str| {
-            let kept = text.get(..text.floor_char_boundary(self.block_bytes)).unwrap_or_default();
-            (kept.to_owned(), kept.len() < text.len())
-        };
-        match pending.block.content() {
+    fn question(&self, pending: &PendingBlock) -> Result<Value> {
+        Ok(match pending.block.content() {
             BlockContent::ToolCall(call) => {
-                let (arguments, is_cut) = cut(&call.arguments);
-                json!({"tool": call.name, "arguments": arguments, "cut": is_cut || !call.complete})
+                let arguments = self.shown(&call.arguments)?;
+                let is_cut = arguments.len() < call.arguments.len() || !call.complete;
+                json!({"tool": call.name, "arguments": arguments, "cut": is_cut})
             }
             content => {
-                let text = content.text_of(content.kind()).map(str::to_owned);
-                let (text, is_cut) = cut(&text.unwrap_or_else(|| json!(content).to_string()));
-                json!({"kind": content.kind(), "text": text, "cut": is_cut})
+                let text = content.text_of(content.kind()).map(Cow::Borrowed);
+                let text = text.unwrap_or_else(|| json!(content).to_string().into());
+                let shown = self.shown(&text)?;
+                json!({"kind": content.kind(), "text": shown, "cut": shown.len() < text.len()})
+            }
+        })
+    }
+
+    /// Returns the part of a text that the model is shown.
+    fn shown<'t>(&self, text: &'t str) -> Result<&'t str> {
+        match self.on_long_block {
+            OnLongBlock::Fail if text.len() > self.block_bytes => {
+                Err(Error::new(ErrorKind::TooLarge, "a block is longer than a judging model may be shown"))
+            }
+            OnLongBlock::Fail => Ok(text),
+            OnLongBlock::JudgeBeginning => {
+                Ok(text.get(..text.floor_char_boundary(self.block_bytes)).unwrap_or_default())
             }
         }
     }
 
     async fn ask(&self, pending: &PendingBlock) -> Result<Verdict> {
+        let question = self.question(pending)?;
         let options = match self.model.schema_support() {
             _ if self.options.response_format.is_some() => self.options.clone(),
             SchemaSupport::None => self.options.clone(),
@@ -132,10 +157,7 @@ impl ModelJudge {
             }
             _ => self.options.clone().with_response_format(verdict_format()),
         };
-        let messages = vec![
-            Message::system(self.instructions.clone()),
-            Message::user(self.question(pending).to_string()),
-        ];
+        let messages = vec![Message::system(self.instructions.clone()), Message::user(question.to_string())];
         let request = ChatRequest::new(messages).with_options(options);
         let response = AdvisorChain::builder(Arc::clone(&self.model)).build()?.next_call(request).await?;
         let answer = ModelVerdict::from_text(&response.text())
@@ -143,10 +165,10 @@ impl ModelJudge {
             .ok_or_else(|| {
                 Error::new(ErrorKind::InvalidOutput, "the answer of a judging model is no verdict")
             })?;
-        Ok(if answer.probability >= self.threshold {
-            Verdict::deny(answer.explanation())
-        } else {
+        Ok(if answer.probability < self.threshold {
             Verdict::Allow
+        } else {
+            Verdict::deny(answer.explanation())
         })
     }
 }
@@ -197,6 +219,7 @@ impl fmt::Debug for ModelJudge {
             .field("threshold", &self.threshold)
             .field("timeout", &self.timeout)
             .field("block_bytes", &self.block_bytes)
+            .field("on_long_block", &self.on_long_block)
             .finish_non_exhaustive()
     }
 }

@@ -10,7 +10,7 @@ use advisor_core::{
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use serde_json::{Value, json};
-use stream_policy::{BlockPolicy, DenialCause, Judge, ModelJudge, PendingBlock, Verdict};
+use stream_policy::{BlockPolicy, DenialCause, Judge, ModelJudge, OnLongBlock, PendingBlock, Verdict};
 
 use crate::common::{request, run};
 
@@ -106,18 +106,60 @@ async fn block_is_data_for_the_judge() {
     assert_eq!(question, json!({"kind": "text", "text": "Hello", "cut": false}));
 }
 
+/// A block that the model cannot be shown whole has no verdict: harm may be in the rest.
 #[tokio::test]
-async fn long_arguments_are_cut_for_the_judge_only() {
-    let (_, question, _) = asked(|model| ModelJudge::new(model).with_block_bytes(4), shell("aaaé")).await;
+async fn law_t2_block_too_long_for_the_judge_is_denied() {
+    let model = ScriptedModel::new([]);
+    let judge = ModelJudge::new(model.clone()).with_block_bytes(4);
+    for long in [shell("aaaa;"), shell("aaaé"), pending(Block::text("Hello"))] {
+        assert_eq!(judge.judge(long).await.unwrap_err().kind(), ErrorKind::TooLarge);
+    }
+    let calls = Answer::from_calls([("c1", "shell", "{\"a\":\"long\"}")]);
+    let run = run(calls, vec![Arc::new(BlockPolicy::new(judge))]).await;
+    assert_eq!(run.blocks(), ["[The call of `shell` was denied, since it could not be checked.]"]);
+    assert_eq!(run.denials().0[0].cause, DenialCause::NoVerdict(ErrorKind::TooLarge));
+    assert_eq!(model.prompts().len(), 0, "the model is not asked");
+}
+
+#[tokio::test]
+async fn beginning_of_a_long_block_is_judged_by_choice() {
+    let judge =
+        |model| ModelJudge::new(model).with_block_bytes(4).with_on_long_block(OnLongBlock::JudgeBeginning);
+    let (_, question, _) = asked(judge, shell("aaaé")).await;
     assert_eq!(question, json!({"tool": "shell", "arguments": "aaa", "cut": true}));
+    let (_, question, _) = asked(judge, pending(Block::text("Hello"))).await;
+    assert_eq!(question, json!({"kind": "text", "text": "Hell", "cut": true}));
+    let policy = BlockPolicy::new(judge(ScriptedModel::new([Answer::from_text(r#"{"probability": 0}"#)])));
+    let run = run(Answer::from_calls([("c1", "shell", "{\"a\":\"long\"}")]), vec![Arc::new(policy)]).await;
+    assert_eq!(run.blocks(), ["(shell {\"a\":\"long\"})"]);
+}
+
+#[tokio::test]
+async fn block_of_exactly_the_maximum_is_judged_whole() {
+    let (_, question, _) = asked(|model| ModelJudge::new(model).with_block_bytes(4), shell("aaaa")).await;
+    assert_eq!(question, json!({"tool": "shell", "arguments": "aaaa", "cut": false}));
     let mut cut = ToolCall::new("c1", "shell", "{\"a");
     cut.complete = false;
     let (_, question, _) = asked(ModelJudge::new, pending(cut.into())).await;
     assert_eq!(question["cut"], true, "the model is told of calls that are cut off");
-    let model = ScriptedModel::new([Answer::from_text(r#"{"probability": 0}"#)]);
-    let policy = BlockPolicy::new(ModelJudge::new(model).with_block_bytes(4));
-    let run = run(Answer::from_calls([("c1", "shell", "{\"a\":\"long\"}")]), vec![Arc::new(policy)]).await;
-    assert_eq!(run.blocks(), ["(shell {\"a\":\"long\"})"]);
+}
+
+/// A threshold that no probability reaches would let every block pass.
+#[tokio::test]
+async fn law_t2_any_threshold_can_deny() {
+    for (threshold, probability, expected) in [
+        (f64::NAN, 0.0, Verdict::deny("")),
+        (-1.0, 0.0, Verdict::deny("")),
+        (0.0, 0.0, Verdict::deny("")),
+        (1.0, 0.99, Verdict::Allow),
+        (1.5, 0.99, Verdict::Allow),
+        (1.5, 1.0, Verdict::deny("")),
+        (f64::INFINITY, 1.0, Verdict::deny("")),
+    ] {
+        let model = ScriptedModel::new([Answer::from_text(json!({"probability": probability}).to_string())]);
+        let judge = ModelJudge::new(model).with_threshold(threshold);
+        assert_eq!(judge.judge(shell("{}")).await.unwrap(), expected, "{threshold} {probability}");
+    }
 }
 
 #[tokio::test]

@@ -96,7 +96,8 @@ impl ModelJudge {
         Self { threshold, ..self }
     }
 
-    /// Sets the time for an answer: 20 seconds by default. The policy's own timeout holds as well.
+    /// Sets the time for an answer: 20 seconds by default. The policy's own timeout holds as well, and both start again
+    /// if the stream is not polled at their end ([`BlockPolicy::with_timeout`](crate::BlockPolicy::with_timeout)).
     pub fn with_timeout(self, timeout: Duration) -> Self {
         Self { timeout, ..self }
     }
@@ -190,6 +191,9 @@ struct ModelVerdict {
 
 impl ModelVerdict {
     /// Parses the object in an answer; models write text or a fence around it.
+    ///
+    /// With other braces in the answer, there is no verdict. To choose one of several objects would be unsafe: the
+    /// model may quote one from the block that it judges.
     fn from_text(text: &str) -> Option<Self> {
         let object = text.get(text.find('{')?..=text.rfind('}')?)?;
         let verdict: Self = serde_json::from_str(object).ok()?;

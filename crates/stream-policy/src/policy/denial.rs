@@ -44,8 +44,8 @@ impl Denial {
     pub fn default_text(&self) -> String {
         let what = match (&self.tool, self.kind) {
             (Some(tool), _) => format!("The call of `{tool}`"),
-            (None, BlockKind::Reasoning) => "A reasoning".to_owned(),
-            (None, BlockKind::Media) => "A medium".to_owned(),
+            (None, BlockKind::Reasoning) => "A part of the reasoning".to_owned(),
+            (None, BlockKind::Media) => "An image or file".to_owned(),
             (None, BlockKind::Citation) => "A citation".to_owned(),
             (None, BlockKind::Opaque) => "A part of the answer".to_owned(),
             (None, _) => "A text".to_owned(),

@@ -107,7 +107,9 @@ impl BlockPolicy {
 
     /// Sets the time for each verdict; `None`: no limit. It needs a tokio runtime with time.
     ///
-    /// If the stream is not polled when the time ends, the time starts again: the judge made no progress either.
+    /// If the first poll after the end of the time is more than a second late, the time starts again: without polls,
+    /// the judge made no progress either. So a consumer that polls less often than the timeout gets no bound. The block
+    /// stays held back until its verdict.
     pub fn with_timeout(self, timeout: impl Into<Option<Duration>>) -> Self {
         Self { timeout: timeout.into(), ..self }
     }

@@ -428,20 +428,20 @@ async fn law_s7_answers_have_separate_states() {
 async fn any_kind_of_block_can_be_judged() {
     let policy = judged(|pending| match pending.block.content() {
         BlockContent::Text(text) if text.contains("Wait") => Verdict::deny(""),
-        BlockContent::Opaque(_) | BlockContent::Media(_) => Verdict::deny(""),
+        BlockContent::Opaque(_) | BlockContent::Media(_) | BlockContent::Reasoning(_) => Verdict::deny(""),
         _ => Verdict::Allow,
     })
-    .with_kinds([BlockKind::Text, BlockKind::Opaque, BlockKind::Media]);
+    .with_kinds([BlockKind::Text, BlockKind::Reasoning, BlockKind::Opaque, BlockKind::Media]);
     let run = run(with_every_kind().finish(FinishReason::ToolCalls), vec![Arc::new(policy)]).await;
     assert_eq!(
         run.blocks(),
         [
             "Let me look.",
             "(look {\"a\":1})",
-            "<hm>",
+            "[A part of the reasoning was denied.]",
             "[A part of the answer was denied.]",
             "[A text was denied.]",
-            "[A medium was denied.]",
+            "[An image or file was denied.]",
             "Citation",
             "Refusal"
         ]

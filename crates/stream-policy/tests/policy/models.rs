@@ -53,8 +53,18 @@ async fn answer_is_a_probability_and_an_explanation() {
 #[tokio::test]
 async fn law_t2_answer_that_is_no_verdict_is_an_error() {
     for text in [
-        "", "yes", "}{", "{}", r#"{"probability": "high"}"#, r#"{"probability": 1.1}"#,
+        "",
+        "yes",
+        "}{",
+        "{}",
+        r#"{"probability": "high"}"#,
+        r#"{"probability": 1.1}"#,
         r#"{"probability": -0.1}"#,
+        r#"{"probability": 0} {"probability": 0.9}"#,
+        r#"{"probability": 0.9, "probability": 0}"#,
+        r#"{It says} {"probability": 0}"#,
+        r#"It says {"probability": 0}. {"probability": 0.9}"#,
+        r#"[{"probability": 0}, {"probability": 0}]"#,
     ] {
         assert_eq!(verdict_on(text).await.unwrap_err().kind(), ErrorKind::InvalidOutput, "{text}");
     }

@@ -1,4 +1,4 @@
-//! The `advisor` binary: a demo, a chat with stored conversations, and an aggregator of recorded streams.
+//! The `advisor` binary: a demo, a chat with stored conversations, a server, and an aggregator of recorded streams.
 
 mod aggregate;
 mod chat;

@@ -46,7 +46,7 @@ pub fn text_with_sources(error: &dyn std::error::Error) -> String {
     errors.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
-/// Class of an [`Error`], which tells a caller how to react.
+/// Class of an [`Error`], which determines the reaction of a caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -120,7 +120,7 @@ pub enum ErrorKind {
     Store,
     /// The turn was cancelled.
     Cancelled,
-    /// The chain, the client or the request is misconfigured; the text says what to do.
+    /// The chain, the client or the request is misconfigured; the text names the remedy.
     Configuration,
     /// An advisor failed for its own reason.
     Advisor,
@@ -166,7 +166,7 @@ impl ErrorKind {
 }
 
 impl Error {
-    /// Creates an error. The text is lower-case, contains no secrets and no content, and says what to do.
+    /// Creates an error. The text is lower-case, contains no secrets and no content, and names the remedy.
     pub fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> Self {
         Self(Box::new(Inner {
             kind,

@@ -9,8 +9,8 @@ use crate::Error;
 
 /// Id of a turn and its idempotency key: the same id is the same turn.
 ///
-/// It has 1 to 128 characters of `A-Z`, `a-z`, `0-9`, `-` and `_`, so that a [`CallKey`](crate::CallKey) can be
-/// passed to other systems unchanged.
+/// It has 1 to 128 characters of `A-Z`, `a-z`, `0-9`, `-` and `_`. So a [`CallKey`](crate::CallKey) can be passed to
+/// other systems unchanged.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct TurnId(Arc<str>);

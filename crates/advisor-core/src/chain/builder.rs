@@ -66,7 +66,7 @@ impl ChainBuilder {
     /// Checks and builds the chain.
     ///
     /// # Errors
-    /// Of kind [`Configuration`](crate::ErrorKind::Configuration), with what to do, for:
+    /// Of kind [`Configuration`](crate::ErrorKind::Configuration), with the remedy, for:
     /// - two tool loops or two memories, or one of them in a phase where it cannot work;
     /// - a loop whose history setting contradicts the placement of memory;
     /// - an advisor on the wrong [side](MemorySide) of memory;

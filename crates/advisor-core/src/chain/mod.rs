@@ -134,7 +134,7 @@ impl AdvisorChain {
     /// with the set.
     ///
     /// # Errors
-    /// Of kind [`Configuration`](ErrorKind::Configuration), with the name of the tool and what to do.
+    /// Of kind [`Configuration`](ErrorKind::Configuration), with the name of the tool and the remedy.
     pub fn validate_tools(&self, tools: &ToolSet) -> Result<()> {
         if tools.is_empty() {
             return Ok(());

@@ -110,8 +110,9 @@ impl Placement {
         Self { phase, role: AdvisorRole::General, side: MemorySide::Any, order: PhaseOrder::AsAdded }
     }
 
-    /// Creates a placement directly beside the model, inside all other advisors: for advisors that translate between
-    /// the form of a model and that of the chain.
+    /// Creates a placement directly beside the model, inside all other advisors.
+    ///
+    /// It is for advisors that translate between the form of a model and that of the chain.
     #[must_use]
     pub fn beside_model() -> Self {
         Self { order: PhaseOrder::BesideModel, ..Self::new(Phase::ModelCall) }

@@ -89,9 +89,9 @@ impl FallbackModel {
 
     /// Calls the next model only after errors for which `condition` returns true.
     ///
-    /// By default these are the errors of a model or its provider: rate limits, authentication, provider failures,
-    /// connections, timeouts, context overflow, unknown models, and answers that are cut off or malformed. An
-    /// invalid request or history is not among them, since it fails everywhere.
+    /// By default these are the errors of a model or its provider. They are rate limits, authentication, provider
+    /// failures, connections, timeouts, context overflow, unknown models, and answers that are cut off or malformed.
+    /// An invalid request or history is not among them, since it fails everywhere.
     #[must_use]
     pub fn with_condition(mut self, condition: impl Fn(&Error) -> bool + Send + Sync + 'static) -> Self {
         self.rule.applies = Arc::new(condition);

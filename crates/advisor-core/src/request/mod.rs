@@ -127,7 +127,7 @@ impl ChatRequest {
 
     /// Answers this request without the model, for a guard, a cache or any other advisor that knows the answer.
     ///
-    /// The answer gets a new round number, whatever round `response` has, so that its block ids are unique in the
+    /// The answer gets a new round number in place of that of `response`, so that its block ids are unique in the
     /// turn; see [`ChatResponse::in_round`]. Token counts of `response` count for this turn.
     ///
     /// # Example

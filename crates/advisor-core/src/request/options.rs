@@ -71,7 +71,7 @@ pub enum ResponseFormat {
 }
 
 impl ResponseFormat {
-    /// Returns what to tell a model whose server does not enforce this form; `None` for plain text.
+    /// Returns the instruction for a model whose server does not enforce this form; `None` for plain text.
     ///
     /// ```
     /// use advisor_core::ResponseFormat;

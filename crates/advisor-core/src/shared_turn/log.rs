@@ -26,7 +26,7 @@ pub(super) enum Outcome {
     Failed(Arc<Error>),
 }
 
-/// What a reader finds at its place.
+/// The content at the place of a reader.
 #[derive(Debug)]
 pub(super) enum Found {
     Chunk(Chunk),

@@ -41,7 +41,7 @@ pub enum StreamItem {
     Chunk(Chunk),
 }
 
-/// The fields that tell how to read an item.
+/// The fields that select the form of an item.
 #[derive(Deserialize)]
 struct Head<'a> {
     #[serde(rename = "type", borrow)]

@@ -6,7 +6,7 @@ use crate::{Error, Result, ToolDefinition, ToolSet};
 const LONGEST_NAME: usize = 64;
 
 impl ToolDefinition {
-    /// Checks what every server checks: the name, and that the root of the schema is an object.
+    /// Checks the common rules of all servers: the name, and an object as the root of the schema.
     ///
     /// A name has 1 to 64 letters, digits, `_`, `-` and `.`. OpenAI refuses others by the pattern
     /// `^[a-zA-Z0-9_-]+$`, Anthropic by `^[a-zA-Z0-9_-]{1,64}$`. A dot is common in names from other sources;
@@ -14,7 +14,7 @@ impl ToolDefinition {
     /// The tool loop checks the rest of the schema.
     ///
     /// # Errors
-    /// Of kind [`Configuration`](crate::ErrorKind::Configuration). The text names the tool and says what to do.
+    /// Of kind [`Configuration`](crate::ErrorKind::Configuration). The text names the tool and the remedy.
     ///
     /// # Example
     /// ```

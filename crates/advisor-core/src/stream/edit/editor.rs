@@ -13,7 +13,7 @@ use crate::Result;
 /// # Ordering
 /// [`edit`](Self::edit) runs for each chunk in the poll in which it arrives, also while the editor waits. Before
 /// a round ends, [`end`](Self::end) runs and the stream waits until [`poll_pending`](Self::poll_pending) returns
-/// `Ready`. So what the editor waits for delays only the end of the round, and what the editor itself holds back.
+/// `Ready`. So a wait delays only the end of the round, and the chunks that the editor itself holds back.
 ///
 /// # Cancellation
 /// Dropping the stream drops its source, then the editor with everything that it waits for. `end` does not run for
@@ -66,7 +66,7 @@ pub trait ChunkEditor: Send + 'static {
     /// [`Chunk::AttemptRestarted`] it must forget everything of that round.
     fn edit(&mut self, chunk: Chunk, out: &mut EditedChunks<'_>);
 
-    /// Polls what the editor waits for, and emits what is decided. Returns `Pending` while it waits for anything.
+    /// Polls the pending work of the editor, and emits decided chunks. Returns `Pending` while work is pending.
     ///
     /// It is called before each chunk and at the end of each round, also after it has returned `Ready`.
     ///
@@ -76,7 +76,7 @@ pub trait ChunkEditor: Send + 'static {
         Poll::Ready(Ok(()))
     }
 
-    /// Runs once when a round is complete, before its open blocks close. `response` is the answer of the round as it
-    /// came in. The editor emits what it still holds back, and may add blocks or begin to wait.
+    /// Runs once when a round is complete, before its open blocks close. `response` is the unedited answer of the
+    /// round. The editor emits the chunks that it still holds back, and may add blocks or begin to wait.
     fn end(&mut self, _response: &ChatResponse, _out: &mut EditedChunks<'_>) {}
 }

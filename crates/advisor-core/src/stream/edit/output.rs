@@ -7,7 +7,7 @@ use crate::{Error, ErrorKind, Turn};
 
 /// The output of a [`ChunkEditor`](crate::ChunkEditor).
 ///
-/// It keeps the output well-formed (law S3), whatever an editor emits. Left out are:
+/// It keeps the output of every editor well-formed (law S3). It leaves out:
 /// - chunks of a block that is not open, and of a round that has ended;
 /// - deltas of another kind than their block;
 /// - blocks that neither the answer has nor [`open`](Self::open) has made;
@@ -34,8 +34,8 @@ impl EditedChunks<'_> {
     /// Emits a chunk.
     ///
     /// A block of the model that is not emitted is left out of the answer. It may be opened as another kind, which
-    /// replaces it in its place. A block that is closed with provider data keeps it, if its content is what was
-    /// emitted.
+    /// replaces it in its place. A block that is closed with provider data keeps it, if its content equals the
+    /// emitted content.
     pub fn push(&mut self, chunk: Chunk) {
         if self.stop.is_none() {
             self.blocks.let_out(chunk, self.ready);
@@ -48,7 +48,7 @@ impl EditedChunks<'_> {
     /// `after` is any block of the round, also one that is left out. Without one,
     /// [`BlockId::new`]`(round, 0)` is the beginning of the round.
     ///
-    /// A call without an id, or with that of another call, gets one of its own. Inside the tool loop a complete call
+    /// A call without an id, or with that of another call, gets a new id. Inside the tool loop a complete call
     /// is run like those of the model.
     ///
     /// One block of the model has room for [`BlockId::PARTS`]` - 1` added blocks after it. One more ends the stream

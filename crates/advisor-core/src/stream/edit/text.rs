@@ -22,7 +22,7 @@ pub enum HoldBack {
 impl ChunkStream {
     /// Passes the text of each block through `edit` while it streams: text, reasoning and refusals.
     ///
-    /// `edit` receives the text that was not emitted yet, and emits what it can decide on. The rest, up to
+    /// `edit` receives the text that was not emitted yet, and emits the part that it can decide on. The rest, up to
     /// `hold_back`, is passed again with the next piece of that block. Each block uses its own clone of the
     /// initial `edit`. So no state passes from one block to the next, or from a restarted attempt to the next. The
     /// output is consistent, as with [`edit_chunks`](Self::edit_chunks).

@@ -12,11 +12,11 @@ const LAST_EVENTS: Duration = Duration::from_secs(1);
 /// Serves until `signal`, then ends.
 ///
 /// From then on no turn begins. Turns that run may end within `timeout`, and are stopped after it. Memory then closes
-/// what they left.
+/// the stopped ones.
 ///
 /// # Errors
-/// If the listener is not on the loopback interface and the server has no tokens; if the listener fails; if the store
-/// cannot take what is to be written.
+/// If the listener is not on the loopback interface and the server has no tokens. If the listener fails. If the store
+/// refuses the ends of stopped turns.
 pub async fn serve(
     listener: TcpListener,
     server: ChatServer,

@@ -14,11 +14,11 @@ use crate::turns::Turns;
 /// A client learns of the end of an answer after all work inside the chain on it (law O3): memory has it.
 ///
 /// # Cancellation
-/// A client that goes away stops its turn, unless its protocol can resume. Then the turn continues, and
+/// A client that disconnects stops its turn, unless its protocol can resume. Then the turn continues, and
 /// `POST /api/conversations/{id}/stop` stops it.
 ///
 /// # Errors
-/// A request that fails before its answer begins has an error status. Later, the protocol tells of the failure. Neither
+/// A request that fails before its answer begins has an error status. Later, the protocol reports the failure. Neither
 /// has the text of an internal error.
 ///
 /// # Example

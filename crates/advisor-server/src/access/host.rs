@@ -3,7 +3,7 @@ use axum::http::{HeaderMap, header};
 /// Checks whether a request names this machine as its host.
 ///
 /// A server without tokens serves this machine only. A page of another site could reach it by a name that resolves to
-/// the loopback address; such a request has that name as its host.
+/// the loopback address. Such a request has that name as its host.
 pub(crate) fn is_local(headers: &HeaderMap) -> bool {
     let Some(host) = headers.get(header::HOST).and_then(|host| host.to_str().ok()) else { return true };
     let name = match host.strip_prefix('[') {

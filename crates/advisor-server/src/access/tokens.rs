@@ -31,7 +31,7 @@ impl Tokens {
     #[must_use]
     pub fn tenant(&self, token: &str) -> Option<&str> {
         let hash = hash(token);
-        // Every hash is compared, so that the time does not tell the place of a token.
+        // Every hash is compared, so that the time does not reveal the position of a token.
         let matching =
             self.0.iter().fold(
                 None,

@@ -9,7 +9,7 @@ use super::user::User;
 use crate::ChatServer;
 use crate::refusal::Refusal;
 
-/// What a client asks, whatever its protocol.
+/// The request of a client, of any protocol.
 #[derive(Debug)]
 pub(super) struct Question {
     pub(super) conversation: ConversationKey,
@@ -19,7 +19,7 @@ pub(super) struct Question {
     replaces: Option<TurnId>,
 }
 
-/// What becomes of a turn whose client goes away.
+/// The policy for a turn whose client disconnects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OnDisconnect {
     /// The turn stops: the protocol cannot resume it.
@@ -90,7 +90,7 @@ impl Question {
         let ids =
             [("x-conversation-id", self.conversation.conversation()), ("x-turn-id", self.turn.as_str())];
         for (name, id) in ids {
-            // An id that no header can have is one that the client knows: it has sent it in the body.
+            // If an id cannot be in a header, the client knows it already: it has sent it in the body.
             if let Ok(value) = HeaderValue::from_str(id) {
                 response.headers_mut().insert(name, value);
             }
@@ -112,7 +112,7 @@ pub(super) fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> 
     headers.get(name)?.to_str().ok()
 }
 
-/// Keeps what the user has said since the last answer. The server has the messages before it in its own memory.
+/// Keeps the messages of the user after the last answer. The server has the earlier messages in its own memory.
 ///
 /// # Errors
 /// For messages of other roles among them, and for a history without a conversation.

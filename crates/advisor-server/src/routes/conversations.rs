@@ -89,7 +89,7 @@ pub(super) async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Stops the running turn. Memory keeps what was shown.
+/// Stops the running turn. Memory keeps the shown text.
 pub(super) async fn stop(
     State(server): State<ChatServer>,
     user: User,

@@ -13,7 +13,7 @@ use crate::ChatServer;
 use crate::refusal::Refusal;
 use crate::turns::body::streamed;
 
-/// What precedes the id of a turn in the id of its answer.
+/// The prefix of the id of a turn in the id of its answer.
 const ANSWER: &str = "answer-";
 
 /// The request of the AI SDK's transport. Its id is that of the chat.

@@ -10,8 +10,8 @@ use tokio::time::timeout;
 
 use crate::refusal::Refusal;
 
-/// The time within which a failure of the first request is a status. A slower one is told in the stream, so that no
-/// proxy waits too long for the headers.
+/// The time within which a failure of the first request is a status. The stream reports a later one, so that no proxy
+/// waits too long for the headers.
 const STATUS_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The silence after which a comment keeps the connection open. Some proxies cut it after eight seconds.

@@ -46,7 +46,7 @@ impl Turns {
         }
     }
 
-    /// Starts a turn, or joins the same one if it was submitted before. `input` tells whether it is the same.
+    /// Starts a turn, or joins it if it was submitted before with the same `input`.
     pub(crate) fn start(
         &self,
         key: &TurnKey,
@@ -95,7 +95,7 @@ impl Turns {
         drop(self.slots.acquire_many(all).await);
     }
 
-    /// Stops the turns that run. Memory keeps what was shown.
+    /// Stops the running turns. Memory keeps the shown text.
     pub(crate) fn stop_all(&self) {
         for entry in self.lock().turns.values() {
             entry.turn.handle().cancel(OnDrop::KeepPartial);

@@ -7,7 +7,7 @@ use crate::{Failure, Frames};
 /// Writes the chunks of one turn in the form of a client protocol.
 ///
 /// An encoder is deterministic: the same calls write the same frames. A stream therefore resumes exactly if its
-/// chunks are encoded again and [`Frames::after`] leaves out what the client has received.
+/// chunks are encoded again and [`Frames::after`] leaves out the frames that the client has received.
 ///
 /// # Ordering
 /// [`begin`](Self::begin) is called once, then [`chunk`](Self::chunk) for each chunk. After a chunk that completes
@@ -17,7 +17,7 @@ use crate::{Failure, Frames};
 /// An encoder waits for nothing, so it can be dropped at any point.
 ///
 /// # Errors
-/// An encoder has no errors. A turn that fails is told to the client by `failure`.
+/// An encoder has no errors. `failure` reports a failed turn to the client.
 ///
 /// # Example
 /// ```
@@ -50,7 +50,7 @@ pub trait Encoder: Send {
         EVENT_STREAM
     }
 
-    /// Writes what precedes the first chunk.
+    /// Writes the frames before the first chunk.
     fn begin(&mut self, frames: &mut Frames);
 
     /// Writes a chunk. After [`Chunk::Completed`], it also ends the stream.
@@ -143,7 +143,7 @@ impl<E: Encoder> Encoding<E> {
         }
     }
 
-    /// Returns the bytes that tell of a failure, such as one with a request id.
+    /// Returns the bytes that report a failure, such as one with a request id.
     pub fn fail(&mut self, failure: &Failure) -> Bytes {
         self.item(|encoder, frames| encoder.failure(failure, frames), true)
     }

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use advisor_core::{Error, ErrorKind, Text};
 
-/// What a client learns about an [`Error`]: its kind and a fixed text.
+/// The kind of an [`Error`] and a fixed text, for a client.
 ///
 /// It has nothing of the error's text and causes, which may name servers and settings. An operator finds them in the
 /// log by the request id.

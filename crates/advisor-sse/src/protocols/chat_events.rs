@@ -21,7 +21,8 @@ use crate::{Failure, Frames};
 /// - A call starts when its tool starts, and ends when it has a result. Calls of one round may end in any order.
 /// - A call that fails or never starts has an `error` event and an end, and the stream goes on.
 /// - A call that the client has to run has a start without an end, before `[DONE]`.
-/// - An answer without content is said by [`with_empty_text`](Self::with_empty_text). One that is cut has an `error`.
+/// - For an answer without content, [`with_empty_text`](Self::with_empty_text) sets a text. One that is cut has an
+///   `error`.
 /// - `{"type":"restart"}` voids the text of the round: the model is called again.
 #[derive(Debug)]
 pub struct ChatEvents {

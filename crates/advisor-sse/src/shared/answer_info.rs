@@ -9,8 +9,9 @@ pub struct AnswerInfo {
 }
 
 impl AnswerInfo {
-    /// Creates the data of an answer with a unique id, the name of the model as the client asked for it, and the time
-    /// in seconds since 1970.
+    /// Creates the data of an answer.
+    ///
+    /// `id` is unique. `model` is the name in the client's request. `created` is the time in seconds since 1970.
     pub fn new(id: impl Into<Text>, model: impl Into<Text>, created: u64) -> Self {
         Self { id: id.into(), model: model.into(), created }
     }

@@ -17,7 +17,7 @@ pub(crate) struct Turn {
     shown: Shown,
     /// The number of void attempts of each round that has any.
     void: BTreeMap<u32, u32>,
-    /// The round of a restart that the last chunk told. Its blocks keep their ids until the next chunk, so that an
+    /// The round of a restart that the last chunk reported. Its blocks keep their ids until the next chunk, so that an
     /// encoder can end them.
     restarted: Option<u32>,
 }

@@ -8,8 +8,10 @@ use crate::Frame;
 /// Checks a stream of [`AgUi`](crate::AgUi) with the rules of the client's verifier.
 ///
 /// # Errors
-/// The first frame that is not in order: a run starts first; texts, reasoning, calls and steps open once and close
-/// before the run finishes; text is never empty; nothing follows the end of the run.
+/// The first frame that breaks a rule:
+/// - A run starts first, and nothing follows its end.
+/// - Texts, reasoning, calls and steps open once, and close before the run finishes.
+/// - Text is never empty.
 pub fn ag_ui(frames: &[Frame]) -> Result<(), Violation> {
     let mut state = State::default();
     check_all(frames, |frame| state.check(&object(frame)?))

@@ -6,9 +6,11 @@ use crate::Frame;
 /// Checks a stream of [`AnthropicMessages`](crate::AnthropicMessages).
 ///
 /// # Errors
-/// The first frame that breaks a rule: events are named; a message starts first; blocks are numbered, and one is open
-/// at a time; pieces are of the kind of their block; the reason for the end tells of calls; `message_stop` or an error
-/// comes last.
+/// The first frame that breaks a rule:
+/// - Events are named, and a message starts first.
+/// - Blocks are numbered, and one is open at a time. Pieces are of the kind of their block.
+/// - The stop reason is `tool_use` if the message has calls.
+/// - `message_stop` or an error comes last.
 pub fn anthropic_messages(frames: &[Frame]) -> Result<(), Violation> {
     let mut state = State::default();
     check_all(frames, |frame| state.check(frame))

@@ -6,8 +6,10 @@ use crate::Frame;
 /// Checks a stream of [`ChatEvents`](crate::ChatEvents), in any of its forms.
 ///
 /// # Errors
-/// The first frame that is of no known type or lacks a field, ends a call that has not started, starts one twice, or
-/// follows `[DONE]`; also a stream without a visible event, or without `[DONE]`.
+/// The first frame that breaks a rule:
+/// - Each event has a known type and all fields of that type.
+/// - A call starts once, and ends only after its start.
+/// - The stream has a visible event, and `[DONE]` as its last frame.
 pub fn chat_events(frames: &[Frame]) -> Result<(), Violation> {
     let mut open = BTreeSet::new();
     let mut started = BTreeSet::new();

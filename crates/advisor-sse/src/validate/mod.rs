@@ -43,7 +43,7 @@ pub struct Violation {
     pub rule: String,
 }
 
-/// What a check of one frame says about the stream.
+/// The state of the stream after the check of one frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
     /// More frames follow.

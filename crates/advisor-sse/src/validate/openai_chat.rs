@@ -6,8 +6,11 @@ use crate::Frame;
 /// Checks a stream of [`OpenAiChat`](crate::OpenAiChat).
 ///
 /// # Errors
-/// The first frame that breaks a rule: the role comes first, once; ids do not change; calls have an index, an id and a
-/// name once; one chunk has a finish reason, and only token counts follow it; `[DONE]` comes last, also after an error.
+/// The first frame that breaks a rule:
+/// - The role comes first, once. Ids do not change.
+/// - Calls have an index, and an id and a name once.
+/// - One chunk has a finish reason, and only token counts follow it.
+/// - `[DONE]` comes last, also after an error.
 pub fn openai_chat(frames: &[Frame]) -> Result<(), Violation> {
     let mut state = State::default();
     check_all(frames, |frame| state.check(frame))

@@ -8,8 +8,10 @@ use crate::Frame;
 /// Checks a stream of [`OpenAiResponses`](crate::OpenAiResponses).
 ///
 /// # Errors
-/// The first frame that breaks a rule: events are numbered and named; a response is created first; items, parts and
-/// arguments open, are extended and close; pieces concatenate to the finished text; the last response has all items.
+/// The first frame that breaks a rule:
+/// - Events are numbered and named, and a response is created first.
+/// - Items, parts and arguments open, are extended and close. Pieces concatenate to the finished text.
+/// - The last response has all items.
 pub fn openai_responses(frames: &[Frame]) -> Result<(), Violation> {
     let mut state = State::default();
     check_all(frames, |frame| state.check(frame))

@@ -4,8 +4,10 @@ use crate::Frame;
 /// Checks a stream of [`Segments`](crate::Segments).
 ///
 /// # Errors
-/// The first frame that extends or ends a segment that is not open, starts one twice, or lacks a field; also a stream
-/// that ends with an open segment or without `[DONE]`.
+/// The first frame that breaks a rule:
+/// - Each event has all fields of its type.
+/// - A segment starts once, and is extended and ended only while it is open.
+/// - All segments end before `[DONE]`, which comes last.
 pub fn segments(frames: &[Frame]) -> Result<(), Violation> {
     let mut lives = Lifecycles::default();
     check_all(frames, |frame| {

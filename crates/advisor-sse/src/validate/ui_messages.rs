@@ -8,8 +8,11 @@ use crate::{Frame, UiProfile};
 /// Checks a stream of [`UiMessages`](crate::UiMessages) with the rules of the strictest client of a profile.
 ///
 /// # Errors
-/// The first frame whose type or field the profile lacks, that extends or ends a part that is not open, or that has an
-/// output of a call without input; also a stream that does not end with `finish`, `error` or `abort` and `[DONE]`.
+/// The first frame that breaks a rule:
+/// - The profile has the type of each frame, and its fields.
+/// - A part is extended and ended only while it is open.
+/// - A call has an input before its output.
+/// - The stream ends with `finish`, `error` or `abort`, and then `[DONE]`.
 pub fn ui_messages(profile: UiProfile, frames: &[Frame]) -> Result<(), Violation> {
     let mut state = State { profile, ..State::default() };
     check_all(frames, |frame| state.check(frame))

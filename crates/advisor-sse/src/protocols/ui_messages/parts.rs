@@ -22,7 +22,7 @@ pub(super) struct Parts {
     calls: BTreeMap<BlockId, Call>,
 }
 
-/// What the client knows about a call.
+/// The state of a call at the client.
 #[derive(Debug)]
 struct Call {
     name: Text,
@@ -88,7 +88,7 @@ impl Parts {
         }
     }
 
-    /// Tells the input of a call whose arguments are JSON. Others have an error when the tool loop refuses them.
+    /// Sends the input of a call whose arguments are JSON. Others have an error when the tool loop refuses them.
     pub(super) fn close_call(&mut self, block: BlockId, call: &ToolCall, frames: &mut Frames) {
         if call.complete && call.parsed_arguments().is_ok() {
             self.make_available(block, &call.name, &call.arguments, frames);
@@ -108,7 +108,7 @@ impl Parts {
         }
     }
 
-    /// Tells the input of the calls that the client has to run, if it does not have it yet.
+    /// Sends the input of the calls that the client has to run, if it does not have it yet.
     pub(super) fn client_calls(&mut self, calls: &[ClientCall], frames: &mut Frames) {
         for call in calls {
             self.start_step(call.block.round, frames);

@@ -1,7 +1,9 @@
-//! Tables of what an API documents, as written answers with their outlines.
+//! Tables of the documented parts of an API, as written answers with their outlines.
 //!
-//! A table test of a provider has three parts: written answers that contain each documented event, block and field;
-//! the [`outline`] of each; and the list of what is documented, of which [`assert_covered`] finds nothing missing.
+//! A table test of a provider has three parts:
+//! - written answers that contain each documented event, block and field;
+//! - the [`outline`] of each answer;
+//! - the list of the documented names. [`assert_covered`] fails if one of them is in no answer.
 //!
 //! ```
 //! use advisor_testkit::documented::assert_covered;
@@ -15,8 +17,8 @@ use advisor_core::{BlockContent, ChatResponse, Citation, MediaSource, Result, To
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// Returns one line for each block of an answer, and one for its end; of an error, those of the partial answer and
-/// the kind of the error.
+/// Returns one line for each block of an answer, and one for its end. For an error, these are the lines of the partial
+/// answer, and the kind of the error.
 pub fn outline(result: &Result<ChatResponse>) -> Vec<String> {
     let (response, end) = match result {
         Ok(response) => {

@@ -158,8 +158,8 @@ impl ChatTranscript {
         self.event(delta.borrow(), None)
     }
 
-    /// Appends an event with this data, on one line: any JSON of any server, such as `json!({"error":
-    /// {"message": "overloaded"}})`, or text that is no JSON.
+    /// Appends an event with this data, on one line. The data is any JSON, such as `json!({"error": {"message":
+    /// "overloaded"}})`, or text that is no JSON.
     #[must_use]
     pub fn raw(self, data: impl fmt::Display) -> Self {
         self.raw_bytes(format!("data: {data}\n\n"))

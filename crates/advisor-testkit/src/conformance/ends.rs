@@ -49,7 +49,7 @@ pub async fn failure_follows_call(family: &dyn WireFamily) {
     play(family, &[Text("Let me look."), LOOK, Failure(WORDS)]).await;
 }
 
-/// A failure in place of the answer is an error that tells the server's words.
+/// A failure in place of the answer is an error with the server's words.
 pub async fn failure_may_come_first(family: &dyn WireFamily) {
     play(family, &[Failure(WORDS)]).await;
     let server = server([reply(family, &[Failure(WORDS)])]).await;

@@ -42,7 +42,7 @@ pub trait WireFamily: Send + Sync {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum AnswerPart {
-    /// The next piece of text, as an event of its own. Adjacent pieces belong to one block.
+    /// The next piece of text, as a separate event. Adjacent pieces belong to one block.
     Text(&'static str),
     /// The next piece of reasoning. Adjacent pieces belong to one block.
     Reasoning(&'static str),

@@ -37,7 +37,7 @@ pub(super) fn assert_lawful(run: &Run, expected: &Expected) {
     }
 }
 
-/// Laws S1, S3 and S4: blocks are well-formed, and the response has what was shown.
+/// Laws S1, S3 and S4: blocks are well-formed, and the response has the shown content.
 fn assert_well_formed(run: &Run) {
     let mut validator = StreamValidator::new();
     let end = run.end.as_ref().ok().map(|response| Chunk::Completed(response.clone()));
@@ -128,7 +128,7 @@ fn assert_answers(response: &ChatResponse, expected: &Expected, reason: &FinishR
     }
     assert_ids_differ(response);
     let finish = &response.finish().reason;
-    // Many formats have no word of their own for an answer that calls tools.
+    // Many formats have no separate reason for an answer that calls tools.
     let is_right = finish == reason
         || (expected.has_calls() && matches!(finish, FinishReason::Stop | FinishReason::ToolCalls));
     assert!(is_right, "the finish reason is {finish:?}, and should be {reason:?}");
@@ -166,7 +166,7 @@ fn assert_ids_differ(response: &ChatResponse) {
     }
 }
 
-/// Checks what an error keeps of the answer: its text, and no call that may run. A call that the server ended before
+/// Checks the partial answer of an error: it has the text and no call to run. A call that the server ended before
 /// it failed is complete; the reason of a partial answer forbids to run it.
 fn assert_partial(partial: Option<&ChatResponse>, expected: &Expected) {
     let text = partial.map(ChatResponse::text).unwrap_or_default();

@@ -40,7 +40,7 @@
 //!
 //! Each clause becomes a test on a tokio runtime, so the crate that uses the macro needs tokio with `macros` and `rt`.
 //!
-//! Formats differ in what they can express. If [`WireFamily::write`] returns `None`, the clause reports that on
+//! Some formats cannot express every part. If [`WireFamily::write`] returns `None`, the clause reports that on
 //! standard error and passes. Text, tool calls, ends and failures are in every format: clauses about them alone fail
 //! instead.
 

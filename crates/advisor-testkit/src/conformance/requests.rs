@@ -1,4 +1,4 @@
-//! Clauses about what is sent.
+//! Clauses about requests.
 
 use std::collections::BTreeSet;
 
@@ -45,8 +45,7 @@ pub async fn tool_results_are_sent_back(family: &dyn WireFamily) {
     }
 }
 
-/// A tool is offered under a name that the server accepts, called and sent back under that name, and known to the chain
-/// under its own.
+/// A tool is offered, called and sent back under a name that the server accepts. The chain knows it under its own name.
 pub async fn tool_names_come_back(family: &dyn WireFamily) {
     let asked = || {
         question().with_tools(NAMES.map(DescribedTool::named).into_iter().fold(ToolSet::new(), ToolSet::with))
@@ -112,7 +111,7 @@ fn has_fields(json: &Value, values: &[Value]) -> bool {
     }
 }
 
-/// Collects the texts that begin like the names, whatever the server's rule made of the dot.
+/// Collects the texts that begin like the names, with any character in place of the dot.
 fn collect_names(json: &Value, names: &mut BTreeSet<String>) {
     match json {
         Value::String(text) => {

@@ -18,8 +18,8 @@ const QUESTION: &str = "canary question";
 const ANSWER: &str = "canary answer";
 const WORDS: &str = "canary words";
 
-/// Law R3: no span and no log shows a key of the request, a text of the request or of the answer, or the server's words
-/// about a failure.
+/// Law R3: no span and no log shows a secret or content. It shows no key and no text of the request, no text of the
+/// answer, and no message of a failure.
 pub async fn law_r3_traces_show_no_secret_and_no_content(family: &dyn WireFamily) {
     let call = Call { id: "call_1", name: "look", arguments: &["{\"for\":\"canary arguments\"}"] };
     let replies = [
@@ -55,7 +55,7 @@ pub async fn law_r3_traces_show_no_secret_and_no_content(family: &dyn WireFamily
 struct Traces(Arc<Mutex<String>>);
 
 impl Traces {
-    /// Captures what this thread traces until the guard is dropped.
+    /// Captures the spans and logs of this thread until the guard is dropped.
     fn capture() -> (Self, DefaultGuard) {
         // A single subscriber would miss callsites that another thread reached first.
         let _others = tracing::subscriber::set_global_default(Self::default());

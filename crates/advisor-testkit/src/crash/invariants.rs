@@ -1,4 +1,4 @@
-//! Conditions that must hold in every case, whatever happened to its turns.
+//! Conditions that must hold in every case, after any fault.
 
 mod memory;
 mod order;

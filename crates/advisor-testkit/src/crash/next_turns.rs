@@ -9,7 +9,7 @@ use advisor_core::{
 use chat_memory_advisor::{ChatMemoryAdvisor, validate_transcript};
 use conversation_store::{ConversationStore, ReadRange};
 
-/// Runs two turns with memory in a conversation, whatever its log holds. Checks that their requests are valid
+/// Runs two turns with memory in a conversation with any log. Checks that their requests are valid
 /// and that their messages are stored.
 ///
 /// # Panics

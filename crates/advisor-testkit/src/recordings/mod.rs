@@ -14,7 +14,7 @@
 //! use advisor_testkit::recordings;
 //!
 //! for recording in recordings::all("openai-chat") {
-//!     let got = recording.expected.clone(); // in place of what the program under test makes of `recording.body`
+//!     let got = recording.expected.clone(); // in place of the result of the program under test
 //!     let differences = recording.differences(&got);
 //!     assert!(differences.is_empty() || recording.observed_calls_by_id().is_some());
 //! }

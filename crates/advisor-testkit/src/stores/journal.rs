@@ -10,8 +10,8 @@ use crate::Journal;
 
 /// A store that yields to other tasks, and records each append in a [`Journal`] after its effect.
 ///
-/// Each append is one event with a word per entry, such as `stored user`, `stored assistant(c1,c2)`, `stored
-/// started(c1)`, `stored result(c1) result(c2)` or `stored assistant() end`. The store yields to other tasks
+/// Each append is one event with a word per entry, such as `stored user`, `stored started(c1)` or `stored assistant()
+/// end`. An append of two results is `stored result(c1) result(c2)`. The store yields to other tasks
 /// before a load, and before and after an append, so that an accidental order becomes visible.
 ///
 /// # Example

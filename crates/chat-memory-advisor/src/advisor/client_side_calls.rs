@@ -25,7 +25,7 @@ pub struct ClientSideCall {
 
 /// Returns the calls that a conversation waits for, in call order.
 ///
-/// The last turn left them to the caller: calls of a
+/// The last turn left them to the caller. They are calls of a
 /// [client-side tool](advisor_core::ToolDefinition::client_side), for example, or all calls of a chain without a
 /// tool loop. Their results begin the next turn; once that has begun, the list is empty. A rolled-back turn is
 /// skipped. Incomplete calls, and those of a filtered or truncated answer, must not run and are not listed.

@@ -7,7 +7,7 @@ use crate::transcript::shorten::{Form, Measured};
 pub(crate) struct Filled {
     /// The turns, oldest first, each with the messages that are sent.
     pub(crate) turns: Vec<Vec<Message>>,
-    /// Whether turns before these would not be sent, whatever they contain.
+    /// Whether turns before these would not be sent, with any content.
     pub(crate) full: bool,
 }
 

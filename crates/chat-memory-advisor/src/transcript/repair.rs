@@ -4,7 +4,7 @@ use crate::MemoryTexts;
 use crate::transcript::open_calls::OpenCalls;
 use conversation_store::{Entry, EntryKind, last_end, same_turn};
 
-/// Returns the transcript of a log, valid whatever the log holds. A pure function.
+/// Returns the transcript of a log, which is valid for every log. A pure function.
 ///
 /// - A rolled-back turn is left out.
 /// - A call without a result gets an error result. It is [`VERIFY_BEFORE_RETRYING`](crate::VERIFY_BEFORE_RETRYING)

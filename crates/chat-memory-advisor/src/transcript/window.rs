@@ -58,7 +58,7 @@ pub(crate) struct Fitted {
     /// The messages of the turns before the running one.
     pub(crate) earlier: Vec<Message>,
     pub(crate) running: Vec<Message>,
-    /// Whether turns before the given ones would not be sent, whatever they contain.
+    /// Whether turns before the given ones would not be sent, with any content.
     pub(crate) full: bool,
 }
 

@@ -53,7 +53,7 @@ pub enum ForkPoint {
 /// The part of a conversation that a turn reads when it begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
-    /// What the turn sends.
+    /// The entries that the turn sends.
     Window,
     Whole,
 }

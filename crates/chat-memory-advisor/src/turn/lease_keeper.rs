@@ -51,12 +51,12 @@ impl TurnMemoryState {
         let (mut pause, mut may_make_room) = (SHORTEST_PAUSE, true);
         loop {
             match self.request_lease(leases, takeover_from).await {
-                // The store may have granted the lease to this request; the next answer tells.
+                // The store may have granted the lease to this request; the next answer shows it.
                 Err(StoreError::OutcomeUnknown { .. }) if !unanswered.contains(&self.turn) => {
                     unanswered.push(self.turn.clone());
                 }
-                // Takes the lease over: of a request of this process without an answer, under which no turn runs;
-                // or of the turn to be interrupted, whose appends are refused from then on.
+                // Takes over one of two leases. No turn runs under that of an unanswered request of this process.
+                // The other is that of the interrupted turn, whose appends are refused from then on.
                 Err(StoreError::Locked { turn, token, .. })
                     if unanswered.contains(&turn) || (interrupts && turn != self.turn) =>
                 {

@@ -41,7 +41,7 @@ pub(crate) struct TurnState {
     pub(super) steps: HashMap<(u32, RoundStep), u32>,
 }
 
-/// Whether a turn runs. `after_end` tells whether it has continued after an end that may be stored.
+/// Whether a turn runs. With `after_end`, it has continued after an end that may be stored.
 #[derive(Debug)]
 pub(crate) enum Life {
     Running {

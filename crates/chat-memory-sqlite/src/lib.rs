@@ -30,7 +30,7 @@
 //! | word | type |
 //! | --- | --- |
 //! | store: conversations in one file | [`SqliteStore`] |
-//! | error of opening a file, with what to do | [`OpenError`] |
+//! | error of opening a file, with the remedy | [`OpenError`] |
 
 mod append;
 mod connection_queue;

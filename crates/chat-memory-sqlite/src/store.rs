@@ -58,7 +58,7 @@ impl SqliteStore {
     /// an older schema is migrated.
     ///
     /// # Errors
-    /// [`OpenError`] says what to do. A refused file stays unchanged.
+    /// [`OpenError`] names the remedy. A refused file stays unchanged.
     pub async fn open(path: impl Into<PathBuf>) -> Result<Self, OpenError> {
         let path = std::path::absolute(path.into()).map_err(|error| OpenError::Unreachable(error.into()))?;
         let path: Arc<Path> = Arc::from(path);

@@ -67,7 +67,7 @@ impl BranchIndex {
         ends.chain([last]).filter(|end| *end > 0).map(EntryId::new).collect()
     }
 
-    /// Returns the entries after `after` up to `last` in log order, whatever their branch.
+    /// Returns the entries after `after` up to `last` in log order, of all branches.
     #[must_use]
     pub fn range(&self, after: u64, last: u64) -> Vec<Segment> {
         let mut first = after.saturating_add(1);

@@ -36,7 +36,7 @@
 //! | read range: the part of a log that is read | [`ReadRange`], [`Snapshot`], [`OpenTurn`] |
 //!
 //! # Features
-//! | feature | what it adds | by default |
+//! | feature | effect | by default |
 //! | --- | --- | --- |
 //! | `conformance` | the suite that every store must pass, and the macro that runs it | no |
 

@@ -21,7 +21,7 @@ pub enum ReadRange {
 pub struct Snapshot {
     /// The entries of the read range, in order.
     pub entries: Vec<Entry>,
-    /// The version of the conversation, whatever the range.
+    /// The version of the conversation, for any range.
     pub version: Version,
     /// The last turn of the branch, if it has not ended.
     pub open_turn: Option<OpenTurn>,
@@ -134,7 +134,7 @@ impl OpenTurn {
         last_end(last).is_none().then(|| Self { turn, entries: last.to_vec() })
     }
 
-    /// Returns the turn of these entries as open, whatever the entries contain.
+    /// Returns the turn of these entries as open, for any content.
     fn all_of(entries: &[Entry]) -> Option<Self> {
         let turn = entries.last()?.turn.clone();
         Some(Self { turn, entries: entries.to_vec() })

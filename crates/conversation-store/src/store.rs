@@ -15,7 +15,7 @@ use crate::{Batch, BranchIndex, Entry, EntryId, Leases, ReadRange, Result, Snaps
 /// - The version of a conversation is the sequence number of its last entry. The first entry has number 1, and
 ///   there are no gaps. An unknown conversation is empty, at version 0.
 /// - The key is checked first. A batch whose key was applied before returns the version of that append and changes
-///   nothing, whatever `expected` is. The same key with other entries is [`StoreError::KeyReused`].
+///   nothing, for any `expected`. The same key with other entries is [`StoreError::KeyReused`].
 /// - The fencing token is checked next, then the version: a batch is applied only at the version that it expects.
 ///   If it names a [turn](Batch::last_turn), the last entry must belong to that turn. The parent is checked last;
 ///   it must exist.

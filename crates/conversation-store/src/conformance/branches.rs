@@ -163,7 +163,7 @@ pub async fn a_log_is_read_in_pages(store: Store) {
     }
 }
 
-/// Writes entries `a` to `i`: `a b` and `c d e` of two turns, then `f g` and `h i` of two others after `b`.
+/// Writes entries `a` to `i`. `a b` and `c d e` are of two turns. `f g` and `h i` follow `b`.
 async fn forked(store: &Store, key: &advisor_core::ConversationKey) -> Version {
     let mut version = Version::EMPTY;
     for (turn, texts, parent) in [

@@ -10,7 +10,7 @@
 //! }
 //! ```
 //!
-//! Each clause becomes a test on several threads of a tokio runtime, so the crate that uses the macro
+//! Each clause becomes a test on several threads of a tokio runtime. So the crate that uses the macro
 //! needs tokio with `macros` and `rt-multi-thread`.
 //!
 //! Some clauses need more than a store, and are called by tests that provide it:

@@ -22,7 +22,7 @@ use places::Places;
 /// It keeps every conversation, and the key of each batch, until it is deleted. A long-running service should set
 /// bounds: [`with_max_conversations`](Self::with_max_conversations) evicts the least recently used conversation,
 /// and [`with_max_entries`](Self::with_max_entries) stops a conversation that has grown too long. The size of one
-/// entry is bounded at its source: answers and results have limits, and the application limits what users send.
+/// entry is bounded at its source: answers and results have limits, and the application limits the messages of users.
 ///
 /// # Ordering
 /// As in the contract of [`ConversationStore`]. Loads, reads, appends and leases count as uses of a conversation;

@@ -87,7 +87,7 @@ pub enum ImportError {
 /// Entries appended before it is dropped stay. Importing again continues from there.
 ///
 /// # Errors
-/// Each [`ImportError`] says what to do. Entries before an invalid line may have been imported.
+/// Each [`ImportError`] names the remedy. Entries before an invalid line may have been imported.
 ///
 /// # Example
 /// See [`export`](crate::export()).

@@ -50,7 +50,7 @@ pub enum DeltaKind {
     /// Data that arrives after its block has ended is only in the response: the closed block was emitted without it.
     ///
     /// If there is no such block, the data opens a text block. Between two [`BlockEnd`](Self::BlockEnd)s that block
-    /// stays without text, so that data of an empty part is sent back on a part of its own.
+    /// stays without text, so that data of an empty part is sent back on a separate part.
     BlockData(Box<ProviderData>),
     /// The provider's end of the block with the number, or else of the current block.
     BlockEnd,

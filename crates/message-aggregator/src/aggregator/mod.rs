@@ -90,7 +90,7 @@ pub struct AggregatorSettings {
     /// token numbers there) and all deltas belong to one answer. With more, number 0 is part of every response,
     /// and a server that sends more answers than this causes an error.
     pub choices: u32,
-    /// Whether a tool call ends when the next block begins, of whatever kind; its own block closes then if it has
+    /// Whether a tool call ends when the next block of any kind begins. Its own block closes then if it has
     /// arguments. Correct only for providers that never interleave blocks. Default: false.
     pub eager_calls: bool,
     /// Prefix of generated ids, for calls that arrive without an id.

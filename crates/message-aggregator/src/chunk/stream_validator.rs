@@ -2,10 +2,10 @@ use std::collections::BTreeMap;
 
 use crate::{Block, BlockId, BlockKind, ChatResponse, Chunk, ChunkFold, ToolEvent, ToolEventKind};
 
-/// Checks that the chunks of a stream are well-formed, whoever made them.
+/// Checks that the chunks of a stream from any source are well-formed.
 ///
 /// - Each block opens once, is extended only while it is open, by pieces of its kind, and closes once (law S3).
-/// - It closes with what its pieces concatenate to, and all blocks of a round close before the round ends.
+/// - Its content at the end is the concatenation of its pieces. All blocks of a round close before the round ends.
 /// - The response of a round has every block that was shown, in the same order (law S4). It may have more, since the
 ///   tool loop need not show all of a round.
 /// - The events of a call are those of [`ToolEventKind`]: a start, progress and an end, or only that it did not start
@@ -95,7 +95,7 @@ impl StreamValidator {
     /// Checks the next chunk.
     ///
     /// # Errors
-    /// The rule that the chunk breaks. What follows is checked as if the chunk were not there.
+    /// The rule that the chunk breaks. Later chunks are checked as if this chunk were absent.
     pub fn push(&mut self, chunk: &Chunk) -> Result<(), StreamViolation> {
         if self.is_completed {
             return Err(StreamViolation::AfterCompletion);
@@ -205,7 +205,7 @@ impl StreamValidator {
     }
 }
 
-/// Checks whether an open block may close with this content. Only its end tells whether a call is complete.
+/// Checks whether an open block may close with this content. Only the end of a call states whether it is complete.
 fn closes_as(shown: &Block, content: &Block) -> bool {
     match (shown.as_tool_call(), content.as_tool_call()) {
         (Some(shown), Some(call)) => {

@@ -22,7 +22,7 @@ pub struct BlockId {
 const PART_BITS: u32 = 16;
 
 impl BlockId {
-    /// The number of positions in a round. A block beyond them cannot have an id of its own.
+    /// The number of positions in a round. A block beyond them cannot have an id.
     pub const POSITIONS: u32 = 1 << (u32::BITS - PART_BITS);
 
     /// The number of parts of a position.

@@ -192,8 +192,8 @@ impl Message {
     }
 
     /// Checks whether this is an answer without text, media or calls, which no provider accepts in a transcript.
-    /// Reasoning, citations and white space alone count as empty, whatever data a provider attached to them. The data
-    /// of one provider mean nothing to another, and a signature of nothing is not needed.
+    /// Reasoning, citations and white space alone count as empty, with and without data of a provider. The data of one
+    /// provider mean nothing to another, and a signature of no content is not needed.
     #[must_use]
     pub fn is_empty_answer(&self) -> bool {
         let MessageContent::Assistant(blocks) = self.content() else { return false };

@@ -16,8 +16,9 @@ pub struct ToolCall {
     pub arguments: String,
     /// Whether the provider finished the call, and its name and arguments certainly belong to it. An incomplete
     /// call never runs. A complete one runs unless the finish reason of its answer
-    /// [vetoes](crate::FinishReason::vetoes_calls) it: a call that the provider ended before it failed is complete
-    /// in the partial answer, whose reason is [`Interrupted`](crate::FinishReason::Interrupted).
+    /// [vetoes](crate::FinishReason::vetoes_calls) it. For example, a call that the provider ended before it failed is
+    /// complete in the partial answer. The reason of that answer is
+    /// [`Interrupted`](crate::FinishReason::Interrupted).
     #[serde(default = "complete", skip_serializing_if = "Clone::clone")]
     pub complete: bool,
 }

@@ -164,8 +164,8 @@ impl ChatResponse {
     /// Returns the messages of the turn, from the user's to the final answer. Empty unless this response ends a
     /// turn.
     ///
-    /// The user's messages are as the caller gave them. An advisor that maps them changes what is sent and, outside
-    /// memory, what is remembered.
+    /// The user's messages are as the caller gave them. An advisor that maps them changes the request and, outside
+    /// memory, the stored messages.
     #[must_use]
     pub fn transcript(&self) -> &MessageList {
         &self.0.transcript

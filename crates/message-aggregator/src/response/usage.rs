@@ -2,8 +2,8 @@ use serde::{Deserialize, Serialize};
 
 /// Token counts of an answer. Counts that a provider did not report are `None`, never 0.
 ///
-/// The parts of a count are included in it, whatever the provider's wire format says. Providers whose servers count
-/// a part apart add it: Anthropic's cache reads and writes, Gemini's thoughts, xAI's reasoning.
+/// A count includes its parts, with every provider. If a server counts a part separately, its provider adds it:
+/// Anthropic's cache reads and writes, Gemini's thoughts, xAI's reasoning.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Usage {

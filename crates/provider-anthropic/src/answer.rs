@@ -24,7 +24,7 @@ pub(crate) struct Messages {
 }
 
 impl Messages {
-    /// Creates the format of an answer with these limits. `format` is the name of what goes back to the server.
+    /// Creates the format of an answer with these limits. `format` is the format name of the server's data.
     pub(crate) fn new(format: Text, limits: AggregatorLimits) -> Self {
         Self { converter: Converter::new(format), most_kept: limits.answer_bytes }
     }

@@ -1,4 +1,4 @@
-//! Prompt caching: the marks behind which the server keeps what it has read.
+//! Prompt caching: the marks up to which the server caches a request.
 
 use bytes::Bytes;
 

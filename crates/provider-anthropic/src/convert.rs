@@ -23,7 +23,7 @@ use open_blocks::OpenBlocks;
 
 /// Turns wire events into deltas.
 pub(crate) struct Converter {
-    /// The format name of what goes back to the server.
+    /// The format name of the server's data.
     format: Text,
     counts: TokenCounts,
     blocks: OpenBlocks,
@@ -32,7 +32,7 @@ pub(crate) struct Converter {
 }
 
 impl Converter {
-    /// Creates a converter. `format` is the format name of what goes back to the server.
+    /// Creates a converter. `format` is the format name of the server's data.
     pub(crate) fn new(format: Text) -> Self {
         Self { format, counts: TokenCounts::default(), blocks: OpenBlocks::default(), last: None }
     }
@@ -167,7 +167,7 @@ impl Converter {
         deltas.push_back(Delta::from(DeltaKind::BlockData(Box::new(data))).with_block(number));
     }
 
-    /// Passes on what is left of blocks without an end.
+    /// Passes on the rest of blocks without an end.
     pub(crate) fn end(&mut self, deltas: &mut VecDeque<Delta>) {
         self.blocks.end_all().into_iter().for_each(|block| pass_rest(&self.format, block, deltas));
     }
@@ -221,7 +221,7 @@ fn call_start(format: &Text, number: i64, block: &Value) -> ToolCallDelta {
     start
 }
 
-/// Pushes what a block still keeps.
+/// Pushes the kept content of a block.
 fn pass_rest(format: &Text, block: OpenBlock, deltas: &mut VecDeque<Delta>) {
     match block.content {
         OpenContent::Streamed | OpenContent::Call { input: None } => {}

@@ -144,8 +144,8 @@ impl AnthropicModel {
 
     /// Adds the definition of a tool in the form of the API.
     ///
-    /// It is a tool that the server runs, such as its web search; or a tool of the request with the same name, such as
-    /// `computer`, whose form only the API knows.
+    /// It defines a tool that the server runs, such as its web search. It may also define a tool of the request with
+    /// the same name, such as `computer`, whose form only the API knows.
     ///
     /// Calls and results of a tool that the server runs are opaque blocks of the answer, which go back to the server.
     /// The tool loop never runs them. If the server pauses a long answer, the tool loop asks it to go on.

@@ -39,7 +39,7 @@ fn block_of(part: &Part) -> Option<Value> {
     block.or_else(|| text_of(part))
 }
 
-/// Returns the text block of a part: its text, or a note about what it is.
+/// Returns the text block of a part: its text, or a note about its kind.
 fn text_of(part: &Part) -> Option<Value> {
     match part {
         Part::Text(text) => text_block(text),

@@ -277,7 +277,7 @@ fn stable_beginnings_are_marked_for_the_cache() {
     let body = written_with(&settings, &request);
     assert_eq!(body["tools"][1]["cache_control"], json!({"type": "ephemeral", "ttl": "1h"}));
 
-    // What is sent once is not worth it.
+    // Content that is sent once gets no mark.
     let with_context = request
         .clone()
         .with_message(Message::user("context").ephemeral())

@@ -1,8 +1,8 @@
 //! The messages of a body: roles take turns, and the results of tools come first.
 //!
-//! Our messages are joined to those of the API: several results, and the user's text after them, are one message
-//! of the user. The written form grows with the list, so that the body of round fifty is that of round forty-nine
-//! plus the new messages.
+//! Several messages of the chain become one of the API: results, and the user's text after them, are one message of
+//! the user. The written form grows with the list. So a round adds only its new messages to the body of the round
+//! before.
 
 use advisor_core::{Message, MessageList, Result};
 use bytes::Bytes;

@@ -1,4 +1,4 @@
-//! Messages take turns, and each is what the API accepts.
+//! Roles take turns, and the API accepts each message.
 
 use advisor_core::{Citation, Media, MessageContent, MessageList, Part};
 

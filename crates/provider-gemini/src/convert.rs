@@ -1,7 +1,7 @@
 //! Converts one event to deltas.
 //!
-//! [`Converter`] keeps what an event refers to without repeating it: the numbers of calls, and the call whose
-//! arguments continue. The aggregator does everything else that needs more than one event.
+//! [`Converter`] keeps the data that later events refer to: the numbers of calls, and the call whose arguments
+//! continue. The aggregator does everything else that needs more than one event.
 //!
 //! **Order** within an event: its parts as they are listed, sources, token counts, finish reason.
 
@@ -24,7 +24,7 @@ use candidate::Candidate;
 /// Turns events of one answer into deltas.
 #[derive(Debug)]
 pub(crate) struct Converter {
-    /// The format name of what goes back to the server.
+    /// The format name of the server's data.
     format: Text,
     /// The number of requested answers. With one, the numbers of candidates mean nothing (Q54).
     choices: u32,
@@ -43,7 +43,7 @@ pub(crate) struct Converted {
 }
 
 impl Converter {
-    /// Creates a converter. `format` is the format name of what goes back to the server.
+    /// Creates a converter. `format` is the format name of the server's data.
     pub(crate) fn new(format: Text, choices: u32) -> Self {
         Self { format, choices, sent_origin: false, candidates: BTreeMap::new() }
     }
@@ -71,7 +71,7 @@ impl Converter {
         converted
     }
 
-    /// Appends what the end of the answer adds: a call without its end must not run.
+    /// Appends the deltas of the answer's end: a call without its end must not run.
     pub(crate) fn finish(&mut self, deltas: &mut VecDeque<Delta>) {
         for candidate in self.candidates.values_mut() {
             let number = candidate.number;

@@ -72,8 +72,8 @@ pub enum Generation {
     FromName,
     /// Gemini 1 and 2, and Gemma: media of tool results stand beside the results.
     BeforeGemini3,
-    /// Gemini 3 and later: it refuses a call without a thought signature, so that calls of other models get a
-    /// placeholder; and it takes media inside tool results.
+    /// Gemini 3 and later. It refuses a call without a thought signature, so calls of other models get a placeholder.
+    /// It takes media inside tool results.
     Gemini3,
 }
 

@@ -1,7 +1,7 @@
 //! The body of a request.
 //!
 //! Every message is written once per [`MessageRules`] and kept with the message. The written form of a list is kept
-//! with the list, so that the body of round fifty is that of round forty-nine plus the new messages.
+//! with the list. So a round adds only its new messages to the body of the round before.
 //!
 //! Messages are sent one for one, in their order. Two exceptions: system messages are the instruction beside them, and
 //! adjacent tool results share one content, as the calls that they answer do.

@@ -1,4 +1,4 @@
-//! Written transcripts: what servers send, and the chunks and the response that it becomes.
+//! Written transcripts: events of servers, with their chunks and response.
 
 #![allow(clippy::needless_pass_by_value, reason = "the values are written where they are passed")]
 

@@ -155,7 +155,7 @@ impl Arguments {
         self.open.push(Container { place, entries });
     }
 
-    /// Writes what stands before an entry of the innermost container.
+    /// Writes the separator and the key before an entry of the innermost container.
     fn begin_entry(&mut self, place: &Segment, text: &mut String) -> Result<(), Misplaced> {
         let container = self.open.last_mut().ok_or(Misplaced)?;
         let is_first = match (&mut container.entries, place) {
@@ -194,7 +194,7 @@ impl Arguments {
         }));
     }
 
-    /// Makes the arguments invalid, whatever was written: a bracket without an end.
+    /// Makes the arguments invalid: returns a bracket without an end, unless they are invalid already.
     fn invalidate(&mut self) -> String {
         let text = if self.state == State::Invalid { "" } else { "{" };
         self.state = State::Invalid;

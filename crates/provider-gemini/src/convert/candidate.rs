@@ -11,7 +11,7 @@ use crate::wire::Object;
 /// The state of a candidate.
 #[derive(Debug)]
 pub(super) struct Candidate {
-    /// The format name of what goes back to the server.
+    /// The format name of the server's data.
     pub(super) format: Text,
     pub(super) number: u32,
     pub(super) calls: Calls,

@@ -80,7 +80,7 @@ impl Sources {
 }
 
 /// Removes the copies of the answer's text from its grounding. An editor of text would not see them. The indexes of the
-/// segments tell the same.
+/// segments have the same information.
 fn remove_copies(grounding: &mut Value) {
     let supports = grounding.get_mut("groundingSupports").and_then(Value::as_array_mut);
     let segments =

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use serde_json::Value;
 
-/// The size from which bytes are a piece of their own, so that they are not copied.
+/// The size from which bytes are a separate piece, so that they are not copied.
 const LONG: usize = 64 << 10;
 
 /// A body while it is written.

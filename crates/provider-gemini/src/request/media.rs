@@ -32,7 +32,7 @@ pub(super) fn field(media: &Media) -> (&'static str, Value) {
     match &media.source {
         MediaSource::Url(url) | MediaSource::ProviderFile(url) => {
             let mut file = Map::from_iter([("fileUri".to_owned(), url.as_str().into())]);
-            // Such as `image/*`, where nobody knows.
+            // A wildcard such as `image/*` does not name the type.
             if !media.mime.contains('*') {
                 file.insert("mimeType".to_owned(), media.mime.as_str().into());
             }

@@ -64,7 +64,7 @@ pub(crate) fn text(json: &RawValue) -> Option<Cow<'_, str>> {
     }
 }
 
-/// A string, with U+FFFD in place of what is no character.
+/// A string, with U+FFFD in place of lone surrogates.
 struct Lossy<'a>(Cow<'a, str>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Lossy<'a> {

@@ -153,7 +153,7 @@ fn q33_q36_finish_may_come_early_and_twice() {
     );
 }
 
-/// Such arguments must not run, with whatever was understood of them.
+/// No call runs with a part of such arguments.
 #[test]
 fn law_t2_pieces_out_of_order_are_no_arguments() {
     let number = |path: &str| json!({"jsonPath": path, "numberValue": 1});

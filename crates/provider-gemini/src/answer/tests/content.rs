@@ -30,7 +30,7 @@ fn q66_signature_stays_on_its_part() {
     let tail = blocks(&[text("One, "), signed("two"), stop()]);
     assert_eq!(tail[0].as_text(), Some("One, two"));
     assert_eq!(data(&tail[0]), [json!({"thoughtSignature": "sig", "signedBytes": 3})]);
-    // A text after it is a part of its own.
+    // A text after it is a separate part.
     let split = blocks(&[signed("One"), text(", two"), text(", three"), stop()]);
     assert_eq!(split.iter().map(Block::as_text).collect::<Vec<_>>(), [Some("One"), Some(", two, three")]);
     assert_eq!((data(&split[0]).len(), data(&split[1]).len()), (1, 0));
@@ -106,7 +106,7 @@ fn unknown_parts_are_kept_whole() {
         assert_eq!((opaque.format.as_str(), opaque.name.as_str(), &opaque.value), ("gemini", name, part));
     }
     assert_eq!(blocks.last().and_then(Block::as_text), Some("Done."));
-    // A text stays a text, whatever stands beside it.
+    // A text stays a text beside unknown fields.
     let ReadAnswer { response, .. } = read(&[parts(json!([{"text": "Hi", "somethingNew": 1}])), stop()]);
     assert_eq!(response.expect("an answer").text(), "Hi");
 }

@@ -1,4 +1,4 @@
-//! Media in requests: what several formats need to know about them.
+//! Media in requests, for several formats.
 
 use std::borrow::Cow;
 
@@ -48,7 +48,7 @@ pub fn is_empty(media: &Media) -> bool {
     }
 }
 
-/// Returns the note for the model in place of media that are not sent. `reason` says why.
+/// Returns the note for the model in place of media that are not sent, with the `reason`.
 ///
 /// ```
 /// use advisor_core::Media;

@@ -6,7 +6,7 @@ use advisor_core::{Part, ToolResult};
 const SILENT_FAILURE: &str = "[the tool failed without a message]";
 
 /// Returns the parts of a tool result to send. A failure without text begins with a note: most APIs do not mark
-/// failures, so only a text tells the model.
+/// failures, so the model learns of one only by a text.
 ///
 /// # Example
 /// ```

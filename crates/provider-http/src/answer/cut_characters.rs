@@ -124,8 +124,8 @@ fn strings_of(json: &str) -> Vec<StringToken> {
     strings
 }
 
-/// Returns what the format reads of an event, with a mark in place of the text in this range and without other texts;
-/// `None` if no text is there.
+/// Returns the fields of an event that the format reads, with a mark in place of the text in this range. Other texts
+/// are left out. Returns `None` if the range holds no text.
 fn place_of(json: &str, range: &Range<usize>, fields: &'static Field) -> Option<Value> {
     let marked = [json.get(..range.start)?, MARK_IN_JSON, json.get(range.end..)?].concat();
     let event: Value = read(&marked).ok()?;
@@ -222,7 +222,7 @@ mod tests {
         ] {
             assert_eq!(rewritten([cut, other]), [Some(r#"{"text":"a"}"#.to_owned()), None], "{other}");
         }
-        // What is no text, or no half at the end of one.
+        // Values that are no text, and texts without a half character at the end.
         for event in [
             r#"{"note":"\ud83d"}"#, r#"{"text":"\ud83d!"}"#, r#"{"text":"\\ud83d"}"#, r#"{"\ud83d":"x"}"#,
             "\"\\ud83d",

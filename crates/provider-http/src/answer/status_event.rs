@@ -43,8 +43,9 @@ enum StatusEvent {
 }
 
 impl Meaning {
-    /// Returns the meaning of JSON that is no part of an answer: a failure, a report of progress, a message that
-    /// could be either, or unknown.
+    /// Returns the meaning of JSON that is no part of an answer.
+    ///
+    /// It is a failure, a report of progress, a message that could be either, or unknown.
     ///
     /// A list or a text is never a report of progress.
     #[must_use]

@@ -28,8 +28,8 @@ use crate::fast_path::{Field, Framing};
 /// reported by [`skipped`](Self::skipped) only. An event with token counts may be read again, for its
 /// [`Usage`](advisor_core::DeltaKind::Usage) deltas alone.
 ///
-/// The fast path takes events of the same form for the same. So every field from which [`read`](Self::read) tells
-/// blocks apart must be in [`FIELDS`](Self::FIELDS). The end of a block
+/// The fast path takes events of the same form for equal. So every field by which [`read`](Self::read) distinguishes
+/// blocks must be in [`FIELDS`](Self::FIELDS). The end of a block
 /// ([`BlockEnd`](advisor_core::DeltaKind::BlockEnd)), and [`Meaning::BlockStart`], make it forget the forms so far.
 ///
 /// # Cancellation
@@ -131,8 +131,8 @@ pub enum Meaning {
     Piece,
     /// A piece that was read from rewritten JSON. Nothing is learned from it.
     Rewritten,
-    /// A piece that begins a block, or in another way changes the meaning of later events. What was learned from
-    /// earlier events is forgotten.
+    /// A piece that begins a block, or in another way changes the meaning of later events. The templates of earlier
+    /// events are forgotten.
     BlockStart,
     /// A whole answer. In a body of JSON only usage may follow.
     Whole,

@@ -102,7 +102,7 @@ impl Backoff {
 /// let mut waits = Backoff::default().waits();
 /// let own = waits.next_wait(None).expect("a first retry");
 /// assert!((Duration::from_millis(250)..=Duration::from_millis(500)).contains(&own));
-/// // The server knows better.
+/// // The server's delay takes precedence.
 /// assert_eq!(waits.next_wait(Some(Duration::from_secs(3))), Some(Duration::from_secs(3)));
 /// assert_eq!(waits.next_wait(None), None);
 /// ```

@@ -29,7 +29,7 @@ const LONGEST_REPORT: usize = 64 << 10;
 const COMPRESSED: &str = "the provider's answer is compressed, which was not asked for; switch compression off for this \
     address at the server, or at the proxy in front of it";
 
-/// A POST request that can be sent repeatedly, and what is needed to read the answers.
+/// A POST request that can be sent repeatedly, with the data for reading its answers.
 #[non_exhaustive]
 pub struct Call {
     /// The full address.

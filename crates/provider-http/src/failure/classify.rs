@@ -75,9 +75,12 @@ const BAD_REQUEST: &[&str] = &[
     "image_content_policy", "image_file", "unsupported_image", "failed_to_download_image",
 ];
 
-/// Codes and phrases for an unknown model, where no status 404 says so: OpenAI and xAI behind gateways
-/// (`model_not_found`), Anthropic inside an answer (`not_found_error`), Groq (`model_decommissioned`), OpenRouter
-/// (`x is not a valid model ID`, RightNow-AI/openfang#697) and DeepSeek (`Model Not Exist`, deepwn/addi#13).
+/// Codes and phrases for an unknown model, in answers without a status 404:
+/// - `model_not_found` of OpenAI and xAI behind gateways
+/// - `not_found_error` of Anthropic inside an answer
+/// - `model_decommissioned` of Groq
+/// - `x is not a valid model ID` of OpenRouter (RightNow-AI/openfang#697)
+/// - `Model Not Exist` of DeepSeek (deepwn/addi#13)
 const UNKNOWN_MODEL: &[&str] = &[
     "model_not_found", "not_found_error", "model_decommissioned", "is not a valid model id",
     "model not exist",

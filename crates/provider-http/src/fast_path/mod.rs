@@ -2,7 +2,7 @@
 //!
 //! The events of an answer are nearly equal: they differ in the next piece of the text and in little else.
 //! [`FastPath`] learns a template from an event and the deltas that a converter made of it. A table of [`Field`]s
-//! determines what a difference means. An event with the same fixed bytes is valid JSON of the same structure if
+//! determines the meaning of a difference. An event with the same fixed bytes is valid JSON of the same structure if
 //! each gap holds a valid string or number. An event in doubt does not match, and is parsed.
 //!
 //! `docs/decisions/fast-path.md` gives the gain.
@@ -111,7 +111,7 @@ impl FastPath {
         }
     }
 
-    /// Expects the elements of an array, which may have line feeds in them, whatever the framing of the format.
+    /// Expects the elements of an array, which may contain line feeds, in place of the framing of the format.
     pub(crate) fn expect_array(&mut self) {
         self.framing = Framing::Array;
     }

@@ -17,8 +17,8 @@ pub(super) struct Scanned<'a> {
     pub(super) ascii: bool,
 }
 
-/// Returns the string up to its closing quote; `None` if it has no end here, contains bytes that JSON forbids in
-/// strings, or contains a lone surrogate.
+/// Returns the string up to its closing quote. Returns `None` if the quote is missing, or if the string contains a
+/// lone surrogate or bytes that JSON forbids.
 #[inline]
 pub(super) fn string(bytes: &[u8]) -> Option<Scanned<'_>> {
     let plain = plain(bytes);

@@ -360,7 +360,7 @@ fn law_s5_spelled_arguments_keep_their_escapes() {
         "data: {\"say\":\"c\\n\\u00e9\"}\n\ndata: {\"say\":\"d\"}\r\n\r\ndata: {\"say\":\"\\ud800\"}\r\n\r\n";
     let decoded = fast.decode(body.as_bytes(), 99, 9, &mut deltas);
     assert_eq!((decoded.events, deltas), (2, VecDeque::from([piece(r"c\n\u00e9"), piece("d")])));
-    // A text that was unescaped is not what stands there.
+    // An unescaped text differs from the text in the event.
     let mut fast = FastPath::new(Framing::Sse, &SPELLED);
     fast.parsed(None, r#"{"say":"a\"b"}"#, &mut VecDeque::from([piece("a\"b")]), 0);
     assert!(!fast.has_templates());

@@ -14,8 +14,8 @@ use serde_json::{Map, Value, json};
 
 use super::lenient::{Lenient, Str, lenient};
 
-/// The deepest nesting of JSON. It is the smallest default limit of common parsers (System.Text.Json 64; Ruby
-/// and protobuf 100; serde_json 127; Python and Jackson about 1,000; Go 10,000).
+/// The deepest nesting of JSON. It is the smallest default limit of common parsers, that of System.Text.Json. Others
+/// are Ruby and protobuf (100), serde_json (127), Python and Jackson (about 1,000) and Go (10,000).
 const MOST_NESTED: usize = 64;
 /// The key under which arguments are sent that are no such object.
 const UNPARSABLE: &str = "unparsable_arguments";

@@ -58,7 +58,7 @@ pub struct JsonValue<'a> {
 
 /// An incremental decoder: bytes in, JSON values out.
 ///
-/// Every byte is searched once, whatever the sizes of the pieces. After an error every further call returns the
+/// Every byte is searched once, for pieces of any size. After an error every further call returns the
 /// same error.
 ///
 /// ```

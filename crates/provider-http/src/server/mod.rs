@@ -158,7 +158,7 @@ impl Server {
     /// Checks the base URL, the key and the headers, so that a program can refuse them before its first request.
     ///
     /// # Errors
-    /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration), with a message that says what to do.
+    /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration), with a message that names the remedy.
     /// The message shows neither the base URL nor the key.
     pub fn validate(&self) -> Result<()> {
         self.call("/", &[], Vec::new()).map(|_| ())

@@ -105,7 +105,7 @@ macro_rules! server_setters {
         /// request.
         ///
         /// # Errors
-        /// Of kind `Configuration`, with a message that says what to do. The message shows neither the base URL
+        /// Of kind `Configuration`, with a message that names the remedy. The message shows neither the base URL
         /// nor the key.
         pub fn validate(&self) -> $crate::server::Result<()> {
             self.server.validate()

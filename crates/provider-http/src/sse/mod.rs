@@ -54,7 +54,7 @@ pub struct SseEvent<'a> {
 
 /// An incremental decoder: bytes in, events out.
 ///
-/// Every byte is searched once, whatever the sizes of the pieces. After an error every further call returns the
+/// Every byte is searched once, for pieces of any size. After an error every further call returns the
 /// same error.
 ///
 /// ```

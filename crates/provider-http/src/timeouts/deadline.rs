@@ -40,8 +40,8 @@ pub struct Deadline {
     started: Option<Instant>,
     /// Created at the first poll. It may be set to an earlier time than the clock runs out, never to a later one.
     sleep: Option<Pin<Box<Sleep>>>,
-    /// The clock has run out, but the owner could not check its source: tokio makes everything pending in a task
-    /// that has used up its budget. The next poll reports the timeout.
+    /// The clock has run out, but the owner could not check its source. In a task that has used up its budget, tokio
+    /// makes every poll pending. The next poll reports the timeout.
     overdue: bool,
 }
 

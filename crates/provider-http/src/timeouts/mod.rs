@@ -47,7 +47,7 @@ pub struct Timeouts {
     /// think in the middle of an answer send such comments. Usual gateways drop a silent connection after 60 to
     /// 100 s, so one that is silent for longer is most likely dead.
     pub idle_timeout: Option<Duration>,
-    /// From one event to the next, whatever other bytes come. Disabled by default: a provider that sends comments
+    /// From one event to the next; other bytes do not restart it. Disabled by default: a provider that sends comments
     /// reports that it is working.
     pub progress_timeout: Option<Duration>,
     /// From the first byte of a body that is no event stream to its end. Default 15 min: some servers keep the

@@ -72,8 +72,9 @@ impl ReqwestTransport {
         Self { client, connect_timeout: None }
     }
 
-    /// Sends the request, and again if a server refused it without processing it. reqwest would resend only a body
-    /// in one piece, into which a long conversation would be copied for every request.
+    /// Sends the request, and again if a server refused it without processing it.
+    ///
+    /// The resending of reqwest needs a body in one piece. A long conversation would be copied for every request.
     async fn execute(&self, request: Request<Vec<Bytes>>) -> reqwest::Result<reqwest::Response> {
         for _ in 0..SENT_AGAIN {
             match self.client.execute(in_pieces(request.clone())?).await {

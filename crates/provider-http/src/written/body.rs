@@ -1,4 +1,4 @@
-//! The end of a body, and what several formats write the same way.
+//! The end of a body, and parts that several formats write the same way.
 
 use std::borrow::Cow;
 

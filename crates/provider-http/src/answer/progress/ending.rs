@@ -1,4 +1,4 @@
-//! Deltas that are emitted late: token counts, data and what a format held back, before the answer ends.
+//! Deltas that are emitted before the answer ends: token counts, data, and deltas that a format held back.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -33,7 +33,7 @@ impl<W: WireFormat> Progress<W> {
         self.deltas.len() > before
     }
 
-    /// Emits what the format held back. If that ends the answer, it is done.
+    /// Emits the deltas that the format held back. If they end the answer, it is done.
     pub(in crate::answer) fn finish_format(&mut self) {
         if !mem::replace(&mut self.format_finished, true) && self.failed.is_none() {
             let before = self.deltas.len();

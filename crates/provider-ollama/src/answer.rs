@@ -44,7 +44,7 @@ impl OllamaChat {
             self.message(message, deltas);
         }
         deltas.extend(usage_of(line).map(Delta::usage));
-        // An error is a line of its own, without a message (Q48).
+        // An error is a separate line, without a message (Q48).
         if line.has_error() || !line.is_answer() {
             return Ok(Meaning::from_json(&repair::read::<Value>(json)?));
         }

@@ -69,7 +69,7 @@ fn whole_round_is_written_in_order() {
         {"role": "tool", "content": "4 °C", "tool_name": "weather", "tool_call_id": "c1"},
     ]);
     assert_eq!(messages(round.clone()), expected);
-    // Written once, and again from what is kept.
+    // Written once, and again from the kept bytes.
     assert_eq!(messages(round), expected);
     assert_eq!(messages(vec![]), json!([]));
 }
@@ -117,7 +117,7 @@ fn arguments_are_sent_as_objects() {
     }
 }
 
-/// What other providers leave in a history, and what becomes of it.
+/// The data of other providers in a history is converted or left out.
 #[test]
 fn history_of_other_providers_is_converted() {
     let signed = Block::with_data(

@@ -105,7 +105,7 @@ impl WireFormat for ChatCompletions {
     }
 }
 
-/// Checks whether an event is named `error`. It is an error then, whatever its content.
+/// Checks whether an event is named `error`. Such an event is an error with any content.
 fn is_error(event: AnswerEvent<'_>) -> bool {
     event.name == Some("error")
 }

@@ -21,7 +21,7 @@ pub(crate) struct Audios {
 /// The audio of one answer so far.
 #[derive(Default)]
 pub(crate) struct Audio {
-    /// What goes back to the server: the id, and when the server forgets it.
+    /// The data that goes back to the server: the id and its time of expiry.
     fields: Map<String, Value>,
     bytes: Vec<u8>,
     /// Base64 that is not decoded yet: the beginning of a group of four letters.
@@ -78,7 +78,7 @@ impl Audio {
         let whole = self.rest.len() - self.rest.len() % 4;
         let Some((groups, rest)) = self.rest.split_at_checked(whole) else { return };
         for group in groups.as_bytes().chunks(4) {
-            // What is no base64 is left out, like a frame that is lost.
+            // Invalid base64 is left out, like a lost frame.
             self.bytes.extend(STANDARD.decode(group).unwrap_or_default());
         }
         self.rest = rest.to_owned();
@@ -89,7 +89,7 @@ impl Audio {
         self.bytes.len() + self.rest.len()
     }
 
-    /// Ends the audio. Returns it as media; without bytes, what goes back to the server.
+    /// Ends the audio. Returns it as media or, without bytes, as data that goes back to the server.
     pub(crate) fn end(&mut self, format: &Text) -> Option<DeltaKind> {
         let Self { fields, bytes, .. } = std::mem::take(self);
         if bytes.is_empty() {

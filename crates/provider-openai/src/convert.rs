@@ -72,8 +72,7 @@ impl Converter {
         }
     }
 
-    /// Appends the deltas of `event` to `deltas`. Beside an error, a finish reason is dropped, whatever its
-    /// value.
+    /// Appends the deltas of `event` to `deltas`. Beside an error, any finish reason is dropped.
     // The event is large: it is converted where it is, without being moved.
     pub(crate) fn convert(&mut self, event: &mut Event<'_>, deltas: &mut VecDeque<Delta>) -> Converted {
         let mut converted = Converted { error: event.error.and_then(error_of), ..Converted::default() };
@@ -95,8 +94,9 @@ impl Converter {
         converted
     }
 
-    /// Checks whether equal events no longer give equal deltas: an index arrived that is not kept, or a piece of
-    /// audio, which is kept until the end.
+    /// Checks whether equal events give equal deltas.
+    ///
+    /// They no longer do after an index that is not kept, or a piece of audio, which is kept until the end.
     pub(crate) fn is_repeatable(&self) -> bool {
         !self.indexes.forgets() && self.audios.is_empty()
     }
@@ -106,7 +106,7 @@ impl Converter {
         self.audios.kept()
     }
 
-    /// Appends what was kept until the end of the answer.
+    /// Appends the deltas that were kept until the end of the answer.
     pub(crate) fn finish(&mut self, deltas: &mut VecDeque<Delta>) {
         deltas.extend(self.audios.end(&self.format));
     }

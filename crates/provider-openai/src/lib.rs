@@ -25,11 +25,11 @@
 //!
 //! ```text
 //! request ─▶ body, each message written once ─▶ transport ─▶ clocks ─▶ SSE decoder ─▶ wire JSON ─▶ deltas ─▶ aggregator ─▶ chunks
-//!            profile: what this server wants                           bytes, bounded   all optional  no state
+//!            profile: the form for this server                         bytes, bounded   all optional  no state
 //! ```
 //!
 //! - [`OpenAiResponsesModel`] is the same for the Responses API: reasoning continues over tool calls, and the server
-//!   runs tools of its own.
+//!   runs its own tools.
 //! - Differences between servers are data: [`Profile`]. The host of the base URL selects one.
 //! - Every failure has a kind that needs no type of this crate ([`advisor_core::ErrorKind`]). If the server
 //!   gave a reason, the source is a [`ProviderError`]. The key appears in no `Debug`, error or trace.

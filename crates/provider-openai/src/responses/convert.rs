@@ -190,7 +190,7 @@ impl Converter {
         self.end_item(at, kept, deltas)
     }
 
-    /// Converts what the snapshot at the end of an answer has beside the stream.
+    /// Converts the parts of the final snapshot that the stream lacks.
     fn snapshot(&mut self, response: &Response<'_>, deltas: &mut VecDeque<Delta>) -> Result<(), TooMuch> {
         let items: Vec<&Item<'_>> = response.output.iter().map(|kept| &kept.fields).collect();
         let places = self.items.of_snapshot(&items)?;

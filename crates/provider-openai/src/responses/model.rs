@@ -14,8 +14,8 @@ use crate::model::{OPENAI, VARIABLES};
 
 /// A model behind a server that speaks the Responses API. Cheap to clone; clones share their connections.
 ///
-/// It offers what [`OpenAiModel`](crate::OpenAiModel) does not: reasoning that continues over tool calls, and tools
-/// that the server runs. The chain remembers the conversation, so the server is asked not to store it.
+/// Unlike [`OpenAiModel`](crate::OpenAiModel), it offers reasoning that continues over tool calls, and tools that the
+/// server runs. The chain remembers the conversation, so the server is asked not to store it.
 ///
 /// Reasoning goes back unchanged to the server that sent it, and to no other one. For that, encrypted reasoning is
 /// requested (`include`), except from models that refuse it. An extra field `include` replaces the list.

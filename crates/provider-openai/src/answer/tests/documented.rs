@@ -1,13 +1,13 @@
-//! Everything that OpenAI and compatible servers document for streams of Chat Completions, each in a written answer:
-//! fields of events, of deltas and of calls, finish reasons, token counts and errors.
+//! Everything that OpenAI and compatible servers document for streams of Chat Completions, each in a written answer.
+//! The parts are fields of events, of deltas and of calls, finish reasons, token counts and errors.
 
 use advisor_testkit::documented::{assert_covered, outline};
 use serde_json::{Value, json};
 
 use super::*;
 
-/// Of the API reference and of openai-python 3.57.0 (`types/chat/chat_completion_chunk.py`), then of the servers that
-/// are named, in the form of [`assert_covered`].
+/// The documented names, in the form of [`assert_covered`]. The first are those of the API reference and of
+/// openai-python 3.57.0 (`types/chat/chat_completion_chunk.py`). Those of the named servers follow.
 const DOCUMENTED: &[&str] = &[
     "id",
     "object=chat.completion.chunk",

@@ -424,7 +424,7 @@ fn answer_ends_with_its_last_event_or_is_truncated() {
     assert_eq!(truncated.kind(), ErrorKind::Truncated);
     let end = framed(&[completed(vec![])]);
     let late = framed(&[json!({"type": "error", "message": "late"})]);
-    // A gateway's end marker, and whatever follows the end.
+    // A gateway's end marker, and an event after the end.
     for body in [format!("{text}{end}"), format!("{text}{end}data: [DONE]\n\n"), format!("{text}{end}{late}")]
     {
         assert_eq!(read(&body).expect("an answer").text(), "Hi");

@@ -50,7 +50,7 @@ pub(super) struct OpenItem {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TooMuch;
 
-/// The identity of an item, as far as an event or an item tells it.
+/// The identity of an item, as far as an event or an item has it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Identity<'a> {
     pub(super) index: Option<i64>,
@@ -170,7 +170,7 @@ impl Items {
     /// Returns the position of the part that is the entry at this place of a whole item with `count` parts.
     ///
     /// Amazon Bedrock counts the parts of a message on from those of the item before it. So a part beyond the end is
-    /// one of the entries that have no part of their own.
+    /// one of the entries without a part.
     pub(super) fn known_part(&self, item: usize, place: PartPosition, count: usize) -> Option<usize> {
         let parts = &self.items.get(item)?.parts;
         let is_beyond = |part: &OpenPart| part.place.is_beside(place) && part.place.is_beyond(count);

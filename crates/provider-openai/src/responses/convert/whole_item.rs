@@ -1,4 +1,4 @@
-//! Output items at their end: fills the gaps of the stream, and keeps what goes back to the server.
+//! Output items at their end: fills the gaps of the stream, and keeps the data that goes back to the server.
 
 use std::collections::VecDeque;
 
@@ -159,8 +159,9 @@ impl Converter {
     }
 }
 
-/// Returns what goes back of an item of reasoning, for the block of each part: the text of that part, and with the last
-/// one the other fields of the item.
+/// Returns the data of an item of reasoning that goes back, one value for the block of each part.
+///
+/// The value has the text of that part. The last value also has the other fields of the item.
 ///
 /// A block whose text is edited loses its data. So none has the text of another block, or a text that no block shows.
 fn data_of_parts(mut item: Value, places: &[PartPosition]) -> Vec<Value> {

@@ -78,7 +78,7 @@ fn impossible(what: &str) -> Error {
     Error::new(ErrorKind::InvalidRequest, problem)
 }
 
-/// Checks whether a model may reason, as far as its name tells. A name may have a vendor before it.
+/// Checks by its name whether a model may reason. A name may have a vendor before it.
 fn may_reason(model: &str) -> bool {
     let name = model.rsplit('/').next().unwrap_or(model);
     !NOT_REASONING.iter().any(|beginning| name.starts_with(beginning)) && !name.contains("-chat")

@@ -1,4 +1,4 @@
-//! An assistant's message as the items that the server had sent, or as items that say the same.
+//! An assistant's message as the items that the server had sent, or as equivalent items.
 //!
 //! Texts have the form that OpenAI, llama.cpp and others accept: a message of the type `message`, completed, with
 //! parts of the type `output_text`. A refusal is text here, because llama.cpp takes no other part.
@@ -110,8 +110,9 @@ fn extras_of(block: &Block, form: &InputForm) -> Map<String, Value> {
     fields_that_go_back(data_of(block, form).filter_map(|data| data.as_object().cloned()).flatten().collect())
 }
 
-/// Returns a note for an answer of which nothing can be sent back, so that the model sees that it answered; `None` if
-/// there is nothing to tell.
+/// Returns a note for an answer without content that can be sent back. The note shows the model that it answered.
+///
+/// Returns `None` for an answer without media and opaque blocks.
 fn note(blocks: &[Block]) -> Option<String> {
     let kinds = blocks.iter().filter_map(|block| match block.content() {
         BlockContent::Media(media) => Some(match media.mime.split('/').next() {

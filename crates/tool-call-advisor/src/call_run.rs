@@ -120,7 +120,7 @@ impl ToolCallAdvisor {
     /// 2. Only if that is `Ok`, run the call with this method. After an error, do not run it.
     /// 3. Pass the result, with those of the other calls of the answer, as the input of the next turn.
     ///
-    /// If the process dies between 1 and 3, the next turn tells the model to verify the call, whose outcome is
+    /// If the process dies between 1 and 3, the next turn asks the model to verify the call, whose outcome is
     /// unknown.
     ///
     /// # Cancellation

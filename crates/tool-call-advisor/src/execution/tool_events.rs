@@ -11,7 +11,7 @@ use crate::{ReadyCall, ToolLimits};
 
 /// Sender for the events of tool calls. Cheap to clone; buffers a bounded number of events.
 ///
-/// The events of a call stay in order, whatever is reported: see [`ToolEventKind`]. A missing start is added. A
+/// The events of a call stay in order for any reports: see [`ToolEventKind`]. A missing start is added. A
 /// second start, and reports after the end, are discarded.
 #[derive(Debug, Clone)]
 pub struct ToolEvents(Option<Listener>);

@@ -48,7 +48,7 @@ impl Counts {
 
 /// Decides the action of the loop after a round. The result depends on the arguments only.
 ///
-/// Tools run because complete calls exist, whatever the finish reason. A cut-off or filtered answer vetoes them.
+/// Tools run because complete calls exist, for any other finish reason. A cut-off or filtered answer vetoes them.
 pub(super) fn decide(
     response: &ChatResponse,
     runner: Runner,

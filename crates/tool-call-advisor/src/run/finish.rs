@@ -111,7 +111,7 @@ impl LoopRun {
         let is_final = self.transcript().iter_back().any(is_answer);
         // Memory stores neither an empty answer nor one that was cut off.
         let is_stored = nonempty(answer).is_some() && answer.finish().reason != FinishReason::Interrupted;
-        // The next load of the conversation repairs what fails here. The caller gets the first error.
+        // If a write fails here, the next load of the conversation repairs it. The caller gets the first error.
         if !is_final && is_stored {
             let _ = self.record_answer(answer).await;
         }

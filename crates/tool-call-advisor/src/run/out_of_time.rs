@@ -6,8 +6,7 @@ use crate::run::step::Outcome;
 
 impl LoopRun {
     /// Ends the turn after its time ran out while the model was answering in `round`. The part of the answer
-    /// received so far becomes final, so that the next turn contains what the user has read. Its calls get error
-    /// results.
+    /// received so far becomes final, so that the next turn contains the shown text. Its calls get error results.
     pub(super) async fn out_of_time(&mut self, mut received: ChunkFold, round: u32) -> Result<Outcome> {
         let limit = self.time_limit();
         let closed: Vec<_> = received.close_open().into_iter().filter(|chunk| self.shows(chunk)).collect();

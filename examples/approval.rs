@@ -17,7 +17,7 @@ async fn main() -> Result<()> {
     ]);
     let schema =
         json!({"type": "object", "properties": {"cents": {"type": "integer"}}, "required": ["cents"]});
-    // The turn ends with calls of this tool, and whoever approves them runs them.
+    // The turn ends with calls of this tool. The program that approves them runs them.
     let charge = ToolDefinition::new("charge", "Charges the customer's card.", schema)
         .with_effect(Effect::AtMostOnce)
         .client_side();
@@ -27,7 +27,7 @@ async fn main() -> Result<()> {
     let conversation = ConversationKey::new("c1")?;
     client.prompt().user("Charge 42 euros.").conversation(conversation.clone()).call().await?;
 
-    // Later, in any process: somebody has approved what the conversation waits for.
+    // Later, in any process: a person has approved the calls that the conversation waits for.
     let mut results = Vec::new();
     for open in memory.client_side_calls(&conversation).await? {
         let Some(key) = open.key else { continue };

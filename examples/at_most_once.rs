@@ -23,7 +23,7 @@ async fn main() -> Result<()> {
             move |invocation: ToolInvocation| {
                 let charging = charging.clone();
                 async move {
-                    // The text of the key is what a payment service takes as its idempotency key.
+                    // A payment service takes the text of the key as its idempotency key.
                     println!("charging, under the key {}", invocation.key);
                     charging.pass().await;
                     Ok("charged".into())

@@ -53,7 +53,7 @@ async fn main() -> Result<(), Failed> {
 }
 
 async fn ask(url: &str, body: &'static str) -> Result<String, Failed> {
-    // The client library wants TLS to be chosen, also where none is used.
+    // The client library requires a choice of TLS, also for connections without TLS.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let request = reqwest::Client::new().post(url).bearer_auth("secret").header("idempotency-key", "q1");
     let response = request.header("content-type", "application/json").body(body).send().await?;

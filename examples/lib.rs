@@ -4,12 +4,12 @@
 //! | --- | --- |
 //! | `logging` | an advisor that watches requests, chunks and answers |
 //! | `guard` | an advisor that answers by itself, without the model |
-//! | `memory_placement` | memory inside and outside the tool loop, and what is stored when |
-//! | `typed_tools` | tools whose arguments are a type, and what they know of their turn |
+//! | `memory_placement` | memory inside and outside the tool loop, and the order of writes |
+//! | `typed_tools` | tools whose arguments are a type, and the data of their turn |
 //! | `return_direct` | tools whose results go straight to the user |
-//! | `at_most_once` | a tool that must not run twice, and what the model reads when it was cut off |
-//! | `approval` | a call that a person approves, and that runs at most once, whichever process runs it |
-//! | `tool_events` | showing what tools do while they run |
+//! | `at_most_once` | a tool that must not run twice, and the result of an interrupted call |
+//! | `approval` | a call that a person approves, and that runs at most once in all processes |
+//! | `tool_events` | the progress of running tools |
 //! | `redaction_policy` | a judge that refuses a call, and words that are replaced while they stream, with memory around |
 //! | `text_tool_calls` | tools for a model that writes its calls into its text |
 //! | `provider_switch` | one chain, four providers: a conversation begins with one and continues with the others |

@@ -1,5 +1,5 @@
-//! Policies over a streamed answer: names are replaced while they stream, and a judge refuses a call. Memory stores what
-//! was shown.
+//! Policies over a streamed answer: names are replaced while they stream, and a judge refuses a call. Memory stores the
+//! shown text.
 #![allow(clippy::print_stdout, reason = "an example talks to its reader")]
 
 use advisor_chain::messages::BlockDelta;
@@ -60,7 +60,7 @@ fn answering_model() -> ScriptedModel {
     ])
 }
 
-/// Denies what no model should decide. It runs at once, so nothing waits for it.
+/// Denies every deletion. It decides at once, so nothing waits for it.
 async fn no_deletes(pending: PendingBlock) -> advisor_chain::Result<Verdict> {
     let deletes = pending.call().is_some_and(|call| call.name.starts_with("delete"));
     Ok(if deletes { Verdict::deny("Ask an administrator.") } else { Verdict::Allow })

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// What a customer wants.
+/// The request of a customer.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Ticket {
     topic: String,

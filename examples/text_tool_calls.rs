@@ -1,4 +1,4 @@
-//! Tools for a model that has no interface for them: it is told in words, and its calls are read from its text.
+//! Tools for a model without an interface for tools: a prompt describes them, and calls are read from the text.
 #![allow(clippy::print_stdout, reason = "an example talks to its reader")]
 
 use advisor_chain::messages::BlockDelta;

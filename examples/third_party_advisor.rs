@@ -1,4 +1,4 @@
-//! An advisor of one's own that changes chunks, and its tests with the testkit.
+//! A custom advisor that changes chunks, and its tests with the testkit.
 #![allow(clippy::print_stdout, reason = "an example talks to its reader")]
 
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use advisor_chain::{
 use advisor_testkit::{Answer, ScriptedModel};
 use futures::StreamExt;
 
-/// Replaces a word in the answer, also where it is cut in two. It holds back only what may be the word's beginning.
+/// Replaces a word in the answer, also where it is cut in two. It holds back only text that may begin the word.
 struct Redact(&'static str);
 
 impl AdvisorInfo for Redact {
@@ -20,7 +20,7 @@ impl AdvisorInfo for Redact {
         "redact"
     }
 
-    /// It changes answers, so it stands between memory and the model: what is shown is what is remembered.
+    /// It changes answers, so its place is between memory and the model: memory stores the shown text.
     fn placement(&self) -> Placement {
         Placement::new(Phase::ModelCall).inside_memory()
     }
@@ -36,7 +36,7 @@ impl StreamAdvisor for Redact {
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    // However the model cuts its text, the answer, the chunks and the response say the same.
+    // For every split of the text, the answer, the chunks and the response agree.
     let secret = "The key is swordfish, swordfish!";
     for cut in (1..secret.len()).filter(|cut| secret.is_char_boundary(*cut)) {
         let (one, two) = secret.split_at(cut);

@@ -1,4 +1,4 @@
-//! Shows what tools do while they run, as a chat page would.
+//! Shows the progress of running tools, as a chat page would.
 #![allow(clippy::print_stdout, reason = "an example talks to its reader")]
 
 use advisor_chain::messages::ToolEventKind;

@@ -24,7 +24,7 @@ struct Train {
     price: String,
 }
 
-/// What the application knows about its user, left in the turn.
+/// Data of the application about its user, as an extension of the turn.
 #[derive(Clone)]
 struct Currency(&'static str);
 
@@ -34,7 +34,7 @@ struct Now {}
 
 fn trains() -> FnTool {
     FnTool::typed("trains", "Finds trains.", |args: Trains, call| async move {
-        // Not what the model says, but what the application knows: extensions of the turn and the conversation.
+        // Data of the application, not of the model: extensions of the turn and the conversation.
         let Some(Currency(currency)) = call.turn.extensions().get() else {
             return Err(ToolError::new("the user has no currency; ask for it"));
         };

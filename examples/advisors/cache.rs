@@ -36,7 +36,7 @@ impl StreamAdvisor for Cache {
             return Ok(request.answer(answer));
         }
         Ok(next.next_stream(request).await?.on_completed(move |response| async move {
-            // An answer that was cut is not one to give again, and what it cost is paid once.
+            // A truncated answer is not repeated. A cached answer reports no token counts.
             if matches!(response.finish().reason, FinishReason::Stop | FinishReason::ToolCalls) {
                 let mut known = self.0.lock().await;
                 known.push_front((asked, response.clone().with_usage(None)));

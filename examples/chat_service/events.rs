@@ -17,7 +17,7 @@ use futures::{Stream, StreamExt, stream};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-/// Dropping the events drops the turn, which is what happens when the client goes away.
+/// Dropping the events drops the turn. The server drops them when the client disconnects.
 pub(super) fn of_turn(
     turn: TurnStream,
     stop: watch::Receiver<bool>,

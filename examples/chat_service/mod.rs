@@ -82,7 +82,7 @@ impl Service {
             .advisor(memory.clone())
             .advisor(ToolCallAdvisor::builder().tool_events(true).build()?)
             .tool(order)
-            // A client that goes away drops its turn: what it was shown is written at once.
+            // A client that disconnects drops its turn: the shown text is written at once.
             .spawner(Spawner::tokio(Handle::current()))
             .build()?;
         Ok(Self {

@@ -44,7 +44,7 @@ impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         let whole_seconds = |delay: Duration| delay.as_secs() + u64::from(delay.subsec_nanos() > 0);
         let retry_after = error.retry_after().map(whole_seconds);
-        // The kind alone: the words are for whoever runs the service.
+        // The kind alone: the text is for the operator of the service.
         Self { retry_after, ..Self::new(status_of(error.kind()), error.kind().as_str()) }
     }
 }

@@ -18,7 +18,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// here; the next turn of the conversation closes it, as after a crash.
 ///
 /// # Errors
-/// If the listener fails, or the store cannot take what is to be written.
+/// If the listener fails, or the store refuses the ends of stopped turns.
 pub async fn serve(
     listener: TcpListener,
     service: Service,

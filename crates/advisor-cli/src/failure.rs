@@ -26,6 +26,8 @@ const INTERRUPTED: u8 = 130;
 pub(crate) enum Failure {
     /// A turn, the work with conversations, or the setup for either failed.
     Chain(Error),
+    /// A turn failed with an error of this kind. The printed item has the reason.
+    Told(ErrorKind),
     /// The recorded stream failed. The printed outcome has the reason.
     Recording,
     /// The file cannot be read.
@@ -58,14 +60,15 @@ impl Failure {
             Self::Output(error) if !is_closed(error) => {
                 Some(format!("standard output cannot be written: {error}"))
             }
-            Self::Recording | Self::Output(_) | Self::Interrupted => None,
+            Self::Told(_) | Self::Recording | Self::Output(_) | Self::Interrupted => None,
         }
     }
 
     fn code(&self) -> u8 {
         match self {
             Self::Chain(error) if error.kind() == ErrorKind::Configuration => WRONG_USAGE,
-            Self::Chain(_) | Self::Recording => FAILED,
+            Self::Told(ErrorKind::Configuration) => WRONG_USAGE,
+            Self::Chain(_) | Self::Told(_) | Self::Recording => FAILED,
             // A reader that closes the pipe, as `head` does, has read enough.
             Self::Output(error) if is_closed(error) => 0,
             Self::Unreadable { .. } | Self::Output(_) => WRONG_USAGE,

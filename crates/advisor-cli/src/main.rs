@@ -5,7 +5,10 @@ mod chat;
 mod conversations;
 mod demo;
 mod failure;
+mod look;
+mod markdown;
 mod output;
+mod printable;
 mod screen;
 mod serve;
 

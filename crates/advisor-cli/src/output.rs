@@ -3,27 +3,60 @@
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 
-/// The form of output on a stream. Decided once, from the stream and the environment.
+use clap::ValueEnum;
+
+/// The destination of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Style {
-    /// A file or a pipe: text alone.
-    Piped,
-    /// A terminal without colours, or with colours disabled.
-    Plain,
-    /// A terminal with colours.
-    Coloured,
+pub(crate) enum Place {
+    Terminal,
+    /// A file or a pipe.
+    Elsewhere,
+}
+
+/// Whether a stream is coloured. Without colours, text is shown as it was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Colours {
+    On,
+    Off,
+}
+
+/// The form of output on a stream. Decided once, from the stream, the option and the environment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Style {
+    pub(crate) place: Place,
+    pub(crate) colours: Colours,
+}
+
+/// The values of `--color`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorOption {
+    /// On a terminal, unless NO_COLOR, CLICOLOR=0 or TERM=dumb is set; elsewhere only with CLICOLOR_FORCE.
+    #[default]
+    Auto,
+    /// Also in files and pipes.
+    Always,
+    /// Never.
+    Never,
 }
 
 impl Style {
-    /// Returns the style of a stream, by <https://no-color.org>.
-    fn for_stream(stream: &impl IsTerminal, variable: impl Fn(&str) -> Option<OsString>) -> Self {
-        let unwanted = variable("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let unable = variable("TERM").is_some_and(|value| value == "dumb");
-        match stream.is_terminal() {
-            false => Self::Piped,
-            true if unwanted || unable => Self::Plain,
-            true => Self::Coloured,
-        }
+    /// Returns the style of a stream, by <https://no-color.org> and <https://bixense.com/clicolors>.
+    fn for_stream(
+        stream: &impl IsTerminal,
+        option: ColorOption,
+        variable: impl Fn(&str) -> Option<OsString>,
+    ) -> Self {
+        let place = if stream.is_terminal() { Place::Terminal } else { Place::Elsewhere };
+        let is = |name: &str, value: &str| variable(name).is_some_and(|set| set == value);
+        let is_set = |name: &str| variable(name).is_some_and(|set| !set.is_empty());
+        let on = match option {
+            ColorOption::Always => true,
+            ColorOption::Never => false,
+            ColorOption::Auto if is_set("NO_COLOR") => false,
+            ColorOption::Auto if is_set("CLICOLOR_FORCE") && !is("CLICOLOR_FORCE", "0") => true,
+            ColorOption::Auto => place == Place::Terminal && !is("TERM", "dumb") && !is("CLICOLOR", "0"),
+        };
+        Self { place, colours: if on { Colours::On } else { Colours::Off } }
     }
 }
 
@@ -37,8 +70,8 @@ pub(crate) struct Output<W> {
 
 impl<W: Write + IsTerminal> Output<W> {
     /// Creates the output for a standard stream. Reads the environment once.
-    pub(crate) fn standard(to: W) -> Self {
-        let style = Style::for_stream(&to, |name| std::env::var_os(name));
+    pub(crate) fn standard(to: W, option: ColorOption) -> Self {
+        let style = Style::for_stream(&to, option, |name| std::env::var_os(name));
         Self::new(to, style)
     }
 }
@@ -79,17 +112,28 @@ mod tests {
 
     use super::*;
 
-    /// Returns the style of a stream in an environment.
-    fn style(stream: &impl IsTerminal, variables: &[(&str, &str)]) -> Style {
-        Style::for_stream(stream, |name| {
+    /// Checks whether a stream is coloured with this option in an environment.
+    fn coloured(stream: &impl IsTerminal, option: ColorOption, variables: &[(&str, &str)]) -> bool {
+        let style = Style::for_stream(stream, option, |name| {
             variables.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).into())
-        })
+        });
+        style.colours == Colours::On
     }
 
     #[test]
-    fn d12_a_file_is_never_coloured() {
+    fn d12_a_file_is_coloured_only_on_request() {
+        use ColorOption::{Always, Auto, Never};
         let file = File::open(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")).unwrap();
-        assert_eq!(style(&file, &[("TERM", "xterm")]), Style::Piped);
+        for (option, variables, expected) in [
+            (Auto, &[("TERM", "xterm")][..], false),
+            (Auto, &[("CLICOLOR_FORCE", "1")], true),
+            (Auto, &[("CLICOLOR_FORCE", "0")], false),
+            (Auto, &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")], false),
+            (Never, &[("CLICOLOR_FORCE", "1")], false),
+            (Always, &[("NO_COLOR", "1"), ("TERM", "dumb")], true),
+        ] {
+            assert_eq!(coloured(&file, option, variables), expected, "{option:?} {variables:?}");
+        }
     }
 
     #[cfg(unix)]
@@ -98,12 +142,14 @@ mod tests {
         // The other end must stay open, or this end is no terminal.
         let terminal = nix::pty::openpty(None, None).unwrap();
         for (variables, expected) in [
-            (&[][..], Style::Coloured),
-            (&[("TERM", "xterm"), ("NO_COLOR", "")], Style::Coloured),
-            (&[("TERM", "dumb")], Style::Plain),
-            (&[("TERM", "xterm"), ("NO_COLOR", "1")], Style::Plain),
+            (&[][..], true),
+            (&[("TERM", "xterm"), ("NO_COLOR", "")], true),
+            (&[("TERM", "dumb")], false),
+            (&[("CLICOLOR", "0")], false),
+            (&[("TERM", "xterm"), ("NO_COLOR", "1")], false),
         ] {
-            assert_eq!(style(&terminal.slave, variables), expected, "{variables:?}");
+            assert_eq!(coloured(&terminal.slave, ColorOption::Auto, variables), expected, "{variables:?}");
         }
+        assert!(!coloured(&terminal.slave, ColorOption::Never, &[]));
     }
 }

@@ -8,6 +8,8 @@
 )]
 
 mod common;
+#[path = "chat/json.rs"]
+mod json;
 #[cfg(unix)]
 #[path = "chat/terminal.rs"]
 mod terminal;

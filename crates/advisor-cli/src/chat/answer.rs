@@ -3,17 +3,41 @@
 use std::io::{self, Write};
 use std::pin::pin;
 
-use advisor_chain::{ErrorKind, OnDrop, TurnStream};
+use advisor_chain::{Chunk, Error, ErrorKind, OnDrop, TurnStream};
 use futures::{FutureExt, StreamExt};
 
 use crate::failure::Failure;
 use crate::screen::Screen;
 
+/// A form in which the chat shows a turn.
+pub(super) trait View {
+    /// Shows a chunk.
+    fn chunk(&mut self, chunk: &Chunk) -> io::Result<()>;
+
+    /// Takes the error that ended the turn. Returns the failure, with the error if it is not shown yet.
+    fn failed(&mut self, error: Error) -> io::Result<Failure>;
+}
+
+impl<A: Write, N: Write> View for Screen<A, N> {
+    fn chunk(&mut self, chunk: &Chunk) -> io::Result<()> {
+        self.show(chunk)
+    }
+
+    fn failed(&mut self, error: Error) -> io::Result<Failure> {
+        self.end_lines()?;
+        if error.kind() != ErrorKind::Cancelled {
+            return Ok(Failure::Chain(error));
+        }
+        self.note("[cancelled]")?;
+        Ok(Failure::Interrupted)
+    }
+}
+
 /// Shows the answer as it arrives. An interrupt cancels it; the part that was shown stays in the conversation.
-pub(super) async fn show<A: Write, N: Write>(
+pub(super) async fn show(
     mut turn: TurnStream,
     interrupt: impl Future<Output = io::Result<()>>,
-    screen: &mut Screen<A, N>,
+    view: &mut impl View,
 ) -> Result<(), Failure> {
     let handle = turn.handle();
     // One future for the whole answer, polled before each chunk: a signal is noticed even if chunks are always
@@ -28,15 +52,8 @@ pub(super) async fn show<A: Write, N: Write>(
                 handle.cancel(OnDrop::KeepPartial);
             }
             item = turn.next() => match item {
-                Some(Ok(chunk)) => screen.show(&chunk)?,
-                Some(Err(error)) => {
-                    screen.end_lines()?;
-                    if error.kind() != ErrorKind::Cancelled {
-                        return Err(Failure::Chain(error));
-                    }
-                    screen.note("[cancelled]")?;
-                    return Err(Failure::Interrupted);
-                }
+                Some(Ok(chunk)) => view.chunk(&chunk)?,
+                Some(Err(error)) => return Err(view.failed(error)?),
                 // The answer was complete when the interrupt arrived, which ends the program all the same.
                 None if interrupted => return Err(Failure::Interrupted),
                 None => return Ok(()),
@@ -55,7 +72,9 @@ mod tests {
     use futures::future::poll_fn;
 
     use super::*;
-    use crate::output::{Output, Style};
+    use crate::output::{Colours, Output, Place, Style};
+
+    const PIPED: Style = Style { place: Place::Elsewhere, colours: Colours::Off };
 
     /// Returns a turn whose next chunk is always ready.
     fn flood() -> TurnStream {
@@ -67,8 +86,7 @@ mod tests {
     /// Shows such a turn. Returns the outcome, the answer and the notes.
     async fn shown(interrupt: impl Future<Output = io::Result<()>>) -> (Result<(), Failure>, String, String) {
         let (mut answer, mut notes) = (Vec::new(), Vec::new());
-        let mut screen =
-            Screen::new(Output::new(&mut answer, Style::Piped), Output::new(&mut notes, Style::Piped));
+        let mut screen = Screen::new(Output::new(&mut answer, PIPED), Output::new(&mut notes, PIPED));
         let outcome = show(flood(), interrupt, &mut screen).await;
         (outcome, String::from_utf8(answer).unwrap(), String::from_utf8(notes).unwrap())
     }

@@ -13,6 +13,16 @@ use crate::failure::Failure;
 
 const PROMPT: &str = "> ";
 
+/// What was entered at the prompt.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Entered {
+    Line(String),
+    /// Ctrl-C in an editor. Elsewhere it is a signal, which ends the chat.
+    Interrupt,
+    /// The end of the input.
+    End,
+}
+
 /// Standard input, line by line.
 #[derive(Debug)]
 pub(super) struct Input {
@@ -43,19 +53,30 @@ impl Input {
         Ok(Self { source: Some(source), interactive })
     }
 
+    /// Reads lines for a program: without an editor, which would write to standard output.
+    pub(super) fn lines() -> Self {
+        let source = if io::stdin().is_terminal() { Source::Terminal } else { Source::Pipe };
+        Self { source: Some(source), interactive: false }
+    }
+
     /// Checks whether a user at a terminal can continue after an error.
     pub(super) fn is_interactive(&self) -> bool {
         self.interactive
     }
 
-    /// Reads the next line; `None` at the end of the input.
-    pub(super) async fn next(&mut self, interrupts: &mut Interrupts) -> Result<Option<String>, Failure> {
-        let Some(mut source) = self.source.take() else { return Ok(None) };
+    /// Reads the next line. An editor begins with the text `draft`.
+    pub(super) async fn next(
+        &mut self,
+        draft: &str,
+        interrupts: &mut Interrupts,
+    ) -> Result<Entered, Failure> {
+        let Some(mut source) = self.source.take() else { return Ok(Entered::End) };
+        let draft = draft.to_owned();
         // The editor reads Ctrl-C as a key, not as a signal.
         let edited = matches!(source, Source::Editor(_));
         let interrupt = async move { if edited { pending().await } else { interrupts.next().await } };
         let reading = tokio::task::spawn_blocking(move || {
-            let line = source.read();
+            let line = source.read(&draft);
             (source, line)
         });
         let (source, line) = tokio::select! {
@@ -68,16 +89,16 @@ impl Input {
 }
 
 impl Source {
-    fn read(&mut self) -> Result<Option<String>, Error> {
+    fn read(&mut self, draft: &str) -> Result<Entered, Error> {
         match self {
-            Self::Editor(editor) => match editor.readline(PROMPT) {
+            Self::Editor(editor) => match editor.readline_with_initial(PROMPT, (draft, "")) {
                 Ok(line) => {
                     // A history entry that cannot be stored must not end the chat.
                     let _ = editor.add_history_entry(line.as_str());
-                    Ok(Some(line))
+                    Ok(Entered::Line(line))
                 }
-                Err(ReadlineError::Interrupted) => Ok(Some(String::new())),
-                Err(ReadlineError::Eof) => Ok(None),
+                Err(ReadlineError::Interrupted) => Ok(Entered::Interrupt),
+                Err(ReadlineError::Eof) => Ok(Entered::End),
                 Err(error) => Err(unreadable(error)),
             },
             Self::Terminal => {
@@ -89,10 +110,10 @@ impl Source {
     }
 }
 
-fn read_line() -> Result<Option<String>, Error> {
+fn read_line() -> Result<Entered, Error> {
     let mut line = String::new();
     let length = io::stdin().read_line(&mut line).map_err(unreadable)?;
-    Ok((length > 0).then_some(line))
+    Ok(if length > 0 { Entered::Line(line) } else { Entered::End })
 }
 
 fn unreadable(error: impl StdError + Send + Sync + 'static) -> Error {

@@ -1,15 +1,21 @@
 //! `advisor chat`: chats with a model of any provider.
 
 mod answer;
+mod commands;
 pub(crate) mod endpoint;
 mod folder;
 mod input;
 mod interrupts;
+mod json;
+mod session;
+mod talk;
 mod tools;
 
-use std::io::Write;
+use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use advisor_chain::memory::ConversationStore;
 use advisor_chain::tools::{ToolCallStreaming, ToolSet};
 use advisor_chain::{
     ChatClient, ChatMemoryAdvisor, ChatOptions, ConversationKey, InMemoryStore, Result, ToolCallAdvisor,
@@ -17,17 +23,22 @@ use advisor_chain::{
 
 use self::endpoint::{Endpoint, Provider};
 use self::folder::SharedFolder;
-use self::input::Input;
-use self::interrupts::Interrupts;
+use self::session::{Session, Spent};
+use self::talk::Talk;
 use crate::conversations;
 use crate::failure::Failure;
-use crate::screen::{self, Screen};
+use crate::output::ColorOption;
+use crate::screen::Screen;
 
 /// The text of `--help` after the options.
 pub(crate) const STREAMS: &str = "\
 The answer goes to standard output; reasoning, tool runs, notes and errors go to standard error.
 Where standard input is a file or a pipe, each line is a turn, and a failed turn ends the program.
-Colours are shown on terminals only, and not with NO_COLOR or TERM=dumb.
+On a terminal, answers are rendered as Markdown, and lines that begin with a slash are commands; /help lists them.
+Colours are shown on terminals only, and not with NO_COLOR, CLICOLOR=0 or TERM=dumb; --color and CLICOLOR_FORCE
+override this. Without colours, Markdown is shown as it was written.
+With --json, standard output has one JSON value a line, as docs/json.md of the project describes. Errors of turns are
+among them, and everything else goes to standard error.
 The key is read from the variable of the provider (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or
 OLLAMA_API_KEY) and sent to the server that is named; a server of your own may need none.";
 
@@ -61,6 +72,13 @@ pub(crate) struct Arguments {
     /// The conversation to continue.
     #[arg(long, value_name = "ID", default_value = "chat")]
     conversation: String,
+    /// Writes JSON Lines to standard output in place of text: for each turn its begin, its chunks, and the completion
+    /// or the error that ends it.
+    #[arg(long)]
+    json: bool,
+    /// Whether to show colours. With colours, answers are rendered as Markdown.
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
+    color: ColorOption,
 }
 
 impl Arguments {
@@ -77,60 +95,30 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let endpoint = Endpoint::find(arguments.provider, arguments.model.clone(), arguments.base_url.clone())?;
     let tools = arguments.tools()?;
     let conversation = ConversationKey::new(&arguments.conversation)?;
-    let store = match &arguments.memory {
+    let file = match &arguments.memory {
         Some(file) => Some(conversations::opened(file).await?),
         None => None,
     };
-    let memory = match store.clone() {
-        Some(store) => ChatMemoryAdvisor::new(store),
-        None => ChatMemoryAdvisor::new(InMemoryStore::new()),
+    let store: Arc<dyn ConversationStore> = match file.clone() {
+        Some(file) => Arc::new(file),
+        None => Arc::new(InMemoryStore::new()),
     };
+    let memory = ChatMemoryAdvisor::new(Arc::clone(&store));
+    let model = endpoint.model.clone();
     let client = client(endpoint, arguments.system, &tools, memory.clone())?;
-    let outcome = talk(&client, &conversation, &mut Screen::standard()).await;
+    let outcome = if arguments.json {
+        json::talk(&client, &conversation, &mut io::stdout()).await
+    } else {
+        let spent = Spent::default();
+        let session = Session { client, memory: memory.clone(), store, conversation, model, spent };
+        Talk::new(session, Screen::standard(arguments.color))?.run().await
+    };
     // Writes the shown part of a cancelled answer before the file is closed.
     let closed = memory.close_unfinished().await;
-    if let Some(store) = store {
-        store.close().await;
+    if let Some(file) = file {
+        file.close().await;
     }
     outcome.and(closed.map_err(Failure::from))
-}
-
-async fn talk<A: Write, N: Write>(
-    client: &ChatClient,
-    conversation: &ConversationKey,
-    screen: &mut Screen<A, N>,
-) -> Result<(), Failure> {
-    let mut input = Input::standard()?;
-    let mut interrupts = Interrupts::new();
-    if input.is_interactive() {
-        screen.note(&greeting(client))?;
-    }
-    while let Some(line) = input.next(&mut interrupts).await? {
-        if line.trim().is_empty() {
-            continue;
-        }
-        if input.is_interactive() {
-            // A new message from the user discards earlier interrupts.
-            interrupts.forget();
-        }
-        let line = line.trim_end_matches(['\r', '\n']);
-        let turn = client.prompt().user(line).conversation(conversation.clone()).stream();
-        match answer::show(turn, interrupts.next(), screen).await {
-            // A user at a terminal can ask again; a script cannot.
-            Err(Failure::Chain(error)) if input.is_interactive() => {
-                screen.note(&format!("error: {}", screen::chain_of(&error)))?;
-            }
-            Err(Failure::Interrupted) if input.is_interactive() => {}
-            other => other?,
-        }
-    }
-    Ok(())
-}
-
-fn greeting(client: &ChatClient) -> String {
-    let names: Vec<&str> = client.tools().definitions().map(|tool| tool.name.as_str()).collect();
-    let tools = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-    format!("Ctrl-C cancels an answer, Ctrl-D ends the chat. Tools: {tools}.")
 }
 
 fn client(

@@ -15,12 +15,16 @@ use advisor_testkit::{Journal, JournalStore, ReplayServer};
 use futures::StreamExt;
 
 use crate::failure::Failure;
-use crate::output::Output;
-use crate::screen::{self, Screen};
+use crate::output::{ColorOption, Output};
+use crate::printable::printable;
+use crate::screen::Screen;
 
 pub(crate) async fn run() -> Result<(), Failure> {
     // Everything goes to standard output, since notes and tools are the point of the demo.
-    let mut screen = Screen::new(Output::standard(io::stdout()), Output::standard(io::stdout()));
+    let mut screen = Screen::new(
+        Output::standard(io::stdout(), ColorOption::Auto),
+        Output::standard(io::stdout(), ColorOption::Auto),
+    );
     let server = ReplayServer::start(answers::replies()).await.map_err(Error::advisor)?;
     let journal = Journal::new();
     let memory = ChatMemoryAdvisor::new(Arc::new(JournalStore::new(InMemoryStore::new(), &journal)));
@@ -86,7 +90,7 @@ async fn turn<A: Write, N: Write>(
 
 /// Formats a message for the list of the memory's content.
 fn line(message: &Message) -> String {
-    let text = screen::printable(&message.text());
+    let text = printable(&message.text());
     match message.role() {
         Role::Assistant => {
             let calls: Vec<_> = message

@@ -9,7 +9,6 @@ use nix::pty::{OpenptyResult, openpty};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use tokio::process::Child;
 
 use crate::common::{LIMIT, chat, server, start, text_of, told};
 use crate::{answer, refusal};
@@ -53,6 +52,33 @@ async fn d12_reasoning_is_dim_on_colour_terminal() {
 }
 
 #[tokio::test]
+async fn d12_terminal_receives_no_control_characters_of_a_model() {
+    let hostile = "\x1b]0;mine\x07 \u{9b}2J \x1b[2J **bold** \u{202e}\r";
+    let arguments = serde_json::json!({"a": hostile}).to_string();
+    let server = server([
+        answer()
+            .reasoning(hostile)
+            .text(hostile)
+            .tool_call(0, "call", "x\x1b[2Jy", &[&arguments])
+            .finish("tool_calls"),
+        answer().text(hostile).finish("stop"),
+    ])
+    .await;
+    let (master, slave) = terminal();
+    let mut command = chat(&server, &["--color", "always"]);
+    command.stdout(slave.try_clone().unwrap()).stderr(slave);
+    let output = told(command, "hello\n").await;
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let screen = read_all(master);
+    assert!(!screen.contains(['\x07', '\u{9b}', '\u{202e}', '\r']), "{screen:?}");
+    assert!(screen.contains("\x1b[1mbold\x1b[0m"), "{screen:?}");
+    for sequence in screen.split('\x1b').skip(1) {
+        let (numbers, _) = sequence.strip_prefix('[').and_then(|rest| rest.split_once('m')).unwrap();
+        assert!(numbers.chars().all(|char| matches!(char, '0'..='9' | ';')), "{screen:?}");
+    }
+}
+
+#[tokio::test]
 async fn d12_each_stream_is_looked_at_by_itself() {
     let server = server([answer().reasoning("Hm.").text("Hi").finish("stop")]).await;
     let (master, slave) = terminal();
@@ -62,32 +88,105 @@ async fn d12_each_stream_is_looked_at_by_itself() {
     assert_eq!((text_of(&output.stderr).as_str(), read_all(master).as_str()), ("| Hm.\n", "Hi\n"));
 }
 
-#[tokio::test]
-async fn d12_failed_turn_does_not_end_terminal_chat() {
-    let body = answer().text("Hi").finish("stop").done();
-    let server = ReplayServer::start([refusal(), Reply::sse(body)]).await.unwrap();
+/// What a test enters, in place of a person.
+#[derive(Clone, Copy)]
+enum Enters {
+    /// At the prompt behind the output in front of it.
+    Keys(&'static str),
+    /// The signal of Ctrl-C, as soon as there is the output in front of it.
+    Interrupt,
+}
+use Enters::{Interrupt, Keys};
+
+/// Chats on a terminal. Returns the exit code and the screen.
+async fn typed(
+    server: &ReplayServer,
+    script: impl IntoIterator<Item = (&'static str, Enters)>,
+) -> (Option<i32>, String) {
     let (mut master, slave) = terminal();
-    let mut command = chat(&server, &[]);
+    let mut command = chat(server, &[]);
     command.stdin(slave.try_clone().unwrap()).stdout(slave.try_clone().unwrap()).stderr(slave);
     let mut child = tokio::process::Command::from(command).kill_on_drop(true).spawn().unwrap();
-    let mut typed = master.try_clone().unwrap();
+    let id = child.id().unwrap();
+    let mut keyboard = master.try_clone().unwrap();
+    let mut script: Vec<_> = script.into_iter().collect();
+    script.reverse();
     let screen = tokio::task::spawn_blocking(move || {
-        let (mut all, mut buffer) = (String::new(), [0; 4096]);
-        // The typed lines, each with the output that comes before its prompt.
-        let mut script = [("Ctrl-D", "one\r"), ("error: ", "two\r"), ("Hi", "\x04")].into_iter().peekable();
+        let (mut all, mut seen, mut buffer) = (String::new(), 0, [0; 4096]);
         while let Ok(length @ 1..) = master.read(&mut buffer) {
             all += &String::from_utf8_lossy(&buffer[..length]);
-            let prompted = |after: &str| all.rsplit_once(after).is_some_and(|(_, rest)| rest.contains("> "));
-            if let Some((_, line)) = script.next_if(|(after, _)| prompted(after)) {
-                typed.write_all(line.as_bytes()).unwrap();
+            let Some((after, enters)) = script.last() else { continue };
+            let Some((_, rest)) = all[seen..].rsplit_once(after) else { continue };
+            match enters {
+                Keys(keys) if rest.contains("> ") => keyboard.write_all(keys.as_bytes()).unwrap(),
+                Keys(_) => continue,
+                Interrupt => interrupt(id),
             }
+            seen = all.len();
+            script.pop();
         }
         all
     });
     let status = tokio::time::timeout(LIMIT, child.wait()).await.expect("the program ends").unwrap();
-    let screen = screen.await.unwrap();
-    assert_eq!(status.code(), Some(0), "{screen:?}");
+    (status.code(), screen.await.unwrap())
+}
+
+#[tokio::test]
+async fn d12_failed_turn_does_not_end_terminal_chat() {
+    let body = answer().text("Hi").finish("stop").done();
+    let server = ReplayServer::start([refusal(), Reply::sse(body)]).await.unwrap();
+    let script = [("Ctrl-D", Keys("one\r")), ("error: ", Keys("two\r")), ("Hi", Keys("\x04"))];
+    let (code, screen) = typed(&server, script).await;
+    assert_eq!(code, Some(0), "{screen:?}");
     assert_eq!(server.requests().len(), 2, "{screen:?}");
+}
+
+#[tokio::test]
+async fn d12_commands_are_run_at_the_prompt() {
+    let server = server([answer().text("One").finish("stop"), answer().text("Two").finish("stop")]).await;
+    let script = [
+        ("Ctrl-D", Keys("/hlep\r")),
+        ("no command /hlep", Keys("why\r")),
+        ("One", Keys("/retry\r")),
+        ("Two", Keys("/tools\r")),
+        ("current_time: ", Keys("/quit\r")),
+    ];
+    let (code, screen) = typed(&server, script).await;
+    assert_eq!(code, Some(0), "{screen:?}");
+    let asked: Vec<_> = server.requests().iter().map(|request| request.json().unwrap()).collect();
+    assert_eq!(asked.len(), 2, "{screen:?}");
+    assert_eq!(asked[0]["messages"], asked[1]["messages"], "the same question, without the first answer");
+}
+
+#[tokio::test]
+async fn d12_second_interrupt_at_the_prompt_quits() {
+    let server = server([]).await;
+    let script = [
+        ("Ctrl-D", Keys("some\x03")),
+        ("Ctrl-C again", Keys("/usage\r")),
+        ("this chat", Keys("\x03")),
+        ("again", Keys("\x03")),
+    ];
+    let (code, screen) = typed(&server, script).await;
+    assert_eq!(code, Some(130), "{screen:?}");
+}
+
+#[tokio::test]
+async fn d12_interrupt_stops_the_turn_and_the_prompt_returns() {
+    let first = answer().text("some ").text("more words").without_done();
+    let body = answer().text("some ").text("more words").text("rest").finish("stop").done();
+    let reply = Reply::sse(body).gate_after(first.len(), Gate::new());
+    let server = ReplayServer::start([reply]).await.unwrap();
+    let script = [
+        ("Ctrl-D", Keys("one\r")),
+        ("more", Interrupt),
+        ("[cancelled]", Keys("/history\r")),
+        ("cancelled;", Keys("\x03")),
+        ("again", Keys("\x03")),
+    ];
+    let (code, screen) = typed(&server, script).await;
+    assert_eq!(code, Some(130), "{screen:?}");
+    assert!(screen.contains("some more words"), "{screen:?}");
 }
 
 #[tokio::test]
@@ -103,7 +202,7 @@ async fn d12_redirected_answer_excludes_prompts_and_typed_input() {
         tokio::time::timeout(LIMIT, child.wait_with_output()).await.expect("the program ends").unwrap();
     assert_eq!((output.status.code(), text_of(&output.stdout)), (Some(0), "Hi\n".to_owned()));
     let screen = read_all(master);
-    assert!(screen.contains("Ctrl-D ends the chat. Tools: current_time.\n> "), "{screen:?}");
+    assert!(screen.contains("/help lists the commands. Tools: current_time.\n> "), "{screen:?}");
 }
 
 #[tokio::test]
@@ -115,15 +214,15 @@ async fn d12_interrupt_between_piped_turns_exits_with_130() {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let line = tokio::time::timeout(LIMIT, lines.next_line()).await.expect("a line is shown").unwrap();
     assert_eq!(line.as_deref(), Some("Hi"));
-    interrupt(&child);
+    interrupt(child.id().unwrap());
     // Nobody ends its input.
     let status = tokio::time::timeout(LIMIT, child.wait()).await.expect("the program ends").unwrap();
     assert_eq!(status.code(), Some(130));
     drop(stdin);
 }
 
-fn interrupt(child: &Child) {
-    kill(Pid::from_raw(child.id().unwrap().try_into().unwrap()), Signal::SIGINT).unwrap();
+fn interrupt(id: u32) {
+    kill(Pid::from_raw(id.try_into().unwrap()), Signal::SIGINT).unwrap();
 }
 
 #[tokio::test]
@@ -139,10 +238,35 @@ async fn d12_an_interrupt_ends_a_piped_chat_with_130() {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let line = tokio::time::timeout(LIMIT, lines.next_line()).await.expect("a line is shown").unwrap();
     assert_eq!(line.as_deref(), Some("some"));
-    interrupt(&child);
+    interrupt(child.id().unwrap());
     let output =
         tokio::time::timeout(LIMIT, child.wait_with_output()).await.expect("the program ends").unwrap();
     assert_eq!(output.status.code(), Some(130), "{output:?}");
     assert_eq!(text_of(&output.stderr), "[cancelled]\n");
     assert_eq!(server.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn d12_interrupted_turn_is_an_item_and_exits_with_130() {
+    let first = answer().text("some").without_done();
+    let body = answer().text("some").text("more").finish("stop").done();
+    let reply = Reply::sse(body).gate_after(first.len(), Gate::new());
+    let server = ReplayServer::start([reply]).await.unwrap();
+    let mut child = start(chat(&server, &["--json"]));
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"one\ntwo\n").await.unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut shown = String::new();
+    while !shown.contains("some") {
+        let line = tokio::time::timeout(LIMIT, lines.next_line()).await.expect("a line is shown").unwrap();
+        shown = line.expect("the answer is shown");
+    }
+    interrupt(child.id().unwrap());
+    let mut last = String::new();
+    while let Some(line) = tokio::time::timeout(LIMIT, lines.next_line()).await.expect("it ends").unwrap() {
+        last = line;
+    }
+    assert!(last.contains(r#""type":"error","kind":"cancelled""#), "{last}");
+    let status = tokio::time::timeout(LIMIT, child.wait()).await.expect("the program ends").unwrap();
+    assert_eq!(status.code(), Some(130));
 }

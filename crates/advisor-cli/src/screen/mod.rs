@@ -1,51 +1,80 @@
 //! The output of a turn, on two streams.
 
+mod tools;
+
 use std::error::Error;
 use std::fmt::Display;
 use std::io::{self, Stderr, Stdout, Write};
 
 use advisor_chain::chain::text_with_sources;
-use advisor_chain::messages::{Block, BlockDelta, BlockKind, Part, ToolEvent, ToolEventKind};
+use advisor_chain::messages::{Block, BlockDelta, BlockKind};
 use advisor_chain::{Chunk, FinishReason};
 
-use crate::output::{Output, Style};
-
-const DIM: &str = "\x1b[2m";
-const NORMAL: &str = "\x1b[0m";
+use self::tools::RunningTools;
+use crate::look::{Attribute, Look};
+use crate::markdown::Markdown;
+use crate::output::{ColorOption, Colours, Output, Place};
+use crate::printable::printable;
 
 /// The prefix of each line of reasoning.
 const REASONING: &str = "| ";
 
+/// The width of a terminal that does not tell it.
+const USUAL_WIDTH: usize = 80;
+
+/// Whether reasoning is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reasoning {
+    Shown,
+    /// One line in place of each block.
+    Folded,
+}
+
 /// The output of a turn: the answer on one stream; reasoning, tools and notes on another.
 ///
-/// A failure to write a note does not affect the answer.
+/// A failure to write a note does not affect the answer. With colours, the answer is rendered as Markdown.
 #[derive(Debug)]
 pub(crate) struct Screen<A, N> {
     answer: Output<A>,
     notes: Output<N>,
+    markdown: Option<Markdown>,
+    tools: RunningTools,
+    reasoning: Reasoning,
 }
 
 impl Screen<Stdout, Stderr> {
     /// Writes the answer to standard output, everything else to standard error.
-    pub(crate) fn standard() -> Self {
-        Self::new(Output::standard(io::stdout()), Output::standard(io::stderr()))
+    pub(crate) fn standard(color: ColorOption) -> Self {
+        Self::new(Output::standard(io::stdout(), color), Output::standard(io::stderr(), color))
     }
 }
 
 impl<A: Write, N: Write> Screen<A, N> {
     pub(crate) fn new(answer: Output<A>, notes: Output<N>) -> Self {
-        Self { answer, notes }
+        let markdown = (answer.style().colours == Colours::On).then(|| Markdown::new(USUAL_WIDTH));
+        Self { answer, notes, markdown, tools: RunningTools::default(), reasoning: Reasoning::Shown }
+    }
+
+    /// Sets whether reasoning is shown from here on.
+    pub(crate) fn set_reasoning(&mut self, reasoning: Reasoning) {
+        self.reasoning = reasoning;
     }
 
     /// Shows one chunk of a turn.
     pub(crate) fn show(&mut self, chunk: &Chunk) -> io::Result<()> {
         match chunk {
+            Chunk::Opened { head, .. } if head.kind == BlockKind::Reasoning => self.reasoning_begins(),
             Chunk::Delta { delta: BlockDelta::Text(text) | BlockDelta::Refusal(text), .. } => {
                 self.answer_goes_on(text)
             }
-            Chunk::Delta { delta: BlockDelta::Reasoning(text), .. } => self.reasoning_goes_on(text),
+            Chunk::Delta { delta: BlockDelta::Reasoning(text), .. } if self.reasoning == Reasoning::Shown => {
+                self.reasoning_goes_on(text)
+            }
             Chunk::Closed { content, .. } => self.block_ends(content),
-            Chunk::Tool(event) => tool_line(event).map_or(Ok(()), |line| self.note(&line)),
+            Chunk::Tool(event) => match self.tools.note(event) {
+                Some(note) => note.lines.iter().try_for_each(|line| self.note_in(&note.look, line)),
+                None => Ok(()),
+            },
             Chunk::AttemptRestarted { .. } => {
                 self.end_lines()?;
                 self.note("[the answer starts over; ignore the text above]")
@@ -64,42 +93,84 @@ impl<A: Write, N: Write> Screen<A, N> {
         self.answer.write(&format!("{text}\n"))
     }
 
+    /// Shows a whole text as an answer.
+    pub(crate) fn text(&mut self, text: &str) -> io::Result<()> {
+        self.end_lines()?;
+        self.answer_goes_on(text)?;
+        self.end_lines()
+    }
+
     /// Writes a note on separate lines.
     pub(crate) fn note(&mut self, text: &str) -> io::Result<()> {
+        self.note_in(&Look::default(), text)
+    }
+
+    /// Writes a note about a failure.
+    pub(crate) fn error(&mut self, text: &str) -> io::Result<()> {
+        self.note_in(&Look::new(Attribute::Red), &format!("error: {text}"))
+    }
+
+    fn note_in(&mut self, look: &Look, text: &str) -> io::Result<()> {
         self.leave_answer()?;
-        let _ = self.notes.end_line().and_then(|()| self.notes.write(&format!("{}\n", printable(text))));
+        let text = match self.notes.style().colours {
+            Colours::On => look.paint(&printable(text)),
+            Colours::Off => printable(text),
+        };
+        let _ = self.notes.end_line().and_then(|()| self.notes.write(&format!("{text}\n")));
         Ok(())
     }
 
-    /// Ends the lines that were begun on either stream.
+    /// Ends the lines that were begun on either stream, at the end of a text or of a turn.
     pub(crate) fn end_lines(&mut self) -> io::Result<()> {
+        self.tools.clear();
         let _ = self.notes.end_line();
+        self.end_answer()
+    }
+
+    fn end_answer(&mut self) -> io::Result<()> {
+        if let Some(markdown) = &mut self.markdown {
+            self.answer.write(&markdown.end())?;
+        }
         self.answer.end_line()
     }
 
     fn answer_goes_on(&mut self, text: &str) -> io::Result<()> {
         // Also if the notes go to another stream: both may end up in one file.
         let _ = self.notes.end_line();
-        self.answer.write(&printable(text))
+        let text = printable(text);
+        match &mut self.markdown {
+            Some(markdown) => {
+                markdown.set_width(width(self.answer.style().place));
+                self.answer.write(&markdown.push(&text))
+            }
+            None => self.answer.write(&text),
+        }
+    }
+
+    fn reasoning_begins(&mut self) -> io::Result<()> {
+        match self.reasoning {
+            Reasoning::Shown => Ok(()),
+            Reasoning::Folded => self.note_in(&Look::new(Attribute::Dim), "| …"),
+        }
     }
 
     fn reasoning_goes_on(&mut self, text: &str) -> io::Result<()> {
         self.leave_answer()?;
-        let (begin, end) = match self.notes.style() {
-            Style::Coloured => (DIM, NORMAL),
-            Style::Plain | Style::Piped => ("", ""),
+        let look = match self.notes.style().colours {
+            Colours::On => Look::new(Attribute::Dim),
+            Colours::Off => Look::default(),
         };
         for piece in printable(text).split_inclusive('\n') {
             let mark = if self.notes.is_open() { "" } else { REASONING };
-            let line = piece.trim_end_matches('\n');
-            let _ = self.notes.write(&format!("{begin}{mark}{line}{end}{}", &piece[line.len()..]));
+            let (line, end) = piece.strip_suffix('\n').map_or((piece, ""), |line| (line, "\n"));
+            let _ = self.notes.write(&format!("{}{end}", look.paint(&format!("{mark}{line}"))));
         }
         Ok(())
     }
 
     fn block_ends(&mut self, block: &Block) -> io::Result<()> {
         match block.kind() {
-            BlockKind::Text | BlockKind::Refusal => self.answer.end_line(),
+            BlockKind::Text | BlockKind::Refusal => self.end_answer(),
             BlockKind::Reasoning => {
                 let _ = self.notes.end_line();
                 Ok(())
@@ -110,27 +181,24 @@ impl<A: Write, N: Write> Screen<A, N> {
 
     /// Ends the answer's line before other output, if one terminal shows both. In a file the line continues.
     fn leave_answer(&mut self) -> io::Result<()> {
-        match (self.answer.style(), self.notes.style()) {
-            (Style::Piped, _) | (_, Style::Piped) => Ok(()),
-            _ => self.answer.end_line(),
+        match (self.answer.style().place, self.notes.style().place) {
+            (Place::Elsewhere, _) | (_, Place::Elsewhere) => Ok(()),
+            _ => {
+                if let Some(markdown) = &mut self.markdown {
+                    self.answer.write(&markdown.interrupt())?;
+                }
+                self.answer.end_line()
+            }
         }
     }
 }
 
-/// Returns the line to show for a tool event, if any.
-fn tool_line(event: &ToolEvent) -> Option<String> {
-    let name = &event.name;
-    match &event.kind {
-        ToolEventKind::Started { arguments } => Some(format!("  ⚙ {name} {arguments} …")),
-        ToolEventKind::Progress(part) => Some(format!("  ⚙ {name}: {}", part.as_text().unwrap_or("…"))),
-        ToolEventKind::Finished(result) => {
-            let mark = if result.is_error { "✗" } else { "✓" };
-            Some(format!("  {mark} {name} {} → {}", event.call_id, first_line(&result.parts)))
-        }
-        ToolEventKind::NotStarted { result, .. } => {
-            Some(format!("  ⊘ {name} {} → {}", event.call_id, first_line(&result.parts)))
-        }
-        _ => None,
+/// Returns the columns of a line. Files and pipes have no end of a line.
+fn width(place: Place) -> usize {
+    let columns = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+    match place {
+        Place::Terminal => columns().filter(|columns| *columns > 0).unwrap_or(USUAL_WIDTH),
+        Place::Elsewhere => usize::MAX,
     }
 }
 
@@ -150,18 +218,6 @@ fn note_of(reason: &FinishReason) -> Option<String> {
     Some(note.to_owned())
 }
 
-fn first_line(parts: &[Part]) -> String {
-    let text: String = parts.iter().filter_map(Part::as_text).collect();
-    text.lines().next().unwrap_or_default().chars().take(100).collect()
-}
-
-/// Replaces the control characters in text of a model or a tool, which could steer the terminal.
-pub(crate) fn printable(text: &str) -> String {
-    text.chars()
-        .map(|char| if char.is_control() && !matches!(char, '\n' | '\t') { '\u{fffd}' } else { char })
-        .collect()
-}
-
 /// Returns the message of an error and of its causes.
 pub(crate) fn chain_of(error: &dyn Error) -> String {
     printable(&text_with_sources(error))
@@ -172,11 +228,11 @@ mod tests {
     use advisor_chain::messages::{BlockId, Limit};
 
     use super::*;
+    use crate::output::Style;
 
-    #[test]
-    fn control_characters_are_replaced() {
-        assert_eq!(printable("a\x1b[2Jb\r\u{9b}c\td\n"), "a\u{fffd}[2Jb\u{fffd}\u{fffd}c\td\n");
-    }
+    const PIPED: Style = Style { place: Place::Elsewhere, colours: Colours::Off };
+    const PLAIN: Style = Style { place: Place::Terminal, colours: Colours::Off };
+    const COLOURED: Style = Style { place: Place::Terminal, colours: Colours::On };
 
     #[test]
     fn abnormal_finish_reasons_produce_note() {
@@ -216,12 +272,12 @@ mod tests {
     fn d12_answer_is_separate_from_reasoning_only_on_terminal() {
         let void = "[the answer starts over; ignore the text above]\n";
         let plain = format!("| hm\u{fffd}\n{void}");
-        for notes in [Style::Piped, Style::Plain] {
-            assert_eq!(shown(Style::Piped, notes), ("One two\n".into(), plain.clone()));
+        for notes in [PIPED, PLAIN] {
+            assert_eq!(shown(PIPED, notes), ("One two\n".into(), plain.clone()));
         }
-        assert_eq!(shown(Style::Coloured, Style::Piped), ("One two\n".into(), plain.clone()));
-        assert_eq!(shown(Style::Plain, Style::Plain), ("One \ntwo\n".into(), plain));
+        assert_eq!(shown(COLOURED, PIPED), ("One two\n".into(), plain.clone()));
+        assert_eq!(shown(PLAIN, PLAIN), ("One \ntwo\n".into(), plain));
         let coloured = format!("\x1b[2m| hm\u{fffd}\x1b[0m\n{void}");
-        assert_eq!(shown(Style::Coloured, Style::Coloured), ("One \ntwo\n".into(), coloured));
+        assert_eq!(shown(COLOURED, COLOURED), ("One\ntwo\n".into(), coloured));
     }
 }

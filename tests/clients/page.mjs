@@ -49,14 +49,32 @@ const test = async (name, run) => {
 try {
   const { context, page } = await open();
 
-  await test("text appears before the answer is complete, and two tools start before either ends", async () => {
+  await test("reasoning streams before the answer", async () => {
     await ask(page, "How is the weather?");
+    await page.waitForSelector("details.reasoning[open] .thought");
+    const first = await page.textContent(".thought");
+    expect(!first.includes("at once"), "the reasoning came at its end");
+    expect((await page.$$(".text")).length === 0, "reasoning is shown as text");
+  });
+
+  await test("text appears before the answer is complete, and two tools start before either ends", async () => {
     await page.waitForSelector(".assistant .text");
     expect(!(await last(page)).includes("degrees"), "the text came with the end of the answer");
     await page.waitForFunction(() => document.querySelectorAll("details.tool").length === 2);
     expect((await page.$$("details[data-ended]")).length === 0, "a tool ended before the other one started");
     await picture(page, "running");
     await page.waitForFunction(() => document.querySelectorAll("details[data-ended]").length === 2);
+  });
+
+  await test("reasoning is folded behind the answer, and never part of it", async () => {
+    const fold = page.locator("details.reasoning").first();
+    expect((await fold.getAttribute("open")) === null, "the reasoning is still open");
+    expect((await fold.textContent()).includes("The user asks for the weather."), "the reasoning is not whole");
+    expect(!(await page.locator(".text").allTextContents()).join().includes("asks for"), "the answer has reasoning");
+    const colour = (selector) => page.locator(selector).first().evaluate((element) => getComputedStyle(element).color);
+    expect((await colour(".reasoning")) !== (await colour(".text")), "the reasoning is not dim");
+    await fold.locator("summary").click();
+    expect(await fold.locator(".thought").isVisible(), "the reasoning does not unfold");
   });
 
   await test("a result opens by keyboard", async () => {
@@ -72,6 +90,8 @@ try {
     await page.waitForSelector(".assistant details.tool");
     expect((await page.$$("article")).length === 2, "the messages are missing");
     expect((await page.$$("#conversations a[aria-current]")).length === 1, "the conversation is not in the list");
+    const fold = page.locator("details.reasoning");
+    expect((await fold.count()) === 1 && !(await fold.locator(".thought").isVisible()), "the reasoning is not folded");
   });
 
   await test("markup and scripts of a message are text", async () => {

@@ -17,6 +17,8 @@
 //! | `GET /api/conversations/{id}/stream` | the running turn, from the first chunk or behind `Last-Event-ID` |
 //! | `POST /api/conversations/{id}/stop` | stops the running turn |
 //! | `GET /health` | whether the server runs |
+//!
+//! With `?view=page`, the page's routes also tell reasoning, and the blocks of each answer.
 
 mod access;
 mod refusal;

@@ -31,7 +31,7 @@ pub use frames::event_id::{EventId, EventIdError};
 pub use frames::read::Frame;
 pub use protocols::ag_ui::AgUi;
 pub use protocols::anthropic_messages::AnthropicMessages;
-pub use protocols::chat_events::{ChatEvents, ContentForm, StartName};
+pub use protocols::chat_events::{ChatDetail, ChatEvents, ContentForm, StartName};
 pub use protocols::json_form::{JsonEvents, JsonLines};
 pub use protocols::openai_chat::{OpenAiChat, ServerTools, UsageChunk};
 pub use protocols::openai_responses::OpenAiResponses;

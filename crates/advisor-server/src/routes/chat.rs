@@ -1,14 +1,15 @@
 use advisor_core::Message;
-use advisor_sse::{ChatEvents, EventId, Frames};
+use advisor_sse::{EventId, Frames};
 use axum::Json;
 use axum::extract::rejection::{JsonRejection, PathRejection};
-use axum::extract::{Path, State};
+use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
 use super::ask::{OnDisconnect, Question, header};
 use super::user::User;
+use super::view::Wanted;
 use crate::ChatServer;
 use crate::refusal::Refusal;
 use crate::turns::body::streamed;
@@ -27,6 +28,7 @@ pub(super) struct Body {
 pub(super) async fn ask(
     State(server): State<ChatServer>,
     user: User,
+    Query(wanted): Query<Wanted>,
     body: Result<Json<Body>, JsonRejection>,
 ) -> Result<Response, Refusal> {
     let Json(body) = body?;
@@ -36,14 +38,16 @@ pub(super) async fn ask(
         question = question.replacing(&server, turn).await?;
     }
     let turn = question.start(&server, OnDisconnect::Continue)?;
-    Ok(question.named(streamed(turn.read(), ChatEvents::new(), Frames::new().with_ids()).await?))
+    Ok(question.named(streamed(turn.read(), wanted.view.encoder(), Frames::new().with_ids()).await?))
 }
 
-/// Joins the running turn of a conversation, behind `Last-Event-ID`. Without one there is no content.
+/// Joins the running turn of a conversation, behind `Last-Event-ID`. Without one there is no content. The view is that of
+/// the request that started the turn, so that events have the same ids.
 pub(super) async fn resume(
     State(server): State<ChatServer>,
     user: User,
     id: Result<Path<String>, PathRejection>,
+    Query(wanted): Query<Wanted>,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let key = user.conversation(&id?)?;
@@ -56,7 +60,7 @@ pub(super) async fn resume(
         None => server.turns().running(&key).map(|(_, turn)| turn),
     };
     let Some(turn) = known else { return Ok(StatusCode::NO_CONTENT.into_response()) };
-    streamed(turn.read(), ChatEvents::new(), frames(&headers)?).await
+    streamed(turn.read(), wanted.view.encoder(), frames(&headers)?).await
 }
 
 /// Returns frames behind the last one that the client has received.

@@ -1,4 +1,6 @@
-use advisor_core::{Block, BlockContent, ConversationKey, Message, MessageList, OnDrop, Role};
+use advisor_core::{
+    Block, BlockContent, BlockKind, ConversationKey, Message, MessageList, OnDrop, Role, ToolCall,
+};
 use axum::Json;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Query, State};
@@ -9,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::user::User;
+use super::view::{View, Wanted};
 use crate::ChatServer;
 use crate::refusal::Refusal;
 
@@ -28,13 +31,28 @@ struct Listed {
     next: Option<String>,
 }
 
-/// A message as a page shows it.
+/// A message as a client shows it.
 #[derive(Debug, Serialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 enum Shown {
-    User { text: String, turn: Option<String> },
-    Assistant { text: String, reasoning: String, calls: Vec<ShownCall> },
-    Tool { id: String, tool: String, result: String, is_error: bool },
+    User {
+        text: String,
+        turn: Option<String>,
+    },
+    Assistant {
+        text: String,
+        reasoning: String,
+        /// The parts in their order, for the page.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        parts: Vec<ShownPart>,
+        calls: Vec<ShownCall>,
+    },
+    Tool {
+        id: String,
+        tool: String,
+        result: String,
+        is_error: bool,
+    },
 }
 
 #[derive(Debug, Serialize)]
@@ -42,6 +60,14 @@ struct ShownCall {
     id: String,
     tool: String,
     args: Value,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum ShownPart {
+    Text { text: String },
+    Reasoning { text: String },
+    Call(ShownCall),
 }
 
 pub(super) async fn list(
@@ -63,6 +89,7 @@ pub(super) async fn read(
     State(server): State<ChatServer>,
     user: User,
     id: Result<Path<String>, PathRejection>,
+    Query(wanted): Query<Wanted>,
 ) -> Result<Response, Refusal> {
     let key = user.conversation(&id?)?;
     let transcript = server.memory().transcript(&key).await;
@@ -73,7 +100,8 @@ pub(super) async fn read(
     let log = server.memory().store().load(&key, ReadRange::All).await;
     let turns = turns_of(&log.map_err(|error| Refusal::from(&error.into()))?, &transcript);
     let mut turns = turns.into_iter();
-    let messages: Vec<_> = transcript.iter().filter_map(|message| shown(message, &mut turns)).collect();
+    let messages: Vec<_> =
+        transcript.iter().filter_map(|message| shown(message, &mut turns, wanted.view)).collect();
     Ok(Json(serde_json::json!({"messages": messages})).into_response())
 }
 
@@ -120,21 +148,22 @@ fn turns_of(log: &Snapshot, transcript: &MessageList) -> Vec<String> {
 }
 
 /// Instructions are not shown.
-fn shown(message: &Message, turns: &mut impl Iterator<Item = String>) -> Option<Shown> {
+fn shown(message: &Message, turns: &mut impl Iterator<Item = String>, view: View) -> Option<Shown> {
     Some(match message.role() {
         Role::User => Shown::User { text: message.text(), turn: turns.next() },
         Role::Assistant => {
-            let reasoning = |block: &Block| match block.content() {
-                BlockContent::Reasoning(text) => Some(text.clone()),
-                _ => None,
+            let blocks = message.blocks();
+            let reasoning = blocks.iter().filter_map(|block| block.content().text_of(BlockKind::Reasoning));
+            let parts = match view {
+                View::Answer => Vec::new(),
+                View::Page => blocks.iter().filter_map(part).collect(),
             };
-            let calls = message.tool_calls().map(|call| ShownCall {
-                id: call.id.to_string(),
-                tool: call.name.to_string(),
-                args: call.parsed_arguments().unwrap_or_else(|_| Value::String(call.arguments.clone())),
-            });
-            let reasoning = message.blocks().iter().filter_map(reasoning).collect();
-            Shown::Assistant { text: message.text(), reasoning, calls: calls.collect() }
+            Shown::Assistant {
+                text: message.text(),
+                reasoning: reasoning.collect(),
+                parts,
+                calls: message.tool_calls().map(call).collect(),
+            }
         }
         Role::Tool => {
             let result = message.tool_result()?;
@@ -143,4 +172,22 @@ fn shown(message: &Message, turns: &mut impl Iterator<Item = String>) -> Option<
         }
         _ => return None,
     })
+}
+
+/// Blocks without text, such as media, are not shown.
+fn part(block: &Block) -> Option<ShownPart> {
+    Some(match block.content() {
+        BlockContent::Text(text) | BlockContent::Refusal(text) => ShownPart::Text { text: text.clone() },
+        BlockContent::Reasoning(text) => ShownPart::Reasoning { text: text.clone() },
+        BlockContent::ToolCall(shown) => ShownPart::Call(call(shown)),
+        _ => return None,
+    })
+}
+
+fn call(call: &ToolCall) -> ShownCall {
+    ShownCall {
+        id: call.id.to_string(),
+        tool: call.name.to_string(),
+        args: call.parsed_arguments().unwrap_or_else(|_| Value::String(call.arguments.clone())),
+    }
 }

@@ -9,6 +9,7 @@ mod openai_responses;
 mod page;
 mod ui_messages;
 mod user;
+mod view;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -23,10 +24,7 @@ use crate::refusal::Refusal;
 impl ChatServer {
     /// Returns the routes, to be mounted in any axum application. They need a tokio runtime.
     pub fn router(&self) -> Router {
-        Router::new()
-            .route("/", get(page::index))
-            .route("/app.js", get(page::script))
-            .route("/style.css", get(page::style))
+        page::router()
             .route("/health", get(|| async { "ok\n" }))
             .route("/api/chat", post(chat::ask))
             .route("/api/chunks", post(chunks::ask))

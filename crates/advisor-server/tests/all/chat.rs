@@ -165,3 +165,30 @@ async fn turn_is_replaced_by_an_edited_one() {
     let unknown = json!({"message": "Other?", "conversation": "c1", "replaces": "t9"});
     refused(setting.post("/api/chat", &unknown).await, StatusCode::NOT_FOUND).await;
 }
+
+/// The page shows reasoning apart from the answer, and other clients of the route do not see it.
+#[tokio::test]
+async fn reasoning_is_for_the_page_only_and_no_part_of_the_text() {
+    let answer = || {
+        let answer = Answer::new().reasoning("Hm.").text("Let me look.");
+        [answer.call("t1", "weather", "{}").done(), Answer::from_text("It is sunny.")]
+    };
+    let plain = setting(answer());
+    let frames = text(plain.post("/api/chat", &asking("How is it?")).await).await;
+    assert!(!frames.contains("Hm."), "{frames}");
+    assert_eq!(json_of(plain.get("/api/conversations/c1").await).await["messages"][1].get("parts"), None);
+
+    let page = setting(answer());
+    let response = page.post("/api/chat?view=page", &asking("How is it?")).await;
+    let turn = response.headers()["x-turn-id"].clone();
+    let frames = text(response).await;
+    assert!(frames.contains(r#"{"type":"reasoning","content":"Hm.","block":"1.0"}"#), "{frames}");
+    assert!(frames.contains(r#"{"type":"content","content":"Let me look.","block":"1.1"}"#), "{frames}");
+    let again = Request::get("/api/conversations/c1/stream?view=page").header("x-turn-id", turn);
+    assert_eq!(text(page.send(again.body(Body::empty()).unwrap()).await).await, frames);
+    let read = json_of(page.get("/api/conversations/c1?view=page").await).await;
+    let kinds: Vec<_> =
+        read["messages"][1]["parts"].as_array().unwrap().iter().map(|part| part["type"].clone()).collect();
+    assert_eq!(kinds, ["reasoning", "text", "call"]);
+    assert_eq!(read["messages"][1]["text"], "Let me look.");
+}

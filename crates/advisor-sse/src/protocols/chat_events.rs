@@ -1,4 +1,4 @@
-use advisor_core::{BlockDelta, Chunk, Text, ToolEvent, ToolEventKind, ToolResult};
+use advisor_core::{BlockDelta, BlockId, Chunk, Text, ToolEvent, ToolEventKind, ToolResult};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -24,11 +24,13 @@ use crate::{Failure, Frames};
 /// - For an answer without content, [`with_empty_text`](Self::with_empty_text) sets a text. One that is cut has an
 ///   `error`.
 /// - `{"type":"restart"}` voids the text of the round: the model is called again.
+/// - Reasoning and the blocks of text are told on request, see [`with_detail`](Self::with_detail).
 #[derive(Debug)]
 pub struct ChatEvents {
     turn: Turn,
     content: ContentForm,
     start: StartName,
+    detail: ChatDetail,
     empty: Text,
 }
 
@@ -54,11 +56,29 @@ pub enum StartName {
     ToolCall,
 }
 
+/// How much [`ChatEvents`] tells of a turn.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ChatDetail {
+    /// Text and calls.
+    #[default]
+    Answer,
+    /// Also reasoning, as `{"type":"reasoning","content":"Hm.","block":"1.0"}`. Text has its `block`, too, and a restart
+    /// its `round`. The id of a block begins with its round and a dot. Blocks of one turn may interleave.
+    Blocks,
+}
+
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Event<'a> {
     Content {
         content: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        block: Option<&'a str>,
+    },
+    Reasoning {
+        content: &'a str,
+        block: &'a str,
     },
     ToolCallStart {
         tool: &'a str,
@@ -80,7 +100,10 @@ enum Event<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         id: Option<&'a str>,
     },
-    Restart,
+    Restart {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        round: Option<u32>,
+    },
 }
 
 #[derive(Serialize)]
@@ -94,6 +117,7 @@ impl Default for ChatEvents {
             turn: Turn::default(),
             content: ContentForm::default(),
             start: StartName::default(),
+            detail: ChatDetail::default(),
             empty: "The model gave no answer.".into(),
         }
     }
@@ -118,17 +142,35 @@ impl ChatEvents {
         Self { start, ..self }
     }
 
+    /// Sets how much of a turn is told.
+    #[must_use]
+    pub fn with_detail(self, detail: ChatDetail) -> Self {
+        Self { detail, ..self }
+    }
+
     /// Sets the text that is shown for an answer without content; `The model gave no answer.` by default.
     #[must_use]
     pub fn with_empty_text(self, text: impl Into<Text>) -> Self {
         Self { empty: text.into(), ..self }
     }
 
-    fn content(&self, content: &str, frames: &mut Frames) {
+    fn content(&self, content: &str, block: Option<BlockId>, frames: &mut Frames) {
+        let block = block.and_then(|block| self.block(block));
         match self.content {
-            ContentForm::Typed => frames.data(&Event::Content { content }),
+            ContentForm::Typed => frames.data(&Event::Content { content, block: block.as_deref() }),
             ContentForm::Bare => frames.data(&BareContent { content }),
         }
+    }
+
+    fn reasoning(&self, content: &str, block: BlockId, frames: &mut Frames) {
+        if let Some(block) = self.block(block) {
+            frames.data(&Event::Reasoning { content, block: &block });
+        }
+    }
+
+    /// Returns the id of a block, if blocks are told.
+    fn block(&self, block: BlockId) -> Option<String> {
+        (self.detail == ChatDetail::Blocks).then(|| self.turn.part_id(block))
     }
 
     fn start(&self, tool: &str, id: &str, arguments: &str, frames: &mut Frames) {
@@ -169,11 +211,17 @@ impl Encoder for ChatEvents {
             return;
         }
         match chunk {
-            Chunk::Delta { delta: BlockDelta::Text(text) | BlockDelta::Refusal(text), .. } => {
-                self.content(text, frames);
+            Chunk::Delta { block, delta: BlockDelta::Text(text) | BlockDelta::Refusal(text) } => {
+                self.content(text, Some(*block), frames);
+            }
+            Chunk::Delta { block, delta: BlockDelta::Reasoning(text) } => {
+                self.reasoning(text, *block, frames)
             }
             Chunk::Tool(event) => self.tool(event, frames),
-            Chunk::AttemptRestarted { .. } => frames.data(&Event::Restart),
+            Chunk::AttemptRestarted { round } => {
+                let round = (self.detail == ChatDetail::Blocks).then_some(*round);
+                frames.data(&Event::Restart { round });
+            }
             Chunk::Completed(response) => {
                 let calls = self.turn.client_calls(response);
                 for call in &calls {
@@ -183,7 +231,7 @@ impl Encoder for ChatEvents {
                 if let Some(error) = notice {
                     frames.data(&Event::Error { error, id: None });
                 } else if calls.is_empty() && self.turn.is_empty() {
-                    self.content(&self.empty, frames);
+                    self.content(&self.empty, None, frames);
                 }
                 frames.done();
             }

@@ -39,6 +39,10 @@ pub fn chat_events(frames: &[Frame]) -> Result<(), Violation> {
                 text(&event, "error")?;
                 is_visible = true;
             }
+            Some("reasoning") => {
+                text(&event, "content")?;
+                text(&event, "block")?;
+            }
             Some("restart") => {}
             Some(other) => return Err(format!("the type `{other}` is unknown")),
         }

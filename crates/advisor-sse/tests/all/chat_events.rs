@@ -1,7 +1,7 @@
 //! The scenarios of the chat page's protocol, frame by frame.
 
 use advisor_core::{Chunk, Error, ErrorKind};
-use advisor_sse::{ChatEvents, ContentForm, Frame, Frames, StartName};
+use advisor_sse::{ChatDetail, ChatEvents, ContentForm, Frame, Frames, StartName};
 use advisor_testkit::Answer;
 use serde_json::{Value, json};
 
@@ -137,4 +137,33 @@ async fn older_clients_get_older_forms() {
     let events = events_of(encoder, &turn);
     assert_eq!(events[0], json!({"type": "tool_call", "tool": "weather", "id": "c1", "args": {}}));
     assert_eq!(events[2], json!({"content": "It is sunny."}));
+}
+
+#[tokio::test]
+async fn reasoning_is_told_on_request_and_never_as_content() {
+    let answer = || Answer::new().reasoning("Let me ").reasoning("think.").text("Yes.").done();
+    assert_eq!(events(&play([answer()]).await), [content("Yes.")]);
+    let events = events_of(ChatEvents::new().with_detail(ChatDetail::Blocks), &play([answer()]).await);
+    let piece = |kind: &str, text: &str, block: &str| json!({"type": kind, "content": text, "block": block});
+    let expected = [
+        piece("reasoning", "Let me ", "1.0"),
+        piece("reasoning", "think.", "1.0"),
+        piece("content", "Yes.", "1.1"),
+    ];
+    assert_eq!(events, expected);
+}
+
+#[tokio::test]
+async fn a_second_attempt_has_blocks_of_its_own() {
+    let turns = crate::turns::all().await;
+    let (_, turn) = turns.iter().find(|(name, _)| *name == "a second attempt").unwrap();
+    let events = events_of(ChatEvents::new().with_detail(ChatDetail::Blocks), turn);
+    let blocks: Vec<_> =
+        events.iter().map(|event| (&event["type"], &event["block"], &event["round"])).collect();
+    let expected = [
+        (&json!("content"), &json!("1.0"), &Value::Null),
+        (&json!("restart"), &Value::Null, &json!(1)),
+        (&json!("content"), &json!("1.0-2"), &Value::Null),
+    ];
+    assert_eq!(blocks, expected);
 }

@@ -2,8 +2,9 @@
 
 use advisor_core::{Chunk, Result, StreamItem};
 use advisor_sse::{
-    AgUi, AnswerInfo, AnthropicMessages, ChatEvents, Encoder, Encoding, Frame, Frames, JsonEvents,
-    OpenAiChat, OpenAiResponses, Segments, ServerTools, UiMessages, UiProfile, UsageChunk, validate,
+    AgUi, AnswerInfo, AnthropicMessages, ChatDetail, ChatEvents, Encoder, Encoding, Frame, Frames,
+    JsonEvents, OpenAiChat, OpenAiResponses, Segments, ServerTools, UiMessages, UiProfile, UsageChunk,
+    validate,
 };
 
 pub(crate) type Check = fn(&[Frame]) -> Result<(), String>;
@@ -24,6 +25,11 @@ macro_rules! check {
 pub(crate) fn protocols() -> Vec<Protocol> {
     vec![
         ("chat events", || Box::new(ChatEvents::new()), check!(validate::chat_events)),
+        (
+            "chat events with blocks",
+            || Box::new(ChatEvents::new().with_detail(ChatDetail::Blocks)),
+            check!(validate::chat_events),
+        ),
         (
             "UI messages v5",
             || Box::new(UiMessages::new("m1")),

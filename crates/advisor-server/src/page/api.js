@@ -1,0 +1,14 @@
+// Requests to the server.
+
+/** Sends a request. A refusal is an error with the server's words. */
+export const api = async (path, options = {}) => {
+  const response = await fetch(path, options);
+  if (!response.ok) {
+    const body = await response.json().catch(() => ({}));
+    throw new Error(body.error?.message ?? `the server answered ${response.status}`);
+  }
+  return response;
+};
+
+/** Returns the path of a conversation. */
+export const conversationPath = (id, rest = "") => `/api/conversations/${encodeURIComponent(id)}${rest}`;

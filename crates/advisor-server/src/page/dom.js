@@ -1,0 +1,29 @@
+// Small pieces of the DOM that several files need.
+
+export const $ = (id) => document.getElementById(id);
+
+/** Returns a copy of a template's element. */
+export const copy = (id) => $(id).content.firstElementChild.cloneNode(true);
+
+/** Creates an element with a class and a text. */
+export const element = (tag, className = "", text = "") => {
+  const made = document.createElement(tag);
+  if (className) made.className = className;
+  made.textContent = text;
+  return made;
+};
+
+export const button = (label, run) => {
+  const made = element("button", "", label);
+  made.type = "button";
+  made.addEventListener("click", run);
+  return made;
+};
+
+/** Changes the messages, and keeps their end in view unless the reader has scrolled up. */
+export const following = (change) => {
+  const messages = $("messages");
+  const atEnd = messages.scrollHeight - messages.scrollTop - messages.clientHeight < 80;
+  change();
+  if (atEnd) messages.scrollTop = messages.scrollHeight;
+};

@@ -1,0 +1,34 @@
+// A message of the user. One that the server has stored can be edited, or answered again.
+
+import { button, copy, element, following } from "./dom.js";
+
+export class UserMessage {
+  #messages;
+  #text;
+  #article;
+
+  constructor(messages, text) {
+    this.#messages = messages;
+    this.#text = text;
+    this.#article = copy("message");
+    this.#article.className = "user";
+    this.#article.querySelector("h2").textContent = "You";
+    this.#article.querySelector(".body").append(element("div", "plain", text));
+    following(() => messages.append(this.#article));
+  }
+
+  /** Offers to replace the turn of this message. `edit` gets the text, and a function that sends another one. */
+  offer(turn, { isBusy, edit, ask }) {
+    const replace = (text) => {
+      while (this.#messages.lastElementChild !== this.#article) this.#messages.lastElementChild.remove();
+      this.#article.remove();
+      ask(text, turn);
+    };
+    const actions = element("div", "actions");
+    actions.append(
+      button("Edit", () => isBusy() || edit(this.#text, replace)),
+      button("Answer again", () => isBusy() || replace(this.#text)),
+    );
+    this.#article.append(actions);
+  }
+}

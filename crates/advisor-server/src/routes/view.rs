@@ -1,0 +1,30 @@
+use advisor_sse::{ChatDetail, ChatEvents, Encoder};
+use serde::Deserialize;
+
+/// The query of a route that serves plain clients and the page.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+pub(super) struct Wanted {
+    #[serde(default)]
+    pub(super) view: View,
+}
+
+/// How much a client shows of a conversation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum View {
+    /// Text and calls.
+    #[default]
+    Answer,
+    /// What the page shows: also reasoning, and the blocks of each answer in their order.
+    Page,
+}
+
+impl View {
+    /// Returns the encoder of a turn.
+    pub(super) fn encoder(self) -> Box<dyn Encoder> {
+        match self {
+            Self::Answer => Box::new(ChatEvents::new()),
+            Self::Page => Box::new(ChatEvents::new().with_detail(ChatDetail::Blocks)),
+        }
+    }
+}

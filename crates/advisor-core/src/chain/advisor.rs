@@ -97,8 +97,8 @@ pub trait StreamAdvisor: AdvisorInfo {
 ///
 /// # Ordering
 /// `before` runs outer to inner, `after` inner to outer. In each round, `after` of every advisor inside the tool
-/// loop completes first. Only then does a tool of that round start, and does anyone outside see that the round
-/// ended.
+/// loop completes first. Only then does a tool of that round start, and does any outer advisor or the caller see that
+/// the round ended.
 ///
 /// # Cancellation
 /// If the turn is dropped, `after` does not run, or is dropped at an await point. [`Advisor::State`] is dropped in

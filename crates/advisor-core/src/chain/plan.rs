@@ -103,7 +103,7 @@ impl Plan {
         writeln!(f, "{:<10}  the model", "")
     }
 
-    /// Writes who runs the tools, and when messages are stored.
+    /// Writes the component that runs the tools, and the steps at which messages are stored.
     fn fmt_storing(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.tool_loop().is_none() {
             writeln!(f, "No advisor runs tools: calls of the model are client-side: the caller runs them.")?;

@@ -8,7 +8,7 @@ const WORDS: [(FinishReason, &[&str]); 5] = [
     (FinishReason::Length, &["max_tokens", "model_context_window_exceeded"]),
     (FinishReason::ToolCalls, &["tool_use"]),
     (FinishReason::Refusal, &["refusal"]),
-    // After a compaction that the request asked to pause at, the answer goes on in the next request, too.
+    // After a compaction that the request asked to pause at, the answer continues in the next request, too.
     (FinishReason::Paused, &["pause_turn", "compaction"]),
 ];
 

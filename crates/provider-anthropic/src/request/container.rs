@@ -8,7 +8,7 @@ use crate::wire::CONTAINER;
 
 /// Returns the id of the container of the running turn: that of the last answer, if only results of its calls follow it.
 ///
-/// The API needs it for calls that its code made, and a paused answer goes on in it. Containers expire, so that of an
+/// The API needs it for calls that its code made, and a paused answer continues in it. Containers expire, so that of an
 /// earlier turn is not sent.
 pub(super) fn of_running_turn(messages: &MessageList, format: &Text) -> Option<Value> {
     let last = messages.iter_back().find(|message| message.tool_result().is_none())?;

@@ -1,6 +1,6 @@
 //! The schedule of retries: exponential with jitter, or the server's `Retry-After`.
 //!
-//! Nothing here sleeps or sends. The owner of the retries asks [`Waits::next_wait`] how long to wait, as long as
+//! This module neither waits nor sends. The owner of the retries asks [`Waits::next_wait`] how long to wait, as long as
 //! no part of the answer was shown.
 
 use std::time::{Duration, SystemTime};

@@ -16,7 +16,7 @@ const LONGEST: usize = 16 << 10;
 pub(super) const FULL_BUDGET: u8 = 24;
 /// The budget that learning from one event costs.
 const COST: u8 = 2;
-/// The number of events without learning after which it stops for good.
+/// The number of events without learning after which it stops permanently.
 const MOST_SKIPPED: u8 = 64;
 /// The most beginnings of calls kept. Only an event that repeats one is learned.
 const MOST_CALL_STARTS: usize = 4;

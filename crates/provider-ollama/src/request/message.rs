@@ -90,7 +90,7 @@ impl<'a> Sent<'a> {
         Self { role: "tool", tool_name, tool_call_id, ..Self::from_parts(parts) }
     }
 
-    /// Blocks of other providers are sent by their content; signatures and other data stay away. A refusal is sent
+    /// Blocks of other providers are sent by their content; signatures and other data are left out. A refusal is sent
     /// as text, as the user saw it.
     fn from_blocks(blocks: &'a [Block]) -> Self {
         let tool_calls: Vec<_> = blocks.iter().filter_map(Block::as_tool_call).map(Call::new).collect();

@@ -5,6 +5,8 @@ mod chat;
 mod conversations;
 mod demo;
 mod failure;
+mod inspect;
+mod journal_file;
 mod look;
 mod markdown;
 mod output;
@@ -32,7 +34,7 @@ struct Arguments {
 enum Command {
     /// Shows a conversation of two turns with parallel tools, memory and live streaming; needs no key and no
     /// network.
-    Demo,
+    Demo(demo::Arguments),
     /// Chats with a model of any provider. Ctrl-C cancels the turn, Ctrl-D ends the chat.
     #[command(after_help = format!("{}\n\n{EXIT_CODES}", chat::STREAMS))]
     Chat(chat::Arguments),
@@ -45,6 +47,9 @@ enum Command {
     Export(conversations::ExportArguments),
     /// Imports an exported conversation from standard input into a file. Importing it again changes nothing.
     Import(conversations::ImportArguments),
+    /// Shows a journal as a timeline, with a lane for each advisor, the model, the store and the tools.
+    #[command(after_help = EXIT_CODES)]
+    Inspect(inspect::Arguments),
     /// Prints the result of a recorded stream as one JSON object.
     #[command(after_help = EXIT_CODES)]
     Aggregate {
@@ -62,12 +67,13 @@ enum Command {
 fn main() -> ExitCode {
     let mut out = std::io::stdout();
     let outcome = match Arguments::parse().command {
-        Command::Demo => with_runtime(demo::run()),
+        Command::Demo(arguments) => with_runtime(demo::run(arguments)),
         Command::Chat(arguments) => with_runtime(chat::run(arguments)),
         Command::Serve(arguments) => on_all_threads(serve::run(arguments, &mut out)),
         Command::Conversations(arguments) => with_runtime(conversations::list(arguments, &mut out)),
         Command::Export(arguments) => with_runtime(conversations::write_out(arguments, &mut out)),
         Command::Import(arguments) => with_runtime(conversations::read_in(arguments, &mut out)),
+        Command::Inspect(arguments) => inspect::run(&arguments, &mut out),
         Command::Aggregate { api, choices, file } => aggregate::run(api, &file, choices, &mut out),
     };
     match outcome {

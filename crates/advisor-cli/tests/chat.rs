@@ -8,6 +8,8 @@
 )]
 
 mod common;
+#[path = "chat/journal.rs"]
+mod journal;
 #[path = "chat/json.rs"]
 mod json;
 #[cfg(unix)]

@@ -291,6 +291,19 @@ fn every_recording_aggregates_as_expected() {
 }
 
 #[test]
+fn demo_journal_can_be_inspected() {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("demo.journal");
+    let _ = std::fs::remove_file(&path);
+    let path = path.to_str().unwrap();
+    let output = advisor(&["demo", "--journal", path]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let output = advisor(&["inspect", path]).output().unwrap();
+    let shown = text_of(&output.stdout);
+    assert!(shown.starts_with("turns: 2, model calls: 5, tool runs: 6, tokens: "), "{shown}");
+    assert!(shown.contains("get_trains") && !shown.contains(" other "), "{shown}");
+}
+
+#[test]
 fn closed_output_pipe_is_no_error() {
     let good = file("for-nobody.sse", format!("data: {EVENT}\n\n"));
     let failed = file("for-nobody-either.sse", "data: {}\n\n");

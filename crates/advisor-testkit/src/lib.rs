@@ -9,6 +9,7 @@
 //! | write a streamed Chat Completions answer in code | [`ChatTranscript`] |
 //! | the same for OpenAI's Responses, Anthropic's Messages, Gemini and Ollama | [`ResponsesTranscript`], [`MessagesTranscript`], [`GeminiTranscript`], [`OllamaTranscript`] |
 //! | record events, and check their order | [`Journal`] |
+//! | record the work of an advisor, of a model, or of a whole turn | [`JournalAdvisor`], [`JournalModel`], [`Journal::record_chunk`] |
 //! | record the appends of a store, with the feature `stores` | `JournalStore` |
 //! | make a store fail, hang or be slow at an operation, with the feature `stores` | `FaultStore` |
 //! | stop a turn at each of its await points, or inject a fault there, with the feature `crash` | `crash` |
@@ -41,7 +42,7 @@ mod transcript;
 pub use answer_of::answer_of;
 pub use described_tool::DescribedTool;
 pub use gate::Gate;
-pub use journal::{Event, Journal, OutOfOrder};
+pub use journal::{Event, Journal, JournalAdvisor, JournalModel, OutOfOrder};
 pub use replay::{Framing, ReceivedRequest, ReplayServer, Reply, Step};
 pub use scripted::{Answer, ReceivedPrompt, ScriptedModel};
 #[cfg(feature = "stores")]

@@ -7,6 +7,7 @@ use advisor_chain::{Chunk, Error, ErrorKind, OnDrop, TurnStream};
 use futures::{FutureExt, StreamExt};
 
 use crate::failure::Failure;
+use crate::journal_file::JournalFile;
 use crate::screen::Screen;
 
 /// A form in which the chat shows a turn.
@@ -33,11 +34,26 @@ impl<A: Write, N: Write> View for Screen<A, N> {
     }
 }
 
-/// Shows the answer as it arrives. An interrupt cancels it; the part that was shown stays in the conversation.
+/// Shows the answer as it arrives. An interrupt cancels it; the part that was shown stays in the conversation. The turn
+/// is recorded in the journal, if there is one.
 pub(super) async fn show(
+    turn: TurnStream,
+    interrupt: impl Future<Output = io::Result<()>>,
+    view: &mut impl View,
+    journal: Option<&JournalFile>,
+) -> Result<(), Failure> {
+    let Some(journal) = journal else { return show_items(turn, interrupt, view, |_| {}).await };
+    journal.begin(turn.turn().id());
+    let shown = show_items(turn, interrupt, view, |item| journal.item(item)).await;
+    // What ended the turn is told first.
+    shown.and(journal.save())
+}
+
+async fn show_items(
     mut turn: TurnStream,
     interrupt: impl Future<Output = io::Result<()>>,
     view: &mut impl View,
+    record: impl Fn(&Result<Chunk, Error>),
 ) -> Result<(), Failure> {
     let handle = turn.handle();
     // One future for the whole answer, polled before each chunk: a signal is noticed even if chunks are always
@@ -51,7 +67,7 @@ pub(super) async fn show(
                 interrupted = true;
                 handle.cancel(OnDrop::KeepPartial);
             }
-            item = turn.next() => match item {
+            item = turn.next() => match item.inspect(&record) {
                 Some(Ok(chunk)) => view.chunk(&chunk)?,
                 Some(Err(error)) => return Err(view.failed(error)?),
                 // The answer was complete when the interrupt arrived, which ends the program all the same.
@@ -87,7 +103,7 @@ mod tests {
     async fn shown(interrupt: impl Future<Output = io::Result<()>>) -> (Result<(), Failure>, String, String) {
         let (mut answer, mut notes) = (Vec::new(), Vec::new());
         let mut screen = Screen::new(Output::new(&mut answer, PIPED), Output::new(&mut notes, PIPED));
-        let outcome = show(flood(), interrupt, &mut screen).await;
+        let outcome = show(flood(), interrupt, &mut screen, None).await;
         (outcome, String::from_utf8(answer).unwrap(), String::from_utf8(notes).unwrap())
     }
 

@@ -10,12 +10,14 @@ use super::answer::{self, View};
 use super::input::{Entered, Input};
 use super::interrupts::Interrupts;
 use crate::failure::Failure;
+use crate::journal_file::JournalFile;
 use crate::printable::escaped_json;
 
 /// Answers each line of standard input with a stream of items.
 pub(super) async fn talk(
     client: &ChatClient,
     conversation: &ConversationKey,
+    journal: Option<&JournalFile>,
     out: &mut impl Write,
 ) -> Result<(), Failure> {
     let mut input = Input::lines();
@@ -27,7 +29,7 @@ pub(super) async fn talk(
         }
         let turn = client.prompt().user(line).conversation(conversation.clone()).stream();
         let mut items = Items::begin(out)?;
-        answer::show(turn, interrupts.next(), &mut items).await?;
+        answer::show(turn, interrupts.next(), &mut items, journal).await?;
     }
     Ok(())
 }

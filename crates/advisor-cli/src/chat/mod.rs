@@ -20,6 +20,7 @@ use advisor_chain::tools::{ToolCallStreaming, ToolSet};
 use advisor_chain::{
     ChatClient, ChatMemoryAdvisor, ChatOptions, ConversationKey, InMemoryStore, Result, ToolCallAdvisor,
 };
+use advisor_testkit::{JournalAdvisor, JournalModel, JournalStore};
 
 use self::endpoint::{Endpoint, Provider};
 use self::folder::SharedFolder;
@@ -27,6 +28,7 @@ use self::session::{Session, Spent};
 use self::talk::Talk;
 use crate::conversations;
 use crate::failure::Failure;
+use crate::journal_file::JournalFile;
 use crate::output::ColorOption;
 use crate::screen::Screen;
 
@@ -72,6 +74,10 @@ pub(crate) struct Arguments {
     /// The conversation to continue.
     #[arg(long, value_name = "ID", default_value = "chat")]
     conversation: String,
+    /// A new file for the journal of the chat, which `advisor inspect` shows: the order and the times of the work of
+    /// each part, with the arguments of tools and without the texts of answers.
+    #[arg(long, value_name = "FILE")]
+    journal: Option<PathBuf>,
     /// Writes JSON Lines to standard output in place of text: for each turn its begin, its chunks, and the completion
     /// or the error that ends it.
     #[arg(long)]
@@ -103,14 +109,18 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         Some(file) => Arc::new(file),
         None => Arc::new(InMemoryStore::new()),
     };
-    let memory = ChatMemoryAdvisor::new(Arc::clone(&store));
+    let journal = arguments.journal.as_deref().map(JournalFile::create).transpose()?;
+    let memory = match &journal {
+        Some(file) => ChatMemoryAdvisor::new(JournalStore::new(Arc::clone(&store), file.journal())),
+        None => ChatMemoryAdvisor::new(Arc::clone(&store)),
+    };
     let model = endpoint.model.clone();
-    let client = client(endpoint, arguments.system, &tools, memory.clone())?;
+    let client = client(endpoint, arguments.system, &tools, memory.clone(), journal.as_ref())?;
     let outcome = if arguments.json {
-        json::talk(&client, &conversation, &mut io::stdout()).await
+        json::talk(&client, &conversation, journal.as_ref(), &mut io::stdout()).await
     } else {
         let spent = Spent::default();
-        let session = Session { client, memory: memory.clone(), store, conversation, model, spent };
+        let session = Session { client, memory: memory.clone(), store, conversation, model, spent, journal };
         Talk::new(session, Screen::standard(arguments.color))?.run().await
     };
     // Writes the shown part of a cancelled answer before the file is closed.
@@ -126,13 +136,16 @@ fn client(
     system: Option<String>,
     tools: &ToolSet,
     memory: ChatMemoryAdvisor,
+    journal: Option<&JournalFile>,
 ) -> Result<ChatClient> {
     let tool_loop = ToolCallAdvisor::builder().streaming(ToolCallStreaming::All).build()?;
-    let client = ChatClient::builder(endpoint.server)
-        .advisor(tool_loop)
-        .advisor(memory)
-        .tools(tools)
-        .options(ChatOptions::new().with_model(endpoint.model));
+    let client = match journal.map(JournalFile::journal) {
+        Some(journal) => ChatClient::builder(JournalModel::new(endpoint.server, journal))
+            .advisor(JournalAdvisor::new(tool_loop, journal))
+            .advisor(JournalAdvisor::new(memory, journal)),
+        None => ChatClient::builder(endpoint.server).advisor(tool_loop).advisor(memory),
+    };
+    let client = client.tools(tools).options(ChatOptions::new().with_model(endpoint.model));
     match system {
         Some(system) => client.system(system).build(),
         None => client.build(),

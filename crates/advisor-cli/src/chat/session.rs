@@ -11,6 +11,8 @@ use advisor_chain::{
     TurnStream,
 };
 
+use crate::journal_file::JournalFile;
+
 /// A chat, in one conversation at a time.
 pub(super) struct Session {
     pub(super) client: ChatClient,
@@ -19,6 +21,7 @@ pub(super) struct Session {
     pub(super) conversation: ConversationKey,
     pub(super) model: String,
     pub(super) spent: Spent,
+    pub(super) journal: Option<JournalFile>,
 }
 
 /// The tokens of the rounds that reported them.

@@ -113,7 +113,7 @@ impl<A: Write, N: Write> Talk<A, N> {
             self.interrupts.forget();
         }
         let mut counted = Counted { screen: &mut self.screen, spent: &mut self.session.spent };
-        answer::show(turn, self.interrupts.next(), &mut counted).await
+        answer::show(turn, self.interrupts.next(), &mut counted, self.session.journal.as_ref()).await
     }
 
     /// Writes the end of a stopped turn at once, so that it is kept even if the program is killed.

@@ -4,22 +4,31 @@ mod answers;
 mod journalling;
 
 use std::io::{self, Write};
-use std::sync::Arc;
+use std::path::PathBuf;
 
 use advisor_chain::tools::ToolCallStreaming;
 use advisor_chain::{
     ChatClient, ChatMemoryAdvisor, Chunk, ConversationKey, Error, InMemoryStore, Message, OpenAiModel, Phase,
     Role, ToolCallAdvisor,
 };
-use advisor_testkit::{Journal, JournalStore, ReplayServer};
+use advisor_testkit::{Journal, JournalAdvisor, JournalModel, JournalStore, ReplayServer};
 use futures::StreamExt;
 
 use crate::failure::Failure;
+use crate::journal_file::JournalFile;
 use crate::output::{ColorOption, Output};
 use crate::printable::printable;
 use crate::screen::Screen;
 
-pub(crate) async fn run() -> Result<(), Failure> {
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// A new file for the journal of the demo, which `advisor inspect` shows.
+    #[arg(long, value_name = "FILE")]
+    journal: Option<PathBuf>,
+}
+
+pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
+    let file = arguments.journal.as_deref().map(JournalFile::create).transpose()?.unwrap_or_default();
     // Everything goes to standard output, since notes and tools are the point of the demo.
     let mut screen = Screen::new(
         Output::standard(io::stdout(), ColorOption::Auto),
@@ -27,12 +36,14 @@ pub(crate) async fn run() -> Result<(), Failure> {
     );
     let server = ReplayServer::start(answers::replies()).await.map_err(Error::advisor)?;
     let journal = Journal::new();
-    let memory = ChatMemoryAdvisor::new(Arc::new(JournalStore::new(InMemoryStore::new(), &journal)));
+    let store = JournalStore::new(JournalStore::new(InMemoryStore::new(), &journal), file.journal());
+    let memory = ChatMemoryAdvisor::new(store);
     let model = OpenAiModel::new("demo-model").with_base_url(format!("{}/v1", server.url()));
-    let client = ChatClient::builder(model)
+    let tool_loop = ToolCallAdvisor::builder().streaming(ToolCallStreaming::All).build()?;
+    let client = ChatClient::builder(JournalModel::new(model, file.journal()))
         .system("You are a travel assistant.")
-        .advisor(ToolCallAdvisor::builder().streaming(ToolCallStreaming::All).build()?)
-        .advisor(memory.clone())
+        .advisor(JournalAdvisor::new(tool_loop, file.journal()))
+        .advisor(JournalAdvisor::new(memory.clone(), file.journal()))
         .advisor_in(Phase::ModelCall, journalling::asking(&journal))
         .tools(&journalling::tools(&journal))
         .build()?;
@@ -44,8 +55,9 @@ pub(crate) async fn run() -> Result<(), Failure> {
         "How is the weather in Tokyo and in London, and how late is it in Tokyo?",
         "And in Paris? Where should I go?",
     ] {
-        turn(&client, question, &journal, &mut screen).await?;
+        turn(&client, question, &journal, &file, &mut screen).await?;
     }
+    file.save()?;
 
     screen.line("── what memory holds ──")?;
     for message in memory.transcript(&ConversationKey::new("demo")?).await?.iter() {
@@ -61,13 +73,16 @@ async fn turn<A: Write, N: Write>(
     client: &ChatClient,
     question: &str,
     journal: &Journal,
+    file: &JournalFile,
     screen: &mut Screen<A, N>,
 ) -> Result<(), Failure> {
     screen.line(format_args!("> {question}"))?;
     journal.record(format!("turn: {question}"));
     let mut turn = client.prompt().user(question).conversation("demo").stream();
-    while let Some(chunk) = turn.next().await {
-        let chunk = chunk?;
+    file.begin(turn.turn().id());
+    while let Some(item) = turn.next().await {
+        file.item(&item);
+        let chunk = item?;
         screen.show(&chunk)?;
         match &chunk {
             Chunk::RoundCompleted(response) => {

@@ -1,9 +1,15 @@
 //! An ordered record of events.
 
+mod advisor;
+mod chunks;
 mod json;
+mod model;
 mod out_of_order;
+mod passing;
 mod pattern;
 
+pub use advisor::JournalAdvisor;
+pub use model::JournalModel;
 pub use out_of_order::OutOfOrder;
 
 use pattern::matches;
@@ -12,6 +18,7 @@ use serde_json::Value;
 use std::fmt;
 use std::sync::Arc;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 /// One event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -19,6 +26,9 @@ use tokio::sync::watch;
 pub struct Event {
     /// The event in words, from the general to the specific: `store.append assistant r1`.
     pub label: String,
+    /// The time since the journal began, in milliseconds; `None` if the journal has no [times](Journal::timed).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_ms: Option<u64>,
     /// Further details for a failed check; `null` if there are none. Checks ignore them.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub fields: Value,
@@ -55,12 +65,21 @@ pub struct Event {
 #[derive(Clone, Debug)]
 pub struct Journal {
     events: Arc<watch::Sender<Vec<Event>>>,
+    began: Option<Instant>,
 }
 
 impl Journal {
     /// Creates an empty journal.
     pub fn new() -> Self {
-        Self { events: Arc::new(watch::Sender::new(Vec::new())) }
+        Self { events: Arc::new(watch::Sender::new(Vec::new())), began: None }
+    }
+
+    /// Creates an empty journal whose events have the time since now.
+    ///
+    /// Times differ between two runs, so a journal that is compared with another one has none. The clock is that
+    /// of tokio, which a test can pause.
+    pub fn timed() -> Self {
+        Self { began: Some(Instant::now()), ..Self::new() }
     }
 
     /// Appends an event.
@@ -78,7 +97,8 @@ impl Journal {
     /// assert!(journal.to_string().contains(r#"{"bytes":12}"#));
     /// ```
     pub fn record_with(&self, label: impl Into<String>, fields: Value) {
-        let event = Event { label: label.into(), fields };
+        let at_ms = self.began.map(|began| u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX));
+        let event = Event { label: label.into(), at_ms, fields };
         self.events.send_modify(|events| events.push(event));
     }
 

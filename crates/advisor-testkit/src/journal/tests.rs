@@ -1,4 +1,6 @@
 use super::*;
+use crate::{Answer, ScriptedModel};
+use advisor_core::{ChatClient, Error, ErrorKind};
 use futures::FutureExt;
 use serde_json::json;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -159,4 +161,66 @@ fn a_journal_comes_back_from_json() {
     assert_eq!(read.events(), journal.events());
     let later = json!({"version": 2, "events": []});
     assert!(serde_json::from_value::<Journal>(later).unwrap_err().to_string().contains("version 2"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_timed_journal_has_whole_milliseconds() {
+    let journal = Journal::timed();
+    journal.record("a");
+    tokio::time::advance(std::time::Duration::from_micros(12_900)).await;
+    journal.record_with("b", json!({"n": 1}));
+    let form = json!({"version": 1, "events": [
+        {"label": "a", "at_ms": 0},
+        {"label": "b", "at_ms": 12, "fields": {"n": 1}},
+    ]});
+    assert_eq!(serde_json::to_value(&journal).unwrap(), form);
+    let read: Journal = serde_json::from_value(form).unwrap();
+    assert_eq!(read.events(), journal.events());
+    read.record("c");
+    assert_eq!(read.events()[2].at_ms, None, "a journal that was read has no clock");
+}
+
+/// An advisor that fails after the answer.
+struct Refuses;
+
+impl advisor_core::AdvisorInfo for Refuses {
+    fn name(&self) -> &'static str {
+        "refuses"
+    }
+}
+
+#[async_trait::async_trait]
+impl advisor_core::Advisor for Refuses {
+    type State = ();
+    async fn before(
+        &self,
+        request: advisor_core::ChatRequest,
+    ) -> Result<(advisor_core::ChatRequest, ()), Error> {
+        Ok((request, ()))
+    }
+    async fn after(&self, _: (), _: &advisor_core::ChatResponse) -> Result<(), Error> {
+        Err(Error::new(ErrorKind::Advisor, "no"))
+    }
+}
+
+#[tokio::test]
+async fn a_failed_advisor_is_recorded_as_dropped() {
+    let journal = Journal::new();
+    let model = ScriptedModel::new([Answer::from_text("Hi")]);
+    let client = ChatClient::builder(JournalModel::new(model, &journal))
+        .advisor(JournalAdvisor::new(Refuses, &journal))
+        .build()
+        .unwrap();
+    client.prompt().user("go").call().await.unwrap_err();
+    let labels = journal.labels();
+    let expected = [
+        "advisor.enter refuses",
+        "model.ask r1",
+        "model.first_chunk r1",
+        "advisor.first_chunk refuses r1",
+        "model.end r1",
+        "advisor.drop refuses",
+    ];
+    assert_eq!(labels, expected);
+    assert_eq!(journal.events()[4].fields, json!({"chunks": 3}));
 }

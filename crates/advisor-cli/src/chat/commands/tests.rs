@@ -26,7 +26,10 @@ impl Chat {
         let conversation = ConversationKey::new("chat").unwrap();
         let model_name = "m".to_owned();
         let spent = Spent::default();
-        Self { session: Session { client, memory, store, conversation, model: model_name, spent }, model }
+        Self {
+            session: Session { client, memory, store, conversation, model: model_name, spent, journal: None },
+            model,
+        }
     }
 
     /// Enters a line. Returns what is shown.
@@ -39,7 +42,7 @@ impl Chat {
             Line::Hint(hint) => return hint,
         };
         if let Next::Ask(turn) = next {
-            answer::show(*turn, std::future::pending(), &mut screen).await.unwrap();
+            answer::show(*turn, std::future::pending(), &mut screen, None).await.unwrap();
         }
         String::from_utf8(notes).unwrap() + &String::from_utf8(answer).unwrap()
     }

@@ -52,6 +52,13 @@ async fn every_answer_is_sent_and_none_is_empty() {
 }
 
 #[tokio::test]
+async fn pictures_of_any_type_do_not_stop_the_next_provider() {
+    for target in targets::ALL.into_iter().filter(|target| target.in_text.is_none()) {
+        odd::pictures_sent_to(target).await;
+    }
+}
+
+#[tokio::test]
 async fn every_failure_of_a_tool_is_sent_as_text() {
     for target in targets::ALL.into_iter().filter(|target| target.in_text.is_none()) {
         odd::failures_sent_to(target).await;

@@ -3,7 +3,10 @@
 use advisor_chain::messages::{
     Block, BlockContent, Citation, Media, Opaque, Part, ProviderData, ToolCall, ToolResult,
 };
-use advisor_chain::{ChatRequest, Message, Role};
+use advisor_chain::ollama::OllamaModel;
+use advisor_chain::{AdvisorChain, ChatRequest, Message, Role};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::targets::{Item, Target};
@@ -77,6 +80,29 @@ pub async fn sent_to(target: &Target) {
     let [call] = items[7].calls.as_slice() else { panic!("{}: {:#}", target.name, items[7].wire) };
     assert_eq!(call.arguments, json!({"unparsable_arguments": "{\"at\":\"the"}), "{}", target.name);
     assert!(!body.to_string().contains("hidden"), "{}: {body:#}", target.name);
+}
+
+/// Continues an answer of Ollama with pictures of any type, which its server does not name. Checks that the target gets
+/// a picture of a type that it reads, or a note about it.
+pub async fn pictures_sent_to(target: &Target) {
+    let bytes: [&[u8]; 2] = [b"BM\x1e\0\0\0", &[1, 2, 3]];
+    let images = bytes.map(|bytes| STANDARD.encode(bytes));
+    let line = json!({"message": {"role": "assistant", "content": "", "images": images}, "done": true});
+    let answers = ScriptedTransport::new([format!("{line}\n")]);
+    let model = OllamaModel::new("painter").with_transport(answers);
+    let question = ChatRequest::new(vec![Message::user("Draw.")]);
+    let chain = AdvisorChain::builder(model).build().expect("a chain");
+    let answer = chain.next_call(question).await.expect("an answer");
+    let types: Vec<_> = answer.message().blocks().iter().map(|block| block.content().clone()).collect();
+    let media = |mime: &str, bytes: &'static [u8]| BlockContent::Media(Media::from_bytes(mime, bytes));
+    assert_eq!(types, [media("image/bmp", bytes[0]), media("application/octet-stream", bytes[1])]);
+    let messages = vec![Message::user("Draw."), answer.message().clone(), Message::user("And now?")];
+    let body = body_of(target, messages).await;
+    let items = (target.read)(&body);
+    let authors: Vec<Role> = items.iter().map(|item| item.role).collect();
+    assert_eq!(authors, [Role::User, Role::Assistant, Role::User], "{}: {body:#}", target.name);
+    assert!(!items[1].text.trim().is_empty(), "{}: {body:#}", target.name);
+    assert!(items[1].pictures.is_empty(), "{}: {body:#}", target.name);
 }
 
 /// Sends failures without text, with a picture alone, and with a picture beside text. Checks that the model sees each

@@ -25,11 +25,21 @@ use base64::engine::general_purpose::STANDARD;
 /// ```
 #[must_use]
 pub fn inline(media: &Media) -> Option<(&str, Cow<'_, str>)> {
+    let base64 = match &media.source {
+        MediaSource::Bytes(bytes) => Cow::Owned(STANDARD.encode(bytes)),
+        MediaSource::Url(url) => Cow::Borrowed(data_url(url)?.1),
+        _ => return None,
+    };
+    Some((inline_mime(media)?, base64))
+}
+
+/// Returns the type of media whose bytes are sent with the request, as [`inline`] does.
+#[must_use]
+pub fn inline_mime(media: &Media) -> Option<&str> {
     match &media.source {
-        MediaSource::Bytes(bytes) => Some((media.mime.as_str(), Cow::Owned(STANDARD.encode(bytes)))),
+        MediaSource::Bytes(_) => Some(&media.mime),
         MediaSource::Url(url) => {
-            let (mime, base64) = data_url(url)?;
-            Some((if mime.is_empty() { media.mime.as_str() } else { mime }, Cow::Borrowed(base64)))
+            Some(data_url(url)?.0).map(|mime| if mime.is_empty() { &media.mime } else { mime })
         }
         _ => None,
     }
@@ -90,6 +100,7 @@ mod tests {
         ] {
             let media = Media::from_url("image/jpeg", url);
             let expected = expected.map(|(mime, data)| (mime, Cow::Borrowed(data)));
+            assert_eq!(inline_mime(&media), expected.as_ref().map(|(mime, _)| *mime), "{url}");
             assert_eq!(inline(&media), expected, "{url}");
         }
     }

@@ -109,15 +109,24 @@ impl WireFormat for OllamaChat {
 
 /// Returns an image; `None` if it is no base64. Ollama does not name its type, but its first bytes do.
 fn image_of(base64: &str) -> Option<Media> {
-    const BEGINNINGS: [(&str, &str); 4] = [
-        ("iVBORw0KGgo", "image/png"),
-        ("/9j/", "image/jpeg"),
-        ("R0lGOD", "image/gif"),
-        ("UklGR", "image/webp"),
-    ];
-    let known = BEGINNINGS.into_iter().find(|(beginning, _)| base64.starts_with(beginning));
-    let mime = known.map_or("image/*", |(_, mime)| mime);
-    Some(Media::from_bytes(mime, STANDARD.decode(base64).ok()?))
+    let bytes = STANDARD.decode(base64).ok()?;
+    Some(Media::from_bytes(mime_of(&bytes), bytes))
+}
+
+/// Returns the type of an image by its first bytes. Servers refuse a type that does not fit the bytes, so an unknown
+/// one is no guess such as `image/*`.
+fn mime_of(bytes: &[u8]) -> &'static str {
+    match bytes {
+        [0x89, b'P', b'N', b'G', ..] => "image/png",
+        [0xFF, 0xD8, 0xFF, ..] => "image/jpeg",
+        [b'G', b'I', b'F', b'8', ..] => "image/gif",
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => "image/webp",
+        [b'B', b'M', ..] => "image/bmp",
+        [b'I', b'I', b'*', 0, ..] | [b'M', b'M', 0, b'*', ..] => "image/tiff",
+        [_, _, _, _, b'f', b't', b'y', b'p', b'a', b'v', b'i', b'f', ..] => "image/avif",
+        [_, _, _, _, b'f', b't', b'y', b'p', b'h', b'e', b'i', b'c', ..] => "image/heic",
+        _ => "application/octet-stream",
+    }
 }
 
 /// Returns the token counts; `None` if the line has none. A prompt that is cached as a whole has no count.

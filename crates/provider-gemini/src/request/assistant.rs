@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use advisor_core::{Block, BlockContent, BlockKind, Result, Text, ToolCall};
 use provider_http::json::arguments;
-use provider_http::media::is_empty;
+use provider_http::media::{is_empty, left_out};
 use provider_http::names::WireNames;
 use provider_http::written::unwritable;
 use serde::Serialize;
@@ -88,7 +88,11 @@ fn own_parts(block: &Block, format: &Text) -> Vec<Map<String, Value>> {
             unsigned.into_iter().chain(signed).collect()
         }
         BlockContent::Reasoning(text) => split(block, text, format).1.into_iter().collect(),
-        BlockContent::Media(media) if !is_empty(media) => {
+        BlockContent::Media(media) if is_empty(media) => Vec::new(),
+        BlockContent::Media(media) => {
+            if let Some(reason) = media::refusal_of_answer(media) {
+                return vec![text_part(&left_out(media, reason))];
+            }
             let (key, value) = media::field(media);
             let signature = data(block, format).find(|data| !data.contains_key(SIGNED_BYTES));
             let media = [(key.to_owned(), value)].into_iter();

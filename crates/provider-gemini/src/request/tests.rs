@@ -279,6 +279,32 @@ fn media_go_inline_or_by_address() {
 }
 
 #[test]
+fn types_that_google_refuses_are_left_out() {
+    let bytes = |mime: &str| Media::from_bytes(mime, vec![1]);
+    let unknown = |mime: &str| json!({"text": format!("[{mime} left out: its type is unknown]")});
+    let inline = |mime: &str| json!({"inlineData": {"mimeType": mime, "data": "AQ=="}});
+    for (mime, of_user, of_answer) in [
+        ("image/png", inline("image/png"), inline("image/png")),
+        (
+            "image/bmp",
+            inline("image/bmp"),
+            json!({"text": "[image/bmp left out: Gemini does not read this type]"}),
+        ),
+        ("image/*", unknown("image/*"), unknown("image/*")),
+        (
+            "application/octet-stream",
+            unknown("application/octet-stream"),
+            unknown("application/octet-stream"),
+        ),
+        ("audio/pcm", inline("audio/pcm"), inline("audio/pcm")),
+    ] {
+        let user = Message::user_parts(vec![Part::Image(bytes(mime))]);
+        assert_eq!(contents(vec![user])[0]["parts"], json!([of_user]), "{mime}");
+        assert_eq!(parts(vec![Block::new(BlockContent::Media(bytes(mime)))]), json!([of_answer]), "{mime}");
+    }
+}
+
+#[test]
 fn nothing_empty_is_sent() {
     let nothing = || Part::Image(Media::from_url("image/png", ""));
     let note = json!({"text": "[image/png left out: it is empty]"});

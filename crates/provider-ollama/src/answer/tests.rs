@@ -371,3 +371,22 @@ fn impossible_counts_are_absent() {
         assert_eq!((usage.input_tokens, usage.output_tokens), (None, Some(3)), "{count}");
     }
 }
+
+#[test]
+fn type_of_an_image_is_known_by_its_first_bytes() {
+    for (bytes, mime) in [
+        (&b"\x89PNG\r\n\x1a\n"[..], "image/png"),
+        (b"\xFF\xD8\xFF\xE0", "image/jpeg"),
+        (b"GIF89a", "image/gif"),
+        (b"RIFF\0\0\0\0WEBP", "image/webp"),
+        (b"RIFF\0\0\0\0WAVE", "application/octet-stream"),
+        (b"BM\x1e\0", "image/bmp"),
+        (b"II*\0", "image/tiff"),
+        (b"MM\0*", "image/tiff"),
+        (b"\0\0\0\x20ftypavif", "image/avif"),
+        (b"\0\0\0\x20ftypheic", "image/heic"),
+        (b"", "application/octet-stream"),
+    ] {
+        assert_eq!(mime_of(bytes), mime, "{bytes:?}");
+    }
+}

@@ -73,7 +73,12 @@ fn rows() -> Vec<Row> {
                 piece(json!({"role": "assistant", "content": "Look:", "images": [png, "AQID"]})),
                 end("stop"),
             ],
-            vec!["text Look:", "media image/png of 8 bytes", "media image/* of 3 bytes", "Stop stop"],
+            vec![
+                "text Look:",
+                "media image/png of 8 bytes",
+                "media application/octet-stream of 3 bytes",
+                "Stop stop",
+            ],
         ),
         (vec![hi(), end("length")], vec!["text Hi", "Length length"]),
         (vec![end("load")], vec!["Empty load"]),

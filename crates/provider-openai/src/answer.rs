@@ -11,24 +11,22 @@ use provider_http::failure::Report;
 use provider_http::fast_path::{Field, Framing};
 use serde_json::Value;
 
-use crate::convert::Converter;
-use crate::profile::TextMode;
+use crate::convert::{Converter, TextForm};
 use crate::wire::{EVENT, Event, read, repair};
 
 /// One answer in the wire format of Chat Completions.
 #[derive(Debug)]
 pub(crate) struct ChatCompletions {
     converter: Converter,
-    text: TextMode,
     /// The maximum bytes of audio that is kept until its end.
     most_kept: usize,
 }
 
 impl ChatCompletions {
     /// Creates a reader of an answer. `format` is the format name of data that goes back to the server.
-    pub(crate) fn new(text: TextMode, format: Text) -> Self {
+    pub(crate) fn new(text: TextForm, format: Text) -> Self {
         let most_kept = AggregatorLimits::default().answer_bytes;
-        Self { converter: Converter::new(text, format), text, most_kept }
+        Self { converter: Converter::new(text, format), most_kept }
     }
 
     /// Reads an object. `piece` is the meaning of a piece of an answer.
@@ -54,6 +52,7 @@ impl ChatCompletions {
         match told.error {
             Some(report) => Meaning::Failure(Box::new(report)),
             None if is_answer && told.whole => Meaning::Whole,
+            None if is_answer && told.altered => Meaning::Rewritten,
             None if is_answer => piece,
             None => Meaning::Unknown,
         }
@@ -97,7 +96,7 @@ impl WireFormat for ChatCompletions {
     }
 
     fn is_repeatable(&self) -> bool {
-        self.text != TextMode::Cumulative && self.converter.is_repeatable()
+        self.converter.is_repeatable()
     }
 
     fn finish(&mut self, deltas: &mut VecDeque<Delta>) {

@@ -11,6 +11,8 @@
 
 mod finish;
 mod indexes;
+mod text;
+mod think_tags;
 mod whole;
 
 use std::collections::VecDeque;
@@ -20,7 +22,6 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::audio::Audios;
-use crate::profile::TextMode;
 use crate::wire::{
     Choice, Content, Delta as WireDelta, Event, Few, Function, Part, REASONING_DETAILS, ToolCall, is_nothing,
     read,
@@ -28,6 +29,8 @@ use crate::wire::{
 use finish::finish_of;
 use indexes::CallIndexes;
 use provider_http::failure::Report;
+pub(crate) use text::TextForm;
+use text::Texts;
 
 /// Turns wire events into deltas.
 #[derive(Debug)]
@@ -45,8 +48,8 @@ pub(crate) struct Converter {
     audios: Audios,
     /// The numbers for calls whose indexes are no numbers.
     indexes: CallIndexes,
-    /// The text so far, per choice, if the server repeats all of it in each event (Q70).
-    cumulative: Option<Vec<(u32, String)>>,
+    /// The texts of the choices.
+    texts: Texts,
 }
 
 /// The meaning of an event beside its deltas.
@@ -56,10 +59,12 @@ pub(crate) struct Converted {
     pub(crate) error: Option<Report>,
     /// Whether the event is a whole answer and no event of a stream.
     pub(crate) whole: bool,
+    /// Whether a text was split or held back, so that an equal event may mean something else.
+    pub(crate) altered: bool,
 }
 
 impl Converter {
-    pub(crate) fn new(text: TextMode, format: Text) -> Self {
+    pub(crate) fn new(text: TextForm, format: Text) -> Self {
         Self {
             format,
             sent_id: false,
@@ -68,7 +73,7 @@ impl Converter {
             citations: 0,
             audios: Audios::default(),
             indexes: CallIndexes::default(),
-            cumulative: (text == TextMode::Cumulative).then(Vec::new),
+            texts: Texts::new(text),
         }
     }
 
@@ -87,6 +92,7 @@ impl Converter {
             deltas.push_back(Delta::usage(usage));
         }
         converted.error = converted.error.or_else(|| groq?.error.and_then(error_of));
+        converted.altered = self.texts.take_altered();
         if converted.error.is_some() {
             let new = deltas.split_off(before);
             deltas.extend(new.into_iter().filter(|delta| !matches!(delta.kind, DeltaKind::Finish(_))));
@@ -96,9 +102,10 @@ impl Converter {
 
     /// Checks whether equal events give equal deltas.
     ///
-    /// They no longer do after an index that is not kept, or a piece of audio, which is kept until the end.
+    /// They do not if text is cumulative, after an index that is not kept, or after a piece of audio, which is kept
+    /// until the end.
     pub(crate) fn is_repeatable(&self) -> bool {
-        !self.indexes.forgets() && self.audios.is_empty()
+        self.texts.is_repeatable() && !self.indexes.forgets() && self.audios.is_empty()
     }
 
     /// Returns the bytes that are kept until the end, at least.
@@ -108,6 +115,7 @@ impl Converter {
 
     /// Appends the deltas that were kept until the end of the answer.
     pub(crate) fn finish(&mut self, deltas: &mut VecDeque<Delta>) {
+        self.texts.end_all(&mut |choice, kind| deltas.push_back(Delta::from(kind).with_choice(choice)));
         deltas.extend(self.audios.end(&self.format));
     }
 
@@ -156,11 +164,13 @@ impl Converter {
             Content::Parts(parts) => parts.as_slice(),
             _ => &[],
         };
-        reasoning(delta, parts, &self.format, push);
+        if reasoning(delta, parts, &self.format, push) {
+            self.texts.note_reasoning(number);
+        }
         if let Content::Text(text) = &delta.content
             && let Some(text) = text.text()
         {
-            self.text(text, number, push);
+            self.texts.push(text, number, push);
         }
         for part in parts {
             self.part(part, number, push);
@@ -175,7 +185,7 @@ impl Converter {
         for citation in list_of(delta.annotations).iter().filter_map(whole::citation_of) {
             push(DeltaKind::Citation(Box::new(citation)));
         }
-        self.tool_calls(delta, push);
+        self.tool_calls(delta, number, push);
     }
 
     fn part(&mut self, Part { raw, fields: part }: &Part<'_>, number: u32, push: &mut impl FnMut(DeltaKind)) {
@@ -183,29 +193,13 @@ impl Converter {
             Some("thinking") => {}
             Some("refusal") => push(DeltaKind::Refusal(part.refusal.text().unwrap_or_default().into())),
             _ if part.text.text().is_some() => {
-                self.text(part.text.text().unwrap_or_default(), number, push);
+                self.texts.push(part.text.text().unwrap_or_default(), number, push);
             }
             None | Some("text" | "output_text") => {}
             Some(name) => {
                 let value = read(raw.get()).unwrap_or_default();
                 push(DeltaKind::Opaque(Box::new(Opaque::new(self.format.clone(), name, value))));
             }
-        }
-    }
-
-    fn text(&mut self, text: &str, number: u32, push: &mut impl FnMut(DeltaKind)) {
-        let Some(seen) = &mut self.cumulative else {
-            return push(DeltaKind::Text(text.into()));
-        };
-        let at = seen.iter().position(|(choice, _)| *choice == number).unwrap_or_else(|| {
-            seen.push((number, String::new()));
-            seen.len() - 1
-        });
-        if let Some((_, before)) = seen.get_mut(at) {
-            // Text that does not begin with the text so far is an increment.
-            let new = text.strip_prefix(before.as_str()).unwrap_or(text);
-            push(DeltaKind::Text(new.into()));
-            before.push_str(new);
         }
     }
 
@@ -221,9 +215,12 @@ impl Converter {
         self.citations = self.citations.max(sources.len());
     }
 
-    fn tool_calls(&mut self, delta: &mut WireDelta<'_>, push: &mut impl FnMut(DeltaKind)) {
+    fn tool_calls(&mut self, delta: &mut WireDelta<'_>, number: u32, push: &mut impl FnMut(DeltaKind)) {
         let calls = delta.tool_calls.take().into_iter().flatten();
         let mut fragments: Vec<ToolCallDelta> = calls.map(|call| self.fragment_of(call)).collect();
+        if !fragments.is_empty() || delta.function_call.is_some() {
+            self.texts.end(number, push);
+        }
         match fragments.len() {
             0 => {}
             1 => fragments.pop().into_iter().for_each(|fragment| push(Delta::tool_call(fragment).kind)),
@@ -259,24 +256,30 @@ fn error_of(error: &RawValue) -> Option<Report> {
     Some(read(error.get()).map(|value| Report::read(&value)).unwrap_or_default())
 }
 
-/// Emits one text per event, by the precedence in the module documentation, then the raw details.
-fn reasoning(delta: &WireDelta<'_>, parts: &[Part<'_>], format: &Text, push: &mut impl FnMut(DeltaKind)) {
+/// Emits one text per event, by the precedence in the module documentation, then the raw details. Returns whether there
+/// is such a text.
+fn reasoning(
+    delta: &WireDelta<'_>,
+    parts: &[Part<'_>],
+    format: &Text,
+    push: &mut impl FnMut(DeltaKind),
+) -> bool {
     let details = list_of(delta.reasoning_details);
-    if let Some(text) = delta.reasoning_content.text().or_else(|| delta.reasoning.text()) {
-        push(DeltaKind::Reasoning(text.into()));
-    } else {
+    let text = delta.reasoning_content.text().or_else(|| delta.reasoning.text()).map(Text::from);
+    let text = text.or_else(|| {
         let thinking: String = parts.iter().map(|part| part.fields.thinking.0.as_str()).collect();
         let text = if thinking.is_empty() { whole::text_of_details(&details) } else { thinking };
-        if !text.is_empty() {
-            push(DeltaKind::Reasoning(text.into()));
-        }
-    }
+        (!text.is_empty()).then(|| text.into())
+    });
+    let has_text = text.is_some();
+    text.into_iter().for_each(|text| push(DeltaKind::Reasoning(text)));
     if !details.is_empty() {
         push(DeltaKind::ReasoningData(Box::new(ProviderData::new(
             format.clone(),
             json!({ REASONING_DETAILS: details }),
         ))));
     }
+    has_text
 }
 
 /// Returns the fields of a call that this crate does not know, in the form of a call.

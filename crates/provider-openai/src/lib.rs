@@ -55,7 +55,7 @@ pub mod recording;
 pub use model::OpenAiModel;
 pub use profile::{
     EchoScope, Endpoint, MessageRules, NamedTool, NoText, OptionRules, Profile, ReasoningEcho,
-    ReasoningField, TextMode,
+    ReasoningField, TextMode, ThinkTags,
 };
 pub use provider_http::failure::ProviderError;
 pub use provider_http::names::{Alphabet, IdRule, Length};

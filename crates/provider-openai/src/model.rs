@@ -8,6 +8,7 @@ use provider_http::exchange::Call;
 use provider_http::server::{Server, Variables, path_segment};
 
 use crate::answer::ChatCompletions;
+use crate::convert::TextForm;
 use crate::profile::{Endpoint, Profile};
 use crate::request::{self, Body, BodySettings};
 use crate::wire::format_of;
@@ -155,7 +156,8 @@ impl ChatModel for OpenAiModel {
         let mut settings = request.aggregator_settings();
         settings.choices = choices;
         settings.eager_calls = request.options.eager_calls.unwrap_or(self.settings.profile.eager_calls);
-        let format = || ChatCompletions::new(self.settings.profile.text, format.clone());
+        let text = TextForm::new(&self.settings.profile, choices);
+        let format = || ChatCompletions::new(text, format.clone());
         self.server.stream(&call, request.round, settings, format).await
     }
 

@@ -36,6 +36,8 @@ pub struct Profile {
     pub messages: MessageRules,
     /// The form of streamed text.
     pub text: TextMode,
+    /// The meaning of `<think>` tags in the text.
+    pub think_tags: ThinkTags,
     /// Whether a call is complete when the next block begins, unless the options of a request say otherwise. Correct
     /// only for servers that never interleave blocks.
     pub eager_calls: bool,
@@ -159,4 +161,30 @@ pub enum TextMode {
     Increments,
     /// Each event holds all text so far (Q70).
     Cumulative,
+}
+
+/// The meaning of `<think>` and `</think>` in the text (Q65).
+///
+/// Servers that do not separate reasoning leave it at the beginning of the text, between these tags. The tags are left
+/// out, and so is the white space after the closing one. Reasoning that also comes in a field of its own counts once.
+/// For other tags, or tags anywhere in the text, use an advisor such as `TextToolCalls::with_thinking` of the crate
+/// `text-tool-calls`.
+///
+/// ```
+/// use provider_openai::{Profile, ThinkTags};
+///
+/// let mut profile = Profile::compatible();
+/// profile.think_tags = ThinkTags::Leading;
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ThinkTags {
+    /// None: all text is text.
+    #[default]
+    AsText,
+    /// A text that begins with `<think>` is reasoning up to `</think>`, or to its end.
+    Leading,
+    /// A text is reasoning up to `</think>`, or to its end, with or without `<think>`. Such a server ends the prompt
+    /// with `<think>`, so that the answer does not repeat it.
+    OpenedByPrompt,
 }

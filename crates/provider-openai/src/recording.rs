@@ -6,7 +6,7 @@ use provider_http::recording;
 use serde_json::Value;
 
 use crate::answer::ChatCompletions;
-use crate::profile::TextMode;
+use crate::convert::TextForm;
 use crate::responses::{self, answer::Responses};
 use crate::wire::FORMAT;
 
@@ -34,7 +34,7 @@ use crate::wire::FORMAT;
 pub fn aggregate<B: Into<Bytes>>(pieces: impl IntoIterator<Item = B>, choices: u32) -> Value {
     let mut settings = AggregatorSettings::default();
     settings.choices = choices.max(1);
-    recording::aggregate(ChatCompletions::new(TextMode::Increments, FORMAT.into()), settings, pieces)
+    recording::aggregate(ChatCompletions::new(TextForm::PLAIN, FORMAT.into()), settings, pieces)
 }
 
 /// Aggregates a recorded body of the Responses API, and returns the outcome as [`aggregate`] does.

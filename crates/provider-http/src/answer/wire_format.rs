@@ -129,7 +129,7 @@ pub enum Meaning {
     /// A piece of a streamed answer. Events of the same form mean the same, unless [`WireFormat::is_repeatable`]
     /// denies it.
     Piece,
-    /// A piece that was read from rewritten JSON. Nothing is learned from it.
+    /// A piece of rewritten JSON, or with a text that the format has split or held back. Nothing is learned from it.
     Rewritten,
     /// A piece that begins a block, or in another way changes the meaning of later events. The templates of earlier
     /// events are forgotten.

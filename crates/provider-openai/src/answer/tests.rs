@@ -1,6 +1,7 @@
 mod documented;
 mod fast_path;
 mod odd;
+mod think_tags;
 
 use std::collections::VecDeque;
 
@@ -23,10 +24,10 @@ use crate::wire::FORMAT;
 type Decoder = AnswerDecoder<ChatCompletions>;
 
 fn decoder() -> Decoder {
-    decoder_with(1, TextMode::Increments, SseLimits::default())
+    decoder_with(1, TextForm::PLAIN, SseLimits::default())
 }
 
-fn decoder_with(choices: u32, text: TextMode, limits: SseLimits) -> Decoder {
+fn decoder_with(choices: u32, text: TextForm, limits: SseLimits) -> Decoder {
     AnswerDecoder::new(ChatCompletions::new(text, FORMAT.into()), choices, limits, Redaction::default())
 }
 
@@ -143,7 +144,7 @@ fn audio_of_parallel_answers_stays_apart() {
     let body = [piece(0, "AA=="), piece(1, "AQ=="), piece(0, "Ag=="), stop(0), stop(1), DONE.to_owned()];
     let mut settings = AggregatorSettings::default();
     settings.choices = 2;
-    let decoder = decoder_with(2, TextMode::Increments, SseLimits::default());
+    let decoder = decoder_with(2, TextForm::PLAIN, SseLimits::default());
     let response = read_answer(decoder, settings, &[body.concat().as_bytes()]).response.expect("an answer");
     let sounds: Vec<_> =
         response.choices().iter().map(|choice| choice.message.blocks()[0].content()).collect();
@@ -196,7 +197,7 @@ fn events_without_content_are_skipped() {
 fn several_choices_finish_when_each_has_finished() {
     let finish =
         |index: u32| format!("data: {{\"choices\":[{{\"index\":{index},\"finish_reason\":\"stop\"}}]}}\n\n");
-    let mut decoder = decoder_with(2, TextMode::Increments, SseLimits::default());
+    let mut decoder = decoder_with(2, TextForm::PLAIN, SseLimits::default());
     let mut ends = Vec::new();
     // A repeated finish reason finishes one choice.
     for event in [finish(1), finish(1), finish(0)] {
@@ -668,7 +669,7 @@ fn pages_and_other_types_are_no_answer() {
 #[test]
 fn law_r1_bodies_are_bounded() {
     let limits = SseLimits { line: 64, event: 64 };
-    let bounded = || decoder_with(1, TextMode::Increments, limits);
+    let bounded = || decoder_with(1, TextForm::PLAIN, limits);
     let page = ErrorKind::Protocol { position: None };
     for (beginning, kind) in
         [("data: ", ErrorKind::TooLarge), ("{\"a\":\"", ErrorKind::TooLarge), ("<", page)]

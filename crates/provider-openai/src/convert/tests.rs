@@ -1,11 +1,12 @@
 use advisor_core::{Finish, FinishReason, Media, Usage};
 
 use super::*;
+use crate::profile::{Profile, TextMode};
 use crate::wire::FORMAT;
 
 /// Converts these events with a new converter. Returns one list of deltas for each.
-fn convert_with(mode: TextMode, events: &[&str]) -> Vec<Vec<Delta>> {
-    let mut converter = Converter::new(mode, FORMAT.into());
+fn convert_with(form: TextForm, events: &[&str]) -> Vec<Vec<Delta>> {
+    let mut converter = Converter::new(form, FORMAT.into());
     let read = |json: &&str| {
         let mut deltas = VecDeque::new();
         converter.convert(&mut serde_json::from_str(json).expect(json), &mut deltas);
@@ -15,7 +16,7 @@ fn convert_with(mode: TextMode, events: &[&str]) -> Vec<Vec<Delta>> {
 }
 
 fn convert(events: &[&str]) -> Vec<Vec<Delta>> {
-    convert_with(TextMode::Increments, events)
+    convert_with(TextForm::PLAIN, events)
 }
 
 /// Returns the deltas of one event whose only choice has this delta.
@@ -291,6 +292,13 @@ fn choices_keep_their_numbers() {
     assert_eq!(convert(&[event]), [[Delta::text("b").with_choice(1), Delta::text("a"), Delta::text("c")]]);
 }
 
+/// The form of cumulative text, in this number of answers.
+fn cumulative(choices: u32) -> TextForm {
+    let mut profile = Profile::compatible();
+    profile.text = TextMode::Cumulative;
+    TextForm::new(&profile, choices)
+}
+
 #[test]
 fn cumulative_text_is_emitted_as_increments() {
     let event = |index: u32, text: &str| {
@@ -298,7 +306,7 @@ fn cumulative_text_is_emitted_as_increments() {
     };
     let events = [event(0, "He"), event(1, "Bye"), event(0, "Hello"), event(0, "Hello"), event(0, "!")];
     let events: Vec<&str> = events.iter().map(String::as_str).collect();
-    let texts = |mode| -> Vec<Delta> { convert_with(mode, &events).concat() };
+    let texts = |form| -> Vec<Delta> { convert_with(form, &events).concat() };
     let expected = [
         Delta::text("He"),
         Delta::text("Bye").with_choice(1),
@@ -306,9 +314,17 @@ fn cumulative_text_is_emitted_as_increments() {
         Delta::text(""),
         Delta::text("!"),
     ];
-    assert_eq!(texts(TextMode::Cumulative), expected);
-    assert_eq!(texts(TextMode::Increments).len(), 5);
-    assert_eq!(texts(TextMode::Increments)[2], Delta::text("Hello"));
+    assert_eq!(texts(cumulative(2)), expected);
+    assert_eq!(texts(TextForm::PLAIN).len(), 5);
+    assert_eq!(texts(TextForm::PLAIN)[2], Delta::text("Hello"));
+    // With one answer the number means nothing, such as that of the token (Q54).
+    let counted = [event(0, "He"), event(1, "Hello"), event(2, "Hello!")];
+    let texts = convert_with(cumulative(1), &counted.each_ref().map(String::as_str)).concat();
+    assert_eq!(texts.into_iter().map(|delta| delta.kind).collect::<Vec<_>>(), ["He", "llo", "!"].map(text));
+}
+
+fn text(text: &str) -> DeltaKind {
+    DeltaKind::Text(text.into())
 }
 
 #[test]
@@ -345,14 +361,14 @@ fn beside_an_error_there_is_no_finish() {
     let mut deltas = VecDeque::from([finish.clone()]);
     let mut event =
         serde_json::from_str(r#"{"choices":[{"finish_reason":"stop"}],"error":"m"}"#).expect("an event");
-    Converter::new(TextMode::Increments, FORMAT.into()).convert(&mut event, &mut deltas);
+    Converter::new(TextForm::PLAIN, FORMAT.into()).convert(&mut event, &mut deltas);
     assert_eq!(deltas, [finish], "what an event before it told stays");
 }
 
 #[test]
 fn error_is_returned_beside_the_deltas() {
     let told = |json: &str| {
-        Converter::new(TextMode::Increments, FORMAT.into())
+        Converter::new(TextForm::PLAIN, FORMAT.into())
             .convert(&mut serde_json::from_str(json).expect(json), &mut VecDeque::new())
     };
     assert_eq!(
@@ -373,7 +389,7 @@ fn error_is_returned_beside_the_deltas() {
 /// Few odd indexes are kept, however many a server sends, and none equals another.
 #[test]
 fn law_r1_kept_odd_indexes_are_bounded() {
-    let mut converter = Converter::new(TextMode::Increments, FORMAT.into());
+    let mut converter = Converter::new(TextForm::PLAIN, FORMAT.into());
     let mut indexes = std::collections::HashSet::new();
     let mut last = [None, None];
     for number in 0..3000 {

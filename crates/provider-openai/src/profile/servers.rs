@@ -7,7 +7,7 @@ use provider_http::server::Authorization;
 
 use super::{
     EchoScope, Endpoint, MessageRules, NamedTool, NoText, OptionRules, Profile, ReasoningEcho,
-    ReasoningField, TextMode,
+    ReasoningField, TextMode, ThinkTags,
 };
 
 const OPTIONS: OptionRules = OptionRules {
@@ -173,7 +173,8 @@ impl Profile {
     pub fn vllm() -> Self {
         // Newer versions read `reasoning` and drop `reasoning_content` from requests (Q63).
         let reasoning = ReasoningEcho { scope: EchoScope::WithCalls, field: ReasoningField::Reasoning };
-        Self::named("vllm", OPTIONS_WITH_GRAMMAR, MessageRules { reasoning, tool_media: true, ..MESSAGES })
+        let messages = MessageRules { reasoning, tool_media: true, ..MESSAGES };
+        Self::named("vllm", OPTIONS_WITH_GRAMMAR, messages).with_leading_think_tags()
     }
 
     /// Returns the profile of llama.cpp's server.
@@ -182,13 +183,13 @@ impl Profile {
         let options = OptionRules { named_tool: NamedTool::OfferedAlone, ..OPTIONS_WITH_GRAMMAR };
         let reasoning =
             ReasoningEcho { scope: EchoScope::WithCalls, field: ReasoningField::ReasoningContent };
-        Self::named("llama.cpp", options, MessageRules { reasoning, ..MESSAGES })
+        Self::named("llama.cpp", options, MessageRules { reasoning, ..MESSAGES }).with_leading_think_tags()
     }
 
     /// Returns the profile of LM Studio.
     #[must_use]
     pub fn lm_studio() -> Self {
-        Self::named("lm-studio", OPTIONS_WITH_GRAMMAR, MESSAGES)
+        Self::named("lm-studio", OPTIONS_WITH_GRAMMAR, MESSAGES).with_leading_think_tags()
     }
 
     /// Returns the profile of the server at this base URL; [`Profile::compatible`] if the host is unknown.
@@ -220,6 +221,11 @@ impl Profile {
         known.map_or_else(Self::compatible, |(_, profile)| profile())
     }
 
+    /// Reads leading tags: these servers leave reasoning in the text unless they are started with a parser for it (Q65).
+    fn with_leading_think_tags(self) -> Self {
+        Self { think_tags: ThinkTags::Leading, ..self }
+    }
+
     fn named(name: &str, options: OptionRules, messages: MessageRules) -> Self {
         Self {
             name: name.into(),
@@ -228,6 +234,7 @@ impl Profile {
             options,
             messages,
             text: TextMode::Increments,
+            think_tags: ThinkTags::AsText,
             eager_calls: false,
         }
     }

@@ -74,6 +74,11 @@ fn known_quirks_are_in_the_profiles() {
     assert_eq!(Profile::vllm().messages.reasoning, echo(EchoScope::WithCalls, ReasoningField::Reasoning));
     assert_eq!(Profile::groq().messages.reasoning.scope, EchoScope::Never);
     assert!(!Profile::groq().messages.echo_call_data);
+    // Q65
+    for profile in [Profile::vllm(), Profile::llama_cpp(), Profile::lm_studio()] {
+        assert_eq!(profile.think_tags, ThinkTags::Leading);
+    }
+    assert_eq!(Profile::compatible().think_tags, ThinkTags::AsText);
     // Azure: the header, and the deployment in the path.
     assert_eq!(Profile::azure().authorization, Authorization::Header(HeaderName::from_static("api-key")));
     assert_eq!(Profile::azure().endpoint, Endpoint::ChatCompletions);

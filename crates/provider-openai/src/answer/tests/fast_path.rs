@@ -5,6 +5,7 @@ use advisor_testkit::decoding::{self, assert_decoded_as_parsed, decoded};
 use advisor_testkit::{recordings, split};
 
 use super::*;
+use crate::profile::{Profile, TextMode};
 use crate::wire::FORMAT;
 
 /// The deltas of a body, where all ready ones are taken at once.
@@ -45,7 +46,7 @@ fn polled_by(mut decoder: Decoder, pieces: &[&[u8]]) -> Vec<Result<Delta, String
 
 /// Returns the number of events in a stream that are read without being parsed.
 fn fast_events_in(body: &[u8]) -> usize {
-    decoding::fast_events(ChatCompletions::new(TextMode::Increments, FORMAT.into()), body) as usize
+    decoding::fast_events(ChatCompletions::new(TextForm::PLAIN, FORMAT.into()), body) as usize
 }
 
 #[test]
@@ -488,7 +489,7 @@ fn law_s5_lines_around_event_must_match() {
 fn limits_hold_for_fast_path_events() {
     let body = stream(&[event("a"), event("b"), event("c"), event(&"long".repeat(100)), event("d")]);
     let limits = SseLimits { line: 300, ..SseLimits::default() };
-    let limited = || decoder_with(1, TextMode::Increments, limits);
+    let limited = || decoder_with(1, TextForm::PLAIN, limits);
     let said = decoded(limited(), &[&body]).deltas;
     assert!(said.last().unwrap().as_ref().unwrap_err().contains("TooLarge"), "{said:?}");
     assert_eq!(said, decoded(limited().without_fast_path(), &[&body]).deltas);
@@ -526,7 +527,9 @@ fn no_long_event_is_kept() {
 #[test]
 fn cumulative_texts_are_parsed() {
     let body = stream(&["a", "ab", "abc", "abcd"].map(event));
-    let cumulative = decoder_with(1, TextMode::Cumulative, SseLimits::default());
+    let mut profile = Profile::compatible();
+    profile.text = TextMode::Cumulative;
+    let cumulative = decoder_with(1, TextForm::new(&profile, 1), SseLimits::default());
     let said = decoded(cumulative, &[&body]).deltas;
     let texts = said.into_iter().filter_map(|delta| match delta.unwrap().kind {
         DeltaKind::Text(text) => Some(text),

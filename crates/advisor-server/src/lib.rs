@@ -18,7 +18,7 @@
 //! | `POST /api/conversations/{id}/stop` | stops the running turn |
 //! | `GET /health` | whether the server runs |
 //!
-//! With `?view=page`, the page's routes also tell reasoning, and the blocks of each answer.
+//! With `?view=page`, the page's routes also send reasoning, and the blocks of each answer.
 
 mod access;
 mod refusal;

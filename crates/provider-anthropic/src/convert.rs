@@ -145,7 +145,7 @@ impl Converter {
         }
     }
 
-    /// Converts the changes of a message: why it ends, and its token counts.
+    /// Converts the changes of a message: its finish reason and its token counts.
     pub(crate) fn message_delta(&mut self, event: &Value, deltas: &mut VecDeque<Delta>) {
         let delta = event.get("delta").unwrap_or(&Value::Null);
         self.usage(event, deltas);

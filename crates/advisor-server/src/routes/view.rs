@@ -8,14 +8,14 @@ pub(super) struct Wanted {
     pub(super) view: View,
 }
 
-/// How much a client shows of a conversation.
+/// The parts of a conversation that a client shows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum View {
     /// Text and calls.
     #[default]
     Answer,
-    /// What the page shows: also reasoning, and the blocks of each answer in their order.
+    /// All parts that the page shows: also reasoning, and the blocks of each answer in their order.
     Page,
 }
 

@@ -24,7 +24,7 @@ use crate::{Failure, Frames};
 /// - For an answer without content, [`with_empty_text`](Self::with_empty_text) sets a text. One that is cut has an
 ///   `error`.
 /// - `{"type":"restart"}` voids the text of the round: the model is called again.
-/// - Reasoning and the blocks of text are told on request, see [`with_detail`](Self::with_detail).
+/// - Reasoning and the blocks of text are sent on request, see [`with_detail`](Self::with_detail).
 #[derive(Debug)]
 pub struct ChatEvents {
     turn: Turn,
@@ -56,7 +56,7 @@ pub enum StartName {
     ToolCall,
 }
 
-/// How much [`ChatEvents`] tells of a turn.
+/// The parts of a turn that [`ChatEvents`] sends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ChatDetail {
@@ -142,7 +142,7 @@ impl ChatEvents {
         Self { start, ..self }
     }
 
-    /// Sets how much of a turn is told.
+    /// Sets the parts of a turn that are sent.
     #[must_use]
     pub fn with_detail(self, detail: ChatDetail) -> Self {
         Self { detail, ..self }
@@ -168,7 +168,7 @@ impl ChatEvents {
         }
     }
 
-    /// Returns the id of a block, if blocks are told.
+    /// Returns the id of a block, if blocks are sent.
     fn block(&self, block: BlockId) -> Option<String> {
         (self.detail == ChatDetail::Blocks).then(|| self.turn.part_id(block))
     }

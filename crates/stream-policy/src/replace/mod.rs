@@ -1,4 +1,6 @@
+mod automaton;
 pub(crate) mod pattern;
+mod search;
 pub(crate) mod words;
 
 use std::sync::Arc;
@@ -27,9 +29,9 @@ use self::words::{LetterCase, Words};
 /// Of words, it holds back only text that may begin one, until the next piece or the end of the block. That is always
 /// less than the longest word. All other text is emitted in the poll in which it arrived (law S2).
 ///
-/// Of a pattern, it holds back as many bytes as its longest match has, and up to eight more. A match may begin
-/// anywhere in them, and the character after a match may decide about it. `[0-9]` counts one byte, and `\d` four: it
-/// matches the digits of all scripts.
+/// Of a pattern, it holds back only text that may begin a match, up to as many bytes as the longest match has. A match
+/// waits while the next text may make it longer, and for the next character if the pattern asks for it, as `\b` at its
+/// end does.
 ///
 /// # Example
 /// ```
@@ -82,7 +84,8 @@ impl ReplaceText {
     /// Creates a policy that replaces each match of a regular expression.
     ///
     /// Its syntax and that of the replacement, such as `$1`, are those of the crate `regex`. It must have a longest
-    /// match, since the text that may belong to a match is held back: `\d{1,20}` is possible, `\d+` is not.
+    /// match, since the text that may belong to a match is held back: `\d{1,20}` is possible, `\d+` is not. For the
+    /// length, `[0-9]` counts one byte, and `\d` four: it matches the digits of all scripts.
     ///
     /// # Errors
     /// For a pattern that is invalid, that matches an empty text, or whose longest match is not at most 64 KiB.

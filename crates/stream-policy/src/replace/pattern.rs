@@ -1,52 +1,51 @@
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use advisor_core::PendingText;
-use regex::{Captures, Regex};
+use regex::Regex;
 use regex_syntax::hir::Hir;
+
+use super::automaton::Automaton;
+use super::search::{Found, Search};
 
 /// A pattern, its replacement, and the place in one block.
 #[derive(Debug, Clone)]
 pub(super) struct PatternReplacement {
     pattern: Arc<BoundedPattern>,
-    replacement: Arc<str>,
-    /// The last character before the pending text, if any: `\b` and `^` look at it.
-    before: String,
+    replacement: Arc<Template>,
+    search: Search,
 }
 
 impl PatternReplacement {
     pub(super) fn new(pattern: &str, replacement: String) -> Result<Self, PatternError> {
-        let pattern = Arc::new(BoundedPattern::new(pattern)?);
-        Ok(Self { pattern, replacement: replacement.into(), before: String::new() })
+        let bounded = BoundedPattern::new(pattern)?;
+        let replacement = Template::new(replacement, pattern)?;
+        Ok(Self { pattern: bounded.into(), replacement: replacement.into(), search: Search::default() })
     }
 
-    /// Returns more bytes than are ever held back.
+    /// Returns the bytes of the longest match. More is never held back.
     pub(super) fn hold_back(&self) -> usize {
-        self.pattern.decides + char::MAX.len_utf8()
+        self.pattern.longest
     }
 
-    /// Replaces the decided matches in a text.
+    /// Replaces the decided matches in a text. Only a possible beginning of a match is left.
     pub(super) fn replace(&mut self, text: &mut PendingText<'_>) {
-        let searched = format!("{}{}", self.before, &**text);
-        let mut from = self.before.len();
         loop {
-            match self.pattern.find(&searched, from, text.is_at_end()) {
-                Found::Match(found) => {
-                    let place = found.get_match().range();
-                    let mut replacement = String::new();
-                    found.expand(&self.replacement, &mut replacement);
-                    text.pass(place.start.saturating_sub(from));
+            match self.search.find(&self.pattern.automaton, text) {
+                Found::Match(place) => {
+                    let before = self.search.before(text, place.start);
+                    let matched = text.get(place.start..).unwrap_or_default();
+                    let replacement = self.replacement.expand(before, self.pattern.decisive(matched));
+                    self.search.forget(text.get(..place.end).unwrap_or_default());
+                    text.pass(place.start);
                     text.replace(place.len(), &replacement);
-                    from = place.end;
                 }
                 Found::Nothing(until) => {
-                    text.pass(until.saturating_sub(from));
-                    from = from.max(until);
-                    break;
+                    self.search.forget(text.get(..until).unwrap_or_default());
+                    return text.pass(until);
                 }
             }
         }
-        let passed = searched.get(..from).unwrap_or_default();
-        self.before = passed.chars().next_back().map(String::from).unwrap_or_default();
     }
 }
 
@@ -74,11 +73,11 @@ pub enum PatternError {
 }
 
 /// A regular expression whose matches have a known maximum length.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct BoundedPattern {
-    regex: Regex,
-    /// The bytes that decide about a match from its beginning: the longest match, and the character after it.
-    decides: usize,
+    automaton: Automaton,
+    /// The bytes of the longest match.
+    longest: usize,
 }
 
 impl BoundedPattern {
@@ -86,38 +85,53 @@ impl BoundedPattern {
     const LONGEST: usize = 64 << 10;
 
     fn new(pattern: &str) -> Result<Self, PatternError> {
-        let syntax = |error: &dyn std::error::Error| PatternError::Syntax(error.to_string());
-        let hir = regex_syntax::parse(pattern).map_err(|error| syntax(&error))?;
-        let length = checked_length(&hir)?;
-        let regex = Regex::new(pattern).map_err(|error| syntax(&error))?;
-        Ok(Self { regex, decides: length + char::MAX.len_utf8() })
+        let hir = regex_syntax::parse(pattern).map_err(syntax)?;
+        let longest = checked_length(&hir)?;
+        Ok(Self { automaton: Automaton::new(&hir).map_err(syntax)?, longest })
     }
 
-    /// Returns the first match in `text` from this byte on that no further text can change.
-    ///
-    /// Without a match, returns the byte up to which there is none.
-    ///
-    /// A match depends on the character before it, and on at most `decides` bytes from its beginning. So one that
-    /// begins closer to the end of an unfinished text is undecided.
-    fn find<'t>(&self, text: &'t str, from: usize, is_at_end: bool) -> Found<'t> {
-        let found = self.regex.captures_at(text, from);
-        let end = match (text.len().checked_sub(self.decides), is_at_end) {
-            (_, true) => return found.map_or(Found::Nothing(text.len()), Found::Match),
-            (None, false) => from,
-            (Some(last), false) => last + 1,
-        };
-        match found {
-            Some(found) if found.get_match().start() < end => Found::Match(found),
-            _ => Found::Nothing(text.floor_char_boundary(end.max(from))),
-        }
+    /// Returns the front of a text that decides about a match at its beginning: as much as the longest match, and the
+    /// character after it.
+    fn decisive<'t>(&self, text: &'t str) -> &'t str {
+        text.get(..text.floor_char_boundary(self.longest + char::MAX.len_utf8())).unwrap_or_default()
     }
 }
 
-/// The result of a search.
-enum Found<'t> {
-    Match(Captures<'t>),
-    /// No match begins before this byte.
-    Nothing(usize),
+/// The replacement of a match.
+#[derive(Debug)]
+enum Template {
+    /// The same text for each match.
+    Text(String),
+    /// A text that refers to groups of the match, such as `$1`.
+    Groups(String, Regex),
+}
+
+impl Template {
+    fn new(text: String, pattern: &str) -> Result<Self, PatternError> {
+        Ok(if text.contains('$') {
+            Self::Groups(text, Regex::new(pattern).map_err(syntax)?)
+        } else {
+            Self::Text(text)
+        })
+    }
+
+    /// Returns the replacement of the match at the beginning of `text`, which follows the character `before`.
+    fn expand(&self, before: Option<char>, text: &str) -> Cow<'_, str> {
+        let (template, regex) = match self {
+            Self::Text(text) => return text.into(),
+            Self::Groups(template, regex) => (template, regex),
+        };
+        let searched: String = before.into_iter().chain(text.chars()).collect();
+        let mut expanded = String::new();
+        if let Some(found) = regex.captures_at(&searched, before.map_or(0, char::len_utf8)) {
+            found.expand(template, &mut expanded);
+        }
+        expanded.into()
+    }
+}
+
+fn syntax(error: impl std::error::Error) -> PatternError {
+    PatternError::Syntax(error.to_string())
 }
 
 fn checked_length(hir: &Hir) -> Result<usize, PatternError> {

@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use advisor_core::PendingText;
@@ -123,15 +124,15 @@ impl LetterCase {
     }
 
     /// Returns the replacement of a word that was found in this form.
-    fn apply(self, replacement: &str, word: &str) -> String {
+    fn apply<'r>(self, replacement: &'r str, word: &str) -> Cow<'r, str> {
         let mut letters = word.chars().filter(|letter| letter.is_alphabetic());
         let begins_with_capital = letters.next().is_some_and(char::is_uppercase);
         if self != Self::Preserve || !begins_with_capital {
-            return replacement.to_owned();
+            return replacement.into();
         }
         let mut further = letters.peekable();
         if further.peek().is_some() && further.all(char::is_uppercase) {
-            return replacement.to_uppercase();
+            return replacement.to_uppercase().into();
         }
         let mut letters = replacement.chars();
         letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()

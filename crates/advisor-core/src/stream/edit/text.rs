@@ -51,7 +51,7 @@ impl ChunkStream {
     where
         E: FnMut(&mut PendingText<'_>) + Clone + Send + 'static,
     {
-        let mut blocks = EditedTexts { edit, hold_back, open: BTreeMap::new() };
+        let mut blocks = EditedTexts { edit, hold_back, open: BTreeMap::new(), emitted: String::new() };
         self.edit_chunks(move |chunk, out| blocks.take(chunk, out))
     }
 }
@@ -61,34 +61,61 @@ struct EditedTexts<E> {
     edit: E,
     hold_back: HoldBack,
     open: BTreeMap<BlockId, EditedText<E>>,
+    /// The text of one delta. It is empty between deltas, and kept for its memory.
+    emitted: String,
 }
 
 struct EditedText<E> {
     edit: E,
     kind: BlockKind,
-    held: String,
+    held: HeldText,
+}
+
+/// The held-back text of one block.
+#[derive(Default)]
+struct HeldText {
+    /// Text that was taken, then the held-back text.
+    text: String,
+    /// The bytes that were taken.
+    taken: usize,
+}
+
+impl HeldText {
+    fn as_str(&self) -> &str {
+        self.text.get(self.taken..).unwrap_or_default()
+    }
+
+    /// Keeps the last `bytes`.
+    fn keep(&mut self, bytes: usize) {
+        self.taken = self.text.len().saturating_sub(bytes);
+        // No more text is moved than was taken, so the cost of a byte does not depend on how much is held back.
+        if self.taken >= bytes {
+            self.text.drain(..self.taken);
+            self.taken = 0;
+        }
+    }
 }
 
 impl<E: FnMut(&mut PendingText<'_>) + Clone> EditedTexts<E> {
     fn take(&mut self, chunk: Chunk, out: &mut VecDeque<Chunk>) {
         match &chunk {
             Chunk::Opened { block, head } => {
-                let edited = EditedText { edit: self.edit.clone(), kind: head.kind, held: String::new() };
+                let edited =
+                    EditedText { edit: self.edit.clone(), kind: head.kind, held: HeldText::default() };
                 self.open.insert(*block, edited);
             }
             Chunk::Delta { block, delta } => {
                 if let (Some(edited), Some(text)) = (self.open.get_mut(block), text_of(delta)) {
-                    edited.held.push_str(text);
-                    out.extend(edited.let_out(*block, self.hold_back, BlockState::Open));
+                    edited.held.text.push_str(text);
+                    out.extend(edited.let_out(*block, self.hold_back, BlockState::Open, &mut self.emitted));
                     return;
                 }
             }
             Chunk::Closed { block, .. } => {
-                let edited = self.open.remove(block).filter(|edited| !edited.held.is_empty());
-                out.extend(
-                    edited
-                        .and_then(|mut edited| edited.let_out(*block, HoldBack::Nothing, BlockState::Ended)),
-                );
+                let edited = self.open.remove(block).filter(|edited| !edited.held.as_str().is_empty());
+                out.extend(edited.and_then(|mut edited| {
+                    edited.let_out(*block, HoldBack::Nothing, BlockState::Ended, &mut self.emitted)
+                }));
             }
             Chunk::AttemptRestarted { round } => self.open.retain(|block, _| block.round != *round),
             _ => {}
@@ -98,25 +125,34 @@ impl<E: FnMut(&mut PendingText<'_>) + Clone> EditedTexts<E> {
 }
 
 impl<E: FnMut(&mut PendingText<'_>)> EditedText<E> {
-    fn let_out(&mut self, block: BlockId, hold_back: HoldBack, state: BlockState) -> Option<Chunk> {
+    /// Edits the pending text, and returns the part that is emitted. `emitted` is an empty buffer.
+    fn let_out(
+        &mut self,
+        block: BlockId,
+        hold_back: HoldBack,
+        state: BlockState,
+        emitted: &mut String,
+    ) -> Option<Chunk> {
         if hold_back == HoldBack::Block {
             return None;
         }
-        let mut out = String::new();
-        let mut pending = PendingText::new(&self.held, &mut out, self.kind, state);
+        let mut pending = PendingText::new(self.held.as_str(), emitted, self.kind, state);
         (self.edit)(&mut pending);
         pending.hold_at_most(match hold_back {
             HoldBack::Bytes(bytes) => bytes,
             HoldBack::Nothing | HoldBack::Block => 0,
         });
         let rest = pending.into_rest().len();
-        self.held.drain(..self.held.len() - rest);
+        self.held.keep(rest);
         let delta = match self.kind {
             BlockKind::Reasoning => BlockDelta::Reasoning,
             BlockKind::Refusal => BlockDelta::Refusal,
             _ => BlockDelta::Text,
         };
-        (!out.is_empty()).then(|| Chunk::Delta { block, delta: delta(out.into()) })
+        let chunk =
+            (!emitted.is_empty()).then(|| Chunk::Delta { block, delta: delta(emitted.as_str().into()) });
+        emitted.clear();
+        chunk
     }
 }
 

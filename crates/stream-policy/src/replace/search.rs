@@ -1,0 +1,170 @@
+use std::mem;
+use std::ops::Range;
+
+use advisor_core::PendingText;
+use regex_automata::nfa::thompson::State;
+use regex_automata::util::look::Look;
+use regex_automata::util::primitives::StateID;
+
+use super::automaton::{Automaton, Visited, push_following};
+
+/// A search for the matches in the text of one block, which arrives in pieces.
+///
+/// It follows all possible matches at a time, each as a thread of the automaton, so it reads each byte once (a Pike
+/// VM). Only the text behind a match is read again, if it was read to decide about that match.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Search {
+    /// The last character before the pending text: `\b` and `^` look at it.
+    before: Option<char>,
+    /// The number of bytes of the pending text that were read.
+    at: usize,
+    /// The possible matches, the preferred one first. The first one also begins first.
+    threads: Vec<Thread>,
+    /// The match, unless a thread that is left finds a preferred one.
+    found: Option<Range<usize>>,
+    /// The states that were visited at the current position.
+    visited: Visited,
+    /// Buffers that are empty between calls, kept for their memory.
+    spare: Vec<Thread>,
+    stack: Vec<StateID>,
+    around: String,
+}
+
+/// A possible match.
+#[derive(Debug, Clone, Copy)]
+struct Thread {
+    state: StateID,
+    /// The byte at which it begins.
+    start: usize,
+}
+
+/// The result of a search.
+pub(super) enum Found {
+    /// The first match. No further text can change it.
+    Match(Range<usize>),
+    /// No match begins before this byte.
+    Nothing(usize),
+}
+
+impl Search {
+    /// Returns the first match in the pending text, if it is decided.
+    ///
+    /// The pending text begins with what [`forget`](Self::forget) left of the last one.
+    pub(super) fn find(&mut self, automaton: &Automaton, text: &PendingText<'_>) -> Found {
+        // Assertions at the end of the last text wait for the next character.
+        self.follow(automaton, text, Some);
+        loop {
+            if self.threads.is_empty() {
+                if let Some(found) = self.found.take() {
+                    self.at = found.end;
+                    return Found::Match(found);
+                }
+                self.skip(automaton, text);
+            }
+            match text.as_bytes().get(self.at) {
+                Some(byte) => self.read(automaton, text, *byte),
+                None if text.is_at_end() && !self.threads.is_empty() => self.threads.clear(),
+                None => return Found::Nothing(self.undecided()),
+            }
+        }
+    }
+
+    /// Forgets the front of the pending text, which was emitted or replaced.
+    pub(super) fn forget(&mut self, front: &str) {
+        self.before = front.chars().next_back().or(self.before);
+        self.at = self.at.saturating_sub(front.len());
+        for thread in &mut self.threads {
+            thread.start = thread.start.saturating_sub(front.len());
+        }
+        if let Some(found) = &mut self.found {
+            *found = found.start.saturating_sub(front.len())..found.end.saturating_sub(front.len());
+        }
+    }
+
+    /// Returns the last character before this byte of the pending text.
+    pub(super) fn before(&self, text: &str, at: usize) -> Option<char> {
+        text.get(..at).and_then(|front| front.chars().next_back()).or(self.before)
+    }
+
+    /// Returns the first byte at which a match may still begin.
+    fn undecided(&self) -> usize {
+        self.threads.first().map_or(self.at, |thread| thread.start)
+    }
+
+    /// Skips text in which no match can begin.
+    fn skip(&mut self, automaton: &Automaton, text: &str) {
+        let rest = text.as_bytes().get(self.at..).unwrap_or_default();
+        self.at += rest.iter().position(|byte| automaton.begins_with(*byte)).unwrap_or(rest.len());
+        self.visited.clear();
+    }
+
+    fn read(&mut self, automaton: &Automaton, text: &PendingText<'_>, byte: u8) {
+        // A match that begins later is not the first one.
+        if self.found.is_none() && automaton.begins_with(byte) {
+            self.enter(automaton, text, Thread { state: automaton.start(), start: self.at });
+        }
+        self.at += 1;
+        self.follow(automaton, text, |thread| {
+            automaton.after(thread.state, byte).map(|state| Thread { state, ..thread })
+        });
+    }
+
+    /// Moves each thread, or ends it, and enters the states that follow.
+    fn follow(
+        &mut self,
+        automaton: &Automaton,
+        text: &PendingText<'_>,
+        moved: impl Fn(Thread) -> Option<Thread>,
+    ) {
+        let mut threads = mem::replace(&mut self.threads, mem::take(&mut self.spare));
+        self.visited.clear();
+        for thread in threads.drain(..).filter_map(moved) {
+            if self.enter(automaton, text, thread) {
+                break;
+            }
+        }
+        self.spare = threads;
+    }
+
+    /// Adds a thread in each state that follows without a byte.
+    ///
+    /// Returns whether that completes a match, which is preferred to all threads behind this one.
+    fn enter(&mut self, automaton: &Automaton, text: &PendingText<'_>, thread: Thread) -> bool {
+        self.stack.push(thread.state);
+        while let Some(id) = self.stack.pop() {
+            if !self.visited.insert(id, automaton) {
+                continue;
+            }
+            match automaton.state(id) {
+                State::Match { .. } => {
+                    self.found = Some(thread.start..self.at);
+                    self.stack.clear();
+                    return true;
+                }
+                State::ByteRange { .. } | State::Sparse(_) | State::Dense(_) => {
+                    self.threads.push(Thread { state: id, ..thread });
+                }
+                State::Look { look, next } => match self.holds(automaton, *look, text) {
+                    Some(true) => self.stack.push(*next),
+                    Some(false) => {}
+                    None => self.threads.push(Thread { state: id, ..thread }),
+                },
+                state => push_following(state, &mut self.stack),
+            }
+        }
+        false
+    }
+
+    /// Checks an assertion at the current position; `None` if it waits for the next character.
+    fn holds(&mut self, automaton: &Automaton, look: Look, text: &PendingText<'_>) -> Option<bool> {
+        let next = text.get(self.at..)?.chars().next();
+        if next.is_none() && !text.is_at_end() {
+            return None;
+        }
+        self.around.clear();
+        self.around.extend(self.before(text, self.at));
+        let at = self.around.len();
+        self.around.extend(next);
+        Some(automaton.holds(look, &self.around, at))
+    }
+}

@@ -22,6 +22,7 @@
 
 mod access;
 mod refusal;
+mod request_id;
 mod routes;
 mod serve;
 mod server;

@@ -2,16 +2,17 @@ use std::time::Duration;
 
 use advisor_core::{Error, ErrorKind};
 use advisor_sse::Failure;
-use axum::Json;
-use axum::extract::rejection::{JsonRejection, PathRejection};
+use axum::body::Body;
+use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
 /// An answer with an error status.
 ///
-/// Its body has the form that OpenAI's clients read. The text of an internal error is logged and not sent.
-#[derive(Debug)]
+/// Its body has the form that OpenAI's clients read, and names the request. The text of an internal error is logged
+/// and not sent.
+#[derive(Debug, Clone)]
 pub(crate) struct Refusal {
     status: StatusCode,
     code: &'static str,
@@ -41,6 +42,18 @@ impl Refusal {
         Self::new(StatusCode::NOT_FOUND, "not_found", message)
     }
 
+    pub(crate) fn method_not_allowed() -> Self {
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "the route does not have this method")
+    }
+
+    pub(crate) fn slow_body() -> Self {
+        Self::new(
+            StatusCode::REQUEST_TIMEOUT,
+            "body_timeout",
+            "the body of the request did not arrive in time",
+        )
+    }
+
     pub(crate) fn too_many_turns() -> Self {
         let refusal =
             Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_turns", "the server is busy, try again later");
@@ -54,12 +67,17 @@ impl Refusal {
     }
 }
 
+/// Logs the text that no client gets.
+pub(crate) fn log_failure(error: &Error) {
+    tracing::warn!(error = %advisor_core::text_with_sources(error), "a turn failed");
+}
+
 impl From<&Error> for Refusal {
     fn from(error: &Error) -> Self {
         let failure = Failure::from(error);
         let status = status_of(error.kind());
         if status.is_server_error() {
-            tracing::warn!(error = %advisor_core::text_with_sources(error), "a turn failed");
+            log_failure(error);
         }
         let refusal = Self::new(status, failure.code(), failure.message());
         Self { retry_after: failure.retry_after(), ..refusal }
@@ -68,13 +86,29 @@ impl From<&Error> for Refusal {
 
 impl From<JsonRejection> for Refusal {
     fn from(rejection: JsonRejection) -> Self {
-        // The text of a rejection names fields and positions of the client's own body.
-        Self::new(rejection.status(), "invalid_request", rejection.body_text())
+        let (code, message) = match (&rejection, rejection.status()) {
+            (JsonRejection::BytesRejection(_), StatusCode::PAYLOAD_TOO_LARGE) => {
+                ("body_too_large", "the body of the request is too large".to_owned())
+            }
+            // The cause is one of the connection.
+            (JsonRejection::BytesRejection(_), _) => {
+                ("body_truncated", "the body of the request broke off".to_owned())
+            }
+            // The text names fields and positions of the client's own body.
+            _ => ("invalid_request", rejection.body_text()),
+        };
+        Self::new(rejection.status(), code, message)
     }
 }
 
 impl From<PathRejection> for Refusal {
     fn from(rejection: PathRejection) -> Self {
+        Self::new(rejection.status(), "invalid_request", rejection.body_text())
+    }
+}
+
+impl From<QueryRejection> for Refusal {
+    fn from(rejection: QueryRejection) -> Self {
         Self::new(rejection.status(), "invalid_request", rejection.body_text())
     }
 }
@@ -101,15 +135,35 @@ fn status_of(kind: ErrorKind) -> StatusCode {
     }
 }
 
+impl Refusal {
+    /// Returns the body, which names the request.
+    pub(crate) fn body(&self, request_id: &str) -> Body {
+        let kind = if self.status.is_server_error() { "server_error" } else { "invalid_request_error" };
+        let error = json!({
+            "message": self.message,
+            "type": kind,
+            "code": self.code,
+            "param": null,
+            "request_id": request_id,
+        });
+        Body::from(json!({"error": error}).to_string())
+    }
+}
+
+/// The response carries the refusal, and the layer that knows the id of the request writes its body.
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        let kind = if self.status.is_server_error() { "server_error" } else { "invalid_request_error" };
-        let error = json!({"message": self.message, "type": kind, "code": self.code, "param": null});
-        let mut response = (self.status, Json(json!({"error": error}))).into_response();
+        let mut response = (self.status, [(header::CONTENT_TYPE, "application/json")]).into_response();
+        let headers = response.headers_mut();
         if let Some(delay) = self.retry_after {
             let seconds = delay.as_secs() + u64::from(delay.subsec_nanos() > 0);
-            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
+        if self.status == StatusCode::REQUEST_TIMEOUT {
+            // What arrives later is the rest of this body, and no request.
+            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        response.extensions_mut().insert(self);
         response
     }
 }

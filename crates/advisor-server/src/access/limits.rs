@@ -1,9 +1,14 @@
+use std::time::Duration;
+
 /// Bounds of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServerLimits {
     /// The bytes of a request. More is answered with 413. 1 MiB by default.
     pub body_bytes: usize,
+    /// The time within which the whole body of a request arrives. A slower one is answered with 408. 30 seconds by
+    /// default.
+    pub body_timeout: Duration,
     /// The turns that run at once. More are answered with 429 and `Retry-After`. 4,096 by default.
     pub running_turns: usize,
     /// The turns that have ended and can still be read. The oldest go first. 256 by default.
@@ -14,6 +19,12 @@ pub struct ServerLimits {
 
 impl Default for ServerLimits {
     fn default() -> Self {
-        Self { body_bytes: 1 << 20, running_turns: 4_096, ended_turns: 256, kept_chunks: 1 << 16 }
+        Self {
+            body_bytes: 1 << 20,
+            body_timeout: Duration::from_secs(30),
+            running_turns: 4_096,
+            ended_turns: 256,
+            kept_chunks: 1 << 16,
+        }
     }
 }

@@ -1,12 +1,11 @@
 use advisor_core::Role;
 use advisor_sse::{AgUi, Frames};
-use axum::Json;
 use axum::extract::State;
-use axum::extract::rejection::JsonRejection;
 use axum::response::Response;
 use serde::Deserialize;
 
 use super::ask::{OnDisconnect, Question, new_input};
+use super::json_body::JsonBody;
 use super::user::User;
 use crate::ChatServer;
 use crate::refusal::Refusal;
@@ -45,13 +44,12 @@ impl AgMessage {
 pub(super) async fn ask(
     State(server): State<ChatServer>,
     user: User,
-    body: Result<Json<Body>, JsonRejection>,
+    JsonBody(body): JsonBody<Body>,
 ) -> Result<Response, Refusal> {
-    let Json(body) = body?;
     let messages = body.messages.into_iter().filter_map(AgMessage::read).collect();
     let input = new_input(messages, true)?;
     let question = Question::new(&user, Some(&body.thread_id), Some(&body.run_id), input)?;
     let turn = question.start(&server, OnDisconnect::Stop)?;
     let encoder = AgUi::new(body.thread_id, body.run_id);
-    Ok(question.named(streamed(turn.read(), encoder, Frames::new()).await?))
+    Ok(question.named(streamed(turn.read(), encoder, Frames::new(), user.request()).await?))
 }

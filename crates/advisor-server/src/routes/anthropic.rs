@@ -1,13 +1,13 @@
 use advisor_sse::{AnthropicMessages, Frame, Frames};
 use axum::Json;
 use axum::extract::State;
-use axum::extract::rejection::JsonRejection;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::ask::{OnDisconnect, Question, header, new_input};
+use super::json_body::JsonBody;
 use super::openai_chat::{ChatMessage, info, without_tools};
 use super::user::User;
 use crate::ChatServer;
@@ -39,9 +39,8 @@ pub(super) async fn ask(
     State(server): State<ChatServer>,
     user: User,
     headers: HeaderMap,
-    body: Result<Json<Body>, JsonRejection>,
+    JsonBody(body): JsonBody<Body>,
 ) -> Result<Response, Refusal> {
-    let Json(body) = body?;
     without_tools(&body.tools)?;
     if body.system.is_some() {
         return Err(Refusal::bad_request("a system prompt is not accepted: the chain has its own"));
@@ -53,7 +52,7 @@ pub(super) async fn ask(
     let encoder = AnthropicMessages::new(info(&server, &question, "msg_", &body.model));
     let turn = question.start(&server, OnDisconnect::Stop)?;
     if body.stream {
-        return Ok(question.named(streamed(turn.read(), encoder, Frames::new()).await?));
+        return Ok(question.named(streamed(turn.read(), encoder, Frames::new(), user.request()).await?));
     }
     let stream = whole(turn.read(), encoder).await?;
     Ok(question.named(Json(message(&Frame::read_all(&stream))).into_response()))

@@ -1,13 +1,13 @@
 use advisor_core::Message;
 use advisor_sse::{EventId, Frames};
-use axum::Json;
-use axum::extract::rejection::{JsonRejection, PathRejection};
+use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
 use super::ask::{OnDisconnect, Question, header};
+use super::json_body::JsonBody;
 use super::user::User;
 use super::view::Wanted;
 use crate::ChatServer;
@@ -28,17 +28,18 @@ pub(super) struct Body {
 pub(super) async fn ask(
     State(server): State<ChatServer>,
     user: User,
-    Query(wanted): Query<Wanted>,
-    body: Result<Json<Body>, JsonRejection>,
+    wanted: Result<Query<Wanted>, QueryRejection>,
+    JsonBody(body): JsonBody<Body>,
 ) -> Result<Response, Refusal> {
-    let Json(body) = body?;
+    let Query(wanted) = wanted?;
     let input = vec![Message::user(body.message)];
     let mut question = Question::new(&user, body.conversation.as_deref(), body.turn.as_deref(), input)?;
     if let Some(turn) = &body.replaces {
         question = question.replacing(&server, turn).await?;
     }
     let turn = question.start(&server, OnDisconnect::Continue)?;
-    Ok(question.named(streamed(turn.read(), wanted.view.encoder(), Frames::new().with_ids()).await?))
+    let encoder = wanted.view.encoder();
+    Ok(question.named(streamed(turn.read(), encoder, Frames::new().with_ids(), user.request()).await?))
 }
 
 /// Joins the running turn of a conversation, behind `Last-Event-ID`. Without one there is no content. The view is that of
@@ -47,9 +48,10 @@ pub(super) async fn resume(
     State(server): State<ChatServer>,
     user: User,
     id: Result<Path<String>, PathRejection>,
-    Query(wanted): Query<Wanted>,
+    wanted: Result<Query<Wanted>, QueryRejection>,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
+    let Query(wanted) = wanted?;
     let key = user.conversation(&id?)?;
     let known = match header(&headers, "x-turn-id") {
         Some(turn) => {
@@ -60,7 +62,7 @@ pub(super) async fn resume(
         None => server.turns().running(&key).map(|(_, turn)| turn),
     };
     let Some(turn) = known else { return Ok(StatusCode::NO_CONTENT.into_response()) };
-    streamed(turn.read(), wanted.view.encoder(), frames(&headers)?).await
+    streamed(turn.read(), wanted.view.encoder(), frames(&headers)?, user.request()).await
 }
 
 /// Returns frames behind the last one that the client has received.

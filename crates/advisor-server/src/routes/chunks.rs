@@ -1,12 +1,11 @@
 use advisor_core::Message;
 use advisor_sse::{Frames, JsonLines};
-use axum::Json;
 use axum::extract::State;
-use axum::extract::rejection::JsonRejection;
 use axum::response::Response;
 use serde::Deserialize;
 
 use super::ask::{OnDisconnect, Question};
+use super::json_body::JsonBody;
 use super::user::User;
 use crate::ChatServer;
 use crate::refusal::Refusal;
@@ -23,11 +22,10 @@ pub(super) struct Body {
 pub(super) async fn ask(
     State(server): State<ChatServer>,
     user: User,
-    body: Result<Json<Body>, JsonRejection>,
+    JsonBody(body): JsonBody<Body>,
 ) -> Result<Response, Refusal> {
-    let Json(body) = body?;
     let input = vec![Message::user(body.message)];
     let question = Question::new(&user, body.conversation.as_deref(), body.turn.as_deref(), input)?;
     let turn = question.start(&server, OnDisconnect::Stop)?;
-    Ok(question.named(streamed(turn.read(), JsonLines::new(), Frames::new()).await?))
+    Ok(question.named(streamed(turn.read(), JsonLines::new(), Frames::new(), user.request()).await?))
 }

@@ -2,7 +2,7 @@ use advisor_core::{
     Block, BlockContent, BlockKind, ConversationKey, Message, MessageList, OnDrop, Role, ToolCall,
 };
 use axum::Json;
-use axum::extract::rejection::PathRejection;
+use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -73,8 +73,9 @@ enum ShownPart {
 pub(super) async fn list(
     State(server): State<ChatServer>,
     user: User,
-    Query(position): Query<Position>,
+    position: Result<Query<Position>, QueryRejection>,
 ) -> Result<Response, Refusal> {
+    let Query(position) = position?;
     let mut page = Page::first(user.tenant(), PAGE);
     if let Some(after) = &position.after {
         page = page.after(user.conversation(after)?);
@@ -89,8 +90,9 @@ pub(super) async fn read(
     State(server): State<ChatServer>,
     user: User,
     id: Result<Path<String>, PathRejection>,
-    Query(wanted): Query<Wanted>,
+    wanted: Result<Query<Wanted>, QueryRejection>,
 ) -> Result<Response, Refusal> {
+    let Query(wanted) = wanted?;
     let key = user.conversation(&id?)?;
     let transcript = server.memory().transcript(&key).await;
     let transcript = transcript.map_err(|error| Refusal::from(&error))?;

@@ -4,6 +4,7 @@ mod ask;
 mod chat;
 mod chunks;
 mod conversations;
+mod json_body;
 mod openai_chat;
 mod openai_responses;
 mod page;
@@ -14,12 +15,13 @@ mod view;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderName, HeaderValue, header};
-use axum::middleware::map_response;
+use axum::middleware::{from_fn, map_response};
 use axum::response::Response;
 use axum::routing::{get, post};
 
 use crate::ChatServer;
 use crate::refusal::Refusal;
+use crate::request_id::identified;
 
 impl ChatServer {
     /// Returns the routes, to be mounted in any axum application. They need a tokio runtime.
@@ -40,8 +42,10 @@ impl ChatServer {
             .route("/v1/responses", post(openai_responses::ask))
             .route("/v1/messages", post(anthropic::ask))
             .fallback(|| async { Refusal::not_found("there is no such route") })
+            .method_not_allowed_fallback(|| async { Refusal::method_not_allowed() })
             .layer(DefaultBodyLimit::max(self.limits().body_bytes))
             .layer(map_response(secured))
+            .layer(from_fn(identified))
             .with_state(self.clone())
     }
 }

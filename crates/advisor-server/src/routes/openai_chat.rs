@@ -2,13 +2,13 @@ use advisor_core::Role;
 use advisor_sse::{AnswerInfo, Frame, Frames, OpenAiChat, UsageChunk};
 use axum::Json;
 use axum::extract::State;
-use axum::extract::rejection::JsonRejection;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::ask::{OnDisconnect, Question, header, new_input};
+use super::json_body::JsonBody;
 use super::user::User;
 use crate::ChatServer;
 use crate::refusal::Refusal;
@@ -98,9 +98,8 @@ pub(super) async fn ask(
     State(server): State<ChatServer>,
     user: User,
     headers: HeaderMap,
-    body: Result<Json<Body>, JsonRejection>,
+    JsonBody(body): JsonBody<Body>,
 ) -> Result<Response, Refusal> {
-    let Json(body) = body?;
     without_tools(&body.tools)?;
     let conversation = header(&headers, "x-conversation-id").or(body.user.as_deref());
     let messages = body.messages.into_iter().map(ChatMessage::read).collect();
@@ -117,7 +116,7 @@ pub(super) async fn ask(
         false => UsageChunk::Omitted,
     };
     let encoder = OpenAiChat::new(info).with_usage(usage);
-    Ok(question.named(streamed(turn.read(), encoder, Frames::new()).await?))
+    Ok(question.named(streamed(turn.read(), encoder, Frames::new(), user.request()).await?))
 }
 
 /// Returns the answer in one piece, joined from the chunks of its stream.

@@ -2,13 +2,13 @@ use advisor_core::Role;
 use advisor_sse::{Frame, Frames, OpenAiResponses};
 use axum::Json;
 use axum::extract::State;
-use axum::extract::rejection::JsonRejection;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::ask::{OnDisconnect, Question, header, new_input};
+use super::json_body::JsonBody;
 use super::openai_chat::{ChatMessage, info, without_tools};
 use super::user::User;
 use crate::ChatServer;
@@ -57,9 +57,8 @@ pub(super) async fn ask(
     State(server): State<ChatServer>,
     user: User,
     headers: HeaderMap,
-    body: Result<Json<Body>, JsonRejection>,
+    JsonBody(body): JsonBody<Body>,
 ) -> Result<Response, Refusal> {
-    let Json(body) = body?;
     without_tools(&body.tools)?;
     if body.instructions.is_some() {
         return Err(Refusal::bad_request("instructions are not accepted: the chain has its own"));
@@ -75,7 +74,7 @@ pub(super) async fn ask(
     let encoder = OpenAiResponses::new(info(&server, &question, "resp_", &body.model));
     let turn = question.start(&server, OnDisconnect::Stop)?;
     if body.stream {
-        return Ok(question.named(streamed(turn.read(), encoder, Frames::new()).await?));
+        return Ok(question.named(streamed(turn.read(), encoder, Frames::new(), user.request()).await?));
     }
     let stream = whole(turn.read(), encoder).await?;
     let last = Frame::read_all(&stream).iter().rev().find_map(|frame| frame.json()?.get("response").cloned());

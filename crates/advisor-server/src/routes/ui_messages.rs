@@ -1,13 +1,13 @@
 use advisor_core::Message;
 use advisor_sse::{Frames, UiMessages, UiProfile};
-use axum::Json;
-use axum::extract::rejection::{JsonRejection, PathRejection};
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
 use super::ask::{OnDisconnect, Question, header};
+use super::json_body::JsonBody;
 use super::user::User;
 use crate::ChatServer;
 use crate::refusal::Refusal;
@@ -70,9 +70,8 @@ pub(super) async fn ask(
     State(server): State<ChatServer>,
     user: User,
     headers: HeaderMap,
-    body: Result<Json<Body>, JsonRejection>,
+    JsonBody(body): JsonBody<Body>,
 ) -> Result<Response, Refusal> {
-    let Json(body) = body?;
     let last = body.messages.last().filter(|message| message.role == "user");
     let last = last.ok_or_else(|| Refusal::bad_request("the last message is not one of the user"))?;
     let input = vec![Message::user(last.text())];
@@ -92,7 +91,10 @@ pub(super) async fn ask(
         }
     };
     let turn = question.start(&server, OnDisconnect::Continue)?;
-    Ok(question.named(streamed(turn.read(), encoder(question.turn.as_str(), &headers), Frames::new()).await?))
+    Ok(question.named(
+        streamed(turn.read(), encoder(question.turn.as_str(), &headers), Frames::new(), user.request())
+            .await?,
+    ))
 }
 
 /// Joins the running turn of a chat from its beginning. Without one there is no content.
@@ -104,7 +106,7 @@ pub(super) async fn resume(
 ) -> Result<Response, Refusal> {
     let running = server.turns().running(&user.conversation(&id?)?);
     let Some((id, turn)) = running else { return Ok(StatusCode::NO_CONTENT.into_response()) };
-    streamed(turn.read(), encoder(id.as_str(), &headers), Frames::new()).await
+    streamed(turn.read(), encoder(id.as_str(), &headers), Frames::new(), user.request()).await
 }
 
 /// The message id is made of the turn's, so that it is the same after a resumption.

@@ -5,18 +5,25 @@ use axum::http::request::Parts;
 
 use crate::access::host::{is_foreign, is_local};
 use crate::refusal::Refusal;
+use crate::request_id::RequestId;
 use crate::server::ChatServer;
 
-/// The sender of a request: the tenant of its token, or the user of this machine.
+/// The sender of a request, which is the tenant of its token or the user of this machine, and the request's id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct User {
     tenant: Option<String>,
+    request: RequestId,
 }
 
 impl User {
     /// Returns the tenant of the user's conversations.
     pub(crate) fn tenant(&self) -> &str {
         self.tenant.as_deref().unwrap_or("default")
+    }
+
+    /// Returns the id of the request.
+    pub(crate) fn request(&self) -> &RequestId {
+        &self.request
     }
 
     /// Returns the key of one of the user's conversations.
@@ -29,16 +36,24 @@ impl FromRequestParts<ChatServer> for User {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, server: &ChatServer) -> Result<Self, Refusal> {
-        let tokens = server.tokens();
-        if tokens.is_empty() {
-            let may_ask = is_local(&parts.headers) && !is_foreign(&parts.headers);
-            return if may_ask { Ok(Self { tenant: None }) } else { Err(Refusal::forbidden_host()) };
-        }
-        let text = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
-        let bearer = text(header::AUTHORIZATION.as_str()).and_then(|value| value.strip_prefix("Bearer "));
-        // Anthropic's clients send their key in a header of its name.
-        let token = bearer.or(text("x-api-key"));
-        let tenant = token.and_then(|token| tokens.tenant(token)).ok_or_else(Refusal::unauthorized)?;
-        Ok(Self { tenant: Some(tenant.to_owned()) })
+        let tenant = tenant(parts, server)?;
+        // The layer of ids is around every route.
+        let request = parts.extensions.get::<RequestId>().cloned();
+        Ok(Self { tenant, request: request.unwrap_or_else(|| RequestId::from_headers(&parts.headers)) })
     }
+}
+
+/// Returns the tenant of the request's token. A server without tokens has none, and serves this machine only.
+fn tenant(parts: &Parts, server: &ChatServer) -> Result<Option<String>, Refusal> {
+    let tokens = server.tokens();
+    if tokens.is_empty() {
+        let may_ask = is_local(&parts.headers) && !is_foreign(&parts.headers);
+        return if may_ask { Ok(None) } else { Err(Refusal::forbidden_host()) };
+    }
+    let text = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
+    let bearer = text(header::AUTHORIZATION.as_str()).and_then(|value| value.strip_prefix("Bearer "));
+    // Anthropic's clients send their key in a header of its name.
+    let token = bearer.or(text("x-api-key"));
+    let tenant = token.and_then(|token| tokens.tenant(token)).ok_or_else(Refusal::unauthorized)?;
+    Ok(Some(tenant.to_owned()))
 }

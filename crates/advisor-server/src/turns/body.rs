@@ -7,8 +7,10 @@ use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use futures::{FutureExt, StreamExt, stream};
 use tokio::time::timeout;
+use tracing::Span;
 
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, log_failure};
+use crate::request_id::RequestId;
 
 /// The time within which a failure of the first request is a status. The stream reports a later one, so that no proxy
 /// waits too long for the headers.
@@ -28,6 +30,8 @@ struct Sending<E> {
     encoding: Encoding<E>,
     /// The first item, if it was read before the headers were sent.
     first: Option<Item>,
+    request: RequestId,
+    span: Span,
 }
 
 /// Returns a response that streams a turn. A turn that fails at once is an error status.
@@ -35,6 +39,7 @@ pub(crate) async fn streamed<E: Encoder + 'static>(
     mut reader: TurnReader,
     encoder: E,
     frames: Frames,
+    request: &RequestId,
 ) -> Result<Response, Refusal> {
     let first = timeout(STATUS_TIMEOUT, reader.next()).await.ok();
     if let Some(Some(Err(error))) = &first {
@@ -42,7 +47,7 @@ pub(crate) async fn streamed<E: Encoder + 'static>(
     }
     let headers = encoder.headers();
     let encoding = Encoding::new(encoder).with_frames(frames);
-    let sending = Sending { reader, encoding, first };
+    let sending = Sending { reader, encoding, first, request: request.clone(), span: Span::current() };
     let pieces = stream::unfold(sending, |mut sending| async move {
         let bytes = sending.next().await?;
         Some((Ok::<_, std::convert::Infallible>(bytes), sending))
@@ -102,7 +107,10 @@ impl<E: Encoder> Sending<E> {
     fn encode(&mut self, item: Item) -> Bytes {
         match item {
             Some(Ok(chunk)) => self.encoding.push(&Ok(chunk)),
-            Some(Err(ReaderError::Turn(error))) => self.encoding.fail(&Failure::from(&*error)),
+            Some(Err(ReaderError::Turn(error))) => {
+                self.span.in_scope(|| log_failure(&error));
+                self.encoding.fail(&Failure::from(&*error).with_request_id(self.request.as_text().clone()))
+            }
             Some(Err(_)) => {
                 self.encoding.push(&Err(Error::new(ErrorKind::TooLarge, "the client reads too slowly")))
             }

@@ -8,6 +8,7 @@ use advisor_core::{
 };
 use futures::future::BoxFuture;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tracing::{Instrument, Span};
 
 use crate::access::limits::ServerLimits;
 use crate::refusal::Refusal;
@@ -132,6 +133,8 @@ fn spawner(slot: OwnedSemaphorePermit) -> Spawner {
     let slot = Mutex::new(Some(slot));
     Spawner::new(move |work: BoxFuture<'static, ()>| {
         let slot = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // The turn's span is inside that of the request that has started it.
+        let work = work.instrument(Span::current());
         drop(tokio::spawn(async move {
             work.await;
             drop(slot);

@@ -80,14 +80,14 @@ async fn large_deep_and_broken_bodies_are_refused() {
     let deep = format!("{{\"messages\":[],\"tools\":{}{}}}", "[".repeat(1_000), "]".repeat(1_000));
     let request = post("/v1/chat/completions").body(Body::from(deep)).unwrap();
     refused(setting.send(request).await, StatusCode::BAD_REQUEST).await;
-    for (body, status) in [
-        (large, StatusCode::PAYLOAD_TOO_LARGE),
-        ("{\"message\"".into(), StatusCode::BAD_REQUEST),
-        ("{}".into(), StatusCode::UNPROCESSABLE_ENTITY),
-        ("{\"message\":\" \"}".into(), StatusCode::BAD_REQUEST),
+    for (body, status, code) in [
+        (large, StatusCode::PAYLOAD_TOO_LARGE, "body_too_large"),
+        ("{\"message\"".into(), StatusCode::BAD_REQUEST, "invalid_request"),
+        ("{}".into(), StatusCode::UNPROCESSABLE_ENTITY, "invalid_request"),
+        ("{\"message\":\" \"}".into(), StatusCode::BAD_REQUEST, "invalid_request"),
     ] {
         let request = post("/api/chat").body(Body::from(body)).unwrap();
-        assert_eq!(refused(setting.send(request).await, status).await, "invalid_request");
+        assert_eq!(refused(setting.send(request).await, status).await, code);
     }
     let no_json = Request::post("/api/chat")
         .header("content-type", "text/plain")

@@ -2,8 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 
 mod access;
+mod bodies;
 mod chat;
 mod conversations;
 mod protocols;
+mod request_ids;
 mod setting;
 mod shutdown;

@@ -1,0 +1,25 @@
+use axum::Json;
+use axum::extract::{FromRequest, Request};
+use serde::de::DeserializeOwned;
+use tokio::time::timeout;
+
+use crate::ChatServer;
+use crate::refusal::Refusal;
+
+/// The body of a request as a value.
+///
+/// # Errors
+/// A [`Refusal`] if the body is larger, slower or deeper than allowed, breaks off, or is not such a value.
+#[derive(Debug)]
+pub(super) struct JsonBody<T>(pub(super) T);
+
+impl<T: DeserializeOwned> FromRequest<ChatServer> for JsonBody<T> {
+    type Rejection = Refusal;
+
+    async fn from_request(request: Request, server: &ChatServer) -> Result<Self, Refusal> {
+        // The limit is one for the whole body: a byte now and then does not extend it.
+        let body = timeout(server.limits().body_timeout, Json::from_request(request, server)).await;
+        let Json(value) = body.map_err(|_| Refusal::slow_body())??;
+        Ok(Self(value))
+    }
+}

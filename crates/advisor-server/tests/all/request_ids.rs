@@ -1,0 +1,135 @@
+//! Each response, error and span has the id of its request.
+
+use std::fmt::Debug;
+use std::sync::{Mutex, Once};
+
+use advisor_core::{Error, ErrorKind};
+use advisor_server::{ServerLimits, Tokens};
+use advisor_testkit::Answer;
+use axum::body::Body;
+use axum::http::{Method, Request, Response, StatusCode};
+use serde_json::json;
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id};
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
+use tracing_subscriber::registry::LookupSpan;
+
+use crate::setting::{Setting, json_of, post, setting, text};
+
+fn id_of(response: &Response<Body>) -> String {
+    response.headers()["x-request-id"].to_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn every_response_has_an_id() {
+    let setting = setting([Answer::from_text("Hi.")]);
+    for path in ["/", "/healthz", "/v1/models", "/nothing"] {
+        let sent = Request::get(path).header("x-request-id", "sent-1").body(Body::empty()).unwrap();
+        assert_eq!(id_of(&setting.send(sent).await), "sent-1", "{path}");
+        let (first, second) = (setting.get(path).await, setting.get(path).await);
+        assert_ne!(id_of(&first), id_of(&second), "{path}");
+        let odd = Request::get(path).header("x-request-id", "a b").body(Body::empty()).unwrap();
+        assert_ne!(id_of(&setting.send(odd).await), "a b", "{path}");
+    }
+    let streamed = setting.post("/api/chat", &json!({"message": "Hello"})).await;
+    assert_eq!(id_of(&streamed).len(), 36);
+}
+
+#[tokio::test]
+async fn every_error_names_its_request() {
+    let failing = |kind| setting([Answer::refused(Error::new(kind, "canary"))]);
+    let asking = || post("/api/chat").body(Body::from(json!({"message": "Hello"}).to_string())).unwrap();
+    let get = |path: &str| Request::get(path).body(Body::empty()).unwrap();
+    let Setting { server, model } = setting([]);
+    let tokens = Setting { server: server.with_tokens(Tokens::new([("secret", "ann")])), model };
+    let Setting { server, model } = setting([]);
+    let mut limits = ServerLimits::default();
+    limits.body_bytes = 10;
+    let small = Setting { server: server.with_limits(limits), model };
+    let delete = Request::builder().method(Method::DELETE).uri("/api/chat").body(Body::empty()).unwrap();
+    for (setting, request, status) in [
+        (setting([]), get("/nothing"), StatusCode::NOT_FOUND),
+        (setting([]), delete, StatusCode::METHOD_NOT_ALLOWED),
+        (setting([]), get("/api/conversations/unknown"), StatusCode::NOT_FOUND),
+        (setting([]), get("/api/conversations?after=a&after=b"), StatusCode::BAD_REQUEST),
+        (setting([]), get("/api/conversations/%ff"), StatusCode::BAD_REQUEST),
+        (tokens, get("/v1/models"), StatusCode::UNAUTHORIZED),
+        (small, asking(), StatusCode::PAYLOAD_TOO_LARGE),
+        (failing(ErrorKind::Connection), asking(), StatusCode::BAD_GATEWAY),
+        (failing(ErrorKind::Advisor), asking(), StatusCode::INTERNAL_SERVER_ERROR),
+    ] {
+        let response = setting.send(request).await;
+        assert_eq!(response.status(), status);
+        assert_eq!(response.headers()["content-type"], "application/json", "{status}");
+        let id = id_of(&response);
+        let body = json_of(response).await;
+        assert_eq!(body["error"]["request_id"], id, "{body}");
+        assert!(body["error"]["code"].is_string() && !body.to_string().contains("canary"), "{body}");
+    }
+}
+
+#[tokio::test]
+async fn failure_within_the_answer_names_its_request() {
+    let setting = setting([Answer::new().text("It is").error(Error::new(ErrorKind::Connection, "canary"))]);
+    let response = setting.post("/api/chat", &json!({"message": "Hello"})).await;
+    let id = id_of(&response);
+    let body = text(response).await;
+    assert!(body.contains(&id) && !body.contains("canary"), "{body}");
+}
+
+/// The spans and events of the whole program, each with the request id of its span or of one around it.
+static SEEN: Mutex<Vec<(String, &'static str)>> = Mutex::new(Vec::new());
+
+struct Listening;
+
+/// The request id of a span, for the spans inside it.
+struct Of(String);
+
+struct FindId(Option<String>);
+
+impl Visit for FindId {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        if field.name() == "request.id" {
+            self.0 = Some(format!("{value:?}"));
+        }
+    }
+}
+
+impl<S: tracing::Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Listening {
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        let span = context.span(id).unwrap();
+        let mut found = FindId(None);
+        attributes.record(&mut found);
+        let around = span.parent().and_then(|parent| parent.extensions().get::<Of>().map(|of| of.0.clone()));
+        if let Some(request) = found.0.or(around) {
+            SEEN.lock().unwrap().push((request.clone(), attributes.metadata().name()));
+            span.extensions_mut().insert(Of(request));
+        }
+    }
+
+    fn on_event(&self, event: &tracing::Event<'_>, context: Context<'_, S>) {
+        let span = context.event_span(event);
+        if let Some(request) = span.and_then(|span| span.extensions().get::<Of>().map(|of| of.0.clone())) {
+            SEEN.lock().unwrap().push((request, event.metadata().level().as_str()));
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_span_is_inside_that_of_its_request() {
+    static LISTEN: Once = Once::new();
+    LISTEN.call_once(|| {
+        tracing::subscriber::set_global_default(tracing_subscriber::registry().with(Listening)).unwrap();
+    });
+    let call = Answer::new().call("t1", "weather", "{}").done();
+    let failing = Answer::new().text("It is").error(Error::new(ErrorKind::Connection, "broken"));
+    let setting = setting([call, failing]);
+    let body = json!({"message": "How is it?"}).to_string();
+    let request = post("/api/chat").header("x-request-id", "spans-1").body(Body::from(body)).unwrap();
+    text(setting.send(request).await).await;
+    let seen = SEEN.lock().unwrap().clone();
+    let of_request: Vec<_> = seen.iter().filter(|(id, _)| id == "spans-1").map(|(_, name)| *name).collect();
+    for name in ["http_request", "turn", "model_call", "WARN"] {
+        assert!(of_request.contains(&name), "{name} is not in {of_request:?}");
+    }
+}

@@ -16,7 +16,7 @@
 //! | `GET /api/conversations`, `GET` and `DELETE /api/conversations/{id}` | the conversations |
 //! | `GET /api/conversations/{id}/stream` | the running turn, from the first chunk or behind `Last-Event-ID` |
 //! | `POST /api/conversations/{id}/stop` | stops the running turn |
-//! | `GET /health` | whether the server runs |
+//! | `GET /healthz`, `GET /readyz` | whether the process runs, and whether turns can begin |
 //!
 //! With `?view=page`, the page's routes also send reasoning, and the blocks of each answer.
 
@@ -29,6 +29,7 @@ mod server;
 mod turns;
 
 pub use access::limits::ServerLimits;
+pub use access::origins::AllowedOrigins;
 pub use access::tokens::Tokens;
 pub use serve::serve;
 pub use server::ChatServer;

@@ -60,6 +60,11 @@ impl Refusal {
         Self { retry_after: Some(Duration::from_secs(1)), ..refusal }
     }
 
+    pub(crate) fn no_store() -> Self {
+        let message = "the store does not answer";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, ErrorKind::Store.as_str(), message)
+    }
+
     pub(crate) fn stopping() -> Self {
         let refusal =
             Self::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", "the server is stopping, try again later");
@@ -69,7 +74,7 @@ impl Refusal {
 
 /// Logs the text that no client gets.
 pub(crate) fn log_failure(error: &Error) {
-    tracing::warn!(error = %advisor_core::text_with_sources(error), "a turn failed");
+    tracing::warn!(error = %advisor_core::text_with_sources(error), "a request failed");
 }
 
 impl From<&Error> for Refusal {

@@ -5,6 +5,7 @@ use advisor_core::{ChatClient, Text};
 use chat_memory_advisor::ChatMemoryAdvisor;
 
 use crate::access::limits::ServerLimits;
+use crate::access::origins::AllowedOrigins;
 use crate::access::tokens::Tokens;
 use crate::turns::Turns;
 
@@ -50,6 +51,7 @@ struct Shared {
     memory: ChatMemoryAdvisor,
     name: Text,
     tokens: Tokens,
+    origins: AllowedOrigins,
     limits: ServerLimits,
     turns: Arc<Turns>,
 }
@@ -60,8 +62,8 @@ impl ChatServer {
     pub fn new(client: ChatClient, memory: ChatMemoryAdvisor) -> Self {
         let limits = ServerLimits::default();
         let turns = Arc::new(Turns::new(limits));
-        let (name, tokens) = ("chain".into(), Tokens::default());
-        Self(Arc::new(Shared { client, memory, name, tokens, limits, turns }))
+        let (name, tokens, origins) = ("chain".into(), Tokens::default(), AllowedOrigins::default());
+        Self(Arc::new(Shared { client, memory, name, tokens, origins, limits, turns }))
     }
 
     /// Sets the name under which clients see the chain as a model; `chain` by default.
@@ -74,6 +76,12 @@ impl ChatServer {
     #[must_use]
     pub fn with_tokens(self, tokens: Tokens) -> Self {
         self.changed(|shared| shared.tokens = tokens)
+    }
+
+    /// Sets the origins of other sites whose pages may use the server (CORS); none by default.
+    #[must_use]
+    pub fn with_allowed_origins(self, origins: AllowedOrigins) -> Self {
+        self.changed(|shared| shared.origins = origins)
     }
 
     /// Sets the bounds.
@@ -101,6 +109,10 @@ impl ChatServer {
         &self.0.tokens
     }
 
+    pub(crate) fn origins(&self) -> &AllowedOrigins {
+        &self.0.origins
+    }
+
     pub(crate) fn limits(&self) -> ServerLimits {
         self.0.limits
     }
@@ -121,6 +133,7 @@ impl fmt::Debug for ChatServer {
         f.debug_struct("ChatServer")
             .field("name", &self.0.name)
             .field("tokens", &self.0.tokens)
+            .field("origins", &self.0.origins)
             .field("limits", &self.0.limits)
             .finish_non_exhaustive()
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use advisor_chain::tools::ToolCallStreaming;
 use advisor_chain::{ChatClient, ChatMemoryAdvisor, ChatOptions, Error, Result, ToolCallAdvisor};
-use advisor_server::{ChatServer, Tokens, serve};
+use advisor_server::{AllowedOrigins, ChatServer, Tokens, serve};
 use tokio::net::TcpListener;
 
 use self::demo_model::DemoModel;
@@ -45,6 +45,10 @@ pub(crate) struct Arguments {
     /// A file with a line for each user: the tenant, a space, and the bearer token.
     #[arg(long, value_name = "FILE")]
     tokens: Option<PathBuf>,
+    /// The origin of another site whose pages may use the server, such as https://chat.example.org. It can be given
+    /// several times.
+    #[arg(long, value_name = "ORIGIN")]
+    allow_origin: Vec<String>,
 }
 
 pub(crate) async fn run(arguments: Arguments, out: &mut impl Write) -> Result<(), Failure> {
@@ -52,7 +56,9 @@ pub(crate) async fn run(arguments: Arguments, out: &mut impl Write) -> Result<()
     let store = conversations::opened(&arguments.memory).await?;
     let memory = ChatMemoryAdvisor::new(store.clone());
     let client = client(&arguments, memory.clone())?;
-    let server = ChatServer::new(client, memory).with_tokens(tokens.unwrap_or_default());
+    let origins = AllowedOrigins::new(arguments.allow_origin.iter().map(String::as_str))?;
+    let server =
+        ChatServer::new(client, memory).with_tokens(tokens.unwrap_or_default()).with_allowed_origins(origins);
     let listener = TcpListener::bind(arguments.listen).await.map_err(|error| {
         let message = format!("cannot listen on {}: choose another address with --listen", arguments.listen);
         Error::configuration(message).with_source(error)

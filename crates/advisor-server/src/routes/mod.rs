@@ -4,6 +4,7 @@ mod ask;
 mod chat;
 mod chunks;
 mod conversations;
+mod health;
 mod json_body;
 mod openai_chat;
 mod openai_responses;
@@ -26,8 +27,9 @@ use crate::request_id::identified;
 impl ChatServer {
     /// Returns the routes, to be mounted in any axum application. They need a tokio runtime.
     pub fn router(&self) -> Router {
-        page::router()
-            .route("/health", get(|| async { "ok\n" }))
+        let router = page::router()
+            .route("/healthz", get(health::alive))
+            .route("/readyz", get(health::ready))
             .route("/api/chat", post(chat::ask))
             .route("/api/chunks", post(chunks::ask))
             .route("/api/ui", post(ui_messages::ask))
@@ -45,8 +47,12 @@ impl ChatServer {
             .method_not_allowed_fallback(|| async { Refusal::method_not_allowed() })
             .layer(DefaultBodyLimit::max(self.limits().body_bytes))
             .layer(map_response(secured))
-            .layer(from_fn(identified))
-            .with_state(self.clone())
+            .with_state(self.clone());
+        let router = match self.origins().layer() {
+            Some(cors) => router.layer(cors),
+            None => router,
+        };
+        router.layer(from_fn(identified))
     }
 }
 

@@ -47,7 +47,8 @@ impl FromRequestParts<ChatServer> for User {
 fn tenant(parts: &Parts, server: &ChatServer) -> Result<Option<String>, Refusal> {
     let tokens = server.tokens();
     if tokens.is_empty() {
-        let may_ask = is_local(&parts.headers) && !is_foreign(&parts.headers);
+        let is_allowed = |headers| !is_foreign(headers) || server.origins().sent(headers);
+        let may_ask = is_local(&parts.headers) && is_allowed(&parts.headers);
         return if may_ask { Ok(None) } else { Err(Refusal::forbidden_host()) };
     }
     let text = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());

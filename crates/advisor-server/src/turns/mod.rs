@@ -55,7 +55,7 @@ impl Turns {
         on_unread: OnUnread,
         stream: impl FnOnce() -> TurnStream,
     ) -> Result<SharedTurn, Refusal> {
-        if *self.stopping.borrow() {
+        if self.is_closed() {
             return Err(Refusal::stopping());
         }
         let mut known = self.lock();
@@ -88,6 +88,11 @@ impl Turns {
     /// Takes no further turn.
     pub(crate) fn close(&self) {
         self.stopping.send_replace(true);
+    }
+
+    /// Checks whether no further turn is taken.
+    pub(crate) fn is_closed(&self) -> bool {
+        *self.stopping.borrow()
     }
 
     /// Waits until no turn runs.

@@ -125,7 +125,7 @@ async fn more_turns_than_allowed_are_refused() {
 #[tokio::test]
 async fn every_answer_keeps_browsers_strict() {
     let setting = setting([]);
-    for path in ["/", "/app.js", "/style.css", "/health", "/nothing"] {
+    for path in ["/", "/app.js", "/style.css", "/healthz", "/nothing"] {
         let response = setting.get(path).await;
         let headers = response.headers();
         assert_eq!(headers["x-content-type-options"], "nosniff", "{path}");

@@ -5,6 +5,8 @@ mod access;
 mod bodies;
 mod chat;
 mod conversations;
+mod health;
+mod origins;
 mod protocols;
 mod request_ids;
 mod setting;

@@ -58,6 +58,13 @@ async fn running_turn_ends_before_the_server() {
             break;
         }
     }
+    // A balancer learns that it should send nothing more, and that the process is not dead.
+    for (path, status) in [("/readyz", "HTTP/1.1 503"), ("/healthz", "HTTP/1.1 200")] {
+        let mut probe = TcpStream::connect(address).await.unwrap();
+        probe.write_all(format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n").as_bytes()).await.unwrap();
+        let read = read_until(&mut probe, "\r\n\r\n").await;
+        assert!(read.starts_with(status), "{path}: {read}");
+    }
     gate.release();
     read_until(&mut client, "[DONE]").await;
     tokio::time::timeout(LIMIT, serving).await.unwrap().unwrap().unwrap();

@@ -1,0 +1,76 @@
+//! Whether the process runs, and whether turns can begin.
+
+use advisor_core::{ChatClient, ConversationKey, async_trait};
+use advisor_server::{ChatServer, Tokens};
+use advisor_testkit::{Answer, ScriptedModel};
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use chat_memory_advisor::ChatMemoryAdvisor;
+use chat_memory_advisor::store::{
+    Batch, ConversationStore, Entry, EntryId, InMemoryStore, Page, ReadRange, Result, Snapshot, StoreError,
+    Version,
+};
+use tokio::time::Instant;
+
+use crate::setting::{Setting, json_of, refused, setting};
+
+#[tokio::test]
+async fn running_server_is_alive_and_ready_for_anyone() {
+    let Setting { server, model } = setting([]);
+    let setting = Setting { server: server.with_tokens(Tokens::new([("secret", "ann")])), model };
+    for (path, status) in [("/healthz", "alive"), ("/readyz", "ready")] {
+        // A probe names the address of the machine, and has no token.
+        let probe = Request::get(path).header("host", "10.0.0.7:8080").body(Body::empty()).unwrap();
+        let response = setting.send(probe).await;
+        assert_eq!(response.status(), StatusCode::OK, "{path}");
+        assert_eq!(json_of(response).await["status"], status);
+    }
+}
+
+/// A store that does not answer as the name says.
+#[derive(Debug, Clone, Copy)]
+enum Broken {
+    Failing,
+    Silent,
+}
+
+#[async_trait]
+impl ConversationStore for Broken {
+    async fn load(&self, key: &ConversationKey, range: ReadRange) -> Result<Snapshot> {
+        InMemoryStore::new().load(key, range).await
+    }
+
+    async fn read(&self, key: &ConversationKey, after: EntryId, limit: usize) -> Result<Vec<Entry>> {
+        InMemoryStore::new().read(key, after, limit).await
+    }
+
+    async fn append(&self, key: &ConversationKey, expected: Version, batch: Batch) -> Result<Version> {
+        InMemoryStore::new().append(key, expected, batch).await
+    }
+
+    async fn delete(&self, key: &ConversationKey) -> Result {
+        InMemoryStore::new().delete(key).await
+    }
+
+    async fn list(&self, _page: &Page) -> Result<Vec<ConversationKey>> {
+        match self {
+            Self::Failing => Err(StoreError::Unavailable { retryable: true, source: Some("canary".into()) }),
+            Self::Silent => std::future::pending().await,
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn server_without_its_store_is_alive_and_not_ready() {
+    for store in [Broken::Failing, Broken::Silent] {
+        let memory = ChatMemoryAdvisor::new(store);
+        let model = ScriptedModel::new([Answer::from_text("Hi.")]);
+        let client = ChatClient::builder(model.clone()).advisor(memory.clone()).build().unwrap();
+        let setting = Setting { server: ChatServer::new(client, memory), model };
+        assert_eq!(setting.get("/healthz").await.status(), StatusCode::OK);
+        let since = Instant::now();
+        let response = setting.get("/readyz").await;
+        assert_eq!(refused(response, StatusCode::SERVICE_UNAVAILABLE).await, "store", "{store:?}");
+        assert!(since.elapsed().as_secs() < 5, "a probe waits no longer");
+    }
+}

@@ -17,10 +17,12 @@
 //! | `GET /api/conversations/{id}/stream` | the running turn, from the first chunk or behind `Last-Event-ID` |
 //! | `POST /api/conversations/{id}/stop` | stops the running turn |
 //! | `GET /healthz`, `GET /readyz` | whether the process runs, and whether turns can begin |
+//! | `GET /metrics` | counters for Prometheus, [if asked for](ChatServer::with_metrics) |
 //!
 //! With `?view=page`, the page's routes also send reasoning, and the blocks of each answer.
 
 mod access;
+mod metrics;
 mod refusal;
 mod request_id;
 mod routes;

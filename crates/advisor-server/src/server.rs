@@ -7,6 +7,7 @@ use chat_memory_advisor::ChatMemoryAdvisor;
 use crate::access::limits::ServerLimits;
 use crate::access::origins::AllowedOrigins;
 use crate::access::tokens::Tokens;
+use crate::metrics::Metrics;
 use crate::turns::Turns;
 
 /// One chain under the protocols of many clients. Cheap to clone.
@@ -53,6 +54,7 @@ struct Shared {
     tokens: Tokens,
     origins: AllowedOrigins,
     limits: ServerLimits,
+    metrics: Option<Arc<Metrics>>,
     turns: Arc<Turns>,
 }
 
@@ -61,9 +63,9 @@ impl ChatServer {
     #[must_use]
     pub fn new(client: ChatClient, memory: ChatMemoryAdvisor) -> Self {
         let limits = ServerLimits::default();
-        let turns = Arc::new(Turns::new(limits));
+        let turns = Arc::new(Turns::new(limits, None));
         let (name, tokens, origins) = ("chain".into(), Tokens::default(), AllowedOrigins::default());
-        Self(Arc::new(Shared { client, memory, name, tokens, origins, limits, turns }))
+        Self(Arc::new(Shared { client, memory, name, tokens, origins, limits, metrics: None, turns }))
     }
 
     /// Sets the name under which clients see the chain as a model; `chain` by default.
@@ -89,7 +91,20 @@ impl ChatServer {
     pub fn with_limits(self, limits: ServerLimits) -> Self {
         self.changed(|shared| {
             shared.limits = limits;
-            shared.turns = Arc::new(Turns::new(limits));
+            shared.turns = Arc::new(Turns::new(limits, shared.metrics.clone()));
+        })
+    }
+
+    /// Counts requests, turns, tokens and tool runs, for Prometheus at `GET /metrics`. Off by default.
+    ///
+    /// The route needs a token like every other, or is for this machine only. Tool runs are counted if the chain shows
+    /// their events, as with `ToolCallStreaming::All`.
+    #[must_use]
+    pub fn with_metrics(self) -> Self {
+        self.changed(|shared| {
+            let metrics = Arc::new(Metrics::new());
+            shared.turns = Arc::new(Turns::new(shared.limits, Some(Arc::clone(&metrics))));
+            shared.metrics = Some(metrics);
         })
     }
 
@@ -115,6 +130,10 @@ impl ChatServer {
 
     pub(crate) fn limits(&self) -> ServerLimits {
         self.0.limits
+    }
+
+    pub(crate) fn metrics(&self) -> Option<&Arc<Metrics>> {
+        self.0.metrics.as_ref()
     }
 
     pub(crate) fn turns(&self) -> &Turns {

@@ -49,6 +49,9 @@ pub(crate) struct Arguments {
     /// several times.
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<String>,
+    /// Counts requests, turns and tokens, for Prometheus at /metrics.
+    #[arg(long)]
+    metrics: bool,
 }
 
 pub(crate) async fn run(arguments: Arguments, out: &mut impl Write) -> Result<(), Failure> {

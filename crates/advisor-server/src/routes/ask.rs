@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use advisor_core::{ConversationKey, Message, OnDrop, OnUnread, Role, SharedTurn, TurnId};
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
@@ -7,6 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::user::User;
 use crate::ChatServer;
+use crate::metrics::turn_watch::TurnWatch;
 use crate::refusal::Refusal;
 
 /// The request of a client, of any protocol.
@@ -78,6 +81,10 @@ impl Question {
         server.turns().start(&key, &input, on_unread, || {
             let prompt = server.client().prompt().messages(self.input.iter().cloned());
             let prompt = prompt.conversation(self.conversation.clone()).turn(self.turn.clone());
+            let prompt = match server.metrics() {
+                Some(metrics) => prompt.advisor(TurnWatch::new(Arc::clone(metrics))),
+                None => prompt,
+            };
             match self.replaces.clone() {
                 Some(turn) => prompt.extension(ForkPoint::Before(turn)).stream(),
                 None => prompt.stream(),

@@ -6,6 +6,7 @@ mod chunks;
 mod conversations;
 mod health;
 mod json_body;
+mod metrics;
 mod openai_chat;
 mod openai_responses;
 mod page;
@@ -13,10 +14,12 @@ mod ui_messages;
 mod user;
 mod view;
 
+use std::sync::Arc;
+
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderName, HeaderValue, header};
-use axum::middleware::{from_fn, map_response};
+use axum::middleware::{from_fn, from_fn_with_state, map_response};
 use axum::response::Response;
 use axum::routing::{get, post};
 
@@ -30,6 +33,7 @@ impl ChatServer {
         let router = page::router()
             .route("/healthz", get(health::alive))
             .route("/readyz", get(health::ready))
+            .route("/metrics", get(metrics::text))
             .route("/api/chat", post(chat::ask))
             .route("/api/chunks", post(chunks::ask))
             .route("/api/ui", post(ui_messages::ask))
@@ -50,6 +54,10 @@ impl ChatServer {
             .with_state(self.clone());
         let router = match self.origins().layer() {
             Some(cors) => router.layer(cors),
+            None => router,
+        };
+        let router = match self.metrics() {
+            Some(metrics) => router.layer(from_fn_with_state(Arc::clone(metrics), metrics::counted)),
             None => router,
         };
         router.layer(from_fn(identified))

@@ -7,10 +7,11 @@ use advisor_core::{
     ConversationKey, Error, ErrorKind, OnDrop, OnUnread, SharedTurn, Spawner, TurnId, TurnStream,
 };
 use futures::future::BoxFuture;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 use tracing::{Instrument, Span};
 
 use crate::access::limits::ServerLimits;
+use crate::metrics::Metrics;
 use crate::refusal::Refusal;
 
 /// The turns of this process that run, and those that ended lately.
@@ -19,6 +20,7 @@ pub(crate) struct Turns {
     known: Mutex<Known>,
     slots: Arc<Semaphore>,
     limits: ServerLimits,
+    metrics: Option<Arc<Metrics>>,
     stopping: watch::Sender<bool>,
 }
 
@@ -38,11 +40,12 @@ struct Entry {
 }
 
 impl Turns {
-    pub(crate) fn new(limits: ServerLimits) -> Self {
+    pub(crate) fn new(limits: ServerLimits, metrics: Option<Arc<Metrics>>) -> Self {
         Self {
             known: Mutex::default(),
             slots: Arc::new(Semaphore::new(limits.running_turns.min(Semaphore::MAX_PERMITS))),
             limits,
+            metrics,
             stopping: watch::Sender::new(false),
         }
     }
@@ -65,7 +68,10 @@ impl Turns {
             return if is_same { Ok(entry.turn.clone()) } else { Err(reused()) };
         }
         let slot = Arc::clone(&self.slots).try_acquire_owned().map_err(|_| Refusal::too_many_turns())?;
-        let turn = SharedTurn::start_with(stream(), &spawner(slot), on_unread, self.limits.kept_chunks);
+        let (started, ended) = oneshot::channel();
+        let spawner = spawner(Running { slot, turn: ended, metrics: self.metrics.clone() });
+        let turn = SharedTurn::start_with(stream(), &spawner, on_unread, self.limits.kept_chunks);
+        let _ = started.send(turn.clone());
         known.turns.insert(key.clone(), Entry { turn: turn.clone(), input: input.to_owned() });
         known.order.push_back(key.clone());
         known.forget_ended(self.limits.ended_turns);
@@ -83,6 +89,16 @@ impl Turns {
     /// Returns a turn that runs or has ended lately.
     pub(crate) fn find(&self, key: &TurnKey) -> Option<SharedTurn> {
         self.lock().turns.get(key).map(|entry| entry.turn.clone())
+    }
+
+    /// Returns the number of turns that run.
+    pub(crate) fn running_count(&self) -> usize {
+        self.limits.running_turns.min(Semaphore::MAX_PERMITS).saturating_sub(self.slots.available_permits())
+    }
+
+    /// Returns the number of readers of all turns.
+    pub(crate) fn readers(&self) -> usize {
+        self.lock().turns.values().map(|entry| entry.turn.readers()).sum()
     }
 
     /// Takes no further turn.
@@ -133,16 +149,30 @@ impl Known {
     }
 }
 
-/// Returns a spawner whose one task holds the slot until its end.
-fn spawner(slot: OwnedSemaphorePermit) -> Spawner {
-    let slot = Mutex::new(Some(slot));
+/// What the one task of a turn holds until its end.
+struct Running {
+    slot: OwnedSemaphorePermit,
+    turn: oneshot::Receiver<SharedTurn>,
+    metrics: Option<Arc<Metrics>>,
+}
+
+impl Running {
+    async fn run(self, work: BoxFuture<'static, ()>) {
+        work.await;
+        if let (Some(metrics), Ok(turn)) = (self.metrics, self.turn.await) {
+            metrics.turn_ended(&turn);
+        }
+        drop(self.slot);
+    }
+}
+
+/// Returns a spawner for the one task of a turn.
+fn spawner(running: Running) -> Spawner {
+    let running = Mutex::new(Some(running));
     Spawner::new(move |work: BoxFuture<'static, ()>| {
-        let slot = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let running = running.lock().unwrap_or_else(PoisonError::into_inner).take();
         // The turn's span is inside that of the request that has started it.
-        let work = work.instrument(Span::current());
-        drop(tokio::spawn(async move {
-            work.await;
-            drop(slot);
-        }));
+        let span = Span::current();
+        drop(running.map(|running| tokio::spawn(running.run(work).instrument(span))));
     })
 }

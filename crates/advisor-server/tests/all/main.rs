@@ -6,6 +6,7 @@ mod bodies;
 mod chat;
 mod conversations;
 mod health;
+mod metrics;
 mod origins;
 mod protocols;
 mod request_ids;

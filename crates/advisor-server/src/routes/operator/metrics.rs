@@ -5,23 +5,30 @@ use axum::http::{Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::user::User;
 use crate::ChatServer;
 use crate::metrics::Metrics;
 use crate::refusal::Refusal;
+use crate::routes::user::User;
 
 /// The media type of the text.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Returns the counters as text, if the server has any.
-pub(super) async fn text(State(server): State<ChatServer>, _user: User) -> Result<Response, Refusal> {
+pub(in crate::routes) async fn text(
+    State(server): State<ChatServer>,
+    _user: User,
+) -> Result<Response, Refusal> {
     let metrics = server.metrics().ok_or_else(|| Refusal::not_found("the server counts nothing"))?;
     let text = metrics.text(server.turns().running_count(), server.turns().readers());
     Ok(([(header::CONTENT_TYPE, OPEN_METRICS)], text).into_response())
 }
 
 /// Counts a request by its route. Unknown paths and methods are one each, as clients choose them.
-pub(super) async fn counted(State(metrics): State<Arc<Metrics>>, request: Request, next: Next) -> Response {
+pub(in crate::routes) async fn counted(
+    State(metrics): State<Arc<Metrics>>,
+    request: Request,
+    next: Next,
+) -> Response {
     let route = request.extensions().get::<MatchedPath>().cloned();
     let method = match *request.method() {
         Method::GET => "GET",

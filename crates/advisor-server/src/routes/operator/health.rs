@@ -14,12 +14,12 @@ use crate::refusal::{Refusal, log_failure};
 const STORE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Answers while the process runs.
-pub(super) async fn alive() -> Response {
+pub(in crate::routes) async fn alive() -> Response {
     Json(json!({"status": "alive"})).into_response()
 }
 
 /// Answers whether turns can begin: the server is not stopping, and the store answers.
-pub(super) async fn ready(State(server): State<ChatServer>) -> Result<Response, Refusal> {
+pub(in crate::routes) async fn ready(State(server): State<ChatServer>) -> Result<Response, Refusal> {
     if server.turns().is_closed() {
         return Err(Refusal::stopping());
     }

@@ -1,0 +1,2 @@
+pub(super) mod health;
+pub(super) mod metrics;

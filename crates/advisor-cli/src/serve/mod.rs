@@ -45,7 +45,7 @@ pub(crate) struct Arguments {
     /// A file with a line for each user: the tenant, a space, and the bearer token.
     #[arg(long, value_name = "FILE")]
     tokens: Option<PathBuf>,
-    /// The origin of another site whose pages may use the server, such as https://chat.example.org. It can be given
+    /// The origin of another site whose pages may use the server, such as `https://chat.example.org`. It can be given
     /// several times.
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<String>,

@@ -12,7 +12,9 @@ import time
 import traceback
 
 import anthropic
+import httpx
 import openai
+import openapi_spec_validator
 
 URL = sys.argv[1]
 WEATHER, SECOND = "How is the weather?", "And who are you?"
@@ -88,6 +90,13 @@ def llm_command(conversation):
 
         assert "degrees" in ask(WEATHER)
         assert MEMORY in ask(SECOND, "--no-stream")
+
+
+@test
+def openapi_document(conversation):
+    """OpenAPI, the description of the routes"""
+    document = httpx.get(f"{URL}/openapi.json").raise_for_status().json()
+    openapi_spec_validator.validate(document, cls=openapi_spec_validator.OpenAPIV31SpecValidator)
 
 
 print(f"{OUTCOMES.count(True)} passed, {OUTCOMES.count(False)} failed")

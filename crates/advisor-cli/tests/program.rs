@@ -8,6 +8,9 @@
 )]
 
 mod common;
+#[cfg(unix)]
+#[path = "program/killed_server.rs"]
+mod killed_server;
 
 use std::path::PathBuf;
 use std::process::{Command, Output};

@@ -17,6 +17,7 @@
 //! | `GET /api/conversations/{id}/stream` | the running turn, from the first chunk or behind `Last-Event-ID` |
 //! | `POST /api/conversations/{id}/stop` | stops the running turn |
 //! | `GET /healthz`, `GET /readyz` | whether the process runs, and whether turns can begin |
+//! | `GET /openapi.json` | the OpenAPI description of the routes |
 //! | `GET /metrics` | counters for Prometheus, [if asked for](ChatServer::with_metrics) |
 //!
 //! With `?view=page`, the page's routes also send reasoning, and the blocks of each answer.

@@ -1,9 +1,12 @@
+mod accept;
+
 use std::io;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
+use self::accept::accept;
 use crate::ChatServer;
 
 /// The time for clients to read that their turns were stopped.
@@ -40,9 +43,9 @@ pub async fn serve(
         let _ = ending.send(());
     };
     let shutdown = async move { drop(ended.await) };
-    let serving = axum::serve(listener, server.router()).with_graceful_shutdown(shutdown);
+    let serving = accept(listener, server.router(), server.limits().head_timeout, shutdown);
     tokio::select! {
-        served = async { serving.await } => served?,
+        () = serving => {}
         // Idle connections do not delay the end.
         () = async { drain.await; tokio::time::sleep(LAST_EVENTS).await } => {}
     }

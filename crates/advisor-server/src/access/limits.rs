@@ -6,6 +6,9 @@ use std::time::Duration;
 pub struct ServerLimits {
     /// The bytes of a request. More is answered with 413. 1 MiB by default.
     pub body_bytes: usize,
+    /// The time within which the head of the next request arrives on a connection. A slower or idle connection is closed.
+    /// [`serve`](crate::serve) alone applies it. 30 seconds by default.
+    pub head_timeout: Duration,
     /// The time within which the whole body of a request arrives. A slower one is answered with 408. 30 seconds by
     /// default.
     pub body_timeout: Duration,
@@ -21,6 +24,7 @@ impl Default for ServerLimits {
     fn default() -> Self {
         Self {
             body_bytes: 1 << 20,
+            head_timeout: Duration::from_secs(30),
             body_timeout: Duration::from_secs(30),
             running_turns: 4_096,
             ended_turns: 256,

@@ -2,18 +2,22 @@ use advisor_core::Role;
 use advisor_sse::{AgUi, Frames};
 use axum::extract::State;
 use axum::response::Response;
+use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::json;
 
 use super::ask::{OnDisconnect, Question, new_input};
 use super::json_body::JsonBody;
+use super::openapi::operation::Operation;
 use super::user::User;
 use crate::ChatServer;
 use crate::refusal::Refusal;
 use crate::turns::body::streamed;
 
 /// The input of a run. Its thread is the conversation, and the run is the turn.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "AgUiBody")]
 pub(super) struct Body {
     thread_id: String,
     run_id: String,
@@ -21,7 +25,7 @@ pub(super) struct Body {
     messages: Vec<AgMessage>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 struct AgMessage {
     role: String,
     #[serde(default)]
@@ -39,6 +43,13 @@ impl AgMessage {
             _ => None,
         }
     }
+}
+
+pub(super) fn operation() -> Operation {
+    let message = json!({"id": "u1", "role": "user", "content": "How is the weather?"});
+    Operation::turn("agUi", "A turn for AG-UI")
+        .with_body::<Body>(json!({"threadId": "c1", "runId": "r1", "messages": [message]}))
+        .with_turn("text/event-stream")
 }
 
 pub(super) async fn ask(

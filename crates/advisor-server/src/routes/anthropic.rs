@@ -3,19 +3,22 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::ask::{OnDisconnect, Question, header, new_input};
 use super::json_body::JsonBody;
 use super::openai_chat::{ChatMessage, info, without_tools};
+use super::openapi::operation::Operation;
 use super::user::User;
 use crate::ChatServer;
 use crate::refusal::Refusal;
 use crate::turns::body::{streamed, whole};
 
 /// A request of Messages. Settings of the model belong to the chain and are ignored.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "MessagesBody")]
 pub(super) struct Body {
     #[serde(default)]
     model: String,
@@ -29,10 +32,20 @@ pub(super) struct Body {
     tools: Vec<Value>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 struct Metadata {
     /// The conversation, if no header names it.
     user_id: Option<String>,
+}
+
+pub(super) fn operation() -> Operation {
+    let message = json!({"role": "user", "content": "How is the weather?"});
+    let metadata = json!({"user_id": "c1"});
+    let example = json!({"model": "chain", "max_tokens": 99, "messages": [message], "metadata": metadata});
+    Operation::turn("messages", "A turn for clients of Anthropic's Messages")
+        .with_parameters(&["ConversationHeader", "IdempotencyKey"])
+        .with_body::<Body>(example)
+        .with_turn_or_object()
 }
 
 pub(super) async fn ask(

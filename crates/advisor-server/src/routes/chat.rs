@@ -4,10 +4,13 @@ use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::json;
 
 use super::ask::{OnDisconnect, Question, header};
 use super::json_body::JsonBody;
+use super::openapi::operation::Operation;
 use super::user::User;
 use super::view::Wanted;
 use crate::ChatServer;
@@ -15,7 +18,8 @@ use crate::refusal::Refusal;
 use crate::turns::body::streamed;
 
 /// The body of `POST /api/chat`.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ChatBody")]
 pub(super) struct Body {
     message: String,
     conversation: Option<String>,
@@ -23,6 +27,14 @@ pub(super) struct Body {
     turn: Option<String>,
     /// The id of an earlier turn that this one replaces: edited, or answered again.
     replaces: Option<String>,
+}
+
+pub(super) fn operation() -> Operation {
+    Operation::turn("chat", "A turn as events of the chat page. It continues if the client disconnects.")
+        .with_parameters(&["View"])
+        .with_body::<Body>(json!({"message": "How is the weather?", "conversation": "c1"}))
+        .with_turn("text/event-stream")
+        .with_errors(&[404])
 }
 
 pub(super) async fn ask(
@@ -40,6 +52,14 @@ pub(super) async fn ask(
     let turn = question.start(&server, OnDisconnect::Continue)?;
     let encoder = wanted.view.encoder();
     Ok(question.named(streamed(turn.read(), encoder, Frames::new().with_ids(), user.request()).await?))
+}
+
+pub(super) fn resume_operation() -> Operation {
+    Operation::turn("resume", "Joins a turn as events of the chat page")
+        .with_parameters(&["Conversation", "View", "LastEventId", "Turn"])
+        .with_text("text/event-stream")
+        .with_no_content()
+        .with_errors(&[404])
 }
 
 /// Joins the running turn of a conversation, behind `Last-Event-ID`. Without one there is no content. The view is that of

@@ -2,21 +2,31 @@ use advisor_core::Message;
 use advisor_sse::{Frames, JsonLines};
 use axum::extract::State;
 use axum::response::Response;
+use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::json;
 
 use super::ask::{OnDisconnect, Question};
 use super::json_body::JsonBody;
+use super::openapi::operation::Operation;
 use super::user::User;
 use crate::ChatServer;
 use crate::refusal::Refusal;
 use crate::turns::body::streamed;
 
 /// The body of `POST /api/chunks`.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ChunksBody")]
 pub(super) struct Body {
     message: String,
     conversation: Option<String>,
     turn: Option<String>,
+}
+
+pub(super) fn operation() -> Operation {
+    Operation::turn("chunks", "A turn as chunks in their own JSON form, one a line")
+        .with_body::<Body>(json!({"message": "How is the weather?", "conversation": "c1"}))
+        .with_turn("application/x-ndjson")
 }
 
 pub(super) async fn ask(

@@ -7,6 +7,7 @@ use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use chat_memory_advisor::store::{Entry, EntryKind, Page, ReadRange, Snapshot};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -24,15 +25,25 @@ pub(super) struct Position {
     after: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
-struct Listed {
+/// A page of conversations.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Conversations")]
+pub(super) struct Listed {
     conversations: Vec<String>,
     /// The value of `after` for the next page, if there is one.
     next: Option<String>,
 }
 
+/// The messages of a conversation.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ConversationMessages")]
+pub(super) struct ShownMessages {
+    messages: Vec<Shown>,
+}
+
 /// A message as a client shows it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ShownMessage")]
 #[serde(tag = "role", rename_all = "snake_case")]
 enum Shown {
     User {
@@ -43,7 +54,7 @@ enum Shown {
         text: String,
         reasoning: String,
         /// The parts in their order, for the page.
-        #[serde(skip_serializing_if = "Vec::is_empty")]
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
         parts: Vec<ShownPart>,
         calls: Vec<ShownCall>,
     },
@@ -55,14 +66,14 @@ enum Shown {
     },
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct ShownCall {
     id: String,
     tool: String,
     args: Value,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum ShownPart {
     Text { text: String },
@@ -102,9 +113,8 @@ pub(super) async fn read(
     let log = server.memory().store().load(&key, ReadRange::All).await;
     let turns = turns_of(&log.map_err(|error| Refusal::from(&error.into()))?, &transcript);
     let mut turns = turns.into_iter();
-    let messages: Vec<_> =
-        transcript.iter().filter_map(|message| shown(message, &mut turns, wanted.view)).collect();
-    Ok(Json(serde_json::json!({"messages": messages})).into_response())
+    let messages = transcript.iter().filter_map(|message| shown(message, &mut turns, wanted.view)).collect();
+    Ok(Json(ShownMessages { messages }).into_response())
 }
 
 pub(super) async fn delete(

@@ -7,6 +7,7 @@ mod conversations;
 mod json_body;
 mod openai_chat;
 mod openai_responses;
+mod openapi;
 mod operator;
 mod page;
 mod ui_messages;
@@ -20,8 +21,9 @@ use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::middleware::{from_fn, from_fn_with_state, map_response};
 use axum::response::Response;
-use axum::routing::{get, post};
 
+use self::openapi::operation::Operation;
+use self::openapi::routes::Routes;
 use self::operator::{health, metrics};
 use crate::ChatServer;
 use crate::refusal::Refusal;
@@ -30,23 +32,9 @@ use crate::request_id::identified;
 impl ChatServer {
     /// Returns the routes, to be mounted in any axum application. They need a tokio runtime.
     pub fn router(&self) -> Router {
-        let router = page::router()
-            .route("/healthz", get(health::alive))
-            .route("/readyz", get(health::ready))
-            .route("/metrics", get(metrics::text))
-            .route("/api/chat", post(chat::ask))
-            .route("/api/chunks", post(chunks::ask))
-            .route("/api/ui", post(ui_messages::ask))
-            .route("/api/ui/{conversation}/stream", get(ui_messages::resume))
-            .route("/api/ag-ui", post(ag_ui::ask))
-            .route("/api/conversations", get(conversations::list))
-            .route("/api/conversations/{id}", get(conversations::read).delete(conversations::delete))
-            .route("/api/conversations/{id}/stream", get(chat::resume))
-            .route("/api/conversations/{id}/stop", post(conversations::stop))
-            .route("/v1/models", get(openai_chat::models))
-            .route("/v1/chat/completions", post(openai_chat::ask))
-            .route("/v1/responses", post(openai_responses::ask))
-            .route("/v1/messages", post(anthropic::ask))
+        let router = documented()
+            .into_router("/openapi.json")
+            .merge(page::router())
             .fallback(|| async { Refusal::not_found("there is no such route") })
             .method_not_allowed_fallback(|| async { Refusal::method_not_allowed() })
             .layer(DefaultBodyLimit::max(self.limits().body_bytes))
@@ -62,6 +50,48 @@ impl ChatServer {
         };
         router.layer(from_fn(identified))
     }
+}
+
+/// Returns the routes with their descriptions. The files of the page are no interface, and have none.
+fn documented() -> Routes {
+    let routes = Routes::default()
+        .get("/healthz", health::alive, health::alive_operation())
+        .get("/readyz", health::ready, health::ready_operation())
+        .get("/metrics", metrics::text, metrics::operation())
+        .post("/api/chat", chat::ask, chat::operation())
+        .post("/api/chunks", chunks::ask, chunks::operation())
+        .post("/api/ui", ui_messages::ask, ui_messages::operation())
+        .get("/api/ui/{id}/stream", ui_messages::resume, ui_messages::resume_operation())
+        .post("/api/ag-ui", ag_ui::ask, ag_ui::operation())
+        .get("/v1/models", openai_chat::models, openai_chat::models_operation())
+        .post("/v1/chat/completions", openai_chat::ask, openai_chat::operation())
+        .post("/v1/responses", openai_responses::ask, openai_responses::operation())
+        .post("/v1/messages", anthropic::ask, anthropic::operation());
+    with_conversations(routes)
+}
+
+fn with_conversations(routes: Routes) -> Routes {
+    let one = |id, summary| Operation::new(id, summary).with_parameters(&["Conversation"]);
+    let list = Operation::new("listConversations", "Conversations of the tenant, 100 at a time")
+        .with_parameters(&["After"])
+        .with_json::<conversations::Listed>()
+        .with_errors(&[400, 503]);
+    let read = one("readConversation", "The messages of a conversation")
+        .with_parameters(&["View"])
+        .with_json::<conversations::ShownMessages>()
+        .with_errors(&[400, 404, 503]);
+    let delete = one("deleteConversation", "Deletes a conversation, and stops its turn")
+        .with_no_content()
+        .with_errors(&[400, 503]);
+    let stop = one("stopTurn", "Stops the running turn. Memory keeps the shown text.")
+        .with_no_content()
+        .with_errors(&[400]);
+    routes
+        .get("/api/conversations", conversations::list, list)
+        .get("/api/conversations/{id}", conversations::read, read)
+        .delete("/api/conversations/{id}", conversations::delete, delete)
+        .get("/api/conversations/{id}/stream", chat::resume, chat::resume_operation())
+        .post("/api/conversations/{id}/stop", conversations::stop, stop)
 }
 
 /// Adds the headers that keep browsers from guessing types and from loading anything from elsewhere.

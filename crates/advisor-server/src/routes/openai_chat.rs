@@ -4,18 +4,21 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::ask::{OnDisconnect, Question, header, new_input};
 use super::json_body::JsonBody;
+use super::openapi::operation::Operation;
 use super::user::User;
 use crate::ChatServer;
 use crate::refusal::Refusal;
 use crate::turns::body::{streamed, whole};
 
 /// A request of Chat Completions. Settings of the model belong to the chain and are ignored.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ChatCompletionsBody")]
 pub(super) struct Body {
     #[serde(default)]
     model: String,
@@ -30,13 +33,13 @@ pub(super) struct Body {
     tools: Vec<Value>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 struct StreamOptions {
     #[serde(default)]
     include_usage: bool,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct ChatMessage {
     pub(super) role: String,
     #[serde(default)]
@@ -44,7 +47,7 @@ pub(super) struct ChatMessage {
 }
 
 /// Text, or parts of which the texts count.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub(super) enum Content {
     Text(String),
@@ -53,7 +56,7 @@ pub(super) enum Content {
     Nothing,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct ContentPart {
     #[serde(default)]
     text: String,
@@ -92,6 +95,14 @@ pub(super) fn info(server: &ChatServer, question: &Question, prefix: &str, model
         model,
         since.map_or(0, |since| since.as_secs()),
     )
+}
+
+pub(super) fn operation() -> Operation {
+    let message = json!({"role": "user", "content": "How is the weather?"});
+    Operation::turn("chatCompletions", "A turn for clients of OpenAI's Chat Completions")
+        .with_parameters(&["ConversationHeader", "IdempotencyKey"])
+        .with_body::<Body>(json!({"model": "chain", "messages": [message], "user": "c1", "stream": true}))
+        .with_turn_or_object()
 }
 
 pub(super) async fn ask(
@@ -162,8 +173,28 @@ fn completion(frames: &[Frame]) -> Value {
     })
 }
 
+/// The list of models.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Models {
+    object: &'static str,
+    data: [Model; 1],
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Model {
+    id: String,
+    object: &'static str,
+    created: u64,
+    owned_by: &'static str,
+}
+
+pub(super) fn models_operation() -> Operation {
+    Operation::new("models", "The chain as the one model").with_json::<Models>()
+}
+
 /// Lists the chain as the one model.
 pub(super) async fn models(State(server): State<ChatServer>, _user: User) -> Response {
-    let model = json!({"id": server.name(), "object": "model", "created": 0, "owned_by": "advisor-chain"});
-    Json(json!({"object": "list", "data": [model]})).into_response()
+    let id = server.name().to_string();
+    let model = Model { id, object: "model", created: 0, owned_by: "advisor-chain" };
+    Json(Models { object: "list", data: [model] }).into_response()
 }

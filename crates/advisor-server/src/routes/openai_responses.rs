@@ -4,19 +4,22 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::ask::{OnDisconnect, Question, header, new_input};
 use super::json_body::JsonBody;
 use super::openai_chat::{ChatMessage, info, without_tools};
+use super::openapi::operation::Operation;
 use super::user::User;
 use crate::ChatServer;
 use crate::refusal::Refusal;
 use crate::turns::body::{streamed, whole};
 
 /// A request of Responses. Settings of the model belong to the chain and are ignored.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ResponsesBody")]
 pub(super) struct Body {
     #[serde(default)]
     model: String,
@@ -31,14 +34,14 @@ pub(super) struct Body {
     tools: Vec<Value>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum Input {
     Text(String),
     Items(Vec<ChatMessage>),
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum Conversation {
     Id(String),
@@ -51,6 +54,13 @@ impl Conversation {
             Self::Id(id) | Self::Object { id } => id,
         }
     }
+}
+
+pub(super) fn operation() -> Operation {
+    Operation::turn("responses", "A turn for clients of OpenAI's Responses")
+        .with_parameters(&["ConversationHeader", "IdempotencyKey"])
+        .with_body::<Body>(json!({"model": "chain", "input": "How is the weather?", "conversation": "c1"}))
+        .with_turn_or_object()
 }
 
 pub(super) async fn ask(

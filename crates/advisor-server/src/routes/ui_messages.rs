@@ -4,10 +4,13 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::json;
 
 use super::ask::{OnDisconnect, Question, header};
 use super::json_body::JsonBody;
+use super::openapi::operation::Operation;
 use super::user::User;
 use crate::ChatServer;
 use crate::refusal::Refusal;
@@ -17,7 +20,8 @@ use crate::turns::body::streamed;
 const ANSWER: &str = "answer-";
 
 /// The request of the AI SDK's transport. Its id is that of the chat.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "UiBody")]
 pub(super) struct Body {
     id: String,
     #[serde(default)]
@@ -29,7 +33,7 @@ pub(super) struct Body {
     message_id: Option<String>,
 }
 
-#[derive(Debug, Default, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 enum Trigger {
     #[default]
@@ -37,12 +41,13 @@ enum Trigger {
     RegenerateMessage,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 struct UiMessage {
     #[serde(default)]
     id: String,
     role: String,
     #[serde(default)]
+    #[schemars(with = "Vec<serde_json::Value>")]
     parts: Vec<UiPart>,
 }
 
@@ -64,6 +69,16 @@ impl UiMessage {
         };
         self.parts.iter().filter_map(text).collect()
     }
+}
+
+pub(super) fn operation() -> Operation {
+    let part = json!({"type": "text", "text": "How is the weather?"});
+    let message = json!({"id": "u1", "role": "user", "parts": [part]});
+    Operation::turn("ui", "A turn for `useChat` of the AI SDK. It continues if the client disconnects.")
+        .with_parameters(&["UiProfile"])
+        .with_body::<Body>(json!({"id": "c1", "messages": [message], "trigger": "submit-message"}))
+        .with_turn("text/event-stream")
+        .with_errors(&[404])
 }
 
 pub(super) async fn ask(
@@ -95,6 +110,14 @@ pub(super) async fn ask(
         streamed(turn.read(), encoder(question.turn.as_str(), &headers), Frames::new(), user.request())
             .await?,
     ))
+}
+
+pub(super) fn resume_operation() -> Operation {
+    Operation::turn("resumeUi", "Joins the running turn of a chat from its beginning")
+        .with_parameters(&["Conversation", "UiProfile"])
+        .with_text("text/event-stream")
+        .with_no_content()
+        .with_errors(&[404])
 }
 
 /// Joins the running turn of a chat from its beginning. Without one there is no content.

@@ -63,6 +63,27 @@ async fn body_in_drips_has_one_time_limit() {
 }
 
 #[tokio::test]
+async fn large_and_deep_bodies_are_refused_by_every_route() {
+    let setting = limited([]);
+    let large = format!(r#"{{"message":"{}"}}"#, "x".repeat(1 << 20));
+    let nested = |key: &str| format!(r#"{{"{key}":{}{}}}"#, "[".repeat(10_000), "]".repeat(10_000));
+    for path in POSTS {
+        let response = setting.send(post(path).body(Body::from(large.clone())).unwrap()).await;
+        assert_eq!(refused(response, StatusCode::PAYLOAD_TOO_LARGE).await, "body_too_large", "{path}");
+        // In a field that the route reads, and in one that it does not know.
+        for key in ["messages", "unknown"] {
+            let response = setting.send(post(path).body(Body::from(nested(key))).unwrap()).await;
+            assert!(
+                [StatusCode::BAD_REQUEST, StatusCode::UNPROCESSABLE_ENTITY].contains(&response.status()),
+                "{path}: {}",
+                response.status()
+            );
+        }
+    }
+    assert_eq!(setting.model.calls(), 0);
+}
+
+#[tokio::test]
 async fn body_that_breaks_off_is_refused() {
     let setting = limited([]);
     for path in POSTS {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use advisor_core::{ChatClient, ToolDefinition};
-use advisor_server::ChatServer;
+use advisor_server::{ChatServer, Tokens};
 use advisor_testkit::{Answer, ScriptedModel};
 use axum::body::Body;
 use axum::http::{Request, Response, StatusCode};
@@ -35,6 +35,12 @@ pub(crate) fn setting(answers: impl IntoIterator<Item = Answer>) -> Setting {
         .build()
         .unwrap();
     Setting { server: ChatServer::new(client, memory), model }
+}
+
+/// The same server for two tenants, `ann` and `bob`.
+pub(crate) fn with_tokens(setting: Setting) -> Setting {
+    let tokens = Tokens::new([("token-of-ann", "ann"), ("token-of-bob", "bob")]);
+    Setting { server: setting.server.with_tokens(tokens), model: setting.model }
 }
 
 impl Setting {

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use advisor_server::serve;
+use advisor_server::{ServerLimits, serve};
 use advisor_testkit::{Answer, Gate};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use crate::setting::{LIMIT, Setting, json_of, setting};
 
@@ -112,4 +113,53 @@ async fn client_that_goes_away_stops_its_turn() {
     drop(client);
     tokio::time::timeout(LIMIT, stopped).await.unwrap().unwrap();
     serving.abort();
+}
+
+/// A client that sends nothing, or its head a byte now and then, does not keep a connection.
+#[tokio::test(start_paused = true)]
+async fn connection_without_a_head_is_closed() {
+    let Setting { server, .. } = setting([]);
+    let mut limits = ServerLimits::default();
+    limits.head_timeout = Duration::from_secs(9);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let serving = tokio::spawn(serve(listener, server.with_limits(limits), std::future::pending(), LIMIT));
+    for head in ["", "POST /api/chat HTTP/1.1\r\nhost: local"] {
+        let since = Instant::now();
+        let mut client = TcpStream::connect(address).await.unwrap();
+        client.write_all(head.as_bytes()).await.unwrap();
+        let mut read = Vec::new();
+        // The end, or a reset.
+        let _ = client.read_to_end(&mut read).await;
+        assert!(read.is_empty(), "{}", String::from_utf8_lossy(&read));
+        assert_eq!(since.elapsed().as_secs(), 9, "{head:?}");
+    }
+    serving.abort();
+}
+
+/// Connections that are idle, or in the middle of a request, end with the server.
+#[tokio::test]
+async fn open_connections_do_not_delay_the_end() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let signal = async { drop(stopped.await) };
+    let serving = tokio::spawn(serve(listener, setting([]).server, signal, LIMIT));
+    let head = "POST /api/chat HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{";
+    let mut clients = Vec::new();
+    for sent in ["", "POST /api/ch", head] {
+        let mut client = TcpStream::connect(address).await.unwrap();
+        client.write_all(sent.as_bytes()).await.unwrap();
+        clients.push(client);
+    }
+    // All of them are accepted before this one.
+    let mut last = connect(address, "/nothing", "").await;
+    read_until(&mut last, "404").await;
+    stop.send(()).unwrap();
+    tokio::time::timeout(LIMIT, serving).await.unwrap().unwrap().unwrap();
+    for mut client in clients {
+        let mut read = Vec::new();
+        let ended = tokio::time::timeout(LIMIT, client.read_to_end(&mut read)).await;
+        assert!(ended.is_ok() && read.is_empty(), "the connection is closed: {read:?}");
+    }
 }

@@ -4,18 +4,36 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use chat_memory_advisor::store::Page;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 use tokio::time::timeout;
 
 use crate::ChatServer;
 use crate::refusal::{Refusal, log_failure};
+use crate::routes::openapi::operation::Operation;
 
 /// The time within which the store of a ready server answers.
 const STORE_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// The state of the server.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Status {
+    status: &'static str,
+}
+
+pub(in crate::routes) fn alive_operation() -> Operation {
+    Operation::open("healthz", "Whether the process runs").with_json::<Status>()
+}
+
 /// Answers while the process runs.
 pub(in crate::routes) async fn alive() -> Response {
-    Json(json!({"status": "alive"})).into_response()
+    Json(Status { status: "alive" }).into_response()
+}
+
+pub(in crate::routes) fn ready_operation() -> Operation {
+    Operation::open("readyz", "Whether turns can begin: the server is not stopping, and the store answers")
+        .with_json::<Status>()
+        .with_errors(&[503])
 }
 
 /// Answers whether turns can begin: the server is not stopping, and the store answers.
@@ -25,7 +43,7 @@ pub(in crate::routes) async fn ready(State(server): State<ChatServer>) -> Result
     }
     let page = Page::first("default", 1);
     match timeout(STORE_TIMEOUT, server.memory().store().list(&page)).await {
-        Ok(Ok(_)) => Ok(Json(json!({"status": "ready"})).into_response()),
+        Ok(Ok(_)) => Ok(Json(Status { status: "ready" }).into_response()),
         Ok(Err(error)) => {
             log_failure(&error.into());
             Err(Refusal::no_store())

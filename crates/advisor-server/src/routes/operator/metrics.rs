@@ -8,10 +8,17 @@ use axum::response::{IntoResponse, Response};
 use crate::ChatServer;
 use crate::metrics::Metrics;
 use crate::refusal::Refusal;
+use crate::routes::openapi::operation::Operation;
 use crate::routes::user::User;
 
 /// The media type of the text.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+pub(in crate::routes) fn operation() -> Operation {
+    Operation::new("metrics", "Counters for Prometheus, if the server counts")
+        .with_text("application/openmetrics-text")
+        .with_errors(&[404])
+}
 
 /// Returns the counters as text, if the server has any.
 pub(in crate::routes) async fn text(

@@ -1,0 +1,153 @@
+//! `advisor serve` is killed in the middle of turns, and starts again with the same file.
+
+use std::net::SocketAddr;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use advisor_testkit::{ChatTranscript, ReceivedRequest, ReplayServer, Reply};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+use tokio::process::Child;
+use tokio::time::timeout;
+
+use crate::common::{LIMIT, advisor, start};
+
+/// The turns that are in the middle when the server is killed. Every second one runs a tool.
+const TURNS: usize = 10;
+
+const WEATHER: &str = "How is the weather?";
+
+struct Server {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl Server {
+    async fn start(model: &ReplayServer, file: &Path) -> Self {
+        let base_url = format!("{}/v1", model.url());
+        let mut command =
+            advisor(&["serve", "--listen", "127.0.0.1:0", "--provider", "openai", "--model", "m"]);
+        command.args(["--base-url", &base_url, "--memory"]).arg(file);
+        let mut child = start(command);
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let line = timeout(LIMIT, lines.next_line()).await.unwrap().unwrap().expect("it tells its address");
+        let address = line.strip_prefix("http://").unwrap().split('/').next().unwrap().parse().unwrap();
+        Self { child, address }
+    }
+
+    async fn send(&self, head: &str, body: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        let fields = "host: localhost\r\nconnection: close\r\ncontent-type: application/json";
+        let request = format!("{head} HTTP/1.1\r\n{fields}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+        stream.write_all(request.as_bytes()).await.unwrap();
+        stream
+    }
+
+    async fn ask(&self, conversation: &str, message: &str) -> TcpStream {
+        let body = json!({"message": message, "conversation": conversation});
+        self.send("POST /api/chat", &body.to_string()).await
+    }
+
+    async fn messages(&self, conversation: &str) -> Vec<Value> {
+        let mut stream = self.send(&format!("GET /api/conversations/{conversation}"), "").await;
+        let mut read = String::new();
+        timeout(LIMIT, stream.read_to_string(&mut read)).await.unwrap().unwrap();
+        let (head, body) = read.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with("HTTP/1.1 200"), "{conversation}: {read}");
+        let body: Value = serde_json::from_str(body).unwrap();
+        body["messages"].as_array().unwrap().clone()
+    }
+}
+
+async fn read_until(stream: &mut TcpStream, wanted: &str) -> String {
+    let mut read = String::new();
+    while !read.contains(wanted) {
+        let mut piece = [0; 1_024];
+        let length = timeout(LIMIT, stream.read(&mut piece)).await.expect(wanted).unwrap();
+        assert!(length > 0, "the connection ended: {read}");
+        read.push_str(&String::from_utf8_lossy(&piece[..length]));
+    }
+    read
+}
+
+/// Returns the roles of the messages that the model got, without instructions.
+fn roles(request: &ReceivedRequest) -> Vec<String> {
+    let messages = request.json().unwrap()["messages"].as_array().unwrap().clone();
+    let roles = messages.iter().map(|message| message["role"].as_str().unwrap().to_owned());
+    roles.filter(|role| role != "system").collect()
+}
+
+/// Falls silent within each answer until the server was killed, except to ask for the weather.
+fn reply(request: &ReceivedRequest, was_killed: bool) -> Reply {
+    let answer = || ChatTranscript::new("m");
+    let messages = request.json().unwrap()["messages"].clone();
+    let last = messages.as_array().unwrap().last().unwrap().clone();
+    if was_killed {
+        return Reply::sse(answer().text("Here again.").finish("stop").done());
+    }
+    if last["content"] == WEATHER {
+        let call = answer().tool_call(0, "call_1", "demo_weather", &[r#"{"city":"Oslo"}"#]);
+        return Reply::sse(call.finish("tool_calls").done());
+    }
+    let shown = answer().text("It is ").without_done();
+    let length = shown.len();
+    Reply::sse(answer().text("It is ").text("late.").finish("stop").done()).stall_after(length)
+}
+
+#[tokio::test]
+async fn conversations_continue_after_server_is_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("conversations.sqlite");
+    let was_killed = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&was_killed);
+    let model =
+        ReplayServer::start_with(move |request| reply(request, flag.load(Ordering::SeqCst))).await.unwrap();
+    let mut server = Server::start(&model, &file).await;
+    let turn = |number: usize| match number % 2 {
+        0 => (format!("c{number}"), "How late is it?", "It is "),
+        _ => (format!("c{number}"), WEATHER, "tool_call_start"),
+    };
+    let mut clients = Vec::new();
+    for (conversation, message, shown) in (0..TURNS).map(turn) {
+        let mut client = server.ask(&conversation, message).await;
+        let read = read_until(&mut client, shown).await;
+        assert!(!read.contains("[DONE]"), "{conversation} is not in the middle: {read}");
+        clients.push(client);
+    }
+    server.child.start_kill().unwrap();
+    let status = timeout(LIMIT, server.child.wait()).await.unwrap().unwrap();
+    assert_eq!(status.signal(), Some(9), "{status}");
+    was_killed.store(true, Ordering::SeqCst);
+    drop(clients);
+
+    let server = Server::start(&model, &file).await;
+    for (conversation, message, _) in (0..TURNS).map(turn) {
+        let opened = server.messages(&conversation).await;
+        assert_eq!(
+            (&opened[0]["role"], &opened[0]["text"]),
+            (&json!("user"), &json!(message)),
+            "{conversation}"
+        );
+        let mut client = server.ask(&conversation, "Are you there?").await;
+        let read = read_until(&mut client, "[DONE]").await;
+        assert!(read.contains("Here again."), "{conversation}: {read}");
+        let sent = roles(&model.requests().pop().unwrap());
+        let tool = message == WEATHER;
+        let expected: &[_] = match tool {
+            true => &["user", "assistant", "tool", "assistant", "user"],
+            false => &["user", "assistant", "user"],
+        };
+        assert_eq!(sent, expected, "{conversation}: each call has its result, and roles alternate");
+        let continued = server.messages(&conversation).await;
+        let users: Vec<_> = continued
+            .iter()
+            .filter(|message| message["role"] == "user")
+            .map(|message| &message["text"])
+            .collect();
+        assert_eq!(users, [message, "Are you there?"], "{conversation}");
+        assert_eq!(continued.last().unwrap()["text"], "Here again.", "{conversation}");
+    }
+}

@@ -1,0 +1,77 @@
+use schemars::{Schema, SchemaGenerator};
+use serde_json::{Value, json};
+
+/// The schema of a type.
+pub(super) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
+
+/// An answer of a route that is no error.
+#[derive(Debug)]
+pub(super) enum Answer {
+    Empty,
+    Text(&'static str),
+    Turn(&'static str),
+    /// Events if the body says `"stream": true`, else one object.
+    TurnOrObject,
+    Json(SchemaOf),
+}
+
+impl Answer {
+    pub(super) fn write(&self, schemas: &mut SchemaGenerator) -> Value {
+        let text = || json!({"schema": {"type": "string"}});
+        match self {
+            Self::Empty => json!({"description": "Nothing more to say.", "headers": headers(&[])}),
+            Self::Text(kind) => {
+                json!({"description": "The content.", "headers": headers(&[]), "content": {*kind: text()}})
+            }
+            Self::Turn(kind) => {
+                let headers = headers(&["x-conversation-id", "x-turn-id"]);
+                json!({"description": "The turn, as it happens.", "headers": headers, "content": {*kind: text()}})
+            }
+            Self::TurnOrObject => json!({
+                "description": "Events if `stream` is true, else the whole answer.",
+                "headers": headers(&["x-conversation-id", "x-turn-id"]),
+                "content": {
+                    "text/event-stream": text(),
+                    "application/json": {"schema": {"type": "object"}},
+                },
+            }),
+            Self::Json(schema) => {
+                let content = json!({"application/json": {"schema": schema(schemas)}});
+                json!({"description": "The content.", "headers": headers(&[]), "content": content})
+            }
+        }
+    }
+}
+
+/// Returns the headers of a response: the id of the request, and these.
+pub(super) fn headers(more: &[&str]) -> Value {
+    let all = ["x-request-id"].iter().chain(more);
+    all.map(|name| ((*name).to_owned(), json!({"$ref": format!("#/components/headers/{name}")}))).collect()
+}
+
+/// The errors of the routes: a status, its name in the document, and what it means.
+pub(super) const ERRORS: [(u16, &str, &str); 14] = [
+    (400, "BadRequest", "The request is not valid, or its body broke off."),
+    (401, "Unauthorized", "The token is missing or unknown."),
+    (403, "Forbidden", "A server without tokens serves its own machine only."),
+    (404, "NotFound", "There is no such conversation, turn or route."),
+    (408, "BodyTimeout", "The body did not arrive in time."),
+    (409, "Conflict", "Another turn of the conversation runs, or has changed it."),
+    (413, "TooLarge", "The body is too large, or the conversation too long for the model."),
+    (415, "UnsupportedMediaType", "The content type of the body is not JSON."),
+    (
+        422,
+        "Unprocessable",
+        "The body is not of this form, or the id of the turn was used for another message.",
+    ),
+    (429, "TooManyRequests", "Too many turns run, or the model is busy."),
+    (500, "Internal", "An internal error."),
+    (502, "BadGateway", "The model refused the request, or cannot be reached, or its answer broke off."),
+    (503, "Unavailable", "The store does not answer, the turn was stopped, or the server is stopping."),
+    (504, "Timeout", "The model took too long."),
+];
+
+/// Returns the name of an error in the document.
+pub(super) fn error_name(status: u16) -> &'static str {
+    ERRORS.iter().find(|(of, ..)| *of == status).map_or("Internal", |(_, name, _)| name)
+}

@@ -1,0 +1,90 @@
+use serde_json::{Map, Value, json};
+
+use super::answer::{ERRORS, headers};
+
+/// Returns the parameters that operations name.
+pub(super) fn parameters() -> Value {
+    let header = |name: &str, description: &str| json!({"name": name, "in": "header", "description": description, "schema": {"type": "string"}});
+    json!({
+        "Conversation": {
+            "name": "id", "in": "path", "required": true, "schema": {"type": "string"},
+            "description": "The conversation: 1 to 512 bytes without NUL, percent-encoded.",
+        },
+        "After": {
+            "name": "after", "in": "query", "schema": {"type": "string"},
+            "description": "The value of `next` of the page before.",
+        },
+        "View": {
+            "name": "view", "in": "query", "schema": {"enum": ["answer", "page"], "default": "answer"},
+            "description": "With `page`, also reasoning and the blocks of each answer.",
+        },
+        "ConversationHeader": header("x-conversation-id", "The conversation. It precedes the one in the body."),
+        "IdempotencyKey": header("idempotency-key", "The id of the turn. The same id is the same turn."),
+        "LastEventId": header("last-event-id", "The last event that the client has received."),
+        "Turn": header("x-turn-id", "A turn that ended lately; without it, the one that runs."),
+        "UiProfile": {
+            "name": "x-ui-profile", "in": "header", "schema": {"enum": ["v5", "v6", "v7"], "default": "v5"},
+            "description": "The version of the AI SDK.",
+        },
+        "RequestId": {
+            "name": "x-request-id", "in": "header",
+            "schema": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},
+            "description": "The id of the request. The server makes one if it is missing or has another form.",
+        },
+    })
+}
+
+/// Returns the headers that answers name.
+pub(super) fn answer_headers() -> Value {
+    let header =
+        |kind: &str, description: &str| json!({"description": description, "schema": {"type": kind}});
+    json!({
+        "x-conversation-id": header("string", "The conversation."),
+        "x-turn-id": header("string", "The turn."),
+        "x-request-id": header("string", "The id of the request."),
+        "retry-after": header("integer", "The seconds after which to try again."),
+    })
+}
+
+/// Returns the errors that operations name.
+pub(super) fn errors() -> Value {
+    let error = |&(status, name, description): &(u16, &str, &str)| {
+        let more: &[&str] = if matches!(status, 429 | 503) { &["retry-after"] } else { &[] };
+        let content = json!({"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}});
+        let error = json!({"description": description, "headers": headers(more), "content": content});
+        (name.to_owned(), error)
+    };
+    Value::Object(ERRORS.iter().map(error).collect::<Map<_, _>>())
+}
+
+/// Returns the schema of the body of an error.
+pub(super) fn error_schema() -> Value {
+    let text = |description: &str| json!({"type": "string", "description": description});
+    let error = json!({
+        "type": "object",
+        "properties": {
+            "message": text("A fixed text. It has nothing of an internal error."),
+            "type": {"enum": ["invalid_request_error", "server_error"]},
+            "code": text("The kind of the error, such as `unauthorized` or `rate_limited`."),
+            "param": {"type": "null"},
+            "request_id": text("The id of the request, as in `x-request-id`."),
+        },
+        "required": ["message", "type", "code", "param", "request_id"],
+    });
+    json!({"type": "object", "properties": {"error": error}, "required": ["error"]})
+}
+
+/// Returns the ways in which a request names its token.
+pub(super) fn security_schemes() -> Value {
+    json!({
+        "bearer": {
+            "type": "http", "scheme": "bearer",
+            "description": "A token opens the conversations of its tenant. A server without tokens serves its own \
+                            machine only.",
+        },
+        "apiKey": {
+            "type": "apiKey", "in": "header", "name": "x-api-key",
+            "description": "The same token, as clients of Anthropic send it.",
+        },
+    })
+}

@@ -1,0 +1,5 @@
+mod answer;
+mod components;
+mod document;
+pub(super) mod operation;
+pub(super) mod routes;

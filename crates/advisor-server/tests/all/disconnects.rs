@@ -1,0 +1,138 @@
+//! Clients that disconnect in the middle of an answer, and clients that read the same turn.
+
+use advisor_core::{Error, ErrorKind};
+use advisor_sse::Frame;
+use advisor_testkit::{Answer, Gate};
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use crate::setting::{LIMIT, json_of, setting, text, until};
+
+fn bodies() -> [(&'static str, Value); 7] {
+    let message =
+        json!({"id": "u1", "role": "user", "content": "Hi", "parts": [{"type": "text", "text": "Hi"}]});
+    [
+        ("/api/chat", json!({"message": "Hi", "conversation": "c1"})),
+        ("/api/ui", json!({"id": "c1", "messages": [message]})),
+        ("/api/chunks", json!({"message": "Hi", "conversation": "c1"})),
+        ("/api/ag-ui", json!({"threadId": "c1", "runId": "r1", "messages": [message]})),
+        ("/v1/chat/completions", json!({"messages": [message], "user": "c1", "stream": true})),
+        ("/v1/responses", json!({"input": "Hi", "conversation": "c1", "stream": true})),
+        ("/v1/messages", json!({"messages": [message], "metadata": {"user_id": "c1"}, "stream": true})),
+    ]
+}
+
+/// Tells when it is dropped.
+struct Guard(Option<oneshot::Sender<()>>);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let _ = self.0.take().map(|sender| sender.send(()));
+    }
+}
+
+/// A client of a protocol without resumption stops its turn, and memory keeps what it was shown.
+#[tokio::test]
+async fn disconnect_stops_a_turn_that_nobody_can_join() {
+    for (path, body) in &bodies()[2..] {
+        let (sender, dropped) = oneshot::channel();
+        let guard = Guard(Some(sender));
+        let waiting = async move {
+            let _guard = guard;
+            std::future::pending::<()>().await;
+        };
+        let setting = setting([Answer::new().text("It is").wait(waiting), Answer::from_text("Here.")]);
+        let (_, rest) = until(setting.post(path, body).await, "It is").await;
+        drop(rest);
+        tokio::time::timeout(LIMIT, dropped).await.unwrap().unwrap();
+        // The next turn of the conversation waits for no other.
+        let next = json!({"message": "And now?", "conversation": "c1"});
+        assert!(text(setting.post("/api/chat", &next).await).await.contains("Here."), "{path}");
+        let read = json_of(setting.get("/api/conversations/c1").await).await;
+        assert!(read["messages"][1]["text"].as_str().unwrap().starts_with("It is"), "{path}: {read}");
+    }
+}
+
+/// A client that can join again leaves its turn running.
+#[tokio::test]
+async fn disconnect_leaves_a_turn_that_can_be_joined() {
+    for (path, body) in &bodies()[..2] {
+        let gate = Gate::new();
+        let setting = setting([Answer::new().text("It is ").gate(&gate).text("sunny.").done()]);
+        let (_, rest) = until(setting.post(path, body).await, "It is ").await;
+        drop(rest);
+        let joined = setting.get("/api/conversations/c1/stream").await;
+        assert_eq!(joined.status(), StatusCode::OK, "{path}");
+        gate.release();
+        assert!(text(joined).await.contains("sunny."), "{path}");
+        let read = json_of(setting.get("/api/conversations/c1").await).await;
+        assert_eq!(read["messages"][1]["text"], "It is sunny.", "{path}");
+    }
+}
+
+#[tokio::test]
+async fn second_client_reads_the_same_events() {
+    let gate = Gate::new();
+    let setting = setting([Answer::new().text("It is ").gate(&gate).text("sunny.").done()]);
+    let (path, body) = &bodies()[0];
+    let (mut shown, first) = until(setting.post(path, body).await, "It is ").await;
+    let second = setting.get("/api/conversations/c1/stream").await;
+    gate.release();
+    let rest = axum::body::to_bytes(Body::from_stream(first), usize::MAX);
+    shown.push_str(std::str::from_utf8(&tokio::time::timeout(LIMIT, rest).await.unwrap().unwrap()).unwrap());
+    assert_eq!(text(second).await, shown);
+    assert_eq!(setting.model.calls(), 1);
+}
+
+/// `useChat` joins from the beginning, under the same id of the message.
+#[tokio::test]
+async fn ui_client_joins_from_the_beginning() {
+    let gate = Gate::new();
+    let setting = setting([Answer::new().text("It is ").gate(&gate).text("sunny.").done()]);
+    let (path, body) = &bodies()[1];
+    let (shown, rest) = until(setting.post(path, body).await, "It is ").await;
+    drop(rest);
+    let joined = setting.get("/api/ui/c1/stream").await;
+    gate.release();
+    let joined = text(joined).await;
+    assert!(joined.starts_with(&shown), "{joined} does not begin with {shown}");
+    assert!(joined.contains("sunny."), "{joined}");
+    assert_eq!(setting.get("/api/ui/c1/stream").await.status(), StatusCode::NO_CONTENT);
+}
+
+/// A position that never was is behind the end, and one that no event has is refused.
+#[tokio::test]
+async fn odd_positions_do_not_break_a_turn() {
+    let gate = Gate::new();
+    let setting = setting([Answer::new().text("It is ").gate(&gate).text("sunny.").done()]);
+    let (path, body) = &bodies()[0];
+    let (_, rest) = until(setting.post(path, body).await, "It is ").await;
+    for position in ["x", "-1", "1.2.3.4", "../1", "99999999999999999999999"] {
+        let request = Request::get("/api/conversations/c1/stream").header("last-event-id", position);
+        let status = setting.send(request.body(Body::empty()).unwrap()).await.status();
+        assert!([StatusCode::BAD_REQUEST, StatusCode::OK].contains(&status), "{position}: {status}");
+    }
+    gate.release();
+    let rest = axum::body::to_bytes(Body::from_stream(rest), usize::MAX);
+    let rest = tokio::time::timeout(LIMIT, rest).await.unwrap().unwrap();
+    assert!(std::str::from_utf8(&rest).unwrap().contains("sunny."));
+}
+
+/// A reader that joins after a failure learns of it, too.
+#[tokio::test]
+async fn failure_is_told_to_every_reader() {
+    let setting = setting([Answer::new().text("It is").error(Error::new(ErrorKind::Connection, "canary"))]);
+    let (path, body) = &bodies()[0];
+    let response = setting.post(path, body).await;
+    let turn = response.headers()["x-turn-id"].clone();
+    let first = text(response).await;
+    let request = Request::get("/api/conversations/c1/stream").header("x-turn-id", turn);
+    let second = text(setting.send(request.body(Body::empty()).unwrap()).await).await;
+    let kinds = |stream: &str| -> Vec<Value> {
+        Frame::read_all(stream).iter().filter_map(|frame| Some(frame.json()?["type"].clone())).collect()
+    };
+    assert_eq!(kinds(&first), kinds(&second));
+    assert_eq!(kinds(&first), ["content", "error"]);
+}

@@ -128,9 +128,8 @@ impl<A: Write, N: Write> Talk<A, N> {
         let names: Vec<&str> =
             self.session.client.tools().definitions().map(|tool| tool.name.as_str()).collect();
         let tools = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-        self.screen.note(&format!(
-            "Ctrl-C stops an answer, Ctrl-D ends the chat, /help lists the commands. Tools: {tools}."
-        ))?;
+        self.screen.note("Ctrl-C stops an answer, Ctrl-D ends the chat, /help lists the commands.")?;
+        self.screen.note(&format!("Tools: {tools}."))?;
         if let Some(note) = self.session.interruption().await? {
             self.screen.note(note)?;
         }

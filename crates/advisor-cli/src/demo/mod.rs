@@ -30,10 +30,8 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let file = arguments.journal.as_deref().map(JournalFile::create).transpose()?.unwrap_or_default();
     // Everything goes to standard output, since notes and tools are the point of the demo.
-    let mut screen = Screen::new(
-        Output::standard(io::stdout(), ColorOption::Auto),
-        Output::standard(io::stdout(), ColorOption::Auto),
-    );
+    let out = || Output::standard(io::stdout(), ColorOption::Auto);
+    let mut screen = Screen::new(out(), out()).with_columns_of_terminal();
     let server = ReplayServer::start(answers::replies()).await.map_err(Error::advisor)?;
     let journal = Journal::new();
     let store = JournalStore::new(JournalStore::new(InMemoryStore::new(), &journal), file.journal());

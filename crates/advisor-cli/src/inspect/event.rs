@@ -61,7 +61,8 @@ impl Moment {
     pub(super) fn new(event: &Event) -> Self {
         let (word, rest) = event.label.split_once(' ').unwrap_or((&event.label, ""));
         let (lane, step, text) = advisor(word, rest)
-            .or_else(|| known(word, rest, &event.fields))
+            .or_else(|| inner(word, rest, &event.fields))
+            .or_else(|| caller(word, rest, &event.fields))
             .unwrap_or_else(|| (Lane::Other, Step::Happens, with_fields(&event.label, &event.fields)));
         Self { at_ms: event.at_ms, lane, step, text: brief(&text, LENGTH) }
     }
@@ -84,7 +85,8 @@ fn advisor(word: &str, rest: &str) -> Option<(Lane, Step, String)> {
     Some((Lane::Advisor(brief(name, LENGTH)), step, format!("{text}{round}")))
 }
 
-fn known(word: &str, rest: &str, fields: &Value) -> Option<(Lane, Step, String)> {
+/// Reads an event of the model, the store or the tools.
+fn inner(word: &str, rest: &str, fields: &Value) -> Option<(Lane, Step, String)> {
     let field = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
     let (lane, step, text) = match word {
         "model.ask" => (Lane::Model, Step::Enters, format!("is asked ({rest})")),
@@ -105,21 +107,30 @@ fn known(word: &str, rest: &str, fields: &Value) -> Option<(Lane, Step, String)>
             let call = format!("{rest} is not started, {}: {}", field("reason"), field("name"));
             (Lane::Tools, Step::Happens, call)
         }
-        "turn.start" => (Lane::Caller, Step::Enters, format!("asks (turn {rest})")),
-        "turn.completed" => (Lane::Caller, Step::Ends, "sees the end of the turn".to_owned()),
-        "turn.failed" => (Lane::Caller, Step::Fails, format!("sees the turn fail: {rest}")),
-        "round.completed" => (Lane::Caller, Step::Happens, format!("sees the end of {rest}")),
-        "round.restarted" => (Lane::Caller, Step::Happens, format!("sees {rest} start over")),
-        "usage" => {
-            let tokens = |name| fields.get(name).filter(|count| !count.is_null()).map(ToString::to_string);
-            let count = |name| tokens(name).unwrap_or_else(|| "unknown".to_owned());
-            let text =
-                format!("sees usage of {rest}: {} in, {} out", count("input_tokens"), count("output_tokens"));
-            (Lane::Caller, Step::Happens, text)
-        }
         _ => return None,
     };
     Some((lane, step, text))
+}
+
+/// Reads what the caller does or sees.
+fn caller(word: &str, rest: &str, fields: &Value) -> Option<(Lane, Step, String)> {
+    let count = |name: &str| match fields.get(name) {
+        None | Some(Value::Null) => "unknown".to_owned(),
+        Some(count) => count.to_string(),
+    };
+    let (step, text) = match word {
+        "turn.start" => (Step::Enters, format!("asks (turn {rest})")),
+        "turn.completed" => (Step::Ends, "sees the end of the turn".to_owned()),
+        "turn.failed" => (Step::Fails, format!("sees the turn fail: {rest}")),
+        "round.completed" => (Step::Happens, format!("sees the end of {rest}")),
+        "round.restarted" => (Step::Happens, format!("sees {rest} start over")),
+        "usage" => {
+            let (input, output) = (count("input_tokens"), count("output_tokens"));
+            (Step::Happens, format!("sees usage of {rest}: {input} in, {output} out"))
+        }
+        _ => return None,
+    };
+    Some((Lane::Caller, step, text))
 }
 
 fn with_fields(label: &str, fields: &Value) -> String {

@@ -64,6 +64,7 @@ impl Markdown {
         let mut out = self.read(Extent::Whole);
         self.wrap.interrupt(&mut out);
         self.place = Place::Start;
+        self.columns.clear();
         out
     }
 
@@ -98,20 +99,7 @@ impl Markdown {
                 self.begin(&start, line, out);
                 Some(start.length)
             }
-            Place::CodeStart(fence) => {
-                let bars = quoted(fence.quotes);
-                match line::code_line(line, &fence, extent)? {
-                    CodeLine::End => {
-                        self.write_whole(&bars, &Look::new(Attribute::Dim), without_prefix(line), out);
-                        Some(line.len())
-                    }
-                    CodeLine::Code(skipped) => {
-                        self.wrap.begin_line(&bars, Prefix::default(), out);
-                        self.place = Place::Code(fence);
-                        Some(skipped)
-                    }
-                }
-            }
+            Place::CodeStart(fence) => self.begin_code(fence, line, extent, out),
             place if line.is_empty() => {
                 self.wrap.end_line(out);
                 self.place = match place {
@@ -130,6 +118,22 @@ impl Markdown {
                 let last = line.get(..part.length).and_then(|source| source.chars().next_back());
                 self.place = Place::Line(look, last);
                 Some(part.length)
+            }
+        }
+    }
+
+    /// Begins a line in a block of code, or ends the block.
+    fn begin_code(&mut self, fence: Fence, line: &str, extent: Extent, out: &mut String) -> Option<usize> {
+        let bars = quoted(fence.quotes);
+        match line::code_line(line, &fence, extent)? {
+            CodeLine::End => {
+                self.write_whole(&bars, &Look::new(Attribute::Dim), without_prefix(line), out);
+                Some(line.len())
+            }
+            CodeLine::Code(skipped) => {
+                self.wrap.begin_line(&bars, Prefix::default(), out);
+                self.place = Place::Code(fence);
+                Some(skipped)
             }
         }
     }
@@ -231,6 +235,22 @@ impl Markdown {
 /// Returns a line without what is in front of its text, and without the spaces behind it.
 fn without_prefix(line: &str) -> &str {
     line.trim_start_matches([' ', '\t', '>']).trim_end()
+}
+
+/// Returns a plain text with its lines wrapped. The further lines of each have the same spaces in front.
+pub(crate) fn wrapped(text: &str, width: usize) -> String {
+    let (mut out, mut wrap, plain) = (String::new(), Wrap::new(width), Look::default());
+    for (number, line) in text.split('\n').enumerate() {
+        if number > 0 {
+            wrap.end_line(&mut out);
+        }
+        let content = line.trim_start_matches(' ');
+        let indent = Prefix::default().with(&plain, line.strip_suffix(content).unwrap_or_default());
+        wrap.begin_line(&indent, indent.clone(), &mut out);
+        wrap.push(&plain, content, &mut out);
+    }
+    wrap.interrupt(&mut out);
+    out
 }
 
 /// Returns the bars in front of a quoted line.

@@ -12,7 +12,7 @@ use advisor_chain::{Chunk, FinishReason};
 
 use self::tools::RunningTools;
 use crate::look::{Attribute, Look};
-use crate::markdown::Markdown;
+use crate::markdown::{Markdown, wrapped};
 use crate::output::{ColorOption, Colours, Output, Place};
 use crate::printable::printable;
 
@@ -30,6 +30,15 @@ pub(crate) enum Reasoning {
     Folded,
 }
 
+impl Reasoning {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Shown => "shown",
+            Self::Folded => "folded",
+        }
+    }
+}
+
 /// The output of a turn: the answer on one stream; reasoning, tools and notes on another.
 ///
 /// A failure to write a note does not affect the answer. With colours, the answer is rendered as Markdown.
@@ -40,19 +49,28 @@ pub(crate) struct Screen<A, N> {
     markdown: Option<Markdown>,
     tools: RunningTools,
     reasoning: Reasoning,
+    /// Returns the columns of a terminal.
+    columns: fn() -> usize,
 }
 
 impl Screen<Stdout, Stderr> {
     /// Writes the answer to standard output, everything else to standard error.
     pub(crate) fn standard(color: ColorOption) -> Self {
         Self::new(Output::standard(io::stdout(), color), Output::standard(io::stderr(), color))
+            .with_columns_of_terminal()
     }
 }
 
 impl<A: Write, N: Write> Screen<A, N> {
     pub(crate) fn new(answer: Output<A>, notes: Output<N>) -> Self {
         let markdown = (answer.style().colours == Colours::On).then(|| Markdown::new(USUAL_WIDTH));
-        Self { answer, notes, markdown, tools: RunningTools::default(), reasoning: Reasoning::Shown }
+        let (tools, reasoning) = (RunningTools::default(), Reasoning::Shown);
+        Self { answer, notes, markdown, tools, reasoning, columns: || USUAL_WIDTH }
+    }
+
+    /// Asks the terminal for its width, which may change, in place of the usual one.
+    pub(crate) fn with_columns_of_terminal(self) -> Self {
+        Self { columns: columns_of_terminal, ..self }
     }
 
     /// Sets whether reasoning is shown from here on.
@@ -112,9 +130,10 @@ impl<A: Write, N: Write> Screen<A, N> {
 
     fn note_in(&mut self, look: &Look, text: &str) -> io::Result<()> {
         self.leave_answer()?;
+        let text = wrapped(&printable(text), self.width(self.notes.style().place));
         let text = match self.notes.style().colours {
-            Colours::On => look.paint(&printable(text)),
-            Colours::Off => printable(text),
+            Colours::On => look.paint(&text),
+            Colours::Off => text,
         };
         let _ = self.notes.end_line().and_then(|()| self.notes.write(&format!("{text}\n")));
         Ok(())
@@ -138,12 +157,21 @@ impl<A: Write, N: Write> Screen<A, N> {
         // Also if the notes go to another stream: both may end up in one file.
         let _ = self.notes.end_line();
         let text = printable(text);
+        let width = self.width(self.answer.style().place);
         match &mut self.markdown {
             Some(markdown) => {
-                markdown.set_width(width(self.answer.style().place));
+                markdown.set_width(width);
                 self.answer.write(&markdown.push(&text))
             }
             None => self.answer.write(&text),
+        }
+    }
+
+    /// Returns the columns of a line. Files and pipes have no end of a line.
+    fn width(&self, place: Place) -> usize {
+        match place {
+            Place::Terminal => (self.columns)(),
+            Place::Elsewhere => usize::MAX,
         }
     }
 
@@ -193,13 +221,10 @@ impl<A: Write, N: Write> Screen<A, N> {
     }
 }
 
-/// Returns the columns of a line. Files and pipes have no end of a line.
-fn width(place: Place) -> usize {
-    let columns = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-    match place {
-        Place::Terminal => columns().filter(|columns| *columns > 0).unwrap_or(USUAL_WIDTH),
-        Place::Elsewhere => usize::MAX,
-    }
+/// Returns the width of the terminal, or the usual one if it does not tell it.
+fn columns_of_terminal() -> usize {
+    let columns = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+    columns.filter(|columns| *columns > 0).unwrap_or(USUAL_WIDTH)
 }
 
 /// Returns a note about the end of a turn; none if the model simply finished.
@@ -266,6 +291,19 @@ mod tests {
         }
         screen.show(&Chunk::AttemptRestarted { round: 1 }).unwrap();
         (String::from_utf8(answered).unwrap(), String::from_utf8(noted).unwrap())
+    }
+
+    #[test]
+    fn a_note_is_wrapped_on_a_terminal_only() {
+        let note = format!("  {}\nand more", "word ".repeat(20).trim_end());
+        for (style, lines) in [(PLAIN, 3), (PIPED, 2)] {
+            let (mut answered, mut noted) = (Vec::new(), Vec::new());
+            let mut screen = Screen::new(Output::new(&mut answered, style), Output::new(&mut noted, style));
+            screen.note(&note).unwrap();
+            let shown = String::from_utf8(noted).unwrap();
+            assert_eq!(shown.lines().count(), lines, "{shown}");
+            assert!(shown.lines().all(|line| style == PIPED || line.len() <= USUAL_WIDTH), "{shown}");
+        }
     }
 
     #[test]

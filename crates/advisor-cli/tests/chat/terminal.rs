@@ -202,7 +202,7 @@ async fn d12_redirected_answer_excludes_prompts_and_typed_input() {
         tokio::time::timeout(LIMIT, child.wait_with_output()).await.expect("the program ends").unwrap();
     assert_eq!((output.status.code(), text_of(&output.stdout)), (Some(0), "Hi\n".to_owned()));
     let screen = read_all(master);
-    assert!(screen.contains("/help lists the commands. Tools: current_time.\n> "), "{screen:?}");
+    assert!(screen.contains("/help lists the commands.\nTools: current_time.\n> "), "{screen:?}");
 }
 
 #[tokio::test]

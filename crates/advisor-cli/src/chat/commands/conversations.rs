@@ -38,7 +38,7 @@ pub(super) async fn list<A: Write, N: Write>(
         let first = session.store.read(key, EntryId::BEGINNING, 1).await.map_err(Error::from)?;
         let question = first.first().and_then(|entry| entry.kind.as_message()).map(|message| message.text());
         let question = brief(&question.unwrap_or_default(), LENGTH);
-        screen.note(&format!("{mark} {:<12} {question}", key.conversation()))?;
+        screen.note(&format!("{mark} {:<12} {question}", brief(key.conversation(), LENGTH)))?;
     }
     match keys.len() {
         0 => screen.note("There are no conversations yet.")?,

@@ -13,7 +13,7 @@ pub(super) use self::parse::{Command, Line, read};
 use super::session::{Question, Session};
 use crate::failure::Failure;
 use crate::printable::brief;
-use crate::screen::{Reasoning, Screen};
+use crate::screen::Screen;
 
 /// What follows a command.
 pub(super) enum Next {
@@ -58,10 +58,7 @@ pub(super) async fn run<A: Write, N: Write>(
         }
         Command::Reasoning(reasoning) => {
             screen.set_reasoning(reasoning);
-            screen.note(match reasoning {
-                Reasoning::Shown => "Reasoning is shown.",
-                Reasoning::Folded => "Reasoning is folded.",
-            })?;
+            screen.note(&format!("Reasoning is {}.", reasoning.as_str()))?;
         }
         Command::Quit => return Ok(Next::Quit),
     }

@@ -102,8 +102,8 @@ impl Converter {
 
     /// Checks whether equal events give equal deltas.
     ///
-    /// They do not if text is cumulative, after an index that is not kept, or after a piece of audio, which is kept
-    /// until the end.
+    /// They do not if text is cumulative, or after an index that is not kept. The same holds after a piece of audio,
+    /// which is kept until the end.
     pub(crate) fn is_repeatable(&self) -> bool {
         self.texts.is_repeatable() && !self.indexes.forgets() && self.audios.is_empty()
     }

@@ -15,10 +15,10 @@ use crate::look::{Attribute, Look};
 /// The longest line between sections, and between the header and the rows of a table.
 const RULE: usize = 40;
 
-/// Renders one text of Markdown in pieces. What is shown stays as it is: a mark is held back until it is certain.
+/// Renders one text of Markdown in pieces. Shown text never changes: a mark is held back until it is certain.
 ///
-/// It holds back the beginning of a line while its kind is open, an emphasis, a link or a code until it ends, and a
-/// word near the edge. Fences and rows of tables are held back for their line. Any split of the text gives the same
+/// It holds back the beginning of a line while its kind is open, and a word near the edge. An emphasis, a link or a
+/// code is held back until it ends. Fences and rows of tables are held back for their line. Any split of the text gives the same
 /// output.
 #[derive(Debug)]
 pub(crate) struct Markdown {

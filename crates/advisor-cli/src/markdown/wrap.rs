@@ -4,8 +4,8 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::look::Look;
 
-/// The length of a word that always fits in front of the edge. A word is held back only nearer to the edge than this,
-/// and a longer one is left to the terminal to break, which keeps an address in one piece.
+/// The length of a word that always fits in front of the edge. A word is held back only nearer to the edge than this.
+/// The terminal breaks a longer one, which keeps an address in one piece.
 const SURE: usize = 24;
 
 /// The text in front of a line, such as the bar of a quote.

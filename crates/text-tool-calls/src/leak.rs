@@ -2,6 +2,7 @@ use crate::parser::TextCallParser;
 use crate::parser::event::ParserEvent;
 use crate::parser::format::TextFormat;
 use crate::parser::settings::{OnUnknownTool, ParserSettings};
+use crate::parser::steps;
 use crate::tools::TextTools;
 
 /// The characters of a [`Leak::snippet`].
@@ -9,6 +10,8 @@ const SNIPPET: usize = 240;
 /// The bytes of a text that are searched.
 const MAX_SEARCHED: usize = 1024 * 1024;
 const LABEL: &str = "[TOOL_CALL]";
+/// The bytes after a label in which white space and the name of a tool end.
+const MAX_NAME: usize = 256;
 
 /// A tool call in a text that was not read as one.
 ///
@@ -90,8 +93,10 @@ fn first_call(text: &str, format: TextFormat, tools: &TextTools) -> Option<usize
 fn first_label(text: &str, tools: &TextTools) -> Option<usize> {
     let mut labels = text.match_indices(LABEL);
     labels.find_map(|(at, label)| {
-        let after = text.get(at + label.len()..)?.trim_start();
-        let end = after.find(|letter: char| letter.is_whitespace() || matches!(letter, '{' | '(' | ':'))?;
-        after.get(..end).is_some_and(|name| tools.contains(name)).then_some(at)
+        let after = text.get(at + label.len()..)?;
+        let after = after.get(..after.floor_char_boundary(MAX_NAME))?.trim_start();
+        let end = after.find(|letter: char| letter.is_whitespace() || matches!(letter, '{' | '(' | ':'));
+        steps::count(end.unwrap_or(after.len()));
+        after.get(..end?).is_some_and(|name| tools.contains(name)).then_some(at)
     })
 }

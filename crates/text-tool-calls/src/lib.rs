@@ -34,7 +34,7 @@ pub use parser::limits::{ParserError, ParserLimits};
 pub use parser::settings::{OnCut, OnUnknownTool, ParserSettings};
 pub use string_fields::{FieldPiece, JsonStringFields};
 pub use thinking::{ThinkStart, ThinkingSplitter, ThoughtPiece};
-pub use tools::{BodyText, TextTools, ToolForm};
+pub use tools::{BodyMarkers, BodyText, TextTools, ToolForm};
 
 /// Runs the code of the README as a test.
 #[cfg(doctest)]

@@ -29,7 +29,9 @@ pub(super) fn in_xml(name: &str, arguments: &str, tools: &TextTools) -> String {
 fn written_body(form: &ToolForm, body: &str) -> String {
     match &form.body_text {
         BodyText::Value => written_text(body),
-        BodyText::Verbatim { start, end } => format!("\n{start}\n{body}{end}\n"),
+        BodyText::Verbatim(Some(markers)) => format!("\n{}\n{body}{}\n", markers.start(), markers.end()),
+        // The line break at the start is left out when the text is read.
+        BodyText::Verbatim(None) => format!("\n{body}"),
     }
 }
 

@@ -2,7 +2,6 @@ use super::event::Output;
 use super::format::TextFormat;
 use super::input::{Input, Tail};
 use super::json::{Balance, JsonCalls};
-use super::limits::ParserLimits;
 use super::opening::Opening;
 use super::sentinel::SentinelCall;
 use super::settings::{OnCut, ParserSettings};
@@ -22,13 +21,12 @@ pub(super) enum Candidate {
 
 impl Candidate {
     pub(super) fn new(format: TextFormat, tools: &TextTools, settings: &ParserSettings) -> Self {
-        let limits: ParserLimits = settings.limits;
         match format {
             TextFormat::Xml => Self::Xml(XmlCall::new(tools, settings)),
             TextFormat::Json => Self::Json(JsonCalls::new(tools, settings)),
             TextFormat::Sentinel => Self::Sentinel(SentinelCall::new(tools, settings)),
-            TextFormat::DeepSeek => Self::DeepSeek(DeepSeekCalls::new(limits)),
-            TextFormat::Kimi => Self::Kimi(KimiCalls::new(limits)),
+            TextFormat::DeepSeek => Self::DeepSeek(DeepSeekCalls::new(tools, settings)),
+            TextFormat::Kimi => Self::Kimi(KimiCalls::new(tools, settings)),
         }
     }
 

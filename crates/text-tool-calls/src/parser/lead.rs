@@ -1,5 +1,6 @@
 use super::input::Tail;
-use super::marker::{Marker, marker_at};
+use super::marker::{Marker, marker_at, space_within};
+use super::steps;
 
 /// The white space and the fences before a call that are held back, in bytes.
 const MAX_LEAD: usize = 1024;
@@ -161,12 +162,6 @@ impl Lead {
     }
 }
 
-/// Returns the bytes of white space at the start of a text, at most so many.
-fn space_within(text: &str, most: usize) -> usize {
-    let window = text.get(..text.floor_char_boundary(most)).unwrap_or_default();
-    window.len() - window.trim_start().len()
-}
-
 /// Whether a text begins with the opening of a fence.
 enum Fence {
     /// The bytes of the line, its line break included.
@@ -180,6 +175,7 @@ enum Fence {
 /// Checks whether no white space is within the first line of a text, or only at its end.
 fn is_one_word(text: &str) -> bool {
     let line = text.split('\n').next().unwrap_or_default();
+    steps::count(line.len());
     !line.trim_end().contains(char::is_whitespace)
 }
 
@@ -190,6 +186,7 @@ fn opening_fence(text: &str) -> Fence {
         Marker::None => return Fence::None,
     }
     for (at, letter) in text.char_indices().skip(FENCE.len()) {
+        steps::count(1);
         match letter {
             '\n' => return Fence::Line(at + 1),
             _ if at > FENCE.len() + MAX_LANGUAGE => return Fence::None,

@@ -10,8 +10,8 @@ pub struct ParserLimits {
     pub undecided: usize,
     /// The bytes of one call as the model wrote it, or of a list of calls. 8 MiB by default.
     pub call: usize,
-    /// The calls in one text, or in all texts of an answer that the advisor or a handler of segments reads. 256 by default, as with calls of a
-    /// provider's interface.
+    /// The calls in one text, or in all texts of an answer that the advisor or a handler of segments reads.
+    /// 256 by default, as with calls of a provider's interface.
     pub calls: usize,
 }
 

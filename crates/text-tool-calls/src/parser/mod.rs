@@ -10,6 +10,9 @@ pub(crate) mod markup;
 mod opening;
 mod sentinel;
 pub(crate) mod settings;
+pub(crate) mod steps;
+#[cfg(test)]
+mod tests;
 mod undecided;
 mod value;
 mod vendor;
@@ -203,6 +206,7 @@ impl TextCallParser {
         let may_begin =
             |letter: char| letter == '`' || self.formats.iter().any(|format| format.begins_with(letter));
         let next = self.input.rest().char_indices().find(|(_, letter)| may_begin(*letter)).map(|(at, _)| at);
+        steps::count(next.unwrap_or(self.input.rest().len()) + 1);
         self.emit_text(next.unwrap_or(usize::MAX), out);
         if next.is_some() {
             self.state = State::Lead(After::Text);

@@ -1,5 +1,8 @@
+mod header;
+
 use serde_json::{Map, Value};
 
+use self::header::{HeaderScan, Scanned};
 use super::event::{CallEnd, OpenedCall, Output};
 use super::format::TextFormat;
 use super::input::{Input, Tail};
@@ -13,7 +16,6 @@ use super::value::trimmed::Entities;
 use crate::tools::{TextTools, ToolForm};
 
 const START: &str = "[[SEG_START";
-const START_END: &str = "]]";
 const END: &str = "[[SEG_END]]";
 
 /// A call, or a text, between `[[SEG_START {…}]]` and `[[SEG_END]]`.
@@ -21,18 +23,24 @@ const END: &str = "[[SEG_END]]";
 pub(super) struct SentinelCall {
     tools: TextTools,
     on_unknown: OnUnknownTool,
-    header: HeaderScan,
-    /// The tool; `None` for a text.
-    tool: Option<String>,
-    members: Map<String, Value>,
+    scan: HeaderScan,
+    header: Header,
     arguments: ArgumentsWriter,
     state: State,
 }
 
+/// The meaning of a start marker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Header {
+    Text,
+    /// A call of this tool.
+    Tool(String),
+}
+
 #[derive(Debug)]
 enum State {
-    /// The bytes of the start marker, once it is complete.
-    Opening(usize),
+    /// The bytes of the complete start marker, and its members.
+    Opening(usize, Map<String, Value>),
     Text,
     /// Before the first character of the arguments.
     Arguments,
@@ -47,51 +55,13 @@ enum State {
     Ended,
 }
 
-/// Finds the end of the JSON object in a start marker.
-#[derive(Debug, Default)]
-struct HeaderScan {
-    seen: usize,
-    depth: usize,
-    in_string: bool,
-    is_escaped: bool,
-    found: Option<usize>,
-}
-
-impl HeaderScan {
-    /// Returns the end of the object in this text, which begins with the same bytes as in the call before.
-    fn end(&mut self, text: &str) -> Option<usize> {
-        if self.found.is_some() {
-            return self.found;
-        }
-        for byte in text.bytes().skip(self.seen) {
-            self.seen += 1;
-            match byte {
-                _ if self.is_escaped => self.is_escaped = false,
-                b'\\' => self.is_escaped = self.in_string,
-                b'"' => self.in_string = !self.in_string,
-                b'{' | b'[' if !self.in_string => self.depth += 1,
-                b'}' | b']' if !self.in_string => {
-                    self.depth = self.depth.saturating_sub(1);
-                    if self.depth == 0 {
-                        self.found = Some(self.seen);
-                        return self.found;
-                    }
-                }
-                _ => {}
-            }
-        }
-        None
-    }
-}
-
 impl SentinelCall {
     pub(super) fn new(tools: &TextTools, settings: &ParserSettings) -> Self {
         Self {
             tools: tools.clone(),
             on_unknown: settings.on_unknown_tool.unwrap_or(OnUnknownTool::Call),
-            header: HeaderScan::default(),
-            tool: None,
-            members: Map::new(),
+            scan: HeaderScan::default(),
+            header: Header::Text,
             arguments: ArgumentsWriter::default(),
             state: State::Ended,
         }
@@ -104,54 +74,38 @@ impl SentinelCall {
             Marker::None => return Opening::No(1),
         }
         let after = text.get(START.len()..).unwrap_or_default();
-        let object = after.trim_start();
-        if object.is_empty() {
-            return Opening::Undecided;
-        }
-        if !object.starts_with('{') {
-            return Opening::No(START.len());
-        }
-        let Some(end) = self.header.end(object) else { return Opening::Undecided };
-        let (header, after) = object.split_at_checked(end).unwrap_or_default();
-        let tail = after.trim_start();
-        match marker_at(tail, START_END) {
-            Marker::Whole => {}
-            Marker::Maybe => return Opening::Undecided,
-            Marker::None => return Opening::No(START.len()),
-        }
-        let length = text.len() - tail.len() + START_END.len();
-        match serde_json::from_str(header)
-            .ok()
-            .and_then(|members| self.tool_of(&members).map(|tool| (tool, members)))
-        {
-            Some((tool, members)) => {
-                (self.tool, self.members, self.state) = (tool, members, State::Opening(length));
-                Opening::Yes
-            }
-            None => Opening::No(length),
-        }
+        let (object, length) = match self.scan.scan(after) {
+            Scanned::Undecided => return Opening::Undecided,
+            Scanned::None => return Opening::No(START.len()),
+            Scanned::Whole(object, length) => (object, START.len() + length),
+        };
+        let members = serde_json::from_str(after.get(object).unwrap_or_default()).unwrap_or_default();
+        let Some(header) = self.header_of(&members) else { return Opening::No(length) };
+        (self.header, self.state) = (header, State::Opening(length, members));
+        Opening::Yes
     }
 
-    /// Returns the tool of a header; the inner `None` is a text. A header that is no known one has no result.
-    fn tool_of(&self, header: &Map<String, Value>) -> Option<Option<String>> {
-        let kind = header.get("type")?.as_str()?.trim().to_ascii_lowercase();
+    /// Returns the meaning of a start marker with these members, or `None` if it is no known one.
+    fn header_of(&self, members: &Map<String, Value>) -> Option<Header> {
+        let kind = members.get("type")?.as_str()?.trim().to_ascii_lowercase();
         match kind.as_str() {
-            "text" => Some(None),
+            "text" => Some(Header::Text),
             "tool" | "tool_call" => {
                 let names = ["tool_name", "name", "function"];
                 let name = names
                     .iter()
-                    .find_map(|key| header.get(*key)?.as_str())
+                    .find_map(|key| members.get(*key)?.as_str())
                     .filter(|name| !name.is_empty())?;
                 let is_call = self.on_unknown == OnUnknownTool::Call || self.tools.contains(name);
-                is_call.then(|| Some(name.to_owned()))
+                is_call.then(|| Header::Tool(name.to_owned()))
             }
             kind => {
                 let form = self.form_of(kind)?;
                 let has = |argument: &str| {
-                    header.iter().any(|(key, value)| form.argument(key) == Some(argument) && *value != "")
+                    members.iter().any(|(key, value)| form.argument(key) == Some(argument) && *value != "")
                 };
-                form.required.iter().all(|argument| has(argument)).then(|| Some(form.tool.to_string()))
+                let is_call = form.required.iter().all(|argument| has(argument));
+                is_call.then(|| Header::Tool(form.tool.to_string()))
             }
         }
     }
@@ -164,9 +118,9 @@ impl SentinelCall {
     pub(super) fn read(&mut self, input: &mut Input, tail: Tail, out: &mut Output<'_>) -> bool {
         loop {
             let ended = match &mut self.state {
-                State::Opening(length) => {
-                    let length = *length;
-                    self.state = self.read_opening(length, input, out);
+                State::Opening(length, members) => {
+                    let (length, members) = (*length, std::mem::take(members));
+                    self.state = self.read_opening(length, &members, input, out);
                     continue;
                 }
                 State::Arguments => {
@@ -202,27 +156,32 @@ impl SentinelCall {
 
     fn read_end(&mut self, input: &mut Input, out: &mut Output<'_>) {
         out.markup(input.take(END.len()));
-        if self.tool.is_some() {
+        if matches!(self.header, Header::Tool(_)) {
             self.end_arguments(out);
             out.closed(CallEnd::Complete);
         }
         self.state = State::Ended;
     }
 
-    fn read_opening(&mut self, length: usize, input: &mut Input, out: &mut Output<'_>) -> State {
-        let Some(tool) = self.tool.clone() else {
+    fn read_opening(
+        &mut self,
+        length: usize,
+        members: &Map<String, Value>,
+        input: &mut Input,
+        out: &mut Output<'_>,
+    ) -> State {
+        let Header::Tool(tool) = self.header.clone() else {
             out.markup(input.take(length));
             return State::Text;
         };
         let opened = OpenedCall::new(TextFormat::Sentinel, tool.as_str());
-        let id = self.members.get("id").and_then(Value::as_str).unwrap_or_default();
+        let id = members.get("id").and_then(Value::as_str).unwrap_or_default();
         out.opened(opened.with_id(id));
         out.markup(input.take(length));
-        let members = std::mem::take(&mut self.members);
         let is_tool =
             matches!(members.get("type").and_then(Value::as_str).map(str::trim), Some("tool" | "tool_call"));
         match self.tools.form(&tool).filter(|_| !is_tool).cloned() {
-            Some(form) => self.begin_form(&form, &members, out),
+            Some(form) => self.begin_form(&form, members, out),
             None => match members.get("arguments") {
                 Some(Value::String(arguments)) => {
                     out.arguments(arguments);
@@ -263,18 +222,18 @@ impl SentinelCall {
                 self.arguments.end(out);
             }
             State::Elements(elements) => {
-                let schema = self.tools.schema(self.tool.as_deref().unwrap_or_default());
-                match arguments_in(&elements, &schema) {
-                    Some(arguments) => out.arguments(&arguments.to_string()),
-                    None => out.arguments(&elements),
-                }
+                let arguments = match &self.header {
+                    Header::Tool(tool) => arguments_in(&elements, &self.tools.schema(tool)),
+                    Header::Text => None,
+                };
+                out.arguments(&arguments.map_or(elements, |arguments| arguments.to_string()));
             }
             _ => {}
         }
     }
 
     pub(super) fn cut(mut self, on_cut: OnCut, out: &mut Output<'_>) {
-        if self.tool.is_some() && !matches!(self.state, State::Ended) {
+        if matches!(self.header, Header::Tool(_)) && !matches!(self.state, State::Ended) {
             if on_cut == OnCut::Complete {
                 self.end_arguments(out);
             }

@@ -27,14 +27,36 @@ pub struct ToolForm {
 pub enum BodyText {
     /// As a value: entities are decoded once, and white space around it is left out.
     Value,
-    /// Unchanged, without one line break at its start. If it is between these two markers, they are left out, and
-    /// it may contain closing tags.
-    Verbatim {
-        /// The marker before the text, such as `__START_CONTENT__`.
-        start: Text,
-        /// The marker after the text, such as `__END_CONTENT__`.
-        end: Text,
-    },
+    /// Unchanged, without one line break at its start. If it is between these markers, they are left out, and it
+    /// may contain closing tags.
+    Verbatim(Option<BodyMarkers>),
+}
+
+/// The markers around the text of a [`ToolForm`]. Neither is empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BodyMarkers {
+    start: Text,
+    end: Text,
+}
+
+impl BodyMarkers {
+    /// Creates a pair of markers. Returns `None` if one is empty.
+    pub fn new(start: impl Into<Text>, end: impl Into<Text>) -> Option<Self> {
+        let (start, end) = (start.into(), end.into());
+        (!start.is_empty() && !end.is_empty()).then_some(Self { start, end })
+    }
+
+    /// Returns the marker before the text, such as `__START_CONTENT__`.
+    #[must_use]
+    pub fn start(&self) -> &str {
+        &self.start
+    }
+
+    /// Returns the marker after the text, such as `__END_CONTENT__`.
+    #[must_use]
+    pub fn end(&self) -> &str {
+        &self.end
+    }
 }
 
 impl ToolForm {
@@ -50,10 +72,10 @@ impl ToolForm {
         }
     }
 
-    /// Reads the text unchanged, and leaves out these markers around it.
+    /// Reads the text unchanged, and leaves out these markers around it. If one is empty, the text has no markers.
     #[must_use]
     pub fn with_verbatim_body(self, start: impl Into<Text>, end: impl Into<Text>) -> Self {
-        Self { body_text: BodyText::Verbatim { start: start.into(), end: end.into() }, ..self }
+        Self { body_text: BodyText::Verbatim(BodyMarkers::new(start, end)), ..self }
     }
 
     /// Adds an argument without which the element is no call.

@@ -8,7 +8,7 @@ use advisor_core::{Text, ToolDefinition, ToolSet};
 use serde_json::Value;
 
 use coercion::{Schema, ValueKind};
-pub use form::{BodyText, ToolForm};
+pub use form::{BodyMarkers, BodyText, ToolForm};
 
 /// The tools whose calls are looked for in a text: their names, schemas and short forms. Cheap to clone.
 #[derive(Debug, Clone, Default)]

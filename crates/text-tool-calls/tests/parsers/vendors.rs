@@ -1,6 +1,6 @@
-use text_tool_calls::{ParserSettings, TextFormat};
+use text_tool_calls::{OnCut, OnUnknownTool, ParserSettings, TextFormat};
 
-use crate::common::{Item, at_all_splits, check};
+use crate::common::{Item, at_all_splits, check, check_with};
 
 #[test]
 fn law_s5_deepseek_markup_is_read() {
@@ -25,8 +25,44 @@ fn law_s5_deepseek_markup_is_read() {
             ("</｜DSML｜function_calls> x", "</｜DSML｜function_calls> x"),
             ("<｜DSML｜invoke name=time> x", "<｜DSML｜invoke name=time> x"),
             ("<｜DSML｜invoke <｜DSML｜invoke name=\"time\">", "<｜DSML｜invoke ⟦time …"),
+            ("<|DSML|invoke name=\" time \"></|DSML|invoke>", "⟦time {}⟧"),
+            ("<|DSML|invoke name=\" \"></|DSML|invoke>", "⟦unnamed_tool {}⟧"),
         ],
     );
+}
+
+/// A call never runs without an argument that the model wrote, so what is no parameter is in the arguments.
+#[test]
+fn law_t2_deepseek_text_between_parameters_is_kept() {
+    let call = |body: &str| format!("<|DSML|invoke name=\"weather\">{body}</|DSML|invoke>");
+    let city = "<|DSML|parameter name=\"city\" string=\"true\">Oslo</|DSML|parameter>";
+    for (body, arguments) in [
+        ("\n{\"city\": \"Oslo\"}\n", "{\"city\": \"Oslo\"}\n"),
+        (
+            "<|DSML|parameter name=city>Oslo</|DSML|parameter>",
+            "<|DSML|parameter name=city>Oslo</|DSML|parameter>",
+        ),
+        ("<|DSML|parameter>Oslo</|DSML|parameter>", "<|DSML|parameter>Oslo</|DSML|parameter>"),
+        (format!("{city} hm ").as_str(), "{\"city\":\"Oslo\"hm "),
+        (format!("{city}\n\n").as_str(), "{\"city\":\"Oslo\"}"),
+        ("", "{}"),
+    ] {
+        check(TextFormat::DeepSeek, &[(call(body).as_str(), format!("⟦weather {arguments}⟧").as_str())]);
+    }
+    let cut = format!("<|DSML|invoke name=\"weather\">{city}</|DSML|inv");
+    let lenient = ParserSettings::default().with_on_cut(OnCut::Complete);
+    check_with(&[TextFormat::DeepSeek], &lenient, &[(cut.as_str(), "⟦weather {\"city\":\"Oslo\"}⟧")]);
+}
+
+#[test]
+fn unknown_tools_of_vendors_are_text_by_choice() {
+    let settings = ParserSettings::default().with_on_unknown_tool(OnUnknownTool::Text);
+    for text in [
+        "<|DSML|invoke name=\"other\"></|DSML|invoke>",
+        "<|tool_call_begin|>functions.other:0<|tool_call_argument_begin|>{}<|tool_call_end|>",
+    ] {
+        check_with(&TextFormat::ALL, &settings, &[(text, text)]);
+    }
 }
 
 #[test]
@@ -42,6 +78,11 @@ fn law_s5_kimi_markup_is_read() {
             ("<|tool_call_begin|><|tool_call_argument_begin|>{}<|tool_call_end|>", "⟦unnamed_tool {}⟧"),
             ("<|tool_call_begin|>time", "<|tool_call_begin|>time"),
             ("<|tool_calls", "<|tool_calls"),
+            ("<|tool_call_begin|>functions. time :0<|tool_call_argument_begin|>{", "⟦time {…"),
+            (
+                "<|tool_call_begin|>a<|tool_call_begin|>time<|tool_call_argument_begin|>{",
+                "<|tool_call_begin|>a⟦time {…",
+            ),
         ],
     );
     let items = at_all_splits(&[TextFormat::Kimi], &ParserSettings::default(), markup);

@@ -1,6 +1,10 @@
-use text_tool_calls::{OnCut, OnUnknownTool, ParserSettings, TextFormat};
+use advisor_core::ToolDefinition;
+use serde_json::json;
+use text_tool_calls::{
+    OnCut, OnUnknownTool, ParserSettings, TextCallParser, TextFormat, TextTools, ToolForm,
+};
 
-use crate::common::{Item, at_all_splits, check, check_with};
+use crate::common::{Item, at_all_splits, check, check_with, items, shown};
 
 const XML: TextFormat = TextFormat::Xml;
 
@@ -239,4 +243,18 @@ fn the_text_of_a_call_is_kept_as_it_was_written() {
     let items = at_all_splits(&[XML], &ParserSettings::default(), text);
     let [Item::Call { raw, body, .. }] = items.as_slice() else { panic!("{items:?}") };
     assert_eq!((raw.as_str(), body.as_str()), (text, " <arg name=\"city\">a &amp; b</arg>"));
+}
+
+#[test]
+fn body_without_markers_ends_at_its_closing_tag() {
+    let schema = json!({"type": "object", "properties": {"text": {"type": "string"}}});
+    let note = ToolDefinition::new("note", "Keeps a note.", schema);
+    for (start, end) in [("", ""), ("", "END"), ("START", "")] {
+        let form = ToolForm::new("note", "text").with_verbatim_body(start, end);
+        let mut parser = TextCallParser::new([XML], &TextTools::new([&note]).with_form(form));
+        let mut events = Vec::new();
+        parser.push("<note>  hi</note> Done.", &mut events).unwrap();
+        parser.finish(&mut events).unwrap();
+        assert_eq!(shown(&items(&events)), "⟦note {\"text\":\"  hi\"}⟧ Done.", "{start:?} and {end:?}");
+    }
 }

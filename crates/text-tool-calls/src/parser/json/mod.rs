@@ -1,4 +1,5 @@
 mod balance;
+mod brackets;
 mod call;
 mod key;
 mod scan;
@@ -6,6 +7,7 @@ mod scan;
 use advisor_core::ToolCall;
 
 pub(super) use self::balance::Balance;
+pub(super) use self::brackets::{Brackets, Place};
 use self::scan::{Found, Scan};
 use super::event::{CallEnd, OpenedCall, Output};
 use super::format::TextFormat;
@@ -91,7 +93,7 @@ impl JsonCalls {
 
     /// Returns the finder of the end of JSON that is no call.
     pub(super) fn balance(&self) -> Balance {
-        Balance::new(self.scan.depth(), self.scan.open_string())
+        Balance::new(self.scan.brackets())
     }
 
     /// Reads on. Returns whether the calls have ended.
@@ -103,7 +105,7 @@ impl JsonCalls {
             match std::mem::replace(&mut self.pending, Found::Nothing) {
                 Found::CallEnd => self.emit_end(input, out),
                 Found::End => out.markup(input.take(self.seen)),
-                Found::Nothing | Found::Odd => {}
+                Found::Nothing | Found::NotInCall => {}
             }
             if self.is_broken || self.scan.has_ended() {
                 return true;
@@ -118,11 +120,11 @@ impl JsonCalls {
     /// Looks at the text that was not seen yet. Returns whether there is something to emit.
     fn advance(&mut self, text: &str) -> bool {
         for letter in text.get(self.seen..).unwrap_or_default().chars() {
-            let in_string = self.scan.open_string().is_some();
+            let was_outside = self.scan.place() == Place::OutsideStrings;
             let found = self.scan.take(self.seen, letter);
             // A list that goes on with something else has ended, so that the text after it is not lost.
-            if found == Found::Odd && self.stage == Stage::Before && !in_string && self.scan.is_out_of_place()
-            {
+            let is_foreign = found == Found::NotInCall && self.stage == Stage::Before && was_outside;
+            if is_foreign && self.scan.is_out_of_place() {
                 self.pending = Found::End;
                 self.is_broken = true;
                 return true;

@@ -1,6 +1,8 @@
+use super::brackets::{Brackets, Place};
 use super::call::Call;
 use super::key::Key;
 use crate::json_string::{JsonStringDecoder, decoded};
+use crate::parser::steps;
 
 /// The bytes of a name, an id or a key beyond which it is cut off; such a text is never a known one.
 const MAX_NAME: usize = 256;
@@ -68,8 +70,8 @@ enum Purpose {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
     Nothing,
-    /// Something that calls do not have.
-    Odd,
+    /// Something that no call has.
+    NotInCall,
     /// The object of a call has ended.
     CallEnd,
     /// The outermost bracket, which is no call, has closed.
@@ -77,16 +79,20 @@ pub(super) enum Found {
 }
 
 impl Scan {
-    pub(super) fn depth(&self) -> usize {
-        self.open.len()
+    pub(super) fn brackets(&self) -> Brackets {
+        Brackets::new(self.open.len(), self.place())
     }
 
-    /// Returns whether the next character in the open string is escaped; `None` outside strings.
-    pub(super) fn open_string(&self) -> Option<bool> {
-        self.string.as_ref().map(|string| string.is_escaped)
+    /// Returns the place of the next character.
+    pub(super) fn place(&self) -> Place {
+        match &self.string {
+            None => Place::OutsideStrings,
+            Some(string) if string.is_escaped => Place::Escaped,
+            Some(_) => Place::InString,
+        }
     }
 
-    /// Checks whether a character outside strings that was odd cannot be part of a list of calls.
+    /// Checks whether a character outside strings that no call has cannot be part of a list of calls.
     pub(super) fn is_out_of_place(&self) -> bool {
         let in_list = self.open.last() == Some(&Role::List);
         self.call.is_none() && self.string.is_none() && (in_list || self.expects == Expects::Separator)
@@ -98,6 +104,7 @@ impl Scan {
 
     /// Takes the character at this byte.
     pub(super) fn take(&mut self, at: usize, letter: char) -> Found {
+        steps::count(letter.len_utf8());
         if self.string.is_some() {
             return self.take_in_string(letter);
         }
@@ -169,12 +176,11 @@ impl Scan {
                 let key = Key::from(decoded(&text).as_str());
                 self.key = Some(key);
                 self.expects = Expects::Separator;
-                return if key == Key::Unknown { Found::Odd } else { Found::Nothing };
+                return if key == Key::Unknown { Found::NotInCall } else { Found::Nothing };
             }
-            Purpose::Raw => return Found::Nothing,
-            Purpose::Name(_) | Purpose::Id(_) | Purpose::Arguments(_) | Purpose::Other => {}
+            Purpose::Raw => {}
+            _ => self.expects = Expects::Separator,
         }
-        self.expects = Expects::Separator;
         Found::Nothing
     }
 
@@ -194,10 +200,10 @@ impl Scan {
             }
             _ => Purpose::Other,
         };
-        let is_odd = matches!(purpose, Purpose::Other)
+        let is_foreign = matches!(purpose, Purpose::Other)
             && (self.expects == Expects::Separator || self.key != Some(Key::Note));
         self.string = Some(InString { is_escaped: false, purpose });
-        if is_odd { Found::Odd } else { Found::Nothing }
+        if is_foreign { Found::NotInCall } else { Found::Nothing }
     }
 
     fn take_in_arguments(&mut self, letter: char) {
@@ -221,7 +227,7 @@ impl Scan {
                 Found::Nothing
             }
             (Expects::Value, Some(Key::Id | Key::Note)) => Found::Nothing,
-            _ => Found::Odd,
+            _ => Found::NotInCall,
         }
     }
 
@@ -240,7 +246,7 @@ impl Scan {
     fn open(&mut self, at: usize, letter: char) -> Found {
         if self.expects != Expects::Value {
             self.open.push(Role::Other);
-            return Found::Odd;
+            return Found::NotInCall;
         }
         let is_object = letter == '{';
         let has_arguments = self.call.as_ref().is_some_and(|call| call.has_arguments);
@@ -271,7 +277,7 @@ impl Scan {
         self.open.push(role);
         self.key = None;
         self.expects = if is_object { Expects::Key } else { Expects::Value };
-        if role == Role::Other { Found::Odd } else { Found::Nothing }
+        if role == Role::Other { Found::NotInCall } else { Found::Nothing }
     }
 
     fn close(&mut self) -> Found {

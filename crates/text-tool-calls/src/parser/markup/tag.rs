@@ -1,4 +1,8 @@
 use super::entities::decoded;
+use crate::parser::steps;
+
+/// The bytes of a name beyond which a tag is text.
+const MAX_NAME: usize = 128;
 
 /// A tag: `<name a="1">`, `</name>` or `<name/>`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +41,17 @@ pub(crate) struct TagScan {
     quote: Option<u8>,
 }
 
+/// The end of a tag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TagEnd {
+    /// The tag may go on.
+    Undecided,
+    /// The text does not begin with a tag; this many bytes are no tag.
+    None(usize),
+    /// The tag has this many bytes.
+    At(usize),
+}
+
 #[derive(Debug)]
 pub(crate) enum Scanned {
     /// The tag may go on.
@@ -49,22 +64,32 @@ pub(crate) enum Scanned {
 impl TagScan {
     /// Looks at the text from its `<` on. It must begin with the same bytes as in the call before.
     pub(crate) fn scan(&mut self, text: &str) -> Scanned {
+        match self.end(text) {
+            TagEnd::Undecided => Scanned::Incomplete,
+            TagEnd::None(length) => Scanned::NoTag(length),
+            TagEnd::At(length) => {
+                let inside = text.get(1..length - 1).unwrap_or_default();
+                parse(inside, length).map_or(Scanned::NoTag(length), Scanned::Tag)
+            }
+        }
+    }
+
+    /// Finds the `>` outside quotes, in the same way.
+    pub(crate) fn end(&mut self, text: &str) -> TagEnd {
         let bytes = text.as_bytes();
         for byte in bytes.iter().skip(self.seen) {
             self.seen += 1;
+            steps::count(1);
             match (self.quote, *byte) {
                 (Some(quote), byte) if byte == quote => self.quote = None,
                 (Some(_), _) => {}
                 (None, byte @ (b'"' | b'\'')) => self.quote = Some(byte),
-                (None, b'<') if self.seen > 1 => return Scanned::NoTag(self.seen - 1),
-                (None, b'>') => {
-                    let inside = text.get(1..self.seen - 1).unwrap_or_default();
-                    return parse(inside, self.seen).map_or(Scanned::NoTag(self.seen), Scanned::Tag);
-                }
+                (None, b'<') if self.seen > 1 => return TagEnd::None(self.seen - 1),
+                (None, b'>') => return TagEnd::At(self.seen),
                 (None, _) => {}
             }
         }
-        Scanned::Incomplete
+        TagEnd::Undecided
     }
 }
 
@@ -76,12 +101,14 @@ fn parse(inside: &str, length: usize) -> Option<Tag> {
         (None, None) => (TagKind::Opening, inside),
     };
     let end = inside.find(|letter: char| !is_name(letter)).unwrap_or(inside.len());
-    let (name, rest) = inside.split_at_checked(end).filter(|(name, _)| !name.is_empty())?;
+    let (name, rest) =
+        inside.split_at_checked(end).filter(|(name, _)| (1..=MAX_NAME).contains(&name.len()))?;
     Some(Tag { name: name.to_owned(), kind, attributes: attributes(rest)?, length })
 }
 
 /// Parses attributes, each after white space; `None` if there is anything else.
 pub(crate) fn attributes(text: &str) -> Option<Vec<(String, String)>> {
+    steps::count(text.len());
     let mut found = Vec::new();
     let mut rest = text.trim_start();
     if !text.is_empty() && rest.len() == text.len() {

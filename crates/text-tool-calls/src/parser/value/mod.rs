@@ -2,17 +2,20 @@ pub(super) mod arguments;
 pub(super) mod nested;
 pub(super) mod trimmed;
 
+use advisor_core::Text;
+
 use self::arguments::ArgumentsWriter;
 use self::nested::Nested;
 use self::trimmed::{Entities, Trimmed, TrimmedText};
 use crate::parser::event::Output;
 use crate::parser::input::{Input, Tail};
-use crate::parser::marker::{Close, Marker, find_close, marker_at};
+use crate::parser::marker::{Close, Marker, find_close, marker_at, space_within};
+use crate::parser::steps;
 use crate::tools::coercion::Schema;
-use crate::tools::{BodyText, ToolForm};
+use crate::tools::{BodyMarkers, BodyText, ToolForm};
 
 /// The white space that is held back between a marker and the closing tag, in bytes.
-const MAX_SPACE: usize = 1024;
+const MAX_SPACE: usize = 128;
 
 /// Reads the text of one argument up to the marker that closes it, and writes its value.
 #[derive(Debug)]
@@ -27,28 +30,38 @@ pub(in crate::parser) struct ValueReader {
 enum State {
     /// Text without the white space around it.
     Trimmed(TrimmedText),
-    /// Text whose markers may follow.
-    Verbatim { start: String, end: String },
+    /// Text that these markers may surround.
+    Verbatim(BodyMarkers),
     /// Right before verbatim text: one line break is left out.
-    LineBreak { end: Option<String> },
-    /// Verbatim text up to the closing marker.
-    Plain,
-    /// Verbatim text up to this marker, if the closing marker follows it.
-    Marked { end: String },
+    LineBreak(TextEnd),
+    /// Verbatim text.
+    Text(TextEnd),
     /// Text with elements in it.
     Nested { text: Nested, schema: Schema },
+}
+
+/// The end of verbatim text.
+#[derive(Debug, Clone)]
+enum TextEnd {
+    /// The closing marker.
+    Close,
+    /// This marker, if the closing marker follows it.
+    Marker(Text),
+}
+
+/// The beginning of a text that a marker may open.
+enum Beginning {
+    /// The marker, with the white space before it in bytes.
+    Marker(usize),
+    Other,
+    /// Depends on what follows.
+    Undecided,
 }
 
 impl ValueReader {
     /// Creates a reader of a string without the white space around it.
     pub(in crate::parser) fn trimmed(name: &str, close: String, entities: Entities) -> Self {
         let state = State::Trimmed(TrimmedText::new(entities));
-        Self { name: name.to_owned(), close, state }
-    }
-
-    /// Creates a reader of unchanged text, which may be between two markers.
-    pub(in crate::parser) fn verbatim(name: &str, close: String, start: &str, end: &str) -> Self {
-        let state = State::Verbatim { start: start.to_owned(), end: end.to_owned() };
         Self { name: name.to_owned(), close, state }
     }
 
@@ -60,10 +73,12 @@ impl ValueReader {
 
     /// Creates the reader of the argument that is the text of a short form.
     pub(in crate::parser) fn for_form(form: &ToolForm, close: String, entities: Entities) -> Self {
-        match &form.body_text {
-            BodyText::Value => Self::trimmed(&form.body, close, entities),
-            BodyText::Verbatim { start, end } => Self::verbatim(&form.body, close, start, end),
-        }
+        let state = match &form.body_text {
+            BodyText::Value => return Self::trimmed(&form.body, close, entities),
+            BodyText::Verbatim(Some(markers)) => State::Verbatim(markers.clone()),
+            BodyText::Verbatim(None) => State::LineBreak(TextEnd::Close),
+        };
+        Self { name: form.body.to_string(), close, state }
     }
 
     pub(in crate::parser) fn close(&self) -> &str {
@@ -90,23 +105,25 @@ impl ValueReader {
                 State::Trimmed(text) => match text.read(&self.close, input, tail, arguments, out) {
                     Trimmed::Waits => return false,
                     Trimmed::Ends => return true,
-                    Trimmed::Section(end) => State::Marked { end: end.to_owned() },
+                    Trimmed::Section(end) => State::Text(TextEnd::Marker(end.into())),
                 },
-                State::Verbatim { start, end } => match begins_with(input.rest(), start, tail) {
-                    Some(Some(length)) => {
+                State::Verbatim(markers) => match beginning(input.rest(), markers.start(), tail) {
+                    Beginning::Marker(length) => {
                         out.body(input.take(length));
-                        State::LineBreak { end: Some(std::mem::take(end)) }
+                        State::LineBreak(TextEnd::Marker(markers.end().into()))
                     }
-                    Some(None) => State::LineBreak { end: None },
-                    None => return false,
+                    Beginning::Other => State::LineBreak(TextEnd::Close),
+                    Beginning::Undecided => return false,
                 },
-                State::LineBreak { end } => {
+                State::LineBreak(end) => {
                     let Some(length) = line_break(input.rest(), tail) else { return false };
                     out.body(input.take(length));
-                    end.take().map_or(State::Plain, |end| State::Marked { end })
+                    State::Text(end.clone())
                 }
-                State::Plain => return read_plain(&self.close, input, tail, arguments, out),
-                State::Marked { end } => return read_marked(end, &self.close, input, tail, arguments, out),
+                State::Text(TextEnd::Close) => return read_plain(&self.close, input, tail, arguments, out),
+                State::Text(TextEnd::Marker(end)) => {
+                    return read_marked(end, &self.close, input, tail, arguments, out);
+                }
                 State::Nested { text, .. } => return text.read(input, tail, out),
             };
             self.state = next;
@@ -123,16 +140,13 @@ impl ValueReader {
     }
 }
 
-/// Returns the length of `marker` and of white space before it, if the text begins with them.
-///
-/// `Some(None)`: it does not. `None`: more text is needed.
-fn begins_with(text: &str, marker: &str, tail: Tail) -> Option<Option<usize>> {
-    let rest = text.trim_start();
-    let space = text.len() - rest.len();
-    match marker_at(rest, marker) {
-        Marker::Whole if space <= MAX_SPACE => Some(Some(space + marker.len())),
-        Marker::Maybe if space <= MAX_SPACE && tail == Tail::Open => None,
-        _ => Some(None),
+/// Looks for `marker` at the start of a text, behind white space.
+fn beginning(text: &str, marker: &str, tail: Tail) -> Beginning {
+    let space = space_within(text, MAX_SPACE);
+    match marker_at(text.get(space..).unwrap_or_default(), marker) {
+        Marker::Whole => Beginning::Marker(space + marker.len()),
+        Marker::Maybe if tail == Tail::Open => Beginning::Undecided,
+        Marker::Maybe | Marker::None => Beginning::Other,
     }
 }
 
@@ -167,22 +181,23 @@ fn read_marked(
     arguments: &mut ArgumentsWriter,
     out: &mut Output<'_>,
 ) -> bool {
+    // An empty marker is none.
+    let Some(first) = end.chars().next() else { return read_plain(close, input, tail, arguments, out) };
     let rest = input.rest();
-    let first = end.chars().next().unwrap_or_default();
+    steps::count(rest.len());
     let mut content_length = rest.len();
     for (at, _) in rest.match_indices(first) {
         let from = rest.get(at..).unwrap_or_default();
         if let Some(after) = from.strip_prefix(end) {
-            let next = after.trim_start();
-            let space = after.len() - next.len();
-            match marker_at(next, close) {
-                Marker::Whole if space <= MAX_SPACE => {
+            let space = space_within(after, MAX_SPACE);
+            match marker_at(after.get(space..).unwrap_or_default(), close) {
+                Marker::Whole => {
                     content(input.take(at), arguments, out);
                     out.body(input.take(end.len() + space));
                     return true;
                 }
-                Marker::Maybe if tail == Tail::Open && space <= MAX_SPACE => {}
-                _ => continue,
+                Marker::Maybe if tail == Tail::Open => {}
+                Marker::Maybe | Marker::None => continue,
             }
         } else if tail == Tail::Ended || !end.starts_with(from) {
             continue;

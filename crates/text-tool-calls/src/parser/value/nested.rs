@@ -5,6 +5,7 @@ use crate::parser::input::{Input, Tail};
 use crate::parser::marker::{Marker, marker_at};
 use crate::parser::markup::entities::decoded;
 use crate::parser::markup::tag::{Scanned, Tag, TagKind, TagScan};
+use crate::parser::steps;
 use crate::tools::coercion::{Schema, leaf_value};
 
 /// The depth up to which elements become lists and objects; deeper ones stay text.
@@ -35,6 +36,7 @@ impl Nested {
         loop {
             let rest = input.rest();
             let plain = rest.find('<').unwrap_or(rest.len());
+            steps::count(plain + 1);
             let length = match plain {
                 0 if rest.is_empty() => return false,
                 0 => match self.tag_at(rest, tail) {
@@ -153,6 +155,7 @@ fn elements(text: &str) -> Option<Vec<(Tag, &str)>> {
 fn split_at_close<'a>(text: &'a str, name: &str) -> Option<(&'a str, &'a str)> {
     let mut depth = 0_usize;
     for (at, _) in text.match_indices('<') {
+        steps::count(1);
         let from = text.get(at..)?;
         let named = from.get(1..)?;
         if marker_at(named.strip_prefix('/').unwrap_or(named), name) != Marker::Whole {

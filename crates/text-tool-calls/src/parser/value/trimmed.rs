@@ -3,6 +3,7 @@ use crate::parser::event::Output;
 use crate::parser::input::{Input, Tail};
 use crate::parser::marker::{Marker, marker_at};
 use crate::parser::markup::entities::{Entity, entity};
+use crate::parser::steps;
 
 const SECTION_START: &str = "<![CDATA[";
 const SECTION_END: &str = "]]>";
@@ -49,10 +50,10 @@ impl TrimmedText {
         arguments: &mut ArgumentsWriter,
         out: &mut Output<'_>,
     ) -> Trimmed {
-        let first = close.chars().next().unwrap_or_default();
         loop {
             let rest = input.rest();
-            let plain = rest.find(['&', first]).unwrap_or(rest.len());
+            let plain = rest.find(|letter| letter == '&' || close.starts_with(letter)).unwrap_or(rest.len());
+            steps::count(plain + 1);
             if plain > 0 {
                 let text = input.take(plain);
                 out.body(text);

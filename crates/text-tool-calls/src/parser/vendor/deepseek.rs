@@ -1,40 +1,30 @@
+mod markup;
+
 use advisor_core::ToolCall;
 
+use self::markup::{ASCII_BAR, Attributes, BAR, ListTag, Markup, Tag};
+use super::list::{ListState, Progress};
 use crate::parser::event::{CallEnd, OpenedCall, Output};
 use crate::parser::format::TextFormat;
 use crate::parser::input::{Input, Tail};
-use crate::parser::limits::ParserLimits;
 use crate::parser::marker::{Close, Marker, find_close, marker_at};
-use crate::parser::markup::tag::attributes;
 use crate::parser::opening::Opening;
-use crate::parser::settings::OnCut;
+use crate::parser::settings::{OnCut, OnUnknownTool, ParserSettings};
 use crate::parser::value::arguments::ArgumentsWriter;
+use crate::tools::TextTools;
 
-/// The bars around `DSML`: those of the model's own tokens, and those that some servers write.
-const BARS: [&str; 2] = ["\u{ff5c}", "|"];
-const LISTS: [&str; 2] = ["function_calls>", "tool_calls>"];
+const CALL: &str = "invoke";
+const ARGUMENT: &str = "parameter";
 
 /// Calls in the markup of DeepSeek's models: `<｜DSML｜invoke name="…">` with an element per parameter.
 #[derive(Debug)]
 pub(in crate::parser) struct DeepSeekCalls {
-    max_tag: usize,
-    /// The beginnings of an opening and of a closing tag.
-    open: String,
-    close: String,
+    tools: TextTools,
+    on_unknown: OnUnknownTool,
+    markup: Markup,
     arguments: ArgumentsWriter,
     list: ListState,
     state: State,
-}
-
-/// The state of the list of calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ListState {
-    /// Before the first call, without a list.
-    Before,
-    /// In a list of calls.
-    List,
-    /// After a call that was not in a list.
-    After,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,14 +36,16 @@ enum State {
     Text,
     /// In a parameter that is JSON.
     Json,
+    /// In a call with other text than parameters, which is passed on as its arguments.
+    Raw,
 }
 
 impl DeepSeekCalls {
-    pub(in crate::parser) fn new(limits: ParserLimits) -> Self {
+    pub(in crate::parser) fn new(tools: &TextTools, settings: &ParserSettings) -> Self {
         Self {
-            max_tag: limits.undecided,
-            open: String::new(),
-            close: String::new(),
+            tools: tools.clone(),
+            on_unknown: settings.on_unknown_tool.unwrap_or(OnUnknownTool::Call),
+            markup: Markup::new(BAR, settings.limits.undecided),
             arguments: ArgumentsWriter::default(),
             list: ListState::Before,
             state: State::Between,
@@ -61,124 +53,134 @@ impl DeepSeekCalls {
     }
 
     pub(in crate::parser) fn open(&mut self, text: &str) -> Opening {
-        let mut undecided = false;
-        for bar in BARS {
-            self.open = format!("<{bar}DSML{bar}");
-            self.close = format!("</{bar}DSML{bar}");
-            for list in LISTS {
-                match marker_at(text, &format!("{}{list}", self.open)) {
-                    Marker::Whole => return Opening::Yes,
-                    Marker::Maybe => undecided = true,
-                    Marker::None => {}
-                }
-            }
-            // Without a list, the whole tag of a call is needed: a broken one is no call.
-            match self.tag("invoke ", text, Tail::Open) {
-                Tag::Whole(..) => return Opening::Yes,
-                Tag::Undecided => undecided = true,
-                Tag::None => {}
-            }
+        match text.chars().nth(1) {
+            None => return Opening::Undecided,
+            Some(bar @ (BAR | ASCII_BAR)) => self.markup.set_bar(bar),
+            Some(_) => return Opening::No(1),
         }
-        if undecided { Opening::Undecided } else { Opening::No(1) }
+        // Without a list, the whole tag of a call is needed: a broken one is no call.
+        match (self.markup.list_tag(text), self.markup.tag(CALL, text, Tail::Open)) {
+            (ListTag::Opening(_), _) => Opening::Yes,
+            (_, Tag::Whole(attributes, _)) if self.is_call(&attributes) => Opening::Yes,
+            (_, Tag::Whole(_, length) | Tag::None(length)) if length > 1 => Opening::No(length),
+            (ListTag::Undecided, _) | (_, Tag::Undecided) => Opening::Undecided,
+            _ => Opening::No(1),
+        }
+    }
+
+    fn is_call(&self, attributes: &Attributes) -> bool {
+        let is_known = attributes.name().is_some_and(|name| self.tools.contains(name));
+        is_known || self.on_unknown == OnUnknownTool::Call
     }
 
     /// Reads on. Returns whether the calls have ended.
     pub(in crate::parser) fn read(&mut self, input: &mut Input, tail: Tail, out: &mut Output<'_>) -> bool {
         loop {
-            let goes_on = match self.state {
-                State::Between => match self.read_between(input, tail, out) {
-                    Some(goes_on) => goes_on,
-                    None => return true,
-                },
+            let progress = match self.state {
+                State::Between => self.read_between(input, tail, out),
                 State::Call => self.read_call(input, tail, out),
                 State::Text | State::Json => self.read_value(input, tail, out),
+                State::Raw => self.read_raw(input, tail, out),
             };
-            if !goes_on {
-                return false;
+            match progress {
+                Progress::Made => {}
+                Progress::Waits => return false,
+                Progress::Ended => return true,
             }
         }
     }
 
-    fn read_between(&mut self, input: &mut Input, tail: Tail, out: &mut Output<'_>) -> Option<bool> {
+    fn read_between(&mut self, input: &mut Input, tail: Tail, out: &mut Output<'_>) -> Progress {
         if self.list == ListState::After {
-            return None;
+            return Progress::Ended;
         }
         out.markup(input.take_space());
         let rest = input.rest();
         if rest.is_empty() {
-            return Some(false);
+            return Progress::Waits;
         }
-        match self.list_tag(rest) {
-            ListTag::Whole(length, ends) => {
+        match self.markup.list_tag(rest) {
+            ListTag::Opening(length) => {
                 out.markup(input.take(length));
                 self.list = ListState::List;
-                return (!ends).then_some(true);
+                return Progress::Made;
             }
-            ListTag::Maybe if tail == Tail::Open => return Some(false),
-            ListTag::Maybe | ListTag::None => {}
+            ListTag::Closing(length) => {
+                out.markup(input.take(length));
+                return Progress::Ended;
+            }
+            ListTag::Undecided if tail == Tail::Open => return Progress::Waits,
+            ListTag::Undecided | ListTag::None => {}
         }
-        match self.tag("invoke ", rest, tail) {
-            Tag::Whole(attributes, length) => {
-                let name = attribute(&attributes, "name").filter(|name| !name.is_empty());
-                out.opened(OpenedCall::new(TextFormat::DeepSeek, name.unwrap_or(ToolCall::UNNAMED)));
+        match self.markup.tag(CALL, rest, tail) {
+            Tag::Whole(attributes, length) if self.is_call(&attributes) => {
+                let name = attributes.name().unwrap_or(ToolCall::UNNAMED);
+                out.opened(OpenedCall::new(TextFormat::DeepSeek, name));
                 out.markup(input.take(length));
                 self.arguments = ArgumentsWriter::default();
                 self.state = State::Call;
-                Some(true)
+                Progress::Made
             }
-            Tag::Undecided => Some(false),
-            Tag::None => None,
+            Tag::Undecided => Progress::Waits,
+            Tag::Whole(..) | Tag::None(_) => Progress::Ended,
         }
     }
 
-    /// Looks for the opening or the closing tag of a list.
-    fn list_tag(&self, text: &str) -> ListTag {
-        let mut found = ListTag::None;
-        for (prefix, ends) in [(&self.open, false), (&self.close, true)] {
-            for list in LISTS {
-                match marker_at(text, &format!("{prefix}{list}")) {
-                    Marker::Whole => return ListTag::Whole(prefix.len() + list.len(), ends),
-                    Marker::Maybe => found = ListTag::Maybe,
-                    Marker::None => {}
-                }
-            }
-        }
-        found
-    }
-
-    fn read_call(&mut self, input: &mut Input, tail: Tail, out: &mut Output<'_>) -> bool {
-        let close = format!("{}invoke>", self.close);
+    fn read_call(&mut self, input: &mut Input, tail: Tail, out: &mut Output<'_>) -> Progress {
+        out.body(input.take_space());
         let rest = input.rest();
-        let length = match (marker_at(rest, &close), self.tag("parameter ", rest, tail)) {
-            _ if rest.is_empty() => return false,
+        let close = marker_at(rest, &self.markup.closing(CALL));
+        match (close, self.markup.tag(ARGUMENT, rest, Tail::Open)) {
             (Marker::Whole, _) => {
-                out.markup(input.take(close.len()));
-                self.arguments.end(out);
-                out.closed(CallEnd::Complete);
-                self.state = State::Between;
-                self.list = if self.list == ListState::List { ListState::List } else { ListState::After };
-                return true;
+                self.end_call(input, out);
+                return Progress::Made;
             }
-            (_, Tag::Whole(attributes, length)) => {
-                let name = attribute(&attributes, "name").unwrap_or_default();
-                if attribute(&attributes, "string") == Some("false") {
+            (_, Tag::Whole(attributes, length)) if attributes.name().is_some() => {
+                let name = attributes.name().unwrap_or_default();
+                if attributes.attribute("string") == Some("false") {
                     self.arguments.open_json(name, out);
                     self.state = State::Json;
                 } else {
                     self.arguments.open_string(name, out);
                     self.state = State::Text;
                 }
-                length
+                out.body(input.take(length));
             }
-            (Marker::Maybe, _) | (_, Tag::Undecided) if tail == Tail::Open => return false,
-            _ => rest.chars().next().map_or(0, char::len_utf8),
-        };
-        out.body(input.take(length));
-        true
+            (Marker::Maybe, _) | (_, Tag::Undecided) => {
+                if tail == Tail::Ended {
+                    out.body(input.take_all());
+                }
+                return Progress::Waits;
+            }
+            // To leave it out would run a call without an argument that the model gave.
+            _ => self.state = State::Raw,
+        }
+        Progress::Made
     }
 
-    fn read_value(&mut self, input: &mut Input, tail: Tail, out: &mut Output<'_>) -> bool {
-        let tag = format!("{}parameter>", self.close);
+    fn read_raw(&mut self, input: &mut Input, tail: Tail, out: &mut Output<'_>) -> Progress {
+        let close = find_close(input.rest(), &self.markup.closing(CALL), tail);
+        let (Close::At(length) | Close::Beyond(length)) = close;
+        let text = input.take(length);
+        out.body(text);
+        out.arguments(text);
+        if matches!(close, Close::Beyond(_)) {
+            return Progress::Waits;
+        }
+        self.end_call(input, out);
+        Progress::Made
+    }
+
+    fn end_call(&mut self, input: &mut Input, out: &mut Output<'_>) {
+        out.markup(input.take(self.markup.closing(CALL).len()));
+        self.end_arguments(out);
+        out.closed(CallEnd::Complete);
+        self.state = State::Between;
+        self.list = self.list.after_call();
+    }
+
+    fn read_value(&mut self, input: &mut Input, tail: Tail, out: &mut Output<'_>) -> Progress {
+        let tag = self.markup.closing(ARGUMENT);
         let close = find_close(input.rest(), &tag, tail);
         let (Close::At(length) | Close::Beyond(length)) = close;
         let text = input.take(length);
@@ -190,32 +192,22 @@ impl DeepSeekCalls {
             self.arguments.piece(text, out);
         }
         if matches!(close, Close::Beyond(_)) {
-            return false;
+            return Progress::Waits;
         }
         out.body(input.take(tag.len()));
         if !is_json {
             self.arguments.close_string(out);
         }
         self.state = State::Call;
-        true
+        Progress::Made
     }
 
-    /// Looks for an opening tag of this name.
-    fn tag(&self, name: &str, text: &str, tail: Tail) -> Tag {
-        let begin = format!("{}{name}", self.open);
-        match marker_at(text, &begin) {
-            Marker::Whole => {}
-            Marker::Maybe if tail == Tail::Open => return Tag::Undecided,
-            Marker::Maybe | Marker::None => return Tag::None,
+    fn end_arguments(&self, out: &mut Output<'_>) {
+        if self.state == State::Text {
+            self.arguments.close_string(out);
         }
-        let window = text.get(..text.floor_char_boundary(self.max_tag)).unwrap_or_default();
-        match window.find('>') {
-            Some(end) => {
-                let inside = text.get(begin.len() - 1..end).unwrap_or_default();
-                attributes(inside).map_or(Tag::None, |attributes| Tag::Whole(attributes, end + 1))
-            }
-            None if tail == Tail::Open && text.len() < self.max_tag => Tag::Undecided,
-            None => Tag::None,
+        if self.state != State::Raw {
+            self.arguments.end(out);
         }
     }
 
@@ -224,30 +216,8 @@ impl DeepSeekCalls {
             return;
         }
         if on_cut == OnCut::Complete {
-            if self.state == State::Text {
-                self.arguments.close_string(out);
-            }
-            self.arguments.end(out);
+            self.end_arguments(out);
         }
         out.closed(on_cut.end());
     }
-}
-
-enum ListTag {
-    /// Its length, and whether it closes the list.
-    Whole(usize, bool),
-    /// Perhaps, depending on what follows.
-    Maybe,
-    None,
-}
-
-enum Tag {
-    None,
-    Undecided,
-    /// Its attributes and its length.
-    Whole(Vec<(String, String)>, usize),
-}
-
-fn attribute<'a>(attributes: &'a [(String, String)], name: &str) -> Option<&'a str> {
-    attributes.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }

@@ -1,2 +1,3 @@
 pub(super) mod deepseek;
 pub(super) mod kimi;
+mod list;

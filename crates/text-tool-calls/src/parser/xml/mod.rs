@@ -1,5 +1,7 @@
+mod body;
 mod opening;
 
+use self::body::{ArgumentForm, Body};
 use self::opening::{TOOL, may_be_call, tool_of};
 use super::event::{CallEnd, OpenedCall, Output};
 use super::format::TextFormat;
@@ -35,24 +37,14 @@ pub(super) struct XmlCall {
 enum State {
     /// The opening tag, once it is complete.
     Opening(Option<Tag>),
-    /// Between the elements of the body; whether there was one.
-    Elements {
-        begun: bool,
-    },
+    /// Between the elements of the body.
+    Elements(Body),
     Comment,
     /// The value of an argument, and the form of the argument.
     Value(ValueReader, ArgumentForm),
     /// A body without elements, which is the arguments as they are.
     Raw,
     Ended,
-}
-
-/// The form of an argument.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ArgumentForm {
-    Element,
-    /// The text of a short form; its closing tag ends the call.
-    ShortForm,
 }
 
 impl XmlCall {
@@ -92,9 +84,9 @@ impl XmlCall {
         loop {
             let next = match &mut self.state {
                 State::Opening(tag) => tag.take().map(|tag| self.read_opening(&tag, input, out)),
-                State::Elements { begun } => {
-                    let begun = *begun;
-                    self.read_elements(begun, input, tail, out)
+                State::Elements(body) => {
+                    let body = *body;
+                    self.read_elements(body, input, tail, out)
                 }
                 State::Comment => read_comment(input, tail, out),
                 State::Value(reader, _) => {
@@ -152,7 +144,7 @@ impl XmlCall {
             }
             return self.end(out);
         }
-        let Some(form) = short_form else { return State::Elements { begun: false } };
+        let Some(form) = short_form else { return State::Elements(Body::Undecided) };
         let reader = ValueReader::for_form(form, format!("</{}>", form.tool), Entities::Decoded);
         reader.begin(&mut self.arguments, out);
         State::Value(reader, ArgumentForm::ShortForm)
@@ -171,7 +163,7 @@ impl XmlCall {
 
     fn read_elements(
         &mut self,
-        begun: bool,
+        body: Body,
         input: &mut Input,
         tail: Tail,
         out: &mut Output<'_>,
@@ -181,10 +173,10 @@ impl XmlCall {
         match rest.find('<') {
             _ if rest.is_empty() => return None,
             Some(0) => {}
-            _ if !begun => return Some(State::Raw),
+            _ if body == Body::Undecided => return Some(State::Raw),
             text => {
                 out.body(input.take(text.unwrap_or(usize::MAX)));
-                return Some(State::Elements { begun });
+                return Some(State::Elements(body));
             }
         }
         match marker_at(rest, "<!--") {
@@ -201,11 +193,11 @@ impl XmlCall {
             Scanned::Incomplete | Scanned::NoTag(_) => {}
         }
         self.scan = TagScan::default();
-        if begun {
-            out.body(input.take(1));
-            return Some(State::Elements { begun });
+        if body == Body::Undecided {
+            return Some(State::Raw);
         }
-        Some(State::Raw)
+        out.body(input.take(1));
+        Some(State::Elements(body))
     }
 
     fn read_tag(&mut self, tag: &Tag, input: &mut Input, out: &mut Output<'_>) -> State {
@@ -215,7 +207,7 @@ impl XmlCall {
         }
         out.body(input.take(tag.length));
         if tag.name.eq_ignore_ascii_case("arguments") || tag.kind == TagKind::Closing {
-            return State::Elements { begun: true };
+            return State::Elements(Body::Elements);
         }
         let is_argument = tag.name.eq_ignore_ascii_case("arg");
         let name = tag.attribute("name").filter(|_| is_argument).unwrap_or(&tag.name);
@@ -225,7 +217,7 @@ impl XmlCall {
         reader.begin(&mut self.arguments, out);
         if tag.kind == TagKind::Empty {
             reader.end(&mut self.arguments, out);
-            return State::Elements { begun: true };
+            return State::Elements(Body::Elements);
         }
         State::Value(reader, ArgumentForm::Element)
     }
@@ -250,7 +242,7 @@ impl XmlCall {
             ArgumentForm::Element => {
                 out.body(close);
                 reader.end(&mut self.arguments, out);
-                State::Elements { begun: true }
+                State::Elements(Body::Elements)
             }
             ArgumentForm::ShortForm => {
                 out.markup(close);
@@ -288,7 +280,7 @@ fn read_comment(input: &mut Input, tail: Tail, out: &mut Output<'_>) -> Option<S
     match find_close(input.rest(), "-->", tail) {
         Close::At(length) => {
             out.body(input.take(length + 3));
-            Some(State::Elements { begun: true })
+            Some(State::Elements(Body::Elements))
         }
         Close::Beyond(length) => {
             out.body(input.take(length));

@@ -12,6 +12,7 @@
 //! | `tool_events` | the progress of running tools |
 //! | `redaction_policy` | a judge that refuses a call, and words that are replaced while they stream, with memory around |
 //! | `text_tool_calls` | tools for a model that writes its calls into its text |
+//! | `live_file` | the content of a file, shown while the model generates it |
 //! | `provider_switch` | one chain, four providers: a conversation begins with one and continues with the others |
 //! | `support_bot` | the advisors of [`advisors`] in one chain: redaction, stopping, fallback, retrieval, a cache, typed values |
 //! | `http_service` | a chat over HTTP: server-sent events, statuses, users, repeated requests, an end in good order |

@@ -330,6 +330,11 @@ async fn law_t2_cut_call_is_an_error_result() {
     let lenient = setting(answers(), Phase::Round, Some(lenient));
     chunks(lenient.turn("Go.")).await;
     assert_eq!(lenient.runs(), [json!({"at": "x"})]);
+    for setting in [strict, lenient] {
+        let prompts = setting.model.prompts();
+        let sent = prompts[1].messages.iter().find(|message| message.role() == Role::Assistant).unwrap();
+        assert!(sent.text().ends_with("</tool>"), "the model reads where its call ended: {}", sent.text());
+    }
 }
 
 #[tokio::test]

@@ -7,8 +7,9 @@
 //! - [`TextCallParser`] finds the calls in the text while it arrives, and emits [`ParserEvent`]s. Arguments become
 //!   JSON with the types of the tool's schema.
 //! - [`segments`] turns the chunks of an answer into segment events for user interfaces.
-//! - [`JsonStringFields`] decodes one argument while it is generated, [`ThinkingSplitter`] separates reasoning from
-//!   text, and [`find_leak`] reports a call in a text that should have none.
+//! - [`JsonStringFields`] decodes one argument while it is generated.
+//! - [`ThinkingSplitter`] separates reasoning from text.
+//! - [`find_leak`] reports a call in a text that should have none.
 //!
 //! The parsers have no async and no I/O.
 

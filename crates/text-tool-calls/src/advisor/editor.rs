@@ -53,8 +53,10 @@ enum Current {
 struct OpenCall {
     block: BlockId,
     call: ToolCall,
+    /// The call as the model wrote it.
     raw: String,
     format: TextFormat,
+    end: CallEnd,
 }
 
 impl ChunkEditor for TextCallEditor {
@@ -246,7 +248,8 @@ impl OpenText {
                     out.push_delta(call.block, BlockDelta::Arguments(text.into()));
                 }
                 (ParserEvent::Closed(end), Current::Call(call)) => {
-                    call.call.complete = end == CallEnd::Complete;
+                    call.call.complete = end.is_complete();
+                    call.end = end;
                     self.close_current(out);
                 }
                 _ => {}
@@ -288,19 +291,22 @@ impl OpenText {
         head.call = Some(Box::new(CallHead::new(opened.name.clone(), id.clone())));
         let block = out.open(self.block, head);
         let call = ToolCall::new(id, opened.name.clone(), String::new());
-        self.current = Current::Call(OpenCall { block, call, raw: String::new(), format: opened.format });
+        let (format, end) = (opened.format, CallEnd::Cut);
+        self.current = Current::Call(OpenCall { block, call, raw: String::new(), format, end });
     }
 
     fn close_current(&mut self, out: &mut EditedChunks<'_>) {
         match std::mem::replace(&mut self.current, Current::None) {
             Current::None => {}
             Current::Text(block) | Current::Reasoning(block) => out.close(block),
-            Current::Call(OpenCall { block, call, raw, format }) => {
-                let data = vec![ProviderData::new(data_format(format), raw.into())];
-                out.push(Chunk::Closed {
-                    block,
-                    content: Block::with_data(BlockContent::ToolCall(call), data),
-                });
+            Current::Call(OpenCall { block, call, raw, format, end }) => {
+                // A call without its closing marker is written anew, so that the model reads where it ends.
+                let data = match end {
+                    CallEnd::Complete => vec![ProviderData::new(data_format(format), raw.into())],
+                    CallEnd::AssumedComplete | CallEnd::Cut => Vec::new(),
+                };
+                let content = Block::with_data(BlockContent::ToolCall(call), data);
+                out.push(Chunk::Closed { block, content });
             }
         }
     }

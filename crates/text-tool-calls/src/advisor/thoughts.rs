@@ -21,12 +21,23 @@ pub(super) struct AnswerThoughts {
     own: String,
     /// How many bytes of it earlier stretches of reasoning in the text have repeated.
     repeated: usize,
-    /// How many bytes of it are repeated with the open stretch.
-    matched: usize,
-    /// What the open stretch has repeated.
-    held: String,
-    /// Whether the open stretch differs from it.
-    differs: bool,
+    stretch: Stretch,
+}
+
+/// The open stretch of reasoning in the text, compared with the provider's own.
+enum Stretch {
+    /// It repeats these bytes of the provider's own, and this text is held back.
+    Repeats {
+        bytes: usize,
+        held: String,
+    },
+    Differs,
+}
+
+impl Default for Stretch {
+    fn default() -> Self {
+        Self::Repeats { bytes: 0, held: String::new() }
+    }
 }
 
 impl Thoughts {
@@ -60,9 +71,7 @@ impl Thoughts {
             splitter: splitter.clone(),
             own: String::new(),
             repeated: 0,
-            matched: 0,
-            held: String::new(),
-            differs: false,
+            stretch: Stretch::default(),
         })
     }
 }
@@ -86,32 +95,33 @@ impl AnswerThoughts {
     /// What may repeat it is held back until it differs, and then returned, so the result does not depend on how the
     /// text is cut.
     pub(super) fn unrepeated(&mut self, reasoning: &str) -> String {
-        if self.own.is_empty() || self.differs {
+        let Stretch::Repeats { bytes, held } = &mut self.stretch else { return reasoning.to_owned() };
+        if self.own.is_empty() {
             return reasoning.to_owned();
         }
-        self.held.push_str(reasoning);
-        let own = self.own.get(self.matched..).unwrap_or_default();
+        held.push_str(reasoning);
+        let own = self.own.get(self.repeated + *bytes..).unwrap_or_default();
         let mut letters = own.char_indices().filter(|(_, letter)| !letter.is_whitespace());
         let mut end = 0;
         for letter in reasoning.chars().filter(|letter| !letter.is_whitespace()) {
             match letters.next() {
                 Some((at, own)) if own == letter => end = at + own.len_utf8(),
                 _ => {
-                    self.differs = true;
-                    self.matched = self.repeated;
-                    return std::mem::take(&mut self.held);
+                    let held = std::mem::take(held);
+                    self.stretch = Stretch::Differs;
+                    return held;
                 }
             }
         }
-        self.matched += end;
+        *bytes += end;
         String::new()
     }
 
     /// Notes the end of a stretch of reasoning. What is held back is a repetition.
     pub(super) fn end_reasoning(&mut self) {
-        self.held.clear();
-        self.repeated = self.matched;
-        self.differs = false;
+        if let Stretch::Repeats { bytes, .. } = std::mem::take(&mut self.stretch) {
+            self.repeated += bytes;
+        }
     }
 }
 

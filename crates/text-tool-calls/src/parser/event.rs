@@ -54,8 +54,18 @@ impl OpenedCall {
 pub enum CallEnd {
     /// The model ended the call, and its arguments are complete.
     Complete,
+    /// The answer ended within the call. It counts as complete by [`OnCut::Complete`](crate::OnCut::Complete).
+    AssumedComplete,
     /// The answer ended within the call. Its arguments are cut off, and it must not run.
     Cut,
+}
+
+impl CallEnd {
+    /// Checks whether the call may run.
+    #[must_use]
+    pub fn is_complete(self) -> bool {
+        matches!(self, Self::Complete | Self::AssumedComplete)
+    }
 }
 
 /// Appends events to a list and joins neighbouring pieces.

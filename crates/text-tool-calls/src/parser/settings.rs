@@ -17,7 +17,7 @@ impl OnCut {
     pub(super) fn end(self) -> CallEnd {
         match self {
             Self::Incomplete => CallEnd::Cut,
-            Self::Complete => CallEnd::Complete,
+            Self::Complete => CallEnd::AssumedComplete,
         }
     }
 }

@@ -141,8 +141,8 @@ impl SegmentHandler {
     /// Takes a chunk. Returns its events.
     ///
     /// # Errors
-    /// [`SegmentError::Finalized`] after the end, and [`SegmentError::Parser`] if a call in the text is too long, or
-    /// at one call too many in the texts of an answer.
+    /// [`SegmentError::Finalized`] after the end. [`SegmentError::Parser`] if a call in the text is too long, and at
+    /// one call too many in the texts of an answer.
     pub fn feed(&mut self, chunk: &Chunk) -> Result<Vec<SegmentEvent>, SegmentError> {
         if self.is_finalized {
             return Err(SegmentError::Finalized);

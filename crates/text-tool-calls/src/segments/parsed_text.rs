@@ -70,7 +70,7 @@ impl ParsedText {
         let mut parsed = Vec::new();
         // An error has already ended the parser, and then nothing is held back.
         let _ = self.parser.finish(&mut parsed);
-        parsed.retain(|event| !matches!(event, ParserEvent::Closed(CallEnd::Cut)));
+        parsed.retain(|event| !matches!(event, ParserEvent::Closed(CallEnd::Cut | CallEnd::AssumedComplete)));
         self.take(parsed, ids, events);
     }
 
@@ -103,7 +103,7 @@ impl ParsedText {
                 ParserEvent::Arguments(text) => {
                     self.call.iter_mut().for_each(|call| call.push_arguments(&text, events));
                 }
-                ParserEvent::Closed(CallEnd::Complete) => {
+                ParserEvent::Closed(CallEnd::Complete | CallEnd::AssumedComplete) => {
                     invocations.extend(self.call.take().and_then(|call| call.end(&[], events)));
                 }
                 ParserEvent::Closed(CallEnd::Cut) => self.break_off(None, events),

@@ -83,7 +83,7 @@ pub(crate) fn shown(items: &[Item]) -> String {
         Item::Text(text) => text.clone(),
         Item::Markup(_) => String::new(),
         Item::Call { opened, arguments, end, .. } => {
-            let end = if *end == Some(CallEnd::Complete) { "⟧" } else { "…" };
+            let end = if end.is_some_and(CallEnd::is_complete) { "⟧" } else { "…" };
             format!("⟦{} {arguments}{end}", opened.name)
         }
     };

@@ -3,6 +3,7 @@ mod appends;
 mod bounds;
 mod gemini;
 mod messages;
+mod policies;
 mod turns;
 
 use std::fmt;
@@ -57,6 +58,7 @@ pub fn all() -> Vec<Case> {
         .chain(turns::cases())
         .chain(appends::cases())
         .chain(gemini::cases())
+        .chain(policies::cases())
         .collect()
 }
 

@@ -29,6 +29,12 @@ impl Shape {
         event: r#"{"id":"chatcmpl-B9MHDbslfkBeAs8l4bebGdFOJ6PeG","object":"chat.completion.chunk","created":1741570283,"model":"gpt-4o-2024-08-06","service_tier":"default","system_fingerprint":"fp_fc9f1d7035","choices":[{"index":0,"delta":{"content":"WORD"},"logprobs":null,"finish_reason":null}],"usage":null}"#,
     };
 
+    /// Pieces of the arguments of one call.
+    pub const ARGUMENTS: Self = Self {
+        name: "OpenAI, arguments of a call",
+        event: r#"{"id":"chatcmpl-DuLe5uYcQLe3hznEQpmI0pr8qyHJ8","object":"chat.completion.chunk","created":1782321945,"model":"gpt-5-2025-08-07","service_tier":"default","system_fingerprint":null,"usage":null,"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"PIECE"}}]},"finish_reason":null}],"obfuscation":"PADDING"}"#,
+    };
+
     /// Events of different forms: the name of a field differs each time.
     pub const STRANGE: Self = Self {
         name: "no two alike",
@@ -46,10 +52,7 @@ impl Shape {
             name: "OpenAI, usage on every event",
             event: r#"{"id":"chatcmpl-B9MHDbslfkBeAs8l4bebGdFOJ6PeG","object":"chat.completion.chunk","created":1741570283,"model":"gpt-4o-2024-08-06","choices":[{"index":0,"delta":{"content":"WORD"},"logprobs":null,"finish_reason":null}],"usage":{"prompt_tokens":11,"completion_tokens":NUMBER,"total_tokens":1NUMBER}}"#,
         },
-        Self {
-            name: "OpenAI, arguments of a call",
-            event: r#"{"id":"chatcmpl-DuLe5uYcQLe3hznEQpmI0pr8qyHJ8","object":"chat.completion.chunk","created":1782321945,"model":"gpt-5-2025-08-07","service_tier":"default","system_fingerprint":null,"usage":null,"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"PIECE"}}]},"finish_reason":null}],"obfuscation":"PADDING"}"#,
-        },
+        Self::ARGUMENTS,
         Self {
             name: "Azure OpenAI, filters",
             event: r#"{"choices":[{"content_filter_results":{"hate":{"filtered":false,"severity":"safe"},"self_harm":{"filtered":false,"severity":"safe"},"sexual":{"filtered":false,"severity":"safe"},"violence":{"filtered":false,"severity":"safe"}},"delta":{"content":"WORD"},"finish_reason":null,"index":0,"logprobs":null}],"created":1741570283,"id":"chatcmpl-B9MHDbslfkBeAs8l4bebGdFOJ6PeG","model":"gpt-4o-2024-08-06","object":"chat.completion.chunk","obfuscation":"PADDING","system_fingerprint":"fp_fc9f1d7035","usage":null}"#,

@@ -81,8 +81,13 @@ fn answer(
     events: usize,
     chain: impl FnOnce(OpenAiModel) -> advisor_chain::chain::ChainBuilder,
 ) -> impl FnOnce() {
+    reading_all(chain(model(shape, events)).build().unwrap(), events)
+}
+
+/// A model that answers with this number of events.
+pub(super) fn model(shape: Shape, events: usize) -> OpenAiModel {
     let model = OpenAiModel::new("m").with_base_url("http://127.0.0.1:1/v1");
-    reading_all(chain(model.with_transport(InMemory::new([shape.body(events)]))).build().unwrap(), events)
+    model.with_transport(InMemory::new([shape.body(events)]))
 }
 
 /// Reads an answer with this number of pieces to its end.

@@ -3,6 +3,7 @@
 Usage: python clients.py URL
 """
 
+import json
 import os
 import pathlib
 import subprocess
@@ -10,9 +11,9 @@ import sys
 import tempfile
 import time
 import traceback
+import urllib.request
 
 import anthropic
-import httpx
 import openai
 import openapi_spec_validator
 
@@ -95,7 +96,8 @@ def llm_command(conversation):
 @test
 def openapi_document(conversation):
     """OpenAPI, the description of the routes"""
-    document = httpx.get(f"{URL}/openapi.json").raise_for_status().json()
+    with urllib.request.urlopen(f"{URL}/openapi.json", timeout=60) as answer:
+        document = json.load(answer)
     openapi_spec_validator.validate(document, cls=openapi_spec_validator.OpenAPIV31SpecValidator)
 
 

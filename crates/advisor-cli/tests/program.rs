@@ -9,8 +9,8 @@
 
 mod common;
 #[cfg(unix)]
-#[path = "program/killed_server.rs"]
-mod killed_server;
+#[path = "program/serve.rs"]
+mod serve;
 
 use std::path::PathBuf;
 use std::process::{Command, Output};

@@ -24,6 +24,7 @@
 
 mod access;
 mod metrics;
+mod panics;
 mod refusal;
 mod request_id;
 mod routes;

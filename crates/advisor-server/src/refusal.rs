@@ -60,6 +60,10 @@ impl Refusal {
         Self { retry_after: Some(Duration::from_secs(1)), ..refusal }
     }
 
+    pub(crate) fn internal() -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "an internal error")
+    }
+
     pub(crate) fn no_store() -> Self {
         let message = "the store does not answer";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, ErrorKind::Store.as_str(), message)

@@ -18,7 +18,7 @@ use crate::chat::endpoint::{Endpoint, Provider};
 use crate::conversations;
 use crate::failure::Failure;
 
-/// The time for running turns to end by themselves after ctrl-c.
+/// The time for running turns to end by themselves after a signal.
 const SHUTDOWN: Duration = Duration::from_secs(10);
 
 #[derive(Debug, clap::Args)]
@@ -55,13 +55,10 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(arguments: Arguments, out: &mut impl Write) -> Result<(), Failure> {
-    let tokens = arguments.tokens.as_deref().map(tokens).transpose()?;
     let store = conversations::opened(&arguments.memory).await?;
     let memory = ChatMemoryAdvisor::new(store.clone());
     let client = client(&arguments, memory.clone())?;
-    let origins = AllowedOrigins::new(arguments.allow_origin.iter().map(String::as_str))?;
-    let server =
-        ChatServer::new(client, memory).with_tokens(tokens.unwrap_or_default()).with_allowed_origins(origins);
+    let server = server(&arguments, client, memory)?;
     let listener = TcpListener::bind(arguments.listen).await.map_err(|error| {
         let message = format!("cannot listen on {}: choose another address with --listen", arguments.listen);
         Error::configuration(message).with_source(error)
@@ -69,12 +66,38 @@ pub(crate) async fn run(arguments: Arguments, out: &mut impl Write) -> Result<()
     let address = listener.local_addr().map_err(Error::advisor)?;
     writeln!(out, "http://{address}/ serves {}. Ctrl-C ends it.", arguments.memory.display())?;
     out.flush()?;
-    let signal = async {
-        let _ = tokio::signal::ctrl_c().await;
-    };
-    let served = serve(listener, server, signal, SHUTDOWN).await;
+    let served = serve(listener, server, ended(), SHUTDOWN).await;
     store.close().await;
     Ok(served.map_err(|error| Error::configuration("the server ended").with_source(error))?)
+}
+
+/// Waits for ctrl-c, or for the signal with which a supervisor ends a service.
+async fn ended() {
+    let interrupted = tokio::signal::ctrl_c();
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut terminated) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = interrupted => {}
+                _ = terminated.recv() => {}
+            }
+            return;
+        }
+    }
+    let _ = interrupted.await;
+}
+
+fn server(
+    arguments: &Arguments,
+    client: ChatClient,
+    memory: ChatMemoryAdvisor,
+) -> Result<ChatServer, Failure> {
+    let tokens = arguments.tokens.as_deref().map(tokens).transpose()?;
+    let origins = AllowedOrigins::new(arguments.allow_origin.iter().map(String::as_str))?;
+    let server =
+        ChatServer::new(client, memory).with_tokens(tokens.unwrap_or_default()).with_allowed_origins(origins);
+    Ok(if arguments.metrics { server.with_metrics() } else { server })
 }
 
 fn client(arguments: &Arguments, memory: ChatMemoryAdvisor) -> Result<ChatClient> {

@@ -26,6 +26,7 @@ use self::openapi::operation::Operation;
 use self::openapi::routes::Routes;
 use self::operator::{health, metrics};
 use crate::ChatServer;
+use crate::panics::caught;
 use crate::refusal::Refusal;
 use crate::request_id::identified;
 
@@ -37,6 +38,7 @@ impl ChatServer {
             .merge(page::router())
             .fallback(|| async { Refusal::not_found("there is no such route") })
             .method_not_allowed_fallback(|| async { Refusal::method_not_allowed() })
+            .layer(from_fn(caught))
             .layer(DefaultBodyLimit::max(self.limits().body_bytes))
             .layer(map_response(secured))
             .with_state(self.clone());

@@ -32,6 +32,7 @@ async fn running_server_is_alive_and_ready_for_anyone() {
 enum Broken {
     Failing,
     Silent,
+    Panicking,
 }
 
 #[async_trait]
@@ -56,21 +57,41 @@ impl ConversationStore for Broken {
         match self {
             Self::Failing => Err(StoreError::Unavailable { retryable: true, source: Some("canary".into()) }),
             Self::Silent => std::future::pending().await,
+            Self::Panicking => panic!("canary"),
         }
     }
+}
+
+fn over(store: Broken) -> Setting {
+    let memory = ChatMemoryAdvisor::new(store);
+    let model = ScriptedModel::new([Answer::from_text("Hi.")]);
+    let client = ChatClient::builder(model.clone()).advisor(memory.clone()).build().unwrap();
+    Setting { server: ChatServer::new(client, memory), model }
 }
 
 #[tokio::test(start_paused = true)]
 async fn server_without_its_store_is_alive_and_not_ready() {
     for store in [Broken::Failing, Broken::Silent] {
-        let memory = ChatMemoryAdvisor::new(store);
-        let model = ScriptedModel::new([Answer::from_text("Hi.")]);
-        let client = ChatClient::builder(model.clone()).advisor(memory.clone()).build().unwrap();
-        let setting = Setting { server: ChatServer::new(client, memory), model };
+        let setting = over(store);
         assert_eq!(setting.get("/healthz").await.status(), StatusCode::OK);
         let since = Instant::now();
         let response = setting.get("/readyz").await;
         assert_eq!(refused(response, StatusCode::SERVICE_UNAVAILABLE).await, "store", "{store:?}");
         assert!(since.elapsed().as_secs() < 5, "a probe waits no longer");
     }
+}
+
+/// A panic in a store costs one request, and the client learns nothing of its text.
+#[tokio::test]
+async fn panic_is_an_internal_error() {
+    let setting = over(Broken::Panicking);
+    for path in ["/readyz", "/api/conversations"] {
+        let response = setting.get(path).await;
+        assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR, "{path}");
+        assert_eq!(response.headers()["x-content-type-options"], "nosniff");
+        let body = json_of(response).await;
+        assert_eq!(body["error"]["code"], "internal", "{path}");
+        assert!(body["error"]["request_id"].is_string() && !body.to_string().contains("canary"), "{body}");
+    }
+    assert_eq!(setting.get("/healthz").await.status(), StatusCode::OK);
 }

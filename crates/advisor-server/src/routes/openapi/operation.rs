@@ -24,10 +24,10 @@ enum Access {
 }
 
 /// The errors of every route that needs a token.
-const TOKEN_ERRORS: [u16; 2] = [401, 403];
+const TOKEN_ERRORS: [u16; 3] = [401, 403, 500];
 
 /// The errors of a turn that fails before its answer begins.
-const TURN_ERRORS: [u16; 8] = [400, 409, 413, 429, 500, 502, 503, 504];
+const TURN_ERRORS: [u16; 7] = [400, 409, 413, 429, 502, 503, 504];
 
 /// The errors of a body.
 const BODY_ERRORS: [u16; 5] = [400, 408, 413, 415, 422];

@@ -33,7 +33,7 @@ pub(in crate::routes) async fn alive() -> Response {
 pub(in crate::routes) fn ready_operation() -> Operation {
     Operation::open("readyz", "Whether turns can begin: the server is not stopping, and the store answers")
         .with_json::<Status>()
-        .with_errors(&[503])
+        .with_errors(&[500, 503])
 }
 
 /// Answers whether turns can begin: the server is not stopping, and the store answers.

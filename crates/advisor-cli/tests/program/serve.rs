@@ -1,4 +1,4 @@
-//! `advisor serve` is killed in the middle of turns, and starts again with the same file.
+//! `advisor serve`: its options, its end, and a start after it was killed in the middle of turns.
 
 use std::net::SocketAddr;
 use std::os::unix::process::ExitStatusExt;
@@ -6,14 +6,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use advisor_testkit::{ChatTranscript, ReceivedRequest, ReplayServer, Reply};
+use advisor_testkit::{ChatTranscript, Gate, ReceivedRequest, ReplayServer, Reply};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::process::Child;
 use tokio::time::timeout;
 
-use crate::common::{LIMIT, advisor, start};
+use crate::common::{LIMIT, advisor, start, told};
 
 /// The turns that are in the middle when the server is killed. Every second one runs a tool.
 const TURNS: usize = 10;
@@ -27,10 +27,14 @@ struct Server {
 
 impl Server {
     async fn start(model: &ReplayServer, file: &Path) -> Self {
+        Self::start_with(model, file, &[]).await
+    }
+
+    async fn start_with(model: &ReplayServer, file: &Path, more: &[&str]) -> Self {
         let base_url = format!("{}/v1", model.url());
         let mut command =
             advisor(&["serve", "--listen", "127.0.0.1:0", "--provider", "openai", "--model", "m"]);
-        command.args(["--base-url", &base_url, "--memory"]).arg(file);
+        command.args(["--base-url", &base_url, "--memory"]).arg(file).args(more);
         let mut child = start(command);
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let line = timeout(LIMIT, lines.next_line()).await.unwrap().unwrap().expect("it tells its address");
@@ -53,13 +57,18 @@ impl Server {
 
     async fn messages(&self, conversation: &str) -> Vec<Value> {
         let mut stream = self.send(&format!("GET /api/conversations/{conversation}"), "").await;
-        let mut read = String::new();
-        timeout(LIMIT, stream.read_to_string(&mut read)).await.unwrap().unwrap();
+        let read = read_to_end(&mut stream).await;
         let (head, body) = read.split_once("\r\n\r\n").unwrap();
         assert!(head.starts_with("HTTP/1.1 200"), "{conversation}: {read}");
         let body: Value = serde_json::from_str(body).unwrap();
         body["messages"].as_array().unwrap().clone()
     }
+}
+
+async fn read_to_end(stream: &mut TcpStream) -> String {
+    let mut read = String::new();
+    timeout(LIMIT, stream.read_to_string(&mut read)).await.unwrap().unwrap();
+    read
 }
 
 async fn read_until(stream: &mut TcpStream, wanted: &str) -> String {
@@ -150,4 +159,45 @@ async fn conversations_continue_after_server_is_killed() {
         assert_eq!(users, [message, "Are you there?"], "{conversation}");
         assert_eq!(continued.last().unwrap()["text"], "Here again.", "{conversation}");
     }
+}
+
+#[tokio::test]
+async fn options_reach_the_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = ReplayServer::start([]).await.unwrap();
+    let options = [
+        "--metrics", "--allow-origin", "https://chat.example.org", "--allow-origin", "http://localhost:3000",
+    ];
+    let server = Server::start_with(&model, &folder.path().join("c.sqlite"), &options).await;
+    let metrics = read_to_end(&mut server.send("GET /metrics", "").await).await;
+    assert!(metrics.contains("advisor_turns_running 0"), "{metrics}");
+    let mut asked = TcpStream::connect(server.address).await.unwrap();
+    let head = "OPTIONS /api/chat HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\norigin: http://localhost:3000\r\n\r\n";
+    asked.write_all(head.as_bytes()).await.unwrap();
+    let allowed = read_to_end(&mut asked).await;
+    assert!(allowed.contains("access-control-allow-origin: http://localhost:3000"), "{allowed}");
+    let refused = told(advisor(&["serve", "--allow-origin", "*", "--memory", ":memory:"]), "").await;
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+}
+
+/// A supervisor's signal ends the server like ctrl-c: the running turn may end, and then the process does.
+#[tokio::test]
+async fn sigterm_lets_the_turn_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let gate = Gate::new();
+    let shown = ChatTranscript::new("m").text("It is ").without_done();
+    let answer = ChatTranscript::new("m").text("It is ").text("late.").finish("stop").done();
+    let model =
+        ReplayServer::start([Reply::sse(answer).gate_after(shown.len(), gate.clone())]).await.unwrap();
+    let mut server = Server::start(&model, &folder.path().join("c.sqlite")).await;
+    let mut client = server.ask("c1", "How late is it?").await;
+    read_until(&mut client, "It is ").await;
+    let id = nix::unistd::Pid::from_raw(server.child.id().unwrap().try_into().unwrap());
+    nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGTERM).unwrap();
+    // It takes no further turn, and has not ended.
+    while !read_to_end(&mut server.send("GET /readyz", "").await).await.starts_with("HTTP/1.1 503") {}
+    gate.release();
+    read_until(&mut client, "[DONE]").await;
+    let status = timeout(LIMIT, server.child.wait()).await.unwrap().unwrap();
+    assert_eq!(status.code(), Some(0), "{status}");
 }

@@ -8,6 +8,7 @@ use clap::ValueEnum;
 use serde_json::Value;
 
 use crate::failure::Failure;
+use crate::printable::escaped_json;
 
 /// Wire formats of recordings.
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -30,7 +31,7 @@ pub(crate) fn run(api: Api, file: &Path, choices: u32, out: &mut impl Write) -> 
     let has_lines = file.extension().is_some_and(|extension| extension == "jsonl");
     let body = if has_lines { framed(api, body) } else { body };
     let outcome = aggregated(api, body, choices);
-    match writeln!(out, "{outcome}").and_then(|()| out.flush()) {
+    match writeln!(out, "{}", escaped_json(&outcome.to_string())).and_then(|()| out.flush()) {
         // The exit code depends on the recording, even if the reader has closed the pipe.
         Err(error) if error.kind() != ErrorKind::BrokenPipe => return Err(Failure::Output(error)),
         _ => {}

@@ -12,6 +12,7 @@ use futures::TryStreamExt;
 use tokio::io::BufReader;
 
 use crate::failure::Failure;
+use crate::printable::{escaped_json, is_harmless};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ListArguments {
@@ -80,7 +81,7 @@ pub(crate) async fn write_out(arguments: ExportArguments, out: &mut impl Write) 
     }
     let mut lines = pin!(export(store.clone(), key));
     while let Some(line) = lines.try_next().await.map_err(|error| unread(&arguments.file, error))? {
-        out.write_all(line.as_bytes())?;
+        out.write_all(escaped_json(&line).as_bytes())?;
     }
     out.flush()?;
     store.close().await;
@@ -105,9 +106,9 @@ pub(crate) async fn read_in(arguments: ImportArguments, out: &mut impl Write) ->
     Ok(())
 }
 
-/// Escapes the control characters of an id, as Rust does.
+/// Escapes the characters of an id that could steer a terminal or break its line, as Rust does.
 fn one_line(id: &str) -> String {
-    let escaped = |character: char| match character.is_control() {
+    let escaped = |character: char| match character.is_control() || !is_harmless(character) {
         true => character.escape_default().to_string(),
         false => character.into(),
     };

@@ -31,7 +31,8 @@ pub(crate) fn escaped_json(json: &str) -> String {
     escaped
 }
 
-fn is_harmless(char: char) -> bool {
+/// Checks that a character cannot steer a terminal. Line breaks and tabs are harmless.
+pub(crate) fn is_harmless(char: char) -> bool {
     // Overrides and isolates of the direction make a text look like another one.
     let turns_text = matches!(char, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let breaks_line = matches!(char, '\u{2028}' | '\u{2029}');

@@ -187,11 +187,11 @@ async fn a_conversation_is_listed_exported_and_imported() {
     assert_eq!(text_of(&run(&["conversations", &other, "--tenant", "acme"], b"").await.stdout), "copy\n");
     let again = run(&["export", &other, "--conversation", "a"], b"").await;
     assert_eq!(again.stdout, exported.stdout);
-    let odd = "user:42/ä\n\u{1B}[2J";
+    let odd = "user:42/ä\n\u{1B}[2J\u{202E}";
     let imported = run(&["import", &other, "--conversation", odd], &exported.stdout).await;
-    assert_eq!(text_of(&imported.stdout), "user:42/ä\\n\\u{1b}[2J: 3 entries\n");
+    assert_eq!(text_of(&imported.stdout), "user:42/ä\\n\\u{1b}[2J\\u{202e}: 3 entries\n");
     let listed = run(&["conversations", &other], b"").await;
-    assert_eq!(text_of(&listed.stdout), "a\ncopy\nuser:42/ä\\n\\u{1b}[2J\n");
+    assert_eq!(text_of(&listed.stdout), "a\ncopy\nuser:42/ä\\n\\u{1b}[2J\\u{202e}\n");
     let exported_odd = run(&["export", &other, "--conversation", odd], b"").await;
     assert!(exported_odd.status.success(), "{exported_odd:?}");
     let refused = run(&["import", &store, "--conversation", "b"], &exported.stdout).await;
@@ -243,6 +243,24 @@ async fn chat_shows_refusals_and_early_finish_reasons() {
         let output = told(chat(&server, &[]), "hello\n").await;
         assert_eq!(output.status.code(), Some(0), "{output:?}");
         assert_eq!((text_of(&output.stdout).as_str(), text_of(&output.stderr).as_str()), (shown, note));
+    }
+}
+
+#[tokio::test]
+async fn printed_json_has_no_raw_control_characters() {
+    const HOSTILE: &str = "a\u{9b}2J\u{202e}b\u{7f}";
+    let server = server([ChatTranscript::new("m").text(HOSTILE).finish("stop")]).await;
+    let store = no_store_yet("hostile.sqlite");
+    assert!(told(chat(&server, &["--memory", &store]), "go\n").await.status.success());
+    let event = EVENT.replace("Hi", HOSTILE);
+    let recording = file("hostile.jsonl", &event);
+    let recording = recording.to_str().unwrap();
+    for arguments in
+        [&["export", &store, "--conversation", "chat"][..], &["aggregate", "--api", "openai-chat", recording]]
+    {
+        let shown = text_of(&run(arguments, b"").await.stdout);
+        assert!(!shown.contains(['\u{9b}', '\u{202e}', '\u{7f}']), "{shown:?}");
+        assert!(shown.contains(r"a\u009b2J\u202eb\u007f"), "{shown:?}");
     }
 }
 

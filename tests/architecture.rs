@@ -95,15 +95,15 @@ fn recipes_name_files_that_exist() {
     assert!(gone.is_empty(), "the recipes name {gone:?}");
 }
 
-/// The maximum number of names in the root of the facade, besides its modules.
-const MOST_FACADE_NAMES: usize = 41;
+/// The maximum number of names in the root of the facade, functions included, besides its modules.
+const MOST_FACADE_NAMES: usize = 40;
 
 /// The names in the root of the facade. A further one belongs in a module, unless most programs need it.
 const FACADE_NAMES: &[&str] = &[
     "Advisor", "AdvisorChain", "AdvisorInfo", "ChatClient", "ChatClientBuilder", "ChatMemoryAdvisor",
     "ChatModel", "ChatOptions", "ChatRequest", "ChatResponse", "Chunk", "ChunkStream", "ConversationKey",
-    "Error", "ErrorKind", "FinishReason", "FnTool", "InMemoryStore", "Message", "OnDrop", "OpenAiModel",
-    "Phase", "Placement", "Prompt", "PromptExt", "Result", "Role", "Spawner", "StreamAdvisor", "Tool",
+    "Error", "ErrorKind", "FinishReason", "FnTool", "InMemoryStore", "Message", "OpenAiModel",
+    "Phase", "Placement", "Prompt", "PromptExt", "Result", "Role", "StreamAdvisor", "Tool",
     "ToolCallAdvisor", "ToolChoice", "ToolDefinition", "Turn", "TurnId", "TurnStream", "async_trait",
     "client", "from_fn", "model", "model_at",
 ];

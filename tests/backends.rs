@@ -13,6 +13,7 @@
 use std::io::Write as _;
 use std::sync::{Arc, Mutex};
 
+use advisor_chain::chain::OnDrop;
 use advisor_chain::memory::store::{Batch, EntryKind, NewEntry, ReadRange, Version, export, import};
 use advisor_chain::memory::{ConversationStore, NOT_RUN, StoreError, client_side_calls};
 use advisor_chain::messages::ToolResult;
@@ -22,10 +23,7 @@ use advisor_chain::sqlite::SqliteStore;
 use advisor_chain::tools::{
     CallKey, CallStart, ClientSideTool, ToolLimits, ToolOutput, VERIFY_BEFORE_RETRYING,
 };
-use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, ConversationKey, ErrorKind, FnTool, InMemoryStore, Message, OnDrop, Role,
-    ToolCallAdvisor, ToolDefinition, TurnId, async_trait,
-};
+use advisor_chain::{ChatClient, ChatMemoryAdvisor, ConversationKey, ErrorKind, FnTool, InMemoryStore, Message, Role, ToolCallAdvisor, ToolDefinition, TurnId, async_trait};
 use advisor_testkit::{Answer, Around, Asked, ScriptedModel, StoreAround, Work};
 use futures::{StreamExt, TryStreamExt};
 use serde_json::{Value, json};

@@ -7,14 +7,10 @@
     reason = "a test fails by panicking"
 )]
 
-use advisor_chain::chain::{FallbackModel, IntoId};
+use advisor_chain::chain::{FallbackModel, IntoId, OnDrop, Spawner};
 use advisor_chain::messages::MessageList;
 use advisor_chain::tools::ToolCallStreaming;
-use advisor_chain::{
-    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatOptions, ChatRequest, ChatResponse, Chunk,
-    ConversationKey, Error, ErrorKind, FinishReason, FnTool, InMemoryStore, Message, OnDrop, Spawner,
-    ToolCallAdvisor, ToolDefinition, TurnId, from_fn,
-};
+use advisor_chain::{AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatOptions, ChatRequest, ChatResponse, Chunk, ConversationKey, Error, ErrorKind, FinishReason, FnTool, InMemoryStore, Message, ToolCallAdvisor, ToolDefinition, TurnId, from_fn};
 use advisor_testkit::{Answer, Gate, Journal, ScriptedModel};
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use serde_json::{Value, json};

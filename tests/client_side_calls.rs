@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use advisor_chain::chain::OnDrop;
 use advisor_chain::memory::store::{Entry, EntryKind, Leases, ReadRange, Version};
 use advisor_chain::memory::{
     CONTINUED_WITHOUT_RESULTS, ConversationStore, ForkPoint, NOT_RUN, StoreError, Window, repair,
@@ -19,11 +20,7 @@ use advisor_chain::memory::{
 use advisor_chain::messages::{Delta, ToolCall, ToolCallDelta, ToolResult};
 use advisor_chain::sqlite::SqliteStore;
 use advisor_chain::tools::{CallKey, CallStart, ClientSideTool, VERIFY_BEFORE_RETRYING};
-use advisor_chain::{
-    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, ConversationKey, ErrorKind, FinishReason,
-    InMemoryStore, Message, OnDrop, Phase, Result, Role, ToolCallAdvisor, ToolDefinition, TurnId,
-    async_trait, from_fn,
-};
+use advisor_chain::{AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, ConversationKey, ErrorKind, FinishReason, InMemoryStore, Message, Phase, Result, Role, ToolCallAdvisor, ToolDefinition, TurnId, async_trait, from_fn};
 use advisor_testkit::{Answer, Around, Asked, FaultStore, ScriptedModel, StoreAround, StoreFault, Work};
 use futures::StreamExt;
 use serde_json::json;

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use advisor_chain::chain::{OnDrop, Spawner};
 use advisor_chain::memory::store::Entry;
 use advisor_chain::messages::BlockDelta;
-use advisor_chain::{Chunk, Error, OnDrop, Spawner, TurnId};
+use advisor_chain::{Chunk, Error, TurnId};
 use advisor_testkit::crash::{AwaitPoints, Event};
 use futures::StreamExt;
 use serde::{Deserialize, Serialize};

@@ -3,7 +3,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use advisor_chain::{Chunk, ErrorKind, OnDrop, Spawner, TurnStream};
+use advisor_chain::chain::{OnDrop, Spawner};
+use advisor_chain::{Chunk, ErrorKind, TurnStream};
 use futures::Stream;
 use tokio::time::timeout;
 

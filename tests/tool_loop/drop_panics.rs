@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use advisor_chain::chain::OnDrop;
 use advisor_chain::messages::Limit;
 use advisor_chain::tools::{LoopEnd, ParallelTools, ToolInvocation, ToolLimits};
-use advisor_chain::{ErrorKind, FnTool, OnDrop, ToolCallAdvisor};
+use advisor_chain::{ErrorKind, FnTool, ToolCallAdvisor};
 use advisor_testkit::{Answer, ScriptedModel};
 use futures::FutureExt;
 use serde_json::Value;

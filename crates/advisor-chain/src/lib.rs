@@ -55,7 +55,7 @@
 //! | module | contents |
 //! | --- | --- |
 //! | [`messages`] | messages, blocks, deltas, chunks, responses, the aggregator |
-//! | [`chain`] | placement, plan, extensions, recorders, [`FallbackModel`], [`TextStream`] |
+//! | [`chain`] | placement, plan, extensions, recorders, cancellation, [`FallbackModel`], [`TextStream`] |
 //! | [`tools`] | the tool loop's settings, hooks and executors, effects and keys of calls |
 //! | [`memory`] | windows, summaries, policies, repair; [`memory::store`] the contract of a store |
 //! | [`structured`], [`openai`], `gemini`, `anthropic`, `ollama`, `sqlite`, `postgres`, `redis`, `text_tool_calls`, `stream_policy`, `sse`, `server` | the crate of that feature |
@@ -68,8 +68,8 @@ mod named_model;
 #[doc(inline)]
 pub use advisor_core::{
     Advisor, AdvisorChain, AdvisorInfo, ChatClient, ChatClientBuilder, ChatModel, ChatOptions, ChatRequest,
-    ChatResponse, Chunk, ChunkStream, ConversationKey, Error, ErrorKind, FinishReason, Message, OnDrop,
-    Phase, Placement, Prompt, Result, Role, Spawner, StreamAdvisor, Tool, ToolChoice, ToolDefinition, Turn,
+    ChatResponse, Chunk, ChunkStream, ConversationKey, Error, ErrorKind, FinishReason, Message,
+    Phase, Placement, Prompt, Result, Role, StreamAdvisor, Tool, ToolChoice, ToolDefinition, Turn,
     TurnId, TurnStream, async_trait, from_fn,
 };
 #[cfg(feature = "memory")]
@@ -97,8 +97,8 @@ pub mod chain {
     #[doc(inline)]
     pub use advisor_core::{
         AdvisorRole, BoxError, CatchPanics, ChainBuilder, ChunkEditor, ContextFn, EditedChunks, Extensions,
-        FallbackModel, FromFn, History, HoldBack, IntoId, MemorySide, OnUnread, PendingText, PhaseOrder,
-        Plan, PlanEntry, ReaderError, Record, ResponseFormat, SchemaSupport, SharedTurn, Step, StreamItem,
+        FallbackModel, FromFn, History, HoldBack, IntoId, MemorySide, OnDrop, OnUnread, PendingText, PhaseOrder,
+        Plan, PlanEntry, ReaderError, Record, ResponseFormat, SchemaSupport, SharedTurn, Spawner, Step, StreamItem,
         TextStream, TurnEnd, TurnHandle, TurnReader, TurnRecorder, TurnResponse, context_fn, drop_caught,
         text_with_sources,
     };

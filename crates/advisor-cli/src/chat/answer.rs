@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 use std::pin::pin;
 
-use advisor_chain::{Chunk, Error, ErrorKind, OnDrop, TurnStream};
+use advisor_chain::chain::OnDrop;
+use advisor_chain::{Chunk, Error, ErrorKind, TurnStream};
 use futures::{FutureExt, StreamExt};
 
 use crate::failure::Failure;

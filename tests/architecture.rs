@@ -102,10 +102,10 @@ const MOST_FACADE_NAMES: usize = 40;
 const FACADE_NAMES: &[&str] = &[
     "Advisor", "AdvisorChain", "AdvisorInfo", "ChatClient", "ChatClientBuilder", "ChatMemoryAdvisor",
     "ChatModel", "ChatOptions", "ChatRequest", "ChatResponse", "Chunk", "ChunkStream", "ConversationKey",
-    "Error", "ErrorKind", "FinishReason", "FnTool", "InMemoryStore", "Message", "OpenAiModel",
-    "Phase", "Placement", "Prompt", "PromptExt", "Result", "Role", "StreamAdvisor", "Tool",
-    "ToolCallAdvisor", "ToolChoice", "ToolDefinition", "Turn", "TurnId", "TurnStream", "async_trait",
-    "client", "from_fn", "model", "model_at",
+    "Error", "ErrorKind", "FinishReason", "FnTool", "InMemoryStore", "Message", "OpenAiModel", "Phase",
+    "Placement", "Prompt", "PromptExt", "Result", "Role", "StreamAdvisor", "Tool", "ToolCallAdvisor",
+    "ToolChoice", "ToolDefinition", "Turn", "TurnId", "TurnStream", "async_trait", "client", "from_fn",
+    "model", "model_at",
 ];
 
 const FACADE_MODULES: [&str; 16] = [

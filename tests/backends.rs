@@ -23,7 +23,10 @@ use advisor_chain::sqlite::SqliteStore;
 use advisor_chain::tools::{
     CallKey, CallStart, ClientSideTool, ToolLimits, ToolOutput, VERIFY_BEFORE_RETRYING,
 };
-use advisor_chain::{ChatClient, ChatMemoryAdvisor, ConversationKey, ErrorKind, FnTool, InMemoryStore, Message, Role, ToolCallAdvisor, ToolDefinition, TurnId, async_trait};
+use advisor_chain::{
+    ChatClient, ChatMemoryAdvisor, ConversationKey, ErrorKind, FnTool, InMemoryStore, Message, Role,
+    ToolCallAdvisor, ToolDefinition, TurnId, async_trait,
+};
 use advisor_testkit::{Answer, Around, Asked, ScriptedModel, StoreAround, Work};
 use futures::{StreamExt, TryStreamExt};
 use serde_json::{Value, json};

@@ -10,7 +10,11 @@
 use advisor_chain::chain::{FallbackModel, IntoId, OnDrop, Spawner};
 use advisor_chain::messages::MessageList;
 use advisor_chain::tools::ToolCallStreaming;
-use advisor_chain::{AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatOptions, ChatRequest, ChatResponse, Chunk, ConversationKey, Error, ErrorKind, FinishReason, FnTool, InMemoryStore, Message, ToolCallAdvisor, ToolDefinition, TurnId, from_fn};
+use advisor_chain::{
+    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatOptions, ChatRequest, ChatResponse, Chunk,
+    ConversationKey, Error, ErrorKind, FinishReason, FnTool, InMemoryStore, Message, ToolCallAdvisor,
+    ToolDefinition, TurnId, from_fn,
+};
 use advisor_testkit::{Answer, Gate, Journal, ScriptedModel};
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use serde_json::{Value, json};

@@ -20,7 +20,11 @@ use advisor_chain::memory::{
 use advisor_chain::messages::{Delta, ToolCall, ToolCallDelta, ToolResult};
 use advisor_chain::sqlite::SqliteStore;
 use advisor_chain::tools::{CallKey, CallStart, ClientSideTool, VERIFY_BEFORE_RETRYING};
-use advisor_chain::{AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, ConversationKey, ErrorKind, FinishReason, InMemoryStore, Message, Phase, Result, Role, ToolCallAdvisor, ToolDefinition, TurnId, async_trait, from_fn};
+use advisor_chain::{
+    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, ConversationKey, ErrorKind, FinishReason,
+    InMemoryStore, Message, Phase, Result, Role, ToolCallAdvisor, ToolDefinition, TurnId, async_trait,
+    from_fn,
+};
 use advisor_testkit::{Answer, Around, Asked, FaultStore, ScriptedModel, StoreAround, StoreFault, Work};
 use futures::StreamExt;
 use serde_json::json;

@@ -25,7 +25,10 @@ use advisor_chain::memory::store::EntryKind;
 use advisor_chain::memory::{OnBusy, repair};
 use advisor_chain::messages::ToolCall;
 use advisor_chain::tools::{CallKey, CallStart, ToolCallStreaming};
-use advisor_chain::{AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, ChunkStream, FinishReason, InMemoryStore, Message, Phase, Role, StreamAdvisor, TurnId, from_fn};
+use advisor_chain::{
+    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, ChunkStream, FinishReason,
+    InMemoryStore, Message, Phase, Role, StreamAdvisor, TurnId, from_fn,
+};
 use advisor_testkit::crash::{AwaitPoint, CrashDriver, Event, Fault, Injection, Leaves, Scenario, TurnRun};
 use matrix::MODES;
 

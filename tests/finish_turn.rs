@@ -14,7 +14,10 @@ use std::time::Duration;
 
 use advisor_chain::chain::{OnDrop, Spawner};
 use advisor_chain::memory::validate_transcript;
-use advisor_chain::{ChatClient, ChatMemoryAdvisor, Chunk, ConversationKey, Error, ErrorKind, FinishReason, FnTool, InMemoryStore, Message, Phase, Role, ToolCallAdvisor, ToolDefinition};
+use advisor_chain::{
+    ChatClient, ChatMemoryAdvisor, Chunk, ConversationKey, Error, ErrorKind, FinishReason, FnTool,
+    InMemoryStore, Message, Phase, Role, ToolCallAdvisor, ToolDefinition,
+};
 use advisor_testkit::{Answer, ScriptedModel};
 use futures::{StreamExt, future::BoxFuture, poll};
 use proptest::prelude::*;

@@ -17,7 +17,11 @@ use advisor_chain::memory::store::ReadRange;
 use advisor_chain::memory::{ConversationStore, Window, validate_transcript};
 use advisor_chain::messages::{Limit, ToolCall};
 use advisor_chain::tools::ToolLimits;
-use advisor_chain::{AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, ChunkStream, ConversationKey, Error, ErrorKind, FinishReason, FnTool, InMemoryStore, Message, Phase, Placement, Result, Role, StreamAdvisor, ToolCallAdvisor, ToolDefinition, TurnId, from_fn};
+use advisor_chain::{
+    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, ChunkStream, ConversationKey,
+    Error, ErrorKind, FinishReason, FnTool, InMemoryStore, Message, Phase, Placement, Result, Role,
+    StreamAdvisor, ToolCallAdvisor, ToolDefinition, TurnId, from_fn,
+};
 use advisor_testkit::{Answer, Gate, ScriptedModel};
 use futures::{StreamExt, poll};
 use serde_json::{Value, json};

@@ -16,7 +16,10 @@ use advisor_chain::chain::Spawner;
 use advisor_chain::memory::ConversationStore;
 use advisor_chain::memory::store::{EntryKind, ReadRange};
 use advisor_chain::tools::{CallRun, Effect};
-use advisor_chain::{ChatClient, ChatMemoryAdvisor, ConversationKey, ErrorKind, FnTool, InMemoryStore, Phase, ToolCallAdvisor, ToolDefinition, TurnId, TurnStream};
+use advisor_chain::{
+    ChatClient, ChatMemoryAdvisor, ConversationKey, ErrorKind, FnTool, InMemoryStore, Phase, ToolCallAdvisor,
+    ToolDefinition, TurnId, TurnStream,
+};
 use advisor_testkit::{Answer, ScriptedModel};
 use futures::StreamExt;
 use futures::future::BoxFuture;

@@ -15,7 +15,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use advisor_chain::chain::OnDrop;
 use advisor_chain::memory::{Window, validate_transcript};
 use advisor_chain::tools::LoopHooks;
-use advisor_chain::{AdvisorChain, ChatClient, ChatClientBuilder, ChatMemoryAdvisor, ChatRequest, ConversationKey, Error, ErrorKind, FinishReason, FnTool, InMemoryStore, Message, Phase, Placement, Result, Role, StreamAdvisor, ToolCallAdvisor, ToolDefinition, TurnId, TurnStream, async_trait, from_fn};
+use advisor_chain::{
+    AdvisorChain, ChatClient, ChatClientBuilder, ChatMemoryAdvisor, ChatRequest, ConversationKey, Error,
+    ErrorKind, FinishReason, FnTool, InMemoryStore, Message, Phase, Placement, Result, Role, StreamAdvisor,
+    ToolCallAdvisor, ToolDefinition, TurnId, TurnStream, async_trait, from_fn,
+};
 use advisor_testkit::{Answer, ScriptedModel};
 use futures::{FutureExt, StreamExt, poll};
 use serde_json::{Value, json};

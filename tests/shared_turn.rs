@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use advisor_chain::chain::{OnDrop, OnUnread, ReaderError, SharedTurn, Spawner, TurnReader};
 use advisor_chain::memory::validate_transcript;
-use advisor_chain::{ChatClient, ChatMemoryAdvisor, Chunk, ConversationKey, ErrorKind, InMemoryStore, TurnStream};
+use advisor_chain::{
+    ChatClient, ChatMemoryAdvisor, Chunk, ConversationKey, ErrorKind, InMemoryStore, TurnStream,
+};
 use advisor_testkit::{Answer, Gate, ScriptedModel};
 use futures::{FutureExt, StreamExt};
 use tokio::runtime::Handle;

@@ -19,7 +19,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use advisor_chain::chain::Spawner;
-use advisor_chain::{ChatClient, ChatMemoryAdvisor, ChatModel, ConversationKey, FnTool, ToolCallAdvisor, TurnId, client};
+use advisor_chain::{
+    ChatClient, ChatMemoryAdvisor, ChatModel, ConversationKey, FnTool, ToolCallAdvisor, TurnId, client,
+};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response, Sse, sse::KeepAlive};

@@ -1,8 +1,8 @@
 //! Turns that are dropped, cancelled or crash, and the turn after them.
 
+use advisor_chain::Message;
 use advisor_chain::chain::OnDrop;
 use advisor_chain::tools::{OUTCOME_UNKNOWN, VERIFY_BEFORE_RETRYING};
-use advisor_chain::{Message};
 use futures::StreamExt;
 use tokio::task::yield_now;
 

@@ -8,7 +8,10 @@ use std::time::Duration;
 use advisor_chain::chain::OnDrop;
 use advisor_chain::memory::{ConversationStore, OnBusy};
 use advisor_chain::tools::{Effect, ToolInvocation};
-use advisor_chain::{ChatClient, ChatMemoryAdvisor, ChatModel, FinishReason, FnTool, Message, Phase, Role, Tool, ToolCallAdvisor, ToolDefinition};
+use advisor_chain::{
+    ChatClient, ChatMemoryAdvisor, ChatModel, FinishReason, FnTool, Message, Phase, Role, Tool,
+    ToolCallAdvisor, ToolDefinition,
+};
 use advisor_testkit::{Answer, ReceivedPrompt, ScriptedModel};
 use serde::{Deserialize, Serialize};
 use serde_json::json;

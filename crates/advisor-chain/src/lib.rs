@@ -68,9 +68,9 @@ mod named_model;
 #[doc(inline)]
 pub use advisor_core::{
     Advisor, AdvisorChain, AdvisorInfo, ChatClient, ChatClientBuilder, ChatModel, ChatOptions, ChatRequest,
-    ChatResponse, Chunk, ChunkStream, ConversationKey, Error, ErrorKind, FinishReason, Message,
-    Phase, Placement, Prompt, Result, Role, StreamAdvisor, Tool, ToolChoice, ToolDefinition, Turn,
-    TurnId, TurnStream, async_trait, from_fn,
+    ChatResponse, Chunk, ChunkStream, ConversationKey, Error, ErrorKind, FinishReason, Message, Phase,
+    Placement, Prompt, Result, Role, StreamAdvisor, Tool, ToolChoice, ToolDefinition, Turn, TurnId,
+    TurnStream, async_trait, from_fn,
 };
 #[cfg(feature = "memory")]
 #[doc(inline)]
@@ -97,10 +97,10 @@ pub mod chain {
     #[doc(inline)]
     pub use advisor_core::{
         AdvisorRole, BoxError, CatchPanics, ChainBuilder, ChunkEditor, ContextFn, EditedChunks, Extensions,
-        FallbackModel, FromFn, History, HoldBack, IntoId, MemorySide, OnDrop, OnUnread, PendingText, PhaseOrder,
-        Plan, PlanEntry, ReaderError, Record, ResponseFormat, SchemaSupport, SharedTurn, Spawner, Step, StreamItem,
-        TextStream, TurnEnd, TurnHandle, TurnReader, TurnRecorder, TurnResponse, context_fn, drop_caught,
-        text_with_sources,
+        FallbackModel, FromFn, History, HoldBack, IntoId, MemorySide, OnDrop, OnUnread, PendingText,
+        PhaseOrder, Plan, PlanEntry, ReaderError, Record, ResponseFormat, SchemaSupport, SharedTurn, Spawner,
+        Step, StreamItem, TextStream, TurnEnd, TurnHandle, TurnReader, TurnRecorder, TurnResponse,
+        context_fn, drop_caught, text_with_sources,
     };
 }
 

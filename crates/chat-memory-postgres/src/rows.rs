@@ -1,8 +1,8 @@
 //! Conversion between entries and columns.
 
 use conversation_store::{
-    Batch, BranchIndex, Entry, EntryId, LogReader, Result, Segment, Snapshot, StoreError, Version,
-    WrittenEntry,
+    Batch, BranchIndex, Entry, EntryId, LogReader, Result, Segment, Snapshot, StoreError, TurnEffect,
+    Version, WrittenEntry,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::FromSql;
@@ -14,7 +14,7 @@ use crate::failure::from_statement;
 pub(crate) struct Columns<'a> {
     pub(crate) turns: Vec<&'a str>,
     pub(crate) bodies: Vec<&'a str>,
-    /// Whether the turn is open after the entry; `None` if that does not change with the batch.
+    /// Whether the turn is open after the entry; null in the column if that does not change with the batch.
     pub(crate) opens: Vec<Option<bool>>,
     /// The position in the batch of the first entry of the entry's turn. It is 1 also if the turn began before the
     /// batch.
@@ -27,7 +27,11 @@ impl<'a> Columns<'a> {
         for (place, entry) in (1..).zip(entries) {
             let goes_on = columns.turns.last().is_none_or(|last| *last == entry.turn);
             let before = if goes_on { columns.opens.last().copied().flatten() } else { Some(true) };
-            columns.opens.push(entry.open.or(before));
+            columns.opens.push(match entry.effect {
+                TurnEffect::Opens => Some(true),
+                TurnEffect::Ends => Some(false),
+                TurnEffect::Unchanged => before,
+            });
             columns.begins.push(columns.begins.last().copied().filter(|_| goes_on).unwrap_or(place));
             columns.turns.push(entry.turn);
             columns.bodies.push(&entry.body);

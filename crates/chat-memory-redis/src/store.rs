@@ -2,8 +2,8 @@ use std::fmt;
 
 use advisor_core::{ConversationKey, async_trait};
 use conversation_store::{
-    Batch, ConversationStore, Entry, EntryId, Leases, Page, ReadRange, Result, Snapshot, StoreError, Version,
-    WrittenEntry,
+    Batch, ConversationStore, Entry, EntryId, Leases, Page, ReadRange, Result, Snapshot, StoreError,
+    TurnEffect, Version, WrittenEntry,
 };
 use redis::Value;
 
@@ -145,7 +145,11 @@ impl RedisStore {
         script.arg(parent.unwrap_or_default());
         script.arg(batch.last_turn.as_ref().map_or("", |turn| turn.as_str()));
         for entry in entries {
-            let open = entry.open.map_or("", |open| if open { "1" } else { "0" });
+            let open = match entry.effect {
+                TurnEffect::Opens => "1",
+                TurnEffect::Ends => "0",
+                TurnEffect::Unchanged => "",
+            };
             script.arg(entry.turn).arg(&entry.body).arg(open);
         }
         self.server.run(script).await

@@ -212,7 +212,7 @@ fn place_after(before: &Place, seq: u64, entry: &WrittenEntry<'_>) -> Place {
     Place {
         turn: turn.to_vec(),
         turn_from: if goes_on { before.turn_from } else { seq },
-        open: entry.open.unwrap_or(before.open || !goes_on),
+        open: entry.effect.is_open_after(before.open || !goes_on),
     }
 }
 

@@ -76,7 +76,7 @@ pub use store::{ConversationStore, Page};
 pub use timeout::TimeoutStore;
 pub use transfer::export::export;
 pub use transfer::import::{ImportError, Imported, import};
-pub use written_entry::WrittenEntry;
+pub use written_entry::{TurnEffect, WrittenEntry};
 
 /// Runs the README's examples as doc tests.
 #[cfg(doctest)]

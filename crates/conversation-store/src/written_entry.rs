@@ -26,11 +26,36 @@ pub struct WrittenEntry<'a> {
     pub turn: &'a str,
     /// The JSON form of its [`EntryKind`], with its round.
     pub body: String,
-    /// Whether its turn is open after it. `None`: unchanged, or open if this entry is the first of its turn.
+    /// Its effect on its turn.
     ///
-    /// A store keeps it with the entry, since neither a damaged entry nor one of a newer version shows it.
-    pub open: Option<bool>,
+    /// A store keeps with the entry whether the turn is open after it. Neither a damaged entry nor one of a newer
+    /// version shows that.
+    pub effect: TurnEffect,
     kind: &'a EntryKind,
+}
+
+/// The effect of an entry on its turn: whether the turn is open after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "a store has to keep each of them")]
+pub enum TurnEffect {
+    /// The turn is open.
+    Opens,
+    /// The turn has ended.
+    Ends,
+    /// None. A turn that begins with such an entry is open.
+    Unchanged,
+}
+
+impl TurnEffect {
+    /// Checks whether the turn is open after the entry. `before` is the state before it, true for a new turn.
+    #[must_use]
+    pub fn is_open_after(self, before: bool) -> bool {
+        match self {
+            Self::Opens => true,
+            Self::Ends => false,
+            Self::Unchanged => before,
+        }
+    }
 }
 
 impl Batch {
@@ -59,12 +84,12 @@ impl<'a> WrittenEntry<'a> {
         // The serialiser's error may quote the conversation, so it is dropped.
         let no_form = |_| StoreError::Unreadable { kind: kind.name(), what: "it has no JSON form" };
         let body = serde_json::to_string(&BodyRef { kind, round: new.round() }).map_err(no_form)?;
-        let open = match kind {
-            EntryKind::Message(_) => Some(true),
-            EntryKind::TurnEnded(_) => Some(false),
-            _ => None,
+        let effect = match kind {
+            EntryKind::Message(_) => TurnEffect::Opens,
+            EntryKind::TurnEnded(_) => TurnEffect::Ends,
+            _ => TurnEffect::Unchanged,
         };
-        Ok(Self { turn, body, open, kind })
+        Ok(Self { turn, body, effect, kind })
     }
 
     /// Returns whether the stored row, under the batch's key and at this entry's position, is this entry.
@@ -110,11 +135,11 @@ mod tests {
 
     #[test]
     fn only_messages_open_and_ends_close_turns() {
-        let open = |kind| batch(kind).written(999).unwrap()[0].open;
-        assert_eq!(open(user("u").into()), Some(true));
-        assert_eq!(open(completed()), Some(false));
-        assert_eq!(open(EntryKind::Summary("short".into())), None);
-        assert_eq!(open(EntryKind::Corrupt(Vec::new())), None);
+        let effect = |kind| batch(kind).written(999).unwrap()[0].effect;
+        assert_eq!(effect(user("u").into()), TurnEffect::Opens);
+        assert_eq!(effect(completed()), TurnEffect::Ends);
+        assert_eq!(effect(EntryKind::Summary("short".into())), TurnEffect::Unchanged);
+        assert_eq!(effect(EntryKind::Corrupt(Vec::new())), TurnEffect::Unchanged);
     }
 
     #[test]

@@ -155,7 +155,7 @@ impl ChatModel for OpenAiModel {
         let (call, format, choices) = self.call(&request)?;
         let mut settings = request.aggregator_settings();
         settings.choices = choices;
-        settings.eager_calls = request.options.eager_calls.unwrap_or(self.settings.profile.eager_calls);
+        settings.eager_calls |= self.settings.profile.eager_calls;
         let text = TextForm::new(&self.settings.profile, choices);
         let format = || ChatCompletions::new(text, format.clone());
         self.server.stream(&call, request.round, settings, format).await

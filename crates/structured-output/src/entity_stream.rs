@@ -32,7 +32,8 @@ pub struct EntityStream<T> {
     format: OutputFormat,
     /// The text of the running round.
     text: String,
-    round: u32,
+    /// The round of the text; `None` before its first piece.
+    round: Option<u32>,
     /// Length of the text at the last attempt to read a partial value.
     read: usize,
     last: Option<Value>,
@@ -55,7 +56,7 @@ impl<T: DeserializeOwned> EntityStream<T> {
             turn: Some(turn),
             format,
             text: String::new(),
-            round: 0,
+            round: None,
             read: 0,
             last: None,
             value: PhantomData,
@@ -64,10 +65,10 @@ impl<T: DeserializeOwned> EntityStream<T> {
 
     fn take(&mut self, chunk: &Chunk) -> Option<Value> {
         match chunk {
-            Chunk::AttemptRestarted { .. } | Chunk::RoundCompleted(_) => self.begin(0),
+            Chunk::AttemptRestarted { .. } | Chunk::RoundCompleted(_) => self.begin(None),
             Chunk::Delta { block, delta: BlockDelta::Text(text) } => {
-                if block.round != self.round {
-                    self.begin(block.round);
+                if self.round != Some(block.round) {
+                    self.begin(Some(block.round));
                 }
                 self.text.push_str(text);
                 return self.partial();
@@ -77,7 +78,7 @@ impl<T: DeserializeOwned> EntityStream<T> {
         None
     }
 
-    fn begin(&mut self, round: u32) {
+    fn begin(&mut self, round: Option<u32>) {
         (self.round, self.read, self.last) = (round, 0, None);
         self.text.clear();
     }

@@ -149,7 +149,7 @@ impl ChatRequest {
     pub fn aggregator_settings(&self) -> AggregatorSettings {
         let mut settings = AggregatorSettings::default();
         settings.choices = self.options.choices.unwrap_or(1).max(1);
-        settings.eager_calls = self.options.eager_calls.unwrap_or(settings.eager_calls);
+        settings.eager_calls |= self.options.eager_calls;
         settings.call_id_prefix = self.turn.call_id_prefix();
         settings
     }

@@ -29,8 +29,8 @@ pub struct ChatOptions {
     /// Whether one answer may ask for several tools.
     pub parallel_tool_calls: Option<bool>,
     /// Whether a call counts as complete when the next block begins. Correct only for providers that never interleave
-    /// calls; unset, the provider's profile decides.
-    pub eager_calls: Option<bool>,
+    /// calls. If false, the provider's profile decides.
+    pub eager_calls: bool,
     /// The form of the answer.
     pub response_format: Option<ResponseFormat>,
     /// Extra fields of the request body, passed through unchanged; they override the fields above.
@@ -143,9 +143,9 @@ impl ChatOptions {
         Self { parallel_tool_calls: Some(allowed), ..self }
     }
 
-    /// Sets whether a call counts as complete when the next block begins.
-    pub fn with_eager_calls(self, eager: bool) -> Self {
-        Self { eager_calls: Some(eager), ..self }
+    /// Lets a call count as complete when the next block begins.
+    pub fn with_eager_calls(self) -> Self {
+        Self { eager_calls: true, ..self }
     }
 
     /// Sets the form of the answer.
@@ -178,7 +178,7 @@ impl ChatOptions {
             choices: self.choices.or(defaults.choices),
             tool_choice: self.tool_choice.or_else(|| defaults.tool_choice.clone()),
             parallel_tool_calls: self.parallel_tool_calls.or(defaults.parallel_tool_calls),
-            eager_calls: self.eager_calls.or(defaults.eager_calls),
+            eager_calls: self.eager_calls || defaults.eager_calls,
             response_format: self.response_format.or_else(|| defaults.response_format.clone()),
             extra,
         }

@@ -55,7 +55,7 @@ struct Completion<'a> {
     model: &'a str,
     choices: &'a [Choice<'a>],
     #[serde(skip_serializing_if = "Option::is_none")]
-    usage: Option<Option<Value>>,
+    usage: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     server_tool: Option<Value>,
 }
@@ -103,7 +103,7 @@ impl OpenAiChat {
 
     fn completion<'a>(&'a self, choices: &'a [Choice<'a>]) -> Completion<'a> {
         // Without counts, each chunk of a stream that sends them has `null`.
-        let usage = (self.usage == UsageChunk::Sent).then_some(None);
+        let usage = (self.usage == UsageChunk::Sent).then_some(Value::Null);
         let AnswerInfo { id, model, created } = &self.info;
         let object = "chat.completion.chunk";
         Completion { id, object, created: *created, model, choices, usage, server_tool: None }
@@ -164,7 +164,7 @@ impl OpenAiChat {
         let choice = Choice { index: 0, delta: Delta::default(), finish_reason: Some(reason) };
         frames.data(&self.completion(&[choice]));
         if self.usage == UsageChunk::Sent {
-            frames.data(&Completion { usage: Some(Some(counts(usage))), ..self.completion(&[]) });
+            frames.data(&Completion { usage: Some(counts(usage)), ..self.completion(&[]) });
         }
         frames.done();
     }

@@ -88,7 +88,8 @@ impl Body {
             (_, b'<') => Self::Page(Vec::new()),
             (Framing::Array | Framing::Sse, b'[') => Self::json(Layout::Array, from, limits),
             (Framing::Sse, b'{') => Self::json(Layout::Values, from, limits),
-            (Framing::Lines | Framing::Array, _) if !begins_event(bytes)? => {
+            (Framing::Lines | Framing::Array, _) if may_begin_event(bytes) => return None,
+            (Framing::Lines | Framing::Array, _) if !begins_event(bytes) => {
                 Self::json(Layout::Values, from, limits)
             }
             _ => Self::Events { decoder: Box::new(SseDecoder::new(limits)), from },
@@ -100,16 +101,18 @@ impl Body {
     }
 }
 
-/// Checks whether a body that begins with these bytes is a stream of server-sent events; `None` if later bytes decide.
-///
-/// No JSON begins so. A word that only looks similar, such as `error`, is the text of a server.
-fn begins_event(bytes: &[u8]) -> Option<bool> {
-    const BEGINNINGS: [&[u8]; 5] = [b":", b"data:", b"event:", b"id:", b"retry:"];
-    if BEGINNINGS.iter().any(|beginning| bytes.starts_with(beginning)) {
-        return Some(true);
-    }
-    let may_become = BEGINNINGS.iter().any(|beginning| beginning.starts_with(bytes));
-    (!may_become).then_some(false)
+/// The beginnings of a stream of server-sent events. No JSON begins so. A word that only looks similar, such as `error`,
+/// is the text of a server.
+const EVENT_BEGINNINGS: [&[u8]; 5] = [b":", b"data:", b"event:", b"id:", b"retry:"];
+
+/// Checks whether a body that begins with these bytes is a stream of server-sent events.
+fn begins_event(bytes: &[u8]) -> bool {
+    EVENT_BEGINNINGS.iter().any(|beginning| bytes.starts_with(beginning))
+}
+
+/// Checks whether more bytes are needed to know that.
+fn may_begin_event(bytes: &[u8]) -> bool {
+    EVENT_BEGINNINGS.iter().any(|beginning| beginning.len() > bytes.len() && beginning.starts_with(bytes))
 }
 
 /// Reads the next JSON value of a body whose decoder began at `from`. Returns false if none is complete.

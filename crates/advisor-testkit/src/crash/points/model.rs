@@ -52,7 +52,7 @@ impl ChatModel for PointModel {
         let items = Items {
             points: self.points.clone(),
             round,
-            passing: None,
+            next: NextItem::Due,
             more_follow: false,
             inner,
             _alive: alive,
@@ -72,12 +72,19 @@ impl ChatModel for PointModel {
 struct Items {
     points: AwaitPoints,
     round: u32,
-    /// The point before the next item; the inner option is `None` once it is passed.
-    passing: Option<Option<Pass>>,
+    next: NextItem,
     /// Whether an item arrived and the ready items after it have not been taken.
     more_follow: bool,
     inner: ChunkStream,
     _alive: Alive,
+}
+
+/// The next item, as far as its await point.
+enum NextItem {
+    /// It has not reached the point.
+    Due,
+    AtPoint(Pass),
+    Passed,
 }
 
 impl Stream for Items {
@@ -95,10 +102,12 @@ impl Stream for Items {
 
 impl Items {
     fn poll_item(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Chunk>>> {
-        let passing = self.passing.get_or_insert_with(|| Some(self.points.at(AwaitPoint::ModelItem)));
-        if let Some(pass) = passing {
+        if matches!(self.next, NextItem::Due) {
+            self.next = NextItem::AtPoint(self.points.at(AwaitPoint::ModelItem));
+        }
+        if let NextItem::AtPoint(pass) = &mut self.next {
             let fault = ready!(Pin::new(pass).poll(cx));
-            *passing = None;
+            self.next = NextItem::Passed;
             match fault {
                 None => {}
                 Some(LeafFault::CutOff) => return Poll::Ready(None),
@@ -106,7 +115,7 @@ impl Items {
             }
         }
         let item = ready!(Pin::new(&mut self.inner).poll_next(cx));
-        self.passing = None;
+        self.next = NextItem::Due;
         self.more_follow = true;
         Poll::Ready(item)
     }

@@ -18,9 +18,8 @@ use crate::wire::AUDIO;
 #[derive(Serialize)]
 pub(super) struct Assistant<'a> {
     role: &'static str,
-    /// `Some(None)` is `null`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    content: Option<Option<String>>,
+    #[serde(skip_serializing_if = "Content::is_absent")]
+    content: Content,
     #[serde(flatten)]
     reasoning: Reasoning,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -28,6 +27,14 @@ pub(super) struct Assistant<'a> {
     /// The id of the audio in an earlier answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     audio: Option<Value>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content {
+    Text(String),
+    Null,
+    Absent,
 }
 
 #[derive(Serialize)]
@@ -63,14 +70,14 @@ impl<'a> Assistant<'a> {
 
 /// Returns the text, or the value that `no_text` demands for none. A refusal is sent as text, as the user saw
 /// it.
-fn content(blocks: &[Block], calls: &[Call<'_>], form: &ChatForm) -> Option<Option<String>> {
+fn content(blocks: &[Block], calls: &[Call<'_>], form: &ChatForm) -> Content {
     let text = joined_text(blocks);
     match form.rules.no_text {
-        _ if calls.is_empty() && text.trim().is_empty() => Some(Some(note(blocks, form).unwrap_or(text))),
-        _ if !text.is_empty() || calls.is_empty() => Some(Some(text)),
-        NoText::Null => Some(None),
-        NoText::Absent => None,
-        NoText::Empty => Some(Some(text)),
+        _ if calls.is_empty() && text.trim().is_empty() => Content::Text(note(blocks, form).unwrap_or(text)),
+        _ if !text.is_empty() || calls.is_empty() => Content::Text(text),
+        NoText::Null => Content::Null,
+        NoText::Absent => Content::Absent,
+        NoText::Empty => Content::Text(text),
     }
 }
 
@@ -138,6 +145,12 @@ fn expiry(audio: &Value) -> Option<u64> {
 /// Checks whether this time, in seconds since 1970, is over.
 fn is_past(seconds: u64) -> bool {
     SystemTime::now().duration_since(UNIX_EPOCH).is_ok_and(|now| now.as_secs() >= seconds)
+}
+
+impl Content {
+    fn is_absent(&self) -> bool {
+        matches!(self, Self::Absent)
+    }
 }
 
 impl<'a> Call<'a> {

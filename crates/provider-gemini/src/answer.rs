@@ -58,8 +58,4 @@ impl WireFormat for GenerateContent {
     fn finish(&mut self, deltas: &mut VecDeque<Delta>) {
         self.converter.finish(deltas);
     }
-
-    fn skipped(&mut self, _: u64) {
-        self.converter.skipped();
-    }
 }

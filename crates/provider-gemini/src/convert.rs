@@ -79,13 +79,6 @@ impl Converter {
         }
     }
 
-    /// Notes that events with text, thoughts or arguments were decoded elsewhere.
-    pub(crate) fn skipped(&mut self) {
-        for candidate in self.candidates.values_mut() {
-            candidate.has_content = true;
-        }
-    }
-
     fn origin(&mut self, event: &Object<'_>, deltas: &mut VecDeque<Delta>) {
         let word = |name: &str| event.text(name).map(|word| word.as_ref().into());
         let (id, model) = (word("responseId"), word("modelVersion"));

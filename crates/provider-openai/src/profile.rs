@@ -70,7 +70,7 @@ pub struct OptionRules {
     /// The way to ask for one particular tool.
     pub named_tool: NamedTool,
     /// Whether to ask for usage in a stream. Servers that refuse unknown fields send it anyway.
-    pub ask_stream_usage: bool,
+    pub asks_stream_usage: bool,
     /// The part of a schema that the server enforces on a streamed answer, whichever model answers.
     pub schema_support: SchemaSupport,
 }
@@ -96,11 +96,11 @@ pub struct MessageRules {
     /// Whether and how reasoning is sent back.
     pub reasoning: ReasoningEcho,
     /// Whether data that the server attached to a call, beyond name and arguments, is sent back with the call.
-    pub echo_call_data: bool,
+    pub echoes_call_data: bool,
     /// Whether a tool message names its tool.
-    pub tool_name: bool,
+    pub sends_tool_name: bool,
     /// Whether a tool message may hold media; otherwise a note replaces them.
-    pub tool_media: bool,
+    pub sends_tool_media: bool,
 }
 
 /// The content of an assistant message that has calls and no text.

@@ -15,7 +15,7 @@ const OPTIONS: OptionRules = OptionRules {
     seed: "seed",
     required_tool: "required",
     named_tool: NamedTool::Object,
-    ask_stream_usage: true,
+    asks_stream_usage: true,
     // At gateways and hosts of many models it depends on the model. A refused format is worse than a format in
     // words.
     schema_support: SchemaSupport::None,
@@ -30,9 +30,9 @@ const MESSAGES: MessageRules = MessageRules {
     no_text: NoText::Empty,
     call_ids: IdRule::ANY,
     reasoning: ReasoningEcho { scope: EchoScope::Never, field: ReasoningField::ReasoningContent },
-    echo_call_data: true,
-    tool_name: false,
-    tool_media: false,
+    echoes_call_data: true,
+    sends_tool_name: false,
+    sends_tool_media: false,
 };
 
 type MakeProfile = fn() -> Profile;
@@ -75,7 +75,7 @@ impl Profile {
         let messages = MessageRules {
             no_text: NoText::Null,
             call_ids: IdRule::new(Alphabet::Any, Length::UpTo(40)),
-            echo_call_data: false,
+            echoes_call_data: false,
             ..MESSAGES
         };
         Self::named("openai", options, messages)
@@ -93,7 +93,7 @@ impl Profile {
     /// Returns the profile of Azure OpenAI under `https://RESOURCE.openai.azure.com`, where the deployment in
     /// the path names the model.
     ///
-    /// Versions before `2024-09-01-preview` refuse `stream_options`; set [`OptionRules::ask_stream_usage`] to
+    /// Versions before `2024-09-01-preview` refuse `stream_options`; set [`OptionRules::asks_stream_usage`] to
     /// false for them.
     #[must_use]
     pub fn azure_deployment(api_version: impl Into<Text>) -> Self {
@@ -105,7 +105,7 @@ impl Profile {
     pub fn openrouter() -> Self {
         // Signatures in reasoning_details must be sent back (Q63, Q66).
         let reasoning = ReasoningEcho { scope: EchoScope::Always, field: ReasoningField::Details };
-        let messages = MessageRules { no_text: NoText::Null, reasoning, tool_media: true, ..MESSAGES };
+        let messages = MessageRules { no_text: NoText::Null, reasoning, sends_tool_media: true, ..MESSAGES };
         Self::named("openrouter", OPTIONS, messages)
     }
 
@@ -113,7 +113,7 @@ impl Profile {
     #[must_use]
     pub fn groq() -> Self {
         // Groq refuses unknown fields in messages, reasoning among them (Q64).
-        Self::named("groq", OPTIONS, MessageRules { echo_call_data: false, ..MESSAGES })
+        Self::named("groq", OPTIONS, MessageRules { echoes_call_data: false, ..MESSAGES })
     }
 
     /// Returns the profile of Mistral.
@@ -124,14 +124,14 @@ impl Profile {
         let options = OptionRules {
             seed: "random_seed",
             required_tool: "any",
-            ask_stream_usage: false,
+            asks_stream_usage: false,
             schema_support: SchemaSupport::JsonSchemaWithoutTools,
             ..OPTIONS
         };
         let messages = MessageRules {
             call_ids: IdRule::new(Alphabet::Alphanumeric, Length::Exactly(9)),
-            echo_call_data: false,
-            tool_name: true,
+            echoes_call_data: false,
+            sends_tool_name: true,
             ..MESSAGES
         };
         Self::named("mistral", options, messages)
@@ -173,7 +173,7 @@ impl Profile {
     pub fn vllm() -> Self {
         // Newer versions read `reasoning` and drop `reasoning_content` from requests (Q63).
         let reasoning = ReasoningEcho { scope: EchoScope::WithCalls, field: ReasoningField::Reasoning };
-        let messages = MessageRules { reasoning, tool_media: true, ..MESSAGES };
+        let messages = MessageRules { reasoning, sends_tool_media: true, ..MESSAGES };
         Self::named("vllm", OPTIONS_WITH_GRAMMAR, messages).with_leading_think_tags()
     }
 

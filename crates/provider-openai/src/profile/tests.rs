@@ -63,7 +63,7 @@ fn known_quirks_are_in_the_profiles() {
     assert_eq!(Profile::openai().messages.call_ids, IdRule::new(Alphabet::Any, Length::UpTo(40)));
     assert_eq!(Profile::compatible().messages.call_ids, IdRule::ANY);
     // Q53
-    assert!(!Profile::mistral().options.ask_stream_usage);
+    assert!(!Profile::mistral().options.asks_stream_usage);
     // Q64
     let echo = |scope, field| ReasoningEcho { scope, field };
     assert_eq!(
@@ -73,7 +73,7 @@ fn known_quirks_are_in_the_profiles() {
     assert_eq!(Profile::openrouter().messages.reasoning, echo(EchoScope::Always, ReasoningField::Details));
     assert_eq!(Profile::vllm().messages.reasoning, echo(EchoScope::WithCalls, ReasoningField::Reasoning));
     assert_eq!(Profile::groq().messages.reasoning.scope, EchoScope::Never);
-    assert!(!Profile::groq().messages.echo_call_data);
+    assert!(!Profile::groq().messages.echoes_call_data);
     // Q65
     for profile in [Profile::vllm(), Profile::llama_cpp(), Profile::lm_studio()] {
         assert_eq!(profile.think_tags, ThinkTags::Leading);

@@ -68,7 +68,7 @@ impl<'a> Tool<'a> {
         Self {
             role: "tool",
             tool_call_id: wire.ids.on_the_wire(&result.call_id),
-            name: rules.tool_name.then(|| wire.tools.on_the_wire(&result.name)),
+            name: rules.sends_tool_name.then(|| wire.tools.on_the_wire(&result.name)),
             content: parts::tool_content(parts, rules),
         }
     }

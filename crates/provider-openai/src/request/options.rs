@@ -28,7 +28,7 @@ pub(super) fn write(
     };
     set("model", Some(json!(model)));
     set("stream", Some(json!(settings.streaming)));
-    let asks_usage = settings.streaming && rules.ask_stream_usage;
+    let asks_usage = settings.streaming && rules.asks_stream_usage;
     set("stream_options", asks_usage.then(|| json!({ "include_usage": true })));
     set("temperature", options.temperature.map(Value::from));
     set("top_p", options.top_p.map(Value::from));

@@ -34,7 +34,7 @@ pub(crate) fn joined_text(parts: &[Part]) -> Option<Cow<'_, str>> {
 
 /// Returns the content of a tool result. For servers that take only text, a note replaces media.
 pub(super) fn tool_content(parts: &[Part], rules: MessageRules) -> Content<'_> {
-    if rules.tool_media {
+    if rules.sends_tool_media {
         return user_content(parts);
     }
     Content::Text(joined(parts.iter().map(|part| text(part).unwrap_or_else(|| note(part))).collect()))

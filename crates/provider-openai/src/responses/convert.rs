@@ -173,10 +173,10 @@ impl Converter {
             self.items.set_data(at, data_of(&self.format, kept), kept.bytes())?;
         }
         if item.kind() == ItemKind::FunctionCall
-            && let Some(open) = self.items.at(at).filter(|open| !open.named)
+            && let Some(open) = self.items.at(at).filter(|open| !open.call.name)
             && let Some(name) = item.name.text()
         {
-            (open.named, self.has_calls) = (true, true);
+            (open.call.name, self.has_calls) = (true, true);
             let id = item.call_id.text().unwrap_or_default();
             deltas.push_back(Delta::tool_call(ToolCallDelta::start(open.number, id, name)));
         }

@@ -155,7 +155,7 @@ impl Content {
 
 impl<'a> Call<'a> {
     fn new(block: &Block, call: &'a ToolCall, form: &ChatForm, wire: &'a WireNames) -> Self {
-        let mut extras = if form.rules.echo_call_data { extras(block, form) } else { Map::new() };
+        let mut extras = if form.rules.echoes_call_data { extras(block, form) } else { Map::new() };
         let function_extras = match extras.remove("function") {
             Some(Value::Object(extras)) => fields_that_go_back(extras),
             _ => Map::new(),

@@ -20,7 +20,7 @@ impl Converter {
     ) -> Result<(), TooMuch> {
         let Some(text) = event.delta.text() else { return Ok(()) };
         let at = self.items.of(Identity::from_event(event), ItemKind::Message)?;
-        if let Some(part) = self.items.part(at, PartPosition::from_content(event))?.filter(|part| !part.ended)
+        if let Some(part) = self.items.part(at, PartPosition::from_content(event))?.filter(|part| !part.has_ended())
         {
             part.add(kind(text.into()), deltas);
         }
@@ -87,7 +87,7 @@ impl Converter {
         }
         let others = item.parts.iter_mut().filter(|part| part.place != place);
         others.for_each(|part| part.end(None, deltas));
-        if let Some(part) = self.items.part(at, place)?.filter(|part| !part.ended) {
+        if let Some(part) = self.items.part(at, place)?.filter(|part| !part.has_ended()) {
             part.add(DeltaKind::Reasoning(text.into()), deltas);
         }
         Ok(())
@@ -101,7 +101,7 @@ impl Converter {
         let Some(text) = event.delta.text() else { return Ok(()) };
         let at = self.items.of(Identity::from_event(event), ItemKind::FunctionCall)?;
         if let Some(item) = self.items.at(at).filter(|item| !item.ended) {
-            item.streamed = true;
+            item.call.arguments = true;
             deltas.push_back(Delta::tool_call(ToolCallDelta::arguments(item.number, text)));
         }
         Ok(())
@@ -116,12 +116,12 @@ impl Converter {
         let at = self.items.of(Identity::from_event(event), ItemKind::FunctionCall)?;
         let Some(item) = self.items.at(at).filter(|item| !item.ended) else { return Ok(()) };
         let mut fragment = ToolCallDelta::default();
-        if let Some(name) = event.name.text().filter(|_| !item.named) {
+        if let Some(name) = event.name.text().filter(|_| !item.call.name) {
             fragment.name = Some(name.into());
-            (item.named, self.has_calls) = (true, true);
+            (item.call.name, self.has_calls) = (true, true);
         }
-        if let Some(arguments) = event.arguments.text().filter(|_| !item.streamed) {
-            (fragment.arguments_delta, item.streamed) = (Some(arguments.into()), true);
+        if let Some(arguments) = event.arguments.text().filter(|_| !item.call.arguments) {
+            (fragment.arguments_delta, item.call.arguments) = (Some(arguments.into()), true);
         }
         fragment.index = Some(item.number);
         deltas.push_back(Delta::tool_call(fragment));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use advisor_core::{ProviderData, Text};
 
-use super::part::{OpenPart, PartPosition};
+use super::part::{OpenPart, PartPosition, PartStage};
 use crate::responses::wire::{Event, Item, ItemKind};
 
 /// The most bytes kept of the items and parts of one answer, beside its content: enough for more than a thousand items.
@@ -35,15 +35,20 @@ pub(super) struct OpenItem {
     call_id: Option<Text>,
     /// Whether the server announced it. A few servers begin with its content (Q59).
     announced: bool,
-    /// Whether its name was emitted, for a call.
-    pub(super) named: bool,
-    /// Whether arguments were emitted, for a call.
-    pub(super) streamed: bool,
+    /// The emitted parts of a call.
+    pub(super) call: EmittedCall,
     /// Whether it was converted to its end.
     pub(super) ended: bool,
     /// The data that goes back with each part of a message.
     data: Option<Arc<ProviderData>>,
     pub(super) parts: Vec<OpenPart>,
+}
+
+/// The parts of a call that were emitted. Servers send them in any order, or only at the end.
+#[derive(Debug, Default)]
+pub(super) struct EmittedCall {
+    pub(super) name: bool,
+    pub(super) arguments: bool,
 }
 
 /// More would be kept than [`MOST_KEPT`].
@@ -142,8 +147,7 @@ impl Items {
             id: identity.id.map(Text::from),
             call_id: identity.call_id.map(Text::from),
             announced: false,
-            named: false,
-            streamed: false,
+            call: EmittedCall::default(),
             ended: false,
             data: None,
             parts: Vec::new(),
@@ -184,7 +188,7 @@ impl Items {
         let number = self.number();
         let Some(item) = self.items.get_mut(item) else { return Ok(0) };
         let data = item.data.clone();
-        let part = OpenPart { place, number, streamed: false, ended: false, citations: 0, data };
+        let part = OpenPart { place, number, stage: PartStage::Empty, citations: 0, data };
         item.parts.push(part);
         Ok(item.parts.len() - 1)
     }

@@ -16,13 +16,22 @@ pub(super) struct OpenPart {
     pub(super) place: PartPosition,
     /// The number of its block.
     pub(super) number: i64,
-    /// Whether text of it was emitted.
-    pub(super) streamed: bool,
-    pub(super) ended: bool,
+    pub(super) stage: PartStage,
     /// The number of its citations that were emitted.
     pub(super) citations: usize,
     /// The data that goes back with it, until it is emitted.
     pub(super) data: Option<Arc<ProviderData>>,
+}
+
+/// The progress of a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PartStage {
+    /// No content was emitted.
+    Empty,
+    /// A piece of its content was emitted, so its block is open.
+    Streaming,
+    /// Its block has ended.
+    Ended,
 }
 
 /// The position of a part in its item, as the server numbers it.
@@ -33,13 +42,17 @@ pub(super) enum PartPosition {
 }
 
 impl OpenPart {
+    pub(super) fn has_ended(&self) -> bool {
+        self.stage == PartStage::Ended
+    }
+
     pub(super) fn delta(&self, kind: DeltaKind) -> Delta {
         Delta::from(kind).with_block(self.number)
     }
 
     /// Emits a piece of the content. The data of the part follows the first one, which opens its block.
     pub(super) fn add(&mut self, piece: DeltaKind, deltas: &mut VecDeque<Delta>) {
-        self.streamed = true;
+        self.stage = PartStage::Streaming;
         deltas.push_back(self.delta(piece));
         self.attach(deltas);
     }
@@ -53,14 +66,11 @@ impl OpenPart {
 
     /// Emits the whole content if no piece of it has streamed, and ends the block.
     pub(super) fn end(&mut self, whole: Option<DeltaKind>, deltas: &mut VecDeque<Delta>) {
-        if self.ended {
-            return;
-        }
-        if let Some(whole) = whole.filter(|_| !self.streamed) {
+        if let Some(whole) = whole.filter(|_| self.stage == PartStage::Empty) {
             self.add(whole, deltas);
         }
-        if self.streamed {
-            self.ended = true;
+        if self.stage == PartStage::Streaming {
+            self.stage = PartStage::Ended;
             deltas.push_back(self.delta(DeltaKind::BlockEnd));
         }
     }

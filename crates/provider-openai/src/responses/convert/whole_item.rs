@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::items::TooMuch;
-use super::part::PartPosition;
+use super::part::{PartPosition, PartStage};
 use super::{Converter, data_of};
 use crate::responses::wire::{Item, ItemKind, KeptItem};
 
@@ -52,7 +52,7 @@ impl Converter {
             };
             if let Some(open) = self.items.at(at).and_then(|item| item.parts.get_mut(open)) {
                 // Before the end of its block, which then has the data.
-                if open.streamed {
+                if open.stage != PartStage::Empty {
                     open.attach(deltas);
                 }
                 open.end(part.whole(), deltas);
@@ -80,7 +80,7 @@ impl Converter {
             deltas.push_back(part.delta(DeltaKind::ReasoningData(Box::new(data))));
         }
         if let Some(last) = parts.last_mut() {
-            last.ended = true;
+            last.stage = PartStage::Ended;
             deltas.push_back(last.delta(DeltaKind::BlockEnd));
         }
         Ok(())
@@ -117,12 +117,12 @@ impl Converter {
         let Some(open) = self.items.at(at) else { return };
         let item = &kept.fields;
         let mut fragment = ToolCallDelta::default();
-        if !std::mem::replace(&mut open.named, true) {
+        if !std::mem::replace(&mut open.call.name, true) {
             fragment.call_id = item.call_id.text().map(Text::from);
             fragment.name = item.name.text().map(Text::from);
             self.has_calls = true;
         }
-        if !open.streamed {
+        if !open.call.arguments {
             fragment.arguments_delta = item.arguments.text().map(Text::from);
         }
         fragment.provider_data = data_of(&self.format, kept);

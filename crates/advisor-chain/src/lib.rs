@@ -156,11 +156,14 @@ pub fn client(model: impl ChatModel) -> ChatClientBuilder {
     ChatClient::builder(model).fallback_advisor(ToolCallAdvisor::new())
 }
 
-/// Runs the code of the README and of the guide as tests.
+/// Runs the code of both READMEs and of the guide as tests.
 #[cfg(all(doctest, feature = "tools", feature = "memory", feature = "openai"))]
 mod documents {
     #[doc = include_str!("../../../README.md")]
     struct Readme;
+
+    #[doc = include_str!("../README.md")]
+    struct CrateReadme;
 
     #[doc = include_str!("../../../docs/writing-an-advisor.md")]
     struct WritingAnAdvisor;

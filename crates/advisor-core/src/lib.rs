@@ -87,3 +87,8 @@ pub use turn_stream::TurnStream;
 pub use turn_stream::control::{OnDrop, Spawner, TurnHandle};
 pub use turn_stream::response::TurnResponse;
 pub use turn_stream::text::TextStream;
+
+/// Tests the examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -44,3 +44,8 @@ pub use response::diagnostics::{Diagnostics, Rule};
 pub use response::finish::{Finish, FinishReason, Limit};
 pub use response::usage::Usage;
 pub use response::{ChatResponse, Choice};
+
+/// Tests the examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -33,3 +33,8 @@ pub use model::AnthropicModel;
 pub use provider_http::failure::ProviderError;
 #[doc(no_inline)]
 pub use provider_http::{backoff, sse, timeouts, transport};
+
+/// Tests the examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -63,3 +63,8 @@ pub use provider_http::server::Authorization;
 #[doc(no_inline)]
 pub use provider_http::{backoff, sse, timeouts, transport};
 pub use responses::OpenAiResponsesModel;
+
+/// Tests the examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

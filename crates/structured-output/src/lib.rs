@@ -46,3 +46,8 @@ pub use entity::{Entity, PromptExt};
 pub use entity_stream::{EntityStream, Partial};
 pub use format::OutputFormat;
 pub use schemars;
+
+/// Tests the examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -82,3 +82,8 @@ pub use tools::client_side_tool::ClientSideTool;
 pub use tools::fn_tool::FnTool;
 #[cfg(feature = "typed-tools")]
 pub use tools::typed_tool::schema_for;
+
+/// Tests the examples of the README.
+#[cfg(all(doctest, feature = "typed-tools"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

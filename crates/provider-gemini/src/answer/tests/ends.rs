@@ -55,6 +55,23 @@ fn q67_error_like_reasons_are_failures() {
 }
 
 #[test]
+fn content_of_one_candidate_is_none_of_another() {
+    let of = |number: u32, fields: Value| {
+        let mut candidate = fields;
+        candidate["index"] = number.into();
+        json!({ "candidates": [candidate] })
+    };
+    let text = |number| of(number, json!({"content": {"parts": [{"text": "Hi"}]}}));
+    let end = |number| of(number, json!({"finishReason": "SOMETHING_NEW"}));
+    // The second candidate is known, and the text of the first one comes on the fast path.
+    let begun = [of(1, json!({"content": {"parts": []}})), text(0), text(0), text(0), text(0)];
+    let read = |ends: &[Value]| read_choices(&[&begun, ends].concat(), 2).response;
+    assert!(read(&[text(1), end(0), end(1)]).is_ok());
+    let error = read(&[end(0), end(1)]).expect_err("no content");
+    assert_eq!(error.kind(), ErrorKind::Provider { status: None });
+}
+
+#[test]
 fn q67_answer_without_content_is_never_a_plain_success() {
     for empty in [
         finish("STOP"),

@@ -20,7 +20,8 @@ impl Converter {
     ) -> Result<(), TooMuch> {
         let Some(text) = event.delta.text() else { return Ok(()) };
         let at = self.items.of(Identity::from_event(event), ItemKind::Message)?;
-        if let Some(part) = self.items.part(at, PartPosition::from_content(event))?.filter(|part| !part.has_ended())
+        if let Some(part) =
+            self.items.part(at, PartPosition::from_content(event))?.filter(|part| !part.has_ended())
         {
             part.add(kind(text.into()), deltas);
         }

@@ -1,52 +1,11 @@
 // The chat page in a headless Chromium, against `advisor serve`.
 // Usage: node page.mjs URL CHROMIUM [FOLDER]   with a folder, screenshots are written to it.
 
-import { readFile } from "node:fs/promises";
-import { createRequire } from "node:module";
-import { chromium } from "playwright-core";
+import { ask, expect, expectAccessible, idle, last, run } from "./browser.mjs";
 
 const [url, executablePath, folder] = process.argv.slice(2);
-const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
-const problems = [];
-let passed = 0;
 
-const expect = (holds, what) => {
-  if (!holds) throw new Error(what);
-};
-
-/** Opens the page, in a window of this size. */
-const open = async (path = "", options = {}) => {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
-  const page = await context.newPage();
-  page.setDefaultTimeout(30_000);
-  page.on("pageerror", (error) => problems.push(String(error)));
-  page.on("console", (message) => message.type() === "error" && !message.text().includes("ERR_INTERNET_DISCONNECTED") && problems.push(message.text()));
-  await page.goto(url + path);
-  return { context, page };
-};
-
-const ask = async (page, text) => {
-  await page.fill("#text", text);
-  await page.keyboard.press("Enter");
-};
-
-/** Waits until no turn runs. */
-const idle = (page) => page.waitForFunction(() => document.querySelector("#stop").hidden);
-
-const last = (page) => page.textContent("article:last-child");
-
-const picture = async (page, name) => {
-  if (folder) await page.screenshot({ path: `${folder}/${name}.png` });
-};
-
-const test = async (name, run) => {
-  await run();
-  passed += 1;
-  console.log(`ok      page: ${name}`);
-};
-
-try {
+await run({ name: "page", url, executablePath, folder, expected: "ERR_INTERNET_DISCONNECTED" }, async ({ open, test, picture }) => {
   const { context, page } = await open();
 
   await test("reasoning streams before the answer", async () => {
@@ -103,6 +62,24 @@ try {
     expect((await last(page)).includes("<img"), "the text is missing");
   });
 
+  await test("finished Markdown is rendered while the rest streams", async () => {
+    const { page: other } = await open();
+    await ask(other, "Zero\n\n# One\n\n- two\n- three\n\n```\nfour\n```\n\nand a *fifth* piece with a few words");
+    await other.waitForSelector(".assistant .markdown p");
+    expect(await other.locator("#stop").isVisible(), "nothing was rendered before the end");
+    await idle(other);
+    for (const element of ["h3", "ul li", ".code pre", "p em"]) {
+      expect((await other.$$(`.assistant .markdown ${element}`)).length > 0, `${element} is missing`);
+    }
+    expect((await other.textContent(".assistant .live")) === "", "a text is left unrendered");
+    const streamed = await other.innerHTML(".assistant .markdown");
+    await other.reload();
+    await other.waitForSelector(".assistant .markdown p em");
+    expect((await other.innerHTML(".assistant .markdown")) === streamed, "a reload shows other elements");
+    await picture(other, "markdown");
+    await other.context().close();
+  });
+
   await test("a turn is stopped, and its text kept", async () => {
     await ask(page, "Tell me about the weather");
     await page.waitForFunction(() => document.querySelectorAll("article:last-child .text").length > 0);
@@ -151,20 +128,7 @@ try {
       const { page: other } = await open(new URL(page.url()).hash, { ...options, bypassCSP: true });
       await other.waitForSelector(".assistant details.tool");
       await picture(other, name);
-      await other.evaluate(axe);
-      const { violations } = await other.evaluate(() => window.axe.run());
-      const serious = violations.filter(({ impact }) => ["serious", "critical"].includes(impact));
-      expect(serious.length === 0, JSON.stringify(serious.map(({ id, nodes }) => [id, nodes[0].html])));
-      expect(await other.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "the page is too wide");
+      await expectAccessible(other);
     });
   }
-
-  expect(problems.length === 0, problems.join("\n"));
-  console.log(`${passed} passed, 0 failed`);
-} catch (error) {
-  console.log(`FAILED  ${error.stack}\n${problems.join("\n")}`);
-  console.log(`${passed} passed, 1 failed`);
-  process.exitCode = 1;
-} finally {
-  await browser.close();
-}
+});

@@ -23,6 +23,7 @@
 //! With `?view=page`, the page's routes also send reasoning, and the blocks of each answer.
 
 mod access;
+mod markdown;
 mod metrics;
 mod panics;
 mod refusal;

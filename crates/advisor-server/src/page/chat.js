@@ -1,6 +1,6 @@
 // One conversation: asks, shows the answers, and joins a turn that runs.
 
-import { Answer } from "./answer.js";
+import { Answer } from "./answer/answer.js";
 import { api, conversationPath } from "./api.js";
 import { $ } from "./dom.js";
 import { follow, join } from "./events.js";

@@ -1,6 +1,6 @@
 // The messages of a conversation, as the server has stored them.
 
-import { Answer } from "./answer.js";
+import { Answer } from "./answer/answer.js";
 import { UserMessage } from "./user_message.js";
 
 /** Shows stored messages. `offer` gets each message of the user with its turn. */
@@ -25,12 +25,17 @@ const events = (message, count) => {
     const failed = message.is_error ? [{ type: "error", id: message.id, error: message.result }] : [];
     return [...failed, { type: "tool_call_end", id: message.id, result: message.result }];
   }
-  return message.parts.map((part, place) => {
+  return message.parts.flatMap((part, place) => {
     const block = `${count}.${place}`;
     switch (part.type) {
       case "call": return { type: "tool_call_start", id: part.id, tool: part.tool, args: part.args };
       case "reasoning": return { type: "reasoning", block, content: part.text };
-      default: return { type: "content", block, content: part.text };
+      default: return text(block, part);
     }
   });
+};
+
+const text = (block, { text, nodes }) => {
+  const content = { type: "content", block, content: text };
+  return nodes.length ? [content, { type: "rendered", block, keep: 0, nodes, rest: "" }] : [content];
 };

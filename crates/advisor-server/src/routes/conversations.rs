@@ -14,6 +14,8 @@ use serde_json::Value;
 use super::user::User;
 use super::view::{View, Wanted};
 use crate::ChatServer;
+use crate::markdown::node::Node;
+use crate::markdown::render;
 use crate::refusal::Refusal;
 
 /// The most conversations in one answer.
@@ -76,8 +78,14 @@ struct ShownCall {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum ShownPart {
-    Text { text: String },
-    Reasoning { text: String },
+    /// With its elements as Markdown. There are none for a text that stays plain.
+    Text {
+        text: String,
+        nodes: Vec<Node>,
+    },
+    Reasoning {
+        text: String,
+    },
     Call(ShownCall),
 }
 
@@ -189,7 +197,9 @@ fn shown(message: &Message, turns: &mut impl Iterator<Item = String>, view: View
 /// Blocks without text, such as media, are not shown.
 fn part(block: &Block) -> Option<ShownPart> {
     Some(match block.content() {
-        BlockContent::Text(text) | BlockContent::Refusal(text) => ShownPart::Text { text: text.clone() },
+        BlockContent::Text(text) | BlockContent::Refusal(text) => {
+            ShownPart::Text { text: text.clone(), nodes: render(text) }
+        }
         BlockContent::Reasoning(text) => ShownPart::Reasoning { text: text.clone() },
         BlockContent::ToolCall(shown) => ShownPart::Call(call(shown)),
         _ => return None,

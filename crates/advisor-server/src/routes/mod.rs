@@ -10,6 +10,7 @@ mod openai_responses;
 mod openapi;
 mod operator;
 mod page;
+mod page_events;
 mod ui_messages;
 mod user;
 mod view;
@@ -99,7 +100,8 @@ fn with_conversations(routes: Routes) -> Routes {
 /// Adds the headers that keep browsers from guessing types and from loading anything from elsewhere.
 async fn secured(mut response: Response) -> Response {
     const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
-                          img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+                          img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
+                          require-trusted-types-for 'script'; trusted-types 'none'";
     let headers: [(HeaderName, &str); 3] = [
         (header::CONTENT_SECURITY_POLICY, POLICY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),

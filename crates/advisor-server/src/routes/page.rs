@@ -10,20 +10,22 @@ type File = (&'static str, &'static str, &'static str);
 
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
-const FILES: [File; 14] = [
+const FILES: [File; 16] = [
     ("/", "text/html; charset=utf-8", include_str!("../page/index.html")),
+    ("/icon.svg", "image/svg+xml", include_str!("../page/icon.svg")),
     ("/style.css", "text/css; charset=utf-8", include_str!("../page/style.css")),
-    ("/answer.js", SCRIPT, include_str!("../page/answer.js")),
+    ("/answer/answer.js", SCRIPT, include_str!("../page/answer/answer.js")),
     ("/api.js", SCRIPT, include_str!("../page/api.js")),
     ("/app.js", SCRIPT, include_str!("../page/app.js")),
     ("/chat.js", SCRIPT, include_str!("../page/chat.js")),
     ("/dom.js", SCRIPT, include_str!("../page/dom.js")),
     ("/events.js", SCRIPT, include_str!("../page/events.js")),
     ("/history.js", SCRIPT, include_str!("../page/history.js")),
-    ("/reasoning.js", SCRIPT, include_str!("../page/reasoning.js")),
+    ("/answer/markdown.js", SCRIPT, include_str!("../page/answer/markdown.js")),
+    ("/answer/reasoning.js", SCRIPT, include_str!("../page/answer/reasoning.js")),
     ("/side.js", SCRIPT, include_str!("../page/side.js")),
-    ("/text_block.js", SCRIPT, include_str!("../page/text_block.js")),
-    ("/tool_run.js", SCRIPT, include_str!("../page/tool_run.js")),
+    ("/answer/text_block.js", SCRIPT, include_str!("../page/answer/text_block.js")),
+    ("/answer/tool_run.js", SCRIPT, include_str!("../page/answer/tool_run.js")),
     ("/user_message.js", SCRIPT, include_str!("../page/user_message.js")),
 ];
 
@@ -42,17 +44,23 @@ fn file(kind: &'static str, content: &'static str) -> Response {
 mod tests {
     use super::*;
 
+    /// Returns the paths of the files in a folder of the page.
+    fn files(folder: &str) -> Vec<String> {
+        let inside = format!("{}/src/page{folder}", env!("CARGO_MANIFEST_DIR"));
+        let entries = std::fs::read_dir(inside).unwrap().map(|entry| entry.unwrap());
+        let paths = entries.map(|entry| {
+            let path = format!("{folder}/{}", entry.file_name().to_str().unwrap());
+            if entry.path().is_dir() { files(&path) } else { vec![path.replace("/index.html", "/")] }
+        });
+        paths.flatten().collect()
+    }
+
     #[test]
     fn every_file_of_the_page_has_its_route() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/page");
-        let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
-        let mut names: Vec<_> = names.map(|name| format!("/{}", name.to_str().unwrap())).collect();
         let mut routes: Vec<_> = FILES.iter().map(|(path, ..)| (*path).to_owned()).collect();
-        for route in routes.iter_mut().filter(|route| *route == "/") {
-            *route = "/index.html".into();
-        }
-        names.sort();
+        let mut files = files("");
+        files.sort();
         routes.sort();
-        assert_eq!(names, routes);
+        assert_eq!(files, routes);
     }
 }

@@ -1,5 +1,7 @@
-use advisor_sse::{ChatDetail, ChatEvents, Encoder};
+use advisor_sse::{ChatEvents, Encoder};
 use serde::Deserialize;
+
+use super::page_events::PageEvents;
 
 /// The query of a route that serves plain clients and the page.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
@@ -24,7 +26,7 @@ impl View {
     pub(super) fn encoder(self) -> Box<dyn Encoder> {
         match self {
             Self::Answer => Box::new(ChatEvents::new()),
-            Self::Page => Box::new(ChatEvents::new().with_detail(ChatDetail::Blocks)),
+            Self::Page => Box::new(PageEvents::new()),
         }
     }
 }

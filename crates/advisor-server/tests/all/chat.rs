@@ -192,3 +192,29 @@ async fn reasoning_is_for_the_page_only_and_no_part_of_the_text() {
     assert_eq!(kinds, ["reasoning", "text", "call"]);
     assert_eq!(read["messages"][1]["text"], "Let me look.");
 }
+
+/// Finished pieces of Markdown come as elements while the text streams, the rest at its end, and all of it again later.
+#[tokio::test]
+async fn markdown_is_rendered_for_the_page() {
+    let setting = setting([Answer::new().text("One\n\n*tw").text("o*\n\nthree").done()]);
+    let frames = Frame::read_all(&text(setting.post("/api/chat?view=page", &asking("How?")).await).await);
+    let events: Vec<_> = frames.iter().filter_map(Frame::json).collect();
+    let rendered: Vec<_> = events.iter().filter(|event| event["type"] == "rendered").collect();
+    let paragraph = |child: Value| json!({"tag": "paragraph", "children": [child]});
+    let two = paragraph(json!({"tag": "emphasis", "children": ["two"]}));
+    assert_eq!(rendered[0]["nodes"], json!([paragraph(json!("One"))]));
+    assert_eq!(rendered.last().unwrap()["nodes"], json!([two, paragraph(json!("three"))]));
+    assert!(rendered.iter().all(|event| event["block"] == "1.0"));
+    let read = json_of(setting.get("/api/conversations/c1?view=page").await).await;
+    let nodes = json!([paragraph(json!("One")), two, paragraph(json!("three"))]);
+    assert_eq!(read["messages"][1]["parts"][0]["nodes"], nodes);
+}
+
+#[tokio::test]
+async fn markdown_of_a_text_that_breaks_off_is_rendered() {
+    let error = Error::new(ErrorKind::Connection, "canary");
+    let setting = setting([Answer::new().text("It *is*").error(error)]);
+    let frames = text(setting.post("/api/chat?view=page", &asking("How?")).await).await;
+    let rendered = frames.find(r#""type":"rendered""#).unwrap();
+    assert!(rendered < frames.find(r#""type":"error""#).unwrap(), "{frames}");
+}

@@ -154,6 +154,12 @@ impl ChatEvents {
         Self { empty: text.into(), ..self }
     }
 
+    /// Returns the id by which events name a block.
+    #[must_use]
+    pub fn block_id(&self, block: BlockId) -> String {
+        self.turn.part_id(block)
+    }
+
     fn content(&self, content: &str, block: Option<BlockId>, frames: &mut Frames) {
         let block = block.and_then(|block| self.block(block));
         match self.content {
@@ -170,7 +176,7 @@ impl ChatEvents {
 
     /// Returns the id of a block, if blocks are sent.
     fn block(&self, block: BlockId) -> Option<String> {
-        (self.detail == ChatDetail::Blocks).then(|| self.turn.part_id(block))
+        (self.detail == ChatDetail::Blocks).then(|| self.block_id(block))
     }
 
     fn start(&self, tool: &str, id: &str, arguments: &str, frames: &mut Frames) {

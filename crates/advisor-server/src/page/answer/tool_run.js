@@ -1,6 +1,6 @@
 // One call of a tool: its name, its arguments and its result.
 
-import { copy } from "./dom.js";
+import { copy } from "../dom.js";
 
 const pretty = (value) => (typeof value === "string" ? value : JSON.stringify(value, null, 2));
 

@@ -1,6 +1,6 @@
 // An answer of the assistant: its reasoning, text, tools and errors, in the order in which they begin.
 
-import { copy, element, following } from "./dom.js";
+import { copy, element, following } from "../dom.js";
 import { Reasoning } from "./reasoning.js";
 import { TextBlock } from "./text_block.js";
 import { ToolRun } from "./tool_run.js";
@@ -33,7 +33,8 @@ export class Answer {
     if (event.type !== "reasoning") this.#settle();
     switch (event.type) {
       case "reasoning": return this.#reasoning(event);
-      case "content": return this.#block(event.block ?? "end", () => new TextBlock()).add(event.content);
+      case "content": return this.#text(event).add(event.content);
+      case "rendered": return this.#text(event).render(event);
       case "tool_call_start": return this.#start(event);
       case "tool_call_end": return this.#tools.get(event.id)?.end(event.result);
       case "restart": return this.#restart(event.round);
@@ -50,6 +51,10 @@ export class Answer {
   #reasoning({ block, content }) {
     this.#thinking = this.#block(block, () => new Reasoning());
     this.#thinking.add(content);
+  }
+
+  #text({ block = "end" }) {
+    return this.#block(block, () => new TextBlock());
   }
 
   #block(id, make) {

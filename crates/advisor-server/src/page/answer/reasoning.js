@@ -1,6 +1,6 @@
 // Reasoning of the model: open while it streams, folded once the answer goes on. A reader who folds or unfolds decides.
 
-import { copy } from "./dom.js";
+import { copy } from "../dom.js";
 
 export class Reasoning {
   #text;

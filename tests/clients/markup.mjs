@@ -87,7 +87,7 @@ const expectHarmless = async (page, notes, state) => {
       links: all.filter((element) => element.localName === "a" && element.closest("#messages")).map((link) => link.protocol),
     };
   });
-  expect(found.elements.join() === "form", `${state}: elements ${found.elements}`);
+  expect(found.elements.join() === "form,input", `${state}: elements ${found.elements}`);
   expect(found.handlers.length === 0, `${state}: attributes ${found.handlers}`);
   expect(found.links.every((protocol) => ["http:", "https:", "mailto:"].includes(protocol)), `${state}: links ${found.links}`);
   expect(notes.length === 0, `${state}: ${notes}`);
@@ -98,13 +98,14 @@ await run({ name: "markup", url: "", executablePath, folder, expected: "requires
   await fetch(`${server.url}/api/chat`, {
     method: "POST",
     headers: { "content-type": "application/json" },
-    body: JSON.stringify({ message: "Hello", conversation: id }),
+    body: JSON.stringify({ message: hostile(other.url)[0], conversation: id }),
   }).then((response) => response.text());
   const { page, notes } = await watched(open, `#${encodeURIComponent(id)}`);
 
-  await test("a stored conversation with a name of markup", async () => {
+  await test("a stored conversation whose id and title are markup", async () => {
     await page.waitForSelector(".assistant .markdown a.picture");
-    expect((await page.textContent("#title")).includes("<script>"), "the name is not shown as text");
+    await page.waitForSelector("#conversations a[aria-current]");
+    expect((await page.textContent("#title")).includes("<script>"), "the title is not shown as text");
     await expectHarmless(page, notes, "stored");
   });
 

@@ -58,7 +58,7 @@ await run({ name: "page", url, executablePath, folder, expected: "ERR_INTERNET_D
     await idle(page);
     await page.waitForFunction(() => document.querySelectorAll("article").length === 4);
     expect((await page.$$("#messages img, #messages script")).length === 0, "a message made elements");
-    expect((await page.title()) === "Chat", "a message ran a script");
+    expect((await page.title()) !== "broken", "a message ran a script");
     expect((await last(page)).includes("<img"), "the text is missing");
   });
 

@@ -16,6 +16,7 @@
 //! | `GET /api/conversations`, `GET` and `DELETE /api/conversations/{id}` | the conversations |
 //! | `GET /api/conversations/{id}/stream` | the running turn, from the first chunk or behind `Last-Event-ID` |
 //! | `POST /api/conversations/{id}/stop` | stops the running turn |
+//! | `GET /api/conversations/{id}/turns/{turn}/journal` | the order of work in a turn, with an [`Inspector`] |
 //! | `GET /healthz`, `GET /readyz` | whether the process runs, and whether turns can begin |
 //! | `GET /openapi.json` | the OpenAPI description of the routes |
 //! | `GET /metrics` | counters for Prometheus, [if asked for](ChatServer::with_metrics) |
@@ -23,6 +24,7 @@
 //! With `?view=page`, the page's routes also send reasoning, and the blocks of each answer.
 
 mod access;
+mod inspector;
 mod markdown;
 mod metrics;
 mod panics;
@@ -36,6 +38,7 @@ mod turns;
 pub use access::limits::ServerLimits;
 pub use access::origins::AllowedOrigins;
 pub use access::tokens::Tokens;
+pub use inspector::Inspector;
 pub use serve::serve;
 pub use server::ChatServer;
 

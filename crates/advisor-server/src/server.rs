@@ -1,12 +1,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use advisor_core::{ChatClient, Text};
+use advisor_core::{ChatClient, Result, Text};
 use chat_memory_advisor::ChatMemoryAdvisor;
 
 use crate::access::limits::ServerLimits;
 use crate::access::origins::AllowedOrigins;
 use crate::access::tokens::Tokens;
+use crate::inspector::Inspector;
 use crate::metrics::Metrics;
 use crate::turns::Turns;
 
@@ -56,6 +57,7 @@ struct Shared {
     limits: ServerLimits,
     metrics: Option<Arc<Metrics>>,
     turns: Arc<Turns>,
+    inspector: Option<Inspector>,
 }
 
 impl ChatServer {
@@ -65,7 +67,17 @@ impl ChatServer {
         let limits = ServerLimits::default();
         let turns = Arc::new(Turns::new(limits, None));
         let (name, tokens, origins) = ("chain".into(), Tokens::default(), AllowedOrigins::default());
-        Self(Arc::new(Shared { client, memory, name, tokens, origins, limits, metrics: None, turns }))
+        Self(Arc::new(Shared {
+            client,
+            memory,
+            name,
+            tokens,
+            origins,
+            limits,
+            metrics: None,
+            turns,
+            inspector: None,
+        }))
     }
 
     /// Sets the name under which clients see the chain as a model; `chain` by default.
@@ -106,6 +118,20 @@ impl ChatServer {
             shared.turns = Arc::new(Turns::new(shared.limits, Some(Arc::clone(&metrics))));
             shared.metrics = Some(metrics);
         })
+    }
+
+    /// Records the order in which the parts of each turn work, for the page's inspector. Clients can read the names of
+    /// advisors and tools then.
+    ///
+    /// # Errors
+    /// If the chain cannot be built with the advisor that records calls of the model.
+    pub fn with_inspector(self, inspector: &Inspector) -> Result<Self> {
+        let client = inspector.client(&self.0.client)?;
+        Ok(self.changed(|shared| (shared.client, shared.inspector) = (client, Some(inspector.clone()))))
+    }
+
+    pub(crate) fn inspector(&self) -> Option<&Inspector> {
+        self.0.inspector.as_ref()
     }
 
     pub(crate) fn client(&self) -> &ChatClient {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use advisor_chain::tools::ToolCallStreaming;
 use advisor_chain::{ChatClient, ChatMemoryAdvisor, ChatOptions, Error, Result, ToolCallAdvisor};
-use advisor_server::{AllowedOrigins, ChatServer, Tokens, serve};
+use advisor_server::{AllowedOrigins, ChatServer, Inspector, Tokens, serve};
 use tokio::net::TcpListener;
 
 use self::demo_model::DemoModel;
@@ -56,9 +56,13 @@ pub(crate) struct Arguments {
 
 pub(crate) async fn run(arguments: Arguments, out: &mut impl Write) -> Result<(), Failure> {
     let store = conversations::opened(&arguments.memory).await?;
-    let memory = ChatMemoryAdvisor::new(store.clone());
+    let inspector = Inspector::new();
+    let memory = ChatMemoryAdvisor::new(inspector.store(store.clone()));
     let client = client(&arguments, memory.clone())?;
     let server = server(&arguments, client, memory)?;
+    // Other machines do not see how the chain is built.
+    let server =
+        if arguments.listen.ip().is_loopback() { server.with_inspector(&inspector)? } else { server };
     let listener = TcpListener::bind(arguments.listen).await.map_err(|error| {
         let message = format!("cannot listen on {}: choose another address with --listen", arguments.listen);
         Error::configuration(message).with_source(error)

@@ -150,6 +150,17 @@ impl ChatClientBuilder {
         Self { chain: self.chain.fallback_advisor(advisor), ..self }
     }
 
+    /// Replaces the model by the one that `around` makes of it, such as one that measures it.
+    pub fn map_model(self, around: impl FnOnce(Arc<dyn ChatModel>) -> Arc<dyn ChatModel>) -> Self {
+        Self { chain: self.chain.map_model(around), ..self }
+    }
+
+    /// Replaces each advisor that was added so far by the one that `around` makes of it, such as one that measures it.
+    /// Placements stay.
+    pub fn map_advisors(self, around: impl Fn(Arc<dyn StreamAdvisor>) -> Arc<dyn StreamAdvisor>) -> Self {
+        Self { chain: self.chain.map_advisors(around), ..self }
+    }
+
     /// Sets the instructions of every turn that sets none itself.
     pub fn system(mut self, text: impl Into<Text>) -> Self {
         self.defaults.system = Some(text.into());

@@ -2,19 +2,28 @@
 
 import { Chat } from "./chat.js";
 import { $ } from "./dom.js";
+import { Panel } from "./inspector/panel.js";
 import { list, openMenu } from "./side.js";
 
 const chat = new Chat();
+const panel = new Panel();
 /** Sends the edited text, while a message is edited. */
 let editing = null;
 
 chat.onName = (id) => {
-  $("title").textContent = id ?? "New conversation";
   $("delete").hidden = !id;
   const hash = id ? `#${encodeURIComponent(id)}` : "";
   if (location.hash !== hash) history.pushState(null, "", hash || location.pathname);
 };
-chat.onTurn = () => list(chat.id);
+chat.onTurn = () => {
+  panel.end();
+  showList();
+};
+chat.onBegin = (turn) => panel.begin(chat.id, turn);
+chat.onInspect = (turn, isWanted = false) => {
+  panel.show(chat.id, turn);
+  if (isWanted) panel.toggle(true);
+};
 chat.onEdit = (text, send) => {
   editing = send;
   $("text").value = text;
@@ -24,8 +33,17 @@ chat.onEdit = (text, send) => {
 const open = async (id) => {
   editing = null;
   openMenu(false);
+  panel.show(null, null);
+  $("title").textContent = "New conversation";
+  document.title = "Chat";
   await chat.open(id);
-  await list(chat.id);
+  await showList();
+};
+
+/** Shows the list of conversations, and the title of this one. */
+const showList = async () => {
+  const title = await list(chat.id);
+  if (title) $("title").textContent = document.title = title;
 };
 
 /** Opens the conversation that the address names. */
@@ -59,6 +77,19 @@ $("delete").addEventListener("click", async () => {
   $("new").click();
 });
 $("menu").addEventListener("click", () => openMenu(!document.body.classList.contains("menu")));
+$("inspect").addEventListener("click", () => panel.toggle());
+$("inspector-close").addEventListener("click", () => panel.toggle(false));
+$("journal-open").addEventListener("click", () => $("journal-file").click());
+$("journal-file").addEventListener("change", ({ target }) => {
+  if (target.files.length) panel.open(target.files[0]);
+  target.value = "";
+});
+$("journal-save").addEventListener("click", () => panel.save());
+addEventListener("keydown", (event) => {
+  if (!event.altKey || event.code !== "KeyI") return;
+  event.preventDefault();
+  panel.toggle();
+});
 addEventListener("popstate", openAddress);
 addEventListener("hashchange", openAddress);
 openAddress();

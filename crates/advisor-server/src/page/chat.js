@@ -15,6 +15,9 @@ export class Chat {
   /** Called with the id of the conversation that is shown, and after each turn. */
   onName = () => {};
   onTurn = () => {};
+  /** Called with the id of a turn that begins, and to inspect an earlier one. */
+  onBegin = () => {};
+  onInspect = () => {};
   /** Called to edit a message: with its text, and a function that sends another one. */
   onEdit = () => {};
   /** The turn that is read, if one is. It ends when another conversation is opened. */
@@ -32,7 +35,9 @@ export class Chat {
       const options = { method: "POST", headers, body: JSON.stringify(body), signal };
       const response = await api("/api/chat?view=page", options);
       this.#name(response.headers.get("x-conversation-id"));
-      this.#offer(message, response.headers.get("x-turn-id"));
+      const turn = response.headers.get("x-turn-id");
+      this.#offer(message, turn);
+      this.onBegin(turn);
       return response;
     });
   }
@@ -58,6 +63,8 @@ export class Chat {
     // The running turn shows its own answer.
     const end = runs ? stored.findLastIndex((message) => message.role === "user") + 1 : stored.length;
     show(messages, stored.slice(0, end), (message, turn) => this.#offer(message, turn));
+    const turn = stored.findLast((message) => message.role === "user")?.turn;
+    if (turn) (runs ? this.onBegin : this.onInspect)(turn);
     if (runs) this.#read(async () => live);
   }
 
@@ -100,6 +107,7 @@ export class Chat {
       isBusy: () => this.isBusy,
       edit: (text, replace) => this.onEdit(text, replace),
       ask: (text, replaced) => this.ask(text, replaced),
+      inspect: (inspected) => this.onInspect(inspected, true),
     });
   }
 }

@@ -18,7 +18,7 @@ export class UserMessage {
   }
 
   /** Offers to replace the turn of this message. `edit` gets the text, and a function that sends another one. */
-  offer(turn, { isBusy, edit, ask }) {
+  offer(turn, { isBusy, edit, ask, inspect }) {
     const replace = (text) => {
       while (this.#messages.lastElementChild !== this.#article) this.#messages.lastElementChild.remove();
       this.#article.remove();
@@ -28,6 +28,7 @@ export class UserMessage {
     actions.append(
       button("Edit", () => isBusy() || edit(this.#text, replace)),
       button("Answer again", () => isBusy() || replace(this.#text)),
+      button("Inspect", () => inspect(turn)),
     );
     this.#article.append(actions);
   }

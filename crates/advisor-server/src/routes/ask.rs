@@ -85,6 +85,10 @@ impl Question {
                 Some(metrics) => prompt.advisor(TurnWatch::new(Arc::clone(metrics))),
                 None => prompt,
             };
+            let prompt = match server.inspector() {
+                Some(inspector) => prompt.extension(inspector.begin(&key)),
+                None => prompt,
+            };
             match self.replaces.clone() {
                 Some(turn) => prompt.extension(ForkPoint::Before(turn)).stream(),
                 None => prompt.stream(),

@@ -6,7 +6,8 @@ use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use chat_memory_advisor::store::{Entry, EntryKind, Page, ReadRange, Snapshot};
+use chat_memory_advisor::store::{Entry, EntryId, EntryKind, Page, ReadRange, Snapshot};
+use futures::{StreamExt, stream};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -21,6 +22,13 @@ use crate::refusal::Refusal;
 /// The most conversations in one answer.
 const PAGE: usize = 100;
 
+/// The characters of a title.
+const TITLE: usize = 80;
+
+/// The entries of a conversation in which its title is looked for, and the conversations that are read at once.
+const FIRST_ENTRIES: usize = 4;
+const TITLES_AT_ONCE: usize = 8;
+
 #[derive(Debug, Deserialize)]
 pub(super) struct Position {
     /// The last id of the page before.
@@ -31,7 +39,7 @@ pub(super) struct Position {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Conversations")]
 pub(super) struct Listed {
-    conversations: Vec<String>,
+    conversations: Vec<ListedConversation>,
     /// The value of `after` for the next page, if there is one.
     next: Option<String>,
 }
@@ -41,6 +49,18 @@ pub(super) struct Listed {
 #[schemars(rename = "ConversationMessages")]
 pub(super) struct ShownMessages {
     messages: Vec<Shown>,
+}
+
+/// A conversation: its id, and for the page also its title.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+enum ListedConversation {
+    Id(String),
+    Titled {
+        id: String,
+        /// The beginning of its first message of the user, or its id.
+        title: String,
+    },
 }
 
 /// A message as a client shows it.
@@ -93,16 +113,38 @@ pub(super) async fn list(
     State(server): State<ChatServer>,
     user: User,
     position: Result<Query<Position>, QueryRejection>,
+    wanted: Result<Query<Wanted>, QueryRejection>,
 ) -> Result<Response, Refusal> {
-    let Query(position) = position?;
+    let (Query(position), Query(wanted)) = (position?, wanted?);
     let mut page = Page::first(user.tenant(), PAGE);
     if let Some(after) = &position.after {
         page = page.after(user.conversation(after)?);
     }
     let keys = server.memory().store().list(&page).await.map_err(|error| Refusal::from(&error.into()))?;
-    let conversations: Vec<String> = keys.iter().map(|key| key.conversation().to_owned()).collect();
-    let next = (conversations.len() == PAGE).then(|| conversations.last().cloned()).flatten();
+    let last = keys.last().map(|key| key.conversation().to_owned());
+    let next = last.filter(|_| keys.len() == PAGE);
+    let conversations = match wanted.view {
+        View::Answer => {
+            keys.iter().map(|key| ListedConversation::Id(key.conversation().to_owned())).collect()
+        }
+        View::Page => {
+            let titles = keys.into_iter().map(|key| titled(server.clone(), key));
+            stream::iter(titles).buffered(TITLES_AT_ONCE).collect().await
+        }
+    };
     Ok(Json(Listed { conversations, next }).into_response())
+}
+
+/// A conversation that cannot be read has its id as its title.
+async fn titled(server: ChatServer, key: ConversationKey) -> ListedConversation {
+    let id = key.conversation().to_owned();
+    let first =
+        server.memory().store().read(&key, EntryId::BEGINNING, FIRST_ENTRIES).await.unwrap_or_default();
+    let messages = first.iter().filter_map(|entry| entry.kind.as_message());
+    let text = messages.filter(|message| message.role() == Role::User).map(Message::text).next();
+    let line = text.iter().flat_map(|text| text.lines()).map(str::trim).find(|line| !line.is_empty());
+    let title = line.map_or_else(|| id.clone(), |line| line.chars().take(TITLE).collect());
+    ListedConversation::Titled { id, title }
 }
 
 pub(super) async fn read(

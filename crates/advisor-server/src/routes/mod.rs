@@ -4,13 +4,13 @@ mod ask;
 mod chat;
 mod chunks;
 mod conversations;
+mod journal;
 mod json_body;
 mod openai_chat;
 mod openai_responses;
 mod openapi;
 mod operator;
 mod page;
-mod page_events;
 mod ui_messages;
 mod user;
 mod view;
@@ -27,6 +27,7 @@ use self::openapi::operation::Operation;
 use self::openapi::routes::Routes;
 use self::operator::{health, metrics};
 use crate::ChatServer;
+use crate::inspector::journal::WrittenJournal;
 use crate::panics::caught;
 use crate::refusal::Refusal;
 use crate::request_id::identified;
@@ -76,7 +77,7 @@ fn documented() -> Routes {
 fn with_conversations(routes: Routes) -> Routes {
     let one = |id, summary| Operation::new(id, summary).with_parameters(&["Conversation"]);
     let list = Operation::new("listConversations", "Conversations of the tenant, 100 at a time")
-        .with_parameters(&["After"])
+        .with_parameters(&["After", "View"])
         .with_json::<conversations::Listed>()
         .with_errors(&[400, 503]);
     let read = one("readConversation", "The messages of a conversation")
@@ -89,7 +90,12 @@ fn with_conversations(routes: Routes) -> Routes {
     let stop = one("stopTurn", "Stops the running turn. Memory keeps the shown text.")
         .with_no_content()
         .with_errors(&[400]);
+    let journal = one("readJournal", "The order of work in a turn, if the server has an inspector")
+        .with_parameters(&["TurnInPath"])
+        .with_json::<WrittenJournal>()
+        .with_errors(&[400, 404]);
     routes
+        .get("/api/conversations/{id}/turns/{turn}/journal", journal::read, journal)
         .get("/api/conversations", conversations::list, list)
         .get("/api/conversations/{id}", conversations::read, read)
         .delete("/api/conversations/{id}", conversations::delete, delete)

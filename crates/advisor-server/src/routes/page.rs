@@ -1,3 +1,5 @@
+pub(super) mod events;
+
 use axum::Router;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
@@ -10,9 +12,11 @@ type File = (&'static str, &'static str, &'static str);
 
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
-const FILES: [File; 16] = [
+const FILES: [File; 24] = [
     ("/", "text/html; charset=utf-8", include_str!("../page/index.html")),
     ("/icon.svg", "image/svg+xml", include_str!("../page/icon.svg")),
+    ("/inspector.css", "text/css; charset=utf-8", include_str!("../page/inspector.css")),
+    ("/messages.css", "text/css; charset=utf-8", include_str!("../page/messages.css")),
     ("/style.css", "text/css; charset=utf-8", include_str!("../page/style.css")),
     ("/answer/answer.js", SCRIPT, include_str!("../page/answer/answer.js")),
     ("/api.js", SCRIPT, include_str!("../page/api.js")),
@@ -23,6 +27,12 @@ const FILES: [File; 16] = [
     ("/history.js", SCRIPT, include_str!("../page/history.js")),
     ("/answer/markdown.js", SCRIPT, include_str!("../page/answer/markdown.js")),
     ("/answer/reasoning.js", SCRIPT, include_str!("../page/answer/reasoning.js")),
+    ("/inspector/journal.js", SCRIPT, include_str!("../page/inspector/journal.js")),
+    ("/inspector/panel.js", SCRIPT, include_str!("../page/inspector/panel.js")),
+    ("/inspector/promises.js", SCRIPT, include_str!("../page/inspector/promises.js")),
+    ("/inspector/sums.js", SCRIPT, include_str!("../page/inspector/sums.js")),
+    ("/inspector/timeline.js", SCRIPT, include_str!("../page/inspector/timeline.js")),
+    ("/inspector/words.js", SCRIPT, include_str!("../page/inspector/words.js")),
     ("/side.js", SCRIPT, include_str!("../page/side.js")),
     ("/answer/text_block.js", SCRIPT, include_str!("../page/answer/text_block.js")),
     ("/answer/tool_run.js", SCRIPT, include_str!("../page/answer/tool_run.js")),

@@ -1,7 +1,7 @@
 use advisor_sse::{ChatEvents, Encoder};
 use serde::Deserialize;
 
-use super::page_events::PageEvents;
+use super::page::events::PageEvents;
 
 /// The query of a route that serves plain clients and the page.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]

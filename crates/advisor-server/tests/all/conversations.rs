@@ -3,7 +3,7 @@
 use advisor_testkit::Answer;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::setting::{json_of, setting, text, until};
 
@@ -53,4 +53,20 @@ async fn running_turn_is_stopped_before_its_conversation_is_deleted() {
     drop(body);
     assert_eq!(setting.get("/api/conversations/c1").await.status(), StatusCode::NOT_FOUND);
     assert_eq!(json_of(setting.get("/api/conversations").await).await["conversations"], json!([]));
+}
+
+/// The page lists titles: the first words of the user.
+#[tokio::test]
+async fn page_lists_titles() {
+    let setting = setting([Answer::from_text("Hi."), Answer::from_text("Yes.")]);
+    let long = format!("  \n {} \nsecond line", "ä".repeat(200));
+    for (id, message) in [("c1", long.as_str()), ("c2", "Really?")] {
+        let body = json!({"message": message, "conversation": id});
+        text(setting.post("/api/chat", &body).await).await;
+    }
+    let listed = json_of(setting.get("/api/conversations?view=page").await).await;
+    let expected = json!([{"id": "c1", "title": "ä".repeat(80)}, {"id": "c2", "title": "Really?"}]);
+    assert_eq!((&listed["conversations"], &listed["next"]), (&expected, &Value::Null));
+    let plain = json_of(setting.get("/api/conversations").await).await;
+    assert_eq!(plain["conversations"], json!(["c1", "c2"]));
 }

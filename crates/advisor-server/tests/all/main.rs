@@ -9,6 +9,7 @@ mod disconnects;
 mod forged;
 mod health;
 mod ids;
+mod inspector;
 mod markup;
 mod metrics;
 mod openapi;

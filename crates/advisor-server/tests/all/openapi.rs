@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use advisor_core::{Error, ErrorKind};
-use advisor_server::Tokens;
+use advisor_server::{Inspector, Tokens};
 use advisor_testkit::Answer;
 use axum::body::Body;
 use axum::http::{Method, Request, Response, StatusCode};
@@ -86,12 +86,14 @@ async fn check_response(document: &Value, operation: &Operation, response: Respo
     status
 }
 
-/// A server that has a conversation `c1` with a tool, and answers further turns.
+/// A server that has a conversation `c1` whose turn `turn-1` has a tool, and answers further turns.
 async fn with_conversation() -> Setting {
     let call = Answer::new().text("Let me look.").call("t1", "weather", "{}").done();
     let Setting { server, model } = setting([call, Answer::from_text("Sunny."), Answer::from_text("Yes.")]);
-    let setting = Setting { server: server.with_metrics(), model };
-    text(setting.post("/api/chat", &json!({"message": "How is it?", "conversation": "c1"})).await).await;
+    let server = server.with_metrics().with_inspector(&Inspector::new()).unwrap();
+    let setting = Setting { server, model };
+    let body = json!({"message": "How is it?", "conversation": "c1", "turn": "turn-1"});
+    text(setting.post("/api/chat", &body).await).await;
     setting
 }
 
@@ -134,7 +136,7 @@ async fn every_route_answers_as_described() {
     let document = document().await;
     for operation in operations(&document) {
         let setting = with_conversation().await;
-        let path = operation.path.replace("{id}", "c1");
+        let path = operation.path.replace("{id}", "c1").replace("{turn}", "turn-1");
         let example = operation.value.pointer("/requestBody/content/application~1json");
         let request = Request::builder().method(operation.method.clone()).uri(path);
         let request = match example {
@@ -195,7 +197,7 @@ async fn only_open_routes_need_no_token() {
         let setting = Setting { server: server.with_tokens(Tokens::new([("secret", "default")])), model };
         for token in [None, Some("Bearer wrong"), Some("Bearer "), Some("secret"), Some("Basic secret")] {
             let request = Request::builder().method(operation.method.clone());
-            let request = request.uri(operation.path.replace("{id}", "c1"));
+            let request = request.uri(operation.path.replace("{id}", "c1").replace("{turn}", "turn-1"));
             let request =
                 token.iter().fold(request, |request, token| request.header("authorization", *token));
             let status = setting.send(request.body(Body::empty()).unwrap()).await.status();

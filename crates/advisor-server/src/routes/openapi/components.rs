@@ -10,6 +10,10 @@ pub(super) fn parameters() -> Value {
             "name": "id", "in": "path", "required": true, "schema": {"type": "string"},
             "description": "The conversation: 1 to 512 bytes without NUL, percent-encoded.",
         },
+        "TurnInPath": {
+            "name": "turn", "in": "path", "required": true, "schema": {"type": "string"},
+            "description": "The turn.",
+        },
         "After": {
             "name": "after", "in": "query", "schema": {"type": "string"},
             "description": "The value of `next` of the page before.",

@@ -8,7 +8,7 @@ use crate::markdown::live::{LiveMarkdown, Rendered};
 
 /// The page's events: [`ChatEvents`] with blocks, and `rendered` with the elements of finished pieces of Markdown.
 #[derive(Debug, Default)]
-pub(super) struct PageEvents {
+pub(in crate::routes) struct PageEvents {
     events: ChatEvents,
     /// The texts that stream.
     texts: BTreeMap<BlockId, LiveMarkdown>,
@@ -25,7 +25,7 @@ enum Event<'a> {
 }
 
 impl PageEvents {
-    pub(super) fn new() -> Self {
+    pub(in crate::routes) fn new() -> Self {
         Self { events: ChatEvents::new().with_detail(ChatDetail::Blocks), texts: BTreeMap::new() }
     }
 

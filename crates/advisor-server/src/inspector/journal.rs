@@ -1,0 +1,66 @@
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use advisor_core::{JSON_VERSION, Turn};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+/// The events of one journal. Later ones are not kept.
+const EVENTS: usize = 4_096;
+
+/// The events of one turn, in their order. Cheap to clone.
+///
+/// Its JSON form and its labels are those of the testkit's journal, see `docs/json.md`.
+#[derive(Clone)]
+pub(crate) struct TurnJournal(Arc<Shared>);
+
+struct Shared {
+    begin: Instant,
+    events: Mutex<Vec<Event>>,
+}
+
+/// The JSON form of a journal.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Journal")]
+pub(crate) struct WrittenJournal {
+    version: u32,
+    events: Vec<Event>,
+}
+
+#[derive(Clone, Serialize, JsonSchema)]
+#[schemars(rename = "JournalEvent")]
+struct Event {
+    label: String,
+    /// The milliseconds since the turn began.
+    at_ms: u64,
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    fields: Value,
+}
+
+impl TurnJournal {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(Shared { begin: Instant::now(), events: Mutex::default() }))
+    }
+
+    /// Returns the journal of a turn, if it has one.
+    pub(crate) fn of(turn: &Turn) -> Option<Self> {
+        turn.extensions().get()
+    }
+
+    /// Appends an event.
+    pub(crate) fn record(&self, label: impl Into<String>, fields: Value) {
+        let mut events = self.0.events.lock().unwrap_or_else(PoisonError::into_inner);
+        if events.len() < EVENTS {
+            // Read under the lock, so that later events have later times.
+            let at_ms = u64::try_from(self.0.begin.elapsed().as_millis()).unwrap_or(u64::MAX);
+            events.push(Event { label: label.into(), at_ms, fields });
+        }
+    }
+
+    /// Returns the events so far, to be written as JSON.
+    pub(crate) fn written(&self) -> WrittenJournal {
+        let events = self.0.events.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        WrittenJournal { version: JSON_VERSION, events }
+    }
+}

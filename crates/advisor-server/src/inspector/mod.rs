@@ -1,0 +1,107 @@
+//! The order in which the parts of a turn work.
+
+mod advisor;
+pub(crate) mod journal;
+mod model;
+mod pass;
+mod store;
+mod tool;
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use advisor_core::{ChatClient, ConversationKey, Result, Tool, ToolSet, TurnId};
+use chat_memory_advisor::store::ConversationStore;
+use serde_json::Value;
+
+use self::advisor::Inspected;
+use self::journal::TurnJournal;
+use self::model::InspectedModel;
+use self::store::InspectedStore;
+use self::tool::InspectedTool;
+
+/// The number of turns whose journals are kept. The oldest go first.
+const TURNS: usize = 128;
+
+/// Records the order in which the parts of each turn work: advisors, the model, tools and writes of memory.
+///
+/// It records names, times, ids of calls and token counts, and no content. The page's inspector shows them.
+///
+/// # Example
+/// ```
+/// use advisor_core::ChatClient;
+/// use advisor_server::{ChatServer, Inspector};
+/// use advisor_testkit::{Answer, ScriptedModel};
+/// use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
+///
+/// # fn main() -> advisor_core::Result<()> {
+/// let inspector = Inspector::new();
+/// let memory = ChatMemoryAdvisor::new(inspector.store(InMemoryStore::new()));
+/// let model = ScriptedModel::new([Answer::from_text("It is noon.")]);
+/// let client = ChatClient::builder(model).advisor(memory.clone()).build()?;
+/// let server = ChatServer::new(client, memory).with_inspector(&inspector)?;
+/// # let _ = server;
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Default)]
+pub struct Inspector(Arc<Mutex<Journals>>);
+
+#[derive(Default)]
+struct Journals {
+    journals: HashMap<Key, TurnJournal>,
+    /// The keys in the order of their turns.
+    order: VecDeque<Key>,
+}
+
+type Key = (ConversationKey, TurnId);
+
+impl Inspector {
+    /// Creates an inspector without turns.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Wraps the store of memory, so that its writes are recorded once they are acknowledged.
+    pub fn store<S: ConversationStore>(&self, store: S) -> impl ConversationStore + use<S> {
+        InspectedStore::new(store, self.clone())
+    }
+
+    /// Returns a client whose advisors, model and tools are recorded.
+    pub(crate) fn client(&self, client: &ChatClient) -> Result<ChatClient> {
+        let tools =
+            client.tools().iter().map(|tool| Arc::new(InspectedTool(Arc::clone(tool))) as Arc<dyn Tool>);
+        let tools: ToolSet = tools.collect();
+        let builder = client.to_builder().tools(&tools);
+        let builder = builder.map_model(|model| Arc::new(InspectedModel(model)));
+        builder.map_advisors(|advisor| Arc::new(Inspected(advisor))).build()
+    }
+
+    /// Begins the journal of a turn. A turn that runs again gets a new one.
+    pub(crate) fn begin(&self, key: &Key) -> TurnJournal {
+        let journal = TurnJournal::new();
+        journal.record(format!("turn.start {}", key.1), Value::Null);
+        let mut journals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if journals.journals.insert(key.clone(), journal.clone()).is_none() {
+            journals.order.push_back(key.clone());
+        }
+        if journals.order.len() > TURNS
+            && let Some(oldest) = journals.order.pop_front()
+        {
+            journals.journals.remove(&oldest);
+        }
+        journal
+    }
+
+    /// Returns the journal of a turn, if it is kept.
+    pub(crate) fn find(&self, key: &Key) -> Option<TurnJournal> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).journals.get(key).cloned()
+    }
+}
+
+impl fmt::Debug for Inspector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inspector").finish_non_exhaustive()
+    }
+}

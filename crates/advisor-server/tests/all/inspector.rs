@@ -1,0 +1,109 @@
+//! The journal of a turn: what its parts do, in their order.
+
+use advisor_core::{ChatClient, Error, ErrorKind, ToolDefinition};
+use advisor_server::{ChatServer, Inspector, Tokens};
+use advisor_testkit::{Answer, Journal, ScriptedModel};
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
+use serde_json::{Value, json};
+use tool_call_advisor::{FnTool, ToolCallAdvisor, ToolCallStreaming};
+
+use crate::setting::{Setting, json_of, post, refused, setting, text};
+
+/// The setting of the other tests, with an inspector.
+fn inspected(answers: impl IntoIterator<Item = Answer>) -> Setting {
+    let model = ScriptedModel::new(answers);
+    let inspector = Inspector::new();
+    let memory = ChatMemoryAdvisor::new(inspector.store(InMemoryStore::new()));
+    let definition = ToolDefinition::new("weather", "Tells the weather.", json!({"type": "object"}));
+    let client = ChatClient::builder(model.clone())
+        .advisor(memory.clone())
+        .advisor(ToolCallAdvisor::builder().streaming(ToolCallStreaming::All).build().unwrap())
+        .tool(FnTool::new(definition, |_: Value| async { Ok("canary") }))
+        .build()
+        .unwrap();
+    Setting { server: ChatServer::new(client, memory).with_inspector(&inspector).unwrap(), model }
+}
+
+fn asking(turn: &str) -> Value {
+    json!({"message": "canary", "conversation": "c1", "turn": turn})
+}
+
+const JOURNAL: &str = "/api/conversations/c1/turns/t1/journal";
+
+async fn journal(setting: &Setting) -> (Journal, String) {
+    let json = text(setting.get(JOURNAL).await).await;
+    (serde_json::from_str(&json).unwrap(), json)
+}
+
+#[tokio::test]
+async fn law_o3_journal_shows_memory_before_tools_and_end() {
+    let call = Answer::new().text("canary").call("a1", "weather", "{}").usage(10, 2).done();
+    let setting = inspected([call, Answer::new().text("canary").usage(20, 5).done()]);
+    text(setting.post("/api/chat", &asking("t1")).await).await;
+    let (journal, json) = journal(&setting).await;
+    journal.assert_order(&[
+        "turn.start t1",
+        "advisor.enter tool-call",
+        "advisor.enter chat-memory",
+        "model.ask r1",
+        "model.first_chunk r1",
+        "model.end r1",
+        "advisor.completed chat-memory r1",
+        "tool.start a1",
+        "tool.end a1",
+        "model.ask r2",
+        "model.end r2",
+        "advisor.completed chat-memory r2",
+        "advisor.completed tool-call r2",
+    ]);
+    journal.assert_happens_before("stored*assistant(a1)*", "tool.start a1");
+    journal.assert_happens_before("stored* end", "advisor.completed tool-call r2");
+    assert!(!json.contains("canary"), "a journal has no content: {json}");
+    let usage: Vec<_> =
+        journal.events().iter().filter_map(|event| event.fields["input_tokens"].as_u64()).collect();
+    assert_eq!(usage, [10, 20]);
+    assert!(journal.events().iter().all(|event| event.at_ms.is_some()));
+}
+
+#[tokio::test]
+async fn journal_shows_failures_and_stops() {
+    let setting = inspected([Answer::refused(Error::new(ErrorKind::Timeout, "canary"))]);
+    text(setting.post("/api/chat", &asking("t1")).await).await;
+    let (journal, json) = journal(&setting).await;
+    journal.assert_order(&["model.drop r1", "advisor.drop chat-memory"]);
+    assert!(!json.contains("canary"), "{json}");
+
+    let setting = inspected([Answer::new().text("It is").error(Error::new(ErrorKind::Connection, "canary"))]);
+    text(setting.post("/api/chat", &asking("t1")).await).await;
+    self::journal(&setting).await.0.assert_order(&["model.first_chunk r1", "model.drop r1"]);
+}
+
+#[tokio::test]
+async fn journal_of_an_answer_that_is_read_again_is_the_first_one() {
+    let setting = inspected([Answer::from_text("Once.")]);
+    text(setting.post("/api/chat", &asking("t1")).await).await;
+    let first = journal(&setting).await.1;
+    text(setting.post("/api/chat", &asking("t1")).await).await;
+    assert_eq!(journal(&setting).await.1, first);
+}
+
+#[tokio::test]
+async fn journals_are_off_by_default_and_of_one_tenant() {
+    let plain = setting([Answer::from_text("Hi.")]);
+    text(plain.post("/api/chat", &asking("t1")).await).await;
+    refused(plain.get(JOURNAL).await, StatusCode::NOT_FOUND).await;
+
+    let Setting { server, model } = inspected([Answer::from_text("Hi.")]);
+    let setting = Setting { server: server.with_tokens(Tokens::new([("a", "ann"), ("b", "bob")])), model };
+    let ask =
+        post("/api/chat").header("authorization", "Bearer a").body(Body::from(asking("t1").to_string()));
+    text(setting.send(ask.unwrap()).await).await;
+    let read = |token: &str| {
+        Request::get(JOURNAL).header("authorization", format!("Bearer {token}")).body(Body::empty()).unwrap()
+    };
+    assert!(json_of(setting.send(read("a")).await).await["events"].is_array());
+    refused(setting.send(read("b")).await, StatusCode::NOT_FOUND).await;
+    refused(setting.get(JOURNAL).await, StatusCode::UNAUTHORIZED).await;
+}

@@ -1,0 +1,102 @@
+// The inspector beside the chat page, against `advisor serve`.
+// Usage: node inspector.mjs ADVISOR CHROMIUM [FOLDER]
+
+import { readFile } from "node:fs/promises";
+import { ask, expect, expectAccessible, idle, run } from "./browser.mjs";
+import { serve } from "./serve.mjs";
+
+const [advisor, executablePath, folder] = process.argv.slice(2);
+const server = await serve(advisor);
+
+const rows = (page) => page.locator("#journal-events .what").allTextContents();
+
+/** Opens a saved journal in the page. */
+const openJournal = (page, journal, name = "saved.json") =>
+  page.setInputFiles("#journal-file", { name, mimeType: "application/json", buffer: Buffer.from(JSON.stringify(journal)) });
+
+await run({ name: "inspector", url: `${server.url}/`, executablePath, folder }, async ({ open, test, picture }) => {
+  const { page } = await open("", { acceptDownloads: true });
+  let saved;
+
+  await test("it opens by keyboard, and follows a turn that runs", async () => {
+    await page.keyboard.press("Alt+i");
+    expect(await page.locator("#inspector").isVisible(), "the panel is not shown");
+    await ask(page, "How is the weather?");
+    await page.waitForFunction(() => document.querySelectorAll("#journal-events .mark").length > 0);
+    expect(await page.locator("#stop").isVisible(), "the journal came with the end of the turn");
+    await idle(page);
+    await page.waitForFunction(() => document.querySelectorAll("#journal-promises .kept").length === 2);
+  });
+
+  await test("memory's write stands before the start of a tool, and before the completion", async () => {
+    const events = await rows(page);
+    const place = (text) => events.findIndex((event) => event.includes(text));
+    const stored = place("stored: assistant(call_1_0,call_1_1)");
+    expect(stored >= 0 && stored < place("demo_weather starts"), events.join("\n"));
+    const end = events.findLastIndex((event) => /stored: .*end$/.test(event));
+    expect(end > stored && end < place("tool-call has finished"), events.join("\n"));
+    expect(events.some((event) => /^model: first chunk after \d+ ms$/.test(event)), "the time to the first token is missing");
+    expect((await page.textContent("#journal-sums")).includes("First token"), "the sums are missing");
+    const lanes = await page.locator(".lane-name").allTextContents();
+    expect(["tool-call", "chat-memory", "model", "store", "tools"].every((lane) => lanes.includes(lane)), lanes.join());
+    await picture(page, "inspector");
+  });
+
+  await test("a journal is saved, and opened again", async () => {
+    const events = await rows(page);
+    const download = page.waitForEvent("download");
+    await page.click("#journal-save");
+    saved = JSON.parse(await readFile(await (await download).path(), "utf8"));
+    await page.click("#new");
+    await page.waitForFunction(() => document.querySelectorAll("#journal-events tr").length === 0);
+    await openJournal(page, saved);
+    await page.waitForSelector("#journal-events tr");
+    expect((await rows(page)).join() === events.join(), "the saved journal has other events");
+  });
+
+  await test("an order that is broken is shown", async () => {
+    const tool = saved.events.findIndex(({ label }) => label.startsWith("tool.start"));
+    const events = [saved.events[tool], ...saved.events.slice(0, tool), ...saved.events.slice(tool + 1)];
+    await openJournal(page, { ...saved, events });
+    await page.waitForSelector("#journal-promises .broken");
+    await openJournal(page, { ...saved, events: saved.events.filter(({ label }) => !label.endsWith(" end")) });
+    await page.waitForFunction(() => document.querySelector("#journal-promises li:last-child").className === "broken");
+  });
+
+  await test("journals of tests, of later versions, and other files", async () => {
+    await openJournal(page, { version: 1, events: [{ label: "stored user" }, { label: "model.ask r1" }, { label: "tool.start c1", at_ms: 5, fields: { name: "weather" } }] });
+    await page.waitForFunction(() => document.querySelectorAll("#journal-events .what").length === 3);
+    expect((await page.locator(".lane-name").allTextContents()).join() === "store,model,tools", "the lanes are wrong");
+    for (const [journal, words] of [[{ version: 2, events: [] }, "version 2"], [{ a: 1 }, "no journal"], [[], "no journal"]]) {
+      await openJournal(page, journal);
+      await page.waitForFunction((expected) => document.querySelector("#journal-source").textContent.includes(expected), words);
+      expect((await rows(page)).length === 0, "events of another file are left");
+    }
+    await openJournal(page, { version: 1, events: [{ label: "<img src=x onerror=alert(1)>", fields: { a: "<script>alert(1)</script>" } }, { label: "advisor.enter <b>name</b>" }] }, "<b>.json");
+    await page.waitForSelector("#journal-events .what");
+    expect((await page.$$("#inspector :is(img, script, b)")).length === 0, "a label made elements");
+  });
+
+  await test("it closes, and the focus is back", async () => {
+    await page.keyboard.press("Alt+i");
+    expect(!(await page.locator("#inspector").isVisible()), "the panel is still shown");
+    expect((await page.evaluate(() => document.activeElement.id)) === "inspect", "the focus is lost");
+  });
+
+  for (const [name, options] of [
+    ["inspector-narrow", { viewport: { width: 390, height: 800 } }],
+    ["inspector-narrow-dark", { viewport: { width: 390, height: 800 }, colorScheme: "dark" }],
+    ["inspector-light", {}],
+    ["inspector-dark", { colorScheme: "dark" }],
+  ]) {
+    await test(`nothing serious for accessibility, and no overflow, ${name}`, async () => {
+      const { page: other } = await open("", { ...options, bypassCSP: true });
+      await other.click("#inspect");
+      await openJournal(other, saved);
+      await other.waitForSelector("#journal-events tr");
+      await picture(other, name);
+      await expectAccessible(other);
+    });
+  }
+});
+await server.close();

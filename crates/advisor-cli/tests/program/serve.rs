@@ -176,7 +176,9 @@ async fn options_reach_the_server() {
     asked.write_all(head.as_bytes()).await.unwrap();
     let allowed = read_to_end(&mut asked).await;
     assert!(allowed.contains("access-control-allow-origin: http://localhost:3000"), "{allowed}");
-    let refused = told(advisor(&["serve", "--allow-origin", "*", "--memory", ":memory:"]), "").await;
+    let file = folder.path().join("other.sqlite");
+    let arguments = ["serve", "--allow-origin", "*", "--memory", file.to_str().unwrap()];
+    let refused = told(advisor(&arguments), "").await;
     assert_eq!(refused.status.code(), Some(2), "{refused:?}");
 }
 

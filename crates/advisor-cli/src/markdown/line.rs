@@ -52,15 +52,24 @@ pub(super) enum CodeLine {
     Code(usize),
 }
 
+/// The most quotes around a line. Further ones are text.
+const MOST_QUOTES: usize = 16;
+/// The most bytes of a line that is held back as a whole. A longer one is text.
+const LONGEST_HELD: usize = 8 << 10;
+
 /// Returns the beginning of a line without its line break; `None` if more of the line is needed to decide.
 pub(super) fn start(line: &str, extent: Extent) -> Option<Start> {
-    let (quotes, rest) = unquoted(line, usize::MAX);
+    let (quotes, rest) = unquoted(line, MOST_QUOTES);
     let text = rest.trim_start_matches([' ', '\t']);
-    if text.is_empty() && extent == Extent::Begun {
-        return None;
-    }
     let indent = rest.len() - text.len();
-    let (kind, length) = kind(text, extent, quotes)?;
+    let is_open = text.is_empty() && extent == Extent::Begun;
+    let decided = if is_open { None } else { kind(text, extent, quotes) };
+    let (kind, length) = match decided {
+        None | Some((Kind::Row | Kind::Fence(_) | Kind::Rule, _)) if line.len() > LONGEST_HELD => {
+            (Kind::Text, 0)
+        }
+        decided => decided?,
+    };
     Some(Start { quotes, indent, kind, length: line.len() - text.len() + length })
 }
 
@@ -245,6 +254,18 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn law_r1_long_lines_are_text() {
+        for first in ["|", "---", "```", "   ", "> |"] {
+            let last = first.chars().next_back().unwrap();
+            let long = first.to_owned() + &last.to_string().repeat(LONGEST_HELD);
+            for extent in [Extent::Begun, Extent::Whole] {
+                assert_eq!(start(&long, extent).map(|start| start.kind), Some(Kind::Text), "{first}");
+            }
+        }
+        assert_eq!(whole(&">".repeat(100)).0, MOST_QUOTES);
     }
 
     #[test]

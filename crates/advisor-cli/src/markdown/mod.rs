@@ -18,8 +18,8 @@ const RULE: usize = 40;
 /// Renders one text of Markdown in pieces. Shown text never changes: a mark is held back until it is certain.
 ///
 /// It holds back the beginning of a line while its kind is open, and a word near the edge. An emphasis, a link or a
-/// code is held back until it ends. Fences and rows of tables are held back for their line. Any split of the text gives the same
-/// output.
+/// code is held back until it ends. Fences and rows of tables are held back for their line. Any split of the text gives
+/// the same output.
 #[derive(Debug)]
 pub(crate) struct Markdown {
     held: String,
@@ -78,19 +78,31 @@ impl Markdown {
     fn read(&mut self, extent: Extent) -> String {
         let held = std::mem::take(&mut self.held);
         let (mut rest, mut out) = (&*held, String::new());
+        let mut line_end = rest.find('\n');
         while !rest.is_empty()
-            && let Some(length) = self.step(rest, extent, &mut out)
+            && let Some(length) = self.step(rest, line_end, extent, &mut out)
         {
             rest = rest.get(length..).unwrap_or_default();
+            // A line of many parts is searched once.
+            line_end = match line_end {
+                Some(end) if length > end => rest.find('\n'),
+                end => end.map(|end| end - length),
+            };
         }
         rest.clone_into(&mut self.held);
         out
     }
 
-    /// Reads the next part of the text, and returns its length; `None` if more is needed.
-    fn step(&mut self, rest: &str, extent: Extent, out: &mut String) -> Option<usize> {
-        let (line, extent) = match rest.split_once('\n') {
-            Some((line, _)) => (line, Extent::Whole),
+    /// Reads the next part of the text, whose line ends there. Returns its length; `None` if more is needed.
+    fn step(
+        &mut self,
+        rest: &str,
+        line_end: Option<usize>,
+        extent: Extent,
+        out: &mut String,
+    ) -> Option<usize> {
+        let (line, extent) = match line_end.and_then(|end| rest.get(..end)) {
+            Some(line) => (line, Extent::Whole),
             None => (rest, extent),
         };
         match self.place.clone() {
@@ -140,7 +152,8 @@ impl Markdown {
 
     fn begin(&mut self, start: &Start, line: &str, out: &mut String) {
         let bars = quoted(start.quotes);
-        let indented = bars.clone().with(&Look::default(), &" ".repeat(start.indent));
+        let indented =
+            bars.clone().with(&Look::default(), &" ".repeat(start.indent.min(self.wrap.width() / 2)));
         if !matches!(start.kind, Kind::Row) {
             self.columns.clear();
         }
@@ -199,7 +212,7 @@ impl Markdown {
             }
             let width = shown_width(cell);
             if is_header {
-                self.columns.push(width);
+                self.columns.push(width.min(self.wrap.width()));
             }
             self.inline(&look, cell, out);
             let missing = self.columns.get(number).map_or(0, |column| column.saturating_sub(width));

@@ -175,12 +175,17 @@ impl Converter {
         for part in parts {
             self.part(part, number, push);
         }
+        let texts = &mut self.texts;
+        let mut push_other = |kind| {
+            texts.end(number, push);
+            push(kind);
+        };
         if let Some(refusal) = delta.refusal.text() {
-            push(DeltaKind::Refusal(refusal.into()));
+            push_other(DeltaKind::Refusal(refusal.into()));
         }
-        whole::media(delta, &self.format, push);
+        whole::media(delta, &self.format, &mut push_other);
         if let Some(transcript) = self.audios.add(number, delta.audio) {
-            push(DeltaKind::Text(transcript));
+            push_other(DeltaKind::Text(transcript));
         }
         for citation in list_of(delta.annotations).iter().filter_map(whole::citation_of) {
             push(DeltaKind::Citation(Box::new(citation)));
@@ -191,13 +196,17 @@ impl Converter {
     fn part(&mut self, Part { raw, fields: part }: &Part<'_>, number: u32, push: &mut impl FnMut(DeltaKind)) {
         match part.kind.text() {
             Some("thinking") => {}
-            Some("refusal") => push(DeltaKind::Refusal(part.refusal.text().unwrap_or_default().into())),
+            Some("refusal") => {
+                self.texts.end(number, push);
+                push(DeltaKind::Refusal(part.refusal.text().unwrap_or_default().into()));
+            }
             _ if part.text.text().is_some() => {
                 self.texts.push(part.text.text().unwrap_or_default(), number, push);
             }
             None | Some("text" | "output_text") => {}
             Some(name) => {
                 let value = read(raw.get()).unwrap_or_default();
+                self.texts.end(number, push);
                 push(DeltaKind::Opaque(Box::new(Opaque::new(self.format.clone(), name, value))));
             }
         }

@@ -83,7 +83,9 @@ impl Texts {
     #[inline]
     pub(super) fn note_reasoning(&mut self, choice: u32) {
         if self.form.tags != ThinkTags::AsText {
-            self.of(choice).has_reasoning = true;
+            let choice = self.of(choice);
+            choice.has_reasoning = true;
+            choice.splitter.note_reasoning();
         }
     }
 

@@ -44,6 +44,13 @@ impl ThinkTagSplitter {
         self.stage == Stage::Text
     }
 
+    /// Notes reasoning in a field of its own: a text that begins after it is no reasoning without an opening tag.
+    pub(super) fn note_reasoning(&mut self) {
+        if self.stage == Stage::Beginning && self.tags == ThinkTags::OpenedByPrompt {
+            self.tags = ThinkTags::Leading;
+        }
+    }
+
     /// Emits the text as far as it is decided.
     pub(super) fn push(&mut self, text: &str, emit: &mut impl FnMut(DeltaKind)) {
         if self.is_over() {

@@ -28,6 +28,7 @@ fn blocks(tags: ThinkTags, body: &str) -> Vec<String> {
     let shown = |block: &Block| match block.content() {
         BlockContent::Reasoning(text) => format!("[{text}]"),
         BlockContent::ToolCall(call) => format!("call {}", call.name),
+        BlockContent::Refusal(text) => format!("refused {text}"),
         content => content.text_of(BlockKind::Text).expect("text").to_owned(),
     };
     response.message().blocks().iter().map(shown).collect()
@@ -38,6 +39,7 @@ fn leading_reasoning_is_a_block_of_its_own() {
     const CALL: &str = r#"data: {"choices":[{"delta":{"tool_calls":[{"id":"c","function":{"name":"look","arguments":"{}"}}]}}]}"#;
     let call = format!("{CALL}\n\n");
     let field = r#"data: {"choices":[{"delta":{"reasoning_content":"Hm"}}]}"#.to_owned() + "\n\n";
+    let refusal = r#"data: {"choices":[{"delta":{"refusal":"No"}}]}"#.to_owned() + "\n\n";
     let whole = |text: &str| json!({"choices": [{"message": {"content": text}, "finish_reason": "stop"}]});
     let stream = |events: &[String]| events.concat() + STOP + DONE;
     for (tags, body, expected) in [
@@ -60,6 +62,13 @@ fn leading_reasoning_is_a_block_of_its_own() {
             vec!["[Hm]", "call look"],
         ),
         // The field counts, and the text between tags repeats it.
+        (ThinkTags::OpenedByPrompt, stream(&[field.clone(), content("Hi")]), vec!["[Hm]", "Hi"]),
+        (
+            ThinkTags::OpenedByPrompt,
+            stream(&[field.clone(), content("<think>Hm</think>Hi")]),
+            vec!["[Hm]", "Hi"],
+        ),
+        (ThinkTags::Leading, stream(&[content("<th"), refusal]), vec!["<th", "refused No"]),
         (ThinkTags::Leading, stream(&[field, content("<think>Hm</think>Hi")]), vec!["[Hm]", "Hi"]),
         (ThinkTags::Leading, whole("<think>Hm</think>\nHi").to_string(), vec!["[Hm]", "Hi"]),
         (ThinkTags::Leading, whole("<think>Hm").to_string(), vec!["[Hm]"]),

@@ -12,6 +12,9 @@ use crate::json::repair::{Surrogate, read};
 const MARK_IN_JSON: &str = "\\u0000";
 const MARK: &str = "\0";
 
+/// The most strings of an event whose place is looked up. Each costs a parse of the event, and servers cut one text.
+const MOST_CANDIDATES: usize = 8;
+
 /// Holds the first half of a character that ended a text, until the next text at the same place begins with its second
 /// half.
 ///
@@ -47,12 +50,13 @@ impl CutCharacters {
         }
         let strings = strings_of(json);
         let continued = self.0.as_ref().and_then(|half| {
-            let fits = |string: &&StringToken| {
-                string.begins_with_half && place_of(json, &string.range, fields).as_ref() == Some(&half.place)
-            };
-            Some((strings.iter().find(fits)?.range.start, half.escape.clone()))
+            let fits =
+                |string: &&StringToken| place_of(json, &string.range, fields).as_ref() == Some(&half.place);
+            let mut begun = strings.iter().filter(|string| string.begins_with_half).take(MOST_CANDIDATES);
+            Some((begun.find(fits)?.range.start, half.escape.clone()))
         });
-        let cut = strings.iter().rev().filter(|string| string.ends_with_half).find_map(|string| {
+        let mut ended = strings.iter().rev().filter(|string| string.ends_with_half).take(MOST_CANDIDATES);
+        let cut = ended.find_map(|string| {
             let place = place_of(json, &string.range, fields)?;
             let escape = string.range.end.checked_sub(6)?..string.range.end;
             Some((escape.clone(), Half { escape: json.get(escape)?.to_owned(), place }))
@@ -229,6 +233,17 @@ mod tests {
         ] {
             assert_eq!(rewritten([event, r#"{"text":"\ude00"}"#]), [None, None], "{event}");
         }
+    }
+
+    #[test]
+    fn law_r1_few_strings_of_an_event_are_looked_up() {
+        let event = |halves: usize| {
+            let notes = vec![r#""\ud83d""#; halves].join(",");
+            format!(r#"{{"text":"a\ud83d","note":[{notes}]}}"#)
+        };
+        let changed = |halves| rewritten([event(halves).as_str()]) != [None];
+        assert!(changed(MOST_CANDIDATES - 1), "the text is among the candidates");
+        assert!(!changed(MOST_CANDIDATES), "the text is behind them");
     }
 
     #[test]

@@ -77,8 +77,16 @@ impl Refusal {
 }
 
 /// Logs the text that no client gets.
+///
+/// The causes of a failed store are logged, too. Other causes may be sentences of a provider, which quote conversations.
 pub(crate) fn log_failure(error: &Error) {
-    tracing::warn!(error = %advisor_core::text_with_sources(error), "a request failed");
+    let kind = error.kind().as_str();
+    match error.kind() {
+        ErrorKind::Store | ErrorKind::NotPersisted => {
+            tracing::warn!(kind, error = %advisor_core::text_with_sources(error), "a request failed");
+        }
+        _ => tracing::warn!(kind, error = %error, "a request failed"),
+    }
 }
 
 impl From<&Error> for Refusal {

@@ -1,5 +1,6 @@
 //! Audio of an answer. It arrives in pieces that cannot be played alone, so it is emitted as a whole.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use advisor_core::{Delta, DeltaKind, Media, MediaDelta, Opaque, ProviderData, Text};
@@ -13,8 +14,8 @@ use crate::wire::{AUDIO, read};
 /// The audio of each choice that has some.
 #[derive(Debug, Default)]
 pub(crate) struct Audios {
-    choices: Vec<(u32, Audio)>,
-    /// The bytes of all pieces, at least.
+    choices: BTreeMap<u32, Audio>,
+    /// The bytes of all pieces and choices, at least as many as are kept.
     kept: usize,
 }
 
@@ -31,14 +32,13 @@ pub(crate) struct Audio {
 impl Audios {
     /// Adds a piece. Returns its part of the transcript.
     pub(crate) fn add(&mut self, choice: u32, piece: Option<&RawValue>) -> Option<Text> {
-        let mut piece: Map<String, Value> = read(piece?.get())?;
-        let at = self.choices.iter().position(|(number, _)| *number == choice).unwrap_or_else(|| {
-            self.choices.push((choice, Audio::default()));
-            self.choices.len() - 1
-        });
-        let (_, audio) = self.choices.get_mut(at)?;
+        let json = piece?.get();
+        let mut piece: Map<String, Value> = read(json)?;
+        // A server may name any number of choices, and send ids of any length.
+        let entry = if self.choices.contains_key(&choice) { 0 } else { size_of::<Audio>() };
+        self.kept = self.kept.saturating_add(json.len()).saturating_add(entry);
+        let audio = self.choices.entry(choice).or_default();
         if let Some(data) = piece.get("data").and_then(Value::as_str) {
-            self.kept = self.kept.saturating_add(data.len());
             audio.decode(data);
         }
         for key in ["id", "expires_at"] {
@@ -53,7 +53,7 @@ impl Audios {
         self.choices.is_empty()
     }
 
-    /// Returns the bytes that are kept, at least.
+    /// Returns a bound on the bytes that are kept.
     pub(crate) fn kept(&self) -> usize {
         self.kept
     }
@@ -134,6 +134,16 @@ fn mime_of(bytes: &[u8]) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn law_r1_ids_and_choices_count_as_kept() {
+        let mut audios = Audios::default();
+        for choice in 0..1_000 {
+            let piece = RawValue::from_string(format!(r#"{{"id":"{}"}}"#, "x".repeat(1_000))).expect("JSON");
+            assert_eq!(audios.add(choice, Some(&piece)), None);
+        }
+        assert!(audios.kept() > 1_000_000, "{}", audios.kept());
+    }
 
     #[test]
     fn base64_is_decoded_at_any_split() {

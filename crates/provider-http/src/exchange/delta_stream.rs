@@ -18,7 +18,7 @@ use crate::timeouts::{Clock, Deadline, TimedBody, TimedOut, Timeouts};
 const LONGEST_DRAIN: Duration = Duration::from_millis(250);
 /// The most deltas that show nothing and are kept while waiting for the first that does.
 const MOST_AHEAD: usize = 64;
-/// The most bytes of such deltas. Only fragments of calls without a name are long.
+/// The most bytes of such deltas. Fragments of calls without a name, and finish reasons, may be long.
 const MOST_BYTES_AHEAD: usize = 64 << 10;
 
 /// The deltas of one response body.
@@ -173,9 +173,11 @@ fn length(kind: &DeltaKind) -> usize {
         DeltaKind::ToolCalls(fragments) => {
             let arguments =
                 fragments.iter().filter_map(|call| call.arguments_delta.as_ref()).map(|text| text.len());
+            let ids = fragments.iter().filter_map(|call| call.call_id.as_ref()).map(|id| id.len());
             let data = fragments.iter().filter_map(|call| call.provider_data.as_ref()).map(of_data);
-            arguments.chain(data).sum()
+            arguments.chain(ids).chain(data).sum()
         }
+        DeltaKind::Finish(finish) => finish.as_written.as_ref().map_or(0, |reason| reason.len()),
         DeltaKind::BlockData(data) => of_data(data),
         _ => 0,
     }

@@ -86,6 +86,13 @@ fn buffered_first_deltas_precede_ready_ones() {
     assert_eq!(said, ["a", "b", "c", "d"].map(Delta::text));
 }
 
+#[test]
+fn ids_and_finish_reasons_count_as_held_bytes() {
+    let id = DeltaKind::ToolCalls(vec![ToolCallDelta::start(0, "call", "")]);
+    let finish = advisor_core::Finish::written(FinishReason::Stop, "eos");
+    assert_eq!((length(&id), length(&DeltaKind::Finish(Box::new(finish)))), (4, 3));
+}
+
 /// A format whose every line is a piece of a call without a name.
 #[derive(Debug)]
 struct Nameless;

@@ -1,14 +1,14 @@
 //! Policies over the blocks of a streamed answer.
 //!
-//! - [`BlockPolicy`] holds back tool calls, or blocks of other kinds, until a [`Judge`] has decided: the block is
-//!   emitted whole, replaced, or ends the answer. Everything else streams on. A judge is a closure or a model
+//! - [`BlockPolicy`] holds back tool calls, or blocks of other kinds, until a [`Judge`] has decided. Then the block is
+//!   emitted whole, is replaced, or ends the answer. Everything else streams on. A judge is a closure or a model
 //!   ([`ModelJudge`]).
 //! - [`ReplaceText`] replaces words, or matches of a pattern, while they stream, also if they arrive in pieces.
 //! - [`ObserveBlocks`] calls a [`BlockObserver`](advisor_core::BlockObserver) for each block.
 //! - [`StreamValidator`](advisor_core::StreamValidator), of the core, checks any stream of chunks.
 //!
 //! A policy is an advisor beside the model, inside memory and the tool loop. A call that it denies never runs, and
-//! memory stores what was shown.
+//! memory stores the shown text.
 
 mod judge;
 mod observe;

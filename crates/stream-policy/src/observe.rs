@@ -11,8 +11,8 @@ use advisor_core::{
 /// Each answer has a new observer. It is dropped with the answer, however that ends, so its `Drop` is the place
 /// for cleanup. It sees blocks and cannot change them: [`BlockPolicy`](crate::BlockPolicy) does that.
 ///
-/// Its position is [`Phase::ModelCall`], where it sees what the policies inside it emit. In [`Phase::Turn`] it sees what
-/// the caller sees, of all rounds.
+/// Its position is [`Phase::ModelCall`], where it sees the output of the policies inside it. In [`Phase::Turn`] it sees
+/// the blocks of all rounds, as the caller does.
 ///
 /// # Ordering
 /// The observer is called before the chunk is delivered, in the order of the chunks. No chunk is held back.

@@ -5,13 +5,13 @@ use std::time::Duration;
 use advisor_core::{Error, ErrorKind, Result};
 use tokio::time::{Instant, timeout_at};
 
-/// The stream was away if its first poll after the end of the time comes later than this: the timer woke nobody.
+/// The delay after which a stream counts as away: nothing polled it when the time ended.
 const AWAY: Duration = Duration::from_secs(1);
 
 /// Awaits a future for at most this time. `what` is the text of the error.
 ///
-/// If the stream was away at the end of the time, the time starts again: the future made no progress either. So there
-/// is no bound for a stream that is always away then, such as one that is polled less often than `time`.
+/// The future makes progress only while it is polled. If the first poll after the end of the time is later than
+/// [`AWAY`], the time starts again. So there is no limit for a stream that is polled less often than `time`.
 pub(crate) async fn within<F: Future>(time: Duration, what: &'static str, future: F) -> Result<F::Output> {
     let mut future = pin!(future);
     loop {

@@ -2,8 +2,8 @@ use advisor_core::{BlockId, BlockKind, ErrorKind, Text};
 
 /// The denied blocks of a turn, in the order in which they were left out. An extension of the turn.
 ///
-/// Those of an attempt that the model call restarted are not among them. Those of an answer that an advisor further out
-/// rejects are.
+/// They include blocks of an answer that an outer advisor rejected, but not those of an attempt that the model call
+/// restarted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Denials(pub Vec<Denial>);
@@ -39,7 +39,9 @@ pub enum DenialCause {
 }
 
 impl Denial {
-    /// Returns the text that stands in place of the block, unless the policy has another one.
+    /// Returns the default text in place of the block.
+    ///
+    /// [`BlockPolicy::with_denial_text`](crate::BlockPolicy::with_denial_text) sets another one.
     #[must_use]
     pub fn default_text(&self) -> String {
         let what = match (&self.tool, self.kind) {

@@ -26,12 +26,12 @@ use crate::judge::{Judge, PendingBlock};
 /// Its position is [`Phase::ModelCall`], inside memory. Of several policies, the one added last is nearest to the
 /// model and acts first; the others see its output.
 ///
-/// Calls that the model writes into its text are judged, too, if `TextToolCalls` of `text-tool-calls` finds them: that
-/// is always nearer to the model, in whichever order both are added.
+/// It also judges calls that the model writes into its text, if `TextToolCalls` of `text-tool-calls` finds them. That
+/// advisor is always nearer to the model, whatever the order in which both are added.
 ///
 /// # Ordering
 /// Other blocks stream on while a judge works (law S2). Judged blocks are judged in parallel, and emitted in the order
-/// in which they opened. The answer completes when all are decided, so memory and tools see the result (law O3).
+/// in which they opened. The answer completes after the last verdict, so memory and tools see the result (law O3).
 ///
 /// # Cancellation
 /// Dropping the stream drops the judges.
@@ -105,11 +105,11 @@ impl BlockPolicy {
         Self { tools: Some(tools.into_iter().map(Into::into).collect()), ..self }
     }
 
-    /// Sets the time for each verdict; `None`: no limit. It needs a tokio runtime with time.
+    /// Sets the time limit of each verdict; `None`: no limit. A limit needs a tokio runtime with time.
     ///
-    /// If the first poll after the end of the time is more than a second late, the time starts again: without polls,
-    /// the judge made no progress either. So a consumer that polls less often than the timeout gets no bound. The block
-    /// stays held back until its verdict.
+    /// A judge makes progress only while the stream is polled. If the first poll after the limit is more than a second
+    /// late, the time starts again. So there is no limit for a consumer that polls less often than the timeout: its
+    /// block stays held back until the verdict.
     pub fn with_timeout(self, timeout: impl Into<Option<Duration>>) -> Self {
         Self { timeout: timeout.into(), ..self }
     }

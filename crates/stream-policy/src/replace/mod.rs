@@ -26,12 +26,12 @@ use self::words::{LetterCase, Words};
 /// added last is nearest to the model and acts first.
 ///
 /// # Ordering
-/// Of words, it holds back only text that may begin one, until the next piece or the end of the block. That is always
-/// less than the longest word. All other text is emitted in the poll in which it arrived (law S2).
+/// For words, it holds back only text that may begin a word, until the next piece or the end of the block. That text is
+/// always shorter than the longest word. All other text is emitted in the poll in which it arrived (law S2).
 ///
-/// Of a pattern, it holds back only text that may begin a match, up to as many bytes as the longest match has. A match
-/// waits while the next text may make it longer, and for the next character if the pattern asks for it, as `\b` at its
-/// end does.
+/// For a pattern, it holds back only text that may begin a match, at most as many bytes as the longest match. A match
+/// is emitted once no further text can make it longer. A pattern that ends with `\b` also waits for the next
+/// character, on which this match depends.
 ///
 /// # Example
 /// ```
@@ -64,7 +64,7 @@ enum Replacement {
 }
 
 impl ReplaceText {
-    /// Creates a policy that replaces each word, as it is written, by the text beside it.
+    /// Creates a policy that replaces each word, in exactly this spelling, by its replacement.
     ///
     /// Words are literal: no character in them has a special meaning. If two begin at the same position, the one
     /// listed first wins. Empty words are ignored.
@@ -72,7 +72,7 @@ impl ReplaceText {
         Self::for_words(words, LetterCase::Exact)
     }
 
-    /// Creates a policy that replaces each word, in this case of its letters, by the text beside it.
+    /// Creates a policy that replaces each word by its replacement. `case` says which letters match.
     pub fn for_words<W: Into<String>, R: Into<String>>(
         words: impl IntoIterator<Item = (W, R)>,
         case: LetterCase,
@@ -83,12 +83,12 @@ impl ReplaceText {
 
     /// Creates a policy that replaces each match of a regular expression.
     ///
-    /// Its syntax and that of the replacement, such as `$1`, are those of the crate `regex`. It must have a longest
-    /// match, since the text that may belong to a match is held back: `\d{1,20}` is possible, `\d+` is not. For the
-    /// length, `[0-9]` counts one byte, and `\d` four: it matches the digits of all scripts.
+    /// The pattern and the replacement, such as `$1`, have the syntax of the crate `regex`. Text that may belong to a
+    /// match is held back, so matches must have a longest length: `\d{1,20}` is possible, `\d+` is not. In this
+    /// length, `[0-9]` counts as one byte. `\d` counts as four, since it matches the digits of all scripts.
     ///
     /// # Errors
-    /// For a pattern that is invalid, that matches an empty text, or whose longest match is not at most 64 KiB.
+    /// For a pattern that is invalid, matches an empty text, or can match more than 64 KiB.
     pub fn for_pattern(pattern: &str, replacement: impl Into<String>) -> Result<Self, PatternError> {
         let pattern = PatternReplacement::new(pattern, replacement.into())?;
         Ok(Self::with_replacement(Replacement::Pattern(pattern)))
@@ -99,8 +99,8 @@ impl ReplaceText {
         Self { name: "replace-text".into(), replacement, kinds }
     }
 
-    /// Sets the name that [`explain`](AdvisorChain::explain) shows, `replace-text` by default. It tells several
-    /// policies of a chain apart.
+    /// Sets the name that [`explain`](AdvisorChain::explain) shows, `replace-text` by default. It distinguishes
+    /// several policies of a chain.
     pub fn with_name(self, name: impl Into<Text>) -> Self {
         Self { name: name.into(), ..self }
     }

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 
 const PROMPT: &str = "> ";
 
-/// What was entered at the prompt.
+/// An input at the prompt.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Entered {
     Line(String),
@@ -26,7 +26,7 @@ pub(super) enum Entered {
 /// Standard input, line by line.
 #[derive(Debug)]
 pub(super) struct Input {
-    /// `None` while a line is being read, off the async threads.
+    /// `None` while a blocking thread reads a line.
     source: Option<Source>,
     interactive: bool,
 }
@@ -35,7 +35,7 @@ pub(super) struct Input {
 enum Source {
     /// A terminal on which lines can be edited.
     Editor(Box<DefaultEditor>),
-    /// A terminal without line editing. The prompt goes to standard error, because standard output is no
+    /// A terminal without line editing. The prompt goes to standard error, because standard output is not a
     /// terminal.
     Terminal,
     /// A file or a pipe.

@@ -74,11 +74,11 @@ pub(crate) struct Arguments {
     /// The conversation to continue.
     #[arg(long, value_name = "ID", default_value = "chat")]
     conversation: String,
-    /// A new file for the journal of the chat, which `advisor inspect` shows: the order and the times of the work of
-    /// each part, with the arguments of tools and without the texts of answers.
+    /// A new file for the journal of the chat, which `advisor inspect` shows. It records the order and the times of
+    /// the work of each part. It contains the arguments of tools, but no texts of answers.
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
-    /// Writes JSON Lines to standard output in place of text: for each turn its begin, its chunks, and the completion
+    /// Writes JSON Lines to standard output in place of text. Each turn has its begin, its chunks, and the completion
     /// or the error that ends it.
     #[arg(long)]
     json: bool,

@@ -1,4 +1,4 @@
-//! The state of a chat: the conversation, the model, and what was spent.
+//! The state of a chat: the conversation, the model, and the spent tokens.
 
 use std::sync::Arc;
 

@@ -13,12 +13,12 @@ use super::session::{Session, Spent};
 use crate::failure::Failure;
 use crate::screen::{self, Screen};
 
-/// What an interrupt at the prompt does.
+/// The effect of an interrupt at the prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AtPrompt {
     /// Clears the line.
     Clears,
-    /// Ends the chat: the interrupt before it was answered by nothing but this prompt.
+    /// Ends the chat, since the user entered nothing after the previous interrupt.
     Ends,
 }
 
@@ -137,7 +137,7 @@ impl<A: Write, N: Write> Talk<A, N> {
     }
 }
 
-/// A screen that counts the tokens of what it shows.
+/// A screen that also counts the tokens of the shown turns.
 struct Counted<'a, A, N> {
     screen: &'a mut Screen<A, N>,
     spent: &'a mut Spent,

@@ -19,7 +19,7 @@ use crate::printable::printable;
 /// The prefix of each line of reasoning.
 const REASONING: &str = "| ";
 
-/// The width of a terminal that does not tell it.
+/// The assumed width of a terminal whose width is unknown.
 const USUAL_WIDTH: usize = 80;
 
 /// Whether reasoning is shown.
@@ -154,7 +154,7 @@ impl<A: Write, N: Write> Screen<A, N> {
     }
 
     fn answer_goes_on(&mut self, text: &str) -> io::Result<()> {
-        // Also if the notes go to another stream: both may end up in one file.
+        // Even if the notes go to another stream, since one file may get both.
         let _ = self.notes.end_line();
         let text = printable(text);
         let width = self.width(self.answer.style().place);
@@ -167,7 +167,7 @@ impl<A: Write, N: Write> Screen<A, N> {
         }
     }
 
-    /// Returns the columns of a line. Files and pipes have no end of a line.
+    /// Returns the columns of a line. Files and pipes have no limit.
     fn width(&self, place: Place) -> usize {
         match place {
             Place::Terminal => (self.columns)(),
@@ -221,7 +221,7 @@ impl<A: Write, N: Write> Screen<A, N> {
     }
 }
 
-/// Returns the width of the terminal, or the usual one if it does not tell it.
+/// Returns the width of the terminal, or the usual one if it is unknown.
 fn columns_of_terminal() -> usize {
     let columns = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
     columns.filter(|columns| *columns > 0).unwrap_or(USUAL_WIDTH)

@@ -25,7 +25,7 @@ pub(super) struct ToolNote {
 }
 
 impl RunningTools {
-    /// Returns what to show of an event, if anything.
+    /// Returns the note about an event, if it has one.
     pub(super) fn note(&mut self, event: &ToolEvent) -> Option<ToolNote> {
         let name = brief(&event.name, LENGTH);
         match &event.kind {

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::printable::brief;
 use crate::screen::Screen;
 
-/// What follows a command.
+/// The next step of the chat after a command.
 pub(super) enum Next {
     Prompt,
     /// A turn to show.

@@ -1,11 +1,11 @@
-//! The commands of the chat, as the user types them.
+//! The parser of the lines that a user types.
 
 use std::path::PathBuf;
 
 use crate::printable::brief;
 use crate::screen::Reasoning;
 
-/// Each command with its parameters, and what it does.
+/// Each command with its parameters, and its effect.
 pub(super) const COMMANDS: [(&str, &str); 14] = [
     ("/help", "shows the commands"),
     ("/new", "begins a new conversation"),
@@ -23,7 +23,7 @@ pub(super) const COMMANDS: [(&str, &str); 14] = [
     ("/quit", "ends the chat"),
 ];
 
-/// What a user types in place of a question.
+/// A command that a user types in place of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::chat) enum Command {
     Help,
@@ -49,7 +49,7 @@ pub(in crate::chat) enum Command {
 pub(in crate::chat) enum Line {
     Question(String),
     Command(Command),
-    /// What is wrong with a command.
+    /// The note about an invalid command.
     Hint(String),
 }
 

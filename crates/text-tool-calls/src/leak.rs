@@ -7,15 +7,15 @@ use crate::tools::TextTools;
 
 /// The characters of a [`Leak::snippet`].
 const SNIPPET: usize = 240;
-/// The bytes of a text that are searched.
+/// The most bytes of a text that are searched.
 const MAX_SEARCHED: usize = 1024 * 1024;
 const LABEL: &str = "[TOOL_CALL]";
-/// The bytes after a label in which white space and the name of a tool end.
+/// The most bytes of white space and the name of a tool after a label.
 const MAX_NAME: usize = 256;
 
 /// A tool call in a text that was not read as one.
 ///
-/// It is a diagnostic: the call never runs. The snippet is content, so it belongs into no log.
+/// It is a diagnostic: the call never runs. The snippet is content, so it must not get into a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Leak {
@@ -42,7 +42,7 @@ pub enum Markup {
 
 /// Finds the first tool call in a text of an answer that should have none.
 ///
-/// It is for models that had the provider's interface for calls, and made no call by it.
+/// It is for models that had the provider's interface for calls, and made no call through it.
 ///
 /// At most the first mebibyte is searched.
 ///
@@ -71,7 +71,7 @@ pub fn find_leak(text: &str, tools: &TextTools) -> Option<Leak> {
     Some(Leak { markup, snippet })
 }
 
-/// Returns where the first call of this format begins.
+/// Returns the offset of the first call of this format, in bytes.
 fn first_call(text: &str, format: TextFormat, tools: &TextTools) -> Option<usize> {
     let settings = ParserSettings::default().with_on_unknown_tool(OnUnknownTool::Text);
     let mut parser = TextCallParser::with_settings([format], tools, settings);
@@ -89,7 +89,7 @@ fn first_call(text: &str, format: TextFormat, tools: &TextTools) -> Option<usize
     None
 }
 
-/// Returns where `[TOOL_CALL]` stands in front of the name of a tool.
+/// Returns the offset of the first `[TOOL_CALL]` before the name of a tool, in bytes.
 fn first_label(text: &str, tools: &TextTools) -> Option<usize> {
     let mut labels = text.match_indices(LABEL);
     labels.find_map(|(at, label)| {

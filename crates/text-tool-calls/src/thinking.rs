@@ -2,8 +2,8 @@ use advisor_core::Text;
 
 /// Separates reasoning that a model writes into its text, between tags such as `<think>` and `</think>`.
 ///
-/// Any split of the text gives the same pieces, if neighbouring ones are joined. At most the beginning of a tag is
-/// held back: less than the longest one. Reasoning may come several times. Without a closing tag, it goes on to the
+/// Any split of the text gives the same pieces, if neighbouring ones are joined. Only the beginning of a tag is
+/// held back: less than the longest tag. Reasoning may come several times. Without a closing tag, it goes on to the
 /// end. White space right after the closing tag is left out.
 ///
 /// # Example
@@ -73,7 +73,7 @@ impl ThinkingSplitter {
         Self { tags, held: String::new(), close: None, skips_space: false }
     }
 
-    /// Sets how the text begins. Reasoning without an opening tag ends at the first closing tag in the list.
+    /// Sets the beginning of the text. Reasoning without an opening tag ends at the first closing tag in the list.
     #[must_use]
     pub fn with_start(self, start: ThinkStart) -> Self {
         let close = match start {
@@ -83,14 +83,14 @@ impl ThinkingSplitter {
         Self { close, ..self }
     }
 
-    /// Reads a piece of the text, and appends what is decided.
+    /// Reads a piece of the text, and appends its pieces as far as they are decided.
     pub fn push(&mut self, text: &str, pieces: &mut Vec<ThoughtPiece>) {
         self.held.push_str(text);
         let held = std::mem::take(&mut self.held);
         self.held = self.split(&held, pieces).to_owned();
     }
 
-    /// Ends the text: what is held back is text, or reasoning.
+    /// Ends the text. The rest that is held back is appended as text or as reasoning.
     pub fn finish(&mut self, pieces: &mut Vec<ThoughtPiece>) {
         let held = std::mem::take(&mut self.held);
         self.emit(&held, pieces);
@@ -160,7 +160,7 @@ impl ThinkingSplitter {
 enum NextTag {
     /// A tag of this length begins here.
     At(usize, usize),
-    /// A tag may begin here, depending on what follows, but not before.
+    /// A tag may begin here, depending on the next text, but not before.
     MaybeAt(usize),
 }
 

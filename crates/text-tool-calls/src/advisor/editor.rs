@@ -23,11 +23,11 @@ pub(super) struct TextCallEditor {
     pub(super) settings: ParserSettings,
     pub(super) tools: TextTools,
     pub(super) thoughts: Option<Thoughts>,
-    /// The turn in which a call that was not read is reported, if it is to be reported.
+    /// The turn that records a call that was not read. `None`: no turn records it.
     pub(super) reports_to: Option<Arc<Turn>>,
     /// The open text blocks of the model.
     pub(super) open: BTreeMap<BlockId, OpenText>,
-    /// How many more calls the texts of the answer may have, over all its blocks.
+    /// The number of calls that the texts of the answer may still have, over all its blocks.
     pub(super) calls_left: usize,
 }
 
@@ -168,7 +168,7 @@ impl OpenText {
         result
     }
 
-    /// Emits what is held back.
+    /// Emits the text that is held back.
     fn end_text(
         &mut self,
         thoughts: &mut Option<Thoughts>,
@@ -257,7 +257,7 @@ impl OpenText {
         }
     }
 
-    /// Opens a text block: the model's own, as long as nothing came before.
+    /// Opens a text block: the model's own if the editor has opened no block before, otherwise a new one.
     fn open_text(&mut self, out: &mut EditedChunks<'_>) -> BlockId {
         if self.is_used {
             return self.open_block(BlockKind::Text, Current::Text, out);
@@ -276,7 +276,7 @@ impl OpenText {
         out: &mut EditedChunks<'_>,
     ) -> BlockId {
         self.close_current(out);
-        // Blocks of the editor come after the model's own, so that must not open any more.
+        // Blocks of the editor come after the model's own, so the model's own must not open any more.
         self.is_used = true;
         let block = out.open(self.block, BlockHead::new(kind));
         self.current = current(block);
@@ -300,7 +300,7 @@ impl OpenText {
             Current::None => {}
             Current::Text(block) | Current::Reasoning(block) => out.close(block),
             Current::Call(OpenCall { block, call, raw, format, end }) => {
-                // A call without its closing marker is written anew, so that the model reads where it ends.
+                // A call without its closing marker is written anew, so that its end is clear to the model.
                 let data = match end {
                     CallEnd::Complete => vec![ProviderData::new(data_format(format), raw.into())],
                     CallEnd::AssumedComplete | CallEnd::Cut => Vec::new(),

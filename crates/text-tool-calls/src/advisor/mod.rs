@@ -31,8 +31,8 @@ pub use leaks::Leaks;
 /// text into blocks of calls. The tool loop runs them, and memory stores them, as any other call. Earlier calls and
 /// results are sent as text. So a conversation can change between both ways, in both directions.
 ///
-/// Its place is [beside the model](Placement::beside_model), inside all other advisors, in whichever order they are
-/// added. So it sees the tools of all others, and a policy judges the calls that it finds.
+/// Its place is [beside the model](Placement::beside_model), inside all other advisors, whatever the order in which
+/// they are added. So it sees the tools of all others, and a policy judges the calls that it finds.
 ///
 /// # Ordering
 /// Text, calls and arguments stream. Only text that may begin or end a call is held back. Calls of the provider's
@@ -107,10 +107,10 @@ impl TextToolCalls {
         }
     }
 
-    /// Also reads calls in these formats, which a model writes although it was not asked to.
+    /// Also reads calls in these formats, even if the request does not ask for them.
     ///
     /// With the interface of the provider, such a text becomes a call that runs. Choose it for models and servers
-    /// that are known for it.
+    /// that are known to write such calls.
     #[must_use]
     pub fn with_recovered_formats(self, formats: impl IntoIterator<Item = TextFormat>) -> Self {
         Self { recovered: formats.into_iter().collect(), ..self }
@@ -122,7 +122,7 @@ impl TextToolCalls {
         Self { shape, ..self }
     }
 
-    /// Sets what becomes of cut calls and of calls of unknown tools, and the bounds.
+    /// Sets the policies for cut calls and for calls of unknown tools, and the bounds.
     #[must_use]
     pub fn with_settings(self, settings: ParserSettings) -> Self {
         Self { settings, ..self }

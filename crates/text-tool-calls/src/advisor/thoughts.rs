@@ -19,7 +19,7 @@ pub(super) struct AnswerThoughts {
     splitter: ThinkingSplitter,
     /// The provider's own reasoning so far.
     own: String,
-    /// How many bytes of it earlier stretches of reasoning in the text have repeated.
+    /// The number of its bytes that earlier stretches of reasoning in the text have repeated.
     repeated: usize,
     stretch: Stretch,
 }
@@ -92,8 +92,8 @@ impl AnswerThoughts {
 
     /// Returns the reasoning in the text that does not repeat the provider's own. White space does not matter.
     ///
-    /// What may repeat it is held back until it differs, and then returned, so the result does not depend on how the
-    /// text is cut.
+    /// Text that may repeat it is held back, and returned once it differs. So the result does not depend on the split
+    /// of the text into pieces.
     pub(super) fn unrepeated(&mut self, reasoning: &str) -> String {
         let Stretch::Repeats { bytes, held } = &mut self.stretch else { return reasoning.to_owned() };
         if self.own.is_empty() {
@@ -117,7 +117,7 @@ impl AnswerThoughts {
         String::new()
     }
 
-    /// Notes the end of a stretch of reasoning. What is held back is a repetition.
+    /// Notes the end of a stretch of reasoning. The text that is held back is a repetition.
     pub(super) fn end_reasoning(&mut self) {
         if let Stretch::Repeats { bytes, .. } = std::mem::take(&mut self.stretch) {
             self.repeated += bytes;

@@ -30,7 +30,7 @@ impl Candidate {
         }
     }
 
-    /// Looks at the text from its first character on; nothing is consumed.
+    /// Checks the text from its first character on, without consuming it.
     pub(super) fn open(&mut self, text: &str) -> Opening {
         match self {
             Self::Xml(call) => call.open(text),
@@ -49,7 +49,7 @@ impl Candidate {
         }
     }
 
-    /// Returns what finds the end of JSON that is no call.
+    /// Returns the finder of the end of JSON that is no call, if the text is JSON.
     pub(super) fn balance(&self) -> Option<Balance> {
         match self {
             Self::Json(call) => Some(call.balance()),

@@ -31,14 +31,14 @@ use crate::tools::TextTools;
 
 /// Finds the tool calls in a text that arrives in pieces.
 ///
-/// Any split of the text gives the same calls, with the same text around and in them. Only text that may begin or
-/// end something is held back, and white space between calls.
+/// Any split of the text gives the same calls, with the same text around and in them. Only two things are held
+/// back: text that may begin or end a call, and white space between calls.
 ///
 /// A text that only looks like a call is text. Bounds are in [`ParserLimits`](crate::ParserLimits).
 ///
 /// # Errors
-/// [`push`](Self::push) and [`finish`](Self::finish) fail if a call is too long, at one call too many, and after their
-/// end.
+/// [`push`](Self::push) and [`finish`](Self::finish) fail if a call is too long or there are too many calls, and after
+/// an error or the end.
 ///
 /// # Example
 /// ```
@@ -74,7 +74,7 @@ pub struct TextCallParser {
     input: Input,
     state: State,
     lead: Lead,
-    /// How many more calls the text may have.
+    /// The number of calls that the text may still have.
     calls_left: usize,
     /// The place of the next character.
     place: InLine,
@@ -87,7 +87,7 @@ enum State {
     Lead(After),
     /// In text that may begin a call.
     Undecided(Undecided, After),
-    /// In a call, and the bytes of it.
+    /// In a call, of which this number of bytes was read.
     Call(Box<Candidate>, usize),
     /// In JSON that is no call.
     Data(Balance),
@@ -125,10 +125,11 @@ impl TextCallParser {
         }
     }
 
-    /// Reads a piece of the text, and appends what is decided.
+    /// Reads a piece of the text, and appends its events as far as they are decided.
     ///
     /// # Errors
-    /// [`ParserError::CallTooLong`], [`ParserError::TooManyCalls`], and [`ParserError::Ended`] after an error or the end.
+    /// [`ParserError::CallTooLong`] and [`ParserError::TooManyCalls`]; [`ParserError::Ended`] after an error or the
+    /// end.
     pub fn push(&mut self, text: &str, events: &mut Vec<ParserEvent>) -> Result<(), ParserError> {
         if matches!(self.state, State::Ended) {
             return Err(ParserError::Ended);
@@ -137,7 +138,7 @@ impl TextCallParser {
         self.run(Tail::Open, &mut Output::new(events, self.calls_left))
     }
 
-    /// Ends the text: what is undecided becomes text, and an open call is cut off.
+    /// Ends the text. Text that is held back is emitted, and an open call is cut off.
     ///
     /// # Errors
     /// As [`push`](Self::push).
@@ -165,12 +166,12 @@ impl TextCallParser {
         self.lead.len() + self.input.rest().len()
     }
 
-    /// Returns how many more calls the text may have.
+    /// Returns the number of calls that the text may still have.
     pub(crate) fn calls_left(&self) -> usize {
         self.calls_left
     }
 
-    /// Sets how many more calls the text may have, for one of several texts of an answer.
+    /// Sets the number of calls that the text may still have, for one of several texts of an answer.
     pub(crate) fn set_calls_left(&mut self, calls: usize) {
         self.calls_left = calls;
     }
@@ -214,7 +215,7 @@ impl TextCallParser {
         Progress::Made
     }
 
-    /// Collects white space and a fence, up to what decides their meaning.
+    /// Collects white space and a fence, until the text after them decides their meaning.
     fn read_lead(&mut self, after: After, tail: Tail, out: &mut Output<'_>) -> Progress {
         match self.lead.next(self.input.rest(), after, self.place, tail) {
             Next::Undecided => return Progress::Waits,

@@ -85,7 +85,7 @@ impl SentinelCall {
         Opening::Yes
     }
 
-    /// Returns the meaning of a start marker with these members, or `None` if it is no known one.
+    /// Returns the meaning of a start marker with these members, or `None` if it is unknown.
     fn header_of(&self, members: &Map<String, Value>) -> Option<Header> {
         let kind = members.get("type")?.as_str()?.trim().to_ascii_lowercase();
         match kind.as_str() {
@@ -211,7 +211,7 @@ impl SentinelCall {
         State::Value(reader, fallback)
     }
 
-    /// Emits what is left of the arguments.
+    /// Emits the rest of the arguments.
     fn end_arguments(&mut self, out: &mut Output<'_>) {
         match std::mem::replace(&mut self.state, State::Ended) {
             State::Value(reader, fallback) => {

@@ -36,22 +36,23 @@ pub enum OnUnknownTool {
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ParserSettings {
-    /// Calls that the end of the answer cuts off.
+    /// The policy for calls that the end of the answer cuts off.
     pub on_cut: OnCut,
-    /// Calls of unknown tools. `None`: text in JSON, since other objects look the same, and calls elsewhere.
+    /// The policy for calls of unknown tools. `None`: in JSON they are text, since other objects look the same. In
+    /// other formats they are calls.
     pub on_unknown_tool: Option<OnUnknownTool>,
     /// Bounds.
     pub limits: ParserLimits,
 }
 
 impl ParserSettings {
-    /// Sets what becomes of calls that the end of the answer cuts off.
+    /// Sets the policy for calls that the end of the answer cuts off.
     #[must_use]
     pub fn with_on_cut(self, on_cut: OnCut) -> Self {
         Self { on_cut, ..self }
     }
 
-    /// Sets what becomes of calls of unknown tools.
+    /// Sets the policy for calls of unknown tools.
     #[must_use]
     pub fn with_on_unknown_tool(self, on_unknown_tool: OnUnknownTool) -> Self {
         Self { on_unknown_tool: Some(on_unknown_tool), ..self }

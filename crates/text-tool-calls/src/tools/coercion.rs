@@ -17,7 +17,7 @@ pub(crate) enum ValueKind {
 /// A part of a tool's schema.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Schema {
-    /// The part; `null` if the schema says nothing.
+    /// The part; `null` if the schema does not have it.
     part: Value,
     /// The whole schema, into which local references point.
     root: Arc<Value>,
@@ -54,7 +54,7 @@ impl Schema {
         self.part(|schema| schema.get("items"))
     }
 
-    /// Checks whether it says nothing.
+    /// Checks whether the tool's schema does not have this part.
     pub(crate) fn is_empty(&self) -> bool {
         self.part.is_null()
     }
@@ -142,8 +142,9 @@ fn names_type(schema: &Value, kind: &str) -> bool {
     }
 }
 
-/// Returns the value of a text without elements: as its schema says if the text has that form, else a string.
-/// The schema then refuses it, the check of the arguments refuses with a reason.
+/// Returns the value of a text without elements. It has a type of the schema if the text has its form.
+///
+/// Otherwise it is a string, which the check of the arguments refuses with a reason.
 pub(crate) fn leaf_value(text: &str, schema: &Schema) -> Value {
     if schema.allows("string") {
         return Value::from(text);

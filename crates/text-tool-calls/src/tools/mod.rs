@@ -10,7 +10,7 @@ use serde_json::Value;
 use coercion::{Schema, ValueKind};
 pub use form::{BodyMarkers, BodyText, ToolForm};
 
-/// The tools whose calls are looked for in a text: their names, schemas and short forms. Cheap to clone.
+/// The tools whose calls a parser finds in a text: their names, schemas and short forms. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct TextTools(Arc<Inner>);
 
@@ -75,12 +75,12 @@ impl TextTools {
         self.schema(tool).has_property(argument)
     }
 
-    /// Returns how a value of the argument is read from text.
+    /// Returns the conversion of the argument's text to a value.
     pub(crate) fn kind_of(&self, tool: &str, argument: &str) -> ValueKind {
         self.schema(tool).property(argument).kind()
     }
 
-    /// Returns the schema of the tool's arguments, which says nothing if there is no such tool.
+    /// Returns the schema of the tool's arguments, which is empty if there is no such tool.
     pub(crate) fn schema(&self, tool: &str) -> Schema {
         self.0.schemas.get(tool).map_or_else(Schema::default, Schema::new)
     }

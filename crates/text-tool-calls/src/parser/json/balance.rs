@@ -3,7 +3,7 @@ use crate::parser::steps;
 
 /// Finds the end of JSON that is no call.
 ///
-/// It ends where its brackets close. Since it may be broken, it also ends at an empty line and at a fence.
+/// JSON ends where its brackets close. Since it may be invalid, it also ends at an empty line and at a fence.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::parser) struct Balance {
     brackets: Brackets,
@@ -12,12 +12,12 @@ pub(in crate::parser) struct Balance {
 }
 
 impl Balance {
-    /// Begins within these brackets.
+    /// Creates a finder that begins within these brackets.
     pub(super) fn new(brackets: Brackets) -> Self {
         Self { brackets, line_is_empty: false }
     }
 
-    /// Returns the length of the text up to the end, or `None` if all of it is within.
+    /// Returns the length of the text up to the end, or `None` if the end is not in the text.
     pub(in crate::parser) fn pass(&mut self, text: &str) -> Option<usize> {
         for (at, byte) in text.bytes().enumerate() {
             steps::count(1);

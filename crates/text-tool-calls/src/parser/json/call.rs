@@ -8,6 +8,6 @@ pub(super) struct Call {
     /// The arguments that were not emitted yet.
     pub(super) arguments: String,
     pub(super) has_arguments: bool,
-    /// Whether a key or a list says that it is a call.
+    /// Whether a key or a list marks the object as a call.
     pub(super) is_explicit: bool,
 }

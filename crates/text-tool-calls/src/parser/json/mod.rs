@@ -22,12 +22,12 @@ pub(super) struct JsonCalls {
     tools: TextTools,
     on_unknown: OnUnknownTool,
     scan: Scan,
-    /// The bytes that were looked at and not consumed.
+    /// The number of bytes that were read and not consumed.
     seen: usize,
     stage: Stage,
     /// The result of the last character, if it was not processed yet.
     pending: Found,
-    /// Whether the list goes on with something that is no call.
+    /// Whether text other than a call follows in the list.
     is_broken: bool,
 }
 
@@ -82,7 +82,7 @@ impl JsonCalls {
         name.is_some_and(|name| self.on_unknown == OnUnknownTool::Text && !self.tools.contains(name))
     }
 
-    /// Returns how far the text is no call.
+    /// Returns the part of the text that is no call.
     pub(super) fn no_call(&self) -> Opening {
         match self.scan.has_key {
             _ if self.scan.has_ended() => Opening::No(self.seen),
@@ -117,12 +117,12 @@ impl JsonCalls {
         }
     }
 
-    /// Looks at the text that was not seen yet. Returns whether there is something to emit.
+    /// Reads the rest of the text. Returns whether something can be emitted.
     fn advance(&mut self, text: &str) -> bool {
         for letter in text.get(self.seen..).unwrap_or_default().chars() {
             let was_outside = self.scan.place() == Place::OutsideStrings;
             let found = self.scan.take(self.seen, letter);
-            // A list that goes on with something else has ended, so that the text after it is not lost.
+            // A list of calls ends at any other text, so that this text is not lost.
             let is_foreign = found == Found::NotInCall && self.stage == Stage::Before && was_outside;
             if is_foreign && self.scan.is_out_of_place() {
                 self.pending = Found::End;
@@ -165,7 +165,7 @@ impl JsonCalls {
         out.closed(CallEnd::Complete);
     }
 
-    /// Emits what was seen of the call, or of the text before the next one.
+    /// Emits the part of the call that was read, or the text before the next call.
     fn emit_so_far(&mut self, input: &mut Input, out: &mut Output<'_>) {
         match (&mut self.scan.call, self.stage) {
             (Some(call), Stage::Before | Stage::Named) => {

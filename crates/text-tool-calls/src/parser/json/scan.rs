@@ -4,7 +4,7 @@ use super::key::Key;
 use crate::json_string::{JsonStringDecoder, decoded};
 use crate::parser::steps;
 
-/// The bytes of a name, an id or a key beyond which it is cut off; such a text is never a known one.
+/// The most bytes of a name, an id or a key that are kept. A longer one is cut off, and is never a known one.
 const MAX_NAME: usize = 256;
 
 /// Reads JSON character by character and finds the calls in it.
@@ -20,7 +20,7 @@ pub(super) struct Scan {
     scalar: String,
     /// The call that the current object is part of.
     pub(super) call: Option<Call>,
-    /// Whether the calls are in a list under a key that says so.
+    /// Whether the calls are in a list under a key for calls.
     is_listed: bool,
     /// Whether a key was begun.
     pub(super) has_key: bool,
@@ -70,7 +70,7 @@ enum Purpose {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
     Nothing,
-    /// Something that no call has.
+    /// The character cannot be part of a call.
     NotInCall,
     /// The object of a call has ended.
     CallEnd,
@@ -92,7 +92,8 @@ impl Scan {
         }
     }
 
-    /// Checks whether a character outside strings that no call has cannot be part of a list of calls.
+    /// Checks whether the scan is outside calls and strings, at an element of a list or at the place of a separator.
+    /// Text there that cannot be part of a call ends the list.
     pub(super) fn is_out_of_place(&self) -> bool {
         let in_list = self.open.last() == Some(&Role::List);
         self.call.is_none() && self.string.is_none() && (in_list || self.expects == Expects::Separator)

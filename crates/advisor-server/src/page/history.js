@@ -25,7 +25,7 @@ const events = (message, count) => {
     const failed = message.is_error ? [{ type: "error", id: message.id, error: message.result }] : [];
     return [...failed, { type: "tool_call_end", id: message.id, result: message.result }];
   }
-  return message.parts.flatMap((part, place) => {
+  return (message.parts ?? []).flatMap((part, place) => {
     const block = `${count}.${place}`;
     switch (part.type) {
       case "call": return { type: "tool_call_start", id: part.id, tool: part.tool, args: part.args };

@@ -94,11 +94,10 @@ fn message(frames: &[Frame]) -> Value {
                             let input = serde_json::from_str(piece).unwrap_or_else(|_| json!({}));
                             block.insert("input".into(), input);
                         }
-                        _ => {
-                            let all = block.get(field).and_then(Value::as_str).unwrap_or_default();
-                            let all = format!("{all}{piece}");
-                            block.insert(field.into(), all.into());
-                        }
+                        _ => match block.get_mut(field) {
+                            Some(Value::String(all)) => all.push_str(piece),
+                            _ => drop(block.insert(field.into(), piece.into())),
+                        },
                     }
                 }
             }

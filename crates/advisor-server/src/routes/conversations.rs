@@ -176,6 +176,7 @@ pub(super) async fn delete(
     stop_turn(&server, &key).await;
     let deleted = server.memory().store().delete(&key).await;
     deleted.map_err(|error| Refusal::from(&error.into()))?;
+    server.turns().forget(&key);
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -86,10 +86,14 @@ pub(super) fn without_tools(tools: &[Value]) -> Result<(), Refusal> {
     }
 }
 
-/// Returns the data that an answer repeats, with this prefix of its id.
+/// The longest name of a model that an answer repeats, in bytes. Each chunk repeats it.
+const MODEL_BYTES: usize = 256;
+
+/// Returns the data that an answer repeats, with this prefix of its id. A name of a model that is too long becomes that
+/// of the chain.
 pub(super) fn info(server: &ChatServer, question: &Question, prefix: &str, model: &str) -> AnswerInfo {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    let model = if model.is_empty() { server.name().as_str() } else { model };
+    let model = if model.is_empty() || model.len() > MODEL_BYTES { server.name().as_str() } else { model };
     AnswerInfo::new(
         format!("{prefix}{}", question.turn.as_str()),
         model,

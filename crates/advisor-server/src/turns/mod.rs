@@ -58,10 +58,10 @@ impl Turns {
         on_unread: OnUnread,
         stream: impl FnOnce() -> TurnStream,
     ) -> Result<SharedTurn, Refusal> {
+        let mut known = self.lock();
         if self.is_closed() {
             return Err(Refusal::stopping());
         }
-        let mut known = self.lock();
         if let Some(entry) = known.turns.get(key) {
             let is_same = entry.input == input;
             let reused = || Refusal::from(&Error::new(ErrorKind::TurnIdReused, "another input"));
@@ -91,6 +91,19 @@ impl Turns {
         self.lock().turns.get(key).map(|entry| entry.turn.clone())
     }
 
+    /// Removes the ended turns of a deleted conversation, so that nobody reads or joins them.
+    pub(crate) fn forget(&self, conversation: &ConversationKey) {
+        let mut known = self.lock();
+        let Known { turns, order } = &mut *known;
+        order.retain(|key| {
+            let goes = &key.0 == conversation && turns.get(key).is_none_or(|entry| entry.turn.has_ended());
+            if goes {
+                turns.remove(key);
+            }
+            !goes
+        });
+    }
+
     /// Returns the number of turns that run.
     pub(crate) fn running_count(&self) -> usize {
         self.limits.running_turns.min(Semaphore::MAX_PERMITS).saturating_sub(self.slots.available_permits())
@@ -103,6 +116,8 @@ impl Turns {
 
     /// Takes no further turn.
     pub(crate) fn close(&self) {
+        // No turn starts between the check and the beginning of a turn.
+        let _known = self.lock();
         self.stopping.send_replace(true);
     }
 

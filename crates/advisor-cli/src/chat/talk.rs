@@ -11,6 +11,7 @@ use super::input::{Entered, Input};
 use super::interrupts::Interrupts;
 use super::session::{Session, Spent};
 use crate::failure::Failure;
+use crate::printable::printable;
 use crate::screen::{self, Screen};
 
 /// The effect of an interrupt at the prompt.
@@ -94,13 +95,15 @@ impl<A: Write, N: Write> Talk<A, N> {
         };
         match next {
             Next::Ask(turn) => self.show(*turn).await?,
-            Next::Edit(question) => match self.input.next(&question.text, &mut self.interrupts).await? {
-                Entered::Line(text) if !text.trim().is_empty() => {
-                    let turn = self.session.ask_in_place_of(question.turn, text.trim_end());
-                    self.show(turn).await?;
+            Next::Edit(question) => {
+                match self.input.next(&printable(&question.text), &mut self.interrupts).await? {
+                    Entered::Line(text) if !text.trim().is_empty() => {
+                        let turn = self.session.ask_in_place_of(question.turn, text.trim_end());
+                        self.show(turn).await?;
+                    }
+                    _ => self.screen.note("The question stays as it is.")?,
                 }
-                _ => self.screen.note("The question stays as it is.")?,
-            },
+            }
             Next::Quit => return Ok(ControlFlow::Break(())),
             Next::Prompt => {}
         }

@@ -3,6 +3,9 @@
 use super::fields::Field;
 use super::scan;
 
+/// The deepest nesting of an event with slots. The search is recursive.
+const MOST_NESTED: usize = 64;
+
 /// A value of an event that may differ in the next one: the range of a string without its quotes, or of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ValueSlot {
@@ -42,7 +45,8 @@ impl ValueSlot {
 /// Returns the slots of an event with this text, in order; `None` if the slot of the text is not certain. The
 /// event must be valid JSON.
 pub(super) fn slots_of(event: &str, fields: &'static Field, text: &str) -> Option<Vec<ValueSlot>> {
-    let mut search = Search { event, at: 0, text, unescaped: String::new(), slots: Vec::with_capacity(16) };
+    let mut search =
+        Search { event, at: 0, text, depth: 0, unescaped: String::new(), slots: Vec::with_capacity(16) };
     search.value(Some(fields))?;
     search.slots.extend(blanks_of(event));
     search.has_text().then_some(search.slots)
@@ -58,6 +62,7 @@ fn blanks_of(event: &str) -> Option<ValueSlot> {
 struct Search<'a> {
     event: &'a str,
     at: usize,
+    depth: usize,
     text: &'a str,
     unescaped: String,
     slots: Vec<ValueSlot>,
@@ -71,12 +76,22 @@ impl<'a> Search<'a> {
     /// Skips a value. Its kind is `None` if it is not read.
     fn value(&mut self, field: Option<&'static Field>) -> Option<()> {
         match self.peek()? {
-            b'{' => self.object(field),
-            b'[' => self.list(field),
+            bracket @ (b'{' | b'[') => self.nested(bracket, field),
             b'"' => self.string(field),
             b'-' | b'0'..=b'9' => self.number(field),
             _ => self.word(field),
         }
+    }
+
+    /// Skips an object or a list. An event that is nested too deep has no slots.
+    fn nested(&mut self, bracket: u8, field: Option<&'static Field>) -> Option<()> {
+        if self.depth == MOST_NESTED {
+            return None;
+        }
+        self.depth += 1;
+        let read = if bracket == b'{' { self.object(field) } else { self.list(field) };
+        self.depth -= 1;
+        read
     }
 
     fn object(&mut self, field: Option<&'static Field>) -> Option<()> {
@@ -211,4 +226,21 @@ fn refuse_any_text(field: Option<&Field>) -> Option<()> {
 /// Does the same as [`refuse_any_text`] for a value with parts.
 fn refuse_text(field: Option<&Field>) -> Option<()> {
     (!matches!(field, Some(Field::Text | Field::Spelled | Field::Joined))).then_some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn law_r1_deep_events_have_no_slots() {
+        const FIELDS: &Field = &Field::Object(&[("text", Field::Text)]);
+        let event = |depth: usize| {
+            let (open, close) = ("[".repeat(depth - 1), "]".repeat(depth - 1));
+            format!(r#"{{"text":"a","unread":{open}1{close}}}"#)
+        };
+        assert!(slots_of(&event(MOST_NESTED), FIELDS, "a").is_some());
+        assert!(slots_of(&event(MOST_NESTED + 1), FIELDS, "a").is_none());
+        assert!(slots_of(&event(100_000), FIELDS, "a").is_none(), "no stack overflow");
+    }
 }

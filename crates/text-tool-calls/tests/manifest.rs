@@ -145,12 +145,90 @@ fn white_space_at_the_ends_of_texts_is_kept() {
             assert_eq!(calls(format, &written), [("plan".to_owned(), arguments.clone())], "{written}");
         }
     }
-    // Here only the white space is lost.
-    let arguments = json!({"title": " </arg><item> "});
-    let written = ToolManifest::new(PromptFormat::Xml, &definitions()).call("plan", &arguments.to_string());
-    let read = calls(PromptFormat::Xml, &written);
-    assert_eq!(read, [("plan".to_owned(), json!({"title": "</arg><item>"}))]);
 }
+
+/// Tools whose short forms are read in each way: as a value, between markers, and unchanged up to a closing tag.
+fn tools_with_forms() -> (Vec<ToolDefinition>, Vec<ToolForm>) {
+    let tool = |name: &str, body: &str| {
+        let text = json!({"type": "string"});
+        let members = json!({"path": text, "note": text, body: text});
+        ToolDefinition::new(name, "", json!({"type": "object", "properties": members}))
+    };
+    let tools = vec![
+        tool("write_file", "content"),
+        tool("run_bash", "command"),
+        tool("note", "text"),
+        tool("ask", "q"),
+    ];
+    (tools, vec![ToolForm::new("note", "text").with_verbatim_body("", "")])
+}
+
+const BODIES: [(&str, &str); 4] =
+    [("write_file", "content"), ("run_bash", "command"), ("note", "text"), ("ask", "q")];
+
+/// Writes a call in each format, and checks that the same arguments are read.
+fn assert_read_back(tool: &str, arguments: &Value) {
+    let (definitions, forms) = tools_with_forms();
+    for format in PromptFormat::ALL {
+        let manifest =
+            forms.iter().cloned().fold(ToolManifest::new(format, &definitions), ToolManifest::with_form);
+        let tools = forms.iter().cloned().fold(TextTools::new(&definitions), TextTools::with_form);
+        let written = manifest.call(tool, &arguments.to_string());
+        let read = calls_of(&tools, format, &written);
+        assert_eq!(read, [(tool.to_owned(), arguments.clone())], "{written}");
+    }
+}
+
+#[test]
+fn law_s5_texts_with_markup_are_written_and_read_back() {
+    for text in [
+        "a < b && c",
+        "a &lt; b &amp;amp; c",
+        "</arg></arguments></tool>",
+        " </arg><item> ",
+        "__START_CONTENT__\nx\n__END_CONTENT__",
+        "x__END_CONTENT__\n</arg>",
+        "x__END_CONTENT__</ARG></tool>",
+        "</write_file></run_bash></note>",
+        "<![CDATA[x]]>",
+        " <![CDATA[x]]></arg> ",
+        "<!-- x -->",
+        "[[SEG_END]]",
+        "x [[seg_end]] [[SEG_END]]",
+        "[[SEG_START {\"type\": \"text\"}]]",
+        "```\n{\"tool\": {}}\n```",
+        "\r\n\n x \n",
+        "",
+    ] {
+        for (tool, body) in BODIES {
+            assert_read_back(tool, &json!({"path": "a", body: text}));
+            assert_read_back(tool, &json!({"path": text, "note": text, body: "x"}));
+            assert_read_back(tool, &json!({"path": text, body: text}));
+        }
+    }
+}
+
+#[test]
+fn description_in_xml_excepts_texts_that_are_read_unchanged() {
+    let (definitions, forms) = tools_with_forms();
+    let manifest =
+        forms.into_iter().fold(ToolManifest::new(PromptFormat::Xml, &definitions), ToolManifest::with_form);
+    for exception in [
+        "Text between `__START_CONTENT__` and `__END_CONTENT__` is an exception: write it unchanged,",
+        "The argument `text` of `note` is an exception: write it unchanged,",
+    ] {
+        assert!(manifest.text().contains(exception), "{}", manifest.text());
+    }
+    assert!(!manifest.text().contains("`command` of `run_bash` is"), "its text is decoded");
+    let plain = ToolManifest::new(PromptFormat::Xml, &definitions[1..2]).text();
+    assert!(plain.contains("Write `&lt;` for `<`") && !plain.contains("exception"), "{plain}");
+}
+
+/// Pieces of markup, and of the markers around texts.
+const PIECES: [&str; 16] = [
+    "<", "&", "&lt;", "&am", "</arg>", "<arg name=\"path\">", "</tool>", "__START_CONTENT__",
+    "__END_CONTENT__", "_", "<![CDATA[", "]]>", "[[SEG_END]]", "[[seg_end", "\n", " x",
+];
 
 fn text() -> impl Strategy<Value = String> {
     "[a-c <>&\"'\\\\\n{}é\\]\\[/]{0,12}"
@@ -184,6 +262,17 @@ proptest! {
             let read = calls(format, &format!("Well.\n{written}\nSo."));
             prop_assert_eq!(read, vec![("plan".to_owned(), Value::Object(arguments.clone()))], "{}", written);
         }
+    }
+
+    #[test]
+    fn law_s5_texts_of_short_forms_are_read_back(
+        pieces in prop::collection::vec(prop::sample::select(PIECES.to_vec()), 0..8),
+        path in text(),
+        of in 0..BODIES.len(),
+    ) {
+        let (tool, body) = BODIES[of];
+        assert_read_back(tool, &json!({"path": path, body: pieces.concat()}));
+        assert_read_back(tool, &json!({"path": pieces.concat(), body: path}));
     }
 
     #[test]

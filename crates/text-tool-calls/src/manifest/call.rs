@@ -1,21 +1,53 @@
 use serde_json::{Map, Value};
 
 use super::JsonShape;
+use crate::parser::TextCallParser;
+use crate::parser::event::ParserEvent;
+use crate::parser::format::TextFormat;
+use crate::parser::limits::ParserLimits;
 use crate::parser::markup::entities::encoded;
+use crate::parser::settings::ParserSettings;
 use crate::tools::{BodyText, TextTools, ToolForm};
 
-/// Writes a call as an element.
+/// Writes a call as an element. Arguments that elements would change are written as JSON.
 pub(super) fn in_xml(name: &str, arguments: &str, tools: &TextTools) -> String {
-    let name = encoded(name);
     let Ok(members) = serde_json::from_str::<Map<String, Value>>(arguments) else {
-        return format!("<tool name=\"{name}\">\n{arguments}\n</tool>");
+        return format!("<tool name=\"{}\">\n{arguments}\n</tool>", encoded(name));
     };
+    let text = in_elements(name, &members, tools);
+    if is_read_back(&text, TextFormat::Xml, &members, tools) {
+        return text;
+    }
+    // In JSON, the character can only be in a string.
+    let arguments = arguments.replace('<', "\\u003c");
+    format!("<tool name=\"{}\">\n{arguments}\n</tool>", encoded(name))
+}
+
+/// Checks whether the parser reads exactly these arguments in the text of a call.
+fn is_read_back(text: &str, format: TextFormat, arguments: &Map<String, Value>, tools: &TextTools) -> bool {
+    let limits = ParserLimits { call: usize::MAX, ..ParserLimits::default() };
+    let settings = ParserSettings::default().with_limits(limits);
+    let mut parser = TextCallParser::with_settings([format], tools, settings);
+    let mut events = Vec::new();
+    if parser.push(text, &mut events).and_then(|()| parser.finish(&mut events)).is_err() {
+        return false;
+    }
+    let pieces = events.iter().filter_map(|event| match event {
+        ParserEvent::Arguments(piece) => Some(piece.as_str()),
+        _ => None,
+    });
+    let read: String = pieces.collect();
+    serde_json::from_str::<Map<String, Value>>(&read).is_ok_and(|read| read == *arguments)
+}
+
+fn in_elements(name: &str, members: &Map<String, Value>, tools: &TextTools) -> String {
+    let form = tools.form(name);
+    let name = encoded(name);
     if members.is_empty() {
         return format!("<tool name=\"{name}\">\n</tool>");
     }
-    let form = tools.form(&name);
     let mut text = format!("<tool name=\"{name}\">\n<arguments>\n");
-    for (member, value) in &members {
+    for (member, value) in members {
         let written = match (form, value) {
             (Some(form), Value::String(body)) if *form.body == **member => written_body(form, body),
             _ => written_value(value),
@@ -52,15 +84,9 @@ fn written_value(value: &Value) -> String {
     }
 }
 
-/// The beginnings of tags that would end a section of characters.
-const TAGS: [&str; 4] = ["<arg", "</arg", "<item", "</item"];
-
-/// Writes a text. White space at its ends would be left out, so such a text is a section of characters. A text with
-/// tags of a call loses its white space instead.
+/// Writes a text. White space at its ends would be left out, so such a text is a section of characters.
 fn written_text(text: &str) -> String {
-    let lower = text.to_ascii_lowercase();
-    let has_tag = TAGS.iter().any(|tag| lower.contains(tag));
-    if text.trim() != text && !has_tag { format!("<![CDATA[{text}]]>") } else { encoded(text) }
+    if text.trim() == text { encoded(text) } else { format!("<![CDATA[{text}]]>") }
 }
 
 /// Writes a call as an object. Arguments that are no JSON are written as a string.
@@ -79,22 +105,37 @@ pub(super) fn in_json(name: &str, arguments: &str, shape: JsonShape) -> String {
     }
 }
 
-/// Writes a call between markers.
+/// Writes a call between markers. If its short form would change the arguments, they are written as JSON.
 pub(super) fn in_sentinel(name: &str, arguments: &str, tools: &TextTools) -> String {
-    let members = serde_json::from_str::<Map<String, Value>>(arguments).ok();
-    if let (Some(form), Some(members)) = (tools.form(name), members)
-        && let Some(Value::String(body)) = members.get(form.body.as_str())
-        && !body.contains("[[SEG_END]]")
+    if let Ok(members) = serde_json::from_str::<Map<String, Value>>(arguments)
+        && let Some(text) = in_short_form(name, &members, tools)
+        && is_read_back(&text, TextFormat::Sentinel, &members, tools)
     {
-        let others = members.iter().filter(|(member, _)| *form.body != ***member);
-        let others: String =
-            others.map(|(member, value)| format!(", {}: {value}", Value::from(member.as_str()))).collect();
-        return format!("[[SEG_START {{\"type\": {}{others}}}]]\n{body}[[SEG_END]]", Value::from(name));
+        return text;
     }
-    // The marker can only be in a string, where its first character may be escaped.
-    let arguments = arguments.replace("[[SEG_END]]", "\\u005b[SEG_END]]");
-    format!(
-        "[[SEG_START {{\"type\": \"tool\", \"tool_name\": {}}}]]\n{arguments}\n[[SEG_END]]",
-        Value::from(name)
-    )
+    let (name, arguments) = (Value::from(name), without_end(arguments));
+    format!("[[SEG_START {{\"type\": \"tool\", \"tool_name\": {name}}}]]\n{arguments}\n[[SEG_END]]")
+}
+
+fn in_short_form(name: &str, members: &Map<String, Value>, tools: &TextTools) -> Option<String> {
+    let form = tools.form(name)?;
+    let body = members.get(form.body.as_str())?.as_str()?;
+    let others = members.iter().filter(|(member, _)| *form.body != ***member);
+    let others: String =
+        others.map(|(member, value)| format!(", {}: {value}", Value::from(member.as_str()))).collect();
+    Some(format!("[[SEG_START {{\"type\": {}{others}}}]]\n{body}[[SEG_END]]", Value::from(name)))
+}
+
+/// Escapes the end marker in JSON. It can only be in a string, where its first character may be escaped.
+fn without_end(json: &str) -> String {
+    let lower = json.to_ascii_lowercase();
+    let mut text = String::with_capacity(json.len());
+    let mut from = 0;
+    for (at, _) in lower.match_indices("[[seg_end]]") {
+        text.push_str(json.get(from..at).unwrap_or_default());
+        text.push_str("\\u005b");
+        from = at + 1;
+    }
+    text.push_str(json.get(from..).unwrap_or_default());
+    text
 }

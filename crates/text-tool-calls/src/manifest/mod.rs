@@ -7,7 +7,7 @@ use advisor_core::ToolDefinition;
 use serde_json::json;
 
 use crate::format::PromptFormat;
-use crate::tools::{TextTools, ToolForm};
+use crate::tools::{BodyText, TextTools, ToolForm};
 
 /// The shape of calls in [`PromptFormat::Json`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -120,16 +120,34 @@ impl ToolManifest {
             return String::new();
         }
         let rules = match self.format {
-            PromptFormat::Xml => XML_RULES,
-            PromptFormat::Json => JSON_RULES,
-            PromptFormat::Sentinel => SENTINEL_RULES,
+            PromptFormat::Xml => self.xml_rules(),
+            PromptFormat::Json => JSON_RULES.to_owned(),
+            PromptFormat::Sentinel => SENTINEL_RULES.to_owned(),
         };
-        let mut parts = vec![INTRODUCTION.to_owned(), rules.to_owned()];
+        let mut parts = vec![INTRODUCTION.to_owned(), rules];
         for definition in &self.definitions {
             parts.push(format!("## {}\n\n{}", definition.name, self.schema(definition)));
             parts.push(self.examples(definition));
         }
         parts.join("\n\n")
+    }
+
+    /// Returns the rules of XML, with the exceptions for texts that are read unchanged.
+    fn xml_rules(&self) -> String {
+        let mut rules = XML_RULES.to_owned();
+        for form in self.tools.forms() {
+            let exception = match &form.body_text {
+                BodyText::Value => continue,
+                BodyText::Verbatim(Some(markers)) => {
+                    format!("Text between `{}` and `{}` is an exception", markers.start(), markers.end())
+                }
+                BodyText::Verbatim(None) => {
+                    format!("The argument `{}` of `{}` is an exception", form.body, form.tool)
+                }
+            };
+            rules.push_str(&format!("\n{exception}: write it unchanged, with each `<` and `&` as it is."));
+        }
+        rules
     }
 
     /// Returns the description of one tool and its arguments: elements in XML, else a JSON object.
@@ -172,6 +190,8 @@ impl ToolManifest {
     }
 
     /// Writes a call in this format; `arguments` is the text of a JSON object. Other text is written unchanged.
+    ///
+    /// The parser reads the same arguments in it. In XML, arguments that elements would change are written as JSON.
     #[must_use]
     pub fn call(&self, name: &str, arguments: &str) -> String {
         let arguments = if arguments.trim().is_empty() { "{}" } else { arguments.trim() };

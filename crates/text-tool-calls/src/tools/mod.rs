@@ -65,6 +65,11 @@ impl TextTools {
         self.0.forms.iter().find(|form| form.tool.eq_ignore_ascii_case(element))
     }
 
+    /// Iterates over the short forms.
+    pub(crate) fn forms(&self) -> impl Iterator<Item = &ToolForm> {
+        self.0.forms.iter()
+    }
+
     /// Iterates over the names of elements that are short forms.
     pub(crate) fn elements(&self) -> impl Iterator<Item = &str> {
         self.0.forms.iter().map(|form| form.tool.as_str())

@@ -34,6 +34,8 @@ pub use leaks::Leaks;
 /// Its place is [beside the model](Placement::beside_model), inside all other advisors, whatever the order in which
 /// they are added. So it sees the tools of all others, and a policy judges the calls that it finds.
 ///
+/// A chain needs only one: a second one would describe the tools twice.
+///
 /// # Ordering
 /// Text, calls and arguments stream. Only text that may begin or end a call is held back. Calls of the provider's
 /// interface pass, also in the same answer.

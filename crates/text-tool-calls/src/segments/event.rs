@@ -40,6 +40,9 @@ impl SegmentType {
 ///
 /// The events of a segment are one start, any number of contents, and one end. Several segments may be open.
 ///
+/// If the model is called again, all segments of the attempt are void. Each of them has an end that is
+/// [interrupted](BrokenEnd::Interrupted), also after its own end.
+///
 /// # JSON
 /// ```
 /// use serde_json::json;

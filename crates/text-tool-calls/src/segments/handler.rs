@@ -3,7 +3,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use advisor_core::{Chunk, Text, drop_caught};
 
-use super::event::{BrokenEnd, Invocation, SegmentEvent};
+use super::event::{BrokenEnd, Invocation, SegmentEvent, SegmentEventType};
 use super::open_blocks::{Mode, OpenBlocks};
 use crate::format::ToolCallFormat;
 use crate::parser::format::TextFormat;
@@ -60,6 +60,8 @@ pub struct SegmentHandler {
     events: Vec<SegmentEvent>,
     /// The invocations, each with its round.
     invocations: Vec<(u32, Invocation)>,
+    /// The ids of the segments that have ended, each with its round.
+    ended: Vec<(u32, Text)>,
     is_finalized: bool,
     on_event: Option<Callback<SegmentEvent>>,
     on_invocation: Option<Callback<Invocation>>,
@@ -113,6 +115,7 @@ impl SegmentHandler {
             blocks: OpenBlocks::new(mode, tools),
             events: Vec::new(),
             invocations: Vec::new(),
+            ended: Vec::new(),
             is_finalized: false,
             on_event: None,
             on_invocation: None,
@@ -158,6 +161,7 @@ impl SegmentHandler {
             Chunk::AttemptRestarted { round } => {
                 self.invocations.retain(|(of, _)| of != round);
                 let end = BrokenEnd::Interrupted("the model is called again".into());
+                self.take_back(*round, &end, &mut events);
                 self.blocks.restart(*round, &end, &mut events);
                 Ok(Vec::new())
             }
@@ -166,6 +170,10 @@ impl SegmentHandler {
         match result {
             Ok(invocations) => {
                 let round = chunk.round();
+                if !matches!(chunk, Chunk::AttemptRestarted { .. }) {
+                    let ends = events.iter().filter(|event| event.event_type == SegmentEventType::End);
+                    self.ended.extend(ends.map(|end| (round, end.segment_id.clone())));
+                }
                 self.keep(&events, invocations.into_iter().map(|invocation| (round, invocation)));
                 Ok(events)
             }
@@ -234,7 +242,14 @@ impl SegmentHandler {
         self.blocks.reset();
         self.events.clear();
         self.invocations.clear();
+        self.ended.clear();
         self.is_finalized = false;
+    }
+
+    /// Ends the segments of a round that have ended once more, as interrupted.
+    fn take_back(&mut self, round: u32, end: &BrokenEnd, events: &mut Vec<SegmentEvent>) {
+        let void = self.ended.extract_if(.., |(of, _)| *of == round);
+        events.extend(void.map(|(_, id)| SegmentEvent::end(id).with_broken_end(end.clone())));
     }
 
     /// Keeps events and invocations, and calls back.

@@ -4,7 +4,7 @@ use text_tool_calls::{OnCut, ParserLimits, ParserSettings, TextFormat};
 use crate::common::parse;
 
 /// Pieces of all syntaxes, so that random sequences reach every state.
-const TOKENS: [&str; 62] = [
+const TOKENS: [&str; 64] = [
     "<tool name=\"weather\">",
     "<tool name=\"plan\">",
     "<tool name='time'/>",
@@ -16,6 +16,8 @@ const TOKENS: [&str; 62] = [
     "<arg name=\"names\">",
     "<arg name=\"content\">",
     "</arg>",
+    "<arg name=city>",
+    "<city x>",
     "<item>",
     "</item>",
     "<city>",

@@ -42,6 +42,34 @@ fn law_s5_arguments_are_elements_with_names() {
     );
 }
 
+/// Such a text is passed on in the arguments, which are then no JSON object, so the call does not run.
+#[test]
+fn law_t2_broken_arguments_in_xml_are_kept() {
+    let call = |body: &str| format!("<tool name=\"weather\">{body}</tool>");
+    let city = "<arg name=\"city\">Oslo</arg>";
+    for (body, expected) in [
+        ("<arguments><arg name=city>Oslo</arg></arguments>", "<arg name=city>Oslo</arg></arguments>"),
+        (&format!("{city}<arg name=days>3</arg>"), "{\"city\":\"Oslo\"<arg name=days>3</arg>"),
+        (
+            &format!("{city} hm <ARG name=\"days\" x>3</ARG>"),
+            "{\"city\":\"Oslo\"<ARG name=\"days\" x>3</ARG>",
+        ),
+        (&format!("{city}<days =3>3</days>"), "{\"city\":\"Oslo\"<days =3>3</days>"),
+        (
+            &format!("{city}<argument name=days>3</argument>"),
+            "{\"city\":\"Oslo\"<argument name=days>3</argument>",
+        ),
+        (&format!("{city}<arg name=\"days>3</arg>"), "{\"city\":\"Oslo\"<arg name=\"days>3</arg>"),
+        ("<arguments>{\"city\": \"Oslo\"}</arguments>", "{\"city\": \"Oslo\"}</arguments>"),
+        ("<arguments>Oslo</arguments>", "Oslo</arguments>"),
+        ("<!-- The city: -->\n{\"city\": \"Oslo\"}", "{\"city\": \"Oslo\"}"),
+        // Other text is left out.
+        (&format!("<arguments>\n{city} a < b, <b x> \n</arguments> hm"), "{\"city\":\"Oslo\"}"),
+    ] {
+        check(XML, &[(call(body).as_str(), format!("⟦weather {expected}⟧").as_str())]);
+    }
+}
+
 #[test]
 fn law_s5_values_have_the_type_of_their_schema() {
     let plan = |argument: &str, value: &str| {

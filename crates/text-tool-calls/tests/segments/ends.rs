@@ -1,7 +1,7 @@
 use std::sync::{Arc, Mutex};
 
 use advisor_core::{Chunk, Delta};
-use text_tool_calls::segments::{SegmentError, SegmentEvent, SegmentHandler, SegmentType};
+use text_tool_calls::segments::{SegmentError, SegmentEvent, SegmentEventType, SegmentHandler, SegmentType};
 use text_tool_calls::{ParserError, ParserLimits, ParserSettings, TextFormat};
 
 use crate::common::{answer, arguments, call, chunks, invocations, run, short, texts, tools};
@@ -81,6 +81,38 @@ fn restarted_attempt_makes_its_invocations_void() {
     let events = handler.feed(&Chunk::AttemptRestarted { round: 1 }).unwrap();
     assert!(short(&events).iter().all(|event| event.ends_with("interrupted: the model is called again")));
     assert_eq!(handler.invocations().count(), 0);
+}
+
+/// Segments that have ended end once more, so that a consumer can take back what it has shown.
+#[test]
+fn restarted_attempt_makes_its_ended_segments_void() {
+    let call = "<tool name=\"time\"/>";
+    let again = "interrupted: the model is called again";
+    let text = texts(["So: ", call, " Well"]);
+    let mut handler = parsing();
+    for chunk in answer(1, [Delta::text("Round one.")]).iter().chain(&answer(2, [Delta::text("a")])[..2]) {
+        handler.feed(chunk).unwrap();
+    }
+    let restart = Chunk::AttemptRestarted { round: 2 };
+    assert_eq!(short(&handler.feed(&restart).unwrap()), [format!("text_2 {again}")], "round 1 stays");
+    handler.reset();
+    for chunk in &text[..4] {
+        handler.feed(chunk).unwrap();
+    }
+    let restart = Chunk::AttemptRestarted { round: 1 };
+    let void = ["text_1", "call_1", "text_2"].map(|id| format!("{id} {again}"));
+    assert_eq!(short(&handler.feed(&restart).unwrap()), void);
+    assert_eq!(handler.feed(&restart), Ok(Vec::new()), "each is taken back once");
+    assert_eq!(run_again(&mut handler, &text), ["text_3", "call_2", "text_4"]);
+    assert_eq!(handler.invocations().count(), 1);
+}
+
+/// The ids of the segments that end by themselves in these chunks.
+fn run_again(handler: &mut SegmentHandler, chunks: &[Chunk]) -> Vec<String> {
+    let events = chunks.iter().flat_map(|chunk| handler.feed(chunk).unwrap());
+    let ends =
+        events.filter(|event| event.event_type == SegmentEventType::End && event.payload.broken.is_none());
+    ends.map(|end| end.segment_id.to_string()).collect()
 }
 
 #[test]

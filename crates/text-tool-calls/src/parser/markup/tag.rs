@@ -100,9 +100,9 @@ fn parse(inside: &str, length: usize) -> Option<Tag> {
         (None, Some(rest)) => (TagKind::Empty, rest),
         (None, None) => (TagKind::Opening, inside),
     };
-    let end = inside.find(|letter: char| !is_name(letter)).unwrap_or(inside.len());
-    let (name, rest) =
-        inside.split_at_checked(end).filter(|(name, _)| (1..=MAX_NAME).contains(&name.len()))?;
+    let (name, rest) = inside
+        .split_at_checked(name_of(inside).len())
+        .filter(|(name, _)| (1..=MAX_NAME).contains(&name.len()))?;
     Some(Tag { name: name.to_owned(), kind, attributes: attributes(rest)?, length })
 }
 
@@ -115,8 +115,8 @@ pub(crate) fn attributes(text: &str) -> Option<Vec<(String, String)>> {
         return None;
     }
     while !rest.is_empty() {
-        let end = rest.find(|letter: char| !is_name(letter)).unwrap_or(rest.len());
-        let (name, after) = rest.split_at_checked(end).filter(|(name, _)| !name.is_empty())?;
+        let (name, after) =
+            rest.split_at_checked(name_of(rest).len()).filter(|(name, _)| !name.is_empty())?;
         let value = after.trim_start().strip_prefix('=')?.trim_start();
         let quote = value.chars().next().filter(|quote| matches!(quote, '"' | '\''))?;
         let (value, after) = value.get(1..)?.split_once(quote)?;
@@ -124,6 +124,12 @@ pub(crate) fn attributes(text: &str) -> Option<Vec<(String, String)>> {
         rest = after.trim_start();
     }
     Some(found)
+}
+
+/// Returns the name at the start of a text, which may be empty.
+pub(crate) fn name_of(text: &str) -> &str {
+    let end = text.find(|letter: char| !is_name(letter)).unwrap_or(text.len());
+    text.get(..end).unwrap_or_default()
 }
 
 fn is_name(letter: char) -> bool {

@@ -1,7 +1,7 @@
 mod body;
 mod opening;
 
-use self::body::{ArgumentForm, Body};
+use self::body::{ArgumentForm, Body, is_broken_argument};
 use self::opening::{TOOL, may_be_call, tool_of};
 use super::event::{CallEnd, OpenedCall, Output};
 use super::format::TextFormat;
@@ -39,10 +39,10 @@ enum State {
     Opening(Option<Tag>),
     /// Between the elements of the body.
     Elements(Body),
-    Comment,
+    Comment(Body),
     /// The value of an argument, and the form of the argument.
     Value(ValueReader, ArgumentForm),
-    /// A body without elements, which is the arguments as they are.
+    /// The rest of the body, which is passed on in the arguments as it is.
     Raw,
     Ended,
 }
@@ -88,7 +88,7 @@ impl XmlCall {
                     let body = *body;
                     self.read_elements(body, input, tail, out)
                 }
-                State::Comment => read_comment(input, tail, out),
+                State::Comment(body) => read_comment(*body, input, tail, out),
                 State::Value(reader, _) => {
                     let ended = reader.read(input, tail, &mut self.arguments, out);
                     ended.then(|| self.end_value(input, out))
@@ -180,7 +180,7 @@ impl XmlCall {
             }
         }
         match marker_at(rest, "<!--") {
-            Marker::Whole => return Some(State::Comment),
+            Marker::Whole => return Some(State::Comment(body)),
             Marker::Maybe if tail == Tail::Open => return None,
             Marker::Maybe | Marker::None => {}
         }
@@ -188,24 +188,29 @@ impl XmlCall {
             Scanned::Incomplete if tail == Tail::Open && rest.len() < self.max_tag => return None,
             Scanned::Tag(tag) => {
                 self.scan = TagScan::default();
-                return Some(self.read_tag(&tag, input, out));
+                return Some(self.read_tag(&tag, body, input, out));
             }
             Scanned::Incomplete | Scanned::NoTag(_) => {}
         }
         self.scan = TagScan::default();
-        if body == Body::Undecided {
+        // To leave out an argument would run the call without it.
+        if body == Body::Undecided || is_broken_argument(input.window(self.max_tag), &self.tool, &self.tools)
+        {
             return Some(State::Raw);
         }
         out.body(input.take(1));
         Some(State::Elements(body))
     }
 
-    fn read_tag(&mut self, tag: &Tag, input: &mut Input, out: &mut Output<'_>) -> State {
+    fn read_tag(&mut self, tag: &Tag, body: Body, input: &mut Input, out: &mut Output<'_>) -> State {
         if tag.is(TagKind::Closing, TOOL) {
             out.markup(input.take(tag.length));
             return self.end(out);
         }
         out.body(input.take(tag.length));
+        if tag.is(TagKind::Opening, "arguments") {
+            return State::Elements(body);
+        }
         if tag.name.eq_ignore_ascii_case("arguments") || tag.kind == TagKind::Closing {
             return State::Elements(Body::Elements);
         }
@@ -276,11 +281,11 @@ impl XmlCall {
     }
 }
 
-fn read_comment(input: &mut Input, tail: Tail, out: &mut Output<'_>) -> Option<State> {
+fn read_comment(body: Body, input: &mut Input, tail: Tail, out: &mut Output<'_>) -> Option<State> {
     match find_close(input.rest(), "-->", tail) {
         Close::At(length) => {
             out.body(input.take(length + 3));
-            Some(State::Elements(Body::Elements))
+            Some(State::Elements(body))
         }
         Close::Beyond(length) => {
             out.body(input.take(length));

@@ -76,6 +76,26 @@ def anthropic_messages(conversation):
 
 
 @test
+def anthropic_errors(conversation):
+    """anthropic, typed errors"""
+    client = anthropic.Anthropic(api_key="none", base_url=URL, max_retries=0)
+
+    def refused(**request):
+        try:
+            client.messages.create(model="chain", max_tokens=100, **request)
+        except anthropic.APIStatusError as error:
+            return error
+        raise AssertionError("the request was accepted")
+
+    bad = refused(messages=[])
+    assert isinstance(bad, anthropic.BadRequestError), bad
+    assert bad.type == "invalid_request_error" and bad.body["request_id"], bad.body
+    foreign = refused(messages=[{"role": "user", "content": WEATHER}], extra_headers={"host": "example.org"})
+    assert isinstance(foreign, anthropic.PermissionDeniedError), foreign
+    assert foreign.type == "permission_error", foreign.body
+
+
+@test
 def llm_command(conversation):
     """the llm command, streamed and in one piece"""
     with tempfile.TemporaryDirectory() as folder:

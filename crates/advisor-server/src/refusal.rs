@@ -1,3 +1,5 @@
+pub(crate) mod error_form;
+
 use std::time::Duration;
 
 use advisor_core::{Error, ErrorKind};
@@ -8,10 +10,12 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
+use self::error_form::ErrorForm;
+
 /// An answer with an error status.
 ///
-/// Its body has the form that OpenAI's clients read, and names the request. The text of an internal error is logged
-/// and not sent.
+/// Its body has the form that the clients of the route read, and names the request. The text of an internal error is
+/// logged and not sent.
 #[derive(Debug, Clone)]
 pub(crate) struct Refusal {
     status: StatusCode,
@@ -154,16 +158,19 @@ fn status_of(kind: ErrorKind) -> StatusCode {
 
 impl Refusal {
     /// Returns the body, which names the request.
-    pub(crate) fn body(&self, request_id: &str) -> Body {
-        let kind = if self.status.is_server_error() { "server_error" } else { "invalid_request_error" };
-        let error = json!({
-            "message": self.message,
-            "type": kind,
-            "code": self.code,
-            "param": null,
-            "request_id": request_id,
-        });
-        Body::from(json!({"error": error}).to_string())
+    pub(crate) fn body(&self, form: ErrorForm, request_id: &str) -> Body {
+        let (kind, code, message) = (form.kind(self.status), self.code, &self.message);
+        let body = match form {
+            ErrorForm::OpenAi => json!({
+                "error": {"message": message, "type": kind, "code": code, "param": null, "request_id": request_id},
+            }),
+            ErrorForm::Anthropic => json!({
+                "type": "error",
+                "error": {"type": kind, "message": message, "code": code},
+                "request_id": request_id,
+            }),
+        };
+        Body::from(body.to_string())
     }
 }
 

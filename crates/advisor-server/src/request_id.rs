@@ -6,6 +6,7 @@ use axum::response::Response;
 use tracing::{Instrument, field};
 
 use crate::refusal::Refusal;
+use crate::refusal::error_form::ErrorForm;
 
 /// The header of a request id.
 pub(crate) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -39,6 +40,7 @@ fn is_word(id: &str) -> bool {
 pub(crate) async fn identified(mut request: Request, next: Next) -> Response {
     let id = RequestId::from_headers(request.headers());
     request.extensions_mut().insert(id.clone());
+    let form = ErrorForm::of_path(request.uri().path());
     let span = tracing::info_span!(
         "http_request",
         request.id = %id.0,
@@ -49,7 +51,7 @@ pub(crate) async fn identified(mut request: Request, next: Next) -> Response {
     let mut response = next.run(request).instrument(span.clone()).await;
     span.record("http.response.status_code", response.status().as_u16());
     if let Some(refusal) = response.extensions_mut().remove::<Refusal>() {
-        *response.body_mut() = refusal.body(&id.0);
+        *response.body_mut() = refusal.body(form, &id.0);
     }
     if let Ok(value) = HeaderValue::from_str(&id.0) {
         response.headers_mut().insert(X_REQUEST_ID, value);

@@ -14,6 +14,7 @@ use super::openapi::operation::Operation;
 use super::user::User;
 use crate::ChatServer;
 use crate::refusal::Refusal;
+use crate::refusal::error_form::ErrorForm;
 use crate::turns::body::{streamed, whole};
 
 /// A request of Messages. Settings of the model belong to the chain and are ignored.
@@ -46,6 +47,7 @@ pub(super) fn operation() -> Operation {
         .with_parameters(&["ConversationHeader", "IdempotencyKey"])
         .with_body::<Body>(example)
         .with_turn_or_object()
+        .with_error_form(ErrorForm::Anthropic)
 }
 
 pub(super) async fn ask(

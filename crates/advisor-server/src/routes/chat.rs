@@ -31,7 +31,7 @@ pub(super) struct Body {
 
 pub(super) fn operation() -> Operation {
     Operation::turn("chat", "A turn as events of the chat page. It continues if the client disconnects.")
-        .with_parameters(&["View"])
+        .with_parameters(&["IdempotencyKey", "View"])
         .with_body::<Body>(json!({"message": "How is the weather?", "conversation": "c1"}))
         .with_turn("text/event-stream")
         .with_errors(&[404])
@@ -41,11 +41,13 @@ pub(super) async fn ask(
     State(server): State<ChatServer>,
     user: User,
     wanted: Result<Query<Wanted>, QueryRejection>,
+    headers: HeaderMap,
     JsonBody(body): JsonBody<Body>,
 ) -> Result<Response, Refusal> {
     let Query(wanted) = wanted?;
     let input = vec![Message::user(body.message)];
-    let mut question = Question::new(&user, body.conversation.as_deref(), body.turn.as_deref(), input)?;
+    let turn = header(&headers, "idempotency-key").or(body.turn.as_deref());
+    let mut question = Question::new(&user, body.conversation.as_deref(), turn, input)?;
     if let Some(turn) = &body.replaces {
         question = question.replacing(&server, turn).await?;
     }

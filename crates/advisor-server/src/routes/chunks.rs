@@ -1,12 +1,13 @@
 use advisor_core::Message;
 use advisor_sse::{Frames, JsonLines};
 use axum::extract::State;
+use axum::http::HeaderMap;
 use axum::response::Response;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::ask::{OnDisconnect, Question};
+use super::ask::{OnDisconnect, Question, header};
 use super::json_body::JsonBody;
 use super::openapi::operation::Operation;
 use super::user::User;
@@ -25,6 +26,7 @@ pub(super) struct Body {
 
 pub(super) fn operation() -> Operation {
     Operation::turn("chunks", "A turn as chunks in their own JSON form, one a line")
+        .with_parameters(&["IdempotencyKey"])
         .with_body::<Body>(json!({"message": "How is the weather?", "conversation": "c1"}))
         .with_turn("application/x-ndjson")
 }
@@ -32,10 +34,12 @@ pub(super) fn operation() -> Operation {
 pub(super) async fn ask(
     State(server): State<ChatServer>,
     user: User,
+    headers: HeaderMap,
     JsonBody(body): JsonBody<Body>,
 ) -> Result<Response, Refusal> {
     let input = vec![Message::user(body.message)];
-    let question = Question::new(&user, body.conversation.as_deref(), body.turn.as_deref(), input)?;
+    let turn = header(&headers, "idempotency-key").or(body.turn.as_deref());
+    let question = Question::new(&user, body.conversation.as_deref(), turn, input)?;
     let turn = question.start(&server, OnDisconnect::Stop)?;
     Ok(question.named(streamed(turn.read(), JsonLines::new(), Frames::new(), user.request()).await?))
 }

@@ -33,7 +33,9 @@ use crate::refusal::Refusal;
 use crate::request_id::identified;
 
 impl ChatServer {
-    /// Returns the routes, to be mounted in any axum application. They need a tokio runtime.
+    /// Returns the routes, for any axum application. They need a tokio runtime.
+    ///
+    /// Merge them, so that the page is at the root. The other routes also work under a path.
     pub fn router(&self) -> Router {
         let router = documented()
             .into_router("/openapi.json")

@@ -101,3 +101,16 @@ async fn every_answer_keeps_browsers_strict() {
         assert!(!headers.contains_key("access-control-allow-origin"), "{path}");
     }
 }
+
+/// The README lists the routes that need no token, beside the files of the page.
+#[tokio::test]
+async fn open_routes_are_those_of_the_readme() {
+    let setting = with_tokens(setting([]));
+    let readme = include_str!("../../README.md");
+    let line = readme.lines().find(|line| line.contains("need no token")).unwrap();
+    let listed: Vec<_> = line.split('`').filter(|word| word.starts_with('/')).collect();
+    assert_eq!(listed, ["/", "/healthz", "/readyz", "/openapi.json"]);
+    for path in listed {
+        assert_eq!(setting.get(path).await.status(), StatusCode::OK, "{path}");
+    }
+}

@@ -54,6 +54,23 @@ async fn same_turn_twice_is_answered_once() {
     assert_eq!(code, "turn_id_reused");
 }
 
+/// `/api/chat` and `/api/chunks` accept the header of the other protocols, too. It precedes the body.
+#[tokio::test]
+async fn idempotency_key_names_the_turn() {
+    for path in ["/api/chat", "/api/chunks"] {
+        let setting = setting([Answer::from_text("Once.")]);
+        let asking = |turn: &str| {
+            let body = json!({"message": "How is it?", "conversation": "c1", "turn": turn}).to_string();
+            post(path).header("idempotency-key", "k1").body(Body::from(body)).unwrap()
+        };
+        let first = setting.send(asking("t1")).await;
+        assert_eq!(first.headers()["x-turn-id"], "k1", "{path}");
+        let first = text(first).await;
+        assert_eq!(text(setting.send(asking("t2")).await).await, first, "{path}");
+        assert_eq!(setting.model.calls(), 1, "{path}");
+    }
+}
+
 #[tokio::test]
 async fn client_that_went_away_joins_again_behind_its_last_event() {
     let gate = Gate::new();

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 
 mod access;
+mod anthropic_errors;
 mod bodies;
 mod chat;
 mod conversations;

@@ -1,6 +1,8 @@
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Value, json};
 
+use crate::refusal::error_form::ErrorForm;
+
 /// The schema of a type.
 pub(super) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
@@ -72,6 +74,10 @@ pub(super) const ERRORS: [(u16, &str, &str); 14] = [
 ];
 
 /// Returns the name of an error in the document.
-pub(super) fn error_name(status: u16) -> &'static str {
-    ERRORS.iter().find(|(of, ..)| *of == status).map_or("Internal", |(_, name, _)| name)
+pub(super) fn error_name(form: ErrorForm, status: u16) -> String {
+    let name = ERRORS.iter().find(|(of, ..)| *of == status).map_or("Internal", |(_, name, _)| name);
+    match form {
+        ErrorForm::OpenAi => name.to_owned(),
+        ErrorForm::Anthropic => format!("Anthropic{name}"),
+    }
 }

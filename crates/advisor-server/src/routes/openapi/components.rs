@@ -1,6 +1,7 @@
 use serde_json::{Map, Value, json};
 
-use super::answer::{ERRORS, headers};
+use super::answer::{ERRORS, error_name, headers};
+use crate::refusal::error_form::ErrorForm;
 
 /// Returns the parameters that operations name.
 pub(super) fn parameters() -> Value {
@@ -23,7 +24,7 @@ pub(super) fn parameters() -> Value {
             "description": "With `page`, also reasoning and the blocks of each answer.",
         },
         "ConversationHeader": header("x-conversation-id", "The conversation. It precedes the one in the body."),
-        "IdempotencyKey": header("idempotency-key", "The id of the turn. The same id is the same turn."),
+        "IdempotencyKey": header("idempotency-key", "The id of the turn, within its conversation. The same id is the same turn. It precedes the one in the body."),
         "LastEventId": header("last-event-id", "The last event that the client has received."),
         "Turn": header("x-turn-id", "A turn that ended lately; without it, the one that runs."),
         "UiProfile": {
@@ -52,13 +53,18 @@ pub(super) fn answer_headers() -> Value {
 
 /// Returns the errors that operations name.
 pub(super) fn errors() -> Value {
-    let error = |&(status, name, description): &(u16, &str, &str)| {
+    let error = |form: ErrorForm, &(status, _, description): &(u16, &str, &str)| {
+        let schema = match form {
+            ErrorForm::OpenAi => "#/components/schemas/Error",
+            ErrorForm::Anthropic => "#/components/schemas/AnthropicError",
+        };
         let more: &[&str] = if matches!(status, 429 | 503) { &["retry-after"] } else { &[] };
-        let content = json!({"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}});
+        let content = json!({"application/json": {"schema": {"$ref": schema}}});
         let error = json!({"description": description, "headers": headers(more), "content": content});
-        (name.to_owned(), error)
+        (error_name(form, status), error)
     };
-    Value::Object(ERRORS.iter().map(error).collect::<Map<_, _>>())
+    let of_form = |form| ERRORS.iter().map(move |row| error(form, row));
+    Value::Object(of_form(ErrorForm::OpenAi).chain(of_form(ErrorForm::Anthropic)).collect::<Map<_, _>>())
 }
 
 /// Returns the schema of the body of an error.
@@ -76,6 +82,29 @@ pub(super) fn error_schema() -> Value {
         "required": ["message", "type", "code", "param", "request_id"],
     });
     json!({"type": "object", "properties": {"error": error}, "required": ["error"]})
+}
+
+/// Returns the schema of the body of an error for Anthropic's clients.
+pub(super) fn anthropic_error_schema() -> Value {
+    let text = |description: &str| json!({"type": "string", "description": description});
+    let error = json!({
+        "type": "object",
+        "properties": {
+            "type": text("The type that Anthropic documents for the status."),
+            "message": text("A fixed text. It has nothing of an internal error."),
+            "code": text("The kind of the error, such as `unauthorized` or `rate_limited`."),
+        },
+        "required": ["type", "message", "code"],
+    });
+    json!({
+        "type": "object",
+        "properties": {
+            "type": {"const": "error"},
+            "error": error,
+            "request_id": text("The id of the request, as in `x-request-id`."),
+        },
+        "required": ["type", "error", "request_id"],
+    })
 }
 
 /// Returns the ways in which a request names its token.

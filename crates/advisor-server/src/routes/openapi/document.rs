@@ -35,6 +35,7 @@ impl Document {
     pub(super) fn finish(mut self) -> Value {
         let mut schemas = self.schemas.take_definitions(true);
         schemas.insert("Error".into(), components::error_schema());
+        schemas.insert("AnthropicError".into(), components::anthropic_error_schema());
         json!({
             "openapi": "3.1.0",
             "info": {

@@ -2,6 +2,7 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::answer::{Answer, SchemaOf, error_name};
+use crate::refusal::error_form::ErrorForm;
 
 /// The description of one route.
 #[derive(Debug)]
@@ -13,6 +14,7 @@ pub(in crate::routes) struct Operation {
     body: Option<(SchemaOf, Value)>,
     answers: Vec<(u16, Answer)>,
     errors: Vec<u16>,
+    error_form: ErrorForm,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,8 +37,16 @@ const BODY_ERRORS: [u16; 5] = [400, 408, 413, 415, 422];
 impl Operation {
     /// Describes a route for anyone.
     pub(in crate::routes) fn open(id: &'static str, summary: &'static str) -> Self {
-        let (parameters, answers, errors) = (vec!["RequestId"], Vec::new(), Vec::new());
-        Self { id, summary, access: Access::Open, parameters, body: None, answers, errors }
+        Self {
+            id,
+            summary,
+            access: Access::Open,
+            parameters: vec!["RequestId"],
+            body: None,
+            answers: Vec::new(),
+            errors: Vec::new(),
+            error_form: ErrorForm::OpenAi,
+        }
     }
 
     /// Describes a route that needs a token.
@@ -97,6 +107,11 @@ impl Operation {
         self
     }
 
+    /// Sets the form of the errors; by default that of OpenAI.
+    pub(in crate::routes) fn with_error_form(self, error_form: ErrorForm) -> Self {
+        Self { error_form, ..self }
+    }
+
     /// Writes the operation, with the schemas that it needs.
     pub(super) fn write(self, schemas: &mut SchemaGenerator) -> Value {
         let mut responses = Map::new();
@@ -104,7 +119,7 @@ impl Operation {
             responses.insert(status.to_string(), answer.write(schemas));
         }
         for status in self.errors {
-            let name = format!("#/components/responses/{}", error_name(status));
+            let name = format!("#/components/responses/{}", error_name(self.error_form, status));
             responses.insert(status.to_string(), json!({"$ref": name}));
         }
         let parameters: Vec<_> = self

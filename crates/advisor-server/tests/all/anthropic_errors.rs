@@ -1,0 +1,87 @@
+//! Errors of `/v1/messages`, in the form that Anthropic's clients read.
+
+use advisor_core::{Error, ErrorKind};
+use advisor_server::Tokens;
+use advisor_testkit::Answer;
+use axum::Router;
+use axum::body::Body;
+use axum::http::{Request, Response, StatusCode};
+use serde_json::{Value, json};
+use tower::ServiceExt;
+
+use crate::setting::{Setting, json_of, post, setting};
+
+fn question() -> Value {
+    json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Hello"}]})
+}
+
+/// Checks the whole body, beside its message.
+async fn check(response: Response<Body>, status: StatusCode, kind: &str) {
+    assert_eq!(response.status(), status);
+    let id = response.headers()["x-request-id"].to_str().unwrap().to_owned();
+    let body = json_of(response).await;
+    let message = body["error"]["message"].as_str().unwrap();
+    assert!(!message.is_empty() && !message.contains("canary"), "{body}");
+    let error = json!({"type": kind, "message": message, "code": body["error"]["code"]});
+    assert!(error["code"].is_string(), "{body}");
+    assert_eq!(body, json!({"type": "error", "error": error, "request_id": id}));
+}
+
+#[tokio::test]
+async fn failed_turn_has_the_type_of_its_status() {
+    for (kind, status, name) in [
+        (ErrorKind::ConversationBusy, StatusCode::CONFLICT, "conflict_error"),
+        (ErrorKind::ContextOverflow, StatusCode::PAYLOAD_TOO_LARGE, "request_too_large"),
+        (ErrorKind::TurnIdReused, StatusCode::UNPROCESSABLE_ENTITY, "invalid_request_error"),
+        (ErrorKind::RateLimited { retry_after: None }, StatusCode::TOO_MANY_REQUESTS, "rate_limit_error"),
+        (ErrorKind::Advisor, StatusCode::INTERNAL_SERVER_ERROR, "api_error"),
+        (ErrorKind::Connection, StatusCode::BAD_GATEWAY, "api_error"),
+        (ErrorKind::Store, StatusCode::SERVICE_UNAVAILABLE, "overloaded_error"),
+        (ErrorKind::Timeout, StatusCode::GATEWAY_TIMEOUT, "timeout_error"),
+    ] {
+        let setting = setting([Answer::refused(Error::new(kind, "canary"))]);
+        check(setting.post("/v1/messages", &question()).await, status, name).await;
+    }
+}
+
+#[tokio::test]
+async fn refused_request_has_the_type_of_its_status() {
+    let setting = setting([]);
+    let bad = setting.post("/v1/messages", &json!({"messages": [], "system": "Obey."})).await;
+    check(bad, StatusCode::BAD_REQUEST, "invalid_request_error").await;
+    check(setting.get("/v1/messages").await, StatusCode::METHOD_NOT_ALLOWED, "invalid_request_error").await;
+    let unknown = setting.post("/v1/messages/count_tokens", &question()).await;
+    check(unknown, StatusCode::NOT_FOUND, "not_found_error").await;
+    let elsewhere = post("/v1/messages").header("host", "example.org").body(Body::from("{}")).unwrap();
+    check(setting.send(elsewhere).await, StatusCode::FORBIDDEN, "permission_error").await;
+    let Setting { server, model } = setting;
+    let setting = Setting { server: server.with_tokens(Tokens::new([("secret", "ann")])), model };
+    let nobody = setting.post("/v1/messages", &question()).await;
+    check(nobody, StatusCode::UNAUTHORIZED, "authentication_error").await;
+}
+
+#[tokio::test]
+async fn mounted_route_has_the_same_form() {
+    let app: Router = Router::new().nest("/assistant", setting([]).server.router());
+    for path in ["/assistant/v1/messages", "/assistant/v1/messages/batches"] {
+        let request = Request::get(path).body(Body::empty()).unwrap();
+        let response = app.clone().oneshot(request).await.unwrap();
+        let (status, kind) = match path.ends_with("batches") {
+            true => (StatusCode::NOT_FOUND, "not_found_error"),
+            false => (StatusCode::METHOD_NOT_ALLOWED, "invalid_request_error"),
+        };
+        check(response, status, kind).await;
+    }
+}
+
+#[tokio::test]
+async fn other_routes_keep_the_form_of_openai() {
+    for path in ["/v1/models/m", "/v1/messages_of_others", "/api/conversations/unknown"] {
+        let body = json_of(setting([]).get(path).await).await;
+        assert_eq!(
+            (&body["type"], &body["error"]["type"]),
+            (&Value::Null, &json!("invalid_request_error")),
+            "{path}"
+        );
+    }
+}

@@ -26,7 +26,8 @@ const PROVIDERS: [(&str, &str); 5] = [
 /// | `openai-responses` | Responses | `openai` |
 ///
 /// Key and address come from the environment variables of the provider; `from_env` of its model lists them. For another
-/// address use [`model_at`].
+/// address use [`model_at`]. Other services with the API of OpenAI, such as Mistral or Groq, are `openai` at their
+/// address; the host selects the profile.
 ///
 /// # Errors
 /// Of kind [`Configuration`](crate::ErrorKind::Configuration) if the name has no provider, or if the provider is
@@ -109,7 +110,10 @@ fn unavailable(provider: &str) -> Error {
         )),
         None => {
             let known = PROVIDERS.map(|(name, _)| name).join(", ");
-            Error::configuration(format!("there is no provider `{provider}`; known are {known}"))
+            Error::configuration(format!(
+                "there is no provider `{provider}`; known are {known}. For another server with the API of OpenAI, \
+                 use `model_at(\"openai:…\", url)`"
+            ))
         }
     }
 }
@@ -138,6 +142,13 @@ mod tests {
         let message = refused("https://user:secret@llm.example");
         assert!(message.contains("no provider `https`") && message.contains("openai-responses"), "{message}");
         assert!(!message.contains("secret"), "{message}");
+    }
+
+    #[test]
+    fn unknown_provider_is_pointed_to_compatible_servers() {
+        let message = refused("mistral:large");
+        assert!(message.contains("no provider `mistral`"), "{message}");
+        assert!(message.contains("use `model_at(\"openai:…\", url)`"), "{message}");
     }
 
     #[cfg(feature = "ollama")]

@@ -6,6 +6,7 @@ use schemars::{JsonSchema, schema_for};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use crate::described::described_schema;
 use crate::json_text::candidates;
 use crate::strict::strict_schema;
 
@@ -116,7 +117,7 @@ impl OutputFormat {
         }
         let prompted = ResponseFormat::JsonSchema {
             name: self.name.clone(),
-            schema: self.schema.clone(),
+            schema: described_schema(&self.schema),
             strict: false,
         };
         request.with_system(prompted.instruction().unwrap_or_default())
@@ -233,6 +234,30 @@ mod tests {
                 assert_eq!(format, expected, "{support:?}");
             }
         }
+    }
+
+    #[derive(Debug, Deserialize, JsonSchema)]
+    #[allow(dead_code, reason = "only its form counts")]
+    struct Person {
+        title: String,
+        age: Option<u32>,
+    }
+
+    #[test]
+    fn schema_in_words_has_no_names_of_types() {
+        let request = ChatRequest::new(Message::user("Who?"));
+        let asked = OutputFormat::for_type::<Person>().apply_to(request, SchemaSupport::None);
+        let text = asked.messages.iter().next().unwrap().text();
+        let schema: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+        let expected = json!({
+            "type": "object",
+            "properties": {
+                "title": {"type": "string"},
+                "age": {"type": ["integer", "null"], "minimum": 0},
+            },
+            "required": ["title"],
+        });
+        assert_eq!(schema, expected);
     }
 
     #[derive(Debug, Deserialize, JsonSchema)]

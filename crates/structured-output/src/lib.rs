@@ -33,6 +33,7 @@
 
 mod advisor;
 mod attempts;
+mod described;
 mod entity;
 mod entity_stream;
 mod format;

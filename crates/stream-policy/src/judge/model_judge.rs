@@ -84,6 +84,14 @@ impl ModelJudge {
 
     /// Replaces the instructions for the model. They must ask for a JSON object with `probability`, from 0 to 1, and
     /// `explanation`.
+    ///
+    /// The user's message is a JSON object. For a call it has the members `tool`, `arguments` and `cut`:
+    /// `{"tool": "shell", "arguments": "{\"command\": \"ls\"}", "cut": false}`. `arguments` is the text of the arguments,
+    /// as the model wrote them. `cut` is true if the shown arguments are not the whole ones.
+    ///
+    /// For another block it has the members `kind`, `text` and `cut`: `{"kind": "reasoning", "text": "…", "cut": false}`.
+    /// `kind` is the JSON form of [`BlockKind`](advisor_core::BlockKind). For a block without text, such as an image,
+    /// `text` is the JSON form of its content.
     pub fn with_instructions(self, instructions: impl Into<Text>) -> Self {
         Self { instructions: instructions.into(), ..self }
     }

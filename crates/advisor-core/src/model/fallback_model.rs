@@ -23,6 +23,10 @@ use crate::{
 /// The models are called in the order in which they were added, each in the same round. A model's own retries,
 /// such as after a rate limit, come first.
 ///
+/// Failures are not remembered: each round of a turn calls the first model again, with its retries. So a server that
+/// is down delays every round. A first model with fewer retries fails sooner. Those of the provider crates have
+/// `with_retries(Backoff::none())`, and `with_timeouts` for a server that does not answer.
+///
 /// # Cancellation
 /// Dropping the future or the stream stops the running call.
 ///

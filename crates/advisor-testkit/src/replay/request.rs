@@ -1,5 +1,7 @@
 //! Reads requests.
 
+use std::borrow::Cow;
+
 use bytes::{Bytes, BytesMut};
 use http::header::{AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
@@ -48,6 +50,11 @@ impl ReceivedRequest {
     /// If the body is no JSON.
     pub fn json(&self) -> serde_json::Result<Value> {
         serde_json::from_slice(&self.body)
+    }
+
+    /// Returns the body as text. Bytes that are no UTF-8 become `U+FFFD`.
+    pub fn text(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.body)
     }
 
     /// Returns the value of a header as text; `None` if it is absent or no text.

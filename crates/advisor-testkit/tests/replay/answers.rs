@@ -47,6 +47,7 @@ async fn requests_get_scripted_replies_in_order_per_connection() {
     assert_eq!(requests[0].json().unwrap(), json!({"n": 1}));
     assert_eq!(requests[0].header("host"), Some("test"));
     assert_eq!(requests[3].body, "abc");
+    assert_eq!(requests[3].text(), "abc");
     let counts = soon(server.until(|counts| counts.replies == 5)).await;
     assert_eq!((counts.connections, counts.requests, counts.disconnects), (1, 5, 0));
 }

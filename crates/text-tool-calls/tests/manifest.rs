@@ -344,3 +344,11 @@ fn schema_in_json_has_only_what_tells_a_model_something() {
         assert_eq!(schema["parameters"], kept);
     }
 }
+
+#[test]
+fn text_of_a_short_form_is_the_last_argument() {
+    let text = ToolManifest::new(PromptFormat::Xml, &definitions())
+        .call("write_file", &json!({"content": "text", "path": "a.txt"}).to_string());
+    let (path, content) = (text.find("name=\"path\""), text.find("name=\"content\""));
+    assert!(path.is_some() && path < content, "{text}");
+}

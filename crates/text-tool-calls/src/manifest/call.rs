@@ -47,9 +47,12 @@ fn in_elements(name: &str, members: &Map<String, Value>, tools: &TextTools) -> S
         return format!("<tool name=\"{name}\">\n</tool>");
     }
     let mut text = format!("<tool name=\"{name}\">\n<arguments>\n");
-    for (member, value) in members {
+    // The text of a short form is last, so that a reader knows the other arguments when it streams.
+    let is_body = |member: &str| form.is_some_and(|form| form.body == *member);
+    let (last, first): (Vec<_>, Vec<_>) = members.iter().partition(|(member, _)| is_body(member));
+    for (member, value) in first.into_iter().chain(last) {
         let written = match (form, value) {
-            (Some(form), Value::String(body)) if *form.body == **member => written_body(form, body),
+            (Some(form), Value::String(body)) if is_body(member) => written_body(form, body),
             _ => written_value(value),
         };
         text.push_str(&format!("<arg name=\"{}\">{written}</arg>\n", encoded(member)));

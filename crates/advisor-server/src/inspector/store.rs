@@ -1,6 +1,6 @@
-use advisor_core::{ConversationKey, MessageContent, async_trait};
+use advisor_core::{ConversationKey, async_trait};
 use chat_memory_advisor::store::{
-    Batch, ConversationStore, Entry, EntryId, EntryKind, Leases, Page, ReadRange, Result, Snapshot, Version,
+    Batch, ConversationStore, Entry, EntryId, Leases, Page, ReadRange, Result, Snapshot, Version,
 };
 use serde_json::Value;
 
@@ -39,10 +39,10 @@ impl<S: ConversationStore> ConversationStore for InspectedStore<S> {
 
     async fn append(&self, key: &ConversationKey, expected: Version, batch: Batch) -> Result<Version> {
         let turn = batch.key.turn.clone();
-        let words: Vec<_> = batch.entries.iter().map(|entry| word(&entry.kind)).collect();
+        let labels: Vec<_> = batch.entries.iter().map(|entry| entry.kind.label()).collect();
         let version = self.store.append(key, expected, batch).await?;
         if let Some(journal) = self.inspector.find(&(key.clone(), turn)) {
-            journal.record(format!("stored {}", words.join(" ")), Value::Null);
+            journal.record(format!("stored {}", labels.join(" ")), Value::Null);
         }
         Ok(version)
     }
@@ -57,26 +57,5 @@ impl<S: ConversationStore> ConversationStore for InspectedStore<S> {
 
     fn leases(&self) -> Option<&dyn Leases> {
         self.store.leases()
-    }
-}
-
-/// Describes an entry without its content, as the testkit's journal does.
-fn word(kind: &EntryKind) -> String {
-    let message = match kind {
-        EntryKind::Message(message) => message,
-        EntryKind::CallStarted(start) => return format!("started({})", start.call_id),
-        EntryKind::TurnEnded(_) => return "end".into(),
-        EntryKind::Summary(_) => return "summary".into(),
-        _ => return "unknown".into(),
-    };
-    match message.content() {
-        MessageContent::System(_) => "system".into(),
-        MessageContent::User(_) => "user".into(),
-        MessageContent::Assistant(_) => {
-            let calls: Vec<_> = message.tool_calls().map(|call| call.id.as_str()).collect();
-            format!("assistant({})", calls.join(","))
-        }
-        MessageContent::Tool(result) => format!("result({})", result.call_id),
-        _ => "unknown".into(),
     }
 }

@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
-use advisor_core::{ConversationKey, Message, MessageContent};
+use advisor_core::{ConversationKey, Message};
 use async_trait::async_trait;
-use conversation_store::{Batch, ConversationStore, EntryKind, ReadRange, StoreError, Version};
+use conversation_store::{Batch, ConversationStore, ReadRange, StoreError, Version};
 use tokio::task::yield_now;
 
 use super::{Around, Asked, StoreAround, Work};
@@ -53,30 +53,9 @@ impl<S: ConversationStore> JournalStore<S> {
     }
 }
 
-fn words(batch: &Batch) -> String {
-    let words: Vec<_> = batch.entries.iter().map(|entry| word(&entry.kind)).collect();
-    words.join(" ")
-}
-
-fn word(kind: &EntryKind) -> String {
-    let message = match kind {
-        EntryKind::Message(message) => message,
-        EntryKind::CallStarted(start) => return format!("started({})", start.call_id),
-        EntryKind::TurnEnded(_) => return "end".into(),
-        EntryKind::Summary(_) => return "summary".into(),
-        EntryKind::Corrupt(_) => return "corrupt".into(),
-        _ => return "unknown".into(),
-    };
-    match message.content() {
-        MessageContent::System(_) => "system".into(),
-        MessageContent::User(_) => "user".into(),
-        MessageContent::Assistant(_) => {
-            let calls: Vec<_> = message.tool_calls().map(|call| call.id.as_str()).collect();
-            format!("assistant({})", calls.join(","))
-        }
-        MessageContent::Tool(result) => format!("result({})", result.call_id),
-        _ => "unknown".into(),
-    }
+fn labels(batch: &Batch) -> String {
+    let labels: Vec<_> = batch.entries.iter().map(|entry| entry.kind.label()).collect();
+    labels.join(" ")
 }
 
 #[async_trait]
@@ -88,7 +67,7 @@ impl Around for JournalSink {
         let done = work.await?;
         if let Asked::Append(batch) = asked {
             yield_now().await;
-            self.0.record(format!("stored {}", words(batch)));
+            self.0.record(format!("stored {}", labels(batch)));
         }
         Ok(done)
     }

@@ -1,4 +1,5 @@
 pub(crate) mod codec;
+mod label;
 pub(crate) mod readable;
 pub(crate) mod summary;
 

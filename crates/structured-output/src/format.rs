@@ -1,12 +1,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use advisor_core::{ChatRequest, ResponseFormat, SchemaSupport, Text};
+use advisor_core::{ChatRequest, ResponseFormat, SchemaSupport, Text, described_schema};
 use schemars::{JsonSchema, schema_for};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::described::described_schema;
 use crate::json_text::candidates;
 use crate::strict::strict_schema;
 

@@ -33,7 +33,6 @@
 
 mod advisor;
 mod attempts;
-mod described;
 mod entity;
 mod entity_stream;
 mod format;

@@ -1,3 +1,4 @@
+pub(crate) mod described_schema;
 pub(crate) mod messages;
 pub(crate) mod options;
 

@@ -1,10 +1,9 @@
 mod call;
 mod example;
-mod json_schema;
 mod xml_schema;
 
-use advisor_core::ToolDefinition;
-use serde_json::json;
+use advisor_core::{ToolDefinition, described_schema};
+use serde_json::{Value, json};
 
 use crate::format::PromptFormat;
 use crate::tools::{BodyText, TextTools, ToolForm};
@@ -160,7 +159,10 @@ impl ToolManifest {
         match self.format {
             PromptFormat::Xml => xml_schema::written(definition),
             PromptFormat::Json | PromptFormat::Sentinel => {
-                let parameters = json_schema::shown(&definition.parameters);
+                let parameters = match &definition.parameters {
+                    Value::Null => json!({"type": "object"}),
+                    schema => described_schema(schema),
+                };
                 let (name, description) = (definition.name.as_str(), definition.description.as_str());
                 let schema = match self.shape {
                     JsonShape::OpenAi => json!({

@@ -2,15 +2,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use advisor_core::{
-    Block, BlockContent, BlockDelta, BlockHead, BlockId, BlockKind, CallHead, ChatResponse, Chunk,
-    ChunkEditor, EditedChunks, Error, ErrorKind, ProviderData, ToolCall, Turn,
+    Block, BlockDelta, BlockHead, BlockId, BlockKind, CallHead, ChatResponse, Chunk, ChunkEditor,
+    EditedChunks, Error, ErrorKind, Turn,
 };
 
-use super::history::data_format;
 use super::leaks::report_leak;
+use super::open_call::OpenCall;
 use super::thoughts::Thoughts;
 use crate::parser::TextCallParser;
-use crate::parser::event::{CallEnd, OpenedCall, ParserEvent};
+use crate::parser::event::{OpenedCall, ParserEvent};
 use crate::parser::format::TextFormat;
 use crate::parser::limits::ParserError;
 use crate::parser::settings::ParserSettings;
@@ -47,16 +47,6 @@ enum Current {
     Text(BlockId),
     Reasoning(BlockId),
     Call(OpenCall),
-}
-
-/// A call that is emitted.
-struct OpenCall {
-    block: BlockId,
-    call: ToolCall,
-    /// The call as the model wrote it.
-    raw: String,
-    format: TextFormat,
-    end: CallEnd,
 }
 
 impl ChunkEditor for TextCallEditor {
@@ -241,15 +231,14 @@ impl OpenText {
                 }
                 (ParserEvent::Opened(opened), _) => self.open_call(&opened, out),
                 (ParserEvent::Markup(text) | ParserEvent::Body(text), Current::Call(call)) => {
-                    call.raw.push_str(&text);
+                    call.add_raw(&text);
                 }
                 (ParserEvent::Arguments(text), Current::Call(call)) => {
-                    call.call.arguments.push_str(&text);
-                    out.push_delta(call.block, BlockDelta::Arguments(text.into()));
+                    let block = call.add_arguments(&text);
+                    out.push_delta(block, BlockDelta::Arguments(text.into()));
                 }
                 (ParserEvent::Closed(end), Current::Call(call)) => {
-                    call.call.complete = end.is_complete();
-                    call.end = end;
+                    call.end(end);
                     self.close_current(out);
                 }
                 _ => {}
@@ -288,26 +277,16 @@ impl OpenText {
         self.is_used = true;
         let id = opened.id.clone().unwrap_or_default();
         let mut head = BlockHead::new(BlockKind::ToolCall);
-        head.call = Some(Box::new(CallHead::new(opened.name.clone(), id.clone())));
+        head.call = Some(Box::new(CallHead::new(opened.name.clone(), id)));
         let block = out.open(self.block, head);
-        let call = ToolCall::new(id, opened.name.clone(), String::new());
-        let (format, end) = (opened.format, CallEnd::Cut);
-        self.current = Current::Call(OpenCall { block, call, raw: String::new(), format, end });
+        self.current = Current::Call(OpenCall::new(block, opened));
     }
 
     fn close_current(&mut self, out: &mut EditedChunks<'_>) {
         match std::mem::replace(&mut self.current, Current::None) {
             Current::None => {}
             Current::Text(block) | Current::Reasoning(block) => out.close(block),
-            Current::Call(OpenCall { block, call, raw, format, end }) => {
-                // A call without its closing marker is written anew, so that its end is clear to the model.
-                let data = match end {
-                    CallEnd::Complete => vec![ProviderData::new(data_format(format), raw.into())],
-                    CallEnd::AssumedComplete | CallEnd::Cut => Vec::new(),
-                };
-                let content = Block::with_data(BlockContent::ToolCall(call), data);
-                out.push(Chunk::Closed { block, content });
-            }
+            Current::Call(call) => out.push(call.close()),
         }
     }
 }

@@ -1,6 +1,7 @@
 mod editor;
 mod history;
 mod leaks;
+mod open_call;
 mod thoughts;
 mod written_list;
 

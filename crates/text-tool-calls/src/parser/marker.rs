@@ -22,7 +22,7 @@ pub(super) fn marker_at(text: &str, marker: &str) -> Marker {
     }
 }
 
-/// Returns the bytes of white space at the start of a text, at most so many.
+/// Returns the bytes of white space at the start of a text, up to a limit.
 pub(super) fn space_within(text: &str, most: usize) -> usize {
     let window = text.get(..text.floor_char_boundary(most)).unwrap_or_default();
     let space = window.len() - window.trim_start().len();

@@ -123,8 +123,8 @@ impl Scan {
             }
             ',' => {
                 self.end_scalar();
-                let in_list = matches!(self.open.last(), Some(Role::List));
-                self.expects = if in_list { Expects::Value } else { Expects::Key };
+                let is_item = self.open.last() == Some(&Role::List);
+                self.expects = if is_item { Expects::Value } else { Expects::Key };
                 Found::Nothing
             }
             letter if letter.is_ascii_whitespace() => Found::Nothing,

@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 
 use advisor_core::{Citation, Delta, DeltaKind, Opaque, ProviderData, Text, ToolCallDelta};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::audio::Audios;
 use crate::wire::{
@@ -248,7 +248,7 @@ impl Converter {
         fragment.call_id = call.id.text().map(Text::from);
         fragment.name = name.text().map(Text::from);
         fragment.arguments_delta = arguments.text().map(Text::from);
-        fragment.provider_data = extras_of(call.extras, extras, &self.format);
+        fragment.provider_data = whole::extras_of(call.extras, extras, &self.format);
         fragment
     }
 }
@@ -289,18 +289,6 @@ fn reasoning(
         ))));
     }
     has_text
-}
-
-/// Returns the fields of a call that this crate does not know, in the form of a call.
-fn extras_of(
-    mut call: Map<String, Value>,
-    function: Map<String, Value>,
-    format: &Text,
-) -> Option<ProviderData> {
-    if !function.is_empty() {
-        call.insert("function".to_owned(), Value::Object(function));
-    }
-    (!call.is_empty()).then(|| ProviderData::new(format.clone(), Value::Object(call)))
 }
 
 #[cfg(test)]

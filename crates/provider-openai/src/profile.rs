@@ -166,7 +166,7 @@ pub enum TextMode {
 /// The meaning of `<think>` and `</think>` in the text (Q65).
 ///
 /// Servers that do not separate reasoning leave it at the beginning of the text, between these tags. The tags are left
-/// out, and so is the white space after the closing one. Reasoning that also comes in a field of its own counts once.
+/// out, and so is the white space after the closing one. Reasoning that also comes in a separate field counts once.
 /// For other tags, or tags anywhere in the text, use an advisor such as `TextToolCalls::with_thinking` of the crate
 /// `text-tool-calls`.
 ///

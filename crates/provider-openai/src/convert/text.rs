@@ -32,7 +32,7 @@ struct ChoiceText {
     /// The text so far, if the server repeats all of it in each event (Q70).
     seen: String,
     splitter: ThinkTagSplitter,
-    /// Whether reasoning came in a field of its own. Reasoning in the text only repeats it (Q65).
+    /// Whether reasoning came in a separate field. Reasoning in the text only repeats it (Q65).
     has_reasoning: bool,
 }
 
@@ -79,7 +79,7 @@ impl Texts {
         self.is_altered |= !was_plain;
     }
 
-    /// Notes that reasoning of a choice came in a field of its own.
+    /// Notes that reasoning of a choice came in a separate field.
     #[inline]
     pub(super) fn note_reasoning(&mut self, choice: u32) {
         if self.form.tags != ThinkTags::AsText {

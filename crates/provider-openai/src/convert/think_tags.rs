@@ -44,7 +44,7 @@ impl ThinkTagSplitter {
         self.stage == Stage::Text
     }
 
-    /// Notes reasoning in a field of its own: a text that begins after it is no reasoning without an opening tag.
+    /// Notes reasoning in a separate field: a text that begins after it is no reasoning without an opening tag.
     pub(super) fn note_reasoning(&mut self) {
         if self.stage == Stage::Beginning && self.tags == ThinkTags::OpenedByPrompt {
             self.tags = ThinkTags::Leading;

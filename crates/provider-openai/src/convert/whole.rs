@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use advisor_core::{Citation, DeltaKind, Media, Opaque, Text};
+use advisor_core::{Citation, DeltaKind, Media, Opaque, ProviderData, Text};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::list_of;
 use crate::wire::{CallIndex, Delta as WireDelta, Str};
@@ -33,6 +33,18 @@ pub(super) fn media(delta: &WireDelta<'_>, format: &Text, push: &mut impl FnMut(
     for run in list_of(delta.executed_tools) {
         push(DeltaKind::Opaque(Box::new(Opaque::new(format.clone(), "executed_tools", run))));
     }
+}
+
+/// Returns the fields of a call that this crate does not know, in the form of a call.
+pub(super) fn extras_of(
+    mut call: Map<String, Value>,
+    function: Map<String, Value>,
+    format: &Text,
+) -> Option<ProviderData> {
+    if !function.is_empty() {
+        call.insert("function".to_owned(), Value::Object(function));
+    }
+    (!call.is_empty()).then(|| ProviderData::new(format.clone(), Value::Object(call)))
 }
 
 /// Returns an image at a URL, or the image that a `data:` URL holds.

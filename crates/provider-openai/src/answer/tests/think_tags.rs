@@ -35,7 +35,7 @@ fn blocks(tags: ThinkTags, body: &str) -> Vec<String> {
 }
 
 #[test]
-fn leading_reasoning_is_a_block_of_its_own() {
+fn leading_reasoning_is_a_separate_block() {
     const CALL: &str = r#"data: {"choices":[{"delta":{"tool_calls":[{"id":"c","function":{"name":"look","arguments":"{}"}}]}}]}"#;
     let call = format!("{CALL}\n\n");
     let field = r#"data: {"choices":[{"delta":{"reasoning_content":"Hm"}}]}"#.to_owned() + "\n\n";

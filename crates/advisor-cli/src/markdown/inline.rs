@@ -20,7 +20,7 @@ pub(super) enum Shown<'a> {
     /// Text without marks.
     Text(&'a str),
     Code(&'a str),
-    /// Text with these attributes, which may have marks of its own.
+    /// Text with these attributes, which may contain further marks.
     Emphasis(&'static [Attribute], &'a str),
     Link {
         text: &'a str,

@@ -9,6 +9,7 @@ use unicode_width::UnicodeWidthStr;
 
 use self::inline::Shown;
 use self::line::{CodeLine, Extent, Fence, Kind, Start};
+pub(crate) use self::wrap::wrapped;
 use self::wrap::{Prefix, Wrap};
 use crate::look::{Attribute, Look};
 
@@ -248,22 +249,6 @@ impl Markdown {
 /// Returns a line without what is in front of its text, and without the spaces behind it.
 fn without_prefix(line: &str) -> &str {
     line.trim_start_matches([' ', '\t', '>']).trim_end()
-}
-
-/// Returns a plain text with its lines wrapped. The further lines of each have the same spaces in front.
-pub(crate) fn wrapped(text: &str, width: usize) -> String {
-    let (mut out, mut wrap, plain) = (String::new(), Wrap::new(width), Look::default());
-    for (number, line) in text.split('\n').enumerate() {
-        if number > 0 {
-            wrap.end_line(&mut out);
-        }
-        let content = line.trim_start_matches(' ');
-        let indent = Prefix::default().with(&plain, line.strip_suffix(content).unwrap_or_default());
-        wrap.begin_line(&indent, indent.clone(), &mut out);
-        wrap.push(&plain, content, &mut out);
-    }
-    wrap.interrupt(&mut out);
-    out
 }
 
 /// Returns the bars in front of a quoted line.

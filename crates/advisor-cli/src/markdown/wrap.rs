@@ -151,6 +151,22 @@ impl Wrap {
     }
 }
 
+/// Returns a plain text with its lines wrapped. The further lines of each have the same spaces in front.
+pub(crate) fn wrapped(text: &str, width: usize) -> String {
+    let (mut out, mut wrap, plain) = (String::new(), Wrap::new(width), Look::default());
+    for (number, line) in text.split('\n').enumerate() {
+        if number > 0 {
+            wrap.end_line(&mut out);
+        }
+        let content = line.trim_start_matches(' ');
+        let indent = Prefix::default().with(&plain, line.strip_suffix(content).unwrap_or_default());
+        wrap.begin_line(&indent, indent.clone(), &mut out);
+        wrap.push(&plain, content, &mut out);
+    }
+    wrap.interrupt(&mut out);
+    out
+}
+
 /// Checks whether a line may be broken on both sides of this character, as between those of Chinese and Japanese.
 fn breaks_anywhere(char: char) -> bool {
     matches!(char, '\u{3040}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3fffd}')

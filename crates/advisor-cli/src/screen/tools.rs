@@ -42,14 +42,14 @@ impl RunningTools {
                 let started = self.0.remove(&event.block);
                 let time = started.map(|at| format!(" ({})", seconds(at.elapsed()))).unwrap_or_default();
                 Some(match result.is_error {
-                    true => told(&format!("✗ {name} failed{time}"), result, Look::new(Attribute::Red)),
-                    false => told(&format!("✓ {name}{time}"), result, Look::default()),
+                    true => summary(&format!("✗ {name} failed{time}"), result, Look::new(Attribute::Red)),
+                    false => summary(&format!("✓ {name}{time}"), result, Look::default()),
                 })
             }
             ToolEventKind::NotStarted { reason, result } => {
                 let reason = reason.as_str().replace('_', " ");
                 let title = format!("⊘ {name} was not started, {reason}");
-                Some(told(&title, result, Look::new(Attribute::Yellow)))
+                Some(summary(&title, result, Look::new(Attribute::Yellow)))
             }
             _ => None,
         }
@@ -62,7 +62,7 @@ impl RunningTools {
 }
 
 /// Returns a title and the first lines of a result.
-fn told(title: &str, result: &ToolResult, look: Look) -> ToolNote {
+fn summary(title: &str, result: &ToolResult, look: Look) -> ToolNote {
     let text: String = result.parts.iter().map(text_of).collect::<Vec<_>>().join("\n");
     let mut of_result = text.lines().filter(|line| !line.trim().is_empty());
     let first = of_result.next().map_or_else(|| "no text".to_owned(), |line| brief(line, LENGTH));
@@ -149,10 +149,10 @@ mod tests {
     #[test]
     fn a_long_result_is_folded() {
         let text: Vec<String> = (1..=9).map(|number| format!("line {number}")).collect();
-        let note = told("t", &result(&text.join("\n\n")), Look::default());
+        let note = summary("t", &result(&text.join("\n\n")), Look::default());
         assert_eq!(note.lines.len(), LINES + 1);
         assert_eq!((note.lines[0].as_str(), note.lines[5].as_str()), ("t: line 1", "    … 4 more lines"));
         let long = result(&"ä".repeat(500));
-        assert!(told("t", &long, Look::default()).lines[0].chars().count() < LENGTH + 6);
+        assert!(summary("t", &long, Look::default()).lines[0].chars().count() < LENGTH + 6);
     }
 }

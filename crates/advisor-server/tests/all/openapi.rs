@@ -123,7 +123,7 @@ async fn document_is_complete_in_itself() {
     assert_eq!(schemas.keys().find(numbered), None, "two types have one name");
     let ids: BTreeSet<_> =
         operations.iter().map(|operation| operation.value["operationId"].as_str()).collect();
-    assert_eq!(ids.len(), operations.len(), "each operation has an id of its own");
+    assert_eq!(ids.len(), operations.len(), "operation ids are unique");
     for operation in &operations {
         let parameters = operation.value["parameters"].as_array().unwrap().iter();
         let in_path = parameters.filter(|parameter| resolved(&document, parameter)["in"] == "path").count();

@@ -92,8 +92,7 @@ impl Scan {
         }
     }
 
-    /// Checks whether the scan is outside calls and strings, at an element of a list or at the place of a separator.
-    /// Text there that cannot be part of a call ends the list.
+    /// Checks whether the next text, unless it can be part of a call, ends the list.
     pub(super) fn is_out_of_place(&self) -> bool {
         let in_list = self.open.last() == Some(&Role::List);
         self.call.is_none() && self.string.is_none() && (in_list || self.expects == Expects::Separator)

@@ -191,3 +191,53 @@ impl IntoResponse for Refusal {
         response
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::{Debug, Write as _};
+    use std::sync::{Arc, Mutex};
+
+    use tracing::field::{Field, Visit};
+    use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
+
+    use super::*;
+
+    /// Collects the fields of events.
+    #[derive(Clone, Default)]
+    struct Logged(Arc<Mutex<String>>);
+
+    impl<S: tracing::Subscriber> Layer<S> for Logged {
+        fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
+            event.record(&mut self.clone());
+        }
+    }
+
+    impl Visit for Logged {
+        fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+            writeln!(self.0.lock().unwrap(), "{field}={value:?}").unwrap();
+        }
+    }
+
+    fn logged(kind: ErrorKind) -> String {
+        let log = Logged::default();
+        let error = Error::new(kind, "the call failed").with_source("the cause");
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(log.clone()), || {
+            log_failure(&error);
+        });
+        log.0.lock().unwrap().clone()
+    }
+
+    #[test]
+    fn only_causes_of_the_store_are_logged() {
+        for (kind, has_cause) in [
+            (ErrorKind::Store, true),
+            (ErrorKind::NotPersisted, true),
+            (ErrorKind::Provider { status: Some(500) }, false),
+            (ErrorKind::InvalidHistory, false),
+        ] {
+            let text = logged(kind);
+            assert!(text.contains("the call failed") && text.contains(kind.as_str()), "{text}");
+            assert_eq!(text.contains("the cause"), has_cause, "{text}");
+        }
+    }
+}

@@ -24,7 +24,7 @@ use bytes::{Buf, BytesMut};
 use serde::de::IgnoredAny;
 
 pub use error::JsonError;
-use scan::Scan;
+use scan::{Scan, is_white_space};
 
 /// The layout of the JSON values in a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -241,8 +241,8 @@ impl JsonDecoder {
             && let Some(first) = self.buffer.first()
         {
             match (self.array, first) {
-                (_, b' ' | b'\t' | b'\r' | b'\n') => {
-                    let length = self.buffer.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+                (_, blank) if is_white_space(*blank) => {
+                    let length = self.buffer.iter().take_while(|byte| is_white_space(**byte)).count();
                     self.advance(length);
                 }
                 (ArrayState::Open, b',') if is_array => self.advance(1),

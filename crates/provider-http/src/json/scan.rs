@@ -103,9 +103,14 @@ impl Scan {
     }
 }
 
+/// Checks whether a byte is white space between the tokens of JSON. ASCII has more: a form feed begins a word.
+pub(super) fn is_white_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
+}
+
 /// Checks whether a byte cannot continue a number or a literal.
 fn is_word_end(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b'{' | b'[' | b'"' | b',' | b']')
+    is_white_space(byte) || matches!(byte, b'{' | b'[' | b'"' | b',' | b']')
 }
 
 fn is_json(word: &[u8]) -> bool {

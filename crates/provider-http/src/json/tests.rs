@@ -49,6 +49,22 @@ fn line_of_plain_words_is_one_value() {
     assert_eq!(values(Layout::Values, "null\nnone left"), ["null", "none left"]);
 }
 
+/// Returns the outcome of a body that arrives byte by byte.
+fn byte_by_byte(layout: Layout, body: &str) -> Outcome {
+    decode(layout, 30, &body.as_bytes().chunks(1).collect::<Vec<_>>())
+}
+
+#[test]
+fn law_s5_form_feed_is_no_white_space() {
+    for layout in [Layout::Values, Layout::Array] {
+        for body in ["{}\n\u{c}{}", "[1,\n\u{c}2]", " \u{c}\n3", "{}\n\u{b}{}"] {
+            let whole = decode(layout, 30, &[body.as_bytes()]);
+            assert_eq!(byte_by_byte(layout, body), whole, "{layout:?} {body:?}");
+        }
+    }
+    assert_eq!(values(Layout::Values, "{}\n\u{c}x\n{}"), ["{}", "\u{c}x", "{}"]);
+}
+
 #[test]
 fn elements_of_an_array_are_values() {
     for body in ["[1,{\"a\":\"],[\"},[2,3],\"x\"]9", " [ 1 , {\"a\":\"],[\"}\n,\n[2,3],\"x\" ] "] {
@@ -100,7 +116,7 @@ fn law_r1_white_space_between_values_is_not_kept() {
 proptest! {
     #[test]
     fn law_s5_any_split_gives_same_values(
-        body in "([\\[\\]{}\",:0-9 \\\\nxé\n]|\\{\"a\":1\\}){0,40}",
+        body in "([\\[\\]{}\",:0-9 \\\\nxé\n\x0C]|\\{\"a\":1\\}){0,40}",
         cuts in proptest::collection::vec(0usize..80, 0..6),
         array in any::<bool>(),
     ) {

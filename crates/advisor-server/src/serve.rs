@@ -1,4 +1,5 @@
 mod accept;
+mod write_timeout;
 
 use std::io;
 use std::time::Duration;
@@ -43,7 +44,7 @@ pub async fn serve(
         let _ = ending.send(());
     };
     let shutdown = async move { drop(ended.await) };
-    let serving = accept(listener, server.router(), server.limits().head_timeout, shutdown);
+    let serving = accept(listener, server.router(), server.limits(), shutdown);
     tokio::select! {
         () = serving => {}
         // Idle connections do not delay the end.

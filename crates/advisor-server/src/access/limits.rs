@@ -6,12 +6,18 @@ use std::time::Duration;
 pub struct ServerLimits {
     /// The bytes of a request. More is answered with 413. 1 MiB by default.
     pub body_bytes: usize,
+    /// The connections that are open at once. Further ones wait until one closes. [`serve`](crate::serve) alone applies
+    /// it. 8,192 by default.
+    pub open_connections: usize,
     /// The time within which the head of the next request arrives on a connection. A slower or idle connection is closed.
     /// [`serve`](crate::serve) alone applies it. 30 seconds by default.
     pub head_timeout: Duration,
     /// The time within which the whole body of a request arrives. A slower one is answered with 408. 30 seconds by
     /// default.
     pub body_timeout: Duration,
+    /// The time within which a client takes some of the bytes that wait for it. The connection of a client that takes
+    /// none is closed. [`serve`](crate::serve) alone applies it. 30 seconds by default.
+    pub write_timeout: Duration,
     /// The turns that run at once. More are answered with 429 and `Retry-After`. 4,096 by default.
     pub running_turns: usize,
     /// The turns that have ended and can still be read. The oldest go first. 256 by default.
@@ -24,8 +30,10 @@ impl Default for ServerLimits {
     fn default() -> Self {
         Self {
             body_bytes: 1 << 20,
+            open_connections: 8_192,
             head_timeout: Duration::from_secs(30),
             body_timeout: Duration::from_secs(30),
+            write_timeout: Duration::from_secs(30),
             running_turns: 4_096,
             ended_turns: 256,
             kept_chunks: 1 << 16,

@@ -1,5 +1,4 @@
 use std::pin::pin;
-use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -14,29 +13,34 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tower::ServiceExt;
 
+use super::write_timeout::WriteTimeout;
+use crate::access::limits::ServerLimits;
+
 /// Serves connections until `ended`, then lets each answer its request.
 ///
-/// A connection whose next head does not arrive within `head_timeout` is closed, also an idle one.
+/// While as many are open as allowed, no further one is accepted. A connection is closed if its next head does not
+/// arrive in time, also an idle one, and if its client takes no bytes of an answer.
 ///
 /// # Cancellation
 /// Dropping the future closes all connections.
 pub(crate) async fn accept(
     mut listener: TcpListener,
     router: Router,
-    head_timeout: Duration,
+    limits: ServerLimits,
     ended: impl Future<Output = ()>,
 ) {
     let mut protocol = http1::Builder::new();
-    protocol.timer(TokioTimer::new()).header_read_timeout(head_timeout);
+    protocol.timer(TokioTimer::new()).header_read_timeout(limits.head_timeout);
     let (graceful, mut connections) = (GracefulShutdown::new(), JoinSet::new());
     let mut ended = pin!(ended);
     loop {
         tokio::select! {
             // It waits a moment if the process has too many open files.
-            (stream, _) = Listener::accept(&mut listener) => {
+            (stream, _) = Listener::accept(&mut listener), if connections.len() < limits.open_connections => {
                 let router = router.clone().map_request(|request: Request<Incoming>| request.map(Body::new));
                 let service = TowerToHyperService::new(router);
-                let connection = protocol.serve_connection(TokioIo::new(stream), service);
+                let stream = TokioIo::new(WriteTimeout::new(stream, limits.write_timeout));
+                let connection = protocol.serve_connection(stream, service);
                 connections.spawn(graceful.watch(connection));
             }
             Some(_) = connections.join_next() => {}

@@ -13,6 +13,7 @@ mod ids;
 mod inspector;
 mod markup;
 mod metrics;
+mod open_connections;
 mod openapi;
 mod origins;
 mod protocols;

@@ -1,4 +1,5 @@
 pub(crate) mod body;
+mod slots;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,9 +8,10 @@ use advisor_core::{
     ConversationKey, Error, ErrorKind, OnDrop, OnUnread, SharedTurn, Spawner, TurnId, TurnStream,
 };
 use futures::future::BoxFuture;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
+use tokio::sync::{oneshot, watch};
 use tracing::{Instrument, Span};
 
+use self::slots::{Slot, Slots};
 use crate::access::limits::ServerLimits;
 use crate::metrics::Metrics;
 use crate::refusal::Refusal;
@@ -18,7 +20,7 @@ use crate::refusal::Refusal;
 #[derive(Debug)]
 pub(crate) struct Turns {
     known: Mutex<Known>,
-    slots: Arc<Semaphore>,
+    slots: Slots,
     limits: ServerLimits,
     metrics: Option<Arc<Metrics>>,
     stopping: watch::Sender<bool>,
@@ -43,7 +45,7 @@ impl Turns {
     pub(crate) fn new(limits: ServerLimits, metrics: Option<Arc<Metrics>>) -> Self {
         Self {
             known: Mutex::default(),
-            slots: Arc::new(Semaphore::new(limits.running_turns.min(Semaphore::MAX_PERMITS))),
+            slots: Slots::default(),
             limits,
             metrics,
             stopping: watch::Sender::new(false),
@@ -67,7 +69,8 @@ impl Turns {
             let reused = || Refusal::from(&Error::new(ErrorKind::TurnIdReused, "another input"));
             return if is_same { Ok(entry.turn.clone()) } else { Err(reused()) };
         }
-        let slot = Arc::clone(&self.slots).try_acquire_owned().map_err(|_| Refusal::too_many_turns())?;
+        let slot = self.slots.take(key.0.tenant(), self.limits.running_turns);
+        let slot = slot.ok_or_else(Refusal::too_many_turns)?;
         let (started, ended) = oneshot::channel();
         let spawner = spawner(Running { slot, turn: ended, metrics: self.metrics.clone() });
         let turn = SharedTurn::start_with(stream(), &spawner, on_unread, self.limits.kept_chunks);
@@ -106,7 +109,7 @@ impl Turns {
 
     /// Returns the number of turns that run.
     pub(crate) fn running_count(&self) -> usize {
-        self.limits.running_turns.min(Semaphore::MAX_PERMITS).saturating_sub(self.slots.available_permits())
+        self.slots.count()
     }
 
     /// Returns the number of readers of all turns.
@@ -128,8 +131,7 @@ impl Turns {
 
     /// Waits until no turn runs.
     pub(crate) async fn ended(&self) {
-        let all = u32::try_from(self.limits.running_turns.min(Semaphore::MAX_PERMITS)).unwrap_or(u32::MAX);
-        drop(self.slots.acquire_many(all).await);
+        self.slots.all_free().await;
     }
 
     /// Stops the running turns. Memory keeps the shown text.
@@ -166,7 +168,7 @@ impl Known {
 
 /// What the one task of a turn holds until its end.
 struct Running {
-    slot: OwnedSemaphorePermit,
+    slot: Slot,
     turn: oneshot::Receiver<SharedTurn>,
     metrics: Option<Arc<Metrics>>,
 }

@@ -43,12 +43,12 @@ async fn server_without_tokens_refuses_other_addresses() {
 #[tokio::test]
 async fn running_turn_ends_before_the_server() {
     let gate = Gate::new();
-    let setting = setting([Answer::new().text("It is ").gate(&gate).text("sunny.").done()]);
+    let Setting { server, .. } = setting([Answer::new().text("It is ").gate(&gate).text("sunny.").done()]);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel::<()>();
     let signal = async { drop(stopped.await) };
-    let serving = tokio::spawn(serve(listener, setting.server.clone(), signal, LIMIT));
+    let serving = tokio::spawn(serve(listener, server.with_metrics(), signal, LIMIT));
     let mut client = connect(address, "/api/chat", r#"{"message":"How is it?","conversation":"c1"}"#).await;
     read_until(&mut client, "It is ").await;
     stop.send(()).unwrap();
@@ -66,6 +66,10 @@ async fn running_turn_ends_before_the_server() {
         let read = read_until(&mut probe, "\r\n\r\n").await;
         assert!(read.starts_with(status), "{path}: {read}");
     }
+    let mut scrape = TcpStream::connect(address).await.unwrap();
+    scrape.write_all(b"GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+    let counters = read_until(&mut scrape, "# EOF").await;
+    assert!(counters.contains("advisor_turns_running 1\n"), "{counters}");
     gate.release();
     read_until(&mut client, "[DONE]").await;
     tokio::time::timeout(LIMIT, serving).await.unwrap().unwrap().unwrap();

@@ -1,0 +1,55 @@
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use advisor_core::Text;
+use tokio::sync::watch;
+
+/// The number of turns that run now, in all and of each tenant.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Slots(Arc<watch::Sender<HashMap<Text, usize>>>);
+
+/// The place of one running turn, which its drop gives back.
+#[derive(Debug)]
+pub(super) struct Slot {
+    slots: Slots,
+    tenant: Text,
+}
+
+impl Slots {
+    /// Takes a place for a turn of a tenant, unless as many turns run as `in_all`.
+    pub(super) fn take(&self, tenant: &str, in_all: usize) -> Option<Slot> {
+        let tenant = Text::from(tenant);
+        let is_taken = self.0.send_if_modified(|running| {
+            let is_free = running.values().sum::<usize>() < in_all;
+            if is_free {
+                *running.entry(tenant.clone()).or_default() += 1;
+            }
+            is_free
+        });
+        is_taken.then(|| Slot { slots: self.clone(), tenant })
+    }
+
+    /// Returns the number of turns that run.
+    pub(super) fn count(&self) -> usize {
+        self.0.borrow().values().sum()
+    }
+
+    /// Waits until no turn runs.
+    pub(super) async fn all_free(&self) {
+        // The sender is in `self`, so it is not gone.
+        drop(self.0.subscribe().wait_for(HashMap::is_empty).await);
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.slots.0.send_modify(|running| {
+            if let Some(count) = running.get_mut(&self.tenant) {
+                *count -= 1;
+                if *count == 0 {
+                    running.remove(&self.tenant);
+                }
+            }
+        });
+    }
+}

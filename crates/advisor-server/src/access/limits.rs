@@ -20,8 +20,12 @@ pub struct ServerLimits {
     pub write_timeout: Duration,
     /// The turns that run at once. More are answered with 429 and `Retry-After`. 4,096 by default.
     pub running_turns: usize,
+    /// The turns of one tenant that run at once. More are answered like those beyond `running_turns`. 1,024 by default.
+    pub running_turns_per_tenant: usize,
     /// The turns that have ended and can still be read. The oldest go first. 256 by default.
     pub ended_turns: usize,
+    /// The turns of one tenant that have ended and can still be read. Its oldest go first. 64 by default.
+    pub ended_turns_per_tenant: usize,
     /// The chunks of a turn that are kept for readers that join late. 65,536 by default.
     pub kept_chunks: usize,
 }
@@ -35,7 +39,9 @@ impl Default for ServerLimits {
             body_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(30),
             running_turns: 4_096,
+            running_turns_per_tenant: 1_024,
             ended_turns: 256,
+            ended_turns_per_tenant: 64,
             kept_chunks: 1 << 16,
         }
     }

@@ -69,7 +69,7 @@ impl Turns {
             let reused = || Refusal::from(&Error::new(ErrorKind::TurnIdReused, "another input"));
             return if is_same { Ok(entry.turn.clone()) } else { Err(reused()) };
         }
-        let slot = self.slots.take(key.0.tenant(), self.limits.running_turns);
+        let slot = self.slots.take(key.0.tenant(), &self.limits);
         let slot = slot.ok_or_else(Refusal::too_many_turns)?;
         let (started, ended) = oneshot::channel();
         let spawner = spawner(Running { slot, turn: ended, metrics: self.metrics.clone() });
@@ -77,7 +77,8 @@ impl Turns {
         let _ = started.send(turn.clone());
         known.turns.insert(key.clone(), Entry { turn: turn.clone(), input: input.to_owned() });
         known.order.push_back(key.clone());
-        known.forget_ended(self.limits.ended_turns);
+        known.forget_ended(self.limits.ended_turns_per_tenant, |(of, _)| of.tenant() == key.0.tenant());
+        known.forget_ended(self.limits.ended_turns, |_| true);
         Ok(turn)
     }
 
@@ -147,10 +148,10 @@ impl Turns {
 }
 
 impl Known {
-    /// Removes the oldest turns that have ended, beyond this number.
-    fn forget_ended(&mut self, most: usize) {
+    /// Removes the oldest of these turns that have ended, beyond this number.
+    fn forget_ended(&mut self, most: usize, among: impl Fn(&TurnKey) -> bool) {
         let ended = |turns: &HashMap<TurnKey, Entry>, key: &TurnKey| {
-            turns.get(key).is_none_or(|entry| entry.turn.has_ended())
+            among(key) && turns.get(key).is_none_or(|entry| entry.turn.has_ended())
         };
         let mut surplus =
             self.order.iter().filter(|key| ended(&self.turns, key)).count().saturating_sub(most);

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use advisor_core::Text;
 use tokio::sync::watch;
 
+use crate::access::limits::ServerLimits;
+
 /// The number of turns that run now, in all and of each tenant.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Slots(Arc<watch::Sender<HashMap<Text, usize>>>);
@@ -16,13 +18,15 @@ pub(super) struct Slot {
 }
 
 impl Slots {
-    /// Takes a place for a turn of a tenant, unless as many turns run as `in_all`.
-    pub(super) fn take(&self, tenant: &str, in_all: usize) -> Option<Slot> {
+    /// Takes a place for a turn of a tenant, unless as many run as the limits allow, in all or of this tenant.
+    pub(super) fn take(&self, tenant: &str, limits: &ServerLimits) -> Option<Slot> {
         let tenant = Text::from(tenant);
         let is_taken = self.0.send_if_modified(|running| {
-            let is_free = running.values().sum::<usize>() < in_all;
+            let of_tenant = running.get(&tenant).copied().unwrap_or_default();
+            let is_free = running.values().sum::<usize>() < limits.running_turns
+                && of_tenant < limits.running_turns_per_tenant;
             if is_free {
-                *running.entry(tenant.clone()).or_default() += 1;
+                running.insert(tenant.clone(), of_tenant + 1);
             }
             is_free
         });

@@ -1,12 +1,13 @@
 //! A tenant and the conversations and turns of another.
 
 use advisor_core::Message;
+use advisor_server::ServerLimits;
 use advisor_testkit::{Answer, Gate};
 use axum::body::Body;
 use axum::http::{Method, Request, Response, StatusCode};
 use serde_json::{Value, json};
 
-use crate::setting::{LIMIT, Setting, json_of, setting, text, until, with_tokens};
+use crate::setting::{LIMIT, Setting, json_of, refused, setting, text, until, with_tokens};
 
 async fn ask(setting: &Setting, tenant: &str, body: Value) -> Response<Body> {
     setting.send(request(Method::POST, "/api/chat", tenant, body.to_string())).await
@@ -65,4 +66,47 @@ async fn tenant_cannot_reach_a_turn_of_another() {
     assert!(rest.contains("Ann.") && rest.ends_with("data: [DONE]\n\n"), "{rest}");
     let read = setting.send(request(Method::GET, "/api/conversations/c1", "ann", String::new())).await;
     assert_eq!(json_of(read).await["messages"][1]["text"], "Hello, Ann.");
+}
+
+/// Returns a server for both tenants, with limits of one turn each.
+fn with_one_turn_each(answers: impl IntoIterator<Item = Answer>) -> Setting {
+    let mut limits = ServerLimits::default();
+    (limits.running_turns_per_tenant, limits.ended_turns_per_tenant) = (1, 1);
+    let Setting { server, model } = with_tokens(setting(answers));
+    Setting { server: server.with_limits(limits), model }
+}
+
+#[tokio::test]
+async fn law_r1_tenant_leaves_running_turns_to_others() {
+    let gate = Gate::new();
+    let waiting = Answer::new().text("It").gate(&gate).done();
+    let setting = with_one_turn_each([waiting, Answer::from_text("Hello, Bob."), Answer::from_text("Yes.")]);
+    let (_, rest) = until(ask(&setting, "ann", json!({"message": "One?"})).await, "It").await;
+    let second = ask(&setting, "ann", json!({"message": "Two?"})).await;
+    assert_eq!(second.headers()["retry-after"], "1");
+    assert_eq!(refused(second, StatusCode::TOO_MANY_REQUESTS).await, "too_many_turns");
+    assert!(text(ask(&setting, "bob", json!({"message": "One?"})).await).await.contains("Hello, Bob."));
+    gate.release();
+    drop(tokio::time::timeout(LIMIT, axum::body::to_bytes(Body::from_stream(rest), usize::MAX)).await);
+    assert!(text(ask(&setting, "ann", json!({"message": "Two?"})).await).await.contains("Yes."));
+}
+
+#[tokio::test]
+async fn law_r1_tenant_leaves_ended_turns_to_others() {
+    let setting = with_one_turn_each((0..4).map(|_| Answer::from_text("Hi.")));
+    let body = |turn: &str| json!({"message": "Hello", "conversation": "c1", "turn": turn});
+    for (tenant, turn) in [("bob", "t1"), ("ann", "t1"), ("ann", "t2"), ("ann", "t3")] {
+        text(ask(&setting, tenant, body(turn)).await).await;
+    }
+    for (tenant, turn, status) in [
+        ("bob", "t1", StatusCode::OK),
+        ("ann", "t1", StatusCode::NO_CONTENT),
+        // The surplus goes when the next turn starts.
+        ("ann", "t2", StatusCode::OK),
+        ("ann", "t3", StatusCode::OK),
+    ] {
+        let mut joining = request(Method::GET, "/api/conversations/c1/stream", tenant, String::new());
+        joining.headers_mut().insert("x-turn-id", turn.parse().unwrap());
+        assert_eq!(setting.send(joining).await.status(), status, "{tenant} {turn}");
+    }
 }

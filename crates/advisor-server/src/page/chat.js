@@ -9,6 +9,12 @@ import { UserMessage } from "./user_message.js";
 
 const messages = $("messages");
 
+/** Returns the stored messages of a conversation, or none if it does not exist yet. */
+const read = async (id) => {
+  const response = await api(conversationPath(id, "?view=page")).catch(() => null);
+  return response ? (await response.json()).messages : [];
+};
+
 export class Chat {
   /** The id of the conversation, if it has one yet. */
   id = null;
@@ -33,7 +39,7 @@ export class Chat {
       const body = { message: text, ...(this.id && { conversation: this.id }), ...(replaces && { replaces }) };
       const headers = { "content-type": "application/json" };
       const options = { method: "POST", headers, body: JSON.stringify(body), signal };
-      const response = await api("/api/chat?view=page", options);
+      const response = await api("api/chat?view=page", options);
       this.#name(response.headers.get("x-conversation-id"));
       const turn = response.headers.get("x-turn-id");
       this.#offer(message, turn);
@@ -55,8 +61,7 @@ export class Chat {
     messages.replaceChildren();
     this.#name(id);
     if (!id) return;
-    const response = await fetch(conversationPath(id, "?view=page"));
-    const stored = response.ok ? (await response.json()).messages : [];
+    const stored = await read(id);
     const live = await join(id);
     if (this.id !== id) return;
     const runs = live?.status === 200;

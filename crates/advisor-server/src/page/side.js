@@ -12,7 +12,7 @@ const read = async () => {
   let after = null;
   for (let page = 0; page < PAGES; page++) {
     const query = after === null ? "" : `&after=${encodeURIComponent(after)}`;
-    const { conversations, next } = await (await api(`/api/conversations?view=page${query}`)).json();
+    const { conversations, next } = await (await api(`api/conversations?view=page${query}`)).json();
     all.push(...conversations);
     if (next === null) break;
     after = next;

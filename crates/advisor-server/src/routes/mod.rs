@@ -35,7 +35,7 @@ use crate::request_id::identified;
 impl ChatServer {
     /// Returns the routes, for any axum application. They need a tokio runtime.
     ///
-    /// Merge them, so that the page is at the root. The other routes also work under a path.
+    /// Merge them, or nest them under a path, with [`Router::nest`] or [`Router::nest_service`].
     pub fn router(&self) -> Router {
         let router = documented()
             .into_router("/openapi.json")

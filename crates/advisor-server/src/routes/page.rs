@@ -1,6 +1,7 @@
 pub(super) mod events;
 
 use axum::Router;
+use axum::extract::OriginalUri;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -12,8 +13,9 @@ type File = (&'static str, &'static str, &'static str);
 
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
-const FILES: [File; 24] = [
-    ("/", "text/html; charset=utf-8", include_str!("../page/index.html")),
+const INDEX: &str = include_str!("../page/index.html");
+
+const FILES: [File; 23] = [
     ("/icon.svg", "image/svg+xml", include_str!("../page/icon.svg")),
     ("/inspector.css", "text/css; charset=utf-8", include_str!("../page/inspector.css")),
     ("/messages.css", "text/css; charset=utf-8", include_str!("../page/messages.css")),
@@ -41,12 +43,31 @@ const FILES: [File; 24] = [
 
 /// Returns a route for each file.
 pub(super) fn router() -> Router<ChatServer> {
-    FILES.into_iter().fold(Router::new(), |router, (path, kind, content)| {
+    let index = Router::new().route("/", get(index));
+    FILES.into_iter().fold(index, |router, (path, kind, content)| {
         router.route(path, get(move || async move { file(kind, content) }))
     })
 }
 
-fn file(kind: &'static str, content: &'static str) -> Response {
+/// Returns the HTML, whose addresses are relative to the path of this request.
+async fn index(OriginalUri(uri): OriginalUri) -> Response {
+    file("text/html; charset=utf-8", index_at(uri.path()))
+}
+
+/// Returns the HTML for a path: at `/assistant`, a browser reads `./app.js` as `/app.js`.
+///
+/// A redirect to `/assistant/` would not do, since the routes of `Router::nest` do not match that path.
+fn index_at(path: &str) -> String {
+    match path.rsplit('/').next() {
+        None | Some("") => INDEX.to_owned(),
+        Some(name) => {
+            let escaped = name.replace('&', "&amp;").replace('"', "&quot;");
+            INDEX.replace("\"./", &format!("\"./{escaped}/"))
+        }
+    }
+}
+
+fn file(kind: &'static str, content: impl IntoResponse) -> Response {
     ([(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, "no-cache")], content).into_response()
 }
 
@@ -68,6 +89,7 @@ mod tests {
     #[test]
     fn every_file_of_the_page_has_its_route() {
         let mut routes: Vec<_> = FILES.iter().map(|(path, ..)| (*path).to_owned()).collect();
+        routes.push("/".to_owned());
         let mut files = files("");
         files.sort();
         routes.sort();

@@ -16,6 +16,7 @@ mod metrics;
 mod open_connections;
 mod openapi;
 mod origins;
+mod page;
 mod protocols;
 mod request_ids;
 mod setting;

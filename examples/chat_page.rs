@@ -1,0 +1,60 @@
+//! The chat page in an application of its own, under a path.
+//!
+//! Without an argument it reads the page once, and ends. With an address, such as `127.0.0.1:8080`, it serves until
+//! ctrl-c: open `http://127.0.0.1:8080/assistant`.
+#![allow(clippy::print_stdout, reason = "an example talks to its reader")]
+
+use std::error::Error;
+
+use advisor_chain::server::ChatServer;
+use advisor_chain::{ChatMemoryAdvisor, InMemoryStore, Role, client};
+use advisor_testkit::{Answer, ScriptedModel};
+use axum::Router;
+use axum::routing::get;
+use tokio::net::TcpListener;
+
+type Failed = Box<dyn Error>;
+
+#[tokio::main]
+async fn main() -> Result<(), Failed> {
+    let address = std::env::args().nth(1);
+    let listener = TcpListener::bind(address.as_deref().unwrap_or("127.0.0.1:0")).await?;
+    let url = format!("http://{}/assistant", listener.local_addr()?);
+    println!("{url} has the chat page.");
+    let serving = axum::serve(listener, application()?);
+    if address.is_some() {
+        let signal = async {
+            let _ = tokio::signal::ctrl_c().await;
+        };
+        return Ok(serving.with_graceful_shutdown(signal).await?);
+    }
+    tokio::select! {
+        ended = serving => Ok(ended?),
+        page = read(&url) => {
+            println!("It names its files under its path:");
+            page?.lines().filter(|line| line.contains("./assistant/")).for_each(|line| println!("{line}"));
+            Ok(())
+        }
+    }
+}
+
+/// Returns an application with a page of its own, and the chat beside it.
+fn application() -> Result<Router, Failed> {
+    let model = ScriptedModel::from_fn(|prompt| {
+        let count = prompt.messages.iter().filter(|message| message.role() == Role::User).count();
+        Answer::from_text(format!("This is *message {count}* of the conversation."))
+    });
+    let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+    let client = client(model).advisor(memory.clone()).build()?;
+    let server = ChatServer::new(client, memory);
+    Ok(Router::new()
+        .route("/", get(|| async { "The chat is at /assistant." }))
+        // `nest` has it at `/assistant` alone, `nest_service` also at `/assistant/`.
+        .nest_service("/assistant", server.router()))
+}
+
+async fn read(url: &str) -> Result<String, Failed> {
+    // The client library requires a choice of TLS, also for connections without TLS.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    Ok(reqwest::get(url).await?.error_for_status()?.text().await?)
+}

@@ -3,7 +3,13 @@
 import { createServer } from "node:http";
 import { once } from "node:events";
 
-/** Starts a server. `answer` gets the messages of a request, and returns the deltas of its answer. */
+/** The end of deltas whose connection breaks. */
+export const CUT = Symbol("cut");
+
+/**
+ * Starts a server. `answer` gets the messages of a request, and returns the deltas of its answer. Deltas that end with
+ * `CUT` end without the end of the answer. The answer is the status of a refusal, if it is a number.
+ */
 export const model = async (answer) => {
   const strangers = [];
   const server = createServer(async (request, response) => {
@@ -14,13 +20,15 @@ export const model = async (answer) => {
     let body = "";
     for await (const piece of request) body += piece;
     const deltas = answer(JSON.parse(body).messages);
+    if (typeof deltas === "number") return response.writeHead(deltas).end();
     const reason = deltas.some((delta) => delta.tool_calls) ? "tool_calls" : "stop";
     response.writeHead(200, { "content-type": "text/event-stream" });
     const send = (delta, finish_reason = null) => {
       const choices = [{ index: 0, delta, finish_reason }];
       response.write(`data: ${JSON.stringify({ id: "a", object: "chat.completion.chunk", created: 1, model: "m", choices })}\n\n`);
     };
-    deltas.forEach((delta) => send(delta));
+    deltas.filter((delta) => delta !== CUT).forEach((delta) => send(delta));
+    if (deltas.at(-1) === CUT) return response.socket.end();
     send({}, reason);
     response.end("data: [DONE]\n\n");
   });

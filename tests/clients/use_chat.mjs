@@ -1,0 +1,125 @@
+// `useChat` of the AI SDK with React in Chromium, on a page of another site, against `advisor serve`.
+// Usage: node use_chat.mjs ADVISOR CHROMIUM [FOLDER]
+
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { build } from "esbuild";
+import { ask, expect, run } from "./browser.mjs";
+import { CUT, model, pieces } from "./model.mjs";
+import { serve } from "./serve.mjs";
+
+const [advisor, executablePath, folder] = process.argv.slice(2);
+const LINES = { v5: "5", v6: "6", v7: "7" };
+const SECOND = "And what have I asked?";
+const FAIL = "Fail, please.";
+const BREAK = "Break off, please.";
+
+/** Answers with the questions so far. The weather needs two tools, one of which does not exist. */
+const answer = (messages) => {
+  const asked = messages.filter(({ role }) => role === "user").map(({ content }) => content);
+  const call = (index, name) => ({ tool_calls: [{ index, id: `call_${asked.length}_${index}`, function: { name, arguments: '{"city":"Oslo"}' } }] });
+  if (messages.at(-1).role === "tool") return pieces("It is a few degrees in Oslo.");
+  switch (asked.at(-1)) {
+    case "How is the weather?": return [...pieces("Let me look."), call(0, "demo_weather"), call(1, "missing_tool")];
+    case FAIL: return 400;
+    case BREAK: return [...pieces("This is the beginning of a text"), CUT];
+    default: return pieces(`You have asked: ${asked.join(" ")}`);
+  }
+};
+
+/** Serves the page, with a script for each line of the AI SDK. */
+const application = async () => {
+  const scripts = new Map();
+  for (const [profile, line] of Object.entries(LINES)) {
+    const { outputFiles } = await build({
+      absWorkingDir: import.meta.dirname,
+      entryPoints: ["use_chat_app.mjs"],
+      bundle: true,
+      write: false,
+      define: { "process.env.NODE_ENV": '"production"' },
+      alias: { "@ai-sdk/react": `ai-react${line}`, ai: `ai${line}` },
+    });
+    scripts.set(`/${profile}.js`, outputFiles[0].text);
+  }
+  const server = createServer(({ url }, response) => {
+    const { pathname } = new URL(url, "http://localhost");
+    const script = scripts.get(pathname);
+    response.setHeader("content-type", script ? "text/javascript" : "text/html");
+    response.end(script ?? `<!doctype html><title>useChat</title><link rel="icon" href="data:,"><div id="root"></div><script src="${pathname}.js"></script>`);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return { url: `http://127.0.0.1:${server.address().port}`, close: () => server.close() };
+};
+
+const status = (page, wanted) => page.waitForSelector(`main[data-status="${wanted}"]`);
+
+/** Does something that begins a turn, and waits for its end, which has this status. */
+const turn = async (page, begin, wanted = "ready") => {
+  const response = page.waitForResponse((response) => response.request().method() === "POST");
+  await begin();
+  await response;
+  await status(page, wanted);
+};
+const last = (page) => page.textContent("article.assistant >> nth=-1");
+
+const site = await application();
+const other = await model(answer);
+const server = await serve(advisor, ["--provider", "openai", "--model", "m", "--base-url", other.url, "--allow-origin", site.url], { OPENAI_API_KEY: "none" });
+
+await run({ name: "useChat", url: site.url, executablePath, folder, expected: "Failed to load resource" }, async ({ open, test }) => {
+  for (const profile of Object.keys(LINES)) {
+    const id = `chat-${profile}`;
+    const query = new URLSearchParams({ api: `${server.url}/api/ui`, profile, id });
+    const { page } = await open(`/${profile}?${query}`);
+    const sent = [];
+    page.on("request", (request) => request.method() === "POST" && sent.push(request.postDataJSON().messages.length));
+
+    await test(`${profile}: a tool that works and one that fails, while the answer streams`, async () => {
+      await ask(page, "How is the weather?");
+      await page.waitForSelector('.tool[data-state="input-available"]');
+      await status(page, "streaming");
+      expect(!(await last(page)).includes("degrees in"), "the answer came at its end");
+      await status(page, "ready");
+      const tool = (state) => page.textContent(`.tool[data-state="${state}"]`);
+      expect((await tool("output-available")).includes('"degrees"'), await tool("output-available"));
+      expect((await tool("output-error")).startsWith("missing_tool"), await tool("output-error"));
+      expect((await last(page)).includes("It is a few degrees in Oslo."), await last(page));
+    });
+
+    await test(`${profile}: memory makes the second turn right`, async () => {
+      await turn(page, () => ask(page, SECOND));
+      expect((await last(page)).includes(`You have asked: How is the weather? ${SECOND}`), await last(page));
+      expect(sent.join() === "1,1", `messages of each request: ${sent}`);
+    });
+
+    await test(`${profile}: a refusal and an answer that breaks off are errors, and the chat goes on`, async () => {
+      for (const text of [FAIL, BREAK]) {
+        await turn(page, () => ask(page, text), "error");
+        expect((await page.textContent("[role=alert]")).length > 0, "the error has no words");
+      }
+      expect((await last(page)).includes("This is the beginning"), await last(page));
+      await turn(page, () => ask(page, SECOND));
+      expect((await last(page)).includes(`You have asked: How is the weather? ${SECOND}`), await last(page));
+      expect((await page.$$("[role=alert]")).length === 0, "the error is still shown");
+    });
+
+    await test(`${profile}: an answer is made again`, async () => {
+      const before = await page.$$("article");
+      await turn(page, () => page.click("#regenerate"));
+      expect((await page.$$("article")).length === before.length, "there are more messages");
+      expect((await last(page)).includes("You have asked: How is the weather?"), await last(page));
+    });
+
+    await test(`${profile}: a page that is loaded again joins the turn`, async () => {
+      await ask(page, "How is the weather?");
+      await page.waitForSelector('.tool[data-state="input-available"]');
+      await page.goto(`${site.url}/${profile}?${query}&resume=true`);
+      await page.waitForSelector("article.assistant >> text=It is a few degrees in Oslo.");
+      await status(page, "ready");
+    });
+  }
+});
+await server.close();
+site.close();
+other.close();

@@ -102,4 +102,30 @@ mod tests {
         leases.evict(&key(99), || true);
         assert!(leases.token(&key(99)).is_some(), "that of a running turn stays");
     }
+
+    #[test]
+    fn lease_is_released_by_its_token_and_requests_end_with_a_grant() {
+        let leases = HeldLeases::default();
+        let key = ConversationKey::new("c").unwrap();
+        leases.note_request(&key, &turn("a"));
+        leases.note_request(&key, &turn("b"));
+        leases.set_token(&key, FencingToken::new(2));
+        leases.note_released(&key, FencingToken::new(1));
+        assert_eq!(leases.token(&key), Some(FencingToken::new(2)), "another lease was released");
+        leases.note_released(&key, FencingToken::new(2));
+        assert_eq!(leases.token(&key), None);
+        assert_eq!(leases.lease(&key).unanswered_requests, [turn("a"), turn("b")]);
+        leases.forget_requests(&key);
+        assert!(leases.lease(&key).unanswered_requests.is_empty());
+        assert_eq!(leases.weight(), 0);
+    }
+
+    #[test]
+    fn law_r1_leases_at_the_limit_stay() {
+        let leases = HeldLeases::with_most(OVERHEAD);
+        let key = ConversationKey::new("c").unwrap();
+        leases.set_token(&key, FencingToken::new(1));
+        leases.evict(&key, || false);
+        assert!(leases.token(&key).is_some());
+    }
 }

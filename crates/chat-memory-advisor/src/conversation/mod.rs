@@ -137,4 +137,38 @@ mod tests {
         assert_eq!(registry.unfinished.turns_in(&key).len(), 2);
         let _running = guard(&registry, &key, "c");
     }
+
+    #[test]
+    fn law_k3_fenced_text_stays_for_later_turn_here() {
+        let registry = Arc::new(Registry::default());
+        let (key, other) = (ConversationKey::new("c").unwrap(), ConversationKey::new("d").unwrap());
+        let fenced = UnfinishedTurn { token: Some(FencingToken::new(1)), ..silent("a") };
+        let fenced = registry.unfinished.register(&key, fenced);
+        assert!(!registry.is_used_after(&key, &fenced), "the turn that holds the lease is elsewhere");
+        {
+            let _running = guard(&registry, &key, "b");
+            assert!(registry.is_used_after(&key, &fenced));
+            assert!(!registry.is_used_after(&other, &fenced));
+        }
+        assert!(!registry.is_used_after(&key, &fenced));
+        registry.note_lease(&key, FencingToken::new(2));
+        assert!(registry.is_used_after(&key, &fenced), "a turn had the lease and has released it");
+        let newer = registry.unfinished.turns_in(&key).remove(0);
+        assert!(!registry.is_used_after(&key, &newer));
+        let unknown = UnfinishedTurn { number: None, ..fenced };
+        assert!(!registry.is_used_after(&key, &unknown), "another run has the token");
+    }
+
+    #[test]
+    fn law_k3_unconfirmed_turn_has_the_token_of_its_lease() {
+        let registry = Arc::new(Registry::default());
+        let key = ConversationKey::new("c").unwrap();
+        let lease = Arc::new(LeaseState::new(&Turn::new(turn("a"))));
+        let owner: Arc<dyn Owner> = Arc::<LeaseState>::clone(&lease);
+        let lock = registry.locks.try_lock(&key, &owner).unwrap();
+        let mut running = ConversationGuard::new(&registry, &lease, lock);
+        running.unconfirmed = Some(UnfinishedTurn { token: Some(FencingToken::new(1)), ..silent("a") });
+        drop(running);
+        assert_eq!(registry.unfinished.turns_in(&key)[0].token, None, "the turn has no lease");
+    }
 }

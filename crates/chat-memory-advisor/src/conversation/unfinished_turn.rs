@@ -122,7 +122,7 @@ pub(crate) fn without_partial(end: TurnEnd) -> TurnEnd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_logs::{interrupted, log, rolled_back, turn, user};
+    use crate::test_logs::{answer, completed, interrupted, log, result, rolled_back, turn, user};
 
     fn stopped(end: TurnEnd) -> UnfinishedTurn {
         UnfinishedTurn { end, ..UnfinishedTurn::new(turn("t"), Version::new(1), Vec::new()) }
@@ -147,5 +147,35 @@ mod tests {
         let written = log(&[("s", vec![user("s").into(), interrupted("")]), ("t", vec![user("u").into()])]);
         assert!(started.is_last_to_run(&written[2..]));
         assert!(started.without_texts().is_last_to_run(&written[2..]));
+    }
+
+    #[test]
+    fn bytes_are_those_of_all_texts() {
+        let empty = UnfinishedTurn { end: TurnEnd::RolledBack, ..stopped(TurnEnd::RolledBack) };
+        let overhead = OVERHEAD + 1;
+        assert_eq!(empty.bytes(), overhead);
+        let cut = TurnEnd::Interrupted { partial: "so far".into() };
+        assert_eq!(stopped(cut.clone()).bytes(), overhead + 6);
+        let entry = EntryKind::from(user("u"));
+        let written = serde_json::to_vec(&entry).unwrap().len();
+        let unsure = UnfinishedTurn { unsure: vec![entry.clone(), entry], ..stopped(cut) };
+        assert_eq!(unsure.bytes(), overhead + 6 + 2 * written);
+        assert_eq!(unsure.without_texts().bytes(), overhead);
+    }
+
+    #[test]
+    fn law_k3_entries_of_another_run_show_that_it_continued() {
+        let cut = || TurnEnd::Interrupted { partial: "so far".into() };
+        let of_turn = |later: EntryKind| log(&[("t", vec![user("u").into(), later])]);
+        assert!(stopped(cut()).is_last_to_run(&of_turn(result("1").into())), "a result may close it");
+        assert!(!stopped(cut()).is_last_to_run(&of_turn(answer("a").into())));
+        assert!(!stopped(cut()).is_last_to_run(&of_turn(completed())));
+        assert!(stopped(cut()).is_last_to_run(&of_turn(interrupted("so far"))));
+        assert!(!stopped(cut()).is_last_to_run(&of_turn(interrupted("other"))));
+        let beginning = |entries: &[Entry]| {
+            UnfinishedTurn { stage: Stage::Beginning, ..stopped(cut()) }.is_last_to_run(entries)
+        };
+        assert!(beginning(&[]));
+        assert!(!beginning(&log(&[("t", vec![user("u").into()])])), "another run wrote the known entry");
     }
 }

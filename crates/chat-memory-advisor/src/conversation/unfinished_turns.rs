@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn law_r1_unfinished_turns_are_bounded() {
-        let unfinished = UnfinishedTurns::with_most(2000);
+        let unfinished = UnfinishedTurns::with_most(2100);
         let with_text = |name: &str| {
             let partial = "x".repeat(500).into();
             UnfinishedTurn { end: TurnEnd::Interrupted { partial }, ..silent(name) }
@@ -111,11 +111,12 @@ mod tests {
         let texts =
             |name: &str| unfinished.turns_in(&key(name)).iter().map(UnfinishedTurn::bytes).sum::<usize>();
         assert!(texts("c") > 500 && texts("d") < 500, "a turn that does not fit is kept without its text");
+        assert_eq!(unfinished.turns_in(&key("d")).len(), 1);
         assert!(unfinished.read(&key("e"), |_| ()).is_none(), "or leaves no trace");
         unfinished.forget_turn(&key("a"), &turn("a"));
         unfinished.register(&key("e"), with_text("e"));
         assert_eq!(unfinished.turns_in(&key("e")).len(), 1, "a written turn frees its space");
-        for name in ["b", "c", "e"] {
+        for name in ["b", "c", "d", "e"] {
             unfinished.forget_all(&key(name));
         }
         assert_eq!((unfinished.weight(), unfinished.len()), (0, 0));
@@ -142,5 +143,22 @@ mod tests {
         assert_eq!(unfinished.turns_in(&key)[0].turn, turn("a"));
         unfinished.forget_all(&key);
         assert!(unfinished.all().is_empty());
+    }
+
+    #[test]
+    fn law_r1_unfinished_turn_may_fill_the_limit() {
+        let key = ConversationKey::new("c").unwrap();
+        let with_text =
+            UnfinishedTurn { end: TurnEnd::Interrupted { partial: "so far".into() }, ..silent("a") };
+        for (most, kept) in [
+            (with_text.bytes(), Some(with_text.end.clone())),
+            (silent("a").bytes(), Some(silent("a").end)),
+            (silent("a").bytes() - 1, None),
+        ] {
+            let unfinished = UnfinishedTurns::with_most(most);
+            let registered = unfinished.register(&key, with_text.clone());
+            assert_eq!(registered.number.is_some(), kept.is_some());
+            assert_eq!(unfinished.turns_in(&key).pop().map(|turn| turn.end), kept);
+        }
     }
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::test_logs::{answer, calls, client_side_end, completed, log, result, rolled_back, user};
-use advisor_testkit::ScriptedModel;
+use advisor_testkit::{Answer, ScriptedModel};
 use conversation_store::EntryKind;
 
 pub(crate) fn summarizer(after: usize, keep: usize) -> Summarizer {
@@ -62,4 +62,29 @@ fn summary_keeps_calls_with_results_and_skips_undone() {
     assert_eq!(told, "User: u\nAssistant calls f: {}\nf: result 1\nAssistant: done\n");
     let (until, told) = summarizer(1, 1).request(&log(&turns)).unwrap();
     assert!(until == 8 && !told.contains("never"));
+}
+
+#[test]
+fn request_ends_with_the_turn_that_exceeds_its_size() {
+    let texts = || (0..10).map(|_| user(&"x".repeat(MOST)).into()).chain([completed()]).collect::<Vec<_>>();
+    let turns = [("a", texts()), ("b", texts()), ("c", texts()), plain("d")];
+    assert_eq!(summarizer(3, 1).request(&log(&turns)).unwrap().0, 11);
+}
+
+#[test]
+fn last_summary_is_among_the_turns_to_read() {
+    assert!(summarizer(4, 1).turns_to_read() > 4 + 1);
+    assert_eq!(summarizer(usize::MAX, 1).turns_to_read(), usize::MAX);
+}
+
+#[tokio::test]
+async fn instructions_are_the_system_message_and_longest_summary_is_kept() {
+    let longest = "x".repeat(LONGEST_SUMMARY);
+    let model = ScriptedModel::new([Answer::from_text(longest.clone())]);
+    let client = ChatClient::builder(model.clone()).build().unwrap();
+    let summarizer = Summarizer::new(client, Spawner::new(drop)).with_after(1).with_keep(1);
+    let turns = log(&[plain("a"), plain("b")]);
+    let summary = summarizer.with_instructions("In one line.").summarize(&turns).await.unwrap().unwrap();
+    assert_eq!(summary.text.as_str(), longest);
+    assert_eq!(model.prompts()[0].messages.iter().next().unwrap().text(), "In one line.");
 }

@@ -1,5 +1,7 @@
 //! Reasoning that is sent back to the server (Q63, Q64).
 
+use std::collections::HashMap;
+
 use advisor_core::{Block, BlockKind};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -54,22 +56,45 @@ fn text(blocks: &[Block]) -> String {
 fn details(blocks: &[Block], form: &ChatForm) -> Vec<Value> {
     let data = blocks.iter().flat_map(Block::provider_data).filter(|data| data.format == form.format);
     let pieces = data.filter_map(|data| data.value.get(REASONING_DETAILS)?.as_array()).flatten();
-    let mut wholes: Vec<Map<String, Value>> = Vec::new();
-    for piece in pieces.filter_map(Value::as_object) {
-        match wholes.iter_mut().find(|whole| belongs(whole, piece)) {
-            Some(whole) => extend(whole, piece),
-            None => wholes.push(piece.clone()),
-        }
-    }
-    wholes.into_iter().map(|whole| Value::Object(fields_that_go_back(whole))).collect()
+    let mut details = Details::default();
+    pieces.filter_map(Value::as_object).for_each(|piece| details.add(piece));
+    details.wholes.into_iter().map(|whole| Value::Object(fields_that_go_back(whole))).collect()
 }
 
-/// Checks whether a piece has the type and index of `whole`, and no other id. A missing id differs from none.
-fn belongs(whole: &Map<String, Value>, piece: &Map<String, Value>) -> bool {
-    let same = |key: &str| whole.get(key).unwrap_or(&Value::Null) == piece.get(key).unwrap_or(&Value::Null);
-    let ids = [whole, piece].map(|detail| detail.get("id").and_then(Value::as_str));
-    let same_id = matches!(ids, [Some(one), Some(other)] if one == other) || ids.contains(&None);
-    same("type") && same("index") && same_id
+/// Whole details, in the order of their first pieces.
+#[derive(Default)]
+struct Details<'a> {
+    wholes: Vec<Map<String, Value>>,
+    /// The place of each whole by its type, index and id. The first one of a type and index has no id here.
+    places: HashMap<(&'a Value, &'a Value, Option<&'a str>), usize>,
+}
+
+impl<'a> Details<'a> {
+    fn add(&mut self, piece: &'a Map<String, Value>) {
+        let place = self.place_of(piece);
+        match self.wholes.get_mut(place) {
+            Some(whole) => extend(whole, piece),
+            None => self.wholes.push(piece.clone()),
+        }
+    }
+
+    /// Returns the place of the first whole with the piece's type and index, and no other id. A missing id differs
+    /// from none.
+    // A server may send a piece for each of many wholes, so they are not searched.
+    fn place_of(&mut self, piece: &'a Map<String, Value>) -> usize {
+        let [kind, index] = ["type", "index"].map(|name| piece.get(name).unwrap_or(&Value::Null));
+        let (id, new) = (id_of(piece), self.wholes.len());
+        let first = *self.places.entry((kind, index, None)).or_insert(new);
+        let first_id = self.wholes.get(first).and_then(id_of);
+        if id.is_none() || first_id.is_none() || id == first_id {
+            return first;
+        }
+        *self.places.entry((kind, index, id)).or_insert(new)
+    }
+}
+
+fn id_of(detail: &Map<String, Value>) -> Option<&str> {
+    detail.get("id").and_then(Value::as_str)
 }
 
 /// Appends texts. Of any other field the last value that is not empty counts, such as a signature at the end.

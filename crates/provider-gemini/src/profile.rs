@@ -50,7 +50,8 @@ pub enum SchemaForm {
     ///
     /// A schema is rewritten. Each reference is replaced by its target, a recursive one by any object. `oneOf` becomes
     /// `anyOf`, `const` an `enum`, and a type that may be `null` is `nullable`. The parts of `allOf` are merged, and
-    /// keywords that the subset lacks are left out.
+    /// keywords that the subset lacks are left out. Beyond 10,000 schemas or 1 MiB of values, such as descriptions,
+    /// further schemas are any object.
     OpenApi,
 }
 

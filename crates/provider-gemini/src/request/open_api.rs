@@ -13,12 +13,15 @@ const UNCHANGED: [&str; 15] = [
 const FORMATS: [&str; 7] = ["date-time", "duration", "time", "float", "double", "int32", "int64"];
 /// The most schemas inside one schema, those behind references included.
 const MOST: usize = 10_000;
+/// The most bytes of names, texts and other values inside one schema, those behind references included.
+const MOST_BYTES: usize = 1 << 20;
 /// The deepest nesting of a schema, references included.
 const MOST_NESTED: usize = 64;
 
 /// Returns a schema of an answer; `None` if it demands nothing.
 pub(super) fn schema(schema: &Value) -> Option<Value> {
-    let mut rewriter = Rewriter { root: schema, open: Vec::new(), depth: 0, left: MOST };
+    let mut rewriter =
+        Rewriter { root: schema, open: Vec::new(), depth: 0, left: MOST, left_bytes: MOST_BYTES };
     Some(rewriter.rewrite(schema))
         .filter(|schema| schema.as_object().is_some_and(|fields| !fields.is_empty()))
 }
@@ -36,17 +39,24 @@ struct Rewriter<'a> {
     /// The references that are being followed.
     open: Vec<&'a str>,
     depth: usize,
-    /// The number of schemas that may still be written.
+    /// The number of schemas that may still be written. Beyond it, each is any object.
     left: usize,
+    /// The number of bytes that may still be copied.
+    left_bytes: usize,
 }
 
 impl<'a> Rewriter<'a> {
     fn rewrite(&mut self, schema: &'a Value) -> Value {
-        let Value::Object(fields) = schema else { return Value::Object(Map::new()) };
         if self.depth >= MOST_NESTED || self.left == 0 {
             return any_object();
         }
         self.left -= 1;
+        let Value::Object(fields) = schema else { return Value::Object(Map::new()) };
+        let Some(left_bytes) = self.left_bytes.checked_sub(copied_bytes(fields)) else {
+            self.left = 0;
+            return any_object();
+        };
+        self.left_bytes = left_bytes;
         self.depth += 1;
         let mut written = Map::new();
         if let Some(reference) = fields.get("$ref").and_then(Value::as_str) {
@@ -108,6 +118,29 @@ impl<'a> Rewriter<'a> {
             Ok([only]) => merge(written, only),
             Err(others) => drop(written.insert("anyOf".to_owned(), Value::Array(others))),
         }
+    }
+}
+
+/// Returns the bytes that are copied from a schema itself, without those of the schemas in it.
+fn copied_bytes(fields: &Map<String, Value>) -> usize {
+    let copied = fields.iter().map(|(key, value)| match (key.as_str(), value) {
+        ("properties", Value::Object(properties)) => properties.keys().map(String::len).sum(),
+        ("type" | "enum" | "const" | "format" | "required", value) => size_of(value),
+        (key, value) if UNCHANGED.contains(&key) => size_of(value),
+        _ => 0,
+    });
+    copied.sum()
+}
+
+/// Returns the approximate bytes of a value on the wire.
+fn size_of(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => items.iter().map(|item| size_of(item) + 1).sum::<usize>() + 2,
+        Value::Object(fields) => {
+            fields.iter().map(|(name, value)| name.len() + size_of(value) + 4).sum::<usize>() + 2
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
     }
 }
 

@@ -67,3 +67,31 @@ fn law_r1_references_multiply_within_a_bound() {
     let deep = (0..100).fold(json!({"type": "string"}), |inner, _| json!({"items": inner}));
     assert!(schema(&deep).is_some());
 }
+
+#[test]
+fn law_r1_referenced_texts_multiply_within_a_bound() {
+    let long = "x".repeat(MOST_BYTES / 10);
+    let names: Vec<String> = (0..MOST_BYTES / 100).map(|n| format!("n{n}")).collect();
+    let named: Map<String, Value> = names.iter().map(|name| (name.clone(), json!({}))).collect();
+    let definitions = [
+        json!({"description": long}),
+        json!({"default": [{ &long: 1 }, [&long]]}),
+        json!({"enum": names}),
+        json!({"const": long}),
+        json!({"required": names}),
+        json!({"properties": named}),
+        json!({"type": names}),
+        json!({"anyOf": vec![1; MOST_BYTES / 10]}),
+    ];
+    for definition in definitions {
+        let properties = (0..1_000).map(|n| (format!("p{n}"), json!({"$ref": "#/$defs/d"})));
+        let root = json!({"properties": properties.collect::<Map<_, _>>(), "$defs": {"d": definition}});
+        let written = schema(&root).expect("a schema");
+        let size = written.to_string().len();
+        assert!(size < 4 * MOST_BYTES, "{size} bytes");
+        assert_eq!(written["properties"].as_object().map(Map::len), Some(1_000));
+        assert_eq!(written["properties"]["p999"], json!({"type": "object"}));
+    }
+    let own = json!({"properties": {"a": {"description": long}, "b": {"description": long}}});
+    assert_eq!(schema(&own), Some(own));
+}

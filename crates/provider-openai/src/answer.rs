@@ -18,7 +18,7 @@ use crate::wire::{EVENT, Event, read, repair};
 #[derive(Debug)]
 pub(crate) struct ChatCompletions {
     converter: Converter,
-    /// The maximum bytes of audio that is kept until its end.
+    /// The maximum bytes of audio and of cumulative text that are kept.
     most_kept: usize,
 }
 

@@ -110,7 +110,7 @@ impl Converter {
 
     /// Returns the bytes that are kept until the end, at least.
     pub(crate) fn kept(&self) -> usize {
-        self.audios.kept()
+        self.audios.kept() + self.texts.kept()
     }
 
     /// Appends the deltas that were kept until the end of the answer.

@@ -323,6 +323,18 @@ fn cumulative_text_is_emitted_as_increments() {
     assert_eq!(texts.into_iter().map(|delta| delta.kind).collect::<Vec<_>>(), ["He", "llo", "!"].map(text));
 }
 
+#[test]
+fn law_r1_cumulative_text_counts_as_kept() {
+    let mut converter = Converter::new(cumulative(2), FORMAT.into());
+    let mut kept = Vec::new();
+    for (choice, text) in [(0, "He"), (1, "Bye"), (0, "Hello"), (0, "Hello"), (1, "Me")] {
+        let event = format!(r#"{{"choices":[{{"index":{choice},"delta":{{"content":"{text}"}}}}]}}"#);
+        converter.convert(&mut serde_json::from_str(&event).expect("an event"), &mut VecDeque::new());
+        kept.push(converter.kept());
+    }
+    assert_eq!(kept, [2, 5, 8, 8, 10]);
+}
+
 fn text(text: &str) -> DeltaKind {
     DeltaKind::Text(text.into())
 }

@@ -22,6 +22,8 @@ pub(crate) struct TextForm {
 pub(super) struct Texts {
     form: TextForm,
     texts: BTreeMap<u32, ChoiceText>,
+    /// The bytes of the texts so far that are kept.
+    kept: usize,
     /// Whether a text was split or held back, since that was last asked.
     is_altered: bool,
 }
@@ -52,12 +54,17 @@ impl TextForm {
 
 impl Texts {
     pub(super) fn new(form: TextForm) -> Self {
-        Self { form, texts: BTreeMap::new(), is_altered: false }
+        Self { form, texts: BTreeMap::new(), kept: 0, is_altered: false }
     }
 
     /// Checks whether equal events have equal texts, except where a text [was altered](Self::take_altered).
     pub(super) fn is_repeatable(&self) -> bool {
         self.form.mode != TextMode::Cumulative
+    }
+
+    /// Returns the bytes that are kept, apart from a tag that is held back.
+    pub(super) fn kept(&self) -> usize {
+        self.kept
     }
 
     /// Checks whether a text was split or held back since the last time.
@@ -73,10 +80,13 @@ impl Texts {
         }
         let mode = self.form.mode;
         let choice = self.of(choice);
+        let seen = choice.seen.len();
         let new = if mode == TextMode::Cumulative { choice.unseen(text) } else { text };
+        let newly_kept = choice.seen.len() - seen;
         let was_plain = choice.splitter.is_over();
         choice.push(new, emit);
         self.is_altered |= !was_plain;
+        self.kept += newly_kept;
     }
 
     /// Notes that reasoning of a choice came in a separate field.

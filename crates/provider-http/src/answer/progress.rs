@@ -38,8 +38,8 @@ pub(super) struct Progress<W> {
     choices: u32,
     /// Whether the format was asked for deltas that it held back.
     format_finished: bool,
-    /// The choices that have a finish reason.
-    finished: BTreeSet<u32>,
+    /// The choices that have a finish reason, as many as were requested at most.
+    pub(super) finished: BTreeSet<u32>,
     pub(super) arrival: Arrival,
     /// Whether the events are the elements of an array, whose closing bracket ends the answer.
     pub(super) is_array: bool,
@@ -235,7 +235,7 @@ impl<W: WireFormat> Progress<W> {
                     if let FinishReason::Other(reason) = &mut finish.reason {
                         self.failures.hide_secrets_in(reason);
                     }
-                    if self.end == End::Open {
+                    if self.end == End::Open && self.finished.len() < self.choices as usize {
                         self.finished.insert(delta.choice);
                     }
                 }

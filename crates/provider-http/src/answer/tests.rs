@@ -147,6 +147,16 @@ fn law_s5_every_framing_gives_same_deltas() {
     }
 }
 
+#[test]
+fn law_r1_finished_choices_are_bounded() {
+    let ends: String = (0..100).map(|choice| format!(r#"{{"choice":{choice},"stop":true}},"#)).collect();
+    let mut decoder = AnswerDecoder::new(SayingArray, 2, SseLimits::default(), Redaction::default());
+    decoder.push(format!("[{ends}").into());
+    while decoder.next().is_some() {}
+    assert_eq!(decoder.end(), End::Open);
+    assert_eq!(decoder.progress.finished.len(), 2);
+}
+
 /// Reads a body in two pieces, cut at each byte, and byte by byte, which must not differ from the whole.
 fn outcome_at_every_split<W: WireFormat + Default>(body: &str) -> (Vec<Delta>, Option<ErrorKind>) {
     let (deltas, failed, _) = outcome::<W>(body);

@@ -4,7 +4,7 @@
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 
-use advisor_chain::chain::ResponseFormat;
+use advisor_chain::chain::{ParallelToolCalls, ResponseFormat};
 use advisor_chain::memory::validate_transcript;
 use advisor_chain::messages::{BlockDelta, BlockKind, ChunkFold, Delta, MessageList};
 use advisor_chain::text_tool_calls::{
@@ -401,7 +401,9 @@ async fn tool_choice_is_described_in_words() {
             Phase::Round,
             in_text(PromptFormat::Json),
         );
-        let options = ChatOptions::new().with_tool_choice(choice).with_parallel_tool_calls(false);
+        let options = ChatOptions::new()
+            .with_tool_choice(choice)
+            .with_parallel_tool_calls(ParallelToolCalls::Forbidden);
         chunks(setting.client.prompt().user("Go.").conversation("c").options(options).stream()).await;
         let first = setting.model.prompts()[0].messages.iter().next().unwrap().clone();
         match expected {

@@ -1,6 +1,7 @@
 //! Anthropic's Messages API.
 
 use advisor_chain::anthropic::AnthropicModel;
+use advisor_chain::chain::ParallelToolCalls;
 use advisor_chain::messages::{Block, BlockContent, Part, ProviderData, ToolResult};
 use advisor_chain::{ChatOptions, ChatRequest, Message, ToolChoice};
 use serde_json::{Value, json};
@@ -82,7 +83,11 @@ fn options(recorded: &Value) -> ChatOptions {
         None => None,
         Some(other) => panic!("unknown tool choice {other}"),
     };
-    options.parallel_tool_calls = choice["disable_parallel_tool_use"].as_bool().map(|disabled| !disabled);
+    options.parallel_tool_calls =
+        choice["disable_parallel_tool_use"].as_bool().map(|disabled| match disabled {
+            true => ParallelToolCalls::Forbidden,
+            false => ParallelToolCalls::Allowed,
+        });
     extras(recorded, &OPTIONS, &EXTRAS, &mut options);
     options
 }

@@ -68,7 +68,7 @@ pub use model::fallback_model::FallbackModel;
 pub use model::{ChatModel, SchemaSupport};
 pub use request::ChatRequest;
 pub use request::described_schema::described_schema;
-pub use request::options::{ChatOptions, ResponseFormat, ToolChoice};
+pub use request::options::{ChatOptions, ParallelToolCalls, ResponseFormat, ToolChoice};
 pub use shared_turn::reader::{ReaderError, TurnReader};
 pub use shared_turn::{OnUnread, SharedTurn};
 #[doc(hidden)]

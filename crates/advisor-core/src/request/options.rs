@@ -27,7 +27,7 @@ pub struct ChatOptions {
     /// Whether and which tool to call.
     pub tool_choice: Option<ToolChoice>,
     /// Whether one answer may ask for several tools.
-    pub parallel_tool_calls: Option<bool>,
+    pub parallel_tool_calls: Option<ParallelToolCalls>,
     /// Whether a call counts as complete when the next block begins. Correct only for providers that never interleave
     /// calls. If false, the provider's profile decides.
     pub eager_calls: bool,
@@ -49,6 +49,24 @@ pub enum ToolChoice {
     Required,
     /// This tool. The loop sends this only once per turn.
     Tool(Text),
+}
+
+/// Whether one answer may ask for several tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ParallelToolCalls {
+    /// An answer may have several calls.
+    Allowed,
+    /// An answer has one call at most.
+    Forbidden,
+}
+
+impl ParallelToolCalls {
+    /// Checks whether an answer may have several calls, as the fields of providers state it.
+    #[must_use]
+    pub fn are_allowed(self) -> bool {
+        self == Self::Allowed
+    }
 }
 
 /// The form of an answer.
@@ -139,8 +157,8 @@ impl ChatOptions {
     }
 
     /// Sets whether one answer may ask for several tools.
-    pub fn with_parallel_tool_calls(self, allowed: bool) -> Self {
-        Self { parallel_tool_calls: Some(allowed), ..self }
+    pub fn with_parallel_tool_calls(self, calls: ParallelToolCalls) -> Self {
+        Self { parallel_tool_calls: Some(calls), ..self }
     }
 
     /// Lets a call count as complete when the next block begins.

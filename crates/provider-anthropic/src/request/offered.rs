@@ -66,8 +66,8 @@ impl<'a> Offered<'a> {
             _ => "auto",
         };
         fields.insert("type".to_owned(), kind.into());
-        if let Some(allowed) = parallel.filter(|_| kind != "none") {
-            fields.insert("disable_parallel_tool_use".to_owned(), (!allowed).into());
+        if let Some(calls) = parallel.filter(|_| kind != "none") {
+            fields.insert("disable_parallel_tool_use".to_owned(), (!calls.are_allowed()).into());
         }
         Some(Value::Object(fields))
     }

@@ -41,7 +41,7 @@ pub(super) fn write(
     // Servers refuse fields about tools if no tool is offered.
     if offered(request, rules).next().is_some() {
         set("tool_choice", request.api_tool_choice().map(|choice| tool_choice(choice, rules, names)));
-        set("parallel_tool_calls", options.parallel_tool_calls.map(Value::from));
+        set("parallel_tool_calls", options.parallel_tool_calls.map(|calls| calls.are_allowed().into()));
     }
     fields.extend(options.extra.clone());
     fields

@@ -1,7 +1,7 @@
 use advisor_core::{
     AggregatorLimits, Block, BlockContent, ChatOptions, Citation, Media, MediaSource, Message,
-    MessageContent, MessageList, Opaque, Part, ProviderData, ResponseFormat, ToolCall, ToolChoice,
-    ToolDefinition, ToolResult,
+    MessageContent, MessageList, Opaque, ParallelToolCalls, Part, ProviderData, ResponseFormat, ToolCall,
+    ToolChoice, ToolDefinition, ToolResult,
 };
 use advisor_testkit::DescribedTool;
 use proptest::prelude::{prop_assert_eq, proptest};
@@ -419,7 +419,7 @@ fn only_tools_that_api_describes_are_sent() {
         (&openai, &[], named("look"), &[], false),
         (&alone, &[], named("look"), &[], false),
     ] {
-        let mut options = ChatOptions::new().with_parallel_tool_calls(true);
+        let mut options = ChatOptions::new().with_parallel_tool_calls(ParallelToolCalls::Allowed);
         options.tool_choice = choice;
         let request = ChatRequest::new(vec![Message::user("?")]).with_options(options);
         let request = request.with_tool(DescribedTool::named("look")).with_tool(DescribedTool::named("read"));
@@ -762,7 +762,7 @@ fn options_have_the_names_that_the_server_knows() {
         options.seed = Some(-3);
         options.stop = vec!["a".into(), "b".into()];
         options.choices = Some(2);
-        options.parallel_tool_calls = Some(false);
+        options.parallel_tool_calls = Some(ParallelToolCalls::Forbidden);
         options.tool_choice = Some(ToolChoice::Required);
         options.response_format = Some(ResponseFormat::JsonObject);
     };
@@ -840,7 +840,7 @@ fn tools_are_functions_with_parameters() {
 #[test]
 fn request_without_tools_omits_tool_options() {
     let mut options = ChatOptions::new().with_tool_choice(ToolChoice::None);
-    options.parallel_tool_calls = Some(true);
+    options.parallel_tool_calls = Some(ParallelToolCalls::Allowed);
     options.choices = Some(1);
     let request = ChatRequest::new(Message::user("x")).with_options(options);
     let written = body(

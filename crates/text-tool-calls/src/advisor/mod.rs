@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use advisor_core::{
-    AdvisorChain, AdvisorInfo, ChatRequest, ChunkStream, Placement, ResponseFormat, Result, StreamAdvisor,
-    Text, ToolChoice, ToolSet, async_trait,
+    AdvisorChain, AdvisorInfo, ChatRequest, ChunkStream, ParallelToolCalls, Placement, ResponseFormat,
+    Result, StreamAdvisor, Text, ToolChoice, ToolSet, async_trait,
 };
 
 use self::editor::TextCallEditor;
@@ -203,7 +203,7 @@ fn choice_in_words(request: &ChatRequest) -> Option<String> {
 }
 
 fn one_call_in_words(request: &ChatRequest) -> Option<String> {
-    (request.options.parallel_tool_calls == Some(false))
+    (request.options.parallel_tool_calls == Some(ParallelToolCalls::Forbidden))
         .then(|| "Call at most one tool per message.".to_owned())
 }
 

@@ -1,6 +1,6 @@
 use advisor_core::{
-    Block, BlockContent, ChatOptions, Citation, ErrorKind, Media, MediaSource, Message, Opaque, Part,
-    ProviderData, ResponseFormat, ToolCall, ToolChoice, ToolResult,
+    Block, BlockContent, ChatOptions, Citation, ErrorKind, Media, MediaSource, Message, Opaque,
+    ParallelToolCalls, Part, ProviderData, ResponseFormat, ToolCall, ToolChoice, ToolResult,
 };
 use advisor_testkit::DescribedTool;
 use serde_json::json;
@@ -253,8 +253,9 @@ fn q69_long_ids_and_odd_names_are_mapped() {
 
 #[test]
 fn tools_are_flat_and_explicitly_not_strict() {
-    let options =
-        ChatOptions::new().with_tool_choice(ToolChoice::Tool("f".into())).with_parallel_tool_calls(false);
+    let options = ChatOptions::new()
+        .with_tool_choice(ToolChoice::Tool("f".into()))
+        .with_parallel_tool_calls(ParallelToolCalls::Forbidden);
     let request =
         ChatRequest::new(Message::user("x")).with_tool(DescribedTool::named("f")).with_options(options);
     let body = written(&request);

@@ -683,7 +683,8 @@ proptest! {
         let piece = |(at, (kind, index, id)): (usize, &(usize, usize, usize))| {
             let mut piece = Map::new();
             let text = Some(json!(format!("{at}.")));
-            let fields = [("text", text.as_ref()), ("type", types.get(*kind)), ("index", indexes.get(*index)), ("id", ids.get(*id))];
+            let (kind, index, id) = (types.get(*kind), indexes.get(*index), ids.get(*id));
+            let fields = [("text", text.as_ref()), ("type", kind), ("index", index), ("id", id)];
             let fields = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.clone())));
             piece.extend(fields);
             piece

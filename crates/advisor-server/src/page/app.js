@@ -4,6 +4,7 @@ import { Chat } from "./chat.js";
 import { $ } from "./dom.js";
 import { Panel } from "./inspector/panel.js";
 import { list, openMenu } from "./side.js";
+import { forget } from "./token.js";
 
 const chat = new Chat();
 const panel = new Panel();
@@ -75,6 +76,13 @@ $("delete").addEventListener("click", async () => {
   if (!confirm("Delete this conversation?")) return;
   await chat.delete();
   $("new").click();
+});
+$("forget").addEventListener("click", () => {
+  forget();
+  // The next user sees nothing of this one.
+  $("text").value = "";
+  $("conversations").replaceChildren();
+  open(null);
 });
 $("menu").addEventListener("click", () => openMenu(!document.body.classList.contains("menu")));
 $("inspect").addEventListener("click", () => panel.toggle());

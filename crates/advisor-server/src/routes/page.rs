@@ -15,7 +15,7 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 const INDEX: &str = include_str!("../page/index.html");
 
-const FILES: [File; 23] = [
+const FILES: [File; 24] = [
     ("/icon.svg", "image/svg+xml", include_str!("../page/icon.svg")),
     ("/inspector.css", "text/css; charset=utf-8", include_str!("../page/inspector.css")),
     ("/messages.css", "text/css; charset=utf-8", include_str!("../page/messages.css")),
@@ -38,6 +38,7 @@ const FILES: [File; 23] = [
     ("/side.js", SCRIPT, include_str!("../page/side.js")),
     ("/answer/text_block.js", SCRIPT, include_str!("../page/answer/text_block.js")),
     ("/answer/tool_run.js", SCRIPT, include_str!("../page/answer/tool_run.js")),
+    ("/token.js", SCRIPT, include_str!("../page/token.js")),
     ("/user_message.js", SCRIPT, include_str!("../page/user_message.js")),
 ];
 

@@ -11,12 +11,14 @@ export const show = (messages, stored, offer) => {
     if (message.role === "user") {
       const shown = new UserMessage(messages, message.text);
       if (message.turn) offer(shown, message.turn);
+      answer?.end();
       answer = null;
       continue;
     }
     answer ??= new Answer(messages);
     for (const event of events(message, ++count)) answer.take(event);
   }
+  answer?.end();
 };
 
 /** Returns the events that an answer or a result had when it streamed. */

@@ -24,9 +24,10 @@ export class Answer {
     following(() => this.#take(event));
   }
 
-  /** Marks the end of the answer. */
+  /** Marks the end of the answer. One with a picture alone shows nothing else. */
   end() {
     this.#settle();
+    if (!this.#body.hasChildNodes()) following(() => this.#body.append(element("p", "note", "This answer has no text.")));
   }
 
   #take(event) {

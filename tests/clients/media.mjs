@@ -1,0 +1,49 @@
+// Answers without a text in the chat page, against `advisor serve`.
+// Usage: node media.mjs ADVISOR CHROMIUM [FOLDER]
+
+import { ask, expect, expectAccessible, idle, last, run } from "./browser.mjs";
+import { model, pieces } from "./model.mjs";
+import { serve } from "./serve.mjs";
+
+const [advisor, executablePath, folder] = process.argv.slice(2);
+const NOTE = "This answer has no text.";
+
+const answer = (messages) => {
+  switch (messages.at(-1).content) {
+    case "Draw.": return [{ images: [{ type: "image_url", image_url: { url: "data:image/png;base64,AQID" } }] }];
+    default: return pieces("This has one.");
+  }
+};
+const other = await model(answer);
+const server = await serve(advisor, ["--provider", "openai", "--model", "m", "--base-url", other.url], { OPENAI_API_KEY: "none" });
+
+await run({ name: "media", url: `${server.url}/`, executablePath, folder }, async ({ open, test, picture }) => {
+  const { page } = await open("", { bypassCSP: true });
+
+  await test("an answer that is a picture alone says that it has no text", async () => {
+    await ask(page, "Draw.");
+    await page.waitForSelector(`article:last-child >> text=${NOTE}`);
+    await idle(page);
+    expect((await page.$$("#messages img")).length === 0, "the picture is loaded");
+  });
+
+  await test("the conversation opens again, and goes on", async () => {
+    await page.reload();
+    await page.waitForSelector(`article.assistant >> text=${NOTE}`);
+    expect((await page.textContent("#title")) === "Draw.", "the title is missing");
+    await ask(page, "And with a text?");
+    await page.waitForFunction(() => document.querySelectorAll("article").length === 4);
+    await idle(page);
+    expect((await last(page)).includes("This has one.") && !(await last(page)).includes(NOTE), await last(page));
+  });
+
+  await test("the note is no part of other answers", async () => {
+    await page.reload();
+    await page.waitForSelector("article:last-child .markdown p");
+    expect((await page.getByText(NOTE).count()) === 1, "the note is there again");
+    await picture(page, "media");
+    await expectAccessible(page);
+  });
+});
+await server.close();
+other.close();

@@ -53,6 +53,8 @@ struct Shared {
     memory: ChatMemoryAdvisor,
     name: Text,
     tokens: Tokens,
+    /// The token of the operator, if there is one.
+    operator: Tokens,
     origins: AllowedOrigins,
     limits: ServerLimits,
     metrics: Option<Arc<Metrics>>,
@@ -72,6 +74,7 @@ impl ChatServer {
             memory,
             name,
             tokens,
+            operator: Tokens::default(),
             origins,
             limits,
             metrics: None,
@@ -92,6 +95,12 @@ impl ChatServer {
         self.changed(|shared| shared.tokens = tokens)
     }
 
+    /// Sets the token that reads the counters of all tenants. It opens no conversation.
+    #[must_use]
+    pub fn with_operator_token(self, token: &str) -> Self {
+        self.changed(|shared| shared.operator = Tokens::new([(token, "operator")]))
+    }
+
     /// Sets the origins of other sites whose pages may use the server (CORS); none by default.
     #[must_use]
     pub fn with_allowed_origins(self, origins: AllowedOrigins) -> Self {
@@ -109,8 +118,8 @@ impl ChatServer {
 
     /// Counts requests, turns, tokens and tool runs, for Prometheus at `GET /metrics`. Off by default.
     ///
-    /// The route needs a token like every other, or is for this machine only. Tool runs are counted if the chain shows
-    /// their events, as with `ToolCallStreaming::All`.
+    /// The route needs the [token of the operator](Self::with_operator_token). A server without any token shows it to this
+    /// machine. Tool runs are counted if the chain shows their events, as with `ToolCallStreaming::All`.
     #[must_use]
     pub fn with_metrics(self) -> Self {
         self.changed(|shared| {
@@ -148,6 +157,10 @@ impl ChatServer {
 
     pub(crate) fn tokens(&self) -> &Tokens {
         &self.0.tokens
+    }
+
+    pub(crate) fn operator(&self) -> &Tokens {
+        &self.0.operator
     }
 
     pub(crate) fn origins(&self) -> &AllowedOrigins {

@@ -52,6 +52,9 @@ pub(crate) struct Arguments {
     /// Counts requests, turns and tokens, for Prometheus at /metrics.
     #[arg(long)]
     metrics: bool,
+    /// A file with the bearer token that reads the counters. With --tokens, --metrics needs it.
+    #[arg(long, value_name = "FILE", requires = "metrics")]
+    operator_token: Option<PathBuf>,
 }
 
 pub(crate) async fn run(arguments: Arguments, out: &mut impl Write) -> Result<(), Failure> {
@@ -101,7 +104,26 @@ fn server(
     let origins = AllowedOrigins::new(arguments.allow_origin.iter().map(String::as_str))?;
     let server =
         ChatServer::new(client, memory).with_tokens(tokens.unwrap_or_default()).with_allowed_origins(origins);
-    Ok(if arguments.metrics { server.with_metrics() } else { server })
+    if arguments.metrics { with_metrics(arguments, server) } else { Ok(server) }
+}
+
+fn with_metrics(arguments: &Arguments, server: ChatServer) -> Result<ChatServer, Failure> {
+    let server = server.with_metrics();
+    let Some(file) = &arguments.operator_token else {
+        if arguments.tokens.is_none() {
+            return Ok(server);
+        }
+        let message = "no token of a tenant reads the counters: add --operator-token, or omit --metrics";
+        return Err(Error::configuration(message).into());
+    };
+    let text = text_of(file)?;
+    match text.trim() {
+        token if token.is_empty() || token.contains(char::is_whitespace) => {
+            let message = format!("{}: the file needs one token and nothing else", file.display());
+            Err(Error::configuration(message).into())
+        }
+        token => Ok(server.with_operator_token(token)),
+    }
 }
 
 fn client(arguments: &Arguments, memory: ChatMemoryAdvisor) -> Result<ChatClient> {
@@ -122,8 +144,7 @@ fn client(arguments: &Arguments, memory: ChatMemoryAdvisor) -> Result<ChatClient
 
 /// Reads the file of tokens.
 fn tokens(file: &Path) -> Result<Tokens, Failure> {
-    let unreadable = |source| Failure::Unreadable { file: file.display().to_string(), source };
-    let text = std::fs::read_to_string(file).map_err(unreadable)?;
+    let text = text_of(file)?;
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let pairs: Option<Vec<_>> =
         lines.map(|line| line.split_once(' ').map(|(tenant, token)| (token.trim(), tenant))).collect();
@@ -134,4 +155,9 @@ fn tokens(file: &Path) -> Result<Tokens, Failure> {
             Err(Error::configuration(message).into())
         }
     }
+}
+
+fn text_of(file: &Path) -> Result<String, Failure> {
+    let unreadable = |source| Failure::Unreadable { file: file.display().to_string(), source };
+    std::fs::read_to_string(file).map_err(unreadable)
 }

@@ -182,6 +182,32 @@ async fn options_reach_the_server() {
     assert_eq!(refused.status.code(), Some(2), "{refused:?}");
 }
 
+#[tokio::test]
+async fn counters_of_tenants_need_the_operators_token() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let (tokens, operator) = (write("tokens", "ann secret\n"), write("operator", "of-operator\n"));
+    let file = folder.path().join("other.sqlite");
+    let arguments = ["serve", "--tokens", &tokens, "--metrics", "--memory", file.to_str().unwrap()];
+    let refused = told(advisor(&arguments), "").await;
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    let model = ReplayServer::start([]).await.unwrap();
+    let options = ["--tokens", &tokens, "--metrics", "--operator-token", &operator];
+    let server = Server::start_with(&model, &folder.path().join("c.sqlite"), &options).await;
+    for (token, status) in [("secret", "401"), ("of-operator", "200")] {
+        let head = format!("GET /metrics HTTP/1.1\r\nauthorization: Bearer {token}");
+        let request = format!("{head}\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+        let mut stream = TcpStream::connect(server.address).await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let answer = read_to_end(&mut stream).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{token}: {answer}");
+    }
+}
+
 /// A supervisor's signal ends the server like ctrl-c: the running turn may end, and then the process does.
 #[tokio::test]
 async fn sigterm_lets_the_turn_end() {

@@ -43,18 +43,44 @@ impl FromRequestParts<ChatServer> for User {
     }
 }
 
+/// The sender of a request who runs the server: of its own token, or of this machine if the server has no token at all.
+#[derive(Debug)]
+pub(super) struct Operator;
+
+impl FromRequestParts<ChatServer> for Operator {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, server: &ChatServer) -> Result<Self, Refusal> {
+        if server.operator().is_empty() && server.tokens().is_empty() {
+            of_this_machine(parts, server)?;
+            return Ok(Self);
+        }
+        let token = token(parts).filter(|token| server.operator().tenant(token).is_some());
+        token.map(|_| Self).ok_or_else(Refusal::unauthorized)
+    }
+}
+
 /// Returns the tenant of the request's token. A server without tokens has none, and serves this machine only.
 fn tenant(parts: &Parts, server: &ChatServer) -> Result<Option<String>, Refusal> {
     let tokens = server.tokens();
     if tokens.is_empty() {
-        let is_allowed = |headers| !is_foreign(headers) || server.origins().sent(headers);
-        let may_ask = is_local(&parts.headers) && is_allowed(&parts.headers);
-        return if may_ask { Ok(None) } else { Err(Refusal::forbidden_host()) };
+        of_this_machine(parts, server)?;
+        return Ok(None);
     }
+    let tenant = token(parts).and_then(|token| tokens.tenant(token)).ok_or_else(Refusal::unauthorized)?;
+    Ok(Some(tenant.to_owned()))
+}
+
+/// Refuses a request that names another machine, or that a page of another site sends.
+fn of_this_machine(parts: &Parts, server: &ChatServer) -> Result<(), Refusal> {
+    let is_allowed = !is_foreign(&parts.headers) || server.origins().sent(&parts.headers);
+    if is_local(&parts.headers) && is_allowed { Ok(()) } else { Err(Refusal::forbidden_host()) }
+}
+
+/// Returns the token of a request.
+fn token(parts: &Parts) -> Option<&str> {
     let text = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
     let bearer = text(header::AUTHORIZATION.as_str()).and_then(|value| value.strip_prefix("Bearer "));
     // Anthropic's clients send their key in a header of its name.
-    let token = bearer.or(text("x-api-key"));
-    let tenant = token.and_then(|token| tokens.tenant(token)).ok_or_else(Refusal::unauthorized)?;
-    Ok(Some(tenant.to_owned()))
+    bearer.or(text("x-api-key"))
 }

@@ -38,18 +38,42 @@ async fn nothing_is_counted_unless_asked_for() {
     assert_eq!(refused(setting.get("/metrics").await, StatusCode::NOT_FOUND).await, "not_found");
 }
 
+fn scrape(token: &str) -> Request<Body> {
+    Request::get("/metrics").header("authorization", format!("Bearer {token}")).body(Body::empty()).unwrap()
+}
+
 #[tokio::test]
-async fn counters_need_a_token_or_this_machine() {
+async fn counters_without_tokens_are_for_this_machine() {
     let setting = counting([]);
     let from = |host: &str| Request::get("/metrics").header("host", host).body(Body::empty()).unwrap();
     assert_eq!(setting.send(from("127.0.0.1:8080")).await.status(), StatusCode::OK);
     assert_eq!(setting.send(from("example.org")).await.status(), StatusCode::FORBIDDEN);
+}
+
+/// The counters are sums over all tenants, which no tenant learns.
+#[tokio::test]
+async fn token_of_a_tenant_reads_no_counters() {
+    let Setting { server, model } = counting([]);
+    let server = server.with_tokens(Tokens::new([("secret", "ann")]));
+    let setting = Setting { server: server.clone(), model: model.clone() };
+    assert_eq!(setting.get("/metrics").await.status(), StatusCode::UNAUTHORIZED);
+    assert_eq!(setting.send(scrape("secret")).await.status(), StatusCode::UNAUTHORIZED);
+    let setting = Setting { server: server.with_operator_token("of-operator"), model };
+    assert_eq!(setting.send(scrape("secret")).await.status(), StatusCode::UNAUTHORIZED);
+    assert_eq!(setting.send(scrape("of-operator")).await.status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn token_of_the_operator_reads_only_counters() {
+    let Setting { server, model } = counting([]);
+    let setting = Setting { server: server.with_operator_token("of-operator"), model };
+    assert_eq!(setting.get("/metrics").await.status(), StatusCode::UNAUTHORIZED);
+    assert_eq!(setting.send(scrape("of-operator")).await.status(), StatusCode::OK);
     let Setting { server, model } = setting;
     let setting = Setting { server: server.with_tokens(Tokens::new([("secret", "ann")])), model };
-    assert_eq!(setting.get("/metrics").await.status(), StatusCode::UNAUTHORIZED);
-    let scrape =
-        Request::get("/metrics").header("authorization", "Bearer secret").body(Body::empty()).unwrap();
-    assert_eq!(setting.send(scrape).await.status(), StatusCode::OK);
+    let listing = Request::get("/api/conversations").header("authorization", "Bearer of-operator");
+    let listed = setting.send(listing.body(Body::empty()).unwrap()).await;
+    assert_eq!(listed.status(), StatusCode::UNAUTHORIZED);
 }
 
 #[tokio::test]

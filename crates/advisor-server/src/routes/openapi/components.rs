@@ -115,6 +115,11 @@ pub(super) fn security_schemes() -> Value {
             "description": "A token opens the conversations of its tenant. A server without tokens serves its own \
                             machine only.",
         },
+        "operator": {
+            "type": "http", "scheme": "bearer",
+            "description": "The token of the operator. It opens no conversation. A server without any token shows its \
+                            counters to its own machine only.",
+        },
         "apiKey": {
             "type": "apiKey", "in": "header", "name": "x-api-key",
             "description": "The same token, as clients of Anthropic send it.",

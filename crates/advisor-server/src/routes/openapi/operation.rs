@@ -23,6 +23,8 @@ enum Access {
     Open,
     /// Requests with a token, or those of this machine if the server has no tokens.
     Token,
+    /// Requests with the token of the operator, or those of this machine if the server has no token at all.
+    Operator,
 }
 
 /// The errors of every route that needs a token.
@@ -52,6 +54,11 @@ impl Operation {
     /// Describes a route that needs a token.
     pub(in crate::routes) fn new(id: &'static str, summary: &'static str) -> Self {
         Self { access: Access::Token, ..Self::open(id, summary) }.with_errors(&TOKEN_ERRORS)
+    }
+
+    /// Describes a route for the operator.
+    pub(in crate::routes) fn for_operator(id: &'static str, summary: &'static str) -> Self {
+        Self { access: Access::Operator, ..Self::new(id, summary) }
     }
 
     /// Describes a route that shows a turn.
@@ -133,8 +140,11 @@ impl Operation {
             ("parameters".to_owned(), parameters.into()),
             ("responses".to_owned(), responses.into()),
         ]);
-        if self.access == Access::Open {
-            operation.insert("security".into(), json!([]));
+        match self.access {
+            Access::Open => drop(operation.insert("security".into(), json!([]))),
+            Access::Operator => drop(operation.insert("security".into(), json!([{"operator": []}, {}]))),
+            // That of the document.
+            Access::Token => {}
         }
         if let Some((schema, example)) = self.body {
             let content = json!({"schema": schema(schemas), "example": example});

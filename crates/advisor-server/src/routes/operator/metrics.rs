@@ -9,13 +9,13 @@ use crate::ChatServer;
 use crate::metrics::Metrics;
 use crate::refusal::Refusal;
 use crate::routes::openapi::operation::Operation;
-use crate::routes::user::User;
+use crate::routes::user::Operator;
 
 /// The media type of the text.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 pub(in crate::routes) fn operation() -> Operation {
-    Operation::new("metrics", "Counters for Prometheus, if the server counts")
+    Operation::for_operator("metrics", "Counters for Prometheus, if the server counts")
         .with_text("application/openmetrics-text")
         .with_errors(&[404])
 }
@@ -23,7 +23,7 @@ pub(in crate::routes) fn operation() -> Operation {
 /// Returns the counters as text, if the server has any.
 pub(in crate::routes) async fn text(
     State(server): State<ChatServer>,
-    _user: User,
+    _operator: Operator,
 ) -> Result<Response, Refusal> {
     let metrics = server.metrics().ok_or_else(|| Refusal::not_found("the server counts nothing"))?;
     let text = metrics.text(server.turns().running_count(), server.turns().readers());

@@ -11,6 +11,9 @@ use crate::refusal::error_form::ErrorForm;
 /// The header of a request id.
 pub(crate) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
+/// The header from which Anthropic's clients read the id.
+pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
+
 /// The most characters of an id that a client sends.
 const LONGEST: usize = 64;
 
@@ -54,6 +57,9 @@ pub(crate) async fn identified(mut request: Request, next: Next) -> Response {
         *response.body_mut() = refusal.body(form, &id.0);
     }
     if let Ok(value) = HeaderValue::from_str(&id.0) {
+        if form == ErrorForm::Anthropic {
+            response.headers_mut().insert(REQUEST_ID, value.clone());
+        }
         response.headers_mut().insert(X_REQUEST_ID, value);
     }
     response

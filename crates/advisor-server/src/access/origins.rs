@@ -9,10 +9,11 @@ use tower_http::cors::{AllowHeaders, CorsLayer};
 const REMEMBERED: Duration = Duration::from_secs(600);
 
 /// The headers of answers that pages may read, beside those that every page may read.
-const EXPOSED: [HeaderName; 4] = [
+const EXPOSED: [HeaderName; 5] = [
     HeaderName::from_static("x-conversation-id"),
     HeaderName::from_static("x-turn-id"),
     HeaderName::from_static("x-request-id"),
+    HeaderName::from_static("request-id"),
     header::RETRY_AFTER,
 ];
 

@@ -19,6 +19,8 @@ fn question() -> Value {
 async fn check(response: Response<Body>, status: StatusCode, kind: &str) {
     assert_eq!(response.status(), status);
     let id = response.headers()["x-request-id"].to_str().unwrap().to_owned();
+    // Their clients read the id from this header.
+    assert_eq!(response.headers()["request-id"], id.as_str());
     let body = json_of(response).await;
     let message = body["error"]["message"].as_str().unwrap();
     assert!(!message.is_empty() && !message.contains("canary"), "{body}");

@@ -35,6 +35,19 @@ async fn every_response_has_an_id() {
     assert_eq!(id_of(&streamed).len(), 36);
 }
 
+/// Anthropic's clients read the id from a header of their own.
+#[tokio::test]
+async fn answer_for_anthropic_has_both_ids() {
+    let setting = setting([Answer::from_text("Hi."), Answer::from_text("Hi.")]);
+    for stream in [false, true] {
+        let messages = json!([{"role": "user", "content": "Hello"}]);
+        let ask = json!({"model": "chain", "max_tokens": 9, "messages": messages, "stream": stream});
+        let response = setting.post("/v1/messages", &ask).await;
+        assert_eq!(response.headers()["request-id"], id_of(&response));
+    }
+    assert!(!setting.get("/v1/models").await.headers().contains_key("request-id"));
+}
+
 #[tokio::test]
 async fn every_error_names_its_request() {
     let failing = |kind| setting([Answer::refused(Error::new(kind, "canary"))]);

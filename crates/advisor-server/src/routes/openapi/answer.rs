@@ -18,7 +18,8 @@ pub(super) enum Answer {
 }
 
 impl Answer {
-    pub(super) fn write(&self, schemas: &mut SchemaGenerator) -> Value {
+    pub(super) fn write(&self, form: ErrorForm, schemas: &mut SchemaGenerator) -> Value {
+        let headers = |more: &[&str]| headers(form, more);
         let text = || json!({"schema": {"type": "string"}});
         match self {
             Self::Empty => json!({"description": "Nothing more to say.", "headers": headers(&[])}),
@@ -46,8 +47,12 @@ impl Answer {
 }
 
 /// Returns the headers of a response: the id of the request, and these.
-pub(super) fn headers(more: &[&str]) -> Value {
-    let all = ["x-request-id"].iter().chain(more);
+pub(super) fn headers(form: ErrorForm, more: &[&str]) -> Value {
+    let ids: &[&str] = match form {
+        ErrorForm::OpenAi => &["x-request-id"],
+        ErrorForm::Anthropic => &["x-request-id", "request-id"],
+    };
+    let all = ids.iter().chain(more);
     all.map(|name| ((*name).to_owned(), json!({"$ref": format!("#/components/headers/{name}")}))).collect()
 }
 

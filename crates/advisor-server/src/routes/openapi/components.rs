@@ -47,6 +47,7 @@ pub(super) fn answer_headers() -> Value {
         "x-conversation-id": header("string", "The conversation."),
         "x-turn-id": header("string", "The turn."),
         "x-request-id": header("string", "The id of the request."),
+        "request-id": header("string", "The id of the request, for Anthropic's clients."),
         "retry-after": header("integer", "The seconds after which to try again."),
     })
 }
@@ -60,7 +61,7 @@ pub(super) fn errors() -> Value {
         };
         let more: &[&str] = if matches!(status, 429 | 503) { &["retry-after"] } else { &[] };
         let content = json!({"application/json": {"schema": {"$ref": schema}}});
-        let error = json!({"description": description, "headers": headers(more), "content": content});
+        let error = json!({"description": description, "headers": headers(form, more), "content": content});
         (error_name(form, status), error)
     };
     let of_form = |form| ERRORS.iter().map(move |row| error(form, row));

@@ -123,7 +123,7 @@ impl Operation {
     pub(super) fn write(self, schemas: &mut SchemaGenerator) -> Value {
         let mut responses = Map::new();
         for (status, answer) in self.answers {
-            responses.insert(status.to_string(), answer.write(schemas));
+            responses.insert(status.to_string(), answer.write(self.error_form, schemas));
         }
         for status in self.errors {
             let name = format!("#/components/responses/{}", error_name(self.error_form, status));

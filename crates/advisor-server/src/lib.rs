@@ -28,6 +28,7 @@ mod inspector;
 mod markdown;
 mod metrics;
 mod panics;
+mod readiness;
 mod refusal;
 mod request_id;
 mod routes;

@@ -9,6 +9,7 @@ use crate::access::origins::AllowedOrigins;
 use crate::access::tokens::Tokens;
 use crate::inspector::Inspector;
 use crate::metrics::Metrics;
+use crate::readiness::Readiness;
 use crate::turns::Turns;
 
 /// One chain under the protocols of many clients. Cheap to clone.
@@ -59,6 +60,7 @@ struct Shared {
     limits: ServerLimits,
     metrics: Option<Arc<Metrics>>,
     turns: Arc<Turns>,
+    readiness: Arc<Readiness>,
     inspector: Option<Inspector>,
 }
 
@@ -79,6 +81,7 @@ impl ChatServer {
             limits,
             metrics: None,
             turns,
+            readiness: Arc::default(),
             inspector: None,
         }))
     }
@@ -177,6 +180,10 @@ impl ChatServer {
 
     pub(crate) fn turns(&self) -> &Turns {
         &self.0.turns
+    }
+
+    pub(crate) fn readiness(&self) -> &Readiness {
+        &self.0.readiness
     }
 
     fn changed(self, change: impl FnOnce(&mut Shared)) -> Self {

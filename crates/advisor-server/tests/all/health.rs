@@ -1,5 +1,8 @@
 //! Whether the process runs, and whether turns can begin.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
 use advisor_core::{ChatClient, ConversationKey, async_trait};
 use advisor_server::{ChatServer, Tokens};
 use advisor_testkit::{Answer, ScriptedModel};
@@ -10,7 +13,7 @@ use chat_memory_advisor::store::{
     Batch, ConversationStore, Entry, EntryId, InMemoryStore, Page, ReadRange, Result, Snapshot, StoreError,
     Version,
 };
-use tokio::time::Instant;
+use tokio::time::{Instant, advance};
 
 use crate::setting::{Setting, json_of, refused, setting};
 
@@ -27,16 +30,17 @@ async fn running_server_is_alive_and_ready_for_anyone() {
     }
 }
 
-/// A store that does not answer as the name says.
+/// A store that answers a list as the name says.
 #[derive(Debug, Clone, Copy)]
-enum Broken {
+enum Probed {
     Failing,
     Silent,
     Panicking,
+    Counting(&'static AtomicUsize),
 }
 
 #[async_trait]
-impl ConversationStore for Broken {
+impl ConversationStore for Probed {
     async fn load(&self, key: &ConversationKey, range: ReadRange) -> Result<Snapshot> {
         InMemoryStore::new().load(key, range).await
     }
@@ -58,11 +62,18 @@ impl ConversationStore for Broken {
             Self::Failing => Err(StoreError::Unavailable { retryable: true, source: Some("canary".into()) }),
             Self::Silent => std::future::pending().await,
             Self::Panicking => panic!("canary"),
+            Self::Counting(lists) => {
+                // Every second list fails.
+                match lists.fetch_add(1, Ordering::Relaxed) % 2 {
+                    0 => Ok(Vec::new()),
+                    _ => Err(StoreError::Unavailable { retryable: true, source: None }),
+                }
+            }
         }
     }
 }
 
-fn over(store: Broken) -> Setting {
+fn over(store: Probed) -> Setting {
     let memory = ChatMemoryAdvisor::new(store);
     let model = ScriptedModel::new([Answer::from_text("Hi.")]);
     let client = ChatClient::builder(model.clone()).advisor(memory.clone()).build().unwrap();
@@ -71,7 +82,7 @@ fn over(store: Broken) -> Setting {
 
 #[tokio::test(start_paused = true)]
 async fn server_without_its_store_is_alive_and_not_ready() {
-    for store in [Broken::Failing, Broken::Silent] {
+    for store in [Probed::Failing, Probed::Silent] {
         let setting = over(store);
         assert_eq!(setting.get("/healthz").await.status(), StatusCode::OK);
         let since = Instant::now();
@@ -84,7 +95,7 @@ async fn server_without_its_store_is_alive_and_not_ready() {
 /// A panic in a store costs one request, and the client learns nothing of its text.
 #[tokio::test]
 async fn panic_is_an_internal_error() {
-    let setting = over(Broken::Panicking);
+    let setting = over(Probed::Panicking);
     for path in ["/readyz", "/api/conversations"] {
         let response = setting.get(path).await;
         assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR, "{path}");
@@ -94,4 +105,19 @@ async fn panic_is_an_internal_error() {
         assert!(body["error"]["request_id"].is_string() && !body.to_string().contains("canary"), "{body}");
     }
     assert_eq!(setting.get("/healthz").await.status(), StatusCode::OK);
+}
+
+/// Anyone may ask, so requests do not reach the store one by one.
+#[tokio::test(start_paused = true)]
+async fn store_is_asked_at_most_once_a_second() {
+    static LISTS: AtomicUsize = AtomicUsize::new(0);
+    let setting = over(Probed::Counting(&LISTS));
+    for (lists, status) in [(1, StatusCode::OK), (2, StatusCode::SERVICE_UNAVAILABLE), (3, StatusCode::OK)] {
+        for _ in 0..9 {
+            assert_eq!(setting.get("/readyz").await.status(), status, "{lists}");
+            advance(Duration::from_millis(100)).await;
+        }
+        assert_eq!(LISTS.load(Ordering::Relaxed), lists);
+        advance(Duration::from_millis(100)).await;
+    }
 }

@@ -1,19 +1,12 @@
-use std::time::Duration;
-
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use chat_memory_advisor::store::Page;
 use schemars::JsonSchema;
 use serde::Serialize;
-use tokio::time::timeout;
 
 use crate::ChatServer;
-use crate::refusal::{Refusal, log_failure};
+use crate::refusal::Refusal;
 use crate::routes::openapi::operation::Operation;
-
-/// The time within which the store of a ready server answers.
-const STORE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The state of the server.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -41,13 +34,6 @@ pub(in crate::routes) async fn ready(State(server): State<ChatServer>) -> Result
     if server.turns().is_closed() {
         return Err(Refusal::stopping());
     }
-    let page = Page::first("default", 1);
-    match timeout(STORE_TIMEOUT, server.memory().store().list(&page)).await {
-        Ok(Ok(_)) => Ok(Json(Status { status: "ready" }).into_response()),
-        Ok(Err(error)) => {
-            log_failure(&error.into());
-            Err(Refusal::no_store())
-        }
-        Err(_) => Err(Refusal::no_store()),
-    }
+    server.readiness().check(server.memory()).await?;
+    Ok(Json(Status { status: "ready" }).into_response())
 }

@@ -74,6 +74,9 @@ await test("openai: models and errors", async (conversation) => {
   expect(models.length === 1, JSON.stringify(models));
   const error = await client.chat.completions.create({ model: "chain", messages: [] }).catch((error) => error);
   expect(error.status === 400 && error.code === "invalid_request", `${error}`);
+  const messages = [{ role: "user", content: WEATHER }];
+  const unknown = await client.chat.completions.create({ model: "gpt-5", messages }).catch((error) => error);
+  expect(unknown instanceof OpenAI.NotFoundError && unknown.code === "model_not_found", `${unknown}`);
 });
 
 await test("anthropic: messages, streamed and in one piece", async (conversation) => {

@@ -80,9 +80,9 @@ def anthropic_errors(conversation):
     """anthropic, typed errors"""
     client = anthropic.Anthropic(api_key="none", base_url=URL, max_retries=0)
 
-    def refused(**request):
+    def refused(model="chain", **request):
         try:
-            client.messages.create(model="chain", max_tokens=100, **request)
+            client.messages.create(model=model, max_tokens=100, **request)
         except anthropic.APIStatusError as error:
             return error
         raise AssertionError("the request was accepted")
@@ -90,6 +90,9 @@ def anthropic_errors(conversation):
     bad = refused(messages=[])
     assert isinstance(bad, anthropic.BadRequestError), bad
     assert bad.type == "invalid_request_error" and bad.body["request_id"], bad.body
+    unknown = refused("claude", messages=[{"role": "user", "content": WEATHER}])
+    assert isinstance(unknown, anthropic.NotFoundError), unknown
+    assert unknown.type == "not_found_error" and unknown.request_id == unknown.body["request_id"], unknown.body
     foreign = refused(messages=[{"role": "user", "content": WEATHER}], extra_headers={"host": "example.org"})
     assert isinstance(foreign, anthropic.PermissionDeniedError), foreign
     assert foreign.type == "permission_error", foreign.body

@@ -46,6 +46,11 @@ impl Refusal {
         Self::new(StatusCode::NOT_FOUND, "not_found", message)
     }
 
+    pub(crate) fn model_not_found(listed: &str) -> Self {
+        let message = format!("there is no such model; the one of this server is `{listed}`");
+        Self::new(StatusCode::NOT_FOUND, "model_not_found", message)
+    }
+
     pub(crate) fn method_not_allowed() -> Self {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "the route does not have this method")
     }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::ask::{OnDisconnect, Question, header, new_input};
 use super::json_body::JsonBody;
-use super::openai_chat::{ChatMessage, info, without_tools};
+use super::openai_chat::{ChatMessage, info, listed, without_tools};
 use super::openapi::operation::Operation;
 use super::user::User;
 use crate::ChatServer;
@@ -17,10 +17,11 @@ use crate::refusal::Refusal;
 use crate::refusal::error_form::ErrorForm;
 use crate::turns::body::{streamed, whole};
 
-/// A request of Messages. Settings of the model belong to the chain and are ignored.
+/// A request of Messages. Settings of the model belong to the chain and are ignored, except its name.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "MessagesBody")]
 pub(super) struct Body {
+    /// The name of the chain, as the list of models has it.
     #[serde(default)]
     model: String,
     messages: Vec<ChatMessage>,
@@ -47,6 +48,7 @@ pub(super) fn operation() -> Operation {
         .with_parameters(&["ConversationHeader", "IdempotencyKey"])
         .with_body::<Body>(example)
         .with_turn_or_object()
+        .with_errors(&[404])
         .with_error_form(ErrorForm::Anthropic)
 }
 
@@ -56,6 +58,7 @@ pub(super) async fn ask(
     headers: HeaderMap,
     JsonBody(body): JsonBody<Body>,
 ) -> Result<Response, Refusal> {
+    listed(&server, &body.model)?;
     without_tools(&body.tools)?;
     if body.system.is_some() {
         return Err(Refusal::bad_request("a system prompt is not accepted: the chain has its own"));
@@ -64,7 +67,7 @@ pub(super) async fn ask(
     let messages = body.messages.into_iter().map(ChatMessage::read).collect();
     let input = new_input(messages, conversation.is_some())?;
     let question = Question::new(&user, conversation, header(&headers, "idempotency-key"), input)?;
-    let encoder = AnthropicMessages::new(info(&server, &question, "msg_", &body.model));
+    let encoder = AnthropicMessages::new(info(&server, &question, "msg_"));
     let turn = question.start(&server, OnDisconnect::Stop)?;
     if body.stream {
         return Ok(question.named(streamed(turn.read(), encoder, Frames::new(), user.request()).await?));

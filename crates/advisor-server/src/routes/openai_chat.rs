@@ -16,10 +16,11 @@ use crate::ChatServer;
 use crate::refusal::Refusal;
 use crate::turns::body::{streamed, whole};
 
-/// A request of Chat Completions. Settings of the model belong to the chain and are ignored.
+/// A request of Chat Completions. Settings of the model belong to the chain and are ignored, except its name.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "ChatCompletionsBody")]
 pub(super) struct Body {
+    /// The name of the chain, as the list of models has it.
     #[serde(default)]
     model: String,
     messages: Vec<ChatMessage>,
@@ -86,17 +87,20 @@ pub(super) fn without_tools(tools: &[Value]) -> Result<(), Refusal> {
     }
 }
 
-/// The longest name of a model that an answer repeats, in bytes. Each chunk repeats it.
-const MODEL_BYTES: usize = 256;
+/// Refuses a model that is not listed. A request without one is for the chain.
+pub(super) fn listed(server: &ChatServer, model: &str) -> Result<(), Refusal> {
+    match model.is_empty() || model == server.name().as_str() {
+        true => Ok(()),
+        false => Err(Refusal::model_not_found(server.name())),
+    }
+}
 
-/// Returns the data that an answer repeats, with this prefix of its id. A name of a model that is too long becomes that
-/// of the chain.
-pub(super) fn info(server: &ChatServer, question: &Question, prefix: &str, model: &str) -> AnswerInfo {
+/// Returns the data that an answer repeats, with this prefix of its id.
+pub(super) fn info(server: &ChatServer, question: &Question, prefix: &str) -> AnswerInfo {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    let model = if model.is_empty() || model.len() > MODEL_BYTES { server.name().as_str() } else { model };
     AnswerInfo::new(
         format!("{prefix}{}", question.turn.as_str()),
-        model,
+        server.name().as_str(),
         since.map_or(0, |since| since.as_secs()),
     )
 }
@@ -107,6 +111,7 @@ pub(super) fn operation() -> Operation {
         .with_parameters(&["ConversationHeader", "IdempotencyKey"])
         .with_body::<Body>(json!({"model": "chain", "messages": [message], "user": "c1", "stream": true}))
         .with_turn_or_object()
+        .with_errors(&[404])
 }
 
 pub(super) async fn ask(
@@ -115,12 +120,13 @@ pub(super) async fn ask(
     headers: HeaderMap,
     JsonBody(body): JsonBody<Body>,
 ) -> Result<Response, Refusal> {
+    listed(&server, &body.model)?;
     without_tools(&body.tools)?;
     let conversation = header(&headers, "x-conversation-id").or(body.user.as_deref());
     let messages = body.messages.into_iter().map(ChatMessage::read).collect();
     let input = new_input(messages, conversation.is_some())?;
     let question = Question::new(&user, conversation, header(&headers, "idempotency-key"), input)?;
-    let info = info(&server, &question, "chatcmpl-", &body.model);
+    let info = info(&server, &question, "chatcmpl-");
     let turn = question.start(&server, OnDisconnect::Stop)?;
     if !body.stream {
         let stream = whole(turn.read(), OpenAiChat::new(info).with_usage(UsageChunk::Sent)).await?;

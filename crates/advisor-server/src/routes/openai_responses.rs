@@ -10,17 +10,18 @@ use serde_json::{Value, json};
 
 use super::ask::{OnDisconnect, Question, header, new_input};
 use super::json_body::JsonBody;
-use super::openai_chat::{ChatMessage, info, without_tools};
+use super::openai_chat::{ChatMessage, info, listed, without_tools};
 use super::openapi::operation::Operation;
 use super::user::User;
 use crate::ChatServer;
 use crate::refusal::Refusal;
 use crate::turns::body::{streamed, whole};
 
-/// A request of Responses. Settings of the model belong to the chain and are ignored.
+/// A request of Responses. Settings of the model belong to the chain and are ignored, except its name.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "ResponsesBody")]
 pub(super) struct Body {
+    /// The name of the chain, as the list of models has it.
     #[serde(default)]
     model: String,
     input: Input,
@@ -61,6 +62,7 @@ pub(super) fn operation() -> Operation {
         .with_parameters(&["ConversationHeader", "IdempotencyKey"])
         .with_body::<Body>(json!({"model": "chain", "input": "How is the weather?", "conversation": "c1"}))
         .with_turn_or_object()
+        .with_errors(&[404])
 }
 
 pub(super) async fn ask(
@@ -69,6 +71,7 @@ pub(super) async fn ask(
     headers: HeaderMap,
     JsonBody(body): JsonBody<Body>,
 ) -> Result<Response, Refusal> {
+    listed(&server, &body.model)?;
     without_tools(&body.tools)?;
     if body.instructions.is_some() {
         return Err(Refusal::bad_request("instructions are not accepted: the chain has its own"));
@@ -81,7 +84,7 @@ pub(super) async fn ask(
     };
     let input = new_input(messages, conversation.is_some())?;
     let question = Question::new(&user, conversation, header(&headers, "idempotency-key"), input)?;
-    let encoder = OpenAiResponses::new(info(&server, &question, "resp_", &body.model));
+    let encoder = OpenAiResponses::new(info(&server, &question, "resp_"));
     let turn = question.start(&server, OnDisconnect::Stop)?;
     if body.stream {
         return Ok(question.named(streamed(turn.read(), encoder, Frames::new(), user.request()).await?));

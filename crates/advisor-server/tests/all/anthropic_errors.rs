@@ -12,7 +12,7 @@ use tower::ServiceExt;
 use crate::setting::{Setting, json_of, post, setting};
 
 fn question() -> Value {
-    json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Hello"}]})
+    json!({"model": "chain", "max_tokens": 9, "messages": [{"role": "user", "content": "Hello"}]})
 }
 
 /// Checks the whole body, beside its message.

@@ -65,17 +65,6 @@ async fn deleted_conversation_has_no_turns() {
     assert!(text(setting.post("/api/chat", &ask).await).await.contains("After."), "it is a new turn");
 }
 
-#[tokio::test]
-async fn law_r1_long_name_of_a_model_is_not_repeated() {
-    let setting = setting([Answer::from_text("Hi."), Answer::from_text("Hi.")]);
-    for (length, is_repeated) in [(256, true), (257, false)] {
-        let model = "m".repeat(length);
-        let ask = json!({"model": model, "messages": [{"role": "user", "content": "Hello"}]});
-        let answer = json_of(setting.post("/v1/chat/completions", &ask).await).await;
-        assert_eq!(answer["model"] == model.as_str(), is_repeated, "{length}");
-    }
-}
-
 /// The page lists titles: the first words of the user.
 #[tokio::test]
 async fn page_lists_titles() {

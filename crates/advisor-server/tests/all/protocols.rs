@@ -22,7 +22,7 @@ type Body = fn(&str) -> Value;
 
 /// The routes with streams, the body of a question, and the check of the stream.
 fn streams() -> Vec<(&'static str, Body, Check)> {
-    let chat = |text: &str| json!({"model": "m", "messages": [{"role": "user", "content": text}], "user": "c1", "stream": true});
+    let chat = |text: &str| json!({"model": "chain", "messages": [{"role": "user", "content": text}], "user": "c1", "stream": true});
     vec![
         ("/api/chat", |text| json!({"message": text, "conversation": "c1"}), validate::chat_events),
         (
@@ -45,7 +45,7 @@ fn streams() -> Vec<(&'static str, Body, Check)> {
             "/v1/messages",
             |text| {
                 let messages = json!([{"role": "user", "content": [{"type": "text", "text": text}]}]);
-                json!({"model": "m", "messages": messages, "metadata": {"user_id": "c1"}, "stream": true})
+                json!({"model": "chain", "messages": messages, "metadata": {"user_id": "c1"}, "stream": true})
             },
             validate::anthropic_messages,
         ),
@@ -80,7 +80,7 @@ async fn streams_keep_the_rules_of_their_protocol() {
 #[tokio::test]
 async fn answers_in_one_piece_have_text_and_counts() {
     let setting = two_turns();
-    let chat = json!({"model": "m", "messages": [{"role": "user", "content": "How is it?"}]});
+    let chat = json!({"model": "chain", "messages": [{"role": "user", "content": "How is it?"}]});
     let whole = json_of(setting.post("/v1/chat/completions", &chat).await).await;
     assert_eq!(whole["choices"][0]["message"]["content"], "It is sunny.");
     assert_eq!(
@@ -95,10 +95,36 @@ async fn answers_in_one_piece_have_text_and_counts() {
     assert_eq!((&whole["status"], &whole["usage"]["total_tokens"]), (&json!("completed"), &json!(37)));
 
     let setting = two_turns();
-    let messages = json!({"model": "m", "messages": [{"role": "user", "content": "How is it?"}]});
+    let messages = json!({"model": "chain", "messages": [{"role": "user", "content": "How is it?"}]});
     let whole = json_of(setting.post("/v1/messages", &messages).await).await;
     assert_eq!(whole["content"], json!([{"type": "text", "text": "It is sunny."}]));
     assert_eq!((&whole["stop_reason"], &whole["usage"]["output_tokens"]), (&json!("end_turn"), &json!(7)));
+}
+
+#[tokio::test]
+async fn only_the_listed_model_is_accepted() {
+    let Setting { server, model } = setting((0..6).map(|_| Answer::from_text("Hi.")));
+    let setting = Setting { server: server.with_name("helper"), model };
+    let messages = json!([{"role": "user", "content": "Hello"}]);
+    for (path, kind, code) in [
+        ("/v1/chat/completions", "invalid_request_error", "model_not_found"),
+        ("/v1/responses", "invalid_request_error", "model_not_found"),
+        ("/v1/messages", "not_found_error", "model_not_found"),
+    ] {
+        let field = if path == "/v1/responses" { "input" } else { "messages" };
+        for name in ["gpt-5", "chain", &"m".repeat(9_999)] {
+            let response = setting.post(path, &json!({"model": name, field: messages})).await;
+            assert_eq!(response.status(), StatusCode::NOT_FOUND, "{path}");
+            let error = json_of(response).await["error"].clone();
+            assert_eq!((&error["type"], &error["code"]), (&json!(kind), &json!(code)), "{path}");
+            assert!(error["message"].as_str().unwrap().contains("`helper`"), "{error}");
+            assert!(error["message"].as_str().unwrap().len() < 999, "the name is not repeated");
+        }
+        // A request without a model is for the only one.
+        for body in [json!({"model": "helper", field: messages}), json!({field: messages})] {
+            assert_eq!(json_of(setting.post(path, &body).await).await["model"], "helper", "{path}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -61,7 +61,7 @@ pub(super) const ERRORS: [(u16, &str, &str); 14] = [
     (400, "BadRequest", "The request is not valid, or its body broke off."),
     (401, "Unauthorized", "The token is missing or unknown."),
     (403, "Forbidden", "A server without tokens serves its own machine only."),
-    (404, "NotFound", "There is no such conversation, turn or route."),
+    (404, "NotFound", "There is no such conversation, turn, model or route."),
     (408, "BodyTimeout", "The body did not arrive in time."),
     (409, "Conflict", "Another turn of the conversation runs, or has changed it."),
     (413, "TooLarge", "The body is too large, or the conversation too long for the model."),

@@ -3,14 +3,17 @@ use std::sync::Arc;
 use advisor_core::{ConversationKey, Message, OnDrop, OnUnread, Role, SharedTurn, TurnId};
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
-use chat_memory_advisor::ForkPoint;
 use chat_memory_advisor::store::EntryId;
+use chat_memory_advisor::{ForkPoint, StoreError};
 use sha2::{Digest, Sha256};
 
 use super::user::User;
 use crate::ChatServer;
 use crate::metrics::turn_watch::TurnWatch;
 use crate::refusal::Refusal;
+
+/// The entries of a conversation that are read at once.
+const PAGE: usize = 256;
 
 /// The request of a client, of any protocol.
 #[derive(Debug)]
@@ -58,11 +61,24 @@ impl Question {
     /// If the conversation has no such turn.
     pub(super) async fn replacing(self, server: &ChatServer, turn: &str) -> Result<Self, Refusal> {
         let turn = turn_id(turn).map_err(|error| Refusal::bad_request(error.to_string()))?;
-        let log = server.memory().store().read(&self.conversation, EntryId::BEGINNING, usize::MAX).await;
-        let log = log.map_err(|error| Refusal::from(&error.into()))?;
-        match log.iter().any(|entry| entry.turn == turn) {
+        match self.has_turn(server, &turn).await.map_err(|error| Refusal::from(&error.into()))? {
             true => Ok(Self { replaces: Some(turn), ..self }),
             false => Err(Refusal::not_found("the conversation has no such turn")),
+        }
+    }
+
+    /// Checks whether the conversation has a turn, on any branch. The log is read in pages, up to that turn.
+    async fn has_turn(&self, server: &ChatServer, turn: &TurnId) -> Result<bool, StoreError> {
+        let mut after = EntryId::BEGINNING;
+        loop {
+            let page = server.memory().store().read(&self.conversation, after, PAGE).await?;
+            if page.iter().any(|entry| &entry.turn == turn) {
+                return Ok(true);
+            }
+            match page.last() {
+                Some(last) if page.len() == PAGE => after = EntryId::new(last.seq),
+                _ => return Ok(false),
+            }
         }
     }
 

@@ -11,6 +11,7 @@ mod forged;
 mod health;
 mod ids;
 mod inspector;
+mod long_conversations;
 mod markup;
 mod metrics;
 mod open_connections;

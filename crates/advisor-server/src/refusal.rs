@@ -69,6 +69,11 @@ impl Refusal {
         Self { retry_after: Some(Duration::from_secs(1)), ..refusal }
     }
 
+    pub(crate) fn answer_too_large() -> Self {
+        let message = "the answer is too large for one piece: ask for a stream";
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "answer_too_large", message)
+    }
+
     pub(crate) fn internal() -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "an internal error")
     }

@@ -26,6 +26,9 @@ pub struct ServerLimits {
     pub ended_turns: usize,
     /// The turns of one tenant that have ended and can still be read. Its oldest go first. 64 by default.
     pub ended_turns_per_tenant: usize,
+    /// The bytes of the events from which an answer in one piece is joined. The turn of a larger answer stops, and the
+    /// request is answered with 500. 64 MiB by default.
+    pub whole_answer_bytes: usize,
     /// The chunks of a turn that are kept for readers that join late. 65,536 by default.
     pub kept_chunks: usize,
 }
@@ -42,6 +45,7 @@ impl Default for ServerLimits {
             running_turns_per_tenant: 1_024,
             ended_turns: 256,
             ended_turns_per_tenant: 64,
+            whole_answer_bytes: 64 << 20,
             kept_chunks: 1 << 16,
         }
     }

@@ -72,7 +72,7 @@ pub(super) async fn ask(
     if body.stream {
         return Ok(question.named(streamed(turn.read(), encoder, Frames::new(), user.request()).await?));
     }
-    let stream = whole(turn.read(), encoder).await?;
+    let stream = whole(turn.read(), encoder, server.limits().whole_answer_bytes).await?;
     Ok(question.named(Json(message(&Frame::read_all(&stream))).into_response()))
 }
 

@@ -129,7 +129,8 @@ pub(super) async fn ask(
     let info = info(&server, &question, "chatcmpl-");
     let turn = question.start(&server, OnDisconnect::Stop)?;
     if !body.stream {
-        let stream = whole(turn.read(), OpenAiChat::new(info).with_usage(UsageChunk::Sent)).await?;
+        let encoder = OpenAiChat::new(info).with_usage(UsageChunk::Sent);
+        let stream = whole(turn.read(), encoder, server.limits().whole_answer_bytes).await?;
         return Ok(question.named(Json(completion(&Frame::read_all(&stream))).into_response()));
     }
     let usage = match body.stream_options.unwrap_or_default().include_usage {

@@ -89,7 +89,7 @@ pub(super) async fn ask(
     if body.stream {
         return Ok(question.named(streamed(turn.read(), encoder, Frames::new(), user.request()).await?));
     }
-    let stream = whole(turn.read(), encoder).await?;
+    let stream = whole(turn.read(), encoder, server.limits().whole_answer_bytes).await?;
     let last = Frame::read_all(&stream).iter().rev().find_map(|frame| frame.json()?.get("response").cloned());
     Ok(question.named(Json(last.unwrap_or_default()).into_response()))
 }

@@ -59,12 +59,19 @@ pub(crate) async fn streamed<E: Encoder + 'static>(
     Ok(response)
 }
 
-/// Returns everything that the encoder writes about a turn. A turn that fails is an error status.
-pub(crate) async fn whole<E: Encoder>(mut reader: TurnReader, encoder: E) -> Result<String, Refusal> {
+/// Returns everything that the encoder writes about a turn, up to `most` bytes. A turn that fails is an error status.
+pub(crate) async fn whole<E: Encoder>(
+    mut reader: TurnReader,
+    encoder: E,
+    most: usize,
+) -> Result<String, Refusal> {
     let mut encoding = Encoding::new(encoder);
     let mut bytes = encoding.begin().to_vec();
     while let Some(item) = reader.next().await {
         bytes.extend(encoding.push(&Ok(item.map_err(|error| refused(&error))?)));
+        if bytes.len() > most {
+            return Err(Refusal::answer_too_large());
+        }
     }
     bytes.extend(encoding.end());
     Ok(String::from_utf8_lossy(&bytes).into_owned())

@@ -1,5 +1,6 @@
 //! The same turns for clients of every protocol.
 
+use advisor_server::ServerLimits;
 use advisor_sse::{Frame, UiProfile, validate};
 use advisor_testkit::Answer;
 use axum::http::StatusCode;
@@ -99,6 +100,32 @@ async fn answers_in_one_piece_have_text_and_counts() {
     let whole = json_of(setting.post("/v1/messages", &messages).await).await;
     assert_eq!(whole["content"], json!([{"type": "text", "text": "It is sunny."}]));
     assert_eq!((&whole["stop_reason"], &whole["usage"]["output_tokens"]), (&json!("end_turn"), &json!(7)));
+}
+
+/// An answer in one piece is bounded. The same answer can be streamed.
+#[tokio::test]
+async fn law_r1_answer_in_one_piece_is_bounded() {
+    let mut limits = ServerLimits::default();
+    limits.whole_answer_bytes = 10_000;
+    let messages = json!([{"role": "user", "content": "Hello"}]);
+    for (path, kind) in [
+        ("/v1/chat/completions", "server_error"),
+        ("/v1/responses", "server_error"),
+        ("/v1/messages", "api_error"),
+    ] {
+        let field = if path == "/v1/responses" { "input" } else { "messages" };
+        let endless = Answer::new().text("x".repeat(10_000)).hang();
+        let long = Answer::from_text("x".repeat(10_000));
+        let Setting { server, model } = setting([endless, long, Answer::from_text("Hi.")]);
+        let setting = Setting { server: server.with_limits(limits), model };
+        let refused = setting.post(path, &json!({field: messages})).await;
+        assert_eq!(refused.status(), StatusCode::INTERNAL_SERVER_ERROR, "{path}");
+        let error = json_of(refused).await["error"].clone();
+        assert_eq!((&error["type"], &error["code"]), (&json!(kind), &json!("answer_too_large")), "{path}");
+        let streamed = text(setting.post(path, &json!({field: messages, "stream": true})).await).await;
+        assert!(streamed.contains(&"x".repeat(10_000)), "{path}");
+        assert_eq!(setting.post(path, &json!({field: messages})).await.status(), StatusCode::OK, "{path}");
+    }
 }
 
 #[tokio::test]

@@ -72,7 +72,7 @@ pub(super) const ERRORS: [(u16, &str, &str); 14] = [
         "The body is not of this form, or the id of the turn was used for another message.",
     ),
     (429, "TooManyRequests", "Too many turns run, or the model is busy."),
-    (500, "Internal", "An internal error."),
+    (500, "Internal", "An internal error, or an answer that is too large for one piece."),
     (502, "BadGateway", "The model refused the request, or cannot be reached, or its answer broke off."),
     (503, "Unavailable", "The store does not answer, the turn was stopped, or the server is stopping."),
     (504, "Timeout", "The model took too long."),

@@ -24,7 +24,11 @@ pub(crate) struct Setting {
 
 /// A server whose chain has memory, the tool loop, and a tool `weather`.
 pub(crate) fn setting(answers: impl IntoIterator<Item = Answer>) -> Setting {
-    let model = ScriptedModel::new(answers);
+    setting_of(ScriptedModel::new(answers))
+}
+
+/// The same server over this model.
+pub(crate) fn setting_of(model: ScriptedModel) -> Setting {
     let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
     let definition = ToolDefinition::new("weather", "Tells the weather.", json!({"type": "object"}));
     let tool_loop = ToolCallAdvisor::builder().streaming(ToolCallStreaming::All).build().unwrap();

@@ -9,28 +9,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use crate::connection::{connect, read_until};
 use crate::setting::{LIMIT, Setting, json_of, setting};
-
-async fn connect(address: std::net::SocketAddr, path: &str, body: &str) -> TcpStream {
-    let mut stream = TcpStream::connect(address).await.unwrap();
-    let length = body.len();
-    let head = format!(
-        "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
-    );
-    stream.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
-    stream
-}
-
-async fn read_until(stream: &mut TcpStream, wanted: &str) -> String {
-    let mut read = String::new();
-    while !read.contains(wanted) {
-        let mut piece = [0; 1_024];
-        let length = tokio::time::timeout(LIMIT, stream.read(&mut piece)).await.unwrap().unwrap();
-        assert!(length > 0, "the connection ended: {read}");
-        read.push_str(&String::from_utf8_lossy(&piece[..length]));
-    }
-    read
-}
 
 #[tokio::test]
 async fn server_without_tokens_refuses_other_addresses() {

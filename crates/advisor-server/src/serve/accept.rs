@@ -37,6 +37,9 @@ pub(crate) async fn accept(
         tokio::select! {
             // It waits a moment if the process has too many open files.
             (stream, _) = Listener::accept(&mut listener), if connections.len() < limits.open_connections => {
+                // Otherwise a small chunk waits until the client has acknowledged the one before it. A connection
+                // that refuses this still works.
+                drop(stream.set_nodelay(true));
                 let router = router.clone().map_request(|request: Request<Incoming>| request.map(Body::new));
                 let service = TowerToHyperService::new(router);
                 let stream = TokioIo::new(WriteTimeout::new(stream, limits.write_timeout));

@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+use advisor_chain::text_tool_calls::{PromptFormat, TextToolCalls};
 use advisor_core::{
     AdvisorChain, AdvisorRole, ChainBuilder, ChatRequest, ErrorKind, MemorySide, Message, Phase, Placement,
     context_fn, from_fn,
@@ -99,6 +100,7 @@ fn refusal(builder: ChainBuilder) -> String {
 fn contradictions_are_refused_with_what_to_do() {
     let journal = Journal::new();
     let memory = |phase| placed("memory", &journal, Placement::new(phase).with_role(AdvisorRole::Memory));
+    let text_calls = TextToolCalls::new;
     let own_history =
         |enabled| ToolCallAdvisor::builder().internal_conversation_history(enabled).build().unwrap();
     let table = [
@@ -110,6 +112,10 @@ fn contradictions_are_refused_with_what_to_do() {
             builder(0).advisor(memory(Phase::Turn)).advisor(memory(Phase::Round)),
             "both remember the conversation; keep one",
         ),
+        (
+            builder(0).advisor(text_calls(PromptFormat::Xml)).advisor(text_calls(PromptFormat::Json)),
+            "both read tool calls in the text; keep one",
+        ),
         (builder(0).advisor(memory(Phase::Round)).advisor(own_history(true)), "leave the history unset"),
         (builder(0).advisor(own_history(false)), "leave the history unset"),
         (
@@ -118,6 +124,10 @@ fn contradictions_are_refused_with_what_to_do() {
         ),
         (builder(0).advisor(memory(Phase::ModelCall)), "belongs in the turn or the round phase"),
         (builder(0).advisor_in(Phase::Turn, ToolCallAdvisor::new()), "belongs in the loop phase"),
+        (
+            builder(0).advisor_in(Phase::Round, text_calls(PromptFormat::Xml)),
+            "belongs in the model-call phase",
+        ),
         (builder(0).advisor_in(Phase::Loop, named("x", &journal)), "belongs in the turn or the round phase"),
         (
             builder(0).advisor_in(Phase::Round, placed("x", &journal, Placement::beside_model())),
@@ -168,13 +178,15 @@ fn plan_shows_order_roles_rounds_and_remembered_content() {
     let chain = builder(0)
         .advisor(memory)
         .advisor(ToolCallAdvisor::new())
+        .advisor(TextToolCalls::new(PromptFormat::Xml))
         .advisor_in(Phase::ModelCall, named("cache", &journal))
         .advisor(named("guard", &journal))
         .build()
         .unwrap();
     let plan = chain.explain();
     let order: Vec<_> = plan.entries.iter().map(|entry| (entry.name.as_str(), entry.sees_rounds)).collect();
-    assert_eq!(order, [("guard", false), ("tool-call", false), ("memory", true), ("cache", true)]);
+    let inside = [("memory", true), ("cache", true), ("text-tool-calls", true)];
+    assert_eq!(order, [&[("guard", false), ("tool-call", false)][..], &inside].concat());
     assert!(!plan.loop_keeps_history());
     assert_eq!(
         plan.to_string(),
@@ -182,7 +194,8 @@ fn plan_shows_order_roles_rounds_and_remembered_content() {
 turn        guard                     once per turn  outside memory\n\
 loop        tool-call                 once per turn  outside memory  runs tools; memory inside it sends the messages\n\
 round       memory                    every round                    remembers the conversation\n\
-model call  cache                     every round    inside memory\n           \
+model call  cache                     every round    inside memory\n\
+model call  text-tool-calls           every round    inside memory   reads tool calls in the text\n           \
 \u{20}the model\n\
 Each round is stored as it completes, before a tool of it runs.\n\
 Outside memory: guard. Messages that they add are stored, unless they are ephemeral or instructions; their changes to an answer are not stored.\n\

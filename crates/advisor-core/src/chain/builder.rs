@@ -81,7 +81,7 @@ impl ChainBuilder {
     ///
     /// # Errors
     /// Of kind [`Configuration`](crate::ErrorKind::Configuration), with the remedy, for:
-    /// - two tool loops or two memories, or one of them in a phase where it cannot work;
+    /// - two tool loops, two memories or two readers of calls in text, or one of them in a phase where it cannot work;
     /// - a loop whose history setting contradicts the placement of memory;
     /// - an advisor on the wrong [side](MemorySide) of memory;
     /// - an advisor that must be [beside the model](PhaseOrder::BesideModel) in another phase.
@@ -103,13 +103,18 @@ impl ChainBuilder {
 fn check(links: &[Link]) -> Result<()> {
     let loops = with_role(links, AdvisorRole::is_tool_loop);
     let memories = with_role(links, |role| role == AdvisorRole::Memory);
+    let text_calls = with_role(links, |role| role == AdvisorRole::TextCalls);
     refuse_second(&loops, "run tools")?;
     refuse_second(&memories, "remember the conversation")?;
+    refuse_second(&text_calls, "read tool calls in the text")?;
     for link in links {
         let (does, belongs) = match (link.placement.role, link.placement.phase) {
             (AdvisorRole::ToolLoop { .. }, phase) if phase != Phase::Loop => ("runs tools", "the loop phase"),
             (AdvisorRole::Memory, Phase::Loop | Phase::ModelCall) => {
                 ("remembers the conversation", "the turn or the round phase")
+            }
+            (AdvisorRole::TextCalls, phase) if phase != Phase::ModelCall => {
+                ("reads tool calls in the text", "the model-call phase")
             }
             (AdvisorRole::General | AdvisorRole::Context, Phase::Loop) => {
                 ("runs no tools", "the turn or the round phase")

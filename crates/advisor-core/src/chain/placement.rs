@@ -101,6 +101,8 @@ pub enum AdvisorRole {
     Context,
     /// Remembers the conversation; at most one, in [`Phase::Turn`] or [`Phase::Round`].
     Memory,
+    /// Reads tool calls in the text of the model; at most one, in [`Phase::ModelCall`].
+    TextCalls,
 }
 
 impl Placement {

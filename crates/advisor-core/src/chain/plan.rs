@@ -89,6 +89,7 @@ impl Plan {
                     "runs tools; sends the turn's messages again"
                 }
                 AdvisorRole::ToolLoop { .. } => "runs tools; memory inside it sends the messages",
+                AdvisorRole::TextCalls => "reads tool calls in the text",
                 AdvisorRole::Context => "adds context: sent, never stored, found once per turn",
                 AdvisorRole::General => "",
             };

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use advisor_core::{
-    AdvisorChain, AdvisorInfo, ChatRequest, ChunkStream, ParallelToolCalls, Placement, ResponseFormat,
-    Result, StreamAdvisor, Text, ToolChoice, ToolSet, async_trait,
+    AdvisorChain, AdvisorInfo, AdvisorRole, ChatRequest, ChunkStream, ParallelToolCalls, Placement,
+    ResponseFormat, Result, StreamAdvisor, Text, ToolChoice, ToolSet, async_trait,
 };
 
 use self::editor::TextCallEditor;
@@ -35,7 +35,8 @@ pub use leaks::Leaks;
 /// Its place is [beside the model](Placement::beside_model), inside all other advisors, whatever the order in which
 /// they are added. So it sees the tools of all others, and a policy judges the calls that it finds.
 ///
-/// A chain needs only one: a second one would describe the tools twice.
+/// A chain has at most one: a second one would describe the tools twice, and building such a chain fails. One advisor
+/// can read [several formats](Self::with_recovered_formats).
 ///
 /// # Ordering
 /// Text, calls and arguments stream. Only text that may begin or end a call is held back. Calls of the provider's
@@ -213,7 +214,7 @@ impl AdvisorInfo for TextToolCalls {
     }
 
     fn placement(&self) -> Placement {
-        Placement::beside_model()
+        Placement::beside_model().with_role(AdvisorRole::TextCalls)
     }
 }
 

@@ -1,4 +1,4 @@
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use advisor_core::{Block, BlockContent, BlockDelta, BlockHead, BlockId, BlockKind, Chunk, Text};
 use serde::Serialize;
@@ -19,11 +19,21 @@ use crate::{Failure, Frames};
 ///
 /// The id of a tool-call segment is the id of the call, with the turn before it. Results of tools are no segments: a
 /// client that needs them uses another protocol. Segments that are open when the turn fails end with `failed`.
+///
+/// If an attempt is made again, each of its segments ends with `interrupted`, also one that had ended: what a client
+/// has shown of it is void.
 #[derive(Debug)]
 pub struct Segments {
     turn_id: Text,
     turn: Turn,
-    open: BTreeSet<BlockId>,
+    segments: BTreeMap<BlockId, State>,
+}
+
+/// The state of a segment that has started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Open,
+    Ended,
 }
 
 #[derive(Serialize)]
@@ -43,7 +53,7 @@ struct Event<'a> {
 impl Segments {
     /// Creates the encoder of the turn with this id.
     pub fn new(turn_id: impl Into<Text>) -> Self {
-        Self { turn_id: turn_id.into(), turn: Turn::default(), open: BTreeSet::new() }
+        Self { turn_id: turn_id.into(), turn: Turn::default(), segments: BTreeMap::new() }
     }
 
     fn event(&self, kind: &'static str, block: BlockId) -> Event<'_> {
@@ -57,7 +67,7 @@ impl Segments {
 
     fn start(&mut self, block: BlockId, head: &BlockHead, frames: &mut Frames) {
         let Some(segment_type) = segment_type(head.kind) else { return };
-        self.open.insert(block);
+        self.segments.insert(block, State::Open);
         let metadata = head.call.as_ref().map(|call| json!({"tool_name": call.name}));
         let event = self.event("SEGMENT_START", block);
         frames.data(&Event { segment_type: Some(segment_type), metadata, ..event });
@@ -72,13 +82,14 @@ impl Segments {
             BlockDelta::Media(media) => json!(form::url(media)),
             _ => return,
         };
-        if self.open.contains(&block) {
+        if self.segments.get(&block) == Some(&State::Open) {
             frames.data(&Event { delta: Some(delta), ..self.event("SEGMENT_CONTENT", block) });
         }
     }
 
     fn end(&mut self, block: BlockId, content: &Block, frames: &mut Frames) {
-        if self.open.remove(&block) {
+        if let Some(state @ State::Open) = self.segments.get_mut(&block) {
+            *state = State::Ended;
             let metadata = match content.content() {
                 BlockContent::ToolCall(call) if call.complete => {
                     Some(json!({"arguments": form::arguments(&call.arguments)}))
@@ -92,9 +103,19 @@ impl Segments {
         }
     }
 
-    fn end_open(&mut self, metadata: &Value, frames: &mut Frames) {
-        for block in std::mem::take(&mut self.open) {
-            frames.data(&Event { metadata: Some(metadata.clone()), ..self.event("SEGMENT_END", block) });
+    /// Ends the segments that `is_meant` selects, and forgets them.
+    fn break_off(
+        &mut self,
+        is_meant: impl Fn(BlockId, State) -> bool,
+        metadata: &Value,
+        frames: &mut Frames,
+    ) {
+        for (block, state) in std::mem::take(&mut self.segments) {
+            if is_meant(block, state) {
+                frames.data(&Event { metadata: Some(metadata.clone()), ..self.event("SEGMENT_END", block) });
+            } else {
+                self.segments.insert(block, state);
+            }
         }
     }
 }
@@ -121,8 +142,9 @@ impl Encoder for Segments {
             Chunk::Opened { block, head } => self.start(*block, head, frames),
             Chunk::Delta { block, delta } => self.content(*block, delta, frames),
             Chunk::Closed { block, content } => self.end(*block, content, frames),
-            Chunk::AttemptRestarted { .. } => {
-                self.end_open(&json!({"interrupted": true, "reason": "the model is called again"}), frames);
+            Chunk::AttemptRestarted { round } => {
+                let void = json!({"interrupted": true, "reason": "the model is called again"});
+                self.break_off(|block, _| block.round == *round, &void, frames);
             }
             Chunk::Completed(_) => frames.done(),
             _ => {}
@@ -130,7 +152,8 @@ impl Encoder for Segments {
     }
 
     fn failure(&mut self, failure: &Failure, frames: &mut Frames) {
-        self.end_open(&json!({"failed": true, "error": failure.message()}), frames);
+        let failed = json!({"failed": true, "error": failure.message()});
+        self.break_off(|_, state| state == State::Open, &failed, frames);
         frames.done();
     }
 }

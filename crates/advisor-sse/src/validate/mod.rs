@@ -101,6 +101,8 @@ struct Lifecycles(BTreeMap<(&'static str, String), Life>);
 enum Life {
     Open,
     Closed,
+    /// Closed a second time.
+    Void,
 }
 
 impl Lifecycles {
@@ -117,6 +119,15 @@ impl Lifecycles {
     fn close(&mut self, kind: &'static str, id: &str) -> Result<(), String> {
         let was = self.0.insert((kind, id.into()), Life::Closed);
         require(was == Some(Life::Open), &format!("the {kind} `{id}` closes while it is not open"))
+    }
+
+    /// Closes a thing that is open, or one that has closed once more.
+    fn make_void(&mut self, kind: &'static str, id: &str) -> Result<(), String> {
+        if self.0.get(&(kind, id.into())) != Some(&Life::Closed) {
+            return self.close(kind, id);
+        }
+        self.0.insert((kind, id.into()), Life::Void);
+        Ok(())
     }
 
     /// Checks that the thing was opened and has closed.

@@ -1,4 +1,4 @@
-use super::{Lifecycles, Next, Violation, check_all, object, require, text};
+use super::{Lifecycles, Next, Violation, at, check_all, object, require, text};
 use crate::Frame;
 
 /// Checks a stream of [`Segments`](crate::Segments).
@@ -6,7 +6,8 @@ use crate::Frame;
 /// # Errors
 /// The first frame that breaks a rule:
 /// - Each event has all fields of its type.
-/// - A segment starts once, and is extended and ended only while it is open.
+/// - A segment starts once, and is extended and ended only while it is open. One that has ended may end once more, with
+///   `interrupted`: its attempt is void.
 /// - All segments end before `[DONE]`, which comes last.
 pub fn segments(frames: &[Frame]) -> Result<(), Violation> {
     let mut lives = Lifecycles::default();
@@ -26,6 +27,9 @@ pub fn segments(frames: &[Frame]) -> Result<(), Violation> {
             "SEGMENT_CONTENT" => {
                 require(event.get("delta").is_some(), "content has a `delta`")?;
                 lives.extend("segment", id)?;
+            }
+            "SEGMENT_END" if *at(&event, "/metadata/interrupted") == true => {
+                lives.make_void("segment", id)?
             }
             "SEGMENT_END" => lives.close("segment", id)?,
             other => return Err(format!("the type `{other}` is unknown")),

@@ -1,9 +1,10 @@
 //! Plain text, lines of JSON and segments.
 
-use advisor_core::{Chunk, StreamItem};
-use advisor_sse::{Encoder, Encoding, Frame, Frames, JsonLines, PlainText, Segments};
-use advisor_testkit::Answer;
+use advisor_core::{Chunk, Error, ErrorKind, FallbackModel, StreamItem};
+use advisor_sse::{Encoder, Encoding, Frame, Frames, JsonLines, PlainText, Segments, validate};
+use advisor_testkit::{Answer, ScriptedModel};
 use serde_json::{Value, json};
+use tool_call_advisor::ToolCallStreaming;
 
 use crate::table::encode;
 use crate::turns::{self, play};
@@ -61,6 +62,26 @@ async fn segments_have_their_type_and_the_id_of_the_call() {
         .collect();
     assert_eq!(serde_json::from_str::<Value>(&pieces).unwrap(), json!({"city": "Oslo"}));
     assert_eq!(events.last().unwrap()["metadata"], json!({"arguments": {"city": "Oslo"}}));
+}
+
+/// Segments that have ended end once more, so that a client can take back what it has shown.
+#[tokio::test]
+async fn restarted_attempt_ends_all_its_segments_again() {
+    let round = |text: &str| Answer::new().text(text).call("c1", "weather", r#"{"city":"Oslo"}"#);
+    let error = || Error::new(ErrorKind::Provider { status: Some(500) }, "unavailable");
+    let first = ScriptedModel::new([round("One.").done(), round("Two.").text("And").error(error())]);
+    let again = ScriptedModel::new([Answer::from_text("It is sunny.")]);
+    let model = FallbackModel::new(first).with_fallback(again).with_restart_after_output();
+    let turn = turns::play_with(model, ToolCallStreaming::All).await;
+    let frames = Frame::read_all(&encode(Box::new(Segments::new("t1")), Frames::new(), &turn));
+    let void: Vec<_> = frames
+        .iter()
+        .filter_map(Frame::json)
+        .filter(|event| event["metadata"]["interrupted"] == true)
+        .map(|event| event["segment_id"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(void, ["t1:2.0", "t1:c1_2", "t1:2.2"], "those of round 1 stay");
+    assert_eq!(validate::segments(&frames), Ok(()));
 }
 
 #[tokio::test]

@@ -21,7 +21,7 @@ pub(crate) async fn play(answers: impl IntoIterator<Item = Answer>) -> Turn {
     play_with(ScriptedModel::new(answers), ToolCallStreaming::All).await
 }
 
-async fn play_with(model: impl ChatModel + 'static, streaming: ToolCallStreaming) -> Turn {
+pub(crate) async fn play_with(model: impl ChatModel + 'static, streaming: ToolCallStreaming) -> Turn {
     let weather = FnTool::with_invocation(definition("weather"), |invocation| async move {
         invocation.progress.report("asking").await;
         tokio::task::yield_now().await;

@@ -11,7 +11,19 @@ use crate::parser::limits::ParserError;
 use crate::parser::settings::ParserSettings;
 use crate::tools::TextTools;
 
-/// Turns the chunks of an answer into segments, and calls into invocations.
+/// Turns the chunks of one answer of a model into segments, and its calls into invocations.
+///
+/// A handler reads one answer: [`feed`](Self::feed) it the chunks, [`finalize`](Self::finalize) it, and
+/// [`reset`](Self::reset) it before the next answer. A turn of several rounds has one answer per round. There are two
+/// ways to read it:
+///
+/// - A handler per round. Its ids begin anew, so its [prefix](Self::with_id_prefix) names the round.
+/// - One handler for all rounds, finalized at the end of the turn. Its ids are unique in the turn: the numbers go on,
+///   and a call whose id an earlier round had gets another one. Events and invocations of all rounds are kept. The
+///   bound on calls holds for each round, and a restart takes back the segments of its round only.
+///
+/// Either way, chunks of tools that run are no segments, and [`invocations`](Self::invocations) has also the calls that
+/// a tool loop runs.
 ///
 /// There is a kind of handler for each way in which calls arrive:
 ///
@@ -28,7 +40,7 @@ use crate::tools::TextTools;
 /// A call whose arguments are broken ends as failed, and so does one that the end of the answer cuts off. Neither is
 /// an invocation.
 ///
-/// The handler keeps all events, so it needs as much memory as the answer, which the aggregator bounds.
+/// The handler keeps all events, so it needs as much memory as the answers it has read. The aggregator bounds each.
 ///
 /// # Example
 /// ```

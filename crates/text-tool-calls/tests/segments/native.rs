@@ -2,7 +2,7 @@ use advisor_core::{Delta, DeltaKind, Media, ProviderData, ToolCallDelta};
 use serde_json::json;
 use text_tool_calls::segments::{SegmentEvent, SegmentHandler, SegmentType};
 
-use crate::common::{arguments, call, chunks, invocations, run, texts, tools};
+use crate::common::{answer, arguments, call, chunks, invocations, run, texts, tools};
 
 fn native() -> SegmentHandler {
     SegmentHandler::native(&tools()).with_id_prefix("t:")
@@ -30,6 +30,17 @@ fn call_streams_its_arguments_and_ends_with_them_parsed() {
         ]
     );
     assert_eq!(invocations(&handler), ["c1 weather {\"city\":\"Oslo\"}"]);
+}
+
+#[test]
+fn one_handler_reads_all_rounds_of_a_turn() {
+    let mut handler = native();
+    let first = answer(1, [Delta::text("a"), call(0, "c1", "time")]);
+    let second = answer(2, [Delta::text("b"), call(0, "c1", "time")]);
+    let events = run(&mut handler, &[first, second].concat());
+    let ends: Vec<_> = events.iter().filter_map(|event| event.split_once(" end")).map(|(id, _)| id).collect();
+    assert_eq!(ends, ["t:text_1", "c1", "t:text_2", "t:call_1"], "ids are unique in the turn");
+    assert_eq!(invocations(&handler), ["c1 time {}", "t:call_1 time {}"]);
 }
 
 #[test]

@@ -202,6 +202,16 @@ impl From<Message> for MessageList {
     }
 }
 
+impl IntoIterator for MessageList {
+    type Item = Message;
+    type IntoIter = std::vec::IntoIter<Message>;
+
+    /// Iterates over the messages, first to last.
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter().cloned().collect::<Vec<_>>().into_iter()
+    }
+}
+
 impl<'a> IntoIterator for &'a MessageList {
     type Item = &'a Message;
     type IntoIter = std::vec::IntoIter<&'a Message>;
@@ -250,6 +260,17 @@ mod tests {
         assert_eq!(texts(&two), ["a", "b", "d"]);
         assert!(one.iter().next().unwrap().is_same(two.iter().next().unwrap()));
         assert_eq!(one.tail(2).len(), 2);
+    }
+
+    #[test]
+    fn owned_list_iterates_from_front_to_back() {
+        let list = MessageList::from(vec![Message::user("a"), Message::assistant("b"), Message::user("c")]);
+        let shared = list.clone();
+        let messages: Vec<Message> = list.into_iter().collect();
+        assert_eq!(messages, [Message::user("a"), Message::assistant("b"), Message::user("c")]);
+        assert!(messages.iter().zip(&shared).all(|(owned, shared)| owned.is_same(shared)));
+        assert_eq!(shared.into_iter().rev().map(|message| message.text()).collect::<String>(), "cba");
+        assert_eq!(MessageList::new().into_iter().count(), 0);
     }
 
     #[test]

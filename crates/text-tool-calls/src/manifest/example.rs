@@ -1,5 +1,3 @@
-use std::sync::Arc;
-
 use serde_json::{Map, Value, json};
 
 use crate::tools::coercion::Schema;
@@ -16,20 +14,20 @@ pub(super) enum Members {
 
 /// Returns example arguments for this schema.
 pub(super) fn arguments(parameters: &Value, members: Members) -> Value {
-    object(&Schema::new(&Arc::new(parameters.clone())), members, MAX_DEPTH)
+    object(Schema::new(parameters), members, MAX_DEPTH)
 }
 
-fn object(schema: &Schema, members: Members, depth: usize) -> Value {
+fn object(schema: Schema<'_>, members: Members, depth: usize) -> Value {
     let required = schema.required();
     let names = schema.property_names().into_iter();
     let names = names.filter(|name| members == Members::All || required.contains(name));
     names
-        .map(|name| (name.clone(), value(&name, &schema.property(&name), members, depth)))
+        .map(|name| (name.clone(), value(&name, schema.property(&name), members, depth)))
         .collect::<Map<_, _>>()
         .into()
 }
 
-fn value(name: &str, schema: &Schema, members: Members, depth: usize) -> Value {
+fn value(name: &str, schema: Schema<'_>, members: Members, depth: usize) -> Value {
     if let Some(given) = schema.given_example() {
         return given;
     }
@@ -39,7 +37,7 @@ fn value(name: &str, schema: &Schema, members: Members, depth: usize) -> Value {
         () if allows("integer") => json!(1),
         () if allows("number") => json!(1.5),
         () if allows("boolean") => json!(true),
-        () if allows("array") && depth > 0 => json!([value(name, &schema.items(), members, depth - 1)]),
+        () if allows("array") && depth > 0 => json!([value(name, schema.items(), members, depth - 1)]),
         () if allows("object") && depth > 0 => object(schema, members, depth - 1),
         () if allows("array") => json!([]),
         () if allows("object") => json!({}),

@@ -1,5 +1,4 @@
 use std::fmt::Write;
-use std::sync::Arc;
 
 use advisor_core::ToolDefinition;
 
@@ -11,21 +10,21 @@ const MAX_DEPTH: usize = 8;
 
 /// Describes a tool as an element with an element per argument.
 pub(super) fn written(definition: &ToolDefinition) -> String {
-    let schema = Schema::new(&Arc::new(definition.parameters.clone()));
+    let schema = Schema::new(&definition.parameters);
     let (name, description) = (encoded(&definition.name), encoded(&definition.description));
     let mut text = format!("<tool name=\"{name}\" description=\"{description}\">\n");
     if schema.property_names().is_empty() {
         text.push_str("    <!-- This tool takes no arguments. -->\n");
     } else {
         text.push_str("    <arguments>\n");
-        write_members(&schema, 2, &mut text);
+        write_members(schema, 2, &mut text);
         text.push_str("    </arguments>\n");
     }
     text.push_str("</tool>");
     text
 }
 
-fn write_members(schema: &Schema, depth: usize, out: &mut String) {
+fn write_members(schema: Schema<'_>, depth: usize, out: &mut String) {
     let required = schema.required();
     for name in schema.property_names() {
         let member = schema.property(&name);
@@ -37,11 +36,11 @@ fn write_members(schema: &Schema, depth: usize, out: &mut String) {
             }
         }
         let _ = write!(attributes, " required=\"{is_required}\"");
-        write_element("arg", &attributes, &member, depth, out);
+        write_element("arg", &attributes, member, depth, out);
     }
 }
 
-fn write_element(element: &str, attributes: &str, schema: &Schema, depth: usize, out: &mut String) {
+fn write_element(element: &str, attributes: &str, schema: Schema<'_>, depth: usize, out: &mut String) {
     let indent = "    ".repeat(depth);
     let has_items = schema.allows("array") && !schema.items().is_empty();
     if depth > MAX_DEPTH || (schema.property_names().is_empty() && !has_items) {
@@ -51,7 +50,7 @@ fn write_element(element: &str, attributes: &str, schema: &Schema, depth: usize,
     let _ = writeln!(out, "{indent}<{element} {attributes}>");
     if has_items {
         let items = schema.items();
-        write_element("items", &format!("type=\"{}\"", items.type_name()), &items, depth + 1, out);
+        write_element("items", &format!("type=\"{}\"", items.type_name()), items, depth + 1, out);
     } else {
         write_members(schema, depth + 1, out);
     }

@@ -223,7 +223,7 @@ impl SentinelCall {
             }
             State::Elements(elements) => {
                 let arguments = match &self.header {
-                    Header::Tool(tool) => arguments_in(&elements, &self.tools.schema(tool)),
+                    Header::Tool(tool) => arguments_in(&elements, self.tools.schema(tool)),
                     Header::Text => None,
                 };
                 out.arguments(&arguments.map_or(elements, |arguments| arguments.to_string()));

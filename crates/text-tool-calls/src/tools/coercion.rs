@@ -11,81 +11,102 @@ pub(crate) enum ValueKind {
     /// A string: the text itself.
     Text,
     /// A value of this schema, which needs the whole text.
-    Other(Schema),
+    Other(ArgumentSchema),
 }
 
-/// A part of a tool's schema.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Schema {
-    /// The part; `null` if the schema does not have it.
-    part: Value,
-    /// The whole schema, into which local references point.
-    root: Arc<Value>,
+/// The schema of one argument of a tool. It shares the schema of the tool.
+#[derive(Debug, Clone)]
+pub(crate) struct ArgumentSchema {
+    tool: Arc<Value>,
+    argument: String,
 }
 
-impl Schema {
-    pub(crate) fn new(root: &Arc<Value>) -> Self {
-        Self { part: Value::clone(root), root: Arc::clone(root) }
+impl ArgumentSchema {
+    pub(crate) fn new(tool: Arc<Value>, argument: &str) -> Self {
+        Self { tool, argument: argument.to_owned() }
     }
 
-    pub(crate) fn kind(self) -> ValueKind {
-        if self.allows("string") { ValueKind::Text } else { ValueKind::Other(self) }
+    pub(crate) fn schema(&self) -> Schema<'_> {
+        Schema::new(&self.tool).property(&self.argument)
+    }
+}
+
+/// A schema that allows nothing.
+static NO_SCHEMA: Value = Value::Null;
+
+/// A part of a tool's schema.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Schema<'a> {
+    /// The part; `null` if the schema does not have it.
+    part: &'a Value,
+    /// The whole schema, into which local references point.
+    root: &'a Value,
+}
+
+impl<'a> Schema<'a> {
+    pub(crate) fn new(root: &'a Value) -> Self {
+        Self { part: root, root }
+    }
+
+    /// Returns the schema of a tool that does not exist.
+    pub(crate) fn none() -> Self {
+        Self::new(&NO_SCHEMA)
     }
 
     /// Checks whether a value of this type is allowed. A schema that names no type allows none.
-    pub(crate) fn allows(&self, kind: &str) -> bool {
+    pub(crate) fn allows(self, kind: &str) -> bool {
         self.variants().iter().any(|schema| names_type(schema, kind))
     }
 
     /// Checks whether objects may have this member.
-    pub(crate) fn has_property(&self, name: &str) -> bool {
+    pub(crate) fn has_property(self, name: &str) -> bool {
         self.variants()
             .iter()
             .any(|schema| schema.get("properties").is_some_and(|all| all.get(name).is_some()))
     }
 
     /// Returns the schema of a member.
-    pub(crate) fn property(&self, name: &str) -> Self {
+    pub(crate) fn property(self, name: &str) -> Self {
         self.part(|schema| schema.get("properties")?.get(name))
     }
 
     /// Returns the schema of the elements of a list.
-    pub(crate) fn items(&self) -> Self {
+    pub(crate) fn items(self) -> Self {
         self.part(|schema| schema.get("items"))
     }
 
     /// Checks whether the tool's schema does not have this part.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(self) -> bool {
         self.part.is_null()
     }
 
     /// Returns the names of the members of objects, in order.
-    pub(crate) fn property_names(&self) -> Vec<String> {
+    pub(crate) fn property_names(self) -> Vec<String> {
         let variants = self.variants();
         let properties = variants.iter().find_map(|schema| schema.get("properties")?.as_object());
         properties.map(|properties| properties.keys().cloned().collect()).unwrap_or_default()
     }
 
     /// Returns the names of the required members of objects.
-    pub(crate) fn required(&self) -> Vec<String> {
+    pub(crate) fn required(self) -> Vec<String> {
         let variants = self.variants();
         let required = variants.iter().find_map(|schema| schema.get("required")?.as_array());
         required.into_iter().flatten().filter_map(|name| name.as_str().map(str::to_owned)).collect()
     }
 
     /// Returns the first type that it names.
-    pub(crate) fn type_name(&self) -> &'static str {
+    pub(crate) fn type_name(self) -> &'static str {
         const TYPES: [&str; 6] = ["string", "integer", "number", "boolean", "array", "object"];
         TYPES.into_iter().find(|kind| self.allows(kind)).unwrap_or("any")
     }
 
     /// Returns the description for the model.
-    pub(crate) fn description(&self) -> Option<String> {
+    pub(crate) fn description(self) -> Option<String> {
         self.variants().iter().find_map(|schema| schema.get("description")?.as_str().map(str::to_owned))
     }
 
     /// Returns the allowed values, as a list for the model.
-    pub(crate) fn choices(&self) -> Option<String> {
+    pub(crate) fn choices(self) -> Option<String> {
         let variants = self.variants();
         let choices = variants.iter().find_map(|schema| schema.get("enum")?.as_array())?;
         let written =
@@ -94,7 +115,7 @@ impl Schema {
     }
 
     /// Returns a value that the schema gives: an example, the default, or the first allowed value.
-    pub(crate) fn given_example(&self) -> Option<Value> {
+    pub(crate) fn given_example(self) -> Option<Value> {
         self.variants().iter().find_map(|schema| {
             let first = |key: &str| schema.get(key)?.as_array()?.first().cloned();
             let default = || schema.get("default").filter(|value| !value.is_null()).cloned();
@@ -105,14 +126,14 @@ impl Schema {
         })
     }
 
-    fn part(&self, part: impl Fn(&Value) -> Option<&Value>) -> Self {
-        let found = self.variants().into_iter().find_map(part).cloned();
-        Self { part: found.unwrap_or_default(), root: Arc::clone(&self.root) }
+    fn part(self, part: impl Fn(&'a Value) -> Option<&'a Value>) -> Self {
+        let found = self.variants().into_iter().find_map(part);
+        Self { part: found.unwrap_or(&NO_SCHEMA), root: self.root }
     }
 
     /// Returns the schema and its alternatives, with references resolved.
-    fn variants(&self) -> Vec<&Value> {
-        let mut found = vec![&self.part];
+    fn variants(self) -> Vec<&'a Value> {
+        let mut found = vec![self.part];
         let mut next = 0;
         while let Some(schema) = found.get(next).copied().filter(|_| next < MAX_STEPS) {
             next += 1;
@@ -145,7 +166,7 @@ fn names_type(schema: &Value, kind: &str) -> bool {
 /// Returns the value of a text without elements. It has a type of the schema if the text has its form.
 ///
 /// Otherwise it is a string, which the check of the arguments refuses with a reason.
-pub(crate) fn leaf_value(text: &str, schema: &Schema) -> Value {
+pub(crate) fn leaf_value(text: &str, schema: Schema<'_>) -> Value {
     if schema.allows("string") {
         return Value::from(text);
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use advisor_core::{Text, ToolDefinition, ToolSet};
 use serde_json::Value;
 
-use coercion::{Schema, ValueKind};
+use coercion::{ArgumentSchema, Schema, ValueKind};
 pub use form::{BodyMarkers, BodyText, ToolForm};
 
 /// The tools whose calls a parser finds in a text: their names, schemas and short forms. Cheap to clone.
@@ -82,12 +82,16 @@ impl TextTools {
 
     /// Returns the conversion of the argument's text to a value.
     pub(crate) fn kind_of(&self, tool: &str, argument: &str) -> ValueKind {
-        self.schema(tool).property(argument).kind()
+        if self.schema(tool).property(argument).allows("string") {
+            return ValueKind::Text;
+        }
+        let schema = self.0.schemas.get(tool).cloned().unwrap_or_default();
+        ValueKind::Other(ArgumentSchema::new(schema, argument))
     }
 
     /// Returns the schema of the tool's arguments, which is empty if there is no such tool.
-    pub(crate) fn schema(&self, tool: &str) -> Schema {
-        self.0.schemas.get(tool).map_or_else(Schema::default, Schema::new)
+    pub(crate) fn schema(&self, tool: &str) -> Schema<'_> {
+        self.0.schemas.get(tool).map_or_else(Schema::none, |schema| Schema::new(schema))
     }
 }
 

@@ -11,7 +11,7 @@ use crate::parser::event::Output;
 use crate::parser::input::{Input, Tail};
 use crate::parser::marker::{Close, Marker, find_close, marker_at, space_within};
 use crate::parser::steps;
-use crate::tools::coercion::Schema;
+use crate::tools::coercion::ArgumentSchema;
 use crate::tools::{BodyMarkers, BodyText, ToolForm};
 
 /// The white space that is held back between a marker and the closing tag, in bytes.
@@ -37,7 +37,7 @@ enum State {
     /// Verbatim text.
     Text(TextEnd),
     /// Text with elements in it.
-    Nested { text: Nested, schema: Schema },
+    Nested { text: Nested, schema: ArgumentSchema },
 }
 
 /// The end of verbatim text.
@@ -66,7 +66,12 @@ impl ValueReader {
     }
 
     /// Creates a reader of a value that is no string; it may have elements of the same name.
-    pub(in crate::parser) fn nested(name: &str, close: String, element: &str, schema: Schema) -> Self {
+    pub(in crate::parser) fn nested(
+        name: &str,
+        close: String,
+        element: &str,
+        schema: ArgumentSchema,
+    ) -> Self {
         let text = Nested::new(element, close.clone());
         Self { name: name.to_owned(), close, state: State::Nested { text, schema } }
     }
@@ -134,7 +139,7 @@ impl ValueReader {
     /// Writes the end of the value.
     pub(in crate::parser) fn end(self, arguments: &mut ArgumentsWriter, out: &mut Output<'_>) {
         match self.state {
-            State::Nested { text, schema } => arguments.member(&self.name, &text.value(&schema), out),
+            State::Nested { text, schema } => arguments.member(&self.name, &text.value(schema.schema()), out),
             _ => arguments.close_string(out),
         }
     }

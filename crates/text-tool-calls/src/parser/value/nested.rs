@@ -83,13 +83,13 @@ impl Nested {
     }
 
     /// Returns the value of the collected text.
-    pub(in crate::parser) fn value(&self, schema: &Schema) -> Value {
+    pub(in crate::parser) fn value(&self, schema: Schema<'_>) -> Value {
         value_of(&self.text, schema, MAX_DEPTH)
     }
 }
 
 /// Returns the arguments that the elements in a text name, also those in an element `arguments`.
-pub(in crate::parser) fn arguments_in(text: &str, schema: &Schema) -> Option<Value> {
+pub(in crate::parser) fn arguments_in(text: &str, schema: Schema<'_>) -> Option<Value> {
     let outer = elements(text)?;
     let inner = match outer.as_slice() {
         [(tag, inside)] if tag.name.eq_ignore_ascii_case("arguments") => elements(inside),
@@ -98,7 +98,7 @@ pub(in crate::parser) fn arguments_in(text: &str, schema: &Schema) -> Option<Val
     Some(object(&inner.unwrap_or(outer), schema, MAX_DEPTH))
 }
 
-fn value_of(text: &str, schema: &Schema, depth: usize) -> Value {
+fn value_of(text: &str, schema: Schema<'_>, depth: usize) -> Value {
     let text = text.trim();
     let elements = if depth == 0 || schema.allows("string") { None } else { elements(text) };
     let Some(elements) = elements else {
@@ -111,17 +111,17 @@ fn value_of(text: &str, schema: &Schema, depth: usize) -> Value {
     let are_items = elements.iter().all(|(tag, _)| tag.name.eq_ignore_ascii_case("item"));
     if are_items || (schema.allows("array") && !schema.allows("object")) {
         let schema = schema.items();
-        return elements.iter().map(|(_, text)| value_of(text, &schema, depth - 1)).collect();
+        return elements.iter().map(|(_, text)| value_of(text, schema, depth - 1)).collect();
     }
     object(&elements, schema, depth)
 }
 
-fn object(elements: &[(Tag, &str)], schema: &Schema, depth: usize) -> Value {
+fn object(elements: &[(Tag, &str)], schema: Schema<'_>, depth: usize) -> Value {
     let mut members = Map::new();
     for (tag, text) in elements {
         let is_argument = tag.name.eq_ignore_ascii_case("arg");
         let name = tag.attribute("name").filter(|_| is_argument).unwrap_or(&tag.name);
-        members.entry(name).or_insert_with(|| value_of(text, &schema.property(name), depth - 1));
+        members.entry(name).or_insert_with(|| value_of(text, schema.property(name), depth - 1));
     }
     Value::Object(members)
 }

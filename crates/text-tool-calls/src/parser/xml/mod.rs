@@ -155,7 +155,7 @@ impl XmlCall {
         if self.tools.has_argument(&self.tool, argument) {
             let value = match self.tools.kind_of(&self.tool, argument) {
                 ValueKind::Text => value.into(),
-                ValueKind::Other(schema) => leaf_value(value, &schema),
+                ValueKind::Other(schema) => leaf_value(value, schema.schema()),
             };
             self.arguments.member(argument, &value, out);
         }

@@ -5,7 +5,8 @@ use super::json::{Balance, JsonCalls};
 use super::opening::Opening;
 use super::sentinel::SentinelCall;
 use super::settings::{OnCut, ParserSettings};
-use super::vendor::{deepseek::DeepSeekCalls, kimi::KimiCalls};
+use super::vendor::deepseek::DeepSeekCalls;
+use super::vendor::tokens::{DEEPSEEK, KIMI, TokenCalls};
 use super::xml::XmlCall;
 use crate::tools::TextTools;
 
@@ -16,18 +17,27 @@ pub(super) enum Candidate {
     Json(JsonCalls),
     Sentinel(SentinelCall),
     DeepSeek(DeepSeekCalls),
-    Kimi(KimiCalls),
+    Tokens(TokenCalls),
 }
 
 impl Candidate {
-    pub(super) fn new(format: TextFormat, tools: &TextTools, settings: &ParserSettings) -> Self {
-        match format {
-            TextFormat::Xml => Self::Xml(XmlCall::new(tools, settings)),
-            TextFormat::Json => Self::Json(JsonCalls::new(tools, settings)),
-            TextFormat::Sentinel => Self::Sentinel(SentinelCall::new(tools, settings)),
-            TextFormat::DeepSeek => Self::DeepSeek(DeepSeekCalls::new(tools, settings)),
-            TextFormat::Kimi => Self::Kimi(KimiCalls::new(tools, settings)),
-        }
+    /// Creates the candidates of a format: one for each of its syntaxes.
+    pub(super) fn of(
+        format: TextFormat,
+        tools: &TextTools,
+        settings: &ParserSettings,
+    ) -> impl Iterator<Item = Self> {
+        let tokens = |tokens| Self::Tokens(TokenCalls::new(tokens, tools, settings));
+        let (one, other) = match format {
+            TextFormat::Xml => (Self::Xml(XmlCall::new(tools, settings)), None),
+            TextFormat::Json => (Self::Json(JsonCalls::new(tools, settings)), None),
+            TextFormat::Sentinel => (Self::Sentinel(SentinelCall::new(tools, settings)), None),
+            TextFormat::DeepSeek => {
+                (Self::DeepSeek(DeepSeekCalls::new(tools, settings)), Some(tokens(&DEEPSEEK)))
+            }
+            TextFormat::Kimi => (tokens(&KIMI), None),
+        };
+        [Some(one), other].into_iter().flatten()
     }
 
     /// Checks the text from its first character on, without consuming it.
@@ -37,7 +47,7 @@ impl Candidate {
             Self::Json(call) => call.open(text),
             Self::Sentinel(call) => call.open(text),
             Self::DeepSeek(call) => call.open(text),
-            Self::Kimi(call) => call.open(text),
+            Self::Tokens(call) => call.open(text),
         }
     }
 
@@ -64,7 +74,7 @@ impl Candidate {
             Self::Json(call) => call.read(input, out),
             Self::Sentinel(call) => call.read(input, tail, out),
             Self::DeepSeek(call) => call.read(input, tail, out),
-            Self::Kimi(call) => call.read(input, tail, out),
+            Self::Tokens(call) => call.read(input, tail, out),
         }
     }
 
@@ -75,7 +85,7 @@ impl Candidate {
             Self::Json(call) => call.cut(on_cut, out),
             Self::Sentinel(call) => call.cut(on_cut, out),
             Self::DeepSeek(call) => call.cut(on_cut, out),
-            Self::Kimi(call) => call.cut(on_cut, out),
+            Self::Tokens(call) => call.cut(on_cut, out),
         }
     }
 }

@@ -29,7 +29,7 @@ impl Undecided {
         settings: &ParserSettings,
     ) -> Option<Self> {
         let formats = formats.iter().filter(|format| format.begins_with(first));
-        let candidates: Vec<_> = formats.map(|format| Candidate::new(*format, tools, settings)).collect();
+        let candidates: Vec<_> = formats.flat_map(|format| Candidate::of(*format, tools, settings)).collect();
         (!candidates.is_empty()).then_some(Self(candidates))
     }
 

@@ -31,6 +31,39 @@ fn law_s5_deepseek_markup_is_read() {
     );
 }
 
+#[test]
+fn law_s5_older_deepseek_tokens_are_read() {
+    let call = |header: &str, body: &str| {
+        format!("<｜tool▁call▁begin｜>{header}<｜tool▁sep｜>{body}<｜tool▁call▁end｜>")
+    };
+    let fenced = |name: &str, json: &str| call("function", &format!("{name}\n```json\n{json}\n```"));
+    let list = |calls: &str| format!("A <｜tool▁calls▁begin｜>{calls}<｜tool▁calls▁end｜> B");
+    let city = "{\"city\": \"<｜x｜>\"}";
+    let (first, second) = (call("weather", city), call("time", "{}"));
+    let expected = format!("A ⟦weather {city}⟧⟦time {{}}⟧ B");
+    let inner = "{\"city\": \"\n```json\"}";
+    for (text, expected) in [
+        (list(&format!("{first}{second}")), expected.as_str()),
+        (list(&format!("{}\n{}", fenced("weather", city), fenced("time", "{}"))), &expected),
+        (list(&fenced("weather", inner)), &format!("A ⟦weather {inner}⟧ B")),
+        (format!("{second} B"), "⟦time {}⟧ B"),
+        (format!("{} B", fenced(" time", "{}")), "⟦time {}⟧ B"),
+        (call("function", "{}"), "⟦function {}⟧"),
+        (call(" ", "{}"), "⟦unnamed_tool {}⟧"),
+        ("<｜tool▁call▁begin｜>time<｜tool▁sep｜>{".into(), "⟦time {…"),
+        (
+            "<｜tool▁call▁begin｜>function<｜tool▁sep｜>ti".into(),
+            "<｜tool▁call▁begin｜>function<｜tool▁sep｜>ti",
+        ),
+        ("<｜tool▁call▁begin｜>time".into(), "<｜tool▁call▁begin｜>time"),
+        ("<｜tool▁calls".into(), "<｜tool▁calls"),
+        ("<｜tool▁calls▁begin｜>".into(), ""),
+        (format!("<｜tool▁call▁begin｜>a{second}"), "<｜tool▁call▁begin｜>a⟦time {}⟧"),
+    ] {
+        check(TextFormat::DeepSeek, &[(text.as_str(), expected)]);
+    }
+}
+
 /// A call never runs without an argument that the model wrote, so what is no parameter is in the arguments.
 #[test]
 fn law_t2_deepseek_text_between_parameters_is_kept() {
@@ -60,6 +93,8 @@ fn unknown_tools_of_vendors_are_text_by_choice() {
     for text in [
         "<|DSML|invoke name=\"other\"></|DSML|invoke>",
         "<|tool_call_begin|>functions.other:0<|tool_call_argument_begin|>{}<|tool_call_end|>",
+        "<｜tool▁call▁begin｜>other<｜tool▁sep｜>{}<｜tool▁call▁end｜>",
+        "<｜tool▁call▁begin｜>function<｜tool▁sep｜>other\n```json\n{}\n```<｜tool▁call▁end｜>",
     ] {
         check_with(&TextFormat::ALL, &settings, &[(text, text)]);
     }

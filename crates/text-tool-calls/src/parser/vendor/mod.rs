@@ -1,3 +1,3 @@
 pub(super) mod deepseek;
-pub(super) mod kimi;
 mod list;
+pub(super) mod tokens;

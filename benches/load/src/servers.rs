@@ -8,7 +8,7 @@ use advisor_core::{
     ChatClient, ChatModel, ChatRequest, ChunkStream, Delta, FinishReason, MessageAggregator, Result,
     async_trait,
 };
-use advisor_server::{ChatServer, serve};
+use advisor_server::{ChatServer, ServerLimits, serve};
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
@@ -70,7 +70,10 @@ pub(crate) fn run(program: Program) {
 fn chain() -> ChatServer {
     let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
     let client = ChatClient::builder(Paced).advisor(memory.clone()).build().unwrap();
-    ChatServer::new(client, memory)
+    // All streams are those of one tenant.
+    let mut limits = ServerLimits::default();
+    limits.running_turns_per_tenant = limits.running_turns;
+    ChatServer::new(client, memory).with_limits(limits)
 }
 
 /// A model whose chunks are the times at which it sends them. The message is their number.

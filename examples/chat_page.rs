@@ -1,4 +1,4 @@
-//! The chat page in an application of its own, under a path.
+//! The chat page mounted in an application, under a path.
 //!
 //! Without an argument it reads the page once, and ends. With an address, such as `127.0.0.1:8080`, it serves until
 //! ctrl-c: open `http://127.0.0.1:8080/assistant`.
@@ -38,7 +38,7 @@ async fn main() -> Result<(), Failed> {
     }
 }
 
-/// Returns an application with a page of its own, and the chat beside it.
+/// Returns an application that has another page beside the chat.
 fn application() -> Result<Router, Failed> {
     let model = ScriptedModel::from_fn(|prompt| {
         let count = prompt.messages.iter().filter(|message| message.role() == Role::User).count();

@@ -16,7 +16,7 @@
 //! | `provider_switch` | one chain, four providers: a conversation begins with one and continues with the others |
 //! | `support_bot` | the advisors of [`advisors`] in one chain: redaction, stopping, fallback, retrieval, a cache, typed values |
 //! | `http_service` | a chat over HTTP: server-sent events, statuses, users, repeated requests, an end in good order |
-//! | `chat_page` | the chat page in an application of its own, under a path |
+//! | `chat_page` | the chat page mounted in an application, under a path |
 //! | `third_party_advisor` | an advisor that changes chunks, tested with the testkit |
 //!
 //! A scripted model, or a scripted server on this machine, stands in for a real one everywhere. So no example needs a

@@ -1,4 +1,4 @@
-// A server of its own, for tests that need a certain one.
+// A separate server, for tests that need a certain one.
 
 import { spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";

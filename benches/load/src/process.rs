@@ -1,4 +1,4 @@
-//! A server in a process of its own, and the resources that it uses.
+//! A server in a separate process, and the resources that it uses.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;

@@ -43,7 +43,8 @@ impl FromRequestParts<ChatServer> for User {
     }
 }
 
-/// The sender of a request who runs the server: of its own token, or of this machine if the server has no token at all.
+/// The operator, as the sender of a request. The operator token authenticates it. A server without any token accepts
+/// this machine instead.
 #[derive(Debug)]
 pub(super) struct Operator;
 

@@ -8,7 +8,7 @@ use tokio::time::{Sleep, sleep};
 
 /// A connection whose peer has to take some of the bytes within a time. A write without progress fails.
 ///
-/// The time begins anew with each byte that the peer takes, so a slow peer keeps its connection. Only writes wait on a
+/// Each byte that the peer takes resets the timeout, so a slow peer keeps its connection. Only writes wait on a
 /// socket, which has no flush.
 pub(crate) struct WriteTimeout<S> {
     stream: S,

@@ -17,7 +17,7 @@ use crate::tools::TextTools;
 /// [`reset`](Self::reset) it before the next answer. A turn of several rounds has one answer per round. There are two
 /// ways to read it:
 ///
-/// - A handler per round. Its ids begin anew, so its [prefix](Self::with_id_prefix) names the round.
+/// - A handler per round. Its ids restart, so its [prefix](Self::with_id_prefix) names the round.
 /// - One handler for all rounds, finalized at the end of the turn. Its ids are unique in the turn: the numbers go on,
 ///   and a call whose id an earlier round had gets another one. Events and invocations of all rounds are kept. The
 ///   bound on calls holds for each round, and a restart takes back the segments of its round only.

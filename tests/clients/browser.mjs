@@ -22,6 +22,19 @@ export const idle = (page) => page.waitForFunction(() => document.querySelector(
 /** Returns the text of the last message. */
 export const last = (page) => page.textContent("article:last-child");
 
+/** Holds the requests to addresses that match, until `release` is called. Returns the held ones and `release`. */
+export const hold = async (page, address) => {
+  const held = [];
+  let release;
+  const released = new Promise((done) => (release = done));
+  await page.route(address, async (route) => {
+    held.push(route.request().url());
+    await released;
+    await route.continue();
+  });
+  return { held, release };
+};
+
 /** Fails if axe finds something serious, or the page is wider than its window. The page needs `bypassCSP`. */
 export const expectAccessible = async (page) => {
   await page.evaluate(axe);

@@ -1,7 +1,7 @@
 // The chat page under a path of another application, against the example `chat_page`.
 // Usage: node mounted.mjs EXAMPLE CHROMIUM [FOLDER]
 
-import { ask, expect, idle, last, run } from "./browser.mjs";
+import { ask, expect, hold, idle, last, run } from "./browser.mjs";
 import { started } from "./serve.mjs";
 
 const [example, executablePath, folder] = process.argv.slice(2);
@@ -29,6 +29,24 @@ await run({ name: "mounted", url: server.url, executablePath, folder }, async ({
       await picture(page, "mounted");
     });
   }
+
+  await test("a conversation that is opened by its link is read once, and the list stays", async () => {
+    const { page } = await open("/assistant");
+    await page.waitForFunction(() => document.querySelectorAll("#conversations a").length === 2);
+    await page.evaluate(() => (window.link = document.querySelector("#conversations a")));
+    const { held, release } = await hold(page, /conversations\/[^/]+\?view=page/);
+    const changed = page.evaluate(() => new Promise((done) => addEventListener("hashchange", () => setTimeout(done))));
+    await page.locator("#conversations a").first().focus();
+    await page.keyboard.press("Enter");
+    await changed;
+    release();
+    await page.waitForSelector("#conversations a[aria-current]");
+    await page.waitForFunction(() => document.querySelectorAll("article").length === 4);
+    await page.waitForLoadState("networkidle");
+    expect(held.length === 1, `read ${held.length} times`);
+    expect((await page.$$("article")).length === 4, "messages are shown twice");
+    expect(await page.evaluate(() => document.activeElement === window.link), "the link has lost the focus");
+  });
 
   await test("a conversation is deleted", async () => {
     const { page } = await open("/assistant");

@@ -3,7 +3,7 @@
 import { Chat } from "./chat.js";
 import { $ } from "./dom.js";
 import { Panel } from "./inspector/panel.js";
-import { list, openMenu } from "./side.js";
+import { clear, list, openMenu } from "./side.js";
 import { forget } from "./token.js";
 
 const chat = new Chat();
@@ -47,11 +47,8 @@ const showList = async () => {
   if (title) $("title").textContent = document.title = title;
 };
 
-/** Opens the conversation that the address names. */
-const openAddress = () => {
-  const id = decodeURIComponent(location.hash.slice(1)) || null;
-  if (id !== chat.id || !$("messages").childElementCount) open(id);
-};
+/** Returns the id of the conversation that the address names, if it names one. */
+const addressed = () => decodeURIComponent(location.hash.slice(1)) || null;
 
 $("form").addEventListener("submit", (event) => {
   event.preventDefault();
@@ -81,7 +78,7 @@ $("forget").addEventListener("click", () => {
   forget();
   // The next user sees nothing of this one.
   $("text").value = "";
-  $("conversations").replaceChildren();
+  clear();
   open(null);
 });
 $("menu").addEventListener("click", () => openMenu(!document.body.classList.contains("menu")));
@@ -98,6 +95,8 @@ addEventListener("keydown", (event) => {
   event.preventDefault();
   panel.toggle();
 });
-addEventListener("popstate", openAddress);
-addEventListener("hashchange", openAddress);
-openAddress();
+// Every change of the address by a link or by the history is a change of the hash.
+addEventListener("hashchange", () => {
+  if (addressed() !== chat.id) open(addressed());
+});
+open(addressed());

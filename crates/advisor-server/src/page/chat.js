@@ -28,6 +28,8 @@ export class Chat {
   onEdit = () => {};
   /** The turn that is read, if one is. It ends when another conversation is opened. */
   #reading = null;
+  /** The number of the last request to open a conversation. Answers to earlier ones are too late. */
+  #opened = 0;
 
   get isBusy() {
     return this.#reading !== null;
@@ -59,11 +61,12 @@ export class Chat {
     this.#reading?.abort();
     this.#turn(null);
     messages.replaceChildren();
+    const opened = ++this.#opened;
     this.#name(id);
     if (!id) return;
     const stored = await read(id);
     const live = await join(id);
-    if (this.id !== id) return;
+    if (this.#opened !== opened) return live?.body?.cancel();
     const runs = live?.status === 200;
     // The running turn shows its own answer.
     const end = runs ? stored.findLastIndex((message) => message.role === "user") + 1 : stored.length;

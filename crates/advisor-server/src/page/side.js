@@ -20,21 +20,48 @@ const read = async () => {
   return all.reverse();
 };
 
+/** The number of the last request for the list. Answers to earlier ones are too late. */
+let asked = 0;
+
 /** Shows the conversations. Without an answer, the list stays as it is. Returns the title of the current one. */
 export const list = async (current) => {
+  const number = ++asked;
   const conversations = await read().catch(() => null);
-  if (!conversations) return null;
-  $("conversations").replaceChildren(...conversations.map((shown) => item(shown, shown.id === current)));
+  if (!conversations || number !== asked) return null;
+  show(conversations, current);
   return conversations.find(({ id }) => id === current)?.title;
 };
 
-const item = ({ id, title }, isCurrent) => {
-  const link = element("a", "", title);
+/** Empties the list. */
+export const clear = () => {
+  asked += 1;
+  show([], null);
+};
+
+/** Brings the list up to date. Items that stay are not moved, since they may have the focus or be clicked just now. */
+const show = (conversations, current) => {
+  const shown = $("conversations");
+  const items = new Map([...shown.children].map((item) => [item.dataset.id, item]));
+  const wanted = conversations.map(({ id, title }) => name(items.get(id) ?? item(id), title, id === current));
+  for (const item of items.values()) if (!wanted.includes(item)) item.remove();
+  wanted.forEach((item, place) => {
+    if (shown.children[place] !== item) shown.insertBefore(item, shown.children[place] ?? null);
+  });
+};
+
+const item = (id) => {
+  const made = element("li");
+  made.dataset.id = id;
+  const link = element("a");
   link.href = `#${encodeURIComponent(id)}`;
-  link.title = title;
-  if (isCurrent) link.ariaCurrent = "true";
-  const item = element("li");
-  item.append(link);
+  made.append(link);
+  return made;
+};
+
+const name = (item, title, isCurrent) => {
+  const link = item.firstElementChild;
+  if (link.textContent !== title) link.textContent = link.title = title;
+  link.ariaCurrent = isCurrent ? "true" : null;
   return item;
 };
 

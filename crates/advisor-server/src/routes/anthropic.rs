@@ -5,7 +5,7 @@ use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::ask::{OnDisconnect, Question, header, new_input};
 use super::json_body::JsonBody;
@@ -43,7 +43,7 @@ struct Metadata {
 pub(super) fn operation() -> Operation {
     let message = json!({"role": "user", "content": "How is the weather?"});
     let metadata = json!({"user_id": "c1"});
-    let example = json!({"model": "chain", "max_tokens": 99, "messages": [message], "metadata": metadata});
+    let example = json!({"max_tokens": 99, "messages": [message], "metadata": metadata});
     Operation::turn("messages", "A turn for clients of Anthropic's Messages")
         .with_parameters(&["ConversationHeader", "IdempotencyKey"])
         .with_body::<Body>(example)
@@ -81,40 +81,17 @@ fn message(frames: &[Frame]) -> Value {
     let mut message = Value::Null;
     let mut content: Vec<Value> = Vec::new();
     for event in frames.iter().filter_map(Frame::json) {
-        let text = |place: &str| event.pointer(place).and_then(Value::as_str).unwrap_or_default();
-        match text("/type") {
+        match event.get("type").and_then(Value::as_str).unwrap_or_default() {
             "message_start" => message = event.get("message").cloned().unwrap_or_default(),
             "content_block_start" => content.extend(event.get("content_block").cloned()),
             "content_block_delta" => {
-                let field = match text("/delta/type") {
-                    "text_delta" => "text",
-                    "thinking_delta" => "thinking",
-                    _ => "partial_json",
-                };
                 if let Some(block) = content.last_mut().and_then(Value::as_object_mut) {
-                    let piece = text(&format!("/delta/{field}"));
-                    match field {
-                        // Calls come whole.
-                        "partial_json" => {
-                            let input = serde_json::from_str(piece).unwrap_or_else(|_| json!({}));
-                            block.insert("input".into(), input);
-                        }
-                        _ => match block.get_mut(field) {
-                            Some(Value::String(all)) => all.push_str(piece),
-                            _ => drop(block.insert(field.into(), piece.into())),
-                        },
-                    }
+                    extend(block, &event);
                 }
             }
             "message_delta" => {
-                if let Some(fields) = message.as_object_mut() {
-                    for name in ["stop_reason", "stop_sequence"] {
-                        fields.insert(
-                            name.into(),
-                            event.pointer(&format!("/delta/{name}")).cloned().unwrap_or_default(),
-                        );
-                    }
-                    fields.insert("usage".into(), event.get("usage").cloned().unwrap_or_default());
+                if let Some(message) = message.as_object_mut() {
+                    end(message, &event);
                 }
             }
             _ => {}
@@ -124,4 +101,30 @@ fn message(frames: &[Frame]) -> Value {
         fields.insert("content".into(), content.into());
     }
     message
+}
+
+/// Adds a piece to the block of content that it belongs to. Calls come whole.
+fn extend(block: &mut Map<String, Value>, event: &Value) {
+    let text = |place: &str| event.pointer(place).and_then(Value::as_str).unwrap_or_default();
+    let (field, piece) = match text("/delta/type") {
+        "text_delta" => ("text", text("/delta/text")),
+        "thinking_delta" => ("thinking", text("/delta/thinking")),
+        _ => {
+            let input = serde_json::from_str(text("/delta/partial_json")).unwrap_or_else(|_| json!({}));
+            block.insert("input".into(), input);
+            return;
+        }
+    };
+    match block.get_mut(field) {
+        Some(Value::String(all)) => all.push_str(piece),
+        _ => drop(block.insert(field.into(), piece.into())),
+    }
+}
+
+/// Sets the reason of the end, and the usage.
+fn end(message: &mut Map<String, Value>, event: &Value) {
+    let at = |place: &str| event.pointer(place).cloned().unwrap_or_default();
+    message.insert("stop_reason".into(), at("/delta/stop_reason"));
+    message.insert("stop_sequence".into(), at("/delta/stop_sequence"));
+    message.insert("usage".into(), at("/usage"));
 }

@@ -109,7 +109,7 @@ pub(super) fn operation() -> Operation {
     let message = json!({"role": "user", "content": "How is the weather?"});
     Operation::turn("chatCompletions", "A turn for clients of OpenAI's Chat Completions")
         .with_parameters(&["ConversationHeader", "IdempotencyKey"])
-        .with_body::<Body>(json!({"model": "chain", "messages": [message], "user": "c1", "stream": true}))
+        .with_body::<Body>(json!({"messages": [message], "user": "c1", "stream": true}))
         .with_turn_or_object()
         .with_errors(&[404])
 }
@@ -148,14 +148,7 @@ fn completion(frames: &[Frame]) -> Value {
         chunks.iter().filter_map(|chunk| chunk.pointer(place)?.as_str()).collect()
     };
     let given = |text: String| if text.is_empty() { Value::Null } else { Value::String(text) };
-    let calls: Vec<Value> = chunks
-        .iter()
-        .filter_map(|chunk| chunk.pointer("/choices/0/delta/tool_calls/0").cloned())
-        .map(|mut call| {
-            call.as_object_mut().map(|fields| fields.remove("index"));
-            call
-        })
-        .collect();
+    let calls = calls_of(&chunks);
     let mut message = json!({
         "role": "assistant",
         "content": given(joined("/choices/0/delta/content")),
@@ -182,6 +175,17 @@ fn completion(frames: &[Frame]) -> Value {
         "choices": [choice],
         "usage": of_last("/usage"),
     })
+}
+
+/// Returns the calls, which come whole, without their places in the stream.
+fn calls_of(chunks: &[Value]) -> Vec<Value> {
+    let calls = chunks.iter().filter_map(|chunk| chunk.pointer("/choices/0/delta/tool_calls/0").cloned());
+    calls
+        .map(|mut call| {
+            call.as_object_mut().map(|fields| fields.remove("index"));
+            call
+        })
+        .collect()
 }
 
 /// The list of models.

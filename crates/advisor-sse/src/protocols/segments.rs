@@ -20,8 +20,8 @@ use crate::{Failure, Frames};
 /// The id of a tool-call segment is the id of the call, with the turn before it. Results of tools are no segments: a
 /// client that needs them uses another protocol. Segments that are open when the turn fails end with `failed`.
 ///
-/// If an attempt is made again, each of its segments ends with `interrupted`, also one that had ended: what a client
-/// has shown of it is void.
+/// If an attempt is made again, each of its segments ends with `interrupted`, also one that had ended. Its shown
+/// text is void.
 #[derive(Debug)]
 pub struct Segments {
     turn_id: Text,

@@ -30,7 +30,6 @@ enum Stage {
     Between,
     InBlock {
         kind: String,
-        arguments: String,
     },
     Ended,
 }
@@ -46,26 +45,9 @@ impl State {
                 require(at(&event, "/message/usage/input_tokens").is_u64(), "the start has token counts")?;
                 *stage = Stage::Between;
             }
-            ("content_block_start", Stage::Between) => {
-                self.check_index(&event, self.blocks)?;
-                let kind = text(at(&event, "/content_block"), "type")?.to_owned();
-                self.has_calls |= kind == "tool_use";
-                require(!self.has_calls || kind == "tool_use", "calls come last")?;
-                self.blocks += 1;
-                self.stage = Stage::InBlock { kind, arguments: String::new() };
-            }
-            ("content_block_delta", Stage::InBlock { kind, arguments }) => {
-                let piece = text(at(&event, "/delta"), "type")?;
-                let fits = matches!(
-                    (kind.as_str(), piece),
-                    ("text", "text_delta")
-                        | ("thinking", "thinking_delta")
-                        | ("tool_use", "input_json_delta")
-                );
-                require(fits, "a piece is of the kind of its block")?;
-                if kind == "tool_use" {
-                    arguments.push_str(text(at(&event, "/delta"), "partial_json")?);
-                }
+            ("content_block_start", Stage::Between) => self.open_block(&event)?,
+            ("content_block_delta", Stage::InBlock { kind }) => {
+                check_piece(kind, at(&event, "/delta"))?;
                 self.check_index(&event, self.blocks - 1)?;
             }
             ("content_block_stop", Stage::InBlock { .. }) => {
@@ -88,7 +70,31 @@ impl State {
         Ok(Next::Open)
     }
 
+    fn open_block(&mut self, event: &Value) -> Result<(), String> {
+        self.check_index(event, self.blocks)?;
+        let kind = text(at(event, "/content_block"), "type")?.to_owned();
+        self.has_calls |= kind == "tool_use";
+        require(!self.has_calls || kind == "tool_use", "calls come last")?;
+        self.blocks += 1;
+        self.stage = Stage::InBlock { kind };
+        Ok(())
+    }
+
     fn check_index(&self, event: &Value, index: u64) -> Result<(), String> {
         require(at(event, "/index").as_u64() == Some(index), "blocks are numbered")
     }
+}
+
+fn check_piece(kind: &str, piece: &Value) -> Result<(), String> {
+    let expected = match kind {
+        "text" => "text_delta",
+        "thinking" => "thinking_delta",
+        "tool_use" => "input_json_delta",
+        other => return Err(format!("a block `{other}` has no pieces")),
+    };
+    require(text(piece, "type")? == expected, "a piece is of the kind of its block")?;
+    if kind == "tool_use" {
+        text(piece, "partial_json")?;
+    }
+    Ok(())
 }

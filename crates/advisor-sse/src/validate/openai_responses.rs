@@ -42,12 +42,7 @@ impl State {
                 Ok(Next::Open)
             }
             "response.completed" | "response.incomplete" => {
-                self.lives.all_closed()?;
-                let items: Vec<_> = self.items.values().collect();
-                let output = at(&event, "/response/output").as_array().ok_or("a response has its output")?;
-                require(output.iter().eq(items), "the last response has all items")?;
-                let status = kind.trim_start_matches("response.");
-                require(at(&event, "/response/status") == status, "the status is that of the event")?;
+                self.check_end(at(&event, "/response"), kind.trim_start_matches("response."))?;
                 Ok(Next::End)
             }
             "response.failed" => {
@@ -66,6 +61,13 @@ impl State {
             }
             _ => self.check_part(kind, &event).map(|()| Next::Open),
         }
+    }
+
+    fn check_end(&self, response: &Value, status: &str) -> Result<(), String> {
+        self.lives.all_closed()?;
+        let output = at(response, "/output").as_array().ok_or("a response has its output")?;
+        require(output.iter().eq(self.items.values()), "the last response has all items")?;
+        require(at(response, "/status") == status, "the status is that of the event")
     }
 
     fn check_part(&mut self, kind: &str, event: &Value) -> Result<(), String> {

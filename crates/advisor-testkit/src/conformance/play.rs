@@ -36,11 +36,19 @@ async fn play_if_expressible(family: &dyn WireFamily, parts: &[AnswerPart]) -> b
     for split in [reply().split_every(1)].into_iter().chain(random) {
         let run = play_once(family, split).await;
         assert_eq!(run.chunks, whole.chunks, "law S5: a split changes the chunks of {parts:?}");
-        assert_eq!(told(&run.end), told(&whole.end), "law S5: a split changes the end of {parts:?}");
+        assert_eq!(
+            comparable(&run.end),
+            comparable(&whole.end),
+            "law S5: a split changes the end of {parts:?}"
+        );
     }
     let server = server([reply()]).await;
     let called = within("the call", chain(family, &server).next_call(question())).await;
-    assert_eq!(told(&called), told(&whole.end), "law S6: `next_call` and `next_stream` differ for {parts:?}");
+    assert_eq!(
+        comparable(&called),
+        comparable(&whole.end),
+        "law S6: `next_call` and `next_stream` differ for {parts:?}"
+    );
     true
 }
 
@@ -50,7 +58,7 @@ async fn play_once(family: &dyn WireFamily, reply: Reply) -> Run {
 }
 
 /// Returns the end of an answer in a form that can be compared.
-fn told(end: &Result<ChatResponse, Error>) -> Result<ChatResponse, (String, Option<ChatResponse>)> {
+fn comparable(end: &Result<ChatResponse, Error>) -> Result<ChatResponse, (String, Option<ChatResponse>)> {
     match end {
         Ok(response) => Ok(response.clone()),
         Err(error) => Err((format!("{:?}: {error}", error.kind()), error.partial().cloned())),

@@ -1,4 +1,4 @@
-//! What the reader of a turn sees, as events.
+//! The chunks of a turn as events.
 
 use advisor_core::{Chunk, ToolEvent, ToolEventKind};
 use serde_json::{Value, json};

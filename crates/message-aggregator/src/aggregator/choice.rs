@@ -64,20 +64,21 @@ impl ChoiceBlocks {
                 self.end_block(key, sink);
                 Ok(())
             }
-            DeltaKind::Finish(finish) => {
-                sink.answer.bytes.add(of_finish(&finish))?;
-                // An answer that was cut off stays cut off, whatever the server sends next.
-                if finish.reason.vetoes_calls()
-                    || !self.finish.as_ref().is_some_and(|before| before.reason.vetoes_calls())
-                {
-                    self.finish = Some(*finish);
-                }
-                self.calls.iter_mut().for_each(|call| call.vouched = true);
-                Ok(())
-            }
+            DeltaKind::Finish(finish) => self.note_finish(*finish, sink),
             // The aggregator handles these itself.
             DeltaKind::Usage(_) | DeltaKind::Origin(_) | DeltaKind::Done => Ok(()),
         }
+    }
+
+    /// Notes a finish reason. An answer that was cut off stays cut off, whatever the server sends next.
+    fn note_finish(&mut self, finish: Finish, sink: &mut Sink<'_>) -> Result {
+        sink.answer.bytes.add(of_finish(&finish))?;
+        let is_cut = self.finish.as_ref().is_some_and(|before| before.reason.vetoes_calls());
+        if finish.reason.vetoes_calls() || !is_cut {
+            self.finish = Some(finish);
+        }
+        self.calls.iter_mut().for_each(|call| call.vouched = true);
+        Ok(())
     }
 
     fn extend(&mut self, key: Option<i64>, kind: BlockKind, text: Text, sink: &mut Sink<'_>) -> Result {

@@ -1,7 +1,7 @@
 mod event;
 mod parts;
 
-use advisor_core::{BlockContent, BlockDelta, BlockKind, Chunk, ErrorKind, Text};
+use advisor_core::{BlockContent, BlockDelta, Chunk, ErrorKind, Text};
 
 use self::event::Event;
 use self::parts::Parts;
@@ -56,9 +56,8 @@ impl UiMessages {
     fn delta(&mut self, chunk: &Chunk, frames: &mut Frames) {
         let Chunk::Delta { block, delta } = chunk else { return };
         match delta {
-            BlockDelta::Text(text) | BlockDelta::Refusal(text) | BlockDelta::Reasoning(text) => {
-                self.parts.text(*block, delta.kind() == BlockKind::Reasoning, text, frames);
-            }
+            BlockDelta::Text(text) | BlockDelta::Refusal(text) => self.parts.text(*block, text, frames),
+            BlockDelta::Reasoning(text) => self.parts.reasoning(*block, text, frames),
             BlockDelta::Arguments(text) => self.parts.input(*block, text, frames),
             BlockDelta::Media(media) => {
                 if let Some(url) = json::url(media) {

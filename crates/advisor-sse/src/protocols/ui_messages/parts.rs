@@ -66,12 +66,12 @@ impl Parts {
         }
     }
 
-    pub(super) fn text(&self, block: BlockId, is_reasoning: bool, delta: &str, frames: &mut Frames) {
-        let id = self.turn.part_id(block);
-        match is_reasoning {
-            true => frames.data(&Event::ReasoningDelta { id: &id, delta }),
-            false => frames.data(&Event::TextDelta { id: &id, delta }),
-        }
+    pub(super) fn text(&self, block: BlockId, delta: &str, frames: &mut Frames) {
+        frames.data(&Event::TextDelta { id: &self.turn.part_id(block), delta });
+    }
+
+    pub(super) fn reasoning(&self, block: BlockId, delta: &str, frames: &mut Frames) {
+        frames.data(&Event::ReasoningDelta { id: &self.turn.part_id(block), delta });
     }
 
     pub(super) fn input(&self, block: BlockId, delta: &str, frames: &mut Frames) {

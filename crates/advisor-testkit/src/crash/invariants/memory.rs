@@ -101,9 +101,23 @@ impl Remembered {
 
     fn holds(&self, turn: &TurnRun, loss: Loss) -> Result<(), String> {
         let shown = shown(turn);
+        self.check_rounds(turn, &shown, loss)?;
+        check_report(turn, &shown)?;
+        let last = shown.values().next_back();
+        if !self.partial.is_empty() && last != Some(&self.partial) {
+            return Err(format!("{:?} is remembered as shown, and {last:?} was", self.partial));
+        }
+        if turn.outcome == Outcome::Completed && !self.completed {
+            return Err("a turn that has completed is not stored as completed".into());
+        }
+        Ok(())
+    }
+
+    /// Checks that the shown text of each round is remembered once.
+    fn check_rounds(&self, turn: &TurnRun, shown: &BTreeMap<u32, String>, loss: Loss) -> Result<(), String> {
         let last_round = shown.keys().next_back().copied();
         let mut rest = self.answers.iter();
-        for (round, text) in &shown {
+        for (round, text) in shown {
             let is_last = Some(*round) == last_round;
             let is_open = is_last && !has_seen_end(turn, *round);
             let is_it = |answer: &&String| *answer == text || (is_open && answer.starts_with(text.as_str()));
@@ -122,25 +136,19 @@ impl Remembered {
                 ));
             }
         }
-        if let Some(reported) = reported(turn)
-            && reported.text() != shown.get(&reported.round()).map_or("", String::as_str)
-        {
-            let shown = shown.get(&reported.round());
-            return Err(format!(
-                "{:?} is reported for round {}, and {shown:?} was shown",
-                reported.text(),
-                reported.round()
-            ));
-        }
-        let last = last_round.and_then(|round| shown.get(&round));
-        if !self.partial.is_empty() && last != Some(&self.partial) {
-            return Err(format!("{:?} is remembered as shown, and {last:?} was", self.partial));
-        }
-        if turn.outcome == Outcome::Completed && !self.completed {
-            return Err("a turn that has completed is not stored as completed".into());
-        }
         Ok(())
     }
+}
+
+/// Checks that the reported partial answer is the text that was shown.
+fn check_report(turn: &TurnRun, shown: &BTreeMap<u32, String>) -> Result<(), String> {
+    let Some(reported) = reported(turn) else { return Ok(()) };
+    let shown = shown.get(&reported.round());
+    if reported.text() != shown.map_or("", String::as_str) {
+        let (text, round) = (reported.text(), reported.round());
+        return Err(format!("{text:?} is reported for round {round}, and {shown:?} was shown"));
+    }
+    Ok(())
 }
 
 /// Returns the text of each round that the reader was shown, without void text.

@@ -24,17 +24,17 @@ pub(super) fn memory_is_the_prompt(run: &CaseRun) -> Result<(), String> {
     for event in run.events() {
         log.extend(numbered(appended(event), log.len()));
         let Event::Asked { messages, .. } = event else { continue };
-        let mut told = repair(&log);
+        let mut repaired = repair(&log);
         // Repair treats the running turn as interrupted.
-        if told.last().is_some_and(|last| last.role() == Role::Assistant && last.text() == INTERRUPTED) {
-            told.pop();
+        if repaired.last().is_some_and(|last| last.role() == Role::Assistant && last.text() == INTERRUPTED) {
+            repaired.pop();
         }
         let sent: Vec<_> = messages.iter().filter(|message| message.role() != Role::System).collect();
-        if !sent.iter().copied().eq(&told) {
+        if !sent.iter().copied().eq(&repaired) {
             return Err(format!(
                 "the model was sent {}, and memory has {}",
                 labels::of_messages(sent),
-                labels::of_messages(&told)
+                labels::of_messages(&repaired)
             ));
         }
     }

@@ -175,3 +175,6 @@ impl TurnMemoryState {
 /// The first and the longest pause before another request for a held lease.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(25);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests;

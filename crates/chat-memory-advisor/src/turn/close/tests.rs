@@ -129,9 +129,9 @@ impl ConversationStore for Interfered {
 
 #[tokio::test]
 async fn closing_retries_after_late_appends_but_not_forever() {
-    for (times, closed) in [(3, true), (9, false)] {
+    for (times, closed) in [(ATTEMPTS, true), (ATTEMPTS + 1, false)] {
         let (inner, key) = stored(&log(&[("t", vec![user("u").into()])])).await;
-        let store = Interfered { inner, times: Mutex::new(times), with: Interference::Late };
+        let store = Interfered { inner, times: Mutex::new(times as u64), with: Interference::Late };
         let outcome = close(&store, &key, &silent("t")).await;
         assert_eq!(outcome.is_ok(), closed, "{outcome:?}");
         assert_eq!(store.inner.load(&key, ReadRange::All).await.unwrap().open_turn.is_none(), closed);
@@ -146,6 +146,34 @@ async fn d24_turn_is_not_closed_in_recreated_conversation() {
     assert!(matches!(outcome, Err(StoreError::Gone)), "{outcome:?}");
     let anew = store.inner.load(&key, ReadRange::All).await.unwrap().entries;
     assert_eq!(anew.iter().map(|entry| &entry.turn).collect::<Vec<_>>(), [&turn("other")]);
+}
+
+/// Without this, each turn that another process has passed by would stay in the registry.
+#[test]
+fn fenced_turn_is_kept_for_later_turn_here() {
+    let registry = std::sync::Arc::new(Registry::default());
+    let key = ConversationKey::new("c").unwrap();
+    let stopped = || UnfinishedTurn { token: Some(FencingToken::new(1)), ..silent("t") };
+    let elsewhere = registry.unfinished.register(&key, stopped());
+    registry.note_closed(&key, &elsewhere, Err(StoreError::Fenced)).unwrap();
+    assert!(registry.unfinished.turns_in(&key).is_empty(), "another process has the conversation");
+    let here = registry.unfinished.register(&key, stopped());
+    registry.note_lease(&key, FencingToken::new(2));
+    registry.note_closed(&key, &here, Err(StoreError::Fenced)).unwrap();
+    assert_eq!(registry.unfinished.turns_in(&key).len(), 1, "the later turn writes its end");
+}
+
+#[test]
+fn closing_entries_have_the_round_of_the_calls() {
+    let mut entries = log(&[("t", vec![user("u").into(), calls(&["1"]).into()])]);
+    entries[1] = entries[1].clone().with_round(Some(3));
+    let new = closing(&entries, &end_of(&entries, &[]), &[], &MemoryTexts::default());
+    assert_eq!(
+        new.iter().map(NewEntry::round).collect::<Vec<_>>(),
+        [Some(3), None],
+        "only messages have a round"
+    );
+    assert_eq!(closing(&entries[..1], &TurnEnd::RolledBack, &[], &MemoryTexts::default())[0].round(), None);
 }
 
 proptest! {

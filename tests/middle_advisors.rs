@@ -364,7 +364,7 @@ async fn roles_alternate_in_all_that_is_remembered_here() {
 
 /// What is sent and remembered is masked; the transcript of the turn has the caller's own words.
 #[tokio::test]
-async fn law_m4_masked_input_is_sent_and_remembered_in_both_places() {
+async fn law_m4_masked_input_is_sent_and_stored_in_both_places() {
     for place in PLACES {
         let model = ScriptedModel::new([Answer::from_text("Noted.")]);
         let memory = ChatMemoryAdvisor::new(InMemoryStore::new());

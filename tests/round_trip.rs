@@ -259,7 +259,7 @@ fn pairs(steps: &[Step]) -> usize {
 }
 
 #[tokio::test]
-async fn law_m1_round_trip_over_five_providers_is_valid_and_redacted() {
+async fn law_m1_round_trip_over_five_providers_is_valid() {
     let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
     for (turn, leg) in LEGS.into_iter().enumerate() {
         let requests = run(leg, turn, &memory).await;

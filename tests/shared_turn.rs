@@ -82,7 +82,7 @@ async fn readers_early_late_and_after_the_end_get_the_same() {
     let (rest, late) = tokio::join!(chunks(early), chunks(late));
     first.extend(rest);
     assert_eq!(first, late);
-    assert!(turn.has_ended());
+    assert!(turn.has_ended() && turn.error().is_none());
     assert_eq!(chunks(turn.read()).await, first);
     assert_eq!(chunks(turn.read_from(2)).await, first[2..]);
     assert_eq!(chunks(turn.read_from(1_000)).await, []);
@@ -129,6 +129,7 @@ async fn law_k2_unread_turn_is_cancelled_and_its_text_kept() {
     let last = read(turn.read()).await.pop();
     let Some(Err(ReaderError::Turn(error))) = last else { panic!("{last:?}") };
     assert_eq!(error.kind(), ErrorKind::Cancelled);
+    assert_eq!(turn.error().map(|error| error.kind()), Some(ErrorKind::Cancelled));
     let remembered = setting.remembered().await;
     assert!(remembered.last().unwrap().starts_with("It is"), "{remembered:?}");
 }
@@ -159,7 +160,7 @@ async fn error_of_the_turn_reaches_every_reader() {
 }
 
 #[tokio::test]
-async fn law_r1_slow_reader_is_told_and_delays_nobody() {
+async fn law_r1_slow_reader_gets_error_and_delays_no_other() {
     let pieces = (0..40).fold(Answer::new(), |answer, _| answer.text("x").wait(tokio::task::yield_now()));
     let setting = setting([pieces.done()]);
     let turn = SharedTurn::start_with(setting.turn(), &spawner(), OnUnread::Continue, 8);

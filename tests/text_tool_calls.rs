@@ -436,7 +436,7 @@ async fn answer_form_is_described_in_words_beside_tools() {
 
 /// The bound on calls holds for all texts of an answer together.
 #[tokio::test]
-async fn law_r1_one_call_too_many_over_several_texts_is_an_error() {
+async fn law_r1_call_too_many_over_several_texts_is_error() {
     let mut limits = ParserLimits::default();
     limits.calls = 3;
     let in_text =

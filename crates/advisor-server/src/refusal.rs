@@ -69,9 +69,10 @@ impl Refusal {
         Self { retry_after: Some(Duration::from_secs(1)), ..refusal }
     }
 
+    /// Not a status that clients retry, since each attempt would ask the model again.
     pub(crate) fn answer_too_large() -> Self {
         let message = "the answer is too large for one piece: ask for a stream";
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "answer_too_large", message)
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "answer_too_large", message)
     }
 
     pub(crate) fn internal() -> Self {

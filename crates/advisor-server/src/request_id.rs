@@ -43,7 +43,7 @@ fn is_word(id: &str) -> bool {
 pub(crate) async fn identified(mut request: Request, next: Next) -> Response {
     let id = RequestId::from_headers(request.headers());
     request.extensions_mut().insert(id.clone());
-    let form = ErrorForm::of_path(request.uri().path());
+    let form = ErrorForm::for_path(request.uri().path());
     let span = tracing::info_span!(
         "http_request",
         request.id = %id.0,

@@ -98,7 +98,7 @@ impl ChatServer {
         self.changed(|shared| shared.tokens = tokens)
     }
 
-    /// Sets the token that reads the counters of all tenants. It opens no conversation.
+    /// Sets the token that reads the counters of all tenants. It opens no conversation. An empty token opens nothing.
     #[must_use]
     pub fn with_operator_token(self, token: &str) -> Self {
         self.changed(|shared| shared.operator = Tokens::new([(token, "operator")]))

@@ -45,14 +45,14 @@ impl ChatCompletions {
                 return meaning;
             }
         }
-        let told = self.converter.convert(object, deltas);
+        let converted = self.converter.convert(object, deltas);
         if self.converter.kept() > self.most_kept {
             return Meaning::TooLarge { limit: self.most_kept };
         }
-        match told.error {
+        match converted.error {
             Some(report) => Meaning::Failure(Box::new(report)),
-            None if is_answer && told.whole => Meaning::Whole,
-            None if is_answer && told.altered => Meaning::Rewritten,
+            None if is_answer && converted.whole => Meaning::Whole,
+            None if is_answer && converted.altered => Meaning::Rewritten,
             None if is_answer => piece,
             None => Meaning::Unknown,
         }

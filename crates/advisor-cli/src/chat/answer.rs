@@ -46,7 +46,7 @@ pub(super) async fn show(
     let Some(journal) = journal else { return show_items(turn, interrupt, view, |_| {}).await };
     journal.begin(turn.turn().id());
     let shown = show_items(turn, interrupt, view, |item| journal.item(item)).await;
-    // What ended the turn is told first.
+    // The error of the turn comes before that of the journal.
     shown.and(journal.save())
 }
 

@@ -21,7 +21,7 @@ pub(super) enum Lane {
     Other,
 }
 
-/// What an event does to its lane.
+/// The effect of an event on its lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     /// The lane begins to work.
@@ -112,7 +112,7 @@ fn inner(word: &str, rest: &str, fields: &Value) -> Option<(Lane, Step, String)>
     Some((lane, step, text))
 }
 
-/// Reads what the caller does or sees.
+/// Reads an event of the caller.
 fn caller(word: &str, rest: &str, fields: &Value) -> Option<(Lane, Step, String)> {
     let count = |name: &str| match fields.get(name) {
         None | Some(Value::Null) => "unknown".to_owned(),

@@ -60,7 +60,7 @@ impl Markdown {
         self.read(Extent::Begun)
     }
 
-    /// Ends the text: returns what was held back.
+    /// Ends the text. Returns the text that was held back.
     pub(crate) fn end(&mut self) -> String {
         let mut out = self.read(Extent::Whole);
         self.wrap.interrupt(&mut out);
@@ -246,7 +246,7 @@ impl Markdown {
     }
 }
 
-/// Returns a line without what is in front of its text, and without the spaces behind it.
+/// Returns a line without quote marks and indentation, and without the spaces behind it.
 fn without_prefix(line: &str) -> &str {
     line.trim_start_matches([' ', '\t', '>']).trim_end()
 }

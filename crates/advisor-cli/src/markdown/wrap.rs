@@ -115,7 +115,7 @@ impl Wrap {
         out.push('\n');
     }
 
-    /// Writes what is held back. Other output may follow: the line is at its beginning again.
+    /// Writes the text that is held back. Other output may follow: the line is at its beginning again.
     pub(super) fn interrupt(&mut self, out: &mut String) {
         self.end_word(out);
         (self.column, self.spaces) = (0, 0);

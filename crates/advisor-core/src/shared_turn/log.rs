@@ -70,6 +70,13 @@ impl Log {
         self.outcome.is_some()
     }
 
+    pub(super) fn error(&self) -> Option<Arc<Error>> {
+        match &self.outcome {
+            Some(Outcome::Failed(error)) => Some(Arc::clone(error)),
+            Some(Outcome::Completed) | None => None,
+        }
+    }
+
     pub(super) fn readers(&self) -> usize {
         self.readers
     }

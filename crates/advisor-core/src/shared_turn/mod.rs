@@ -118,6 +118,12 @@ impl SharedTurn {
         self.shared.lock().has_ended()
     }
 
+    /// Returns the error of a turn that has failed or was cancelled.
+    #[must_use]
+    pub fn error(&self) -> Option<Arc<Error>> {
+        self.shared.lock().error()
+    }
+
     /// Returns the number of readers that exist.
     #[must_use]
     pub fn readers(&self) -> usize {

@@ -21,13 +21,15 @@ pub struct ServerLimits {
     /// The turns that run at once. More are answered with 429 and `Retry-After`. 4,096 by default.
     pub running_turns: usize,
     /// The turns of one tenant that run at once. More are answered like those beyond `running_turns`. 1,024 by default.
+    /// A server without tokens has one tenant.
     pub running_turns_per_tenant: usize,
     /// The turns that have ended and can still be read. The oldest go first. 256 by default.
     pub ended_turns: usize,
     /// The turns of one tenant that have ended and can still be read. Its oldest go first. 64 by default.
+    /// A server without tokens has one tenant.
     pub ended_turns_per_tenant: usize,
     /// The bytes of the events from which an answer in one piece is joined. The turn of a larger answer stops, and the
-    /// request is answered with 500. 64 MiB by default.
+    /// request is answered with 422. 64 MiB by default.
     pub whole_answer_bytes: usize,
     /// The chunks of a turn that are kept for readers that join late. 65,536 by default.
     pub kept_chunks: usize,

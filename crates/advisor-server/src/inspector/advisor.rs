@@ -34,7 +34,7 @@ impl AdvisorInfo for Inspected {
 impl StreamAdvisor for Inspected {
     async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
         let advisor = Arc::clone(&self.0);
-        let Some(journal) = TurnJournal::of(&request.turn) else {
+        let Some(journal) = TurnJournal::from_turn(&request.turn) else {
             return advisor.advise_stream(request, next).await;
         };
         let mut pass = Pass::begin(journal, Part::Advisor(self.name().to_owned()));

@@ -44,7 +44,7 @@ impl TurnJournal {
     }
 
     /// Returns the journal of a turn, if it has one.
-    pub(crate) fn of(turn: &Turn) -> Option<Self> {
+    pub(crate) fn from_turn(turn: &Turn) -> Option<Self> {
         turn.extensions().get()
     }
 

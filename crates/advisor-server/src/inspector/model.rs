@@ -12,7 +12,9 @@ pub(super) struct InspectedModel(pub(super) Arc<dyn ChatModel>);
 #[async_trait]
 impl ChatModel for InspectedModel {
     async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
-        let Some(journal) = TurnJournal::of(&request.turn) else { return self.0.stream(request).await };
+        let Some(journal) = TurnJournal::from_turn(&request.turn) else {
+            return self.0.stream(request).await;
+        };
         let mut pass = Pass::begin(journal, Part::Model { round: request.round });
         let stream = self.0.stream(request).await?;
         Ok(stream.inspect_chunks(move |chunk| pass.see(chunk)))

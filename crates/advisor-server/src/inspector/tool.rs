@@ -15,7 +15,9 @@ impl Tool for InspectedTool {
     }
 
     async fn run(&self, invocation: ToolInvocation) -> Result<ToolOutput, ToolError> {
-        let Some(journal) = TurnJournal::of(&invocation.turn) else { return self.0.run(invocation).await };
+        let Some(journal) = TurnJournal::from_turn(&invocation.turn) else {
+            return self.0.run(invocation).await;
+        };
         let (id, name) = (invocation.call.id.clone(), invocation.call.name.clone());
         journal.record(format!("tool.start {id}"), json!({"name": name}));
         let output = self.0.run(invocation).await;

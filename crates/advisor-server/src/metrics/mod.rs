@@ -1,7 +1,6 @@
 pub(crate) mod turn_watch;
 
-use advisor_core::{ReaderError, SharedTurn, ToolEventKind, Usage};
-use futures::{FutureExt, StreamExt};
+use advisor_core::{SharedTurn, ToolEventKind, Usage};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -96,12 +95,7 @@ impl Metrics {
 
     /// Counts a turn that has ended.
     pub(crate) fn turn_ended(&self, turn: &SharedTurn) {
-        // A reader behind the last chunk has nothing but the end before it.
-        let end = turn.read_from(u64::MAX).next().now_or_never().flatten();
-        let outcome = match end {
-            Some(Err(ReaderError::Turn(error))) => error.kind().as_str(),
-            _ => "completed",
-        };
+        let outcome = turn.error().map_or("completed", |error| error.kind().as_str());
         self.turns.get_or_create(&OutcomeLabels { outcome }).inc();
     }
 

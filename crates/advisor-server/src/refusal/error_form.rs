@@ -11,7 +11,7 @@ pub(crate) enum ErrorForm {
 
 impl ErrorForm {
     /// Returns the form for the clients of a path. Routes below `/v1/messages` are Anthropic's, too.
-    pub(crate) fn of_path(path: &str) -> Self {
+    pub(crate) fn for_path(path: &str) -> Self {
         match path.strip_prefix("/v1/messages") {
             Some(rest) if rest.is_empty() || rest.starts_with('/') => Self::Anthropic,
             _ => Self::OpenAi,

@@ -60,7 +60,7 @@ impl Conversation {
 pub(super) fn operation() -> Operation {
     Operation::turn("responses", "A turn for clients of OpenAI's Responses")
         .with_parameters(&["ConversationHeader", "IdempotencyKey"])
-        .with_body::<Body>(json!({"model": "chain", "input": "How is the weather?", "conversation": "c1"}))
+        .with_body::<Body>(json!({"input": "How is the weather?", "conversation": "c1"}))
         .with_turn_or_object()
         .with_errors(&[404])
 }

@@ -53,7 +53,7 @@ impl FromRequestParts<ChatServer> for Operator {
 
     async fn from_request_parts(parts: &mut Parts, server: &ChatServer) -> Result<Self, Refusal> {
         if server.operator().is_empty() && server.tokens().is_empty() {
-            of_this_machine(parts, server)?;
+            require_this_machine(parts, server)?;
             return Ok(Self);
         }
         let token = token(parts).filter(|token| server.operator().tenant(token).is_some());
@@ -65,7 +65,7 @@ impl FromRequestParts<ChatServer> for Operator {
 fn tenant(parts: &Parts, server: &ChatServer) -> Result<Option<String>, Refusal> {
     let tokens = server.tokens();
     if tokens.is_empty() {
-        of_this_machine(parts, server)?;
+        require_this_machine(parts, server)?;
         return Ok(None);
     }
     let tenant = token(parts).and_then(|token| tokens.tenant(token)).ok_or_else(Refusal::unauthorized)?;
@@ -73,7 +73,7 @@ fn tenant(parts: &Parts, server: &ChatServer) -> Result<Option<String>, Refusal>
 }
 
 /// Refuses a request that names another machine, or that a page of another site sends.
-fn of_this_machine(parts: &Parts, server: &ChatServer) -> Result<(), Refusal> {
+fn require_this_machine(parts: &Parts, server: &ChatServer) -> Result<(), Refusal> {
     let is_allowed = !is_foreign(&parts.headers) || server.origins().sent(&parts.headers);
     if is_local(&parts.headers) && is_allowed { Ok(()) } else { Err(Refusal::forbidden_host()) }
 }

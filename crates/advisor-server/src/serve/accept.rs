@@ -19,7 +19,7 @@ use crate::access::limits::ServerLimits;
 /// Serves connections until `ended`, then lets each answer its request.
 ///
 /// While as many are open as allowed, no further one is accepted. A connection is closed if its next head does not
-/// arrive in time, also an idle one, and if its client takes no bytes of an answer.
+/// arrive in time, also an idle one. It is closed, too, if its client takes no bytes of an answer.
 ///
 /// # Cancellation
 /// Dropping the future closes all connections.

@@ -167,7 +167,7 @@ impl Known {
     }
 }
 
-/// What the one task of a turn holds until its end.
+/// The slot of a running turn, and its handle.
 struct Running {
     slot: Slot,
     turn: oneshot::Receiver<SharedTurn>,

@@ -35,7 +35,7 @@ fn paced(allowed: &watch::Sender<usize>) -> Answer {
 /// A client that stops reading loses the rest of its answer: the server keeps no more for it than its bound. Readers of
 /// the same turn, other turns, and memory get everything in the meantime.
 #[tokio::test]
-async fn law_r1_slow_client_is_told_and_delays_nobody() {
+async fn law_r1_slow_client_gets_error_and_delays_no_other() {
     let allowed = Arc::new(watch::Sender::new(0));
     let setting = setting_of(ScriptedModel::from_fn({
         let allowed = Arc::clone(&allowed);

@@ -43,14 +43,14 @@ impl FastPath {
         }
         self.budget = budget;
         let Some(mut slots) = slots_of(event, self.fields, content.text) else { return };
-        let alike = self.templates.iter().position(|learned| learned.is_like(name, event, &slots));
-        if let Some(learned) = alike.and_then(|at| self.templates.get(at)) {
+        let known_at = self.templates.iter().position(|learned| learned.is_like(name, event, &slots));
+        if let Some(learned) = known_at.and_then(|at| self.templates.get(at)) {
             learned.mark_differences(event, &mut slots);
         }
         let frame = self.frame(name);
         let Some(template) = Template::new(&frame, event, &slots, content) else { return };
         self.counts_of_removed = self.take_counts();
-        match alike {
+        match known_at {
             Some(at) => drop(self.templates.remove(at)),
             None => self.templates.truncate(MOST - 1),
         }

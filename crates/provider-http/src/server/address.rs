@@ -40,7 +40,7 @@ impl Authorization {
 ///
 /// # Errors
 /// Of kind configuration. The message does not show the base URL, which may hold a key.
-pub(super) fn of(base_url: &str, path: &str, query: &[(&str, &str)]) -> Result<Uri> {
+pub(super) fn join(base_url: &str, path: &str, query: &[(&str, &str)]) -> Result<Uri> {
     let invalid = |what: &'static str| Error::configuration(what);
     let base: Uri = base_url
         .trim()

@@ -172,7 +172,7 @@ impl Server {
     /// # Errors
     /// As [`validate`](Self::validate).
     pub fn call(&self, path: &str, query: &[(&str, &str)], body: Vec<Bytes>) -> Result<Call> {
-        let uri = address::of(&self.base_url, path, query)?;
+        let uri = address::join(&self.base_url, path, query)?;
         let mut headers = address::headers(&self.api_headers, self.key_header()?);
         address::add_own(&mut headers, &self.headers)?;
         Ok(Call::new(uri, headers, body))
@@ -201,7 +201,7 @@ impl Server {
 
     /// Returns the redaction of this server's secrets. Clones share it until a setting with a secret changes.
     pub fn redaction(&self) -> &Redaction {
-        self.redaction.get_or_init(|| secrets::of(self.api_key.as_ref(), &self.headers, &self.base_url))
+        self.redaction.get_or_init(|| secrets::collect(self.api_key.as_ref(), &self.headers, &self.base_url))
     }
 }
 

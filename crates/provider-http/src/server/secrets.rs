@@ -30,7 +30,7 @@ const CALLER_HEADERS: [&str; 4] = ["http-referer", "referer", "user-agent", "x-t
 
 /// Collects the secrets: the key, the header values and their parts, and the parts of the base URL beside its
 /// host.
-pub(super) fn of(
+pub(super) fn collect(
     api_key: Option<&SecretString>,
     headers: &[(String, SecretString)],
     base_url: &str,

@@ -17,7 +17,7 @@ pub enum Verdict {
     /// call's id. One block stands exactly where the replaced one stood. Several stand behind blocks that policies
     /// nearer to the model have added there.
     Replace(Vec<Block>),
-    /// The answer ends without the block, for this reason. What streamed on while the judge worked stays in it.
+    /// The answer ends without the block, for this reason. Text that streamed while the judge worked stays in it.
     ///
     /// For an end with a closing text, deny the block under [`OnDeny::EndAnswer`](crate::OnDeny::EndAnswer).
     ///

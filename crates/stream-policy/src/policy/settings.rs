@@ -20,6 +20,6 @@ pub enum OnDeny {
     Continue,
     /// The answer ends after the denial text, with
     /// [`ContentFilter`](advisor_core::FinishReason::ContentFilter). Judges of later blocks are dropped, and no call
-    /// of the answer runs. What streamed on while the judge worked stays in it.
+    /// of the answer runs. Text that streamed while the judge worked stays in it.
     EndAnswer,
 }

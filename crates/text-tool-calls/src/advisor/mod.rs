@@ -172,7 +172,7 @@ impl TextToolCalls {
             ToolManifest::with_form,
         );
         let description: Text = describe(&manifest, &request).into();
-        let messages = WrittenList::of(&request.messages, &description, TextHistory::new(&manifest));
+        let messages = WrittenList::write(&request.messages, &description, TextHistory::new(&manifest));
         if !description.is_empty() {
             // A server that enforces a form leaves the model no way to write a call.
             request.options.response_format = None;

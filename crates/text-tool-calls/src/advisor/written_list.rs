@@ -22,7 +22,7 @@ pub(super) struct WrittenList {
 
 impl WrittenList {
     /// Returns the messages as text. The description becomes a system message; an empty one is left out.
-    pub(super) fn of(messages: &MessageList, description: &Text, history: TextHistory<'_>) -> MessageList {
+    pub(super) fn write(messages: &MessageList, description: &Text, history: TextHistory<'_>) -> MessageList {
         if description.is_empty() && messages.iter_back().all(is_plain) {
             // An unchanged list keeps its cached wire form.
             return messages.clone();

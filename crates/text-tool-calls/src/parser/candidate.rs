@@ -22,7 +22,7 @@ pub(super) enum Candidate {
 
 impl Candidate {
     /// Creates the candidates of a format: one for each of its syntaxes.
-    pub(super) fn of(
+    pub(super) fn for_format(
         format: TextFormat,
         tools: &TextTools,
         settings: &ParserSettings,

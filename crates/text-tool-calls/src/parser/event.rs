@@ -87,7 +87,7 @@ impl<'a> Output<'a> {
         self.calls_left
     }
 
-    /// Drops what came from the first call beyond the bound on. Returns whether there was one.
+    /// Drops the events from the first call beyond the bound on. Returns whether there was one.
     pub(crate) fn drop_excess(&mut self) -> bool {
         let Some(end) = self.before_excess else { return false };
         self.events.truncate(end);

@@ -6,7 +6,7 @@ use super::opening::Opening;
 use super::settings::ParserSettings;
 use crate::tools::TextTools;
 
-/// A text that may begin a call, with a candidate for each format that is still possible.
+/// A text that may begin a call, with a candidate for each syntax that is still possible.
 #[derive(Debug)]
 pub(super) struct Undecided(Vec<Candidate>);
 
@@ -29,7 +29,8 @@ impl Undecided {
         settings: &ParserSettings,
     ) -> Option<Self> {
         let formats = formats.iter().filter(|format| format.begins_with(first));
-        let candidates: Vec<_> = formats.flat_map(|format| Candidate::of(*format, tools, settings)).collect();
+        let candidates: Vec<_> =
+            formats.flat_map(|format| Candidate::for_format(*format, tools, settings)).collect();
         (!candidates.is_empty()).then_some(Self(candidates))
     }
 

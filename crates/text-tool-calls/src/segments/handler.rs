@@ -11,11 +11,10 @@ use crate::parser::limits::ParserError;
 use crate::parser::settings::ParserSettings;
 use crate::tools::TextTools;
 
-/// Turns the chunks of one answer of a model into segments, and its calls into invocations.
+/// Turns the chunks of an answer, or of all answers of a turn, into segments, and calls into invocations.
 ///
-/// A handler reads one answer: [`feed`](Self::feed) it the chunks, [`finalize`](Self::finalize) it, and
-/// [`reset`](Self::reset) it before the next answer. A turn of several rounds has one answer per round. There are two
-/// ways to read it:
+/// [`feed`](Self::feed) takes the chunks, and [`finalize`](Self::finalize) ends them. [`reset`](Self::reset) prepares
+/// the handler for the next ones. A turn of several rounds has one answer per round. There are two ways to read it:
 ///
 /// - A handler per round. Its ids restart, so its [prefix](Self::with_id_prefix) names the round.
 /// - One handler for all rounds, finalized at the end of the turn. Its ids are unique in the turn: the numbers go on,

@@ -24,7 +24,7 @@ export class Answer {
     following(() => this.#take(event));
   }
 
-  /** Marks the end of the answer. One with a picture alone shows nothing else. */
+  /** Marks the end of the answer. An answer without a text says so: one that is empty, was stopped, or has a picture alone. */
   end() {
     this.#settle();
     if (!this.#body.hasChildNodes()) following(() => this.#body.append(element("p", "note", "This answer has no text.")));

@@ -56,7 +56,7 @@ pub(super) fn headers(form: ErrorForm, more: &[&str]) -> Value {
     all.map(|name| ((*name).to_owned(), json!({"$ref": format!("#/components/headers/{name}")}))).collect()
 }
 
-/// The errors of the routes: a status, its name in the document, and what it means.
+/// The errors of the routes: a status, its name in the document, and its meaning.
 pub(super) const ERRORS: [(u16, &str, &str); 14] = [
     (400, "BadRequest", "The request is not valid, or its body broke off."),
     (401, "Unauthorized", "The token is missing or unknown."),
@@ -69,10 +69,10 @@ pub(super) const ERRORS: [(u16, &str, &str); 14] = [
     (
         422,
         "Unprocessable",
-        "The body is not of this form, or the id of the turn was used for another message.",
+        "The body is not of this form, the id of the turn was used for another message, or the answer is too large for one piece.",
     ),
     (429, "TooManyRequests", "Too many turns run, or the model is busy."),
-    (500, "Internal", "An internal error, or an answer that is too large for one piece."),
+    (500, "Internal", "An internal error."),
     (502, "BadGateway", "The model refused the request, or cannot be reached, or its answer broke off."),
     (503, "Unavailable", "The store does not answer, the turn was stopped, or the server is stopping."),
     (504, "Timeout", "The model took too long."),

@@ -35,7 +35,7 @@ fn paths_follow_the_base_url() {
         ("https://x.example/chat", "/chat/completions", &[], "https://x.example/chat/chat/completions"),
     ];
     for (base_url, path, query, expected) in cases {
-        assert_eq!(of(base_url, path, query).expect(base_url).to_string(), expected);
+        assert_eq!(join(base_url, path, query).expect(base_url).to_string(), expected);
     }
 }
 
@@ -51,7 +51,7 @@ fn law_r3_unusable_base_url_is_not_shown() {
         "https://x.example/canary canary",
         "https:///canary",
     ] {
-        let error = of(base_url, "/x", &[]).expect_err(base_url);
+        let error = join(base_url, "/x", &[]).expect_err(base_url);
         assert_eq!(error.kind(), ErrorKind::Configuration, "{base_url}");
         assert!(!format!("{error} {error:?}").contains("canary"), "{error:?}");
         assert!(!host(base_url).contains("canary:canary"), "{base_url}");

@@ -151,7 +151,9 @@ fn status_of(kind: ErrorKind) -> StatusCode {
         ErrorKind::ConversationBusy | ErrorKind::StoreConflict { .. } | ErrorKind::Fenced => {
             StatusCode::CONFLICT
         }
-        ErrorKind::ContextOverflow | ErrorKind::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        // As OpenAI and Anthropic answer it.
+        ErrorKind::ContextOverflow => StatusCode::BAD_REQUEST,
+        ErrorKind::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         ErrorKind::RateLimited { .. } => StatusCode::TOO_MANY_REQUESTS,
         ErrorKind::NotPersisted | ErrorKind::Store | ErrorKind::Cancelled => StatusCode::SERVICE_UNAVAILABLE,
         ErrorKind::Timeout => StatusCode::GATEWAY_TIMEOUT,

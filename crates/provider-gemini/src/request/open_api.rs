@@ -85,7 +85,9 @@ impl<'a> Rewriter<'a> {
             ("enum", Value::Array(values)) => enumerated(values, written),
             ("const", value) => enumerated(std::slice::from_ref(value), written),
             ("format", Value::String(format)) if !FORMATS.contains(&format.as_str()) => {}
-            ("format" | "required", value) => drop(written.insert(key.to_owned(), value.clone())),
+            ("format", value) => drop(written.insert(key.to_owned(), value.clone())),
+            // A reference or a part of `allOf` may have required names, too.
+            ("required", names) => merge(written, json!({ "required": names })),
             ("properties", Value::Object(properties)) => {
                 let properties = properties.iter().map(|(name, schema)| (name.clone(), self.rewrite(schema)));
                 let properties = Value::Object(properties.collect());

@@ -58,13 +58,17 @@ pub(super) fn headers(form: ErrorForm, more: &[&str]) -> Value {
 
 /// The errors of the routes: a status, its name in the document, and its meaning.
 pub(super) const ERRORS: [(u16, &str, &str); 14] = [
-    (400, "BadRequest", "The request is not valid, or its body broke off."),
+    (
+        400,
+        "BadRequest",
+        "The request is not valid, its body broke off, or the conversation is too long for the model.",
+    ),
     (401, "Unauthorized", "The token is missing or unknown."),
     (403, "Forbidden", "A server without tokens serves its own machine only."),
     (404, "NotFound", "There is no such conversation, turn, model or route."),
     (408, "BodyTimeout", "The body did not arrive in time."),
     (409, "Conflict", "Another turn of the conversation runs, or has changed it."),
-    (413, "TooLarge", "The body is too large, or the conversation too long for the model."),
+    (413, "TooLarge", "The body is too large."),
     (415, "UnsupportedMediaType", "The content type of the body is not JSON."),
     (
         422,

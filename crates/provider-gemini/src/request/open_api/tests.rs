@@ -28,6 +28,10 @@ fn schemas_are_rewritten_as_documented() {
             json!({"properties": {"a": {}, "b": {}}, "required": ["a", "b"]}),
         ),
         (
+            json!({"allOf": [{"properties": {"a": {}}, "required": ["a"]}], "properties": {"b": {}}, "required": ["b"]}),
+            json!({"properties": {"a": {}, "b": {}}, "required": ["a", "b"]}),
+        ),
+        (
             json!({"properties": {"p": {"$ref": "#/$defs/P", "description": "d"}}, "$defs": {"P": {"type": "string"}}}),
             json!({"properties": {"p": {"type": "string", "description": "d"}}}),
         ),

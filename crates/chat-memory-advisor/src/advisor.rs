@@ -1,5 +1,6 @@
 pub(crate) mod call_start;
 pub(crate) mod client_side_calls;
+pub(crate) mod turn_page;
 
 use std::fmt;
 use std::sync::Arc;

@@ -59,6 +59,7 @@ mod turn;
 
 pub use advisor::ChatMemoryAdvisor;
 pub use advisor::client_side_calls::{ClientSideCall, client_side_calls};
+pub use advisor::turn_page::{TurnMessages, TurnPage};
 #[doc(no_inline)]
 pub use advisor_core::{OUTCOME_UNKNOWN, VERIFY_BEFORE_RETRYING};
 #[doc(no_inline)]

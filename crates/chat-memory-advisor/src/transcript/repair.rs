@@ -109,11 +109,25 @@ pub(crate) struct Pieces {
     pub(crate) running: Vec<Message>,
 }
 
+/// The position of a message in the pieces of a transcript.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) piece: usize,
+    pub(crate) message: usize,
+}
+
 impl<'t> Repair<'t> {
-    pub(crate) fn from_log(log: &[Entry], texts: &'t MemoryTexts) -> Self {
+    /// Begins a transcript.
+    pub(crate) fn new(texts: &'t MemoryTexts) -> Self {
         let (pieces, calls) = (Vec::new(), OpenCalls::default());
-        let mut repair = Self { texts, pieces, calls, gap: false, left_calls: false, end: None };
-        log.chunk_by(same_turn).for_each(|turn| repair.take_turn(turn));
+        Self { texts, pieces, calls, gap: false, left_calls: false, end: None }
+    }
+
+    pub(crate) fn from_log(log: &[Entry], texts: &'t MemoryTexts) -> Self {
+        let mut repair = Self::new(texts);
+        for turn in log.chunk_by(same_turn) {
+            repair.take_turn(turn);
+        }
         repair
     }
 
@@ -141,13 +155,15 @@ impl<'t> Repair<'t> {
         Pieces { earlier: self.pieces, running }
     }
 
-    fn take_turn(&mut self, turn: &[Entry]) {
-        if messages_in(turn).next().is_none() {
-            return;
-        }
+    /// Adds a turn, and returns the place at which its messages begin. A turn that is left out has none.
+    pub(crate) fn take_turn(&mut self, turn: &[Entry]) -> Option<Place> {
+        messages_in(turn).next()?;
         self.enter(messages_in(turn));
+        let piece = self.pieces.len().saturating_sub(1);
+        let place = Place { piece, message: self.pieces.last().map_or(0, Vec::len) };
         turn.iter().for_each(|entry| self.take(entry));
         self.end = last_end(turn).cloned();
+        Some(place)
     }
 
     fn take(&mut self, entry: &Entry) {

@@ -1,8 +1,9 @@
 use advisor_core::{Message, Text, TurnEnd};
-use conversation_store::{Entry, EntryKind, NewEntry, last_end};
+use conversation_store::{Entry, EntryKind, NewEntry, last_end, same_turn};
 
 use crate::MemoryTexts;
 use crate::conversation::unfinished_turn::UnfinishedTurn;
+use crate::transcript::planned::extend_with_planned;
 use crate::transcript::repair::{answer_in, open_calls};
 
 /// Returns the end of the turn of these entries, as far as the log and this process know it.
@@ -39,6 +40,13 @@ pub(crate) fn closing(
         kinds.push(EntryKind::TurnEnded(end.clone()));
     }
     kinds.into_iter().map(|kind| NewEntry::new(turn.clone(), kind).with_round(round)).collect()
+}
+
+/// Ends the last turn of a log, as far as the log and this process know its end.
+pub(crate) fn end_last_turn(log: &mut Vec<Entry>, unfinished: &[UnfinishedTurn], texts: &MemoryTexts) {
+    let last = log.chunk_by(same_turn).next_back().unwrap_or_default();
+    let closing = closing(last, &end_of(last, unfinished), &[], texts);
+    extend_with_planned(log, closing);
 }
 
 /// Returns the round of the last answer among these entries, if known.

@@ -4,14 +4,13 @@ use crate::Window;
 use crate::conversation::Registry;
 use crate::conversation::unfinished_turn::UnfinishedTurn;
 use crate::transcript::fill::Filled;
-use crate::transcript::planned::extend_with_planned;
 use crate::transcript::repair::Repair;
 use crate::transcript::summary::{Pending, after, last_summary, message_of};
 use crate::transcript::whole_turns::whole_turns;
 use crate::transcript::window::Measure;
-use crate::turn::closing_entries::{closing, end_of};
+use crate::turn::closing_entries::end_last_turn;
 use crate::turn::start_plan::{LoadedConversation, StartOutcome, StartPlan};
-use conversation_store::{ConversationStore, Entry, EntryId, ReadRange, Snapshot, StoreError, same_turn};
+use conversation_store::{ConversationStore, Entry, EntryId, ReadRange, Snapshot, StoreError};
 
 /// A read of the end of a conversation: one range, unless the result lacks messages that are sent.
 ///
@@ -158,9 +157,7 @@ pub(crate) fn messages_before_next_turn(
     measure: &Measure,
 ) -> (Option<Message>, Filled) {
     let (mut log, texts) = (whole_turns(snapshot), &*measure.texts);
-    let last = log.chunk_by(same_turn).next_back().unwrap_or_default();
-    let closed = closing(last, &end_of(last, unfinished), &[], texts);
-    extend_with_planned(&mut log, closed);
+    end_last_turn(&mut log, unfinished, texts);
     let summary = measure.summary(&log, pending);
     let filled = measure.fill(&Repair::from_log(after(&log, summary), texts).finish(), &[]);
     (summary.map(|summary| message_of(summary, texts)), filled)

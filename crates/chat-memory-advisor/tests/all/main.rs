@@ -19,6 +19,7 @@ mod store;
 mod summaries;
 mod support;
 mod texts;
+mod turn_pages;
 mod turns;
 mod views;
 mod windows;

@@ -27,6 +27,7 @@ struct CountingStore {
 struct Counts {
     appended: Vec<String>,
     loads: usize,
+    entries_read: usize,
 }
 
 impl Default for TestStore {
@@ -49,6 +50,11 @@ impl TestStore {
 
     pub(crate) fn loads(&self) -> usize {
         self.counted.counts.lock().unwrap().loads
+    }
+
+    /// The number of entries that all reads have returned.
+    pub(crate) fn entries_read(&self) -> usize {
+        self.counted.counts.lock().unwrap().entries_read
     }
 
     pub(crate) async fn log(&self, key: &ConversationKey) -> Vec<Entry> {
@@ -102,11 +108,18 @@ impl ConversationStore for TestStore {
     }
 }
 
+impl CountingStore {
+    fn counted(&self, snapshot: Snapshot) -> Snapshot {
+        self.counts.lock().unwrap().entries_read += snapshot.entries.len();
+        snapshot
+    }
+}
+
 #[async_trait]
 impl ConversationStore for CountingStore {
     async fn load(&self, key: &ConversationKey, range: ReadRange) -> Result<Snapshot, StoreError> {
         self.counts.lock().unwrap().loads += 1;
-        self.inner.load(key, range).await
+        Ok(self.counted(self.inner.load(key, range).await?))
     }
 
     async fn load_branch(
@@ -115,7 +128,7 @@ impl ConversationStore for CountingStore {
         tip: EntryId,
         range: ReadRange,
     ) -> Result<Snapshot, StoreError> {
-        self.inner.load_branch(key, tip, range).await
+        Ok(self.counted(self.inner.load_branch(key, tip, range).await?))
     }
 
     async fn read(
@@ -124,7 +137,9 @@ impl ConversationStore for CountingStore {
         after: EntryId,
         limit: usize,
     ) -> Result<Vec<Entry>, StoreError> {
-        self.inner.read(key, after, limit).await
+        let page = self.inner.read(key, after, limit).await?;
+        self.counts.lock().unwrap().entries_read += page.len();
+        Ok(page)
     }
 
     async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>, StoreError> {

@@ -1,0 +1,167 @@
+use std::num::NonZeroUsize;
+
+use advisor_core::{ConversationKey, Message, Result, TurnId};
+use conversation_store::{Entry, EntryId, ReadRange, Snapshot, StoreError, same_turn};
+
+use crate::conversation::unfinished_turn::UnfinishedTurn;
+use crate::transcript::repair::{Place, Repair, answers_to_earlier_calls};
+use crate::turn::closing_entries::end_last_turn;
+use crate::turn::reading::GROWTH;
+use crate::{ChatMemoryAdvisor, MemoryTexts};
+
+/// A page of the turns of a conversation, from [`ChatMemoryAdvisor::turns`].
+#[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
+pub struct TurnPage {
+    /// The turns, oldest first.
+    pub turns: Vec<TurnMessages>,
+    /// The tip of the page before this one; `None` if the page begins with the first turn.
+    pub before: Option<EntryId>,
+}
+
+/// The messages of one turn, repaired.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct TurnMessages {
+    /// The turn.
+    pub turn: TurnId,
+    /// At least one message. The first ones may be results for calls of the turn before.
+    pub messages: Vec<Message>,
+}
+
+impl ChatMemoryAdvisor {
+    /// Returns a page of turns, to show a conversation to people. Window and summaries do not apply, so all pages
+    /// together have every message.
+    ///
+    /// Without a `tip`, it is the newest page. With the [`before`](TurnPage::before) of a page, it is the page before
+    /// that one. Any other entry is accepted as a `tip`, too: the page then ends with it.
+    ///
+    /// The messages are repaired as those of [`transcript`](Self::transcript): a running or dropped turn appears as
+    /// if it had been interrupted now. Rolled-back turns and turns without messages are left out. A page has at
+    /// most `limit` turns. It has more only if they answer calls of one another, since those are not separated. It
+    /// is empty only if no turn comes before it.
+    ///
+    /// # Cost
+    /// The newest page reads the last `limit` turns, and more only if none of them can begin a page. Older pages are
+    /// read with [`load_branch`](conversation_store::ConversationStore::load_branch). A store that keeps its default
+    /// implementation reads the whole log for each of them.
+    ///
+    /// # Errors
+    /// - [`Store`](advisor_core::ErrorKind::Store) if the conversation cannot be loaded.
+    /// - [`Configuration`](advisor_core::ErrorKind::Configuration) if it has no entry `tip`, such as after it was
+    ///   deleted.
+    ///
+    /// # Example
+    /// ```
+    /// use std::num::NonZeroUsize;
+    /// use advisor_core::{ChatClient, ConversationKey};
+    /// use advisor_testkit::{Answer, ScriptedModel};
+    /// use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore, Window};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> advisor_core::Result<()> {
+    /// let memory = ChatMemoryAdvisor::new(InMemoryStore::new()).with_window(Window::Turns(1));
+    /// let model = ScriptedModel::new(["One.", "Two.", "Three."].map(Answer::from_text));
+    /// let client = ChatClient::builder(model).advisor(memory.clone()).build()?;
+    /// for _ in 0..3 {
+    ///     client.prompt().user("Count on.").conversation("c").call().await?;
+    /// }
+    ///
+    /// let (key, limit) = (ConversationKey::new("c")?, NonZeroUsize::MIN);
+    /// let mut page = memory.turns(&key, None, limit).await?;
+    /// assert_eq!(page.turns[0].messages[1].text(), "Three.");
+    /// while let Some(tip) = page.before {
+    ///     page = memory.turns(&key, Some(tip), limit).await?;
+    /// }
+    /// assert_eq!(page.turns[0].messages[1].text(), "One.");
+    /// # Ok(()) }
+    /// ```
+    pub async fn turns(
+        &self,
+        key: &ConversationKey,
+        tip: Option<EntryId>,
+        limit: NonZeroUsize,
+    ) -> Result<TurnPage> {
+        let (store, registry) = (self.settings.store(), &self.settings.registry);
+        // The shown text of a turn belongs after its last entry, which the newest page ends with.
+        let unfinished = if tip.is_none() { registry.unfinished.turns_in(key) } else { Vec::new() };
+        let mut count = limit.get();
+        loop {
+            let range = ReadRange::LastTurns(count);
+            let snapshot = match tip {
+                None => store.load(key, range).await,
+                Some(tip) => store.load_branch(key, tip, range).await,
+            };
+            let snapshot = snapshot.map_err(StoreError::into_load_error)?;
+            registry.damaged.warn(key, &snapshot);
+            let is_whole = snapshot.is_whole();
+            let page = TurnPage::new(snapshot, &unfinished, limit, &self.settings.measure.texts);
+            if is_whole || !page.turns.is_empty() {
+                return Ok(page);
+            }
+            count = count.saturating_mul(GROWTH);
+        }
+    }
+}
+
+impl TurnPage {
+    /// Builds the page that ends with a snapshot of whole turns.
+    fn new(
+        snapshot: Snapshot,
+        unfinished: &[UnfinishedTurn],
+        limit: NonZeroUsize,
+        texts: &MemoryTexts,
+    ) -> Self {
+        let is_whole = snapshot.is_whole();
+        let mut log = snapshot.entries;
+        end_last_turn(&mut log, unfinished, texts);
+        // The turns whose calls these may answer were not read.
+        let cut = if is_whole { 0 } else { answers_to_earlier_calls(log.chunk_by(same_turn)) };
+        let log = log.get(cut..).unwrap_or_default();
+        let pieces = pieces_of(log, texts);
+        let mut turns = 0_usize;
+        let fitting = pieces.iter().rev().take_while(|piece| {
+            turns = turns.saturating_add(piece.turns.len());
+            turns <= limit.get()
+        });
+        let first = pieces.len().saturating_sub(fitting.count().max(1));
+        let before = match pieces.get(first).filter(|_| first > 0) {
+            Some(piece) => Some(piece.before),
+            None => log.first().map(Entry::follows),
+        };
+        Self {
+            turns: pieces.into_iter().skip(first).flat_map(|piece| piece.turns).collect(),
+            before: before.filter(|before| *before != EntryId::BEGINNING),
+        }
+    }
+}
+
+/// Turns that are shown together: one, or several of which each answers calls of the one before it.
+struct Piece {
+    turns: Vec<TurnMessages>,
+    /// The entry before them.
+    before: EntryId,
+}
+
+/// Returns the pieces of a log that have messages.
+fn pieces_of(log: &[Entry], texts: &MemoryTexts) -> Vec<Piece> {
+    let mut repair = Repair::new(texts);
+    let places = log.chunk_by(same_turn).filter_map(|turn| Some((turn.first()?, repair.take_turn(turn)?)));
+    let places: Vec<_> = places.collect();
+    let pieces = repair.finish();
+    let piece_of = |places: &[(&Entry, Place)]| {
+        let (first, place) = places.first()?;
+        let messages = pieces.get(place.piece)?;
+        let ends = places.iter().skip(1).map(|(_, next)| next.message).chain([messages.len()]);
+        let turns = places.iter().zip(ends).filter_map(|((first, place), end)| {
+            let messages = messages.get(place.message..end)?.to_vec();
+            (!messages.is_empty()).then(|| TurnMessages { turn: first.turn.clone(), messages })
+        });
+        Some(Piece { turns: turns.collect(), before: first.follows() })
+    };
+    let pieces = places.chunk_by(|(_, one), (_, next)| one.piece == next.piece).filter_map(piece_of);
+    pieces.filter(|piece| !piece.turns.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,175 @@
+use conversation_store::{Batch, BatchKey, ConversationStore, EntryKind, InMemoryStore, NewEntry, Version};
+use proptest::prelude::*;
+
+use super::*;
+use crate::test_logs::{
+    answer, any_log, calls, client_side_end, completed, interrupted, log, result, rolled_back, turn, user,
+    words,
+};
+
+fn key() -> ConversationKey {
+    ConversationKey::new("c").unwrap()
+}
+
+/// Stores a log whose branches begin at these positions, each with the entry that it follows.
+async fn stored(log: &[Entry], forks: &[(usize, u64)]) -> ChatMemoryAdvisor {
+    let store = InMemoryStore::new();
+    let begins = [(0, None)].into_iter().chain(forks.iter().map(|(at, parent)| (*at, Some(*parent))));
+    let ends = forks.iter().map(|(at, _)| *at).chain([log.len()]);
+    for ((from, parent), to) in begins.zip(ends) {
+        let new = log[from..to].iter().map(|entry| NewEntry::new(entry.turn.clone(), entry.kind.clone()));
+        let batch = Batch::new(BatchKey::new(turn("setup"), 0, from.to_string()), new.collect());
+        let batch = batch.with_parent(parent.map(EntryId::new));
+        store.append(&key(), Version::EMPTY.after(from), batch).await.unwrap();
+    }
+    ChatMemoryAdvisor::new(store)
+}
+
+/// Returns the pages of a conversation, oldest first.
+async fn pages(memory: &ChatMemoryAdvisor, tip: Option<EntryId>, limit: usize) -> Vec<TurnPage> {
+    let limit = NonZeroUsize::new(limit).unwrap();
+    let mut pages = vec![memory.turns(&key(), tip, limit).await.unwrap()];
+    while let Some(tip) = pages[0].before {
+        let page = memory.turns(&key(), Some(tip), limit).await.unwrap();
+        assert!(page.before < Some(tip), "each page begins earlier");
+        pages.insert(0, page);
+    }
+    pages
+}
+
+/// Returns the pages of one turn each, as words: `|` separates pages, `/` turns.
+async fn shown(turns: &[(&str, Vec<EntryKind>)], limit: usize) -> String {
+    let memory = stored(&log(turns), &[]).await;
+    let of_page = |page: TurnPage| {
+        let turns = page.turns.iter().map(|of| format!("{}: {}", of.turn, words(&of.messages)));
+        turns.collect::<Vec<_>>().join(" / ")
+    };
+    pages(&memory, None, limit).await.into_iter().map(of_page).collect::<Vec<_>>().join(" | ")
+}
+
+fn plain(name: &'static str) -> (&'static str, Vec<EntryKind>) {
+    (name, vec![user(name).into(), answer(&name.to_uppercase()).into(), completed()])
+}
+
+#[tokio::test]
+async fn page_has_the_last_turns_and_their_ids() {
+    let turns = ["a", "b", "c"].map(plain);
+    assert_eq!(shown(&turns, 1).await, "a: u:a a:A | b: u:b a:B | c: u:c a:C");
+    assert_eq!(shown(&turns, 2).await, "a: u:a a:A | b: u:b a:B / c: u:c a:C");
+    assert_eq!(shown(&turns, 9).await, "a: u:a a:A / b: u:b a:B / c: u:c a:C");
+    assert_eq!(shown(&[], 1).await, "");
+}
+
+#[tokio::test]
+async fn turns_that_answer_calls_are_not_separated() {
+    let asking = |name| (name, vec![user(name).into(), calls(&["1", "2"]).into(), client_side_end()]);
+    let answering = |name| (name, vec![result("1").into(), answer("ok").into(), completed()]);
+    let turns = [plain("a"), asking("b"), answering("c"), plain("d")];
+    let together = "b: u:b a(1,2) / c: r1 r2! a:ok";
+    assert_eq!(shown(&turns, 1).await, format!("a: u:a a:A | {together} | d: u:d a:D"));
+    assert_eq!(shown(&turns, 2).await, format!("a: u:a a:A | {together} | d: u:d a:D"));
+    assert_eq!(shown(&turns, 3).await, format!("a: u:a a:A | {together} / d: u:d a:D"));
+    // A result without a call is left out, and its turn stands alone.
+    let stray = [plain("a"), plain("b"), ("c", vec![result("1").into(), user("v").into()])];
+    assert_eq!(shown(&stray, 1).await, "a: u:a a:A | b: u:b a:B | c: u:v a:[interrupted]");
+}
+
+#[tokio::test]
+async fn turns_without_messages_do_not_end_paging() {
+    let undone = |name| (name, vec![user("x").into(), answer("y").into(), rolled_back()]);
+    let silent = |name| (name, vec![EntryKind::Summary("s".into())]);
+    let damaged = |name| (name, vec![EntryKind::Corrupt(b"half".into()), completed()]);
+    let turns = [
+        undone("0"),
+        plain("a"),
+        undone("1"),
+        silent("2"),
+        damaged("3"),
+        undone("4"),
+        plain("b"),
+        undone("5"),
+    ];
+    assert_eq!(shown(&turns, 1).await, "a: u:a a:A | b: u:b a:B");
+    assert_eq!(shown(&[undone("0"), undone("1")], 1).await, "");
+    let empty = ("0", vec![answer(" ").into(), completed()]);
+    assert_eq!(shown(&[empty.clone(), plain("a"), empty, plain("b")], 1).await, "a: u:a a:A | b: u:b a:B");
+}
+
+#[tokio::test]
+async fn page_ends_with_any_entry() {
+    let memory = stored(&log(&["a", "b", "c"].map(plain)), &[]).await;
+    for (tip, shown) in [(5, "u:b a:B"), (4, "u:b a:[interrupted]"), (3, "u:a a:A"), (0, "")] {
+        let page = memory.turns(&key(), Some(EntryId::new(tip)), NonZeroUsize::MIN).await.unwrap();
+        assert_eq!(words(page.turns.iter().flat_map(|turn| &turn.messages)), shown, "to {tip}");
+    }
+    let beyond = memory.turns(&key(), Some(EntryId::new(10)), NonZeroUsize::MIN).await.unwrap_err();
+    assert_eq!(beyond.kind(), advisor_core::ErrorKind::Configuration);
+}
+
+#[tokio::test]
+async fn unfinished_end_belongs_to_newest_page() {
+    let mut turns = ["a", "b"].map(plain);
+    turns[0].1.pop();
+    turns[1].1.truncate(1);
+    let memory = stored(&log(&turns), &[]).await;
+    for name in ["a", "b"] {
+        let stopped = UnfinishedTurn::new(turn(name), None, Vec::new());
+        let end = advisor_core::TurnEnd::Interrupted { partial: "so far".into() };
+        memory.settings.registry.unfinished.register(&key(), UnfinishedTurn { end, ..stopped });
+    }
+    let shown: Vec<_> = pages(&memory, None, 1).await.into_iter().flat_map(|page| page.turns).collect();
+    assert_eq!(words(&shown[0].messages), "u:a a:A");
+    assert_eq!(words(&shown[1].messages), "u:b a:so far [interrupted]");
+    let branch = pages(&memory, Some(EntryId::new(3)), 1).await.pop().unwrap();
+    assert_eq!(words(&branch.turns[0].messages), "u:b a:[interrupted]", "a branch that cuts the turn");
+    let undone = UnfinishedTurn::new(turn("b"), None, Vec::new());
+    let end = advisor_core::TurnEnd::RolledBack;
+    memory.settings.registry.unfinished.register(&key(), UnfinishedTurn { end, ..undone });
+    let shown: Vec<_> = pages(&memory, None, 1).await.into_iter().flat_map(|page| page.turns).collect();
+    assert_eq!(shown.len(), 1, "a turn that is to be rolled back is not shown");
+}
+
+#[tokio::test]
+async fn own_texts_are_used() {
+    let memory = stored(&log(&[("a", vec![user("u").into(), interrupted("so")])]), &[]).await;
+    let memory = memory.with_texts(crate::test_logs::other_texts()).unwrap();
+    let page = memory.turns(&key(), None, NonZeroUsize::MIN).await.unwrap();
+    assert_eq!(page.turns[0].messages[1].text(), "so abgebrochen");
+}
+
+/// Generates a log whose branches begin at some positions, each with the entry that it follows.
+fn any_branches() -> impl Strategy<Value = (Vec<Entry>, Vec<(usize, u64)>)> {
+    (any_log(), prop::collection::btree_map(1..40_usize, any::<prop::sample::Index>(), 0..3)).prop_map(
+        |(log, forks)| {
+            let forks = forks.into_iter().filter(|(at, _)| *at < log.len());
+            let forks = forks.map(|(at, parent)| (at, parent.index(at + 1) as u64)).collect();
+            (log, forks)
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn pages_are_the_whole_transcript((log, forks) in any_branches(), limit in 1..5_usize) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(async {
+            let memory = stored(&log, &forks).await;
+            let mut tips = vec![None];
+            tips.extend(memory.store().branches(&key()).await.unwrap().into_iter().map(Some));
+            for tip in tips {
+                let whole = match tip {
+                    None => memory.transcript(&key()).await.unwrap(),
+                    Some(tip) => memory.transcript_of_branch(&key(), tip).await.unwrap(),
+                };
+                let pages = pages(&memory, tip, limit).await;
+                for page in &pages[usize::from(pages.len() > 1)..] {
+                    assert!(!page.turns.is_empty() || whole.is_empty());
+                }
+                let turns = pages.into_iter().flat_map(|page| page.turns);
+                let shown: Vec<_> = turns.flat_map(|turn| turn.messages).collect();
+                let whole: Vec<_> = whole.iter().cloned().collect();
+                assert_eq!(shown, whole, "{} and {}", words(&shown), words(&whole));
+            }
+        });
+    }
+}

@@ -1,0 +1,104 @@
+//! Pages of the turns of a conversation, as a person reads them.
+
+use std::num::NonZeroUsize;
+
+use advisor_core::{ChatClient, Spawner, TurnId};
+use advisor_testkit::{Answer, ScriptedModel};
+use chat_memory_advisor::{ChatMemoryAdvisor, ForkPoint, Summarizer, TurnPage, Window};
+use conversation_store::EntryId;
+
+use crate::store::TestStore;
+use crate::support::{ask, key, plain, read_until, turn, words};
+
+fn memory() -> (ChatMemoryAdvisor, TestStore) {
+    let store = TestStore::default();
+    (ChatMemoryAdvisor::new(store.clone()), store)
+}
+
+fn answers(count: usize) -> Vec<Answer> {
+    (1..=count).map(|number| Answer::from_text(format!("answer {number}"))).collect()
+}
+
+async fn page(memory: &ChatMemoryAdvisor, tip: Option<EntryId>, limit: usize) -> TurnPage {
+    memory.turns(&key(), tip, NonZeroUsize::new(limit).unwrap()).await.unwrap()
+}
+
+fn shown(page: &TurnPage) -> String {
+    words(page.turns.iter().flat_map(|turn| &turn.messages))
+}
+
+#[tokio::test]
+async fn page_costs_the_entries_of_its_turns() {
+    let (memory, store) = memory();
+    let (client, _) = plain(&memory, answers(200));
+    for number in 1..=200 {
+        ask(&client, &number.to_string()).await.unwrap();
+    }
+    let (mut tip, mut turns) = (None, 0);
+    for _ in 0..5 {
+        let before = store.entries_read();
+        let read = page(&memory, tip, 2).await;
+        assert_eq!(store.entries_read() - before, 6, "two turns of three entries");
+        assert_eq!(read.turns.len(), 2);
+        (tip, turns) = (read.before, turns + read.turns.len());
+    }
+    assert_eq!((turns, tip), (10, Some(EntryId::new(570))));
+}
+
+#[tokio::test]
+async fn window_and_summary_hide_no_turn() {
+    let (memory, _) = memory();
+    let summaries = ChatClient::builder(ScriptedModel::new([Answer::from_text("They counted.")]));
+    let spawner = Spawner::tokio(tokio::runtime::Handle::current());
+    let summarizer = Summarizer::new(summaries.build().unwrap(), spawner).with_after(2).with_keep(1);
+    let windowed = memory.clone().with_window(Window::Messages(2));
+    let summarizing = memory.clone().with_window(Window::Messages(2)).with_summaries(summarizer);
+    let (client, _) = plain(&summarizing, answers(4));
+    for user in ["1", "2", "3", "4"] {
+        ask(&client, user).await.unwrap();
+        tokio::task::yield_now().await;
+    }
+    let sent = words(&summarizing.transcript(&key()).await.unwrap());
+    assert!(sent.starts_with("s:Summary") && !sent.contains("u:1"), "{sent}");
+    let all = "u:1 a:answer 1 u:2 a:answer 2 u:3 a:answer 3 u:4 a:answer 4";
+    for memory in [windowed, summarizing] {
+        let newest = page(&memory, None, 9).await;
+        assert_eq!((shown(&newest).as_str(), newest.before), (all, None));
+        let newest = page(&memory, None, 3).await;
+        let oldest = page(&memory, newest.before, 3).await;
+        assert_eq!(format!("{} {}", shown(&oldest), shown(&newest)), all);
+    }
+}
+
+#[tokio::test]
+async fn dropped_turn_is_on_newest_page() {
+    let (memory, _) = memory();
+    let (client, _) = plain(&memory, [Answer::from_text("one"), Answer::new().text("so far").hang()]);
+    ask(&client, "1").await.unwrap();
+    let mut dropped = turn(&client, "2");
+    read_until(&mut dropped, "so far").await;
+    assert_eq!(shown(&page(&memory, None, 1).await), "u:2 a:[interrupted]", "it still runs");
+    drop(dropped);
+    let newest = page(&memory, None, 1).await;
+    assert_eq!(shown(&newest), "u:2 a:so far [interrupted]");
+    assert_eq!(shown(&page(&memory, newest.before, 1).await), "u:1 a:one");
+}
+
+#[tokio::test]
+async fn pages_stay_on_their_branch() {
+    let (memory, _) = memory();
+    let (client, _) = plain(&memory, answers(4));
+    for user in ["1", "2", "3"] {
+        ask(&client, user).await.unwrap();
+    }
+    let old = page(&memory, None, 1).await;
+    let second = page(&memory, old.before, 1).await.turns[0].turn.clone();
+    let edited = client.prompt().user("edited").conversation("c").turn(TurnId::new("edited").unwrap());
+    edited.extension(ForkPoint::Before(second)).call().await.unwrap();
+    let newest = page(&memory, None, 1).await;
+    assert_eq!(newest.turns[0].turn.as_str(), "edited");
+    assert_eq!(shown(&newest), "u:edited a:answer 4");
+    assert_eq!(shown(&page(&memory, newest.before, 9).await), "u:1 a:answer 1");
+    let older = page(&memory, old.before, 9).await;
+    assert_eq!(shown(&older), "u:1 a:answer 1 u:2 a:answer 2", "the pages of the old branch go on");
+}

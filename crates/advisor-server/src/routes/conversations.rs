@@ -1,12 +1,16 @@
+use std::num::{NonZeroU64, NonZeroUsize};
+
 use advisor_core::{
-    Block, BlockContent, BlockKind, ConversationKey, Message, MessageList, OnDrop, Role, ToolCall,
+    Block, BlockContent, BlockKind, ConversationKey, Error, ErrorKind, Message, OnDrop, Role, ToolCall,
+    TurnId,
 };
 use axum::Json;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use chat_memory_advisor::store::{Entry, EntryId, EntryKind, Page, ReadRange, Snapshot};
+use chat_memory_advisor::TurnMessages;
+use chat_memory_advisor::store::{EntryId, Page};
 use futures::{StreamExt, stream};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,6 +25,10 @@ use crate::refusal::Refusal;
 
 /// The most conversations in one answer.
 const PAGE: usize = 100;
+
+/// The turns of a conversation in one answer: usually, and at most.
+const TURNS: NonZeroUsize = NonZeroUsize::new(50).unwrap();
+const MOST_TURNS: usize = 100;
 
 /// The characters of a title.
 const TITLE: usize = 80;
@@ -44,11 +52,43 @@ pub(super) struct Listed {
     next: Option<String>,
 }
 
-/// The messages of a conversation.
+/// The turns of a conversation that a client asks for.
+#[derive(Debug, Deserialize)]
+pub(super) struct WantedTurns {
+    #[serde(default)]
+    limit: TurnLimit,
+    /// The value of `before` of a later page.
+    before: Option<NonZeroU64>,
+}
+
+/// The most turns of a page.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(try_from = "usize")]
+struct TurnLimit(NonZeroUsize);
+
+impl Default for TurnLimit {
+    fn default() -> Self {
+        Self(TURNS)
+    }
+}
+
+impl TryFrom<usize> for TurnLimit {
+    type Error = String;
+
+    fn try_from(limit: usize) -> Result<Self, String> {
+        let limit = NonZeroUsize::new(limit).filter(|limit| limit.get() <= MOST_TURNS);
+        limit.map(Self).ok_or_else(|| format!("a page has 1 to {MOST_TURNS} turns"))
+    }
+}
+
+/// A page of the messages of a conversation.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ConversationMessages")]
 pub(super) struct ShownMessages {
+    /// The messages, oldest first.
     messages: Vec<Shown>,
+    /// The value of `before` for the page before, if there is one.
+    before: Option<String>,
 }
 
 /// A conversation: its id, and for the page also its title.
@@ -70,7 +110,7 @@ enum ListedConversation {
 enum Shown {
     User {
         text: String,
-        turn: Option<String>,
+        turn: String,
     },
     Assistant {
         text: String,
@@ -147,24 +187,34 @@ async fn titled(server: ChatServer, key: ConversationKey) -> ListedConversation 
     ListedConversation::Titled { id, title }
 }
 
+/// Returns a page of messages: the last turns, or those before a later page.
 pub(super) async fn read(
     State(server): State<ChatServer>,
     user: User,
     id: Result<Path<String>, PathRejection>,
     wanted: Result<Query<Wanted>, QueryRejection>,
+    turns: Result<Query<WantedTurns>, QueryRejection>,
 ) -> Result<Response, Refusal> {
-    let Query(wanted) = wanted?;
+    let (Query(wanted), Query(WantedTurns { limit, before })) = (wanted?, turns?);
     let key = user.conversation(&id?)?;
-    let transcript = server.memory().transcript(&key).await;
-    let transcript = transcript.map_err(|error| Refusal::from(&error))?;
-    if transcript.is_empty() {
+    let tip = before.map(|before| EntryId::new(before.get()));
+    let page = server.memory().turns(&key, tip, limit.0).await.map_err(|error| page_refusal(&error))?;
+    if page.turns.is_empty() && tip.is_none() {
         return Err(Refusal::not_found("there is no such conversation"));
     }
-    let log = server.memory().store().load(&key, ReadRange::All).await;
-    let turns = turns_of(&log.map_err(|error| Refusal::from(&error.into()))?, &transcript);
-    let mut turns = turns.into_iter();
-    let messages = transcript.iter().filter_map(|message| shown(message, &mut turns, wanted.view)).collect();
-    Ok(Json(ShownMessages { messages }).into_response())
+    let of_turn = |turn: &TurnMessages| {
+        turn.messages.iter().filter_map(|message| shown(message, &turn.turn, wanted.view)).collect::<Vec<_>>()
+    };
+    let messages = page.turns.iter().flat_map(of_turn).collect();
+    Ok(Json(ShownMessages { messages, before: page.before.map(|before| before.to_string()) }).into_response())
+}
+
+/// A page that does not exist is no failure of the server.
+fn page_refusal(error: &Error) -> Refusal {
+    match error.kind() {
+        ErrorKind::Configuration => Refusal::not_found("the conversation has no such page"),
+        _ => Refusal::from(error),
+    }
 }
 
 pub(super) async fn delete(
@@ -198,22 +248,10 @@ async fn stop_turn(server: &ChatServer, key: &ConversationKey) {
     }
 }
 
-/// Returns the turns of the messages of the user, if each of them has its entry.
-fn turns_of(log: &Snapshot, transcript: &MessageList) -> Vec<String> {
-    let is_users = |message: &Message| message.role() == Role::User;
-    let turn = |entry: &Entry| match &entry.kind {
-        EntryKind::Message(message) if is_users(message) => Some(entry.turn.as_str().to_owned()),
-        _ => None,
-    };
-    let turns: Vec<_> = log.entries.iter().filter_map(turn).collect();
-    let count = transcript.iter().filter(|message| is_users(message)).count();
-    if turns.len() == count { turns } else { Vec::new() }
-}
-
 /// Instructions are not shown.
-fn shown(message: &Message, turns: &mut impl Iterator<Item = String>, view: View) -> Option<Shown> {
+fn shown(message: &Message, turn: &TurnId, view: View) -> Option<Shown> {
     Some(match message.role() {
-        Role::User => Shown::User { text: message.text(), turn: turns.next() },
+        Role::User => Shown::User { text: message.text(), turn: turn.to_string() },
         Role::Assistant => {
             let blocks = message.blocks();
             let reasoning = blocks.iter().filter_map(|block| block.content().text_of(BlockKind::Reasoning));

@@ -1,11 +1,14 @@
 //! Lists, reads and deletes conversations.
 
-use advisor_testkit::Answer;
+use advisor_core::ChatClient;
+use advisor_server::ChatServer;
+use advisor_testkit::{Answer, ScriptedModel};
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
+use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore, Window};
 use serde_json::{Value, json};
 
-use crate::setting::{json_of, setting, text, until};
+use crate::setting::{Setting, json_of, refused, setting, text, until};
 
 #[tokio::test]
 async fn conversation_is_read_and_deleted() {
@@ -27,6 +30,82 @@ async fn conversation_is_read_and_deleted() {
     let delete = Request::delete("/api/conversations/c%2F1").body(Body::empty()).unwrap();
     assert_eq!(setting.send(delete).await.status(), StatusCode::NO_CONTENT);
     assert_eq!(setting.get("/api/conversations/c%2F1").await.status(), StatusCode::NOT_FOUND);
+}
+
+/// Returns the texts of the messages of a page, and its `before`.
+async fn page(setting: &Setting, query: &str) -> (Vec<String>, Value) {
+    let read = json_of(setting.get(&format!("/api/conversations/c1?{query}")).await).await;
+    let messages = read["messages"].as_array().unwrap();
+    let texts = messages.iter().map(|message| message["text"].as_str().unwrap().to_owned());
+    (texts.collect(), read["before"].clone())
+}
+
+async fn ask(setting: &Setting, message: &str) {
+    let body = json!({"message": message, "conversation": "c1", "turn": message});
+    text(setting.post("/api/chat", &body).await).await;
+}
+
+#[tokio::test]
+async fn conversation_is_read_in_pages_of_turns() {
+    let setting = setting((1..=51).map(|number| Answer::from_text(format!("a{number}"))));
+    for number in 1..=51 {
+        ask(&setting, &format!("q{number}")).await;
+    }
+    let (newest, before) = page(&setting, "").await;
+    assert_eq!((newest.len(), newest[0].as_str(), newest[99].as_str()), (100, "q2", "a51"));
+    let before = before.as_str().unwrap().to_owned();
+    assert_eq!(
+        page(&setting, &format!("before={before}")).await,
+        (vec!["q1".into(), "a1".into()], Value::Null)
+    );
+    assert_eq!(page(&setting, "limit=100").await.0.len(), 102);
+    let (two, before) = page(&setting, "limit=1").await;
+    assert_eq!(two, ["q51", "a51"]);
+    // A page stays where it is when the conversation continues.
+    ask(&setting, "q52").await;
+    let (two, _) = page(&setting, &format!("limit=1&before={}", before.as_str().unwrap())).await;
+    assert_eq!(two, ["q50", "a50"]);
+}
+
+#[tokio::test]
+async fn user_messages_have_the_turn_that_replaces_them() {
+    let setting = setting(["a1", "a2", "a3"].map(Answer::from_text));
+    ask(&setting, "q1").await;
+    ask(&setting, "q2").await;
+    let read = json_of(setting.get("/api/conversations/c1?view=page&limit=1").await).await;
+    assert_eq!(read["messages"][0]["turn"], "q2");
+    let body = json!({"message": "Again", "conversation": "c1", "replaces": "q2"});
+    text(setting.post("/api/chat", &body).await).await;
+    let (texts, _) = page(&setting, "").await;
+    assert_eq!(texts, ["q1", "a1", "Again", "a3"]);
+}
+
+#[tokio::test]
+async fn window_does_not_hide_messages() {
+    let memory = ChatMemoryAdvisor::new(InMemoryStore::new()).with_window(Window::Turns(1));
+    let model = ScriptedModel::new(["a1", "a2", "a3"].map(Answer::from_text));
+    let client = ChatClient::builder(model.clone()).advisor(memory.clone()).build().unwrap();
+    let setting = Setting { server: ChatServer::new(client, memory), model };
+    for message in ["q1", "q2", "q3"] {
+        ask(&setting, message).await;
+    }
+    assert_eq!(page(&setting, "").await.0, ["q1", "a1", "q2", "a2", "q3", "a3"]);
+}
+
+#[tokio::test]
+async fn page_that_does_not_exist_is_refused() {
+    let setting = setting([Answer::from_text("a1")]);
+    ask(&setting, "q1").await;
+    for query in
+        ["limit=0", "limit=101", "limit=-1", "limit=x", "limit=", "before=0", "before=-1", "before=x"]
+    {
+        let response = setting.get(&format!("/api/conversations/c1?{query}")).await;
+        assert_eq!(refused(response, StatusCode::BAD_REQUEST).await, "invalid_request", "{query}");
+    }
+    for path in ["c1?before=999", "unknown?before=1", "unknown"] {
+        let response = setting.get(&format!("/api/conversations/{path}")).await;
+        assert_eq!(refused(response, StatusCode::NOT_FOUND).await, "not_found", "{path}");
+    }
 }
 
 #[tokio::test]

@@ -13,23 +13,31 @@ use chat_memory_advisor::store::{
 };
 use serde_json::json;
 
-use crate::setting::{Setting, text};
+use crate::setting::{Setting, json_of, text};
 
-/// A store that notes the largest number of entries that a read has returned.
+/// A store that notes the largest number of entries that a read, or a load, has returned.
 #[derive(Default)]
 struct Noted {
     store: InMemoryStore,
     largest: Arc<AtomicUsize>,
+    largest_load: Arc<AtomicUsize>,
+}
+
+impl Noted {
+    fn loaded(&self, snapshot: Snapshot) -> Snapshot {
+        self.largest_load.fetch_max(snapshot.entries.len(), Ordering::Relaxed);
+        snapshot
+    }
 }
 
 #[async_trait]
 impl ConversationStore for Noted {
     async fn load(&self, key: &ConversationKey, range: ReadRange) -> Result<Snapshot> {
-        self.store.load(key, range).await
+        Ok(self.loaded(self.store.load(key, range).await?))
     }
 
     async fn load_branch(&self, key: &ConversationKey, tip: EntryId, range: ReadRange) -> Result<Snapshot> {
-        self.store.load_branch(key, tip, range).await
+        Ok(self.loaded(self.store.load_branch(key, tip, range).await?))
     }
 
     async fn read(&self, key: &ConversationKey, after: EntryId, limit: usize) -> Result<Vec<Entry>> {
@@ -51,10 +59,8 @@ impl ConversationStore for Noted {
     }
 }
 
-#[tokio::test]
-async fn law_r1_replaced_turn_is_found_in_pages() {
-    let store = Noted::default();
-    let largest = Arc::clone(&store.largest);
+/// A server over this store, with a conversation of 100 turns, each of three entries.
+async fn with_conversation(store: Noted) -> Setting {
     let memory = ChatMemoryAdvisor::new(store);
     let model = ScriptedModel::from_fn(|_| Answer::from_text("Hi."));
     let client = ChatClient::builder(model.clone()).advisor(memory.clone()).build().unwrap();
@@ -63,6 +69,14 @@ async fn law_r1_replaced_turn_is_found_in_pages() {
         let body = json!({"message": "Hello", "conversation": "c1", "turn": format!("t{number}")});
         text(setting.post("/api/chat", &body).await).await;
     }
+    setting
+}
+
+#[tokio::test]
+async fn law_r1_replaced_turn_is_found_in_pages() {
+    let store = Noted::default();
+    let largest = Arc::clone(&store.largest);
+    let setting = with_conversation(store).await;
     for (turn, status) in [("t0", StatusCode::OK), ("t99", StatusCode::OK), ("t100", StatusCode::NOT_FOUND)] {
         largest.store(0, Ordering::Relaxed);
         let body = json!({"message": "Again", "conversation": "c1", "replaces": turn});
@@ -70,5 +84,21 @@ async fn law_r1_replaced_turn_is_found_in_pages() {
         assert_eq!(response.status(), status, "{turn}");
         text(response).await;
         assert!((1..=256).contains(&largest.load(Ordering::Relaxed)), "{turn}: {largest:?}");
+    }
+}
+
+#[tokio::test]
+async fn page_of_messages_is_read_without_the_rest() {
+    let store = Noted::default();
+    let (largest, largest_load) = (Arc::clone(&store.largest), Arc::clone(&store.largest_load));
+    let setting = with_conversation(store).await;
+    let mut query = "limit=5".to_owned();
+    for _ in 0..3 {
+        largest.store(0, Ordering::Relaxed);
+        largest_load.store(0, Ordering::Relaxed);
+        let read = json_of(setting.get(&format!("/api/conversations/c1?{query}")).await).await;
+        assert_eq!(read["messages"].as_array().unwrap().len(), 10);
+        assert_eq!((largest.load(Ordering::Relaxed), largest_load.load(Ordering::Relaxed)), (0, 15));
+        query = format!("limit=5&before={}", read["before"].as_str().unwrap());
     }
 }

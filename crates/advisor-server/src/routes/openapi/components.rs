@@ -19,6 +19,15 @@ pub(super) fn parameters() -> Value {
             "name": "after", "in": "query", "schema": {"type": "string"},
             "description": "The value of `next` of the page before.",
         },
+        "TurnLimit": {
+            "name": "limit", "in": "query",
+            "schema": {"type": "integer", "minimum": 1, "maximum": 100, "default": 50},
+            "description": "The most turns of the page. Turns that answer calls of one another are not separated.",
+        },
+        "Before": {
+            "name": "before", "in": "query", "schema": {"type": "string"},
+            "description": "The value of `before` of the page after this one; without it, the last turns.",
+        },
         "View": {
             "name": "view", "in": "query", "schema": {"enum": ["answer", "page"], "default": "answer"},
             "description": "With `page`, also reasoning and the blocks of each answer.",

@@ -104,6 +104,63 @@ await run({ name: "page", url, executablePath, folder, expected: "ERR_INTERNET_D
     expect(text.split("Let me look").length === 2, `the answer is there twice: ${text}`);
   });
 
+  await test("earlier messages come page by page, and the one that is read stays in its place", async () => {
+    await page.reload();
+    await page.waitForFunction(() => document.querySelectorAll("article").length === 8);
+    expect((await page.getByText("Earlier messages").count()) === 0, "a whole conversation has no earlier messages");
+    const { context, page: other } = await open(new URL(page.url()).hash, { viewport: { width: 900, height: 400 }, bypassCSP: true });
+    // Each page is one turn.
+    let released = Promise.resolve();
+    await other.route(/\/api\/conversations\/[^/?]+\?/, async (route) => {
+      await released;
+      await route.continue({ url: `${route.request().url()}&limit=1` });
+    });
+    await other.reload();
+    const count = (articles) => other.waitForFunction((count) => document.querySelectorAll("article").length === count, articles);
+    await count(2);
+    const frame = () => other.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+    const earlier = other.getByRole("button", { name: "Earlier messages" });
+    expect((await other.getByRole("log").evaluate((log) => log.scrollHeight - log.scrollTop - log.clientHeight)) < 2, "the end is not in view");
+    await other.focus("#messages");
+    await other.keyboard.press("Tab");
+    const focused = () => other.evaluate(() => document.activeElement.id || document.activeElement.textContent);
+    expect((await focused()) === "Earlier messages", "the button is not reached by keyboard");
+    await expectAccessible(other);
+    await picture(other, "earlier");
+
+    await context.setOffline(true);
+    await other.keyboard.press("Enter");
+    await other.waitForSelector(".earlier [role=alert]:not(:empty)");
+    await context.setOffline(false);
+    for (const articles of [4, 6, 8]) {
+      const first = await other.$("article");
+      const top = () => frame().then(() => first.evaluate((article) => article.getBoundingClientRect().top));
+      const before = await top();
+      await other.keyboard.press("Enter");
+      await count(articles);
+      expect(Math.abs((await top()) - before) < 2, `the message moved from ${before} to ${await top()}`);
+      expect((await focused()) === (articles < 8 ? "Earlier messages" : "messages"), `the focus is on ${await focused()}`);
+    }
+    expect((await earlier.count()) === 0, "earlier messages are offered at the beginning");
+    const texts = (of) => of.locator("article").allTextContents();
+    expect(String(await texts(other)) === String(await texts(page)), "the pages are not the conversation");
+
+    await other.reload();
+    await count(2);
+    let release;
+    released = new Promise((done) => (release = done));
+    const asked = other.waitForRequest(/before=/);
+    await earlier.click();
+    await asked;
+    await other.getByRole("button", { name: "New conversation" }).click();
+    const read = other.waitForResponse(/before=/);
+    release();
+    await (await read).finished();
+    await frame();
+    expect((await other.$$("article")).length === 0, "a late page is shown in another conversation");
+    await context.close();
+  });
+
   await test("a message is edited, and another one answered again", async () => {
     await page.locator("article.user").last().getByText("Answer again").click();
     await idle(page);

@@ -4,16 +4,10 @@ import { Answer } from "./answer/answer.js";
 import { api, conversationPath } from "./api.js";
 import { $ } from "./dom.js";
 import { follow, join } from "./events.js";
-import { show } from "./history.js";
+import { offerEarlier, read, show } from "./history.js";
 import { UserMessage } from "./user_message.js";
 
 const messages = $("messages");
-
-/** Returns the stored messages of a conversation, or none if it does not exist yet. */
-const read = async (id) => {
-  const response = await api(conversationPath(id, "?view=page")).catch(() => null);
-  return response ? (await response.json()).messages : [];
-};
 
 export class Chat {
   /** The id of the conversation, if it has one yet. */
@@ -64,13 +58,16 @@ export class Chat {
     const opened = ++this.#opened;
     this.#name(id);
     if (!id) return;
-    const stored = await read(id);
+    // A conversation may not exist yet.
+    const { messages: stored, before } = await read(id).catch(() => ({ messages: [], before: null }));
     const live = await join(id);
     if (this.#opened !== opened) return live?.body?.cancel();
     const runs = live?.status === 200;
     // The running turn shows its own answer.
     const end = runs ? stored.findLastIndex((message) => message.role === "user") + 1 : stored.length;
-    show(messages, stored.slice(0, end), (message, turn) => this.#offer(message, turn));
+    const offer = (message, turn) => this.#offer(message, turn);
+    show(messages, stored.slice(0, end), offer);
+    offerEarlier(messages, id, before, offer);
     const turn = stored.findLast((message) => message.role === "user")?.turn;
     if (turn) (runs ? this.onBegin : this.onInspect)(turn);
     if (runs) this.#read(async () => live);

@@ -1,7 +1,62 @@
 // The messages of a conversation, as the server has stored them.
 
 import { Answer } from "./answer/answer.js";
+import { api, conversationPath } from "./api.js";
+import { button, element, following } from "./dom.js";
 import { UserMessage } from "./user_message.js";
+
+/** Reads a page of stored messages: the last turns, or those before a later page, which names them. */
+export const read = async (id, before) => {
+  const query = before ? `&before=${encodeURIComponent(before)}` : "";
+  return (await api(conversationPath(id, `?view=page${query}`))).json();
+};
+
+/** Offers the page before the messages that are shown, if there is one. */
+export const offerEarlier = (messages, id, before, offer) => {
+  if (!before) return;
+  const offered = element("div", "earlier");
+  const failure = element("p", "error");
+  failure.role = "alert";
+  const insert = (page) => {
+    failure.textContent = "";
+    offered.after(fragment(page.messages, offer));
+    before = page.before;
+    if (before) return;
+    if (offered.contains(document.activeElement)) messages.focus({ preventScroll: true });
+    offered.remove();
+  };
+  let isReading = false;
+  const load = async () => {
+    if (isReading) return;
+    isReading = true;
+    try {
+      const page = await read(id, before);
+      // Another conversation may be open by now.
+      if (offered.isConnected) keepInPlace(messages, offered.nextElementSibling, () => insert(page));
+    } catch (error) {
+      failure.textContent = error.message;
+    }
+    isReading = false;
+  };
+  offered.append(button("Earlier messages", load), failure);
+  following(() => messages.prepend(offered));
+};
+
+/** Returns stored messages that a screen reader does not announce, since they are not new. */
+const fragment = (stored, offer) => {
+  const earlier = document.createDocumentFragment();
+  show(earlier, stored, offer);
+  for (const message of earlier.children) message.ariaLive = "off";
+  return earlier;
+};
+
+/** Changes the messages, and keeps one of them where the reader sees it. */
+const keepInPlace = (messages, message, change) => {
+  const top = () => message?.getBoundingClientRect().top ?? 0;
+  const before = top();
+  change();
+  messages.scrollTop += top() - before;
+};
 
 /** Shows stored messages. `offer` gets each message of the user with its turn. */
 export const show = (messages, stored, offer) => {

@@ -3,12 +3,10 @@
 import { button, copy, element, following } from "./dom.js";
 
 export class UserMessage {
-  #messages;
   #text;
   #article;
 
   constructor(messages, text) {
-    this.#messages = messages;
     this.#text = text;
     this.#article = copy("message");
     this.#article.className = "user";
@@ -20,7 +18,7 @@ export class UserMessage {
   /** Offers to replace the turn of this message. `edit` gets the text, and a function that sends another one. */
   offer(turn, { isBusy, edit, ask, inspect }) {
     const replace = (text) => {
-      while (this.#messages.lastElementChild !== this.#article) this.#messages.lastElementChild.remove();
+      while (this.#article.nextElementSibling) this.#article.nextElementSibling.remove();
       this.#article.remove();
       ask(text, turn);
     };

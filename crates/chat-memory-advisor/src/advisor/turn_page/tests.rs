@@ -69,6 +69,10 @@ async fn turns_that_answer_calls_are_not_separated() {
     assert_eq!(shown(&turns, 1).await, format!("a: u:a a:A | {together} | d: u:d a:D"));
     assert_eq!(shown(&turns, 2).await, format!("a: u:a a:A | {together} | d: u:d a:D"));
     assert_eq!(shown(&turns, 3).await, format!("a: u:a a:A | {together} / d: u:d a:D"));
+    // An empty answer is no turn of a page.
+    let silent = ("d", vec![answer(" ").into(), completed()]);
+    let turns = [plain("a"), asking("b"), answering("c"), silent];
+    assert_eq!(shown(&turns, 1).await, format!("a: u:a a:A | {together}"));
     // A result without a call is left out, and its turn stands alone.
     let stray = [plain("a"), plain("b"), ("c", vec![result("1").into(), user("v").into()])];
     assert_eq!(shown(&stray, 1).await, "a: u:a a:A | b: u:b a:B | c: u:v a:[interrupted]");

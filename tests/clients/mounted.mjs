@@ -7,7 +7,8 @@ import { started } from "./serve.mjs";
 const [example, executablePath, folder] = process.argv.slice(2);
 const server = await started(example, ["127.0.0.1:0"]);
 
-await run({ name: "mounted", url: server.url, executablePath, folder }, async ({ open, test, picture }) => {
+// Chromium writes each answer with an error status to the console.
+await run({ name: "mounted", url: server.url, executablePath, folder, expected: "503" }, async ({ open, test, picture }) => {
   for (const path of ["/assistant", "/assistant/"]) {
     await test(`a conversation at ${path}, that a reload finds again`, async () => {
       const { page } = await open(path);
@@ -46,6 +47,18 @@ await run({ name: "mounted", url: server.url, executablePath, folder }, async ({
     expect(held.length === 1, `read ${held.length} times`);
     expect((await page.$$("article")).length === 4, "messages are shown twice");
     expect(await page.evaluate(() => document.activeElement === window.link), "the link has lost the focus");
+  });
+
+  await test("a conversation that cannot be read says so", async () => {
+    const { page } = await open("/assistant");
+    const unreadable = { status: 503, contentType: "application/json", body: '{"error": {"message": "the store is away"}}' };
+    await page.route(/conversations\/[^/]+\?view=page/, (route) => route.fulfill(unreadable));
+    await page.locator("#conversations a").first().click();
+    await page.waitForSelector("article .error >> text=the store is away");
+    await page.unroute(/conversations\/[^/]+\?view=page/);
+    await page.reload();
+    await page.waitForFunction(() => document.querySelectorAll("article").length === 4);
+    expect((await page.$$("article .error")).length === 0, "the error is still there");
   });
 
   await test("a conversation is deleted", async () => {

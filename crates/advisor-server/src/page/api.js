@@ -2,12 +2,13 @@
 
 import { send } from "./token.js";
 
-/** Sends a request. A refusal is an error with the server's words. */
+/** Sends a request. A refusal is an error with the server's words and its status. */
 export const api = async (path, options) => {
   const response = await send(path, options);
   if (!response.ok) {
     const body = await response.json().catch(() => ({}));
-    throw new Error(body.error?.message ?? `the server answered ${response.status}`);
+    const error = new Error(body.error?.message ?? `the server answered ${response.status}`);
+    throw Object.assign(error, { status: response.status });
   }
   return response;
 };

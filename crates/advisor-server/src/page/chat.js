@@ -58,10 +58,11 @@ export class Chat {
     const opened = ++this.#opened;
     this.#name(id);
     if (!id) return;
-    // A conversation may not exist yet.
-    const { messages: stored, before } = await read(id).catch(() => ({ messages: [], before: null }));
+    const { messages: stored, before, error } = await read(id).catch((error) => ({ messages: [], before: null, error }));
     const live = await join(id);
     if (this.#opened !== opened) return live?.body?.cancel();
+    // A conversation may not exist yet.
+    if (error && error.status !== 404) this.#fail(error);
     const runs = live?.status === 200;
     // The running turn shows its own answer.
     const end = runs ? stored.findLastIndex((message) => message.role === "user") + 1 : stored.length;
@@ -93,6 +94,13 @@ export class Chat {
     if (this.#reading !== reading) return;
     this.#turn(null);
     this.onTurn();
+  }
+
+  /** Shows an error in the place of messages that cannot be read. */
+  #fail(error) {
+    const answer = new Answer(messages);
+    answer.take({ type: "error", error: error.message });
+    answer.end();
   }
 
   #turn(reading) {

@@ -178,3 +178,6 @@ impl Attempts {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

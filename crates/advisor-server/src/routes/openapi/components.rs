@@ -5,7 +5,14 @@ use crate::refusal::error_form::ErrorForm;
 
 /// Returns the parameters that operations name.
 pub(super) fn parameters() -> Value {
-    let header = |name: &str, description: &str| json!({"name": name, "in": "header", "description": description, "schema": {"type": "string"}});
+    let [of_addresses, of_headers] = [in_addresses(), in_headers()].map(|parameters| match parameters {
+        Value::Object(parameters) => parameters,
+        _ => Map::new(),
+    });
+    Value::Object(of_addresses.into_iter().chain(of_headers).collect())
+}
+
+fn in_addresses() -> Value {
     json!({
         "Conversation": {
             "name": "id", "in": "path", "required": true, "schema": {"type": "string"},
@@ -32,6 +39,12 @@ pub(super) fn parameters() -> Value {
             "name": "view", "in": "query", "schema": {"enum": ["answer", "page"], "default": "answer"},
             "description": "With `page`, also reasoning and the blocks of each answer.",
         },
+    })
+}
+
+fn in_headers() -> Value {
+    let header = |name: &str, description: &str| json!({"name": name, "in": "header", "description": description, "schema": {"type": "string"}});
+    json!({
         "ConversationHeader": header("x-conversation-id", "The conversation. It precedes the one in the body."),
         "IdempotencyKey": header("idempotency-key", "The id of the turn, within its conversation. The same id is the same turn. It precedes the one in the body."),
         "LastEventId": header("last-event-id", "The last event that the client has received."),

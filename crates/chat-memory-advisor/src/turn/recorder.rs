@@ -251,3 +251,6 @@ fn is_last_answer(state: &TurnState, record: &Record, message: &Message) -> bool
     let of_model = record.step == Step::Answer || has_calls(message) || !last.has_calls;
     of_model && last.round == record.round && state.prompt.calls().are_those_of(message)
 }
+
+#[cfg(test)]
+mod tests;

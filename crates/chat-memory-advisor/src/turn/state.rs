@@ -267,3 +267,6 @@ impl TurnState {
         Some(UnfinishedTurn { end, stage, ..UnfinishedTurn::new(turn.clone(), self.version, unsure) })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,12 @@
+use advisor_core::{ChatRequest, ConversationKey, Turn};
+use conversation_store::{InMemoryStore, ReadRange, Snapshot};
+
 use super::*;
+use crate::Window;
 use crate::conversation::unfinished_turn::UnfinishedTurn;
+use crate::settings::Settings;
 use crate::test_logs::{completed, log, turn, user};
-use conversation_store::{ReadRange, Snapshot};
+use crate::turn::TurnMemory;
 
 /// A conversation in which this turn is open, beside an ended one.
 fn with_open(name: &str, unfinished: &[&str]) -> LoadedConversation {
@@ -38,4 +43,24 @@ fn law_r1_attempts_to_begin_are_bounded() {
     }
     attempts.check_loaded(&with_open("a", &[]), &turn("own")).unwrap();
     assert!(attempts.retry_after_append(conflict(), &turn("own")).is_err());
+}
+
+#[test]
+fn only_a_resumed_turn_has_an_unfinished_run() {
+    let plan = |turns: &[(&str, Vec<_>)]| {
+        let snapshot = Snapshot::from_log(&log(turns), ReadRange::All);
+        let loaded = LoadedConversation { snapshot, ..with_open("a", &[]) };
+        match StartPlan::plan(&turn("t"), vec![user("u")], loaded, &Window::All.into()).unwrap() {
+            StartOutcome::Asking(plan) => plan,
+            StartOutcome::Answered(answer) => panic!("answered: {answer:?}"),
+        }
+    };
+    let (resumed, new) = (plan(&[("t", vec![user("u").into()])]), plan(&[]));
+    let request = ChatRequest::new(user("u")).with_turn(Turn::new(turn("t")));
+    let settings = Settings::new(Arc::new(InMemoryStore::new()));
+    let memory = TurnMemory::new(&settings, &request, ConversationKey::new("c").unwrap()).0;
+    assert!(!memory.has_unfinished_run(&resumed), "its earlier run has ended, or ran elsewhere");
+    memory.registry.unfinished.register(&memory.key, UnfinishedTurn::new(turn("t"), None, Vec::new()));
+    assert!(memory.has_unfinished_run(&resumed));
+    assert!(!memory.has_unfinished_run(&new), "nothing of an earlier run is stored");
 }

@@ -391,6 +391,33 @@ fn turn_with_unread_beginning_is_left_out() {
     }
 }
 
+#[test]
+fn only_a_bounded_turn_without_summaries_reads_on() {
+    let all = log(&[("a", vec![user("u").into(), completed()]), ("b", vec![user("v").into(), completed()])]);
+    let part = Snapshot::from_log(&all, ReadRange::LastEntries(2));
+    let bounded = || Measure { on_overflow: crate::OnOverflow::Refuse, ..Window::Messages(1).into() };
+    assert_eq!(StartPlan::read_for_later(&part, &bounded()), Some(2));
+    assert_eq!(
+        StartPlan::read_for_later(&part, &Window::Messages(1).into()),
+        None,
+        "the turn is not bounded"
+    );
+    assert_eq!(StartPlan::read_for_later(&Snapshot::from_log(&all, ReadRange::All), &bounded()), None);
+    let model = advisor_testkit::ScriptedModel::new([]);
+    let client = advisor_core::ChatClient::builder(model).build().unwrap();
+    let summarizer = Some(crate::Summarizer::new(client, advisor_core::Spawner::new(drop)));
+    assert_eq!(StartPlan::read_for_later(&part, &Measure { summarizer, ..bounded() }), None);
+}
+
+#[test]
+fn law_k3_only_new_turn_is_at_its_beginning() {
+    let new = planned(&[], &[user("v")], &[]).unwrap().unsure(&turn("new")).unwrap();
+    assert_eq!(new.stage, Stage::Beginning);
+    let open = log(&[("new", vec![user("v").into(), calls(&["1"]).into()])]);
+    let resumed = planned(&open, &[user("v")], &[]).unwrap().unsure(&turn("new")).unwrap();
+    assert_eq!(resumed.stage, Stage::Running);
+}
+
 proptest! {
     #[test]
     fn law_m6_from_any_log_the_next_request_is_valid(log in any_log(), count in 0..12_usize, all in any::<bool>()) {

@@ -4,6 +4,7 @@ mod bounds;
 mod gemini;
 mod messages;
 mod policies;
+mod text_calls;
 mod turns;
 
 use std::fmt;
@@ -59,6 +60,7 @@ pub fn all() -> Vec<Case> {
         .chain(appends::cases())
         .chain(gemini::cases())
         .chain(policies::cases())
+        .chain(text_calls::cases())
         .collect()
 }
 

@@ -154,12 +154,21 @@ impl Shape {
     /// Returns a whole body with `events` of these events, in reads.
     #[must_use]
     pub fn body(&self, events: usize) -> Vec<Bytes> {
-        let said: Vec<String> = (0..events).map(|number| frame(&self.event(number))).collect();
+        self.body_with(&(0..events).map(|number| frame(&self.event(number))).collect::<Vec<_>>())
+    }
+
+    /// Returns a whole body with an event for each of these texts, in reads.
+    pub(crate) fn body_of(&self, texts: &[&str]) -> Vec<Bytes> {
+        let event = |text: &&str| frame(&self.event.replace("WORD", &text.replace('"', "\\\"")));
+        self.body_with(&texts.iter().map(event).collect::<Vec<_>>())
+    }
+
+    fn body_with(&self, said: &[String]) -> Vec<Bytes> {
         let begin =
             r#"{"id":"r","model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}"#;
         let call = r#"{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","type":"function","function":{"name":"f","arguments":""}}]}}]}"#;
         let calls = self.event.contains("PIECE").then_some(call);
-        let reads = reads(&said);
+        let reads = reads(said);
         let end = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
         let head = [begin].into_iter().chain(calls).map(|event| Bytes::from(frame(event)));
         head.chain(reads).chain([end, "[DONE]"].map(|event| Bytes::from(frame(event)))).collect()

@@ -42,7 +42,7 @@ const CALLS: [WrittenCall; 3] = [
 
 pub(super) fn cases() -> Vec<Case> {
     let text = CALLS.map(|call| {
-        answering(format!("answer, text with calls in {}", call.name), call.format, "Well:", "", 0)
+        answering(format!("answer, text looked through for {}", call.name), call.format, "Well:", "", 0)
     });
     let arguments = CALLS.map(|call| {
         let name = format!("answer, arguments in {}", call.name);

@@ -36,11 +36,7 @@ pub async fn serve(
     let draining = server.clone();
     let drain = async move {
         signal.await;
-        draining.turns().close();
-        if tokio::time::timeout(timeout, draining.turns().ended()).await.is_err() {
-            draining.turns().stop_all();
-            drop(tokio::time::timeout(LAST_EVENTS, draining.turns().ended()).await);
-        }
+        draining.end_turns(timeout).await;
         let _ = ending.send(());
     };
     let shutdown = async move { drop(ended.await) };
@@ -51,4 +47,27 @@ pub async fn serve(
         () = async { drain.await; tokio::time::sleep(LAST_EVENTS).await } => {}
     }
     server.memory().close_unfinished().await.map_err(io::Error::other)
+}
+
+impl ChatServer {
+    /// Ends the turns, for an application that serves the [router](Self::router) by itself. Await it before the
+    /// application exits; [`serve`] does so.
+    ///
+    /// From then on no turn begins: requests for one are answered with 503. Turns that run may end within `timeout`, and
+    /// are stopped after it. Memory then writes their ends, with the text that they had shown.
+    ///
+    /// # Errors
+    /// If the store refuses the end of a stopped turn.
+    pub async fn stop(&self, timeout: Duration) -> advisor_core::Result<()> {
+        self.end_turns(timeout).await;
+        self.memory().close_unfinished().await
+    }
+
+    async fn end_turns(&self, timeout: Duration) {
+        self.turns().close();
+        if tokio::time::timeout(timeout, self.turns().ended()).await.is_err() {
+            self.turns().stop_all();
+            drop(tokio::time::timeout(LAST_EVENTS, self.turns().ended()).await);
+        }
+    }
 }

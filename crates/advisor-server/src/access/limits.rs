@@ -29,7 +29,8 @@ pub struct ServerLimits {
     /// A server without tokens has one tenant.
     pub ended_turns_per_tenant: usize,
     /// The bytes of the events from which an answer in one piece is joined. The turn of a larger answer stops, and the
-    /// request is answered with 422. 64 MiB by default.
+    /// request is answered with 422. An answer that was whole by then is remembered. A further attempt needs another id
+    /// of the turn. 64 MiB by default.
     pub whole_answer_bytes: usize,
     /// The chunks of a turn that are kept for readers that join late. 65,536 by default.
     pub kept_chunks: usize,

@@ -1,9 +1,8 @@
+mod shown;
+
 use std::num::{NonZeroU64, NonZeroUsize};
 
-use advisor_core::{
-    Block, BlockContent, BlockKind, ConversationKey, Error, ErrorKind, Message, OnDrop, Role, ToolCall,
-    TurnId,
-};
+use advisor_core::{ConversationKey, Error, ErrorKind, Message, OnDrop, Role};
 use axum::Json;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
@@ -14,13 +13,11 @@ use chat_memory_advisor::store::{EntryId, Page};
 use futures::{StreamExt, stream};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
+use self::shown::{Shown, shown};
 use super::user::User;
 use super::view::{View, Wanted};
 use crate::ChatServer;
-use crate::markdown::node::Node;
-use crate::markdown::render;
 use crate::refusal::Refusal;
 
 /// The most conversations in one answer.
@@ -87,6 +84,8 @@ impl TryFrom<usize> for TurnLimit {
 pub(super) struct ShownMessages {
     /// The messages, oldest first.
     messages: Vec<Shown>,
+    /// The turn that runs, if one does. Its messages end as if it had been interrupted now; its stream has its text.
+    running: Option<String>,
     /// The value of `before` for the page before, if there is one.
     before: Option<String>,
 }
@@ -101,52 +100,6 @@ enum ListedConversation {
         /// The beginning of its first message of the user, or its id.
         title: String,
     },
-}
-
-/// A message as a client shows it.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "ShownMessage")]
-#[serde(tag = "role", rename_all = "snake_case")]
-enum Shown {
-    User {
-        text: String,
-        turn: String,
-    },
-    Assistant {
-        text: String,
-        reasoning: String,
-        /// The parts in their order, for the page.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        parts: Vec<ShownPart>,
-        calls: Vec<ShownCall>,
-    },
-    Tool {
-        id: String,
-        tool: String,
-        result: String,
-        is_error: bool,
-    },
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-struct ShownCall {
-    id: String,
-    tool: String,
-    args: Value,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum ShownPart {
-    /// With its elements as Markdown. There are none for a text that stays plain.
-    Text {
-        text: String,
-        nodes: Vec<Node>,
-    },
-    Reasoning {
-        text: String,
-    },
-    Call(ShownCall),
 }
 
 pub(super) async fn list(
@@ -203,10 +156,13 @@ pub(super) async fn read(
         return Err(Refusal::not_found("there is no such conversation"));
     }
     let of_turn = |turn: &TurnMessages| {
-        turn.messages.iter().filter_map(|message| shown(message, &turn.turn, wanted.view)).collect::<Vec<_>>()
+        let messages = turn.messages.iter().filter(|message| !message.is_hidden());
+        messages.filter_map(|message| shown(message, &turn.turn, wanted.view)).collect::<Vec<_>>()
     };
     let messages = page.turns.iter().flat_map(of_turn).collect();
-    Ok(Json(ShownMessages { messages, before: page.before.map(|before| before.to_string()) }).into_response())
+    let running = server.turns().running(&key).map(|(turn, _)| turn.to_string());
+    let before = page.before.map(|before| before.to_string());
+    Ok(Json(ShownMessages { messages, running, before }).into_response())
 }
 
 /// A page that does not exist is no failure of the server.
@@ -245,52 +201,5 @@ async fn stop_turn(server: &ChatServer, key: &ConversationKey) {
     if let Some((_, turn)) = server.turns().running(key) {
         turn.handle().cancel(OnDrop::KeepPartial);
         turn.handle().settled().await;
-    }
-}
-
-/// Instructions are not shown.
-fn shown(message: &Message, turn: &TurnId, view: View) -> Option<Shown> {
-    Some(match message.role() {
-        Role::User => Shown::User { text: message.text(), turn: turn.to_string() },
-        Role::Assistant => {
-            let blocks = message.blocks();
-            let reasoning = blocks.iter().filter_map(|block| block.content().text_of(BlockKind::Reasoning));
-            let parts = match view {
-                View::Answer => Vec::new(),
-                View::Page => blocks.iter().filter_map(part).collect(),
-            };
-            Shown::Assistant {
-                text: message.text(),
-                reasoning: reasoning.collect(),
-                parts,
-                calls: message.tool_calls().map(call).collect(),
-            }
-        }
-        Role::Tool => {
-            let result = message.tool_result()?;
-            let (id, tool) = (result.call_id.to_string(), result.name.to_string());
-            Shown::Tool { id, tool, result: result.text(), is_error: result.is_error }
-        }
-        _ => return None,
-    })
-}
-
-/// Blocks without text, such as media, are not shown.
-fn part(block: &Block) -> Option<ShownPart> {
-    Some(match block.content() {
-        BlockContent::Text(text) | BlockContent::Refusal(text) => {
-            ShownPart::Text { text: text.clone(), nodes: render(text) }
-        }
-        BlockContent::Reasoning(text) => ShownPart::Reasoning { text: text.clone() },
-        BlockContent::ToolCall(shown) => ShownPart::Call(call(shown)),
-        _ => return None,
-    })
-}
-
-fn call(call: &ToolCall) -> ShownCall {
-    ShownCall {
-        id: call.id.to_string(),
-        tool: call.name.to_string(),
-        args: call.parsed_arguments().unwrap_or_else(|_| Value::String(call.arguments.clone())),
     }
 }

@@ -82,10 +82,13 @@ fn with_conversations(routes: Routes) -> Routes {
         .with_parameters(&["After", "View"])
         .with_json::<conversations::Listed>()
         .with_errors(&[400, 503]);
-    let read = one("readConversation", "The messages of a conversation, its last turns first")
-        .with_parameters(&["TurnLimit", "Before", "View"])
-        .with_json::<conversations::ShownMessages>()
-        .with_errors(&[400, 404, 503]);
+    let read = one(
+        "readConversation",
+        "A page of the messages of a conversation, oldest first; without `before`, its last turns",
+    )
+    .with_parameters(&["TurnLimit", "Before", "View"])
+    .with_json::<conversations::ShownMessages>()
+    .with_errors(&[400, 404, 503]);
     let delete = one("deleteConversation", "Deletes a conversation, and stops its turn")
         .with_no_content()
         .with_errors(&[400, 503]);

@@ -72,6 +72,30 @@ async fn law_k2_turn_beyond_the_time_is_stopped_and_kept() {
     assert!(read["messages"][1]["text"].as_str().unwrap().starts_with("It is"), "{read}");
 }
 
+#[tokio::test]
+async fn law_k2_application_of_its_own_stops_the_turns() {
+    let setting = setting([Answer::new().text("It is").hang()]);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let app = axum::Router::new().nest("/desk", setting.server.router());
+    let shutdown = async { drop(stopped.await) };
+    let serving = tokio::spawn(axum::serve(listener, app).with_graceful_shutdown(shutdown).into_future());
+    let mut client =
+        connect(address, "/desk/api/chat", r#"{"message":"How is it?","conversation":"c1"}"#).await;
+    read_until(&mut client, "It is").await;
+    let running = json_of(setting.get("/api/conversations/c1").await).await;
+    assert!(running["running"].is_string(), "{running}");
+    stop.send(()).unwrap();
+    setting.server.stop(Duration::from_millis(10)).await.unwrap();
+    drop(client);
+    tokio::time::timeout(LIMIT, serving).await.unwrap().unwrap().unwrap();
+    let read = json_of(setting.get("/api/conversations/c1").await).await;
+    assert!(read["messages"][1]["text"].as_str().unwrap().starts_with("It is"), "{read}");
+    assert_eq!(read["messages"][1]["turn"], read["messages"][0]["turn"], "{read}");
+    assert!(read["running"].is_null(), "{read}");
+}
+
 /// A client of a protocol without resumption stops the model when it goes away.
 #[tokio::test]
 async fn client_that_goes_away_stops_its_turn() {

@@ -31,7 +31,8 @@ pub struct TurnMessages {
 
 impl ChatMemoryAdvisor {
     /// Returns a page of turns, to show a conversation to people. Window and summaries do not apply, so all pages
-    /// together have every message.
+    /// together have every message. A display leaves out those that are
+    /// [hidden](advisor_core::Message::is_hidden).
     ///
     /// Without a `tip`, it is the newest page. With the [`before`](TurnPage::before) of a page, it is the page before
     /// that one. Any other entry is accepted as a `tip`, too: the page then ends with it.

@@ -45,6 +45,9 @@ use conversation_store::{Entry, EntryId, ReadRange, Snapshot, StoreError};
 pub enum ForkPoint {
     /// In place of this turn, on any branch: to send another input, or to have the same one answered again. A turn
     /// outside the part that was read is searched from the beginning of the log.
+    ///
+    /// The model does not see the turn that is replaced. So it may call a tool again whose effect that turn had,
+    /// such as a refund: [`Effect::AtMostOnce`](advisor_core::Effect) holds for each call.
     Before(TurnId),
     /// After this entry: the tip of an older branch, to continue that branch, or any other entry.
     After(EntryId),

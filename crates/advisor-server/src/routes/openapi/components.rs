@@ -96,7 +96,7 @@ pub(super) fn error_schema() -> Value {
     let error = json!({
         "type": "object",
         "properties": {
-            "message": text("A fixed text. It has nothing of an internal error."),
+            "message": text("A text for people. It has nothing of an internal error."),
             "type": {"enum": ["invalid_request_error", "server_error"]},
             "code": text("The kind of the error, such as `unauthorized` or `rate_limited`."),
             "param": {"type": "null"},
@@ -114,7 +114,7 @@ pub(super) fn anthropic_error_schema() -> Value {
         "type": "object",
         "properties": {
             "type": text("The type that Anthropic documents for the status."),
-            "message": text("A fixed text. It has nothing of an internal error."),
+            "message": text("A text for people. It has nothing of an internal error."),
             "code": text("The kind of the error, such as `unauthorized` or `rate_limited`."),
         },
         "required": ["type", "message", "code"],

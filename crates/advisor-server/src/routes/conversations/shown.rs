@@ -1,0 +1,104 @@
+use advisor_core::{Block, BlockContent, BlockKind, Message, Role, ToolCall, TurnId};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::markdown::node::Node;
+use crate::markdown::render;
+use crate::routes::view::View;
+
+/// A message as a client shows it, with its turn.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ShownMessage")]
+#[serde(tag = "role", rename_all = "snake_case")]
+pub(super) enum Shown {
+    User {
+        text: String,
+        turn: String,
+    },
+    Assistant {
+        text: String,
+        reasoning: String,
+        turn: String,
+        /// The parts in their order, for the page.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        parts: Vec<ShownPart>,
+        calls: Vec<ShownCall>,
+    },
+    Tool {
+        id: String,
+        tool: String,
+        result: String,
+        is_error: bool,
+        turn: String,
+    },
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct ShownCall {
+    id: String,
+    tool: String,
+    args: Value,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum ShownPart {
+    /// With its elements as Markdown. There are none for a text that stays plain.
+    Text {
+        text: String,
+        nodes: Vec<Node>,
+    },
+    Reasoning {
+        text: String,
+    },
+    Call(ShownCall),
+}
+
+/// Returns a message of a turn. Instructions are not shown.
+pub(super) fn shown(message: &Message, turn: &TurnId, view: View) -> Option<Shown> {
+    Some(match message.role() {
+        Role::User => Shown::User { text: message.text(), turn: turn.to_string() },
+        Role::Assistant => {
+            let blocks = message.blocks();
+            let reasoning = blocks.iter().filter_map(|block| block.content().text_of(BlockKind::Reasoning));
+            let parts = match view {
+                View::Answer => Vec::new(),
+                View::Page => blocks.iter().filter_map(part).collect(),
+            };
+            Shown::Assistant {
+                text: message.text(),
+                reasoning: reasoning.collect(),
+                parts,
+                calls: message.tool_calls().map(call).collect(),
+                turn: turn.to_string(),
+            }
+        }
+        Role::Tool => {
+            let result = message.tool_result()?;
+            let (id, tool) = (result.call_id.to_string(), result.name.to_string());
+            Shown::Tool { id, tool, result: result.text(), is_error: result.is_error, turn: turn.to_string() }
+        }
+        _ => return None,
+    })
+}
+
+/// Blocks without text, such as media, are not shown.
+fn part(block: &Block) -> Option<ShownPart> {
+    Some(match block.content() {
+        BlockContent::Text(text) | BlockContent::Refusal(text) => {
+            ShownPart::Text { text: text.clone(), nodes: render(text) }
+        }
+        BlockContent::Reasoning(text) => ShownPart::Reasoning { text: text.clone() },
+        BlockContent::ToolCall(shown) => ShownPart::Call(call(shown)),
+        _ => return None,
+    })
+}
+
+fn call(call: &ToolCall) -> ShownCall {
+    ShownCall {
+        id: call.id.to_string(),
+        tool: call.name.to_string(),
+        args: call.parsed_arguments().unwrap_or_else(|_| Value::String(call.arguments.clone())),
+    }
+}

@@ -21,10 +21,10 @@ async fn conversation_is_read_and_deleted() {
         {"role": "user", "text": "How is it?", "turn": turn},
         {
             "role": "assistant", "text": "", "reasoning": "Hm.",
-            "calls": [{"id": "t1", "tool": "weather", "args": {"city": "Oslo"}}],
+            "calls": [{"id": "t1", "tool": "weather", "args": {"city": "Oslo"}}], "turn": turn,
         },
-        {"role": "tool", "id": "t1", "tool": "weather", "result": "sunny", "is_error": false},
-        {"role": "assistant", "text": "It is sunny.", "reasoning": "", "calls": []},
+        {"role": "tool", "id": "t1", "tool": "weather", "result": "sunny", "is_error": false, "turn": turn},
+        {"role": "assistant", "text": "It is sunny.", "reasoning": "", "calls": [], "turn": turn},
     ]);
     assert_eq!(read["messages"], expected);
     let delete = Request::delete("/api/conversations/c%2F1").body(Body::empty()).unwrap();

@@ -73,7 +73,7 @@ async fn law_k2_turn_beyond_the_time_is_stopped_and_kept() {
 }
 
 #[tokio::test]
-async fn law_k2_application_of_its_own_stops_the_turns() {
+async fn law_k2_application_that_nests_the_server_stops_turns() {
     let setting = setting([Answer::new().text("It is").hang()]);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

@@ -16,7 +16,8 @@ impl FnTool {
     /// call, and the progress reporter. Dropping the turn drops the future of the tool. [`FnTool::from_args`]
     /// passes the arguments only; [`FnTool::map_definition`] sets the other fields of the definition. The type
     /// must be a struct, since servers want an object. Its doc comments become descriptions for the model. A crate
-    /// without a dependency on `schemars` derives with `#[schemars(crate = "tool_call_advisor::schemars")]`.
+    /// without a dependency on `schemars` derives with `#[schemars(crate = "tool_call_advisor::schemars")]`, or with
+    /// `advisor_chain::tools::schemars` through the facade.
     ///
     /// # Errors
     /// Arguments that do not fit are an error result that names the position, and the closure is not called. An

@@ -10,7 +10,7 @@ use crate::Frame;
 /// - Events are named, and a message starts first.
 /// - Blocks are numbered, and one is open at a time. Pieces are of the kind of their block.
 /// - The stop reason is `tool_use` if the message has calls.
-/// - `message_stop` or an error comes last.
+/// - `message_stop` or an error comes last. A `ping` may come before, once the message has started.
 pub fn anthropic_messages(frames: &[Frame]) -> Result<(), Violation> {
     let mut state = State::default();
     check_all(frames, |frame| state.check(frame))
@@ -60,6 +60,7 @@ impl State {
                 require(at(&event, "/usage/output_tokens").is_u64(), "the end has token counts")?;
                 *stage = Stage::Ended;
             }
+            ("ping", Stage::Between | Stage::InBlock { .. } | Stage::Ended) => {}
             ("message_stop", Stage::Ended) => return Ok(Next::End),
             ("error", _) => {
                 text(at(&event, "/error"), "type").and(text(at(&event, "/error"), "message"))?;

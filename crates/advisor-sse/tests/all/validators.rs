@@ -38,3 +38,19 @@ async fn changed_streams_are_refused() {
         }
     }
 }
+
+/// Comments are no frames, and a `ping` is one that breaks no rule.
+#[tokio::test]
+async fn keep_alive_is_allowed_between_any_frames() {
+    for (name, turn) in turns::all().await {
+        for (protocol, encoder, check) in
+            protocols().into_iter().filter(|(protocol, ..)| *protocol != "JSON events")
+        {
+            let alive = Frame::read_all(std::str::from_utf8(encoder().keep_alive()).unwrap());
+            let frames = Frame::read_all(&encode(encoder(), Frames::new(), &turn));
+            let mut kept = frames.clone();
+            (1..frames.len()).rev().for_each(|place| drop(kept.splice(place..place, alive.clone())));
+            assert_eq!(check(&kept), Ok(()), "{name} in {protocol}");
+        }
+    }
+}

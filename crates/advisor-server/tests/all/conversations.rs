@@ -1,10 +1,11 @@
 //! Lists, reads and deletes conversations.
 
-use advisor_core::ChatClient;
+use advisor_core::{ChatClient, ConversationKey, Message, TurnId};
 use advisor_server::ChatServer;
 use advisor_testkit::{Answer, ScriptedModel};
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
+use chat_memory_advisor::store::{Batch, BatchKey, ConversationStore, NewEntry, Version};
 use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore, Window};
 use serde_json::{Value, json};
 
@@ -30,6 +31,21 @@ async fn conversation_is_read_and_deleted() {
     let delete = Request::delete("/api/conversations/c%2F1").body(Body::empty()).unwrap();
     assert_eq!(setting.send(delete).await.status(), StatusCode::NO_CONTENT);
     assert_eq!(setting.get("/api/conversations/c%2F1").await.status(), StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn hidden_messages_are_not_shown() {
+    let store = InMemoryStore::new();
+    let turn = TurnId::new("t1").unwrap();
+    let messages = [Message::user("a note of the program").hidden(), Message::user("How is it?")];
+    let entries = messages.map(|message| NewEntry::new(turn.clone(), message.into()));
+    let batch = Batch::new(BatchKey::for_input(turn), entries.to_vec());
+    store.append(&ConversationKey::new("c1").unwrap(), Version::EMPTY, batch).await.unwrap();
+    let (memory, model) = (ChatMemoryAdvisor::new(store), ScriptedModel::new([]));
+    let client = ChatClient::builder(model.clone()).advisor(memory.clone()).build().unwrap();
+    let setting = Setting { server: ChatServer::new(client, memory), model };
+    let read = json_of(setting.get("/api/conversations/c1").await).await;
+    assert_eq!(read["messages"][0]["text"], "How is it?", "{read}");
 }
 
 /// Returns the texts of the messages of a page, and its `before`.

@@ -5,11 +5,11 @@ use crate::refusal::error_form::ErrorForm;
 
 /// Returns the parameters that operations name.
 pub(super) fn parameters() -> Value {
-    let [of_addresses, of_headers] = [in_addresses(), in_headers()].map(|parameters| match parameters {
-        Value::Object(parameters) => parameters,
-        _ => Map::new(),
+    let all = [in_addresses(), in_headers()].into_iter().filter_map(|parameters| match parameters {
+        Value::Object(parameters) => Some(parameters),
+        _ => None,
     });
-    Value::Object(of_addresses.into_iter().chain(of_headers).collect())
+    Value::Object(all.flatten().collect())
 }
 
 fn in_addresses() -> Value {

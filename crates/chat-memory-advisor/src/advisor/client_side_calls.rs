@@ -81,7 +81,8 @@ impl ChatMemoryAdvisor {
                 let closing = closing(last, &end, &[], &self.settings.measure.texts);
                 extend_with_planned(&mut log, closing);
             }
-            let is_all = log.first().is_none_or(Entry::is_first);
+            // Damaged data may lack their beginning: no entry is the first one then.
+            let is_all = log.first().is_none_or(Entry::is_first) || turns == usize::MAX;
             match last_with_messages(&log) {
                 None if !is_all => turns = turns.saturating_mul(2),
                 entries => {

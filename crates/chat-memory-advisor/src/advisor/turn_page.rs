@@ -97,7 +97,8 @@ impl ChatMemoryAdvisor {
             registry.damaged.warn(key, &snapshot);
             let is_whole = snapshot.is_whole();
             let page = TurnPage::new(snapshot, &unfinished, limit, &self.settings.measure.texts);
-            if is_whole || !page.turns.is_empty() {
+            // Damaged data may lack their beginning: nothing is whole then.
+            if is_whole || !page.turns.is_empty() || count == usize::MAX {
                 return Ok(page);
             }
             count = count.saturating_mul(GROWTH);

@@ -76,7 +76,8 @@ impl<'a> Reading<'a> {
             // Everything is read, or the range is of a newer kind.
             _ => return None,
         };
-        (!self.is_enough(snapshot)).then_some(larger)
+        // Damaged data may lack their beginning, so a range may not grow until the first entry is read.
+        (larger != range && !self.is_enough(snapshot)).then_some(larger)
     }
 
     /// Checks whether nothing that a snapshot leaves out would be sent.

@@ -28,6 +28,8 @@ struct Counts {
     appended: Vec<String>,
     loads: usize,
     entries_read: usize,
+    /// The entries up to this number are lost.
+    lost: u64,
 }
 
 impl Default for TestStore {
@@ -59,6 +61,11 @@ impl TestStore {
 
     pub(crate) async fn log(&self, key: &ConversationKey) -> Vec<Entry> {
         self.counted.inner.load(key, ReadRange::All).await.unwrap().entries
+    }
+
+    /// Loses the entries up to this number, as a damaged store does.
+    pub(crate) fn lose_up_to(&self, last: u64) {
+        self.counted.counts.lock().unwrap().lost = last;
     }
 
     /// Returns whether a fault is pending.
@@ -109,8 +116,10 @@ impl ConversationStore for TestStore {
 }
 
 impl CountingStore {
-    fn counted(&self, snapshot: Snapshot) -> Snapshot {
-        self.counts.lock().unwrap().entries_read += snapshot.entries.len();
+    fn counted(&self, mut snapshot: Snapshot) -> Snapshot {
+        let mut counts = self.counts.lock().unwrap();
+        snapshot.entries.retain(|entry| entry.seq > counts.lost);
+        counts.entries_read += snapshot.entries.len();
         snapshot
     }
 }

@@ -1,6 +1,7 @@
 //! Pages of the turns of a conversation, as a person reads them.
 
 use std::num::NonZeroUsize;
+use std::time::Duration;
 
 use advisor_core::{ChatClient, Spawner, TurnId};
 use advisor_testkit::{Answer, ScriptedModel};
@@ -101,4 +102,26 @@ async fn pages_stay_on_their_branch() {
     assert_eq!(shown(&page(&memory, newest.before, 9).await), "u:1 a:answer 1");
     let older = page(&memory, old.before, 9).await;
     assert_eq!(shown(&older), "u:1 a:answer 1 u:2 a:answer 2", "the pages of the old branch go on");
+}
+
+#[tokio::test]
+async fn reading_ends_in_a_log_without_its_beginning() {
+    let (memory, store) = memory();
+    let (client, _) = plain(&memory, answers(3));
+    ask(&client, "1").await.unwrap();
+    ask(&client, "2").await.unwrap();
+    // Only the end of the second turn is left.
+    store.lose_up_to(5);
+    let reading = read_everything(&memory, &client);
+    tokio::time::timeout(Duration::from_secs(20), reading).await.expect("it ends");
+}
+
+async fn read_everything(memory: &ChatMemoryAdvisor, client: &ChatClient) {
+    assert_eq!(shown(&page(memory, None, 2).await), "");
+    assert_eq!(memory.client_side_calls(&key()).await.unwrap().len(), 0);
+    for window in [Window::Tokens(99), Window::Messages(9), Window::Turns(9)] {
+        let windowed = memory.clone().with_window(window);
+        assert_eq!(windowed.transcript(&key()).await.unwrap().len(), 0, "{window:?}");
+    }
+    assert_eq!(ask(client, "3").await.unwrap(), "answer 3");
 }

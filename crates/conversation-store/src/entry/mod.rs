@@ -88,10 +88,11 @@ impl Entry {
         self.round.filter(|_| self.kind.as_message().is_some())
     }
 
-    /// Returns the entry it follows on its branch.
+    /// Returns the entry it follows on its branch. That is always an earlier one, even if damaged data name another.
     #[must_use]
     pub fn follows(&self) -> EntryId {
-        self.parent.unwrap_or_else(|| EntryId::new(self.seq.saturating_sub(1)))
+        let before = EntryId::new(self.seq.saturating_sub(1));
+        self.parent.map_or(before, |parent| parent.min(before))
     }
 
     /// Returns whether it is the first entry on its branch.
@@ -138,5 +139,25 @@ impl EntryKind {
             Self::Message(message) => Some(message),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn damaged_parent_never_makes_entry_follow_later_one() {
+        let follows = |seq, parent: Option<u64>| {
+            let turn = TurnId::new("t").unwrap();
+            let kind = EntryKind::Corrupt(Vec::new());
+            let entry = Entry { parent: parent.map(EntryId::new), ..Entry::new(seq, turn, kind) };
+            (entry.follows().as_u64(), entry.is_first())
+        };
+        assert_eq!(follows(5, None), (4, false));
+        assert_eq!(follows(5, Some(2)), (2, false));
+        assert_eq!(follows(5, Some(0)), (0, true));
+        assert_eq!(follows(5, Some(9)), (4, false));
+        assert_eq!(follows(1, Some(3)), (0, true));
     }
 }

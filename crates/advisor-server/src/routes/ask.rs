@@ -3,7 +3,7 @@ use std::sync::Arc;
 use advisor_core::{ConversationKey, Message, OnDrop, OnUnread, Role, SharedTurn, TurnId};
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
-use chat_memory_advisor::store::EntryId;
+use chat_memory_advisor::store::{EntryId, ReadRange};
 use chat_memory_advisor::{ForkPoint, StoreError};
 use sha2::{Digest, Sha256};
 
@@ -14,6 +14,9 @@ use crate::refusal::Refusal;
 
 /// The entries of a conversation that are read at once.
 const PAGE: usize = 256;
+
+/// The last turns among which a replaced one is searched first.
+const LATELY: usize = 16;
 
 /// The request of a client, of any protocol.
 #[derive(Debug)]
@@ -67,11 +70,16 @@ impl Question {
         }
     }
 
-    /// Checks whether the conversation has a turn, on any branch. The log is read in pages, up to that turn.
+    /// Checks whether the conversation has a turn, on any branch. A turn that is not one of the last ones is searched
+    /// from the beginning of the log.
     async fn has_turn(&self, server: &ChatServer, turn: &TurnId) -> Result<bool, StoreError> {
-        let mut after = EntryId::BEGINNING;
+        let (store, mut after) = (server.memory().store(), EntryId::BEGINNING);
+        let last = store.load(&self.conversation, ReadRange::LastTurns(LATELY)).await?;
+        if last.entries.iter().any(|entry| &entry.turn == turn) {
+            return Ok(true);
+        }
         loop {
-            let page = server.memory().store().read(&self.conversation, after, PAGE).await?;
+            let page = store.read(&self.conversation, after, PAGE).await?;
             if page.iter().any(|entry| &entry.turn == turn) {
                 return Ok(true);
             }

@@ -1,6 +1,8 @@
 // The chat page in a headless Chromium, against `advisor serve`.
 // Usage: node page.mjs URL CHROMIUM [FOLDER]   with a folder, screenshots are written to it.
 
+import { readFile } from "node:fs/promises";
+
 import { ask, expect, expectAccessible, idle, last, run } from "./browser.mjs";
 
 const [url, executablePath, folder] = process.argv.slice(2);
@@ -51,6 +53,14 @@ await run({ name: "page", url, executablePath, folder, expected: "ERR_INTERNET_D
     expect((await page.$$("#conversations a[aria-current]")).length === 1, "the conversation is not in the list");
     const fold = page.locator("details.reasoning");
     expect((await fold.count()) === 1 && !(await fold.locator(".thought").isVisible()), "the reasoning is not folded");
+  });
+
+  await test("a conversation is exported", async () => {
+    const [download] = await Promise.all([page.waitForEvent("download"), page.click("#export")]);
+    const lines = (await readFile(await download.path(), "utf8")).trim().split("\n").map((line) => JSON.parse(line));
+    const roles = lines.map(({ role }) => role).join();
+    expect(roles === "user,assistant,tool,tool,assistant", `the file has other messages: ${roles}`);
+    expect(download.suggestedFilename() === "conversation.ndjson", "the file has another name");
   });
 
   await test("markup and scripts of a message are text", async () => {

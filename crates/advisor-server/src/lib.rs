@@ -14,6 +14,7 @@
 //! | `POST /v1/chat/completions`, `POST /v1/responses`, `GET /v1/models` | OpenAI clients |
 //! | `POST /v1/messages` | Anthropic clients |
 //! | `GET /api/conversations`, `GET` and `DELETE /api/conversations/{id}` | the conversations |
+//! | `GET /api/conversations/{id}/export` | all messages of a conversation, one a line |
 //! | `GET /api/conversations/{id}/stream` | the running turn, from the first chunk or behind `Last-Event-ID` |
 //! | `POST /api/conversations/{id}/stop` | stops the running turn |
 //! | `GET /api/conversations/{id}/turns/{turn}/journal` | the order of work in a turn, with an [`Inspector`] |

@@ -12,7 +12,7 @@ const panel = new Panel();
 let editing = null;
 
 chat.onName = (id) => {
-  $("delete").hidden = !id;
+  $("export").hidden = $("delete").hidden = !id;
   const hash = id ? `#${encodeURIComponent(id)}` : "";
   if (location.hash !== hash) history.pushState(null, "", hash || location.pathname);
 };
@@ -69,6 +69,7 @@ $("new").addEventListener("click", async () => {
   await open(null);
   $("text").focus();
 });
+$("export").addEventListener("click", () => chat.export());
 $("delete").addEventListener("click", async () => {
   if (!confirm("Delete this conversation?")) return;
   await chat.delete();

@@ -2,7 +2,7 @@
 
 import { Answer } from "./answer/answer.js";
 import { api, conversationPath } from "./api.js";
-import { $ } from "./dom.js";
+import { $, save } from "./dom.js";
 import { follow, join } from "./events.js";
 import { offerEarlier, read, show } from "./history.js";
 import { UserMessage } from "./user_message.js";
@@ -72,6 +72,16 @@ export class Chat {
     const turn = stored.findLast((message) => message.role === "user")?.turn;
     if (turn) (runs ? this.onBegin : this.onInspect)(turn);
     if (runs) this.#read(async () => live);
+  }
+
+  /** Saves the messages as a file, one a line. */
+  async export() {
+    try {
+      const response = await api(conversationPath(this.id, "/export?view=page"));
+      save("conversation.ndjson", await response.blob());
+    } catch (error) {
+      this.#fail(error);
+    }
   }
 
   async delete() {

@@ -20,6 +20,15 @@ export const button = (label, run) => {
   return made;
 };
 
+/** Saves a file in the way of the browser. */
+export const save = (name, content) => {
+  const link = element("a");
+  link.href = URL.createObjectURL(content);
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
+};
+
 /** Changes the messages, and keeps their end in view unless the reader has scrolled up. */
 export const following = (change) => {
   const messages = $("messages");

@@ -1,3 +1,4 @@
+pub(super) mod export;
 mod shown;
 
 use std::num::{NonZeroU64, NonZeroUsize};
@@ -25,7 +26,7 @@ const PAGE: usize = 100;
 
 /// The turns of a conversation in one answer: usually, and at most.
 const TURNS: NonZeroUsize = NonZeroUsize::new(50).unwrap();
-const MOST_TURNS: usize = 100;
+const MOST_TURNS: NonZeroUsize = NonZeroUsize::new(100).unwrap();
 
 /// The characters of a title.
 const TITLE: usize = 80;
@@ -73,7 +74,7 @@ impl TryFrom<usize> for TurnLimit {
     type Error = String;
 
     fn try_from(limit: usize) -> Result<Self, String> {
-        let limit = NonZeroUsize::new(limit).filter(|limit| limit.get() <= MOST_TURNS);
+        let limit = NonZeroUsize::new(limit).filter(|limit| *limit <= MOST_TURNS);
         limit.map(Self).ok_or_else(|| format!("a page has 1 to {MOST_TURNS} turns"))
     }
 }
@@ -155,14 +156,18 @@ pub(super) async fn read(
     if page.turns.is_empty() && tip.is_none() {
         return Err(Refusal::not_found("there is no such conversation"));
     }
-    let of_turn = |turn: &TurnMessages| {
-        let messages = turn.messages.iter().filter(|message| !message.is_hidden());
-        messages.filter_map(|message| shown(message, &turn.turn, wanted.view)).collect::<Vec<_>>()
-    };
-    let messages = page.turns.iter().flat_map(of_turn).collect();
+    let messages = shown_messages(&page.turns, wanted.view).collect();
     let running = server.turns().running(&key).map(|(turn, _)| turn.to_string());
     let before = page.before.map(|before| before.to_string());
     Ok(Json(ShownMessages { messages, running, before }).into_response())
+}
+
+/// Returns the messages of turns, without those that only the model sees.
+fn shown_messages(turns: &[TurnMessages], view: View) -> impl Iterator<Item = Shown> {
+    turns.iter().flat_map(move |turn| {
+        let messages = turn.messages.iter().filter(|message| !message.is_hidden());
+        messages.filter_map(move |message| shown(message, &turn.turn, view))
+    })
 }
 
 /// A page that does not exist is no failure of the server.

@@ -103,6 +103,11 @@ fn with_conversations(routes: Routes) -> Routes {
         .get("/api/conversations/{id}/turns/{turn}/journal", journal::read, journal)
         .get("/api/conversations", conversations::list, list)
         .get("/api/conversations/{id}", conversations::read, read)
+        .get(
+            "/api/conversations/{id}/export",
+            conversations::export::export,
+            conversations::export::operation(),
+        )
         .delete("/api/conversations/{id}", conversations::delete, delete)
         .get("/api/conversations/{id}/stream", chat::resume, chat::resume_operation())
         .post("/api/conversations/{id}/stop", conversations::stop, stop)

@@ -175,3 +175,42 @@ async fn page_lists_titles() {
     let plain = json_of(setting.get("/api/conversations").await).await;
     assert_eq!(plain["conversations"], json!(["c1", "c2"]));
 }
+
+/// Returns the lines of an export.
+async fn exported(setting: &Setting, address: &str) -> Vec<Value> {
+    let response = setting.get(address).await;
+    assert_eq!(response.headers()["content-type"], "application/x-ndjson");
+    let lines = text(response).await;
+    lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[tokio::test]
+async fn whole_conversation_is_exported_as_it_is_read() {
+    let (store, key) = (InMemoryStore::new(), ConversationKey::new("c1").unwrap());
+    for number in 0..205_u64 {
+        let turn = TurnId::new(&format!("t{number}")).unwrap();
+        let messages = [Message::user(format!("q{number}")), Message::assistant("a")];
+        let entries = messages.map(|message| NewEntry::new(turn.clone(), message.into()));
+        let batch = Batch::new(BatchKey::for_input(turn), entries.to_vec());
+        store.append(&key, Version::new(2 * number), batch).await.unwrap();
+    }
+    let (memory, model) = (ChatMemoryAdvisor::new(store), ScriptedModel::new([]));
+    let client = ChatClient::builder(model.clone()).advisor(memory.clone()).build().unwrap();
+    let setting = Setting { server: ChatServer::new(client, memory), model };
+    for view in ["answer", "page"] {
+        let mut read = Vec::new();
+        let mut query = format!("view={view}");
+        loop {
+            let page = json_of(setting.get(&format!("/api/conversations/c1?{query}")).await).await;
+            read.splice(0..0, page["messages"].as_array().unwrap().clone());
+            let Some(before) = page["before"].as_str() else { break };
+            query = format!("view={view}&before={before}");
+        }
+        assert_eq!(read.len(), 410);
+        assert_eq!(exported(&setting, &format!("/api/conversations/c1/export?view={view}")).await, read);
+    }
+    assert_eq!(
+        refused(setting.get("/api/conversations/c2/export").await, StatusCode::NOT_FOUND).await,
+        "not_found"
+    );
+}

@@ -25,6 +25,8 @@ async fn tenants_do_not_see_each_other() {
     let get = |path, tenant| request(Method::GET, path, tenant, String::new());
     let read = setting.send(get("/api/conversations/c1", "bob")).await;
     assert_eq!(read.status(), StatusCode::NOT_FOUND);
+    let exported = setting.send(get("/api/conversations/c1/export", "bob")).await;
+    assert_eq!(exported.status(), StatusCode::NOT_FOUND);
     for (tenant, expected) in [("bob", json!([])), ("ann", json!(["c1"]))] {
         let listed = json_of(setting.send(get("/api/conversations", tenant)).await).await;
         assert_eq!(listed["conversations"], expected);

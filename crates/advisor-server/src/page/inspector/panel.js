@@ -1,7 +1,7 @@
 // The inspector beside the page: what happened in a turn, in which order.
 
 import { api, conversationPath } from "../api.js";
-import { $, element } from "../dom.js";
+import { $, element, save } from "../dom.js";
 import { read } from "./journal.js";
 import { promises } from "./promises.js";
 import { sums } from "./sums.js";
@@ -58,11 +58,7 @@ export class Panel {
   }
 
   save() {
-    const link = element("a");
-    link.href = URL.createObjectURL(new Blob([JSON.stringify(this.#journal)], { type: "application/json" }));
-    link.download = "journal.json";
-    link.click();
-    URL.revokeObjectURL(link.href);
+    save("journal.json", new Blob([JSON.stringify(this.#journal)], { type: "application/json" }));
   }
 
   async #load() {

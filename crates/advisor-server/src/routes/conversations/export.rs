@@ -1,0 +1,85 @@
+use advisor_core::{ConversationKey, Error};
+use axum::body::Body;
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{Path, Query, State};
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use chat_memory_advisor::store::EntryId;
+use chat_memory_advisor::{TurnMessages, TurnPage};
+use futures::{StreamExt, stream};
+
+use super::{MOST_TURNS, shown_messages};
+use crate::ChatServer;
+use crate::refusal::{Refusal, log_failure};
+use crate::routes::openapi::operation::Operation;
+use crate::routes::user::User;
+use crate::routes::view::{View, Wanted};
+
+/// The media type of the file.
+const LINES: &str = "application/x-ndjson";
+
+pub(in crate::routes) fn operation() -> Operation {
+    Operation::new("exportConversation", "All messages of a conversation, one a line, oldest first")
+        .with_parameters(&["Conversation", "View"])
+        .with_text(LINES)
+        .with_errors(&[400, 404, 503])
+}
+
+/// Returns all messages of a conversation as a file. Only one page of turns is in memory at a time.
+pub(in crate::routes) async fn export(
+    State(server): State<ChatServer>,
+    user: User,
+    id: Result<Path<String>, PathRejection>,
+    wanted: Result<Query<Wanted>, QueryRejection>,
+) -> Result<Response, Refusal> {
+    let Query(wanted) = wanted?;
+    let key = user.conversation(&id?)?;
+    let ends = ends_of_pages(&server, &key).await.map_err(|error| Refusal::from(&error))?;
+    if ends.is_empty() {
+        return Err(Refusal::not_found("there is no such conversation"));
+    }
+    let lines = stream::iter(ends.into_iter().rev()).then(move |end| {
+        let (server, key) = (server.clone(), key.clone());
+        async move {
+            let page = page(&server, &key, end).await;
+            page.inspect_err(log_failure).map(|page| written(&page.turns, wanted.view))
+        }
+    });
+    let headers =
+        [(CONTENT_TYPE, LINES), (CONTENT_DISPOSITION, "attachment; filename=\"conversation.ndjson\"")];
+    Ok((headers, Body::from_stream(lines)).into_response())
+}
+
+/// Returns the entries with which the pages of a conversation end, the last page first. That page ends with the
+/// conversation, and has no such entry.
+async fn ends_of_pages(server: &ChatServer, key: &ConversationKey) -> Result<Vec<Option<EntryId>>, Error> {
+    let (mut ends, mut end) = (Vec::new(), None);
+    loop {
+        let page = page(server, key, end).await?;
+        if page.turns.is_empty() {
+            return Ok(ends);
+        }
+        ends.push(end);
+        match page.before {
+            Some(before) => end = Some(before),
+            None => return Ok(ends),
+        }
+    }
+}
+
+async fn page(server: &ChatServer, key: &ConversationKey, end: Option<EntryId>) -> Result<TurnPage, Error> {
+    server.memory().turns(key, end, MOST_TURNS).await
+}
+
+/// Returns the lines of these turns.
+fn written(turns: &[TurnMessages], view: View) -> Bytes {
+    let mut lines = Vec::new();
+    for message in shown_messages(turns, view) {
+        // A message is always JSON.
+        if serde_json::to_writer(&mut lines, &message).is_ok() {
+            lines.push(b'\n');
+        }
+    }
+    lines.into()
+}

@@ -33,12 +33,13 @@ pub use protocols::ag_ui::AgUi;
 pub use protocols::anthropic_messages::AnthropicMessages;
 pub use protocols::chat_events::{ChatDetail, ChatEvents, ContentForm, StartName};
 pub use protocols::json_form::{JsonEvents, JsonLines};
-pub use protocols::openai_chat::{OpenAiChat, ServerTools, UsageChunk};
+pub use protocols::openai_chat::{OpenAiChat, UsageChunk};
 pub use protocols::openai_responses::OpenAiResponses;
 pub use protocols::plain_text::PlainText;
 pub use protocols::segments::Segments;
 pub use protocols::ui_messages::{UiMessages, UiProfile};
 pub use shared::answer_info::AnswerInfo;
+pub use shared::server_tools::ServerTools;
 
 /// Runs the code of the README as a test.
 #[cfg(doctest)]

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::ask::{OnDisconnect, Question, header, new_input};
+use super::ask::{OnDisconnect, Question, header, new_input, server_tools};
 use super::json_body::JsonBody;
 use super::openai_chat::{ChatMessage, info, listed, without_tools};
 use super::openapi::operation::Operation;
@@ -45,7 +45,7 @@ pub(super) fn operation() -> Operation {
     let metadata = json!({"user_id": "c1"});
     let example = json!({"max_tokens": 99, "messages": [message], "metadata": metadata});
     Operation::turn("messages", "A turn for clients of Anthropic's Messages")
-        .with_parameters(&["ConversationHeader", "IdempotencyKey"])
+        .with_parameters(&["ConversationHeader", "IdempotencyKey", "ServerTools"])
         .with_body::<Body>(example)
         .with_turn_or_object()
         .with_errors(&[404])
@@ -60,6 +60,7 @@ pub(super) async fn ask(
 ) -> Result<Response, Refusal> {
     listed(&server, &body.model)?;
     without_tools(&body.tools)?;
+    let server_tools = server_tools(&headers)?;
     if body.system.is_some() {
         return Err(Refusal::bad_request("a system prompt is not accepted: the chain has its own"));
     }
@@ -67,7 +68,7 @@ pub(super) async fn ask(
     let messages = body.messages.into_iter().map(ChatMessage::read).collect();
     let input = new_input(messages, conversation.is_some())?;
     let question = Question::new(&user, conversation, header(&headers, "idempotency-key"), input)?;
-    let encoder = AnthropicMessages::new(info(&server, &question, "msg_"));
+    let encoder = AnthropicMessages::new(info(&server, &question, "msg_")).with_server_tools(server_tools);
     let turn = question.start(&server, OnDisconnect::Stop)?;
     if body.stream {
         return Ok(question.named(streamed(turn.read(), encoder, Frames::new(), user.request()).await?));

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use advisor_core::{ConversationKey, Message, OnDrop, OnUnread, Role, SharedTurn, TurnId};
+use advisor_sse::ServerTools;
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
 use chat_memory_advisor::store::{EntryId, ReadRange};
@@ -145,6 +146,18 @@ fn turn_id(id: &str) -> Result<TurnId, advisor_core::Error> {
 /// Returns a header as text.
 pub(super) fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
+}
+
+/// Returns whether a client wants to see the tools that the server runs.
+///
+/// # Errors
+/// For another value than `shown` or `hidden`.
+pub(super) fn server_tools(headers: &HeaderMap) -> Result<ServerTools, Refusal> {
+    match headers.get("x-server-tools").map(HeaderValue::as_bytes) {
+        None | Some(b"hidden") => Ok(ServerTools::Hidden),
+        Some(b"shown") => Ok(ServerTools::Shown),
+        Some(_) => Err(Refusal::bad_request("`x-server-tools` is `shown` or `hidden`")),
+    }
 }
 
 /// Keeps the messages of the user after the last answer. The server has the earlier messages in its own memory.

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::ask::{OnDisconnect, Question, header, new_input};
+use super::ask::{OnDisconnect, Question, header, new_input, server_tools};
 use super::json_body::JsonBody;
 use super::openapi::operation::Operation;
 use super::user::User;
@@ -108,7 +108,7 @@ pub(super) fn info(server: &ChatServer, question: &Question, prefix: &str) -> An
 pub(super) fn operation() -> Operation {
     let message = json!({"role": "user", "content": "How is the weather?"});
     Operation::turn("chatCompletions", "A turn for clients of OpenAI's Chat Completions")
-        .with_parameters(&["ConversationHeader", "IdempotencyKey"])
+        .with_parameters(&["ConversationHeader", "IdempotencyKey", "ServerTools"])
         .with_body::<Body>(json!({"messages": [message], "user": "c1", "stream": true}))
         .with_turn_or_object()
         .with_errors(&[404])
@@ -122,6 +122,7 @@ pub(super) async fn ask(
 ) -> Result<Response, Refusal> {
     listed(&server, &body.model)?;
     without_tools(&body.tools)?;
+    let server_tools = server_tools(&headers)?;
     let conversation = header(&headers, "x-conversation-id").or(body.user.as_deref());
     let messages = body.messages.into_iter().map(ChatMessage::read).collect();
     let input = new_input(messages, conversation.is_some())?;
@@ -137,7 +138,7 @@ pub(super) async fn ask(
         true => UsageChunk::Sent,
         false => UsageChunk::Omitted,
     };
-    let encoder = OpenAiChat::new(info).with_usage(usage);
+    let encoder = OpenAiChat::new(info).with_usage(usage).with_server_tools(server_tools);
     Ok(question.named(streamed(turn.read(), encoder, Frames::new(), user.request()).await?))
 }
 

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::ask::{OnDisconnect, Question, header, new_input};
+use super::ask::{OnDisconnect, Question, header, new_input, server_tools};
 use super::json_body::JsonBody;
 use super::openai_chat::{ChatMessage, info, listed, without_tools};
 use super::openapi::operation::Operation;
@@ -59,7 +59,7 @@ impl Conversation {
 
 pub(super) fn operation() -> Operation {
     Operation::turn("responses", "A turn for clients of OpenAI's Responses")
-        .with_parameters(&["ConversationHeader", "IdempotencyKey"])
+        .with_parameters(&["ConversationHeader", "IdempotencyKey", "ServerTools"])
         .with_body::<Body>(json!({"input": "How is the weather?", "conversation": "c1"}))
         .with_turn_or_object()
         .with_errors(&[404])
@@ -73,6 +73,7 @@ pub(super) async fn ask(
 ) -> Result<Response, Refusal> {
     listed(&server, &body.model)?;
     without_tools(&body.tools)?;
+    let server_tools = server_tools(&headers)?;
     if body.instructions.is_some() {
         return Err(Refusal::bad_request("instructions are not accepted: the chain has its own"));
     }
@@ -84,7 +85,7 @@ pub(super) async fn ask(
     };
     let input = new_input(messages, conversation.is_some())?;
     let question = Question::new(&user, conversation, header(&headers, "idempotency-key"), input)?;
-    let encoder = OpenAiResponses::new(info(&server, &question, "resp_"));
+    let encoder = OpenAiResponses::new(info(&server, &question, "resp_")).with_server_tools(server_tools);
     let turn = question.start(&server, OnDisconnect::Stop)?;
     if body.stream {
         return Ok(question.named(streamed(turn.read(), encoder, Frames::new(), user.request()).await?));

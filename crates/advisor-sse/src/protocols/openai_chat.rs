@@ -6,6 +6,7 @@ use crate::encoder::Encoder;
 use crate::shared::answer_info::AnswerInfo;
 use crate::shared::ending::Ending;
 use crate::shared::json as form;
+use crate::shared::server_tools::ServerTools;
 use crate::shared::turn::{ClientCall, Turn};
 use crate::{Failure, Frames};
 
@@ -34,17 +35,6 @@ pub enum UsageChunk {
     Omitted,
     /// The last chunk has them.
     Sent,
-}
-
-/// Whether [`OpenAiChat`] shows tools that the server runs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ServerTools {
-    /// They are not shown.
-    #[default]
-    Hidden,
-    /// Their starts and ends are chunks with an empty delta and the further field `server_tool`.
-    Shown,
 }
 
 #[derive(Serialize)]
@@ -95,7 +85,8 @@ impl OpenAiChat {
         Self { usage, ..self }
     }
 
-    /// Sets whether tools that the server runs are shown.
+    /// Sets whether tools that the server runs are shown: their starts and ends are chunks with an empty delta and the
+    /// further field `server_tool`.
     #[must_use]
     pub fn with_server_tools(self, server_tools: ServerTools) -> Self {
         Self { server_tools, ..self }

@@ -91,6 +91,7 @@ fn check_piece(kind: &str, piece: &Value) -> Result<(), String> {
         "text" => "text_delta",
         "thinking" => "thinking_delta",
         "tool_use" => "input_json_delta",
+        // Such as the calls of server tools and their results.
         other => return Err(format!("a block `{other}` has no pieces")),
     };
     require(text(piece, "type")? == expected, "a piece is of the kind of its block")?;

@@ -73,13 +73,18 @@ impl State {
     fn check_part(&mut self, kind: &str, event: &Value) -> Result<(), String> {
         let id = text(event, "item_id")?;
         self.lives.extend("item", id)?;
+        if let "response.mcp_call.in_progress" | "response.mcp_call.completed" | "response.mcp_call.failed" =
+            kind
+        {
+            return Ok(());
+        }
         if kind.ends_with("part.added") {
             return self.lives.open("part", id);
         }
         if kind.ends_with("part.done") {
             return self.lives.close("part", id);
         }
-        let is_call = kind.starts_with("response.function_call_arguments.");
+        let is_call = kind.contains("_call_arguments.");
         if !is_call {
             self.lives.extend("part", id)?;
         }
@@ -91,7 +96,7 @@ impl State {
         let field = match kind {
             "response.output_text.done" | "response.reasoning_summary_text.done" => "text",
             "response.refusal.done" => "refusal",
-            "response.function_call_arguments.done" => "arguments",
+            "response.function_call_arguments.done" | "response.mcp_call_arguments.done" => "arguments",
             other => return Err(format!("the type `{other}` is unknown")),
         };
         require(text(event, field)? == shown, "the finished text is that of its pieces")

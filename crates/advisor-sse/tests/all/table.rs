@@ -51,6 +51,16 @@ pub(crate) fn protocols() -> Vec<Protocol> {
             check!(validate::openai_chat),
         ),
         ("Responses", || Box::new(OpenAiResponses::new(info())), check!(validate::openai_responses)),
+        (
+            "Responses with all",
+            || Box::new(OpenAiResponses::new(info()).with_server_tools(ServerTools::Shown)),
+            check!(validate::openai_responses),
+        ),
+        (
+            "Messages with all",
+            || Box::new(AnthropicMessages::new(info()).with_server_tools(ServerTools::Shown)),
+            check!(validate::anthropic_messages),
+        ),
         ("Messages", || Box::new(AnthropicMessages::new(info())), check!(validate::anthropic_messages)),
         ("segments", || Box::new(Segments::new("t1")), check!(validate::segments)),
         ("JSON events", || Box::new(JsonEvents::new()), items),

@@ -53,6 +53,10 @@ fn in_headers() -> Value {
             "name": "x-ui-profile", "in": "header", "schema": {"enum": ["v5", "v6", "v7"], "default": "v5"},
             "description": "The version of the AI SDK.",
         },
+        "ServerTools": {
+            "name": "x-server-tools", "in": "header", "schema": {"enum": ["shown", "hidden"], "default": "hidden"},
+            "description": "Whether tools that the server runs are shown.",
+        },
         "RequestId": {
             "name": "x-request-id", "in": "header",
             "schema": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},

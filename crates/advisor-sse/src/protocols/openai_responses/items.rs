@@ -166,12 +166,14 @@ impl Items {
         self.finish(index, item("completed", arguments), events, frames);
     }
 
-    fn finish(&mut self, index: usize, item: Value, events: &mut Events, frames: &mut Frames) {
+    /// Ends an item.
+    pub(super) fn finish(&mut self, index: usize, item: Value, events: &mut Events, frames: &mut Frames) {
         events.write("response.output_item.done", json!({"output_index": index, "item": item}), frames);
         self.finished.insert(index, item);
     }
 
-    fn next(&mut self) -> usize {
+    /// Returns the place of a further item.
+    pub(super) fn next(&mut self) -> usize {
         self.begun += 1;
         self.begun - 1
     }

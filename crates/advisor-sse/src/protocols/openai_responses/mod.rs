@@ -1,19 +1,23 @@
 mod items;
+mod tools;
 
-use advisor_core::{BlockDelta, Chunk, Usage};
+use advisor_core::{BlockDelta, Chunk, ToolEvent, ToolEventKind, Usage};
 use serde_json::{Map, Value, json};
 
 use self::items::Items;
+use self::tools::Tools;
 use crate::encoder::Encoder;
 use crate::shared::answer_info::AnswerInfo;
 use crate::shared::ending::Ending;
+use crate::shared::server_tools::ServerTools;
 use crate::shared::turn::Turn;
 use crate::{Failure, Frames};
 
 /// The stream of OpenAI's Responses, so that any OpenAI client can read a chain.
 ///
 /// - Each text is a message item, reasoning a reasoning item with a summary.
-/// - Tools that the server runs are not shown. Calls that the client has to run come whole, at the end.
+/// - Tools that the server runs are not shown, unless [`with_server_tools`](Self::with_server_tools) asks for them.
+/// - Calls that the client has to run come whole, at the end.
 /// - The response that ends the stream has all items.
 #[derive(Debug)]
 pub struct OpenAiResponses {
@@ -21,6 +25,8 @@ pub struct OpenAiResponses {
     turn: Turn,
     items: Items,
     events: Events,
+    server_tools: ServerTools,
+    tools: Tools,
 }
 
 /// Numbers the events.
@@ -47,7 +53,41 @@ impl OpenAiResponses {
     /// Creates the encoder of one turn.
     #[must_use]
     pub fn new(info: AnswerInfo) -> Self {
-        Self { info, turn: Turn::default(), items: Items::default(), events: Events::default() }
+        Self {
+            info,
+            turn: Turn::default(),
+            items: Items::default(),
+            events: Events::default(),
+            server_tools: ServerTools::default(),
+            tools: Tools::default(),
+        }
+    }
+
+    /// Sets whether tools that the server runs are shown: each call is an item `mcp_call`, which begins when the tool
+    /// starts and has its result when it ends. The model's name is the `server_label`.
+    #[must_use]
+    pub fn with_server_tools(self, server_tools: ServerTools) -> Self {
+        Self { server_tools, ..self }
+    }
+
+    fn tool(&mut self, event: &ToolEvent, frames: &mut Frames) {
+        if self.server_tools == ServerTools::Hidden {
+            return;
+        }
+        let arguments = match &event.kind {
+            ToolEventKind::Started { arguments } => arguments.as_str(),
+            _ => self.turn.arguments(event.block),
+        };
+        let place = format!("{}_{}", self.info.id, self.turn.part_id(event.block));
+        let (items, events) = (&mut self.items, &mut self.events);
+        if !matches!(event.kind, ToolEventKind::Progress(_)) {
+            // A call that never starts is shown with its result.
+            let of = (place.as_str(), self.info.model.as_str());
+            self.tools.begin(event, arguments, of, items, events, frames);
+        }
+        if let Some(result) = event.result() {
+            self.tools.end(event.block, result, items, events, frames);
+        }
     }
 
     fn response(&self, status: &str, usage: Option<&Usage>) -> Value {
@@ -124,6 +164,7 @@ impl Encoder for OpenAiResponses {
             } => self.items.piece(*block, text, events, frames),
             Chunk::Closed { block, .. } => self.items.close(*block, events, frames),
             Chunk::AttemptRestarted { .. } => self.items.close_all(events, frames),
+            Chunk::Tool(event) => self.tool(event, frames),
             Chunk::Completed(response) => {
                 self.items.close_all(events, frames);
                 let calls = self.turn.client_calls(response);

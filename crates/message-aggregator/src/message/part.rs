@@ -74,7 +74,7 @@ impl From<Value> for Part {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Media {
-    /// The media type, such as `image/png`.
+    /// The media type, such as `image/png`; `image/*` if only the kind is known.
     pub mime: Text,
     /// The location of the bytes.
     pub source: MediaSource,

@@ -19,7 +19,7 @@ const LAST_EVENTS: Duration = Duration::from_secs(1);
 /// the stopped ones.
 ///
 /// # Errors
-/// If the listener is not on the loopback interface and the server has no tokens. If the listener fails. If the store
+/// If the listener is not on the loopback interface and the server has neither tokens nor authentication. If the listener fails. If the store
 /// refuses the ends of stopped turns.
 pub async fn serve(
     listener: TcpListener,
@@ -27,9 +27,9 @@ pub async fn serve(
     signal: impl Future<Output = ()> + Send + 'static,
     timeout: Duration,
 ) -> io::Result<()> {
-    if server.tokens().is_empty() && !listener.local_addr()?.ip().is_loopback() {
-        let message =
-            "a server without tokens serves loopback addresses only; set tokens, or listen on 127.0.0.1";
+    if !server.has_users() && !listener.local_addr()?.ip().is_loopback() {
+        let message = "a server without tokens or authentication serves loopback addresses only; set tokens, or listen on \
+             127.0.0.1";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
     }
     let (ending, ended) = oneshot::channel::<()>();

@@ -1,9 +1,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use advisor_core::{ChatClient, Result, Text};
+use advisor_core::{ChatClient, Prompt, Result, Text};
+use axum::http::request::Parts;
 use chat_memory_advisor::ChatMemoryAdvisor;
 
+use crate::access::application::{Authenticate, ChangePrompt};
 use crate::access::limits::ServerLimits;
 use crate::access::origins::AllowedOrigins;
 use crate::access::tokens::Tokens;
@@ -54,6 +56,8 @@ struct Shared {
     memory: ChatMemoryAdvisor,
     name: Text,
     tokens: Tokens,
+    authenticate: Option<Authenticate>,
+    change_prompt: Option<ChangePrompt>,
     /// The token of the operator, if there is one.
     operator: Tokens,
     origins: AllowedOrigins,
@@ -65,7 +69,8 @@ struct Shared {
 }
 
 impl ChatServer {
-    /// Creates a server of one chain and of the memory in it. Without tokens it serves this machine only.
+    /// Creates a server of one chain and of the memory in it. Without tokens or authentication it serves this machine
+    /// only.
     #[must_use]
     pub fn new(client: ChatClient, memory: ChatMemoryAdvisor) -> Self {
         let limits = ServerLimits::default();
@@ -76,6 +81,8 @@ impl ChatServer {
             memory,
             name,
             tokens,
+            authenticate: None,
+            change_prompt: None,
             operator: Tokens::default(),
             origins,
             limits,
@@ -96,6 +103,56 @@ impl ChatServer {
     #[must_use]
     pub fn with_tokens(self, tokens: Tokens) -> Self {
         self.changed(|shared| shared.tokens = tokens)
+    }
+
+    /// Lets the application authenticate requests, in place of [tokens](Self::with_tokens): by a session or a signed
+    /// token that its own middleware has checked. The function returns the tenant of a request, or `None`, which is
+    /// answered with 401. Requests that a browser sends for a page of another site are refused before, unless its origin
+    /// is [allowed](Self::with_allowed_origins).
+    ///
+    /// # Example
+    /// ```
+    /// use advisor_server::ChatServer;
+    ///
+    /// /// Inserted into the request by the application's middleware.
+    /// #[derive(Clone)]
+    /// struct Login { user: String }
+    ///
+    /// fn with_logins(server: ChatServer) -> ChatServer {
+    ///     server.with_authentication(|head| Some(head.extensions.get::<Login>()?.user.clone()))
+    /// }
+    /// ```
+    #[must_use]
+    pub fn with_authentication(
+        self,
+        tenant: impl Fn(&Parts) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
+        self.changed(|shared| shared.authenticate = Some(Authenticate::new(tenant)))
+    }
+
+    /// Changes the prompt of each turn by the head of its request: adds extensions for advisors and tools, instructions,
+    /// or tools. The conversation, the turn and the input are set afterwards.
+    ///
+    /// A request that joins a turn does not change it.
+    ///
+    /// # Example
+    /// ```
+    /// use advisor_server::ChatServer;
+    ///
+    /// /// Read by the tools of the chain.
+    /// #[derive(Clone)]
+    /// struct Language(String);
+    ///
+    /// fn with_language(server: ChatServer) -> ChatServer {
+    ///     server.with_prompt(|prompt, head| match head.headers.get("accept-language") {
+    ///         Some(language) => prompt.extension(Language(String::from_utf8_lossy(language.as_bytes()).into())),
+    ///         None => prompt,
+    ///     })
+    /// }
+    /// ```
+    #[must_use]
+    pub fn with_prompt(self, change: impl Fn(Prompt, &Parts) -> Prompt + Send + Sync + 'static) -> Self {
+        self.changed(|shared| shared.change_prompt = Some(ChangePrompt::new(change)))
     }
 
     /// Sets the token that reads the counters of all tenants. It opens no conversation. An empty token opens nothing.
@@ -160,6 +217,19 @@ impl ChatServer {
 
     pub(crate) fn tokens(&self) -> &Tokens {
         &self.0.tokens
+    }
+
+    pub(crate) fn authenticate(&self) -> Option<&Authenticate> {
+        self.0.authenticate.as_ref()
+    }
+
+    pub(crate) fn change_prompt(&self) -> Option<&ChangePrompt> {
+        self.0.change_prompt.as_ref()
+    }
+
+    /// Checks whether the server knows its users. Otherwise, it serves this machine only.
+    pub(crate) fn has_users(&self) -> bool {
+        self.0.authenticate.is_some() || !self.0.tokens.is_empty()
     }
 
     pub(crate) fn operator(&self) -> &Tokens {

@@ -1,3 +1,4 @@
+pub(crate) mod application;
 pub(crate) mod host;
 pub(crate) mod limits;
 pub(crate) mod origins;

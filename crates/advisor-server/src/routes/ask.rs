@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::user::User;
 use crate::ChatServer;
+use crate::access::application::PromptChange;
 use crate::metrics::turn_watch::TurnWatch;
 use crate::refusal::Refusal;
 
@@ -27,6 +28,7 @@ pub(super) struct Question {
     pub(super) input: Vec<Message>,
     /// An earlier turn of the conversation that this one replaces.
     replaces: Option<TurnId>,
+    prompt_change: Option<PromptChange>,
 }
 
 /// The policy for a turn whose client disconnects.
@@ -55,7 +57,8 @@ impl Question {
         if input.iter().all(|message| message.text().trim().is_empty()) {
             return Err(Refusal::bad_request("the message is empty"));
         }
-        Ok(Self { conversation, turn, input, replaces: None })
+        let prompt_change = user.prompt_change().cloned();
+        Ok(Self { conversation, turn, input, replaces: None, prompt_change })
     }
 
     /// Makes the turn replace an earlier one: its input was edited, or it is to be answered again. The old turn and those
@@ -104,7 +107,12 @@ impl Question {
         let input: String = self.input.iter().map(Message::text).collect();
         let key = (self.conversation.clone(), self.turn.clone());
         server.turns().start(&key, &input, on_unread, || {
-            let prompt = server.client().prompt().messages(self.input.iter().cloned());
+            let prompt = server.client().prompt();
+            let prompt = match &self.prompt_change {
+                Some(change) => change.apply(prompt),
+                None => prompt,
+            };
+            let prompt = prompt.messages(self.input.iter().cloned());
             let prompt = prompt.conversation(self.conversation.clone()).turn(self.turn.clone());
             let prompt = match server.metrics() {
                 Some(metrics) => prompt.advisor(TurnWatch::new(Arc::clone(metrics))),

@@ -3,16 +3,18 @@ use axum::extract::FromRequestParts;
 use axum::http::header;
 use axum::http::request::Parts;
 
+use crate::access::application::PromptChange;
 use crate::access::host::{is_foreign, is_local};
 use crate::refusal::Refusal;
 use crate::request_id::RequestId;
 use crate::server::ChatServer;
 
 /// The sender of a request, which is the tenant of its token or the user of this machine, and the request's id.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(super) struct User {
     tenant: Option<String>,
     request: RequestId,
+    prompt_change: Option<PromptChange>,
 }
 
 impl User {
@@ -24,6 +26,11 @@ impl User {
     /// Returns the id of the request.
     pub(crate) fn request(&self) -> &RequestId {
         &self.request
+    }
+
+    /// Returns the change of the prompt for this request, if there is one.
+    pub(crate) fn prompt_change(&self) -> Option<&PromptChange> {
+        self.prompt_change.as_ref()
     }
 
     /// Returns the key of one of the user's conversations.
@@ -39,7 +46,9 @@ impl FromRequestParts<ChatServer> for User {
         let tenant = tenant(parts, server)?;
         // The layer of ids is around every route.
         let request = parts.extensions.get::<RequestId>().cloned();
-        Ok(Self { tenant, request: request.unwrap_or_else(|| RequestId::from_headers(&parts.headers)) })
+        let request = request.unwrap_or_else(|| RequestId::from_headers(&parts.headers));
+        let prompt_change = server.change_prompt().map(|change| change.for_request(parts));
+        Ok(Self { tenant, request, prompt_change })
     }
 }
 
@@ -52,7 +61,7 @@ impl FromRequestParts<ChatServer> for Operator {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, server: &ChatServer) -> Result<Self, Refusal> {
-        if server.operator().is_empty() && server.tokens().is_empty() {
+        if server.operator().is_empty() && !server.has_users() {
             require_this_machine(parts, server)?;
             return Ok(Self);
         }
@@ -61,8 +70,13 @@ impl FromRequestParts<ChatServer> for Operator {
     }
 }
 
-/// Returns the tenant of the request's token. A server without tokens has none, and serves this machine only.
+/// Returns the tenant of the request. A server that does not know its users has none, and serves this machine only.
 fn tenant(parts: &Parts, server: &ChatServer) -> Result<Option<String>, Refusal> {
+    if let Some(authenticate) = server.authenticate() {
+        // A browser may add the cookies of a session to requests of any page.
+        require_own_page(parts, server)?;
+        return authenticate.tenant(parts).map(Some).ok_or_else(Refusal::unauthorized);
+    }
     let tokens = server.tokens();
     if tokens.is_empty() {
         require_this_machine(parts, server)?;
@@ -74,8 +88,13 @@ fn tenant(parts: &Parts, server: &ChatServer) -> Result<Option<String>, Refusal>
 
 /// Refuses a request that names another machine, or that a page of another site sends.
 fn require_this_machine(parts: &Parts, server: &ChatServer) -> Result<(), Refusal> {
+    if is_local(&parts.headers) { require_own_page(parts, server) } else { Err(Refusal::forbidden_host()) }
+}
+
+/// Refuses a request that a page of another site sends.
+fn require_own_page(parts: &Parts, server: &ChatServer) -> Result<(), Refusal> {
     let is_allowed = !is_foreign(&parts.headers) || server.origins().sent(&parts.headers);
-    if is_local(&parts.headers) && is_allowed { Ok(()) } else { Err(Refusal::forbidden_host()) }
+    if is_allowed { Ok(()) } else { Err(Refusal::forbidden_page()) }
 }
 
 /// Returns the token of a request.

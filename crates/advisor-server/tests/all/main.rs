@@ -3,6 +3,7 @@
 
 mod access;
 mod anthropic_errors;
+mod application;
 mod bodies;
 mod chat;
 mod connection;

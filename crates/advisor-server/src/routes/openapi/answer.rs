@@ -64,7 +64,11 @@ pub(super) const ERRORS: [(u16, &str, &str); 14] = [
         "The request is not valid, its body broke off, or the conversation is too long for the model.",
     ),
     (401, "Unauthorized", "The token is missing or unknown."),
-    (403, "Forbidden", "A server without tokens serves its own machine only."),
+    (
+        403,
+        "Forbidden",
+        "A server without tokens serves its own machine only, and no server answers pages of other sites that it does not allow.",
+    ),
     (404, "NotFound", "There is no such conversation, turn, model or route."),
     (408, "BodyTimeout", "The body did not arrive in time."),
     (409, "Conflict", "Another turn of the conversation runs, or has changed it."),

@@ -1,7 +1,9 @@
 use std::sync::{Arc, Mutex};
 
 use advisor_core::{Chunk, Delta};
-use text_tool_calls::segments::{SegmentError, SegmentEvent, SegmentEventType, SegmentHandler, SegmentType};
+use text_tool_calls::segments::{
+    BrokenEnd, SegmentError, SegmentEvent, SegmentEventType, SegmentHandler, SegmentType,
+};
 use text_tool_calls::{ParserError, ParserLimits, ParserSettings, TextFormat};
 
 use crate::common::{answer, arguments, call, chunks, invocations, run, short, texts, tools};
@@ -133,6 +135,24 @@ fn panicking_callbacks_do_not_stop_the_handler() {
 }
 
 #[test]
+fn panicking_callback_of_invocations_does_no_harm() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let calls = Arc::clone(&seen);
+    let mut handler = SegmentHandler::native(&tools()).on_invocation(move |invocation| {
+        calls.lock().unwrap().push(invocation.id.to_string());
+        panic!("this panic is caught");
+    });
+    let answer = chunks([call(0, "c1", "time"), call(1, "c2", "time"), Delta::text("a")]);
+    for _ in 0..2 {
+        let events = run(&mut handler, &answer);
+        assert_eq!(events.last().unwrap(), "text_1 end");
+        assert_eq!(invocations(&handler), ["c1 time {}", "c2 time {}"]);
+        handler.reset();
+    }
+    assert_eq!(*seen.lock().unwrap(), ["c1", "c2", "c1", "c2"], "each is called back, after a panic, too");
+}
+
+#[test]
 fn law_r1_too_long_call_fails_its_segment() {
     let mut limits = ParserLimits::default();
     limits.call = 30;
@@ -188,12 +208,11 @@ fn events_have_a_stable_json_form() {
             "{\"type\":\"SEGMENT_END\",\"segment_id\":\"c1\",\"payload\":{\"metadata\":{\"tool_name\":\"time\"}}}",
         ),
         (
-            end.with_broken_end(text_tool_calls::segments::BrokenEnd::Failed("no".into())),
+            end.with_broken_end(BrokenEnd::Failed("no".into())),
             "{\"type\":\"SEGMENT_END\",\"segment_id\":\"c1\",\"payload\":{\"metadata\":{\"tool_name\":\"time\"},\"failed\":true,\"error\":\"no\"}}",
         ),
         (
-            SegmentEvent::end("c1")
-                .with_broken_end(text_tool_calls::segments::BrokenEnd::Interrupted("no".into())),
+            SegmentEvent::end("c1").with_broken_end(BrokenEnd::Interrupted("no".into())),
             "{\"type\":\"SEGMENT_END\",\"segment_id\":\"c1\",\"payload\":{\"interrupted\":true,\"reason\":\"no\"}}",
         ),
     ] {

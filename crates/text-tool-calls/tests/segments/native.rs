@@ -10,8 +10,15 @@ fn native() -> SegmentHandler {
 
 #[test]
 fn text_is_one_segment() {
-    let events = run(&mut native(), &texts(["Hel", "", "lo"]));
-    assert_eq!(events, ["t:text_1 start \"text\"", "t:text_1: Hello", "t:text_1 end"]);
+    let mut handler = native();
+    run(&mut handler, &texts(["Hel", "", "lo"]));
+    let events = [
+        SegmentEvent::start("t:text_1", SegmentType::Text),
+        SegmentEvent::content("t:text_1", "Hel"),
+        SegmentEvent::content("t:text_1", "lo"),
+        SegmentEvent::end("t:text_1"),
+    ];
+    assert_eq!(handler.events(), events, "a content for each piece that has characters");
 }
 
 #[test]

@@ -2,7 +2,7 @@ use advisor_core::{Delta, DeltaKind};
 use text_tool_calls::segments::SegmentHandler;
 use text_tool_calls::{OnCut, ParserSettings, TextFormat};
 
-use crate::common::{arguments, call, chunks, invocations, run, texts, tools};
+use crate::common::{arguments, call, chunks, invocations, run, short, texts, tools};
 
 fn parsing(format: TextFormat) -> SegmentHandler {
     SegmentHandler::parsing(format, &tools(), ParserSettings::default()).with_id_prefix("t:")
@@ -51,6 +51,39 @@ fn each_format_gives_the_same_invocation() {
             ["t:call_1 start \"write_file\" {\"path\":\"a\",\"tool_name\":\"write_file\"}", "t:call_1: x\n",]
         );
         assert_eq!(invocations(&handler), ["t:call_1 write_file {\"content\":\"x\\n\",\"path\":\"a\"}"]);
+    }
+}
+
+/// The path is an element, before the content or behind it.
+#[test]
+fn start_of_a_file_waits_for_its_path_element() {
+    let start = "t:call_1 start \"write_file\" {\"path\":\"src/a\",\"tool_name\":\"write_file\"}";
+    let end =
+        "t:call_1 end {\"arguments\":{\"content\":\"xy\",\"path\":\"src/a\"},\"tool_name\":\"write_file\"}";
+    let path_first = [
+        ("<tool name=\"write_file\"><arg name=\"path\">src", vec![]),
+        ("/a", vec![]),
+        ("</arg><arg name=\"content\">x", vec![start, "t:call_1: x"]),
+        ("y</arg>", vec!["t:call_1: y"]),
+        ("</tool>", vec![end]),
+    ];
+    let content_first = [
+        ("<tool name=\"write_file\"><arg name=\"content\">x", vec![]),
+        ("y</arg><arg name=\"path\">src", vec![]),
+        ("/a", vec![]),
+        ("</arg>", vec![start, "t:call_1: xy"]),
+        ("</tool>", vec![end]),
+    ];
+    for steps in [path_first, content_first] {
+        let answer = texts(steps.iter().map(|(piece, _)| *piece));
+        let mut handler = parsing(TextFormat::Xml);
+        handler.feed(&answer[0]).unwrap();
+        for (chunk, (piece, expected)) in answer[1..].iter().zip(&steps) {
+            assert_eq!(short(&handler.feed(chunk).unwrap()), *expected, "after {piece}");
+        }
+        let written: String = steps.iter().map(|(piece, _)| *piece).collect();
+        let letters = run(&mut parsing(TextFormat::Xml), &texts(written.split("")));
+        assert_eq!(letters, [start, "t:call_1: xy", end]);
     }
 }
 

@@ -27,10 +27,10 @@ enum Content {
 struct Field {
     form: ToolForm,
     reader: JsonStringFields,
-    /// The required arguments that have arrived, or a part of the one that arrives.
+    /// The required arguments that are complete.
     required: Map<String, Value>,
-    /// The number of required arguments that are complete.
-    complete: usize,
+    /// The part of a required argument that has arrived.
+    incomplete: String,
     is_started: bool,
     /// Content that arrived before the start.
     early: String,
@@ -45,7 +45,7 @@ impl ToolSegment {
                 form: form.clone(),
                 reader: JsonStringFields::new(form.required.iter().chain([&form.body]).cloned()),
                 required: Map::new(),
-                complete: 0,
+                incomplete: String::new(),
                 is_started: false,
                 early: String::new(),
             })),
@@ -63,11 +63,11 @@ impl ToolSegment {
             if piece.field == field.form.body {
                 field.early.push_str(&piece.text);
             } else {
-                match field.required.entry(piece.field.as_str()).or_insert_with(|| Value::from("")) {
-                    Value::String(text) => text.push_str(&piece.text),
-                    other => *other = Value::from(piece.text),
+                field.incomplete.push_str(&piece.text);
+                if piece.is_end {
+                    let value = std::mem::take(&mut field.incomplete);
+                    field.required.insert(piece.field.to_string(), value.into());
                 }
-                field.complete += usize::from(piece.is_end);
             }
         }
         self.start_if_ready(events);
@@ -84,7 +84,9 @@ impl ToolSegment {
     fn start_if_ready(&mut self, events: &mut Vec<SegmentEvent>) {
         let metadata = match &mut self.content {
             Content::AsWritten if self.arguments.is_empty() => Map::new(),
-            Content::Field(field) if !field.is_started && field.complete == field.form.required.len() => {
+            Content::Field(field)
+                if !field.is_started && field.required.len() == field.form.required.len() =>
+            {
                 field.is_started = true;
                 field.required.clone()
             }

@@ -48,6 +48,55 @@ fn interrupted_and_failed_answers_end_their_segments() {
     assert_eq!(handler.invocations().count(), 0);
 }
 
+/// So does the end of a file whose start waits for a path that never comes whole.
+#[test]
+fn broken_end_names_its_tool_and_follows_a_start() {
+    let native = |tool: &str, json: &str| {
+        let answer = chunks([call(0, "call_1", tool), arguments(0, json)]);
+        (SegmentHandler::native(&tools()), answer[..2].to_vec())
+    };
+    let text = |text: &str| (parsing(), open(&[text]));
+    let city = "<tool name=\"weather\"><arg name=\"city\">O";
+    let path_last = "<tool name=\"write_file\"><arg name=\"content\">x</arg><arg name=\"path\">src";
+    let weather = "call_1 start \"tool_call\" {\"tool_name\":\"weather\"}";
+    let file = "call_1 start \"write_file\" {\"path\":\"src/a\",\"tool_name\":\"write_file\"}";
+    let no_path = "call_1 start \"write_file\" {\"tool_name\":\"write_file\"}";
+    for ((mut handler, answer), tool, events) in [
+        (native("weather", "{\"city\""), "weather", vec![weather, "call_1: {\"city\""]),
+        (native("write_file", "{\"pa"), "write_file", vec![no_path]),
+        (
+            native("write_file", "{\"path\": \"src/a\", \"content\": \"x"),
+            "write_file",
+            vec![file, "call_1: x"],
+        ),
+        (
+            native("write_file", "{\"content\": \"x\", \"path\": \"src"),
+            "write_file",
+            vec![no_path, "call_1: x"],
+        ),
+        (text(city), "weather", vec![weather, "call_1: <arg name=\"city\">O"]),
+        (text("<write_file path=\"src/a\">x"), "write_file", vec![file, "call_1: x"]),
+        (text(path_last), "write_file", vec![no_path, "call_1: x"]),
+    ] {
+        for broken in [BrokenEnd::Interrupted("stopped".into()), BrokenEnd::Failed("broken".into())] {
+            for chunk in &answer {
+                handler.feed(chunk).unwrap();
+            }
+            match &broken {
+                BrokenEnd::Interrupted(reason) => handler.finalize_interrupted(reason),
+                BrokenEnd::Failed(error) => handler.finalize_failed(error),
+                other => panic!("{other:?}"),
+            };
+            let (end, before) = handler.events().split_last().unwrap();
+            assert_eq!(short(before), events);
+            let expected = SegmentEvent::end("call_1").with_metadata("tool_name", tool);
+            assert_eq!(*end, expected.with_broken_end(broken));
+            assert_eq!(handler.invocations().count(), 0);
+            handler.reset();
+        }
+    }
+}
+
 #[test]
 fn held_back_text_is_shown_at_an_interruption() {
     let mut handler = parsing();

@@ -25,7 +25,7 @@ use self::input::{Input, Tail};
 use self::json::Balance;
 use self::lead::{After, InLine, Lead, Next};
 use self::limits::ParserError;
-use self::settings::ParserSettings;
+use self::settings::{OnCut, ParserSettings};
 use self::undecided::{Decision, Undecided};
 use crate::tools::TextTools;
 
@@ -37,8 +37,7 @@ use crate::tools::TextTools;
 /// A text that only looks like a call is text. Bounds are in [`ParserLimits`](crate::ParserLimits).
 ///
 /// # Errors
-/// [`push`](Self::push) and [`finish`](Self::finish) fail if a call is too long or there are too many calls, and after
-/// an error or the end.
+/// [`push`](Self::push) and [`finish`](Self::finish) fail at a call beyond a bound, and after an error or the end.
 ///
 /// # Example
 /// ```
@@ -128,8 +127,7 @@ impl TextCallParser {
     /// Reads a piece of the text, and appends its events as far as they are decided.
     ///
     /// # Errors
-    /// [`ParserError::CallTooLong`] and [`ParserError::TooManyCalls`]; [`ParserError::Ended`] after an error or the
-    /// end.
+    /// [`ParserError::CallTooLong`], [`ParserError::TooManyCalls`]; [`ParserError::Ended`] after an error or the end.
     pub fn push(&mut self, text: &str, events: &mut Vec<ParserEvent>) -> Result<(), ParserError> {
         if matches!(self.state, State::Ended) {
             return Err(ParserError::Ended);
@@ -160,6 +158,12 @@ impl TextCallParser {
         Ok(())
     }
 
+    /// Ends the text, which was broken off: an open call is incomplete under any policy.
+    pub(crate) fn break_off(&mut self, events: &mut Vec<ParserEvent>) -> Result<(), ParserError> {
+        self.settings.on_cut = OnCut::Incomplete;
+        self.finish(events)
+    }
+
     /// Returns the bytes of the text that are held back.
     #[must_use]
     pub fn held_back(&self) -> usize {
@@ -184,10 +188,7 @@ impl TextCallParser {
     fn step(&mut self, tail: Tail, out: &mut Output<'_>) -> Result<Progress, ParserError> {
         match &mut self.state {
             State::Text => Ok(self.read_text(out)),
-            State::Lead(after) => {
-                let after = *after;
-                Ok(self.read_lead(after, tail, out))
-            }
+            &mut State::Lead(after) => Ok(self.read_lead(after, tail, out)),
             State::Undecided(..) => Ok(self.decide(tail, out)),
             State::Call(..) => self.read_call(tail, out),
             State::Data(balance) => {

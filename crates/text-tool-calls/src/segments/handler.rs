@@ -218,12 +218,14 @@ impl SegmentHandler {
         result.map(|()| events)
     }
 
-    /// Ends the answer because it was interrupted: open segments end so, and open calls are no invocations.
+    /// Ends the answer because it was interrupted: open segments end so, and open calls are no invocations, also with
+    /// [`OnCut::Complete`](crate::OnCut::Complete).
     pub fn finalize_interrupted(&mut self, reason: impl Into<Text>) -> Vec<SegmentEvent> {
         self.finalize_broken(&BrokenEnd::Interrupted(reason.into()))
     }
 
-    /// Ends the answer because it failed: open segments end so, and open calls are no invocations.
+    /// Ends the answer because it failed: open segments end so, and open calls are no invocations, also with
+    /// [`OnCut::Complete`](crate::OnCut::Complete).
     pub fn finalize_failed(&mut self, error: impl Into<Text>) -> Vec<SegmentEvent> {
         self.finalize_broken(&BrokenEnd::Failed(error.into()))
     }

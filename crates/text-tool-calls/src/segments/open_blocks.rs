@@ -163,10 +163,7 @@ impl OpenBlocks {
                     self.open.insert(block, open);
                 }
                 Open::Text(text) => text.end(Some(end.clone()), events),
-                Open::Parsed(mut parsed) => {
-                    parsed.flush(&mut self.ids, events);
-                    parsed.break_off(Some(end), events);
-                }
+                Open::Parsed(mut parsed) => parsed.break_off(end, &mut self.ids, events),
                 Open::Tool(mut call) => call.break_off(end.clone(), events),
                 Open::Hidden => {}
             }

@@ -51,12 +51,32 @@ impl ParsedText {
         let result = self.parser.finish(&mut parsed);
         *calls_left = self.parser.calls_left();
         let invocations = self.take(parsed, ids, events);
-        self.break_off(None, events);
+        self.end_open(None, events);
         result.map(|()| invocations)
     }
 
+    /// Ends the block, because the answer is broken off. Text that is held back is emitted first.
+    pub(super) fn break_off(
+        &mut self,
+        end: &BrokenEnd,
+        ids: &mut SegmentIds,
+        events: &mut Vec<SegmentEvent>,
+    ) {
+        let mut parsed = Vec::new();
+        // An error has already ended the parser, and then nothing is held back.
+        let _ = self.parser.break_off(&mut parsed);
+        for event in parsed {
+            match event {
+                // Not even a call that was undecided until now, and is complete, may run.
+                ParserEvent::Closed(_) => self.end_open(Some(end), events),
+                event => drop(self.take([event], ids, events)),
+            }
+        }
+        self.end_open(Some(end), events);
+    }
+
     /// Ends the open segments.
-    pub(super) fn break_off(&mut self, end: Option<&BrokenEnd>, events: &mut Vec<SegmentEvent>) {
+    fn end_open(&mut self, end: Option<&BrokenEnd>, events: &mut Vec<SegmentEvent>) {
         if let Some(text) = self.text.take() {
             text.end(end.cloned(), events);
         }
@@ -65,18 +85,9 @@ impl ParsedText {
         }
     }
 
-    /// Emits the text that is held back, before the block is broken off.
-    pub(super) fn flush(&mut self, ids: &mut SegmentIds, events: &mut Vec<SegmentEvent>) {
-        let mut parsed = Vec::new();
-        // An error has already ended the parser, and then nothing is held back.
-        let _ = self.parser.finish(&mut parsed);
-        parsed.retain(|event| !matches!(event, ParserEvent::Closed(CallEnd::Cut | CallEnd::AssumedComplete)));
-        self.take(parsed, ids, events);
-    }
-
     fn take(
         &mut self,
-        parsed: Vec<ParserEvent>,
+        parsed: impl IntoIterator<Item = ParserEvent>,
         ids: &mut SegmentIds,
         events: &mut Vec<SegmentEvent>,
     ) -> Vec<Invocation> {
@@ -106,7 +117,7 @@ impl ParsedText {
                 ParserEvent::Closed(CallEnd::Complete | CallEnd::AssumedComplete) => {
                     invocations.extend(self.call.take().and_then(|call| call.end(&[], events)));
                 }
-                ParserEvent::Closed(CallEnd::Cut) => self.break_off(None, events),
+                ParserEvent::Closed(CallEnd::Cut) => self.end_open(None, events),
             }
         }
         invocations

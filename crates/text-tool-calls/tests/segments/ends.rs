@@ -4,7 +4,7 @@ use advisor_core::{Chunk, Delta};
 use text_tool_calls::segments::{
     BrokenEnd, SegmentError, SegmentEvent, SegmentEventType, SegmentHandler, SegmentType,
 };
-use text_tool_calls::{ParserError, ParserLimits, ParserSettings, TextFormat};
+use text_tool_calls::{OnCut, ParserError, ParserLimits, ParserSettings, TextFormat};
 
 use crate::common::{answer, arguments, call, chunks, invocations, run, short, texts, tools};
 
@@ -94,6 +94,37 @@ fn broken_end_names_its_tool_and_follows_a_start() {
             assert_eq!(handler.invocations().count(), 0);
             handler.reset();
         }
+    }
+}
+
+/// The policy for cut calls is about an answer that ends, not about one that is broken off.
+#[test]
+fn broken_off_call_is_no_invocation_under_any_policy() {
+    let path_last = "<tool name=\"write_file\"><arg name=\"content\">x</arg><arg name=\"path\">src";
+    // The inner tag is the value of an attribute, unless the text ends before the quote.
+    let undecided = "<tool name=\"<tool name='time'/>";
+    let with_policy = |on_cut| {
+        let settings = ParserSettings::default().with_on_cut(on_cut);
+        SegmentHandler::parsing(TextFormat::Xml, &tools(), settings)
+    };
+    let ends: [fn(&mut SegmentHandler) -> Vec<SegmentEvent>; 2] =
+        [|handler| handler.finalize_interrupted("stopped"), |handler| handler.finalize_failed("stopped")];
+    for text in [CUT.concat().as_str(), path_last, undecided] {
+        for end in ends {
+            let [strict, lenient] = [OnCut::Incomplete, OnCut::Complete].map(|on_cut| {
+                let mut handler = with_policy(on_cut);
+                open(&[text]).iter().for_each(|chunk| drop(handler.feed(chunk).unwrap()));
+                end(&mut handler);
+                assert_eq!(handler.invocations().count(), 0, "{on_cut:?}: {text}");
+                short(handler.events())
+            });
+            assert_eq!(lenient, strict);
+            let last = lenient.last().unwrap();
+            assert!(last.starts_with("call_1 ") && last.ends_with(": stopped"), "{lenient:?}");
+        }
+        let mut whole = with_policy(OnCut::Complete);
+        run(&mut whole, &texts([text]));
+        assert_eq!(whole.invocations().count(), 1, "at the end of the answer, it is one");
     }
 }
 

@@ -27,6 +27,11 @@ fn calls_in_a_text_are_found_and_ordinary_text_is_not() {
         ),
         ("<｜DSML｜invoke name=\"time\">", format(TextFormat::DeepSeek), "<｜DSML｜invoke name=\"time\">"),
         (
+            "a <|tool▁call▁begin|>time<|tool▁sep|>{}",
+            format(TextFormat::DeepSeek),
+            "<|tool▁call▁begin|>time<|tool▁sep|>{}",
+        ),
+        (
             "a <|tool_call_begin|>time<|tool_call_argument_begin|>",
             format(TextFormat::Kimi),
             "<|tool_call_begin|>time<|tool_call_argument_begin|>",

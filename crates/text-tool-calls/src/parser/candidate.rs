@@ -27,17 +27,15 @@ impl Candidate {
         tools: &TextTools,
         settings: &ParserSettings,
     ) -> impl Iterator<Item = Self> {
-        let tokens = |tokens| Self::Tokens(TokenCalls::new(tokens, tools, settings));
-        let (one, other) = match format {
-            TextFormat::Xml => (Self::Xml(XmlCall::new(tools, settings)), None),
-            TextFormat::Json => (Self::Json(JsonCalls::new(tools, settings)), None),
-            TextFormat::Sentinel => (Self::Sentinel(SentinelCall::new(tools, settings)), None),
-            TextFormat::DeepSeek => {
-                (Self::DeepSeek(DeepSeekCalls::new(tools, settings)), Some(tokens(&DEEPSEEK)))
-            }
-            TextFormat::Kimi => (tokens(&KIMI), None),
+        let (one, tokens): (_, &[_]) = match format {
+            TextFormat::Xml => (Some(Self::Xml(XmlCall::new(tools, settings))), &[]),
+            TextFormat::Json => (Some(Self::Json(JsonCalls::new(tools, settings))), &[]),
+            TextFormat::Sentinel => (Some(Self::Sentinel(SentinelCall::new(tools, settings))), &[]),
+            TextFormat::DeepSeek => (Some(Self::DeepSeek(DeepSeekCalls::new(tools, settings))), &DEEPSEEK),
+            TextFormat::Kimi => (None, &KIMI),
         };
-        [Some(one), other].into_iter().flatten()
+        one.into_iter()
+            .chain(tokens.iter().map(|tokens| Self::Tokens(TokenCalls::new(tokens, tools, settings))))
     }
 
     /// Checks the text from its first character on, without consuming it.

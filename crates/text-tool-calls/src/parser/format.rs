@@ -8,7 +8,8 @@ pub enum TextFormat {
     Json,
     /// `[[SEG_START {"type": "tool", "tool_name": "…"}]]{…}[[SEG_END]]`.
     Sentinel,
-    /// The markup of DeepSeek's models, which some servers leave in the text: DSML, and the tokens of V3, R1 and V3.1.
+    /// The markup of DeepSeek's models, which some servers leave in the text: DSML, and the tokens of V3, R1 and V3.1,
+    /// also with ASCII bars.
     DeepSeek,
     /// The markup of Kimi's models, which some servers leave in the text.
     Kimi,

@@ -51,6 +51,8 @@ fn hostile_texts() -> Vec<(&'static str, String)> {
         "<|tool_call_begin|>a",
         "<|tool_calls_section_begin|>",
         "<|tool_calls_section_begin|><|tool_call_begin|>",
+        "<|tool▁call▁begin|>",
+        "<|tool▁calls▁begin|><|tool▁call▁begin|>a",
         "<|DSML|invoke ",
         "<|DSML|invoke \"",
         "<|DSML|function_calls><|DSML|invoke ",

@@ -60,7 +60,8 @@ fn law_s5_older_deepseek_tokens_are_read() {
         ("<｜tool▁calls▁begin｜>".into(), ""),
         (format!("<｜tool▁call▁begin｜>a{second}"), "<｜tool▁call▁begin｜>a⟦time {}⟧"),
     ] {
-        check(TextFormat::DeepSeek, &[(text.as_str(), expected)]);
+        let [ascii_text, ascii_expected] = [&text, expected].map(|text| text.replace('｜', "|"));
+        check(TextFormat::DeepSeek, &[(text.as_str(), expected), (&ascii_text, &ascii_expected)]);
     }
 }
 

@@ -32,7 +32,7 @@ enum HeaderForm {
 }
 
 /// The tokens of Kimi's models.
-pub(in crate::parser) const KIMI: Tokens = Tokens {
+pub(in crate::parser) const KIMI: [Tokens; 1] = [Tokens {
     format: TextFormat::Kimi,
     section: "<|tool_calls_section_begin|>",
     section_end: "<|tool_calls_section_end|>",
@@ -40,19 +40,30 @@ pub(in crate::parser) const KIMI: Tokens = Tokens {
     arguments: "<|tool_call_argument_begin|>",
     call_end: "<|tool_call_end|>",
     form: HeaderForm::Id,
-};
+}];
 
 /// The tokens of DeepSeek's models before their markup: V3.1 writes the name and the arguments, V3 and R1 write
-/// `function`, the name, and the arguments in a fence.
-pub(in crate::parser) const DEEPSEEK: Tokens = Tokens {
-    format: TextFormat::DeepSeek,
-    section: "<｜tool▁calls▁begin｜>",
-    section_end: "<｜tool▁calls▁end｜>",
-    call: "<｜tool▁call▁begin｜>",
-    arguments: "<｜tool▁sep｜>",
-    call_end: "<｜tool▁call▁end｜>",
-    form: HeaderForm::Name { fenced_end: "\n```<｜tool▁call▁end｜>" },
-};
+/// `function`, the name, and the arguments in a fence. Some texts have ASCII bars in place of the model's own.
+pub(in crate::parser) const DEEPSEEK: [Tokens; 2] = [
+    Tokens {
+        format: TextFormat::DeepSeek,
+        section: "<｜tool▁calls▁begin｜>",
+        section_end: "<｜tool▁calls▁end｜>",
+        call: "<｜tool▁call▁begin｜>",
+        arguments: "<｜tool▁sep｜>",
+        call_end: "<｜tool▁call▁end｜>",
+        form: HeaderForm::Name { fenced_end: "\n```<｜tool▁call▁end｜>" },
+    },
+    Tokens {
+        format: TextFormat::DeepSeek,
+        section: "<|tool▁calls▁begin|>",
+        section_end: "<|tool▁calls▁end|>",
+        call: "<|tool▁call▁begin|>",
+        arguments: "<|tool▁sep|>",
+        call_end: "<|tool▁call▁end|>",
+        form: HeaderForm::Name { fenced_end: "\n```<|tool▁call▁end|>" },
+    },
+];
 
 /// The result of a look at the beginning of a call.
 pub(super) enum Header {

@@ -166,11 +166,9 @@ impl TextToolCalls {
     }
 
     /// Describes the tools in words, and writes earlier calls and results into the text.
-    fn in_words(&self, mut request: ChatRequest, format: PromptFormat) -> ChatRequest {
-        let manifest = self.forms.iter().cloned().fold(
-            ToolManifest::new(format, request.tools.definitions()).with_json_shape(self.shape),
-            ToolManifest::with_form,
-        );
+    fn in_words(&self, mut request: ChatRequest, format: PromptFormat, tools: TextTools) -> ChatRequest {
+        let definitions = request.tools.definitions().cloned().collect();
+        let manifest = ToolManifest::with_tools(format, tools, definitions).with_json_shape(self.shape);
         let description: Text = describe(&manifest, &request).into();
         let messages = WrittenList::write(&request.messages, &description, TextHistory::new(&manifest));
         if !description.is_empty() {
@@ -221,17 +219,18 @@ impl AdvisorInfo for TextToolCalls {
 #[async_trait]
 impl StreamAdvisor for TextToolCalls {
     async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
+        let tools = self.tools(&request.tools);
         let editor = TextCallEditor {
             formats: self.formats(&request),
             settings: self.settings.clone(),
-            tools: self.tools(&request.tools),
+            tools: tools.clone(),
             thoughts: self.thinking.clone().map(Thoughts::new),
             reports_to: (self.format == ToolCallFormat::Api).then(|| Arc::clone(&request.turn)),
             open: BTreeMap::new(),
             calls_left: self.settings.limits.calls,
         };
         let request = match self.format {
-            ToolCallFormat::Text(format) => self.in_words(request, format),
+            ToolCallFormat::Text(format) => self.in_words(request, format, tools),
             ToolCallFormat::Api => request,
         };
         Ok(next.next_stream(request).await?.edit_with(editor))

@@ -85,7 +85,16 @@ impl ToolManifest {
     /// Creates the description of these tools. Tools with a [standard form](crate::ToolForm::standard) use it.
     pub fn new<'a>(format: PromptFormat, definitions: impl IntoIterator<Item = &'a ToolDefinition>) -> Self {
         let definitions: Vec<_> = definitions.into_iter().cloned().collect();
-        Self { format, shape: JsonShape::default(), tools: TextTools::new(&definitions), definitions }
+        Self::with_tools(format, TextTools::new(&definitions), definitions)
+    }
+
+    /// Creates the description of these tools, whose schemas and forms are known.
+    pub(crate) fn with_tools(
+        format: PromptFormat,
+        tools: TextTools,
+        definitions: Vec<ToolDefinition>,
+    ) -> Self {
+        Self { format, shape: JsonShape::default(), tools, definitions }
     }
 
     /// Sets the shape of calls in JSON.

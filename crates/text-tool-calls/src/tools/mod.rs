@@ -95,8 +95,26 @@ impl TextTools {
     }
 }
 
+/// A set keeps the result, so its schemas are copied once for all rounds.
 impl From<&ToolSet> for TextTools {
     fn from(tools: &ToolSet) -> Self {
-        Self::new(tools.definitions())
+        tools.wire_form(|tools| Self::new(tools.definitions())).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use advisor_testkit::DescribedTool;
+
+    use super::*;
+
+    #[test]
+    fn set_of_tools_is_described_once() {
+        let tool = |name| DescribedTool::new(ToolDefinition::new(name, "", Value::Null));
+        let set = ToolSet::new().with(tool("time"));
+        let described = TextTools::from(&set);
+        assert!(Arc::ptr_eq(&described.0, &TextTools::from(&set.clone()).0));
+        let grown = TextTools::from(&set.with(tool("weather")));
+        assert!(grown.contains("weather") && !described.contains("weather"));
     }
 }

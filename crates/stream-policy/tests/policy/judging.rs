@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use advisor_core::{
-    BlockContent, BlockId, BlockKind, Chunk, Citation, Delta, DeltaKind, Error, ErrorKind, FallbackModel,
-    FinishReason, Media, Opaque, ProviderData, ToolCallDelta,
+    Block, BlockContent, BlockId, BlockKind, Chunk, Citation, Delta, DeltaKind, Error, ErrorKind,
+    FallbackModel, FinishReason, Media, Opaque, Origin, ProviderData, StreamAdvisor, ToolCallDelta, Usage,
 };
 use advisor_testkit::{Answer, Gate, Journal, ScriptedModel};
 use futures::{FutureExt, StreamExt};
 use serde_json::json;
-use stream_policy::{BlockPolicy, Denial, DenialCause, Denials, OnDeny, PendingBlock, Verdict};
+use stream_policy::{BlockPolicy, Denial, DenialCause, Denials, OnDeny, PendingBlock, ReplaceText, Verdict};
 
 use crate::common::{chain, denying, end_of_call, judged, of_block, opened, read, request, run, run_in};
 
@@ -174,6 +174,57 @@ async fn law_s6_denials_are_the_same_without_streaming() {
             assert_eq!(run.response().tool_calls().count(), 0);
         }
     }
+}
+
+/// An answer from `model-1` that names a person and makes two calls.
+fn with_origin() -> Answer {
+    let origin = Origin::new(Some("response-1".into()), Some("model-1".into()));
+    Answer::new()
+        .delta(DeltaKind::Origin(Box::new(origin)).into())
+        .text("Mallory asks.")
+        .call("c1", "a", "{}")
+        .call("c2", "b", "{}")
+        .usage(12, 34)
+        .finish(FinishReason::ToolCalls)
+}
+
+/// A policy that ends the answer in a later poll, when the model has answered.
+fn ending_late() -> BlockPolicy {
+    BlockPolicy::new(|_| async {
+        tokio::task::yield_now().await;
+        Ok(Verdict::EndAnswer(FinishReason::Refusal))
+    })
+}
+
+/// A policy changes the blocks of a response, and never its id, its model and its token counts.
+#[tokio::test]
+async fn law_s6_policies_keep_id_model_and_usage() {
+    let plain = run(with_origin(), Vec::new()).await;
+    let two_texts = || Verdict::Replace(vec![Block::text("x"), Block::text("y")]);
+    let policies: [(&str, Arc<dyn StreamAdvisor>); 6] = [
+        ("all allowed", Arc::new(denying(&[]))),
+        ("one denied", Arc::new(denying(&["b"]))),
+        ("all denied", Arc::new(denying(&["a", "b"]))),
+        ("replaced", Arc::new(judged(move |_| two_texts()))),
+        ("ended", Arc::new(ending_late())),
+        ("redacted", Arc::new(ReplaceText::new([("Mallory", "[name]")]))),
+    ];
+    for (name, policy) in policies {
+        let chain = chain(ScriptedModel::new([with_origin(), with_origin()]), [policy]);
+        let streamed = run_in(chain.clone()).await;
+        for response in [streamed.response(), &chain.next_call(request()).await.unwrap()] {
+            let is_plain = response.message() == plain.response().message();
+            assert_eq!(is_plain, name == "all allowed", "{name}");
+            let origin = (response.response_id(), response.model());
+            assert_eq!(origin, (Some("response-1"), Some("model-1")), "{name}");
+            assert_eq!(response.usage(), Some(&Usage::new(12, 34)), "{name}");
+        }
+    }
+    // They are known at the end of the model's answer. An answer that ends earlier has none.
+    let early = judged(|_| Verdict::EndAnswer(FinishReason::Refusal));
+    let early = run(with_origin(), vec![Arc::new(early)]).await;
+    let early = early.response();
+    assert_eq!((early.response_id(), early.model(), early.usage()), (None, None, None));
 }
 
 /// Several calls are judged at a time, and emitted in their order.

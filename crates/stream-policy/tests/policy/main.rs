@@ -16,13 +16,14 @@
 //! | a call is withheld, then emitted whole | `judging::law_s4_allowed_call_is_emitted_unchanged` |
 //! | a denied call becomes text, without orphans | `judging::law_s3_s4_denied_call_is_a_text` |
 //! | everything else passes while a call is held back | `judging::law_s2_only_judged_calls_wait` |
-//! | an error, a timeout or a panic of a judge denies; configurable | `failures::law_t2_judge_without_verdict_denies` |
-//! | one, all or none denied; the same without streaming | `judging::law_s6_denials_are_the_same_without_streaming` |
+//! | an error, a timeout or a panic of a judge denies; configurable | `failures::law_t2_judge_without_verdict_denies`, `policy_may_fail_open` |
+//! | one, all or none denied; the same without streaming | `judging::law_s6_denials_are_the_same_without_streaming`, `failures::law_s6_failures_are_the_same_without_streaming` |
 //! | the finish reason is corrected only if no call is left | `judging::finish_reason_follows_the_calls_left` |
 //! | state of a request is dropped; concurrent requests do not mix | `judging::law_s7_answers_have_separate_states` |
 //! | denial text: default, custom, empty explanation | `judging::denial_text_can_be_replaced` |
 //! | long arguments are cut for the judging model only | `models::beginning_of_a_long_block_is_judged_by_choice` |
 //! | calls trail text; indices rewritten; warnings before calls | no meaning here: a block keeps its place and its id. What follows a call in a request is up to the provider |
+//! | the id, the model and the token counts of the answer stay | `judging::law_s6_policies_keep_id_model_and_usage` |
 //! | fallback text if nothing is left; empty text is dropped | `judging::denial_text_can_be_replaced` |
 //! | the marker lists every blocked name | `judging::law_s6_denials_are_the_same_without_streaming`, by `Denials` |
 //! | finalize twice | no meaning here: the stream ends by construction (law S1) |

@@ -21,6 +21,8 @@ pub enum Verdict {
     ///
     /// For an end with a closing text, deny the block under [`OnDeny::EndAnswer`](crate::OnDeny::EndAnswer).
     ///
+    /// The response lacks its id, its model and its token counts if the model has not ended: they come last.
+    ///
     /// Calls that were emitted earlier run unless the reason [vetoes](FinishReason::vetoes_calls) them, as
     /// [`FinishReason::ContentFilter`] does.
     EndAnswer(FinishReason),

@@ -62,13 +62,12 @@ impl ChunkEditor for PolicyEditor {
     }
 
     fn poll_pending(&mut self, cx: &mut Context<'_>, out: &mut EditedChunks<'_>) -> Poll<Result<()>> {
-        self.start_judging();
-        while let Poll::Ready(Some((id, outcome))) = self.judging.poll_next_unpin(cx) {
-            self.note(id, outcome);
+        // A verdict may end the answer, so it is emitted before the judge of another block starts.
+        loop {
+            self.emit_judged(out);
             self.start_judging();
-        }
-        while let Some((id, held)) = self.take_judged() {
-            self.emit(id, held, out);
+            let Poll::Ready(Some((id, outcome))) = self.judging.poll_next_unpin(cx) else { break };
+            self.note(id, outcome);
         }
         if self.judging.is_empty() { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
@@ -120,6 +119,12 @@ impl PolicyEditor {
         let is_judged = |held: &HeldBlock| matches!(held.stage, Stage::Judged(..));
         let id = self.order.pop_front_if(|id| self.held.get(id).is_some_and(is_judged))?;
         Some((id, self.held.remove(&id)?))
+    }
+
+    fn emit_judged(&mut self, out: &mut EditedChunks<'_>) {
+        while let Some((id, held)) = self.take_judged() {
+            self.emit(id, held, out);
+        }
     }
 
     fn emit(&mut self, id: BlockId, held: HeldBlock, out: &mut EditedChunks<'_>) {

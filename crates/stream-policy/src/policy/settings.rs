@@ -19,7 +19,10 @@ pub enum OnDeny {
     #[default]
     Continue,
     /// The answer ends after the denial text, with
-    /// [`ContentFilter`](advisor_core::FinishReason::ContentFilter). Judges of later blocks are dropped, and no call
-    /// of the answer runs. Text that streamed while the judge worked stays in it.
+    /// [`ContentFilter`](advisor_core::FinishReason::ContentFilter). Judges of later blocks are dropped, and those
+    /// that wait are not called. No call of the answer runs.
+    ///
+    /// Text that streamed while the judge worked stays in it. The response lacks its id, its model and its token
+    /// counts if the model has not ended: they come last.
     EndAnswer,
 }

@@ -30,7 +30,7 @@
 //! | raw blocks keep their place; unknown blocks pass | `judging::law_s2_only_judged_calls_wait` |
 //! | replacing: pass, block, text by text, call by text, text by call | `replacing::blocks_are_replaced_by_other_kinds` |
 //! | one block replaced by several; two such replacements | `replacing::law_s3_replacements_of_replacements_have_ids` |
-//! | the first denial ends the answer, later judges are not called | `judging::law_r2_first_denial_ends_the_answer` |
+//! | the first denial ends the answer, later judges are not called | `judging::law_r2_first_denial_ends_the_answer`, `waiting::law_r2_no_judge_is_called_after_the_last_verdict` |
 //! | concurrent judging keeps the order | `judging::law_s4_judged_in_parallel_emitted_in_order` |
 //! | the result accumulates with the vendor's client | no meaning here: encoders for clients are another crate |
 //! | string replacement, all scenarios | `crates/stream-policy/tests/replace/main.rs` |
@@ -56,3 +56,4 @@ mod models;
 mod observers;
 mod replacing;
 mod shapes;
+mod waiting;

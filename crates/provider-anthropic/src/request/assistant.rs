@@ -3,6 +3,10 @@
 //! Thinking goes back with its signature, unchanged and in its place; without one the API refuses it, so that of
 //! other providers is left out. Opaque blocks go back to the format that they came from.
 //!
+//! Calls go back behind the other content of an answer. The API refuses text behind a call, such as the denial of the
+//! next one, and a tool of the server behind it. Only blocks before signed thinking stay in their places: the API
+//! refuses thinking that changed its place among calls.
+//!
 //! The API also refuses an answer that is thinking alone, signed or not. Such an answer is left out, and a paused one is
 //! asked for again.
 
@@ -30,7 +34,7 @@ pub(super) fn push(
     is_sent: impl Fn(&Block) -> bool,
 ) -> serde_json::Result<()> {
     let mut is_thinking_alone = true;
-    for block in answer.iter().filter(|block| is_sent(block)) {
+    for block in calls_last(answer, &form.format.0).filter(|block| is_sent(block)) {
         let before = blocks.len();
         match block.content() {
             BlockContent::Text(text) | BlockContent::Refusal(text) => {
@@ -51,6 +55,23 @@ pub(super) fn push(
         push_some(blocks, text_block(UNSENDABLE))?;
     }
     Ok(())
+}
+
+/// Iterates over the blocks with the calls at the end. Blocks before the last signed thinking stay in their places.
+fn calls_last<'a>(answer: &'a [Block], format: &Text) -> impl Iterator<Item = &'a Block> {
+    let start = answer.iter().rposition(|block| is_signed(block, format)).map_or(0, |last| last + 1);
+    let (fixed, free) = answer.split_at_checked(start).unwrap_or((answer, &[]));
+    let is_call = |block: &&Block| block.as_tool_call().is_some();
+    fixed.iter().chain(free.iter().filter(move |block| !is_call(block))).chain(free.iter().filter(is_call))
+}
+
+/// Checks whether a block is thinking that goes back.
+fn is_signed(block: &Block, format: &Text) -> bool {
+    match block.content() {
+        BlockContent::Reasoning(_) => own_data(block, format).any(|data| data.get(SIGNATURE).is_some()),
+        BlockContent::Opaque(opaque) => opaque.format == *format && is_thinking(block),
+        _ => false,
+    }
 }
 
 fn is_thinking(block: &Block) -> bool {

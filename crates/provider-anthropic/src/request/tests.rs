@@ -1,5 +1,6 @@
 mod media;
 mod messages;
+mod order;
 
 use advisor_core::{
     Block, BlockContent, ChatOptions, ErrorKind, Message, Opaque, ParallelToolCalls, ProviderData,

@@ -229,11 +229,11 @@ fn data_of_a_block_goes_back_with_it() {
     assert_eq!(content[1]["caller"], json!({"type": "direct"}));
 }
 
-fn search(id: &str) -> Block {
+pub(super) fn search(id: &str) -> Block {
     opaque(json!({"type": "server_tool_use", "id": id, "name": "web_search", "input": {"query": "x"}}))
 }
 
-fn found(id: &str) -> Block {
+pub(super) fn found(id: &str) -> Block {
     opaque(json!({"type": "web_search_tool_result", "tool_use_id": id, "content": []}))
 }
 

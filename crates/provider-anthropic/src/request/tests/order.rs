@@ -1,0 +1,52 @@
+//! The order of the blocks of an answer that goes back.
+
+use super::messages::{found, search};
+use super::*;
+
+fn call(id: &str) -> Block {
+    ToolCall::new(id, "f", "{}").into()
+}
+
+fn signed(signature: &str) -> Block {
+    thought("Hm.", FORMAT, json!({"signature": signature}))
+}
+
+/// The blocks of an answer on the wire in short: their text, signature or id, else their type.
+fn sent(answer: Vec<Block>) -> Vec<String> {
+    let short = |block: &Value| {
+        let keys = ["text", "signature", "id", "tool_use_id", "type"];
+        keys.iter().find_map(|key| block[key].as_str()).unwrap_or_default().to_owned()
+    };
+    let content = content_of(Message::assistant_blocks(answer));
+    content.as_array().into_iter().flatten().map(short).collect()
+}
+
+/// The API refuses other content behind a call: "`tool_use` ids were found without `tool_result` blocks immediately
+/// after". A denial that stands behind an allowed call is such content.
+#[test]
+fn law_m1_calls_are_sent_behind_other_content() {
+    let text = Block::text;
+    assert_eq!(sent(vec![text("a"), call("c1"), text("b"), call("c2")]), ["a", "b", "c1", "c2"]);
+    assert_eq!(sent(vec![call("c1"), search("s"), found("s")]), ["s", "s", "c1"]);
+    let media = Block::new(BlockContent::Media(advisor_core::Media::from_bytes("image/png", vec![1])));
+    assert_eq!(sent(vec![call("c1"), media]), ["[image]", "c1"]);
+    // What is not sent is no border.
+    let foreign = || Block::new(BlockContent::Reasoning("Hm.".into()));
+    assert_eq!(sent(vec![call("c1"), foreign(), text("b")]), ["b", "c1"]);
+}
+
+/// The API refuses thinking that has changed its place among calls, so blocks before it stay as they came.
+#[test]
+fn blocks_before_signed_thinking_keep_their_places() {
+    let text = Block::text;
+    let blocks = vec![signed("s1"), call("c1"), text("a"), signed("s2"), call("c2"), text("b")];
+    assert_eq!(sent(blocks), ["s1", "c1", "a", "s2", "b", "c2"]);
+    let hidden = opaque(json!({"type": "redacted_thinking", "data": "ZGF0YQ=="}));
+    assert_eq!(sent(vec![call("c1"), text("a"), hidden, call("c2")]), ["c1", "a", "redacted_thinking", "c2"]);
+}
+
+#[test]
+fn tools_of_the_server_keep_their_order() {
+    let blocks = vec![Block::text("a"), search("s"), found("s"), Block::text("b"), search("t"), found("t")];
+    assert_eq!(sent(blocks), ["a", "s", "s", "b", "t", "t"]);
+}

@@ -2,6 +2,9 @@
 //!
 //! The API refuses a call of such a tool without its result, and a result without its call. An answer that was cut
 //! off may hold one alone, and so may the messages that are left of a long conversation.
+//!
+//! A call without its result is accepted in an answer that the request continues. The server then runs it. That is a
+//! paused answer, and one that also calls tools of the caller, if nothing but their results follows.
 
 use std::collections::HashSet;
 
@@ -39,8 +42,8 @@ pub(super) fn is_paired(answer: &Message, format: &Text) -> bool {
 /// The state of the answer that a block belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AnswerState {
-    /// The provider paused it, and this request continues it.
-    Paused,
+    /// This request continues it: the provider paused it, or waits for results of its calls.
+    Open,
     Ended,
 }
 
@@ -73,14 +76,14 @@ impl<'a> Pairs<'a> {
 
     /// Checks whether a block can be sent.
     ///
-    /// A call needs its result, and a result its call; but the call of a paused answer needs none. A call that was
+    /// A call needs its result, and a result its call; but the call of an open answer needs none. A call that was
     /// cut off in its input can never be sent. Other blocks can always be sent.
     pub(super) fn allow(&self, block: &Block, answer: AnswerState) -> bool {
         match ServerTool::from_block(block, self.format) {
             None => true,
             Some(ServerTool::Result(id)) => self.calls.contains(id),
             Some(ServerTool::Call(id)) => {
-                (answer == AnswerState::Paused || self.results.contains(id)) && has_input(block)
+                (answer == AnswerState::Open || self.results.contains(id)) && has_input(block)
             }
         }
     }

@@ -86,16 +86,12 @@ impl Turns {
         let (form, usual) = (MessageForm { format, names: &wire }, MessageForm { format, names: &usual });
         let pairs = Pairs::from_messages(list.iter(), &format.0);
         let messages = results_first(list);
-        let paused = messages
-            .iter()
-            .rev()
-            .take_while(|message| WireRole::from_message(message) == WireRole::Assistant);
-        let answered = messages.len() - paused.count();
+        let ended = messages.len() - open_messages(&messages);
         let stable = messages.iter().rposition(|message| !message.is_ephemeral());
         let mut turns = Self::default();
         for (place, message) in messages.iter().enumerate() {
             let written = if wire.is_special(message) || !is_paired(message, &format.0) {
-                let state = if place < answered { AnswerState::Ended } else { AnswerState::Paused };
+                let state = if place < ended { AnswerState::Ended } else { AnswerState::Open };
                 write(message, form, |block| pairs.allow(block, state))?
             } else {
                 cached(message, usual)?
@@ -179,6 +175,17 @@ impl System {
             self.blocks.push(blocks.clone());
         }
     }
+}
+
+/// Counts the messages of the answer that the request continues, with the results behind it.
+fn open_messages(messages: &[&Message]) -> usize {
+    let results = messages.iter().rev().take_while(|message| message.tool_result().is_some()).count();
+    let answer = messages
+        .iter()
+        .rev()
+        .skip(results)
+        .take_while(|message| WireRole::from_message(message) == WireRole::Assistant);
+    results + answer.count()
 }
 
 /// Returns the messages without those of the system.

@@ -238,7 +238,7 @@ pub(super) fn found(id: &str) -> Block {
 }
 
 /// The ids of the blocks about tools of the server, in a request with these messages.
-fn server_tools(messages: Vec<Message>) -> Vec<String> {
+pub(super) fn server_tools(messages: Vec<Message>) -> Vec<String> {
     let wire = on_the_wire(messages);
     let blocks =
         wire.as_array().into_iter().flatten().flat_map(|message| message["content"].as_array()).flatten();

@@ -1,6 +1,6 @@
 //! The order of the blocks of an answer that goes back.
 
-use super::messages::{found, search};
+use super::messages::{found, search, server_tools};
 use super::*;
 
 fn call(id: &str) -> Block {
@@ -49,4 +49,22 @@ fn blocks_before_signed_thinking_keep_their_places() {
 fn tools_of_the_server_keep_their_order() {
     let blocks = vec![Block::text("a"), search("s"), found("s"), Block::text("b"), search("t"), found("t")];
     assert_eq!(sent(blocks), ["a", "s", "s", "b", "t", "t"]);
+}
+
+/// If the model also calls a tool of the caller, the server waits for its result and then runs its own tool.
+#[test]
+fn tool_of_the_server_waits_for_results_of_the_caller() {
+    let (first, second) = (ToolCall::new("c1", "f", "{}"), ToolCall::new("c2", "f", "{}"));
+    let ask = || Message::user("Hi");
+    let mixed = || Message::assistant_blocks(vec![search("s"), first.clone().into(), second.clone().into()]);
+    let results = || [&first, &second].map(|call| Message::tool(ToolResult::new(call, vec!["1".into()])));
+    let after = |more: Vec<Message>| {
+        server_tools([ask(), mixed()].into_iter().chain(results()).chain(more).collect())
+    };
+    assert_eq!(after(vec![]), ["s", "c1", "c2", "c1", "c2"]);
+    let goes_on = Message::assistant_blocks(vec![found("s"), Block::text("x")]);
+    assert_eq!(after(vec![goes_on, Message::user("And?")]), ["s", "c1", "c2", "c1", "c2", "s"]);
+    // The server runs it only if nothing but results follows.
+    assert_eq!(after(vec![Message::user("And?")]), ["c1", "c2", "c1", "c2"]);
+    assert_eq!(after(vec![Message::assistant("x")]), ["c1", "c2", "c1", "c2"]);
 }

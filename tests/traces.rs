@@ -10,6 +10,7 @@
 use std::io;
 use std::sync::{Arc, Mutex};
 
+use advisor_chain::stream_policy::{BlockPolicy, OnFailure, PendingBlock};
 use advisor_chain::tools::ToolError;
 use advisor_chain::{
     ChatClient, ChatMemoryAdvisor, Error, ErrorKind, FnTool, InMemoryStore, ToolCallAdvisor, ToolDefinition,
@@ -81,7 +82,24 @@ async fn turns() {
     assert_eq!(model.calls(), 4);
 }
 
-#[tokio::test]
+/// Runs an answer through a policy that fails open, and whose judge fails in one way for each call.
+async fn unjudged() {
+    let judge = |pending: PendingBlock| async move {
+        match pending.call().unwrap().id.as_str() {
+            "c1" => Err(Error::new(ErrorKind::Connection, said("the judge"))),
+            "c2" => panic!("{}", said("a panic of the judge")),
+            _ => std::future::pending().await,
+        }
+    };
+    let policy = BlockPolicy::new(judge).with_name("no-deletes").with_on_failure(OnFailure::Allow);
+    let arguments = json!({"query": said("the model")}).to_string();
+    let calls = ["c1", "c2", "c3"].map(|id| (id, "delete", arguments.as_str()));
+    let client = ChatClient::builder(ScriptedModel::new([Answer::from_calls(calls)])).advisor(policy);
+    let response = client.build().unwrap().prompt().user(said("the user")).call().await.unwrap();
+    assert_eq!(response.tool_calls().count(), 3);
+}
+
+#[tokio::test(start_paused = true)]
 async fn logs_hold_no_content_and_no_forged_lines() {
     let lines = Lines::default();
     let writer = lines.clone();
@@ -93,9 +111,17 @@ async fn logs_hold_no_content_and_no_forged_lines() {
         .finish();
     let installed = tracing::subscriber::set_default(subscriber);
     turns().await;
+    unjudged().await;
     drop(installed);
     let written = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
     assert!(written.contains("tool_run") && written.contains("look"), "{written}");
+    // One warning for each block that passed unjudged.
+    let warnings: Vec<_> = written.lines().filter(|line| line.contains("a judge gave no verdict")).collect();
+    for (warning, error) in warnings.iter().zip(["connection", "advisor", "timeout"]) {
+        let is_whole = ["WARN", "policy=\"no-deletes\"", &format!("error=\"{error}\"")];
+        assert!(is_whole.iter().all(|part| warning.contains(part)), "{warning}");
+    }
+    assert_eq!(warnings.len(), 3, "{written}");
     assert!(!written.contains(CONTENT), "{written}");
     for line in written.lines() {
         assert!(line.starts_with("20") && !line.starts_with("2026-01-01"), "{line:?}");

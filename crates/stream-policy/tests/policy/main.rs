@@ -16,7 +16,7 @@
 //! | a call is withheld, then emitted whole | `judging::law_s4_allowed_call_is_emitted_unchanged` |
 //! | a denied call becomes text, without orphans | `judging::law_s3_s4_denied_call_is_a_text` |
 //! | everything else passes while a call is held back | `judging::law_s2_only_judged_calls_wait` |
-//! | an error, a timeout or a panic of a judge denies; configurable | `failures::law_t2_judge_without_verdict_denies`, `policy_may_fail_open` |
+//! | an error, a timeout or a panic of a judge denies; configurable | `failures::law_t2_judge_without_verdict_denies`, `policy_may_fail_open`; the warning: `tests/traces.rs` |
 //! | one, all or none denied; the same without streaming | `judging::law_s6_denials_are_the_same_without_streaming`, `failures::law_s6_failures_are_the_same_without_streaming` |
 //! | the finish reason is corrected only if no call is left | `judging::finish_reason_follows_the_calls_left` |
 //! | state of a request is dropped; concurrent requests do not mix | `judging::law_s7_answers_have_separate_states` |

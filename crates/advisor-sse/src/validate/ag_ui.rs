@@ -9,7 +9,7 @@ use crate::Frame;
 ///
 /// # Errors
 /// The first frame that breaks a rule:
-/// - A run starts first, and nothing follows its end.
+/// - A run starts first, and nothing follows its end, which names the same run.
 /// - Texts, reasoning, calls and steps open once, and close before the run finishes.
 /// - Text is never empty.
 pub fn ag_ui(frames: &[Frame]) -> Result<(), Violation> {
@@ -19,7 +19,8 @@ pub fn ag_ui(frames: &[Frame]) -> Result<(), Violation> {
 
 #[derive(Debug, Default)]
 struct State {
-    has_started: bool,
+    /// The thread and the run that have started.
+    run: Option<(String, String)>,
     lives: Lifecycles,
     steps: BTreeSet<String>,
     results: BTreeSet<String>,
@@ -28,14 +29,15 @@ struct State {
 impl State {
     fn check(&mut self, event: &Value) -> Checked {
         let kind = text(event, "type")?;
-        require(self.has_started || matches!(kind, "RUN_STARTED" | "RUN_ERROR"), "a run starts first")?;
+        let is_first = self.run.is_none();
+        require(!is_first || matches!(kind, "RUN_STARTED" | "RUN_ERROR"), "a run starts first")?;
         match kind {
             "RUN_STARTED" => {
-                require(!std::mem::replace(&mut self.has_started, true), "a run starts once")?;
-                text(event, "threadId").and(text(event, "runId"))?;
+                require(is_first, "a run starts once")?;
+                self.run = Some(run(event)?);
             }
             "RUN_FINISHED" => {
-                text(event, "threadId").and(text(event, "runId"))?;
+                require(self.run == Some(run(event)?), "the run that finishes is the one that started")?;
                 require(self.steps.is_empty(), "all steps finish before the run")?;
                 self.lives.all_closed()?;
                 return Ok(Next::End);
@@ -64,11 +66,15 @@ impl State {
         let call = || text(event, "toolCallId");
         let delta = || require(!text(event, "delta")?.is_empty(), "a delta is not empty");
         match kind {
-            "TEXT_MESSAGE_START" => self.lives.open("text", id()?),
+            "TEXT_MESSAGE_START" => {
+                text(event, "role")?;
+                self.lives.open("text", id()?)
+            }
             "TEXT_MESSAGE_CONTENT" => delta().and(self.lives.extend("text", id()?)),
             "TEXT_MESSAGE_END" => self.lives.close("text", id()?),
             "REASONING_START" => self.lives.open("reasoning", id()?),
             "REASONING_MESSAGE_START" => {
+                text(event, "role")?;
                 self.lives.extend("reasoning", id()?)?;
                 self.lives.open("reasoning message", id()?)
             }
@@ -89,4 +95,9 @@ impl State {
             other => Err(format!("the type `{other}` is unknown")),
         }
     }
+}
+
+/// Returns the ids of a thread and of a run.
+fn run(event: &Value) -> Result<(String, String), String> {
+    Ok((text(event, "threadId")?.into(), text(event, "runId")?.into()))
 }

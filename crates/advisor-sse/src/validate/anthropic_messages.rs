@@ -1,4 +1,6 @@
-use serde_json::Value;
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
 
 use super::{Checked, Next, Violation, at, check_all, object, require, text};
 use crate::Frame;
@@ -7,9 +9,10 @@ use crate::Frame;
 ///
 /// # Errors
 /// The first frame that breaks a rule:
-/// - Events are named, and a message starts first.
+/// - Events are named, and an empty message starts first.
 /// - Blocks are numbered, and one is open at a time. Pieces are of the kind of their block.
-/// - The stop reason is `tool_use` if the message has calls.
+/// - Calls come last, and start without input. The stop reason is `tool_use` if the message has calls.
+/// - Tools of the server come whole, and a result follows its call.
 /// - `message_stop` or an error comes last. A `ping` may come before, once the message has started.
 pub fn anthropic_messages(frames: &[Frame]) -> Result<(), Violation> {
     let mut state = State::default();
@@ -21,16 +24,22 @@ struct State {
     stage: Stage,
     blocks: u64,
     has_calls: bool,
+    /// The ids of the calls of server tools.
+    server_calls: BTreeSet<String>,
 }
 
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 enum Stage {
     #[default]
     New,
     Between,
+    /// A block is open. Its deltas have this type, and their text is in this field.
     InBlock {
-        kind: String,
+        delta: &'static str,
+        field: &'static str,
     },
+    /// A block without deltas is open.
+    InWhole,
     Ended,
 }
 
@@ -41,16 +50,17 @@ impl State {
         require(frame.name.as_deref() == Some(kind), "the name of the event is its type")?;
         match (kind, &mut self.stage) {
             ("message_start", stage @ Stage::New) => {
-                text(at(&event, "/message"), "id").and(text(at(&event, "/message"), "model"))?;
-                require(at(&event, "/message/usage/input_tokens").is_u64(), "the start has token counts")?;
+                check_start(at(&event, "/message"))?;
                 *stage = Stage::Between;
             }
             ("content_block_start", Stage::Between) => self.open_block(&event)?,
-            ("content_block_delta", Stage::InBlock { kind }) => {
-                check_piece(kind, at(&event, "/delta"))?;
+            ("content_block_delta", Stage::InBlock { delta, field }) => {
+                let piece = at(&event, "/delta");
+                require(text(piece, "type")? == *delta, "a piece is of the kind of its block")?;
+                text(piece, field)?;
                 self.check_index(&event, self.blocks - 1)?;
             }
-            ("content_block_stop", Stage::InBlock { .. }) => {
+            ("content_block_stop", Stage::InBlock { .. } | Stage::InWhole) => {
                 self.check_index(&event, self.blocks - 1)?;
                 self.stage = Stage::Between;
             }
@@ -60,7 +70,7 @@ impl State {
                 require(at(&event, "/usage/output_tokens").is_u64(), "the end has token counts")?;
                 *stage = Stage::Ended;
             }
-            ("ping", Stage::Between | Stage::InBlock { .. } | Stage::Ended) => {}
+            ("ping", Stage::Between | Stage::InBlock { .. } | Stage::InWhole | Stage::Ended) => {}
             ("message_stop", Stage::Ended) => return Ok(Next::End),
             ("error", _) => {
                 text(at(&event, "/error"), "type").and(text(at(&event, "/error"), "message"))?;
@@ -73,11 +83,42 @@ impl State {
 
     fn open_block(&mut self, event: &Value) -> Result<(), String> {
         self.check_index(event, self.blocks)?;
-        let kind = text(at(event, "/content_block"), "type")?.to_owned();
-        self.has_calls |= kind == "tool_use";
-        require(!self.has_calls || kind == "tool_use", "calls come last")?;
+        let block = at(event, "/content_block");
+        let kind = text(block, "type")?;
+        let (delta, field) = match kind {
+            "text" => ("text_delta", "text"),
+            "thinking" => ("thinking_delta", "thinking"),
+            "tool_use" => ("input_json_delta", "partial_json"),
+            "mcp_tool_use" | "mcp_tool_result" => return self.open_whole(block, kind),
+            other => return Err(format!("the block `{other}` is unknown")),
+        };
+        if kind == "tool_use" {
+            text(block, "id").and(text(block, "name"))?;
+            require(at(block, "/input") == &json!({}), "a call starts without input")?;
+            self.has_calls = true;
+        } else {
+            require(!self.has_calls, "calls come last")?;
+            require(text(block, field)?.is_empty(), "a block starts empty")?;
+        }
         self.blocks += 1;
-        self.stage = Stage::InBlock { kind };
+        self.stage = Stage::InBlock { delta, field };
+        Ok(())
+    }
+
+    /// Opens a block of a tool of the server.
+    fn open_whole(&mut self, block: &Value, kind: &str) -> Result<(), String> {
+        require(!self.has_calls, "calls come last")?;
+        if kind == "mcp_tool_use" {
+            text(block, "name").and(text(block, "server_name"))?;
+            require(at(block, "/input").is_object(), "the input of a server tool is an object")?;
+            self.server_calls.insert(text(block, "id")?.to_owned());
+        } else {
+            let id = text(block, "tool_use_id")?;
+            require(self.server_calls.remove(id), "a result follows its call")?;
+            require(at(block, "/content").is_array(), "a result has a list of contents")?;
+        }
+        self.blocks += 1;
+        self.stage = Stage::InWhole;
         Ok(())
     }
 
@@ -86,17 +127,10 @@ impl State {
     }
 }
 
-fn check_piece(kind: &str, piece: &Value) -> Result<(), String> {
-    let expected = match kind {
-        "text" => "text_delta",
-        "thinking" => "thinking_delta",
-        "tool_use" => "input_json_delta",
-        // Such as the calls of server tools and their results.
-        other => return Err(format!("a block `{other}` has no pieces")),
-    };
-    require(text(piece, "type")? == expected, "a piece is of the kind of its block")?;
-    if kind == "tool_use" {
-        text(piece, "partial_json")?;
-    }
-    Ok(())
+fn check_start(message: &Value) -> Result<(), String> {
+    text(message, "id").and(text(message, "model"))?;
+    require(at(message, "/role") == "assistant", "the message is one of the assistant")?;
+    require(at(message, "/content") == &json!([]), "the message starts empty")?;
+    let has_count = |field: &str| at(message, &format!("/usage/{field}")).is_u64();
+    require(has_count("input_tokens") && has_count("output_tokens"), "the start has token counts")
 }

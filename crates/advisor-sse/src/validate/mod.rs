@@ -138,7 +138,16 @@ impl Lifecycles {
 
     /// Checks that nothing is open.
     fn all_closed(&self) -> Result<(), String> {
-        let open = self.0.iter().find(|(_, life)| **life == Life::Open);
+        self.none_open(|_| true)
+    }
+
+    /// Checks that nothing with this id is open.
+    fn all_closed_of(&self, id: &str) -> Result<(), String> {
+        self.none_open(|of| of == id)
+    }
+
+    fn none_open(&self, is_meant: impl Fn(&str) -> bool) -> Result<(), String> {
+        let open = self.0.iter().find(|((_, id), life)| **life == Life::Open && is_meant(id));
         open.map_or(Ok(()), |((kind, id), _)| Err(format!("the {kind} `{id}` is still open")))
     }
 }

@@ -1,15 +1,15 @@
 use serde_json::Value;
 
-use super::{Checked, Next, Violation, check_all, object, require, text};
+use super::{Checked, Next, Violation, at, check_all, object, require, text};
 use crate::Frame;
 
 /// Checks a stream of [`OpenAiChat`](crate::OpenAiChat).
 ///
 /// # Errors
 /// The first frame that breaks a rule:
-/// - The role comes first, once. Ids do not change.
+/// - The role comes first, once. Id, model and time do not change.
 /// - Calls have an index, and an id and a name once.
-/// - One chunk has a finish reason, and only token counts follow it.
+/// - One chunk has a finish reason, and only token counts follow it. Chunks before them have none.
 /// - `[DONE]` comes last, also after an error.
 pub fn openai_chat(frames: &[Frame]) -> Result<(), Violation> {
     let mut state = State::default();
@@ -18,9 +18,17 @@ pub fn openai_chat(frames: &[Frame]) -> Result<(), Violation> {
 
 #[derive(Debug, Default)]
 struct State {
-    id: Option<String>,
+    head: Option<Head>,
     stage: Stage,
     calls: u64,
+}
+
+/// The fields that all chunks repeat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Head {
+    id: String,
+    model: String,
+    created: u64,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -47,49 +55,66 @@ impl State {
             self.stage = Stage::Failed;
             return Ok(Next::Open);
         }
-        require(text(&chunk, "object")? == "chat.completion.chunk", "the object is a chunk")?;
-        text(&chunk, "model")?;
-        require(chunk.get("created").is_some_and(Value::is_u64), "a chunk has the time of its answer")?;
-        let id = text(&chunk, "id")?;
-        require(self.id.get_or_insert_with(|| id.into()) == id, "the id does not change")?;
+        let head = Head::new(&chunk)?;
+        require(*self.head.get_or_insert_with(|| head.clone()) == head, "id, model and time do not change")?;
         match chunk.get("choices").and_then(Value::as_array).map(Vec::as_slice) {
-            Some([]) => {
-                require(self.stage == Stage::Finished, "token counts follow the finish reason")?;
-                require(
-                    chunk.get("usage").is_some_and(Value::is_object),
-                    "a chunk without choices has token counts",
-                )?;
-                self.stage = Stage::Counted;
-                Ok(())
+            Some([]) => self.check_counts(at(&chunk, "/usage"))?,
+            Some([choice]) => {
+                require(at(&chunk, "/usage").is_null(), "only the last chunk has token counts")?;
+                self.check_choice(choice)?;
             }
-            Some([choice]) => self.check_choice(choice),
-            _ => Err("a chunk has one choice".into()),
-        }?;
+            _ => return Err("a chunk has one choice".into()),
+        }
         Ok(Next::Open)
+    }
+
+    fn check_counts(&mut self, usage: &Value) -> Result<(), String> {
+        require(self.stage == Stage::Finished, "token counts follow the finish reason")?;
+        let counts = ["/prompt_tokens", "/completion_tokens", "/total_tokens"];
+        require(
+            counts.iter().all(|count| at(usage, count).is_u64()),
+            "a chunk without choices has token counts",
+        )?;
+        self.stage = Stage::Counted;
+        Ok(())
     }
 
     fn check_choice(&mut self, choice: &Value) -> Result<(), String> {
         require(self.stage != Stage::Finished, "no choice follows the finish reason")?;
-        require(choice.get("index").is_some_and(Value::is_u64), "a choice has an index")?;
-        let delta = choice.get("delta").filter(|delta| delta.is_object()).ok_or("a choice has a delta")?;
+        require(*at(choice, "/index") == 0, "a choice has an index")?;
+        let delta = at(choice, "/delta").as_object().ok_or("a choice has a delta")?;
         let is_first = self.stage == Stage::New;
-        require(is_first == delta.get("role").is_some(), "the role comes in the first chunk")?;
+        require(is_first == delta.contains_key("role"), "the role comes in the first chunk")?;
         self.stage = Stage::Open;
         for call in delta.get("tool_calls").and_then(Value::as_array).into_iter().flatten() {
-            require(call.get("index").and_then(Value::as_u64) == Some(self.calls), "calls are numbered")?;
-            text(call, "id")?;
-            let function = call.get("function").ok_or("a call has a function")?;
-            text(function, "name").and(text(function, "arguments"))?;
-            self.calls += 1;
+            self.check_call(call)?;
         }
         match choice.get("finish_reason") {
             Some(Value::Null) => Ok(()),
             Some(Value::String(reason)) => {
                 self.stage = Stage::Finished;
-                require(delta.as_object().is_some_and(serde_json::Map::is_empty), "the last delta is empty")?;
+                require(delta.is_empty(), "the last delta is empty")?;
                 require((reason == "tool_calls") == (self.calls > 0), "the finish reason tells of calls")
             }
             _ => Err("a choice has a finish reason or null".into()),
         }
+    }
+
+    fn check_call(&mut self, call: &Value) -> Result<(), String> {
+        require(at(call, "/index").as_u64() == Some(self.calls), "calls are numbered")?;
+        text(call, "id")?;
+        require(at(call, "/type") == "function", "a call is one of a function")?;
+        let function = at(call, "/function");
+        text(function, "name").and(text(function, "arguments"))?;
+        self.calls += 1;
+        Ok(())
+    }
+}
+
+impl Head {
+    fn new(chunk: &Value) -> Result<Self, String> {
+        require(text(chunk, "object")? == "chat.completion.chunk", "the object is a chunk")?;
+        let created = at(chunk, "/created").as_u64().ok_or("a chunk has the time of its answer")?;
+        Ok(Self { id: text(chunk, "id")?.into(), model: text(chunk, "model")?.into(), created })
     }
 }

@@ -9,8 +9,9 @@ use crate::Frame;
 ///
 /// # Errors
 /// The first frame that breaks a rule:
-/// - Events are numbered and named, and a response is created first.
-/// - Items, parts and arguments open, are extended and close. Pieces concatenate to the finished text.
+/// - Events are numbered and named. A response is created first, and its id does not change.
+/// - Items are numbered. Items, parts and texts open once, are extended while they are open, and close inside out.
+/// - Pieces are of the kind of their part or item, and concatenate to the finished text.
 /// - The last response has all items.
 pub fn openai_responses(frames: &[Frame]) -> Result<(), Violation> {
     let mut state = State::default();
@@ -20,9 +21,13 @@ pub fn openai_responses(frames: &[Frame]) -> Result<(), Violation> {
 #[derive(Debug, Default)]
 struct State {
     events: u64,
+    response: Option<String>,
+    /// Items, their parts, and their texts, all under the id of the item.
     lives: Lifecycles,
+    /// The number of each item that has begun.
+    numbers: BTreeMap<String, usize>,
     texts: BTreeMap<String, String>,
-    items: BTreeMap<u64, Value>,
+    finished: BTreeMap<usize, Value>,
 }
 
 impl State {
@@ -30,75 +35,128 @@ impl State {
         let event = object(frame)?;
         let kind = text(&event, "type")?;
         require(frame.name.as_deref() == Some(kind), "the name of the event is its type")?;
-        require(
-            event.get("sequence_number").and_then(Value::as_u64) == Some(self.events),
-            "events are numbered",
-        )?;
+        let number = event.get("sequence_number").and_then(Value::as_u64);
+        require(number == Some(self.events), "events are numbered")?;
         require((self.events == 0) == (kind == "response.created"), "a response is created first")?;
+        require((self.events == 1) == (kind == "response.in_progress"), "a created response is in progress")?;
         self.events += 1;
+        let item = at(&event, "/item");
         match kind {
-            "response.created" | "response.in_progress" => {
-                require(at(&event, "/response/status") == "in_progress", "the response is in progress")?;
-                Ok(Next::Open)
-            }
-            "response.completed" | "response.incomplete" => {
-                self.check_end(at(&event, "/response"), kind.trim_start_matches("response."))?;
-                Ok(Next::End)
+            "response.created" | "response.in_progress" => self.check_response(&event, "in_progress")?,
+            "response.completed" => return self.check_end(&event, "completed"),
+            "response.incomplete" => {
+                text(at(&event, "/response/incomplete_details"), "reason")?;
+                return self.check_end(&event, "incomplete");
             }
             "response.failed" => {
-                text(at(&event, "/response/error"), "message")?;
-                Ok(Next::End)
+                let error = at(&event, "/response/error");
+                text(error, "code").and(text(error, "message"))?;
+                self.check_response(&event, "failed")?;
+                return Ok(Next::End);
             }
-            "response.output_item.added" => {
-                self.lives.open("item", text(at(&event, "/item"), "id")?)?;
-                Ok(Next::Open)
-            }
-            "response.output_item.done" => {
-                self.lives.close("item", text(at(&event, "/item"), "id")?)?;
-                let index = at(&event, "/output_index").as_u64().ok_or("an item has an output index")?;
-                self.items.insert(index, at(&event, "/item").clone());
-                Ok(Next::Open)
-            }
-            _ => self.check_part(kind, &event).map(|()| Next::Open),
+            "response.output_item.added" => self.open_item(&event, item)?,
+            "response.output_item.done" => self.close_item(&event, item)?,
+            _ => self.check_part(kind, &event)?,
         }
+        Ok(Next::Open)
     }
 
-    fn check_end(&self, response: &Value, status: &str) -> Result<(), String> {
+    fn check_response(&mut self, event: &Value, status: &str) -> Result<(), String> {
+        let response = at(event, "/response");
+        require(at(response, "/status") == status, "the status is that of the event")?;
+        let id = text(response, "id")?;
+        require(self.response.get_or_insert_with(|| id.into()) == id, "the id does not change")
+    }
+
+    fn check_end(&mut self, event: &Value, status: &str) -> Checked {
+        self.check_response(event, status)?;
         self.lives.all_closed()?;
-        let output = at(response, "/output").as_array().ok_or("a response has its output")?;
-        require(output.iter().eq(self.items.values()), "the last response has all items")?;
-        require(at(response, "/status") == status, "the status is that of the event")
+        let output = at(event, "/response/output").as_array().ok_or("a response has its output")?;
+        require(output.iter().eq(self.finished.values()), "the last response has all items")?;
+        Ok(Next::End)
     }
 
-    fn check_part(&mut self, kind: &str, event: &Value) -> Result<(), String> {
-        let id = text(event, "item_id")?;
-        self.lives.extend("item", id)?;
-        if let "response.mcp_call.in_progress" | "response.mcp_call.completed" | "response.mcp_call.failed" =
-            kind
-        {
-            return Ok(());
+    fn open_item(&mut self, event: &Value, item: &Value) -> Result<(), String> {
+        let (kind, id) = (kind_of(item)?, text(item, "id")?);
+        self.lives.open(kind, id)?;
+        if kind == "function_call" {
+            text(item, "call_id").and(text(item, "name"))?;
+            self.lives.open("text", id)?;
         }
-        if kind.ends_with("part.added") {
-            return self.lives.open("part", id);
+        if kind == "mcp_call" {
+            text(item, "name").and(text(item, "server_label"))?;
+            self.lives.open("text", id).and(self.lives.open("run", id))?;
         }
-        if kind.ends_with("part.done") {
-            return self.lives.close("part", id);
-        }
-        let is_call = kind.contains("_call_arguments.");
-        if !is_call {
-            self.lives.extend("part", id)?;
-        }
-        let shown = self.texts.entry(id.into()).or_default();
-        if kind.ends_with(".delta") {
-            shown.push_str(text(event, "delta")?);
-            return Ok(());
-        }
-        let field = match kind {
-            "response.output_text.done" | "response.reasoning_summary_text.done" => "text",
-            "response.refusal.done" => "refusal",
-            "response.function_call_arguments.done" | "response.mcp_call_arguments.done" => "arguments",
-            other => return Err(format!("the type `{other}` is unknown")),
-        };
-        require(text(event, field)? == shown, "the finished text is that of its pieces")
+        self.numbers.insert(id.into(), self.numbers.len());
+        self.check_number(event, id)
     }
+
+    fn close_item(&mut self, event: &Value, item: &Value) -> Result<(), String> {
+        let id = text(item, "id")?;
+        self.lives.close(kind_of(item)?, id)?;
+        self.lives.all_closed_of(id)?;
+        self.check_number(event, id)?;
+        let number = self.numbers.get(id).copied().unwrap_or_default();
+        self.finished.insert(number, item.clone());
+        Ok(())
+    }
+
+    fn check_number(&self, event: &Value, id: &str) -> Result<(), String> {
+        let number = self.numbers.get(id).and_then(|number| u64::try_from(*number).ok());
+        require(at(event, "/output_index").as_u64() == number, "items are numbered")
+    }
+
+    /// Checks an event of a part or of a text. `holder` is the item or the part that it extends.
+    fn check_part(&mut self, kind: &str, event: &Value) -> Result<(), String> {
+        let (family, step) = kind.rsplit_once('.').unwrap_or((kind, ""));
+        let (holder, number, field) = match family {
+            "response.content_part" => ("message", Some("/content_index"), "part"),
+            "response.reasoning_summary_part" => ("reasoning", Some("/summary_index"), "part"),
+            "response.output_text" => ("output_text", Some("/content_index"), "text"),
+            "response.refusal" => ("refusal", Some("/content_index"), "refusal"),
+            "response.reasoning_summary_text" => ("summary_text", Some("/summary_index"), "text"),
+            "response.function_call_arguments" => ("function_call", None, "arguments"),
+            "response.mcp_call_arguments" => ("mcp_call", None, "arguments"),
+            "response.mcp_call" => ("mcp_call", None, "run"),
+            _ => return Err(format!("the type `{kind}` is unknown")),
+        };
+        let id = text(event, "item_id")?;
+        self.lives.extend(holder, id)?;
+        self.check_number(event, id)?;
+        require(number.is_none_or(|number| *at(event, number) == 0), "an item has one part")?;
+        let shown = self.texts.entry(id.into()).or_default();
+        match (field, step) {
+            ("part", "added") => {
+                self.lives.open(kind_of(at(event, "/part"))?, id)?;
+                self.lives.open("text", id)
+            }
+            ("part", "done") => {
+                self.lives.is_closed("text", id)?;
+                self.lives.close(kind_of(at(event, "/part"))?, id)
+            }
+            ("run", "in_progress") => self.lives.extend("run", id),
+            ("run", "completed" | "failed") => {
+                self.lives.is_closed("text", id)?;
+                self.lives.close("run", id)
+            }
+            (_, "delta") => {
+                shown.push_str(text(event, "delta")?);
+                self.lives.extend("text", id)
+            }
+            (_, "done") => {
+                require(text(event, field)? == shown, "the finished text is that of its pieces")?;
+                self.lives.close("text", id)
+            }
+            _ => Err(format!("the type `{kind}` is unknown")),
+        }
+    }
+}
+
+/// Returns the type of an item or of a part.
+fn kind_of(part: &Value) -> Result<&'static str, String> {
+    const KINDS: [&str; 7] =
+        ["message", "reasoning", "function_call", "mcp_call", "output_text", "refusal", "summary_text"];
+    let kind = text(part, "type")?;
+    let known = KINDS.into_iter().find(|known| *known == kind);
+    known.ok_or_else(|| format!("the part `{kind}` is unknown"))
 }

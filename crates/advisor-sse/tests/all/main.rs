@@ -5,6 +5,7 @@ mod any_turn;
 mod chat_events;
 mod other_forms;
 mod protocols;
+mod rules;
 mod server_tools;
 mod table;
 mod turns;

@@ -4,6 +4,7 @@
 mod any_turn;
 mod chat_events;
 mod other_forms;
+mod pinned;
 mod protocols;
 mod rules;
 mod server_tools;

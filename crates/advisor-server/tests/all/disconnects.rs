@@ -5,6 +5,7 @@ use advisor_sse::Frame;
 use advisor_testkit::{Answer, Gate};
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
+use futures::future::{Either, select};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
@@ -69,6 +70,25 @@ async fn disconnect_leaves_a_turn_that_can_be_joined() {
         assert!(text(joined).await.contains("sunny."), "{path}");
         let read = json_of(setting.get("/api/conversations/c1").await).await;
         assert_eq!(read["messages"][1]["text"], "It is sunny.", "{path}");
+    }
+}
+
+/// Before the first event, too.
+#[tokio::test]
+async fn early_disconnect_leaves_a_turn_that_can_be_joined() {
+    for (path, body) in &bodies()[..2] {
+        let gate = Gate::new();
+        let setting = setting([Answer::new().gate(&gate).text("It is sunny.").done()]);
+        let asked = Box::pin(setting.post(path, body));
+        let reached = tokio::time::timeout(LIMIT, gate.reached());
+        let Either::Right((reached, asked)) = select(asked, Box::pin(reached)).await else {
+            panic!("{path} answers before the model does");
+        };
+        reached.unwrap();
+        drop(asked);
+        let joined = tokio::join!(setting.get("/api/conversations/c1/stream"), async { gate.release() }).0;
+        assert_eq!(joined.status(), StatusCode::OK, "{path}");
+        assert!(text(joined).await.contains("sunny."), "{path}");
     }
 }
 

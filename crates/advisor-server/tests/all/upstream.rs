@@ -50,37 +50,60 @@ fn requests() -> Vec<(&'static str, Value)> {
     requests
 }
 
+/// The moment at which a client disconnects. The provider is silent from then on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Leaves {
+    /// The server has not answered yet.
+    BeforeTheHead,
+    /// The server has sent the head, since the provider is slow, and no event of the answer.
+    BeforeTheFirstEvent,
+    AfterText,
+}
+
+/// Starts a request, disconnects, and waits until the request to the provider is closed.
+async fn leave(path: &'static str, body: Value, leaves: Leaves) {
+    let case = format!("{path} {body} {leaves:?}");
+    let shown = ChatTranscript::new("m").text("It is").without_done();
+    let whole = ChatTranscript::new("m").text("It is").text(" sunny.").finish("stop").done();
+    let sent = if leaves == Leaves::AfterText { shown.len() } else { 0 };
+    let provider = ReplayServer::start([Reply::sse(whole).stall_after(sent)]).await.unwrap();
+    let polls = Arc::new(AtomicUsize::new(0));
+    let model = OpenAiModel::new("m").with_base_url(format!("{}/v1", provider.url()));
+    let model = Polled { model, polls: Arc::clone(&polls) };
+    let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+    let client = ChatClient::builder(model).advisor(memory.clone()).build().unwrap();
+    let (address, serving) = served(ChatServer::new(client, memory)).await;
+
+    let mut client = connect(address, path, &body.to_string()).await;
+    let asked = timeout(LIMIT, provider.until(|counts| counts.requests == 1)).await;
+    assert!(asked.is_ok(), "{case}");
+    match leaves {
+        Leaves::BeforeTheHead => {}
+        Leaves::BeforeTheFirstEvent => drop(read_until(&mut client, "\r\n\r\n").await),
+        Leaves::AfterText => drop(read_until(&mut client, "It is").await),
+    }
+    let before = polls.load(Ordering::SeqCst);
+    drop(client);
+    assert!(timeout(LIMIT, provider.disconnected()).await.is_ok(), "{case}");
+    let counts = provider.counts();
+    assert_eq!((counts.requests, counts.replies, counts.disconnects), (1, 0, 1), "{case}");
+    if leaves != Leaves::BeforeTheHead {
+        assert_eq!(polls.load(Ordering::SeqCst), before, "{case}");
+    }
+    serving.abort();
+}
+
 /// When its only client disconnects, a turn stops in its next poll. It closes the request to the provider without
 /// reading from it once more.
 #[tokio::test]
 async fn law_k2_disconnect_stops_the_request_to_the_provider() {
-    let shown = ChatTranscript::new("m").text("It is").without_done();
-    let whole = ChatTranscript::new("m").text("It is").text(" sunny.").finish("stop").done();
-    for (path, body) in requests() {
-        let stalled = Reply::sse(whole.clone()).stall_after(shown.len());
-        let provider = ReplayServer::start([stalled]).await.unwrap();
-        let polls = Arc::new(AtomicUsize::new(0));
-        let model = OpenAiModel::new("m").with_base_url(format!("{}/v1", provider.url()));
-        let model = Polled { model, polls: Arc::clone(&polls) };
-        let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
-        let client = ChatClient::builder(model).advisor(memory.clone()).build().unwrap();
-        let (address, serving) = served(ChatServer::new(client, memory)).await;
-
-        let mut client = connect(address, path, &body.to_string()).await;
+    let moments = [Leaves::BeforeTheHead, Leaves::BeforeTheFirstEvent, Leaves::AfterText];
+    let cases = requests().into_iter().flat_map(|(path, body)| {
         let is_stream = body["stream"] != json!(false);
-        if is_stream {
-            read_until(&mut client, "It is").await;
-        } else {
-            timeout(LIMIT, provider.until(|counts| counts.requests == 1)).await.unwrap();
-        }
-        let before = polls.load(Ordering::SeqCst);
-        drop(client);
-        timeout(LIMIT, provider.disconnected()).await.unwrap();
-        let counts = provider.counts();
-        assert_eq!((counts.requests, counts.replies, counts.disconnects), (1, 0, 1), "{path} {is_stream}");
-        if is_stream {
-            assert_eq!(polls.load(Ordering::SeqCst), before, "{path}");
-        }
-        serving.abort();
-    }
+        // An answer in one piece has no head before its end.
+        let moments = moments.into_iter().take(if is_stream { 3 } else { 1 });
+        moments.map(move |leaves| leave(path, body.clone(), leaves))
+    });
+    // At once: the server waits a moment before it sends the head of a slow answer.
+    futures::future::join_all(cases).await;
 }

@@ -123,18 +123,20 @@ impl From<&Error> for Refusal {
 
 impl From<JsonRejection> for Refusal {
     fn from(rejection: JsonRejection) -> Self {
-        let (code, message) = match (&rejection, rejection.status()) {
+        let status = rejection.status();
+        match (&rejection, status) {
             (JsonRejection::BytesRejection(_), StatusCode::PAYLOAD_TOO_LARGE) => {
-                ("body_too_large", "the body of the request is too large".to_owned())
+                Self::new(status, "body_too_large", "the body of the request is too large")
             }
             // The cause is one of the connection.
             (JsonRejection::BytesRejection(_), _) => {
-                ("body_truncated", "the body of the request broke off".to_owned())
+                Self::new(status, "body_truncated", "the body of the request broke off")
             }
-            // The text names fields and positions of the client's own body.
-            _ => ("invalid_request", rejection.body_text()),
-        };
-        Self::new(rejection.status(), code, message)
+            // The text names fields and positions of the client's own body. It has no other status than a text that is
+            // no JSON, as with OpenAI and Anthropic.
+            (JsonRejection::JsonDataError(_), _) => Self::bad_request(rejection.body_text()),
+            _ => Self::new(status, "invalid_request", rejection.body_text()),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::ask::{OnDisconnect, Question, new_input};
-use super::json_body::JsonBody;
+use super::input::JsonBody;
 use super::openapi::operation::Operation;
 use super::user::User;
 use crate::ChatServer;

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::ask::{OnDisconnect, Question, header, new_input, server_tools};
-use super::json_body::JsonBody;
+use super::input::JsonBody;
 use super::openai_chat::{ChatMessage, info, listed, without_tools};
 use super::openapi::operation::Operation;
 use super::user::User;

@@ -1,7 +1,7 @@
 use advisor_core::Message;
 use advisor_sse::{EventId, Frames};
-use axum::extract::rejection::{PathRejection, QueryRejection};
-use axum::extract::{Path, Query, State};
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::ask::{OnDisconnect, Question, header};
-use super::json_body::JsonBody;
+use super::input::{JsonBody, Parameters};
 use super::openapi::operation::Operation;
 use super::user::User;
 use super::view::Wanted;
@@ -20,6 +20,7 @@ use crate::turns::body::streamed;
 /// The body of `POST /api/chat`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "ChatBody")]
+#[serde(deny_unknown_fields)]
 pub(super) struct Body {
     message: String,
     conversation: Option<String>,
@@ -40,11 +41,10 @@ pub(super) fn operation() -> Operation {
 pub(super) async fn ask(
     State(server): State<ChatServer>,
     user: User,
-    wanted: Result<Query<Wanted>, QueryRejection>,
+    Parameters(wanted): Parameters<Wanted>,
     headers: HeaderMap,
     JsonBody(body): JsonBody<Body>,
 ) -> Result<Response, Refusal> {
-    let Query(wanted) = wanted?;
     let input = vec![Message::user(body.message)];
     let turn = header(&headers, "idempotency-key").or(body.turn.as_deref());
     let mut question = Question::new(&user, body.conversation.as_deref(), turn, input)?;
@@ -70,10 +70,9 @@ pub(super) async fn resume(
     State(server): State<ChatServer>,
     user: User,
     id: Result<Path<String>, PathRejection>,
-    wanted: Result<Query<Wanted>, QueryRejection>,
+    Parameters(wanted): Parameters<Wanted>,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
-    let Query(wanted) = wanted?;
     let key = user.conversation(&id?)?;
     let known = match header(&headers, "x-turn-id") {
         Some(turn) => {

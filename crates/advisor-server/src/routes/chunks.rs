@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::ask::{OnDisconnect, Question, header};
-use super::json_body::JsonBody;
+use super::input::{JsonBody, NoParameters, Parameters};
 use super::openapi::operation::Operation;
 use super::user::User;
 use crate::ChatServer;
@@ -18,6 +18,7 @@ use crate::turns::body::streamed;
 /// The body of `POST /api/chunks`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "ChunksBody")]
+#[serde(deny_unknown_fields)]
 pub(super) struct Body {
     message: String,
     conversation: Option<String>,
@@ -34,6 +35,7 @@ pub(super) fn operation() -> Operation {
 pub(super) async fn ask(
     State(server): State<ChatServer>,
     user: User,
+    _: Parameters<NoParameters>,
     headers: HeaderMap,
     JsonBody(body): JsonBody<Body>,
 ) -> Result<Response, Refusal> {

@@ -5,8 +5,8 @@ use std::num::{NonZeroU64, NonZeroUsize};
 
 use advisor_core::{ConversationKey, Error, ErrorKind, Message, OnDrop, Role};
 use axum::Json;
-use axum::extract::rejection::{PathRejection, QueryRejection};
-use axum::extract::{Path, Query, State};
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use chat_memory_advisor::TurnMessages;
@@ -16,8 +16,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::shown::{Shown, shown};
+use super::input::{NoParameters, Parameters};
 use super::user::User;
-use super::view::{View, Wanted};
+use super::view::View;
 use crate::ChatServer;
 use crate::refusal::Refusal;
 
@@ -35,10 +36,14 @@ const TITLE: usize = 80;
 const FIRST_ENTRIES: usize = 4;
 const TITLES_AT_ONCE: usize = 8;
 
+/// The query of the list of conversations.
 #[derive(Debug, Deserialize)]
-pub(super) struct Position {
+#[serde(deny_unknown_fields)]
+pub(super) struct ListQuery {
     /// The last id of the page before.
     after: Option<String>,
+    #[serde(default)]
+    view: View,
 }
 
 /// A page of conversations.
@@ -50,13 +55,16 @@ pub(super) struct Listed {
     next: Option<String>,
 }
 
-/// The turns of a conversation that a client asks for.
+/// The query of a conversation.
 #[derive(Debug, Deserialize)]
-pub(super) struct WantedTurns {
+#[serde(deny_unknown_fields)]
+pub(super) struct ReadQuery {
     #[serde(default)]
     limit: TurnLimit,
     /// The value of `before` of a later page.
     before: Option<NonZeroU64>,
+    #[serde(default)]
+    view: View,
 }
 
 /// The most turns of a page.
@@ -106,18 +114,16 @@ enum ListedConversation {
 pub(super) async fn list(
     State(server): State<ChatServer>,
     user: User,
-    position: Result<Query<Position>, QueryRejection>,
-    wanted: Result<Query<Wanted>, QueryRejection>,
+    Parameters(query): Parameters<ListQuery>,
 ) -> Result<Response, Refusal> {
-    let (Query(position), Query(wanted)) = (position?, wanted?);
     let mut page = Page::first(user.tenant(), PAGE);
-    if let Some(after) = &position.after {
+    if let Some(after) = &query.after {
         page = page.after(user.conversation(after)?);
     }
     let keys = server.memory().store().list(&page).await.map_err(|error| Refusal::from(&error.into()))?;
     let last = keys.last().map(|key| key.conversation().to_owned());
     let next = last.filter(|_| keys.len() == PAGE);
-    let conversations = match wanted.view {
+    let conversations = match query.view {
         View::Answer => {
             keys.iter().map(|key| ListedConversation::Id(key.conversation().to_owned())).collect()
         }
@@ -146,17 +152,15 @@ pub(super) async fn read(
     State(server): State<ChatServer>,
     user: User,
     id: Result<Path<String>, PathRejection>,
-    wanted: Result<Query<Wanted>, QueryRejection>,
-    turns: Result<Query<WantedTurns>, QueryRejection>,
+    Parameters(ReadQuery { limit, before, view }): Parameters<ReadQuery>,
 ) -> Result<Response, Refusal> {
-    let (Query(wanted), Query(WantedTurns { limit, before })) = (wanted?, turns?);
     let key = user.conversation(&id?)?;
     let tip = before.map(|before| EntryId::new(before.get()));
     let page = server.memory().turns(&key, tip, limit.0).await.map_err(|error| page_refusal(&error))?;
     if page.turns.is_empty() && tip.is_none() {
         return Err(Refusal::not_found("there is no such conversation"));
     }
-    let messages = shown_messages(&page.turns, wanted.view).collect();
+    let messages = shown_messages(&page.turns, view).collect();
     let running = server.turns().running(&key).map(|(turn, _)| turn.to_string());
     let before = page.before.map(|before| before.to_string());
     Ok(Json(ShownMessages { messages, running, before }).into_response())
@@ -181,6 +185,7 @@ fn page_refusal(error: &Error) -> Refusal {
 pub(super) async fn delete(
     State(server): State<ChatServer>,
     user: User,
+    _: Parameters<NoParameters>,
     id: Result<Path<String>, PathRejection>,
 ) -> Result<StatusCode, Refusal> {
     let key = user.conversation(&id?)?;
@@ -195,6 +200,7 @@ pub(super) async fn delete(
 pub(super) async fn stop(
     State(server): State<ChatServer>,
     user: User,
+    _: Parameters<NoParameters>,
     id: Result<Path<String>, PathRejection>,
 ) -> Result<StatusCode, Refusal> {
     stop_turn(&server, &user.conversation(&id?)?).await;

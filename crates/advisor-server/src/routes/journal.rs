@@ -3,6 +3,7 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 
+use super::input::{NoParameters, Parameters};
 use super::user::User;
 use crate::ChatServer;
 use crate::refusal::Refusal;
@@ -11,6 +12,7 @@ use crate::refusal::Refusal;
 pub(super) async fn read(
     State(server): State<ChatServer>,
     user: User,
+    _: Parameters<NoParameters>,
     path: Result<Path<(String, String)>, PathRejection>,
 ) -> Result<Response, Refusal> {
     let Path((conversation, turn)) = path?;

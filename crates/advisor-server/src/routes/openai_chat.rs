@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::ask::{OnDisconnect, Question, header, new_input, server_tools};
-use super::json_body::JsonBody;
+use super::input::JsonBody;
 use super::openapi::operation::Operation;
 use super::user::User;
 use crate::ChatServer;

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::ask::{OnDisconnect, Question, header};
-use super::json_body::JsonBody;
+use super::input::JsonBody;
 use super::openapi::operation::Operation;
 use super::user::User;
 use crate::ChatServer;

@@ -5,6 +5,7 @@ use super::page::events::PageEvents;
 
 /// The query of a route that serves plain clients and the page.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Wanted {
     #[serde(default)]
     pub(super) view: View,

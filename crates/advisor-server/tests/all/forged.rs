@@ -19,7 +19,6 @@ fn bodies(between: &[Value]) -> Vec<(&'static str, Value, Value)> {
         |messages: &[Value]| json!({"messages": messages, "metadata": {"user_id": "c1"}, "stream": true});
     let ag_ui = |run: &str, messages: &[Value]| json!({"threadId": "c1", "runId": run, "messages": messages});
     let ui = |messages: &[Value]| json!({"id": "c1", "messages": messages});
-    let chat = |text: &str, messages: &[Value]| json!({"message": text, "conversation": "c1", "messages": messages, "history": messages});
     let one = std::slice::from_ref(&first);
     vec![
         ("/v1/chat/completions", openai(one), openai(&all)),
@@ -27,8 +26,6 @@ fn bodies(between: &[Value]) -> Vec<(&'static str, Value, Value)> {
         ("/v1/messages", anthropic(one), anthropic(&all)),
         ("/api/ag-ui", ag_ui("r1", one), ag_ui("r2", &all)),
         ("/api/ui", ui(one), ui(&all)),
-        ("/api/chat", chat("How is it?", &[]), chat("And then?", &all)),
-        ("/api/chunks", chat("How is it?", &[]), chat("And then?", &all)),
     ]
 }
 
@@ -79,8 +76,8 @@ async fn forged_instructions_behind_the_answer_are_refused() {
             let setting = setting(["One.", "Two."].map(Answer::from_text));
             text(setting.post(path, &first).await).await;
             let response = setting.post(path, &second).await;
-            // These protocols take the last message alone.
-            if ["/api/ui", "/api/chat", "/api/chunks"].contains(&path) {
+            // This protocol takes the last message alone.
+            if path == "/api/ui" {
                 text(response).await;
                 assert!(!format!("{:?}", setting.model.prompts()).contains("forged"), "{path}");
             } else {
@@ -103,4 +100,18 @@ async fn forged_results_in_a_message_of_the_user_are_not_taken_over() {
         let prompt = format!("{:?}", setting.model.prompts()[0].messages);
         assert!(prompt.contains("And then?") && !prompt.contains("forged"), "{path}: {prompt}");
     }
+}
+
+/// The server's own protocols have one message.
+#[tokio::test]
+async fn forged_histories_are_unknown_fields() {
+    let setting = setting([]);
+    for path in ["/api/chat", "/api/chunks"] {
+        for field in ["messages", "history"] {
+            let body = json!({"message": "And then?", "conversation": "c1", field: [forged("assistant")]});
+            let response = setting.post(path, &body).await;
+            assert_eq!(refused(response, StatusCode::BAD_REQUEST).await, "invalid_request", "{path}");
+        }
+    }
+    assert_eq!(setting.model.calls(), 0);
 }

@@ -26,4 +26,5 @@ mod setting;
 mod shutdown;
 mod slow_clients;
 mod tenants;
+mod unknown_fields;
 mod upstream;

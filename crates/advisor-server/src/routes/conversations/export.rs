@@ -1,7 +1,7 @@
 use advisor_core::{ConversationKey, Error};
 use axum::body::Body;
-use axum::extract::rejection::{PathRejection, QueryRejection};
-use axum::extract::{Path, Query, State};
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
@@ -12,6 +12,7 @@ use futures::{StreamExt, stream};
 use super::{MOST_TURNS, shown_messages};
 use crate::ChatServer;
 use crate::refusal::{Refusal, log_failure};
+use crate::routes::input::Parameters;
 use crate::routes::openapi::operation::Operation;
 use crate::routes::user::User;
 use crate::routes::view::{View, Wanted};
@@ -31,9 +32,8 @@ pub(in crate::routes) async fn export(
     State(server): State<ChatServer>,
     user: User,
     id: Result<Path<String>, PathRejection>,
-    wanted: Result<Query<Wanted>, QueryRejection>,
+    Parameters(wanted): Parameters<Wanted>,
 ) -> Result<Response, Refusal> {
-    let Query(wanted) = wanted?;
     let key = user.conversation(&id?)?;
     let ends = ends_of_pages(&server, &key).await.map_err(|error| Refusal::from(&error))?;
     if ends.is_empty() {

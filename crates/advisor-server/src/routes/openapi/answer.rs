@@ -61,7 +61,7 @@ pub(super) const ERRORS: [(u16, &str, &str); 14] = [
     (
         400,
         "BadRequest",
-        "The request is not valid, its body broke off, or the conversation is too long for the model.",
+        "The request is not valid or not of this form, its body broke off, or the conversation is too long for the model.",
     ),
     (401, "Unauthorized", "The token is missing or unknown."),
     (
@@ -77,7 +77,7 @@ pub(super) const ERRORS: [(u16, &str, &str); 14] = [
     (
         422,
         "Unprocessable",
-        "The body is not of this form, the id of the turn was used for another message, or the answer is too large for one piece.",
+        "The id of the turn was used for another message, or the answer is too large for one piece.",
     ),
     (429, "TooManyRequests", "Too many turns run, or the model is busy."),
     (500, "Internal", "An internal error."),

@@ -33,7 +33,8 @@ const RUN: &str = r#"{"type":"response.mcp_call.in_progress","item_id":"s","outp
 const SERVER_ARGUMENTS: &str =
     r#"{"type":"response.mcp_call_arguments.done","item_id":"s","output_index":0,"arguments":""}"#;
 const RAN: &str = r#"{"type":"response.mcp_call.completed","item_id":"s","output_index":0}"#;
-const SERVER_CALL_END: &str = r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"mcp_call","id":"s"}}"#;
+const SERVER_CALL_END: &str =
+    r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"mcp_call","id":"s"}}"#;
 const EMPTY: &str = r#"{"type":"response.completed","response":{"id":"r","status":"completed","output":[]}}"#;
 const CUT: &str = r#"{"type":"response.incomplete","response":{"id":"r","status":"incomplete","output":[],"incomplete_details":{"reason":"max_output_tokens"}}}"#;
 const COMPLETED: &str = r#"{"type":"response.completed","response":{"id":"r","status":"completed","output":[{"type":"message","id":"m"}]}}"#;

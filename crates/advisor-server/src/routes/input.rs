@@ -1,5 +1,7 @@
 use axum::Json;
-use axum::extract::{FromRequest, Request};
+use axum::extract::{FromRequest, FromRequestParts, Query, Request};
+use axum::http::request::Parts;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
@@ -23,3 +25,24 @@ impl<T: DeserializeOwned> FromRequest<ChatServer> for JsonBody<T> {
         Ok(Self(value))
     }
 }
+
+/// The parameters of a query as a value.
+///
+/// # Errors
+/// A [`Refusal`] if the query is not such a value.
+#[derive(Debug)]
+pub(super) struct Parameters<T>(pub(super) T);
+
+impl<T: DeserializeOwned> FromRequestParts<ChatServer> for Parameters<T> {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, server: &ChatServer) -> Result<Self, Refusal> {
+        let Query(value) = Query::from_request_parts(parts, server).await?;
+        Ok(Self(value))
+    }
+}
+
+/// The query of a route without parameters.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NoParameters {}

@@ -1,6 +1,15 @@
 use std::time::Duration;
 
 /// Bounds of a server.
+///
+/// # Example
+/// ```
+/// use advisor_server::ServerLimits;
+///
+/// let limits = ServerLimits::default().with_running_turns(64).with_body_bytes(64 << 10);
+/// assert_eq!((limits.running_turns, limits.ended_turns), (64, 256));
+/// ```
+#[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServerLimits {
@@ -51,5 +60,62 @@ impl Default for ServerLimits {
             whole_answer_bytes: 64 << 20,
             kept_chunks: 1 << 16,
         }
+    }
+}
+
+impl ServerLimits {
+    /// Sets the bytes of a request.
+    pub fn with_body_bytes(self, bytes: usize) -> Self {
+        Self { body_bytes: bytes, ..self }
+    }
+
+    /// Sets the connections that are open at once.
+    pub fn with_open_connections(self, connections: usize) -> Self {
+        Self { open_connections: connections, ..self }
+    }
+
+    /// Sets the time of the head of a request.
+    pub fn with_head_timeout(self, timeout: Duration) -> Self {
+        Self { head_timeout: timeout, ..self }
+    }
+
+    /// Sets the time of the body of a request.
+    pub fn with_body_timeout(self, timeout: Duration) -> Self {
+        Self { body_timeout: timeout, ..self }
+    }
+
+    /// Sets the time within which a client takes some bytes.
+    pub fn with_write_timeout(self, timeout: Duration) -> Self {
+        Self { write_timeout: timeout, ..self }
+    }
+
+    /// Sets the turns that run at once.
+    pub fn with_running_turns(self, turns: usize) -> Self {
+        Self { running_turns: turns, ..self }
+    }
+
+    /// Sets the turns of one tenant that run at once.
+    pub fn with_running_turns_per_tenant(self, turns: usize) -> Self {
+        Self { running_turns_per_tenant: turns, ..self }
+    }
+
+    /// Sets the ended turns that can be read.
+    pub fn with_ended_turns(self, turns: usize) -> Self {
+        Self { ended_turns: turns, ..self }
+    }
+
+    /// Sets the ended turns of one tenant that can be read.
+    pub fn with_ended_turns_per_tenant(self, turns: usize) -> Self {
+        Self { ended_turns_per_tenant: turns, ..self }
+    }
+
+    /// Sets the bytes of the events of an answer in one piece.
+    pub fn with_whole_answer_bytes(self, bytes: usize) -> Self {
+        Self { whole_answer_bytes: bytes, ..self }
+    }
+
+    /// Sets the chunks of a turn that are kept.
+    pub fn with_kept_chunks(self, chunks: usize) -> Self {
+        Self { kept_chunks: chunks, ..self }
     }
 }

@@ -124,8 +124,7 @@ async fn answers_in_one_piece_have_text_and_counts() {
 /// An answer in one piece is bounded. The same answer can be streamed.
 #[tokio::test]
 async fn law_r1_answer_in_one_piece_is_bounded() {
-    let mut limits = ServerLimits::default();
-    limits.whole_answer_bytes = 10_000;
+    let limits = ServerLimits::default().with_whole_answer_bytes(10_000);
     let messages = json!([{"role": "user", "content": "Hello"}]);
     for path in ["/v1/chat/completions", "/v1/responses", "/v1/messages"] {
         let field = if path == "/v1/responses" { "input" } else { "messages" };

@@ -56,8 +56,7 @@ async fn every_error_names_its_request() {
     let Setting { server, model } = setting([]);
     let tokens = Setting { server: server.with_tokens(Tokens::new([("secret", "ann")])), model };
     let Setting { server, model } = setting([]);
-    let mut limits = ServerLimits::default();
-    limits.body_bytes = 10;
+    let limits = ServerLimits::default().with_body_bytes(10);
     let small = Setting { server: server.with_limits(limits), model };
     let delete = Request::builder().method(Method::DELETE).uri("/api/chat").body(Body::empty()).unwrap();
     for (setting, request, status) in [

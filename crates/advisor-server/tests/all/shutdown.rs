@@ -127,8 +127,7 @@ async fn client_that_goes_away_stops_its_turn() {
 #[tokio::test(start_paused = true)]
 async fn connection_without_a_head_is_closed() {
     let Setting { server, .. } = setting([]);
-    let mut limits = ServerLimits::default();
-    limits.head_timeout = Duration::from_secs(9);
+    let limits = ServerLimits::default().with_head_timeout(Duration::from_secs(9));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let serving = tokio::spawn(serve(listener, server.with_limits(limits), std::future::pending(), LIMIT));

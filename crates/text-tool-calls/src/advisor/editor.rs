@@ -40,6 +40,8 @@ pub(super) struct OpenText {
     /// Whether the model's own block was emitted.
     is_used: bool,
     current: Current,
+    /// The buffer of the events of a piece, empty between pieces.
+    events: Vec<ParserEvent>,
 }
 
 enum Current {
@@ -116,7 +118,7 @@ impl OpenText {
         thinking: Option<ThinkingSplitter>,
         parser: TextCallParser,
     ) -> Self {
-        Self { block, head, thinking, parser, is_used: false, current: Current::None }
+        Self { block, head, thinking, parser, is_used: false, current: Current::None, events: Vec::new() }
     }
 
     fn push(
@@ -125,12 +127,19 @@ impl OpenText {
         thoughts: &mut Option<Thoughts>,
         out: &mut EditedChunks<'_>,
     ) -> Result<(), ParserError> {
+        let Some(thinking) = &mut self.thinking else { return self.push_text(text, out) };
         let mut pieces = Vec::new();
-        match &mut self.thinking {
-            Some(thinking) => thinking.push(text, &mut pieces),
-            None => pieces.push(ThoughtPiece::Text(text.to_owned())),
-        }
+        thinking.push(text, &mut pieces);
         self.take_pieces(pieces, thoughts, out)
+    }
+
+    /// Takes text that is no reasoning.
+    fn push_text(&mut self, text: &str, out: &mut EditedChunks<'_>) -> Result<(), ParserError> {
+        let mut events = std::mem::take(&mut self.events);
+        let result = self.parser.push(text, &mut events);
+        self.take_events(events.drain(..), out);
+        self.events = events;
+        result
     }
 
     /// Ends the block. If nothing in it was changed, it closes as the model closed it, with its provider data.
@@ -189,10 +198,7 @@ impl OpenText {
             match piece {
                 ThoughtPiece::Text(text) => {
                     self.end_reasoning(thoughts);
-                    let mut events = Vec::new();
-                    let result = self.parser.push(&text, &mut events);
-                    self.take_events(events, out);
-                    result?;
+                    self.push_text(&text, out)?;
                 }
                 ThoughtPiece::Reasoning(text) => {
                     let text = match thoughts {
@@ -219,7 +225,7 @@ impl OpenText {
         }
     }
 
-    fn take_events(&mut self, events: Vec<ParserEvent>, out: &mut EditedChunks<'_>) {
+    fn take_events(&mut self, events: impl IntoIterator<Item = ParserEvent>, out: &mut EditedChunks<'_>) {
         for event in events {
             match (event, &mut self.current) {
                 (ParserEvent::Text(text), current) => {

@@ -23,7 +23,8 @@
 //! | denial text: default, custom, empty explanation | `judging::denial_text_can_be_replaced` |
 //! | long arguments are cut for the judging model only | `models::beginning_of_a_long_block_is_judged_by_choice` |
 //! | calls trail text | a block keeps its place; requests to Anthropic: `crates/provider-anthropic/src/request/tests/order.rs` |
-//! | indices rewritten; warnings before calls | no meaning here: blocks have ids, and a warning is in the log |
+//! | indices rewritten | no meaning here: blocks have ids. For clients: `tests/policy_clients.rs`, `tests/recorded_clients.rs` |
+//! | warnings before calls | no meaning here: a warning is in the log |
 //! | the id, the model and the token counts of the answer stay | `judging::law_s6_policies_keep_id_model_and_usage` |
 //! | fallback text if nothing is left; empty text is dropped | `judging::denial_text_can_be_replaced` |
 //! | the marker lists every blocked name | `judging::law_s6_denials_are_the_same_without_streaming`, by `Denials` |

@@ -1,0 +1,89 @@
+//! Turns behind policies, with a tool loop, written for clients: every encoder keeps the rules of its protocol, shows
+//! denials as text, and shows neither a denied call nor a replaced word.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+#[path = "../crates/advisor-sse/tests/all/table.rs"]
+mod table;
+
+use advisor_chain::messages::{Delta, DeltaKind};
+use advisor_chain::stream_policy::{BlockPolicy, LetterCase, OnDeny, PendingBlock, ReplaceText, Verdict};
+use advisor_chain::tools::{ClientSideTool, ToolCallStreaming};
+use advisor_chain::{
+    ChatClient, Chunk, Error, ErrorKind, FinishReason, FnTool, Result, ToolCallAdvisor, ToolDefinition,
+};
+use advisor_sse::{Frame, Frames};
+use advisor_testkit::{Answer, ScriptedModel};
+use futures::StreamExt;
+use serde_json::{Value, json};
+
+use table::{encode, protocols};
+
+/// The only word that clients see of a denied call.
+const DENIED: &str = "[denied]";
+/// The name of the denied tool.
+const SECRET_TOOL: &str = "wipe";
+
+fn definition(name: &str) -> ToolDefinition {
+    ToolDefinition::new(name, "Works.", json!({"type": "object"}))
+}
+
+/// Runs a turn over these answers. Calls of one tool are denied, and one name is replaced.
+async fn play(answers: Vec<Answer>, on_deny: OnDeny) -> Vec<Result<Chunk>> {
+    let judge = BlockPolicy::new(|pending: PendingBlock| async move {
+        let is_secret = pending.call().is_some_and(|call| call.name == SECRET_TOOL);
+        Ok(if is_secret { Verdict::deny("") } else { Verdict::Allow })
+    });
+    let tool = |name| FnTool::new(definition(name), |_: Value| async { Ok("done") });
+    let client = ChatClient::builder(ScriptedModel::new(answers))
+        .advisor(ToolCallAdvisor::builder().streaming(ToolCallStreaming::All).build().unwrap())
+        .advisor(ReplaceText::for_words([("Mallory", "[name]")], LetterCase::Preserve))
+        .advisor(judge.with_on_deny(on_deny).with_denial_text(|_| DENIED.to_owned()))
+        .tool(tool("look"))
+        .tool(tool(SECRET_TOOL))
+        .tool(ClientSideTool::new(definition("ask_user")))
+        .build()
+        .unwrap();
+    client.prompt().user("Go on.").stream().collect().await
+}
+
+fn introduction() -> Answer {
+    Answer::new().reasoning("Mal").reasoning("lory may wait.\n\n").text("I ask Mal").text("lory. ")
+}
+
+fn calls(answer: Answer, names: &[&str]) -> Answer {
+    let ids = (1..).map(|number| format!("c{number}"));
+    names.iter().zip(ids).fold(answer, |answer, (name, id)| answer.call(&id, name, "{}"))
+}
+
+/// The answers of turns in which a call is denied, with a name, and whether the first denial ends them.
+fn turns() -> Vec<(&'static str, Vec<Answer>, OnDeny)> {
+    let all = |names: &[&str]| calls(introduction(), names).finish(FinishReason::ToolCalls).done();
+    let last = || Answer::from_text("Mallory is asked.");
+    let cut = calls(introduction(), &[SECRET_TOOL, "look"]);
+    let cut = cut.delta(Delta::from(DeltaKind::BlockEnd).with_block(0)).text("And");
+    let broken = Error::new(ErrorKind::Connection, "the connection broke");
+    vec![
+        ("one of two", vec![all(&["look", SECRET_TOOL]), last()], OnDeny::Continue),
+        ("the first of two", vec![all(&[SECRET_TOOL, "look"]), last()], OnDeny::Continue),
+        ("all calls", vec![all(&[SECRET_TOOL, SECRET_TOOL])], OnDeny::Continue),
+        ("beside a call for the client", vec![all(&["ask_user", SECRET_TOOL])], OnDeny::Continue),
+        ("in two rounds", vec![all(&["look", SECRET_TOOL]), all(&[SECRET_TOOL])], OnDeny::Continue),
+        ("the end of the answer", vec![all(&["look", SECRET_TOOL, "look"])], OnDeny::EndAnswer),
+        ("before an error", vec![cut.error(broken)], OnDeny::Continue),
+    ]
+}
+
+#[tokio::test]
+async fn turns_behind_policies_are_written_for_every_client() {
+    for (name, answers, on_deny) in turns() {
+        let turn = play(answers, on_deny).await;
+        for (protocol, encoder, check) in protocols() {
+            let stream = encode(encoder(), Frames::new(), &turn);
+            assert_eq!(check(&Frame::read_all(&stream)), Ok(()), "{name} in {protocol}:\n{stream}");
+            assert!(stream.contains(DENIED) && stream.contains("[name]"), "{name} in {protocol}:\n{stream}");
+            for hidden in ["Mal", "lory", SECRET_TOOL] {
+                assert!(!stream.contains(hidden), "{hidden}, {name} in {protocol}:\n{stream}");
+            }
+        }
+    }
+}

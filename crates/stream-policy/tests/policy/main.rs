@@ -23,7 +23,7 @@
 //! | denial text: default, custom, empty explanation | `judging::denial_text_can_be_replaced` |
 //! | long arguments are cut for the judging model only | `models::beginning_of_a_long_block_is_judged_by_choice` |
 //! | calls trail text | a block keeps its place; requests to Anthropic: `crates/provider-anthropic/src/request/tests/order.rs` |
-//! | indices rewritten | no meaning here: blocks have ids. For clients: `tests/policy_clients.rs`, `tests/recorded_clients.rs` |
+//! | indices rewritten | no meaning here: blocks have ids. Encoders for clients number blocks |
 //! | warnings before calls | no meaning here: a warning is in the log |
 //! | the id, the model and the token counts of the answer stay | `judging::law_s6_policies_keep_id_model_and_usage` |
 //! | fallback text if nothing is left; empty text is dropped | `judging::denial_text_can_be_replaced` |
@@ -34,7 +34,7 @@
 //! | one block replaced by several; two such replacements | `replacing::law_s3_replacements_of_replacements_have_ids` |
 //! | the first denial ends the answer, later judges are not called | `judging::law_r2_first_denial_ends_the_answer`, `waiting::law_r2_no_judge_is_called_after_the_last_verdict` |
 //! | concurrent judging keeps the order | `judging::law_s4_judged_in_parallel_emitted_in_order` |
-//! | the result accumulates with the vendor's client | no meaning here: encoders for clients are another crate |
+//! | the result accumulates with the vendor's client | `tests/clients/policy.mjs`; all protocols: `tests/policy_clients.rs`, `tests/recorded_clients.rs` |
 //! | string replacement, all scenarios | `crates/stream-policy/tests/replace/main.rs` |
 //! | two transforms in order; completion runs through later members | `replacing::policies_act_from_the_model_outwards` |
 //! | a member that does not fit is refused when built | `tests/stream_policy.rs::policy_outside_memory_is_refused` |

@@ -41,6 +41,9 @@ pub struct ServerLimits {
     /// request is answered with 422. An answer that was whole by then is remembered. A further attempt needs another id
     /// of the turn. 64 MiB by default.
     pub whole_answer_bytes: usize,
+    /// The bytes of the messages in a page of a conversation. The oldest turns of a larger page are left out, for the page
+    /// before it; its last turn stays. 4 MiB by default.
+    pub page_bytes: usize,
     /// The chunks of a turn that are kept for readers that join late. 65,536 by default.
     pub kept_chunks: usize,
 }
@@ -58,6 +61,7 @@ impl Default for ServerLimits {
             ended_turns: 256,
             ended_turns_per_tenant: 64,
             whole_answer_bytes: 64 << 20,
+            page_bytes: 4 << 20,
             kept_chunks: 1 << 16,
         }
     }
@@ -112,6 +116,11 @@ impl ServerLimits {
     /// Sets the bytes of the events of an answer in one piece.
     pub fn with_whole_answer_bytes(self, bytes: usize) -> Self {
         Self { whole_answer_bytes: bytes, ..self }
+    }
+
+    /// Sets the bytes of the messages in a page of a conversation.
+    pub fn with_page_bytes(self, bytes: usize) -> Self {
+        Self { page_bytes: bytes, ..self }
     }
 
     /// Sets the chunks of a turn that are kept.

@@ -160,18 +160,25 @@ pub(super) async fn read(
     if page.turns.is_empty() && tip.is_none() {
         return Err(Refusal::not_found("there is no such conversation"));
     }
-    let messages = shown_messages(&page.turns, view).collect();
+    let shown_of = |turn| shown_messages(turn, view).collect::<Vec<_>>();
+    let turns: Vec<_> = page.turns.iter().map(shown_of).collect();
+    let mut sizes = turns.iter().rev().map(|turn| serde_json::to_vec(turn).map_or(0, |json| json.len()));
+    let (mut bytes, most) = (0_usize, server.limits().page_bytes);
+    let page = page.keep_newest_while(|_| {
+        bytes = bytes.saturating_add(sizes.next().unwrap_or_default());
+        bytes <= most
+    });
+    let left_out = turns.len().saturating_sub(page.turns.len());
+    let messages = turns.into_iter().skip(left_out).flatten().collect();
     let running = server.turns().running(&key).map(|(turn, _)| turn.to_string());
     let before = page.before.map(|before| before.to_string());
     Ok(Json(ShownMessages { messages, running, before }).into_response())
 }
 
-/// Returns the messages of turns, without those that only the model sees.
-fn shown_messages(turns: &[TurnMessages], view: View) -> impl Iterator<Item = Shown> {
-    turns.iter().flat_map(move |turn| {
-        let messages = turn.messages.iter().filter(|message| !message.is_hidden());
-        messages.filter_map(move |message| shown(message, &turn.turn, view))
-    })
+/// Returns the messages of a turn, without those that only the model sees.
+fn shown_messages(turn: &TurnMessages, view: View) -> impl Iterator<Item = Shown> {
+    let messages = turn.messages.iter().filter(|message| !message.is_hidden());
+    messages.filter_map(move |message| shown(message, &turn.turn, view))
 }
 
 /// A page that does not exist is no failure of the server.

@@ -1,7 +1,7 @@
 //! Lists, reads and deletes conversations.
 
 use advisor_core::{ChatClient, ConversationKey, Message, TurnId};
-use advisor_server::ChatServer;
+use advisor_server::{ChatServer, ServerLimits};
 use advisor_testkit::{Answer, ScriptedModel};
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
@@ -81,6 +81,39 @@ async fn conversation_is_read_in_pages_of_turns() {
     ask(&setting, "q52").await;
     let (two, _) = page(&setting, &format!("limit=1&before={}", before.as_str().unwrap())).await;
     assert_eq!(two, ["q50", "a50"]);
+}
+
+/// Large turns are on more pages, and none is lost.
+#[tokio::test]
+async fn page_of_turns_is_bounded_in_bytes() {
+    // The page gets each text with its elements, too.
+    for (view, oldest) in [("answer", "q3"), ("page", "q4")] {
+        let Setting { server, model } = setting((1..=4).map(|_| Answer::from_text("x".repeat(1_000))));
+        let limits = ServerLimits::default().with_page_bytes(2_500);
+        let setting = Setting { server: server.with_limits(limits), model };
+        for number in 1..=4 {
+            ask(&setting, &format!("q{number}")).await;
+        }
+        let query = format!("view={view}");
+        let (mut texts, mut before) = page(&setting, &query).await;
+        assert_eq!(texts[0], oldest, "{view}");
+        while let Some(tip) = before.as_str() {
+            let (earlier, next) = page(&setting, &format!("{query}&before={tip}")).await;
+            texts.splice(0..0, earlier);
+            before = next;
+        }
+        let questions: Vec<_> = texts.iter().step_by(2).collect();
+        assert_eq!(questions, ["q1", "q2", "q3", "q4"], "{view}");
+    }
+}
+
+#[tokio::test]
+async fn turn_larger_than_a_page_is_shown() {
+    let Setting { server, model } = setting([Answer::from_text("Fine.")]);
+    let limits = ServerLimits::default().with_page_bytes(1);
+    let setting = Setting { server: server.with_limits(limits), model };
+    ask(&setting, "q1").await;
+    assert_eq!(page(&setting, "").await, (vec!["q1".into(), "Fine.".into()], Value::Null));
 }
 
 #[tokio::test]

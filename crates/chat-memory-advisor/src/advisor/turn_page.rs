@@ -27,6 +27,8 @@ pub struct TurnMessages {
     pub turn: TurnId,
     /// At least one message. The first ones may be results for calls of the turn before.
     pub messages: Vec<Message>,
+    /// The tip of the page before this turn, if a page can begin with it.
+    before: Option<EntryId>,
 }
 
 impl ChatMemoryAdvisor {
@@ -120,49 +122,60 @@ impl TurnPage {
         // The turns whose calls these may answer were not read.
         let cut = if is_whole { 0 } else { answers_to_earlier_calls(log.chunk_by(same_turn)) };
         let log = log.get(cut..).unwrap_or_default();
-        let pieces = pieces_of(log, texts);
+        let before = log.first().map(Entry::follows).filter(|before| *before != EntryId::BEGINNING);
         let mut turns = 0_usize;
-        let fitting = pieces.iter().rev().take_while(|piece| {
-            turns = turns.saturating_add(piece.turns.len());
+        Self { turns: turns_of(log, texts), before }.keep_newest_while(|_| {
+            turns = turns.saturating_add(1);
             turns <= limit.get()
-        });
-        let first = pieces.len().saturating_sub(fitting.count().max(1));
-        let before = match pieces.get(first).filter(|_| first > 0) {
-            Some(piece) => Some(piece.before),
-            None => log.first().map(Entry::follows),
-        };
-        Self {
-            turns: pieces.into_iter().skip(first).flat_map(|piece| piece.turns).collect(),
-            before: before.filter(|before| *before != EntryId::BEGINNING),
+        })
+    }
+
+    /// Keeps the newest turns, as long as `keep` holds, and leaves out the others, such as to bound the bytes of a page.
+    ///
+    /// `keep` gets one turn after the other, the newest first, until it refuses one. The newest turn is kept in any
+    /// case. A turn that answers calls of the one before it is kept or left out together with that one.
+    #[must_use]
+    pub fn keep_newest_while(mut self, mut keep: impl FnMut(&TurnMessages) -> bool) -> Self {
+        let (mut first, mut fits) = (None, true);
+        for (place, turn) in self.turns.iter().enumerate().rev() {
+            fits = fits && keep(turn);
+            if !fits && first.is_some() {
+                break;
+            }
+            if let Some(before) = turn.before {
+                first = Some((place, before));
+            }
         }
+        if let Some((place, before)) = first.filter(|(place, _)| *place > 0) {
+            self.turns.drain(..place);
+            self.before = Some(before);
+        }
+        self
     }
 }
 
-/// Turns that are shown together: one, or several of which each answers calls of the one before it.
-struct Piece {
-    turns: Vec<TurnMessages>,
-    /// The entry before them.
-    before: EntryId,
-}
-
-/// Returns the pieces of a log that have messages.
-fn pieces_of(log: &[Entry], texts: &MemoryTexts) -> Vec<Piece> {
+/// Returns the turns of a log that have messages.
+fn turns_of(log: &[Entry], texts: &MemoryTexts) -> Vec<TurnMessages> {
     let mut repair = Repair::new(texts);
     let places = log.chunk_by(same_turn).filter_map(|turn| Some((turn.first()?, repair.take_turn(turn)?)));
     let places: Vec<_> = places.collect();
     let pieces = repair.finish();
-    let piece_of = |places: &[(&Entry, Place)]| {
-        let (first, place) = places.first()?;
-        let messages = pieces.get(place.piece)?;
+    // The turns of one piece answer calls of one another.
+    let turns_of_piece = |places: &[(&Entry, Place)]| {
+        let messages = places.first().and_then(|(_, place)| pieces.get(place.piece));
+        let messages = messages.map(Vec::as_slice).unwrap_or_default();
         let ends = places.iter().skip(1).map(|(_, next)| next.message).chain([messages.len()]);
         let turns = places.iter().zip(ends).filter_map(|((first, place), end)| {
             let messages = messages.get(place.message..end)?.to_vec();
-            (!messages.is_empty()).then(|| TurnMessages { turn: first.turn.clone(), messages })
+            (!messages.is_empty()).then(|| TurnMessages { turn: first.turn.clone(), messages, before: None })
         });
-        Some(Piece { turns: turns.collect(), before: first.follows() })
+        let mut turns: Vec<_> = turns.collect();
+        if let Some(turn) = turns.first_mut() {
+            turn.before = places.first().map(|(first, _)| first.follows());
+        }
+        turns
     };
-    let pieces = places.chunk_by(|(_, one), (_, next)| one.piece == next.piece).filter_map(piece_of);
-    pieces.filter(|piece| !piece.turns.is_empty()).collect()
+    places.chunk_by(|(_, one), (_, next)| one.piece == next.piece).flat_map(turns_of_piece).collect()
 }
 
 #[cfg(test)]

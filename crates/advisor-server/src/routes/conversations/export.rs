@@ -75,7 +75,7 @@ async fn page(server: &ChatServer, key: &ConversationKey, end: Option<EntryId>) 
 /// Returns the lines of these turns.
 fn written(turns: &[TurnMessages], view: View) -> Bytes {
     let mut lines = Vec::new();
-    for message in shown_messages(turns, view) {
+    for message in turns.iter().flat_map(|turn| shown_messages(turn, view)) {
         // A message is always JSON.
         if serde_json::to_writer(&mut lines, &message).is_ok() {
             lines.push(b'\n');

@@ -29,7 +29,7 @@ fn in_addresses() -> Value {
         "TurnLimit": {
             "name": "limit", "in": "query",
             "schema": {"type": "integer", "minimum": 1, "maximum": 100, "default": 50},
-            "description": "The most turns of the page. Turns that answer calls of one another are not separated.",
+            "description": "The most turns of the page. Turns that answer calls of one another are not separated. A page with large turns has fewer.",
         },
         "Before": {
             "name": "before", "in": "query", "schema": {"type": "string"},

@@ -79,6 +79,39 @@ async fn turns_that_answer_calls_are_not_separated() {
 }
 
 #[tokio::test]
+async fn page_can_be_shortened_at_its_beginning() {
+    let asking = ("b", vec![user("b").into(), calls(&["1"]).into(), client_side_end()]);
+    let answering = ("c", vec![result("1").into(), answer("ok").into(), completed()]);
+    let memory = stored(&log(&[plain("a"), asking, answering, plain("d")]), &[]).await;
+    let whole = memory.turns(&key(), None, NonZeroUsize::new(9).unwrap()).await.unwrap();
+    for (refused, kept, asked) in [
+        ("", "a b c d", "d c b a"),
+        ("a", "b c d", "d c b a"),
+        ("b", "d", "d c b"),
+        ("c", "d", "d c"),
+        ("d", "d", "d"),
+    ] {
+        let mut seen = Vec::new();
+        let page = whole.clone().keep_newest_while(|of| {
+            seen.push(of.turn.to_string());
+            of.turn.as_str() != refused
+        });
+        let names: Vec<_> = page.turns.iter().map(|of| of.turn.as_str()).collect();
+        assert_eq!((names.join(" ").as_str(), seen.join(" ").as_str()), (kept, asked), "without {refused}");
+        let mut turns = page.turns;
+        if let Some(tip) = page.before {
+            let before = memory.turns(&key(), Some(tip), NonZeroUsize::new(9).unwrap()).await.unwrap();
+            turns.splice(0..0, before.turns);
+        }
+        assert_eq!(turns, whole.turns, "without {refused}");
+    }
+    // The newest turn is kept with the one whose call it answers.
+    let joined = memory.turns(&key(), Some(EntryId::new(9)), NonZeroUsize::new(9).unwrap()).await.unwrap();
+    let joined = joined.keep_newest_while(|_| false);
+    assert_eq!((joined.turns.len(), joined.before), (2, Some(EntryId::new(3))));
+}
+
+#[tokio::test]
 async fn turns_without_messages_do_not_end_paging() {
     let undone = |name| (name, vec![user("x").into(), answer("y").into(), rolled_back()]);
     let silent = |name| (name, vec![EntryKind::Summary("s".into())]);

@@ -135,6 +135,21 @@ async fn law_k2_unread_turn_is_cancelled_and_its_text_kept() {
 }
 
 #[tokio::test]
+async fn observer_neither_keeps_nor_cancels_a_turn() {
+    let setting = setting([Answer::new().text("It is").hang()]);
+    let turn = start(setting.turn(), OnUnread::Cancel(OnDrop::KeepPartial));
+    let mut observer = turn.observe_from(0);
+    while next(&mut observer).await.unwrap().unwrap().text().is_none() {}
+    drop(turn.observe_from(0));
+    assert!(!turn.has_ended(), "no reader has left");
+    assert_eq!(turn.readers(), 0);
+    drop(turn.read());
+    let last = read(observer).await.pop();
+    let Some(Err(ReaderError::Turn(error))) = last else { panic!("{last:?}") };
+    assert_eq!(error.kind(), ErrorKind::Cancelled);
+}
+
+#[tokio::test]
 async fn handle_cancels_for_all_readers() {
     let setting = setting([Answer::new().text("It is").hang()]);
     let turn = start(setting.turn(), OnUnread::Continue);

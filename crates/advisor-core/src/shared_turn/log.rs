@@ -19,6 +19,24 @@ pub(super) struct Log {
     waiting: BTreeMap<u64, Waker>,
 }
 
+/// The effect of a reader on its turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ReaderRole {
+    /// The turn may stop when the last one leaves.
+    Reader,
+    /// The turn ignores it.
+    Observer,
+}
+
+impl ReaderRole {
+    fn count(self) -> usize {
+        match self {
+            Self::Reader => 1,
+            Self::Observer => 0,
+        }
+    }
+}
+
 /// The end of a turn.
 #[derive(Debug, Clone)]
 pub(super) enum Outcome {
@@ -92,17 +110,17 @@ impl Log {
     }
 
     /// Adds a reader and returns its number.
-    pub(super) fn join(&mut self) -> u64 {
-        self.readers += 1;
+    pub(super) fn join(&mut self, role: ReaderRole) -> u64 {
+        self.readers += role.count();
         self.next_reader += 1;
         self.next_reader
     }
 
     /// Removes a reader. Returns whether it was the last one of a turn that has not ended.
-    pub(super) fn leave(&mut self, reader: u64) -> bool {
-        self.readers -= 1;
+    pub(super) fn leave(&mut self, reader: u64, role: ReaderRole) -> bool {
+        self.readers -= role.count();
         self.waiting.remove(&reader);
-        self.readers == 0 && !self.has_ended()
+        role == ReaderRole::Reader && self.readers == 0 && !self.has_ended()
     }
 
     /// Wakes the reader when the log changes.

@@ -6,7 +6,7 @@ use std::task::Waker;
 
 use futures::{FutureExt, StreamExt};
 
-use self::log::{Log, Outcome};
+use self::log::{Log, Outcome, ReaderRole};
 use self::reader::TurnReader;
 use crate::{Error, ErrorKind, OnDrop, Spawner, TurnHandle, TurnStream};
 
@@ -103,7 +103,14 @@ impl SharedTurn {
 
     /// Returns a reader that begins with the chunk of this number.
     pub fn read_from(&self, number: u64) -> TurnReader {
-        TurnReader::new(Arc::clone(&self.shared), number)
+        TurnReader::new(Arc::clone(&self.shared), number, ReaderRole::Reader)
+    }
+
+    /// Returns a reader that begins with the chunk of this number, and that the turn ignores.
+    ///
+    /// It is not counted, and [`OnUnread`] acts as if it did not exist. It serves readers elsewhere.
+    pub fn observe_from(&self, number: u64) -> TurnReader {
+        TurnReader::new(Arc::clone(&self.shared), number, ReaderRole::Observer)
     }
 
     /// Returns a handle that cancels the turn.

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use futures::Stream;
 use message_aggregator::Chunk;
 
-use super::log::{Found, Outcome};
+use super::log::{Found, Outcome, ReaderRole};
 use super::{OnUnread, Shared};
 use crate::Error;
 
@@ -18,6 +18,7 @@ use crate::Error;
 pub struct TurnReader {
     shared: Arc<Shared>,
     reader: u64,
+    role: ReaderRole,
     next: u64,
     progress: Progress,
 }
@@ -62,9 +63,9 @@ impl std::error::Error for ReaderError {
 }
 
 impl TurnReader {
-    pub(super) fn new(shared: Arc<Shared>, number: u64) -> Self {
-        let reader = shared.lock().join();
-        Self { shared, reader, next: number, progress: Progress::Reading }
+    pub(super) fn new(shared: Arc<Shared>, number: u64, role: ReaderRole) -> Self {
+        let reader = shared.lock().join(role);
+        Self { shared, reader, role, next: number, progress: Progress::Reading }
     }
 
     /// Returns the number of the next chunk, counted from 0.
@@ -109,7 +110,7 @@ impl Stream for TurnReader {
 
 impl Drop for TurnReader {
     fn drop(&mut self) {
-        let is_unread = self.shared.lock().leave(self.reader);
+        let is_unread = self.shared.lock().leave(self.reader, self.role);
         if let (true, OnUnread::Cancel(mode)) = (is_unread, self.shared.on_unread) {
             self.shared.handle.cancel(mode);
         }

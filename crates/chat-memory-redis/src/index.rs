@@ -4,16 +4,16 @@ use advisor_core::ConversationKey;
 use conversation_store::{Page, Result};
 use futures::{StreamExt, TryStreamExt, stream};
 
+use crate::RedisServer;
 use crate::failure::{from_reading, lasting};
 use crate::replies::{number, texts};
-use crate::server::Server;
 
 /// The maximum number of candidates that are read at once, and of concurrent checks of them.
 const CANDIDATES: usize = 256;
 
 /// The index on this server.
 pub(crate) struct Index<'a> {
-    pub(crate) server: &'a Server,
+    pub(crate) server: &'a RedisServer,
 }
 
 impl Index<'_> {

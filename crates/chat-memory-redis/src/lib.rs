@@ -79,6 +79,7 @@
 //! | word | type |
 //! | --- | --- |
 //! | the store | [`RedisStore`] |
+//! | the server, its connection and the names of its keys | [`RedisServer`] |
 //! | the prefix of its keys | [`Prefix`] |
 //! | error of opening a store | [`SetupError`] |
 
@@ -97,6 +98,7 @@ mod store;
 pub use prefix::Prefix;
 /// The driver, in the version that this crate uses.
 pub use redis;
+pub use server::RedisServer;
 pub use setup_error::SetupError;
 pub use store::RedisStore;
 

@@ -33,12 +33,15 @@ impl Prefix {
         &self.0
     }
 
-    /// Returns the keys of a conversation in the order that the scripts expect. They share one hash tag, hence one
-    /// slot.
+    /// Returns the keys of a conversation in the order that the scripts expect.
     pub(crate) fn conversation(&self, key: &ConversationKey) -> Vec<String> {
+        ["meta", "log", "turns", "batches", "lease", "void", "forks"].map(|part| self.key(key, part)).into()
+    }
+
+    /// Returns a key of a conversation. All of them share one hash tag, hence one slot.
+    pub(crate) fn key(&self, key: &ConversationKey, part: &str) -> String {
         let (tenant, conversation) = (encoded(key.tenant()), encoded(key.conversation()));
-        let name = |part| format!("{}:{{{tenant}/{conversation}}}:{part}", self.0);
-        ["meta", "log", "turns", "batches", "lease", "void", "forks"].map(name).into()
+        format!("{}:{{{tenant}/{conversation}}}:{part}", self.0)
     }
 
     /// Returns the keys of a tenant's index.

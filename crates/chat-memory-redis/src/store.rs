@@ -7,10 +7,10 @@ use conversation_store::{
 };
 use redis::Value;
 
+use crate::RedisServer;
 use crate::failure::{after_writing, from_reading};
 use crate::index::Index;
 use crate::replies::Reply;
-use crate::server::Server;
 
 /// A store of conversations in Redis or Valkey. Clones share the connection.
 ///
@@ -31,7 +31,7 @@ use crate::server::Server;
 ///   of more than 1,024 bytes.
 #[derive(Clone)]
 pub struct RedisStore {
-    pub(crate) server: Server,
+    pub(crate) server: RedisServer,
     pub(crate) largest_batch: usize,
 }
 

@@ -36,7 +36,7 @@
 //! | `tiktoken` | tokens as OpenAI's models count them, `Tiktoken` | no |
 //! | `sqlite` | conversations in one SQLite file, `SqliteStore` | no |
 //! | `postgres` | conversations in PostgreSQL, `PostgresStore` | no |
-//! | `redis` | conversations in Redis or Valkey, `RedisStore` | no |
+//! | `redis` | conversations in Redis or Valkey, `RedisStore`; with `server` also `RedisRelay` | no |
 //! | `structured` | typed values in place of text, `entity` of [`PromptExt`] | yes |
 //! | `text-tool-calls` | tool calls that a model writes into its text, `TextToolCalls` | no |
 //! | `stream-policy` | judges for tool calls, redaction while the answer streams, `stream_policy::BlockPolicy` | no |

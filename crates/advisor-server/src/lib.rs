@@ -31,6 +31,7 @@ mod metrics;
 mod panics;
 mod readiness;
 mod refusal;
+mod relay;
 mod request_id;
 mod routes;
 mod serve;
@@ -41,6 +42,11 @@ pub use access::limits::ServerLimits;
 pub use access::origins::AllowedOrigins;
 pub use access::tokens::Tokens;
 pub use inspector::Inspector;
+#[cfg(feature = "redis")]
+pub use relay::RedisRelay;
+pub use relay::{
+    Appended, Begun, InMemoryRelay, RelayError, RunBatch, RunPage, RunState, TurnRelay, TurnRun,
+};
 pub use serve::serve;
 pub use server::ChatServer;
 

@@ -89,6 +89,12 @@ impl Refusal {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, ErrorKind::Store.as_str(), message)
     }
 
+    pub(crate) fn no_relay() -> Self {
+        let message = "turns of other processes cannot be reached, try again later";
+        let refusal = Self::new(StatusCode::SERVICE_UNAVAILABLE, "relay_unavailable", message);
+        Self { retry_after: Some(Duration::from_secs(1)), ..refusal }
+    }
+
     pub(crate) fn stopping() -> Self {
         let refusal =
             Self::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", "the server is stopping, try again later");

@@ -69,5 +69,6 @@ impl ChatServer {
             self.turns().stop_all();
             drop(tokio::time::timeout(LAST_EVENTS, self.turns().ended()).await);
         }
+        drop(tokio::time::timeout(LAST_EVENTS, self.turns().relayed()).await);
     }
 }

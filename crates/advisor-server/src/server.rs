@@ -12,6 +12,7 @@ use crate::access::tokens::Tokens;
 use crate::inspector::Inspector;
 use crate::metrics::Metrics;
 use crate::readiness::Readiness;
+use crate::relay::TurnRelay;
 use crate::turns::Turns;
 
 /// One chain under the protocols of many clients. Cheap to clone.
@@ -63,6 +64,7 @@ struct Shared {
     origins: AllowedOrigins,
     limits: ServerLimits,
     metrics: Option<Arc<Metrics>>,
+    relay: Option<Arc<dyn TurnRelay>>,
     turns: Arc<Turns>,
     readiness: Arc<Readiness>,
     inspector: Option<Inspector>,
@@ -74,7 +76,7 @@ impl ChatServer {
     #[must_use]
     pub fn new(client: ChatClient, memory: ChatMemoryAdvisor) -> Self {
         let limits = ServerLimits::default();
-        let turns = Arc::new(Turns::new(limits, None));
+        let turns = Arc::new(Turns::new(limits, None, None));
         let (name, tokens, origins) = ("chain".into(), Tokens::default(), AllowedOrigins::default());
         Self(Arc::new(Shared {
             client,
@@ -87,6 +89,7 @@ impl ChatServer {
             origins,
             limits,
             metrics: None,
+            relay: None,
             turns,
             readiness: Arc::default(),
             inspector: None,
@@ -172,7 +175,7 @@ impl ChatServer {
     pub fn with_limits(self, limits: ServerLimits) -> Self {
         self.changed(|shared| {
             shared.limits = limits;
-            shared.turns = Arc::new(Turns::new(limits, shared.metrics.clone()));
+            shared.turns = shared.no_turns();
         })
     }
 
@@ -183,9 +186,24 @@ impl ChatServer {
     #[must_use]
     pub fn with_metrics(self) -> Self {
         self.changed(|shared| {
-            let metrics = Arc::new(Metrics::new());
-            shared.turns = Arc::new(Turns::new(shared.limits, Some(Arc::clone(&metrics))));
-            shared.metrics = Some(metrics);
+            shared.metrics = Some(Arc::new(Metrics::new()));
+            shared.turns = shared.no_turns();
+        })
+    }
+
+    /// Shows running turns to the other processes of the service, and theirs to this one. Off by default.
+    ///
+    /// A client that reaches another process, behind a load balancer, then reads the running turn, stops it, or joins
+    /// it by submitting it again. All processes need relays over the same place, and the same store of memory.
+    ///
+    /// A relay that is slow or absent neither delays nor fails a turn that runs. Clients at other processes get an error
+    /// then. A turn whose id the client has chosen may run elsewhere, so the relay is asked before it starts, for
+    /// [`relay_timeout`](ServerLimits::relay_timeout) at most.
+    #[must_use]
+    pub fn with_relay(self, relay: impl TurnRelay) -> Self {
+        self.changed(|shared| {
+            shared.relay = Some(Arc::new(relay));
+            shared.turns = shared.no_turns();
         })
     }
 
@@ -260,6 +278,13 @@ impl ChatServer {
         let mut shared = Arc::unwrap_or_clone(self.0);
         change(&mut shared);
         Self(Arc::new(shared))
+    }
+}
+
+impl Shared {
+    /// Returns the registry of turns before the first turn.
+    fn no_turns(&self) -> Arc<Turns> {
+        Arc::new(Turns::new(self.limits, self.metrics.clone(), self.relay.clone()))
     }
 }
 

@@ -46,6 +46,9 @@ pub struct ServerLimits {
     pub page_bytes: usize,
     /// The chunks of a turn that are kept for readers that join late. 65,536 by default.
     pub kept_chunks: usize,
+    /// The time for which a request waits for the [relay](crate::ChatServer::with_relay). A turn then starts without it,
+    /// and a request for a turn of another process is answered with 503. 500 milliseconds by default.
+    pub relay_timeout: Duration,
 }
 
 impl Default for ServerLimits {
@@ -63,6 +66,7 @@ impl Default for ServerLimits {
             whole_answer_bytes: 64 << 20,
             page_bytes: 4 << 20,
             kept_chunks: 1 << 16,
+            relay_timeout: Duration::from_millis(500),
         }
     }
 }

@@ -60,7 +60,7 @@ pub(super) async fn ask(
     let messages = body.messages.into_iter().filter_map(AgMessage::read).collect();
     let input = new_input(messages, true)?;
     let question = Question::new(&user, Some(&body.thread_id), Some(&body.run_id), input)?;
-    let turn = question.start(&server, OnDisconnect::Stop)?;
+    let turn = question.start(&server, OnDisconnect::Stop).await?;
     let encoder = AgUi::new(body.thread_id, body.run_id);
-    Ok(question.named(streamed(turn.read(), encoder, Frames::new(), user.request()).await?))
+    Ok(question.named(streamed(turn, encoder, Frames::new(), user.request()).await?))
 }

@@ -69,11 +69,11 @@ pub(super) async fn ask(
     let input = new_input(messages, conversation.is_some())?;
     let question = Question::new(&user, conversation, header(&headers, "idempotency-key"), input)?;
     let encoder = AnthropicMessages::new(info(&server, &question, "msg_")).with_server_tools(server_tools);
-    let turn = question.start(&server, OnDisconnect::Stop)?;
+    let turn = question.start(&server, OnDisconnect::Stop).await?;
     if body.stream {
-        return Ok(question.named(streamed(turn.read(), encoder, Frames::new(), user.request()).await?));
+        return Ok(question.named(streamed(turn, encoder, Frames::new(), user.request()).await?));
     }
-    let stream = whole(turn.read(), encoder, server.limits().whole_answer_bytes).await?;
+    let stream = whole(turn, encoder, server.limits().whole_answer_bytes).await?;
     Ok(question.named(Json(message(&Frame::read_all(&stream))).into_response()))
 }
 

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use advisor_core::{ConversationKey, Message, OnDrop, OnUnread, Role, SharedTurn, TurnId};
+use advisor_core::{ConversationKey, Message, OnDrop, OnUnread, Role, TurnId, TurnStream};
 use advisor_sse::ServerTools;
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
@@ -13,6 +13,8 @@ use crate::ChatServer;
 use crate::access::application::PromptChange;
 use crate::metrics::turn_watch::TurnWatch;
 use crate::refusal::Refusal;
+use crate::relay::reader::TurnReading;
+use crate::turns::{Asked, IdOrigin};
 
 /// The entries of a conversation that are read at once.
 const PAGE: usize = 256;
@@ -25,6 +27,7 @@ const LATELY: usize = 16;
 pub(super) struct Question {
     pub(super) conversation: ConversationKey,
     pub(super) turn: TurnId,
+    id: IdOrigin,
     pub(super) input: Vec<Message>,
     /// An earlier turn of the conversation that this one replaces.
     replaces: Option<TurnId>,
@@ -49,6 +52,7 @@ impl Question {
         input: Vec<Message>,
     ) -> Result<Self, Refusal> {
         let bad = |error: advisor_core::Error| Refusal::bad_request(error.to_string());
+        let id = turn.map_or(IdOrigin::Server, |_| IdOrigin::Client);
         let turn = turn.map(turn_id).transpose().map_err(bad)?.unwrap_or_else(TurnId::random);
         let conversation = match conversation {
             Some(id) => user.conversation(id)?,
@@ -58,7 +62,7 @@ impl Question {
             return Err(Refusal::bad_request("the message is empty"));
         }
         let prompt_change = user.prompt_change().cloned();
-        Ok(Self { conversation, turn, input, replaces: None, prompt_change })
+        Ok(Self { conversation, turn, id, input, replaces: None, prompt_change })
     }
 
     /// Makes the turn replace an earlier one: its input was edited, or it is to be answered again. The old turn and those
@@ -94,39 +98,44 @@ impl Question {
         }
     }
 
-    /// Starts the turn, or joins it if it was submitted before.
-    pub(super) fn start(
+    /// Starts the turn, or joins it if it was submitted before, and returns its chunks.
+    pub(super) async fn start(
         &self,
         server: &ChatServer,
         on_disconnect: OnDisconnect,
-    ) -> Result<SharedTurn, Refusal> {
+    ) -> Result<TurnReading, Refusal> {
         let on_unread = match on_disconnect {
             OnDisconnect::Stop => OnUnread::Cancel(OnDrop::KeepPartial),
             OnDisconnect::Continue => OnUnread::Continue,
         };
         let input: String = self.input.iter().map(Message::text).collect();
         let key = (self.conversation.clone(), self.turn.clone());
-        server.turns().start(&key, &input, on_unread, || {
-            let prompt = server.client().prompt();
-            let prompt = match &self.prompt_change {
-                Some(change) => change.apply(prompt),
-                None => prompt,
-            };
-            let prompt = prompt.messages(self.input.iter().cloned());
-            let prompt = prompt.conversation(self.conversation.clone()).turn(self.turn.clone());
-            let prompt = match server.metrics() {
-                Some(metrics) => prompt.advisor(TurnWatch::new(Arc::clone(metrics))),
-                None => prompt,
-            };
-            let prompt = match server.inspector() {
-                Some(inspector) => prompt.extension(inspector.begin(&key)),
-                None => prompt,
-            };
-            match self.replaces.clone() {
-                Some(turn) => prompt.extension(ForkPoint::Before(turn)).stream(),
-                None => prompt.stream(),
-            }
-        })
+        let asked = Asked { key: &key, id: self.id, input: &input, on_unread };
+        server.turns().start(&asked, || self.stream(server)).await
+    }
+
+    /// Returns the turn, which has not begun.
+    fn stream(&self, server: &ChatServer) -> TurnStream {
+        let prompt = server.client().prompt();
+        let prompt = match &self.prompt_change {
+            Some(change) => change.apply(prompt),
+            None => prompt,
+        };
+        let prompt = prompt.messages(self.input.iter().cloned());
+        let prompt = prompt.conversation(self.conversation.clone()).turn(self.turn.clone());
+        let prompt = match server.metrics() {
+            Some(metrics) => prompt.advisor(TurnWatch::new(Arc::clone(metrics))),
+            None => prompt,
+        };
+        let key = (self.conversation.clone(), self.turn.clone());
+        let prompt = match server.inspector() {
+            Some(inspector) => prompt.extension(inspector.begin(&key)),
+            None => prompt,
+        };
+        match self.replaces.clone() {
+            Some(turn) => prompt.extension(ForkPoint::Before(turn)).stream(),
+            None => prompt.stream(),
+        }
     }
 
     /// Adds the ids of the conversation and of the turn to a response.

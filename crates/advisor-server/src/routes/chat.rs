@@ -51,9 +51,9 @@ pub(super) async fn ask(
     if let Some(turn) = &body.replaces {
         question = question.replacing(&server, turn).await?;
     }
-    let turn = question.start(&server, OnDisconnect::Continue)?;
+    let turn = question.start(&server, OnDisconnect::Continue).await?;
     let encoder = wanted.view.encoder();
-    Ok(question.named(streamed(turn.read(), encoder, Frames::new().with_ids(), user.request()).await?))
+    Ok(question.named(streamed(turn, encoder, Frames::new().with_ids(), user.request()).await?))
 }
 
 pub(super) fn resume_operation() -> Operation {
@@ -74,16 +74,17 @@ pub(super) async fn resume(
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let key = user.conversation(&id?)?;
-    let known = match header(&headers, "x-turn-id") {
+    let turn = match header(&headers, "x-turn-id") {
         Some(turn) => {
-            let turn =
-                advisor_core::TurnId::new(turn).map_err(|error| Refusal::bad_request(error.to_string()))?;
-            server.turns().find(&(key, turn))
+            let turn = advisor_core::TurnId::new(turn);
+            Some(turn.map_err(|error| Refusal::bad_request(error.to_string()))?)
         }
-        None => server.turns().running(&key).map(|(_, turn)| turn),
+        None => server.turns().running(&key).await?,
     };
-    let Some(turn) = known else { return Ok(StatusCode::NO_CONTENT.into_response()) };
-    streamed(turn.read(), wanted.view.encoder(), frames(&headers)?, user.request()).await
+    let Some(turn) = turn else { return Ok(StatusCode::NO_CONTENT.into_response()) };
+    let turn = server.turns().join(&(key, turn)).await?;
+    let Some(turn) = turn else { return Ok(StatusCode::NO_CONTENT.into_response()) };
+    streamed(turn, wanted.view.encoder(), frames(&headers)?, user.request()).await
 }
 
 /// Returns frames behind the last one that the client has received.

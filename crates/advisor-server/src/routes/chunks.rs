@@ -42,6 +42,6 @@ pub(super) async fn ask(
     let input = vec![Message::user(body.message)];
     let turn = header(&headers, "idempotency-key").or(body.turn.as_deref());
     let question = Question::new(&user, body.conversation.as_deref(), turn, input)?;
-    let turn = question.start(&server, OnDisconnect::Stop)?;
-    Ok(question.named(streamed(turn.read(), JsonLines::new(), Frames::new(), user.request()).await?))
+    let turn = question.start(&server, OnDisconnect::Stop).await?;
+    Ok(question.named(streamed(turn, JsonLines::new(), Frames::new(), user.request()).await?))
 }

@@ -3,7 +3,7 @@ mod shown;
 
 use std::num::{NonZeroU64, NonZeroUsize};
 
-use advisor_core::{ConversationKey, Error, ErrorKind, Message, OnDrop, Role};
+use advisor_core::{ConversationKey, Error, ErrorKind, Message, Role};
 use axum::Json;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
@@ -170,7 +170,8 @@ pub(super) async fn read(
     });
     let left_out = turns.len().saturating_sub(page.turns.len());
     let messages = turns.into_iter().skip(left_out).flatten().collect();
-    let running = server.turns().running(&key).map(|(turn, _)| turn.to_string());
+    // Without the relay, messages can be read.
+    let running = server.turns().running(&key).await.ok().flatten().map(|turn| turn.to_string());
     let before = page.before.map(|before| before.to_string());
     Ok(Json(ShownMessages { messages, running, before }).into_response())
 }
@@ -196,10 +197,11 @@ pub(super) async fn delete(
     id: Result<Path<String>, PathRejection>,
 ) -> Result<StatusCode, Refusal> {
     let key = user.conversation(&id?)?;
-    stop_turn(&server, &key).await;
+    // A turn that goes on elsewhere, since the relay fails, writes nothing after the deletion.
+    let _ = server.turns().stop(&key).await;
     let deleted = server.memory().store().delete(&key).await;
     deleted.map_err(|error| Refusal::from(&error.into()))?;
-    server.turns().forget(&key);
+    server.turns().forget(&key).await;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -210,14 +212,6 @@ pub(super) async fn stop(
     _: Parameters<NoParameters>,
     id: Result<Path<String>, PathRejection>,
 ) -> Result<StatusCode, Refusal> {
-    stop_turn(&server, &user.conversation(&id?)?).await;
+    server.turns().stop(&user.conversation(&id?)?).await?;
     Ok(StatusCode::NO_CONTENT)
-}
-
-/// Stops the turn of a conversation that runs in this process, and waits until its end is written.
-async fn stop_turn(server: &ChatServer, key: &ConversationKey) {
-    if let Some((_, turn)) = server.turns().running(key) {
-        turn.handle().cancel(OnDrop::KeepPartial);
-        turn.handle().settled().await;
-    }
 }

@@ -94,7 +94,7 @@ fn with_conversations(routes: Routes) -> Routes {
         .with_errors(&[400, 503]);
     let stop = one("stopTurn", "Stops the running turn. Memory keeps the shown text.")
         .with_no_content()
-        .with_errors(&[400]);
+        .with_errors(&[400, 503]);
     let journal = one("readJournal", "The order of work in a turn, if the server has an inspector")
         .with_parameters(&["TurnInPath"])
         .with_json::<WrittenJournal>()

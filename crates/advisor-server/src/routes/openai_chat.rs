@@ -128,10 +128,10 @@ pub(super) async fn ask(
     let input = new_input(messages, conversation.is_some())?;
     let question = Question::new(&user, conversation, header(&headers, "idempotency-key"), input)?;
     let info = info(&server, &question, "chatcmpl-");
-    let turn = question.start(&server, OnDisconnect::Stop)?;
+    let turn = question.start(&server, OnDisconnect::Stop).await?;
     if !body.stream {
         let encoder = OpenAiChat::new(info).with_usage(UsageChunk::Sent);
-        let stream = whole(turn.read(), encoder, server.limits().whole_answer_bytes).await?;
+        let stream = whole(turn, encoder, server.limits().whole_answer_bytes).await?;
         return Ok(question.named(Json(completion(&Frame::read_all(&stream))).into_response()));
     }
     let usage = match body.stream_options.unwrap_or_default().include_usage {
@@ -139,7 +139,7 @@ pub(super) async fn ask(
         false => UsageChunk::Omitted,
     };
     let encoder = OpenAiChat::new(info).with_usage(usage).with_server_tools(server_tools);
-    Ok(question.named(streamed(turn.read(), encoder, Frames::new(), user.request()).await?))
+    Ok(question.named(streamed(turn, encoder, Frames::new(), user.request()).await?))
 }
 
 /// Returns the answer in one piece, joined from the chunks of its stream.

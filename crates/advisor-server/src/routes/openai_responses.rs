@@ -86,11 +86,11 @@ pub(super) async fn ask(
     let input = new_input(messages, conversation.is_some())?;
     let question = Question::new(&user, conversation, header(&headers, "idempotency-key"), input)?;
     let encoder = OpenAiResponses::new(info(&server, &question, "resp_")).with_server_tools(server_tools);
-    let turn = question.start(&server, OnDisconnect::Stop)?;
+    let turn = question.start(&server, OnDisconnect::Stop).await?;
     if body.stream {
-        return Ok(question.named(streamed(turn.read(), encoder, Frames::new(), user.request()).await?));
+        return Ok(question.named(streamed(turn, encoder, Frames::new(), user.request()).await?));
     }
-    let stream = whole(turn.read(), encoder, server.limits().whole_answer_bytes).await?;
+    let stream = whole(turn, encoder, server.limits().whole_answer_bytes).await?;
     let last = Frame::read_all(&stream).iter().rev().find_map(|frame| frame.json()?.get("response").cloned());
     Ok(question.named(Json(last.unwrap_or_default()).into_response()))
 }

@@ -105,10 +105,9 @@ pub(super) async fn ask(
             Question::new(&user, Some(&body.id), turn, input)?
         }
     };
-    let turn = question.start(&server, OnDisconnect::Continue)?;
+    let turn = question.start(&server, OnDisconnect::Continue).await?;
     Ok(question.named(
-        streamed(turn.read(), encoder(question.turn.as_str(), &headers), Frames::new(), user.request())
-            .await?,
+        streamed(turn, encoder(question.turn.as_str(), &headers), Frames::new(), user.request()).await?,
     ))
 }
 
@@ -127,9 +126,12 @@ pub(super) async fn resume(
     id: Result<Path<String>, PathRejection>,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
-    let running = server.turns().running(&user.conversation(&id?)?);
-    let Some((id, turn)) = running else { return Ok(StatusCode::NO_CONTENT.into_response()) };
-    streamed(turn.read(), encoder(id.as_str(), &headers), Frames::new(), user.request()).await
+    let key = user.conversation(&id?)?;
+    let running = server.turns().running(&key).await?;
+    let Some(id) = running else { return Ok(StatusCode::NO_CONTENT.into_response()) };
+    let turn = server.turns().join(&(key, id.clone())).await?;
+    let Some(turn) = turn else { return Ok(StatusCode::NO_CONTENT.into_response()) };
+    streamed(turn, encoder(id.as_str(), &headers), Frames::new(), user.request()).await
 }
 
 /// The message id is made of the turn's, so that it is the same after a resumption.

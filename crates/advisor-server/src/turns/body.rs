@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use advisor_core::{Chunk, Error, ErrorKind, ReaderError, TurnReader};
+use advisor_core::{Chunk, Error, ErrorKind, ReaderError};
 use advisor_sse::{Encoder, Encoding, Failure, Frames};
 use axum::body::Body;
 use axum::response::Response;
@@ -10,6 +10,7 @@ use tokio::time::timeout;
 use tracing::Span;
 
 use crate::refusal::{Refusal, log_failure};
+use crate::relay::reader::TurnReading;
 use crate::request_id::RequestId;
 
 /// The time within which a failure of the first request is a status. The stream reports a later one, so that no proxy
@@ -26,7 +27,7 @@ type Item = Option<Result<Chunk, ReaderError>>;
 
 /// A turn on its way to a client.
 struct Sending<E> {
-    reader: TurnReader,
+    reader: TurnReading,
     encoding: Encoding<E>,
     /// The first item, if it was read before the headers were sent.
     first: Option<Item>,
@@ -36,7 +37,7 @@ struct Sending<E> {
 
 /// Returns a response that streams a turn. A turn that fails at once is an error status.
 pub(crate) async fn streamed<E: Encoder + 'static>(
-    mut reader: TurnReader,
+    mut reader: TurnReading,
     encoder: E,
     frames: Frames,
     request: &RequestId,
@@ -61,7 +62,7 @@ pub(crate) async fn streamed<E: Encoder + 'static>(
 
 /// Returns everything that the encoder writes about a turn, up to `most` bytes. A turn that fails is an error status.
 pub(crate) async fn whole<E: Encoder>(
-    mut reader: TurnReader,
+    mut reader: TurnReading,
     encoder: E,
     most: usize,
 ) -> Result<String, Refusal> {

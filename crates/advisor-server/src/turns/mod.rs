@@ -1,4 +1,6 @@
 pub(crate) mod body;
+mod elsewhere;
+mod relaying;
 mod slots;
 
 use std::collections::{HashMap, VecDeque};
@@ -7,14 +9,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use advisor_core::{
     ConversationKey, Error, ErrorKind, OnDrop, OnUnread, SharedTurn, Spawner, TurnId, TurnStream,
 };
+use futures::StreamExt;
 use futures::future::BoxFuture;
 use tokio::sync::{oneshot, watch};
 use tracing::{Instrument, Span};
 
+use self::elsewhere::{Claimed, Relayed};
+use self::relaying::Relaying;
 use self::slots::{Slot, Slots};
 use crate::access::limits::ServerLimits;
 use crate::metrics::Metrics;
 use crate::refusal::Refusal;
+use crate::relay::TurnRelay;
+use crate::relay::link::RelayLink;
+use crate::relay::reader::TurnReading;
 
 /// The turns of this process that run, and those that ended lately.
 #[derive(Debug)]
@@ -23,7 +31,35 @@ pub(crate) struct Turns {
     slots: Slots,
     limits: ServerLimits,
     metrics: Option<Arc<Metrics>>,
+    relay: Option<RelayLink>,
     stopping: watch::Sender<bool>,
+    /// Each turn that is relayed has a receiver.
+    relaying: watch::Sender<()>,
+}
+
+/// The turn that a request asks for.
+#[derive(Debug)]
+pub(crate) struct Asked<'a> {
+    pub(crate) key: &'a TurnKey,
+    pub(crate) id: IdOrigin,
+    pub(crate) input: &'a str,
+    pub(crate) on_unread: OnUnread,
+}
+
+/// The origin of the id of a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum IdOrigin {
+    /// The client has chosen it, and may submit the turn again.
+    Client,
+    /// The server has made it for this request.
+    Server,
+}
+
+/// The first step of a request for a turn.
+enum Admission {
+    /// The turn was submitted to this process before.
+    Known(SharedTurn),
+    New(Slot),
 }
 
 #[derive(Debug, Default)]
@@ -39,64 +75,118 @@ type TurnKey = (ConversationKey, TurnId);
 struct Entry {
     turn: SharedTurn,
     input: String,
+    relayed: Relayed,
 }
 
 impl Turns {
-    pub(crate) fn new(limits: ServerLimits, metrics: Option<Arc<Metrics>>) -> Self {
+    pub(crate) fn new(
+        limits: ServerLimits,
+        metrics: Option<Arc<Metrics>>,
+        relay: Option<Arc<dyn TurnRelay>>,
+    ) -> Self {
         Self {
             known: Mutex::default(),
             slots: Slots::default(),
             limits,
             metrics,
+            relay: relay.map(|relay| RelayLink::new(relay, limits.relay_timeout)),
             stopping: watch::Sender::new(false),
+            relaying: watch::Sender::new(()),
         }
     }
 
-    /// Starts a turn, or joins it if it was submitted before with the same `input`.
-    pub(crate) fn start(
+    /// Starts a turn, or joins it if it was submitted before with the same input, here or in another process.
+    pub(crate) async fn start(
         &self,
-        key: &TurnKey,
-        input: &str,
-        on_unread: OnUnread,
-        stream: impl FnOnce() -> TurnStream,
-    ) -> Result<SharedTurn, Refusal> {
-        let mut known = self.lock();
+        asked: &Asked<'_>,
+        stream: impl FnOnce() -> TurnStream + Send,
+    ) -> Result<TurnReading, Refusal> {
+        self.forget_expired(asked.key).await;
+        let slot = match self.admit(asked)? {
+            Admission::Known(turn) => return Ok(turn.read().boxed()),
+            Admission::New(slot) => slot,
+        };
+        match self.claim(asked).await? {
+            Claimed::Here(relaying) => {
+                let turn = self.begin(asked, slot, relaying, stream)?;
+                Ok(turn.read().boxed())
+            }
+            Claimed::Elsewhere(reading) => Ok(reading),
+        }
+    }
+
+    /// Finds the turn in this process, or a place for it.
+    fn admit(&self, asked: &Asked<'_>) -> Result<Admission, Refusal> {
+        let known = self.lock();
+        if let Some(turn) = self.submitted_before(&known, asked)? {
+            return Ok(Admission::Known(turn));
+        }
+        let slot = self.slots.take(asked.key.0.tenant(), &self.limits);
+        slot.map(Admission::New).ok_or_else(Refusal::too_many_turns)
+    }
+
+    fn submitted_before(&self, known: &Known, asked: &Asked<'_>) -> Result<Option<SharedTurn>, Refusal> {
         if self.is_closed() {
             return Err(Refusal::stopping());
         }
-        if let Some(entry) = known.turns.get(key) {
-            let is_same = entry.input == input;
-            let reused = || Refusal::from(&Error::new(ErrorKind::TurnIdReused, "another input"));
-            return if is_same { Ok(entry.turn.clone()) } else { Err(reused()) };
+        match known.turns.get(asked.key) {
+            Some(entry) if entry.input == asked.input => Ok(Some(entry.turn.clone())),
+            Some(_) => Err(reused()),
+            None => Ok(None),
         }
-        let slot = self.slots.take(key.0.tenant(), &self.limits);
-        let slot = slot.ok_or_else(Refusal::too_many_turns)?;
+    }
+
+    /// Starts a turn, unless another request has done so meanwhile.
+    fn begin(
+        &self,
+        asked: &Asked<'_>,
+        slot: Slot,
+        relaying: Option<Relaying>,
+        stream: impl FnOnce() -> TurnStream,
+    ) -> Result<SharedTurn, Refusal> {
+        let mut known = self.lock();
+        if let Some(turn) = self.submitted_before(&known, asked)? {
+            return Ok(turn);
+        }
         let (started, ended) = oneshot::channel();
         let spawner = spawner(Running { slot, turn: ended, metrics: self.metrics.clone() });
-        let turn = SharedTurn::start_with(stream(), &spawner, on_unread, self.limits.kept_chunks);
+        let turn = SharedTurn::start_with(stream(), &spawner, asked.on_unread, self.limits.kept_chunks);
         let _ = started.send(turn.clone());
-        known.turns.insert(key.clone(), Entry { turn: turn.clone(), input: input.to_owned() });
+        let relayed = relaying.map(|relaying| self.relay(relaying, turn.clone())).unwrap_or_default();
+        let (key, tenant) = (asked.key, asked.key.0.tenant());
+        let entry = Entry { turn: turn.clone(), input: asked.input.to_owned(), relayed };
+        known.turns.insert(key.clone(), entry);
         known.order.push_back(key.clone());
-        known.forget_ended(self.limits.ended_turns_per_tenant, |(of, _)| of.tenant() == key.0.tenant());
+        known.forget_ended(self.limits.ended_turns_per_tenant, |(of, _)| of.tenant() == tenant);
         known.forget_ended(self.limits.ended_turns, |_| true);
         Ok(turn)
     }
 
-    /// Returns the turn of a conversation that runs, if one does.
-    pub(crate) fn running(&self, conversation: &ConversationKey) -> Option<(TurnId, SharedTurn)> {
+    /// Returns the turn of a conversation that runs in this process, if one does.
+    fn running_here(&self, conversation: &ConversationKey) -> Option<(TurnId, SharedTurn)> {
         let known = self.lock();
         let keys = known.order.iter().rev().filter(|(of, _)| of == conversation);
         let mut turns = keys.filter_map(|key| Some((key.1.clone(), known.turns.get(key)?.turn.clone())));
         turns.find(|(_, turn)| !turn.has_ended())
     }
 
-    /// Returns a turn that runs or has ended lately.
-    pub(crate) fn find(&self, key: &TurnKey) -> Option<SharedTurn> {
+    /// Returns a turn of this process that runs or has ended lately.
+    fn find(&self, key: &TurnKey) -> Option<SharedTurn> {
         self.lock().turns.get(key).map(|entry| entry.turn.clone())
     }
 
-    /// Removes the ended turns of a deleted conversation, so that nobody reads or joins them.
-    pub(crate) fn forget(&self, conversation: &ConversationKey) {
+    fn was_relayed(&self, key: &TurnKey) -> bool {
+        self.lock().turns.get(key).is_some_and(|entry| entry.relayed.has_end())
+    }
+
+    fn remove(&self, key: &TurnKey) {
+        let mut known = self.lock();
+        known.turns.remove(key);
+        known.order.retain(|other| other != key);
+    }
+
+    /// Removes the ended turns of a deleted conversation from this process.
+    fn forget_here(&self, conversation: &ConversationKey) {
         let mut known = self.lock();
         let Known { turns, order } = &mut *known;
         order.retain(|key| {
@@ -165,6 +255,10 @@ impl Known {
             !goes
         });
     }
+}
+
+fn reused() -> Refusal {
+    Refusal::from(&Error::new(ErrorKind::TurnIdReused, "another input"))
 }
 
 /// The slot of a running turn, and its handle.

@@ -11,7 +11,8 @@ use tokio::sync::oneshot;
 
 use crate::setting::{LIMIT, json_of, setting, text, until};
 
-fn bodies() -> [(&'static str, Value); 7] {
+/// A request of each route that begins a turn of conversation `c1`. The first two can resume.
+pub(crate) fn bodies() -> [(&'static str, Value); 7] {
     let message =
         json!({"id": "u1", "role": "user", "content": "Hi", "parts": [{"type": "text", "text": "Hi"}]});
     [
@@ -26,7 +27,7 @@ fn bodies() -> [(&'static str, Value); 7] {
 }
 
 /// Tells when it is dropped.
-struct Guard(Option<oneshot::Sender<()>>);
+pub(crate) struct Guard(pub(crate) Option<oneshot::Sender<()>>);
 
 impl Drop for Guard {
     fn drop(&mut self) {

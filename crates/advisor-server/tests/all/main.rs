@@ -21,6 +21,7 @@ mod openapi;
 mod origins;
 mod page;
 mod protocols;
+mod relay;
 mod request_ids;
 mod setting;
 mod shutdown;

@@ -8,6 +8,7 @@ use advisor_testkit::{Answer, ScriptedModel};
 use axum::body::Body;
 use axum::http::{Request, Response, StatusCode};
 use axum::response::IntoResponse;
+use chat_memory_advisor::store::ConversationStore;
 use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
 use futures::StreamExt;
 use serde_json::{Value, json};
@@ -29,7 +30,12 @@ pub(crate) fn setting(answers: impl IntoIterator<Item = Answer>) -> Setting {
 
 /// The same server over this model.
 pub(crate) fn setting_of(model: ScriptedModel) -> Setting {
-    let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+    setting_over(InMemoryStore::new(), model)
+}
+
+/// The same server over this store and this model.
+pub(crate) fn setting_over(store: impl ConversationStore, model: ScriptedModel) -> Setting {
+    let memory = ChatMemoryAdvisor::new(store);
     let definition = ToolDefinition::new("weather", "Tells the weather.", json!({"type": "object"}));
     let tool_loop = ToolCallAdvisor::builder().streaming(ToolCallStreaming::All).build().unwrap();
     let client = ChatClient::builder(model.clone())

@@ -1,0 +1,176 @@
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use advisor_core::{ConversationKey, TurnId, async_trait};
+use tokio::time::Instant;
+
+use super::{Appended, Begun, RelayError, RunBatch, RunPage, RunState, TurnRelay, TurnRun};
+
+/// The items of a page, at most.
+const PAGE: usize = 256;
+
+/// A relay for several servers in one process, such as in tests of your service. Clones share the turns.
+///
+/// # Example
+/// ```
+/// use advisor_core::ChatClient;
+/// use advisor_server::{ChatServer, InMemoryRelay};
+/// use advisor_testkit::{Answer, ScriptedModel};
+/// use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
+///
+/// # fn main() -> advisor_core::Result<()> {
+/// let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+/// let model = ScriptedModel::new([Answer::from_text("It is noon.")]);
+/// let client = ChatClient::builder(model).advisor(memory.clone()).build()?;
+/// let relay = InMemoryRelay::new();
+/// // A client of one of them can join a turn of the other.
+/// let servers = [(); 2].map(|()| ChatServer::new(client.clone(), memory.clone()).with_relay(relay.clone()));
+/// # let _ = servers;
+/// # Ok(()) }
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct InMemoryRelay(Arc<Mutex<Conversations>>);
+
+/// The turns of each conversation, in the order of their beginnings.
+type Conversations = HashMap<ConversationKey, Vec<Kept>>;
+
+/// A run, and its items.
+#[derive(Debug)]
+struct Kept {
+    run: TurnRun,
+    items: VecDeque<(u64, String)>,
+    progress: Progress,
+    owned_until: Instant,
+    kept_until: Instant,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    Running,
+    StopRequested,
+    Ended,
+}
+
+impl InMemoryRelay {
+    /// Creates a relay without turns.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Returns the conversations, without turns that are no longer kept.
+    fn kept(&self) -> MutexGuard<'_, Conversations> {
+        let mut conversations = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        conversations.retain(|_, turns| {
+            turns.retain(|kept| now < kept.kept_until);
+            !turns.is_empty()
+        });
+        conversations
+    }
+}
+
+impl Kept {
+    fn new(run: &TurnRun) -> Self {
+        let now = Instant::now();
+        let mut kept = Self {
+            run: run.clone(),
+            items: VecDeque::new(),
+            progress: Progress::Running,
+            owned_until: now,
+            kept_until: now,
+        };
+        kept.renew();
+        kept
+    }
+
+    fn renew(&mut self) {
+        let now = Instant::now();
+        (self.owned_until, self.kept_until) = (now + TurnRun::OWNER_TTL, now + TurnRun::KEPT_TTL);
+    }
+
+    fn append(&mut self, batch: &RunBatch) -> Appended {
+        let next = self.items.back().map_or(0, |(number, _)| number + 1);
+        let new = (batch.first..).zip(&batch.items).filter(|(number, _)| *number >= next);
+        self.items.extend(new.map(|(number, item)| (number, item.clone())));
+        let surplus = self.items.len().saturating_sub(self.run.kept_items);
+        self.items.drain(..surplus);
+        self.renew();
+        let stops = self.progress == Progress::StopRequested;
+        if batch.is_last {
+            self.progress = Progress::Ended;
+        }
+        if stops { Appended::StopRequested } else { Appended::Running }
+    }
+
+    fn state(&self) -> RunState {
+        match self.progress {
+            Progress::Ended => RunState::Ended,
+            _ if Instant::now() < self.owned_until => RunState::Running,
+            _ => RunState::Interrupted,
+        }
+    }
+}
+
+#[async_trait]
+impl TurnRelay for InMemoryRelay {
+    async fn begin(&self, run: &TurnRun) -> Result<Begun, RelayError> {
+        let mut conversations = self.kept();
+        let turns = conversations.entry(run.conversation.clone()).or_default();
+        if let Some(known) = turns.iter_mut().find(|kept| kept.run.turn == run.turn) {
+            if known.run.id == run.id {
+                known.renew();
+                return Ok(Begun::Owned);
+            }
+            if known.state() != RunState::Interrupted {
+                return Ok(Begun::Elsewhere { input: known.run.input.clone() });
+            }
+        }
+        turns.retain(|kept| kept.run.turn != run.turn);
+        turns.push(Kept::new(run));
+        Ok(Begun::Owned)
+    }
+
+    async fn append(&self, run: &TurnRun, batch: &RunBatch) -> Result<Appended, RelayError> {
+        let mut conversations = self.kept();
+        let turns = conversations.get_mut(&run.conversation);
+        let kept = turns.and_then(|turns| turns.iter_mut().find(|kept| kept.run.id == run.id));
+        Ok(kept.map_or(Appended::Lost, |kept| kept.append(batch)))
+    }
+
+    async fn read(
+        &self,
+        conversation: &ConversationKey,
+        turn: &TurnId,
+        from: u64,
+    ) -> Result<Option<RunPage>, RelayError> {
+        let conversations = self.kept();
+        let turns = conversations.get(conversation);
+        let kept = turns.and_then(|turns| turns.iter().find(|kept| &kept.run.turn == turn));
+        Ok(kept.map(|kept| {
+            let items = kept.items.iter().filter(|(number, _)| *number >= from).take(PAGE).cloned();
+            RunPage::new(kept.run.id.clone(), items.collect(), kept.state())
+        }))
+    }
+
+    async fn running(&self, conversation: &ConversationKey) -> Result<Option<TurnId>, RelayError> {
+        let conversations = self.kept();
+        let turns = conversations.get(conversation);
+        let running = turns.and_then(|turns| turns.iter().rfind(|kept| kept.state() == RunState::Running));
+        Ok(running.map(|kept| kept.run.turn.clone()))
+    }
+
+    async fn stop(&self, conversation: &ConversationKey, turn: &TurnId) -> Result<(), RelayError> {
+        let mut conversations = self.kept();
+        let turns = conversations.get_mut(conversation).into_iter().flatten();
+        for kept in turns.filter(|kept| &kept.run.turn == turn && kept.progress == Progress::Running) {
+            kept.progress = Progress::StopRequested;
+        }
+        Ok(())
+    }
+
+    async fn forget(&self, conversation: &ConversationKey) -> Result<(), RelayError> {
+        self.kept().remove(conversation);
+        Ok(())
+    }
+}

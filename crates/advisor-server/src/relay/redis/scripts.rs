@@ -1,0 +1,30 @@
+//! The scripts that the server runs, each atomically.
+
+use chat_memory_redis::redis::Script;
+
+pub(super) struct Scripts {
+    pub(super) begin: Script,
+    pub(super) append: Script,
+    pub(super) read: Script,
+    pub(super) running: Script,
+    pub(super) stop: Script,
+    pub(super) turns: Script,
+    pub(super) forget: Script,
+}
+
+const RENEW: &str = include_str!("scripts/renew.lua");
+
+impl Scripts {
+    pub(super) fn new() -> Self {
+        let renewing = |script: &str| Script::new(&[RENEW, script].concat());
+        Self {
+            begin: renewing(include_str!("scripts/begin.lua")),
+            append: renewing(include_str!("scripts/append.lua")),
+            read: Script::new(include_str!("scripts/read.lua")),
+            running: Script::new("return redis.call('GET', KEYS[1])"),
+            stop: Script::new(include_str!("scripts/stop.lua")),
+            turns: Script::new("return redis.call('ZRANGE', KEYS[1], 0, -1)"),
+            forget: Script::new("for _, key in ipairs(KEYS) do redis.call('UNLINK', key) end"),
+        }
+    }
+}

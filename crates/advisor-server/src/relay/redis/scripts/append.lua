@@ -1,0 +1,28 @@
+-- Returns `running`, `stop` or `lost`. Further arguments: the number of kept items, 1 for the last batch, the number of
+-- the first item, and the items. The id of an item is its number, and 1.
+local known = redis.call('HMGET', state, 'run', 'stop')
+if known[1] ~= run then
+  return 'lost'
+end
+local last = redis.call('XREVRANGE', items, '+', '-', 'COUNT', 1)[1]
+local next = last and tonumber(string.match(last[1], '^%d+')) + 1 or 0
+for at = 8, #ARGV do
+  local number = ARGV[7] + at - 8
+  if number >= next then
+    redis.call('XADD', items, 'MAXLEN', ARGV[5], string.format('%.0f-1', number), 'item', ARGV[at])
+  end
+end
+if ARGV[6] == '1' then
+  redis.call('HSET', state, 'ended', 1)
+  redis.call('UNLINK', owner)
+  if redis.call('GET', running) == turn then
+    redis.call('UNLINK', running)
+  end
+else
+  redis.call('SET', owner, run, 'PX', owned)
+  if (redis.call('GET', running) or turn) == turn then
+    redis.call('SET', running, turn, 'PX', owned)
+  end
+end
+keep()
+return known[2] and 'stop' or 'running'

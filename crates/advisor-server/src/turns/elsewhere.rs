@@ -1,0 +1,156 @@
+//! Turns of other processes, which a relay shows.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use advisor_core::{ConversationKey, OnDrop, Result, SharedTurn, Text, TurnId};
+use futures::StreamExt;
+use sha2::{Digest, Sha256};
+use tokio::time::sleep;
+use tracing::Instrument;
+
+use super::relaying::{Claim, Relaying};
+use super::{Asked, IdOrigin, TurnKey, Turns, reused};
+use crate::refusal::{Refusal, log_failure};
+use crate::relay::reader::{POLL_INTERVAL, TurnReading, read_remote};
+use crate::relay::{Begun, TurnRun};
+
+/// The process of a turn.
+pub(super) enum Claimed {
+    /// The turn may start here. It is relayed if the server has a relay.
+    Here(Option<Relaying>),
+    Elsewhere(TurnReading),
+}
+
+/// Whether the relay has had the end of a turn.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Relayed(Arc<AtomicBool>);
+
+impl Relayed {
+    pub(super) fn has_end(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+impl Turns {
+    /// Looks for the turn in other processes. A relay that does not answer keeps no turn from starting.
+    pub(super) async fn claim(&self, asked: &Asked<'_>) -> Result<Claimed, Refusal> {
+        let Some(link) = &self.relay else { return Ok(Claimed::Here(None)) };
+        let (conversation, turn) = asked.key;
+        // Besides the chunks, there are the begin and perhaps an error.
+        let kept = self.limits.kept_chunks.saturating_add(2);
+        let run = TurnRun::new(conversation.clone(), turn.clone(), digest(asked.input), kept);
+        let begun = match asked.id {
+            // No other process can have it.
+            IdOrigin::Server => None,
+            IdOrigin::Client => link.begin(&run).await.ok(),
+        };
+        let claim = match begun {
+            Some(Begun::Owned) => Claim::Held,
+            Some(Begun::Elsewhere { input }) if input == run.input => {
+                match read_remote(link, conversation, turn).await.map_err(|error| unreachable(&error))? {
+                    Some(reading) => return Ok(Claimed::Elsewhere(reading)),
+                    None => Claim::Pending,
+                }
+            }
+            Some(Begun::Elsewhere { .. }) => return Err(reused()),
+            None => Claim::Pending,
+        };
+        Ok(Claimed::Here(Some(Relaying::new(link, run, claim))))
+    }
+
+    /// Relays a turn of this process, in a task that neither delays nor fails it.
+    pub(super) fn relay(&self, relaying: Relaying, turn: SharedTurn) -> Relayed {
+        let (counted, relayed) = (self.relaying.subscribe(), Relayed::default());
+        let at_end = relayed.clone();
+        let work = async move {
+            at_end.0.store(relaying.run(turn).await, Ordering::Release);
+            drop(counted);
+        };
+        drop(tokio::spawn(work.in_current_span()));
+        relayed
+    }
+
+    /// Removes an ended turn that the relay had to its end, and has no longer: its conversation was deleted in another
+    /// process, or it has expired.
+    pub(super) async fn forget_expired(&self, key: &TurnKey) {
+        let Some(link) = self.relay.as_ref().filter(|_| self.was_relayed(key)) else { return };
+        if let Ok(None) = link.read(&key.0, &key.1, u64::MAX).await {
+            self.remove(key);
+        }
+    }
+
+    /// Waits until the relay has all turns that have ended.
+    pub(crate) async fn relayed(&self) {
+        self.relaying.closed().await;
+    }
+
+    /// Returns the turn of a conversation that runs, in any process.
+    ///
+    /// # Errors
+    /// If no turn runs here and the relay fails.
+    pub(crate) async fn running(&self, conversation: &ConversationKey) -> Result<Option<TurnId>, Refusal> {
+        match (self.running_here(conversation), &self.relay) {
+            (Some((turn, _)), _) => Ok(Some(turn)),
+            (None, None) => Ok(None),
+            (None, Some(link)) => link.running(conversation).await.map_err(|error| unreachable(&error)),
+        }
+    }
+
+    /// Reads a turn that runs or has ended lately, in any process.
+    ///
+    /// # Errors
+    /// If this process does not know the turn and the relay fails.
+    pub(crate) async fn join(&self, key: &TurnKey) -> Result<Option<TurnReading>, Refusal> {
+        self.forget_expired(key).await;
+        match (self.find(key), &self.relay) {
+            (Some(turn), _) => Ok(Some(turn.read().boxed())),
+            (None, None) => Ok(None),
+            (None, Some(link)) => {
+                read_remote(link, &key.0, &key.1).await.map_err(|error| unreachable(&error))
+            }
+        }
+    }
+
+    /// Stops the running turn of a conversation, in any process, and waits until its end is written.
+    ///
+    /// # Errors
+    /// If no turn runs here and the relay fails.
+    pub(crate) async fn stop(&self, conversation: &ConversationKey) -> Result<(), Refusal> {
+        if let Some((_, turn)) = self.running_here(conversation) {
+            turn.handle().cancel(OnDrop::KeepPartial);
+            turn.handle().settled().await;
+            return Ok(());
+        }
+        let Some(link) = &self.relay else { return Ok(()) };
+        let failed = |error| unreachable(&error);
+        let Some(turn) = link.running(conversation).await.map_err(failed)? else { return Ok(()) };
+        link.stop(conversation, &turn).await.map_err(failed)?;
+        while link.running(conversation).await.map_err(failed)?.as_ref() == Some(&turn) {
+            sleep(POLL_INTERVAL).await;
+        }
+        Ok(())
+    }
+
+    /// Removes the turns of a deleted conversation, so that nobody reads or joins them.
+    ///
+    /// A relay that fails keeps them until they expire.
+    pub(crate) async fn forget(&self, conversation: &ConversationKey) {
+        self.forget_here(conversation);
+        if let Some(link) = &self.relay
+            && let Err(error) = link.forget(conversation).await
+        {
+            log_failure(&error);
+        }
+    }
+}
+
+/// Returns the refusal of a request that needs the relay.
+fn unreachable(error: &advisor_core::Error) -> Refusal {
+    log_failure(error);
+    Refusal::no_relay()
+}
+
+fn digest(input: &str) -> Text {
+    Sha256::digest(input.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect::<String>().into()
+}

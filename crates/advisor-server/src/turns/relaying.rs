@@ -1,0 +1,172 @@
+use std::time::Duration;
+
+use advisor_core::{
+    Chunk, Error, OnDrop, ReaderError, Result, SharedTurn, StreamItem, TurnReader, text_with_sources,
+};
+use futures::{FutureExt, StreamExt};
+use tokio::time::{sleep, timeout};
+
+use crate::relay::link::RelayLink;
+use crate::relay::{Appended, Begun, RunBatch, TurnRun};
+
+/// The silence after which the owner of a turn renews it, and learns whether it was asked to stop.
+const RENEW_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The pause after an append, in which further chunks become ready for the next one.
+const APPEND_INTERVAL: Duration = Duration::from_millis(50);
+
+/// The pause after a call of the relay that failed.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The number of attempts to append the end of a turn.
+const LAST_ATTEMPTS: u32 = 5;
+
+/// The items and bytes of one append, at most. One item may be larger.
+const BATCH_ITEMS: usize = 256;
+const BATCH_BYTES: usize = 1 << 20;
+
+/// Appends a turn of this process to the relay, so that other processes can read it and stop it.
+///
+/// It reads the turn as its readers do, and never delays it. While the relay is slow or absent, further chunks wait in
+/// the bounded log of the turn, and nowhere else.
+#[derive(Debug)]
+pub(super) struct Relaying {
+    link: RelayLink,
+    run: TurnRun,
+    claim: Claim,
+    /// Whether a failure was logged.
+    warned: bool,
+}
+
+/// Whether the relay has acknowledged this process as the owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Claim {
+    Held,
+    Pending,
+}
+
+/// The next items of a turn.
+struct Outgoing {
+    turn: SharedTurn,
+    reader: TurnReader,
+    batch: RunBatch,
+    bytes: usize,
+    /// Whether the turn was cancelled for another process.
+    is_stopped: bool,
+}
+
+impl Relaying {
+    pub(super) fn new(link: &RelayLink, run: TurnRun, claim: Claim) -> Self {
+        Self { link: link.patient(), run, claim, warned: false }
+    }
+
+    /// Appends the turn to its end. Returns whether the relay has the end.
+    pub(super) async fn run(mut self, turn: SharedTurn) -> bool {
+        let mut outgoing = Outgoing::new(turn.clone());
+        let mut attempts = LAST_ATTEMPTS;
+        while attempts > 0 {
+            outgoing.fill().await;
+            match self.append(&outgoing.batch).await {
+                Ok(Appended::Lost) => return false,
+                Ok(_) if outgoing.batch.is_last => return true,
+                Ok(appended) => {
+                    if appended == Appended::StopRequested && !outgoing.is_stopped {
+                        outgoing.is_stopped = true;
+                        turn.handle().cancel(OnDrop::KeepPartial);
+                    }
+                    outgoing.remove_batch();
+                    sleep(APPEND_INTERVAL).await;
+                }
+                Err(error) => {
+                    attempts -= u32::from(outgoing.batch.is_last);
+                    self.warn(&error);
+                    sleep(RETRY_INTERVAL).await;
+                }
+            }
+        }
+        false
+    }
+
+    async fn append(&mut self, batch: &RunBatch) -> Result<Appended> {
+        if self.claim == Claim::Pending {
+            match self.link.begin(&self.run).await? {
+                Begun::Owned => self.claim = Claim::Held,
+                Begun::Elsewhere { .. } => return Ok(Appended::Lost),
+            }
+        }
+        self.link.append(&self.run, batch).await
+    }
+
+    /// Logs the first failure of the turn.
+    fn warn(&mut self, error: &Error) {
+        if !self.warned {
+            self.warned = true;
+            tracing::warn!(error = %text_with_sources(error), "other processes cannot read this turn now");
+        }
+    }
+}
+
+impl Outgoing {
+    fn new(turn: SharedTurn) -> Self {
+        let reader = turn.observe_from(0);
+        let batch = RunBatch { items: vec![json(&StreamItem::begin())], ..RunBatch::default() };
+        Self { turn, reader, batch, bytes: 0, is_stopped: false }
+    }
+
+    fn remove_batch(&mut self) {
+        // The first item is the begin, so chunks have numbers one less.
+        self.batch = RunBatch { first: self.reader.position() + 1, ..RunBatch::default() };
+        self.bytes = 0;
+    }
+
+    /// Adds the items that are ready. If the batch is empty, it waits for the first one, up to the time of a renewal.
+    async fn fill(&mut self) {
+        while !self.is_full() {
+            let next = match self.batch.items.is_empty() {
+                true => timeout(RENEW_INTERVAL, self.reader.next()).await.ok(),
+                false => self.reader.next().now_or_never(),
+            };
+            match next {
+                Some(Some(Err(ReaderError::Behind { first }))) => {
+                    // The chunks in between are lost, and readers elsewhere notice it by the numbers.
+                    self.reader = self.turn.observe_from(first);
+                    if !self.batch.items.is_empty() {
+                        return;
+                    }
+                    self.remove_batch();
+                }
+                Some(item) => self.add(item),
+                None => return,
+            }
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.batch.is_last || self.batch.items.len() >= BATCH_ITEMS || self.bytes >= BATCH_BYTES
+    }
+
+    fn add(&mut self, item: Option<Result<Chunk, ReaderError>>) {
+        let item = match item {
+            Some(Ok(chunk)) => Some(chunk.into()),
+            Some(Err(ReaderError::Turn(error))) => Some(copy(&error).into()),
+            Some(Err(_)) | None => None,
+        };
+        self.batch.is_last = !matches!(item, Some(StreamItem::Chunk(_)));
+        if let Some(item) = item {
+            let item = json(&item);
+            self.bytes += item.len();
+            self.batch.items.push(item);
+        }
+    }
+}
+
+/// Returns an item in JSON. A reader reports an empty one as unreadable.
+fn json(item: &StreamItem) -> String {
+    serde_json::to_string(item).unwrap_or_default()
+}
+
+/// Returns the parts of an error that its JSON form has.
+fn copy(error: &Error) -> Error {
+    let copy = Error::new(error.kind(), error.to_string());
+    if error.emitted() { copy.mark_emitted() } else { copy }
+}

@@ -1,0 +1,295 @@
+//! The relay in Redis, against a real server, if there is one.
+//!
+//! `ADVISOR_REDIS_URL` names a server, and `ADVISOR_REDIS_CLUSTER_URL` a node that has all slots of a cluster. With
+//! `ADVISOR_REQUIRE_SERVERS=1` the absence of either fails.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Command, Stdio};
+use std::sync::Once;
+
+use advisor_core::TurnId;
+use advisor_server::{Begun, RedisRelay, RunState, ServerLimits, TurnRelay, TurnRun};
+use advisor_sse::Frame;
+use advisor_testkit::{Answer, Gate, ScriptedModel};
+use axum::body::Body;
+use axum::http::{Method, Request, StatusCode};
+use chat_memory_advisor::InMemoryStore;
+use chat_memory_advisor::store::ConversationStore;
+use chat_memory_redis::redis::cluster::ClusterClient;
+use chat_memory_redis::redis::{AsyncConnectionConfig, Client, FromRedisValue, cmd};
+use chat_memory_redis::{Prefix, RedisServer, RedisStore};
+use futures::StreamExt;
+use serde_json::json;
+
+use super::contract::{batch, keeps_the_contract, last, page, run_of};
+use super::processes::{asking, joining, read_to_end, reading, running};
+use crate::setting::{LIMIT, Setting, post, refused, setting_over, text, until};
+
+/// The variables of a child: the address of the server, and the prefix of the test.
+const CHILD: [&str; 2] = ["ADVISOR_RELAY_CHILD_URL", "ADVISOR_RELAY_CHILD_PREFIX"];
+
+/// A prefix of one test alone, on a server.
+struct Place {
+    url: String,
+    prefix: Prefix,
+}
+
+impl Place {
+    /// A place on the server, or nothing where there is none.
+    fn new() -> Option<Self> {
+        static SAID: Once = Once::new();
+        named("ADVISOR_REDIS_URL", &SAID).map(Self::at)
+    }
+
+    fn at(url: String) -> Self {
+        Self { url, prefix: Prefix::new(&format!("test:{}", TurnId::random())).unwrap() }
+    }
+
+    /// A connection of its own, as each process has one.
+    async fn server(&self) -> RedisServer {
+        RedisServer::from_client(Client::open(&*self.url).unwrap(), self.prefix.clone()).await.unwrap()
+    }
+
+    async fn relay(&self) -> RedisRelay {
+        RedisRelay::from_server(self.server().await).with_timeout(LIMIT)
+    }
+
+    /// A process with a store and a relay over one connection.
+    async fn process(&self, model: &ScriptedModel) -> Setting {
+        let server = self.server().await;
+        Self::process_over(RedisStore::from_server(server.clone()), server, model)
+    }
+
+    fn process_over(store: impl ConversationStore, server: RedisServer, model: &ScriptedModel) -> Setting {
+        let Setting { server: chat, model } = setting_over(store, model.clone());
+        // A busy machine may need long for an append.
+        let mut limits = ServerLimits::default();
+        limits.relay_timeout = LIMIT;
+        let relay = RedisRelay::from_server(server).with_timeout(LIMIT);
+        Setting { server: chat.with_relay(relay).with_limits(limits), model }
+    }
+
+    /// Runs a command outside the relay. `@` stands for the keys of conversation `c1`, without their last part.
+    async fn run<T: FromRedisValue>(&self, command: &str) -> T {
+        let command = command.replace('@', &format!("{}:{{default/c1}}:relay:", self.prefix));
+        let mut words = command.split(' ');
+        let mut command = cmd(words.next().unwrap());
+        command.arg(words.collect::<Vec<_>>());
+        let patient = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
+        let client = Client::open(&*self.url).unwrap();
+        let mut connection = client.get_multiplexed_async_connection_with_config(&patient).await.unwrap();
+        command.query_async(&mut connection).await.unwrap()
+    }
+
+    async fn remove(self) {
+        let keys: Vec<String> = self.run(&format!("KEYS {}:*", self.prefix)).await;
+        for key in keys {
+            self.run::<i64>(&format!("DEL {key}")).await;
+        }
+    }
+}
+
+fn named(variable: &str, said: &Once) -> Option<String> {
+    let url = std::env::var(variable).ok().filter(|url| !url.is_empty());
+    let required = std::env::var("ADVISOR_REQUIRE_SERVERS").is_ok_and(|required| required == "1");
+    if url.is_none() {
+        assert!(!required, "ADVISOR_REQUIRE_SERVERS=1, but {variable} names no server");
+        // Not `eprintln!`, which the test harness keeps to itself when the test passes.
+        said.call_once(|| drop(writeln!(std::io::stderr(), "left out: no Redis; name one in {variable}")));
+    }
+    url
+}
+
+#[tokio::test]
+async fn redis_keeps_the_contract() {
+    let Some(place) = Place::new() else { return };
+    keeps_the_contract(&place.relay().await).await;
+    place.remove().await;
+}
+
+/// All keys of a script are in one slot.
+#[tokio::test]
+async fn redis_cluster_keeps_the_contract() {
+    static SAID: Once = Once::new();
+    let Some(url) = named("ADVISOR_REDIS_CLUSTER_URL", &SAID) else { return };
+    let place = Place::at(url);
+    let client = ClusterClient::builder([&*place.url]).response_timeout(LIMIT).build().unwrap();
+    let connection = client.get_async_connection().await.unwrap();
+    let server = RedisServer::from_connection(connection, place.prefix.clone()).await.unwrap();
+    keeps_the_contract(&RedisRelay::from_server(server).with_timeout(LIMIT)).await;
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn redis_keeps_no_key_without_expiry() {
+    let Some(place) = Place::new() else { return };
+    let (relay, run) = (place.relay().await, run_of("default", "c1", "t1", 9));
+    let owned = i64::try_from(TurnRun::OWNER_TTL.as_millis()).unwrap();
+    let kept = i64::try_from(TurnRun::KEPT_TTL.as_millis()).unwrap();
+    for step in ["begun", "appended", "ended"] {
+        match step {
+            "begun" => assert_eq!(relay.begin(&run).await.unwrap(), Begun::Owned),
+            "appended" => drop(relay.append(&run, &batch(0, &["0"])).await.unwrap()),
+            _ => drop(relay.append(&run, &last(1, &["1"])).await.unwrap()),
+        }
+        let keys: Vec<String> = place.run(&format!("KEYS {}:*", place.prefix)).await;
+        let expected = [("begun", 4), ("appended", 5), ("ended", 3)];
+        assert!(expected.contains(&(step, keys.len())), "{step}: {keys:?}");
+        for key in keys {
+            let left: i64 = place.run(&format!("PTTL {key}")).await;
+            let whole = if key.ends_with(":owner") || key.ends_with(":running") { owned } else { kept };
+            assert!((whole - 2_000..=whole).contains(&left), "{step}: {key} expires in {left} ms");
+        }
+    }
+    place.remove().await;
+}
+
+/// What the server does when a time has passed, done at once.
+#[tokio::test]
+async fn expired_keys_in_redis_are_a_dead_owner_and_an_unknown_turn() {
+    let Some(place) = Place::new() else { return };
+    let relay = place.relay().await;
+    let (run, other) = (run_of("default", "c1", "t1", 9), run_of("default", "c1", "t1", 9));
+    relay.begin(&run).await.unwrap();
+    relay.append(&run, &batch(0, &["0"])).await.unwrap();
+    place.run::<i64>("DEL @t1:owner @running").await;
+    assert_eq!(page(&relay, &run, 0).await.1, RunState::Interrupted);
+    assert_eq!(relay.running(&run.conversation).await.unwrap(), None);
+    assert_eq!(relay.begin(&other).await.unwrap(), Begun::Owned);
+    assert_eq!(page(&relay, &other, 0).await, (vec![], RunState::Running));
+    place.run::<i64>("DEL @t1:owner @t1:state @t1:items @running").await;
+    assert_eq!(relay.read(&other.conversation, &other.turn, 0).await.unwrap(), None);
+    // The list of the conversation's turns forgets those whose keys have expired.
+    place.run::<i64>("ZADD @turns 1 long-ago").await;
+    relay.begin(&run).await.unwrap();
+    assert_eq!(place.run::<Vec<String>>("ZRANGE @turns 0 -1").await, ["t1"]);
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn law_r3_errors_have_neither_address_nor_keys() {
+    let address = "redis://canary:canary@127.0.0.1:1/";
+    let error = RedisRelay::connect(address).await.unwrap_err();
+    assert!(
+        !advisor_core::text_with_sources(&error).contains("canary")
+            && !format!("{error:?}").contains("canary")
+    );
+    let error = RedisRelay::connect("canary").await.unwrap_err();
+    assert!(!advisor_core::text_with_sources(&error).contains("canary"), "{error:?}");
+    let Some(place) = Place::new() else { return };
+    let (relay, run) = (place.relay().await, run_of("default", "c1", "canary", 9));
+    place.run::<()>("SET @canary:state x").await;
+    let error = relay.begin(&run).await.unwrap_err();
+    let shown = format!("{error:?} {} {relay:?}", advisor_core::text_with_sources(&error));
+    assert!(shown.contains("WRONGTYPE") && !shown.contains("canary"), "{shown}");
+    place.remove().await;
+}
+
+fn answer(gate: &Gate) -> [Answer; 2] {
+    let call = Answer::new().text("Let me look.").call("w1", "weather", "{}").done();
+    [call, Answer::new().text("It ").text("is ").gate(gate).text("sunny.").done()]
+}
+
+#[tokio::test]
+async fn client_resumes_at_every_position_over_redis() {
+    let Some(place) = Place::new() else { return };
+    let gate = Gate::new();
+    let model = ScriptedModel::new(answer(&gate));
+    let (first, second) = (place.process(&model).await, place.process(&model).await);
+    let (shown, rest) = until(first.post("/api/chat", &asking("t1")).await, "is ").await;
+    // The relay has the text when a reader has it.
+    let (_, again) = until(second.post("/api/chat", &asking("t1")).await, "is ").await;
+    drop(again);
+    assert_eq!(running(&second).await, "t1");
+    let other = json!({"message": "Something else", "conversation": "c1", "turn": "t1"});
+    let refusal = refused(second.post("/api/chat", &other).await, StatusCode::UNPROCESSABLE_ENTITY).await;
+    assert_eq!(refusal, "turn_id_reused");
+    let mut resumed = vec![(second.send(joining(None)).await, None)];
+    for frame in Frame::read_all(&shown) {
+        let id = frame.id.unwrap();
+        resumed.push((second.send(joining(Some(&id))).await, Some(id)));
+    }
+    let ui = second.get("/api/ui/c1/stream").await;
+    gate.release();
+    let rest: Vec<_> = rest.map(Result::unwrap).collect().await;
+    let whole = shown + std::str::from_utf8(&rest.concat()).unwrap();
+    for (response, id) in resumed {
+        let behind = id.as_ref().map_or(&*whole, |id| {
+            whole.split_once(&format!("id: {id}\n")).unwrap().1.split_once("\n\n").unwrap().1
+        });
+        assert_eq!(text(response).await, behind, "behind {id:?}");
+    }
+    assert!(text(ui).await.contains("sunny."));
+    assert_eq!(read_to_end(&second).await, whole);
+    assert_eq!(model.calls(), 2);
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn law_k2_turn_is_stopped_and_deleted_over_redis() {
+    let Some(place) = Place::new() else { return };
+    let model = ScriptedModel::new(["It is", "Again"].map(|text| Answer::new().text(text).hang()));
+    let (first, second) = (place.process(&model).await, place.process(&model).await);
+    let (_, rest) = until(first.post("/api/chat", &asking("t1")).await, "It is").await;
+    let stop = post("/api/conversations/c1/stop").body(Body::empty()).unwrap();
+    assert_eq!(second.send(stop).await.status(), StatusCode::NO_CONTENT);
+    drop(rest.collect::<Vec<_>>().await);
+    assert!(read_to_end(&second).await.contains("the request was cancelled"));
+    let (_, rest) = until(first.post("/api/chat", &asking("t2")).await, "Again").await;
+    let delete = Request::builder().method(Method::DELETE).uri("/api/conversations/c1");
+    let deleted = second.send(delete.body(Body::empty()).unwrap()).await;
+    assert_eq!(deleted.status(), StatusCode::NO_CONTENT);
+    drop(rest.collect::<Vec<_>>().await);
+    for process in [&first, &second] {
+        assert_eq!(process.get("/api/conversations/c1").await.status(), StatusCode::NOT_FOUND);
+        assert_eq!(process.send(reading()).await.status(), StatusCode::NO_CONTENT);
+    }
+    let left: Vec<String> = place.run(&format!("KEYS {}:*relay*", place.prefix)).await;
+    assert!(left.is_empty(), "{left:?}");
+    place.remove().await;
+}
+
+/// A second program runs the turn, until it is killed.
+#[tokio::test]
+async fn reader_over_redis_notices_a_killed_process() {
+    let Some(place) = Place::new() else { return };
+    // With a store of its own, it does not wait for the lease of the killed process.
+    let model = ScriptedModel::new([Answer::from_text("It is sunny.")]);
+    let second = Place::process_over(InMemoryStore::new(), place.server().await, &model);
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "relay::redis::the_child", "--nocapture", "--test-threads=1"])
+        .envs(CHILD.into_iter().zip([&place.url, place.prefix.as_str()]))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let waits =
+        tokio::task::spawn_blocking(move || lines.any(|line| line.unwrap().contains("the turn runs")));
+    assert!(tokio::time::timeout(LIMIT, waits).await.unwrap().unwrap());
+    let (_, body) = until(second.send(joining(None)).await, "It is").await;
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let rest = axum::body::to_bytes(Body::from_stream(body), usize::MAX);
+    let rest = tokio::time::timeout(LIMIT, rest).await.unwrap().unwrap();
+    assert!(std::str::from_utf8(&rest).unwrap().contains("the answer broke off"));
+    let again = text(second.post("/api/chat", &asking("t1")).await).await;
+    assert!(again.contains("It is sunny."), "{again}");
+    place.remove().await;
+}
+
+/// The killed process. It does nothing without an address.
+#[tokio::test]
+async fn the_child() {
+    let [Ok(url), Ok(prefix)] = CHILD.map(std::env::var) else { return };
+    let place = Place { url, prefix: Prefix::new(&prefix).unwrap() };
+    let process = place.process(&ScriptedModel::new([Answer::new().text("It is").hang()])).await;
+    let (_, _rest) = until(process.post("/api/chat", &asking("t1")).await, "It is").await;
+    while running(&process).await != "t1" || place.run::<i64>("XLEN @t1:items").await < 3 {
+        tokio::task::yield_now().await;
+    }
+    writeln!(std::io::stdout(), "the turn runs").unwrap();
+    // A child whose parent was killed ends, too.
+    let closed = tokio::task::spawn_blocking(|| std::io::stdin().read_line(&mut String::new()));
+    drop(closed.await);
+}

@@ -1,0 +1,173 @@
+//! Clients that reconnect at another process.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use advisor_core::{ConversationKey, TurnId, async_trait};
+use advisor_server::ServerLimits;
+use advisor_sse::Frame;
+use advisor_testkit::{Answer, Gate};
+use axum::http::StatusCode;
+use chat_memory_advisor::InMemoryStore;
+use chat_memory_advisor::store::{
+    Batch, ConversationStore, Entry, EntryId, EntryKind, Leases, Page, ReadRange, Snapshot, StoreError,
+    Version,
+};
+use futures::StreamExt;
+use serde_json::{Value, json};
+
+use super::processes::{joining, read_to_end, running, two, two_over};
+use crate::disconnects::bodies;
+use crate::setting::{text, until};
+
+fn answer(gate: &Gate) -> [Answer; 2] {
+    let call = Answer::new().text("Let me look.").call("w1", "weather", "{}").done();
+    [call, Answer::new().text("It ").text("is ").gate(gate).text("sunny.").done()]
+}
+
+/// Each event of the page is a position from which the rest is read elsewhere.
+#[tokio::test(start_paused = true)]
+async fn client_resumes_elsewhere_at_every_position() {
+    let gate = Gate::new();
+    let two = two(answer(&gate));
+    let (shown, rest) = until(two.begin().await, "is ").await;
+    let mut resumed = Vec::new();
+    for frame in Frame::read_all(&shown) {
+        let id = frame.id.unwrap();
+        resumed.push((two.second.send(joining(Some(&id))).await, id));
+    }
+    assert!(resumed.len() > 4, "{shown}");
+    let from_the_beginning = two.second.send(joining(None)).await;
+    gate.release();
+    let rest: Vec<_> = rest.map(Result::unwrap).collect().await;
+    let whole = shown + std::str::from_utf8(&rest.concat()).unwrap();
+    assert!(whole.ends_with("data: [DONE]\n\n"));
+    assert_eq!(text(from_the_beginning).await, whole);
+    for (response, id) in resumed {
+        assert_eq!(response.status(), StatusCode::OK);
+        let rest = text(response).await;
+        let behind = whole.split_once(&format!("id: {id}\n")).unwrap().1.split_once("\n\n").unwrap().1;
+        assert_eq!(rest, behind, "behind {id}");
+    }
+    assert_eq!(two.second.send(joining(None)).await.status(), StatusCode::NO_CONTENT, "nothing runs");
+    assert_eq!(read_to_end(&two.second).await, whole, "an ended turn is read by its id");
+    assert_eq!(two.model.calls(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_resumable_route_reads_from_the_beginning_elsewhere() {
+    for ((path, body), resume) in
+        bodies().into_iter().zip(["/api/conversations/c1/stream", "/api/ui/c1/stream"])
+    {
+        let gate = Gate::new();
+        let two = two(answer(&gate));
+        let (shown, rest) = until(two.first.post(path, &body).await, "is ").await;
+        let joined = [two.first.get(resume).await, two.second.get(resume).await];
+        gate.release();
+        let rest: Vec<_> = rest.map(Result::unwrap).collect().await;
+        let whole = shown + std::str::from_utf8(&rest.concat()).unwrap();
+        for joined in joined {
+            assert_eq!(joined.status(), StatusCode::OK);
+            assert_eq!(text(joined).await, whole, "{resume}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn running_turn_is_named_elsewhere() {
+    let gate = Gate::new();
+    let two = two(answer(&gate));
+    let (_, rest) = until(two.begin().await, "is ").await;
+    assert_eq!(running(&two.second).await, "t1");
+    gate.release();
+    drop(rest.collect::<Vec<_>>().await);
+    read_to_end(&two.second).await;
+    assert_eq!(running(&two.second).await, Value::Null);
+}
+
+/// The server has made the id, so the turn begins without a question to the relay.
+#[tokio::test(start_paused = true)]
+async fn turn_without_id_of_the_client_is_resumed_elsewhere() {
+    let gate = Gate::new();
+    let two = two(answer(&gate));
+    let body = json!({"message": "How is it?", "conversation": "c1"});
+    let (_, rest) = until(two.first.post("/api/chat", &body).await, "is ").await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let turn = running(&two.first).await;
+    assert_eq!(running(&two.second).await, turn);
+    assert!(TurnId::new(turn.as_str().unwrap()).is_ok());
+    drop(rest);
+    gate.release();
+    assert!(text(two.second.send(joining(None)).await).await.contains("sunny."));
+}
+
+/// While the model thinks, comments keep the connection of a reader elsewhere open.
+#[tokio::test(start_paused = true)]
+async fn silence_has_comments_elsewhere() {
+    let two = two([Answer::new().text("It is").hang()]);
+    let (_, _rest) = until(two.begin().await, "It is").await;
+    let joined = two.second.send(joining(None)).await;
+    let (read, _) = until(joined, ": keep-alive\n\n: keep-alive\n\n").await;
+    assert_eq!(Frame::read_all(&read).len(), 1);
+}
+
+/// A store that writes no end of a turn until the gate is released.
+struct SlowEnd(Arc<InMemoryStore>, Gate);
+
+#[async_trait]
+impl ConversationStore for SlowEnd {
+    async fn append(
+        &self,
+        key: &ConversationKey,
+        expected: Version,
+        batch: Batch,
+    ) -> Result<Version, StoreError> {
+        if batch.entries.iter().any(|entry| matches!(entry.kind, EntryKind::TurnEnded(_))) {
+            self.1.pass().await;
+        }
+        self.0.append(key, expected, batch).await
+    }
+
+    async fn load(&self, key: &ConversationKey, range: ReadRange) -> Result<Snapshot, StoreError> {
+        self.0.load(key, range).await
+    }
+
+    async fn read(
+        &self,
+        key: &ConversationKey,
+        after: EntryId,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        self.0.read(key, after, limit).await
+    }
+
+    async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {
+        self.0.delete(key).await
+    }
+
+    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
+        self.0.list(page).await
+    }
+
+    fn leases(&self) -> Option<&dyn Leases> {
+        self.0.leases()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_o3_reader_elsewhere_learns_of_stored_end() {
+    let (gate, store) = (Gate::new(), Arc::new(InMemoryStore::new()));
+    let slow = SlowEnd(Arc::clone(&store), gate.clone());
+    let two = two_over(slow, [Answer::from_text("It is sunny.")], ServerLimits::default());
+    let (_, _rest) = until(two.begin().await, "sunny.").await;
+    let joined = two.second.send(joining(None)).await;
+    let (read, mut rest) = until(joined, ": keep-alive\n\n: keep-alive\n\n").await;
+    assert!(read.contains("sunny.") && !read.contains("[DONE]") && gate.is_reached(), "{read}");
+    gate.release();
+    let mut read = String::new();
+    while !read.contains("[DONE]") {
+        read.push_str(std::str::from_utf8(&rest.next().await.unwrap().unwrap()).unwrap());
+    }
+    let entries = store.read(&ConversationKey::new("c1").unwrap(), EntryId::BEGINNING, 9).await.unwrap();
+    assert!(matches!(entries.last().unwrap().kind, EntryKind::TurnEnded(_)));
+}

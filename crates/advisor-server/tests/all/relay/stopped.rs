@@ -1,0 +1,116 @@
+//! Turns that are stopped or deleted from another process, and turns whose client leaves.
+
+use advisor_testkit::{Answer, Gate};
+use axum::body::Body;
+use axum::http::{Method, Request, StatusCode};
+use futures::StreamExt;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::processes::{joining, read_to_end, reading, running, two};
+use crate::disconnects::{Guard, bodies};
+use crate::setting::{LIMIT, json_of, post, setting, text, until, with_tokens};
+
+#[tokio::test(start_paused = true)]
+async fn law_k2_turn_is_stopped_elsewhere() {
+    let two = two([Answer::new().text("It is").hang()]);
+    let (_, rest) = until(two.begin().await, "It is").await;
+    let joined = two.second.send(joining(None)).await;
+    let since = Instant::now();
+    let stop = post("/api/conversations/c1/stop").body(Body::empty()).unwrap();
+    assert_eq!(two.second.send(stop).await.status(), StatusCode::NO_CONTENT);
+    assert!(since.elapsed().as_secs_f32() < 1.5, "{:?}", since.elapsed());
+    let read = json_of(two.second.get("/api/conversations/c1").await).await;
+    assert!(read["messages"][1]["text"].as_str().unwrap().starts_with("It is"), "{read}");
+    assert!(read["running"].is_null(), "{read}");
+    let local: Vec<_> = rest.map(Result::unwrap).collect().await;
+    for events in [String::from_utf8(local.concat()).unwrap(), text(joined).await] {
+        assert!(events.contains("the request was cancelled"), "{events}");
+    }
+}
+
+/// Nothing of a deleted conversation is left at any process.
+#[tokio::test(start_paused = true)]
+async fn conversation_is_deleted_elsewhere() {
+    let two = two([Answer::new().text("It is").hang()]);
+    let (_, rest) = until(two.begin().await, "It is").await;
+    let delete = Request::builder().method(Method::DELETE).uri("/api/conversations/c1");
+    let deleted = two.second.send(delete.body(Body::empty()).unwrap()).await;
+    assert_eq!(deleted.status(), StatusCode::NO_CONTENT);
+    drop(rest.collect::<Vec<_>>().await);
+    for process in [&two.second, &two.first] {
+        assert_eq!(process.get("/api/conversations/c1").await.status(), StatusCode::NOT_FOUND);
+        assert_eq!(process.send(reading()).await.status(), StatusCode::NO_CONTENT);
+    }
+}
+
+/// A reader elsewhere does not keep a turn alive whose own client has gone.
+#[tokio::test(start_paused = true)]
+async fn reader_elsewhere_keeps_no_turn_running() {
+    for (path, body) in &bodies()[2..] {
+        let (sender, dropped) = oneshot::channel();
+        let guard = Guard(Some(sender));
+        let waiting = async move {
+            let _guard = guard;
+            std::future::pending::<()>().await;
+        };
+        let two = two([Answer::new().text("It is").wait(waiting)]);
+        let (_, rest) = until(two.first.post(path, body).await, "It is").await;
+        let (_, elsewhere) = until(two.second.send(joining(None)).await, "It is").await;
+        drop(rest);
+        tokio::time::timeout(LIMIT, dropped).await.unwrap().unwrap();
+        let events: Vec<_> = elsewhere.map(Result::unwrap).collect().await;
+        let events = String::from_utf8(events.concat()).unwrap();
+        assert!(events.contains("the request was cancelled"), "{path}: {events}");
+    }
+}
+
+/// The end of a turn reaches other processes before its own one exits.
+#[tokio::test(start_paused = true)]
+async fn end_of_a_stopped_server_is_read_elsewhere() {
+    let two = two([Answer::new().text("It is").hang()]);
+    let (_, _rest) = until(two.begin().await, "It is").await;
+    two.first.server.stop(std::time::Duration::from_millis(10)).await.unwrap();
+    for way in &two.ways[..1] {
+        way.set(super::processes::State::Down);
+    }
+    assert!(read_to_end(&two.second).await.contains("the request was cancelled"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_m5_turns_elsewhere_are_those_of_the_tenant() {
+    let gate = Gate::new();
+    let mut two = two([Answer::new().text("Hello, ").gate(&gate).text("Ann.").done()]);
+    (two.first, two.second) = (with_tokens(two.first), with_tokens(two.second));
+    let request = |method: Method, path: &str, tenant: &str, body: String| {
+        let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
+        request.header("authorization", format!("Bearer token-of-{tenant}")).body(Body::from(body)).unwrap()
+    };
+    let body = super::processes::asking("t1").to_string();
+    let asked = two.first.send(request(Method::POST, "/api/chat", "ann", body)).await;
+    let (_, rest) = until(asked, "Hello, ").await;
+    for (method, path) in [
+        (Method::GET, "/api/conversations/c1/stream"),
+        (Method::GET, "/api/ui/c1/stream"),
+        (Method::POST, "/api/conversations/c1/stop"),
+        (Method::DELETE, "/api/conversations/c1"),
+    ] {
+        let response = two.second.send(request(method.clone(), path, "bob", String::new())).await;
+        assert_eq!(response.status(), StatusCode::NO_CONTENT, "{method} {path}");
+    }
+    let anns =
+        two.second.send(request(Method::GET, "/api/conversations/c1/stream", "ann", String::new())).await;
+    gate.release();
+    drop(rest);
+    assert!(text(anns).await.contains("Ann."));
+}
+
+/// A server without a relay knows its own turns alone.
+#[tokio::test]
+async fn server_without_relay_stops_nothing_elsewhere() {
+    let setting = setting([Answer::from_text("It is noon.")]);
+    text(setting.post("/api/chat", &super::processes::asking("t1")).await).await;
+    assert!(running(&setting).await.is_null());
+    let stop = post("/api/conversations/c1/stop").body(Body::empty()).unwrap();
+    assert_eq!(setting.send(stop).await.status(), StatusCode::NO_CONTENT);
+}

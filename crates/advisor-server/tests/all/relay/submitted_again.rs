@@ -1,0 +1,78 @@
+//! Requests that are submitted again, at another process.
+
+use advisor_testkit::{Answer, Gate};
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use futures::StreamExt;
+use serde_json::{Value, json};
+
+use super::processes::{State, asking, two};
+use crate::disconnects::bodies;
+use crate::setting::{post, refused, text, until};
+
+/// A request that names its turn, in each protocol.
+fn named(path: &str, body: &Value) -> Request<Body> {
+    post(path).header("idempotency-key", "t1").body(Body::from(body.to_string())).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn repeated_request_joins_elsewhere_on_every_route() {
+    for (path, body) in &bodies() {
+        let gate = Gate::new();
+        let two = two([Answer::new().text("It is ").gate(&gate).text("sunny.").done()]);
+        let (shown, rest) = until(two.first.send(named(path, body)).await, "It is ").await;
+        let again = two.second.send(named(path, body)).await;
+        assert_eq!(again.status(), StatusCode::OK, "{path}");
+        gate.release();
+        let rest: Vec<_> = rest.map(Result::unwrap).collect().await;
+        let whole = shown + std::str::from_utf8(&rest.concat()).unwrap();
+        let text_of = |events: &str| (events.contains("sunny."), events.len());
+        assert_eq!(text_of(&text(again).await), text_of(&whole), "{path}");
+        // After its end, too.
+        let again = two.second.send(named(path, body)).await;
+        assert_eq!(text_of(&text(again).await), text_of(&whole), "{path}");
+        assert_eq!(two.model.calls(), 1, "{path}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn answer_in_one_piece_is_joined_elsewhere() {
+    let gate = Gate::new();
+    let two = two([Answer::new().text("It is ").gate(&gate).text("sunny.").done()]);
+    let body = json!({"messages": [{"role": "user", "content": "Hi"}], "user": "c1"});
+    let ask = || named("/v1/chat/completions", &body);
+    let asked = async {
+        gate.reached().await;
+        let again = tokio::join!(two.second.send(ask()), async { gate.release() }).0;
+        text(again).await
+    };
+    let (first, second) = tokio::join!(async { text(two.first.send(ask()).await).await }, asked);
+    assert!(first.contains("It is sunny."), "{first}");
+    assert_eq!(second.len(), first.len());
+    assert_eq!(two.model.calls(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn other_input_under_the_same_id_is_refused_elsewhere() {
+    let two = two([Answer::new().text("It is").hang()]);
+    let (_, _rest) = until(two.begin().await, "It is").await;
+    let other = json!({"message": "Something else", "conversation": "c1", "turn": "t1"});
+    let code = refused(two.second.post("/api/chat", &other).await, StatusCode::UNPROCESSABLE_ENTITY).await;
+    assert_eq!(code, "turn_id_reused");
+}
+
+/// Its process has died, so the turn runs here.
+#[tokio::test(start_paused = true)]
+async fn turn_of_a_dead_process_runs_again_elsewhere() {
+    let two = two([Answer::new().text("It is").hang(), Answer::from_text("It is sunny.")]);
+    let (_, rest) = until(two.begin().await, "It is").await;
+    // As a killed process, it neither stores nor relays anything more.
+    drop(rest);
+    two.ways[0].set(State::Held);
+    two.first.server.stop(std::time::Duration::ZERO).await.unwrap();
+    let early = two.second.send(super::processes::reading()).await;
+    assert!(text(early).await.contains("the answer broke off"));
+    let again = text(two.second.post("/api/chat", &asking("t1")).await).await;
+    assert!(again.contains("It is sunny."), "{again}");
+    assert_eq!(two.model.calls(), 2);
+}

@@ -96,11 +96,11 @@ pub mod messages {
 pub mod chain {
     #[doc(inline)]
     pub use advisor_core::{
-        AdvisorRole, BoxError, CatchPanics, ChainBuilder, ChunkEditor, ContextFn, EditedChunks, Extensions,
-        FallbackModel, FromFn, History, HoldBack, IntoId, MemorySide, OnDrop, OnUnread, ParallelToolCalls,
-        PendingText, PhaseOrder, Plan, PlanEntry, ReaderError, Record, ResponseFormat, SchemaSupport,
-        SharedTurn, Spawner, Step, StreamItem, TextStream, TurnEnd, TurnHandle, TurnReader, TurnRecorder,
-        TurnResponse, context_fn, drop_caught, text_with_sources,
+        AWAY_AFTER, AdvisorRole, BoxError, CatchPanics, ChainBuilder, ChunkEditor, ContextFn, EditedChunks,
+        Extensions, FallbackModel, FromFn, History, HoldBack, IntoId, MemorySide, OnDrop, OnUnread,
+        ParallelToolCalls, PendingText, PhaseOrder, Plan, PlanEntry, ReaderError, Record, ResponseFormat,
+        SchemaSupport, SharedTurn, Spawner, Step, StreamItem, TextStream, TurnEnd, TurnHandle, TurnReader,
+        TurnRecorder, TurnResponse, context_fn, drop_caught, text_with_sources,
     };
 }
 

@@ -29,6 +29,7 @@
 //! This crate knows no HTTP and no vendor. It spawns nothing unless the caller gives a [`Spawner`].
 
 mod at_most_once;
+mod away;
 mod catch_panics;
 mod chain;
 mod client;
@@ -48,6 +49,7 @@ pub use async_trait::async_trait;
 pub use at_most_once::call_key::{CallKey, CallStart};
 pub use at_most_once::effect::{Effect, OUTCOME_UNKNOWN, VERIFY_BEFORE_RETRYING};
 pub use at_most_once::started_calls::StartedCalls;
+pub use away::AWAY_AFTER;
 pub use catch_panics::CatchPanics;
 pub use chain::AdvisorChain;
 pub use chain::advisor::{Advisor, AdvisorInfo, StreamAdvisor};

@@ -5,12 +5,10 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use advisor_core::AWAY_AFTER;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::{Clock, TimedOut};
-
-/// A poll later than this after a deadline was not woken by it: the consumer did not wait.
-const AWAY: Duration = Duration::from_secs(1);
 
 /// A clock that runs while its owner waits.
 ///
@@ -60,7 +58,7 @@ impl Deadline {
 
     /// Starts the clock if it is stopped; ready when it has run out. Poll it only after the source was pending.
     ///
-    /// If the first poll after the deadline is late by more than a second, the owner was not waiting: the clock
+    /// If the first poll after the deadline is late by more than [`AWAY_AFTER`], the owner was not waiting: the clock
     /// restarts.
     pub fn poll_elapsed(&mut self, cx: &mut Context<'_>) -> Poll<TimedOut> {
         let Some(after) = self.after else {
@@ -78,7 +76,7 @@ impl Deadline {
                 None if rang => sleep.as_mut().reset(due),
                 None => return Poll::Pending,
                 Some(_) if self.overdue => return Poll::Ready(TimedOut::new(self.clock, after)),
-                Some(late) if late > AWAY => self.stop(),
+                Some(late) if late > AWAY_AFTER => self.stop(),
                 Some(_) if rang => return Poll::Ready(TimedOut::new(self.clock, after)),
                 Some(_) => {
                     self.overdue = true;

@@ -11,8 +11,9 @@ mod checked;
 
 use std::sync::{Arc, Mutex};
 
+use advisor_chain::anthropic::AnthropicModel;
 use advisor_chain::memory::validate_transcript;
-use advisor_chain::messages::{BlockKind, ToolCall};
+use advisor_chain::messages::{Block, BlockKind, ToolCall};
 use advisor_chain::stream_policy::{
     BlockPolicy, Denials, OnDeny, OnFailure, PendingBlock, ReplaceText, Verdict,
 };
@@ -22,7 +23,7 @@ use advisor_chain::{
     ChatClient, ChatMemoryAdvisor, Chunk, ConversationKey, Error, ErrorKind, FinishReason, FnTool,
     InMemoryStore, Message, Phase, ToolCallAdvisor, ToolDefinition, TurnStream,
 };
-use advisor_testkit::{Answer, Gate, Journal, ScriptedModel};
+use advisor_testkit::{Answer, Gate, Journal, MessagesTranscript, ReplayServer, Reply, ScriptedModel};
 use checked::read;
 use futures::{FutureExt, StreamExt};
 use serde_json::{Value, json};
@@ -164,6 +165,29 @@ async fn law_m4_t1_allowed_calls_beside_denied_ones_run() {
             assert_eq!(sent, expected[..3]);
         }
     }
+}
+
+/// A denial behind an allowed call keeps its place in the transcript. Anthropic's API gets it before the call.
+#[tokio::test]
+async fn law_m1_denial_is_sent_to_anthropic_before_the_call() {
+    let answer = || MessagesTranscript::new("m").text("Well.");
+    let both = answer().tool_call("c1", "look", &["{}"]).tool_call("c2", "delete", &["{}"]);
+    let replies = [both.finish("tool_use").done(), answer().finish("end_turn").done()].map(Reply::sse);
+    let server = ReplayServer::start(replies).await.unwrap();
+    let look = ToolDefinition::new("look", "Works.", json!({"type": "object"}));
+    let client = ChatClient::builder(AnthropicModel::new("m").with_base_url(server.url()).with_api_key("k"))
+        .advisor(ToolCallAdvisor::new())
+        .advisor(denying_deletes())
+        .tool(FnTool::new(look, |_: Value| async { Ok("looked") }))
+        .build()
+        .unwrap();
+    let response = client.prompt().user("go").call().await.unwrap();
+    let kinds = response.transcript().iter().nth(1).unwrap().blocks().iter().map(Block::kind);
+    assert_eq!(kinds.collect::<Vec<_>>(), [BlockKind::Text, BlockKind::ToolCall, BlockKind::Text]);
+    let sent: Value = serde_json::from_slice(&server.requests()[1].body).unwrap();
+    let sent = sent["messages"][1]["content"].as_array().unwrap();
+    assert_eq!(sent.iter().map(|block| &block["type"]).collect::<Vec<_>>(), ["text", "text", "tool_use"]);
+    assert_eq!(sent[1]["text"], DENIED);
 }
 
 /// In each mode, the shown text is that of the response.

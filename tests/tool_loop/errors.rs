@@ -109,8 +109,7 @@ async fn tm_38_several_choices_and_tools_are_refused() {
 async fn tm_38_several_choices_with_calls_run_nothing() {
     let second = [Delta::text("or so").with_choice(1), Delta::finish(FinishReason::Stop).with_choice(1)];
     let both = second.into_iter().fold(Answer::new().call("c1", "look", "{}"), Answer::delta);
-    let mut settings = AggregatorSettings::default();
-    settings.choices = 2;
+    let settings = AggregatorSettings::default().with_choices(2);
     let model = ScriptedModel::new([both.finish(FinishReason::ToolCalls)]).with_settings(settings);
     let (look, given) = invoked("look");
     let client = client(&model, ToolCallAdvisor::new()).tool(look).build().unwrap();

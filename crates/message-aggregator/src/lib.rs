@@ -22,9 +22,10 @@ pub mod json;
 mod message;
 mod response;
 
+pub use aggregator::MessageAggregator;
 pub use aggregator::error::AggregateError;
 pub use aggregator::limits::AggregatorLimits;
-pub use aggregator::{AggregatorSettings, MessageAggregator};
+pub use aggregator::settings::AggregatorSettings;
 pub use chunk::block_delta::BlockDelta;
 pub use chunk::fold::ChunkFold;
 pub use chunk::stream_validator::{StreamValidator, StreamViolation};

@@ -4,19 +4,15 @@ mod common;
 
 use common::run;
 use message_aggregator::{
-    AggregateError, AggregatorSettings, Citation, Delta, DeltaKind, FinishReason, Media, Opaque,
-    ProviderData, ToolCallDelta,
+    AggregateError, AggregatorLimits, AggregatorSettings, Citation, Delta, DeltaKind, FinishReason, Media,
+    Opaque, ProviderData, ToolCallDelta,
 };
 use serde_json::json;
 
 fn settings() -> AggregatorSettings {
-    let mut settings = AggregatorSettings::default();
-    settings.limits.block_bytes = 8;
-    settings.limits.blocks = 3;
-    settings.limits.calls = 2;
-    settings.limits.provider_data = 2;
-    settings.choices = 2;
-    settings
+    let limits = AggregatorLimits::default().with_block_bytes(8).with_blocks(3);
+    let limits = limits.with_calls(2).with_provider_data(2);
+    AggregatorSettings::default().with_limits(limits).with_choices(2)
 }
 
 fn start(index: i64) -> Delta {
@@ -138,15 +134,15 @@ fn kept() -> Vec<(&'static str, Vec<Delta>, usize)> {
 #[test]
 fn law_r1_the_bytes_of_a_whole_answer_are_bounded() {
     for (what, deltas, bytes) in kept() {
-        let mut settings = AggregatorSettings::default();
-        settings.choices = 2;
-        settings.limits.answer_bytes = bytes;
-        let within = run(settings.clone(), deltas.iter().cloned().chain([Delta::done()]));
+        let settings = |bytes| {
+            let limits = AggregatorLimits::default().with_answer_bytes(bytes);
+            AggregatorSettings::default().with_limits(limits).with_choices(2)
+        };
+        let within = run(settings(bytes), deltas.iter().cloned().chain([Delta::done()]));
         assert_eq!(within.error, None, "{what}");
         within.assert_lawful();
 
-        settings.limits.answer_bytes = bytes - 1;
-        let exceeded = run(settings, deltas);
+        let exceeded = run(settings(bytes - 1), deltas);
         let error = Some(AggregateError::TooLarge { what: "bytes in one answer", limit: bytes - 1 });
         assert_eq!(exceeded.error, error, "{what}");
         exceeded.assert_lawful();

@@ -9,25 +9,20 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use arbitrary::deltas;
 use common::{ROUND, Run, run};
 use message_aggregator::{
-    AggregateError, AggregatorSettings, BlockContent, Chunk, ChunkFold, Delta, DeltaKind, FinishReason,
-    Message, MessageAggregator, Rule, Text, ToolCallDelta,
+    AggregateError, AggregatorLimits, AggregatorSettings, BlockContent, Chunk, ChunkFold, Delta, DeltaKind,
+    FinishReason, Message, MessageAggregator, Rule, Text, ToolCallDelta,
 };
 use proptest::collection::vec;
 use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, proptest};
 
 fn settings() -> impl Strategy<Value = AggregatorSettings> {
     (1_u32..4, any::<bool>(), any::<bool>()).prop_map(|(choices, eager, tight)| {
-        let mut settings = AggregatorSettings::default();
-        settings.choices = choices;
-        settings.eager_calls = eager;
-        if tight {
-            settings.limits.answer_bytes = 100;
-            settings.limits.block_bytes = 30;
-            settings.limits.blocks = 8;
-            settings.limits.calls = 3;
-            settings.limits.provider_data = 2;
-        }
-        settings
+        let tight_limits = || {
+            let limits = AggregatorLimits::default().with_answer_bytes(100).with_block_bytes(30);
+            limits.with_blocks(8).with_calls(3).with_provider_data(2)
+        };
+        let limits = if tight { tight_limits() } else { AggregatorLimits::default() };
+        AggregatorSettings::default().with_limits(limits).with_choices(choices).with_eager_calls(eager)
     })
 }
 

@@ -165,8 +165,7 @@ async fn law_r1_set_bound_holds_for_kept_blocks() {
     let piece = json!({"type": "content_block_delta", "index": 0, "delta": piece});
     let events = std::iter::once(begun).chain(std::iter::repeat_n(piece, 40));
     let body: String = events.map(|event| format!("data: {event}\n\n")).collect();
-    let mut limits = advisor_core::AggregatorLimits::default();
-    limits.answer_bytes = 2000;
+    let limits = advisor_core::AggregatorLimits::default().with_answer_bytes(2000);
     // The body stays open: the end of the answer does not reveal the size.
     let server = start([Reply::sse(body.clone()).stall_after(body.len())]).await;
     let model = model(&server).with_answer_limits(limits).with_retries(Backoff::none());

@@ -27,8 +27,7 @@ use crate::wire::FORMAT;
 /// ```
 #[must_use]
 pub fn aggregate<B: Into<Bytes>>(pieces: impl IntoIterator<Item = B>, choices: u32) -> Value {
-    let mut settings = AggregatorSettings::default();
-    settings.choices = choices.max(1);
+    let settings = AggregatorSettings::default().with_choices(choices.max(1));
     recording::aggregate(GenerateContent::new(FORMAT.into(), choices.max(1)), settings, pieces)
 }
 

@@ -32,8 +32,7 @@ use crate::wire::FORMAT;
 /// ```
 #[must_use]
 pub fn aggregate<B: Into<Bytes>>(pieces: impl IntoIterator<Item = B>, choices: u32) -> Value {
-    let mut settings = AggregatorSettings::default();
-    settings.choices = choices.max(1);
+    let settings = AggregatorSettings::default().with_choices(choices.max(1));
     recording::aggregate(ChatCompletions::new(TextForm::PLAIN, FORMAT.into()), settings, pieces)
 }
 

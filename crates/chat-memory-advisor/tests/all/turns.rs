@@ -276,8 +276,7 @@ async fn several_choices_are_refused() {
     assert_eq!((model.calls(), store.loads()), (0, 0), "nothing was spent on it");
 
     // Behind memory's back, too.
-    let mut settings = advisor_core::AggregatorSettings::default();
-    settings.choices = 2;
+    let settings = advisor_core::AggregatorSettings::default().with_choices(2);
     let both = Answer::from_text("one").delta(advisor_core::Delta::text("two").with_choice(1));
     let both = both.delta(advisor_core::Delta::finish(FinishReason::Stop).with_choice(1));
     let model = ScriptedModel::new([both]).with_settings(settings);

@@ -1,4 +1,5 @@
 /// Bounds of one answer; beyond them aggregation fails with a typed error.
+#[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AggregatorLimits {
@@ -24,5 +25,32 @@ impl Default for AggregatorLimits {
             calls: 256,
             provider_data: 65_536,
         }
+    }
+}
+
+impl AggregatorLimits {
+    /// Sets the bytes of one answer.
+    pub fn with_answer_bytes(self, bytes: usize) -> Self {
+        Self { answer_bytes: bytes, ..self }
+    }
+
+    /// Sets the bytes of one block or call.
+    pub fn with_block_bytes(self, bytes: usize) -> Self {
+        Self { block_bytes: bytes, ..self }
+    }
+
+    /// Sets the blocks of one answer.
+    pub fn with_blocks(self, blocks: usize) -> Self {
+        Self { blocks, ..self }
+    }
+
+    /// Sets the tool calls of one message.
+    pub fn with_calls(self, calls: usize) -> Self {
+        Self { calls, ..self }
+    }
+
+    /// Sets the pieces of provider data on one block.
+    pub fn with_provider_data(self, pieces: usize) -> Self {
+        Self { provider_data: pieces, ..self }
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod identity;
 pub(crate) mod limits;
 pub(crate) mod open_block;
 pub(crate) mod open_call;
+pub(crate) mod settings;
 
 use std::collections::VecDeque;
 
@@ -12,8 +13,8 @@ use crate::aggregator::answer_bytes::AnswerBytes;
 use crate::aggregator::choice::ChoiceBlocks;
 use crate::aggregator::error::{Result, within};
 use crate::{
-    AggregateError, AggregatorLimits, BlockKind, ChatResponse, Choice, Chunk, Delta, DeltaKind, Diagnostics,
-    Finish, FinishReason, Text, ToolCall, Usage,
+    AggregateError, AggregatorSettings, BlockKind, ChatResponse, Choice, Chunk, Delta, DeltaKind,
+    Diagnostics, Finish, FinishReason, Text, ToolCall, Usage,
 };
 
 /// Turns the deltas of one model answer into chunks and one response.
@@ -27,7 +28,7 @@ use crate::{
 /// answer, since later fragments decide whether the call is complete.
 ///
 /// # Errors
-/// A typed [`AggregateError`]: the bounds of [`AggregatorLimits`], or an answer that was cut off.
+/// A typed [`AggregateError`]: the bounds of [`AggregatorLimits`](crate::AggregatorLimits), or an answer that was cut off.
 ///
 /// # Example
 /// ```
@@ -80,34 +81,6 @@ pub(crate) struct Sink<'a> {
     pub(crate) chunks: &'a mut VecDeque<Chunk>,
 }
 
-/// Settings of a [`MessageAggregator`].
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct AggregatorSettings {
-    /// The bounds.
-    pub limits: AggregatorLimits,
-    /// The number of requested parallel answers. With 1, choice numbers on the wire are ignored (some servers put
-    /// token numbers there) and all deltas belong to one answer. With more, number 0 is part of every response,
-    /// and a server that sends more answers than this causes an error.
-    pub choices: u32,
-    /// Whether a tool call ends when the next block of any kind begins. Its own block closes then if it has
-    /// arguments. Correct only for providers that never interleave blocks. Default: false.
-    pub eager_calls: bool,
-    /// Prefix of generated ids, for calls that arrive without an id.
-    pub call_id_prefix: Text,
-}
-
-impl Default for AggregatorSettings {
-    fn default() -> Self {
-        Self {
-            limits: AggregatorLimits::default(),
-            choices: 1,
-            eager_calls: false,
-            call_id_prefix: "call".into(),
-        }
-    }
-}
-
 impl MessageAggregator {
     /// Creates an aggregator for the answer of `round`.
     #[must_use]
@@ -130,7 +103,6 @@ impl MessageAggregator {
     }
 
     /// Returns the settings.
-    #[must_use]
     pub fn settings(&self) -> &AggregatorSettings {
         &self.answer.settings
     }

@@ -53,16 +53,12 @@ pub(crate) fn complete(
 
 /// Returns settings for this many parallel answers.
 pub(crate) fn choices(count: u32) -> AggregatorSettings {
-    let mut settings = AggregatorSettings::default();
-    settings.choices = count;
-    settings
+    AggregatorSettings::default().with_choices(count)
 }
 
 /// Settings with the eager rule.
 pub(crate) fn eager() -> AggregatorSettings {
-    let mut settings = AggregatorSettings::default();
-    settings.eager_calls = true;
-    settings
+    AggregatorSettings::default().with_eager_calls(true)
 }
 
 impl Run {

@@ -32,9 +32,7 @@ fn read(pieces: &[&[u8]], path: Path, limits: AggregatorLimits) -> ReadAnswer {
         Path::Fast => decoder,
         Path::Parsing => decoder.without_fast_path(),
     };
-    let mut settings = AggregatorSettings::default();
-    settings.limits = limits;
-    read_answer(decoder, settings, pieces)
+    read_answer(decoder, AggregatorSettings::default().with_limits(limits), pieces)
 }
 
 /// Reads a body in every way. All ways give the same chunks.
@@ -182,8 +180,7 @@ fn padded_pieces_are_hardly_parsed() {
 
 #[test]
 fn law_r1_kept_blocks_are_bounded() {
-    let mut limits = AggregatorLimits::default();
-    limits.answer_bytes = 2000;
+    let limits = AggregatorLimits::default().with_answer_bytes(2000);
     let search = open(0, json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}));
     let piece = input(0, &"x".repeat(100));
     let mut events = vec![start(), search];

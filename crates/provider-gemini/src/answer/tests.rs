@@ -21,8 +21,7 @@ use crate::wire::FORMAT;
 
 /// Reads a body in pieces.
 fn read_pieces(pieces: &[&[u8]], choices: u32, fast: bool) -> ReadAnswer {
-    let mut settings = AggregatorSettings::default();
-    settings.choices = choices;
+    let settings = AggregatorSettings::default().with_choices(choices);
     let decoder = AnswerDecoder::new(
         GenerateContent::new(FORMAT.into(), choices),
         choices,

@@ -145,7 +145,6 @@ impl Server {
     }
 
     /// Returns the bounds for an answer, for a format that keeps a part of it.
-    #[must_use]
     pub fn answer_limits(&self) -> AggregatorLimits {
         self.answer_limits
     }

@@ -142,8 +142,7 @@ fn audio_of_parallel_answers_stays_apart() {
         format!("data: {}\n\n", json!({"choices": [{"index": choice, "delta": {}, "finish_reason": "stop"}]}))
     };
     let body = [piece(0, "AA=="), piece(1, "AQ=="), piece(0, "Ag=="), stop(0), stop(1), DONE.to_owned()];
-    let mut settings = AggregatorSettings::default();
-    settings.choices = 2;
+    let settings = AggregatorSettings::default().with_choices(2);
     let decoder = decoder_with(2, TextForm::PLAIN, SseLimits::default());
     let response = read_answer(decoder, settings, &[body.concat().as_bytes()]).response.expect("an answer");
     let sounds: Vec<_> =

@@ -1,0 +1,52 @@
+use crate::{AggregatorLimits, Text};
+
+/// Settings of a [`MessageAggregator`](crate::MessageAggregator).
+#[must_use]
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct AggregatorSettings {
+    /// The bounds.
+    pub limits: AggregatorLimits,
+    /// The number of requested parallel answers. With 1, choice numbers on the wire are ignored (some servers put
+    /// token numbers there) and all deltas belong to one answer. With more, number 0 is part of every response,
+    /// and a server that sends more answers than this causes an error.
+    pub choices: u32,
+    /// Whether a tool call ends when the next block of any kind begins. Its own block closes then if it has
+    /// arguments. Correct only for providers that never interleave blocks. Default: false.
+    pub eager_calls: bool,
+    /// Prefix of generated ids, for calls that arrive without an id.
+    pub call_id_prefix: Text,
+}
+
+impl Default for AggregatorSettings {
+    fn default() -> Self {
+        Self {
+            limits: AggregatorLimits::default(),
+            choices: 1,
+            eager_calls: false,
+            call_id_prefix: "call".into(),
+        }
+    }
+}
+
+impl AggregatorSettings {
+    /// Sets the bounds.
+    pub fn with_limits(self, limits: AggregatorLimits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// Sets the number of requested parallel answers.
+    pub fn with_choices(self, choices: u32) -> Self {
+        Self { choices, ..self }
+    }
+
+    /// Sets whether a tool call ends when the next block begins.
+    pub fn with_eager_calls(self, eager_calls: bool) -> Self {
+        Self { eager_calls, ..self }
+    }
+
+    /// Sets the prefix of generated ids.
+    pub fn with_call_id_prefix(self, prefix: impl Into<Text>) -> Self {
+        Self { call_id_prefix: prefix.into(), ..self }
+    }
+}

@@ -1,6 +1,6 @@
 //! The exact bytes of two turns in each protocol, with fixed ids and times.
 //!
-//! The files are the documented forms of the protocols. A client depends on them, so a change here is one that users see.
+//! The files are the documented forms of the protocols. Clients depend on them, so users see each change here.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -130,7 +130,8 @@ impl TurnPage {
         })
     }
 
-    /// Keeps the newest turns, as long as `keep` holds, and leaves out the others, such as to bound the bytes of a page.
+    /// Keeps the newest turns, as long as `keep` holds, and leaves out the others: such as to bound the bytes of a
+    /// page.
     ///
     /// `keep` gets one turn after the other, the newest first, until it refuses one. The newest turn is kept in any
     /// case. A turn that answers calls of the one before it is kept or left out together with that one.

@@ -28,7 +28,8 @@ use crate::{
 /// answer, since later fragments decide whether the call is complete.
 ///
 /// # Errors
-/// A typed [`AggregateError`]: the bounds of [`AggregatorLimits`](crate::AggregatorLimits), or an answer that was cut off.
+/// A typed [`AggregateError`]: the bounds of [`AggregatorLimits`](crate::AggregatorLimits), or an answer that was
+/// cut off.
 ///
 /// # Example
 /// ```

@@ -12,6 +12,7 @@ use tracing::Instrument;
 use super::relaying::{Claim, Relaying};
 use super::{Asked, IdOrigin, TurnKey, Turns, reused};
 use crate::refusal::{Refusal, log_failure};
+use crate::relay::link::RelayLink;
 use crate::relay::reader::{POLL_INTERVAL, TurnReading, read_remote};
 use crate::relay::{Begun, TurnRun};
 
@@ -93,8 +94,18 @@ impl Turns {
         match (self.running_here(conversation), &self.relay) {
             (Some((turn, _)), _) => Ok(Some(turn)),
             (None, None) => Ok(None),
-            (None, Some(link)) => link.running(conversation).await.map_err(|error| unreachable(&error)),
+            (None, Some(link)) => self.running_elsewhere(link, conversation).await,
         }
+    }
+
+    /// Returns the turn that runs in another process. The relay may not know yet that one of this process has ended.
+    async fn running_elsewhere(
+        &self,
+        link: &RelayLink,
+        conversation: &ConversationKey,
+    ) -> Result<Option<TurnId>, Refusal> {
+        let running = link.running(conversation).await.map_err(|error| unreachable(&error))?;
+        Ok(running.filter(|turn| self.find(&(conversation.clone(), turn.clone())).is_none()))
     }
 
     /// Reads a turn that runs or has ended lately, in any process.
@@ -123,10 +134,9 @@ impl Turns {
             return Ok(());
         }
         let Some(link) = &self.relay else { return Ok(()) };
-        let failed = |error| unreachable(&error);
-        let Some(turn) = link.running(conversation).await.map_err(failed)? else { return Ok(()) };
-        link.stop(conversation, &turn).await.map_err(failed)?;
-        while link.running(conversation).await.map_err(failed)?.as_ref() == Some(&turn) {
+        let Some(turn) = self.running_elsewhere(link, conversation).await? else { return Ok(()) };
+        link.stop(conversation, &turn).await.map_err(|error| unreachable(&error))?;
+        while self.running_elsewhere(link, conversation).await?.as_ref() == Some(&turn) {
             sleep(POLL_INTERVAL).await;
         }
         Ok(())

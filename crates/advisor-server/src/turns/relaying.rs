@@ -12,7 +12,7 @@ use crate::relay::{Appended, Begun, RunBatch, TurnRun};
 /// The silence after which the owner of a turn renews it, and learns whether it was asked to stop.
 const RENEW_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The pause after an append, in which further chunks become ready for the next one.
+/// The pause after an append, in which further chunks become ready for the next one. The end of the turn ends it.
 const APPEND_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The pause after a call of the relay that failed.
@@ -75,7 +75,8 @@ impl Relaying {
                         turn.handle().cancel(OnDrop::KeepPartial);
                     }
                     outgoing.remove_batch();
-                    sleep(APPEND_INTERVAL).await;
+                    // Nobody elsewhere waits longer for the end.
+                    let _ = timeout(APPEND_INTERVAL, turn.handle().settled()).await;
                 }
                 Err(error) => {
                     attempts -= u32::from(outgoing.batch.is_last);

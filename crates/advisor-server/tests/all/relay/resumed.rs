@@ -16,7 +16,7 @@ use chat_memory_advisor::store::{
 use futures::StreamExt;
 use serde_json::{Value, json};
 
-use super::processes::{joining, read_to_end, running, two, two_over};
+use super::processes::{State, joining, read_to_end, running, two, two_over};
 use crate::disconnects::bodies;
 use crate::setting::{text, until};
 
@@ -83,6 +83,23 @@ async fn running_turn_is_named_elsewhere() {
     drop(rest.collect::<Vec<_>>().await);
     read_to_end(&two.second).await;
     assert_eq!(running(&two.second).await, Value::Null);
+}
+
+/// The relay learns of an end after the process itself.
+#[tokio::test(start_paused = true)]
+async fn turn_that_has_ended_here_does_not_run() {
+    let gate = Gate::new();
+    let two = two([Answer::new().text("It is ").gate(&gate).text("sunny.").done()]);
+    let (_, rest) = until(two.begin().await, "It is ").await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    two.ways[0].set(State::Down);
+    gate.release();
+    drop(rest.collect::<Vec<_>>().await);
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    two.ways[0].set(State::Open);
+    assert_eq!(running(&two.second).await, "t1", "its end is not known");
+    assert_eq!(running(&two.first).await, Value::Null);
+    assert_eq!(two.first.send(joining(None)).await.status(), StatusCode::NO_CONTENT);
 }
 
 /// The server has made the id, so the turn begins without a question to the relay.

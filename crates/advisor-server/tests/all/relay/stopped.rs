@@ -1,5 +1,7 @@
 //! Turns that are stopped or deleted from another process, and turns whose client leaves.
 
+use std::time::Duration;
+
 use advisor_testkit::{Answer, Gate};
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode};
@@ -7,7 +9,7 @@ use futures::StreamExt;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::processes::{joining, read_to_end, reading, running, two};
+use super::processes::{State, joining, read_to_end, reading, running, two};
 use crate::disconnects::{Guard, bodies};
 use crate::setting::{LIMIT, json_of, post, setting, text, until, with_tokens};
 
@@ -65,14 +67,25 @@ async fn reader_elsewhere_keeps_no_turn_running() {
     }
 }
 
-/// The end of a turn reaches other processes before its own one exits.
+/// The end of a turn reaches other processes before its own one exits, also if the relay is slow.
 #[tokio::test(start_paused = true)]
 async fn end_of_a_stopped_server_is_read_elsewhere() {
     let two = two([Answer::new().text("It is").hang()]);
     let (_, _rest) = until(two.begin().await, "It is").await;
-    two.first.server.stop(std::time::Duration::from_millis(10)).await.unwrap();
-    for way in &two.ways[..1] {
-        way.set(super::processes::State::Down);
+    let (way, slow) = (&two.ways[0], Duration::from_millis(300));
+    way.set(State::Held);
+    let stopped = async {
+        two.first.server.stop(Duration::from_millis(10)).await.unwrap();
+        way.set(State::Down);
+    };
+    let opened = async {
+        tokio::time::sleep(slow).await;
+        way.set(State::Open);
+        std::future::pending().await
+    };
+    tokio::select! {
+        () = stopped => {}
+        () = opened => {}
     }
     assert!(read_to_end(&two.second).await.contains("the request was cancelled"));
 }

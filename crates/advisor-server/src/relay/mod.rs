@@ -42,7 +42,7 @@ pub trait TurnRelay: Send + Sync + 'static {
     /// Items whose number was appended before are left out, so that a batch can be repeated. The last batch ends the run.
     async fn append(&self, run: &TurnRun, batch: &RunBatch) -> Result<Appended, RelayError>;
 
-    /// Returns items of a turn from this number on, as many as are good to read at once. `None` for an unknown turn.
+    /// Returns the items of a turn from this number on, up to the size of a page. `None` for an unknown turn.
     async fn read(
         &self,
         conversation: &ConversationKey,

@@ -49,7 +49,7 @@ impl Turns {
         let claim = match begun {
             Some(Begun::Owned) => Claim::Held,
             Some(Begun::Elsewhere { input }) if input == run.input => {
-                match read_remote(link, conversation, turn).await.map_err(|error| unreachable(&error))? {
+                match read_remote(link, conversation, turn).await.map_err(|error| relay_failed(&error))? {
                     Some(reading) => return Ok(Claimed::Elsewhere(reading)),
                     None => Claim::Pending,
                 }
@@ -104,7 +104,7 @@ impl Turns {
         link: &RelayLink,
         conversation: &ConversationKey,
     ) -> Result<Option<TurnId>, Refusal> {
-        let running = link.running(conversation).await.map_err(|error| unreachable(&error))?;
+        let running = link.running(conversation).await.map_err(|error| relay_failed(&error))?;
         Ok(running.filter(|turn| self.find(&(conversation.clone(), turn.clone())).is_none()))
     }
 
@@ -118,7 +118,7 @@ impl Turns {
             (Some(turn), _) => Ok(Some(turn.read().boxed())),
             (None, None) => Ok(None),
             (None, Some(link)) => {
-                read_remote(link, &key.0, &key.1).await.map_err(|error| unreachable(&error))
+                read_remote(link, &key.0, &key.1).await.map_err(|error| relay_failed(&error))
             }
         }
     }
@@ -135,7 +135,7 @@ impl Turns {
         }
         let Some(link) = &self.relay else { return Ok(()) };
         let Some(turn) = self.running_elsewhere(link, conversation).await? else { return Ok(()) };
-        link.stop(conversation, &turn).await.map_err(|error| unreachable(&error))?;
+        link.stop(conversation, &turn).await.map_err(|error| relay_failed(&error))?;
         while self.running_elsewhere(link, conversation).await?.as_ref() == Some(&turn) {
             sleep(POLL_INTERVAL).await;
         }
@@ -156,7 +156,7 @@ impl Turns {
 }
 
 /// Returns the refusal of a request that needs the relay.
-fn unreachable(error: &advisor_core::Error) -> Refusal {
+fn relay_failed(error: &advisor_core::Error) -> Refusal {
     log_failure(error);
     Refusal::no_relay()
 }

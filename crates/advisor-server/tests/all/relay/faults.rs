@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::processes::{State, asking, joining, read_to_end, reading, running, two, two_over};
 use crate::setting::{json_of, post, refused, text, until};
 
-/// The relay keeps what arrived before the process died.
+/// The relay keeps the items that arrived before the process died.
 #[tokio::test(start_paused = true)]
 async fn reader_notices_a_dead_process() {
     let two = two([Answer::new().text("It is").hang()]);
@@ -74,7 +74,7 @@ async fn reader_elsewhere_learns_of_a_lost_relay() {
     assert!(std::str::from_utf8(&rest).unwrap().contains("\"type\":\"error\""));
 }
 
-/// What the relay missed is appended when it is back: the beginning, the middle or the end.
+/// A relay that is back gets the items that it missed: the beginning, the middle or the end.
 #[tokio::test(start_paused = true)]
 async fn relay_that_is_back_gets_the_whole_turn() {
     for state in [State::Down, State::Held] {

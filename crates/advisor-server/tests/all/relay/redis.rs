@@ -144,7 +144,7 @@ async fn redis_keeps_no_key_without_expiry() {
     place.remove().await;
 }
 
-/// What the server does when a time has passed, done at once.
+/// The test removes the keys that the server would remove later.
 #[tokio::test]
 async fn expired_keys_in_redis_are_a_dead_owner_and_an_unknown_turn() {
     let Some(place) = Place::new() else { return };

@@ -131,4 +131,9 @@ impl ServerLimits {
     pub fn with_kept_chunks(self, chunks: usize) -> Self {
         Self { kept_chunks: chunks, ..self }
     }
+
+    /// Sets the time for which a request waits for the relay.
+    pub fn with_relay_timeout(self, timeout: Duration) -> Self {
+        Self { relay_timeout: timeout, ..self }
+    }
 }

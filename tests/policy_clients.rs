@@ -11,7 +11,7 @@ use advisor_chain::tools::{ClientSideTool, ToolCallStreaming};
 use advisor_chain::{
     ChatClient, Chunk, Error, ErrorKind, FinishReason, FnTool, Result, ToolCallAdvisor, ToolDefinition,
 };
-use advisor_sse::{Frame, Frames};
+use advisor_sse::Frames;
 use advisor_testkit::{Answer, ScriptedModel};
 use futures::StreamExt;
 use serde_json::{Value, json};
@@ -79,7 +79,7 @@ async fn turns_behind_policies_are_written_for_every_client() {
         let turn = play(answers, on_deny).await;
         for (protocol, encoder, check) in protocols() {
             let stream = encode(encoder(), Frames::new(), &turn);
-            assert_eq!(check(&Frame::read_all(&stream)), Ok(()), "{name} in {protocol}:\n{stream}");
+            assert_eq!(check(&stream, &turn), Ok(()), "{name} in {protocol}:\n{stream}");
             assert!(stream.contains(DENIED) && stream.contains("[name]"), "{name} in {protocol}:\n{stream}");
             for hidden in ["Mal", "lory", SECRET_TOOL] {
                 assert!(!stream.contains(hidden), "{hidden}, {name} in {protocol}:\n{stream}");

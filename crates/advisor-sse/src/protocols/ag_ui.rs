@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::encoder::Encoder;
+use crate::shared::ending::Ending;
 use crate::shared::turn::{ClientCall, Turn};
 use crate::{Failure, Frames};
 
@@ -15,6 +16,8 @@ use crate::{Failure, Frames};
 /// - A round is a step, `round 1` and so on. The tools of a round run in its step.
 /// - A failed tool has its error text as result. A call without a result is one that the client has to run.
 /// - Custom events: `attempt_restarted {round}`, `citation`, `media`, `tool_progress {toolCallId, part}`, `usage`.
+/// - The result of a run whose answer is cut is `{"incomplete": {reason, message}}`. The reason is `length`,
+///   `content_filter` or `interrupted`.
 #[derive(Debug)]
 pub struct AgUi {
     thread_id: Text,
@@ -29,24 +32,75 @@ pub struct AgUi {
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "SCREAMING_SNAKE_CASE", rename_all_fields = "camelCase")]
 enum Event<'a> {
-    RunStarted { thread_id: &'a str, run_id: &'a str },
-    RunFinished { thread_id: &'a str, run_id: &'a str },
-    RunError { message: &'a str, code: &'a str },
-    StepStarted { step_name: &'a str },
-    StepFinished { step_name: &'a str },
-    TextMessageStart { message_id: &'a str, role: &'static str },
-    TextMessageContent { message_id: &'a str, delta: &'a str },
-    TextMessageEnd { message_id: &'a str },
-    ReasoningStart { message_id: &'a str },
-    ReasoningMessageStart { message_id: &'a str, role: &'static str },
-    ReasoningMessageContent { message_id: &'a str, delta: &'a str },
-    ReasoningMessageEnd { message_id: &'a str },
-    ReasoningEnd { message_id: &'a str },
-    ToolCallStart { tool_call_id: &'a str, tool_call_name: &'a str },
-    ToolCallArgs { tool_call_id: &'a str, delta: &'a str },
-    ToolCallEnd { tool_call_id: &'a str },
-    ToolCallResult { message_id: &'a str, tool_call_id: &'a str, content: &'a str, role: &'static str },
-    Custom { name: &'static str, value: Value },
+    RunStarted {
+        thread_id: &'a str,
+        run_id: &'a str,
+    },
+    RunFinished {
+        thread_id: &'a str,
+        run_id: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        result: Option<Value>,
+    },
+    RunError {
+        message: &'a str,
+        code: &'a str,
+    },
+    StepStarted {
+        step_name: &'a str,
+    },
+    StepFinished {
+        step_name: &'a str,
+    },
+    TextMessageStart {
+        message_id: &'a str,
+        role: &'static str,
+    },
+    TextMessageContent {
+        message_id: &'a str,
+        delta: &'a str,
+    },
+    TextMessageEnd {
+        message_id: &'a str,
+    },
+    ReasoningStart {
+        message_id: &'a str,
+    },
+    ReasoningMessageStart {
+        message_id: &'a str,
+        role: &'static str,
+    },
+    ReasoningMessageContent {
+        message_id: &'a str,
+        delta: &'a str,
+    },
+    ReasoningMessageEnd {
+        message_id: &'a str,
+    },
+    ReasoningEnd {
+        message_id: &'a str,
+    },
+    ToolCallStart {
+        tool_call_id: &'a str,
+        tool_call_name: &'a str,
+    },
+    ToolCallArgs {
+        tool_call_id: &'a str,
+        delta: &'a str,
+    },
+    ToolCallEnd {
+        tool_call_id: &'a str,
+    },
+    ToolCallResult {
+        message_id: &'a str,
+        tool_call_id: &'a str,
+        content: &'a str,
+        role: &'static str,
+    },
+    Custom {
+        name: &'static str,
+        value: Value,
+    },
 }
 
 impl AgUi {
@@ -187,6 +241,11 @@ impl AgUi {
             self.announce(call.block, name, arguments, frames);
         }
     }
+
+    fn finish_run(&self, ending: Ending, frames: &mut Frames) {
+        let result = ending.incomplete().map(|incomplete| json!({"incomplete": incomplete}));
+        frames.data(&Event::RunFinished { thread_id: &self.thread_id, run_id: &self.run_id, result });
+    }
 }
 
 impl Encoder for AgUi {
@@ -217,7 +276,7 @@ impl Encoder for AgUi {
                 let calls = self.turn.client_calls(response);
                 calls.iter().for_each(|call| self.client_call(call, frames));
                 self.finish_step(frames);
-                frames.data(&Event::RunFinished { thread_id: &self.thread_id, run_id: &self.run_id });
+                self.finish_run(Ending::new(&response.finish().reason, !calls.is_empty()), frames);
             }
             _ => {}
         }

@@ -233,9 +233,9 @@ impl Encoder for ChatEvents {
                 for call in &calls {
                     self.start(&call.call.name, &call.id, &call.call.arguments, frames);
                 }
-                let notice = Ending::new(&response.finish().reason, !calls.is_empty()).notice();
-                if let Some(error) = notice {
-                    frames.data(&Event::Error { error, id: None });
+                let ending = Ending::new(&response.finish().reason, !calls.is_empty());
+                if let Some(incomplete) = ending.incomplete() {
+                    frames.data(&Event::Error { error: incomplete.message, id: None });
                 } else if calls.is_empty() && self.turn.is_empty() {
                     self.content(&self.empty, None, frames);
                 }

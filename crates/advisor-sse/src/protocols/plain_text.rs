@@ -1,13 +1,14 @@
 use advisor_core::{BlockDelta, BlockId, Chunk};
 
 use crate::encoder::Encoder;
+use crate::shared::ending::Ending;
 use crate::shared::turn::Turn;
 use crate::{Failure, Frames};
 
 /// The text of the answer and nothing else, for `curl` and scripts.
 ///
-/// An empty line separates the text of different rounds. A failure is a last line in brackets. There is no keep-alive
-/// that a client would ignore.
+/// An empty line separates the text of different rounds. A failure, or the reason why the answer is cut, is a last line in
+/// brackets. There is no keep-alive that a client would ignore.
 #[derive(Debug, Default)]
 pub struct PlainText {
     turn: Turn,
@@ -19,6 +20,12 @@ impl PlainText {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Writes the last line.
+    fn notice(&self, notice: &str, frames: &mut Frames) {
+        let line_break = if self.last.is_some() { "\n\n" } else { "" };
+        frames.text(&format!("{line_break}[{notice}]\n"));
     }
 }
 
@@ -50,13 +57,20 @@ impl Encoder for PlainText {
                 frames.text("\n\n[the answer begins again]\n\n");
                 self.last = None;
             }
+            Chunk::Completed(response) => {
+                let calls = self.turn.client_calls(response);
+                if let Some(incomplete) =
+                    Ending::new(&response.finish().reason, !calls.is_empty()).incomplete()
+                {
+                    self.notice(incomplete.message, frames);
+                }
+            }
             _ => {}
         }
     }
 
     fn failure(&mut self, failure: &Failure, frames: &mut Frames) {
-        let line_break = if self.last.is_some() { "\n\n" } else { "" };
-        frames.text(&format!("{line_break}[{}]\n", failure.message()));
+        self.notice(failure.message(), frames);
     }
 
     fn keep_alive(&self) -> &'static [u8] {

@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::encoder::Encoder;
+use crate::shared::ending::{Ending, Incomplete};
 use crate::shared::json as form;
 use crate::shared::turn::Turn;
 use crate::{Failure, Frames};
@@ -19,6 +20,13 @@ use crate::{Failure, Frames};
 ///
 /// The id of a tool-call segment is the id of the call, with the turn before it. Results of tools are no segments: a
 /// client that needs them uses another protocol. Segments that are open when the turn fails end with `failed`.
+///
+/// An answer that is cut has a last segment of the type `notice`, with the reason: `length`, `content_filter` or
+/// `interrupted`.
+///
+/// ```text
+/// data: {"type":"SEGMENT_END","turn_id":"t1","segment_id":"t1:notice","metadata":{"incomplete":true,"reason":"length"}}
+/// ```
 ///
 /// If an attempt is made again, each of its segments ends with `interrupted`, also one that had ended. Its shown
 /// text is void.
@@ -58,10 +66,15 @@ impl Segments {
 
     fn event(&self, kind: &'static str, block: BlockId) -> Event<'_> {
         let call = self.turn.id(block);
-        let segment_id = match call.is_empty() {
-            true => format!("{}:{}", self.turn_id, self.turn.part_id(block)),
-            false => format!("{}:{call}", self.turn_id),
-        };
+        match call.is_empty() {
+            true => self.named_event(kind, &self.turn.part_id(block)),
+            false => self.named_event(kind, &call),
+        }
+    }
+
+    /// Returns an event of the segment with this id in the turn.
+    fn named_event(&self, kind: &'static str, id: &str) -> Event<'_> {
+        let segment_id = format!("{}:{id}", self.turn_id);
         Event { kind, turn_id: &self.turn_id, segment_id, segment_type: None, delta: None, metadata: None }
     }
 
@@ -101,6 +114,15 @@ impl Segments {
             };
             frames.data(&Event { metadata, ..self.event("SEGMENT_END", block) });
         }
+    }
+
+    /// Writes a segment that says why the answer is not whole.
+    fn notice(&self, Incomplete { reason, message }: Incomplete, frames: &mut Frames) {
+        let event = |kind| self.named_event(kind, "notice");
+        frames.data(&Event { segment_type: Some("notice"), ..event("SEGMENT_START") });
+        frames.data(&Event { delta: Some(message.into()), ..event("SEGMENT_CONTENT") });
+        let metadata = json!({"incomplete": true, "reason": reason});
+        frames.data(&Event { metadata: Some(metadata), ..event("SEGMENT_END") });
     }
 
     /// Ends the segments that `is_meant` selects, and forgets them.
@@ -146,7 +168,15 @@ impl Encoder for Segments {
                 let void = json!({"interrupted": true, "reason": "the model is called again"});
                 self.break_off(|block, _| block.round == *round, &void, frames);
             }
-            Chunk::Completed(_) => frames.done(),
+            Chunk::Completed(response) => {
+                let calls = self.turn.client_calls(response);
+                if let Some(incomplete) =
+                    Ending::new(&response.finish().reason, !calls.is_empty()).incomplete()
+                {
+                    self.notice(incomplete, frames);
+                }
+                frames.done();
+            }
             _ => {}
         }
     }

@@ -1,4 +1,5 @@
 use advisor_core::FinishReason;
+use serde::Serialize;
 
 /// How an answer ends, as far as clients distinguish it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,13 +28,23 @@ impl Ending {
         }
     }
 
-    /// Returns a notice for the user if the answer is cut.
-    pub(crate) fn notice(self) -> Option<&'static str> {
-        match self {
-            Self::Whole | Self::ClientCalls => None,
-            Self::Length => Some("the answer is cut: it reached its greatest length"),
-            Self::Filtered => Some("the answer was refused or filtered"),
-            Self::Interrupted => Some("the answer was interrupted"),
-        }
+    /// Returns the reason and a notice if the answer is not whole.
+    pub(crate) fn incomplete(self) -> Option<Incomplete> {
+        let (reason, message) = match self {
+            Self::Whole | Self::ClientCalls => return None,
+            Self::Length => ("length", "the answer is cut: it reached its greatest length"),
+            Self::Filtered => ("content_filter", "the answer was refused or filtered"),
+            Self::Interrupted => ("interrupted", "the answer was interrupted"),
+        };
+        Some(Incomplete { reason, message })
     }
+}
+
+/// The reason why an answer is not whole, for protocols without a field for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(crate) struct Incomplete {
+    /// The reason, as one word.
+    pub(crate) reason: &'static str,
+    /// A notice for the user.
+    pub(crate) message: &'static str,
 }

@@ -46,6 +46,7 @@ const FIELDS: &[(&str, &[&str], &[&str])] = &[
     ("source-url", &["sourceId", "url"], &["title"]),
     ("file", &["url", "mediaType"], &[]),
     ("data-restart", &["data"], &[]),
+    ("data-incomplete", &["data"], &[]),
     ("finish-step", &[], &[]),
     ("finish", &[], &[]),
     ("error", &["errorText"], &[]),

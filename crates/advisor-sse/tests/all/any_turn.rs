@@ -1,7 +1,7 @@
 //! Any answer, in any pieces, keeps the rules of every protocol.
 
 use advisor_core::{Delta, DeltaKind, FinishReason, ToolCallDelta};
-use advisor_sse::{Frame, Frames};
+use advisor_sse::Frames;
 use advisor_testkit::Answer;
 use proptest::prelude::*;
 
@@ -48,7 +48,7 @@ proptest! {
         let turn = runtime.block_on(play(answers));
         for (protocol, encoder, check) in protocols() {
             let stream = encode(encoder(), Frames::new(), &turn);
-            let checked = check(&Frame::read_all(&stream));
+            let checked = check(&stream, &turn);
             prop_assert_eq!(checked, Ok(()), "{}:\n{}", protocol, stream);
         }
     }

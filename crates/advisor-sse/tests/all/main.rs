@@ -3,7 +3,10 @@
 
 mod any_turn;
 mod chat_events;
+mod endings;
+mod frames;
 mod other_forms;
+mod parts;
 mod pinned;
 mod protocols;
 mod rules;

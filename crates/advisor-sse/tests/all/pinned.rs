@@ -1,11 +1,11 @@
-//! The exact bytes of two turns in each protocol, with fixed ids and times.
+//! The exact bytes of three turns in each protocol, with fixed ids and times.
 //!
 //! The files are the documented forms of the protocols. Clients depend on them, so users see each change here.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use advisor_core::{Delta, Usage};
+use advisor_core::{Delta, FinishReason, Usage};
 use advisor_sse::Frames;
 use advisor_testkit::Answer;
 
@@ -25,8 +25,8 @@ fn usage(input: u64, read: u64, written: u64, output: u64, reasoning: u64) -> De
     Delta::usage(usage)
 }
 
-/// A turn in which the server runs a tool, and a turn that leaves a call to the client.
-async fn turns() -> [(&'static str, Turn); 2] {
+/// A turn in which the server runs a tool, one that leaves a call to the client, and one whose answer is cut.
+async fn turns() -> [(&'static str, Turn); 3] {
     let look = Answer::new()
         .reasoning("I need ")
         .reasoning("the weather.")
@@ -40,7 +40,13 @@ async fn turns() -> [(&'static str, Turn); 2] {
         .call("c1", "ask_user", r#"{"city":""}"#)
         .delta(usage(100, 60, 30, 20, 0))
         .done();
-    [("server_tool", play([look, answer]).await), ("client_call", play([ask]).await)]
+    let cut =
+        Answer::new().text("It is").delta(usage(100, 60, 30, 20, 0)).finish(FinishReason::Length).done();
+    [
+        ("server_tool", play([look, answer]).await),
+        ("client_call", play([ask]).await),
+        ("cut_answer", play([cut]).await),
+    ]
 }
 
 #[tokio::test]

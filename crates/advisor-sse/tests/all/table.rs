@@ -1,15 +1,18 @@
 //! All protocols, and a turn in each of them. `tests/recorded_clients.rs` of the workspace takes this file, too.
 
-use advisor_core::{Chunk, Result, StreamItem};
+use std::collections::BTreeSet;
+
+use advisor_core::{BlockDelta, Chunk, Result, StreamItem};
 use advisor_sse::{
-    AgUi, AnswerInfo, AnthropicMessages, ChatDetail, ChatEvents, Encoder, Encoding, Frame, Frames,
-    JsonEvents, OpenAiChat, OpenAiResponses, Segments, ServerTools, UiMessages, UiProfile, UsageChunk,
-    validate,
+    AgUi, AnswerInfo, AnthropicMessages, ChatDetail, ChatEvents, ContentForm, Encoder, Encoding, Frame,
+    Frames, JsonEvents, JsonLines, OpenAiChat, OpenAiResponses, PlainText, Segments, ServerTools, StartName,
+    UiMessages, UiProfile, UsageChunk, validate,
 };
 
-pub(crate) type Check = fn(&[Frame]) -> Result<(), String>;
+/// Checks the whole stream of a turn.
+pub(crate) type Check = fn(&str, &[Result<Chunk>]) -> Result<(), String>;
 
-/// A protocol: its name, a new encoder, and the check of its frames.
+/// A protocol: its name, a new encoder, and the check of its streams.
 pub(crate) type Protocol = (&'static str, fn() -> Box<dyn Encoder>, Check);
 
 fn info() -> AnswerInfo {
@@ -18,7 +21,10 @@ fn info() -> AnswerInfo {
 
 macro_rules! check {
     ($validator:expr) => {
-        |frames| $validator(frames).map_err(|violation| violation.to_string())
+        |stream, _| {
+            let frames = Frame::read_all(stream);
+            $validator(&frames).map_err(|violation| violation.to_string())
+        }
     };
 }
 
@@ -31,6 +37,14 @@ pub(crate) fn protocols() -> Vec<Protocol> {
             check!(validate::chat_events),
         ),
         (
+            "chat events in older forms",
+            || {
+                let encoder = ChatEvents::new().with_content_form(ContentForm::Bare);
+                Box::new(encoder.with_start_name(StartName::ToolCall))
+            },
+            check!(validate::chat_events),
+        ),
+        (
             "UI messages v5",
             || Box::new(UiMessages::new("m1")),
             check!(|frames| validate::ui_messages(UiProfile::V5, frames)),
@@ -39,6 +53,11 @@ pub(crate) fn protocols() -> Vec<Protocol> {
             "UI messages v6",
             || Box::new(UiMessages::new("m1").with_profile(UiProfile::V6)),
             check!(|frames| validate::ui_messages(UiProfile::V6, frames)),
+        ),
+        (
+            "UI messages v7",
+            || Box::new(UiMessages::new("m1").with_profile(UiProfile::V7)),
+            check!(|frames| validate::ui_messages(UiProfile::V7, frames)),
         ),
         ("AG-UI", || Box::new(AgUi::new("t1", "r1")), check!(validate::ag_ui)),
         ("Chat Completions", || Box::new(OpenAiChat::new(info())), check!(validate::openai_chat)),
@@ -63,20 +82,66 @@ pub(crate) fn protocols() -> Vec<Protocol> {
         ),
         ("Messages", || Box::new(AnthropicMessages::new(info())), check!(validate::anthropic_messages)),
         ("segments", || Box::new(Segments::new("t1")), check!(validate::segments)),
-        ("JSON events", || Box::new(JsonEvents::new()), items),
+        (
+            "JSON events",
+            || Box::new(JsonEvents::new()),
+            |stream, _| {
+                let frames = Frame::read_all(stream);
+                items(frames.iter().map(|frame| frame.data.as_str()))
+            },
+        ),
+        ("JSON lines", || Box::new(JsonLines::new()), |stream, _| items(stream.lines())),
+        ("plain text", || Box::new(PlainText::new()), plain),
     ]
 }
 
-/// Checks that every frame is an item that its reader knows.
-fn items(frames: &[Frame]) -> Result<(), String> {
-    for frame in frames {
-        match StreamItem::from_json(&frame.data) {
-            Ok(StreamItem::Unknown) => return Err(format!("unknown: {}", frame.data)),
-            Ok(_) => {}
-            Err(error) => return Err(error.to_string()),
+/// Checks that items have a begin and an end, and that their reader knows each of them.
+fn items<'a>(items: impl Iterator<Item = &'a str>) -> Result<(), String> {
+    let mut place = Place::Before;
+    for json in items {
+        let item = StreamItem::from_json(json).map_err(|error| error.to_string())?;
+        place = match (place, item) {
+            (place, StreamItem::Unknown) if json == r#"{"type":"keep_alive"}"# => place,
+            (Place::Before, StreamItem::Begin { .. }) => Place::Within,
+            (Place::Within, StreamItem::Error(_) | StreamItem::Chunk(Chunk::Completed(_))) => Place::Behind,
+            (Place::Within, StreamItem::Chunk(_)) => Place::Within,
+            _ => return Err(format!("out of order: {json}")),
+        };
+    }
+    if place == Place::Behind { Ok(()) } else { Err("the stream has no end".into()) }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    Before,
+    Within,
+    Behind,
+}
+
+/// Checks that a stream is the text of the first choice, with a break between rounds, and a notice in brackets at its end.
+fn plain(stream: &str, turn: &[Result<Chunk>]) -> Result<(), String> {
+    let (mut text, mut round, mut hidden) = (String::new(), None, BTreeSet::new());
+    for chunk in turn.iter().filter_map(|item| item.as_ref().ok()) {
+        match chunk {
+            Chunk::Opened { block, head } if head.choice != 0 => drop(hidden.insert(*block)),
+            Chunk::Delta { block, delta: BlockDelta::Text(piece) | BlockDelta::Refusal(piece) }
+                if !hidden.contains(block) =>
+            {
+                let is_next = round.replace(block.round).is_some_and(|round| round != block.round);
+                text.push_str(if is_next { "\n\n" } else { "" });
+                text.push_str(piece);
+            }
+            Chunk::AttemptRestarted { .. } if round.take().is_some() => {
+                text.push_str("\n\n[the answer begins again]\n\n");
+            }
+            _ => {}
         }
     }
-    Ok(())
+    match stream.strip_prefix(&text) {
+        Some("") => Ok(()),
+        Some(end) if end.trim_start().starts_with('[') && end.ends_with("]\n") => Ok(()),
+        _ => Err(format!("the text is not {text:?}")),
+    }
 }
 
 /// Encodes a whole turn.

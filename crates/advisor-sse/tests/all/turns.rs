@@ -1,13 +1,16 @@
 //! The turns that every protocol is tested with: what a real chain emits.
 
 use advisor_core::{
-    ChatClient, ChatModel, Chunk, Delta, DeltaKind, Error, ErrorKind, FallbackModel, FinishReason, Media,
-    Result, ToolDefinition,
+    ChatClient, ChatModel, ChatResponse, Chunk, Citation, Delta, DeltaKind, Error, ErrorKind, FallbackModel,
+    FinishReason, Media, Message, Result, ToolDefinition, async_trait,
 };
-use advisor_testkit::{Answer, ScriptedModel};
+use advisor_testkit::{Answer, Gate, ScriptedModel};
 use futures::StreamExt;
 use serde_json::json;
-use tool_call_advisor::{ClientSideTool, FnTool, ToolCallAdvisor, ToolCallStreaming, ToolError, ToolLimits};
+use tool_call_advisor::{
+    ClientSideTool, FnTool, LoopHooks, ToolCallAdvisor, ToolCallAdvisorBuilder, ToolCallStreaming, ToolError,
+    ToolLimits,
+};
 
 pub(crate) type Turn = Vec<Result<Chunk>>;
 
@@ -16,12 +19,21 @@ fn definition(name: &str) -> ToolDefinition {
     ToolDefinition::new(name, "Looks something up.", schema)
 }
 
-/// Runs a turn over a model that answers with these scripts, with the tools `weather`, `broken` and `ask_user`.
+/// Runs a turn over a model that answers with these scripts, with the tools `weather`, `broken` and `ask_user`. The tool
+/// `slow` waits until the tool `fast` runs.
 pub(crate) async fn play(answers: impl IntoIterator<Item = Answer>) -> Turn {
     play_with(ScriptedModel::new(answers), ToolCallStreaming::All).await
 }
 
 pub(crate) async fn play_with(model: impl ChatModel + 'static, streaming: ToolCallStreaming) -> Turn {
+    run(model, tool_loop().streaming(streaming)).await
+}
+
+fn tool_loop() -> ToolCallAdvisorBuilder {
+    ToolCallAdvisor::builder().limits(ToolLimits::default().with_rounds(3)).streaming(ToolCallStreaming::All)
+}
+
+async fn run(model: impl ChatModel + 'static, tool_loop: ToolCallAdvisorBuilder) -> Turn {
     let weather = FnTool::with_invocation(definition("weather"), |invocation| async move {
         invocation.progress.report("asking").await;
         tokio::task::yield_now().await;
@@ -30,13 +42,23 @@ pub(crate) async fn play_with(model: impl ChatModel + 'static, streaming: ToolCa
     let broken = FnTool::with_invocation(definition("broken"), |_| async {
         Err(ToolError::new("the service is down"))
     });
-    let tool_loop = ToolCallAdvisor::builder()
-        .limits(ToolLimits::default().with_rounds(3))
-        .streaming(streaming)
-        .build()
-        .unwrap();
+    let gate = Gate::new();
+    let opened = gate.clone();
+    let slow = FnTool::with_invocation(definition("slow"), move |_| {
+        let gate = gate.clone();
+        async move {
+            gate.pass().await;
+            Ok("late".into())
+        }
+    });
+    let fast = FnTool::with_invocation(definition("fast"), move |_| {
+        opened.release();
+        async { Ok("early".into()) }
+    });
     let client = ChatClient::builder(model)
-        .advisor(tool_loop)
+        .advisor(tool_loop.build().unwrap())
+        .tool(slow)
+        .tool(fast)
         .tool(weather)
         .tool(broken)
         .tool(ClientSideTool::new(definition("ask_user")))
@@ -91,14 +113,16 @@ pub(crate) async fn all() -> Vec<(&'static str, Turn)> {
             play([Answer::from_calls([weather("c1"), ("c2", "ask_user", "{}")]), sunny()]).await,
         ),
         ("the limit of rounds", play((1..9).map(|_| Answer::from_calls([weather("c1")]))).await),
-        (
-            "an answer that is cut",
-            play([Answer::new().text("It is").finish(FinishReason::Length).done()]).await,
-        ),
+        ("an answer that is cut", play([ending(FinishReason::Length)]).await),
         (
             "a call that is cut",
             play([Answer::new().call("c1", "weather", "{\"ci").finish(FinishReason::Length).done()]).await,
         ),
+        ("an answer that is filtered", play([ending(FinishReason::ContentFilter)]).await),
+        ("an answer that is interrupted", play([ending(FinishReason::Interrupted)]).await),
+        ("tools that end in reverse order", reversed().await),
+        ("a denied call", denied().await),
+        ("sources", play([sources()]).await),
         ("an empty answer", play([Answer::new().done()]).await),
         ("a refusal", play([refusal()]).await),
         ("a picture", play([picture()]).await),
@@ -118,6 +142,57 @@ pub(crate) async fn all() -> Vec<(&'static str, Turn)> {
     let hidden = ScriptedModel::new([Answer::from_calls([weather("c1")]), sunny()]);
     turns.push(("only the final answer", play_with(hidden, ToolCallStreaming::FinalAnswerOnly).await));
     turns
+}
+
+/// An answer with a text that ends for this reason.
+pub(crate) fn ending(reason: FinishReason) -> Answer {
+    Answer::new().text("It is").finish(reason).done()
+}
+
+/// A turn whose second tool ends before its first.
+pub(crate) async fn reversed() -> Turn {
+    play([Answer::from_calls([("c1", "slow", "{}"), ("c2", "fast", "{}")]), Answer::from_text("Done.")]).await
+}
+
+/// Leaves out the last call of the first round.
+struct DenyLast;
+
+#[async_trait]
+impl LoopHooks for DenyLast {
+    async fn after_round(&self, response: ChatResponse, round: u32) -> Result<ChatResponse> {
+        if round != 1 {
+            return Ok(response);
+        }
+        let mut choice = response.choices()[0].clone();
+        let mut blocks: Vec<_> = response.blocks().map(|(_, block)| block.clone()).collect();
+        blocks.pop();
+        choice.block_ids.pop();
+        choice.message = Message::assistant_blocks(blocks);
+        Ok(response.with_choices(vec![choice]))
+    }
+}
+
+/// A turn with a call that runs, and one that the application denies.
+pub(crate) async fn denied() -> Turn {
+    let calls = Answer::from_calls([weather("c1"), weather("c2")]);
+    let model = ScriptedModel::new([calls, Answer::from_text("Only one.")]);
+    run(model, tool_loop().hooks(DenyLast)).await
+}
+
+/// An answer with two sources that have an address, and one that has none.
+pub(crate) fn sources() -> Answer {
+    let source = |url: Option<&str>, title: &str| {
+        let mut citation = Citation::default();
+        (citation.url, citation.title) = (url.map(Into::into), Some(title.into()));
+        Delta::from(DeltaKind::Citation(Box::new(citation)))
+    };
+    Answer::new()
+        .text("It rains. ")
+        .delta(source(Some("https://example.org/rain"), "Rain"))
+        .text("It blows.")
+        .delta(source(Some("https://example.org/wind"), "Wind"))
+        .delta(source(None, "A book"))
+        .done()
 }
 
 fn failure() -> Error {

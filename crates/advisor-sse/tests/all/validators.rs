@@ -1,56 +1,89 @@
 //! The validators refuse streams that break a rule.
 
-use advisor_sse::{Frame, Frames};
+use advisor_sse::Frames;
 
-use crate::table::{encode, protocols};
+use crate::frames::frames_of;
+use crate::table::{Protocol, encode, protocols};
 use crate::turns;
 
-/// Changes of a stream that no protocol allows.
-fn changes(frames: &[Frame]) -> Vec<(&'static str, Vec<Frame>)> {
-    let doubled = || frames.iter().flat_map(|frame| [frame.clone(), frame.clone()]).collect();
-    let mut reversed = frames.to_vec();
-    reversed.reverse();
-    let mut after_end = frames.to_vec();
-    after_end.extend(frames.last().cloned());
-    let mut unknown = frames.to_vec();
-    unknown[0].data = r#"{"type":"of_another_protocol"}"#.into();
-    let mut no_json = frames.to_vec();
-    no_json[0].data = "{".into();
-    vec![
-        ("doubled", doubled()),
-        ("reversed", reversed),
-        ("after the end", after_end),
-        ("an unknown type", unknown),
-        ("no JSON", no_json),
+/// The protocols whose frames are separate. A part of a plain text is a text, too.
+fn framed() -> impl Iterator<Item = Protocol> {
+    protocols().into_iter().filter(|(protocol, ..)| *protocol != "plain text")
+}
+
+/// Returns changes of a stream that no protocol allows.
+fn changes(frames: &[&str]) -> [(&'static str, String); 5] {
+    let end = frames.last().copied().unwrap_or_default();
+    let with_first = |data: &str| {
+        let first = frames[0].replace(frames[0].split("data: ").last().unwrap_or_default().trim_end(), data);
+        first + &frames[1..].concat()
+    };
+    [
+        ("doubled", frames.iter().flat_map(|frame| [*frame, *frame]).collect()),
+        ("reversed", frames.iter().rev().copied().collect()),
+        ("after the end", frames.concat() + end),
+        ("an unknown type", with_first(r#"{"type":"of_another_protocol"}"#)),
+        ("no JSON", with_first("{")),
     ]
 }
 
 #[tokio::test]
 async fn changed_streams_are_refused() {
     for (name, turn) in turns::all().await {
-        for (protocol, encoder, check) in
-            protocols().into_iter().filter(|(protocol, ..)| *protocol != "JSON events")
-        {
-            let frames = Frame::read_all(&encode(encoder(), Frames::new(), &turn));
-            for (change, changed) in changes(&frames).into_iter().filter(|(_, changed)| *changed != frames) {
-                assert!(check(&changed).is_err(), "{name} in {protocol}, {change}");
+        for (protocol, encoder, check) in framed() {
+            let stream = encode(encoder(), Frames::new(), &turn);
+            let changes = changes(&frames_of(protocol, &stream));
+            for (change, changed) in changes.into_iter().filter(|(_, changed)| *changed != stream) {
+                assert!(check(&changed, &turn).is_err(), "{name} in {protocol}, {change}:\n{changed}");
             }
         }
     }
 }
 
-/// Comments are no frames, and a `ping` is one that breaks no rule.
+/// Comments are no frames. A `ping` and a line of an unknown type are some, which readers skip.
 #[tokio::test]
 async fn keep_alive_is_allowed_between_any_frames() {
     for (name, turn) in turns::all().await {
-        for (protocol, encoder, check) in
-            protocols().into_iter().filter(|(protocol, ..)| *protocol != "JSON events")
-        {
-            let alive = Frame::read_all(std::str::from_utf8(encoder().keep_alive()).unwrap());
-            let frames = Frame::read_all(&encode(encoder(), Frames::new(), &turn));
-            let mut kept = frames.clone();
-            (1..frames.len()).rev().for_each(|place| drop(kept.splice(place..place, alive.clone())));
-            assert_eq!(check(&kept), Ok(()), "{name} in {protocol}");
+        for (protocol, encoder, check) in framed() {
+            let alive = std::str::from_utf8(encoder().keep_alive()).unwrap().to_owned();
+            let stream = encode(encoder(), Frames::new(), &turn);
+            let kept = frames_of(protocol, &stream).join(&alive);
+            assert!(!alive.is_empty(), "{name} in {protocol}");
+            assert_eq!(check(&kept, &turn), Ok(()), "{name} in {protocol}");
         }
+    }
+}
+
+/// The bytes that a proxy and a client see while nothing else is sent.
+#[test]
+fn keep_alives_have_the_documented_bytes() {
+    for (protocol, encoder, _) in protocols() {
+        let expected = match protocol {
+            "Messages" | "Messages with all" => "event: ping\ndata: {\"type\":\"ping\"}\n\n",
+            "JSON lines" => "{\"type\":\"keep_alive\"}\n",
+            "plain text" => "",
+            _ => ": keep-alive\n\n",
+        };
+        assert_eq!(encoder().keep_alive(), expected.as_bytes(), "{protocol}");
+    }
+}
+
+#[test]
+fn headers_keep_proxies_from_holding_a_stream_back() {
+    for (protocol, encoder, _) in protocols() {
+        let kind = match protocol {
+            "JSON lines" => "application/x-ndjson",
+            "plain text" => "text/plain; charset=utf-8",
+            _ => "text/event-stream",
+        };
+        let mut expected =
+            vec![("content-type", kind), ("cache-control", "no-cache"), ("x-accel-buffering", "no")];
+        if protocol.starts_with("UI messages") {
+            expected.push(("x-vercel-ai-ui-message-stream", "v1"));
+        }
+        if protocol == "plain text" {
+            expected.push(("x-content-type-options", "nosniff"));
+        }
+        assert_eq!(encoder().headers(), expected, "{protocol}");
     }
 }

@@ -2,7 +2,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::UiProfile;
-use crate::shared::ending::Ending;
+use crate::shared::ending::{Ending, Incomplete};
 
 /// The events of the stream. Clients up to 7.0.31 refuse unknown fields.
 #[derive(Serialize)]
@@ -79,6 +79,9 @@ pub(super) enum Event<'a> {
     },
     DataRestart {
         data: Restart,
+    },
+    DataIncomplete {
+        data: Incomplete,
     },
     FinishStep,
     Finish {

@@ -16,6 +16,9 @@ use crate::{Failure, Frames};
 /// - Calls are dynamic tools: the input streams while it forms, the output follows when the tool ends.
 /// - A call without output at the end is one that the client has to run.
 /// - When the model is called again, the parts of the void attempt end, and a `data-restart` part names the round.
+/// - An answer that is cut has a last part `data-incomplete {reason, message}`. The reason is `length`,
+///   `content_filter` or `interrupted`.
+/// - Citations with an address are sources, each with its own id.
 ///
 /// # Errors
 /// A failed tool is `tool-output-error`. A failed turn is `error`, a cancelled one `abort`.
@@ -24,6 +27,8 @@ pub struct UiMessages {
     message_id: Text,
     profile: UiProfile,
     parts: Parts,
+    /// The number of sources so far.
+    sources: u32,
 }
 
 /// The versions of the AI SDK whose clients read the stream. Clients refuse events that their version lacks.
@@ -42,7 +47,12 @@ pub enum UiProfile {
 impl UiMessages {
     /// Creates the encoder of one turn; the id names the assistant's message on the client.
     pub fn new(message_id: impl Into<Text>) -> Self {
-        Self { message_id: message_id.into(), profile: UiProfile::default(), parts: Parts::default() }
+        Self {
+            message_id: message_id.into(),
+            profile: UiProfile::default(),
+            parts: Parts::default(),
+            sources: 0,
+        }
     }
 
     /// Sets the profile; [`UiProfile::V5`] by default.
@@ -66,12 +76,9 @@ impl UiMessages {
             }
             BlockDelta::Citation(citation) => {
                 if let Some(url) = &citation.url {
-                    let source_id = block.to_string();
-                    frames.data(&Event::SourceUrl {
-                        source_id: &source_id,
-                        url,
-                        title: citation.title.as_deref(),
-                    });
+                    self.sources += 1;
+                    let source_id = &format!("source-{}", self.sources);
+                    frames.data(&Event::SourceUrl { source_id, url, title: citation.title.as_deref() });
                 }
             }
             _ => {}
@@ -111,6 +118,9 @@ impl Encoder for UiMessages {
                 self.parts.client_calls(&calls, frames);
                 self.parts.finish_step(frames);
                 let ending = Ending::new(&response.finish().reason, !calls.is_empty());
+                if let Some(data) = ending.incomplete() {
+                    frames.data(&Event::DataIncomplete { data });
+                }
                 frames.data(&Event::finish(self.profile, ending));
                 frames.done();
             }

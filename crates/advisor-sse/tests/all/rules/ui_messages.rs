@@ -24,6 +24,7 @@ const OUTPUT_ERROR: &str = r#"{"type":"tool-output-error","toolCallId":"c","erro
 const SOURCE: &str = r#"{"type":"source-url","sourceId":"s","url":"https://example.org"}"#;
 const FILE: &str = r#"{"type":"file","url":"https://example.org","mediaType":"image/png"}"#;
 const RESTART: &str = r#"{"type":"data-restart","data":{"round":1}}"#;
+const INCOMPLETE: &str = r#"{"type":"data-incomplete","data":{"reason":"length","message":"cut"}}"#;
 /// These are in the profile V6 only.
 const INPUT_ERROR: &str =
     r#"{"type":"tool-input-error","toolCallId":"c","toolName":"look","input":{},"errorText":"no JSON"}"#;
@@ -33,7 +34,7 @@ const FINISH_WITH_REASON: &str = r#"{"type":"finish","finishReason":"stop"}"#;
 /// An event, the frames before it, and its fields beside the type.
 type Event = (&'static [&'static str], &'static str, &'static [&'static str]);
 
-const EVENTS: [Event; 20] = [
+const EVENTS: [Event; 21] = [
     (&[], START, &["messageId"]),
     (&[START], STEP, &[]),
     (&[START, STEP], TEXT, &["id"]),
@@ -50,6 +51,7 @@ const EVENTS: [Event; 20] = [
     (&[START], SOURCE, &["sourceId", "url"]),
     (&[START], FILE, &["url", "mediaType"]),
     (&[START], RESTART, &["data"]),
+    (&[START], INCOMPLETE, &["data"]),
     (&[START, STEP], STEP_END, &[]),
     (&[START], FINISH, &[]),
     (&[START], ERROR, &["errorText"]),

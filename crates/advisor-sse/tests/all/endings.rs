@@ -1,0 +1,151 @@
+//! The end of an answer: whole, cut, filtered, refused or interrupted.
+
+use advisor_core::FinishReason;
+use advisor_sse::{Frame, Frames};
+use advisor_testkit::Answer;
+use serde_json::{Value, json};
+
+use crate::frames::has_events;
+use crate::table::{encode, protocols};
+use crate::turns::{self, Turn, play};
+
+/// The reasons for an end that a client must be able to tell from a whole answer.
+const CUT: [FinishReason; 4] =
+    [FinishReason::Length, FinishReason::ContentFilter, FinishReason::Refusal, FinishReason::Interrupted];
+
+/// The place of the ending in the frames of a protocol. Its values for a whole answer, for calls of the client, and for
+/// each reason of [`CUT`].
+type Row = (&'static str, &'static str, [Option<&'static str>; 6]);
+
+const NONE: Option<&str> = None;
+const LENGTH: &str = "the answer is cut: it reached its greatest length";
+const FILTERED: &str = "the answer was refused or filtered";
+const REASONS: [Option<&str>; 6] =
+    [NONE, NONE, Some("length"), Some("content_filter"), Some("content_filter"), Some("interrupted")];
+const NOTICES: [Option<&str>; 6] =
+    [NONE, NONE, Some(LENGTH), Some(FILTERED), Some(FILTERED), Some("the answer was interrupted")];
+
+const fn all(values: [&'static str; 6]) -> [Option<&'static str>; 6] {
+    let [whole, calls, length, filter, refusal, interrupted] = values;
+    [Some(whole), Some(calls), Some(length), Some(filter), Some(refusal), Some(interrupted)]
+}
+
+const UI: [Option<&str>; 6] =
+    all(["stop", "tool-calls", "length", "content-filter", "content-filter", "error"]);
+const COMPLETION: [Option<&str>; 6] =
+    all(["stop", "tool_calls", "length", "content_filter", "content_filter", "length"]);
+const MESSAGE: [Option<&str>; 6] =
+    all(["end_turn", "tool_use", "max_tokens", "refusal", "refusal", "max_tokens"]);
+const STATUS: [Option<&str>; 6] =
+    all(["completed", "completed", "incomplete", "incomplete", "incomplete", "incomplete"]);
+const DETAILS: [Option<&str>; 6] = [
+    NONE,
+    NONE,
+    Some("max_output_tokens"),
+    Some("content_filter"),
+    Some("content_filter"),
+    Some("max_output_tokens"),
+];
+const OWN: [Option<&str>; 6] =
+    all(["stop", "tool_calls", "length", "content_filter", "refusal", "interrupted"]);
+
+const ROWS: &[Row] = &[
+    ("chat events", "/error", NOTICES),
+    ("chat events with blocks", "/error", NOTICES),
+    ("chat events in older forms", "/error", NOTICES),
+    ("UI messages v5", "/data/reason", REASONS),
+    ("UI messages v5", "/data/message", NOTICES),
+    ("UI messages v6", "/data/reason", REASONS),
+    ("UI messages v6", "/finishReason", UI),
+    ("UI messages v7", "/data/reason", REASONS),
+    ("UI messages v7", "/finishReason", UI),
+    ("AG-UI", "/result/incomplete/reason", REASONS),
+    ("AG-UI", "/result/incomplete/message", NOTICES),
+    ("Chat Completions", "/choices/0/finish_reason", COMPLETION),
+    ("Chat Completions with all", "/choices/0/finish_reason", COMPLETION),
+    ("Responses", "/response/status", STATUS),
+    ("Responses", "/response/incomplete_details/reason", DETAILS),
+    ("Responses with all", "/response/incomplete_details/reason", DETAILS),
+    ("Messages", "/delta/stop_reason", MESSAGE),
+    ("Messages with all", "/delta/stop_reason", MESSAGE),
+    ("segments", "/metadata/reason", REASONS),
+    ("JSON events", "/choices/0/finish/reason", OWN),
+    ("JSON lines", "/choices/0/finish/reason", OWN),
+];
+
+/// Returns the turns whose endings the rows list.
+async fn endings() -> Vec<Turn> {
+    let call = Answer::from_calls([("c1", "ask_user", "{}")]);
+    let mut turns = vec![play([Answer::from_text("It is")]).await, play([call]).await];
+    for reason in CUT {
+        turns.push(play([turns::ending(reason)]).await);
+    }
+    turns
+}
+
+/// Returns the last value at a place.
+fn last(protocol: &str, stream: &str, place: &str) -> Option<String> {
+    let values: Vec<Value> = match has_events(protocol) {
+        true => Frame::read_all(stream).iter().filter_map(Frame::json).collect(),
+        false => stream.lines().map(|line| serde_json::from_str(line).unwrap()).collect(),
+    };
+    values.iter().rev().find_map(|value| value.pointer(place)?.as_str().map(String::from))
+}
+
+#[tokio::test]
+async fn endings_have_the_words_of_each_protocol() {
+    let turns = endings().await;
+    let protocols = protocols();
+    for (protocol, place, expected) in ROWS {
+        let (_, encoder, _) = protocols.iter().find(|(name, ..)| name == protocol).unwrap();
+        for (turn, expected) in turns.iter().zip(expected) {
+            let stream = encode(encoder(), Frames::new(), turn);
+            assert_eq!(
+                last(protocol, &stream, place).as_deref(),
+                *expected,
+                "{protocol}, {place}:\n{stream}"
+            );
+        }
+    }
+    for (protocol, ..) in protocols.iter().filter(|(name, ..)| *name != "plain text") {
+        assert!(ROWS.iter().any(|(name, ..)| name == protocol), "{protocol} has no row");
+    }
+}
+
+#[tokio::test]
+async fn a_cut_answer_is_told() {
+    let turns = endings().await;
+    for (protocol, encoder, _) in protocols() {
+        let streams: Vec<_> = turns.iter().map(|turn| encode(encoder(), Frames::new(), turn)).collect();
+        for (reason, stream) in CUT.iter().zip(&streams[2..]) {
+            assert_ne!(stream, &streams[0], "{reason:?} in {protocol}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn plain_text_ends_with_a_notice() {
+    use advisor_sse::PlainText;
+    let streams =
+        endings().await.into_iter().map(|turn| encode(Box::new(PlainText::new()), Frames::new(), &turn));
+    let expected = NOTICES.map(|notice| notice.map_or(String::new(), |notice| format!("\n\n[{notice}]\n")));
+    let [whole, calls, rest @ ..] = expected;
+    let expected =
+        [whole, calls].into_iter().zip(["It is", ""]).map(|(notice, text)| format!("{text}{notice}"));
+    let rest = rest.into_iter().map(|notice| format!("It is{notice}"));
+    assert_eq!(streams.collect::<Vec<_>>(), expected.chain(rest).collect::<Vec<_>>());
+    let empty = play([Answer::new().finish(FinishReason::Length).done()]).await;
+    assert_eq!(encode(Box::new(PlainText::new()), Frames::new(), &empty), format!("[{LENGTH}]\n"));
+}
+
+/// A message without any part has one that says why.
+#[tokio::test]
+async fn empty_answer_that_is_cut_is_told() {
+    let turn = play([Answer::new().finish(FinishReason::Length).done()]).await;
+    let (_, encoder, check) = protocols().into_iter().find(|(name, ..)| *name == "UI messages v5").unwrap();
+    let stream = encode(encoder(), Frames::new(), &turn);
+    assert_eq!(check(&stream, &turn), Ok(()));
+    let events: Vec<_> = Frame::read_all(&stream).iter().filter_map(Frame::json).collect();
+    let part = json!({"type": "data-incomplete", "data": {"reason": "length", "message": LENGTH}});
+    assert_eq!(events[1], part);
+}

@@ -12,7 +12,7 @@ use super::ask::{OnDisconnect, Question, header};
 use super::input::{JsonBody, Parameters};
 use super::openapi::operation::Operation;
 use super::user::User;
-use super::view::Wanted;
+use super::view::WantedEvents;
 use crate::ChatServer;
 use crate::refusal::Refusal;
 use crate::turns::body::streamed;
@@ -32,7 +32,7 @@ pub(super) struct Body {
 
 pub(super) fn operation() -> Operation {
     Operation::turn("chat", "A turn as events of the chat page. It continues if the client disconnects.")
-        .with_parameters(&["IdempotencyKey", "View"])
+        .with_parameters(&["IdempotencyKey", "EventView"])
         .with_body::<Body>(json!({"message": "How is the weather?", "conversation": "c1"}))
         .with_turn("text/event-stream")
         .with_errors(&[404])
@@ -41,7 +41,7 @@ pub(super) fn operation() -> Operation {
 pub(super) async fn ask(
     State(server): State<ChatServer>,
     user: User,
-    Parameters(wanted): Parameters<Wanted>,
+    Parameters(wanted): Parameters<WantedEvents>,
     headers: HeaderMap,
     JsonBody(body): JsonBody<Body>,
 ) -> Result<Response, Refusal> {
@@ -58,7 +58,7 @@ pub(super) async fn ask(
 
 pub(super) fn resume_operation() -> Operation {
     Operation::turn("resume", "Joins a turn as events of the chat page")
-        .with_parameters(&["Conversation", "View", "LastEventId", "Turn"])
+        .with_parameters(&["Conversation", "EventView", "LastEventId", "Turn"])
         .with_text("text/event-stream")
         .with_no_content()
         .with_errors(&[404])
@@ -70,7 +70,7 @@ pub(super) async fn resume(
     State(server): State<ChatServer>,
     user: User,
     id: Result<Path<String>, PathRejection>,
-    Parameters(wanted): Parameters<Wanted>,
+    Parameters(wanted): Parameters<WantedEvents>,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let key = user.conversation(&id?)?;

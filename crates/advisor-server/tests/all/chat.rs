@@ -143,14 +143,51 @@ async fn failure_within_the_answer_is_an_event() {
     assert_eq!(validate::chat_events(&Frame::read_all(&body)), Ok(()));
 }
 
-/// While a model thinks, comments keep the connection open.
+/// While a model thinks, the form of each route keeps its connection open.
 #[tokio::test(start_paused = true)]
-async fn silence_has_comments() {
-    let setting = setting([Answer::new().text("It is").hang()]);
-    let (read, _) =
-        until(setting.post("/api/chat", &asking("How is it?")).await, ": keep-alive\n\n: keep-alive\n\n")
-            .await;
-    assert_eq!(Frame::read_all(&read).len(), 1);
+async fn silence_has_keep_alives() {
+    const COMMENT: &str = ": keep-alive\n\n";
+    let messages = json!([{"role": "user", "content": "How is it?"}]);
+    let completion = json!({"messages": messages, "stream": true});
+    let part = json!([{"type": "text", "text": "How is it?"}]);
+    let ui = json!({"id": "c1", "messages": [{"id": "u1", "role": "user", "parts": part}]});
+    let ag_ui = json!({"threadId": "c1", "runId": "r1", "messages": messages});
+    for (path, body, alive) in [
+        ("/api/chat", asking("How is it?"), COMMENT),
+        ("/api/chat?view=page", asking("How is it?"), COMMENT),
+        ("/api/chat?view=legacy", asking("How is it?"), COMMENT),
+        ("/api/ui", ui, COMMENT),
+        ("/api/ag-ui", ag_ui, COMMENT),
+        ("/v1/chat/completions", completion.clone(), COMMENT),
+        ("/v1/responses", json!({"input": "How is it?", "stream": true}), COMMENT),
+        ("/v1/messages", completion, "event: ping\ndata: {\"type\":\"ping\"}\n\n"),
+        ("/api/chunks", asking("How is it?"), "{\"type\":\"keep_alive\"}\n"),
+    ] {
+        let setting = setting([Answer::new().text("It is").hang()]);
+        let (read, _) = until(setting.post(path, &body).await, &alive.repeat(2)).await;
+        let (before, after) = read.split_once(alive).unwrap();
+        assert!(before.contains("It is") && after.replace(alive, "").is_empty(), "{path}: {read}");
+    }
+}
+
+/// Older clients of the page's protocol know text without a type, and another name for the start of a call.
+#[tokio::test]
+async fn older_clients_choose_the_older_forms() {
+    let call = Answer::new().text("Let me look.").call("t1", "weather", "{}").done();
+    let setting = setting([call, Answer::from_text("It is sunny.")]);
+    let response = setting.post("/api/chat?view=legacy", &asking("How is it?")).await;
+    let turn = response.headers()["x-turn-id"].clone();
+    let stream = text(response).await;
+    let events: Vec<_> = Frame::read_all(&stream).iter().filter_map(Frame::json).collect();
+    let expected = [
+        json!({"content": "Let me look."}),
+        json!({"type": "tool_call", "tool": "weather", "id": "t1", "args": {}}),
+        json!({"type": "tool_call_end", "tool": "weather", "id": "t1", "result": "sunny"}),
+        json!({"content": "It is sunny."}),
+    ];
+    assert_eq!(events, expected);
+    let again = Request::get("/api/conversations/c1/stream?view=legacy").header("x-turn-id", turn);
+    assert_eq!(text(setting.send(again.body(Body::empty()).unwrap()).await).await, stream);
 }
 
 /// A model that takes long to begin does not delay the headers for long.

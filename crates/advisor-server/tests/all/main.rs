@@ -9,6 +9,7 @@ mod chat;
 mod connection;
 mod conversations;
 mod disconnects;
+mod endings;
 mod forged;
 mod health;
 mod ids;

@@ -39,6 +39,11 @@ fn in_addresses() -> Value {
             "name": "view", "in": "query", "schema": {"enum": ["answer", "page"], "default": "answer"},
             "description": "With `page`, also reasoning and the blocks of each answer.",
         },
+        "EventView": {
+            "name": "view", "in": "query",
+            "schema": {"enum": ["answer", "page", "legacy"], "default": "answer"},
+            "description": "With `page`, also reasoning and the blocks of each answer. With `legacy`, the forms of older clients: text without a type, and `tool_call` for `tool_call_start`.",
+        },
     })
 }
 

@@ -109,17 +109,8 @@ impl State {
     /// Checks an event of a part or of a text. `holder` is the item or the part that it extends.
     fn check_part(&mut self, kind: &str, event: &Value) -> Result<(), String> {
         let (family, step) = kind.rsplit_once('.').unwrap_or((kind, ""));
-        let (holder, number, field) = match family {
-            "response.content_part" => ("message", Some("/content_index"), "part"),
-            "response.reasoning_summary_part" => ("reasoning", Some("/summary_index"), "part"),
-            "response.output_text" => ("output_text", Some("/content_index"), "text"),
-            "response.refusal" => ("refusal", Some("/content_index"), "refusal"),
-            "response.reasoning_summary_text" => ("summary_text", Some("/summary_index"), "text"),
-            "response.function_call_arguments" => ("function_call", None, "arguments"),
-            "response.mcp_call_arguments" => ("mcp_call", None, "arguments"),
-            "response.mcp_call" => ("mcp_call", None, "run"),
-            _ => return Err(format!("the type `{kind}` is unknown")),
-        };
+        let unknown = || format!("the type `{kind}` is unknown");
+        let (holder, number, field) = place_of(family).ok_or_else(unknown)?;
         let id = text(event, "item_id")?;
         self.lives.extend(holder, id)?;
         self.check_number(event, id)?;
@@ -147,9 +138,24 @@ impl State {
                 require(text(event, field)? == shown, "the finished text is that of its pieces")?;
                 self.lives.close("text", id)
             }
-            _ => Err(format!("the type `{kind}` is unknown")),
+            _ => Err(unknown()),
         }
     }
+}
+
+/// Returns the holder of the events of a family, the place of their number, and the field that the last one has.
+fn place_of(family: &str) -> Option<(&'static str, Option<&'static str>, &'static str)> {
+    Some(match family {
+        "response.content_part" => ("message", Some("/content_index"), "part"),
+        "response.reasoning_summary_part" => ("reasoning", Some("/summary_index"), "part"),
+        "response.output_text" => ("output_text", Some("/content_index"), "text"),
+        "response.refusal" => ("refusal", Some("/content_index"), "refusal"),
+        "response.reasoning_summary_text" => ("summary_text", Some("/summary_index"), "text"),
+        "response.function_call_arguments" => ("function_call", None, "arguments"),
+        "response.mcp_call_arguments" => ("mcp_call", None, "arguments"),
+        "response.mcp_call" => ("mcp_call", None, "run"),
+        _ => return None,
+    })
 }
 
 /// Returns the type of an item or of a part.

@@ -32,6 +32,8 @@ fn answer() -> impl Strategy<Value = Answer> {
         Some(FinishReason::ToolCalls),
         Some(FinishReason::Length),
         Some(FinishReason::ContentFilter),
+        Some(FinishReason::Refusal),
+        Some(FinishReason::Interrupted),
     ];
     (proptest::collection::vec(delta(), 0..12), proptest::sample::select(reasons.to_vec()), any::<bool>())
         .prop_map(|(deltas, reason, is_whole)| {

@@ -52,6 +52,7 @@ impl State {
             "STEP_FINISHED" => {
                 require(self.steps.remove(text(event, "stepName")?), "a step finishes after its start")?
             }
+            "STATE_SNAPSHOT" => require(event.get("snapshot").is_some(), "a state has its snapshot")?,
             "CUSTOM" => {
                 text(event, "name")?;
                 require(event.get("value").is_some(), "a custom event has a value")?;

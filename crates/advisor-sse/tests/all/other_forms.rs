@@ -1,7 +1,7 @@
 //! Plain text, lines of JSON and segments.
 
 use advisor_core::{Chunk, Error, ErrorKind, FallbackModel, StreamItem};
-use advisor_sse::{Encoder, Encoding, Frame, Frames, JsonLines, PlainText, Segments, validate};
+use advisor_sse::{AgUi, Encoder, Encoding, Frame, Frames, JsonLines, PlainText, Segments, validate};
 use advisor_testkit::{Answer, ScriptedModel};
 use serde_json::{Value, json};
 use tool_call_advisor::ToolCallStreaming;
@@ -90,4 +90,26 @@ async fn open_segments_of_a_failed_turn_say_so() {
     let stream = encode(Box::new(Segments::new("t1")), Frames::new(), &turn);
     let end = Frame::read_all(&stream).iter().filter_map(Frame::json).next_back().unwrap();
     assert_eq!(end["metadata"], json!({"failed": true, "error": "the answer broke off"}));
+}
+
+#[tokio::test]
+async fn state_of_the_application_follows_its_tools() {
+    let calls = Answer::new().call("c1", "weather", "{}").call("c2", "broken", "{}").done();
+    let turn = play([calls, Answer::from_text("It is sunny.")]).await;
+    let mut tools = 0;
+    let run = AgUi::new("t1", "r1").with_state(move |chunk| match chunk {
+        Chunk::Tool(event) => event.result().map(|_| {
+            tools += 1;
+            json!({"tools": tools})
+        }),
+        Chunk::Completed(_) => Some(json!("done")),
+        _ => None,
+    });
+    let frames = Frame::read_all(&encode(Box::new(run), Frames::new(), &turn));
+    assert_eq!(validate::ag_ui(&frames), Ok(()));
+    let events: Vec<_> = frames.iter().filter_map(Frame::json).collect();
+    let states: Vec<_> = events.iter().filter(|event| event["type"] == "STATE_SNAPSHOT").collect();
+    let states: Vec<_> = states.iter().map(|event| event["snapshot"].clone()).collect();
+    assert_eq!(states, [json!({"tools": 1}), json!({"tools": 2}), json!("done")]);
+    assert_eq!(events.last().unwrap()["type"], "RUN_FINISHED");
 }

@@ -17,12 +17,13 @@ const CALL: &str = r#"{"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":
 const CALL_PIECE: &str = r#"{"type":"TOOL_CALL_ARGS","toolCallId":"c","delta":"{}"}"#;
 const CALL_END: &str = r#"{"type":"TOOL_CALL_END","toolCallId":"c"}"#;
 const RESULT: &str = r#"{"type":"TOOL_CALL_RESULT","messageId":"m2","toolCallId":"c","content":"It rains."}"#;
+const SNAPSHOT: &str = r#"{"type":"STATE_SNAPSHOT","snapshot":{"tools":1}}"#;
 const CUSTOM: &str = r#"{"type":"CUSTOM","name":"usage","value":null}"#;
 
 /// A run with each type of event.
 const WHOLE: &[&str] = &[
     RUN, STEP, REASONING, THOUGHT, THOUGHT_PIECE, THOUGHT_END, REASONING_END, TEXT, TEXT_PIECE, TEXT_END,
-    CALL, CALL_PIECE, CALL_END, RESULT, CUSTOM, STEP_END, END,
+    CALL, CALL_PIECE, CALL_END, RESULT, SNAPSHOT, CUSTOM, STEP_END, END,
 ];
 
 const LIVES: [Life; 4] = [
@@ -85,6 +86,7 @@ pub(super) fn rules() -> Rules {
         broken("the call `c` has not closed", &[RUN, RESULT]),
         broken("the call `c` has not closed", &[RUN, CALL, RESULT]),
         broken("a call has one result", &[RUN, CALL, CALL_END, RESULT, RESULT]),
+        broken("a state has its snapshot", &[RUN, &without(SNAPSHOT, "/snapshot")]),
         broken("a custom event has a value", &[RUN, &without(CUSTOM, "/value")]),
         broken("the type `PING` is unknown", &[RUN, r#"{"type":"PING"}"#]),
     ];

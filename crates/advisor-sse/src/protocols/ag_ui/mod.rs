@@ -1,11 +1,15 @@
+mod event;
+mod state;
+
 use std::collections::BTreeMap;
 
 use advisor_core::{
     BlockDelta, BlockHead, BlockId, BlockKind, Chunk, Text, ToolCall, ToolEvent, ToolEventKind,
 };
-use serde::Serialize;
 use serde_json::{Value, json};
 
+use self::event::Event;
+use self::state::SharedState;
 use crate::encoder::Encoder;
 use crate::shared::ending::Ending;
 use crate::shared::turn::{ClientCall, Turn};
@@ -15,6 +19,7 @@ use crate::{Failure, Frames};
 ///
 /// - A round is a step, `round 1` and so on. The tools of a round run in its step.
 /// - A failed tool has its error text as result. A call without a result is one that the client has to run.
+/// - The state of the application is a snapshot, see [`with_state`](Self::with_state).
 /// - Custom events: `attempt_restarted {round}`, `citation`, `media`, `tool_progress {toolCallId, part}`, `usage`.
 /// - The result of a run whose answer is cut is `{"incomplete": {reason, message}}`. The reason is `length`,
 ///   `content_filter` or `interrupted`.
@@ -27,80 +32,7 @@ pub struct AgUi {
     open: BTreeMap<BlockId, BlockKind>,
     /// The calls that the client knows.
     announced: BTreeMap<BlockId, Text>,
-}
-
-#[derive(Serialize)]
-#[serde(tag = "type", rename_all = "SCREAMING_SNAKE_CASE", rename_all_fields = "camelCase")]
-enum Event<'a> {
-    RunStarted {
-        thread_id: &'a str,
-        run_id: &'a str,
-    },
-    RunFinished {
-        thread_id: &'a str,
-        run_id: &'a str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        result: Option<Value>,
-    },
-    RunError {
-        message: &'a str,
-        code: &'a str,
-    },
-    StepStarted {
-        step_name: &'a str,
-    },
-    StepFinished {
-        step_name: &'a str,
-    },
-    TextMessageStart {
-        message_id: &'a str,
-        role: &'static str,
-    },
-    TextMessageContent {
-        message_id: &'a str,
-        delta: &'a str,
-    },
-    TextMessageEnd {
-        message_id: &'a str,
-    },
-    ReasoningStart {
-        message_id: &'a str,
-    },
-    ReasoningMessageStart {
-        message_id: &'a str,
-        role: &'static str,
-    },
-    ReasoningMessageContent {
-        message_id: &'a str,
-        delta: &'a str,
-    },
-    ReasoningMessageEnd {
-        message_id: &'a str,
-    },
-    ReasoningEnd {
-        message_id: &'a str,
-    },
-    ToolCallStart {
-        tool_call_id: &'a str,
-        tool_call_name: &'a str,
-    },
-    ToolCallArgs {
-        tool_call_id: &'a str,
-        delta: &'a str,
-    },
-    ToolCallEnd {
-        tool_call_id: &'a str,
-    },
-    ToolCallResult {
-        message_id: &'a str,
-        tool_call_id: &'a str,
-        content: &'a str,
-        role: &'static str,
-    },
-    Custom {
-        name: &'static str,
-        value: Value,
-    },
+    state: Option<SharedState>,
 }
 
 impl AgUi {
@@ -113,7 +45,36 @@ impl AgUi {
             step: None,
             open: BTreeMap::new(),
             announced: BTreeMap::new(),
+            state: None,
         }
+    }
+
+    /// Sends the state that the application shares with its page. The function returns the new state if a chunk changes
+    /// it, such as the result of a tool. It depends on the chunks alone, since a resumed stream is encoded again.
+    ///
+    /// # Example
+    /// ```
+    /// use advisor_core::Chunk;
+    /// use advisor_sse::AgUi;
+    /// use serde_json::json;
+    ///
+    /// let mut tools = 0;
+    /// let run = AgUi::new("thread-1", "run-1").with_state(move |chunk| match chunk {
+    ///     Chunk::Tool(event) if event.result().is_some() => {
+    ///         tools += 1;
+    ///         Some(json!({"tools": tools}))
+    ///     }
+    ///     _ => None,
+    /// });
+    /// # let _ = run;
+    /// ```
+    #[must_use]
+    pub fn with_state(self, after: impl FnMut(&Chunk) -> Option<Value> + Send + 'static) -> Self {
+        Self { state: Some(SharedState::new(after)), ..self }
+    }
+
+    fn state_after(&mut self, chunk: &Chunk) -> Option<Value> {
+        self.state.as_mut().and_then(|state| state.after(chunk))
     }
 
     fn message_id(&self, block: BlockId) -> String {
@@ -242,18 +203,7 @@ impl AgUi {
         }
     }
 
-    fn finish_run(&self, ending: Ending, frames: &mut Frames) {
-        let result = ending.incomplete().map(|incomplete| json!({"incomplete": incomplete}));
-        frames.data(&Event::RunFinished { thread_id: &self.thread_id, run_id: &self.run_id, result });
-    }
-}
-
-impl Encoder for AgUi {
-    fn begin(&mut self, frames: &mut Frames) {
-        frames.data(&Event::RunStarted { thread_id: &self.thread_id, run_id: &self.run_id });
-    }
-
-    fn chunk(&mut self, chunk: &Chunk, frames: &mut Frames) {
+    fn write(&mut self, chunk: &Chunk, frames: &mut Frames) {
         if !self.turn.note(chunk) {
             return;
         }
@@ -280,6 +230,33 @@ impl Encoder for AgUi {
             }
             _ => {}
         }
+    }
+
+    fn finish_run(&self, ending: Ending, frames: &mut Frames) {
+        let result = ending.incomplete().map(|incomplete| json!({"incomplete": incomplete}));
+        frames.data(&Event::RunFinished { thread_id: &self.thread_id, run_id: &self.run_id, result });
+    }
+}
+
+impl Encoder for AgUi {
+    fn begin(&mut self, frames: &mut Frames) {
+        frames.data(&Event::RunStarted { thread_id: &self.thread_id, run_id: &self.run_id });
+    }
+
+    fn chunk(&mut self, chunk: &Chunk, frames: &mut Frames) {
+        let state = self.state_after(chunk);
+        let snapshot = |frames: &mut Frames| {
+            if let Some(snapshot) = &state {
+                frames.data(&Event::StateSnapshot { snapshot });
+            }
+        };
+        // Nothing follows the end of a run.
+        if chunk.completed().is_some() {
+            snapshot(frames);
+            return self.write(chunk, frames);
+        }
+        self.write(chunk, frames);
+        snapshot(frames);
     }
 
     fn failure(&mut self, failure: &Failure, frames: &mut Frames) {

@@ -1,4 +1,4 @@
-use advisor_core::{BlockDelta, BlockId, Chunk, Text, ToolEvent, ToolEventKind, ToolResult};
+use advisor_core::{BlockDelta, BlockId, CallHead, Chunk, Text, ToolEvent, ToolEventKind, ToolResult};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -65,6 +65,10 @@ pub enum ChatDetail {
     Answer,
     /// Also reasoning, as `{"type":"reasoning","content":"Hm.","block":"1.0"}`. Text has its `block`, too, and a restart
     /// its `round`. The id of a block begins with its round and a dot. Blocks of one turn may interleave.
+    ///
+    /// A call is sent as it forms: `{"type":"tool_call_open","tool":"weather","id":"c1","block":"1.2"}`, then its
+    /// arguments in pieces, as `{"type":"tool_call_arguments","id":"c1","arguments":"{\"ci"}`. Between its start and its
+    /// end, a tool reports progress, as `{"type":"tool_call_progress","id":"c1","progress":"Asking Oslo."}`.
     Blocks,
 }
 
@@ -80,6 +84,15 @@ enum Event<'a> {
         content: &'a str,
         block: &'a str,
     },
+    ToolCallOpen {
+        tool: &'a str,
+        id: &'a str,
+        block: &'a str,
+    },
+    ToolCallArguments {
+        id: &'a str,
+        arguments: &'a str,
+    },
     ToolCallStart {
         tool: &'a str,
         id: &'a str,
@@ -89,6 +102,10 @@ enum Event<'a> {
         tool: &'a str,
         id: &'a str,
         args: Value,
+    },
+    ToolCallProgress {
+        id: &'a str,
+        progress: Value,
     },
     ToolCallEnd {
         tool: &'a str,
@@ -174,6 +191,18 @@ impl ChatEvents {
         }
     }
 
+    fn open(&self, call: &CallHead, block: BlockId, frames: &mut Frames) {
+        if let Some(name) = self.block(block) {
+            frames.data(&Event::ToolCallOpen { tool: &call.name, id: &self.turn.id(block), block: &name });
+        }
+    }
+
+    fn arguments(&self, arguments: &str, block: BlockId, frames: &mut Frames) {
+        if self.detail == ChatDetail::Blocks {
+            frames.data(&Event::ToolCallArguments { id: &self.turn.id(block), arguments });
+        }
+    }
+
     /// Returns the id of a block, if blocks are sent.
     fn block(&self, block: BlockId) -> Option<String> {
         (self.detail == ChatDetail::Blocks).then(|| self.block_id(block))
@@ -196,6 +225,9 @@ impl ChatEvents {
                 self.start(&event.name, &id, self.turn.arguments(event.block), frames);
                 end(&event.name, &id, result, frames);
             }
+            ToolEventKind::Progress(part) if self.detail == ChatDetail::Blocks => {
+                frames.data(&Event::ToolCallProgress { id: &id, progress: json::part_of(part) });
+            }
             _ => {}
         }
     }
@@ -217,6 +249,14 @@ impl Encoder for ChatEvents {
             return;
         }
         match chunk {
+            Chunk::Opened { block, head } => {
+                if let Some(call) = &head.call {
+                    self.open(call, *block, frames);
+                }
+            }
+            Chunk::Delta { block, delta: BlockDelta::Arguments(text) } => {
+                self.arguments(text, *block, frames)
+            }
             Chunk::Delta { block, delta: BlockDelta::Text(text) | BlockDelta::Refusal(text) } => {
                 self.content(text, Some(*block), frames);
             }

@@ -162,8 +162,29 @@ async fn a_second_attempt_has_blocks_of_its_own() {
         events.iter().map(|event| (&event["type"], &event["block"], &event["round"])).collect();
     let expected = [
         (&json!("content"), &json!("1.0"), &Value::Null),
+        (&json!("tool_call_open"), &json!("1.1"), &Value::Null),
+        (&json!("tool_call_arguments"), &Value::Null, &Value::Null),
         (&json!("restart"), &Value::Null, &json!(1)),
         (&json!("content"), &json!("1.0-2"), &Value::Null),
     ];
     assert_eq!(blocks, expected);
+}
+
+#[tokio::test]
+async fn calls_form_and_report_progress_on_request() {
+    let calls = Answer::new().call("c1", "weather", r#"{"city":"Oslo"}"#).done();
+    let turn = play([calls, Answer::from_text("Done.")]).await;
+    let plain = events(&turn);
+    let kinds: Vec<_> = plain.iter().map(|event| event["type"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["tool_call_start", "tool_call_end", "content"]);
+    let events = events_of(ChatEvents::new().with_detail(ChatDetail::Blocks), &turn);
+    let (open, rest) = events.split_first().unwrap();
+    assert_eq!(open, &json!({"type": "tool_call_open", "tool": "weather", "id": "c1", "block": "1.0"}));
+    let pieces = rest.iter().take_while(|event| event["type"] == "tool_call_arguments");
+    let arguments: String = pieces.map(|event| event["arguments"].as_str().unwrap()).collect();
+    assert_eq!(arguments, r#"{"city":"Oslo"}"#);
+    let progress = json!({"type": "tool_call_progress", "id": "c1", "progress": "asking"});
+    let place = |wanted: &Value| events.iter().position(|event| event == wanted);
+    assert!(place(&start("weather", "c1", &json!({"city": "Oslo"}))) < place(&progress), "{events:?}");
+    assert!(place(&progress).is_some(), "{events:?}");
 }

@@ -5,17 +5,23 @@ const BARE: &str = r#"{"content":"Hi"}"#;
 const REASONING: &str = r#"{"type":"reasoning","content":"Hm","block":"1.0"}"#;
 const START: &str = r#"{"type":"tool_call_start","tool":"look","id":"c","args":{}}"#;
 const OLD_START: &str = r#"{"type":"tool_call","tool":"look","id":"c","args":{}}"#;
+const OPEN: &str = r#"{"type":"tool_call_open","tool":"look","id":"c","block":"1.0"}"#;
+const ARGUMENTS: &str = r#"{"type":"tool_call_arguments","id":"c","arguments":"{"}"#;
+const PROGRESS: &str = r#"{"type":"tool_call_progress","id":"c","progress":"half"}"#;
 const END: &str = r#"{"type":"tool_call_end","tool":"look","id":"c","result":"It rains."}"#;
 const ERROR: &str = r#"{"type":"error","error":"an internal error"}"#;
 const RESTART: &str = r#"{"type":"restart"}"#;
 const DONE: &str = "[DONE]";
 
-const TEXTS: [Texts; 7] = [
+const TEXTS: [Texts; 10] = [
     (&[], CONTENT, &["/content"]),
     (&[], BARE, &["/content"]),
     (&[], REASONING, &["/content", "/block"]),
     (&[], START, &["/tool", "/id"]),
     (&[], OLD_START, &["/tool", "/id"]),
+    (&[], OPEN, &["/tool", "/id", "/block"]),
+    (&[OPEN], ARGUMENTS, &["/id", "/arguments"]),
+    (&[START], PROGRESS, &["/id"]),
     (&[START], END, &["/tool", "/id"]),
     (&[], ERROR, &["/error"]),
 ];
@@ -29,6 +35,13 @@ pub(super) fn rules() -> Rules {
         broken("a start has `args`", &[&without(START, "/args")]),
         broken("a call starts once", &[START, START]),
         broken("a call starts once", &[START, END, OLD_START]),
+        broken("a call opens once", &[OPEN, OPEN]),
+        broken("a call opens once", &[OPEN, START, OPEN]),
+        broken("arguments come between the opening and the start", &[ARGUMENTS]),
+        broken("arguments come between the opening and the start", &[OPEN, START, ARGUMENTS]),
+        broken("progress has a `progress`", &[START, &without(PROGRESS, "/progress")]),
+        broken("progress is that of a running call", &[OPEN, PROGRESS]),
+        broken("progress is that of a running call", &[START, END, PROGRESS]),
         broken("an end has a `result`", &[START, &without(END, "/result")]),
         broken("a call ends once, after its start", &[END]),
         broken("a call ends once, after its start", &[START, END, END]),
@@ -40,7 +53,7 @@ pub(super) fn rules() -> Rules {
         check: validate::chat_events,
         source: include_str!("../../../src/validate/chat_events.rs"),
         frames: unnamed,
-        whole: &[REASONING, CONTENT, BARE, START, ERROR, END, RESTART, DONE],
+        whole: &[REASONING, CONTENT, BARE, OPEN, ARGUMENTS, START, PROGRESS, ERROR, END, RESTART, DONE],
         broken: all,
     }
 }

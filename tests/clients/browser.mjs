@@ -50,9 +50,9 @@ export const run = async ({ name, url, executablePath, folder, expected }, tests
   const problems = [];
   let passed = 0;
 
-  /** Opens the page at a path, in a window of its own. */
+  /** Opens the page at a path, in a window of its own. Nothing fades, so that axe and pictures see the final colours. */
   const open = async (path = "", options = {}) => {
-    const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+    const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce", ...options });
     const page = await context.newPage();
     page.setDefaultTimeout(30_000);
     page.on("pageerror", (error) => problems.push(String(error)));

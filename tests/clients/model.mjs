@@ -1,4 +1,4 @@
-// A server of Chat Completions with written answers. It notes every other request.
+// A server of Chat Completions with written answers. It counts the questions, and notes every other request.
 
 import { createServer } from "node:http";
 import { once } from "node:events";
@@ -8,10 +8,12 @@ export const CUT = Symbol("cut");
 
 /**
  * Starts a server. `answer` gets the messages of a request, and returns the deltas of its answer. Deltas that end with
- * `CUT` end without the end of the answer. The answer is the status of a refusal, if it is a number.
+ * `CUT` end without the end of the answer. A promise among them holds back those behind it. The answer is the status of a
+ * refusal, if it is a number.
  */
 export const model = async (answer) => {
   const strangers = [];
+  const questions = [];
   const server = createServer(async (request, response) => {
     if (request.method !== "POST" || !request.url.endsWith("/chat/completions")) {
       strangers.push(request.url);
@@ -19,7 +21,9 @@ export const model = async (answer) => {
     }
     let body = "";
     for await (const piece of request) body += piece;
-    const deltas = answer(JSON.parse(body).messages);
+    const { messages } = JSON.parse(body);
+    questions.push(messages);
+    const deltas = answer(messages);
     if (typeof deltas === "number") return response.writeHead(deltas).end();
     const reason = deltas.some((delta) => delta.tool_calls) ? "tool_calls" : "stop";
     response.writeHead(200, { "content-type": "text/event-stream" });
@@ -27,7 +31,11 @@ export const model = async (answer) => {
       const choices = [{ index: 0, delta, finish_reason }];
       response.write(`data: ${JSON.stringify({ id: "a", object: "chat.completion.chunk", created: 1, model: "m", choices })}\n\n`);
     };
-    deltas.filter((delta) => delta !== CUT).forEach((delta) => send(delta));
+    response.flushHeaders();
+    for (const delta of deltas) {
+      if (delta instanceof Promise) await delta;
+      else if (delta !== CUT) send(delta);
+    }
     if (deltas.at(-1) === CUT) return response.socket.end();
     send({}, reason);
     response.end("data: [DONE]\n\n");
@@ -35,8 +43,21 @@ export const model = async (answer) => {
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const url = `http://127.0.0.1:${server.address().port}`;
-  return { url, strangers, close: () => server.close() };
+  return { url, strangers, questions, close: () => server.close() };
 };
+
+/** Returns a promise with a function that keeps it. */
+export const gate = () => {
+  let release;
+  const opened = new Promise((done) => (release = done));
+  return { opened, release };
+};
+
+/** Returns the first delta of a call, and a delta with a piece of its arguments. */
+export const call = (id, name, pieces, index = 0) => [
+  { tool_calls: [{ index, id, type: "function", function: { name, arguments: "" } }] },
+  ...pieces.map((piece) => (piece instanceof Promise ? piece : { tool_calls: [{ index, function: { arguments: piece } }] })),
+];
 
 /** Returns the deltas of a text in small pieces. */
 export const pieces = (text, field = "content") => text.match(/[^]{1,9}/gu).map((piece) => ({ [field]: piece }));

@@ -21,8 +21,9 @@ await run({ name: "page", url, executablePath, folder, expected: "ERR_INTERNET_D
   await test("text appears before the answer is complete, and two tools start before either ends", async () => {
     await page.waitForSelector(".assistant .text");
     expect(!(await last(page)).includes("degrees"), "the text came with the end of the answer");
-    await page.waitForFunction(() => document.querySelectorAll("details.tool").length === 2);
+    await page.waitForFunction(() => document.querySelectorAll("details.tool[data-state=running]").length === 2);
     expect((await page.$$("details[data-ended]")).length === 0, "a tool ended before the other one started");
+    expect((await page.textContent("details.tool .what")) === "Calling tool: demo_weather…", "the call is not named");
     await picture(page, "running");
     await page.waitForFunction(() => document.querySelectorAll("details[data-ended]").length === 2);
   });

@@ -1,5 +1,6 @@
 //! The demonstration that answers without a key.
 
+use std::iter;
 use std::time::Duration;
 
 use advisor_chain::messages::{Delta, MessageAggregator, ToolCallDelta};
@@ -42,17 +43,15 @@ fn answer(request: &ChatRequest) -> Vec<Delta> {
     }
     if asked.contains("weather") {
         let call = |index, city: &str| {
-            let call = ToolCallDelta::start(index, format!("call_{turns}_{index}"), "demo_weather");
-            Delta::tool_call(call.with_arguments(format!("{{\"city\":\"{city}\"}}")))
+            let start = ToolCallDelta::start(index, format!("call_{turns}_{index}"), "demo_weather");
+            let arguments = format!("{{\"city\": \"{city}\"}}");
+            let pieces = words(&arguments).map(|piece| ToolCallDelta::arguments(index, piece));
+            iter::once(start).chain(pieces.collect::<Vec<_>>()).map(Delta::tool_call)
         };
         let mut deltas = thought("The user asks for the weather. I ask for two cities at once.");
         deltas.extend(words("Let me look at Oslo and Lima.").map(Delta::text));
-        deltas.extend([
-            call(0, "Oslo"),
-            call(1, "Lima"),
-            Delta::finish(FinishReason::ToolCalls),
-            Delta::done(),
-        ]);
+        deltas.extend(call(0, "Oslo").chain(call(1, "Lima")));
+        deltas.extend([Delta::finish(FinishReason::ToolCalls), Delta::done()]);
         return deltas;
     }
     if asked.contains("time") {

@@ -25,11 +25,12 @@ pub(super) fn tools() -> ToolSet {
         ToolDefinition::new("demo_weather", "Makes up the weather of a city, for a demonstration.", schema);
     ToolSet::new()
         .with(FnTool::new(time, |_: Value| async { Ok(httpdate::fmt_http_date(SystemTime::now())) }))
-        .with(FnTool::new(weather, |arguments: Value| async move {
+        .with(FnTool::with_invocation(weather, |invocation| async move {
+            let city = invocation.arguments.get("city").and_then(Value::as_str).unwrap_or_default();
+            invocation.progress.report(format!("Looking at the sky of {city}")).await;
             tokio::time::sleep(WEATHER).await;
-            let city = arguments.get("city").and_then(Value::as_str).unwrap_or_default();
             // The same city has the same weather.
             let degrees = city.bytes().map(u32::from).sum::<u32>() % 30;
-            Ok(json!({"city": city, "degrees": degrees, "made_up": true}))
+            Ok(json!({"city": city, "degrees": degrees, "made_up": true}).into())
         }))
 }

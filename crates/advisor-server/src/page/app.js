@@ -11,6 +11,11 @@ const panel = new Panel();
 /** Sends the edited text, while a message is edited. */
 let editing = null;
 
+const edit = (send) => {
+  editing = send;
+  $("editing").hidden = !send;
+};
+
 chat.onName = (id) => {
   $("export").hidden = $("delete").hidden = !id;
   const hash = id ? `#${encodeURIComponent(id)}` : "";
@@ -26,13 +31,19 @@ chat.onInspect = (turn, isWanted = false) => {
   if (isWanted) panel.toggle(true);
 };
 chat.onEdit = (text, send) => {
-  editing = send;
+  edit(send);
   $("text").value = text;
   $("text").focus();
 };
 
+const cancelEdit = () => {
+  edit(null);
+  $("text").value = "";
+  $("text").focus();
+};
+
 const open = async (id) => {
-  editing = null;
+  edit(null);
   openMenu(false);
   panel.show(null, null);
   $("title").textContent = "New conversation";
@@ -56,10 +67,12 @@ $("form").addEventListener("submit", (event) => {
   if (!text || chat.isBusy) return;
   $("text").value = "";
   const send = editing ?? ((written) => chat.ask(written));
-  editing = null;
+  edit(null);
   send(text);
 });
+$("editing-cancel").addEventListener("click", cancelEdit);
 $("text").addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && editing) return cancelEdit();
   if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
   event.preventDefault();
   $("form").requestSubmit();

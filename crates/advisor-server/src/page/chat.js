@@ -2,12 +2,33 @@
 
 import { Answer } from "./answer/answer.js";
 import { api, conversationPath } from "./api.js";
-import { $, save } from "./dom.js";
-import { follow, join } from "./events.js";
-import { offerEarlier, read, show } from "./history.js";
+import { $, announce, save, showEnd } from "./dom.js";
+import { follow, join, submit } from "./events.js";
+import { eventsOf, offerEarlier, read, show } from "./history.js";
+import { newId } from "./ids.js";
 import { UserMessage } from "./user_message.js";
 
 const messages = $("messages");
+
+/** A turn that is read. */
+class Reading {
+  /** Whether the server has answered. */
+  hasBegun = false;
+  #controller = new AbortController();
+  #answer;
+
+  constructor(answer) {
+    this.#answer = answer;
+  }
+
+  signal = this.#controller.signal;
+  take = (event) => this.#answer.take(event);
+  onBreak = () => this.#answer.wait("There is no connection. Trying again…");
+
+  abort() {
+    this.#controller.abort();
+  }
+}
 
 export class Chat {
   /** The id of the conversation, if it has one yet. */
@@ -31,23 +52,23 @@ export class Chat {
 
   ask(text, replaces) {
     const message = new UserMessage(messages, text);
-    return this.#read(async (signal) => {
-      const body = { message: text, ...(this.id && { conversation: this.id }), ...(replaces && { replaces }) };
-      const headers = { "content-type": "application/json" };
-      const options = { method: "POST", headers, body: JSON.stringify(body), signal };
-      const response = await api("api/chat?view=page", options);
-      this.#name(response.headers.get("x-conversation-id"));
-      const turn = response.headers.get("x-turn-id");
-      this.#offer(message, turn);
+    const turn = newId();
+    this.#name(this.id ?? newId());
+    this.#offer(message, turn);
+    showEnd();
+    const question = { message: text, conversation: this.id, turn, replaces };
+    return this.#read(turn, async (reading) => {
+      const response = await submit(question, reading);
       this.onBegin(turn);
       return response;
     });
   }
 
-  /** Stops the turn. Before the server has answered, it gives up the request. */
-  stop() {
-    if (this.#reading.hasBegun) api(conversationPath(this.id, "/stop"), { method: "POST" });
-    else this.#reading.abort();
+  /** Stops the turn. Before the server has answered, or if it cannot be reached, it gives up reading, too. */
+  async stop() {
+    const reading = this.#reading;
+    if (!reading.hasBegun) reading.abort();
+    await api(conversationPath(this.id, "/stop"), { method: "POST" }).catch(() => reading.abort());
   }
 
   /** Shows a stored conversation, or an empty one, and joins its running turn. */
@@ -58,7 +79,7 @@ export class Chat {
     const opened = ++this.#opened;
     this.#name(id);
     if (!id) return;
-    const { messages: stored, before, error } = await read(id).catch((error) => ({ messages: [], before: null, error }));
+    const { messages: stored, before, running, error } = await read(id).catch((error) => ({ messages: [], error }));
     const live = await join(id);
     if (this.#opened !== opened) return live?.body?.cancel();
     // A conversation may not exist yet.
@@ -71,7 +92,7 @@ export class Chat {
     offerEarlier(messages, id, before, offer);
     const turn = stored.findLast((message) => message.role === "user")?.turn;
     if (turn) (runs ? this.onBegin : this.onInspect)(turn);
-    if (runs) this.#read(async () => live);
+    if (runs) this.#read(running ?? turn, async () => live);
   }
 
   /** Saves the messages as a file, one a line. */
@@ -88,22 +109,36 @@ export class Chat {
     await api(conversationPath(this.id), { method: "DELETE" });
   }
 
-  /** Shows the answer that `begin` asks for. */
-  async #read(begin) {
+  /** Shows the answer of a turn, which `begin` asks for. */
+  async #read(turn, begin) {
     const answer = new Answer(messages);
-    const reading = new AbortController();
+    const reading = new Reading(answer);
     this.#turn(reading);
+    announce("");
     try {
-      const response = await begin(reading.signal);
+      const response = await begin(reading);
       reading.hasBegun = true;
-      await follow(this.id, response, (event) => answer.take(event), reading.signal);
+      if (!(await follow(this.id, turn, response, reading))) await this.#recover(turn, answer);
+      if (reading.signal.aborted) answer.note("This answer was stopped.");
     } catch (error) {
-      answer.take({ type: "error", error: error.message });
+      if (reading.signal.aborted) answer.note("This answer was stopped.");
+      else answer.take({ type: "error", error: error.message });
     }
     answer.end();
     if (this.#reading !== reading) return;
     this.#turn(null);
+    announce(answer.words);
     this.onTurn();
+  }
+
+  /** Shows what memory has of a turn that the server does not know any more, since it was started again. */
+  async #recover(turn, answer) {
+    const { messages: stored } = await read(this.id).catch(() => ({ messages: [] }));
+    const own = stored.filter((message) => message.turn === turn && message.role !== "user");
+    if (!own.length) throw new Error("the connection was lost, and the server does not have the rest of this answer");
+    answer.clear();
+    own.forEach((message, count) => eventsOf(message, count).forEach((event) => answer.take(event)));
+    answer.note("The connection was lost. This is what the server has of the answer.");
   }
 
   /** Shows an error in the place of messages that cannot be read. */

@@ -20,6 +20,11 @@ export const button = (label, run) => {
   return made;
 };
 
+/** Lets a screen reader say a text. */
+export const announce = (text) => {
+  $("announcement").textContent = text;
+};
+
 /** Saves a file in the way of the browser. */
 export const save = (name, content) => {
   const link = element("a");
@@ -29,10 +34,16 @@ export const save = (name, content) => {
   URL.revokeObjectURL(link.href);
 };
 
+/** Shows the end of the messages. */
+export const showEnd = () => {
+  const messages = $("messages");
+  messages.scrollTop = messages.scrollHeight;
+};
+
 /** Changes the messages, and keeps their end in view unless the reader has scrolled up. */
 export const following = (change) => {
   const messages = $("messages");
   const atEnd = messages.scrollHeight - messages.scrollTop - messages.clientHeight < 80;
   change();
-  if (atEnd) messages.scrollTop = messages.scrollHeight;
+  if (atEnd) showEnd();
 };

@@ -4,7 +4,38 @@ import { api, conversationPath } from "./api.js";
 
 const MOST_TRIES = 20;
 
-const wait = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
+/** Waits before another try: for a while, until the network is back, or until `signal`. */
+const wait = (tries, signal) =>
+  new Promise((done) => {
+    setTimeout(done, Math.min(250 * 2 ** tries, 4000));
+    addEventListener("online", done, { once: true });
+    signal.addEventListener("abort", done, { once: true });
+  });
+
+const post = (question, signal) => {
+  const headers = { "content-type": "application/json" };
+  return api("api/chat?view=page", { method: "POST", headers, body: JSON.stringify(question), signal });
+};
+
+/**
+ * Submits a question, and returns the response. Over a broken connection it is submitted again: it names its turn, so the
+ * server answers it once.
+ */
+export const submit = async (question, { signal, onBreak }) => {
+  for (let tries = 0; ; tries++) {
+    try {
+      return await post(question, signal);
+    } catch (error) {
+      // A turn that failed before memory had it cannot be replaced.
+      if (error.status === 404 && question.replaces) return submit({ ...question, replaces: undefined }, { signal, onBreak });
+      const isBroken = error instanceof TypeError;
+      if (!isBroken) throw error;
+      if (tries === MOST_TRIES) throw new Error("the server cannot be reached");
+    }
+    onBreak();
+    await wait(tries, signal);
+  }
+};
 
 /** Reads events until the end of the turn. Returns whether it was reached. */
 const read = async (response, turn, take) => {
@@ -32,18 +63,22 @@ export const join = (conversation, { id, last } = {}, signal) => {
   return api(conversationPath(conversation, "/stream?view=page"), { headers, signal }).catch(() => null);
 };
 
-/** Reads a turn to its end or until `signal`, and joins it again after a broken connection. */
-export const follow = async (conversation, response, take, signal) => {
-  const turn = { id: response.headers.get("x-turn-id"), last: null };
+/**
+ * Reads a turn to its end or until `signal`, and joins it again after a broken connection. Returns whether the server knew
+ * the turn to its end: one that was started again does not.
+ */
+export const follow = async (conversation, id, response, { take, signal, onBreak }) => {
+  const turn = { id, last: null };
   for (let tries = 0; ; tries++) {
-    try {
-      if (response && (response.status === 204 || (await read(response, turn, take)))) return;
-    } catch {
-      // The connection broke.
-    }
-    if (signal.aborted) return;
+    if (response?.status === 204) return false;
+    const { last } = turn;
+    // The connection may break.
+    if (response && (await read(response, turn, take).catch(() => false))) return true;
+    if (signal.aborted) return true;
+    if (turn.last !== last) tries = 0;
     if (tries === MOST_TRIES) throw new Error("the connection is broken");
-    await wait(Math.min(250 * 2 ** tries, 4000));
+    onBreak();
+    await wait(tries, signal);
     response = await join(conversation, turn, signal);
   }
 };

@@ -42,11 +42,9 @@ export const offerEarlier = (messages, id, before, offer) => {
   following(() => messages.prepend(offered));
 };
 
-/** Returns stored messages that a screen reader does not announce, since they are not new. */
 const fragment = (stored, offer) => {
   const earlier = document.createDocumentFragment();
   show(earlier, stored, offer);
-  for (const message of earlier.children) message.ariaLive = "off";
   return earlier;
 };
 
@@ -71,13 +69,13 @@ export const show = (messages, stored, offer) => {
       continue;
     }
     answer ??= new Answer(messages);
-    for (const event of events(message, ++count)) answer.take(event);
+    for (const event of eventsOf(message, ++count)) answer.take(event);
   }
   answer?.end();
 };
 
 /** Returns the events that an answer or a result had when it streamed. */
-const events = (message, count) => {
+export const eventsOf = (message, count) => {
   if (message.role === "tool") {
     const failed = message.is_error ? [{ type: "error", id: message.id, error: message.result }] : [];
     return [...failed, { type: "tool_call_end", id: message.id, result: message.result }];

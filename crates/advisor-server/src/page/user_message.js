@@ -1,6 +1,6 @@
-// A message of the user. One that the server has stored can be edited, or answered again.
+// A message of the user. It can be edited, or answered again.
 
-import { button, copy, element, following } from "./dom.js";
+import { $, button, copy, element, following } from "./dom.js";
 
 export class UserMessage {
   #text;
@@ -20,6 +20,8 @@ export class UserMessage {
     const replace = (text) => {
       while (this.#article.nextElementSibling) this.#article.nextElementSibling.remove();
       this.#article.remove();
+      // The button that had the focus is gone.
+      $("messages").focus({ preventScroll: true });
       ask(text, turn);
     };
     const actions = element("div", "actions");

@@ -15,7 +15,7 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 const INDEX: &str = include_str!("../page/index.html");
 
-const FILES: [File; 24] = [
+const FILES: [File; 25] = [
     ("/icon.svg", "image/svg+xml", include_str!("../page/icon.svg")),
     ("/inspector.css", "text/css; charset=utf-8", include_str!("../page/inspector.css")),
     ("/messages.css", "text/css; charset=utf-8", include_str!("../page/messages.css")),
@@ -27,6 +27,7 @@ const FILES: [File; 24] = [
     ("/dom.js", SCRIPT, include_str!("../page/dom.js")),
     ("/events.js", SCRIPT, include_str!("../page/events.js")),
     ("/history.js", SCRIPT, include_str!("../page/history.js")),
+    ("/ids.js", SCRIPT, include_str!("../page/ids.js")),
     ("/answer/markdown.js", SCRIPT, include_str!("../page/answer/markdown.js")),
     ("/answer/reasoning.js", SCRIPT, include_str!("../page/answer/reasoning.js")),
     ("/inspector/journal.js", SCRIPT, include_str!("../page/inspector/journal.js")),

@@ -7,6 +7,8 @@ import { ToolRun } from "./tool_run.js";
 
 export class Answer {
   #body;
+  /** The line about a broken connection, if there is one. */
+  #waiting = null;
   #blocks = new Map();
   #tools = new Map();
   /** The reasoning that streams, if any does. */
@@ -24,22 +26,56 @@ export class Answer {
     following(() => this.#take(event));
   }
 
+  /** Says that the connection is broken, until the next event. */
+  wait(text) {
+    if (this.#waiting) return;
+    this.#waiting = element("p", "note waiting", text);
+    following(() => this.#body.append(this.#waiting));
+  }
+
+  note(text) {
+    this.#endWaiting();
+    following(() => this.#body.append(element("p", "note", text)));
+  }
+
   /** Marks the end of the answer. An answer without a text says so: one that is empty, was stopped, or has a picture alone. */
   end() {
     this.#settle();
-    if (!this.#body.hasChildNodes()) following(() => this.#body.append(element("p", "note", "This answer has no text.")));
+    this.#endWaiting();
+    for (const tool of this.#tools.values()) tool.stop();
+    if (!this.#body.hasChildNodes()) this.note("This answer has no text.");
+  }
+
+  /** Removes everything that is shown. */
+  clear() {
+    this.#blocks.clear();
+    this.#tools.clear();
+    this.#thinking = this.#waiting = null;
+    this.#body.replaceChildren();
+  }
+
+  /** Returns the words of the answer for a screen reader: texts, notes, and names of tools that failed. */
+  get words() {
+    const copied = this.#body.cloneNode(true);
+    for (const bar of copied.querySelectorAll(".code-bar")) bar.remove();
+    const parts = copied.querySelectorAll(".text, .note, .tool.failed .what");
+    return [...parts].map((part) => part.textContent).join("\n");
   }
 
   #take(event) {
+    this.#endWaiting();
     if (event.type !== "reasoning") this.#settle();
     switch (event.type) {
       case "reasoning": return this.#reasoning(event);
       case "content": return this.#text(event).add(event.content);
       case "rendered": return this.#text(event).render(event);
-      case "tool_call_start": return this.#start(event);
+      case "tool_call_open": return this.#tool(event);
+      case "tool_call_arguments": return this.#tools.get(event.id)?.add(event.arguments);
+      case "tool_call_start": return this.#tool(event).start(event.args);
+      case "tool_call_progress": return this.#tools.get(event.id)?.report(event.progress);
       case "tool_call_end": return this.#tools.get(event.id)?.end(event.result);
       case "restart": return this.#restart(event.round);
-      case "error": return this.#tools.get(event.id)?.fail() ?? this.#body.append(element("p", "error", event.error));
+      case "error": return this.#tools.get(event.id)?.fail() ?? this.#fail(event.error);
     }
   }
 
@@ -63,8 +99,21 @@ export class Answer {
     return this.#blocks.get(id);
   }
 
-  #start(event) {
-    this.#tools.set(event.id, this.#append(new ToolRun(event)));
+  /** Returns the run of a call, which is shown from its first event on. */
+  #tool({ id, tool, block = `call ${id}` }) {
+    if (!this.#tools.has(id)) this.#tools.set(id, this.#block(block, () => new ToolRun(tool)));
+    return this.#tools.get(id);
+  }
+
+  #fail(text) {
+    const error = element("p", "error", text);
+    error.role = "alert";
+    this.#body.append(error);
+  }
+
+  #endWaiting() {
+    this.#waiting?.remove();
+    this.#waiting = null;
   }
 
   #append(part) {

@@ -1,20 +1,37 @@
-// One call of a tool: its name, its arguments and its result.
+// One call of a tool: its name, its arguments as they form, its progress and its result.
 
 import { copy } from "../dom.js";
 
 const pretty = (value) => (typeof value === "string" ? value : JSON.stringify(value, null, 2));
+const line = (value) => (typeof value === "string" ? value : JSON.stringify(value));
 
 export class ToolRun {
   #tool;
-  #summary;
   #hasFailed = false;
+  #hasEnded = false;
 
-  constructor({ tool, args }) {
+  constructor(tool) {
     this.#tool = tool;
     this.element = copy("tool");
-    this.#summary = this.element.querySelector("summary");
-    this.#summary.textContent = `Calling tool: ${tool}…`;
-    this.element.querySelector(".args").textContent = pretty(args);
+    this.#part(".what").textContent = `Calling tool: ${tool}…`;
+    this.#state("preparing");
+  }
+
+  /** Adds a piece of the arguments, which the model still writes. */
+  add(piece) {
+    this.#part(".preview").append(piece);
+    this.#part(".args").append(piece);
+  }
+
+  /** Marks the start of the tool. */
+  start(args) {
+    this.#part(".preview").textContent = line(args);
+    this.#part(".args").textContent = pretty(args);
+    this.#state("running");
+  }
+
+  report(progress) {
+    this.#part(".progress").textContent = line(progress);
   }
 
   fail() {
@@ -24,8 +41,31 @@ export class ToolRun {
   }
 
   end(result) {
-    this.#summary.textContent = this.#hasFailed ? `Tool failed: ${this.#tool}` : `Used tool: ${this.#tool}`;
-    this.element.querySelector(".result").textContent = pretty(result);
+    this.#part(".what").textContent = this.#hasFailed ? `Tool failed: ${this.#tool}` : `Used tool: ${this.#tool}`;
+    this.#part(".result").textContent = pretty(result);
+    this.#finish(this.#hasFailed ? "failed" : "done");
+  }
+
+  /** Marks a call whose answer has ended before it. */
+  stop() {
+    if (this.#hasEnded) return;
+    this.#part(".what").textContent = `Tool without a result: ${this.#tool}`;
+    this.#part(".result").textContent = "none";
+    this.#finish("stopped");
+  }
+
+  #finish(state) {
+    this.#hasEnded = true;
     this.element.dataset.ended = "";
+    this.#part(".progress").textContent = "";
+    this.#state(state);
+  }
+
+  #state(state) {
+    this.element.dataset.state = this.#part(".state").textContent = state;
+  }
+
+  #part(selector) {
+    return this.element.querySelector(selector);
   }
 }

@@ -1,0 +1,130 @@
+// Connections of the chat page that break, and a server that is killed.
+// Usage: node connection.mjs ADVISOR CHROMIUM [FOLDER]
+
+import { ask, expect, expectAccessible, idle, last, run } from "./browser.mjs";
+import { call, gate, model, pieces } from "./model.mjs";
+import { network, restartable } from "./serve.mjs";
+
+const [advisor, executablePath, folder] = process.argv.slice(2);
+
+/** Holds back the rest of an answer, or the whole one. */
+let held = gate();
+const answer = (messages) => {
+  const asked = messages.at(-1);
+  if (asked.role === "tool") return [...pieces("It is warm. "), held.opened, ...pieces("That is all.")];
+  switch (asked.content) {
+    case "Wait.": return [held.opened, ...pieces("Here I am.")];
+    case "Half.": return [...pieces("This is one half, "), held.opened, ...pieces("and this the other.")];
+    case "Look.": return [...pieces("Let me look."), ...call("c1", "current_time", ["{}"])];
+    default: return pieces(`Heard: ${asked.content}`);
+  }
+};
+const other = await model(answer);
+const server = await restartable(advisor, ["--provider", "openai", "--model", "m", "--base-url", other.url], { OPENAI_API_KEY: "none" });
+
+const between = await network(server.url);
+
+const hold = () => (held = gate());
+const articles = (page, count) => page.waitForFunction((count) => document.querySelectorAll("article").length === count, count);
+const isAsked = (content) => other.questions.filter((messages) => messages.at(-1).content === content).length;
+
+/** Waits until the model has this question. */
+const asked = async (content) => {
+  for (let tries = 0; !isAsked(content); tries++) {
+    expect(tries < 600, `the model was not asked: ${content}`);
+    await new Promise((done) => setTimeout(done, 50));
+  }
+};
+
+await run({ name: "connection", url: `${between.url}/`, executablePath, folder, expected: "net::ERR_" }, async ({ open, test, picture }) => {
+  const { context, page } = await open("", { bypassCSP: true });
+
+  await test("a message that is sent without a network is sent when it is back", async () => {
+    await context.setOffline(true);
+    await ask(page, "Hello.");
+    await page.waitForSelector("article:last-child .waiting >> text=There is no connection");
+    await picture(page, "no-connection");
+    await expectAccessible(page);
+    await context.setOffline(false);
+    await page.waitForSelector("article:last-child >> text=Heard: Hello.");
+    await idle(page);
+    expect((await page.$$(".waiting")).length === 0, "the broken connection is still said");
+    await articles(page, 2);
+  });
+
+  await test("a network that is cut before the head of the answer: the turn is joined, and runs once", async () => {
+    hold();
+    await ask(page, "Wait.");
+    await asked("Wait.");
+    between.cut();
+    await page.waitForSelector("article:last-child .waiting");
+    held.release();
+    between.mend();
+    await page.waitForSelector("article:last-child >> text=Here I am.");
+    await idle(page);
+    expect(isAsked("Wait.") === 1, `the model was asked ${isAsked("Wait.")} times`);
+    await page.reload();
+    await articles(page, 4);
+    expect((await page.$$("#conversations li")).length === 1, "there is a second conversation");
+  });
+
+  await test("a turn that is stopped before the head of its answer runs no more", async () => {
+    hold();
+    const asking = isAsked("Wait.");
+    await ask(page, "Wait.");
+    await page.waitForFunction(() => !document.querySelector("#stop").hidden);
+    await page.click("#stop");
+    await idle(page);
+    await page.waitForSelector("article:last-child >> text=This answer was stopped.");
+    await ask(page, "Goes it on?");
+    await page.waitForSelector("article:last-child >> text=Heard: Goes it on?");
+    await idle(page);
+    expect(isAsked("Wait.") <= asking + 1, "the stopped turn was asked again");
+    held.release();
+  });
+
+  await test("a turn that the server does not know any more is read from memory", async () => {
+    hold();
+    await ask(page, "Half.");
+    await page.waitForSelector("article:last-child >> text=This is one half,");
+    await page.route(/\/stream\?/, (route) => route.fulfill({ status: 204 }));
+    between.cut();
+    await page.waitForSelector("article:last-child .waiting");
+    held.release();
+    const done = async () => (await (await fetch(`${server.url}/api/conversations/${new URL(page.url()).hash.slice(1)}`)).json()).running === null;
+    while (!(await done())) await new Promise((next) => setTimeout(next, 50));
+    between.mend();
+    await idle(page);
+    expect((await last(page)).includes("This is one half, and this the other."), await last(page));
+    expect((await last(page)).split("one half").length === 2, `the answer is there twice: ${await last(page)}`);
+    expect((await last(page)).includes("The connection was lost."), await last(page));
+    await page.unroute(/\/stream\?/);
+  });
+
+  await test("a server that is killed: what memory has is shown, and the end is marked", async () => {
+    hold();
+    await ask(page, "Look.");
+    await page.waitForSelector("article:last-child >> text=It is warm.");
+    await server.restart();
+    await idle(page);
+    const text = await last(page);
+    expect(text.includes("Let me look.") && text.includes("Used tool: current_time"), text);
+    expect(text.includes("[interrupted]") && text.includes("The connection was lost."), text);
+    await picture(page, "killed");
+    await expectAccessible(page);
+    held.release();
+  });
+
+  await test("the conversation goes on after the server was killed", async () => {
+    await page.locator("article.user").last().getByText("Answer again").click();
+    await page.waitForSelector("article:last-child >> text=That is all.");
+    await idle(page);
+    const count = (await page.$$("article")).length;
+    await page.reload();
+    await articles(page, count);
+    expect((await last(page)).includes("That is all."), await last(page));
+  });
+});
+between.close();
+await server.close();
+other.close();

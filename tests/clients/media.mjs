@@ -8,9 +8,10 @@ import { serve } from "./serve.mjs";
 const [advisor, executablePath, folder] = process.argv.slice(2);
 const NOTE = "This answer has no text.";
 
+const image = (url) => ({ type: "image_url", image_url: { url } });
 const answer = (messages) => {
   switch (messages.at(-1).content) {
-    case "Draw.": return [{ images: [{ type: "image_url", image_url: { url: "data:image/png;base64,AQID" } }] }];
+    case "Draw.": return [{ images: [image("data:image/png;base64,AQID"), image(`${other.url}/drawn.png`)] }];
     default: return pieces("This has one.");
   }
 };
@@ -43,6 +44,7 @@ await run({ name: "media", url: `${server.url}/`, executablePath, folder }, asyn
     expect((await page.getByText(NOTE).count()) === 1, "the note is there again");
     await picture(page, "media");
     await expectAccessible(page);
+    expect(other.strangers.length === 0, `asked elsewhere for ${other.strangers}`);
   });
 });
 await server.close();

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 
 mod access;
+mod addresses;
 mod anthropic_errors;
 mod application;
 mod bodies;

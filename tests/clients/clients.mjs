@@ -67,6 +67,21 @@ await test("openai: responses, streamed and in one piece", async (conversation) 
   includes((await client.responses.create({ model: "chain", input: SECOND, conversation })).output_text, MEMORY);
 });
 
+await test("openai: responses, by the previous response, with the client's history", async () => {
+  const client = new OpenAI({ apiKey: "none", baseURL: `${url}/v1`, maxRetries: 0, defaultHeaders: { "x-server-tools": "shown" } });
+  const first = await client.responses.stream({ model: "chain", input: WEATHER }).finalResponse();
+  includes(first.output_text, "degrees");
+  const second = await client.responses.create({ model: "chain", input: SECOND, previous_response_id: first.id });
+  includes(second.output_text, MEMORY);
+  // Both at once: the items of the answers, also those that are no messages.
+  expect(first.output.some((item) => !item.role), JSON.stringify(first.output));
+  const input = [{ role: "user", content: WEATHER }, ...first.output, { role: "user", content: SECOND }, ...second.output, { role: "user", content: "And then?" }];
+  const third = await client.responses.create({ model: "chain", input, previous_response_id: second.id });
+  includes(third.output_text, "This is message 3 of the conversation");
+  const unknown = await client.responses.create({ model: "chain", input: SECOND, previous_response_id: "resp_0" }).catch((error) => error);
+  expect(unknown instanceof OpenAI.BadRequestError && unknown.code === "previous_response_not_found", `${unknown}`);
+});
+
 await test("openai: models and errors", async (conversation) => {
   const client = openai(conversation);
   const models = [];

@@ -64,6 +64,21 @@ def openai_responses(conversation):
 
 
 @test
+def openai_previous_response(conversation):
+    """openai, responses, by the previous response, with the client's history"""
+    headers = {"x-server-tools": "shown"}
+    client = openai.OpenAI(api_key="none", base_url=f"{URL}/v1", max_retries=0, default_headers=headers)
+    first = client.responses.create(model="chain", input=WEATHER)
+    assert "degrees" in first.output_text, first
+    second = client.responses.create(model="chain", input=SECOND, previous_response_id=first.id)
+    assert MEMORY in second.output_text, second
+    history = [{"role": "user", "content": SECOND}, *second.output, {"role": "user", "content": "And then?"}]
+    messages = [{"role": "user", "content": WEATHER}, *first.output, *history]
+    third = client.responses.create(model="chain", input=messages, previous_response_id=second.id)
+    assert "This is message 3 of the conversation" in third.output_text, third
+
+
+@test
 def anthropic_messages(conversation):
     """anthropic, messages, streamed and in one piece"""
     headers = {"x-conversation-id": conversation}

@@ -56,6 +56,13 @@ impl Refusal {
         Self::new(StatusCode::NOT_FOUND, "model_not_found", message)
     }
 
+    /// As OpenAI answers it.
+    pub(crate) fn previous_response_not_found() -> Self {
+        let message =
+            "`previous_response_id` names no response of this server: its conversation may be deleted";
+        Self::new(StatusCode::BAD_REQUEST, "previous_response_not_found", message)
+    }
+
     pub(crate) fn method_not_allowed() -> Self {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "the route does not have this method")
     }

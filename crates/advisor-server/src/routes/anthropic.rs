@@ -68,7 +68,8 @@ pub(super) async fn ask(
     let messages = body.messages.into_iter().map(ChatMessage::read).collect();
     let input = new_input(messages, conversation.is_some())?;
     let question = Question::new(&user, conversation, header(&headers, "idempotency-key"), input)?;
-    let encoder = AnthropicMessages::new(info(&server, &question, "msg_")).with_server_tools(server_tools);
+    let encoder = AnthropicMessages::new(info(&server, format!("msg_{}", question.turn)))
+        .with_server_tools(server_tools);
     let turn = question.start(&server, OnDisconnect::Stop).await?;
     if body.stream {
         return Ok(question.named(streamed(turn, encoder, Frames::new(), user.request()).await?));

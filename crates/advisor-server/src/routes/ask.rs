@@ -29,8 +29,8 @@ pub(super) struct Question {
     pub(super) turn: TurnId,
     id: IdOrigin,
     pub(super) input: Vec<Message>,
-    /// An earlier turn of the conversation that this one replaces.
-    replaces: Option<TurnId>,
+    /// The place in the conversation at which the turn begins, if it is not its end.
+    fork_point: Option<ForkPoint>,
     prompt_change: Option<PromptChange>,
 }
 
@@ -62,7 +62,7 @@ impl Question {
             return Err(Refusal::bad_request("the message is empty"));
         }
         let prompt_change = user.prompt_change().cloned();
-        Ok(Self { conversation, turn, id, input, replaces: None, prompt_change })
+        Ok(Self { conversation, turn, id, input, fork_point: None, prompt_change })
     }
 
     /// Makes the turn replace an earlier one: its input was edited, or it is to be answered again. The old turn and those
@@ -73,8 +73,39 @@ impl Question {
     pub(super) async fn replacing(self, server: &ChatServer, turn: &str) -> Result<Self, Refusal> {
         let turn = turn_id(turn).map_err(|error| Refusal::bad_request(error.to_string()))?;
         match self.has_turn(server, &turn).await.map_err(|error| Refusal::from(&error.into()))? {
-            true => Ok(Self { replaces: Some(turn), ..self }),
+            true => Ok(Self { fork_point: Some(ForkPoint::Before(turn)), ..self }),
             false => Err(Refusal::not_found("the conversation has no such turn")),
+        }
+    }
+
+    /// Makes the turn continue an earlier one. Turns behind that one stay in the store, on their own branch.
+    ///
+    /// Returns `None` if the conversation has no such turn.
+    pub(super) async fn continuing(
+        self,
+        server: &ChatServer,
+        turn: &TurnId,
+    ) -> Result<Option<Self>, Refusal> {
+        let failed = |error: StoreError| Refusal::from(&error.into());
+        let store = server.memory().store();
+        let last = store.load(&self.conversation, ReadRange::LastTurns(1)).await.map_err(failed)?;
+        if last.last_turn() == Some(turn) {
+            return Ok(Some(self));
+        }
+        let end = self.end_of(server, turn).await.map_err(failed)?;
+        Ok(end.map(|end| Self { fork_point: Some(ForkPoint::After(end)), ..self }))
+    }
+
+    /// Returns the last entry of a turn, on any branch.
+    async fn end_of(&self, server: &ChatServer, turn: &TurnId) -> Result<Option<EntryId>, StoreError> {
+        let (store, mut after, mut end) = (server.memory().store(), EntryId::BEGINNING, None);
+        loop {
+            let page = store.read(&self.conversation, after, PAGE).await?;
+            end = page.iter().rfind(|entry| &entry.turn == turn).map(|entry| EntryId::new(entry.seq)).or(end);
+            match page.last() {
+                Some(last) if page.len() == PAGE => after = EntryId::new(last.seq),
+                _ => return Ok(end),
+            }
         }
     }
 
@@ -132,8 +163,8 @@ impl Question {
             Some(inspector) => prompt.extension(inspector.begin(&key)),
             None => prompt,
         };
-        match self.replaces.clone() {
-            Some(turn) => prompt.extension(ForkPoint::Before(turn)).stream(),
+        match self.fork_point.clone() {
+            Some(fork_point) => prompt.extension(fork_point).stream(),
             None => prompt.stream(),
         }
     }

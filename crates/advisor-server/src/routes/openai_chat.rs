@@ -95,14 +95,10 @@ pub(super) fn listed(server: &ChatServer, model: &str) -> Result<(), Refusal> {
     }
 }
 
-/// Returns the data that an answer repeats, with this prefix of its id.
-pub(super) fn info(server: &ChatServer, question: &Question, prefix: &str) -> AnswerInfo {
+/// Returns the data that an answer with this id repeats.
+pub(super) fn info(server: &ChatServer, id: String) -> AnswerInfo {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    AnswerInfo::new(
-        format!("{prefix}{}", question.turn.as_str()),
-        server.name().as_str(),
-        since.map_or(0, |since| since.as_secs()),
-    )
+    AnswerInfo::new(id, server.name().as_str(), since.map_or(0, |since| since.as_secs()))
 }
 
 pub(super) fn operation() -> Operation {
@@ -127,7 +123,7 @@ pub(super) async fn ask(
     let messages = body.messages.into_iter().map(ChatMessage::read).collect();
     let input = new_input(messages, conversation.is_some())?;
     let question = Question::new(&user, conversation, header(&headers, "idempotency-key"), input)?;
-    let info = info(&server, &question, "chatcmpl-");
+    let info = info(&server, format!("chatcmpl-{}", question.turn));
     let turn = question.start(&server, OnDisconnect::Stop).await?;
     if !body.stream {
         let encoder = OpenAiChat::new(info).with_usage(UsageChunk::Sent);

@@ -1,3 +1,5 @@
+mod response_id;
+
 use advisor_core::Role;
 use advisor_sse::{Frame, Frames, OpenAiResponses};
 use axum::Json;
@@ -8,6 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use self::response_id::ResponseId;
 use super::ask::{OnDisconnect, Question, header, new_input, server_tools};
 use super::input::JsonBody;
 use super::openai_chat::{ChatMessage, info, listed, without_tools};
@@ -29,6 +32,8 @@ pub(super) struct Body {
     stream: bool,
     instructions: Option<String>,
     conversation: Option<Conversation>,
+    /// An earlier response, which names the conversation, too.
+    previous_response_id: Option<String>,
     /// The conversation, if nothing else names it.
     user: Option<String>,
     #[serde(default)]
@@ -39,7 +44,28 @@ pub(super) struct Body {
 #[serde(untagged)]
 enum Input {
     Text(String),
-    Items(Vec<ChatMessage>),
+    Items(Vec<InputItem>),
+}
+
+/// A message, or another item of an earlier answer, such as reasoning or a call.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum InputItem {
+    Message(ChatMessage),
+    Other {
+        #[serde(rename = "type")]
+        _kind: String,
+    },
+}
+
+impl InputItem {
+    /// The server has the items of its answers in its own memory.
+    fn read(self) -> (Role, String) {
+        match self {
+            Self::Message(message) => message.read(),
+            Self::Other { .. } => (Role::Assistant, String::new()),
+        }
+    }
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -77,15 +103,22 @@ pub(super) async fn ask(
     if body.instructions.is_some() {
         return Err(Refusal::bad_request("instructions are not accepted: the chain has its own"));
     }
-    let named = body.conversation.as_ref().map(Conversation::id);
-    let conversation = header(&headers, "x-conversation-id").or(named).or(body.user.as_deref());
+    let previous = body.previous_response_id.as_deref().map(previous).transpose()?;
+    let named = header(&headers, "x-conversation-id").or(body.conversation.as_ref().map(Conversation::id));
+    let conversation = conversation(previous.as_ref(), named, body.user.as_deref())?;
     let messages = match body.input {
         Input::Text(text) => vec![(Role::User, text)],
-        Input::Items(items) => items.into_iter().map(ChatMessage::read).collect(),
+        Input::Items(items) => items.into_iter().map(InputItem::read).collect(),
     };
     let input = new_input(messages, conversation.is_some())?;
     let question = Question::new(&user, conversation, header(&headers, "idempotency-key"), input)?;
-    let encoder = OpenAiResponses::new(info(&server, &question, "resp_")).with_server_tools(server_tools);
+    let question = match &previous {
+        Some(previous) => question.continuing(&server, &previous.turn).await?,
+        None => Some(question),
+    };
+    let question = question.ok_or_else(Refusal::previous_response_not_found)?;
+    let id = ResponseId::write(&question.conversation, &question.turn);
+    let encoder = OpenAiResponses::new(info(&server, id)).with_server_tools(server_tools);
     let turn = question.start(&server, OnDisconnect::Stop).await?;
     if body.stream {
         return Ok(question.named(streamed(turn, encoder, Frames::new(), user.request()).await?));
@@ -93,4 +126,25 @@ pub(super) async fn ask(
     let stream = whole(turn, encoder, server.limits().whole_answer_bytes).await?;
     let last = Frame::read_all(&stream).iter().rev().find_map(|frame| frame.json()?.get("response").cloned());
     Ok(question.named(Json(last.unwrap_or_default()).into_response()))
+}
+
+fn previous(id: &str) -> Result<ResponseId, Refusal> {
+    ResponseId::read(id).ok_or_else(Refusal::previous_response_not_found)
+}
+
+/// Returns the conversation of a request.
+///
+/// # Errors
+/// If the earlier response is of another one than the request names.
+fn conversation<'a>(
+    previous: Option<&'a ResponseId>,
+    named: Option<&'a str>,
+    user: Option<&'a str>,
+) -> Result<Option<&'a str>, Refusal> {
+    match (previous.map(|previous| previous.conversation.as_str()), named) {
+        (Some(previous), Some(named)) if previous != named => {
+            Err(Refusal::bad_request("`previous_response_id` is of another conversation"))
+        }
+        (previous, named) => Ok(previous.or(named).or(user)),
+    }
 }

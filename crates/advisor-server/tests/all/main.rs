@@ -25,6 +25,7 @@ mod page;
 mod protocols;
 mod relay;
 mod request_ids;
+mod responses;
 mod setting;
 mod shutdown;
 mod slow_clients;

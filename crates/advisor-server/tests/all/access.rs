@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use serde_json::json;
 
-use crate::setting::{Setting, post, refused, setting, text, until, with_tokens};
+use crate::setting::{Setting, json_of, post, refused, setting, text, until, with_tokens};
 
 #[tokio::test]
 async fn requests_without_a_known_token_are_refused() {
@@ -24,6 +24,34 @@ async fn requests_without_a_known_token_are_refused() {
         }
     }
     assert_eq!(setting.model.calls(), 0);
+}
+
+/// Anthropic's clients send their key in a header of its name.
+#[tokio::test]
+async fn token_may_be_in_the_header_of_anthropic() {
+    let body = json!({"messages": [{"role": "user", "content": "Hi"}]}).to_string();
+    for (key, status) in [
+        ("token-of-ann", StatusCode::OK),
+        ("token-of-eve", StatusCode::UNAUTHORIZED),
+        ("Bearer token-of-ann", StatusCode::UNAUTHORIZED),
+        ("", StatusCode::UNAUTHORIZED),
+    ] {
+        let setting = with_tokens(setting([Answer::from_text("Hi.")]));
+        let request = post("/v1/messages").header("x-api-key", key).header("x-conversation-id", "c1");
+        let response = setting.send(request.body(Body::from(body.clone())).unwrap()).await;
+        assert_eq!(response.status(), status, "{key}");
+        let answer = json_of(response).await;
+        assert_eq!(answer["error"]["type"] == "authentication_error", status != StatusCode::OK, "{answer}");
+        assert_eq!(setting.model.calls(), usize::from(status == StatusCode::OK));
+        // The conversation is one of the token's tenant.
+        for (tenant, found) in [("ann", status), ("bob", StatusCode::NOT_FOUND)] {
+            let found = if found == StatusCode::OK { found } else { StatusCode::NOT_FOUND };
+            let path = "/api/conversations/c1";
+            let reading = Request::get(path).header("x-api-key", format!("token-of-{tenant}"));
+            let read = setting.send(reading.body(Body::empty()).unwrap()).await;
+            assert_eq!(read.status(), found, "{key} {tenant}");
+        }
+    }
 }
 
 #[tokio::test]

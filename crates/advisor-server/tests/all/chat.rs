@@ -1,5 +1,7 @@
 //! The page's protocol: one turn, repeated requests, resumption, stops and failures.
 
+use std::time::Duration;
+
 use advisor_core::{Error, ErrorKind};
 use advisor_sse::{Frame, validate};
 use advisor_testkit::{Answer, Gate};
@@ -116,10 +118,8 @@ async fn law_k2_stopped_turn_keeps_its_text() {
 
 #[tokio::test]
 async fn failure_before_the_answer_is_a_status() {
-    let limited = Error::new(
-        ErrorKind::RateLimited { retry_after: Some(std::time::Duration::from_millis(1500)) },
-        "canary",
-    );
+    let limited =
+        Error::new(ErrorKind::RateLimited { retry_after: Some(Duration::from_millis(1500)) }, "canary");
     for (error, status) in [
         (limited, StatusCode::TOO_MANY_REQUESTS),
         (Error::new(ErrorKind::Authentication, "canary"), StatusCode::BAD_GATEWAY),
@@ -131,6 +131,26 @@ async fn failure_before_the_answer_is_a_status() {
         assert_eq!(response.headers().get("retry-after").is_some(), status == StatusCode::TOO_MANY_REQUESTS);
         assert!(!text(response).await.contains("canary"));
     }
+}
+
+/// Clients wait for whole seconds, and not for less than the provider demands.
+#[tokio::test]
+async fn retry_after_is_in_seconds_rounded_up() {
+    for (millis, seconds) in
+        [(Some(1500), Some("2")), (Some(2000), Some("2")), (Some(1), Some("1")), (None, None)]
+    {
+        let retry_after = millis.map(Duration::from_millis);
+        let limited = Error::new(ErrorKind::RateLimited { retry_after }, "canary");
+        let setting = setting([Answer::refused(limited)]);
+        let response = setting.post("/api/chat", &asking("How is it?")).await;
+        let header = response.headers().get("retry-after").map(|value| value.to_str().unwrap());
+        assert_eq!((response.status(), header), (StatusCode::TOO_MANY_REQUESTS, seconds), "{millis:?}");
+    }
+    let setting = setting([]);
+    setting.server.stop(Duration::ZERO).await.unwrap();
+    let response = setting.post("/api/chat", &asking("How is it?")).await;
+    assert_eq!(response.headers()["retry-after"], "1");
+    assert_eq!(refused(response, StatusCode::SERVICE_UNAVAILABLE).await, "stopping");
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use axum::body::Body;
 use axum::http::{Method, Request, Response, StatusCode};
 use serde_json::{Value, json};
 
+use crate::disconnects::bodies;
 use crate::setting::{LIMIT, Setting, json_of, refused, setting, text, until, with_tokens};
 
 async fn ask(setting: &Setting, tenant: &str, body: Value) -> Response<Body> {
@@ -30,6 +31,26 @@ async fn tenants_do_not_see_each_other() {
     for (tenant, expected) in [("bob", json!([])), ("ann", json!(["c1"]))] {
         let listed = json_of(setting.send(get("/api/conversations", tenant)).await).await;
         assert_eq!(listed["conversations"], expected);
+    }
+}
+
+/// The same id is another conversation, on every route.
+#[tokio::test]
+async fn tenant_does_not_continue_a_conversation_of_another() {
+    for (path, body) in &bodies() {
+        let setting =
+            with_tokens(setting([Answer::from_text("Hello, Ann."), Answer::from_text("Hello, Bob.")]));
+        text(ask(&setting, "ann", json!({"message": "I am Ann.", "conversation": "c1"})).await).await;
+        let asking = request(Method::POST, path, "bob", body.to_string());
+        assert!(text(setting.send(asking).await).await.contains("Hello, Bob."), "{path}");
+        let sent: Vec<_> = setting.model.prompts()[1].messages.iter().map(Message::text).collect();
+        assert_eq!(sent, ["Hi"], "{path}");
+        for (tenant, expected) in [("ann", "Hello, Ann."), ("bob", "Hello, Bob.")] {
+            let read = request(Method::GET, "/api/conversations/c1", tenant, String::new());
+            let read = json_of(setting.send(read).await).await;
+            assert_eq!(read["messages"].as_array().unwrap().len(), 2, "{path}: {read}");
+            assert_eq!(read["messages"][1]["text"], expected, "{path}");
+        }
     }
 }
 

@@ -9,6 +9,8 @@ import OpenAI from "openai";
 const url = process.argv[2];
 const WEATHER = "How is the weather?";
 const SECOND = "And who are you?";
+/** A picture of one pixel. */
+const PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 const MEMORY = "This is message 2 of the conversation";
 
 let passed = 0;
@@ -56,6 +58,22 @@ await test("openai: chat completions, in one piece, with the client's history", 
   includes(first.choices[0].message.content, "degrees");
   messages.push(first.choices[0].message, { role: "user", content: SECOND });
   includes((await client.chat.completions.create({ model: "chain", messages })).choices[0].message.content, MEMORY);
+});
+
+await test("openai and anthropic: pictures of the user", async (conversation) => {
+  const data = `data:image/png;base64,${PICTURE}`;
+  const image = { type: "image_url", image_url: { url: data } };
+  const chat = (part) => openai(conversation).chat.completions.create({ model: "chain", messages: [{ role: "user", content: [{ type: "text", text: SECOND }, part] }] });
+  includes((await chat(image)).choices[0].message.content, "This is message 1");
+  const refused = await chat({ type: "file", file: { file_id: "file-1" } }).catch((error) => error);
+  expect(refused instanceof OpenAI.BadRequestError && refused.message.includes("`file`"), `${refused}`);
+  const input = [{ role: "user", content: [{ type: "input_text", text: SECOND }, { type: "input_image", image_url: data, detail: "auto" }] }];
+  includes((await openai(conversation).responses.create({ model: "chain", input, conversation })).output_text, MEMORY);
+  const client = new Anthropic({ apiKey: "none", baseURL: url, maxRetries: 0, defaultHeaders: { "x-conversation-id": conversation } });
+  const source = { type: "base64", media_type: "image/png", data: PICTURE };
+  const content = [{ type: "image", source }, { type: "text", text: SECOND }];
+  const message = await client.messages.create({ model: "chain", max_tokens: 100, messages: [{ role: "user", content }] });
+  includes(message.content.findLast((block) => block.type === "text").text, "This is message 3");
 });
 
 await test("openai: responses, streamed and in one piece", async (conversation) => {
@@ -128,8 +146,12 @@ await test("ag-ui: a run with tools, and memory", async (conversation) => {
   const results = newMessages.filter((message) => message.role === "tool");
   expect(results.length === 2, `${results.length} results`);
   includes(newMessages.at(-1).content, "degrees");
-  agent.addMessage({ id: "u2", role: "user", content: SECOND });
+  const picture = { type: "image", source: { type: "data", value: PICTURE, mimeType: "image/png" } };
+  agent.addMessage({ id: "u2", role: "user", content: [{ type: "text", text: SECOND }, picture] });
   includes((await agent.runAgent()).newMessages.at(-1).content, MEMORY);
+  const tools = [{ name: "weather", description: "Tells the weather.", parameters: { type: "object" } }];
+  const refused = await agent.runAgent({ tools }).catch((error) => error);
+  expect(refused instanceof Error, "tools of the client are refused");
 });
 
 // The transport of useChat, of each line and of its first version, whose client refuses unknown fields.
@@ -138,8 +160,9 @@ for (const [version, profile] of [["ai5", "v5"], ["ai5-strict", "v5"], ["ai6", "
     const { DefaultChatTransport, readUIMessageStream } = await import(version);
     const transport = new DefaultChatTransport({ api: `${url}/api/ui`, headers: { "x-ui-profile": profile } });
     const messages = [];
+    const picture = { type: "file", mediaType: "image/png", url: `data:image/png;base64,${PICTURE}` };
     const ask = async (text) => {
-      messages.push({ id: `${conversation}-${messages.length}`, role: "user", parts: [{ type: "text", text }] });
+      messages.push({ id: `${conversation}-${messages.length}`, role: "user", parts: [{ type: "text", text }, picture] });
       const stream = await transport.sendMessages({ chatId: conversation, messages, trigger: "submit-message" });
       let answer;
       for await (const message of readUIMessageStream({ stream, terminateOnError: true })) answer = message;

@@ -6,10 +6,13 @@ import { once } from "node:events";
 /** The end of deltas whose connection breaks. */
 export const CUT = Symbol("cut");
 
+/** The end of deltas whose answer does not end. */
+export const OPEN = Symbol("open");
+
 /**
  * Starts a server. `answer` gets the messages of a request, and returns the deltas of its answer. Deltas that end with
- * `CUT` end without the end of the answer. A promise among them holds back those behind it. The answer is the status of a
- * refusal, if it is a number.
+ * `CUT` end without the end of the answer, and with `OPEN` it does not end at all. A promise among them holds back those
+ * behind it. The answer is the status of a refusal, if it is a number.
  */
 export const model = async (answer) => {
   const strangers = [];
@@ -34,9 +37,10 @@ export const model = async (answer) => {
     response.flushHeaders();
     for (const delta of deltas) {
       if (delta instanceof Promise) await delta;
-      else if (delta !== CUT) send(delta);
+      else if (delta !== CUT && delta !== OPEN) send(delta);
     }
     if (deltas.at(-1) === CUT) return response.socket.end();
+    if (deltas.at(-1) === OPEN) return;
     send({}, reason);
     response.end("data: [DONE]\n\n");
   });

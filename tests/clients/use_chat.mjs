@@ -5,13 +5,14 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { build } from "esbuild";
 import { ask, expect, run } from "./browser.mjs";
-import { CUT, model, pieces } from "./model.mjs";
+import { CUT, OPEN, model, pieces } from "./model.mjs";
 import { serve } from "./serve.mjs";
 
 const [advisor, executablePath, folder] = process.argv.slice(2);
 const LINES = { v5: "5", v6: "6", v7: "7" };
 const SECOND = "And what have I asked?";
 const FAIL = "Fail, please.";
+const WAIT = "Wait, please.";
 const BREAK = "Break off, please.";
 
 /** Answers with the questions so far. The weather needs two tools, one of which does not exist. */
@@ -22,6 +23,7 @@ const answer = (messages) => {
   switch (asked.at(-1)) {
     case "How is the weather?": return [...pieces("Let me look."), call(0, "demo_weather"), call(1, "missing_tool")];
     case FAIL: return 400;
+    case WAIT: return [...pieces("I am waiting."), OPEN];
     case BREAK: return [...pieces("This is the beginning of a text"), CUT];
     default: return pieces(`You have asked: ${asked.join(" ")}`);
   }
@@ -117,6 +119,26 @@ await run({ name: "useChat", url: site.url, executablePath, folder, expected: "F
       await page.goto(`${site.url}/${profile}?${query}&resume=true`);
       await page.waitForSelector("article.assistant >> text=It is a few degrees in Oslo.");
       await status(page, "ready");
+    });
+
+    await test(`${profile}: a stopped turn ends at the server, and the chat goes on`, async () => {
+      for (const disconnect of ["stop", "continue"]) {
+        const id = `chat-${profile}-${disconnect}`;
+        const { page } = await open(`/${profile}?${new URLSearchParams({ api: `${server.url}/api/ui`, profile, id, disconnect })}`);
+        const conversation = `${server.url}/api/conversations/${id}`;
+        const running = async () => (await (await fetch(conversation)).json()).running;
+        await ask(page, WAIT);
+        await page.waitForSelector("article.assistant >> text=I am waiting.");
+        await page.click("#stop");
+        await status(page, "ready");
+        if (disconnect === "continue") {
+          expect(await running(), "the turn has ended with the connection");
+          await fetch(`${conversation}/stop`, { method: "POST" });
+        }
+        while (await running());
+        await turn(page, () => ask(page, SECOND));
+        expect((await last(page)).includes(`You have asked: ${WAIT} ${SECOND}`), await last(page));
+      }
     });
   }
 });

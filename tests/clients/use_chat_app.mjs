@@ -5,11 +5,11 @@ import { DefaultChatTransport } from "ai";
 import { createElement, useState } from "react";
 import { createRoot } from "react-dom/client";
 
-const { api, profile, id, resume } = Object.fromEntries(new URLSearchParams(location.search));
+const { api, profile, id, resume, disconnect } = Object.fromEntries(new URLSearchParams(location.search));
 
 const transport = new DefaultChatTransport({
   api,
-  headers: { "x-ui-profile": profile },
+  headers: { "x-ui-profile": profile, ...(disconnect && { "x-on-disconnect": disconnect }) },
   // The server's memory has the earlier messages.
   prepareSendMessagesRequest: ({ id, messages, trigger, messageId }) => ({
     body: { id, messages: messages.slice(-1), trigger, messageId },

@@ -4,17 +4,20 @@ use axum::extract::State;
 use axum::response::Response;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::ask::content::{Content, SentMessage};
 use super::ask::{OnDisconnect, Question, new_input};
 use super::input::JsonBody;
+use super::openai_chat::without_tools;
 use super::openapi::operation::Operation;
 use super::user::User;
 use crate::ChatServer;
 use crate::refusal::Refusal;
 use crate::turns::body::streamed;
 
-/// The input of a run. Its thread is the conversation, and the run is the turn.
+/// The input of a run. Its thread is the conversation, and the run is the turn. State, context and forwarded properties
+/// are ignored.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "AgUiBody")]
@@ -23,25 +26,32 @@ pub(super) struct Body {
     run_id: String,
     #[serde(default)]
     messages: Vec<AgMessage>,
+    #[serde(default)]
+    tools: Vec<Value>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct AgMessage {
     role: String,
     #[serde(default)]
-    content: serde_json::Value,
+    content: Value,
 }
 
 impl AgMessage {
     /// Reasoning and activities are the client's own notes.
-    fn read(self) -> Option<(Role, String)> {
-        let text = self.content.as_str().unwrap_or_default().to_owned();
-        match self.role.as_str() {
-            "user" => Some((Role::User, text)),
-            "assistant" | "tool" => Some((Role::Assistant, text)),
-            "system" | "developer" => Some((Role::System, text)),
-            _ => None,
-        }
+    fn read(self) -> Option<SentMessage> {
+        let role = match self.role.as_str() {
+            "user" => Role::User,
+            "assistant" | "tool" => Role::Assistant,
+            "system" | "developer" => Role::System,
+            _ => return None,
+        };
+        let content = match self.content {
+            Value::String(text) => Content::Text(text),
+            Value::Array(parts) => Content::Parts(parts),
+            _ => Content::Nothing,
+        };
+        Some(SentMessage { role, content })
     }
 }
 
@@ -57,6 +67,7 @@ pub(super) async fn ask(
     user: User,
     JsonBody(body): JsonBody<Body>,
 ) -> Result<Response, Refusal> {
+    without_tools(&body.tools)?;
     let messages = body.messages.into_iter().filter_map(AgMessage::read).collect();
     let input = new_input(messages, true)?;
     let question = Question::new(&user, Some(&body.thread_id), Some(&body.run_id), input)?;

@@ -1,6 +1,9 @@
+pub(super) mod content;
+mod parts;
+
 use std::sync::Arc;
 
-use advisor_core::{ConversationKey, Message, OnDrop, OnUnread, Role, TurnId, TurnStream};
+use advisor_core::{ConversationKey, Message, MessageContent, OnDrop, OnUnread, Role, TurnId, TurnStream};
 use advisor_sse::ServerTools;
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
@@ -8,6 +11,7 @@ use chat_memory_advisor::store::{EntryId, ReadRange};
 use chat_memory_advisor::{ForkPoint, StoreError};
 use sha2::{Digest, Sha256};
 
+use self::content::SentMessage;
 use super::user::User;
 use crate::ChatServer;
 use crate::access::application::PromptChange;
@@ -37,7 +41,7 @@ pub(super) struct Question {
 /// The policy for a turn whose client disconnects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OnDisconnect {
-    /// The turn stops: the protocol cannot resume it.
+    /// The turn stops: the protocol cannot resume it, or the client has chosen so.
     Stop,
     /// The turn continues, and the client can join it again.
     Continue,
@@ -58,7 +62,7 @@ impl Question {
             Some(id) => user.conversation(id)?,
             None => user.conversation(TurnId::random().as_str())?,
         };
-        if input.iter().all(|message| message.text().trim().is_empty()) {
+        if input.iter().all(is_empty) {
             return Err(Refusal::bad_request("the message is empty"));
         }
         let prompt_change = user.prompt_change().cloned();
@@ -139,7 +143,7 @@ impl Question {
             OnDisconnect::Stop => OnUnread::Cancel(OnDrop::KeepPartial),
             OnDisconnect::Continue => OnUnread::Continue,
         };
-        let input: String = self.input.iter().map(Message::text).collect();
+        let input = digest(&serde_json::to_vec(&self.input).unwrap_or_default());
         let key = (self.conversation.clone(), self.turn.clone());
         let asked = Asked { key: &key, id: self.id, input: &input, on_unread };
         server.turns().start(&asked, || self.stream(server)).await
@@ -185,10 +189,21 @@ impl Question {
 
 /// Returns the turn id of a client's id. One with other characters, or too many, becomes its hash.
 fn turn_id(id: &str) -> Result<TurnId, advisor_core::Error> {
-    TurnId::new(id).or_else(|_| {
-        let hash = Sha256::digest(id.as_bytes());
-        TurnId::new(&hash.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
-    })
+    TurnId::new(id).or_else(|_| TurnId::new(&digest(id.as_bytes())))
+}
+
+/// Checks whether a message of the user has neither text nor media.
+fn is_empty(message: &Message) -> bool {
+    match message.content() {
+        MessageContent::User(parts) => {
+            parts.iter().all(|part| part.as_text().is_some_and(|text| text.trim().is_empty()))
+        }
+        _ => true,
+    }
+}
+
+fn digest(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Returns a header as text.
@@ -208,23 +223,32 @@ pub(super) fn server_tools(headers: &HeaderMap) -> Result<ServerTools, Refusal> 
     }
 }
 
+/// Returns the policy that a client of a route with resumption wants. By default, its turn continues.
+///
+/// # Errors
+/// For another value than `stop` or `continue`.
+pub(super) fn on_disconnect(headers: &HeaderMap) -> Result<OnDisconnect, Refusal> {
+    match headers.get("x-on-disconnect").map(HeaderValue::as_bytes) {
+        None | Some(b"continue") => Ok(OnDisconnect::Continue),
+        Some(b"stop") => Ok(OnDisconnect::Stop),
+        Some(_) => Err(Refusal::bad_request("`x-on-disconnect` is `stop` or `continue`")),
+    }
+}
+
 /// Keeps the messages of the user after the last answer. The server has the earlier messages in its own memory.
 ///
 /// # Errors
-/// For messages of other roles among them, and for a history without a conversation.
-pub(super) fn new_input(
-    messages: Vec<(Role, String)>,
-    has_conversation: bool,
-) -> Result<Vec<Message>, Refusal> {
-    let answered = messages.iter().rposition(|(role, _)| *role == Role::Assistant);
+/// For messages of other roles among them, for parts that cannot be passed on, and for a history without a conversation.
+pub(super) fn new_input(messages: Vec<SentMessage>, has_conversation: bool) -> Result<Vec<Message>, Refusal> {
+    let answered = messages.iter().rposition(|message| message.role == Role::Assistant);
     if answered.is_some() && !has_conversation {
         let message = "name the conversation, such as in the header `x-conversation-id`: the server keeps the history, \
                        and takes none from clients";
         return Err(Refusal::bad_request(message));
     }
     let new = messages.into_iter().skip(answered.map_or(0, |at| at + 1));
-    new.map(|(role, text)| match role {
-        Role::User => Ok(Message::user(text)),
+    new.map(|message| match message.role {
+        Role::User => message.content.read(),
         _ => Err(Refusal::bad_request(
             "only messages of the user are accepted: the chain has its own instructions",
         )),

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::ask::{OnDisconnect, Question, header};
+use super::ask::{Question, header, on_disconnect};
 use super::input::{JsonBody, Parameters};
 use super::openapi::operation::Operation;
 use super::user::User;
@@ -31,11 +31,14 @@ pub(super) struct Body {
 }
 
 pub(super) fn operation() -> Operation {
-    Operation::turn("chat", "A turn as events of the chat page. It continues if the client disconnects.")
-        .with_parameters(&["IdempotencyKey", "EventView"])
-        .with_body::<Body>(json!({"message": "How is the weather?", "conversation": "c1"}))
-        .with_turn("text/event-stream")
-        .with_errors(&[404])
+    Operation::turn(
+        "chat",
+        "A turn as events of the chat page. By default, it continues if the client disconnects.",
+    )
+    .with_parameters(&["IdempotencyKey", "EventView", "OnDisconnect"])
+    .with_body::<Body>(json!({"message": "How is the weather?", "conversation": "c1"}))
+    .with_turn("text/event-stream")
+    .with_errors(&[404])
 }
 
 pub(super) async fn ask(
@@ -51,7 +54,7 @@ pub(super) async fn ask(
     if let Some(turn) = &body.replaces {
         question = question.replacing(&server, turn).await?;
     }
-    let turn = question.start(&server, OnDisconnect::Continue).await?;
+    let turn = question.start(&server, on_disconnect(&headers)?).await?;
     let encoder = wanted.view.encoder();
     Ok(question.named(streamed(turn, encoder, Frames::new().with_ids(), user.request()).await?))
 }

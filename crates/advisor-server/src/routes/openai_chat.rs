@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::ask::content::{Content, SentMessage};
 use super::ask::{OnDisconnect, Question, header, new_input, server_tools};
 use super::input::JsonBody;
 use super::openapi::operation::Operation;
@@ -47,35 +48,14 @@ pub(super) struct ChatMessage {
     pub(super) content: Content,
 }
 
-/// Text, or parts of which the texts count.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub(super) enum Content {
-    Text(String),
-    Parts(Vec<ContentPart>),
-    #[default]
-    Nothing,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct ContentPart {
-    #[serde(default)]
-    text: String,
-}
-
 impl ChatMessage {
-    pub(super) fn read(self) -> (Role, String) {
+    pub(super) fn read(self) -> SentMessage {
         let role = match self.role.as_str() {
             "user" => Role::User,
             "assistant" | "tool" | "function" => Role::Assistant,
             _ => Role::System,
         };
-        let text = match self.content {
-            Content::Text(text) => text,
-            Content::Parts(parts) => parts.into_iter().map(|part| part.text).collect(),
-            Content::Nothing => String::new(),
-        };
-        (role, text)
+        SentMessage { role, content: self.content }
     }
 }
 

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use self::response_id::ResponseId;
+use super::ask::content::{Content, SentMessage};
 use super::ask::{OnDisconnect, Question, header, new_input, server_tools};
 use super::input::JsonBody;
 use super::openai_chat::{ChatMessage, info, listed, without_tools};
@@ -60,10 +61,10 @@ enum InputItem {
 
 impl InputItem {
     /// The server has the items of its answers in its own memory.
-    fn read(self) -> (Role, String) {
+    fn read(self) -> SentMessage {
         match self {
             Self::Message(message) => message.read(),
-            Self::Other { .. } => (Role::Assistant, String::new()),
+            Self::Other { .. } => SentMessage { role: Role::Assistant, content: Content::Nothing },
         }
     }
 }
@@ -107,7 +108,7 @@ pub(super) async fn ask(
     let named = header(&headers, "x-conversation-id").or(body.conversation.as_ref().map(Conversation::id));
     let conversation = conversation(previous.as_ref(), named, body.user.as_deref())?;
     let messages = match body.input {
-        Input::Text(text) => vec![(Role::User, text)],
+        Input::Text(text) => vec![SentMessage { role: Role::User, content: Content::Text(text) }],
         Input::Items(items) => items.into_iter().map(InputItem::read).collect(),
     };
     let input = new_input(messages, conversation.is_some())?;

@@ -1,14 +1,14 @@
-use advisor_core::Message;
 use advisor_sse::{Frames, UiMessages, UiProfile};
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::ask::{OnDisconnect, Question, header};
+use super::ask::content::Content;
+use super::ask::{Question, on_disconnect};
 use super::input::JsonBody;
 use super::openapi::operation::Operation;
 use super::user::User;
@@ -47,38 +47,20 @@ struct UiMessage {
     id: String,
     role: String,
     #[serde(default)]
-    #[schemars(with = "Vec<serde_json::Value>")]
-    parts: Vec<UiPart>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(tag = "type", rename_all = "kebab-case")]
-enum UiPart {
-    Text {
-        text: String,
-    },
-    #[serde(other)]
-    Other,
-}
-
-impl UiMessage {
-    fn text(&self) -> String {
-        let text = |part: &UiPart| match part {
-            UiPart::Text { text } => Some(text.clone()),
-            UiPart::Other => None,
-        };
-        self.parts.iter().filter_map(text).collect()
-    }
+    parts: Vec<Value>,
 }
 
 pub(super) fn operation() -> Operation {
     let part = json!({"type": "text", "text": "How is the weather?"});
     let message = json!({"id": "u1", "role": "user", "parts": [part]});
-    Operation::turn("ui", "A turn for `useChat` of the AI SDK. It continues if the client disconnects.")
-        .with_parameters(&["UiProfile"])
-        .with_body::<Body>(json!({"id": "c1", "messages": [message], "trigger": "submit-message"}))
-        .with_turn("text/event-stream")
-        .with_errors(&[404])
+    Operation::turn(
+        "ui",
+        "A turn for `useChat` of the AI SDK. By default, it continues if the client disconnects.",
+    )
+    .with_parameters(&["UiProfile", "OnDisconnect"])
+    .with_body::<Body>(json!({"id": "c1", "messages": [message], "trigger": "submit-message"}))
+    .with_turn("text/event-stream")
+    .with_errors(&[404])
 }
 
 pub(super) async fn ask(
@@ -87,9 +69,10 @@ pub(super) async fn ask(
     headers: HeaderMap,
     JsonBody(body): JsonBody<Body>,
 ) -> Result<Response, Refusal> {
-    let last = body.messages.last().filter(|message| message.role == "user");
+    let profile = profile(&headers)?;
+    let last = body.messages.into_iter().next_back().filter(|message| message.role == "user");
     let last = last.ok_or_else(|| Refusal::bad_request("the last message is not one of the user"))?;
-    let input = vec![Message::user(last.text())];
+    let input = vec![Content::Parts(last.parts).read()?];
     let replaced = match (body.trigger, body.message_id.as_deref()) {
         // The id of an answer has that of its turn; the id of a user's message is that of its turn.
         (Trigger::RegenerateMessage, id) => {
@@ -105,10 +88,9 @@ pub(super) async fn ask(
             Question::new(&user, Some(&body.id), turn, input)?
         }
     };
-    let turn = question.start(&server, OnDisconnect::Continue).await?;
-    Ok(question.named(
-        streamed(turn, encoder(question.turn.as_str(), &headers), Frames::new(), user.request()).await?,
-    ))
+    let encoder = encoder(question.turn.as_str(), profile);
+    let turn = question.start(&server, on_disconnect(&headers)?).await?;
+    Ok(question.named(streamed(turn, encoder, Frames::new(), user.request()).await?))
 }
 
 pub(super) fn resume_operation() -> Operation {
@@ -126,20 +108,25 @@ pub(super) async fn resume(
     id: Result<Path<String>, PathRejection>,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
-    let key = user.conversation(&id?)?;
+    let (key, profile) = (user.conversation(&id?)?, profile(&headers)?);
     let running = server.turns().running(&key).await?;
     let Some(id) = running else { return Ok(StatusCode::NO_CONTENT.into_response()) };
     let turn = server.turns().join(&(key, id.clone())).await?;
     let Some(turn) = turn else { return Ok(StatusCode::NO_CONTENT.into_response()) };
-    streamed(turn, encoder(id.as_str(), &headers), Frames::new(), user.request()).await
+    streamed(turn, encoder(id.as_str(), profile), Frames::new(), user.request()).await
 }
 
 /// The message id is made of the turn's, so that it is the same after a resumption.
-fn encoder(turn: &str, headers: &HeaderMap) -> UiMessages {
-    let profile = match header(headers, "x-ui-profile") {
-        Some("v6") => UiProfile::V6,
-        Some("v7") => UiProfile::V7,
-        _ => UiProfile::V5,
-    };
+fn encoder(turn: &str, profile: UiProfile) -> UiMessages {
     UiMessages::new(format!("{ANSWER}{turn}")).with_profile(profile)
+}
+
+/// Returns the profile of the client's version of the AI SDK.
+fn profile(headers: &HeaderMap) -> Result<UiProfile, Refusal> {
+    match headers.get("x-ui-profile").map(HeaderValue::as_bytes) {
+        None | Some(b"v5") => Ok(UiProfile::V5),
+        Some(b"v6") => Ok(UiProfile::V6),
+        Some(b"v7") => Ok(UiProfile::V7),
+        Some(_) => Err(Refusal::bad_request("`x-ui-profile` is `v5`, `v6` or `v7`")),
+    }
 }

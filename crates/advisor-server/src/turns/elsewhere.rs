@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use advisor_core::{ConversationKey, OnDrop, Result, SharedTurn, Text, TurnId};
+use advisor_core::{ConversationKey, OnDrop, Result, SharedTurn, TurnId};
 use futures::StreamExt;
-use sha2::{Digest, Sha256};
 use tokio::time::sleep;
 use tracing::Instrument;
 
@@ -40,7 +39,7 @@ impl Turns {
         let (conversation, turn) = asked.key;
         // Besides the chunks, there are the begin and perhaps an error.
         let kept = self.limits.kept_chunks.saturating_add(2);
-        let run = TurnRun::new(conversation.clone(), turn.clone(), digest(asked.input), kept);
+        let run = TurnRun::new(conversation.clone(), turn.clone(), asked.input, kept);
         let begun = match asked.id {
             // No other process can have it.
             IdOrigin::Server => None,
@@ -159,8 +158,4 @@ impl Turns {
 fn relay_failed(error: &advisor_core::Error) -> Refusal {
     log_failure(error);
     Refusal::no_relay()
-}
-
-fn digest(input: &str) -> Text {
-    Sha256::digest(input.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect::<String>().into()
 }

@@ -42,6 +42,7 @@ pub(crate) struct Turns {
 pub(crate) struct Asked<'a> {
     pub(crate) key: &'a TurnKey,
     pub(crate) id: IdOrigin,
+    /// The digest of the input.
     pub(crate) input: &'a str,
     pub(crate) on_unread: OnUnread,
 }
@@ -74,6 +75,7 @@ type TurnKey = (ConversationKey, TurnId);
 #[derive(Debug)]
 struct Entry {
     turn: SharedTurn,
+    /// The digest of its input.
     input: String,
     relayed: Relayed,
 }

@@ -9,7 +9,7 @@ use futures::future::{Either, select};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use crate::setting::{LIMIT, json_of, setting, text, until};
+use crate::setting::{LIMIT, json_of, post, refused, setting, text, until};
 
 /// A request of each route that begins a turn of conversation `c1`. The first two can resume.
 pub(crate) fn bodies() -> [(&'static str, Value); 7] {
@@ -71,6 +71,38 @@ async fn disconnect_leaves_a_turn_that_can_be_joined() {
         assert!(text(joined).await.contains("sunny."), "{path}");
         let read = json_of(setting.get("/api/conversations/c1").await).await;
         assert_eq!(read["messages"][1]["text"], "It is sunny.", "{path}");
+    }
+}
+
+/// A client may choose that its turn stops, such as for the `stop()` of `useChat`, which only disconnects.
+#[tokio::test]
+async fn disconnect_stops_a_turn_on_request() {
+    for (path, body) in &bodies()[..2] {
+        for wanted in ["stop", "continue"] {
+            let (sender, dropped) = oneshot::channel();
+            let guard = Guard(Some(sender));
+            let gate = Gate::new();
+            let first = Answer::new().text("It is").gate(&gate).wait(async move { drop(guard) });
+            let setting = setting([first, Answer::from_text("Here.")]);
+            let request = post(path).header("x-on-disconnect", wanted).body(body.to_string().into());
+            let (_, rest) = until(setting.send(request.unwrap()).await, "It is").await;
+            drop(rest);
+            if wanted == "stop" {
+                // The gate is closed, so only the end of the turn drops the guard.
+                tokio::time::timeout(LIMIT, dropped).await.unwrap().unwrap();
+                let next = json!({"message": "And now?", "conversation": "c1"});
+                assert!(text(setting.post("/api/chat", &next).await).await.contains("Here."), "{path}");
+                continue;
+            }
+            let joined = setting.get("/api/conversations/c1/stream").await;
+            assert_eq!(joined.status(), StatusCode::OK, "{path}");
+            gate.release();
+            text(joined).await;
+            dropped.await.unwrap();
+        }
+        let odd = post(path).header("x-on-disconnect", "wait").body(body.to_string().into());
+        let odd = setting([]).send(odd.unwrap()).await;
+        assert_eq!(refused(odd, StatusCode::BAD_REQUEST).await, "invalid_request", "{path}");
     }
 }
 

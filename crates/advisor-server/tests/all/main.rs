@@ -17,6 +17,7 @@ mod ids;
 mod inspector;
 mod long_conversations;
 mod markup;
+mod media;
 mod metrics;
 mod open_connections;
 mod openapi;

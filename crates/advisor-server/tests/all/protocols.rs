@@ -3,7 +3,8 @@
 use advisor_server::ServerLimits;
 use advisor_sse::{Frame, UiProfile, validate};
 use advisor_testkit::Answer;
-use axum::http::StatusCode;
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
 use serde_json::{Value, json};
 
 use crate::setting::{Setting, json_of, post, refused, setting, text};
@@ -19,10 +20,10 @@ fn two_turns() -> Setting {
 }
 
 type Check = fn(&[Frame]) -> Result<(), validate::Violation>;
-type Body = fn(&str) -> Value;
+type Question = fn(&str) -> Value;
 
 /// The routes with streams, the body of a question, and the check of the stream.
-fn streams() -> Vec<(&'static str, Body, Check)> {
+fn streams() -> Vec<(&'static str, Question, Check)> {
     let chat = |text: &str| json!({"model": "chain", "messages": [{"role": "user", "content": text}], "user": "c1", "stream": true});
     vec![
         ("/api/chat", |text| json!({"message": text, "conversation": "c1"}), validate::chat_events),
@@ -208,6 +209,10 @@ async fn other_roles_tools_and_nameless_history_are_refused() {
             "/api/ag-ui",
             json!({"threadId": "c", "runId": "r", "messages": [{"role": "system", "content": "Obey."}]}),
         ),
+        (
+            "/api/ag-ui",
+            json!({"threadId": "c", "runId": "r", "messages": [user], "tools": [{"name": "weather"}]}),
+        ),
         ("/api/ui", json!({"id": "c", "messages": [{"role": "assistant", "parts": []}]})),
         ("/api/ui", json!({"id": "c", "messages": [], "trigger": "regenerate-message"})),
     ] {
@@ -222,10 +227,8 @@ async fn other_roles_tools_and_nameless_history_are_refused() {
 async fn header_names_the_conversation() {
     let setting = two_turns();
     let body = json!({"messages": [{"role": "user", "content": "How is it?"}]}).to_string();
-    let request = post("/v1/chat/completions")
-        .header("x-conversation-id", "c7")
-        .body(axum::body::Body::from(body))
-        .unwrap();
+    let request =
+        post("/v1/chat/completions").header("x-conversation-id", "c7").body(Body::from(body)).unwrap();
     text(setting.send(request).await).await;
     assert_eq!(json_of(setting.get("/api/conversations").await).await["conversations"], json!(["c7"]));
 }
@@ -252,4 +255,31 @@ async fn ui_answers_are_regenerated_and_messages_edited() {
     let read = json_of(setting.get("/api/conversations/c1").await).await;
     let texts: Vec<_> = read["messages"].as_array().unwrap().iter().map(|message| &message["text"]).collect();
     assert_eq!(texts, ["Why?", "Four."]);
+}
+
+/// Another profile could be one whose frames the client does not read.
+#[tokio::test]
+async fn unknown_profile_of_the_ai_sdk_is_refused() {
+    let setting = setting(["One.", "Two.", "Three."].map(Answer::from_text));
+    let message = json!({"role": "user", "parts": [{"type": "text", "text": "Hi"}]});
+    let body = json!({"id": "c1", "messages": [message]}).to_string();
+    for (profile, status) in [
+        ("v5", StatusCode::OK),
+        ("v6", StatusCode::OK),
+        ("v7", StatusCode::OK),
+        ("v8", StatusCode::BAD_REQUEST),
+        ("V6", StatusCode::BAD_REQUEST),
+        ("", StatusCode::BAD_REQUEST),
+    ] {
+        let asking = post("/api/ui").header("x-ui-profile", profile).body(Body::from(body.clone()));
+        let joining = Request::get("/api/ui/c2/stream").header("x-ui-profile", profile).body(Body::empty());
+        let joined = if status == StatusCode::OK { StatusCode::NO_CONTENT } else { status };
+        for (request, status) in [(asking, status), (joining, joined)] {
+            let response = setting.send(request.unwrap()).await;
+            assert_eq!(response.status(), status, "{profile}");
+            let answer = text(response).await;
+            assert!(status != StatusCode::BAD_REQUEST || answer.contains("`v5`, `v6` or `v7`"), "{answer}");
+        }
+    }
+    assert_eq!(setting.model.calls(), 3);
 }

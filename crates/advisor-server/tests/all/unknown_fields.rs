@@ -73,6 +73,13 @@ async fn unknown_fields_of_other_protocols_are_ignored() {
     for (path, body) in [
         ("/api/ui", json!({"id": "c1", "messages": [message], "x": 1})),
         ("/api/ag-ui", json!({"threadId": "c1", "runId": "r1", "messages": [message], "x": 1})),
+        (
+            "/api/ag-ui",
+            json!({
+                "threadId": "c1", "runId": "r1", "messages": [message], "tools": [],
+                "state": {"x": 1}, "context": [{"description": "x", "value": "y"}], "forwardedProps": {"x": 1},
+            }),
+        ),
         ("/v1/chat/completions", json!({"messages": [message], "stream_options": {"x": 1}, "x": 1})),
         ("/v1/responses", json!({"input": [message], "x": 1})),
         ("/v1/messages", json!({"messages": [message], "metadata": {"x": 1}, "x": 1})),

@@ -58,6 +58,11 @@ fn in_headers() -> Value {
             "name": "x-ui-profile", "in": "header", "schema": {"enum": ["v5", "v6", "v7"], "default": "v5"},
             "description": "The version of the AI SDK.",
         },
+        "OnDisconnect": {
+            "name": "x-on-disconnect", "in": "header",
+            "schema": {"enum": ["continue", "stop"], "default": "continue"},
+            "description": "Whether the turn continues if the client disconnects. A turn that stops cannot be joined again.",
+        },
         "ServerTools": {
             "name": "x-server-tools", "in": "header", "schema": {"enum": ["shown", "hidden"], "default": "hidden"},
             "description": "Whether tools that the server runs are shown.",

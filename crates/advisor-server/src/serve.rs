@@ -19,8 +19,8 @@ const LAST_EVENTS: Duration = Duration::from_secs(1);
 /// the stopped ones.
 ///
 /// # Errors
-/// If the listener is not on the loopback interface and the server has neither tokens nor authentication. If the listener fails. If the store
-/// refuses the ends of stopped turns.
+/// If the listener is not on the loopback interface and the server has neither tokens nor authentication. If the
+/// listener fails. If the store refuses the ends of stopped turns.
 pub async fn serve(
     listener: TcpListener,
     server: ChatServer,

@@ -110,8 +110,8 @@ impl ChatServer {
 
     /// Lets the application authenticate requests, in place of [tokens](Self::with_tokens): by a session or a signed
     /// token that its own middleware has checked. The function returns the tenant of a request, or `None`, which is
-    /// answered with 401. Requests that a browser sends for a page of another site are refused before, unless its origin
-    /// is [allowed](Self::with_allowed_origins).
+    /// answered with 401. Requests that a browser sends for a page of another site are refused before. A page of an
+    /// [allowed origin](Self::with_allowed_origins) may send them, without cookies.
     ///
     /// # Example
     /// ```
@@ -136,7 +136,7 @@ impl ChatServer {
     /// Changes the prompt of each turn by the head of its request: adds extensions for advisors and tools, instructions,
     /// or tools. The conversation, the turn and the input are set afterwards.
     ///
-    /// A request that joins a turn does not change it.
+    /// The function must not block. A second one replaces the first. A request that joins a turn does not change it.
     ///
     /// # Example
     /// ```
@@ -147,14 +147,14 @@ impl ChatServer {
     /// struct Language(String);
     ///
     /// fn with_language(server: ChatServer) -> ChatServer {
-    ///     server.with_prompt(|prompt, head| match head.headers.get("accept-language") {
+    ///     server.map_prompt(|prompt, head| match head.headers.get("accept-language") {
     ///         Some(language) => prompt.extension(Language(String::from_utf8_lossy(language.as_bytes()).into())),
     ///         None => prompt,
     ///     })
     /// }
     /// ```
     #[must_use]
-    pub fn with_prompt(self, change: impl Fn(Prompt, &Parts) -> Prompt + Send + Sync + 'static) -> Self {
+    pub fn map_prompt(self, change: impl Fn(Prompt, &Parts) -> Prompt + Send + Sync + 'static) -> Self {
         self.changed(|shared| shared.change_prompt = Some(ChangePrompt::new(change)))
     }
 

@@ -14,12 +14,24 @@ pub(crate) fn is_local(headers: &HeaderMap) -> bool {
         || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// Checks whether a browser says that a page of another site, or of another port, sends the request.
+/// Checks whether a page of another site, or of another port, sends the request.
 ///
-/// Such a page cannot read answers, but it could send a request without a body.
+/// Such a page cannot read answers, but it could send a request without a body. Browsers name the relation of the sites
+/// to addresses with TLS and to this machine only. Elsewhere, the origin of the page is not the host of the request.
 pub(crate) fn is_foreign(headers: &HeaderMap) -> bool {
-    let site = headers.get("sec-fetch-site").map(|site| site.as_bytes());
-    site.is_some_and(|site| !matches!(site, b"same-origin" | b"none"))
+    let text = |name: &str| headers.get(name).map(|value| value.as_bytes());
+    match (text("sec-fetch-site"), text(header::ORIGIN.as_str())) {
+        (Some(site), _) => !matches!(site, b"same-origin" | b"none"),
+        (None, Some(origin)) => !is_origin_of(origin, text(header::HOST.as_str()).unwrap_or_default()),
+        // No browser, or a request that changes nothing.
+        (None, None) => false,
+    }
+}
+
+/// Checks whether an origin, such as `https://a.example`, is that of a host.
+fn is_origin_of(origin: &[u8], host: &[u8]) -> bool {
+    let authority = [&b"http://"[..], b"https://"].iter().find_map(|scheme| origin.strip_prefix(*scheme));
+    authority.is_some_and(|authority| authority.eq_ignore_ascii_case(host))
 }
 
 #[cfg(test)]
@@ -38,5 +50,30 @@ mod tests {
         );
         assert!(["example.org", "localhost.example.org", "10.0.0.1", "[::2]", ""].map(local) == [false; 5]);
         assert!(is_local(&HeaderMap::new()), "HTTP/1.0 has no host");
+    }
+
+    #[test]
+    fn pages_of_other_origins_are_foreign() {
+        let foreign = |site: Option<&str>, origin: Option<&str>| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, "chat.example:8080".parse().unwrap());
+            site.into_iter().for_each(|site| drop(headers.insert("sec-fetch-site", site.parse().unwrap())));
+            origin
+                .into_iter()
+                .for_each(|origin| drop(headers.insert(header::ORIGIN, origin.parse().unwrap())));
+            is_foreign(&headers)
+        };
+        assert!(!foreign(None, None), "no browser");
+        assert!(!foreign(Some("same-origin"), None) && !foreign(Some("none"), None));
+        assert!(
+            foreign(Some("same-site"), None) && foreign(Some("cross-site"), Some("http://chat.example:8080"))
+        );
+        assert!(
+            !foreign(None, Some("http://chat.example:8080"))
+                && !foreign(None, Some("https://Chat.example:8080"))
+        );
+        for other in ["http://a.example", "http://chat.example", "http://chat.example:80", "null", ""] {
+            assert!(foreign(None, Some(other)), "{other}");
+        }
     }
 }

@@ -42,7 +42,7 @@ pub struct ServerLimits {
     /// of the turn. 64 MiB by default.
     pub whole_answer_bytes: usize,
     /// The bytes of the messages in a page of a conversation. The oldest turns of a larger page are left out, for the
-    /// page before it; its last turn stays. 4 MiB by default.
+    /// page before it; its last turn stays. 4 MiB by default. The turns of a page are read before.
     pub page_bytes: usize,
     /// The chunks of a turn that are kept for readers that join late. 65,536 by default.
     pub kept_chunks: usize,

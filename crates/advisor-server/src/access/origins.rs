@@ -19,7 +19,8 @@ const EXPOSED: [HeaderName; 5] = [
 
 /// The origins of other sites whose pages may send requests and read the answers (CORS).
 ///
-/// A page still needs a token if the server has tokens. Cookies are never read.
+/// A page still needs a token if the server has tokens. Browsers send such a page's requests without cookies, so a session
+/// of the application does not work from there.
 ///
 /// # Example
 /// ```

@@ -24,7 +24,7 @@ use crate::turns::{Asked, IdOrigin};
 const PAGE: usize = 256;
 
 /// The last turns among which a replaced one is searched first.
-const LATELY: usize = 16;
+const RECENT_TURNS: usize = 16;
 
 /// The request of a client, of any protocol.
 #[derive(Debug)]
@@ -117,7 +117,7 @@ impl Question {
     /// from the beginning of the log.
     async fn has_turn(&self, server: &ChatServer, turn: &TurnId) -> Result<bool, StoreError> {
         let (store, mut after) = (server.memory().store(), EntryId::BEGINNING);
-        let last = store.load(&self.conversation, ReadRange::LastTurns(LATELY)).await?;
+        let last = store.load(&self.conversation, ReadRange::LastTurns(RECENT_TURNS)).await?;
         if last.entries.iter().any(|entry| &entry.turn == turn) {
             return Ok(true);
         }

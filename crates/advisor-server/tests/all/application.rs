@@ -70,6 +70,11 @@ async fn page_of_another_site_cannot_use_a_session() {
         send(&server, request.body(Body::empty()).unwrap()).await
     };
     assert_eq!(refused(stop(server.clone()).await, StatusCode::FORBIDDEN).await, "forbidden");
+    // Without TLS, a browser sends the origin alone.
+    let plain =
+        post("/api/conversations/c1/stop").header("cookie", "user=ann").header("host", "chat.example");
+    let plain = plain.header("origin", "http://a.example").body(Body::empty()).unwrap();
+    assert_eq!(send(&server, plain).await.status(), StatusCode::FORBIDDEN);
     let allowing = server.with_allowed_origins(AllowedOrigins::new(["https://a.example"]).unwrap());
     assert_eq!(stop(allowing).await.status(), StatusCode::NO_CONTENT);
 }
@@ -106,12 +111,12 @@ async fn prompt_has_data_of_the_request() {
         .tool(tool)
         .build()
         .unwrap();
-    let server = ChatServer::new(client, memory)
-        .with_authentication(|_| Some("everyone".into()))
-        .with_prompt(|prompt, head| match head.extensions.get::<Login>() {
+    let server = ChatServer::new(client, memory).with_authentication(|_| Some("everyone".into())).map_prompt(
+        |prompt, head| match head.extensions.get::<Login>() {
             Some(login) => prompt.extension(login.clone()).system("Be brief.").conversation("another"),
             None => prompt,
-        });
+        },
+    );
     let setting = Setting { server, model };
     text(send(&setting.server, asking("ann").body(body()).unwrap()).await).await;
     text(send(&setting.server, post("/api/chat").body(body()).unwrap()).await).await;

@@ -217,15 +217,40 @@ async fn exported(setting: &Setting, address: &str) -> Vec<Value> {
     lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
+/// Appends a turn with a question and an answer.
+async fn append(store: &InMemoryStore, number: u64) {
+    let turn = TurnId::new(&format!("t{number}")).unwrap();
+    let messages = [Message::user(format!("q{number}")), Message::assistant("a")];
+    let entries = messages.map(|message| NewEntry::new(turn.clone(), message.into()));
+    let batch = Batch::new(BatchKey::for_input(turn), entries.to_vec());
+    store.append(&ConversationKey::new("c1").unwrap(), Version::new(2 * number), batch).await.unwrap();
+}
+
+/// The last page is read again after turns were appended.
+#[tokio::test]
+async fn export_has_no_gap_if_the_conversation_goes_on() {
+    let store = InMemoryStore::new();
+    for number in 0..150 {
+        append(&store, number).await;
+    }
+    let (memory, model) = (ChatMemoryAdvisor::new(store.clone()), ScriptedModel::new([]));
+    let client = ChatClient::builder(model.clone()).advisor(memory.clone()).build().unwrap();
+    let setting = Setting { server: ChatServer::new(client, memory), model };
+    let response = setting.get("/api/conversations/c1/export").await;
+    for number in 150..155 {
+        append(&store, number).await;
+    }
+    let lines = text(response).await;
+    let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let questions: Vec<_> = lines.step_by(2).map(|line| line["text"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(questions, (0..150).map(|number| format!("q{number}")).collect::<Vec<_>>());
+}
+
 #[tokio::test]
 async fn whole_conversation_is_exported_as_it_is_read() {
-    let (store, key) = (InMemoryStore::new(), ConversationKey::new("c1").unwrap());
+    let store = InMemoryStore::new();
     for number in 0..205_u64 {
-        let turn = TurnId::new(&format!("t{number}")).unwrap();
-        let messages = [Message::user(format!("q{number}")), Message::assistant("a")];
-        let entries = messages.map(|message| NewEntry::new(turn.clone(), message.into()));
-        let batch = Batch::new(BatchKey::for_input(turn), entries.to_vec());
-        store.append(&key, Version::new(2 * number), batch).await.unwrap();
+        append(&store, number).await;
     }
     let (memory, model) = (ChatMemoryAdvisor::new(store), ScriptedModel::new([]));
     let client = ChatClient::builder(model.clone()).advisor(memory.clone()).build().unwrap();

@@ -67,6 +67,7 @@ impl State {
             ("message_delta", stage @ Stage::Between) => {
                 let reason = text(at(&event, "/delta"), "stop_reason")?;
                 require((reason == "tool_use") == self.has_calls, "the reason tells of calls")?;
+                require(self.server_calls.is_empty(), "each call of a server tool has a result")?;
                 require(at(&event, "/usage/output_tokens").is_u64(), "the end has token counts")?;
                 *stage = Stage::Ended;
             }

@@ -4,8 +4,8 @@
 //! other providers is left out. Opaque blocks go back to the format that they came from.
 //!
 //! Calls go back behind the other content of an answer. The API refuses text behind a call, such as the denial of the
-//! next one, and a tool of the server behind it. Only blocks before signed thinking stay in their places: the API
-//! refuses thinking that changed its place among calls.
+//! next one, and a tool of the server behind it. It also refuses thinking that changed its place among calls, so no block
+//! passes signed thinking.
 //!
 //! The API also refuses an answer that is thinking alone, signed or not. Such an answer is left out, and a paused one is
 //! asked for again.
@@ -57,12 +57,27 @@ pub(super) fn push(
     Ok(())
 }
 
-/// Iterates over the blocks with the calls at the end. Blocks before the last signed thinking stay in their places.
+/// Iterates over the blocks, with the calls behind the other content. Signed thinking stays in its place among calls.
 fn calls_last<'a>(answer: &'a [Block], format: &Text) -> impl Iterator<Item = &'a Block> {
-    let start = answer.iter().rposition(|block| is_signed(block, format)).map_or(0, |last| last + 1);
-    let (fixed, free) = answer.split_at_checked(start).unwrap_or((answer, &[]));
-    let is_call = |block: &&Block| block.as_tool_call().is_some();
-    fixed.iter().chain(free.iter().filter(move |block| !is_call(block))).chain(free.iter().filter(is_call))
+    let place = |block: &&Block| match block.as_tool_call() {
+        _ if is_signed(block, format) => Place::Thinking,
+        Some(_) => Place::Call,
+        None => Place::Content,
+    };
+    // Each stretch ends with signed thinking, or with the answer.
+    answer.split_inclusive(|block| is_signed(block, format)).flat_map(move |stretch| {
+        let mut blocks: Vec<_> = stretch.iter().collect();
+        blocks.sort_by_key(place);
+        blocks
+    })
+}
+
+/// The places of blocks before the next signed thinking, in their order.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    Content,
+    Call,
+    Thinking,
 }
 
 /// Checks whether a block is thinking that goes back.

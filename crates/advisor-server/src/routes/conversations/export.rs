@@ -5,7 +5,7 @@ use axum::extract::{Path, State};
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use chat_memory_advisor::store::EntryId;
+use chat_memory_advisor::store::{EntryId, ReadRange};
 use chat_memory_advisor::{TurnMessages, TurnPage};
 use futures::{StreamExt, stream};
 
@@ -27,7 +27,7 @@ pub(in crate::routes) fn operation() -> Operation {
         .with_errors(&[400, 404, 503])
 }
 
-/// Returns all messages of a conversation as a file. Only one page of turns is in memory at a time.
+/// Returns the stored messages of a conversation as a file. Only one page of turns is in memory at a time.
 pub(in crate::routes) async fn export(
     State(server): State<ChatServer>,
     user: User,
@@ -35,7 +35,8 @@ pub(in crate::routes) async fn export(
     Parameters(wanted): Parameters<Wanted>,
 ) -> Result<Response, Refusal> {
     let key = user.conversation(&id?)?;
-    let ends = ends_of_pages(&server, &key).await.map_err(|error| Refusal::from(&error))?;
+    let failed = |error: Error| Refusal::from(&error);
+    let ends = ends_of_pages(&server, &key).await.map_err(failed)?;
     if ends.is_empty() {
         return Err(Refusal::not_found("there is no such conversation"));
     }
@@ -51,25 +52,20 @@ pub(in crate::routes) async fn export(
     Ok((headers, Body::from_stream(lines)).into_response())
 }
 
-/// Returns the entries with which the pages of a conversation end, the last page first. That page ends with the
-/// conversation, and has no such entry.
-async fn ends_of_pages(server: &ChatServer, key: &ConversationKey) -> Result<Vec<Option<EntryId>>, Error> {
-    let (mut ends, mut end) = (Vec::new(), None);
-    loop {
-        let page = page(server, key, end).await?;
-        if page.turns.is_empty() {
-            return Ok(ends);
-        }
-        ends.push(end);
-        match page.before {
-            Some(before) => end = Some(before),
-            None => return Ok(ends),
-        }
+/// Returns the entries with which the pages of a conversation end, the last page first. Entries that are appended
+/// meanwhile are on none of them.
+async fn ends_of_pages(server: &ChatServer, key: &ConversationKey) -> Result<Vec<EntryId>, Error> {
+    let last = server.memory().store().load(key, ReadRange::LastTurns(1)).await?;
+    let (mut ends, mut end) = (Vec::new(), last.entries.last().map(|last| EntryId::new(last.seq)));
+    while let Some(last) = end {
+        ends.push(last);
+        end = page(server, key, last).await?.before;
     }
+    Ok(ends)
 }
 
-async fn page(server: &ChatServer, key: &ConversationKey, end: Option<EntryId>) -> Result<TurnPage, Error> {
-    server.memory().turns(key, end, MOST_TURNS).await
+async fn page(server: &ChatServer, key: &ConversationKey, end: EntryId) -> Result<TurnPage, Error> {
+    server.memory().turns(key, Some(end), MOST_TURNS).await
 }
 
 /// Returns the lines of these turns.

@@ -67,7 +67,7 @@ pub(super) const ERRORS: [(u16, &str, &str); 14] = [
     (
         403,
         "Forbidden",
-        "A server without tokens serves its own machine only, and no server answers pages of other sites that it does not allow.",
+        "A server without tokens serves its own machine only. Unless a token is needed, pages of other sites are refused, too.",
     ),
     (404, "NotFound", "There is no such conversation, turn, model or route."),
     (408, "BodyTimeout", "The body did not arrive in time."),

@@ -77,6 +77,7 @@ pub(super) fn rules() -> Rules {
         broken("the block `image` is unknown", &[START, &with(TEXT, "/content_block/type", json!("image"))]),
         broken("calls come last", &[START, CALL, STOP, &at_1(SERVER_CALL)]),
         broken(&order("content_block_delta"), &[START, SERVER_CALL, INPUT]),
+        broken("each call of a server tool has a result", &[START, SERVER_CALL, STOP, DELTA]),
         broken("a result follows its call", &[START, &with(RESULT, "/index", json!(0))]),
         broken(
             "a result follows its call",

@@ -35,14 +35,14 @@ fn law_m1_calls_are_sent_behind_other_content() {
     assert_eq!(sent(vec![call("c1"), foreign(), text("b")]), ["b", "c1"]);
 }
 
-/// The API refuses thinking that has changed its place among calls, so blocks before it stay as they came.
+/// The API refuses thinking that has changed its place among calls, so no block passes it.
 #[test]
-fn blocks_before_signed_thinking_keep_their_places() {
+fn signed_thinking_keeps_its_place_among_calls() {
     let text = Block::text;
     let blocks = vec![signed("s1"), call("c1"), text("a"), signed("s2"), call("c2"), text("b")];
-    assert_eq!(sent(blocks), ["s1", "c1", "a", "s2", "b", "c2"]);
+    assert_eq!(sent(blocks), ["s1", "a", "c1", "s2", "b", "c2"]);
     let hidden = opaque(json!({"type": "redacted_thinking", "data": "ZGF0YQ=="}));
-    assert_eq!(sent(vec![call("c1"), text("a"), hidden, call("c2")]), ["c1", "a", "redacted_thinking", "c2"]);
+    assert_eq!(sent(vec![call("c1"), text("a"), hidden, call("c2")]), ["a", "c1", "redacted_thinking", "c2"]);
 }
 
 #[test]

@@ -141,7 +141,7 @@ await run({ name: "page", url, executablePath, folder, expected: "ERR_INTERNET_D
 
     await context.setOffline(true);
     await other.keyboard.press("Enter");
-    await other.waitForSelector(".earlier [role=alert]:not(:empty)");
+    await other.waitForSelector(".earlier [role=alert] >> text=the server cannot be reached");
     await context.setOffline(false);
     for (const articles of [4, 6, 8]) {
       const first = await other.$("article");

@@ -2,9 +2,13 @@
 
 import { send } from "./token.js";
 
+/** Returns the error of a request without an answer. A broken connection is `isBroken`. */
+const unanswered = (error) =>
+  error instanceof TypeError ? Object.assign(new Error("the server cannot be reached"), { isBroken: true }) : error;
+
 /** Sends a request. A refusal is an error with the server's words and its status. */
 export const api = async (path, options) => {
-  const response = await send(path, options);
+  const response = await send(path, options).catch((error) => Promise.reject(unanswered(error)));
   if (!response.ok) {
     const body = await response.json().catch(() => ({}));
     const error = new Error(body.error?.message ?? `the server answered ${response.status}`);

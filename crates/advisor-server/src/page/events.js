@@ -28,9 +28,7 @@ export const submit = async (question, { signal, onBreak }) => {
     } catch (error) {
       // A turn that failed before memory had it cannot be replaced.
       if (error.status === 404 && question.replaces) return submit({ ...question, replaces: undefined }, { signal, onBreak });
-      const isBroken = error instanceof TypeError;
-      if (!isBroken) throw error;
-      if (tries === MOST_TRIES) throw new Error("the server cannot be reached");
+      if (!error.isBroken || tries === MOST_TRIES) throw error;
     }
     onBreak();
     await wait(tries, signal);

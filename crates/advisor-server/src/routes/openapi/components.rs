@@ -37,7 +37,7 @@ fn in_addresses() -> Value {
         },
         "View": {
             "name": "view", "in": "query", "schema": {"enum": ["answer", "page"], "default": "answer"},
-            "description": "With `page`, also reasoning and the blocks of each answer.",
+            "description": "With `page`, also reasoning, calls as they form, progress of tools, and the blocks of each answer.",
         },
         "EventView": {
             "name": "view", "in": "query",

@@ -1,4 +1,3 @@
-use advisor_core::Role;
 use advisor_sse::{AgUi, Frames};
 use axum::extract::State;
 use axum::response::Response;
@@ -6,8 +5,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::ask::content::{Content, SentMessage};
-use super::ask::{OnDisconnect, Question, new_input};
+use super::ask::content::{Content, SentMessage, SentResult};
+use super::ask::new_input::new_input;
+use super::ask::{OnDisconnect, Question};
 use super::input::JsonBody;
 use super::openai_chat::without_tools;
 use super::openapi::operation::Operation;
@@ -31,27 +31,32 @@ pub(super) struct Body {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 struct AgMessage {
     role: String,
     #[serde(default)]
     content: Value,
+    /// The call of a result.
+    tool_call_id: Option<String>,
+    /// The failure of a call.
+    error: Option<String>,
 }
 
 impl AgMessage {
     /// Reasoning and activities are the client's own notes.
     fn read(self) -> Option<SentMessage> {
-        let role = match self.role.as_str() {
-            "user" => Role::User,
-            "assistant" | "tool" => Role::Assistant,
-            "system" | "developer" => Role::System,
+        let content = Content::from(self.content);
+        Some(match (self.role.as_str(), self.tool_call_id) {
+            ("user", _) => SentMessage::User(content),
+            ("tool", Some(call_id)) => {
+                let is_error = self.error.is_some();
+                let content = self.error.map_or(content, Content::Text);
+                SentMessage::Result(SentResult { call_id, content, is_error })
+            }
+            ("assistant" | "tool", _) => SentMessage::Answer,
+            ("system" | "developer", _) => SentMessage::Instructions,
             _ => return None,
-        };
-        let content = match self.content {
-            Value::String(text) => Content::Text(text),
-            Value::Array(parts) => Content::Parts(parts),
-            _ => Content::Nothing,
-        };
-        Some(SentMessage { role, content })
+        })
     }
 }
 
@@ -67,9 +72,10 @@ pub(super) async fn ask(
     user: User,
     JsonBody(body): JsonBody<Body>,
 ) -> Result<Response, Refusal> {
-    without_tools(&body.tools)?;
+    without_tools(&server, &body.tools)?;
     let messages = body.messages.into_iter().filter_map(AgMessage::read).collect();
-    let input = new_input(messages, true)?;
+    let key = user.conversation(&body.thread_id)?;
+    let input = new_input(&server, Some(&key), messages).await?;
     let question = Question::new(&user, Some(&body.thread_id), Some(&body.run_id), input)?;
     let turn = question.start(&server, OnDisconnect::Stop).await?;
     let encoder = AgUi::new(body.thread_id, body.run_id);

@@ -7,7 +7,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::ask::{OnDisconnect, Question, header, new_input, server_tools};
+use super::ask::content::{Content, SentMessage, SentResult};
+use super::ask::new_input::new_input;
+use super::ask::{OnDisconnect, Question, header, server_tools};
 use super::input::JsonBody;
 use super::openai_chat::{ChatMessage, info, listed, without_tools};
 use super::openapi::operation::Operation;
@@ -59,14 +61,15 @@ pub(super) async fn ask(
     JsonBody(body): JsonBody<Body>,
 ) -> Result<Response, Refusal> {
     listed(&server, &body.model)?;
-    without_tools(&body.tools)?;
+    without_tools(&server, &body.tools)?;
     let server_tools = server_tools(&headers)?;
     if body.system.is_some() {
         return Err(Refusal::bad_request("a system prompt is not accepted: the chain has its own"));
     }
     let conversation = header(&headers, "x-conversation-id").or(body.metadata.user_id.as_deref());
-    let messages = body.messages.into_iter().map(ChatMessage::read).collect();
-    let input = new_input(messages, conversation.is_some())?;
+    let key = conversation.map(|id| user.conversation(id)).transpose()?;
+    let messages = body.messages.into_iter().flat_map(read).collect();
+    let input = new_input(&server, key.as_ref(), messages).await?;
     let question = Question::new(&user, conversation, header(&headers, "idempotency-key"), input)?;
     let encoder = AnthropicMessages::new(info(&server, format!("msg_{}", question.turn)))
         .with_server_tools(server_tools);
@@ -76,6 +79,25 @@ pub(super) async fn ask(
     }
     let stream = whole(turn, encoder, server.limits().whole_answer_bytes).await?;
     Ok(question.named(Json(message(&Frame::read_all(&stream))).into_response()))
+}
+
+/// Reads a message, with the results in one of the user before it.
+fn read(message: ChatMessage) -> Vec<SentMessage> {
+    let (results, parts): (Vec<_>, Vec<_>) = match message.read() {
+        SentMessage::User(Content::Parts(parts)) => {
+            parts.into_iter().partition(|part| part.get("tool_use_id").is_some_and(Value::is_string))
+        }
+        message => return vec![message],
+    };
+    let said = (!parts.is_empty() || results.is_empty()).then_some(SentMessage::User(Content::Parts(parts)));
+    results.into_iter().filter_map(result).chain(said).collect()
+}
+
+fn result(mut part: Value) -> Option<SentMessage> {
+    let call_id = part.get("tool_use_id")?.as_str()?.to_owned();
+    let is_error = part.get("is_error").and_then(Value::as_bool).unwrap_or_default();
+    let content = part.get_mut("content").map(Value::take).unwrap_or_default().into();
+    Some(SentMessage::Result(SentResult { call_id, content, is_error }))
 }
 
 /// Returns the message in one piece, joined from the events of its stream.

@@ -1,9 +1,10 @@
 pub(super) mod content;
+pub(super) mod new_input;
 mod parts;
 
 use std::sync::Arc;
 
-use advisor_core::{ConversationKey, Message, MessageContent, OnDrop, OnUnread, Role, TurnId, TurnStream};
+use advisor_core::{ConversationKey, Message, MessageContent, OnDrop, OnUnread, TurnId, TurnStream};
 use advisor_sse::ServerTools;
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
@@ -11,7 +12,6 @@ use chat_memory_advisor::store::{EntryId, ReadRange};
 use chat_memory_advisor::{ForkPoint, StoreError};
 use sha2::{Digest, Sha256};
 
-use self::content::SentMessage;
 use super::user::User;
 use crate::ChatServer;
 use crate::access::application::PromptChange;
@@ -192,13 +192,13 @@ fn turn_id(id: &str) -> Result<TurnId, advisor_core::Error> {
     TurnId::new(id).or_else(|_| TurnId::new(&digest(id.as_bytes())))
 }
 
-/// Checks whether a message of the user has neither text nor media.
+/// Checks whether a message has neither text nor media. A result of a call may be empty.
 fn is_empty(message: &Message) -> bool {
     match message.content() {
         MessageContent::User(parts) => {
             parts.iter().all(|part| part.as_text().is_some_and(|text| text.trim().is_empty()))
         }
-        _ => true,
+        _ => false,
     }
 }
 
@@ -233,25 +233,4 @@ pub(super) fn on_disconnect(headers: &HeaderMap) -> Result<OnDisconnect, Refusal
         Some(b"stop") => Ok(OnDisconnect::Stop),
         Some(_) => Err(Refusal::bad_request("`x-on-disconnect` is `stop` or `continue`")),
     }
-}
-
-/// Keeps the messages of the user after the last answer. The server has the earlier messages in its own memory.
-///
-/// # Errors
-/// For messages of other roles among them, for parts that cannot be passed on, and for a history without a conversation.
-pub(super) fn new_input(messages: Vec<SentMessage>, has_conversation: bool) -> Result<Vec<Message>, Refusal> {
-    let answered = messages.iter().rposition(|message| message.role == Role::Assistant);
-    if answered.is_some() && !has_conversation {
-        let message = "name the conversation, such as in the header `x-conversation-id`: the server keeps the history, \
-                       and takes none from clients";
-        return Err(Refusal::bad_request(message));
-    }
-    let new = messages.into_iter().skip(answered.map_or(0, |at| at + 1));
-    new.map(|message| match message.role {
-        Role::User => message.content.read(),
-        _ => Err(Refusal::bad_request(
-            "only messages of the user are accepted: the chain has its own instructions",
-        )),
-    })
-    .collect()
 }

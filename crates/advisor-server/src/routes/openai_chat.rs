@@ -1,4 +1,3 @@
-use advisor_core::Role;
 use advisor_sse::{AnswerInfo, Frame, Frames, OpenAiChat, UsageChunk};
 use axum::Json;
 use axum::extract::State;
@@ -8,8 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::ask::content::{Content, SentMessage};
-use super::ask::{OnDisconnect, Question, header, new_input, server_tools};
+use super::ask::content::{Content, SentMessage, SentResult};
+use super::ask::new_input::new_input;
+use super::ask::{OnDisconnect, Question, header, server_tools};
 use super::input::JsonBody;
 use super::openapi::operation::Operation;
 use super::user::User;
@@ -46,24 +46,33 @@ pub(super) struct ChatMessage {
     pub(super) role: String,
     #[serde(default)]
     pub(super) content: Content,
+    /// The call of a result.
+    tool_call_id: Option<String>,
 }
 
 impl ChatMessage {
     pub(super) fn read(self) -> SentMessage {
-        let role = match self.role.as_str() {
-            "user" => Role::User,
-            "assistant" | "tool" | "function" => Role::Assistant,
-            _ => Role::System,
-        };
-        SentMessage { role, content: self.content }
+        match (self.role.as_str(), self.tool_call_id) {
+            ("user", _) => SentMessage::User(self.content),
+            ("tool", Some(call_id)) => {
+                SentMessage::Result(SentResult { call_id, content: self.content, is_error: false })
+            }
+            ("assistant" | "tool" | "function", _) => SentMessage::Answer,
+            _ => SentMessage::Instructions,
+        }
     }
 }
 
-/// Refuses tools of the client: the chain has its own.
-pub(super) fn without_tools(tools: &[Value]) -> Result<(), Refusal> {
-    match tools {
-        [] => Ok(()),
-        _ => Err(Refusal::bad_request("tools of the client are not accepted: the chain runs its own")),
+/// Refuses tools of the client: the chain has its own. The client may name those of the chain that it runs.
+pub(super) fn without_tools(server: &ChatServer, tools: &[Value]) -> Result<(), Refusal> {
+    let is_known = |tool: &Value| {
+        let name = tool.pointer("/function/name").or(tool.get("name")).and_then(Value::as_str);
+        let tool = name.and_then(|name| server.client().tools().find(name));
+        tool.is_some_and(|tool| tool.definition().client_side)
+    };
+    match tools.iter().all(is_known) {
+        true => Ok(()),
+        false => Err(Refusal::bad_request("tools of the client are not accepted: the chain runs its own")),
     }
 }
 
@@ -97,11 +106,12 @@ pub(super) async fn ask(
     JsonBody(body): JsonBody<Body>,
 ) -> Result<Response, Refusal> {
     listed(&server, &body.model)?;
-    without_tools(&body.tools)?;
+    without_tools(&server, &body.tools)?;
     let server_tools = server_tools(&headers)?;
     let conversation = header(&headers, "x-conversation-id").or(body.user.as_deref());
     let messages = body.messages.into_iter().map(ChatMessage::read).collect();
-    let input = new_input(messages, conversation.is_some())?;
+    let key = conversation.map(|id| user.conversation(id)).transpose()?;
+    let input = new_input(&server, key.as_ref(), messages).await?;
     let question = Question::new(&user, conversation, header(&headers, "idempotency-key"), input)?;
     let info = info(&server, format!("chatcmpl-{}", question.turn));
     let turn = question.start(&server, OnDisconnect::Stop).await?;

@@ -1,6 +1,5 @@
 mod response_id;
 
-use advisor_core::Role;
 use advisor_sse::{Frame, Frames, OpenAiResponses};
 use axum::Json;
 use axum::extract::State;
@@ -11,8 +10,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use self::response_id::ResponseId;
-use super::ask::content::{Content, SentMessage};
-use super::ask::{OnDisconnect, Question, header, new_input, server_tools};
+use super::ask::content::{Content, SentMessage, SentResult};
+use super::ask::new_input::new_input;
+use super::ask::{OnDisconnect, Question, header, server_tools};
 use super::input::JsonBody;
 use super::openai_chat::{ChatMessage, info, listed, without_tools};
 use super::openapi::operation::Operation;
@@ -55,7 +55,11 @@ enum InputItem {
     Message(ChatMessage),
     Other {
         #[serde(rename = "type")]
-        _kind: String,
+        kind: String,
+        /// The call of a result.
+        call_id: Option<String>,
+        #[serde(default)]
+        output: Value,
     },
 }
 
@@ -64,7 +68,10 @@ impl InputItem {
     fn read(self) -> SentMessage {
         match self {
             Self::Message(message) => message.read(),
-            Self::Other { .. } => SentMessage { role: Role::Assistant, content: Content::Nothing },
+            Self::Other { kind, call_id: Some(call_id), output } if kind == "function_call_output" => {
+                SentMessage::Result(SentResult { call_id, content: output.into(), is_error: false })
+            }
+            Self::Other { .. } => SentMessage::Answer,
         }
     }
 }
@@ -99,7 +106,7 @@ pub(super) async fn ask(
     JsonBody(body): JsonBody<Body>,
 ) -> Result<Response, Refusal> {
     listed(&server, &body.model)?;
-    without_tools(&body.tools)?;
+    without_tools(&server, &body.tools)?;
     let server_tools = server_tools(&headers)?;
     if body.instructions.is_some() {
         return Err(Refusal::bad_request("instructions are not accepted: the chain has its own"));
@@ -108,10 +115,11 @@ pub(super) async fn ask(
     let named = header(&headers, "x-conversation-id").or(body.conversation.as_ref().map(Conversation::id));
     let conversation = conversation(previous.as_ref(), named, body.user.as_deref())?;
     let messages = match body.input {
-        Input::Text(text) => vec![SentMessage { role: Role::User, content: Content::Text(text) }],
+        Input::Text(text) => vec![SentMessage::User(Content::Text(text))],
         Input::Items(items) => items.into_iter().map(InputItem::read).collect(),
     };
-    let input = new_input(messages, conversation.is_some())?;
+    let key = conversation.map(|id| user.conversation(id)).transpose()?;
+    let input = new_input(&server, key.as_ref(), messages).await?;
     let question = Question::new(&user, conversation, header(&headers, "idempotency-key"), input)?;
     let question = match &previous {
         Some(previous) => question.continuing(&server, &previous.turn).await?,

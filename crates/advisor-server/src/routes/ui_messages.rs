@@ -1,3 +1,4 @@
+use advisor_core::{Message, TurnId};
 use advisor_sse::{Frames, UiMessages, UiProfile};
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
@@ -7,7 +8,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::ask::content::Content;
+use super::ask::content::{Content, SentMessage, SentResult};
+use super::ask::new_input::OpenCalls;
 use super::ask::{Question, on_disconnect};
 use super::input::JsonBody;
 use super::openapi::operation::Operation;
@@ -70,8 +72,24 @@ pub(super) async fn ask(
     JsonBody(body): JsonBody<Body>,
 ) -> Result<Response, Refusal> {
     let profile = profile(&headers)?;
-    let last = body.messages.into_iter().next_back().filter(|message| message.role == "user");
-    let last = last.ok_or_else(|| Refusal::bad_request("the last message is not one of the user"))?;
+    let (question, answer) = question(&server, &user, body).await?;
+    let turn = question.start(&server, on_disconnect(&headers)?).await?;
+    let encoder = UiMessages::new(answer).with_profile(profile);
+    Ok(question.named(streamed(turn, encoder, Frames::new(), user.request()).await?))
+}
+
+/// Returns the question of a request, and the id of its answer.
+async fn question(server: &ChatServer, user: &User, body: Body) -> Result<(Question, String), Refusal> {
+    let last = body.messages.into_iter().next_back();
+    let last = last.ok_or_else(|| Refusal::bad_request("there is no message"))?;
+    if last.role == "assistant" && body.trigger == Trigger::SubmitMessage {
+        let input = results(server, user, &body.id, last.parts).await?;
+        // The client extends its message of the calls.
+        return Ok((Question::new(user, Some(&body.id), None, input)?, last.id));
+    }
+    if last.role != "user" {
+        return Err(Refusal::bad_request("the last message is not one of the user"));
+    }
     let input = vec![Content::Parts(last.parts).read()?];
     let replaced = match (body.trigger, body.message_id.as_deref()) {
         // The id of an answer has that of its turn; the id of a user's message is that of its turn.
@@ -81,16 +99,46 @@ pub(super) async fn ask(
         (Trigger::SubmitMessage, id) => id,
     };
     let question = match replaced {
-        Some(turn) => Question::new(&user, Some(&body.id), None, input)?.replacing(&server, turn).await?,
+        Some(turn) => Question::new(user, Some(&body.id), None, input)?.replacing(server, turn).await?,
         None => {
             // A message that is sent again has the same id, so it is the same turn.
             let turn = Some(last.id.as_str()).filter(|id| !id.is_empty());
-            Question::new(&user, Some(&body.id), turn, input)?
+            Question::new(user, Some(&body.id), turn, input)?
         }
     };
-    let encoder = encoder(question.turn.as_str(), profile);
-    let turn = question.start(&server, on_disconnect(&headers)?).await?;
-    Ok(question.named(streamed(turn, encoder, Frames::new(), user.request()).await?))
+    let answer = answer_id(&question.turn);
+    Ok((question, answer))
+}
+
+/// Returns the results in a message of the assistant that the conversation waits for. The others are history.
+async fn results(
+    server: &ChatServer,
+    user: &User,
+    conversation: &str,
+    parts: Vec<Value>,
+) -> Result<Vec<Message>, Refusal> {
+    let open = OpenCalls::of(server, &user.conversation(conversation)?).await?;
+    let results: Vec<_> = parts.into_iter().filter_map(result).filter(|result| open.has(result)).collect();
+    if results.is_empty() {
+        let message =
+            "the last message is not one of the user, and has no result that the conversation waits for";
+        return Err(Refusal::bad_request(message));
+    }
+    open.new_input(results.into_iter().map(SentMessage::Result).collect())
+}
+
+fn result(mut part: Value) -> Option<SentResult> {
+    let call_id = part.get("toolCallId")?.as_str()?.to_owned();
+    let (field, is_error) = match part.get("state")?.as_str()? {
+        "output-available" => ("output", false),
+        "output-error" => ("errorText", true),
+        _ => return None,
+    };
+    let content = match part.get_mut(field)?.take() {
+        Value::String(text) => text,
+        value => value.to_string(),
+    };
+    Some(SentResult { call_id, content: Content::Text(content), is_error })
 }
 
 pub(super) fn resume_operation() -> Operation {
@@ -113,12 +161,13 @@ pub(super) async fn resume(
     let Some(id) = running else { return Ok(StatusCode::NO_CONTENT.into_response()) };
     let turn = server.turns().join(&(key, id.clone())).await?;
     let Some(turn) = turn else { return Ok(StatusCode::NO_CONTENT.into_response()) };
-    streamed(turn, encoder(id.as_str(), profile), Frames::new(), user.request()).await
+    let encoder = UiMessages::new(answer_id(&id)).with_profile(profile);
+    streamed(turn, encoder, Frames::new(), user.request()).await
 }
 
-/// The message id is made of the turn's, so that it is the same after a resumption.
-fn encoder(turn: &str, profile: UiProfile) -> UiMessages {
-    UiMessages::new(format!("{ANSWER}{turn}")).with_profile(profile)
+/// The id of an answer is made of the turn's, so that it is the same after a resumption.
+fn answer_id(turn: &TurnId) -> String {
+    format!("{ANSWER}{turn}")
 }
 
 /// Returns the profile of the client's version of the AI SDK.

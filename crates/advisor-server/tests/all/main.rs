@@ -27,6 +27,7 @@ mod protocols;
 mod relay;
 mod request_ids;
 mod responses;
+mod results;
 mod setting;
 mod shutdown;
 mod slow_clients;

@@ -1,4 +1,4 @@
-use advisor_core::{Message, Part, Role};
+use advisor_core::{Message, Part, ToolCall, ToolResult};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -8,9 +8,28 @@ use crate::refusal::Refusal;
 
 /// A message of a client's list, of any protocol.
 #[derive(Debug)]
-pub(in crate::routes) struct SentMessage {
-    pub(in crate::routes) role: Role,
+pub(in crate::routes) enum SentMessage {
+    User(Content),
+    /// A part of an answer, which the server has in its own memory.
+    Answer,
+    Result(SentResult),
+    Instructions,
+}
+
+/// A result of a call that the client has run.
+#[derive(Debug)]
+pub(in crate::routes) struct SentResult {
+    pub(in crate::routes) call_id: String,
     pub(in crate::routes) content: Content,
+    pub(in crate::routes) is_error: bool,
+}
+
+impl SentResult {
+    pub(super) fn read(self, call: &ToolCall) -> Result<Message, Refusal> {
+        let mut result = ToolResult::new(call, self.content.parts()?);
+        result.is_error = self.is_error;
+        Ok(Message::tool(result))
+    }
 }
 
 /// The content of a message: a text, or parts in the forms of the protocol.
@@ -23,14 +42,28 @@ pub(in crate::routes) enum Content {
     Nothing,
 }
 
+impl From<Value> for Content {
+    fn from(value: Value) -> Self {
+        match value {
+            Value::String(text) => Self::Text(text),
+            Value::Array(parts) => Self::Parts(parts),
+            _ => Self::Nothing,
+        }
+    }
+}
+
 impl Content {
     /// Reads the content of a message of the user. Texts beside one another become one.
     ///
     /// # Errors
     /// For a part that cannot be passed on to the model, with its type.
     pub(in crate::routes) fn read(self) -> Result<Message, Refusal> {
+        self.parts().map(Message::user_parts)
+    }
+
+    fn parts(self) -> Result<Vec<Part>, Refusal> {
         let sent = match self {
-            Self::Text(text) => return Ok(Message::user(text)),
+            Self::Text(text) => return Ok(vec![text.into()]),
             Self::Nothing => Vec::new(),
             Self::Parts(parts) => parts,
         };
@@ -46,7 +79,7 @@ impl Content {
             }
         }
         parts.extend(take(&mut text));
-        Ok(Message::user_parts(parts))
+        Ok(parts)
     }
 }
 

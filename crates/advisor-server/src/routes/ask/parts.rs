@@ -13,14 +13,13 @@ const LONGEST_TYPE: usize = 40;
 
 /// Reads a part of a message of the user. Each type has one meaning in all protocols.
 ///
-/// Returns `None` for parts that are not for the model: results of tools, and an application's own data.
+/// Returns `None` for an application's own data, which is not for the model.
 ///
 /// # Errors
 /// For a part that cannot be passed on, such as one with the id of a file at a provider.
 pub(super) fn read_part(part: &Value) -> Result<Option<Part>, Refusal> {
     let kind = text(part, "/type").unwrap_or("text");
     let read = match kind {
-        "tool_result" => return Ok(None),
         own if own.starts_with("data-") => return Ok(None),
         "text" | "input_text" | "output_text" => text(part, "/text").map(Part::from),
         // Chat Completions.

@@ -1,0 +1,96 @@
+use advisor_core::{ConversationKey, Message};
+use chat_memory_advisor::ClientSideCall;
+
+use super::content::{SentMessage, SentResult};
+use crate::ChatServer;
+use crate::refusal::Refusal;
+
+/// The calls that a conversation waits for: the client runs them, and sends their results.
+#[derive(Debug, Default)]
+pub(in crate::routes) struct OpenCalls(Vec<ClientSideCall>);
+
+impl OpenCalls {
+    /// Reads the open calls of a conversation.
+    pub(in crate::routes) async fn of(
+        server: &ChatServer,
+        conversation: &ConversationKey,
+    ) -> Result<Self, Refusal> {
+        let open = server.memory().client_side_calls(conversation).await;
+        open.map(Self).map_err(|error| Refusal::from(&error))
+    }
+
+    fn find(&self, result: &SentResult) -> Option<&ClientSideCall> {
+        self.0.iter().find(|open| open.call.id.as_str() == result.call_id)
+    }
+
+    pub(in crate::routes) fn has(&self, result: &SentResult) -> bool {
+        self.find(result).is_some()
+    }
+
+    /// Keeps the messages after the last answer: results of open calls, which come first, and messages of the user.
+    ///
+    /// # Errors
+    /// For messages of other roles among them, for two results of a call, and for parts that cannot be passed on.
+    pub(in crate::routes) fn new_input(&self, messages: Vec<SentMessage>) -> Result<Vec<Message>, Refusal> {
+        let answered = messages.iter().rposition(|message| self.is_answer(message));
+        let (mut results, mut said) = (Vec::<Message>::new(), Vec::new());
+        for message in messages.into_iter().skip(answered.map_or(0, |at| at + 1)) {
+            match message {
+                SentMessage::User(content) => said.push(content.read()?),
+                SentMessage::Result(result) => {
+                    let Some(open) = self.find(&result) else { continue };
+                    let is_repeated = |other: &Message| {
+                        other.tool_result().is_some_and(|other| other.call_id == open.call.id)
+                    };
+                    if results.iter().any(is_repeated) {
+                        return Err(Refusal::bad_request("a call has two results"));
+                    }
+                    results.push(result.read(&open.call)?);
+                }
+                SentMessage::Answer | SentMessage::Instructions => {
+                    return Err(Refusal::bad_request(
+                        "only messages of the user are accepted: the chain has its own instructions",
+                    ));
+                }
+            }
+        }
+        results.append(&mut said);
+        Ok(results)
+    }
+
+    /// A result that the conversation does not wait for is a part of the client's history.
+    fn is_answer(&self, message: &SentMessage) -> bool {
+        match message {
+            SentMessage::Answer => true,
+            SentMessage::Result(result) => !self.has(result),
+            SentMessage::User(_) | SentMessage::Instructions => false,
+        }
+    }
+}
+
+/// Keeps the messages after the last answer, as [`OpenCalls::new_input`] does. The server has the earlier messages in its
+/// own memory.
+///
+/// # Errors
+/// Also for a history without a conversation.
+pub(in crate::routes) async fn new_input(
+    server: &ChatServer,
+    conversation: Option<&ConversationKey>,
+    messages: Vec<SentMessage>,
+) -> Result<Vec<Message>, Refusal> {
+    let has_results = messages.iter().any(|message| matches!(message, SentMessage::Result(_)));
+    let open = match conversation {
+        Some(conversation) if has_results => OpenCalls::of(server, conversation).await?,
+        _ => OpenCalls::default(),
+    };
+    if conversation.is_none() && messages.iter().any(|message| open.is_answer(message)) {
+        let message = "name the conversation, such as in the header `x-conversation-id`: the server keeps the history, \
+                       and takes none from clients";
+        return Err(Refusal::bad_request(message));
+    }
+    let input = open.new_input(messages)?;
+    if input.is_empty() && has_results {
+        return Err(Refusal::bad_request("the conversation does not wait for this result"));
+    }
+    Ok(input)
+}

@@ -75,7 +75,7 @@ pub(super) async fn ask(
     without_tools(&server, &body.tools)?;
     let messages = body.messages.into_iter().filter_map(AgMessage::read).collect();
     let key = user.conversation(&body.thread_id)?;
-    let input = new_input(&server, Some(&key), messages).await?;
+    let input = new_input(&server, Some(&key), Some(&body.run_id), messages).await?;
     let question = Question::new(&user, Some(&body.thread_id), Some(&body.run_id), input)?;
     let turn = question.start(&server, OnDisconnect::Stop).await?;
     let encoder = AgUi::new(body.thread_id, body.run_id);

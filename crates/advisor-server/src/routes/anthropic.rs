@@ -69,8 +69,9 @@ pub(super) async fn ask(
     let conversation = header(&headers, "x-conversation-id").or(body.metadata.user_id.as_deref());
     let key = conversation.map(|id| user.conversation(id)).transpose()?;
     let messages = body.messages.into_iter().flat_map(read).collect();
-    let input = new_input(&server, key.as_ref(), messages).await?;
-    let question = Question::new(&user, conversation, header(&headers, "idempotency-key"), input)?;
+    let turn = header(&headers, "idempotency-key");
+    let input = new_input(&server, key.as_ref(), turn, messages).await?;
+    let question = Question::new(&user, conversation, turn, input)?;
     let encoder = AnthropicMessages::new(info(&server, format!("msg_{}", question.turn)))
         .with_server_tools(server_tools);
     let turn = question.start(&server, OnDisconnect::Stop).await?;

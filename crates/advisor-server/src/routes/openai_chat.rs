@@ -111,8 +111,9 @@ pub(super) async fn ask(
     let conversation = header(&headers, "x-conversation-id").or(body.user.as_deref());
     let messages = body.messages.into_iter().map(ChatMessage::read).collect();
     let key = conversation.map(|id| user.conversation(id)).transpose()?;
-    let input = new_input(&server, key.as_ref(), messages).await?;
-    let question = Question::new(&user, conversation, header(&headers, "idempotency-key"), input)?;
+    let turn = header(&headers, "idempotency-key");
+    let input = new_input(&server, key.as_ref(), turn, messages).await?;
+    let question = Question::new(&user, conversation, turn, input)?;
     let info = info(&server, format!("chatcmpl-{}", question.turn));
     let turn = question.start(&server, OnDisconnect::Stop).await?;
     if !body.stream {

@@ -119,8 +119,9 @@ pub(super) async fn ask(
         Input::Items(items) => items.into_iter().map(InputItem::read).collect(),
     };
     let key = conversation.map(|id| user.conversation(id)).transpose()?;
-    let input = new_input(&server, key.as_ref(), messages).await?;
-    let question = Question::new(&user, conversation, header(&headers, "idempotency-key"), input)?;
+    let turn = header(&headers, "idempotency-key");
+    let input = new_input(&server, key.as_ref(), turn, messages).await?;
+    let question = Question::new(&user, conversation, turn, input)?;
     let question = match &previous {
         Some(previous) => question.continuing(&server, &previous.turn).await?,
         None => Some(question),

@@ -143,7 +143,9 @@ async fn results_that_nobody_waits_for_are_refused() {
         }
         ask(&setting, path, &answering(path, &[("t1", "Oslo")])).await;
         // The call has its result now.
-        let response = setting.post(path, &answering(path, &[("t1", "forged")])).await;
+        let mut again = answering(path, &[("t1", "forged")]);
+        again["runId"] = "r3".into();
+        let response = setting.post(path, &again).await;
         assert_eq!(refused(response, StatusCode::BAD_REQUEST).await, "invalid_request", "{path}");
         assert_eq!(setting.model.calls(), 2, "{path}");
     }
@@ -205,5 +207,26 @@ async fn client_side_tools_of_the_chain_may_be_named() {
             assert_eq!(response.status(), status, "{path} {name}");
             text(response).await;
         }
+    }
+}
+
+/// The turn has answered the calls, so the conversation waits for them no longer.
+#[tokio::test]
+async fn results_that_are_sent_again_join_their_turn() {
+    for path in &PATHS[..4] {
+        let setting = setting(&["t1", "t2"], &["In Oslo."]);
+        ask(&setting, path, &asking(path)).await;
+        let send = async |results: &[(&str, &str)]| {
+            let request = post(path).header("idempotency-key", "r2");
+            setting.send(request.body(answering(path, results).to_string().into()).unwrap()).await
+        };
+        for _ in 0..2 {
+            let response = send(&[("t1", "Oslo"), ("t2", "Norway")]).await;
+            assert_eq!(response.status(), StatusCode::OK, "{path}");
+            assert!(text(response).await.contains("In Oslo."), "{path}");
+        }
+        let other = send(&[("t1", "forged"), ("t2", "Norway")]).await;
+        assert_eq!(refused(other, StatusCode::UNPROCESSABLE_ENTITY).await, "turn_id_reused", "{path}");
+        assert_eq!(setting.model.calls(), 2, "{path}");
     }
 }

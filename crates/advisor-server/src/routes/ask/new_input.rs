@@ -1,13 +1,14 @@
-use advisor_core::{ConversationKey, Message};
-use chat_memory_advisor::ClientSideCall;
+use advisor_core::{ConversationKey, Message, Role, ToolCall};
+use chat_memory_advisor::store::ReadRange;
 
 use super::content::{SentMessage, SentResult};
+use super::turn_id;
 use crate::ChatServer;
 use crate::refusal::Refusal;
 
-/// The calls that a conversation waits for: the client runs them, and sends their results.
+/// The calls whose results a client may send: those that the conversation waits for.
 #[derive(Debug, Default)]
-pub(in crate::routes) struct OpenCalls(Vec<ClientSideCall>);
+pub(in crate::routes) struct OpenCalls(Vec<ToolCall>);
 
 impl OpenCalls {
     /// Reads the open calls of a conversation.
@@ -16,11 +17,31 @@ impl OpenCalls {
         conversation: &ConversationKey,
     ) -> Result<Self, Refusal> {
         let open = server.memory().client_side_calls(conversation).await;
-        open.map(Self).map_err(|error| Refusal::from(&error))
+        let open = open.map_err(|error| Refusal::from(&error))?;
+        Ok(Self(open.into_iter().map(|open| open.call).collect()))
     }
 
-    fn find(&self, result: &SentResult) -> Option<&ClientSideCall> {
-        self.0.iter().find(|open| open.call.id.as_str() == result.call_id)
+    /// Adds the calls that a turn has answered, if it is the last one: its request is sent again. Results that differ are
+    /// refused as another input of that turn.
+    async fn with_answered_by(
+        mut self,
+        server: &ChatServer,
+        conversation: &ConversationKey,
+        turn: &str,
+    ) -> Result<Self, Refusal> {
+        let turn = turn_id(turn).map_err(|error| Refusal::bad_request(error.to_string()))?;
+        let last = server.memory().store().load(conversation, ReadRange::LastTurns(1)).await;
+        let last = last.map_err(|error| Refusal::from(&error.into()))?;
+        let messages = last.entries.iter().filter(|entry| entry.turn == turn);
+        let messages = messages.filter_map(|entry| entry.kind.as_message());
+        let input = messages.take_while(|message| message.role() != Role::Assistant);
+        let results = input.filter_map(Message::tool_result);
+        self.0.extend(results.map(|result| ToolCall::new(result.call_id.clone(), result.name.clone(), "")));
+        Ok(self)
+    }
+
+    fn find(&self, result: &SentResult) -> Option<&ToolCall> {
+        self.0.iter().find(|call| call.id.as_str() == result.call_id)
     }
 
     pub(in crate::routes) fn has(&self, result: &SentResult) -> bool {
@@ -38,14 +59,13 @@ impl OpenCalls {
             match message {
                 SentMessage::User(content) => said.push(content.read()?),
                 SentMessage::Result(result) => {
-                    let Some(open) = self.find(&result) else { continue };
-                    let is_repeated = |other: &Message| {
-                        other.tool_result().is_some_and(|other| other.call_id == open.call.id)
-                    };
+                    let Some(call) = self.find(&result) else { continue };
+                    let is_repeated =
+                        |other: &Message| other.tool_result().is_some_and(|other| other.call_id == call.id);
                     if results.iter().any(is_repeated) {
                         return Err(Refusal::bad_request("a call has two results"));
                     }
-                    results.push(result.read(&open.call)?);
+                    results.push(result.read(call)?);
                 }
                 SentMessage::Answer | SentMessage::Instructions => {
                     return Err(Refusal::bad_request(
@@ -76,11 +96,15 @@ impl OpenCalls {
 pub(in crate::routes) async fn new_input(
     server: &ChatServer,
     conversation: Option<&ConversationKey>,
+    turn: Option<&str>,
     messages: Vec<SentMessage>,
 ) -> Result<Vec<Message>, Refusal> {
     let has_results = messages.iter().any(|message| matches!(message, SentMessage::Result(_)));
-    let open = match conversation {
-        Some(conversation) if has_results => OpenCalls::of(server, conversation).await?,
+    let open = match (conversation, turn) {
+        (Some(conversation), Some(turn)) if has_results => {
+            OpenCalls::of(server, conversation).await?.with_answered_by(server, conversation, turn).await?
+        }
+        (Some(conversation), None) if has_results => OpenCalls::of(server, conversation).await?,
         _ => OpenCalls::default(),
     };
     if conversation.is_none() && messages.iter().any(|message| open.is_answer(message)) {

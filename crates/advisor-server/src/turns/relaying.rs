@@ -51,6 +51,8 @@ struct Outgoing {
     reader: TurnReader,
     batch: RunBatch,
     bytes: usize,
+    /// The first kept chunk behind lost ones, which must not join the batch before them.
+    gap: Option<u64>,
     /// Whether the turn was cancelled for another process.
     is_stopped: bool,
 }
@@ -111,10 +113,13 @@ impl Outgoing {
     fn new(turn: SharedTurn) -> Self {
         let reader = turn.observe_from(0);
         let batch = RunBatch { items: vec![json(&StreamItem::begin())], ..RunBatch::default() };
-        Self { turn, reader, batch, bytes: 0, is_stopped: false }
+        Self { turn, reader, batch, bytes: 0, gap: None, is_stopped: false }
     }
 
     fn remove_batch(&mut self) {
+        if let Some(first) = self.gap.take() {
+            self.reader = self.turn.observe_from(first);
+        }
         // The first item is the begin, so chunks have numbers one less.
         self.batch = RunBatch { first: self.reader.position() + 1, ..RunBatch::default() };
         self.bytes = 0;
@@ -130,11 +135,10 @@ impl Outgoing {
             match next {
                 Some(Some(Err(ReaderError::Behind { first }))) => {
                     // The chunks in between are lost, and readers elsewhere notice it by the numbers.
-                    self.reader = self.turn.observe_from(first);
-                    if !self.batch.items.is_empty() {
-                        return;
+                    self.gap = Some(first);
+                    if self.batch.items.is_empty() {
+                        self.remove_batch();
                     }
-                    self.remove_batch();
                 }
                 Some(item) => self.add(item),
                 None => return,
@@ -143,7 +147,8 @@ impl Outgoing {
     }
 
     fn is_full(&self) -> bool {
-        self.batch.is_last || self.batch.items.len() >= BATCH_ITEMS || self.bytes >= BATCH_BYTES
+        let has_room = self.batch.items.len() < BATCH_ITEMS && self.bytes < BATCH_BYTES;
+        self.batch.is_last || self.gap.is_some() || !has_room
     }
 
     fn add(&mut self, item: Option<Result<Chunk, ReaderError>>) {

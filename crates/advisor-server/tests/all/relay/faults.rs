@@ -181,3 +181,27 @@ async fn law_r1_slow_relay_bounds_what_waits_for_it() {
     let (_, most) = two.ways[0].batches();
     assert!(most <= 10, "{most} items in one batch");
 }
+
+/// Chunks behind a gap have their own numbers, also if the batch before the gap was refused several times.
+#[tokio::test(start_paused = true)]
+async fn law_s4_reader_elsewhere_learns_of_a_gap() {
+    let mut limits = ServerLimits::default();
+    limits.kept_chunks = 8;
+    let [waiting, fast] = [Gate::new(), Gate::new()];
+    let begun = Answer::new().text("It ").gate(&waiting).text("was ").gate(&fast);
+    let words = (0..1_000).fold(begun, |answer, _| answer.text("is "));
+    let two = two_over(InMemoryStore::new(), [words.done()], limits);
+    let (_, rest) = until(two.begin().await, "It ").await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let joined = two.second.send(joining(None)).await;
+    two.ways[0].set(State::Down);
+    waiting.release();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    fast.release();
+    drop(axum::body::to_bytes(Body::from_stream(rest), usize::MAX).await.unwrap());
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    two.ways[0].set(State::Open);
+    let events = text(joined).await;
+    assert!(events.contains("It ") && events.contains("too large"), "{events}");
+    assert!(!events.contains("\"is \""), "{events}");
+}

@@ -13,7 +13,7 @@ use super::{Asked, IdOrigin, TurnKey, Turns, reused};
 use crate::refusal::{Refusal, log_failure};
 use crate::relay::link::RelayLink;
 use crate::relay::reader::{POLL_INTERVAL, TurnReading, read_remote};
-use crate::relay::{Begun, TurnRun};
+use crate::relay::{Begun, RunState, TurnRun};
 
 /// The process of a turn.
 pub(super) enum Claimed {
@@ -122,7 +122,8 @@ impl Turns {
         }
     }
 
-    /// Stops the running turn of a conversation, in any process, and waits until its end is written.
+    /// Stops the running turn of a conversation, in any process, and waits until its end is written, or until its process
+    /// counts as dead.
     ///
     /// # Errors
     /// If no turn runs here and the relay fails.
@@ -135,7 +136,7 @@ impl Turns {
         let Some(link) = &self.relay else { return Ok(()) };
         let Some(turn) = self.running_elsewhere(link, conversation).await? else { return Ok(()) };
         link.stop(conversation, &turn).await.map_err(|error| relay_failed(&error))?;
-        while self.running_elsewhere(link, conversation).await?.as_ref() == Some(&turn) {
+        while is_running(link, conversation, &turn).await? {
             sleep(POLL_INTERVAL).await;
         }
         Ok(())
@@ -152,6 +153,16 @@ impl Turns {
             log_failure(&error);
         }
     }
+}
+
+/// Checks whether the process of a turn is alive, and the turn has not ended.
+async fn is_running(
+    link: &RelayLink,
+    conversation: &ConversationKey,
+    turn: &TurnId,
+) -> Result<bool, Refusal> {
+    let page = link.read(conversation, turn, u64::MAX).await.map_err(|error| relay_failed(&error))?;
+    Ok(page.is_some_and(|page| page.state == RunState::Running))
 }
 
 /// Returns the refusal of a request that needs the relay.

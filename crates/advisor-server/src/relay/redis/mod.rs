@@ -75,15 +75,15 @@ impl RedisRelay {
         self.server.conversation_key(conversation, &format!("relay:{part}"))
     }
 
-    /// Returns the keys of a turn in the order that the scripts expect. Ids of turns have no `:`.
-    fn turn_keys(&self, conversation: &ConversationKey, turn: &TurnId) -> [String; 3] {
-        ["state", "items", "owner"].map(|part| self.key(conversation, &format!("{turn}:{part}")))
+    /// Returns the keys of a turn alone. Ids of turns have no `:`.
+    fn turn_keys(&self, conversation: &ConversationKey, turn: &TurnId) -> [String; 2] {
+        ["state", "items"].map(|part| self.key(conversation, &format!("{turn}:{part}")))
     }
 
-    /// Returns the keys of a turn and those of its conversation.
+    /// Returns the keys of a turn and those of its conversation, in the order that the scripts expect.
     fn run_keys(&self, run: &TurnRun) -> Vec<String> {
         let mut keys = Vec::from(self.turn_keys(&run.conversation, &run.turn));
-        keys.extend(["running", "turns"].map(|part| self.key(&run.conversation, part)));
+        keys.extend(["begun", "owned", "turns"].map(|part| self.key(&run.conversation, part)));
         keys
     }
 
@@ -121,9 +121,10 @@ impl TurnRelay for RedisRelay {
         turn: &TurnId,
         from: u64,
     ) -> Result<Option<RunPage>, RelayError> {
-        let mut script = self.scripts.read.key(&self.turn_keys(conversation, turn)[..]);
+        let [state, items] = self.turn_keys(conversation, turn);
+        let mut script = self.scripts.read.key(&[state, items, self.key(conversation, "owned")][..]);
         let page: Option<(String, String, Vec<(String, (String, String))>)> =
-            self.run(script.arg(from).arg(PAGE)).await?;
+            self.run(script.arg(turn.as_str()).arg(from).arg(PAGE)).await?;
         let Some((run, state, items)) = page else { return Ok(None) };
         let state = match state.as_str() {
             "running" => RunState::Running,
@@ -136,7 +137,8 @@ impl TurnRelay for RedisRelay {
     }
 
     async fn running(&self, conversation: &ConversationKey) -> Result<Option<TurnId>, RelayError> {
-        let script = self.scripts.running.key(self.key(conversation, "running"));
+        let keys = ["begun", "owned"].map(|part| self.key(conversation, part));
+        let script = self.scripts.running.key(&keys[..]);
         let turn: Option<String> = self.run(&script).await?;
         Ok(turn.and_then(|turn| TurnId::new(&turn).ok()))
     }
@@ -147,13 +149,13 @@ impl TurnRelay for RedisRelay {
     }
 
     async fn forget(&self, conversation: &ConversationKey) -> Result<(), RelayError> {
-        let turns = self.key(conversation, "turns");
-        let ids: Vec<String> = self.run(&self.scripts.turns.key(&turns)).await?;
-        let mut keys = vec![turns, self.key(conversation, "running")];
-        for turn in ids.iter().filter_map(|id| TurnId::new(id).ok()) {
+        let mut keys = Vec::from(["begun", "owned", "turns"].map(|part| self.key(conversation, part)));
+        let turns: Vec<String> = self.run(&self.scripts.turns.key(self.key(conversation, "turns"))).await?;
+        for turn in turns.iter().filter_map(|id| TurnId::new(id).ok()) {
             keys.extend(self.turn_keys(conversation, &turn));
         }
-        self.run(&self.scripts.forget.key(keys)).await
+        // A turn that has begun meanwhile stays.
+        self.run(self.scripts.forget.key(keys).arg(turns)).await
     }
 }
 

@@ -12,19 +12,21 @@ pub(super) struct Scripts {
     pub(super) forget: Script,
 }
 
+const CLOCK: &str = include_str!("scripts/clock.lua");
 const RENEW: &str = include_str!("scripts/renew.lua");
 
 impl Scripts {
     pub(super) fn new() -> Self {
-        let renewing = |script: &str| Script::new(&[RENEW, script].concat());
+        let timed = |script: &str| Script::new(&[CLOCK, script].concat());
+        let renewing = |script: &str| timed(&[RENEW, script].concat());
         Self {
             begin: renewing(include_str!("scripts/begin.lua")),
             append: renewing(include_str!("scripts/append.lua")),
-            read: Script::new(include_str!("scripts/read.lua")),
-            running: Script::new("return redis.call('GET', KEYS[1])"),
+            read: timed(include_str!("scripts/read.lua")),
+            running: timed(include_str!("scripts/running.lua")),
             stop: Script::new(include_str!("scripts/stop.lua")),
             turns: Script::new("return redis.call('ZRANGE', KEYS[1], 0, -1)"),
-            forget: Script::new("for _, key in ipairs(KEYS) do redis.call('UNLINK', key) end"),
+            forget: Script::new(include_str!("scripts/forget.lua")),
         }
     }
 }

@@ -72,6 +72,10 @@ async fn repeated_calls_have_no_further_effect(relay: &impl TurnRelay) {
     assert_eq!(relay.append(&run, &last(1, &["1", "2"])).await.unwrap(), Appended::Running);
     assert_eq!(relay.append(&run, &last(1, &["1", "2"])).await.unwrap(), Appended::Running);
     assert_eq!(page(relay, &run, 0).await, (items(&[(0, "0"), (1, "1"), (2, "2")]), RunState::Ended));
+    // One that was late.
+    assert_eq!(relay.append(&run, &batch(0, &["0", "1"])).await.unwrap(), Appended::Running);
+    assert_eq!(page(relay, &run, 3).await, (items(&[]), RunState::Ended));
+    assert_eq!(relay.running(&run.conversation).await.unwrap(), None);
 }
 
 async fn ended_turn_stays(relay: &impl TurnRelay) {
@@ -95,8 +99,9 @@ async fn last_turn_that_began_is_the_running_one(relay: &impl TurnRelay) {
     relay.append(&one, &batch(0, &["0"])).await.unwrap();
     assert_eq!(relay.running(&one.conversation).await.unwrap().as_ref(), Some(&other.turn));
     relay.append(&other, &last(0, &["0"])).await.unwrap();
-    relay.append(&one, &batch(1, &["1"])).await.unwrap();
     assert_eq!(relay.running(&one.conversation).await.unwrap().as_ref(), Some(&one.turn), "it still runs");
+    relay.append(&one, &batch(1, &["1"])).await.unwrap();
+    assert_eq!(relay.running(&one.conversation).await.unwrap().as_ref(), Some(&one.turn));
     relay.append(&one, &last(2, &[])).await.unwrap();
     assert_eq!(relay.running(&one.conversation).await.unwrap(), None);
 }

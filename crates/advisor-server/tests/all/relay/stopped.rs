@@ -1,17 +1,21 @@
 //! Turns that are stopped or deleted from another process, and turns whose client leaves.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use advisor_testkit::{Answer, Gate};
+use advisor_server::TurnRelay;
+use advisor_testkit::{Answer, Gate, ScriptedModel};
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode};
+use chat_memory_advisor::InMemoryStore;
 use futures::StreamExt;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::processes::{State, joining, read_to_end, reading, running, two};
+use super::contract::run_of;
+use super::processes::{State, asking, joining, read_to_end, reading, running, two};
 use crate::disconnects::{Guard, bodies};
-use crate::setting::{LIMIT, json_of, post, setting, text, until, with_tokens};
+use crate::setting::{LIMIT, json_of, post, setting_over, text, until, with_tokens};
 
 #[tokio::test(start_paused = true)]
 async fn law_k2_turn_is_stopped_elsewhere() {
@@ -29,6 +33,23 @@ async fn law_k2_turn_is_stopped_elsewhere() {
     for events in [String::from_utf8(local.concat()).unwrap(), text(joined).await] {
         assert!(events.contains("the request was cancelled"), "{events}");
     }
+}
+
+/// A turn that begins meanwhile, and may be refused, does not end the wait.
+#[tokio::test(start_paused = true)]
+async fn law_k2_stop_elsewhere_waits_for_its_turn() {
+    let two = two([Answer::new().text("It is").hang()]);
+    let (_, _rest) = until(two.begin().await, "It is").await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let stop = two.second.send(post("/api/conversations/c1/stop").body(Body::empty()).unwrap());
+    let other = async {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        two.ways[1].begin(&run_of("default", "c1", "t2", 9)).await.unwrap();
+    };
+    let (stopped, ()) = tokio::join!(stop, other);
+    assert_eq!(stopped.status(), StatusCode::NO_CONTENT);
+    let read = json_of(two.first.get("/api/conversations/c1").await).await;
+    assert!(read["messages"][1]["text"].as_str().is_some_and(|text| text.starts_with("It is")), "{read}");
 }
 
 /// Nothing of a deleted conversation is left at any process.
@@ -99,7 +120,7 @@ async fn law_m5_turns_elsewhere_are_those_of_the_tenant() {
         let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
         request.header("authorization", format!("Bearer token-of-{tenant}")).body(Body::from(body)).unwrap()
     };
-    let body = super::processes::asking("t1").to_string();
+    let body = asking("t1").to_string();
     let asked = two.first.send(request(Method::POST, "/api/chat", "ann", body)).await;
     let (_, rest) = until(asked, "Hello, ").await;
     for (method, path) in [
@@ -119,11 +140,17 @@ async fn law_m5_turns_elsewhere_are_those_of_the_tenant() {
 }
 
 /// A server without a relay knows its own turns alone.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn server_without_relay_stops_nothing_elsewhere() {
-    let setting = setting([Answer::from_text("It is noon.")]);
-    text(setting.post("/api/chat", &super::processes::asking("t1")).await).await;
-    assert!(running(&setting).await.is_null());
+    let (store, gate) = (Arc::new(InMemoryStore::new()), Gate::new());
+    let model = ScriptedModel::new([Answer::new().text("It is ").gate(&gate).text("noon.").done()]);
+    let [first, second] = [(); 2].map(|()| setting_over(Arc::clone(&store), model.clone()));
+    let (_, rest) = until(first.post("/api/chat", &asking("t1")).await, "It is ").await;
+    assert!(running(&second).await.is_null());
     let stop = post("/api/conversations/c1/stop").body(Body::empty()).unwrap();
-    assert_eq!(setting.send(stop).await.status(), StatusCode::NO_CONTENT);
+    assert_eq!(second.send(stop).await.status(), StatusCode::NO_CONTENT);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    gate.release();
+    let rest: Vec<_> = rest.map(Result::unwrap).collect().await;
+    assert!(String::from_utf8(rest.concat()).unwrap().contains("noon."));
 }

@@ -1,6 +1,6 @@
 -- Returns `running`, `stop` or `lost`. Further arguments: the number of kept items, 1 for the last batch, the number of
 -- the first item, and the items. The id of an item is its number, and 1.
-local known = redis.call('HMGET', state, 'run', 'stop')
+local known = redis.call('HMGET', state, 'run', 'stop', 'ended')
 if known[1] ~= run then
   return 'lost'
 end
@@ -14,15 +14,10 @@ for at = 8, #ARGV do
 end
 if ARGV[6] == '1' then
   redis.call('HSET', state, 'ended', 1)
-  redis.call('UNLINK', owner)
-  if redis.call('GET', running) == turn then
-    redis.call('UNLINK', running)
-  end
-else
-  redis.call('SET', owner, run, 'PX', owned)
-  if (redis.call('GET', running) or turn) == turn then
-    redis.call('SET', running, turn, 'PX', owned)
-  end
+  redis.call('ZREM', begun, turn)
+  redis.call('ZREM', owned, turn)
+elseif not known[3] then
+  own()
 end
 keep()
 return known[2] and 'stop' or 'running'

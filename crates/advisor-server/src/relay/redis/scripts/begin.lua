@@ -1,13 +1,16 @@
 -- Returns the input of another run that has a live owner or has ended. Further argument: the input.
 local known = redis.call('HMGET', state, 'run', 'input', 'ended')
 if known[1] ~= run then
-  if known[1] and (known[3] or redis.call('EXISTS', owner) == 1) then
+  if known[1] and (known[3] or tonumber(redis.call('ZSCORE', owned, turn) or 0) > clock()) then
     return known[2]
   end
   redis.call('UNLINK', state, items)
   redis.call('HSET', state, 'run', run, 'input', ARGV[5])
+  local last = redis.call('ZREVRANGE', begun, 0, 0, 'WITHSCORES')[2] or 0
+  redis.call('ZADD', begun, last + 1, turn)
 end
-redis.call('SET', owner, run, 'PX', owned)
-redis.call('SET', running, turn, 'PX', owned)
+if not known[3] then
+  own()
+end
 keep()
 return false

@@ -1,16 +1,25 @@
--- Keys: the state, the items and the owner of a turn, then the running turn and the turns of the conversation.
+-- Keys: the state and the items of a turn, then those of the conversation: the running turns in the order of their
+-- beginnings, the times until which turns are owned, and the times of their last appends.
 -- Arguments: turn, run, milliseconds of an owner, milliseconds of a turn.
-local state, items, owner, running, turns = unpack(KEYS)
-local turn, run, owned, kept = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+local state, items, begun, owned, turns = unpack(KEYS)
+local turn, run, owner_ttl, kept_ttl = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+
+-- Renews the owner.
+local function own()
+  redis.call('ZADD', owned, clock() + owner_ttl, turn)
+end
 
 -- Keeps the turn from expiring.
 local function keep()
-  local time = redis.call('TIME')
-  local now = time[1] * 1000 + math.floor(time[2] / 1000)
+  local now = clock()
   redis.call('ZADD', turns, now, turn)
   -- Their keys have expired.
-  redis.call('ZREMRANGEBYSCORE', turns, '-inf', now - 2 * kept)
-  for _, key in ipairs({state, items, turns}) do
-    redis.call('PEXPIRE', key, kept)
+  for _, expired in ipairs(redis.call('ZRANGEBYSCORE', turns, '-inf', now - 2 * kept_ttl)) do
+    for _, key in ipairs({begun, owned, turns}) do
+      redis.call('ZREM', key, expired)
+    end
+  end
+  for _, key in ipairs(KEYS) do
+    redis.call('PEXPIRE', key, kept_ttl)
   end
 end

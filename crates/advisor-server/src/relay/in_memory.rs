@@ -131,6 +131,13 @@ impl TurnRelay for InMemoryRelay {
         Ok(Begun::Owned)
     }
 
+    async fn release(&self, run: &TurnRun) -> Result<(), RelayError> {
+        if let Some(turns) = self.kept().get_mut(&run.conversation) {
+            turns.retain(|kept| kept.run.id != run.id);
+        }
+        Ok(())
+    }
+
     async fn append(&self, run: &TurnRun, batch: &RunBatch) -> Result<Appended, RelayError> {
         let mut conversations = self.kept();
         let turns = conversations.get_mut(&run.conversation);

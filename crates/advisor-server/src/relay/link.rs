@@ -7,8 +7,8 @@ use tokio::time::timeout;
 
 use super::{Appended, Begun, RelayError, RunBatch, RunPage, TurnRelay, TurnRun};
 
-/// The time within which the relay answers a task that nobody waits for.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// The timeout of a call that no request waits for.
+const BACKGROUND_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The connection of a server to its relay. Each call has a timeout, whatever the relay does.
 #[derive(Clone)]
@@ -22,13 +22,17 @@ impl RelayLink {
         Self { relay, timeout }
     }
 
-    /// Returns the link for a task that no request waits for.
-    pub(crate) fn patient(&self) -> Self {
-        Self { relay: Arc::clone(&self.relay), timeout: PATIENCE }
+    /// Returns the link for calls that no request waits for.
+    pub(crate) fn with_background_timeout(&self) -> Self {
+        Self { relay: Arc::clone(&self.relay), timeout: BACKGROUND_TIMEOUT }
     }
 
     pub(crate) async fn begin(&self, run: &TurnRun) -> Result<Begun> {
         self.bounded(self.relay.begin(run)).await
+    }
+
+    pub(crate) async fn release(&self, run: &TurnRun) -> Result<()> {
+        self.bounded(self.relay.release(run)).await
     }
 
     pub(crate) async fn append(&self, run: &TurnRun, batch: &RunBatch) -> Result<Appended> {

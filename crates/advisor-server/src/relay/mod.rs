@@ -37,6 +37,9 @@ pub trait TurnRelay: Send + Sync + 'static {
     /// The items of an earlier run are removed. Repeated for the same run, it has no further effect.
     async fn begin(&self, run: &TurnRun) -> Result<Begun, RelayError>;
 
+    /// Removes a run whose turn has not started here, so that the turn can begin again. Another run of it stays.
+    async fn release(&self, run: &TurnRun) -> Result<(), RelayError>;
+
     /// Appends items, renews the owner, and keeps the last [`TurnRun::kept_items`].
     ///
     /// Items whose number was appended before are left out, so that a batch can be repeated. The last batch ends the run.

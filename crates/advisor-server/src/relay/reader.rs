@@ -44,7 +44,7 @@ pub(crate) async fn read_remote(
 ) -> Result<Option<TurnReading>> {
     let Some(page) = link.read(conversation, turn, 0).await? else { return Ok(None) };
     let reader = RemoteReader {
-        link: link.patient(),
+        link: link.with_background_timeout(),
         conversation: conversation.clone(),
         turn: turn.clone(),
         run: page.run,

@@ -8,15 +8,15 @@ use futures::StreamExt;
 use tokio::time::sleep;
 use tracing::Instrument;
 
-use super::relaying::{Claim, Relaying};
+use super::relaying::Relaying;
 use super::{Asked, IdOrigin, TurnKey, Turns, reused};
 use crate::refusal::{Refusal, log_failure};
 use crate::relay::link::RelayLink;
 use crate::relay::reader::{POLL_INTERVAL, TurnReading, read_remote};
 use crate::relay::{Begun, RunState, TurnRun};
 
-/// The process of a turn.
-pub(super) enum Claimed {
+/// The place of a turn: this process or another one.
+pub(super) enum TurnPlace {
     /// The turn may start here. It is relayed if the server has a relay.
     Here(Option<Relaying>),
     Elsewhere(TurnReading),
@@ -34,29 +34,27 @@ impl Relayed {
 
 impl Turns {
     /// Looks for the turn in other processes. A relay that does not answer keeps no turn from starting.
-    pub(super) async fn claim(&self, asked: &Asked<'_>) -> Result<Claimed, Refusal> {
-        let Some(link) = &self.relay else { return Ok(Claimed::Here(None)) };
+    pub(super) async fn claim(&self, asked: &Asked<'_>) -> Result<TurnPlace, Refusal> {
+        let Some(link) = &self.relay else { return Ok(TurnPlace::Here(None)) };
         let (conversation, turn) = asked.key;
         // Besides the chunks, there are the begin and perhaps an error.
         let kept = self.limits.kept_chunks.saturating_add(2);
         let run = TurnRun::new(conversation.clone(), turn.clone(), asked.input, kept);
-        let begun = match asked.id {
-            // No other process can have it.
-            IdOrigin::Server => None,
-            IdOrigin::Client => link.begin(&run).await.ok(),
-        };
-        let claim = match begun {
-            Some(Begun::Owned) => Claim::Held,
-            Some(Begun::Elsewhere { input }) if input == run.input => {
-                match read_remote(link, conversation, turn).await.map_err(|error| relay_failed(&error))? {
-                    Some(reading) => return Ok(Claimed::Elsewhere(reading)),
-                    None => Claim::Pending,
-                }
+        let mut relaying = Relaying::new(link, run);
+        // No other process can have an id that the server has made.
+        if asked.id == IdOrigin::Client
+            && let Some(Begun::Elsewhere { input }) = relaying.claim(link, self.relaying.subscribe()).await
+        {
+            if input != asked.input {
+                return Err(reused());
             }
-            Some(Begun::Elsewhere { .. }) => return Err(reused()),
-            None => Claim::Pending,
-        };
-        Ok(Claimed::Here(Some(Relaying::new(link, run, claim))))
+            let reading =
+                read_remote(link, conversation, turn).await.map_err(|error| relay_failed(&error))?;
+            if let Some(reading) = reading {
+                return Ok(TurnPlace::Elsewhere(reading));
+            }
+        }
+        Ok(TurnPlace::Here(Some(relaying)))
     }
 
     /// Relays a turn of this process, in a task that neither delays nor fails it.

@@ -14,7 +14,7 @@ use futures::future::BoxFuture;
 use tokio::sync::{oneshot, watch};
 use tracing::{Instrument, Span};
 
-use self::elsewhere::{Claimed, Relayed};
+use self::elsewhere::{Relayed, TurnPlace};
 use self::relaying::Relaying;
 use self::slots::{Slot, Slots};
 use crate::access::limits::ServerLimits;
@@ -109,11 +109,11 @@ impl Turns {
             Admission::New(slot) => slot,
         };
         match self.claim(asked).await? {
-            Claimed::Here(relaying) => {
+            TurnPlace::Here(relaying) => {
                 let turn = self.begin(asked, slot, relaying, stream)?;
                 Ok(turn.read().boxed())
             }
-            Claimed::Elsewhere(reading) => Ok(reading),
+            TurnPlace::Elsewhere(reading) => Ok(reading),
         }
     }
 

@@ -4,6 +4,8 @@ use advisor_core::{
     Chunk, Error, OnDrop, ReaderError, Result, SharedTurn, StreamItem, TurnReader, text_with_sources,
 };
 use futures::{FutureExt, StreamExt};
+use tokio::runtime::Handle;
+use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use crate::relay::link::RelayLink;
@@ -34,13 +36,15 @@ pub(super) struct Relaying {
     link: RelayLink,
     run: TurnRun,
     claim: Claim,
+    /// Whether the relay may have the run, although its turn has not started. The server waits for it before it exits.
+    unstarted: Option<watch::Receiver<()>>,
     /// Whether a failure was logged.
     warned: bool,
 }
 
 /// Whether the relay has acknowledged this process as the owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Claim {
+enum Claim {
     Held,
     Pending,
 }
@@ -58,12 +62,26 @@ struct Outgoing {
 }
 
 impl Relaying {
-    pub(super) fn new(link: &RelayLink, run: TurnRun, claim: Claim) -> Self {
-        Self { link: link.patient(), run, claim, warned: false }
+    pub(super) fn new(link: &RelayLink, run: TurnRun) -> Self {
+        let link = link.with_background_timeout();
+        Self { link, run, claim: Claim::Pending, unstarted: None, warned: false }
+    }
+
+    /// Begins the run before its turn starts. Returns `None` if the relay does not answer in time.
+    pub(super) async fn claim(&mut self, link: &RelayLink, counted: watch::Receiver<()>) -> Option<Begun> {
+        // A call whose answer nobody reads may still take effect.
+        self.unstarted = Some(counted);
+        let begun = link.begin(&self.run).await.ok()?;
+        match begun {
+            Begun::Owned => self.claim = Claim::Held,
+            Begun::Elsewhere { .. } => self.unstarted = None,
+        }
+        Some(begun)
     }
 
     /// Appends the turn to its end. Returns whether the relay has the end.
     pub(super) async fn run(mut self, turn: SharedTurn) -> bool {
+        self.unstarted = None;
         let mut outgoing = Outgoing::new(turn.clone());
         let mut attempts = LAST_ATTEMPTS;
         while attempts > 0 {
@@ -106,6 +124,19 @@ impl Relaying {
             self.warned = true;
             tracing::warn!(error = %text_with_sources(error), "other processes cannot read this turn now");
         }
+    }
+}
+
+/// A request that has gone, or was refused, leaves no run in the relay: its turn can then start at once in any process.
+impl Drop for Relaying {
+    fn drop(&mut self) {
+        let (Some(counted), Ok(runtime)) = (self.unstarted.take(), Handle::try_current()) else { return };
+        let (link, run) = (self.link.clone(), self.run.clone());
+        drop(runtime.spawn(async move {
+            // Otherwise, it has no live owner after `TurnRun::OWNER_TTL`.
+            let _ = link.release(&run).await;
+            drop(counted);
+        }));
     }
 }
 

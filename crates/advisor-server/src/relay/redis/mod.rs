@@ -103,6 +103,11 @@ impl TurnRelay for RedisRelay {
         Ok(elsewhere.map_or(Begun::Owned, |input| Begun::Elsewhere { input: input.into() }))
     }
 
+    async fn release(&self, run: &TurnRun) -> Result<(), RelayError> {
+        let mut script = self.scripts.release.key(self.run_keys(run));
+        self.run(script.arg(run.turn.as_str()).arg(run.id.as_str())).await
+    }
+
     async fn append(&self, run: &TurnRun, batch: &RunBatch) -> Result<Appended, RelayError> {
         let mut script = self.scripts.append.key(self.run_keys(run));
         script.arg(run.turn.as_str()).arg(run.id.as_str());

@@ -4,6 +4,7 @@ use chat_memory_redis::redis::Script;
 
 pub(super) struct Scripts {
     pub(super) begin: Script,
+    pub(super) release: Script,
     pub(super) append: Script,
     pub(super) read: Script,
     pub(super) running: Script,
@@ -21,6 +22,7 @@ impl Scripts {
         let renewing = |script: &str| timed(&[RENEW, script].concat());
         Self {
             begin: renewing(include_str!("scripts/begin.lua")),
+            release: Script::new(include_str!("scripts/release.lua")),
             append: renewing(include_str!("scripts/append.lua")),
             read: timed(include_str!("scripts/read.lua")),
             running: timed(include_str!("scripts/running.lua")),

@@ -41,6 +41,7 @@ pub(crate) async fn keeps_the_contract(relay: &impl TurnRelay) {
     stop_reaches_the_owner(relay).await;
     ids_of_any_characters_are_kept_apart(relay).await;
     forgotten_turns_are_lost(relay).await;
+    released_turn_begins_again(relay).await;
 }
 
 async fn items_are_read_from_any_number(relay: &impl TurnRelay) {
@@ -140,6 +141,23 @@ async fn ids_of_any_characters_are_kept_apart(relay: &impl TurnRelay) {
         assert_eq!(page(relay, &run, 0).await.0, items(&[(0, tenant)]));
         assert_eq!(relay.running(&run.conversation).await.unwrap(), Some(run.turn));
     }
+}
+
+async fn released_turn_begins_again(relay: &impl TurnRelay) {
+    let (run, other) = (run_of("a", "released", "t", 9), run_of("a", "released", "t", 9));
+    relay.release(&run).await.unwrap();
+    assert_eq!(relay.begin(&run).await.unwrap(), Begun::Owned);
+    relay.release(&other).await.unwrap();
+    assert_eq!(
+        relay.running(&run.conversation).await.unwrap().as_ref(),
+        Some(&run.turn),
+        "another run stays"
+    );
+    relay.release(&run).await.unwrap();
+    assert_eq!(relay.read(&run.conversation, &run.turn, 0).await.unwrap(), None);
+    assert_eq!(relay.running(&run.conversation).await.unwrap(), None);
+    assert_eq!(relay.append(&run, &batch(0, &["0"])).await.unwrap(), Appended::Lost);
+    assert_eq!(relay.begin(&other).await.unwrap(), Begun::Owned);
 }
 
 async fn forgotten_turns_are_lost(relay: &impl TurnRelay) {

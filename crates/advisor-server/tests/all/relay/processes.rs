@@ -98,6 +98,8 @@ pub(crate) enum State {
     Down,
     /// No call is answered until the way is open.
     Held,
+    /// A beginning takes effect, but is not answered until the way is open. Other calls are answered.
+    BeginUnanswered,
 }
 
 impl Way {
@@ -117,14 +119,21 @@ impl Way {
 
     async fn pass(&self) -> Result<&InMemoryRelay, RelayError> {
         let state = *self.state.subscribe().wait_for(|state| *state != State::Held).await.unwrap();
-        if state == State::Open { Ok(&self.relay) } else { Err(RelayError::new("the way is down")) }
+        if state == State::Down { Err(RelayError::new("the way is down")) } else { Ok(&self.relay) }
     }
 }
 
 #[async_trait]
 impl TurnRelay for Way {
     async fn begin(&self, run: &TurnRun) -> Result<Begun, RelayError> {
-        self.pass().await?.begin(run).await
+        let begun = self.pass().await?.begin(run).await;
+        let answers = |state: &State| *state != State::BeginUnanswered;
+        drop(self.state.subscribe().wait_for(answers).await.unwrap());
+        begun
+    }
+
+    async fn release(&self, run: &TurnRun) -> Result<(), RelayError> {
+        self.pass().await?.release(run).await
     }
 
     async fn append(&self, run: &TurnRun, batch: &RunBatch) -> Result<Appended, RelayError> {

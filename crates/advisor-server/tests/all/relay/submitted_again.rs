@@ -1,12 +1,15 @@
 //! Requests that are submitted again, at another process.
 
+use std::time::Duration;
+
 use advisor_testkit::{Answer, Gate};
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use futures::StreamExt;
 use serde_json::{Value, json};
+use tokio::time::{Instant, sleep, timeout};
 
-use super::processes::{State, asking, two};
+use super::processes::{State, Two, asking, reading, two};
 use crate::disconnects::bodies;
 use crate::setting::{post, refused, text, until};
 
@@ -69,10 +72,42 @@ async fn turn_of_a_dead_process_runs_again_elsewhere() {
     // As a killed process, it neither stores nor relays anything more.
     drop(rest);
     two.ways[0].set(State::Held);
-    two.first.server.stop(std::time::Duration::ZERO).await.unwrap();
-    let early = two.second.send(super::processes::reading()).await;
+    two.first.server.stop(Duration::ZERO).await.unwrap();
+    let early = two.second.send(reading()).await;
     assert!(text(early).await.contains("the answer broke off"));
     let again = text(two.second.post("/api/chat", &asking("t1")).await).await;
     assert!(again.contains("It is sunny."), "{again}");
     assert_eq!(two.model.calls(), 2);
+}
+
+/// A client that leaves while the relay answers does not block its turn.
+#[tokio::test(start_paused = true)]
+async fn turn_of_a_dropped_request_runs_elsewhere() {
+    let two = two([Answer::from_text("It is sunny.")]);
+    two.ways[0].set(State::BeginUnanswered);
+    assert!(timeout(Duration::from_millis(200), two.begin()).await.is_err());
+    assert_eq!(two.model.calls(), 0);
+    runs_at_once_at_the_second(&two).await;
+}
+
+/// A server that stops does not block turns that it refuses.
+#[tokio::test(start_paused = true)]
+async fn turn_that_a_stopping_server_refuses_runs_elsewhere() {
+    let two = two([Answer::from_text("It is sunny.")]);
+    two.ways[0].set(State::BeginUnanswered);
+    let stopped = async {
+        sleep(Duration::from_millis(100)).await;
+        two.first.server.stop(Duration::ZERO).await.unwrap();
+    };
+    let (refusal, ()) = tokio::join!(two.begin(), stopped);
+    assert_eq!(refused(refusal, StatusCode::SERVICE_UNAVAILABLE).await, "stopping");
+    runs_at_once_at_the_second(&two).await;
+}
+
+async fn runs_at_once_at_the_second(two: &Two) {
+    sleep(Duration::from_millis(1)).await;
+    let since = Instant::now();
+    let again = text(two.second.post("/api/chat", &asking("t1")).await).await;
+    assert!(again.contains("It is sunny."), "{again}");
+    assert!(since.elapsed() < Duration::from_millis(100), "{:?}", since.elapsed());
 }

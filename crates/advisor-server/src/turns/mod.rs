@@ -1,9 +1,9 @@
 pub(crate) mod body;
 mod elsewhere;
+mod known;
 mod relaying;
 mod slots;
 
-use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use advisor_core::{
@@ -14,7 +14,8 @@ use futures::future::BoxFuture;
 use tokio::sync::{oneshot, watch};
 use tracing::{Instrument, Span};
 
-use self::elsewhere::{Relayed, TurnPlace};
+use self::elsewhere::TurnPlace;
+use self::known::{Entry, Known, TurnKey};
 use self::relaying::Relaying;
 use self::slots::{Slot, Slots};
 use crate::access::limits::ServerLimits;
@@ -61,23 +62,6 @@ enum Admission {
     /// The turn was submitted to this process before.
     Known(SharedTurn),
     New(Slot),
-}
-
-#[derive(Debug, Default)]
-struct Known {
-    turns: HashMap<TurnKey, Entry>,
-    /// The keys in the order of their start.
-    order: VecDeque<TurnKey>,
-}
-
-type TurnKey = (ConversationKey, TurnId);
-
-#[derive(Debug)]
-struct Entry {
-    turn: SharedTurn,
-    /// The digest of its input.
-    input: String,
-    relayed: Relayed,
 }
 
 impl Turns {
@@ -236,26 +220,6 @@ impl Turns {
 
     fn lock(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Known {
-    /// Removes the oldest of these turns that have ended, beyond this number.
-    fn forget_ended(&mut self, most: usize, among: impl Fn(&TurnKey) -> bool) {
-        let ended = |turns: &HashMap<TurnKey, Entry>, key: &TurnKey| {
-            among(key) && turns.get(key).is_none_or(|entry| entry.turn.has_ended())
-        };
-        let mut surplus =
-            self.order.iter().filter(|key| ended(&self.turns, key)).count().saturating_sub(most);
-        let turns = &mut self.turns;
-        self.order.retain(|key| {
-            let goes = surplus > 0 && ended(turns, key);
-            if goes {
-                surplus -= 1;
-                turns.remove(key);
-            }
-            !goes
-        });
     }
 }
 

@@ -1,0 +1,45 @@
+use std::collections::{HashMap, VecDeque};
+
+use advisor_core::{ConversationKey, SharedTurn, TurnId};
+
+use super::elsewhere::Relayed;
+
+/// The turns of this process that run, and those that ended lately.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    pub(super) turns: HashMap<TurnKey, Entry>,
+    /// The keys in the order of their start.
+    pub(super) order: VecDeque<TurnKey>,
+}
+
+/// A conversation, and the turn in it.
+pub(super) type TurnKey = (ConversationKey, TurnId);
+
+/// A turn of this process.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) turn: SharedTurn,
+    /// The digest of its input.
+    pub(super) input: String,
+    pub(super) relayed: Relayed,
+}
+
+impl Known {
+    /// Removes the oldest of these turns that have ended, beyond this number.
+    pub(super) fn forget_ended(&mut self, most: usize, among: impl Fn(&TurnKey) -> bool) {
+        let ended = |turns: &HashMap<TurnKey, Entry>, key: &TurnKey| {
+            among(key) && turns.get(key).is_none_or(|entry| entry.turn.has_ended())
+        };
+        let mut surplus =
+            self.order.iter().filter(|key| ended(&self.turns, key)).count().saturating_sub(most);
+        let turns = &mut self.turns;
+        self.order.retain(|key| {
+            let goes = surplus > 0 && ended(turns, key);
+            if goes {
+                surplus -= 1;
+                turns.remove(key);
+            }
+            !goes
+        });
+    }
+}

@@ -1,14 +1,13 @@
 //! Turns of other processes, which a relay shows.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use advisor_core::{ConversationKey, OnDrop, Result, SharedTurn, TurnId};
 use futures::StreamExt;
 use tokio::time::sleep;
 use tracing::Instrument;
 
-use super::relaying::Relaying;
+use super::relaying::{RelayOutcome, Relaying};
 use super::{Asked, IdOrigin, TurnKey, Turns, reused};
 use crate::refusal::{Refusal, log_failure};
 use crate::relay::link::RelayLink;
@@ -22,13 +21,19 @@ pub(super) enum TurnPlace {
     Elsewhere(TurnReading),
 }
 
-/// Whether the relay has had the end of a turn.
+/// The outcome of the relaying of a turn, once there is one.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Relayed(Arc<AtomicBool>);
+pub(super) struct Relayed(Arc<OnceLock<RelayOutcome>>);
 
 impl Relayed {
+    /// Checks whether the relay has had the end of the turn.
     pub(super) fn has_end(&self) -> bool {
-        self.0.load(Ordering::Acquire)
+        self.0.get() == Some(&RelayOutcome::Whole)
+    }
+
+    /// Checks whether another process owns the turn, and this one runs a copy: the relay was too slow to prevent it.
+    pub(super) fn is_copy(&self) -> bool {
+        self.0.get() == Some(&RelayOutcome::Copy)
     }
 }
 
@@ -62,7 +67,7 @@ impl Turns {
         let (counted, relayed) = (self.relaying.subscribe(), Relayed::default());
         let at_end = relayed.clone();
         let work = async move {
-            at_end.0.store(relaying.run(turn).await, Ordering::Release);
+            let _ = at_end.0.set(relaying.run(turn).await);
             drop(counted);
         };
         drop(tokio::spawn(work.in_current_span()));
@@ -133,6 +138,7 @@ impl Turns {
         }
         let Some(link) = &self.relay else { return Ok(()) };
         let Some(turn) = self.running_elsewhere(link, conversation).await? else { return Ok(()) };
+        self.stop_copy(&(conversation.clone(), turn.clone()));
         link.stop(conversation, &turn).await.map_err(|error| relay_failed(&error))?;
         while is_running(link, conversation, &turn).await? {
             sleep(POLL_INTERVAL).await;

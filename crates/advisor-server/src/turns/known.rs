@@ -24,7 +24,19 @@ pub(super) struct Entry {
     pub(super) relayed: Relayed,
 }
 
+impl Entry {
+    /// Checks whether this process owns the turn, as far as it knows.
+    pub(super) fn is_owned(&self) -> bool {
+        !self.relayed.is_copy()
+    }
+}
+
 impl Known {
+    /// Returns a turn, unless another process owns it.
+    pub(super) fn owned(&self, key: &TurnKey) -> Option<&Entry> {
+        self.turns.get(key).filter(|entry| entry.is_owned())
+    }
+
     /// Removes the oldest of these turns that have ended, beyond this number.
     pub(super) fn forget_ended(&mut self, most: usize, among: impl Fn(&TurnKey) -> bool) {
         let ended = |turns: &HashMap<TurnKey, Entry>, key: &TurnKey| {

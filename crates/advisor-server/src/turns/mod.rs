@@ -104,18 +104,22 @@ impl Turns {
     /// Finds the turn in this process, or a place for it.
     fn admit(&self, asked: &Asked<'_>) -> Result<Admission, Refusal> {
         let known = self.lock();
-        if let Some(turn) = self.submitted_before(&known, asked)? {
+        if let Some(turn) = self.submitted_before(known.owned(asked.key), asked)? {
             return Ok(Admission::Known(turn));
         }
         let slot = self.slots.take(asked.key.0.tenant(), &self.limits);
         slot.map(Admission::New).ok_or_else(Refusal::too_many_turns)
     }
 
-    fn submitted_before(&self, known: &Known, asked: &Asked<'_>) -> Result<Option<SharedTurn>, Refusal> {
+    fn submitted_before(
+        &self,
+        entry: Option<&Entry>,
+        asked: &Asked<'_>,
+    ) -> Result<Option<SharedTurn>, Refusal> {
         if self.is_closed() {
             return Err(Refusal::stopping());
         }
-        match known.turns.get(asked.key) {
+        match entry {
             Some(entry) if entry.input == asked.input => Ok(Some(entry.turn.clone())),
             Some(_) => Err(reused()),
             None => Ok(None),
@@ -131,7 +135,9 @@ impl Turns {
         stream: impl FnOnce() -> TurnStream,
     ) -> Result<SharedTurn, Refusal> {
         let mut known = self.lock();
-        if let Some(turn) = self.submitted_before(&known, asked)? {
+        // A running copy serves, too: a second one would only wait for the first.
+        let entry = known.turns.get(asked.key).filter(|entry| entry.is_owned() || !entry.turn.has_ended());
+        if let Some(turn) = self.submitted_before(entry, asked)? {
             return Ok(turn);
         }
         let (started, ended) = oneshot::channel();
@@ -142,6 +148,7 @@ impl Turns {
         let (key, tenant) = (asked.key, asked.key.0.tenant());
         let entry = Entry { turn: turn.clone(), input: asked.input.to_owned(), relayed };
         known.turns.insert(key.clone(), entry);
+        known.order.retain(|other| other != key);
         known.order.push_back(key.clone());
         known.forget_ended(self.limits.ended_turns_per_tenant, |(of, _)| of.tenant() == tenant);
         known.forget_ended(self.limits.ended_turns, |_| true);
@@ -152,13 +159,20 @@ impl Turns {
     fn running_here(&self, conversation: &ConversationKey) -> Option<(TurnId, SharedTurn)> {
         let known = self.lock();
         let keys = known.order.iter().rev().filter(|(of, _)| of == conversation);
-        let mut turns = keys.filter_map(|key| Some((key.1.clone(), known.turns.get(key)?.turn.clone())));
+        let mut turns = keys.filter_map(|key| Some((key.1.clone(), known.owned(key)?.turn.clone())));
         turns.find(|(_, turn)| !turn.has_ended())
     }
 
     /// Returns a turn of this process that runs or has ended lately.
     fn find(&self, key: &TurnKey) -> Option<SharedTurn> {
-        self.lock().turns.get(key).map(|entry| entry.turn.clone())
+        self.lock().owned(key).map(|entry| entry.turn.clone())
+    }
+
+    /// Cancels a copy of a turn that another process owns.
+    fn stop_copy(&self, key: &TurnKey) {
+        if let Some(copy) = self.lock().turns.get(key).filter(|entry| !entry.is_owned()) {
+            copy.turn.handle().cancel(OnDrop::KeepPartial);
+        }
     }
 
     fn was_relayed(&self, key: &TurnKey) -> bool {

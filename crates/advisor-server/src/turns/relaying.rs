@@ -1,3 +1,4 @@
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use advisor_core::{
@@ -49,6 +50,17 @@ enum Claim {
     Pending,
 }
 
+/// The outcome of the relaying of a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RelayOutcome {
+    /// The relay has had the turn to its end.
+    Whole,
+    /// Another process owns the turn, and this one ran a copy.
+    Copy,
+    /// The relay has failed, or has forgotten the turn.
+    Broken,
+}
+
 /// The next items of a turn.
 struct Outgoing {
     turn: SharedTurn,
@@ -79,17 +91,16 @@ impl Relaying {
         Some(begun)
     }
 
-    /// Appends the turn to its end. Returns whether the relay has the end.
-    pub(super) async fn run(mut self, turn: SharedTurn) -> bool {
+    /// Appends the turn to its end.
+    pub(super) async fn run(mut self, turn: SharedTurn) -> RelayOutcome {
         self.unstarted = None;
         let mut outgoing = Outgoing::new(turn.clone());
         let mut attempts = LAST_ATTEMPTS;
         while attempts > 0 {
             outgoing.fill().await;
             match self.append(&outgoing.batch).await {
-                Ok(Appended::Lost) => return false,
-                Ok(_) if outgoing.batch.is_last => return true,
-                Ok(appended) => {
+                Ok(ControlFlow::Break(outcome)) => return outcome,
+                Ok(ControlFlow::Continue(appended)) => {
                     if appended == Appended::StopRequested && !outgoing.is_stopped {
                         outgoing.is_stopped = true;
                         turn.handle().cancel(OnDrop::KeepPartial);
@@ -105,17 +116,21 @@ impl Relaying {
                 }
             }
         }
-        false
+        RelayOutcome::Broken
     }
 
-    async fn append(&mut self, batch: &RunBatch) -> Result<Appended> {
+    async fn append(&mut self, batch: &RunBatch) -> Result<ControlFlow<RelayOutcome, Appended>> {
         if self.claim == Claim::Pending {
             match self.link.begin(&self.run).await? {
                 Begun::Owned => self.claim = Claim::Held,
-                Begun::Elsewhere { .. } => return Ok(Appended::Lost),
+                Begun::Elsewhere { .. } => return Ok(ControlFlow::Break(RelayOutcome::Copy)),
             }
         }
-        self.link.append(&self.run, batch).await
+        Ok(match self.link.append(&self.run, batch).await? {
+            Appended::Lost => ControlFlow::Break(RelayOutcome::Broken),
+            _ if batch.is_last => ControlFlow::Break(RelayOutcome::Whole),
+            appended => ControlFlow::Continue(appended),
+        })
     }
 
     /// Logs the first failure of the turn.

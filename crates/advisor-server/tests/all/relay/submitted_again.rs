@@ -9,7 +9,7 @@ use futures::StreamExt;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::processes::{State, Two, asking, reading, two};
+use super::processes::{State, Two, asking, joining, read_to_end, reading, running, two};
 use crate::disconnects::bodies;
 use crate::setting::{post, refused, text, until};
 
@@ -110,4 +110,37 @@ async fn runs_at_once_at_the_second(two: &Two) {
     let again = text(two.second.post("/api/chat", &asking("t1")).await).await;
     assert!(again.contains("It is sunny."), "{again}");
     assert!(since.elapsed() < Duration::from_millis(100), "{:?}", since.elapsed());
+}
+
+/// A process starts a turn a second time if the relay is slow. This copy does not hide the turn.
+#[tokio::test(start_paused = true)]
+async fn copy_of_a_turn_does_not_hide_it() {
+    // The store has no leases, so the copy runs.
+    let two = two(["It is", "A copy"].map(|text| Answer::new().text(text).hang()));
+    let (_, rest) = until(two.begin().await, "It is").await;
+    two.ways[1].set(State::Held);
+    let opened = async {
+        sleep(Duration::from_millis(600)).await;
+        two.ways[1].set(State::Open);
+    };
+    let asked = asking("t1");
+    let (copy, ()) = tokio::join!(two.second.post("/api/chat", &asked), opened);
+    sleep(Duration::from_millis(100)).await;
+    assert_eq!(running(&two.second).await, "t1");
+    let (_, joined) = until(two.second.send(joining(None)).await, "It is").await;
+    let stop = post("/api/conversations/c1/stop").body(Body::empty()).unwrap();
+    assert_eq!(two.second.send(stop).await.status(), StatusCode::NO_CONTENT);
+    for body in [rest, joined] {
+        let events: Vec<_> =
+            timeout(Duration::from_secs(2), body.map(Result::unwrap).collect()).await.unwrap();
+        let events = String::from_utf8(events.concat()).unwrap();
+        assert!(events.contains("the request was cancelled"), "{events}");
+    }
+    let copied = text(copy).await;
+    assert!(copied.contains("A copy") && copied.contains("the request was cancelled"), "{copied}");
+    let again = text(two.second.post("/api/chat", &asking("t1")).await).await;
+    for events in [again, read_to_end(&two.second).await] {
+        assert!(events.contains("It is") && events.contains("the request was cancelled"), "{events}");
+    }
+    assert_eq!(two.model.calls(), 2);
 }

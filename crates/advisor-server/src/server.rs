@@ -136,7 +136,7 @@ impl ChatServer {
     /// Changes the prompt of each turn by the head of its request: adds extensions for advisors and tools, instructions,
     /// or tools. The conversation, the turn and the input are set afterwards.
     ///
-    /// The function must not block. A second one replaces the first. A request that joins a turn does not change it.
+    /// A request that joins a turn does not change it. The function must not block. A second call replaces it.
     ///
     /// # Example
     /// ```

@@ -4,7 +4,7 @@ mod parts;
 
 use std::sync::Arc;
 
-use advisor_core::{ConversationKey, Message, MessageContent, OnDrop, OnUnread, TurnId, TurnStream};
+use advisor_core::{ConversationKey, Message, MessageContent, OnDrop, OnUnread, Prompt, TurnId, TurnStream};
 use advisor_sse::ServerTools;
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
@@ -146,16 +146,24 @@ impl Question {
         let input = digest(&serde_json::to_vec(&self.input).unwrap_or_default());
         let key = (self.conversation.clone(), self.turn.clone());
         let asked = Asked { key: &key, id: self.id, input: &input, on_unread };
-        server.turns().start(&asked, || self.stream(server)).await
+        let prepare = || {
+            let prompt = self.prompt(server);
+            || self.stream(server, prompt)
+        };
+        server.turns().start(&asked, prepare).await
+    }
+
+    /// Returns the prompt as the application has changed it.
+    fn prompt(&self, server: &ChatServer) -> Prompt {
+        let prompt = server.client().prompt();
+        match &self.prompt_change {
+            Some(change) => change.apply(prompt),
+            None => prompt,
+        }
     }
 
     /// Returns the turn, which has not begun.
-    fn stream(&self, server: &ChatServer) -> TurnStream {
-        let prompt = server.client().prompt();
-        let prompt = match &self.prompt_change {
-            Some(change) => change.apply(prompt),
-            None => prompt,
-        };
+    fn stream(&self, server: &ChatServer, prompt: Prompt) -> TurnStream {
         let prompt = prompt.messages(self.input.iter().cloned());
         let prompt = prompt.conversation(self.conversation.clone()).turn(self.turn.clone());
         let prompt = match server.metrics() {

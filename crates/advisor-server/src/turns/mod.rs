@@ -82,10 +82,12 @@ impl Turns {
     }
 
     /// Starts a turn, or joins it if it was submitted before with the same input, here or in another process.
-    pub(crate) async fn start(
+    ///
+    /// A turn that starts is first prepared. This may call functions of the application, so it happens without the lock.
+    pub(crate) async fn start<S: FnOnce() -> TurnStream>(
         &self,
         asked: &Asked<'_>,
-        stream: impl FnOnce() -> TurnStream + Send,
+        prepare: impl FnOnce() -> S + Send,
     ) -> Result<TurnReading, Refusal> {
         self.forget_expired(asked.key).await;
         let slot = match self.admit(asked)? {
@@ -94,7 +96,7 @@ impl Turns {
         };
         match self.claim(asked).await? {
             TurnPlace::Here(relaying) => {
-                let turn = self.begin(asked, slot, relaying, stream)?;
+                let turn = self.begin(asked, slot, relaying, prepare())?;
                 Ok(turn.read().boxed())
             }
             TurnPlace::Elsewhere(reading) => Ok(reading),

@@ -130,3 +130,27 @@ async fn prompt_has_data_of_the_request() {
         "both turns are of the conversation in the body"
     );
 }
+
+/// The function that changes prompts may be slow. Other requests do not wait for it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn slow_prompt_change_delays_no_other_request() {
+    let (entered, is_entered) = tokio::sync::oneshot::channel();
+    let (answered, is_answered) = std::sync::mpsc::channel();
+    let waiting = Mutex::new(Some((entered, is_answered)));
+    let server = setting([Answer::from_text("Hello.")]).server.map_prompt(move |prompt, _| {
+        let (entered, is_answered) = waiting.lock().unwrap().take().unwrap();
+        entered.send(()).unwrap();
+        is_answered.recv_timeout(std::time::Duration::from_secs(5)).expect("another request waits");
+        prompt
+    });
+    let asked = tokio::spawn({
+        let server = server.clone();
+        async move { text(send(&server, post("/api/chat").body(body()).unwrap()).await).await }
+    });
+    tokio::time::timeout(LIMIT, is_entered).await.unwrap().unwrap();
+    let stop = post("/api/conversations/c2/stop").body(Body::empty()).unwrap();
+    assert_eq!(send(&server, stop).await.status(), StatusCode::NO_CONTENT);
+    answered.send(()).ok();
+    let events = asked.await.unwrap();
+    assert!(events.contains("Hello."), "{events}");
+}

@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use advisor_core::{ConversationKey, OnDrop, Result, SharedTurn, TurnId};
 use futures::StreamExt;
+use tokio::sync::Semaphore;
 use tokio::time::sleep;
 use tracing::Instrument;
 
@@ -65,9 +66,14 @@ impl Turns {
     /// Relays a turn of this process, in a task that neither delays nor fails it.
     pub(super) fn relay(&self, relaying: Relaying, turn: SharedTurn) -> Relayed {
         let (counted, relayed) = (self.relaying.subscribe(), Relayed::default());
-        let at_end = relayed.clone();
+        let (at_end, unrelayed) = (relayed.clone(), Arc::clone(&self.unrelayed));
         let work = async move {
-            let _ = at_end.0.set(relaying.run(turn).await);
+            let outcome = tokio::select! {
+                biased;
+                outcome = relaying.run(turn.clone()) => outcome,
+                () = surplus(&turn, &unrelayed) => RelayOutcome::Broken,
+            };
+            let _ = at_end.0.set(outcome);
             drop(counted);
         };
         drop(tokio::spawn(work.in_current_span()));
@@ -156,6 +162,14 @@ impl Turns {
         {
             log_failure(&error);
         }
+    }
+}
+
+/// Waits until the turn has ended, if then too many ended turns wait for the relay.
+async fn surplus(turn: &SharedTurn, unrelayed: &Semaphore) {
+    turn.handle().settled().await;
+    if let Ok(_place) = unrelayed.try_acquire() {
+        std::future::pending().await
     }
 }
 

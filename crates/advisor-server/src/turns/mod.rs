@@ -11,7 +11,7 @@ use advisor_core::{
 };
 use futures::StreamExt;
 use futures::future::BoxFuture;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Semaphore, oneshot, watch};
 use tracing::{Instrument, Span};
 
 use self::elsewhere::TurnPlace;
@@ -36,6 +36,8 @@ pub(crate) struct Turns {
     stopping: watch::Sender<bool>,
     /// Each turn that is relayed has a receiver.
     relaying: watch::Sender<()>,
+    /// The places of ended turns that wait for the relay: as many as turns may run.
+    unrelayed: Arc<Semaphore>,
 }
 
 /// The turn that a request asks for.
@@ -78,6 +80,7 @@ impl Turns {
             relay: relay.map(|relay| RelayLink::new(relay, limits.relay_timeout)),
             stopping: watch::Sender::new(false),
             relaying: watch::Sender::new(()),
+            unrelayed: Arc::new(Semaphore::new(limits.running_turns.min(Semaphore::MAX_PERMITS))),
         }
     }
 

@@ -31,7 +31,7 @@ const BATCH_BYTES: usize = 1 << 20;
 /// Appends a turn of this process to the relay, so that other processes can read it and stop it.
 ///
 /// It reads the turn as its readers do, and never delays it. While the relay is slow or absent, further chunks wait in
-/// the bounded log of the turn, and nowhere else.
+/// the bounded log of the turn, and nowhere else. The log is kept for half a minute after the turn, at most.
 #[derive(Debug)]
 pub(super) struct Relaying {
     link: RelayLink,

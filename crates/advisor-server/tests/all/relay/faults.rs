@@ -205,3 +205,20 @@ async fn law_s4_reader_elsewhere_learns_of_a_gap() {
     assert!(events.contains("It ") && events.contains("too large"), "{events}");
     assert!(!events.contains("\"is \""), "{events}");
 }
+
+/// While no call is answered, ended turns are kept for the relay up to the number of turns that may run.
+#[tokio::test(start_paused = true)]
+async fn law_r1_ended_turns_that_wait_for_the_relay_are_bounded() {
+    let mut limits = ServerLimits::default();
+    limits.running_turns = 4;
+    let two = two_over(InMemoryStore::new(), [(); 40].map(|()| Answer::from_text("It is noon.")), limits);
+    two.ways[0].set(State::Held);
+    let before = tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    for _ in 0..40 {
+        let unnamed = json!({"message": "How late is it?", "conversation": "c1"});
+        assert!(text(two.first.post("/api/chat", &unnamed).await).await.contains("noon."));
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks() - before;
+    assert!((1..=limits.running_turns).contains(&tasks), "{tasks} tasks");
+}

@@ -4,10 +4,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use advisor_core::{ConversationKey, TurnId, async_trait};
 use tokio::time::Instant;
 
-use super::{Appended, Begun, RelayError, RunBatch, RunPage, RunState, TurnRelay, TurnRun};
-
-/// The items of a page, at most.
-const PAGE: usize = 256;
+use super::{
+    Appended, Begun, PAGE_BYTES, PAGE_ITEMS, RelayError, RunBatch, RunPage, RunState, TurnRelay, TurnRun,
+};
 
 /// A relay for several servers in one process, such as in tests of your service. Clones share the turns.
 ///
@@ -103,6 +102,17 @@ impl Kept {
         if stops { Appended::StopRequested } else { Appended::Running }
     }
 
+    fn page(&self, from: u64) -> Vec<(u64, String)> {
+        let items = self.items.iter().filter(|(number, _)| *number >= from).take(PAGE_ITEMS);
+        let bytes = items.clone().scan(0, |bytes, (_, item)| {
+            *bytes += item.len();
+            Some(*bytes)
+        });
+        let page =
+            items.zip(bytes).enumerate().take_while(|(at, (_, bytes))| *at == 0 || *bytes <= PAGE_BYTES);
+        page.map(|(_, (item, _))| item.clone()).collect()
+    }
+
     fn state(&self) -> RunState {
         match self.progress {
             Progress::Ended => RunState::Ended,
@@ -154,10 +164,7 @@ impl TurnRelay for InMemoryRelay {
         let conversations = self.kept();
         let turns = conversations.get(conversation);
         let kept = turns.and_then(|turns| turns.iter().find(|kept| &kept.run.turn == turn));
-        Ok(kept.map(|kept| {
-            let items = kept.items.iter().filter(|(number, _)| *number >= from).take(PAGE).cloned();
-            RunPage::new(kept.run.id.clone(), items.collect(), kept.state())
-        }))
+        Ok(kept.map(|kept| RunPage::new(kept.run.id.clone(), kept.page(from), kept.state())))
     }
 
     async fn running(&self, conversation: &ConversationKey) -> Result<Option<TurnId>, RelayError> {

@@ -14,6 +14,10 @@ pub use self::in_memory::InMemoryRelay;
 pub use self::redis::RedisRelay;
 pub use self::run::{Appended, Begun, RunBatch, RunPage, RunState, TurnRun};
 
+/// The items and bytes of a page, at most. One item may be larger.
+const PAGE_ITEMS: usize = 256;
+const PAGE_BYTES: usize = 1 << 20;
+
 /// A buffer of running turns that several processes of one service share.
 ///
 /// The owner of a turn is the process that runs it. It appends the items of the turn; other processes read them, and ask
@@ -45,7 +49,9 @@ pub trait TurnRelay: Send + Sync + 'static {
     /// Items whose number was appended before are left out, so that a batch can be repeated. The last batch ends the run.
     async fn append(&self, run: &TurnRun, batch: &RunBatch) -> Result<Appended, RelayError>;
 
-    /// Returns the items of a turn from this number on, up to the size of a page. `None` for an unknown turn.
+    /// Returns the items of a turn from this number on. `None` for an unknown turn.
+    ///
+    /// A page that has none of them is the end for now. Bound the items and the bytes of a page, such as by 256 and 1 MiB.
     async fn read(
         &self,
         conversation: &ConversationKey,

@@ -9,13 +9,12 @@ use chat_memory_redis::redis::{FromRedisValue, ScriptInvocation, from_redis_valu
 use chat_memory_redis::{RedisServer, SetupError};
 
 use self::scripts::Scripts;
-use super::{Appended, Begun, RelayError, RunBatch, RunPage, RunState, TurnRelay, TurnRun};
+use super::{
+    Appended, Begun, PAGE_BYTES, PAGE_ITEMS, RelayError, RunBatch, RunPage, RunState, TurnRelay, TurnRun,
+};
 
 /// The default timeout of getting a connection and of getting an answer, each.
 const TIMEOUT: Duration = Duration::from_secs(2);
-
-/// The items of a page, at most.
-const PAGE: usize = 256;
 
 /// A relay in Redis or Valkey, for the processes of a service. Clones share the connection.
 ///
@@ -112,7 +111,9 @@ impl TurnRelay for RedisRelay {
         let mut script = self.scripts.append.key(self.run_keys(run));
         script.arg(run.turn.as_str()).arg(run.id.as_str());
         script.arg(millis(TurnRun::OWNER_TTL)).arg(millis(TurnRun::KEPT_TTL));
-        script.arg(run.kept_items).arg(u8::from(batch.is_last)).arg(batch.first).arg(&batch.items);
+        // The server takes no larger number.
+        let kept = i64::try_from(run.kept_items).unwrap_or(i64::MAX);
+        script.arg(kept).arg(u8::from(batch.is_last)).arg(batch.first).arg(&batch.items);
         match self.run::<String>(&script).await?.as_str() {
             "running" => Ok(Appended::Running),
             "stop" => Ok(Appended::StopRequested),
@@ -129,7 +130,7 @@ impl TurnRelay for RedisRelay {
         let [state, items] = self.turn_keys(conversation, turn);
         let mut script = self.scripts.read.key(&[state, items, self.key(conversation, "owned")][..]);
         let page: Option<(String, String, Vec<(String, (String, String))>)> =
-            self.run(script.arg(turn.as_str()).arg(from).arg(PAGE)).await?;
+            self.run(script.arg(turn.as_str()).arg(from).arg(PAGE_ITEMS).arg(PAGE_BYTES)).await?;
         let Some((run, state, items)) = page else { return Ok(None) };
         let state = match state.as_str() {
             "running" => RunState::Running,

@@ -36,6 +36,7 @@ fn items(items: &[(u64, &str)]) -> Vec<(u64, String)> {
 pub(crate) async fn keeps_the_contract(relay: &impl TurnRelay) {
     items_are_read_from_any_number(relay).await;
     repeated_calls_have_no_further_effect(relay).await;
+    items_may_be_many_and_large(relay).await;
     ended_turn_stays(relay).await;
     last_turn_that_began_is_the_running_one(relay).await;
     stop_reaches_the_owner(relay).await;
@@ -77,6 +78,25 @@ async fn repeated_calls_have_no_further_effect(relay: &impl TurnRelay) {
     assert_eq!(relay.append(&run, &batch(0, &["0", "1"])).await.unwrap(), Appended::Running);
     assert_eq!(page(relay, &run, 3).await, (items(&[]), RunState::Ended));
     assert_eq!(relay.running(&run.conversation).await.unwrap(), None);
+}
+
+async fn items_may_be_many_and_large(relay: &impl TurnRelay) {
+    let run = run_of("a", "large", "t", usize::MAX);
+    relay.begin(&run).await.unwrap();
+    let (large, count) = ("x".repeat(1 << 20), 3);
+    for number in 0..count {
+        relay.append(&run, &batch(number, &[&large])).await.unwrap();
+    }
+    for number in 0..count {
+        let (items, _) = page(relay, &run, number).await;
+        let numbers: Vec<u64> = items.iter().map(|(number, _)| *number).collect();
+        assert_eq!(numbers, [number], "a page has bounded bytes, and at least one item");
+    }
+    let small = vec!["s"; 600];
+    relay.append(&run, &batch(count, &small)).await.unwrap();
+    let (items, _) = page(relay, &run, count).await;
+    assert!((100..600).contains(&items.len()), "{} items", items.len());
+    assert!(items.iter().map(|(number, _)| *number).eq((count..).take(items.len())));
 }
 
 async fn ended_turn_stays(relay: &impl TurnRelay) {

@@ -34,7 +34,11 @@ impl Refusal {
     }
 
     pub(crate) fn unauthorized() -> Self {
-        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", "send a valid token: `Authorization: Bearer …`")
+        Self::new(
+            StatusCode::UNAUTHORIZED,
+            "unauthorized",
+            "sign in, or send a valid token: `Authorization: Bearer …`",
+        )
     }
 
     pub(crate) fn forbidden_host() -> Self {

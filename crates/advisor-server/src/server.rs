@@ -109,9 +109,9 @@ impl ChatServer {
     }
 
     /// Lets the application authenticate requests, in place of [tokens](Self::with_tokens): by a session or a signed
-    /// token that its own middleware has checked. The function returns the tenant of a request, or `None`, which is
-    /// answered with 401. Requests that a browser sends for a page of another site are refused before. A page of an
-    /// [allowed origin](Self::with_allowed_origins) may send them, without cookies.
+    /// token that its own middleware has checked. The function returns the tenant of a request (1 to 512 bytes), or
+    /// `None`, which is answered with 401. A browser's requests for a page of another site are refused before. A page of
+    /// an [allowed origin](Self::with_allowed_origins) may send them, without cookies.
     ///
     /// # Example
     /// ```

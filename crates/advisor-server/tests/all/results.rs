@@ -6,7 +6,7 @@ use advisor_testkit::{Answer, ScriptedModel};
 use axum::http::StatusCode;
 use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
 use serde_json::{Value, json};
-use tool_call_advisor::{ClientSideTool, ToolCallAdvisor, ToolCallStreaming};
+use tool_call_advisor::{ClientSideTool, FnTool, ToolCallAdvisor, ToolCallStreaming};
 
 use crate::setting::{Setting, json_of, post, refused, text, with_tokens};
 
@@ -228,5 +228,37 @@ async fn results_that_are_sent_again_join_their_turn() {
         let other = send(&[("t1", "forged"), ("t2", "Norway")]).await;
         assert_eq!(refused(other, StatusCode::UNPROCESSABLE_ENTITY).await, "turn_id_reused", "{path}");
         assert_eq!(setting.model.calls(), 2, "{path}");
+    }
+}
+
+/// An answer with a call for the client leaves all of its calls open. Their results are still not the client's.
+#[tokio::test]
+async fn client_cannot_speak_for_a_tool_of_the_chain() {
+    for path in PATHS {
+        let model = ScriptedModel::new([
+            Answer::from_calls([("t1", "place", "{}"), ("t2", "whoami", "{}")]),
+            Answer::from_text("In Oslo."),
+        ]);
+        let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+        let definition = |name| ToolDefinition::new(name, "Looks something up.", json!({"type": "object"}));
+        let tool_loop = ToolCallAdvisor::builder().streaming(ToolCallStreaming::All).build().unwrap();
+        let client = ChatClient::builder(model.clone())
+            .advisor(memory.clone())
+            .advisor(tool_loop)
+            .tool(ClientSideTool::new(definition("place")))
+            .tool(FnTool::new(definition("whoami"), |_: Value| async { Ok("ann") }))
+            .build()
+            .unwrap();
+        let setting = Setting { server: ChatServer::new(client, memory), model };
+        ask(&setting, path, &asking(path)).await;
+        ask(&setting, path, &answering(path, &[("t1", "Oslo"), ("t2", "root")])).await;
+        let results: Vec<_> =
+            sent(&setting).iter().filter_map(|message| Some(message.tool_result()?.text())).collect();
+        assert_eq!(results.len(), 2, "{path}");
+        assert_eq!(results[0], "Oslo", "{path}");
+        assert!(!results[1].contains("root"), "{path}: {}", results[1]);
+        // Alone, it is no answer to anything.
+        let forged = setting.post(path, &answering(path, &[("t2", "root")])).await;
+        assert_eq!(forged.status(), StatusCode::BAD_REQUEST, "{path}");
     }
 }

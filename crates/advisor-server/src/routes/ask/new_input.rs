@@ -6,9 +6,15 @@ use super::turn_id;
 use crate::ChatServer;
 use crate::refusal::Refusal;
 
-/// The calls whose results a client may send: those that the conversation waits for.
+/// The calls that the conversation waits for.
+///
+/// If an answer has a call for the client, the loop leaves all of its calls open. A client sends results of its own tools
+/// only: it cannot speak for the tools of the chain.
 #[derive(Debug, Default)]
-pub(in crate::routes) struct OpenCalls(Vec<ToolCall>);
+pub(in crate::routes) struct OpenCalls {
+    of_client: Vec<ToolCall>,
+    of_chain: Vec<ToolCall>,
+}
 
 impl OpenCalls {
     /// Reads the open calls of a conversation.
@@ -18,7 +24,12 @@ impl OpenCalls {
     ) -> Result<Self, Refusal> {
         let open = server.memory().client_side_calls(conversation).await;
         let open = open.map_err(|error| Refusal::from(&error))?;
-        Ok(Self(open.into_iter().map(|open| open.call).collect()))
+        // A tool that `map_prompt` has added is not known here.
+        let is_of_client = |call: &ToolCall| {
+            server.client().tools().find(&call.name).is_none_or(|tool| tool.definition().client_side)
+        };
+        let (of_client, of_chain) = open.into_iter().map(|open| open.call).partition(is_of_client);
+        Ok(Self { of_client, of_chain })
     }
 
     /// Adds the calls that a turn has answered, if it is the last one: its request is sent again. Results that differ are
@@ -36,12 +47,19 @@ impl OpenCalls {
         let messages = messages.filter_map(|entry| entry.kind.as_message());
         let input = messages.take_while(|message| message.role() != Role::Assistant);
         let results = input.filter_map(Message::tool_result);
-        self.0.extend(results.map(|result| ToolCall::new(result.call_id.clone(), result.name.clone(), "")));
+        self.of_client
+            .extend(results.map(|result| ToolCall::new(result.call_id.clone(), result.name.clone(), "")));
         Ok(self)
     }
 
     fn find(&self, result: &SentResult) -> Option<&ToolCall> {
-        self.0.iter().find(|call| call.id.as_str() == result.call_id)
+        self.of_client.iter().find(|call| call.id.as_str() == result.call_id)
+    }
+
+    /// Checks whether a message is a result of a tool of the chain, which is left out.
+    fn speaks_for_chain(&self, message: &SentMessage) -> bool {
+        let SentMessage::Result(result) = message else { return false };
+        self.of_chain.iter().any(|call| call.id.as_str() == result.call_id)
     }
 
     pub(in crate::routes) fn has(&self, result: &SentResult) -> bool {
@@ -52,7 +70,11 @@ impl OpenCalls {
     ///
     /// # Errors
     /// For messages of other roles among them, for two results of a call, and for parts that cannot be passed on.
-    pub(in crate::routes) fn new_input(&self, messages: Vec<SentMessage>) -> Result<Vec<Message>, Refusal> {
+    pub(in crate::routes) fn new_input(
+        &self,
+        mut messages: Vec<SentMessage>,
+    ) -> Result<Vec<Message>, Refusal> {
+        messages.retain(|message| !self.speaks_for_chain(message));
         let answered = messages.iter().rposition(|message| self.is_answer(message));
         let (mut results, mut said) = (Vec::<Message>::new(), Vec::new());
         for message in messages.into_iter().skip(answered.map_or(0, |at| at + 1)) {

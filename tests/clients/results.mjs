@@ -95,7 +95,7 @@ for (const [version, profile] of [["ai5", "v5"], ["ai6", "v6"], ["ai7", "v7"]]) 
     const { parts } = state.messages.at(-1);
     expect(parts.find((part) => part.type === "dynamic-tool").state === "output-available", parts);
     expect(parts.at(-1).text === ANSWER, parts);
-    // The next message begins a turn of its own.
+    // The next message begins another turn.
     await chat.sendMessage({ text: QUESTION });
     expect(!state.error && state.messages.length === 4, state);
   });

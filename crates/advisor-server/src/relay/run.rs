@@ -25,7 +25,7 @@ impl TurnRun {
     /// The time for which a turn is kept after the last append.
     pub const KEPT_TTL: Duration = Duration::from_secs(300);
 
-    /// Creates a run with an id of its own.
+    /// Creates a run with a new id.
     #[must_use]
     pub fn new(
         conversation: ConversationKey,

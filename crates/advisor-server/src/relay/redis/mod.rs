@@ -60,7 +60,7 @@ impl RedisRelay {
 
     /// Creates a relay on this server: one with another prefix, of a cluster, or one that a store uses, too.
     ///
-    /// The relay has a [timeout of its own](Self::with_timeout), in place of that of the server.
+    /// The relay's [timeout](Self::with_timeout) replaces that of the server.
     #[must_use]
     pub fn from_server(server: RedisServer) -> Self {
         Self { server: server.with_timeout(TIMEOUT), scripts: Arc::new(Scripts::new()) }

@@ -8,8 +8,8 @@ use crate::refusal::Refusal;
 
 /// The calls that the conversation waits for.
 ///
-/// If an answer has a call for the client, the loop leaves all of its calls open. A client sends results of its own tools
-/// only: it cannot speak for the tools of the chain.
+/// If an answer has a call for the client, the loop leaves all of its calls open. A client sends results of client-side
+/// tools only, and never for the tools of the chain.
 #[derive(Debug, Default)]
 pub(in crate::routes) struct OpenCalls {
     of_client: Vec<ToolCall>,

@@ -45,7 +45,7 @@ impl Place {
         Self { url, prefix: Prefix::new(&format!("test:{}", TurnId::random())).unwrap() }
     }
 
-    /// A connection of its own, as each process has one.
+    /// A separate connection, as each process has one.
     async fn server(&self) -> RedisServer {
         RedisServer::from_client(Client::open(&*self.url).unwrap(), self.prefix.clone()).await.unwrap()
     }
@@ -256,7 +256,7 @@ async fn law_k2_turn_is_stopped_and_deleted_over_redis() {
 #[tokio::test]
 async fn reader_over_redis_notices_a_killed_process() {
     let Some(place) = Place::new() else { return };
-    // With a store of its own, it does not wait for the lease of the killed process.
+    // With a separate store, it does not wait for the lease of the killed process.
     let model = ScriptedModel::new([Answer::from_text("It is sunny.")]);
     let second = Place::process_over(InMemoryStore::new(), place.server().await, &model);
     let mut child = Command::new(std::env::current_exe().unwrap())

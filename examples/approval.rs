@@ -1,10 +1,9 @@
 //! A call that a person approves, and that runs at most once, whichever process runs it.
 #![allow(clippy::print_stdout, reason = "an example talks to its reader")]
 
-use advisor_chain::tools::{CallRun, CallStart, Effect, ToolSet};
+use advisor_chain::tools::{Effect, PolicyAction, ToolPolicy, ToolRule};
 use advisor_chain::{
-    ChatMemoryAdvisor, ConversationKey, FnTool, InMemoryStore, Message, Result, ToolCallAdvisor,
-    ToolDefinition, client,
+    ChatMemoryAdvisor, FnTool, InMemoryStore, Result, ToolCallAdvisor, ToolDefinition, client,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use serde_json::{Value, json};
@@ -17,27 +16,24 @@ async fn main() -> Result<()> {
     ]);
     let schema =
         json!({"type": "object", "properties": {"cents": {"type": "integer"}}, "required": ["cents"]});
-    // The turn ends with calls of this tool. The program that approves them runs them.
-    let charge = ToolDefinition::new("charge", "Charges the customer's card.", schema)
-        .with_effect(Effect::AtMostOnce)
-        .client_side();
-    let tools = ToolSet::new().with(FnTool::new(charge, |_: Value| async { Ok("charged") }));
-    let (advisor, memory) = (ToolCallAdvisor::new(), ChatMemoryAdvisor::new(InMemoryStore::new()));
-    let client = client(model).advisor(memory.clone()).advisor(advisor.clone()).tools(&tools).build()?;
-    let conversation = ConversationKey::new("c1")?;
-    client.prompt().user("Charge 42 euros.").conversation(conversation.clone()).call().await?;
+    let charge =
+        ToolDefinition::new("charge", "Charges the customer's card.", schema).with_effect(Effect::AtMostOnce);
+    let charge = FnTool::new(charge, |_: Value| async { Ok("charged") });
+    // The turn ends with calls of this tool, until a person has decided.
+    let policy = ToolPolicy::new([ToolRule::new(["charge"], PolicyAction::Ask)], PolicyAction::Allow);
+    let tool_loop = ToolCallAdvisor::builder().policy(policy).build()?;
+    let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+    let client = client(model).advisor(memory).advisor(tool_loop).tool(charge).build()?;
+    client.prompt().user("Charge 42 euros.").conversation("c1").call().await?;
 
-    // Later, in any process: a person has approved the calls that the conversation waits for.
-    let mut results = Vec::new();
-    for open in memory.client_side_calls(&conversation).await? {
-        let Some(key) = open.key else { continue };
-        // Of all that try, one gets past this line. It is stored before the card is charged.
-        let start = CallStart::new(key.clone(), open.call.id.clone());
-        memory.record_call_start(&conversation, &start).await?;
-        println!("running {} under the key {key}", open.call.name);
-        results.push(Message::tool(advisor.run_call(&tools, CallRun::new(open.call, key)).await?));
+    // Later, in any process with this chain and store: a person sees what waits, and decides.
+    let mut decisions = Vec::new();
+    for pending in client.pending_calls("c1").await? {
+        println!("approving {} {}", pending.call.name, pending.call.arguments);
+        decisions.push(pending.approve()?);
     }
-    let answer = client.prompt().messages(results).conversation(conversation).call().await?;
+    // Of all processes that resume, one gets past this line. The start of the call is stored before it runs.
+    let answer = client.resume("c1", decisions).call().await?;
     println!("{}", answer.text());
     Ok(())
 }

@@ -5,6 +5,7 @@
 #![allow(clippy::print_stdout, reason = "an example talks to its reader")]
 
 use std::error::Error;
+use std::time::Duration;
 
 use advisor_chain::server::ChatServer;
 use advisor_chain::{ChatMemoryAdvisor, InMemoryStore, Role, client};
@@ -21,10 +22,13 @@ async fn main() -> Result<(), Failed> {
     let listener = TcpListener::bind(address.as_deref().unwrap_or("127.0.0.1:0")).await?;
     let url = format!("http://{}/assistant", listener.local_addr()?);
     println!("{url} has the chat page.");
-    let serving = axum::serve(listener, application()?);
+    let server = server()?;
+    let serving = axum::serve(listener, application(&server));
     if address.is_some() {
-        let signal = async {
+        let signal = async move {
             let _ = tokio::signal::ctrl_c().await;
+            // Running turns end first, since their connections are waited for.
+            let _ = server.stop(Duration::from_secs(10)).await;
         };
         return Ok(serving.with_graceful_shutdown(signal).await?);
     }
@@ -39,18 +43,21 @@ async fn main() -> Result<(), Failed> {
 }
 
 /// Returns an application that has another page beside the chat.
-fn application() -> Result<Router, Failed> {
+fn application(server: &ChatServer) -> Router {
+    Router::new()
+        .route("/", get(|| async { "The chat is at /assistant." }))
+        // `nest` has it at `/assistant` alone, `nest_service` also at `/assistant/`.
+        .nest_service("/assistant", server.router())
+}
+
+fn server() -> Result<ChatServer, Failed> {
     let model = ScriptedModel::from_fn(|prompt| {
         let count = prompt.messages.iter().filter(|message| message.role() == Role::User).count();
         Answer::from_text(format!("This is *message {count}* of the conversation."))
     });
     let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
     let client = client(model).advisor(memory.clone()).build()?;
-    let server = ChatServer::new(client, memory);
-    Ok(Router::new()
-        .route("/", get(|| async { "The chat is at /assistant." }))
-        // `nest` has it at `/assistant` alone, `nest_service` also at `/assistant/`.
-        .nest_service("/assistant", server.router()))
+    Ok(ChatServer::new(client, memory))
 }
 
 async fn read(url: &str) -> Result<String, Failed> {

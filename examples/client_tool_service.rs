@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout, reason = "an example talks to its reader")]
 
 use std::error::Error;
+use std::time::Duration;
 
 use advisor_chain::server::ChatServer;
 use advisor_chain::tools::{ClientSideTool, ToolCallStreaming};
@@ -20,10 +21,13 @@ async fn main() -> Result<(), Failed> {
     let listener = TcpListener::bind(address.as_deref().unwrap_or("127.0.0.1:0")).await?;
     let url = format!("http://{}/v1", listener.local_addr()?);
     println!("{url} answers clients that run the tool `place`.");
-    let serving = axum::serve(listener, server()?.router());
+    let server = server()?;
+    let serving = axum::serve(listener, server.router());
     if address.is_some() {
-        let signal = async {
+        let signal = async move {
             let _ = tokio::signal::ctrl_c().await;
+            // Running turns end first, since their connections are waited for.
+            let _ = server.stop(Duration::from_secs(10)).await;
         };
         return Ok(serving.with_graceful_shutdown(signal).await?);
     }

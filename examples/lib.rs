@@ -11,6 +11,14 @@
 //! | `approval` | a call that a person approves, and that runs at most once in all processes |
 //! | `tool_events` | the progress of running tools |
 //! | `redaction_policy` | a judge that refuses a call, and words that are replaced while they stream, with memory around |
+//! | `guarded` | guards on input and on output: words, a pattern and a closure, with memory between them |
+//! | `documents` | documents found by their meaning, sent once per turn and cited, with memory around |
+//! | `telemetry` | the spans of a turn by OpenTelemetry's conventions |
+//! | `budget` | budgets of tokens for each turn and of money for each tenant |
+//! | `response_cache` | answers to equal requests without the model, for each tenant |
+//! | `retry_and_rate_limit` | a retry around a rate limit, with a virtual clock |
+//! | `routing` | the cheapest of several models that takes a request, and another one when it fails |
+//! | `tools_on_demand` | a search over many tools, the tools of a tenant, a turn that may use few, a system text with values |
 //! | `text_tool_calls` | tools for a model that writes its calls into its text |
 //! | `live_file` | the content of a file, shown while the model generates it |
 //! | `provider_switch` | one chain, four providers: a conversation begins with one and continues with the others |
@@ -20,6 +28,8 @@
 //! | `policy_service` | policies behind a server: clients of OpenAI and Anthropic read a denial as text |
 //! | `chat_page` | the chat page mounted in an application, under a path |
 //! | `third_party_advisor` | an advisor that changes chunks, tested with the testkit |
+//!
+//! The programs in `readme/` are README's start and a tool with arguments. They ask the model of `OPENAI_BASE_URL`.
 //!
 //! A scripted model, or a scripted server on this machine, stands in for a real one everywhere. So no example needs a
 //! key or a network.

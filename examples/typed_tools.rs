@@ -1,22 +1,10 @@
-//! Tools whose arguments are a type: its doc comments are the schema's, and bad arguments name the place.
+//! Tools whose arguments are types: doc comments describe them, and bad arguments name the place.
 #![allow(clippy::print_stdout, reason = "an example talks to its reader")]
 
-use advisor_chain::tools::{ToolError, ToolOutput};
-use advisor_chain::{ChatMemoryAdvisor, FnTool, InMemoryStore, Result, client};
+use advisor_chain::tools::{Effect, JsonSchema, ToolInvocation};
+use advisor_chain::{ChatMemoryAdvisor, FnTool, InMemoryStore, Result, Tool, client, tool};
 use advisor_testkit::{Answer, ScriptedModel};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-/// Looks for trains.
-#[derive(Deserialize, JsonSchema)]
-struct Trains {
-    /// Where the journey begins.
-    from: String,
-    /// Where it ends.
-    to: String,
-    /// How many travel; one if left out.
-    travellers: Option<u8>,
-}
 
 #[derive(Serialize)]
 struct Train {
@@ -28,23 +16,32 @@ struct Train {
 #[derive(Clone)]
 struct Currency(&'static str);
 
-/// Without arguments: a struct without fields.
-#[derive(Deserialize, JsonSchema)]
-struct Now {}
-
-fn trains() -> FnTool {
-    FnTool::typed("trains", "Finds trains.", |args: Trains, call| async move {
-        // Data of the application, not of the model: extensions of the turn and the conversation.
-        let Some(Currency(currency)) = call.turn.extensions().get() else {
-            return Err(ToolError::new("the user has no currency; ask for it"));
-        };
-        let conversation = call.conversation.as_ref().map(ToString::to_string).unwrap_or_default();
-        println!("  {} to {}, in the conversation {conversation}, call {}", args.from, args.to, call.key);
-        call.progress.report("asking the railway").await;
-        let price = format!("{} {currency}", 49 * u32::from(args.travellers.unwrap_or(1)));
-        ToolOutput::json(&[Train { leaves: "08:03", price }])
-    })
+/// Finds trains.
+#[tool(with_effect(Effect::Pure))]
+async fn trains(
+    /// Where the journey begins.
+    from: String,
+    /// Where it ends.
+    to: String,
+    /// How many travel; one if left out.
+    travellers: Option<u8>,
+    call: &ToolInvocation,
+) -> Result<Vec<Train>, &'static str> {
+    // Data of the application, not of the model: extensions of the turn and the conversation.
+    let Some(Currency(currency)) = call.turn.extensions().get() else {
+        return Err("the user has no currency; ask for it");
+    };
+    let conversation = call.conversation.as_ref().map(ToString::to_string).unwrap_or_default();
+    println!("  {from} to {to}, in the conversation {conversation}, call {}", call.key);
+    call.progress.report("asking the railway").await;
+    let price = format!("{} {currency}", 49 * u32::from(travellers.unwrap_or(1)));
+    Ok(vec![Train { leaves: "08:03", price }])
 }
+
+/// The arguments of a closure are a struct, here one without fields.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(crate = "advisor_chain::tools::schemars")]
+struct Now {}
 
 #[tokio::main]
 async fn main() -> Result<()> {
@@ -56,10 +53,10 @@ async fn main() -> Result<()> {
         Answer::from_calls([("c3", "trains", r#"{"from":"Oslo","to":"Bergen","travellers":2}"#)]),
         Answer::from_text("There is one at 08:03, for 98 euros."),
     ]);
-    let trains = trains();
-    println!("the model is offered {}", advisor_chain::tools::schema_for::<Trains>());
+    let trains = trains_tool();
+    println!("the model is offered {}", trains.definition().parameters);
     let now = FnTool::from_args("now", "Tells the time.", |_: Now| async { Ok("07:55") })
-        .map_definition(|definition| definition.with_effect(advisor_chain::tools::Effect::Pure));
+        .map_definition(|definition| definition.with_effect(Effect::Pure));
     let client =
         client(model).advisor(ChatMemoryAdvisor::new(InMemoryStore::new())).tool(trains).tool(now).build()?;
 

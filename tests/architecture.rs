@@ -105,12 +105,13 @@ const FACADE_NAMES: &[&str] = &[
     "Error", "ErrorKind", "FinishReason", "FnTool", "InMemoryStore", "Message", "OpenAiModel", "Phase",
     "Placement", "Prompt", "PromptExt", "Result", "Role", "StreamAdvisor", "Tool", "ToolCallAdvisor",
     "ToolChoice", "ToolDefinition", "Turn", "TurnId", "TurnStream", "async_trait", "client", "from_fn",
-    "model", "model_at",
+    "model", "model_at", "tool",
 ];
 
-const FACADE_MODULES: [&str; 16] = [
-    "anthropic", "chain", "gemini", "memory", "messages", "ollama", "openai", "postgres", "redis", "server",
-    "sqlite", "sse", "stream_policy", "structured", "text_tool_calls", "tools",
+const FACADE_MODULES: [&str; 20] = [
+    "advisors", "anthropic", "chain", "gemini", "mcp", "memory", "messages", "ollama", "openai", "otel",
+    "postgres", "redis", "retrieval", "server", "sqlite", "sse", "stream_policy", "structured",
+    "text_tool_calls", "tools",
 ];
 
 /// The names of the public items that begin in the first column.

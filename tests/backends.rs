@@ -99,7 +99,11 @@ async fn turn_of(rounds: usize, store: Arc<dyn ConversationStore>) -> (Counts, u
     });
     let counting = Counting::default();
     let definition = ToolDefinition::new("work", "Works.", json!({"type": "object"}));
-    let limits = ToolLimits::default().with_rounds(1000).with_calls(10_000).with_calls_per_tool(10_000);
+    let limits = ToolLimits::default()
+        .with_rounds(1000)
+        .with_calls(10_000)
+        .with_calls_per_tool(10_000)
+        .with_same_calls(None);
     let client = ChatClient::builder(model.clone())
         .advisor(ToolCallAdvisor::builder().limits(limits).build().unwrap())
         .advisor(ChatMemoryAdvisor::new(StoreAround::with(store, counting.clone())))

@@ -22,8 +22,8 @@ use advisor_chain::sqlite::SqliteStore;
 use advisor_chain::tools::{CallKey, CallStart, ClientSideTool, VERIFY_BEFORE_RETRYING};
 use advisor_chain::{
     AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, ConversationKey, ErrorKind, FinishReason,
-    InMemoryStore, Message, Phase, Result, Role, ToolCallAdvisor, ToolDefinition, TurnId, async_trait,
-    from_fn,
+    FnTool, InMemoryStore, Message, Phase, Result, Role, ToolCallAdvisor, ToolDefinition, TurnId,
+    async_trait, from_fn,
 };
 use advisor_testkit::{Answer, Around, Asked, FaultStore, ScriptedModel, StoreAround, StoreFault, Work};
 use futures::StreamExt;
@@ -42,7 +42,10 @@ impl Process {
         let refund =
             ClientSideTool::new(ToolDefinition::new("refund", "Pays back.", json!({"type": "object"})));
         let memory = ChatMemoryAdvisor::new(Arc::clone(store)).with_window(window);
-        let client = ChatClient::builder(model.clone()).advisor(ToolCallAdvisor::new()).tool(refund);
+        let look = ToolDefinition::new("look", "Looks.", json!({"type": "object"}));
+        let look = FnTool::new(look, |_: serde_json::Value| async { Ok("seen") });
+        let client =
+            ChatClient::builder(model.clone()).advisor(ToolCallAdvisor::new()).tool(refund).tool(look);
         Self { client: client.advisor_in(place, memory).build().unwrap(), model }
     }
 
@@ -121,6 +124,53 @@ async fn d7_unanswered_calls_among_several_are_reported_unrun() {
             process(asks(&["1", "2"])).turn(vec![Message::user("Refund me.")]).await;
             let sent = process(says("Done.")).turn(vec![paid("2"), Message::user("Thanks.")]).await;
             let told = ["Refund me.", "(1)(2)", &format!("1: {NOT_RUN}"), "2: paid", "Thanks."];
+            assert_eq!(sent, told, "{place:?}");
+        }
+    }
+}
+
+/// An answer calls a tool of the loop beside those of the caller: the loop's result is remembered with the turn, the
+/// caller's follow, and the next request has all of them in call order.
+#[tokio::test]
+async fn law_m1_results_of_both_sides_are_sent_in_order() {
+    for place in [Phase::Round, Phase::Turn] {
+        for window in WINDOWS {
+            let (stores, _folder) = stores().await;
+            for store in stores {
+                let process = |answers| Process::new(&store, place, window, answers);
+                let mixed = [("1", "refund", "{}"), ("2", "look", "{}"), ("3", "refund", "{}")];
+                process(vec![Answer::from_calls(mixed)]).turn(vec![Message::user("Refund me.")]).await;
+                let waits: Vec<_> = ChatMemoryAdvisor::new(Arc::clone(&store))
+                    .client_side_calls(&key())
+                    .await
+                    .unwrap()
+                    .into_iter()
+                    .map(|open| (open.call.id.to_string(), open.key.unwrap().position))
+                    .collect();
+                assert_eq!(waits, [("1".to_owned(), 0), ("3".to_owned(), 2)], "{window:?} {place:?}");
+                let sent = process(says("Done.")).turn(vec![paid("3")]).await;
+                let calls = ["Refund me.", "(1)(2)(3)", &format!("1: {NOT_RUN}"), "2: seen", "3: paid"];
+                assert_eq!(sent, calls, "{window:?} {place:?}");
+                let sent = process(says("So.")).turn(vec![Message::user("And?")]).await;
+                assert_eq!(sent, [&calls[..], &["Done.", "And?"]].concat(), "{window:?} {place:?}");
+            }
+        }
+    }
+}
+
+/// The client goes on without its call: the loop's result stays.
+#[tokio::test]
+async fn d7_user_message_keeps_results_of_the_loop() {
+    for place in [Phase::Round, Phase::Turn] {
+        let (stores, _folder) = stores().await;
+        for store in stores {
+            let process = |answers| Process::new(&store, place, Window::All, answers);
+            let mixed = [("1", "look", "{}"), ("2", "refund", "{}")];
+            process(vec![Answer::from_calls(mixed)]).turn(vec![Message::user("Refund me.")]).await;
+            let sent = process(says("Hm.")).turn(vec![Message::user("Never mind.")]).await;
+            let not_run = format!("2: {NOT_RUN}");
+            let told =
+                ["Refund me.", "(1)(2)", "1: seen", &not_run, CONTINUED_WITHOUT_RESULTS, "Never mind."];
             assert_eq!(sent, told, "{place:?}");
         }
     }

@@ -11,6 +11,8 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use advisor_chain::advisors::{Budget, OnUnknownCost, RateLimit, ResponseCache, Retry};
+use advisor_chain::stream_policy::{Guard, LetterCase};
 use advisor_core::{
     AdvisorChain, Batches, ChatModel, ChatRequest, ChatResponse, Chunk, ChunkStream, Delta, FinishReason,
     Message, MessageAggregator, Result, async_trait, from_fn,
@@ -62,7 +64,7 @@ enum Reading {
 
 /// Heap allocations of one answer of `words` words through `looking` advisors that look at every chunk.
 fn allocations(words: usize, looking: usize, reading: Reading) -> u64 {
-    let builder = (0..looking).fold(AdvisorChain::builder(Words(words)), |builder, _| {
+    let chain = (0..looking).fold(AdvisorChain::builder(Words(words)), |builder, _| {
         builder.advisor(from_fn("looking", |request, next: AdvisorChain| async move {
             let mut texts = 0;
             let look = move |chunk: &Chunk| {
@@ -72,8 +74,12 @@ fn allocations(words: usize, looking: usize, reading: Reading) -> u64 {
             Ok(next.next_stream(request).await?.inspect_chunks(look))
         }))
     });
-    let chain = builder.build().unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    allocations_of(&chain.build().unwrap(), words, reading)
+}
+
+/// Heap allocations of one answer of `words` words.
+fn allocations_of(chain: &AdvisorChain, words: usize, reading: Reading) -> u64 {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let counted = allocation_counter::measure(|| {
         runtime.block_on(async {
             let request = ChatRequest::new(Message::user("?"));
@@ -104,6 +110,46 @@ fn law_r4_looking_at_chunks_allocates_nothing_per_chunk() {
             Reading::Advisor => 1,
         };
         assert!(five <= texts, "{reading:?}: {five} allocations for a thousand chunks");
+    }
+}
+
+/// The texts of the blocks in the output and of the held-back text grow, and double each time.
+#[test]
+fn law_r4_guards_allocate_nothing_per_chunk() {
+    let guards: [fn() -> Guard; 2] = [
+        || Guard::for_words(["worm", "order"], LetterCase::Ignore),
+        || Guard::for_pattern(r"\bword \d{1,4}").unwrap(),
+    ];
+    for guard in guards {
+        for reading in [Reading::Turn, Reading::Advisor] {
+            let of = |words| {
+                let chain = AdvisorChain::builder(Words(words)).advisor(guard().on_output());
+                allocations_of(&chain.build().unwrap(), words, reading)
+            };
+            let per_thousand = of(3000).saturating_sub(of(2000));
+            assert!(per_thousand <= 4, "{reading:?}: {per_thousand} allocations for a thousand chunks");
+        }
+    }
+}
+
+/// A retry reads the stream of its attempt; the others add work for the end of the answer only.
+#[test]
+fn law_r4_limits_and_retries_allocate_nothing_per_chunk() {
+    let plain = |words, reading| {
+        allocations_of(&AdvisorChain::builder(Words(words)).build().unwrap(), words, reading)
+    };
+    let limited = |words, reading| {
+        let ignore = OnUnknownCost::Ignore;
+        let chain = AdvisorChain::builder(Words(words))
+            .advisor(Budget::for_each_tenant().with_tokens(1_000).with_on_unknown_cost(ignore))
+            .advisor(RateLimit::for_each_tenant().with_concurrency(1))
+            .advisor(ResponseCache::new())
+            .advisor(Retry::new());
+        allocations_of(&chain.build().unwrap(), words, reading)
+    };
+    for reading in [Reading::Turn, Reading::Advisor] {
+        let per_thousand = |of: &dyn Fn(usize, Reading) -> u64| of(3000, reading) - of(2000, reading);
+        assert_eq!(per_thousand(&limited), per_thousand(&plain), "{reading:?}");
     }
 }
 

@@ -16,14 +16,17 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, ready};
 
 use advisor_chain::chain::FallbackModel;
-use advisor_chain::messages::BlockKind;
-use advisor_chain::stream_policy::{BlockPolicy, PendingBlock, ReplaceText, Verdict};
+use advisor_chain::messages::{BlockKind, Text};
+use advisor_chain::retrieval::{
+    Document, Embedding, EmbeddingModel, InMemoryVectors, PastTurns, Query, Retrieval,
+};
+use advisor_chain::stream_policy::{BlockPolicy, Guard, LetterCase, PendingBlock, ReplaceText, Verdict};
 use advisor_chain::{
     AdvisorChain, ChatClient, ChatModel, ChatRequest, ChatResponse, Chunk, ChunkStream, Error, ErrorKind,
     FinishReason, Message, Phase, Placement, Result, StreamAdvisor, from_fn,
 };
 use advisor_testkit::crash::{AwaitPoints, Leaves, Scenario, every_point_of_advisor};
-use advisor_testkit::{Answer, crash_points_of_advisor, crash_points_of_chain};
+use advisor_testkit::{Answer, WordEmbeddings, crash_points_of_advisor, crash_points_of_chain};
 use async_trait::async_trait;
 use editors::Calling;
 use futures::future::BoxFuture;
@@ -186,6 +189,27 @@ mod a_redactor {
     super::crash_points_of_advisor!(super::redacts());
 }
 
+/// Ends an answer at a word, with a reply.
+fn ends_at(word: &str) -> impl StreamAdvisor + use<> {
+    Guard::for_words([word], LetterCase::Exact).on_output()
+}
+
+mod a_guard_that_ends_the_last_answer {
+    super::crash_points_of_advisor!(super::ends_at("l done"));
+}
+
+mod a_guard_that_ends_answers_with_calls {
+    super::crash_points_of_advisor!(super::ends_at("ound"));
+}
+
+mod a_guard_with_memory_outside {
+    super::crash_points_of_chain!(|leaves: &super::Leaves| {
+        let client = leaves.client().advisor(super::ends_at("l done"));
+        let client = client.advisor(leaves.tool_loop().build()?);
+        client.advisor_in(super::Phase::Turn, leaves.memory()).build()
+    });
+}
+
 /// Judges each call, while everything else streams on. `work` may run, others become a text.
 fn judges(points: AwaitPoints) -> impl StreamAdvisor {
     BlockPolicy::new(move |pending: PendingBlock| {
@@ -211,6 +235,58 @@ mod one_that_judges_with_memory_outside {
         let client = leaves.client().advisor(super::judges(leaves.points.clone()));
         let client = client.advisor(leaves.tool_loop().build()?);
         client.advisor_in(super::Phase::Turn, leaves.memory()).build()
+    });
+}
+
+/// Retrieves with a retriever that waits. The final answers name its document, so they have citations.
+fn retrieves(points: AwaitPoints) -> Retrieval {
+    Retrieval::new(move |query: Query| {
+        let points = points.clone();
+        async move {
+            points.pass("retriever").await?;
+            Ok(vec![Document::new("echo", query.text)])
+        }
+    })
+}
+
+/// Replaces a word of each answer by a number in brackets.
+fn names_documents() -> ReplaceText {
+    ReplaceText::for_words([("all", "[1]")], LetterCase::Ignore)
+}
+
+mod one_that_retrieves {
+    super::crash_points_of_chain!(|leaves: &super::Leaves| {
+        let client = leaves.client().advisor(super::retrieves(leaves.points.clone()));
+        let client = client.advisor(super::names_documents()).advisor(leaves.tool_loop().build()?);
+        client.advisor(leaves.memory()).build()
+    });
+}
+
+mod one_that_retrieves_with_memory_outside {
+    super::crash_points_of_chain!(|leaves: &super::Leaves| {
+        let client = leaves.client().advisor(super::retrieves(leaves.points.clone()));
+        let client = client.advisor(super::names_documents()).advisor(leaves.tool_loop().build()?);
+        client.advisor_in(super::Phase::Turn, leaves.memory()).build()
+    });
+}
+
+/// An embedding model that waits.
+struct Waiting(AwaitPoints);
+
+#[async_trait]
+impl EmbeddingModel for Waiting {
+    async fn embed(&self, texts: &[Text]) -> Result<Vec<Embedding>> {
+        self.0.pass("embeddings").await?;
+        WordEmbeddings::new().embed(texts).await
+    }
+}
+
+mod one_that_remembers_past_turns {
+    super::crash_points_of_chain!(|leaves: &super::Leaves| {
+        let past =
+            super::PastTurns::new(super::Waiting(leaves.points.clone()), super::InMemoryVectors::new());
+        let client = leaves.client().advisor(past).advisor(leaves.tool_loop().build()?);
+        client.advisor(leaves.memory()).build()
     });
 }
 

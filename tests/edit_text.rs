@@ -157,6 +157,50 @@ fn edited_reasoning_keeps_provider_data_only_if_unchanged() {
     assert_eq!(data, [0, 1]);
 }
 
+/// Ends the answer at the word, with a text in its place.
+fn end_at_sword(text: &mut PendingText<'_>) {
+    if let Some(at) = text.find("sword") {
+        text.pass(at);
+        text.end_answer(FinishReason::ContentFilter, Some(Block::text("No.")));
+    }
+}
+
+/// An answer that ends inside a text has what was shown before, a last block, and its reason; nothing follows.
+#[test]
+fn law_s3_s4_answer_ends_inside_a_text() {
+    let other = BlockId::new(1, 1);
+    for (pieces, shown) in [
+        (&["I hold the sw", "ord now", " more"][..], vec!["I hold th", "e ", "No."]),
+        (&["sw", "ord now"], vec!["No."]),
+        (&["no s", "word"], vec!["no ", "No."]),
+    ] {
+        for hold_back in [HoldBack::Bytes(4), HoldBack::Block] {
+            let block = BlockId::new(1, 0);
+            let whole = pieces.concat();
+            let blocks = vec![Block::text(whole.as_str()), Block::text("after")];
+            let answer = ChatResponse::new(1, Message::assistant_blocks(blocks), FinishReason::Stop);
+            let pieces = pieces.iter().map(|piece| text(block, piece));
+            let sent = [opened(block, BlockKind::Text)].into_iter().chain(pieces).chain([
+                closed(block, &whole),
+                opened(other, BlockKind::Text),
+                text(other, "after"),
+                closed(other, "after"),
+                Chunk::Completed(answer),
+            ]);
+            let stream = chunks(sent.collect()).edit_text(hold_back, end_at_sword);
+            let (texts, fold, response) = read(stream);
+            if hold_back != HoldBack::Block {
+                assert_eq!(texts, shown);
+            }
+            assert_eq!(texts.concat(), shown.concat());
+            assert_eq!(response.text(), shown.concat());
+            assert_eq!(fold.text(1), shown.concat());
+            assert_eq!(response.finish().reason, FinishReason::ContentFilter);
+            assert!(fold.open_blocks().next().is_none(), "all blocks are closed");
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn law_s4_s5_shown_text_is_independent_of_chunking(

@@ -1,5 +1,5 @@
-//! Tests all advisors of the guide, the examples and the documentation in one chain, in every order. The shown,
-//! the returned and the stored answers are equal.
+//! Tests all advisors of the guide, the examples and the documentation in one chain, in every order, and guards,
+//! a budget, a retry, a rate limit and a cache among them. The shown, the returned and the stored answers are equal.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -9,9 +9,16 @@
     reason = "a test fails by panicking"
 )]
 
+use std::time::Duration;
+
+use advisor_chain::advisors::{
+    Budget, OnUnknownCost, OnlyTools, RateLimit, ReReading, ResponseCache, Retry, ToolSearch,
+};
+use advisor_chain::chain::Backoff;
 use advisor_chain::memory::validate_transcript;
 use advisor_chain::messages::ChunkFold;
-use advisor_chain::tools::ToolCallStreaming;
+use advisor_chain::stream_policy::{Guard, LetterCase};
+use advisor_chain::tools::{ToolCallStreaming, ToolSet};
 use advisor_chain::{
     ChatClient, ChatClientBuilder, ChatMemoryAdvisor, ChatModel, Chunk, ConversationKey, Error, ErrorKind,
     FinishReason, FnTool, InMemoryStore, Message, Phase, Role, ToolCallAdvisor, ToolDefinition,
@@ -41,23 +48,45 @@ const MODES: [ToolCallStreaming; 3] =
 type Add = fn(ChatClientBuilder) -> ChatClientBuilder;
 
 /// The advisors that run once per turn.
-const OUTER: [Add; 6] = [
+const OUTER: [Add; 7] = [
     |client| client.advisor(polite()),
     |client| client.advisor(guard()),
     |client| client.advisor(retrieval(&["The weather is in the north."])),
     |client| client.advisor(Stopwatch),
     |client| client.advisor(first_text()),
     |client| client.advisor(Permits(Journal::new())),
+    |client| client.advisor(Guard::for_words(["forbidden"], LetterCase::Ignore).on_input()),
 ];
 
 /// The advisors that run for each call of the model.
-const INNER: [Add; 5] = [
+const INNER: [Add; 13] = [
     |client| client.advisor(redaction(&[("Mallory", "[name]")])),
     |client| client.advisor(stopping("forbidden")),
     |client| client.advisor(Cache::default()),
     |client| client.advisor(once_more()),
     |client| client.advisor(ask_again("sunny")),
+    // It holds back text of these answers, and matches none.
+    |client| client.advisor(Guard::for_words(["Mallet", "sunny day"], LetterCase::Exact).on_output()),
+    |client| {
+        let ignore = OnUnknownCost::Ignore;
+        client.advisor(Budget::for_each_turn().with_tokens(1_000).with_on_unknown_cost(ignore))
+    },
+    |client| {
+        let at_once = Backoff::default().with_retries(1).with_waits(Duration::ZERO, Duration::ZERO);
+        client.advisor(Retry::new().with_backoff(at_once))
+    },
+    |client| {
+        client.advisor(RateLimit::for_all().with_calls(1_000, Duration::from_secs(1)).with_concurrency(1))
+    },
+    |client| client.advisor(ResponseCache::new()),
+    |client| client.advisor(OnlyTools::new(["look", "search_tools"])),
+    |client| client.advisor(ToolSearch::new(&ToolSet::new()).unwrap()),
+    |client| client.advisor(ReReading),
 ];
+
+/// The number of advisors that are tested in every order. Those after them are tested at each place.
+const OUTER_ORDERS: usize = OUTER.len() - 1;
+const INNER_ORDERS: usize = INNER.len() - 8;
 
 /// Answers by the content of the request, so that a cache or a second request changes nothing.
 fn reply(kind: Kind) -> impl FnMut(&ReceivedPrompt) -> Answer + Send + 'static {
@@ -182,8 +211,8 @@ fn permutations(of: usize) -> Vec<Vec<usize>> {
 
 #[tokio::test]
 async fn d3_d5_d6_shown_equals_remembered_for_all_model_advisor_orders() {
-    let outer: Vec<_> = (0..OUTER.len()).collect();
-    for (place, inner) in permutations(INNER.len()).iter().enumerate() {
+    let outer: Vec<_> = (0..OUTER_ORDERS).collect();
+    for (place, inner) in permutations(INNER_ORDERS).iter().enumerate() {
         for kind in KINDS {
             // Each order in each kind of turn; modes and places of memory by turns.
             let (mode, remembers) = (MODES[place % 3], [Phase::Round, Phase::Turn][(place / 3) % 2]);
@@ -194,11 +223,34 @@ async fn d3_d5_d6_shown_equals_remembered_for_all_model_advisor_orders() {
 
 #[tokio::test]
 async fn d3_shown_equals_remembered_for_all_turn_advisor_orders() {
-    let inner: Vec<_> = (0..INNER.len()).collect();
-    for (place, outer) in permutations(OUTER.len()).iter().enumerate() {
+    let inner: Vec<_> = (0..INNER_ORDERS).collect();
+    for (place, outer) in permutations(OUTER_ORDERS).iter().enumerate() {
         let (mode, kind) = (MODES[place % 3], KINDS[(place / 3) % 3]);
         let remembers = [Phase::Round, Phase::Turn][place % 2];
         Case::new(kind, mode, remembers, outer, &inner).run().await;
+    }
+}
+
+/// Guards that match nothing, and limits that are not reached, change nothing at each place among the others.
+#[tokio::test]
+async fn guards_and_limits_fit_at_every_place() {
+    let with = |of: usize, further: usize, place: usize| {
+        let mut order: Vec<_> = (0..of).collect();
+        order.insert(place, further);
+        order
+    };
+    for (outer, inner) in
+        (0..=OUTER_ORDERS).flat_map(|outer| (0..=INNER_ORDERS).map(move |inner| (outer, inner)))
+    {
+        for (place, kind) in KINDS.into_iter().enumerate() {
+            let mode = MODES[(outer + inner + place) % 3];
+            let remembers = [Phase::Round, Phase::Turn][(outer + inner) % 2];
+            let outer = with(OUTER_ORDERS, OUTER_ORDERS, outer);
+            for further in INNER_ORDERS..INNER.len() {
+                let inner = with(INNER_ORDERS, further, inner);
+                Case::new(kind, mode, remembers, &outer, &inner).run().await;
+            }
+        }
     }
 }
 

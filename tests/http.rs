@@ -23,7 +23,13 @@ fn client(server: &ReplayServer) -> ChatClient {
     ChatClient::builder(model)
         .advisor(
             ToolCallAdvisor::builder()
-                .limits(ToolLimits::default().with_rounds(60).with_calls(200).with_calls_per_tool(200))
+                .limits(
+                    ToolLimits::default()
+                        .with_rounds(60)
+                        .with_calls(200)
+                        .with_calls_per_tool(200)
+                        .with_same_calls(None),
+                )
                 .build()
                 .unwrap(),
         )

@@ -14,7 +14,7 @@ use advisor_chain::gemini::{GeminiModel, Profile, StreamForm};
 use advisor_chain::messages::{Block, ToolCall};
 use advisor_chain::ollama::OllamaModel;
 use advisor_chain::openai::OpenAiResponsesModel;
-use advisor_chain::stream_policy::{BlockPolicy, PendingBlock, ReplaceText, Verdict};
+use advisor_chain::stream_policy::{BlockPolicy, Guard, PendingBlock, ReplaceText, Verdict};
 use advisor_chain::{
     AdvisorChain, ChatModel, ChatOptions, ChatRequest, Chunk, FinishReason, Message, OpenAiModel, Result,
     StreamAdvisor,
@@ -58,7 +58,7 @@ fn judged(judge: impl Fn(&PendingBlock) -> Verdict + Send + Sync + 'static) -> A
     Arc::new(policy.with_denial_text(|_| DENIED.to_owned()))
 }
 
-fn policies() -> [Policies; 4] {
+fn policies() -> [Policies; 5] {
     let second = |pending: &PendingBlock| match pending.id.position() % 2 {
         0 => Verdict::Allow,
         _ => Verdict::deny(""),
@@ -66,11 +66,13 @@ fn policies() -> [Policies; 4] {
     let words = ReplaceText::for_pattern("[a-z]{3}", "[word]").unwrap();
     let blocks = || vec![Block::text(DENIED), ToolCall::new("", "other", "{}").into(), Block::text(DENIED)];
     let ending = judged(|_| Verdict::EndAnswer(FinishReason::ContentFilter));
+    let guard = Guard::for_pattern("[a-z]{3} [a-z]").unwrap();
     [
         ("every second call denied, words replaced", vec![judged(second), Arc::new(words)]),
         ("all calls denied", vec![judged(|_| Verdict::deny(""))]),
         ("calls replaced", vec![judged(move |_| Verdict::Replace(blocks()))]),
         ("ended by a call", vec![ending]),
+        ("ended by a guard", vec![Arc::new(guard.with_reply(DENIED).on_output())]),
     ]
 }
 

@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use advisor_chain::chain::{OnDrop, OnUnread, ReaderError, SharedTurn, Spawner, TurnReader};
+use advisor_chain::chain::{KeptChunks, OnDrop, OnUnread, ReaderError, SharedTurn, Spawner, TurnReader};
 use advisor_chain::memory::validate_transcript;
 use advisor_chain::{
     ChatClient, ChatMemoryAdvisor, Chunk, ConversationKey, ErrorKind, InMemoryStore, TurnStream,
@@ -50,7 +50,7 @@ fn spawner() -> Spawner {
 }
 
 fn start(turn: TurnStream, on_unread: OnUnread) -> SharedTurn {
-    SharedTurn::start_with(turn, &spawner(), on_unread, SharedTurn::MOST_CHUNKS)
+    SharedTurn::start_with(turn, &spawner(), on_unread, KeptChunks::default())
 }
 
 async fn read(reader: TurnReader) -> Vec<Result<Chunk, ReaderError>> {
@@ -124,14 +124,28 @@ async fn law_k2_unread_turn_is_cancelled_and_its_text_kept() {
     while next(&mut one).await.unwrap().unwrap().text().is_none() {}
     next(&mut other).await;
     drop(one);
-    assert!(!turn.has_ended(), "one reader is left");
+    assert!(!turn.has_ended() && !turn.is_abandoned(), "one reader is left");
     drop(other);
+    assert!(turn.is_abandoned());
     let last = read(turn.read()).await.pop();
     let Some(Err(ReaderError::Turn(error))) = last else { panic!("{last:?}") };
     assert_eq!(error.kind(), ErrorKind::Cancelled);
     assert_eq!(turn.error().map(|error| error.kind()), Some(ErrorKind::Cancelled));
+    assert!(turn.has_ended() && turn.is_abandoned());
     let remembered = setting.remembered().await;
     assert!(remembered.last().unwrap().starts_with("It is"), "{remembered:?}");
+}
+
+#[tokio::test]
+async fn cancelled_turn_is_not_abandoned_by_its_reader() {
+    let setting = setting([Answer::new().text("It is").hang()]);
+    let turn = start(setting.turn(), OnUnread::Cancel(OnDrop::KeepPartial));
+    let mut reader = turn.read();
+    next(&mut reader).await;
+    turn.handle().cancel(OnDrop::KeepPartial);
+    drop(reader);
+    turn.handle().settled().await;
+    assert!(!turn.is_abandoned());
 }
 
 #[tokio::test]
@@ -178,7 +192,12 @@ async fn error_of_the_turn_reaches_every_reader() {
 async fn law_r1_slow_reader_gets_error_and_delays_no_other() {
     let pieces = (0..40).fold(Answer::new(), |answer, _| answer.text("x").wait(tokio::task::yield_now()));
     let setting = setting([pieces.done()]);
-    let turn = SharedTurn::start_with(setting.turn(), &spawner(), OnUnread::Continue, 8);
+    let turn = SharedTurn::start_with(
+        setting.turn(),
+        &spawner(),
+        OnUnread::Continue,
+        KeptChunks::default().with_chunks(8),
+    );
     let mut slow = turn.read();
     next(&mut slow).await;
     let mut fast = turn.read_from(slow.position());
@@ -190,6 +209,23 @@ async fn law_r1_slow_reader_gets_error_and_delays_no_other() {
     };
     assert!(next(&mut slow).await.is_none());
     assert_eq!(chunks(turn.read_from(first)).await.len(), 8);
+}
+
+#[tokio::test]
+async fn law_r1_kept_chunks_are_bounded_in_bytes() {
+    let text = "x".repeat(10_000);
+    let long = (0..9).fold(Answer::new(), |answer, _| answer.text(text.clone()));
+    let setting = setting([long.done()]);
+    let kept = KeptChunks::default().with_bytes(25_000);
+    let turn = SharedTurn::start_with(setting.turn(), &spawner(), OnUnread::Continue, kept);
+    turn.handle().settled().await;
+    let Some(Err(ReaderError::Behind { first })) = read(turn.read()).await.pop() else {
+        panic!("the first chunks are kept")
+    };
+    let rest = chunks(turn.read_from(first)).await;
+    assert_eq!(rest.iter().filter_map(Chunk::text).map(str::len).sum::<usize>(), 20_000);
+    // The whole answer is larger than the bound, and stays.
+    assert_eq!(rest.last().and_then(Chunk::completed).map(|response| response.text().len()), Some(90_000));
 }
 
 #[tokio::test]

@@ -15,13 +15,17 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, Once};
 use std::task::{Context as TaskContext, Poll};
 
+use std::time::Duration;
+
 use advisor_core::{
-    AdvisorChain, Batches, ChatModel, ChatOptions, ChatRequest, ChunkStream, Delta, Error, ErrorKind,
-    FinishReason, Message, MessageAggregator, Result, Usage, async_trait,
+    AdvisorChain, Batches, ChatClient, ChatModel, ChatOptions, ChatRequest, ChunkStream, Delta, Error,
+    ErrorKind, FinishReason, Message, MessageAggregator, ResponseFormat, Result, ToolDefinition, Usage,
+    async_trait,
 };
-use advisor_testkit::Journal;
+use advisor_testkit::{Answer, Journal, ScriptedModel};
 use futures::{Stream, StreamExt};
 use matrix::cases;
+use tool_call_advisor::{FnTool, ToolCallAdvisor};
 use tracing::Span;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -37,8 +41,8 @@ struct Closed {
     open: usize,
     names: Vec<String>,
     parents: Vec<(String, String)>,
-    /// The recorded fields of each model call, in the order in which they began.
-    told: Vec<(Id, BTreeMap<&'static str, String>)>,
+    /// The name and the recorded fields of each span, in the order in which they began.
+    told: Vec<(Id, &'static str, BTreeMap<&'static str, String>)>,
 }
 
 /// Records the fields of a span.
@@ -75,9 +79,10 @@ impl Spans {
         self.0.lock().unwrap().parents.clone()
     }
 
-    /// Returns the recorded fields of the model calls.
-    fn told(&self) -> Vec<BTreeMap<&'static str, String>> {
-        self.0.lock().unwrap().told.iter().map(|(_, told)| told.clone()).collect()
+    /// Returns the recorded fields of the spans of this name.
+    fn told(&self, name: &str) -> Vec<BTreeMap<&'static str, String>> {
+        let closed = self.0.lock().unwrap();
+        closed.told.iter().filter(|told| told.1 == name).map(|(_, _, told)| told.clone()).collect()
     }
 
     fn still_open(&self) -> usize {
@@ -92,17 +97,15 @@ impl<S: tracing::Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Spans {
         let mut closed = self.0.lock().unwrap();
         closed.open += 1;
         closed.parents.push((span.name().into(), parent.into()));
-        if span.name() == "model_call" {
-            let mut told = BTreeMap::new();
-            attributes.record(&mut Told(&mut told));
-            closed.told.push((id.clone(), told));
-        }
+        let mut told = BTreeMap::new();
+        attributes.record(&mut Told(&mut told));
+        closed.told.push((id.clone(), span.name(), told));
     }
 
     fn on_record(&self, id: &Id, values: &Record<'_>, _: Context<'_, S>) {
         let mut closed = self.0.lock().unwrap();
-        let told = closed.told.iter_mut().rev().find(|(of, _)| of == id);
-        if let Some((_, told)) = told {
+        let told = closed.told.iter_mut().rev().find(|(of, ..)| of == id);
+        if let Some((_, _, told)) = told {
             values.record(&mut Told(told));
         }
     }
@@ -218,7 +221,7 @@ impl ChatModel for Named {
     }
 }
 
-/// Returns the fields of one model call's span, without those that every call has.
+/// Returns the fields of one model call's span, without those that every call has and without the time.
 async fn told_by(model: Named, options: ChatOptions) -> BTreeMap<&'static str, String> {
     let spans = Spans::new();
     let installed = spans.install();
@@ -227,13 +230,17 @@ async fn told_by(model: Named, options: ChatOptions) -> BTreeMap<&'static str, S
     let _: Vec<_> = chain.stream(request).collect().await;
     drop(installed);
     assert_eq!(spans.still_open(), 0);
-    let mut told = spans.told().pop().unwrap();
+    let mut told = spans.told("model_call").pop().unwrap();
     assert!(!format!("{told:?}").contains("canary"), "{told:?}");
-    for (field, value) in
-        [("round", "1"), ("gen_ai.operation.name", "\"chat\""), ("gen_ai.provider.name", "\"example\"")]
-    {
+    for (field, value) in [
+        ("round", "1"),
+        ("gen_ai.operation.name", "\"chat\""),
+        ("gen_ai.provider.name", "\"example\""),
+        ("gen_ai.request.stream", "true"),
+    ] {
         assert_eq!(told.remove(field).as_deref(), Some(value));
     }
+    told.remove("gen_ai.response.time_to_first_chunk");
     told
 }
 
@@ -248,19 +255,20 @@ async fn d13_model_call_span_records_model_usage_finish_error() {
     };
     let requested = ("gen_ai.request.model", "\"own-model\"");
     let responded = ("gen_ai.response.model", "\"own-model-2026\"");
+    let id = ("gen_ai.response.id", "\"r\"");
 
     let whole =
         answer(vec![finish(FinishReason::Stop), Ok(Delta::usage(Usage::new(7, 3))), Ok(Delta::done())]);
     let counts = [("gen_ai.usage.input_tokens", "7"), ("gen_ai.usage.output_tokens", "3")];
     let stopped = ("gen_ai.response.finish_reasons", "[\"stop\"]");
-    let expected = told(&[requested, responded, counts[0], counts[1], stopped]);
+    let expected = told(&[requested, responded, id, counts[0], counts[1], stopped]);
     assert_eq!(told_by(whole, ChatOptions::new()).await, expected);
 
     // The request's own name goes first; what is not known is not told.
     let unknown = answer(vec![finish(FinishReason::Other("odd_reason".into())), Ok(Delta::done())]);
     let known = told_by(unknown, ChatOptions::new().with_model("asked-for")).await;
     let odd = ("gen_ai.response.finish_reasons", "[\"odd_reason\"]");
-    assert_eq!(known, told(&[("gen_ai.request.model", "\"asked-for\""), responded, odd]));
+    assert_eq!(known, told(&[("gen_ai.request.model", "\"asked-for\""), responded, id, odd]));
     // A reason that is a sentence may be anything.
     let sentence =
         answer(vec![finish(FinishReason::Other("because canary said so".into())), Ok(Delta::done())]);
@@ -273,8 +281,98 @@ async fn d13_model_call_span_records_model_usage_finish_error() {
     );
     let amid = answer(vec![Ok(Delta::usage(Usage::new(7, 3))), Err(ErrorKind::Connection)]);
     let known = told_by(amid, ChatOptions::new()).await;
-    assert_eq!(known, told(&[requested, responded, counts[0], counts[1], ("error.type", "\"connection\"")]));
+    assert_eq!(
+        known,
+        told(&[requested, responded, id, counts[0], counts[1], ("error.type", "\"connection\"")])
+    );
     // It ends without an end.
     let known = told_by(answer(vec![]), ChatOptions::new()).await;
-    assert_eq!(known, told(&[requested, responded, ("error.type", "\"truncated\"")]));
+    assert_eq!(known, told(&[requested, responded, id, ("error.type", "\"truncated\"")]));
+}
+
+#[tokio::test]
+async fn d13_model_call_span_records_request_and_parts_of_usage() {
+    let mut usage = Usage::new(7, 3);
+    usage.cached_input_tokens = Some(4);
+    usage.cache_write_tokens = Some(2);
+    usage.reasoning_tokens = Some(1);
+    let model =
+        Named(Ok([Delta::usage(usage), Delta::finish(FinishReason::Stop), Delta::done()].map(Ok).to_vec()));
+    let mut options = ChatOptions::new().with_temperature(0.5).with_top_p(0.9).with_max_tokens(100);
+    options.seed = Some(-1);
+    options.stop = vec!["END".into(), "\"\u{1}".into()];
+    options.choices = Some(2);
+    options.response_format = Some(ResponseFormat::JsonObject);
+    let told = told_by(model, options).await;
+    for (field, value) in [
+        ("gen_ai.request.max_tokens", "100"),
+        ("gen_ai.request.temperature", "0.5"),
+        ("gen_ai.request.top_p", "0.9"),
+        ("gen_ai.request.seed", "-1"),
+        ("gen_ai.request.choice.count", "2"),
+        ("gen_ai.request.stop_sequences", r#""[\"END\",\"\\\"\\u0001\"]""#),
+        ("gen_ai.output.type", "\"json\""),
+        ("gen_ai.usage.cache_read.input_tokens", "4"),
+        ("gen_ai.usage.cache_write.input_tokens", "2"),
+        ("gen_ai.usage.reasoning.output_tokens", "1"),
+    ] {
+        assert_eq!(told.get(field).map(String::as_str), Some(value), "{field}");
+    }
+}
+
+/// A model whose first chunk comes after two seconds, the second after two more.
+struct Slow;
+
+#[async_trait]
+impl ChatModel for Slow {
+    async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
+        let said = ["a", "b"].map(|text| vec![Delta::text(text)]);
+        let deltas = futures::stream::iter(said.into_iter().chain([vec![Delta::finish(FinishReason::Stop)]]));
+        let deltas = deltas.then(|deltas| async {
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            futures::stream::iter(deltas.into_iter().map(Ok))
+        });
+        let aggregator = MessageAggregator::new(request.round);
+        Ok(ChunkStream::from_deltas(aggregator, deltas.flatten().boxed()))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn d13_model_call_span_records_time_to_first_chunk_once() {
+    let spans = Spans::new();
+    let _installed = spans.install();
+    let chain = AdvisorChain::builder(Slow).build().unwrap();
+    let _: Vec<_> = chain.stream(ChatRequest::new(Message::user("?"))).collect().await;
+    let told = spans.told("model_call").pop().unwrap();
+    let time: f64 = told["gen_ai.response.time_to_first_chunk"].parse().unwrap();
+    assert!((2.0..2.1).contains(&time), "{time}");
+}
+
+#[tokio::test]
+async fn d13_turn_span_records_sums_finish_and_error() {
+    let spans = Spans::new();
+    let _installed = spans.install();
+    let asks = Answer::from_calls([("c1", "fails", "{}")]).usage(10, 1);
+    let model = ScriptedModel::new([
+        asks,
+        Answer::from_text("Done.").usage(20, 2),
+        Answer::refused(Error::new(ErrorKind::Authentication, "canary")),
+    ]);
+    let definition = ToolDefinition::new("fails", "Fails.", serde_json::json!({"type": "object"}));
+    let fails = FnTool::new(definition, |_: serde_json::Value| async {
+        Err::<&str, _>(advisor_core::ToolError::new("canary"))
+    });
+    let client = ChatClient::builder(model).advisor(ToolCallAdvisor::new()).tool(fails).build().unwrap();
+    let prompt = || client.prompt().user("?");
+    prompt().call().await.unwrap();
+    prompt().call().await.unwrap_err();
+    let [answered, failed] = &spans.told("turn")[..] else { panic!("two turns") };
+    let of = |told: &BTreeMap<&'static str, String>, field| told.get(field).cloned();
+    assert_eq!(of(answered, "gen_ai.usage.input_tokens").as_deref(), Some("30"));
+    assert_eq!(of(answered, "gen_ai.usage.output_tokens").as_deref(), Some("3"));
+    assert_eq!(of(answered, "gen_ai.response.finish_reasons").as_deref(), Some("[\"stop\"]"));
+    assert_eq!(of(answered, "error.type"), None);
+    assert_eq!(of(failed, "error.type").as_deref(), Some("\"authentication\""));
+    let tool = spans.told("tool_run").pop().unwrap();
+    assert_eq!(tool["error.type"], "\"tool_error\"");
 }

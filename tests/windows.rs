@@ -53,7 +53,10 @@ fn said(text: &str) -> Vec<Answer> {
 
 /// Returns `count` rounds of one call each, then an answer.
 fn rounds(count: usize) -> Vec<Answer> {
-    let call = |round: usize| Answer::from_calls([(round.to_string().as_str(), "read", "{}")]);
+    let call = |round: usize| {
+        let arguments = format!(r#"{{"page": {round}}}"#);
+        Answer::from_calls([(round.to_string().as_str(), "read", arguments.as_str())])
+    };
     (0..count).map(call).chain(said("done")).collect()
 }
 

@@ -3,16 +3,20 @@
 
 use std::io::Write;
 
-use advisor_chain::{ChatMemoryAdvisor, FnTool, InMemoryStore, OpenAiModel, Result, ToolDefinition};
+use advisor_chain::{ChatMemoryAdvisor, InMemoryStore, OpenAiModel, Result, tool};
 use futures::TryStreamExt;
-use serde_json::{Value, json};
+
+/// Tells the time.
+#[tool]
+fn time() -> &'static str {
+    "12:00"
+}
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
-    let time = ToolDefinition::new("time", "Tells the time.", json!({"type": "object"}));
     let client = advisor_chain::client(OpenAiModel::from_env()?)
         .advisor(ChatMemoryAdvisor::new(InMemoryStore::new()))
-        .tool(FnTool::new(time, |_: Value| async { Ok("12:00") }))
+        .tool(time_tool())
         .build()?;
     let mut text = client.prompt().user("How late is it?").conversation("c1").stream().text();
     while let Some(piece) = text.try_next().await? {

@@ -3,12 +3,11 @@
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { chromium } from "playwright-core";
+import { expect } from "./tests.mjs";
 
 const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-export const expect = (holds, what) => {
-  if (!holds) throw new Error(what);
-};
+export { expect };
 
 /** Sends a message. */
 export const ask = async (page, text) => {

@@ -5,6 +5,7 @@
 import Anthropic from "@anthropic-ai/sdk";
 import { HttpAgent } from "@ag-ui/client";
 import OpenAI from "openai";
+import { expect, finish, test } from "./tests.mjs";
 
 const url = process.argv[2];
 const WEATHER = "How is the weather?";
@@ -12,24 +13,6 @@ const SECOND = "And who are you?";
 /** A picture of one pixel. */
 const PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 const MEMORY = "This is message 2 of the conversation";
-
-let passed = 0;
-let failed = 0;
-
-const test = async (name, run) => {
-  try {
-    await run(`${name.replaceAll(/\W+/g, "-")}-${Date.now()}`);
-    passed += 1;
-    console.log(`ok      ${name}`);
-  } catch (error) {
-    failed += 1;
-    console.log(`FAILED  ${name}: ${error.stack ?? error}`);
-  }
-};
-
-const expect = (holds, what) => {
-  if (!holds) throw new Error(what);
-};
 
 const includes = (text, part) => expect(text?.includes(part), `${JSON.stringify(text)} lacks ${JSON.stringify(part)}`);
 
@@ -180,5 +163,4 @@ for (const [version, profile] of [["ai5", "v5"], ["ai5-strict", "v5"], ["ai6", "
   });
 }
 
-console.log(`${passed} passed, ${failed} failed`);
-process.exit(failed ? 1 : 0);
+finish();

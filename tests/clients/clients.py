@@ -9,8 +9,10 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import traceback
+import urllib.error
 import urllib.request
 
 import anthropic
@@ -129,6 +131,46 @@ def anthropic_errors(conversation):
     foreign = refused(messages=[{"role": "user", "content": WEATHER}], extra_headers={"host": "example.org"})
     assert isinstance(foreign, anthropic.PermissionDeniedError), foreign
     assert foreign.type == "permission_error", foreign.body
+
+
+@test
+def stopped_turn(conversation):
+    """openai and anthropic with their default retries, a stopped turn is not asked for again"""
+    headers = {"x-conversation-id": conversation}
+    client = openai.OpenAI(api_key="none", base_url=f"{URL}/v1", default_headers=headers)
+    claude = anthropic.Anthropic(api_key="none", base_url=URL, default_headers=headers)
+    messages = [{"role": "user", "content": "Tell me a long story. " * 40}]
+
+    def read():
+        with urllib.request.urlopen(f"{URL}/api/conversations/{conversation}", timeout=60) as answer:
+            return json.load(answer)
+
+    def stop():
+        while True:
+            try:
+                if read()["running"]:
+                    break
+            except urllib.error.HTTPError:
+                pass
+        request = urllib.request.Request(f"{URL}/api/conversations/{conversation}/stop", method="POST")
+        urllib.request.urlopen(request, timeout=60).close()
+
+    calls = [
+        (openai, lambda: client.chat.completions.create(model="chain", messages=messages)),
+        (openai, lambda: client.responses.create(model="chain", input=messages)),
+        (anthropic, lambda: claude.messages.create(model="chain", max_tokens=9, messages=messages)),
+    ]
+    for number, (library, call) in enumerate(calls, 1):
+        stopping = threading.Thread(target=stop)
+        stopping.start()
+        try:
+            raise AssertionError(call())
+        except library.UnprocessableEntityError as error:
+            assert "cancelled" in str(error), error
+        stopping.join()
+        asked = [message for message in read()["messages"] if message["role"] == "user"]
+        # A turn may be stopped before its message is stored.
+        assert len(asked) <= number, asked
 
 
 @test

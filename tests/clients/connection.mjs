@@ -101,6 +101,22 @@ await run({ name: "connection", url: `${between.url}/`, executablePath, folder, 
     await page.unroute(/\/stream\?/);
   });
 
+  await test("an event that the page cannot show is a failure, and no broken connection", async () => {
+    const { context: separate, page } = await open();
+    let joins = 0;
+    await page.route(/\/stream\?/, (route) => {
+      joins += 1;
+      return route.fulfill({ status: 204 });
+    });
+    const body = 'data: {"type":"rendered","block":"1.0","keep":0,"nodes":7,"rest":""}\n\n';
+    await page.route(/\/api\/chat\?/, (route) => route.fulfill({ contentType: "text/event-stream", body }), { times: 1 });
+    await ask(page, "Broken.");
+    await page.waitForSelector("article:last-child .error[role=alert]");
+    await idle(page);
+    expect(joins === 0, `the turn was joined ${joins} times`);
+    await separate.close();
+  });
+
   await test("a server that is killed: what memory has is shown, and the end is marked", async () => {
     hold();
     await ask(page, "Look.");
@@ -109,7 +125,8 @@ await run({ name: "connection", url: `${between.url}/`, executablePath, folder, 
     await idle(page);
     const text = await last(page);
     expect(text.includes("Let me look.") && text.includes("Used tool: current_time"), text);
-    expect(text.includes("[interrupted]") && text.includes("The connection was lost."), text);
+    expect(text.includes("This answer was interrupted.") && text.includes("The connection was lost."), text);
+    expect(!text.includes("[interrupted]"), text);
     await picture(page, "killed");
     await expectAccessible(page);
     held.release();

@@ -96,9 +96,20 @@ await run({ name: "failures", url: `${server.url}/`, executablePath, folder, exp
     await articles(page, 6);
   });
 
+  await test("a conversation that cannot be deleted says so, and stays", async () => {
+    const away = (route) => route.fulfill({ status: 503, contentType: "application/json", body: '{"error": {"message": "the store is away"}}' });
+    await page.route((address) => address.pathname.startsWith("/api/conversations/"), away, { times: 1 });
+    await page.evaluate(() => (window.confirm = () => true));
+    await page.click("#delete");
+    await failed(page, "the store is away");
+    await articles(page, 7);
+    await page.reload();
+    await articles(page, 6);
+  });
+
   await test("an answer that is cut keeps its text, with a failure in red", async () => {
     await ask(page, "Cut.");
-    await failed(page, "the model cannot be reached");
+    await failed(page, "the answer broke off");
     expect((await last(page)).includes("only the beginning"), await last(page));
     await expectAccessible(page);
     await actions.getByText("Answer again").click();

@@ -63,6 +63,56 @@ await run({ name: "inspector", url: `${server.url}/`, executablePath, folder }, 
     await page.waitForFunction(() => document.querySelector("#journal-promises li:last-child").className === "broken");
   });
 
+  await test("nothing is said of the end while a turn runs, or of one that was stopped", async () => {
+    const promises = () => page.locator("#journal-promises li").allTextContents();
+    // The answer of each round is complete for memory, which is inside the tool loop.
+    const first = saved.events.findIndex(({ label }) => label === "advisor.completed chat-memory r1") + 1;
+    await openJournal(page, { ...saved, events: saved.events.slice(0, first) }, "runs.json");
+    await page.waitForFunction(() => document.querySelector("#journal-source").textContent === "runs.json");
+    expect((await promises()).length === 0, `of a turn that runs: ${await promises()}`);
+    const asked = saved.events.findLastIndex(({ label }) => label === "model.ask r2") + 1;
+    await openJournal(page, { ...saved, events: [...saved.events.slice(0, asked), { label: "journal.cut" }] }, "cut.json");
+    await page.waitForFunction(() => document.querySelector("#journal-source").textContent === "cut.json");
+    expect((await promises()).length === 1, `of a journal that is cut: ${await promises()}`);
+    expect((await rows(page)).at(-1) === "later events are not recorded", (await rows(page)).at(-1));
+    const stopped = [{ label: "advisor.drop tool-call" }, { label: "stored end" }];
+    await openJournal(page, { ...saved, events: [...saved.events.slice(0, asked), ...stopped] }, "stopped.json");
+    await page.waitForFunction(() => document.querySelector("#journal-source").textContent === "stopped.json");
+    expect(String(await promises()) === "Memory had each answer before a tool of it started.", `of a stopped turn: ${await promises()}`);
+  });
+
+  await test("an earlier answer of the server that comes late is not shown", async () => {
+    const journal = (count) => ({ version: 1, events: saved.events.slice(0, count) });
+    let asked = 0;
+    let release;
+    const released = new Promise((done) => (release = done));
+    await page.route(/\/journal$/, async (route) => {
+      const count = ++asked;
+      // The first answer waits until the turn has ended.
+      if (count === 1) await released;
+      await route.fulfill({ json: journal(count === 1 ? 2 : saved.events.length) });
+    });
+    await page.click("#new");
+    await ask(page, "How is the weather once more?");
+    await page.waitForFunction(() => document.querySelector("article:last-child .text"));
+    await page.click("#stop");
+    await idle(page);
+    expect(asked === 1, `${asked} requests at once`);
+    release();
+    await page.waitForFunction((count) => document.querySelectorAll("#journal-events .what").length === count, saved.events.length);
+    expect(asked === 2, `${asked} requests`);
+    await page.unroute(/\/journal$/);
+  });
+
+  await test("a journal with any number of events and lanes is drawn in part", async () => {
+    const lanes = Array.from({ length: 3_000 }, (_, place) => ({ label: `advisor.enter lane${place}` }));
+    const stores = Array.from({ length: 3_000 }, () => ({ label: "stored user" }));
+    await openJournal(page, { version: 1, events: [...lanes, ...stores] }, "large.json");
+    await page.waitForSelector("#journal-events .note >> text=These are the first 5000 of 6000 events.");
+    expect((await rows(page)).length === 5_000, "other rows");
+    expect((await page.locator(".lane-name").count()) === 24, "other lanes");
+  });
+
   await test("journals of tests, of later versions, and other files", async () => {
     await openJournal(page, { version: 1, events: [{ label: "stored user" }, { label: "model.ask r1" }, { label: "tool.start c1", at_ms: 5, fields: { name: "weather" } }] });
     await page.waitForFunction(() => document.querySelectorAll("#journal-events .what").length === 3);
@@ -77,10 +127,15 @@ await run({ name: "inspector", url: `${server.url}/`, executablePath, folder }, 
     expect((await page.$$("#inspector :is(img, script, b)")).length === 0, "a label made elements");
   });
 
-  await test("it closes, and the focus is back", async () => {
-    await page.keyboard.press("Alt+i");
-    expect(!(await page.locator("#inspector").isVisible()), "the panel is still shown");
-    expect((await page.evaluate(() => document.activeElement.id)) === "inspect", "the focus is lost");
+  await test("it closes, and the focus is back, or stays outside", async () => {
+    for (const [from, to] of [["text", "text"], ["inspector-close", "inspect"]]) {
+      await page.focus(`#${from}`);
+      await page.keyboard.press("Alt+i");
+      expect(!(await page.locator("#inspector").isVisible()), "the panel is still shown");
+      expect((await page.evaluate(() => document.activeElement.id)) === to, "the focus is lost");
+      await page.keyboard.press("Alt+i");
+    }
+    await page.click("#inspector-close");
   });
 
   for (const [name, options] of [

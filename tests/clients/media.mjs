@@ -38,6 +38,17 @@ await run({ name: "media", url: `${server.url}/`, executablePath, folder }, asyn
     expect((await last(page)).includes("This has one.") && !(await last(page)).includes(NOTE), await last(page));
   });
 
+  await test("a message of a user that is a picture alone says so, too", async () => {
+    const headers = { "content-type": "application/json", "x-conversation-id": "picture" };
+    const content = [image("data:image/png;base64,AQID")];
+    const asked = await fetch(`${server.url}/v1/chat/completions`, { method: "POST", headers, body: JSON.stringify({ messages: [{ role: "user", content }] }) });
+    expect(asked.ok, await asked.text());
+    const { context, page: other } = await open("#picture", { bypassCSP: true });
+    await other.waitForSelector("article.user .note >> text=This message has no text.");
+    await expectAccessible(other);
+    await context.close();
+  });
+
   await test("the note is no part of other answers", async () => {
     await page.reload();
     await page.waitForSelector("article:last-child .markdown p");

@@ -97,9 +97,13 @@ await run({ name: "page", url, executablePath, folder, expected: "ERR_INTERNET_D
     await page.click("#stop");
     await idle(page);
     expect(!(await last(page)).includes("degrees"), "the turn was not stopped");
+    const notes = () => page.locator("article:last-child .note").allTextContents();
+    expect(String(await notes()) === "This answer was stopped.", `the notes are ${await notes()}`);
+    expect((await page.$$("article:last-child .error")).length === 0, "a stop is shown as a failure");
     await page.reload();
     await page.waitForFunction(() => document.querySelectorAll("article").length === 6);
-    expect((await last(page)).includes("interrupted"), "the end of the text is not marked");
+    expect(String(await notes()) === "This answer was interrupted.", `after a reload, the notes are ${await notes()}`);
+    expect(!(await last(page)).includes("[interrupted]"), "the mark for the model is shown");
   });
 
   await test("a page whose network was cut catches up", async () => {
@@ -170,6 +174,30 @@ await run({ name: "page", url, executablePath, folder, expected: "ERR_INTERNET_D
     await frame();
     expect((await other.$$("article")).length === 0, "a late page is shown in another conversation");
     await context.close();
+  });
+
+  await test("an edit ends when another message is answered again", async () => {
+    const send = async (text) => {
+      await ask(page, text);
+      await idle(page);
+    };
+    const { hash } = new URL(page.url());
+    await page.click("#new");
+    await send("The first one.");
+    await send("The second one.");
+    await page.locator("article.user").last().getByText("Edit").click();
+    await page.locator("article.user").first().getByText("Answer again").click();
+    expect(!(await page.locator("#editing").isVisible()), "the edit goes on");
+    await idle(page);
+    await send("The third one.");
+    const texts = () => page.locator("article.user .plain").allTextContents();
+    expect(String(await texts()) === "The first one.,The third one.", `the messages are ${await texts()}`);
+    const answers = await page.locator("article.assistant").allTextContents();
+    await page.reload();
+    await page.waitForFunction(() => document.querySelectorAll("article").length === 4);
+    expect(String(await page.locator("article.assistant").allTextContents()) === String(answers), "other answers are stored");
+    await page.goto(url + hash);
+    await page.waitForFunction(() => document.querySelectorAll("article").length === 8);
   });
 
   await test("a message is edited, and another one answered again", async () => {

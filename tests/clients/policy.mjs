@@ -5,28 +5,11 @@ import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 
 import { started } from "./serve.mjs";
+import { expect, finish, test } from "./tests.mjs";
 
 const server = await started(process.argv[2], ["127.0.0.1:0"]);
 const DENIED = "[The call of `delete_account` was denied: Ask an administrator.]";
 const messages = [{ role: "user", content: "Where is the order?" }];
-
-let passed = 0;
-let failed = 0;
-
-const test = async (name, run) => {
-  try {
-    await run();
-    passed += 1;
-    console.log(`ok      policy: ${name}`);
-  } catch (error) {
-    failed += 1;
-    console.log(`FAILED  policy: ${name}: ${error.stack ?? error}`);
-  }
-};
-
-const expect = (holds, what) => {
-  if (!holds) throw new Error(JSON.stringify(what));
-};
 
 /** Checks the text of an answer, and the pieces in which it streamed. */
 const check = (text, pieces = [text]) => {
@@ -38,7 +21,7 @@ const check = (text, pieces = [text]) => {
 const openai = new OpenAI({ apiKey: "none", baseURL: `${server.url}/v1`, maxRetries: 0 });
 const anthropic = new Anthropic({ apiKey: "none", baseURL: server.url, maxRetries: 0 });
 
-await test("openai, chat completions, streamed", async () => {
+await test("policy: openai, chat completions, streamed", async () => {
   const stream = openai.chat.completions.stream({ model: "chain", messages });
   const pieces = [];
   stream.on("content", (piece) => pieces.push(piece));
@@ -47,12 +30,12 @@ await test("openai, chat completions, streamed", async () => {
   expect(finish_reason === "stop" && !message.tool_calls?.length, message);
 });
 
-await test("openai, chat completions, in one piece", async () => {
+await test("policy: openai, chat completions, in one piece", async () => {
   const { message } = (await openai.chat.completions.create({ model: "chain", messages })).choices[0];
   check(message.content);
 });
 
-await test("openai, responses, streamed and in one piece", async () => {
+await test("policy: openai, responses, streamed and in one piece", async () => {
   const stream = openai.responses.stream({ model: "chain", input: messages });
   const pieces = [];
   stream.on("response.output_text.delta", (event) => pieces.push(event.delta));
@@ -62,7 +45,7 @@ await test("openai, responses, streamed and in one piece", async () => {
   check((await openai.responses.create({ model: "chain", input: messages })).output_text);
 });
 
-await test("anthropic, messages, streamed and in one piece", async () => {
+await test("policy: anthropic, messages, streamed and in one piece", async () => {
   const request = { model: "chain", max_tokens: 100, messages };
   const text = (message) => {
     expect(message.stop_reason === "end_turn" && message.content.every((block) => block.type === "text"), message);
@@ -76,5 +59,4 @@ await test("anthropic, messages, streamed and in one piece", async () => {
 });
 
 await server.close();
-console.log(`${passed} passed, ${failed} failed`);
-process.exit(failed ? 1 : 0);
+finish();

@@ -6,33 +6,16 @@ import { HttpAgent } from "@ag-ui/client";
 import OpenAI from "openai";
 
 import { started } from "./serve.mjs";
+import { expect, finish, test } from "./tests.mjs";
 
 const server = await started(process.argv[2], ["127.0.0.1:0"]);
 const QUESTION = "Where am I?";
 const ANSWER = "You are in Oslo.";
 
-let passed = 0;
-let failed = 0;
-
-const test = async (name, run) => {
-  try {
-    await run(`${name.replaceAll(/\W+/g, "-")}-${Date.now()}`);
-    passed += 1;
-    console.log(`ok      results: ${name}`);
-  } catch (error) {
-    failed += 1;
-    console.log(`FAILED  results: ${name}: ${error.stack ?? error}`);
-  }
-};
-
-const expect = (holds, what) => {
-  if (!holds) throw new Error(JSON.stringify(what));
-};
-
 const openai = (conversation) =>
   new OpenAI({ apiKey: "none", baseURL: `${server.url}/v1`, maxRetries: 0, defaultHeaders: { "x-conversation-id": conversation } });
 
-await test("openai, chat completions, by the library's loop", async (conversation) => {
+await test("results: openai, chat completions, by the library's loop", async (conversation) => {
   const place = { name: "place", parameters: { type: "object", properties: {} }, parse: JSON.parse, function: () => "Oslo" };
   const tools = [{ type: "function", function: place }];
   const messages = [{ role: "user", content: QUESTION }];
@@ -40,7 +23,7 @@ await test("openai, chat completions, by the library's loop", async (conversatio
   expect((await runner.finalContent()) === ANSWER, await runner.finalContent());
 });
 
-await test("openai, responses, by the previous response", async () => {
+await test("results: openai, responses, by the previous response", async () => {
   const client = new OpenAI({ apiKey: "none", baseURL: `${server.url}/v1`, maxRetries: 0 });
   const first = await client.responses.create({ model: "chain", input: QUESTION });
   const call = first.output.find((item) => item.type === "function_call");
@@ -49,7 +32,7 @@ await test("openai, responses, by the previous response", async () => {
   expect(second.output_text === ANSWER, second.output);
 });
 
-await test("anthropic, messages", async (conversation) => {
+await test("results: anthropic, messages", async (conversation) => {
   const client = new Anthropic({ apiKey: "none", baseURL: server.url, maxRetries: 0, defaultHeaders: { "x-conversation-id": conversation } });
   const tools = [{ name: "place", input_schema: { type: "object" } }];
   const messages = [{ role: "user", content: QUESTION }];
@@ -63,7 +46,7 @@ await test("anthropic, messages", async (conversation) => {
   expect(second.content[0].text === ANSWER, second.content);
 });
 
-await test("ag-ui", async (conversation) => {
+await test("results: ag-ui", async (conversation) => {
   const agent = new HttpAgent({ url: `${server.url}/api/ag-ui`, threadId: conversation });
   const tools = [{ name: "place", description: "Returns the place of the user.", parameters: { type: "object" } }];
   agent.addMessage({ id: "u1", role: "user", content: QUESTION });
@@ -74,7 +57,7 @@ await test("ag-ui", async (conversation) => {
 });
 
 for (const [version, profile] of [["ai5", "v5"], ["ai6", "v6"], ["ai7", "v7"]]) {
-  await test(`${version}, addToolOutput`, async (id) => {
+  await test(`results: ${version}, addToolOutput`, async (id) => {
     const { AbstractChat, DefaultChatTransport } = await import(version);
     /** The messages of a chat without a page. */
     const state = {
@@ -102,5 +85,4 @@ for (const [version, profile] of [["ai5", "v5"], ["ai6", "v6"], ["ai7", "v7"]]) 
 }
 
 await server.close();
-console.log(`${passed} passed, ${failed} failed`);
-process.exit(failed ? 1 : 0);
+finish();

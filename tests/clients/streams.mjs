@@ -10,6 +10,7 @@ import OpenAI from "openai";
 
 import { CUT, model, pieces } from "./model.mjs";
 import { serve } from "./serve.mjs";
+import { expect, finish, test } from "./tests.mjs";
 
 const [program, advisor] = process.argv.slice(2);
 const turns = JSON.parse(execFileSync(program, { maxBuffer: 1 << 26 }));
@@ -17,24 +18,6 @@ const CUTS = { "an answer that is cut": "length", "a call that is cut": "length"
 const isFailed = (turn) => turns[turn]["JSON lines"].includes('\n{"type":"error"');
 const failedTurns = Object.keys(turns).filter(isFailed);
 const wholeTurns = Object.keys(turns).filter((turn) => !isFailed(turn));
-
-let passed = 0;
-let failed = 0;
-
-const test = async (name, run) => {
-  try {
-    await run();
-    passed += 1;
-    console.log(`ok      streams: ${name}`);
-  } catch (error) {
-    failed += 1;
-    console.log(`FAILED  streams: ${name}: ${error.stack ?? error}`);
-  }
-};
-
-const expect = (holds, what) => {
-  if (!holds) throw new Error(typeof what === "string" ? what : JSON.stringify(what));
-};
 
 const same = (value, expected, what) => expect(JSON.stringify(value) === JSON.stringify(expected), `${what}: ${JSON.stringify(value)} is not ${JSON.stringify(expected)}`);
 
@@ -67,10 +50,11 @@ const eachFails = (run) =>
   each(failedTurns, async (turn, streams) => {
     const error = await run(streams).then(() => undefined, (error) => error);
     expect(error, "the failure is no error");
-    expect(`${error.message} ${JSON.stringify(error)}`.includes("the model cannot be reached"), `${error}`);
+    const text = turn === "an error before any text" ? "the model cannot be reached" : "the answer broke off";
+    expect(`${error.message} ${JSON.stringify(error)}`.includes(text), `${error}`);
   });
 
-await test("there are whole turns and failed ones", async () => {
+await test("streams: there are whole turns and failed ones", async () => {
   expect(wholeTurns.length > 20 && failedTurns.length > 3, { wholeTurns, failedTurns });
   expect(Object.keys(CUTS).every((turn) => wholeTurns.includes(turn)), wholeTurns);
 });
@@ -88,7 +72,7 @@ for (const [line, profile] of LINES) {
   const states = (message) => Object.fromEntries(message.parts.filter(({ type }) => type === "dynamic-tool").map(({ toolCallId, state }) => [toolCallId, state]));
   const of = (message, type) => message.parts.filter((part) => part.type === type);
 
-  await test(`${line}, profile ${profile}: every turn is read to its end`, () =>
+  await test(`streams: ${line}, profile ${profile}: every turn is read to its end`, () =>
     each(wholeTurns, async (turn, streams) => {
       const message = await read(streams);
       const shown = of(message, "text").map(({ text }) => text).join("");
@@ -97,7 +81,7 @@ for (const [line, profile] of LINES) {
       same(of(message, "data-incomplete").map(({ data }) => data.reason), CUTS[turn] ? [CUTS[turn]] : [], "reasons");
     }));
 
-  await test(`${line}, profile ${profile}: tools, sources, pictures and a second attempt are shown`, async () => {
+  await test(`streams: ${line}, profile ${profile}: tools, sources, pictures and a second attempt are shown`, async () => {
     const denied = profile === "v5" ? "output-error" : "output-denied";
     for (const [turn, expected] of [
       ["a failed tool", { c1: "output-error", c2: "output-available" }],
@@ -115,7 +99,7 @@ for (const [line, profile] of LINES) {
     same(of(await read(turns["a second attempt"]), "data-restart").map(({ data }) => data), [{ round: 1 }], "attempts");
   });
 
-  await test(`${line}, profile ${profile}: a failure is an error`, () => eachFails(read));
+  await test(`streams: ${line}, profile ${profile}: a failure is an error`, () => eachFails(read));
 }
 
 /** Runs an agent. Its client tells of a failure by an event. */
@@ -133,7 +117,7 @@ const run = async (config) => {
 };
 const agent = (streams) => run({ url: "http://localhost/api/ag-ui", threadId: "t1", fetch: answering(streams["AG-UI"]) });
 
-await test("ag-ui: every turn is read to its end", () =>
+await test("streams: ag-ui: every turn is read to its end", () =>
   each(wholeTurns, async (turn, streams) => {
     const { result, newMessages } = await agent(streams);
     same(result?.incomplete?.reason, CUTS[turn], "reason");
@@ -141,7 +125,7 @@ await test("ag-ui: every turn is read to its end", () =>
     same(shown, textOf(streams), "text");
   }));
 
-await test("ag-ui: tools end in any order, and a denied one has its reason", async () => {
+await test("streams: ag-ui: tools end in any order, and a denied one has its reason", async () => {
   const { results, newMessages } = await agent(turns["tools that end in reverse order"]);
   same(results, [["c2", "early"], ["c1", "late"]], "results");
   expect(newMessages.filter(({ role }) => role === "tool").length === 2, newMessages);
@@ -149,7 +133,7 @@ await test("ag-ui: tools end in any order, and a denied one has its reason", asy
   expect(denied[1].includes("left this call out"), denied);
 });
 
-await test("ag-ui: a failure is an error", () => eachFails(agent));
+await test("streams: ag-ui: a failure is an error", () => eachFails(agent));
 
 const openai = (fetch) => new OpenAI({ apiKey: "none", baseURL: "http://localhost/v1", maxRetries: 0, fetch });
 const anthropic = (fetch) => new Anthropic({ apiKey: "none", baseURL: "http://localhost", maxRetries: 0, fetch });
@@ -176,7 +160,7 @@ const FORMS = [
 for (const [name, form, ask, [length, filter, interrupted, call]] of FORMS) {
   for (const protocol of [form, `${form} with all`]) {
     const read = (streams) => ask(answering(streams[protocol], form === "Messages" ? PING : undefined));
-    await test(`${name}, ${protocol}: every turn is read to its end`, () =>
+    await test(`streams: ${name}, ${protocol}: every turn is read to its end`, () =>
       each(wholeTurns, async (turn, streams) => {
         const { text, reason, calls } = await read(streams);
         same(text.replaceAll("\n\n", ""), textOf(streams), "text");
@@ -185,7 +169,7 @@ for (const [name, form, ask, [length, filter, interrupted, call]] of FORMS) {
         if (turn === "a call for the client") same([reason, calls], [call, 1], "the call");
         else if (turn !== "calls for both") expect(calls === 0, "a tool of the server is shown as a call");
       }));
-    await test(`${name}, ${protocol}: a failure is an error`, () => eachFails(read));
+    await test(`streams: ${name}, ${protocol}: a failure is an error`, () => eachFails(read));
   }
 }
 
@@ -194,14 +178,13 @@ const broken = await model(() => [...pieces("This is the beginning of a text"), 
 const server = await serve(advisor, ["--provider", "openai", "--model", "m", "--base-url", broken.url], { OPENAI_API_KEY: "none" });
 const breaksOff = async (ask) => {
   const error = await ask().then((answer) => ({ message: `no error: ${JSON.stringify(answer)}` }), (error) => error);
-  expect(`${error.message} ${JSON.stringify(error)}`.includes("the model cannot be reached"), `${error.message}`);
+  expect(`${error.message} ${JSON.stringify(error)}`.includes("the answer broke off"), `${error.message}`);
 };
 const atServer = (request, init) => fetch(new URL(new URL(request.url ?? request).pathname, server.url), init);
-for (const [name, , ask] of FORMS) await test(`${name}: a model that breaks off is an error`, () => breaksOff(() => ask(atServer)));
-await test("ag-ui: a model that breaks off is an error", () =>
+for (const [name, , ask] of FORMS) await test(`streams: ${name}: a model that breaks off is an error`, () => breaksOff(() => ask(atServer)));
+await test("streams: ag-ui: a model that breaks off is an error", () =>
   breaksOff(() => run({ url: `${server.url}/api/ag-ui`, threadId: "broken" })));
 await server.close();
 broken.close();
 
-console.log(`${passed} passed, ${failed} failed`);
-process.exit(failed ? 1 : 0);
+finish();

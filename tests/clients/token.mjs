@@ -131,6 +131,28 @@ await run({ name: "token", url: `${server.url}/`, executablePath, folder, expect
     expect((await (await own).json()).conversations.length === 0, "bob sees a conversation of ann");
   });
 
+  await test("a user whom an application does not know is asked to log in there", async () => {
+    const { context, page: other } = await open("", { bypassCSP: true });
+    await other.route(`${server.url}/`, async (route) => {
+      const response = await route.fetch();
+      const body = (await response.text()).replace('data-login="token"', 'data-login="application"');
+      await route.fulfill({ response, body });
+    });
+    await other.reload();
+    await opened(other);
+    expect((await other.textContent("#access-title")) === "Not logged in", "the form has another title");
+    expect((await other.textContent("#access-about")).startsWith("Log in to the application"), "the form has other words");
+    await picture(other, "login");
+    await expectAccessible(other);
+    await other.click("#access-cancel");
+    await closed(other);
+    await ask(other, "Am I known?");
+    await opened(other);
+    await other.click("#access-cancel");
+    await other.waitForSelector("article:last-child .error >> text=Log in to the application");
+    await context.close();
+  });
+
   for (const [name, options] of [
     ["token-light", {}],
     ["token-dark", { colorScheme: "dark" }],

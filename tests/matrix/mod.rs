@@ -90,7 +90,8 @@ impl Case {
                 advisor_chain::tools::ToolLimits::default()
                     .with_rounds(60)
                     .with_calls(1000)
-                    .with_calls_per_tool(1000),
+                    .with_calls_per_tool(1000)
+                    .with_same_calls(None),
             )
             .build()
             .unwrap();

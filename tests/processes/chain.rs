@@ -7,10 +7,13 @@ use std::time::Duration;
 
 use advisor_chain::chain::OnDrop;
 use advisor_chain::memory::{ConversationStore, OnBusy};
-use advisor_chain::tools::{Effect, ToolInvocation};
+use advisor_chain::messages::{BlockId, ToolCall};
+use advisor_chain::tools::{
+    CallKey, ClientSideCall, Effect, PolicyAction, ToolInvocation, ToolPolicy, ToolRule,
+};
 use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, ChatModel, FinishReason, FnTool, Message, Phase, Role, Tool,
-    ToolCallAdvisor, ToolDefinition,
+    ChatClient, ChatMemoryAdvisor, ChatModel, ChatResponse, FinishReason, FnTool, Message, Phase, Prompt,
+    Role, Tool, ToolCallAdvisor, ToolDefinition, TurnId,
 };
 use advisor_testkit::{Answer, ReceivedPrompt, ScriptedModel};
 use serde::{Deserialize, Serialize};
@@ -29,15 +32,18 @@ pub(crate) enum Scenario {
     Closed,
     /// The reader leaves after the first text, and the turn continues without it.
     Finished,
+    /// Two calls wait for an approval. It is given at once, and begins the next turn.
+    Approved,
 }
 
 impl Scenario {
-    pub(crate) const ALL: [Self; 5] = [Self::Plain, Self::Rounds, Self::Direct, Self::Closed, Self::Finished];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Plain, Self::Rounds, Self::Direct, Self::Closed, Self::Finished, Self::Approved];
 
     /// Returns the number of pieces of text after which the reader leaves, and the effect on the turn.
     pub(crate) fn leaves(self) -> Option<(usize, OnDrop)> {
         match self {
-            Self::Plain | Self::Rounds | Self::Direct => None,
+            Self::Plain | Self::Rounds | Self::Direct | Self::Approved => None,
             Self::Closed => Some((2, OnDrop::KeepPartial)),
             Self::Finished => Some((1, OnDrop::FinishTurn)),
         }
@@ -50,12 +56,13 @@ impl Scenario {
             Self::Rounds => &[["charge", "look"], ["look", "charge"]],
             Self::Direct => &[["direct", "direct"]],
             Self::Finished => &[["look", "charge"]],
+            Self::Approved => &[["pay", "pay"]],
         }
     }
 }
 
 /// Tools that must not run twice.
-pub(crate) const ONCE: [&str; 2] = ["charge", "direct"];
+pub(crate) const ONCE: [&str; 3] = ["charge", "direct", "pay"];
 
 /// The user message of the last turn.
 pub(crate) const LAST: &str = "And now?";
@@ -95,13 +102,14 @@ fn last_user(prompt: &ReceivedPrompt) -> String {
 }
 
 /// The tools, each of which leaves a line in the file when it starts.
-pub(crate) fn tools(starts: &Path) -> [FnTool; 3] {
+pub(crate) fn tools(starts: &Path) -> [FnTool; 4] {
     let definition = |name: &str| ToolDefinition::new(name, "A tool.", json!({"type": "object"}));
     let once = |name: &str| definition(name).with_effect(Effect::AtMostOnce);
     [
         starting(definition("look"), starts.into()),
         starting(once("charge"), starts.into()),
         starting(once("direct").return_direct(), starts.into()),
+        starting(once("pay"), starts.into()),
     ]
 }
 
@@ -135,9 +143,29 @@ pub(crate) fn client(
     tools: impl IntoIterator<Item = impl Tool>,
     memory: (ChatMemoryAdvisor, Where),
 ) -> ChatClient {
-    let client = ChatClient::builder(model).system("Be brief.").advisor(ToolCallAdvisor::new());
+    let policy = ToolPolicy::new([ToolRule::new(["pay"], PolicyAction::Ask)], PolicyAction::Allow);
+    let tool_loop = ToolCallAdvisor::builder().policy(policy).build().unwrap();
+    let client = ChatClient::builder(model).system("Be brief.").advisor(tool_loop);
     let client = tools.into_iter().fold(client, |client, tool| client.tool(tool));
     client.advisor_in(memory.1.phase(), memory.0).build().unwrap()
+}
+
+/// Returns the turn that begins with the approval of the calls of an answer. `None` if it left none, as after a kill. A
+/// call of a killed process needs no decision.
+pub(crate) async fn approved(
+    client: &ChatClient,
+    conversation: &str,
+    turn: &str,
+    asked: &ChatResponse,
+) -> Option<Prompt> {
+    asked.open_calls().next()?;
+    let waiting = client.pending_calls(conversation).await.unwrap();
+    let approve = |(position, (_, call)): (u32, (BlockId, &ToolCall))| {
+        let key = CallKey::new(TurnId::new(turn).unwrap(), asked.round(), position);
+        ClientSideCall::new(Some(key), call.clone()).approve().unwrap()
+    };
+    let calls = (0..).zip(asked.tool_calls()).filter(|_| !waiting.iter().any(|call| call.started));
+    Some(client.resume(conversation, calls.map(approve).collect::<Vec<_>>()))
 }
 
 /// The place of memory.

@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
+use advisor_chain::chain::TurnResponse;
 use advisor_chain::memory::store::ReadRange;
-use advisor_chain::{ConversationKey, TurnId};
+use advisor_chain::{ConversationKey, Prompt, TurnId};
 
-use crate::chain::{LAST, Scenario, Where, client, memory, model, starts, tools};
+use crate::chain::{LAST, Scenario, Where, approved, client, memory, model, starts, tools};
 use crate::child::{Child, Job, Report};
 use crate::places::Place;
 use crate::plan::Turn;
@@ -104,10 +105,16 @@ impl<'a> Conversation<'a> {
         let last = (String::from("last"), LAST.to_owned());
         let again = again.map(|turn| (format!("t{turn}"), said(turn)));
         for (id, said) in again.into_iter().chain([last]) {
-            let id = TurnId::new(&id).unwrap();
-            let prompt = client.prompt().user(said).conversation(self.name.as_str()).turn(id.clone());
-            let answered = prompt.call().await.unwrap_or_else(|error| panic!("{id}: {error:?}"));
-            let completed = Report::Completed { turn: id.to_string(), text: answered.text() };
+            let prompt = |said: &str| client.prompt().user(said).conversation(self.name.as_str());
+            let prompt = if self.scenario == Scenario::Approved && said != LAST {
+                let asks = format!("{id}-asks");
+                let asked = answer(prompt(&said), &asks).await;
+                approved(&client, &self.name, &asks, &asked).await
+            } else {
+                Some(prompt(&said))
+            };
+            let Some(prompt) = prompt else { continue };
+            let completed = Report::Completed { text: answer(prompt, &id).await.text(), turn: id };
             self.witness.hear(process, completed);
         }
         for prompt in model.prompts() {
@@ -120,6 +127,11 @@ impl<'a> Conversation<'a> {
     fn key(&self) -> ConversationKey {
         ConversationKey::new(&self.name).unwrap()
     }
+}
+
+async fn answer(prompt: Prompt, turn: &str) -> TurnResponse {
+    let answered = prompt.turn(TurnId::new(turn).unwrap()).call().await;
+    answered.unwrap_or_else(|error| panic!("{turn}: {error:?}"))
 }
 
 fn said(turn: usize) -> String {

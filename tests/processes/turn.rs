@@ -7,13 +7,13 @@ use std::time::Duration;
 use advisor_chain::chain::{OnDrop, Spawner};
 use advisor_chain::memory::store::Entry;
 use advisor_chain::messages::BlockDelta;
-use advisor_chain::{Chunk, Error, TurnId};
+use advisor_chain::{ChatResponse, Chunk, Error, TurnId, TurnStream};
 use advisor_testkit::crash::{AwaitPoints, Event};
 use futures::StreamExt;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
 
-use crate::chain::{Scenario, Where, client, memory, model, tools};
+use crate::chain::{Scenario, Where, approved, client, memory, model, tools};
 use crate::child::{Report, stand, tell};
 use crate::places::Address;
 
@@ -48,22 +48,21 @@ pub(crate) async fn run(job: Job) {
     let model = points.model(model(job.scenario, true));
     let tools = tools(&job.starts).map(|tool| points.tool(tool));
     let client = client(model, tools, (memory(store), job.memory));
-    let turn = TurnId::new(&job.turn).unwrap();
-    let prompt = client.prompt().user(job.said.as_str()).conversation(job.conversation.as_str()).turn(turn);
-    let mut turn = prompt.stream().with_spawner(Spawner::tokio(Handle::current()));
+    let said = |turn: &str| client.prompt().user(job.said.as_str()).turn(TurnId::new(turn).unwrap());
+    let prompt = if job.scenario == Scenario::Approved {
+        let asks = format!("{}-asks", job.turn);
+        let asked = said(&asks).conversation(job.conversation.as_str());
+        let asked = read(&asks, asked.stream(), &points, None).await.unwrap();
+        let approved = approved(&client, &job.conversation, &asks, &asked).await;
+        approved.map(|prompt| prompt.turn(TurnId::new(&job.turn).unwrap()))
+    } else {
+        Some(said(&job.turn).conversation(job.conversation.as_str()))
+    };
     let (leaves_after, on_drop) = job.scenario.leaves().unzip();
-    turn = turn.with_on_drop(on_drop.unwrap_or_default());
-    points.pass("before the first poll").await.unwrap();
-    let mut texts = 0;
-    while leaves_after != Some(texts)
-        && let Some(item) = turn.next().await
-    {
-        texts += usize::from(tell_item(&job.turn, &item));
-        points.pass("the reader, after an item").await.unwrap();
+    if let Some(prompt) = prompt {
+        let turn = prompt.stream().with_on_drop(on_drop.unwrap_or_default());
+        read(&job.turn, turn, &points, leaves_after).await;
     }
-    let settled = turn.handle().settled();
-    drop(turn);
-    settled.await;
     match on_drop {
         Some(OnDrop::KeepPartial) => tell(&Report::Closed { turn: job.turn }),
         Some(OnDrop::FinishTurn) => tell(&Report::Finished { turn: job.turn }),
@@ -72,6 +71,31 @@ pub(crate) async fn run(job: Job) {
     points.pass("at the end").await.unwrap();
     let places = points.passed().iter().map(ToString::to_string).collect();
     tell(&Report::Over { places });
+}
+
+/// Reads a turn to its end, or until its reader leaves after some pieces of text. Returns its answer.
+async fn read(
+    id: &str,
+    turn: TurnStream,
+    points: &AwaitPoints,
+    leaves_after: Option<usize>,
+) -> Option<ChatResponse> {
+    let mut turn = turn.with_spawner(Spawner::tokio(Handle::current()));
+    points.pass("before the first poll").await.unwrap();
+    let (mut texts, mut answer) = (0, None);
+    while leaves_after != Some(texts)
+        && let Some(item) = turn.next().await
+    {
+        texts += usize::from(tell_item(id, &item));
+        if let Ok(Chunk::Completed(response)) = item {
+            answer = Some(response);
+        }
+        points.pass("the reader, after an item").await.unwrap();
+    }
+    let settled = turn.handle().settled();
+    drop(turn);
+    settled.await;
+    answer
 }
 
 /// Reports an item; returns whether it is text.

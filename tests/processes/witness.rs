@@ -191,14 +191,16 @@ pub(crate) fn check_prompt(messages: &[Message]) {
     assert!(said.first().is_some_and(|first| first.role() == Role::User), "the user speaks first");
 }
 
-/// The entries of a turn stand together, and its user has spoken once.
+/// The entries of a turn stand together, and it has one input: a message of the user, or the results after an approval.
 fn check_turns(log: &[Entry]) {
     let mut seen = HashSet::new();
     for entries in log.chunk_by(|one, next| one.turn == next.turn) {
         let turn = &entries[0].turn;
         assert!(seen.insert(turn), "the entries of {turn} do not stand together");
-        let messages = entries.iter().filter_map(|entry| entry.kind.as_message());
-        let inputs = messages.filter(|message| message.role() == Role::User).count();
+        let roles: Vec<_> =
+            entries.iter().filter_map(|entry| entry.kind.as_message()).map(Message::role).collect();
+        let results = usize::from(roles.first() == Some(&Role::Tool));
+        let inputs = roles.iter().filter(|role| **role == Role::User).count() + results;
         assert_eq!(inputs, 1, "inputs of {turn}");
     }
 }

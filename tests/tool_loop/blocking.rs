@@ -106,6 +106,27 @@ async fn dropped_blocking_tool_continues_queued_one_never_begins() {
     assert_eq!(journal.labels(), ["start c1", "end c1", "start c1", "end c1"], "c2 never began");
 }
 
+/// A run that asks learns that its turn was dropped.
+#[tokio::test]
+async fn law_k2_blocking_tool_learns_of_a_drop() {
+    let journal = Journal::new();
+    let (go, wait) = mpsc::channel::<()>();
+    let (wait, in_tool) = (Mutex::new(wait), journal.clone());
+    let work = FnTool::blocking(definition("work"), 1, move |invocation: ToolInvocation| {
+        in_tool.record(format!("cancelled: {}", invocation.is_cancelled()));
+        wait.lock().unwrap().recv().map_err(ToolError::from)?;
+        in_tool.record(format!("cancelled: {}", invocation.is_cancelled()));
+        Ok("late")
+    });
+    let client = client(&model(1), ToolCallAdvisor::new()).tool(work).build().unwrap();
+    let mut turn = Reader::new(client.prompt().user("go").stream());
+    turn.until(journal.recorded("cancelled: *")).await;
+    drop(turn);
+    go.send(()).unwrap();
+    journal.recorded("cancelled: true").await;
+    assert_eq!(journal.labels(), ["cancelled: false", "cancelled: true"]);
+}
+
 /// The same for a run that has its place but no thread yet.
 #[test]
 fn dropped_blocking_tool_awaiting_thread_never_begins() {
@@ -150,10 +171,10 @@ async fn late_result_is_discarded() {
     let (go, wait) = mpsc::channel::<()>();
     let (wait, in_tool) = (Mutex::new(wait), journal.clone());
     let slow = definition("work").with_timeout(Duration::from_secs(5));
-    let work = FnTool::blocking(slow, 1, move |_: ToolInvocation| {
+    let work = FnTool::blocking(slow, 1, move |invocation: ToolInvocation| {
         in_tool.record("start");
         wait.lock().unwrap().recv().map_err(ToolError::from)?;
-        in_tool.record("end");
+        in_tool.record(if invocation.is_cancelled() { "end" } else { "end in time" });
         Ok("late")
     });
     let calls = || Answer::from_calls([("c1", "work", "{}")]);

@@ -10,8 +10,7 @@ use advisor_chain::{ErrorKind, FinishReason, FnTool, Message, Result, ToolCallAd
 use advisor_testkit::{Answer, Journal, ScriptedModel};
 
 use crate::support::{
-    Ledger, Reader, Stages, Watch, assert_valid, client, definition, invoked, read, streaming, tool,
-    transcript_lines,
+    Ledger, Reader, Stages, Watch, assert_valid, client, definition, invoked, read, tool, transcript_lines,
 };
 
 fn two_calls() -> ScriptedModel {
@@ -192,35 +191,6 @@ async fn ta_16_eligible_once_then_not() {
     let response = client.prompt().user("go").call().await.unwrap();
     assert_eq!((model.calls(), given.lock().unwrap().len()), (2, 1));
     assert_eq!(response.tool_calls().next().unwrap().1.id, "c2");
-}
-
-/// An answer with one client-side call ends the turn with all its calls; their results begin the next turn's input.
-#[tokio::test]
-async fn client_side_call_is_answered_next() {
-    let model = ScriptedModel::new([
-        Answer::from_calls([("c1", "sign", "{}"), ("c2", "look", "{}")]),
-        Answer::from_text("Signed."),
-    ]);
-    let (look, given) = invoked("look");
-    let client = client(&model, streaming(ToolCallStreaming::TextOnly))
-        .tool(look)
-        .tool(ClientSideTool::new(definition("sign")))
-        .build()
-        .unwrap();
-    let first = client.prompt().user("go").call().await.unwrap();
-    assert_eq!(first.finish().reason, FinishReason::ToolCalls);
-    let calls: Vec<_> = first.tool_calls().map(|(_, call)| call.clone()).collect();
-    assert_eq!(calls.len(), 2);
-    assert!(given.lock().unwrap().is_empty(), "none of them ran");
-    let results = calls.iter().map(|call| Message::tool(ToolResult::new(call, vec!["by hand".into()])));
-    let second =
-        client.prompt().messages(first.transcript().iter().cloned()).messages(results).call().await.unwrap();
-    assert_eq!(second.text(), "Signed.");
-    assert_eq!(
-        transcript_lines(&model.prompts()[1].messages),
-        ["user: go", "call c1 sign {}", "call c2 look {}", "result c1: by hand", "result c2: by hand"]
-    );
-    assert_valid(second.transcript());
 }
 
 /// The model reads the definition of a caller's tool like any other.

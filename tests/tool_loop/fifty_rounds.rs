@@ -24,7 +24,7 @@ fn model(rounds: u32) -> ScriptedModel {
 }
 
 fn limits(rounds: u32) -> ToolLimits {
-    let mut limits = ToolLimits::default().with_rounds(rounds);
+    let mut limits = ToolLimits::default().with_rounds(rounds).with_same_calls(None);
     (limits.calls, limits.calls_per_tool) = (None, None);
     limits
 }

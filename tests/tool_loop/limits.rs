@@ -15,8 +15,13 @@ use crate::support::{
 fn always(names: &[&'static str]) -> ScriptedModel {
     let names = names.to_vec();
     ScriptedModel::from_fn(move |prompt| {
-        let ids: Vec<_> = (0..names.len()).map(|place| format!("r{}c{place}", prompt.round)).collect();
-        Answer::from_calls(ids.iter().zip(&names).map(|(id, name)| (id.as_str(), *name, "{}")))
+        let calls: Vec<_> = (0..names.len())
+            .map(|place| {
+                (format!("r{}c{place}", prompt.round), format!("{{\"n\":\"{}.{place}\"}}", prompt.round))
+            })
+            .collect();
+        let calls = calls.iter().zip(&names);
+        Answer::from_calls(calls.map(|((id, arguments), name)| (id.as_str(), *name, arguments.as_str())))
     })
 }
 
@@ -175,7 +180,7 @@ async fn law_t3_denied_calls_do_not_count() {
     assert_eq!(heard.lock().unwrap().len(), 2);
 }
 
-/// TM-25, TM-26: 40 calls of one tool, 150 in all, 25 rounds.
+/// TM-25, TM-26: 40 calls of one tool, 10 of them equal, 150 in all, 25 rounds.
 #[tokio::test]
 async fn law_t3_tm_25_the_defaults_apply() {
     let asked = async |names: &[&'static str]| {
@@ -191,13 +196,14 @@ async fn law_t3_tm_25_the_defaults_apply() {
     let ten = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
     assert_eq!(asked(&ten).await, (Limit::Calls(150), 16));
     assert_eq!(asked(&["a"]).await, (Limit::Rounds(25), 25));
+    assert_eq!(ToolLimits::default().same_calls, Some(10));
 }
 
 /// TM-27, TM-28: every bound can be switched off.
 #[tokio::test]
 async fn tm_27_every_bound_can_be_switched_off() {
     let mut limits = ToolLimits::default();
-    (limits.rounds, limits.calls, limits.calls_per_tool) = (None, None, None);
+    (limits.rounds, limits.calls, limits.calls_per_tool, limits.same_calls) = (None, None, None, None);
     let model = ScriptedModel::from_fn(|prompt| match prompt.round {
         200 => Answer::from_text("Done."),
         _ => Answer::from_calls([("c", "look", "{}")]),

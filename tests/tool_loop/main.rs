@@ -8,6 +8,7 @@
 )]
 
 mod asked_twice;
+mod before_tool;
 mod blocking;
 mod closing_texts;
 mod definitions;
@@ -22,8 +23,11 @@ mod finish_reasons;
 mod hooks;
 mod leniency;
 mod limits;
+mod macros;
 mod many_turns;
+mod mixed_calls;
 mod modes;
+mod nested_limits;
 mod offered;
 mod own_history;
 mod parallel;

@@ -64,3 +64,61 @@ fn every_test_that_the_page_names_exists() {
     let missing: BTreeSet<_> = named.into_iter().filter(|name| !known.contains(*name)).collect();
     assert!(missing.is_empty(), "no such tests: {missing:#?}");
 }
+
+/// The features of Spring AI, by the names of their types or settings. Each has a row, or a reason why it has none.
+const FEATURES: [&str; 44] = [
+    "ToolCallingAdvisor",
+    "ToolSearchToolCallingAdvisor",
+    "MessageChatMemoryAdvisor",
+    "PromptChatMemoryAdvisor",
+    "VectorStoreChatMemoryAdvisor",
+    "QuestionAnswerAdvisor",
+    "RetrievalAugmentationAdvisor",
+    "query transformers",
+    "SafeGuardAdvisor",
+    "SimpleLoggerAdvisor",
+    "StructuredOutputValidationAdvisor",
+    "SemanticCacheAdvisor",
+    "ReReadingAdvisor",
+    "ChatModelCallAdvisor",
+    "UsageAccumulator",
+    "LastMaxTokenSizeContentPurger",
+    "advisorOrder",
+    "nextCall",
+    "chain.copy",
+    "BaseAdvisor",
+    "the context map",
+    "ToolAdvisor",
+    "toolCallingAdvisorAutoRegister",
+    "mutate()",
+    "templateRenderer",
+    "entity()",
+    "MessageWindowChatMemory",
+    "ChatMemoryRepository",
+    "spring-ai-session",
+    "DefaultToolCallingManager",
+    "ToolExecutionException",
+    "returnDirect",
+    "ToolCallLimits",
+    "ToolContext",
+    "ToolExecutionEligibilityChecker",
+    "@ToolParam",
+    "argument augmentation",
+    "SyncMcpToolCallbackProvider",
+    "BeanOutputConverter",
+    "ObservationRegistry",
+    "gen_ai.*",
+    "RetryTemplate",
+    "OpenAiChatModel",
+    "BedrockProxyChatModel",
+];
+
+#[test]
+fn every_feature_has_a_row() {
+    let page = std::fs::read_to_string(workspace().join("docs/spring-ai-parity.md")).unwrap();
+    let names: Vec<_> =
+        page.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next()).collect();
+    for feature in FEATURES {
+        assert!(names.iter().any(|name| name.contains(feature)), "{feature} has no row");
+    }
+}

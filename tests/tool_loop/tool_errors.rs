@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use advisor_chain::messages::{Block, ToolCall, ToolResult};
-use advisor_chain::tools::{LoopHooks, ParallelTools, ToolError, ToolLimits};
+use advisor_chain::tools::{Effect, LoopHooks, ParallelTools, ToolError, ToolLimits};
 use advisor_chain::{
     AdvisorChain, ChatClientBuilder, ChatRequest, ChatResponse, FinishReason, FnTool, Message, Phase,
     Placement, Result, ToolCallAdvisor, ToolDefinition, async_trait, from_fn,
@@ -218,6 +218,16 @@ async fn law_t2_a_panicking_tool_is_an_error_result() {
         let result = result_of("{}", "look", |builder| builder.tool(panicking(text))).await;
         assert_eq!((result.text().as_str(), result.is_error), (says, true));
     }
+    let once = || {
+        FnTool::new(definition("look").with_effect(Effect::AtMostOnce), |_: Value| async {
+            panic!("oh no");
+            #[allow(unreachable_code, reason = "it gives the closure its type")]
+            Ok("never")
+        })
+    };
+    let result = result_of("{}", "look", |builder| builder.tool(once())).await;
+    let verify = "the tool panicked: oh no; the outcome is unknown, verify before retrying";
+    assert_eq!(result.text(), verify, "it may have taken effect");
 }
 
 #[tokio::test(start_paused = true)]

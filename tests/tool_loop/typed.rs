@@ -3,17 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use advisor_chain::messages::ToolResult;
 use advisor_chain::tools::{ToolCallStreaming, ToolError, ToolOutput, schema_for};
 use advisor_chain::{
-    ChatMemoryAdvisor, ConversationKey, FnTool, InMemoryStore, Message, Phase, Tool, ToolCallAdvisor, TurnId,
+    ChatMemoryAdvisor, ConversationKey, FnTool, InMemoryStore, Phase, ToolCallAdvisor, TurnId,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::support::{client, read, streaming, transcript_lines};
+use crate::support::{client, read, result_of, streaming, transcript_lines};
 
 /// What to look up.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -45,16 +44,6 @@ struct Place {
 struct Folder {
     #[serde(default)]
     folders: Vec<Self>,
-}
-
-/// The result of one call of the only tool, which the model asks for with these arguments.
-async fn result_of(tool: FnTool, arguments: &str) -> ToolResult {
-    let name = tool.definition().name.to_string();
-    let model =
-        ScriptedModel::new([Answer::from_calls([("c1", &*name, arguments)]), Answer::from_text("Done.")]);
-    let client = client(&model, ToolCallAdvisor::new()).tool(tool).build().unwrap();
-    let response = client.prompt().user("go").call().await.unwrap();
-    response.transcript().iter().find_map(Message::tool_result).unwrap().clone()
 }
 
 #[test]

@@ -31,6 +31,16 @@ async fn answer(model: impl ChatModel) -> Result<(), Box<dyn Error>> {
     println!("{}", manifest());
     #[cfg(feature = "stream-policy")]
     let client = client.advisor(policy());
+    #[cfg(feature = "retrieval")]
+    let client = client.advisor(documents());
+    #[cfg(feature = "advisors")]
+    let client = client.advisor(advisor_chain::advisors::Budget::for_each_turn().with_tokens(10_000));
+    #[cfg(feature = "otel")]
+    println!("{:?}", advisor_chain::otel::Conventions::from_env());
+    #[cfg(feature = "otlp")]
+    let _exporting = advisor_chain::otel::Otlp::new().start()?;
+    #[cfg(feature = "mcp")]
+    let client = client.advisor(advisor_chain::mcp::McpServer::from_url("http://127.0.0.1").connect().await?);
     let response = client.build()?.prompt().user("Hello").conversation("c1").call().await?;
     println!("{}", response.text());
     Ok(())
@@ -45,6 +55,12 @@ fn manifest() -> String {
 #[cfg(feature = "stream-policy")]
 fn policy() -> impl advisor_chain::StreamAdvisor {
     advisor_chain::stream_policy::ReplaceText::new([("secret", "[redacted]")])
+}
+
+#[cfg(feature = "retrieval")]
+fn documents() -> impl advisor_chain::StreamAdvisor {
+    use advisor_chain::retrieval::{Document, Query, Retrieval};
+    Retrieval::new(|query: Query| async move { Ok(vec![Document::new("echo", query.text)]) })
 }
 
 #[cfg(feature = "typed-tools")]

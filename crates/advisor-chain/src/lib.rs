@@ -5,19 +5,23 @@
 //!
 //! # Example
 //! ```
-//! use advisor_chain::{ChatMemoryAdvisor, FnTool, InMemoryStore, ToolDefinition};
+//! use advisor_chain::{ChatMemoryAdvisor, InMemoryStore, tool};
 //! use advisor_testkit::{Answer, ScriptedModel};
 //! use futures::StreamExt;
-//! use serde_json::{Value, json};
+//!
+//! /// Tells the time.
+//! #[tool]
+//! fn time() -> &'static str {
+//!     "12:00"
+//! }
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> advisor_chain::Result<()> {
 //! // A scripted model replaces a real one, such as `OpenAiModel::from_env()?`.
 //! let model = ScriptedModel::new([Answer::from_calls([("c1", "time", "{}")]), Answer::from_text("It is noon.")]);
-//! let time = ToolDefinition::new("time", "Tells the time.", json!({"type": "object"}));
 //! let client = advisor_chain::client(model)
 //!     .advisor(ChatMemoryAdvisor::new(InMemoryStore::new()))
-//!     .tool(FnTool::new(time, |_: Value| async { Ok("12:00") }))
+//!     .tool(time_tool())
 //!     .build()?;
 //! let mut turn = client.prompt().user("How late is it?").conversation("demo").stream();
 //! while let Some(chunk) = turn.next().await {
@@ -31,7 +35,7 @@
 //! | --- | --- | --- |
 //! | `tools` | the tool loop, [`ToolCallAdvisor`] | yes |
 //! | `schema-validation` | checks of arguments in the tool loop, and of schemas when a client is built | yes |
-//! | `typed-tools` | tools whose arguments are a type, `FnTool::typed` | yes |
+//! | `typed-tools` | tools whose arguments are a type, `#[tool]` and `FnTool::typed` | yes |
 //! | `memory` | memory and the in-memory store, [`ChatMemoryAdvisor`] | yes |
 //! | `tiktoken` | tokens as OpenAI's models count them, `Tiktoken` | no |
 //! | `sqlite` | conversations in one SQLite file, `SqliteStore` | no |
@@ -39,7 +43,13 @@
 //! | `redis` | conversations in Redis or Valkey, `RedisStore`; with `server` also `RedisRelay` | no |
 //! | `structured` | typed values in place of text, `entity` of [`PromptExt`] | yes |
 //! | `text-tool-calls` | tool calls that a model writes into its text, `TextToolCalls` | no |
-//! | `stream-policy` | judges for tool calls, redaction while the answer streams, `stream_policy::BlockPolicy` | no |
+//! | `stream-policy` | judges for tool calls, redaction while the answer streams, guards, `stream_policy::BlockPolicy` | no |
+//! | `retrieval` | documents found once per turn and cited, vector stores, `retrieval::Retrieval` | no |
+//! | `mcp` | tools of Model Context Protocol servers, `mcp::McpServer` | no |
+//! | `mcp-server` | a chain as a tool of such a server, `mcp::ChainServer` | no |
+//! | `advisors` | budgets, retries, rate limits, a cache, routing, tools by search, `advisors::Budget` | no |
+//! | `otel` | traces and metrics by OpenTelemetry's conventions, `otel::GenAiExporter` | no |
+//! | `otlp` | the same, sent to a collector, `otel::Otlp` | no |
 //! | `sse` | answers out to clients: AI SDK, AG-UI, OpenAI, Anthropic, a chat page, `sse::encode` | no |
 //! | `server` | the chain as an HTTP service, `server::ChatServer` | no |
 //! | `openai` | OpenAI and compatible servers, [`OpenAiModel`] and [`openai::OpenAiResponsesModel`] | yes |
@@ -58,7 +68,7 @@
 //! | [`chain`] | placement, plan, extensions, recorders, cancellation, [`FallbackModel`], [`TextStream`] |
 //! | [`tools`] | the tool loop's settings, hooks and executors, effects and keys of calls |
 //! | [`memory`] | windows, summaries, policies, repair; [`memory::store`] the contract of a store |
-//! | [`structured`], [`openai`], `gemini`, `anthropic`, `ollama`, `sqlite`, `postgres`, `redis`, `text_tool_calls`, `stream_policy`, `sse`, `server` | the crate of that feature |
+//! | [`structured`], [`openai`], `gemini`, `anthropic`, `ollama`, `sqlite`, `postgres`, `redis`, `text_tool_calls`, `stream_policy`, `retrieval`, `mcp`, `advisors`, `otel`, `sse`, `server` | the crate of that feature |
 //!
 //! [`FallbackModel`]: chain::FallbackModel
 //! [`TextStream`]: chain::TextStream
@@ -82,6 +92,9 @@ pub use provider_openai::OpenAiModel;
 #[cfg(feature = "structured")]
 #[doc(inline)]
 pub use structured_output::PromptExt;
+#[cfg(feature = "typed-tools")]
+#[doc(inline)]
+pub use tool_call_advisor::tool;
 #[cfg(feature = "tools")]
 #[doc(inline)]
 pub use tool_call_advisor::{FnTool, ToolCallAdvisor};
@@ -96,11 +109,13 @@ pub mod messages {
 pub mod chain {
     #[doc(inline)]
     pub use advisor_core::{
-        AWAY_AFTER, AdvisorRole, BoxError, CatchPanics, ChainBuilder, ChunkEditor, ContextFn, EditedChunks,
-        Extensions, FallbackModel, FromFn, History, HoldBack, IntoId, MemorySide, OnDrop, OnUnread,
-        ParallelToolCalls, PendingText, PhaseOrder, Plan, PlanEntry, ReaderError, Record, ResponseFormat,
-        SchemaSupport, SharedTurn, Spawner, Step, StreamItem, TextStream, TurnEnd, TurnHandle, TurnReader,
-        TurnRecorder, TurnResponse, context_fn, drop_caught, text_with_sources,
+        AWAY_AFTER, AdvisorRole, AnsweredBefore, Attempts, Backoff, BoxError, CatchPanics, ChainBuilder,
+        ChunkEditor, ContextFn, EditedChunks, Embedding, EmbeddingError, EmbeddingModel, EndTurn, Extensions,
+        FallbackModel, FromFn, History, HoldBack, IntoId, KeptChunks, MemorySide, NestedBounds, OnDrop,
+        OnUnread, OncePerTurn, ParallelToolCalls, PendingText, PhaseOrder, Plan, PlanEntry, ReaderError,
+        Record, ResponseFormat, SchemaSupport, SharedTurn, Spawner, Step, StreamItem, TextStream, TurnEnd,
+        TurnHandle, TurnReader, TurnRecorder, TurnResponse, Waits, context_fn, drop_caught,
+        text_with_sources,
     };
 }
 
@@ -108,8 +123,9 @@ pub mod chain {
 pub mod tools {
     #[doc(inline)]
     pub use advisor_core::{
-        CallKey, CallStart, Effect, Leniency, OUTCOME_UNKNOWN, Progress, StartedCalls, ToolError,
-        ToolInvocation, ToolOutput, ToolSet, VERIFY_BEFORE_RETRYING,
+        CallKey, CallRunner, CallStart, ClientSideCall, DecidedCall, Decision, Decisions, Effect, Leniency,
+        OUTCOME_UNKNOWN, PendingCalls, Progress, RunGuard, StartedCalls, ToolError, ToolInvocation,
+        ToolOutput, ToolSet, ToolsFn, VERIFY_BEFORE_RETRYING, Verdict, tools_fn,
     };
     #[cfg(feature = "tools")]
     #[doc(inline)]
@@ -123,6 +139,8 @@ pub mod memory {
     pub use chat_memory_advisor::*;
 }
 
+#[cfg(feature = "otel")]
+pub use advisor_otel as otel;
 #[cfg(feature = "server")]
 pub use advisor_server as server;
 #[cfg(feature = "sse")]
@@ -133,6 +151,8 @@ pub use chat_memory_postgres as postgres;
 pub use chat_memory_redis as redis;
 #[cfg(feature = "sqlite")]
 pub use chat_memory_sqlite as sqlite;
+#[cfg(feature = "advisors")]
+pub use common_advisors as advisors;
 #[cfg(feature = "anthropic")]
 pub use provider_anthropic as anthropic;
 #[cfg(feature = "gemini")]
@@ -141,12 +161,16 @@ pub use provider_gemini as gemini;
 pub use provider_ollama as ollama;
 #[cfg(feature = "openai")]
 pub use provider_openai as openai;
+#[cfg(feature = "retrieval")]
+pub use retrieval;
 #[cfg(feature = "stream-policy")]
 pub use stream_policy;
 #[cfg(feature = "structured")]
 pub use structured_output as structured;
 #[cfg(feature = "text-tool-calls")]
 pub use text_tool_calls;
+#[cfg(any(feature = "mcp", feature = "mcp-server"))]
+pub use tools_mcp as mcp;
 
 /// Returns a builder of a client around `model`. It adds the tool loop unless another one is added.
 ///
@@ -157,7 +181,7 @@ pub fn client(model: impl ChatModel) -> ChatClientBuilder {
 }
 
 /// Runs the code of both READMEs and of the guide as tests.
-#[cfg(all(doctest, feature = "tools", feature = "memory", feature = "openai"))]
+#[cfg(all(doctest, feature = "typed-tools", feature = "memory", feature = "openai"))]
 mod documents {
     #[doc = include_str!("../../../README.md")]
     struct Readme;
@@ -167,4 +191,11 @@ mod documents {
 
     #[doc = include_str!("../../../docs/writing-an-advisor.md")]
     struct WritingAnAdvisor;
+
+    #[doc = include_str!("../../../docs/approvals.md")]
+    struct Approvals;
+
+    #[doc = include_str!("../../../docs/cookbook.md")]
+    #[cfg(feature = "advisors")]
+    struct Cookbook;
 }

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use advisor_chain::{Error, ErrorKind};
 
+use crate::printable::printable;
 use crate::screen;
 
 /// The part of `--help` about exit codes, see [`Failure::tell`].
@@ -56,7 +57,7 @@ impl Failure {
     fn text(&self) -> Option<String> {
         match self {
             Self::Chain(error) => Some(screen::chain_of(error)),
-            Self::Unreadable { file, source } => Some(format!("{file}: {source}")),
+            Self::Unreadable { file, source } => Some(format!("{}: {source}", printable(file))),
             Self::Output(error) if !is_closed(error) => {
                 Some(format!("standard output cannot be written: {error}"))
             }

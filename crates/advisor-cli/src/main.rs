@@ -1,6 +1,7 @@
 //! The `advisor` binary: a demo, a chat with stored conversations, a server, and an aggregator of recorded streams.
 
 mod aggregate;
+mod asking;
 mod chat;
 mod conversations;
 mod demo;

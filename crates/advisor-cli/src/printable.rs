@@ -17,15 +17,16 @@ pub(crate) fn brief(text: &str, length: usize) -> String {
     printable(&line)
 }
 
-/// Escapes in JSON the characters that could steer a terminal. Its value stays the same.
+/// Escapes in JSON the characters that could steer a terminal, and those that are not seen. Its value stays the same.
 pub(crate) fn escaped_json(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());
     for char in json.chars() {
-        if is_harmless(char) {
+        if is_harmless(char) && !is_unseen(char) {
             escaped.push(char);
         } else {
-            // None of these characters is beyond 16 bits, so that one escape suffices.
-            let _ = write!(escaped, "\\u{:04x}", u32::from(char));
+            for unit in char.encode_utf16(&mut [0; 2]) {
+                let _ = write!(escaped, "\\u{unit:04x}");
+            }
         }
     }
     escaped
@@ -37,6 +38,15 @@ pub(crate) fn is_harmless(char: char) -> bool {
     let turns_text = matches!(char, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let breaks_line = matches!(char, '\u{2028}' | '\u{2029}');
     !turns_text && !breaks_line && (!char.is_control() || matches!(char, '\n' | '\t'))
+}
+
+/// Checks whether a character shows nothing, or only changes others: marks, joiners, tags and the like.
+fn is_unseen(char: char) -> bool {
+    matches!(
+        char,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
 }
 
 #[cfg(test)]
@@ -66,9 +76,9 @@ mod tests {
 
     #[test]
     fn escaped_json_has_the_same_value() {
-        let value = serde_json::json!({"text": "a\u{9b}\u{202e}\x1b\x7fä"});
+        let value = serde_json::json!({"text": "a\u{9b}\u{202e}\x1b\x7fä\u{200b}\u{e0041}"});
         let escaped = escaped_json(&value.to_string());
-        assert!(escaped.chars().all(is_harmless), "{escaped}");
+        assert!(escaped.chars().all(|char| is_harmless(char) && !is_unseen(char)), "{escaped}");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&escaped).unwrap(), value);
     }
 }

@@ -16,7 +16,7 @@
 //! | `GET /api/conversations`, `GET` and `DELETE /api/conversations/{id}` | the conversations |
 //! | `GET /api/conversations/{id}/export` | all messages of a conversation, one a line |
 //! | `GET /api/conversations/{id}/stream` | the running turn, from the first chunk or behind `Last-Event-ID` |
-//! | `POST /api/conversations/{id}/stop` | stops the running turn |
+//! | `POST /api/conversations/{id}/stop` | stops the running turn and those that wait |
 //! | `GET /api/conversations/{id}/turns/{turn}/journal` | the order of work in a turn, with an [`Inspector`] |
 //! | `GET /healthz`, `GET /readyz` | whether the process runs, and whether turns can begin |
 //! | `GET /openapi.json` | the OpenAPI description of the routes |
@@ -45,7 +45,7 @@ pub use inspector::Inspector;
 #[cfg(feature = "redis")]
 pub use relay::RedisRelay;
 pub use relay::{
-    Appended, Begun, InMemoryRelay, RelayError, RunBatch, RunPage, RunState, TurnRelay, TurnRun,
+    Appended, Begun, InMemoryRelay, RelayError, RunBatch, RunEnd, RunPage, RunState, TurnRelay, TurnRun,
 };
 pub use serve::serve;
 pub use server::ChatServer;

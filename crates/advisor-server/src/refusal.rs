@@ -6,7 +6,7 @@ use advisor_core::{Error, ErrorKind};
 use advisor_sse::Failure;
 use axum::body::Body;
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
@@ -22,11 +22,25 @@ pub(crate) struct Refusal {
     code: &'static str,
     message: String,
     retry_after: Option<Duration>,
+    sent_again: SentAgain,
 }
+
+/// The effect of the same request, sent again without the id of its turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SentAgain {
+    /// The request has changed nothing, or the client decides by the status.
+    ByStatus,
+    /// A second turn with the same message. Clients of OpenAI and Anthropic would send it at once.
+    SecondTurn,
+}
+
+/// The header that forbids clients of OpenAI and Anthropic to repeat a request by its status.
+pub(crate) const X_SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 impl Refusal {
     fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
-        Self { status, code, message: message.into(), retry_after: None }
+        let sent_again = SentAgain::ByStatus;
+        Self { status, code, message: message.into(), retry_after: None, sent_again }
     }
 
     pub(crate) fn bad_request(message: impl Into<String>) -> Self {
@@ -48,6 +62,11 @@ impl Refusal {
 
     pub(crate) fn forbidden_page() -> Self {
         let message = "pages of other sites may not use this server, unless it allows their origin";
+        Self::new(StatusCode::FORBIDDEN, "forbidden", message)
+    }
+
+    pub(crate) fn forbidden_decision() -> Self {
+        let message = "this server takes no decisions about calls: the application decides (`ChatServer::with_approvals`)";
         Self::new(StatusCode::FORBIDDEN, "forbidden", message)
     }
 
@@ -91,8 +110,10 @@ impl Refusal {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "answer_too_large", message)
     }
 
+    /// The turn may have begun.
     pub(crate) fn internal() -> Self {
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "an internal error")
+        let refusal = Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "an internal error");
+        Self { sent_again: SentAgain::SecondTurn, ..refusal }
     }
 
     pub(crate) fn no_store() -> Self {
@@ -130,11 +151,15 @@ impl From<&Error> for Refusal {
     fn from(error: &Error) -> Self {
         let failure = Failure::from(error);
         let status = status_of(error.kind());
-        if status.is_server_error() {
+        // The texts about decisions have no content, and name the call.
+        if status.is_server_error() || error.kind() == ErrorKind::Approval {
             log_failure(error);
         }
         let refusal = Self::new(status, failure.code(), failure.message());
-        Self { retry_after: failure.retry_after(), ..refusal }
+        match may_begin_again(error.kind()) && !error.emitted() {
+            true => Self { retry_after: failure.retry_after(), ..refusal },
+            false => Self { sent_again: SentAgain::SecondTurn, ..refusal },
+        }
     }
 }
 
@@ -171,26 +196,47 @@ impl From<QueryRejection> for Refusal {
 
 fn status_of(kind: ErrorKind) -> StatusCode {
     match kind {
-        ErrorKind::TurnIdReused | ErrorKind::NoClientSideCall => StatusCode::UNPROCESSABLE_ENTITY,
-        ErrorKind::ConversationBusy | ErrorKind::StoreConflict { .. } | ErrorKind::Fenced => {
-            StatusCode::CONFLICT
+        ErrorKind::TurnIdReused | ErrorKind::NoClientSideCall | ErrorKind::Approval => {
+            StatusCode::UNPROCESSABLE_ENTITY
         }
+        ErrorKind::ConversationBusy
+        | ErrorKind::StoreConflict { .. }
+        | ErrorKind::Fenced
+        | ErrorKind::CallAlreadyStarted => StatusCode::CONFLICT,
         // As OpenAI and Anthropic answer it.
-        ErrorKind::ContextOverflow => StatusCode::BAD_REQUEST,
+        ErrorKind::ContextOverflow | ErrorKind::InvalidRequest | ErrorKind::InvalidHistory => {
+            StatusCode::BAD_REQUEST
+        }
+        // A stop is wanted, so it is none of the statuses that clients retry.
+        ErrorKind::Cancelled => StatusCode::UNPROCESSABLE_ENTITY,
         ErrorKind::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         ErrorKind::RateLimited { .. } => StatusCode::TOO_MANY_REQUESTS,
-        ErrorKind::NotPersisted | ErrorKind::Store | ErrorKind::Cancelled => StatusCode::SERVICE_UNAVAILABLE,
+        ErrorKind::NotPersisted | ErrorKind::Store => StatusCode::SERVICE_UNAVAILABLE,
         ErrorKind::Timeout => StatusCode::GATEWAY_TIMEOUT,
         ErrorKind::Authentication
-        | ErrorKind::InvalidHistory
         | ErrorKind::NotFound
-        | ErrorKind::InvalidRequest
         | ErrorKind::Provider { .. }
         | ErrorKind::Connection
         | ErrorKind::Truncated
         | ErrorKind::Protocol { .. } => StatusCode::BAD_GATEWAY,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     }
+}
+
+/// Checks whether a turn that has failed so may begin again under its id: it was refused at its start, or its model is
+/// busy. Memory continues it, so no tool runs again.
+///
+/// Any other failure is an answer. Without the id, a repeated request begins a second turn with the same message. So the
+/// status invites it only if nothing was shown and no tool has run.
+pub(crate) fn may_begin_again(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::ConversationBusy
+            | ErrorKind::StoreConflict { .. }
+            | ErrorKind::Fenced
+            | ErrorKind::Store
+            | ErrorKind::RateLimited { .. }
+    )
 }
 
 impl Refusal {
@@ -219,6 +265,12 @@ impl IntoResponse for Refusal {
         if let Some(delay) = self.retry_after {
             let seconds = delay.as_secs() + u64::from(delay.subsec_nanos() > 0);
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if self.sent_again == SentAgain::SecondTurn {
+            headers.insert(X_SHOULD_RETRY, HeaderValue::from_static("false"));
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         if self.status == StatusCode::REQUEST_TIMEOUT {
             // What arrives later is the rest of this body, and no request.

@@ -65,9 +65,9 @@ pub trait Encoder: Send {
     }
 }
 
-/// The headers of server-sent events, which no proxy may cache or hold back.
+/// The headers of server-sent events, which no cache may store and no proxy hold back.
 pub(crate) const EVENT_STREAM: &[(&str, &str)] =
-    &[("content-type", "text/event-stream"), ("cache-control", "no-cache"), ("x-accel-buffering", "no")];
+    &[("content-type", "text/event-stream"), ("cache-control", "no-store"), ("x-accel-buffering", "no")];
 
 impl<E: Encoder + ?Sized> Encoder for Box<E> {
     fn headers(&self) -> &'static [(&'static str, &'static str)] {

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use advisor_core::{Error, ErrorKind, Text};
+use serde_json::Value;
 
 /// The kind of an [`Error`] and a fixed text, for a client.
 ///
@@ -9,10 +10,19 @@ use advisor_core::{Error, ErrorKind, Text};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     kind: ErrorKind,
+    code: &'static str,
+    message: &'static str,
     request_id: Option<Text>,
 }
 
 impl Failure {
+    /// Returns the failure of a client that read so slowly that the server has dropped chunks before it got them.
+    #[must_use]
+    pub fn slow_reader() -> Self {
+        let message = "the connection was too slow, read the conversation";
+        Self { code: "slow_reader", message, ..ErrorKind::Truncated.into() }
+    }
+
     /// Adds the id of the request, for a user who reports the failure.
     #[must_use]
     pub fn with_request_id(self, id: impl Into<Text>) -> Self {
@@ -25,16 +35,24 @@ impl Failure {
         self.kind
     }
 
-    /// Returns the kind as one word, such as `rate_limited`.
+    /// Returns the kind of the failure as one word, such as `rate_limited`.
     #[must_use]
     pub fn code(&self) -> &'static str {
-        self.kind.as_str()
+        self.code
     }
 
     /// Returns the id of the request, if it has one.
     #[must_use]
     pub fn request_id(&self) -> Option<&str> {
         self.request_id.as_deref()
+    }
+
+    /// Adds the id of the request to an error of a protocol, if the failure has one.
+    pub(crate) fn identify(&self, mut error: Value) -> Value {
+        if let (Some(id), Some(fields)) = (self.request_id(), error.as_object_mut()) {
+            fields.insert("request_id".into(), id.into());
+        }
+        error
     }
 
     /// Returns the delay after which a rate-limited client may try again, if it is known.
@@ -46,45 +64,61 @@ impl Failure {
         }
     }
 
-    /// Returns the text for the user. It depends on the kind only.
+    /// Returns the text for the user. It has nothing of the error's own text.
     #[must_use]
     pub fn message(&self) -> &'static str {
-        match self.kind {
-            ErrorKind::RateLimited { .. } => "the model is busy, try again later",
-            ErrorKind::ContextOverflow => "the conversation is too long for the model",
-            ErrorKind::InvalidRequest | ErrorKind::InvalidHistory => "the model refused the request",
-            ErrorKind::NotFound => "the model does not exist",
-            ErrorKind::Connection | ErrorKind::Provider { .. } => "the model cannot be reached",
-            ErrorKind::Timeout => "the request took too long",
-            ErrorKind::Truncated | ErrorKind::Protocol { .. } | ErrorKind::Unfinished => {
-                "the answer broke off"
-            }
-            ErrorKind::TooLarge => "the request or the answer is too large",
-            ErrorKind::Tool => "a tool failed",
-            ErrorKind::InvalidOutput => "the answer does not have the requested form",
-            ErrorKind::ConversationBusy => "another request of this conversation is running",
-            ErrorKind::TurnIdReused => "the id of the turn was used before",
-            ErrorKind::CallAlreadyStarted => "a tool was started before and must not run again",
-            ErrorKind::NoClientSideCall => "the conversation does not wait for this result",
-            ErrorKind::Fenced | ErrorKind::StoreConflict { .. } => {
-                "the conversation was changed by another request"
-            }
-            ErrorKind::NotPersisted | ErrorKind::Store => "the conversation cannot be read or stored",
-            ErrorKind::Cancelled => "the request was cancelled",
-            _ => "an internal error",
-        }
+        self.message
     }
 }
 
 impl From<ErrorKind> for Failure {
     fn from(kind: ErrorKind) -> Self {
-        Self { kind, request_id: None }
+        Self { kind, code: kind.as_str(), message: message(kind), request_id: None }
     }
 }
 
 impl From<&Error> for Failure {
     fn from(error: &Error) -> Self {
-        error.kind().into()
+        match error.kind() {
+            // The answer has begun.
+            kind @ (ErrorKind::Connection | ErrorKind::Provider { .. }) if error.partial().is_some() => {
+                Self { message: message(ErrorKind::Truncated), ..kind.into() }
+            }
+            // A part was shown, or a tool has run: the same request would do it twice.
+            kind @ ErrorKind::RateLimited { .. } if error.emitted() => {
+                Self { message: "the model is busy, and the answer is not complete", ..kind.into() }
+            }
+            kind => kind.into(),
+        }
+    }
+}
+
+/// Returns the text of a kind.
+fn message(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::RateLimited { .. } => "the model is busy, try again later",
+        ErrorKind::ContextOverflow => "the conversation is too long for the model",
+        ErrorKind::InvalidRequest | ErrorKind::InvalidHistory => "the model refused the request",
+        ErrorKind::NotFound => "the model does not exist",
+        ErrorKind::Connection | ErrorKind::Provider { .. } => "the model cannot be reached",
+        ErrorKind::Timeout => "the request took too long",
+        ErrorKind::Truncated | ErrorKind::Protocol { .. } | ErrorKind::Unfinished => "the answer broke off",
+        ErrorKind::TooLarge => "the request or the answer is too large",
+        ErrorKind::Tool => "a tool failed",
+        ErrorKind::InvalidOutput => "the answer does not have the requested form",
+        ErrorKind::ConversationBusy => "another request of this conversation is running",
+        ErrorKind::TurnIdReused => "the id of the turn was used before",
+        ErrorKind::CallAlreadyStarted => "a tool was started before and must not run again",
+        ErrorKind::NoClientSideCall => "the conversation does not wait for this call",
+        ErrorKind::Approval => {
+            "the decisions cannot be applied: decide about all calls that wait, as they are shown"
+        }
+        ErrorKind::Fenced | ErrorKind::StoreConflict { .. } => {
+            "the conversation was changed by another request"
+        }
+        ErrorKind::NotPersisted | ErrorKind::Store => "the conversation cannot be read or stored",
+        ErrorKind::Cancelled => "the request was cancelled",
+        _ => "an internal error",
     }
 }
 

@@ -14,12 +14,16 @@
 //! | make a store fail, hang or be slow at an operation, with the feature `stores` | `FaultStore` |
 //! | stop a turn at each of its await points, or inject a fault there, with the feature `crash` | `crash` |
 //! | check a provider against the laws of streams, with the feature `conformance` | `provider_conformance!` |
+//! | check an advisor against the laws of the chain, with the feature `advisor-conformance` | `advisor_conformance!`, `advisor_allocations!` |
 //! | check that a provider reads all that its API documents | [`documented`] |
 //! | decode bodies of a wire format in pieces, with the feature `decoding` | `decoding` |
+//! | embed texts without a network, by their words | [`WordEmbeddings`] |
 //! | describe a tool to a model | [`DescribedTool`] |
 //! | cut bytes in every way a network may | [`split`] |
 //! | replay streams recorded from real providers | [`recordings`] |
 
+#[cfg(feature = "advisor-conformance")]
+pub mod advisor_conformance;
 mod answer_of;
 #[cfg(feature = "conformance")]
 pub mod conformance;
@@ -38,6 +42,7 @@ pub mod split;
 #[cfg(feature = "stores")]
 mod stores;
 mod transcript;
+mod word_embeddings;
 
 pub use answer_of::answer_of;
 pub use described_tool::DescribedTool;
@@ -52,8 +57,9 @@ pub use stores::{
 pub use transcript::{
     ChatTranscript, GeminiTranscript, MessagesTranscript, OllamaTranscript, ResponsesTranscript,
 };
+pub use word_embeddings::WordEmbeddings;
 
 /// The README's examples are tests, too.
-#[cfg(all(doctest, feature = "crash"))]
+#[cfg(all(doctest, feature = "crash", feature = "advisor-conformance"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,5 +1,6 @@
 pub(crate) mod call_start;
 pub(crate) mod client_side_calls;
+mod pending_calls;
 pub(crate) mod turn_page;
 
 use std::fmt;
@@ -7,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use advisor_core::{
-    AdvisorChain, AdvisorInfo, AdvisorRole, ChatRequest, ChunkStream, ConversationKey, MessageList, Phase,
-    Placement, Result, StreamAdvisor, async_trait,
+    AdvisorChain, AdvisorInfo, AdvisorRole, ChatRequest, ChunkStream, ConversationKey, MessageList,
+    PendingCalls, Phase, Placement, Result, StreamAdvisor, async_trait,
 };
 
 use crate::conversation::unfinished_turn::UnfinishedTurn;
@@ -219,6 +220,10 @@ impl AdvisorInfo for ChatMemoryAdvisor {
             TurnMemory::for_request(&self.settings, request)?.on_loop_start();
         }
         Ok(())
+    }
+
+    fn pending_calls(&self) -> Option<&dyn PendingCalls> {
+        Some(self)
     }
 }
 

@@ -50,6 +50,7 @@
 
 mod advisor;
 mod conversation;
+mod memory_receipt;
 mod on_busy;
 mod settings;
 #[cfg(test)]
@@ -58,14 +59,17 @@ mod transcript;
 mod turn;
 
 pub use advisor::ChatMemoryAdvisor;
-pub use advisor::client_side_calls::{ClientSideCall, client_side_calls};
+pub use advisor::client_side_calls::client_side_calls;
 pub use advisor::turn_page::{TurnMessages, TurnPage};
+#[doc(no_inline)]
+pub use advisor_core::ClientSideCall;
 #[doc(no_inline)]
 pub use advisor_core::{OUTCOME_UNKNOWN, VERIFY_BEFORE_RETRYING};
 #[doc(no_inline)]
 pub use conversation_store as store;
 #[doc(no_inline)]
 pub use conversation_store::{ConversationStore, InMemoryStore, StoreError};
+pub use memory_receipt::MemoryReceipt;
 pub use on_busy::OnBusy;
 pub use transcript::on_overflow::OnOverflow;
 pub use transcript::repair::{repair, repair_with};

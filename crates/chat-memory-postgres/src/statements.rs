@@ -10,6 +10,8 @@ pub(crate) struct Statements {
     pub(crate) branches: String,
     pub(crate) delete: String,
     pub(crate) list: String,
+    pub(crate) list_down: String,
+    pub(crate) list_down_from: String,
     pub(crate) acquire: String,
     /// Sets the expiry of a lease, counted from now.
     pub(crate) hold: String,
@@ -41,6 +43,12 @@ const DELETE: &str = "SELECT {schema}.delete_conversation($1, $2)";
 const LIST: &str = "SELECT conversation FROM {schema}.conversations \
     WHERE tenant = $1 AND conversation > $2 ORDER BY conversation LIMIT $3";
 
+const LIST_DOWN: &str = "SELECT conversation FROM {schema}.conversations \
+    WHERE tenant = $1 AND conversation > $2 ORDER BY conversation DESC LIMIT $3";
+
+const LIST_DOWN_FROM: &str = "SELECT conversation FROM {schema}.conversations \
+    WHERE tenant = $1 AND conversation < $2 ORDER BY conversation DESC LIMIT $3";
+
 const ACQUIRE: &str = "SELECT outcome, at_fence, by_turn, remaining \
     FROM {schema}.acquire_lease($1, $2, $3, $4, $5)";
 
@@ -57,6 +65,8 @@ impl Statements {
             branches: schema.name_in(BRANCHES),
             delete: schema.name_in(DELETE),
             list: schema.name_in(LIST),
+            list_down: schema.name_in(LIST_DOWN),
+            list_down_from: schema.name_in(LIST_DOWN_FROM),
             acquire: schema.name_in(ACQUIRE),
             hold: schema.name_in(HOLD),
         }

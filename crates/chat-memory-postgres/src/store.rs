@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use advisor_core::{ConversationKey, TurnId, async_trait};
 use conversation_store::{
-    Batch, ConversationStore, Entry, EntryId, Leases, Page, ReadRange, Result, Snapshot, StoreError, Version,
+    Batch, ConversationStore, Entry, EntryId, Leases, ListOrder, Page, PageStart, ReadRange, Result,
+    Snapshot, StoreError, Version,
 };
 use deadpool_postgres::{Client, Pool};
 use scopeguard::{ScopeGuard, guard};
@@ -115,9 +116,16 @@ impl ConversationStore for PostgresStore {
     }
 
     async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>> {
-        let Some(after) = page.begins_after() else { return Ok(Vec::new()) };
+        // Each statement is a range of the index. No id is empty, so all are above the empty one.
+        let (after, statement) = match (page.start(), page.order) {
+            (PageStart::End, _) => return Ok(Vec::new()),
+            (PageStart::Beginning, ListOrder::Ascending) => ("", &self.statements.list),
+            (PageStart::After(after), ListOrder::Ascending) => (after, &self.statements.list),
+            (PageStart::Beginning, ListOrder::Descending) => ("", &self.statements.list_down),
+            (PageStart::After(after), ListOrder::Descending) => (after, &self.statements.list_down_from),
+        };
         let tenant = &*page.tenant;
-        let rows = self.run(&self.statements.list, &[&tenant, &after, &clipped(page.limit)]).await;
+        let rows = self.run(statement, &[&tenant, &after, &clipped(page.limit)]).await;
         let key =
             |row: &Row| ConversationKey::in_tenant(tenant, column(row, "conversation")?).map_err(lasting);
         rows.and_then(|rows| rows.iter().map(key).collect()).map_err(from_reading)

@@ -1,7 +1,7 @@
 //! The index of a tenant's conversations. The crate's docs describe its guarantees.
 
 use advisor_core::ConversationKey;
-use conversation_store::{Page, Result};
+use conversation_store::{ListOrder, Page, PageStart, Result};
 use futures::{StreamExt, TryStreamExt, stream};
 
 use crate::RedisServer;
@@ -49,11 +49,14 @@ impl Index<'_> {
     /// Lists the conversations of a page that exist.
     pub(crate) async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>> {
         let mut listed = Vec::new();
-        let Some(after) = page.begins_after() else { return Ok(listed) };
-        let (tenant, mut after) = (&*page.tenant, String::from(after));
+        let mut after = match page.start() {
+            PageStart::End => return Ok(listed),
+            PageStart::Beginning => String::new(),
+            PageStart::After(after) => after.to_owned(),
+        };
         while listed.len() < page.limit {
             let wanted = CANDIDATES.min(page.limit - listed.len());
-            let candidates = self.candidates(tenant, &after, wanted).await?;
+            let candidates = self.candidates(page, &after, wanted).await?;
             let more = candidates.len() == wanted;
             after = candidates.last().map(|last| last.conversation().into()).unwrap_or_default();
             let existing = stream::iter(candidates).map(|key| self.if_present(key)).buffered(CANDIDATES);
@@ -65,10 +68,16 @@ impl Index<'_> {
         Ok(listed)
     }
 
-    async fn candidates(&self, tenant: &str, after: &str, wanted: usize) -> Result<Vec<ConversationKey>> {
+    /// Returns up to `wanted` candidates after an id, or from the beginning of the list if it is empty.
+    async fn candidates(&self, page: &Page, after: &str, wanted: usize) -> Result<Vec<ConversationKey>> {
+        let tenant = &*page.tenant;
+        let order = match page.order {
+            ListOrder::Ascending => "up",
+            ListOrder::Descending => "down",
+        };
         let mut script = self.server.scripts.list.key(self.server.prefix.index(tenant));
-        let found =
-            self.server.run(script.arg(after).arg(wanted)).await.and_then(texts).map_err(from_reading)?;
+        let script = script.arg(after).arg(wanted).arg(order);
+        let found = self.server.run(script).await.and_then(texts).map_err(from_reading)?;
         let key = |conversation: String| ConversationKey::in_tenant(tenant, &conversation).map_err(lasting);
         found.into_iter().map(key).collect()
     }

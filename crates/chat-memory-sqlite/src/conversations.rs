@@ -1,5 +1,5 @@
 use advisor_core::ConversationKey;
-use conversation_store::{Page, Result};
+use conversation_store::{ListOrder, Page, PageStart, Result};
 use rusqlite::{Connection, TransactionBehavior, params};
 
 use crate::failure::{commit, lasting, nothing_written};
@@ -21,17 +21,26 @@ pub(crate) fn delete(connection: &mut Connection, key: &ConversationKey) -> Resu
     commit(transaction)
 }
 
+const ASCENDING: &str = "SELECT conversation FROM conversations WHERE tenant = ?1 AND conversation > ?2
+    ORDER BY conversation LIMIT ?3";
+const DESCENDING: &str = "SELECT conversation FROM conversations WHERE tenant = ?1 AND conversation > ?2
+    ORDER BY conversation DESC LIMIT ?3";
+const DESCENDING_FROM: &str = "SELECT conversation FROM conversations WHERE tenant = ?1 AND conversation < ?2
+    ORDER BY conversation DESC LIMIT ?3";
+
 /// Lists one page of a tenant's conversations, by a range of the index of names.
 pub(crate) fn list(connection: &mut Connection, page: &Page) -> Result<Vec<ConversationKey>> {
-    let Some(after) = page.begins_after() else { return Ok(Vec::new()) };
+    // Each statement is a range of the index. No id is empty, so all are above the empty one.
+    let (after, sql) = match (page.start(), page.order) {
+        (PageStart::End, _) => return Ok(Vec::new()),
+        (PageStart::Beginning, ListOrder::Ascending) => ("", ASCENDING),
+        (PageStart::After(after), ListOrder::Ascending) => (after, ASCENDING),
+        (PageStart::Beginning, ListOrder::Descending) => ("", DESCENDING),
+        (PageStart::After(after), ListOrder::Descending) => (after, DESCENDING_FROM),
+    };
     let tenant = page.tenant.as_str();
     let limit = i64::try_from(page.limit).unwrap_or(i64::MAX);
-    let mut statement = connection
-        .prepare_cached(
-            "SELECT conversation FROM conversations WHERE tenant = ?1 AND conversation > ?2
-             ORDER BY conversation LIMIT ?3",
-        )
-        .map_err(nothing_written)?;
+    let mut statement = connection.prepare_cached(sql).map_err(nothing_written)?;
     let mut rows = statement.query(params![tenant, after, limit]).map_err(nothing_written)?;
     let mut keys = Vec::new();
     while let Some(row) = rows.next().map_err(nothing_written)? {

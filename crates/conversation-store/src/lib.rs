@@ -72,7 +72,7 @@ pub use in_memory::InMemoryStore;
 pub use lease::Leases;
 pub use log_reader::LogReader;
 pub use read::{OpenTurn, ReadRange, Snapshot, last_end, same_turn};
-pub use store::{ConversationStore, Page};
+pub use store::{ConversationStore, ListOrder, Page, PageStart};
 pub use timeout::TimeoutStore;
 pub use transfer::export::export;
 pub use transfer::import::{ImportError, Imported, import};

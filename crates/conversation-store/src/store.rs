@@ -1,3 +1,4 @@
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use advisor_core::{ConversationKey, Text, async_trait};
@@ -113,8 +114,8 @@ pub trait ConversationStore: Send + Sync + 'static {
     /// Removes a conversation with everything that belongs to it. Succeeds if it does not exist.
     async fn delete(&self, key: &ConversationKey) -> Result;
 
-    /// Lists the conversations of a tenant, ordered by their ids. Fewer than the limit mean that the list has no
-    /// more.
+    /// Lists the conversations of a tenant, in the [order](ListOrder) of their ids. Fewer than the limit mean that
+    /// the list has no more.
     async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>>;
 
     /// Returns the leases of conversations, if several processes can share the store.
@@ -148,12 +149,44 @@ pub struct Page {
     pub after: Option<ConversationKey>,
     /// The maximum number of conversations.
     pub limit: usize,
+    /// The order of the list.
+    pub order: ListOrder,
+}
+
+/// The order of a list of conversations: by the bytes of their ids. Ids that begin with a time, such as UUIDs of
+/// version 7, are in the order of their creation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "a store must serve each of them")]
+pub enum ListOrder {
+    /// From the lowest id.
+    #[default]
+    Ascending,
+    /// From the highest id.
+    Descending,
+}
+
+/// The place in the list of a tenant behind which a page begins. For store implementations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "a store must serve each of them")]
+pub enum PageStart<'a> {
+    /// The page begins with the list.
+    Beginning,
+    /// The page begins after this id.
+    After(&'a str),
+    /// The page is empty.
+    End,
 }
 
 impl Page {
-    /// Creates the first page of a tenant's list.
+    /// Creates the first page of a tenant's list, in ascending order.
     pub fn first(tenant: impl Into<Text>, limit: usize) -> Self {
-        Self { tenant: tenant.into(), after: None, limit }
+        Self { tenant: tenant.into(), after: None, limit, order: ListOrder::default() }
+    }
+
+    /// Returns the page of the list in this order.
+    #[must_use]
+    pub fn in_order(self, order: ListOrder) -> Self {
+        Self { order, ..self }
     }
 
     /// Returns the page that starts after this conversation.
@@ -162,17 +195,21 @@ impl Page {
         Self { after: Some(last), ..self }
     }
 
-    /// Returns the conversation id after which the page starts in the tenant, in byte order. `None` means that the
-    /// page is empty. For store implementations.
+    /// Returns the place in the tenant's list at which the page begins, in its order. For store implementations.
     #[must_use]
-    pub fn begins_after(&self) -> Option<&str> {
+    pub fn start(&self) -> PageStart<'_> {
         // Keys are ordered by tenant, then by conversation. A tenant that is not a valid part of a key has no
         // conversations.
-        ConversationKey::in_tenant(&self.tenant, "any").ok()?;
-        match &self.after {
-            Some(after) if after.tenant() > &*self.tenant => None,
-            Some(after) if after.tenant() == &*self.tenant => Some(after.conversation()),
-            _ => Some(""),
+        if ConversationKey::in_tenant(&self.tenant, "any").is_err() {
+            return PageStart::End;
+        }
+        let Some(after) = &self.after else { return PageStart::Beginning };
+        match (after.tenant().cmp(&*self.tenant), self.order) {
+            (Ordering::Equal, _) => PageStart::After(after.conversation()),
+            (Ordering::Less, ListOrder::Ascending) | (Ordering::Greater, ListOrder::Descending) => {
+                PageStart::Beginning
+            }
+            _ => PageStart::End,
         }
     }
 }

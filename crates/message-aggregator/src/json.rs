@@ -1,5 +1,8 @@
 //! The version of the JSON forms of this workspace, and checks that `serde_json` reads a value back unchanged.
 
+use std::io;
+
+use serde::Serialize;
 use serde_json::Value;
 
 /// The version of the JSON forms of chunks, responses and errors.
@@ -16,6 +19,28 @@ pub(crate) fn is_zero(number: &u32) -> bool {
 
 /// Prefix of names with a special meaning to `serde_json`. It refuses such an object or reads it as another value.
 const RESERVED: &str = "$serde_json::private::";
+
+/// Returns the length in bytes of a value as JSON, without storing the JSON.
+#[must_use]
+pub fn length(value: &impl Serialize) -> usize {
+    let mut written = Length(0);
+    // The writer cannot fail. A value that cannot be written has no length, and fits nowhere.
+    serde_json::to_writer(&mut written, value).map_or(usize::MAX, |()| written.0)
+}
+
+/// Writer that only counts bytes.
+struct Length(usize);
+
+impl io::Write for Length {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = self.0.saturating_add(bytes.len());
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
 
 /// Checks whether a value is nested at most `levels` deep. It never recurses deeper.
 #[must_use]

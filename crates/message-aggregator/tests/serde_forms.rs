@@ -50,6 +50,8 @@ fn finish_reasons_survive_a_round_trip() {
         FinishReason::Limit(Limit::Rounds(3)),
         FinishReason::Limit(Limit::Calls(4)),
         FinishReason::Limit(Limit::CallsPerTool { tool: "rate".into(), limit: 2 }),
+        FinishReason::Limit(Limit::SameCall { tool: "rate".into(), limit: 2 }),
+        FinishReason::Limit(Limit::Other("the budget".into())),
         FinishReason::Limit(Limit::Time(1500)),
         FinishReason::Empty,
         FinishReason::Interrupted,

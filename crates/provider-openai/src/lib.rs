@@ -30,6 +30,7 @@
 //!
 //! - [`OpenAiResponsesModel`] is the same for the Responses API: reasoning continues over tool calls, and the server
 //!   runs its own tools.
+//! - [`OpenAiEmbeddings`] turns texts into vectors, for retrieval.
 //! - Differences between servers are data: [`Profile`]. The host of the base URL selects one.
 //! - Every failure has a kind that needs no type of this crate ([`advisor_core::ErrorKind`]). If the server
 //!   gave a reason, the source is a [`ProviderError`]. The key appears in no `Debug`, error or trace.
@@ -43,6 +44,7 @@
 mod answer;
 mod audio;
 mod convert;
+mod embeddings;
 mod model;
 mod profile;
 mod request;
@@ -52,6 +54,7 @@ mod written;
 
 pub mod recording;
 
+pub use embeddings::OpenAiEmbeddings;
 pub use model::OpenAiModel;
 pub use profile::{
     EchoScope, Endpoint, MessageRules, NamedTool, NoText, OptionRules, Profile, ReasoningEcho,

@@ -1,14 +1,14 @@
 use std::sync::Arc;
 
 use advisor_core::{
-    AdvisorChain, AdvisorInfo, AdvisorRole, ChatRequest, ChunkStream, Error, History, Leniency, Phase,
-    Placement, Result, StreamAdvisor, ToolCall, ToolSet, async_trait,
+    AdvisorChain, AdvisorInfo, AdvisorRole, CallRunner, ChatRequest, ChunkStream, Error, History, Leniency,
+    Phase, Placement, Result, StreamAdvisor, ToolCall, ToolSet, async_trait,
 };
 
 use crate::config::Config;
 use crate::run::LoopRun;
 use crate::run::stream::LoopStream;
-use crate::{ClosingTexts, LoopHooks, ToolCallStreaming, ToolExecution, ToolLimits};
+use crate::{ClosingTexts, LoopHooks, ToolCallStreaming, ToolExecution, ToolLimits, ToolPolicy};
 
 /// The tool loop: runs the calls of an answer, sends the results to the model and repeats.
 ///
@@ -68,6 +68,10 @@ impl AdvisorInfo for ToolCallAdvisor {
     fn validate_tools(&self, tools: &ToolSet) -> Result<()> {
         self.config.schemas.validate(tools)
     }
+
+    fn call_runner(&self) -> Option<Arc<dyn CallRunner>> {
+        Some(Arc::new(self.clone()))
+    }
 }
 
 #[async_trait]
@@ -78,7 +82,7 @@ impl StreamAdvisor for ToolCallAdvisor {
                 "several choices cannot call tools; ask for one choice or offer no tools",
             ));
         }
-        let run = Box::new(LoopRun::new(Arc::clone(&self.config), request, next));
+        let run = Box::new(LoopRun::new(Arc::clone(&self.config), request, next)?);
         LoopStream::begin(run).await.map(ChunkStream::from_batches)
     }
 }
@@ -127,7 +131,7 @@ impl ToolCallAdvisorBuilder {
 
     /// Sets the limits of a turn.
     pub fn limits(mut self, limits: ToolLimits) -> Self {
-        self.config.limits = limits;
+        self.config.limits = Arc::new(limits);
         self
     }
 
@@ -143,10 +147,17 @@ impl ToolCallAdvisorBuilder {
         self
     }
 
-    /// Sets which calls the loop may run. If an answer contains another call, all its calls
-    /// are client-side.
+    /// Sets which calls the loop may run. The others are client-side: the turn ends with them, after the loop has run
+    /// those of the same answer that it may run.
     pub fn eligible(mut self, eligible: impl Fn(&ToolCall) -> bool + Send + Sync + 'static) -> Self {
         self.config.eligible = Arc::new(eligible);
+        self
+    }
+
+    /// Sets the rules about which calls run. Calls that they let run are decided by
+    /// [`LoopHooks::before_tool`](crate::LoopHooks::before_tool).
+    pub fn policy(mut self, policy: ToolPolicy) -> Self {
+        self.config.policy = Some(policy);
         self
     }
 
@@ -166,11 +177,13 @@ impl ToolCallAdvisorBuilder {
     /// Creates the advisor.
     ///
     /// # Errors
-    /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration), if the limit is 0 rounds.
+    /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration), if the limit is 0 rounds, or for a policy that
+    /// [`ToolPolicy::validate`] refuses.
     pub fn build(self) -> Result<ToolCallAdvisor> {
         if self.config.limits.rounds == Some(0) {
             return Err(Error::configuration("a limit of 0 rounds never asks the model; allow at least 1"));
         }
+        self.config.policy.iter().try_for_each(ToolPolicy::validate)?;
         Ok(ToolCallAdvisor { config: Arc::new(self.config) })
     }
 }

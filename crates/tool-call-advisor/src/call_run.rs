@@ -1,3 +1,4 @@
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -44,8 +45,9 @@ impl CallRun {
         Self { call, key, block, turn, conversation: None, events: ToolEvents::ignored() }
     }
 
-    /// Returns the calls of the answer with which `turn` ended, in order, each with its recorded key.
+    /// Returns the client-side calls of the answer with which `turn` ended, in order, each with its recorded key.
     ///
+    /// Calls that the loop has answered are left out, as in [`ChatResponse::open_calls`].
     /// An advisor outside the loop may have removed calls from the answer. The others keep their keys.
     ///
     /// # Errors
@@ -54,9 +56,10 @@ impl CallRun {
     /// the loop returns the answer again. `ChatMemoryAdvisor::client_side_calls` lists the calls with their
     /// keys.
     pub fn from_answer(turn: &Arc<Turn>, answer: &ChatResponse) -> Result<Vec<Self>> {
-        let own = turn.extensions().get().filter(|ClientSideAnswer(own)| own.round() == answer.round());
+        let own = turn.extensions().get::<ClientSideAnswer>();
+        let own = own.filter(|own| own.answer.round() == answer.round());
         let recorded = match &own {
-            Some(ClientSideAnswer(own)) => own,
+            Some(own) => &own.answer,
             None if turn.has_original_answer(answer.message()) || !turn.is_recorded() => answer,
             None => return Err(unknown_place()),
         };
@@ -66,7 +69,13 @@ impl CallRun {
             let key = CallKey::new(turn.id().clone(), answer.round(), position);
             Ok(Self { block, turn: Arc::clone(turn), ..Self::new(call.clone(), key) })
         };
-        answer.tool_calls().map(run).collect()
+        let open: HashSet<_> = match &own {
+            Some(own) => own.open.clone(),
+            // A memory outside the loop has returned the answer again, or there is no loop.
+            None => answer.open_calls().map(|(block, _)| block).collect(),
+        };
+        let is_open = |block: &BlockId| open.contains(block);
+        answer.tool_calls().filter(|(block, _)| is_open(block)).map(run).collect()
     }
 
     /// Sets the turn, whose extensions the tool can read.
@@ -173,7 +182,7 @@ impl ToolCallAdvisor {
         });
         let result = match prepared {
             Ok((tool, arguments)) => {
-                let calls = vec![ReadyCall { call, block, key, tool, arguments }];
+                let calls = vec![ReadyCall { call, block, key, tool, arguments, edited: None }];
                 execute_one(config, ToolBatch { calls, turn, conversation, events, deadline: None }).await?
             }
             Err(Unready { reason, text }) => {

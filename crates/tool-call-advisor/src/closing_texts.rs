@@ -42,6 +42,8 @@ pub enum NotStarted {
     ByApplication,
     /// A hook removed the call.
     LeftOut,
+    /// A policy or a hook denied the call, for this reason.
+    Forbidden(Text),
     /// An error ended the turn.
     Failed,
 }
@@ -53,7 +55,7 @@ impl NotStarted {
         match self {
             Self::Limit(_) => NotStartedReason::Limit,
             Self::CutOff(_) => NotStartedReason::AnswerCutOff,
-            Self::ByApplication | Self::LeftOut => NotStartedReason::Denied,
+            Self::ByApplication | Self::LeftOut | Self::Forbidden(_) => NotStartedReason::Denied,
             Self::Failed => NotStartedReason::TurnFailed,
         }
     }
@@ -139,6 +141,7 @@ impl fmt::Display for NotStarted {
             }
             Self::ByApplication => f.write_str("the application ended the turn"),
             Self::LeftOut => f.write_str("the application left this call out"),
+            Self::Forbidden(reason) => f.write_str(reason),
             Self::Failed => f.write_str("an error ended the turn"),
         }
     }

@@ -7,16 +7,19 @@ use advisor_core::{History, Leniency, ToolCall};
 
 use crate::hooks::NoHooks;
 use crate::plan::schema::Schemas;
-use crate::{ClosingTexts, LoopHooks, ParallelTools, ToolCallStreaming, ToolExecution, ToolLimits};
+use crate::{
+    ClosingTexts, LoopHooks, ParallelTools, ToolCallStreaming, ToolExecution, ToolLimits, ToolPolicy,
+};
 
 #[derive(Clone)]
 pub(crate) struct Config {
     pub(crate) streaming: ToolCallStreaming,
     pub(crate) tool_events: bool,
     pub(crate) history: History,
-    pub(crate) limits: ToolLimits,
+    pub(crate) limits: Arc<ToolLimits>,
     pub(crate) hooks: Arc<dyn LoopHooks>,
     pub(crate) execution: Arc<dyn ToolExecution>,
+    pub(crate) policy: Option<ToolPolicy>,
     pub(crate) eligible: Arc<dyn Fn(&ToolCall) -> bool + Send + Sync>,
     pub(crate) leniency: Leniency,
     pub(crate) texts: ClosingTexts,
@@ -29,9 +32,10 @@ impl Default for Config {
             streaming: ToolCallStreaming::default(),
             tool_events: false,
             history: History::Auto,
-            limits: ToolLimits::default(),
+            limits: Arc::default(),
             hooks: Arc::new(NoHooks),
             execution: Arc::new(ParallelTools::new()),
+            policy: None,
             eligible: Arc::new(|_| true),
             leniency: Leniency::default(),
             texts: ClosingTexts::new(),

@@ -2,11 +2,13 @@ use advisor_core::{
     ChatRequest, ChatResponse, ErrorKind, FinishReason, Message, MessageList, Result, Usage, async_trait,
 };
 
+use crate::{CallDecision, ReadyCall};
+
 /// Hooks at the turning points of the tool loop. Every hook has a default that changes nothing.
 ///
 /// # Ordering
-/// In one turn: `loop_start` once · then per round `before_round`, the answer, `after_round`, the tools,
-/// `next_messages` · and `finalize` exactly once on every exit. `after_round` runs after all advisors inside the
+/// In one turn: `loop_start` once · then per round `before_round`, the answer, `after_round`, `before_tool` for each
+/// call, the tools, `next_messages` · and `finalize` exactly once on every exit. `after_round` runs after all advisors inside the
 /// loop have completed for the answer. `next_messages` runs after all results of the round are recorded.
 ///
 /// # Cancellation
@@ -49,6 +51,14 @@ pub trait LoopHooks: Send + Sync + 'static {
     /// Runs after each round. The returned response steers the loop; shown and stored content stays unchanged.
     async fn after_round(&self, response: ChatResponse, _round: u32) -> Result<ChatResponse> {
         Ok(response)
+    }
+
+    /// Decides about a call whose tool is known and whose arguments fit. Runs for each such call that no limit and no
+    /// [policy](crate::ToolCallAdvisorBuilder::policy) denies, in call order, before any tool of the round starts.
+    ///
+    /// The answer is not recorded yet, so a turn that is dropped meanwhile has started no call.
+    async fn before_tool(&self, _call: &ReadyCall, _request: &ChatRequest) -> Result<CallDecision> {
+        Ok(CallDecision::Run)
     }
 
     /// Runs after the tools, with the messages that the loop would send; returns the messages to send. Added

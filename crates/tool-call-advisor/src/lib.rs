@@ -6,7 +6,7 @@
 //! transcript.
 //!
 //! - [`ToolCallAdvisor`] is the loop; [`ToolCallStreaming`] selects which chunks of it are shown.
-//! - [`FnTool`] makes a tool from a closure; [`ClientSideTool`] offers one that the caller runs.
+//! - `#[tool]` makes a tool of a function or a method; [`FnTool`] makes one of a closure; [`ClientSideTool`] offers one that the caller runs.
 //! - [`Effect`] declares whether a tool may run twice for one call. If not, the start of a call is recorded before
 //!   it runs.
 //! - [`ClosingTexts`] are the sentences that the loop writes itself.
@@ -18,7 +18,7 @@
 //! | feature | effect | by default |
 //! | --- | --- | --- |
 //! | `schema-validation` | checks arguments against the tool's schema, and schemas when a client is built | yes |
-//! | `typed-tools` | `FnTool::typed`, `FnTool::from_args` and `schema_for`: the schema of a type | yes |
+//! | `typed-tools` | `#[tool]`, `FnTool::typed`, `FnTool::from_args` and `schema_for`: the schema of a type | yes |
 //!
 //! Without `schema-validation`, arguments must parse and be an object. Tools check them, typed tools by their
 //! type.
@@ -49,6 +49,8 @@
 //! ```
 
 mod advisor;
+mod approval;
+mod approved_calls;
 mod call_run;
 mod closing_texts;
 mod config;
@@ -67,13 +69,18 @@ pub use advisor::{ToolCallAdvisor, ToolCallAdvisorBuilder};
 pub use advisor_core::{
     Effect, Leniency, Progress, Tool, ToolDefinition, ToolError, ToolInvocation, ToolOutput, ToolSet,
 };
+#[cfg(feature = "typed-tools")]
+#[doc(inline)]
+pub use advisor_macros::tool;
+pub use approval::CallDecision;
+pub use approval::policy::{ArgumentTest, PolicyAction, ToolPolicy, ToolRule};
 pub use call_run::CallRun;
 pub use closing_texts::{ClosingTexts, NotStarted};
 pub use execution::parallel::ParallelTools;
 pub use execution::tool_events::ToolEvents;
 pub use execution::{ReadyCall, ToolBatch, ToolExecution};
 pub use hooks::{LoopEnd, LoopHooks, LoopOutcome};
-pub use limits::{OnCallLimit, ToolLimits};
+pub use limits::{OnCallLimit, OnLimit, ToolLimits};
 #[cfg(feature = "typed-tools")]
 #[doc(no_inline)]
 pub use schemars::{self, JsonSchema};
@@ -82,6 +89,17 @@ pub use tools::client_side_tool::ClientSideTool;
 pub use tools::fn_tool::FnTool;
 #[cfg(feature = "typed-tools")]
 pub use tools::typed_tool::schema_for;
+
+/// Used by the code that [`tool`] generates. It may change in any version.
+#[cfg(feature = "typed-tools")]
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::tools::returned::{
+        AnyResult, ConvertedError, ConvertedResult, DisplayedError, ErrorWithSources, Kind, NoError,
+    };
+    pub use schemars;
+    pub use serde;
+}
 
 /// Tests the examples of the README.
 #[cfg(all(doctest, feature = "typed-tools"))]

@@ -18,6 +18,12 @@ pub struct ToolLimits {
     pub calls_per_tool: Option<u32>,
     /// Limits for particular tools, in place of `calls_per_tool`; `None` means unlimited.
     pub tools: BTreeMap<Text, Option<u32>>,
+    /// Maximum number of calls of one tool with equal arguments. Default: 10. `None`: unlimited.
+    ///
+    /// Arguments are equal as JSON values, whatever the order of their names.
+    pub same_calls: Option<u32>,
+    /// Limits for particular tools, in place of `same_calls`, such as for one that is polled; `None` means unlimited.
+    pub same_calls_of_tools: BTreeMap<Text, Option<u32>>,
     /// Maximum duration of the turn, from the start of the loop. Default: `None`, unlimited.
     ///
     /// It interrupts the model, tools and advisors inside the loop, and is checked between rounds. Hooks and
@@ -34,6 +40,24 @@ pub struct ToolLimits {
     pub result_media_bytes: usize,
     /// The reaction of the loop when a limit on calls is reached.
     pub on_call_limit: OnCallLimit,
+    /// The end of a turn at a limit, except that of time.
+    pub on_limit: OnLimit,
+    /// Maximum number of turns around a turn inside a tool ([`Prompt::inside`](advisor_core::Prompt::inside)).
+    /// Default: 4.
+    pub depth: u32,
+}
+
+/// The end of a turn at a limit: of rounds, of calls, or one that an advisor has set
+/// ([`EndTurn`](advisor_core::EndTurn)).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum OnLimit {
+    /// The loop ends the turn with a closing sentence.
+    #[default]
+    EndTurn,
+    /// The model is asked once more, with the tool choice `None`, if a round is left; the last round of the limit is
+    /// always such a round. Its answer ends the turn with the limit as finish reason.
+    AnswerWithoutTools,
 }
 
 /// The reaction of the loop when a limit on calls is reached. Calls beyond it never run and are answered with an
@@ -55,10 +79,14 @@ impl Default for ToolLimits {
             calls: Some(150),
             calls_per_tool: Some(40),
             tools: BTreeMap::new(),
+            same_calls: Some(10),
+            same_calls_of_tools: BTreeMap::new(),
             turn_timeout: None,
             result_bytes: 64 << 10,
             result_media_bytes: 16 << 20,
             on_call_limit: OnCallLimit::EndTurn,
+            on_limit: OnLimit::EndTurn,
+            depth: 4,
         }
     }
 }
@@ -85,6 +113,17 @@ impl ToolLimits {
         self
     }
 
+    /// Sets the number of calls of one tool with equal arguments; `None` means unlimited.
+    pub fn with_same_calls(self, calls: Option<u32>) -> Self {
+        Self { same_calls: calls, ..self }
+    }
+
+    /// Sets the number of calls with equal arguments of one tool; `None` means unlimited.
+    pub fn with_same_calls_of(mut self, tool: impl Into<Text>, calls: Option<u32>) -> Self {
+        self.same_calls_of_tools.insert(tool.into(), calls);
+        self
+    }
+
     /// Sets the maximum duration of the turn.
     pub fn with_turn_timeout(self, timeout: Duration) -> Self {
         Self { turn_timeout: Some(timeout), ..self }
@@ -105,8 +144,22 @@ impl ToolLimits {
         Self { on_call_limit, ..self }
     }
 
+    /// Sets the end of a turn at a limit.
+    pub fn with_on_limit(self, on_limit: OnLimit) -> Self {
+        Self { on_limit, ..self }
+    }
+
+    /// Sets the number of turns around a turn inside a tool.
+    pub fn with_depth(self, depth: u32) -> Self {
+        Self { depth, ..self }
+    }
+
     pub(crate) fn of_result(&self) -> ResultBounds {
         ResultBounds { text: self.result_bytes, media: self.result_media_bytes }
+    }
+
+    pub(crate) fn same_calls_of(&self, tool: &str) -> Option<u32> {
+        self.same_calls_of_tools.get(tool).copied().unwrap_or(self.same_calls)
     }
 
     pub(crate) fn calls_of(&self, tool: &str) -> Option<u32> {

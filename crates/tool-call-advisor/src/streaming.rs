@@ -7,7 +7,7 @@ use advisor_core::{BlockDelta, BlockKind, Chunk};
 /// | text, reasoning, refusal, media, citation of a round before the last | live | – | live |
 /// | the same of the last round | live | live when certain, else when it ends | live |
 /// | tool-call blocks that the loop runs | – | – | live |
-/// | tool-call blocks that it does not run | once decided | once decided | live |
+/// | tool-call blocks that it leaves to the caller | once decided | once decided | live |
 /// | tool started, progress, finished, not started | – | – | live |
 /// | round completed | yes | – | yes |
 /// | usage | the last round's | – | each round's |

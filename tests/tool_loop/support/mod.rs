@@ -11,7 +11,7 @@ pub(crate) use ledger::Ledger;
 pub(crate) use reading::{Reader, Run, in_time, lines, read};
 pub(crate) use stages::{Denying, Staged, Stages, Watch};
 pub(crate) use staging::{staged, staged_in};
-pub(crate) use tools::{definition, invoked, tool};
+pub(crate) use tools::{definition, invoked, result_of, tool};
 pub(crate) use transcript::{assert_valid, transcript_lines};
 
 use advisor_chain::messages::Limit;

@@ -2,9 +2,13 @@
 
 use std::sync::{Arc, Mutex};
 
+use advisor_chain::messages::ToolResult;
 use advisor_chain::tools::ToolOutput;
-use advisor_chain::{FnTool, ToolDefinition};
+use advisor_chain::{FnTool, Message, Tool, ToolCallAdvisor, ToolDefinition};
+use advisor_testkit::{Answer, ScriptedModel};
 use serde_json::{Value, json};
+
+use super::client;
 
 /// A tool that takes any object.
 pub(crate) fn definition(name: &str) -> ToolDefinition {
@@ -29,4 +33,14 @@ pub(crate) fn invoked(name: &str) -> (FnTool, Arc<Mutex<Vec<Value>>>) {
         async { Ok("ok") }
     });
     (tool, given)
+}
+
+/// Returns the result of one call of the only tool, which the model asks for with these arguments.
+pub(crate) async fn result_of(tool: FnTool, arguments: &str) -> ToolResult {
+    let name = tool.definition().name.to_string();
+    let model =
+        ScriptedModel::new([Answer::from_calls([("c1", &*name, arguments)]), Answer::from_text("Done.")]);
+    let client = client(&model, ToolCallAdvisor::new()).tool(tool).build().unwrap();
+    let response = client.prompt().user("go").call().await.unwrap();
+    response.transcript().iter().find_map(Message::tool_result).unwrap().clone()
 }

@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::answer::{self, View};
 use super::input::{Entered, Input};
 use super::interrupts::Interrupts;
+use super::session;
 use crate::failure::Failure;
 use crate::journal_file::JournalFile;
 use crate::printable::escaped_json;
@@ -22,6 +23,7 @@ pub(super) async fn talk(
 ) -> Result<(), Failure> {
     let mut input = Input::lines();
     let mut interrupts = Interrupts::new();
+    session::refuse_waiting(client, conversation).await?;
     while let Entered::Line(line) = input.next("", &mut interrupts).await? {
         let line = line.trim_end_matches(['\r', '\n']);
         if line.trim().is_empty() {

@@ -18,7 +18,8 @@ use std::sync::Arc;
 use advisor_chain::memory::ConversationStore;
 use advisor_chain::tools::{ToolCallStreaming, ToolSet};
 use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, ChatOptions, ConversationKey, InMemoryStore, Result, ToolCallAdvisor,
+    ChatClient, ChatClientBuilder, ChatMemoryAdvisor, ChatOptions, ConversationKey, InMemoryStore, Result,
+    ToolCallAdvisor,
 };
 use advisor_testkit::{JournalAdvisor, JournalModel, JournalStore};
 
@@ -26,11 +27,11 @@ use self::endpoint::{Endpoint, Provider};
 use self::folder::SharedFolder;
 use self::session::{Session, Spent};
 use self::talk::Talk;
-use crate::conversations;
 use crate::failure::Failure;
 use crate::journal_file::JournalFile;
 use crate::output::ColorOption;
 use crate::screen::Screen;
+use crate::{asking, conversations};
 
 /// The text of `--help` after the options.
 pub(crate) const STREAMS: &str = "\
@@ -67,6 +68,10 @@ pub(crate) struct Arguments {
     /// Gives the model no tools. Otherwise it can ask for the time, and read files if `--files` is given.
     #[arg(long, conflicts_with = "files")]
     no_tools: bool,
+    /// A tool that asks before it runs, such as `read_file`; `*` at the end matches every rest. Can be repeated. The chat
+    /// asks on a terminal; elsewhere a waiting call ends the program.
+    #[arg(long, value_name = "TOOL", conflicts_with_all = ["json", "no_tools"])]
+    ask: Vec<String>,
     /// A file to store conversations in, so that they can be continued later. Without this option they are lost
     /// when the program ends.
     #[arg(long, value_name = "FILE")]
@@ -115,7 +120,13 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         None => ChatMemoryAdvisor::new(Arc::clone(&store)),
     };
     let model = endpoint.model.clone();
-    let client = client(endpoint, arguments.system, &tools, memory.clone(), journal.as_ref())?;
+    let tool_loop = tool_loop(&arguments.ask, &tools)?;
+    let builder = client(endpoint, tool_loop, memory.clone(), journal.as_ref());
+    let builder = match arguments.system {
+        Some(system) => builder.system(system),
+        None => builder,
+    };
+    let client = builder.tools(&tools).build()?;
     let outcome = if arguments.json {
         json::talk(&client, &conversation, journal.as_ref(), &mut io::stdout()).await
     } else {
@@ -131,23 +142,23 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     outcome.and(closed.map_err(Failure::from))
 }
 
+fn tool_loop(asks: &[String], tools: &ToolSet) -> Result<ToolCallAdvisor> {
+    let policy = asking::policy(asks, tools)?;
+    ToolCallAdvisor::builder().streaming(ToolCallStreaming::All).policy(policy).build()
+}
+
+/// Returns a chain without tools. With a journal, it records the order of its work.
 fn client(
     endpoint: Endpoint,
-    system: Option<String>,
-    tools: &ToolSet,
+    tool_loop: ToolCallAdvisor,
     memory: ChatMemoryAdvisor,
     journal: Option<&JournalFile>,
-) -> Result<ChatClient> {
-    let tool_loop = ToolCallAdvisor::builder().streaming(ToolCallStreaming::All).build()?;
+) -> ChatClientBuilder {
     let client = match journal.map(JournalFile::journal) {
         Some(journal) => ChatClient::builder(JournalModel::new(endpoint.server, journal))
             .advisor(JournalAdvisor::new(tool_loop, journal))
             .advisor(JournalAdvisor::new(memory, journal)),
         None => ChatClient::builder(endpoint.server).advisor(tool_loop).advisor(memory),
     };
-    let client = client.tools(tools).options(ChatOptions::new().with_model(endpoint.model));
-    match system {
-        Some(system) => client.system(system).build(),
-        None => client.build(),
-    }
+    client.options(ChatOptions::new().with_model(endpoint.model))
 }

@@ -6,6 +6,7 @@ use advisor_chain::chain::TurnEnd;
 use advisor_chain::memory::store::{Entry, EntryKind, ReadRange, last_end};
 use advisor_chain::memory::{ConversationStore, ForkPoint};
 use advisor_chain::messages::Usage;
+use advisor_chain::tools::{ClientSideCall, Decision};
 use advisor_chain::{
     ChatClient, ChatMemoryAdvisor, ChatOptions, ConversationKey, Error, ErrorKind, Result, Role, TurnId,
     TurnStream,
@@ -66,6 +67,23 @@ impl Session {
         }
     }
 
+    /// Continues the conversation with decisions about the calls that wait.
+    pub(super) fn resume(&mut self, decisions: Vec<Decision>) -> TurnStream {
+        self.spent.last_turn = Usage::default();
+        let prompt = self.client.resume(self.conversation.clone(), decisions);
+        prompt.options(ChatOptions::new().with_model(self.model.as_str())).stream()
+    }
+
+    /// Returns the calls that wait for a decision.
+    pub(super) async fn waiting(&self) -> Result<Vec<ClientSideCall>> {
+        self.client.pending_calls(self.conversation.clone()).await
+    }
+
+    /// Checks that no call waits, where nobody can decide; see [`refuse_waiting`].
+    pub(super) async fn refuse_waiting(&self) -> Result<()> {
+        refuse_waiting(&self.client, &self.conversation).await
+    }
+
     /// Returns the last question of this conversation.
     pub(super) async fn last_question(&self) -> Result<Option<Question>> {
         let log = self.store.load(&self.conversation, ReadRange::All).await?;
@@ -104,6 +122,20 @@ impl Session {
             _ => None,
         })
     }
+}
+
+/// Checks that no call of a conversation waits for a decision.
+///
+/// # Errors
+/// For a call that waits. A further question would answer it as not run.
+pub(super) async fn refuse_waiting(client: &ChatClient, conversation: &ConversationKey) -> Result<()> {
+    let waiting = client.pending_calls(conversation.clone()).await?;
+    let Some(first) = waiting.first() else { return Ok(()) };
+    let message = format!(
+        "a call of `{}` waits for a decision; continue the conversation on a terminal, with --memory",
+        first.call.name
+    );
+    Err(Error::new(ErrorKind::Approval, message))
 }
 
 fn question(entry: &Entry) -> Option<Question> {

@@ -1,4 +1,6 @@
-//! The chat with a user: questions, commands and interrupts.
+//! The chat with a user: questions, commands, approvals and interrupts.
+
+mod approvals;
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -73,11 +75,12 @@ impl<A: Write, N: Write> Talk<A, N> {
         while let Entered::Line(line) = self.input.next("", &mut self.interrupts).await? {
             let line = line.trim_end_matches(['\r', '\n']);
             if !line.trim().is_empty() {
+                self.session.refuse_waiting().await?;
                 let turn = self.session.ask(line);
                 self.show(turn).await?;
             }
         }
-        Ok(())
+        Ok(self.session.refuse_waiting().await?)
     }
 
     /// Answers a line of a user: runs its command, or asks its question.
@@ -94,12 +97,17 @@ impl<A: Write, N: Write> Talk<A, N> {
             Line::Question(text) => Next::Ask(Box::new(self.session.ask(&text))),
         };
         match next {
-            Next::Ask(turn) => self.show(*turn).await?,
+            Next::Ask(turn) => {
+                self.show(*turn).await?;
+                self.decide().await?;
+            }
+            Next::Decide => self.decide().await?,
             Next::Edit(question) => {
                 match self.input.next(&printable(&question.text), &mut self.interrupts).await? {
                     Entered::Line(text) if !text.trim().is_empty() => {
                         let turn = self.session.ask_in_place_of(question.turn, text.trim_end());
                         self.show(turn).await?;
+                        self.decide().await?;
                     }
                     _ => self.screen.note("The question stays as it is.")?,
                 }
@@ -135,6 +143,9 @@ impl<A: Write, N: Write> Talk<A, N> {
         self.screen.note(&format!("Tools: {tools}."))?;
         if let Some(note) = self.session.interruption().await? {
             self.screen.note(note)?;
+        }
+        if !self.session.waiting().await?.is_empty() {
+            self.screen.note("[calls wait for a decision; /approve asks about them]")?;
         }
         Ok(())
     }

@@ -55,6 +55,17 @@ turns: 1, model calls: 1, tool runs: 1 (1 failed, 0 not started), tokens: 12 in 
     assert_eq!(text::render(&Timeline::new(&turn(), 100)), expected);
 }
 
+/// The output does not grow with events and advisors.
+#[test]
+fn many_advisors_share_a_lane() {
+    let entered = |number: usize| json!({"label": format!("advisor.enter a{number}"), "at_ms": 0});
+    let timeline = Timeline::new(&events(&(0..100).map(entered).collect()), 100);
+    assert_eq!(timeline.lanes.len(), 41);
+    let shown = text::render(&timeline);
+    assert!(shown.contains("a99"), "{shown}");
+    assert!(timeline.rows().all(|(_, cells)| cells.len() == 41));
+}
+
 #[test]
 fn mermaid_has_calls_inwards_and_completions_outwards() {
     let shown = mermaid::render(&Timeline::new(&turn()[..9], 100));

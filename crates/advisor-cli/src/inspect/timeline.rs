@@ -5,10 +5,13 @@ use advisor_testkit::Event;
 use super::event::{Lane, Moment, Step};
 use super::facts::Facts;
 
+/// The most advisors that have their own lane. The size of the output grows with events and lanes.
+const MOST_ADVISORS: usize = 40;
+
 /// The events to show, and the lanes in which they are.
 #[derive(Debug)]
 pub(super) struct Timeline {
-    /// The caller, the advisors from the outside in, then the others.
+    /// The caller, the advisors from the outside in, then the others. Advisors beyond the limit share the last lane.
     pub(super) lanes: Vec<Lane>,
     pub(super) moments: Vec<Moment>,
     /// The number of events that are not shown.
@@ -31,20 +34,25 @@ impl Timeline {
     pub(super) fn new(events: &[Event], most: usize) -> Self {
         let moments: Vec<_> = events.iter().take(most).map(Moment::new).collect();
         let has = |lane: &Lane| moments.iter().any(|moment| moment.lane == *lane);
-        let mut lanes: Vec<Lane> = [Lane::Caller].into_iter().filter(has).collect();
+        let mut advisors: Vec<Lane> = Vec::new();
+        let mut is_over = false;
         for moment in &moments {
-            if matches!(moment.lane, Lane::Advisor(_)) && !lanes.contains(&moment.lane) {
-                lanes.push(moment.lane.clone());
+            if matches!(moment.lane, Lane::Advisor(_)) && !advisors.contains(&moment.lane) {
+                is_over |= advisors.len() == MOST_ADVISORS;
+                advisors.extend((!is_over).then(|| moment.lane.clone()));
             }
         }
-        lanes.extend([Lane::Model, Lane::Store, Lane::Tools, Lane::Other].into_iter().filter(has));
+        let mut lanes: Vec<Lane> = [Lane::Caller].into_iter().filter(has).chain(advisors).collect();
+        lanes.extend([Lane::Model, Lane::Store, Lane::Tools].into_iter().filter(has));
+        lanes.extend(Some(Lane::Other).filter(|other| is_over || has(other)));
         let left_out = events.len().saturating_sub(moments.len());
         Self { lanes, moments, left_out, facts: Facts::new(events) }
     }
 
-    /// Returns the place of a lane.
+    /// Returns the place of a lane, which is the last one for an advisor without its own.
     pub(super) fn place(&self, lane: &Lane) -> usize {
-        self.lanes.iter().position(|other| other == lane).unwrap_or_default()
+        let place = self.lanes.iter().position(|other| other == lane);
+        place.unwrap_or_else(|| self.lanes.len().saturating_sub(1))
     }
 
     /// Returns each event with the state of all lanes.

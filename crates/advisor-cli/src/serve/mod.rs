@@ -2,6 +2,7 @@
 
 mod demo_model;
 mod demo_tools;
+mod open_files;
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -10,13 +11,14 @@ use std::time::Duration;
 
 use advisor_chain::tools::ToolCallStreaming;
 use advisor_chain::{ChatClient, ChatMemoryAdvisor, ChatOptions, Error, Result, ToolCallAdvisor};
-use advisor_server::{AllowedOrigins, ChatServer, Inspector, Tokens, serve};
+use advisor_server::{AllowedOrigins, ChatServer, Inspector, ServerLimits, Tokens, serve};
 use tokio::net::TcpListener;
 
 use self::demo_model::DemoModel;
+use self::open_files::within_open_files;
 use crate::chat::endpoint::{Endpoint, Provider};
-use crate::conversations;
 use crate::failure::Failure;
+use crate::{asking, conversations};
 
 /// The time for running turns to end by themselves after a signal.
 const SHUTDOWN: Duration = Duration::from_secs(10);
@@ -42,13 +44,18 @@ pub(crate) struct Arguments {
     /// The file of the conversations. It is created if it does not exist.
     #[arg(long, value_name = "FILE", default_value = "advisor.sqlite")]
     memory: PathBuf,
-    /// A file with a line for each user: the tenant, a space, and the bearer token.
+    /// A file with a line for each user: the tenant, a space, and the bearer token. Lines that begin with `#` are
+    /// comments.
     #[arg(long, value_name = "FILE")]
     tokens: Option<PathBuf>,
     /// The origin of another site whose pages may use the server, such as `https://chat.example.org`. It can be given
     /// several times.
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<String>,
+    /// A tool that asks before it runs, such as `demo_weather`; `*` at the end matches every rest. Users decide on the
+    /// page. It can be given several times.
+    #[arg(long, value_name = "TOOL")]
+    ask: Vec<String>,
     /// Counts requests, turns and tokens, for Prometheus at /metrics.
     #[arg(long)]
     metrics: bool,
@@ -73,9 +80,21 @@ pub(crate) async fn run(arguments: Arguments, out: &mut impl Write) -> Result<()
     let address = listener.local_addr().map_err(Error::advisor)?;
     writeln!(out, "http://{address}/ serves {}. Ctrl-C ends it.", arguments.memory.display())?;
     out.flush()?;
-    let served = serve(listener, server, ended(), SHUTDOWN).await;
+    let served = tokio::select! {
+        served = serve(listener, server.clone(), ended(), SHUTDOWN) => {
+            served.map_err(|error| Error::configuration("the server ended").with_source(error))
+        }
+        stopped = stopped_at_once(&server) => stopped,
+    };
     store.close().await;
-    Ok(served.map_err(|error| Error::configuration("the server ended").with_source(error))?)
+    Ok(served?)
+}
+
+/// Stops the running turns at a second signal.
+async fn stopped_at_once(server: &ChatServer) -> Result<()> {
+    ended().await;
+    ended().await;
+    server.stop(Duration::ZERO).await
 }
 
 /// Waits for ctrl-c, or for the signal with which a supervisor ends a service.
@@ -100,14 +119,15 @@ fn server(
     client: ChatClient,
     memory: ChatMemoryAdvisor,
 ) -> Result<ChatServer, Failure> {
-    let tokens = arguments.tokens.as_deref().map(tokens).transpose()?;
+    let tokens = arguments.tokens.as_deref().map(tokens).transpose()?.unwrap_or_default();
     let origins = AllowedOrigins::new(arguments.allow_origin.iter().map(String::as_str))?;
-    let server =
-        ChatServer::new(client, memory).with_tokens(tokens.unwrap_or_default()).with_allowed_origins(origins);
-    if arguments.metrics { with_metrics(arguments, server) } else { Ok(server) }
+    let server = ChatServer::new(client, memory).with_tokens(tokens.clone()).with_allowed_origins(origins);
+    let server = server.with_limits(within_open_files(ServerLimits::default()));
+    let server = if arguments.ask.is_empty() { server } else { server.with_approvals() };
+    if arguments.metrics { with_metrics(arguments, &tokens, server) } else { Ok(server) }
 }
 
-fn with_metrics(arguments: &Arguments, server: ChatServer) -> Result<ChatServer, Failure> {
+fn with_metrics(arguments: &Arguments, tokens: &Tokens, server: ChatServer) -> Result<ChatServer, Failure> {
     let server = server.with_metrics();
     let Some(file) = &arguments.operator_token else {
         if arguments.tokens.is_none() {
@@ -122,12 +142,20 @@ fn with_metrics(arguments: &Arguments, server: ChatServer) -> Result<ChatServer,
             let message = format!("{}: the file needs one token and nothing else", file.display());
             Err(Error::configuration(message).into())
         }
+        token if tokens.tenant(token).is_some() => {
+            let message = format!("{}: the token is also one of a tenant", file.display());
+            Err(Error::configuration(message).into())
+        }
         token => Ok(server.with_operator_token(token)),
     }
 }
 
 fn client(arguments: &Arguments, memory: ChatMemoryAdvisor) -> Result<ChatClient> {
-    let tool_loop = ToolCallAdvisor::builder().streaming(ToolCallStreaming::All).build()?;
+    let tools = demo_tools::tools();
+    let tool_loop = ToolCallAdvisor::builder()
+        .streaming(ToolCallStreaming::All)
+        .policy(asking::policy(&arguments.ask, &tools)?)
+        .build()?;
     let builder = match arguments.provider {
         None => ChatClient::builder(DemoModel),
         Some(provider) => {
@@ -135,7 +163,7 @@ fn client(arguments: &Arguments, memory: ChatMemoryAdvisor) -> Result<ChatClient
             ChatClient::builder(endpoint.server).options(ChatOptions::new().with_model(endpoint.model))
         }
     };
-    let builder = builder.advisor(tool_loop).advisor(memory).tools(&demo_tools::tools());
+    let builder = builder.advisor(tool_loop).advisor(memory).tools(&tools);
     match &arguments.system {
         Some(system) => builder.system(system.as_str()).build(),
         None => builder.build(),
@@ -145,13 +173,19 @@ fn client(arguments: &Arguments, memory: ChatMemoryAdvisor) -> Result<ChatClient
 /// Reads the file of tokens.
 fn tokens(file: &Path) -> Result<Tokens, Failure> {
     let text = text_of(file)?;
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let pairs: Option<Vec<_>> =
-        lines.map(|line| line.split_once(' ').map(|(tenant, token)| (token.trim(), tenant))).collect();
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let pair = |line| match str::split_whitespace(line).collect::<Vec<_>>()[..] {
+        [tenant, token] => Some((token, tenant)),
+        _ => None,
+    };
+    let pairs: Option<Vec<_>> = lines.map(pair).collect();
     match pairs {
         Some(pairs) if !pairs.is_empty() => Ok(Tokens::new(pairs)),
         _ => {
-            let message = format!("{}: each line needs a tenant, a space and a token", file.display());
+            let message = format!(
+                "{}: each line needs a tenant, a space and a token without white space",
+                file.display()
+            );
             Err(Error::configuration(message).into())
         }
     }

@@ -103,8 +103,17 @@ async fn typed(
     server: &ReplayServer,
     script: impl IntoIterator<Item = (&'static str, Enters)>,
 ) -> (Option<i32>, String) {
+    typed_with(server, &[], script).await
+}
+
+/// The same, with further arguments.
+async fn typed_with(
+    server: &ReplayServer,
+    arguments: &[&str],
+    script: impl IntoIterator<Item = (&'static str, Enters)>,
+) -> (Option<i32>, String) {
     let (mut master, slave) = terminal();
-    let mut command = chat(server, &[]);
+    let mut command = chat(server, arguments);
     command.stdin(slave.try_clone().unwrap()).stdout(slave.try_clone().unwrap()).stderr(slave);
     let mut child = tokio::process::Command::from(command).kill_on_drop(true).spawn().unwrap();
     let id = child.id().unwrap();
@@ -269,4 +278,62 @@ async fn d12_interrupted_turn_is_an_item_and_exits_with_130() {
     assert!(last.contains(r#""type":"error","kind":"cancelled""#), "{last}");
     let status = tokio::time::timeout(LIMIT, child.wait()).await.expect("the program ends").unwrap();
     assert_eq!(status.code(), Some(130));
+}
+
+/// A tool that asks: two calls, one of which is edited and one refused. The chat goes on with their results.
+#[tokio::test]
+async fn calls_wait_for_the_user_on_a_terminal() {
+    let calls = answer()
+        .tool_call(0, "a", "current_time", &["{}"])
+        .tool_call(1, "b", "current_time", &["{}"])
+        .finish("tool_calls");
+    let server = server([calls, answer().text("So be it.").finish("stop")]).await;
+    let script = [
+        ("Ctrl-D", Keys("What time?\r")),
+        ("y runs it", Keys("maybe\r")),
+        ("y runs it", Keys("e\r")),
+        ("e", Keys("]\r")),
+        ("no JSON", Keys("y\r")),
+        ("y runs it", Keys("n not twice\r")),
+        ("So be it.", Keys("\x04")),
+    ];
+    let (code, screen) = typed_with(&server, &["--ask", "current_*"], script).await;
+    assert_eq!(code, Some(0), "{screen:?}");
+    let sent = server.requests()[1].text().into_owned();
+    assert!(sent.contains("GMT") && sent.contains("not started: not twice"), "{sent}");
+}
+
+/// Calls that the user leaves open still wait after a restart.
+#[tokio::test]
+async fn calls_left_open_wait_after_a_restart() {
+    let calls = answer().tool_call(0, "a", "current_time", &["{}"]).finish("tool_calls");
+    let server = server([calls, answer().text("It is late.").finish("stop")]).await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("chat.sqlite");
+    let arguments = ["--ask", "current_time", "--memory", file.to_str().unwrap()];
+    let leaves =
+        [("Ctrl-D", Keys("What time?\r")), ("y runs it", Keys("\x04")), ("/approve asks", Keys("\x04"))];
+    let (code, screen) = typed_with(&server, &arguments, leaves).await;
+    assert_eq!(code, Some(0), "{screen:?}");
+    let mut piped = chat(&server, &arguments);
+    piped.env("NO_COLOR", "1");
+    let refused = told(piped, "And?\n").await;
+    assert_eq!((refused.status.code(), server.requests().len()), (Some(1), 1), "{refused:?}");
+    let decides =
+        [("calls wait", Keys("/approve\r")), ("y runs it", Keys("y\r")), ("It is late.", Keys("\x04"))];
+    let (code, screen) = typed_with(&server, &arguments, decides).await;
+    assert_eq!(code, Some(0), "{screen:?}");
+    assert!(server.requests()[1].text().contains("GMT"), "{screen:?}");
+}
+
+/// Where nobody can decide, a call that waits ends the program, before a further question drops it.
+#[tokio::test]
+async fn call_that_waits_in_a_pipe_is_an_error() {
+    let calls = answer().tool_call(0, "a", "current_time", &["{}"]).finish("tool_calls");
+    let server = server([calls]).await;
+    let output = told(chat(&server, &["--ask", "current_time"]), "What time?\nAnd?\n").await;
+    assert_eq!((output.status.code(), server.requests().len()), (Some(1), 1), "{output:?}");
+    assert!(text_of(&output.stderr).contains("waits for a decision"), "{output:?}");
+    let unknown = told(chat(&server, &["--ask", "currant_time"]), "").await;
+    assert_eq!(unknown.status.code(), Some(2), "{unknown:?}");
 }

@@ -3,8 +3,10 @@
 use std::net::SocketAddr;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use advisor_testkit::{ChatTranscript, Gate, ReceivedRequest, ReplayServer, Reply};
 use serde_json::{Value, json};
@@ -20,6 +22,8 @@ const TURNS: usize = 10;
 
 const WEATHER: &str = "How is the weather?";
 
+const HEALTH: &[u8] = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
+
 struct Server {
     child: Child,
     address: SocketAddr,
@@ -31,15 +35,34 @@ impl Server {
     }
 
     async fn start_with(model: &ReplayServer, file: &Path, more: &[&str]) -> Self {
-        let base_url = format!("{}/v1", model.url());
-        let mut command =
-            advisor(&["serve", "--listen", "127.0.0.1:0", "--provider", "openai", "--model", "m"]);
-        command.args(["--base-url", &base_url, "--memory"]).arg(file).args(more);
+        let mut command = advisor(&[]);
+        command.args(arguments(model)).arg(file).args(more);
+        Self::from_command(command).await
+    }
+
+    /// Starts the server in a shell that has run this command.
+    async fn start_within(limit: &str, model: &ReplayServer, file: &Path) -> Self {
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("{limit} && exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_advisor")]);
+        command.args(arguments(model)).arg(file).env("OPENAI_API_KEY", "none");
+        command.stdout(Stdio::piped()).stderr(Stdio::null());
+        Self::from_command(command).await
+    }
+
+    async fn from_command(command: Command) -> Self {
         let mut child = start(command);
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let line = timeout(LIMIT, lines.next_line()).await.unwrap().unwrap().expect("it tells its address");
         let address = line.strip_prefix("http://").unwrap().split('/').next().unwrap().parse().unwrap();
         Self { child, address }
+    }
+
+    /// Returns an open connection that was served.
+    async fn connected(&self) -> TcpStream {
+        let mut client = TcpStream::connect(self.address).await.unwrap();
+        client.write_all(HEALTH).await.unwrap();
+        read_until(&mut client, "alive").await;
+        client
     }
 
     async fn send(&self, head: &str, body: &str) -> TcpStream {
@@ -63,6 +86,14 @@ impl Server {
         let body: Value = serde_json::from_str(body).unwrap();
         body["messages"].as_array().unwrap().clone()
     }
+}
+
+/// Returns the arguments up to the file of memory.
+fn arguments(model: &ReplayServer) -> Vec<String> {
+    let base_url = format!("{}/v1", model.url());
+    let arguments =
+        ["serve", "--listen", "127.0.0.1:0", "--provider", "openai", "--model", "m", "--base-url"];
+    arguments.map(str::to_owned).into_iter().chain([base_url, "--memory".to_owned()]).collect()
 }
 
 async fn read_to_end(stream: &mut TcpStream) -> String {
@@ -228,4 +259,100 @@ async fn sigterm_lets_the_turn_end() {
     read_until(&mut client, "[DONE]").await;
     let status = timeout(LIMIT, server.child.wait()).await.unwrap().unwrap();
     assert_eq!(status.code(), Some(0), "{status}");
+}
+
+/// A second signal does not wait for the turn: it is stopped, and memory has the part that was shown.
+#[tokio::test]
+async fn second_signal_stops_the_turn() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("c.sqlite");
+    let model = ReplayServer::start_with(|request| reply(request, false)).await.unwrap();
+    let mut server = Server::start(&model, &file).await;
+    let mut client = server.ask("c1", "How late is it?").await;
+    read_until(&mut client, "It is ").await;
+    let id = nix::unistd::Pid::from_raw(server.child.id().unwrap().try_into().unwrap());
+    nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGTERM).unwrap();
+    while !read_to_end(&mut server.send("GET /readyz", "").await).await.starts_with("HTTP/1.1 503") {}
+    nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGTERM).unwrap();
+    // The first signal alone gives the turn 10 seconds.
+    let status = timeout(Duration::from_secs(8), server.child.wait()).await.unwrap().unwrap();
+    assert_eq!(status.code(), Some(0), "{status}");
+    let server = Server::start(&model, &file).await;
+    let messages = server.messages("c1").await;
+    assert_eq!(messages[1]["text"], "It is  [interrupted]", "{messages:?}");
+}
+
+/// A file of tokens may have comments, and they are no tokens.
+#[tokio::test]
+async fn comment_in_the_file_of_tokens_opens_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let tokens = write("tokens", "# comment line\n  # and another\n\nann  secret\n");
+    let model = ReplayServer::start([]).await.unwrap();
+    let server = Server::start_with(&model, &folder.path().join("c.sqlite"), &["--tokens", &tokens]).await;
+    for (token, status) in
+        [("secret", "200"), ("comment line", "401"), ("comment", "401"), ("and another", "401")]
+    {
+        let head = format!("GET /api/conversations HTTP/1.1\r\nauthorization: Bearer {token}");
+        let request = format!("{head}\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+        let mut stream = TcpStream::connect(server.address).await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let answer = read_to_end(&mut stream).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{token}: {answer}");
+    }
+    let file = folder.path().join("other.sqlite");
+    let (same, file) = (write("operator", "secret"), file.to_str().unwrap());
+    let bad = [write("white", "ann two words\n"), write("lone", "ann\n"), write("empty", "# ann secret\n")];
+    let with_metrics = ["--tokens", &tokens, "--metrics", "--operator-token", &same];
+    let options = bad.iter().map(|tokens| vec!["--tokens", tokens]).chain([with_metrics.to_vec()]);
+    for options in options {
+        let arguments = [&["serve", "--memory", file][..], &options].concat();
+        let refused = told(advisor(&arguments), "").await;
+        assert_eq!(refused.status.code(), Some(2), "{options:?}: {refused:?}");
+    }
+}
+
+/// The limit of open files that a shell sets by default is lower than what the system allows.
+#[tokio::test]
+async fn open_files_are_raised_for_connections() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = ReplayServer::start([]).await.unwrap();
+    let server = Server::start_within("ulimit -S -n 64", &model, &folder.path().join("c.sqlite")).await;
+    let connected = async {
+        let mut clients = Vec::new();
+        while clients.len() < 80 {
+            clients.push(server.connected().await);
+        }
+    };
+    // Less than the time after which the server closes idle connections.
+    timeout(Duration::from_secs(25), connected).await.unwrap();
+}
+
+/// Idle connections do not use up the files that a turn needs.
+#[tokio::test]
+async fn idle_connections_leave_files_for_a_turn() {
+    let folder = tempfile::tempdir().unwrap();
+    let answer = ChatTranscript::new("m").text("Here.").finish("stop").done();
+    let model = ReplayServer::start([Reply::sse(answer)]).await.unwrap();
+    let server = Server::start_within("ulimit -n 128", &model, &folder.path().join("c.sqlite")).await;
+    let mut first = server.connected().await;
+    // As many as the process may open. They wait, as those beyond the bound do.
+    let mut idle = Vec::new();
+    for _ in 0..128 {
+        idle.push(TcpStream::connect(server.address).await.unwrap());
+    }
+    // Those within the bound are served; then no file is left without it.
+    for client in idle.iter_mut().take(95) {
+        client.write_all(HEALTH).await.unwrap();
+        read_until(client, "alive").await;
+    }
+    let body = json!({"message": "Hi", "conversation": "c1"}).to_string();
+    let head = "POST /api/chat HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json";
+    let request = format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+    first.write_all(request.as_bytes()).await.unwrap();
+    read_until(&mut first, "Here.").await;
 }

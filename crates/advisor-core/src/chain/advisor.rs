@@ -4,7 +4,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use message_aggregator::ChatResponse;
 
-use crate::{AdvisorChain, ChatRequest, ChunkStream, Placement, Result, ToolSet};
+use crate::{AdvisorChain, CallRunner, ChatRequest, ChunkStream, PendingCalls, Placement, Result, ToolSet};
 
 /// Name, placement and hooks of an advisor, common to both advisor traits.
 pub trait AdvisorInfo: Send + Sync + 'static {
@@ -45,6 +45,17 @@ pub trait AdvisorInfo: Send + Sync + 'static {
     /// If a tool cannot be run. No request is sent then.
     fn validate_tools(&self, _tools: &ToolSet) -> Result<()> {
         Ok(())
+    }
+
+    /// Returns the calls that conversations wait for, if this advisor is a memory that knows them and applies the
+    /// [`Decisions`](crate::Decisions) of a turn.
+    fn pending_calls(&self) -> Option<&dyn PendingCalls> {
+        None
+    }
+
+    /// Returns the part that runs approved calls, if this advisor is a tool loop.
+    fn call_runner(&self) -> Option<Arc<dyn CallRunner>> {
+        None
     }
 }
 

@@ -1,14 +1,13 @@
-use std::any::Any;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use message_aggregator::Text;
-use tokio::sync::OnceCell;
 
 use crate::{
-    AdvisorChain, AdvisorInfo, AdvisorRole, ChatRequest, ChunkStream, Placement, Result, StreamAdvisor,
+    AdvisorChain, AdvisorInfo, AdvisorRole, ChatRequest, ChunkStream, OncePerTurn, Placement, Result,
+    StreamAdvisor,
 };
 
 /// Creates an advisor that adds context to a turn, such as retrieved documents or facts about the user.
@@ -40,7 +39,8 @@ where
     Fut: Future<Output = Result<T>> + Send + 'static,
     T: Into<Text>,
 {
-    ContextFn { name: name.into(), placement: Placement::default().with_role(AdvisorRole::Context), context }
+    let placement = Placement::default().with_role(AdvisorRole::Context);
+    ContextFn { name: name.into(), placement, context, text: OncePerTurn::new() }
 }
 
 /// The advisor that [`context_fn`] creates.
@@ -49,6 +49,7 @@ pub struct ContextFn<F> {
     name: String,
     placement: Placement,
     context: F,
+    text: OncePerTurn<Text>,
 }
 
 impl<F: Send + Sync + 'static> AdvisorInfo for ContextFn<F> {
@@ -61,24 +62,6 @@ impl<F: Send + Sync + 'static> AdvisorInfo for ContextFn<F> {
     }
 }
 
-/// The contexts of a turn, each with its advisor.
-#[derive(Default)]
-struct Contexts(Vec<(Arc<dyn Any + Send + Sync>, Context)>);
-
-/// A context, empty until it is computed.
-type Context = Arc<OnceCell<Text>>;
-
-impl Contexts {
-    fn of(&mut self, advisor: Arc<dyn Any + Send + Sync>) -> Context {
-        if let Some((_, known)) = self.0.iter().find(|(known, _)| Arc::ptr_eq(known, &advisor)) {
-            return Arc::clone(known);
-        }
-        let text = Context::default();
-        self.0.push((advisor, Arc::clone(&text)));
-        text
-    }
-}
-
 #[async_trait]
 impl<F, Fut, T> StreamAdvisor for ContextFn<F>
 where
@@ -87,10 +70,8 @@ where
     T: Into<Text>,
 {
     async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
-        let known =
-            request.turn.extensions().update(|contexts: &mut Contexts| contexts.of(Arc::clone(&self) as _));
-        let find = async { Result::<Text>::Ok((self.context)(request.clone()).await?.into()) };
-        let text = known.unwrap_or_default().get_or_try_init(|| find).await?.clone();
+        let find = async { Ok((self.context)(request.clone()).await?.into()) };
+        let text = self.text.get_or_try_init(&request.turn, find).await?;
         next.next_stream(request.with_system(text)).await
     }
 }

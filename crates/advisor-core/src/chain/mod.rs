@@ -4,6 +4,7 @@ pub(crate) mod context_advisor;
 pub(crate) mod from_fn;
 pub(crate) mod placement;
 pub(crate) mod plan;
+pub(crate) mod tools_fn;
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,8 +15,8 @@ use tracing::Instrument;
 
 use crate::chain::builder::ChainBuilder;
 use crate::{
-    AdvisorRole, ChatModel, ChatRequest, ChunkStream, Error, ErrorKind, Placement, Plan, Result,
-    SchemaSupport, StreamAdvisor, ToolSet, spans,
+    AdvisorRole, CallRunner, ChatModel, ChatRequest, ChunkStream, Error, ErrorKind, PendingCalls, Placement,
+    Plan, Result, SchemaSupport, StreamAdvisor, ToolSet, spans,
 };
 
 /// The whole chain or its rest down to the model: immutable and cheap to clone. It can be called any number of
@@ -143,6 +144,16 @@ impl AdvisorChain {
         self.links.iter().try_for_each(|link| link.advisor.validate_tools(tools))
     }
 
+    /// Returns the calls that conversations wait for, of the first memory that knows them.
+    pub(crate) fn pending_calls(&self) -> Option<&dyn PendingCalls> {
+        self.links.iter().find_map(|link| link.advisor.pending_calls())
+    }
+
+    /// Returns the part of the tool loop that runs approved calls.
+    pub(crate) fn call_runner(&self) -> Option<Arc<dyn CallRunner>> {
+        self.links.iter().find_map(|link| link.advisor.call_runner())
+    }
+
     /// Returns how this chain is put together: order, phases, roles, visibility of rounds, and remembered
     /// messages.
     #[must_use]
@@ -165,11 +176,13 @@ impl AdvisorChain {
             request.turn.offer_tools(request.round, request.tools.clone());
             let span = spans::model_call(&*model, &request);
             let turn = Arc::clone(&request.turn);
+            let mut answer = spans::Answer::new(&span);
             // Calls the model itself, since the `Arc` would box the future once more. The call runs in its span,
             // with its synchronous part.
             let asked = async { (*model).stream(request).await }.instrument(span.clone()).await;
             let stream = asked.inspect_err(|error| spans::note_error(&span, error))?;
-            Ok(stream.in_span_with(span, spans::note_end).on_completed(move |response| async move {
+            let stream = stream.in_span_with(span, move |span, item| answer.note(span, item));
+            Ok(stream.on_completed(move |response| async move {
                 turn.note_answer(response.message());
                 Ok(response)
             }))

@@ -114,7 +114,8 @@ impl Placement {
 
     /// Creates a placement directly beside the model, inside all other advisors.
     ///
-    /// It is for advisors that translate between the form of a model and that of the chain.
+    /// It is for advisors that translate between the form of a model and that of the chain, and for those that count
+    /// its calls.
     #[must_use]
     pub fn beside_model() -> Self {
         Self { order: PhaseOrder::BesideModel, ..Self::new(Phase::ModelCall) }

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use message_aggregator::Text;
 
 use crate::chain::builder::ChainBuilder;
+use crate::tool::set::duplicate_tool;
 use crate::{
-    AdvisorChain, ChatModel, ChatOptions, Error, OnDrop, Phase, Plan, Prompt, Result, Spawner, StreamAdvisor,
-    Tool, ToolSet,
+    AdvisorChain, ChatModel, ChatOptions, ClientSideCall, ConversationKey, Decision, Error, IntoId, OnDrop,
+    Phase, Plan, Prompt, Result, Spawner, StreamAdvisor, Tool, ToolSet,
 };
 
 /// Entry point of a chain: defaults once, a [`Prompt`] per turn. Cheap to clone.
@@ -63,6 +64,31 @@ impl ChatClient {
     /// Creates the prompt of a new turn.
     pub fn prompt(&self) -> Prompt {
         Prompt::new(self.chain.clone(), Arc::clone(&self.defaults))
+    }
+
+    /// Returns the calls that the conversation waits for, such as for an approval, in call order.
+    ///
+    /// # Errors
+    /// If no memory in the chain knows them, or if the conversation cannot be read.
+    pub async fn pending_calls(
+        &self,
+        conversation: impl IntoId<ConversationKey>,
+    ) -> Result<Vec<ClientSideCall>> {
+        let key = conversation.into_id()?.ok_or_else(|| Error::configuration("there is no conversation"))?;
+        let memory = self.chain.pending_calls();
+        let memory = memory.ok_or_else(|| {
+            Error::configuration("no memory knows which calls wait: add a `ChatMemoryAdvisor`")
+        })?;
+        memory.list(&key).await
+    }
+
+    /// Creates the prompt of the turn that continues after calls that wait, as [`Prompt::resume`] does.
+    pub fn resume(
+        &self,
+        conversation: impl IntoId<ConversationKey>,
+        decisions: impl IntoIterator<Item = Decision>,
+    ) -> Prompt {
+        self.prompt().conversation(conversation).resume(decisions)
     }
 
     /// Returns a builder of the same client, to build a changed copy.
@@ -222,10 +248,6 @@ impl ChatClientBuilder {
         chain.validate_tools(&self.defaults.tools)?;
         Ok(ChatClient { chain, defaults: Arc::new(self.defaults) })
     }
-}
-
-fn duplicate_tool(name: &str) -> Error {
-    Error::configuration(format!("two tools are called `{name}`; rename or leave out one of them"))
 }
 
 fn check_spawner(on_drop: OnDrop, spawner: Option<&Spawner>) -> Result<()> {

@@ -3,10 +3,14 @@ use std::sync::Arc;
 
 use message_aggregator::{Message, MessageList, Part, Text};
 
-use crate::client::{Defaults, check_spawner, duplicate_tool};
+use crate::client::{Defaults, check_spawner};
+use crate::tool::set::duplicate_tool;
+use crate::turn::nested_bounds::Inherited;
+use crate::turn_stream::beginning::Beginning;
 use crate::{
-    AdvisorChain, ChainBuilder, ChatOptions, ChatRequest, ConversationKey, Error, IntoId, OnDrop, Result,
-    StreamAdvisor, Tool, ToolSet, Turn, TurnId, TurnResponse, TurnStream,
+    AdvisorChain, ChainBuilder, ChatOptions, ChatRequest, ConversationKey, Decision, Decisions, Error,
+    IntoId, NestedBounds, OnDrop, Result, StreamAdvisor, Tool, ToolInvocation, ToolSet, Turn, TurnId,
+    TurnResponse, TurnStream,
 };
 
 /// Builder of one turn. Nothing happens before its stream is polled.
@@ -25,6 +29,7 @@ pub struct Prompt {
     turn: Option<TurnId>,
     extensions: Vec<Extension>,
     on_drop: OnDrop,
+    decisions: Option<Vec<Decision>>,
     error: Option<Arc<Error>>,
 }
 
@@ -44,6 +49,7 @@ impl Prompt {
             turn: None,
             extensions: Vec::new(),
             on_drop: defaults.on_drop,
+            decisions: None,
             error: None,
             defaults,
         }
@@ -103,6 +109,31 @@ impl Prompt {
         self
     }
 
+    /// Makes this a turn inside a tool: it inherits the time, rounds and calls that the turn of `call` has left
+    /// ([`NestedBounds`]). Without this, it has its own limits only. Its rounds and calls do not count for the outer turn.
+    ///
+    /// # Example
+    /// ```
+    /// use advisor_core::{ChatClient, Result, ToolInvocation};
+    ///
+    /// /// A tool that asks another chain.
+    /// async fn research(client: &ChatClient, call: ToolInvocation) -> Result<String> {
+    ///     let question = call.arguments["question"].as_str().unwrap_or_default();
+    ///     let answer = client.prompt().inside(&call).user(question).call().await?;
+    ///     // A turn that ends with calls for its caller has no answer yet: nobody can give their results here.
+    ///     match answer.open_calls().next() {
+    ///         Some((_, open)) => Ok(format!("the inner assistant may not call `{}` by itself", open.name)),
+    ///         None => Ok(answer.text()),
+    ///     }
+    /// }
+    /// ```
+    pub fn inside(self, call: &ToolInvocation) -> Self {
+        match call.turn.extensions().get::<NestedBounds>() {
+            Some(bounds) => self.extension(Inherited(bounds)),
+            None => self,
+        }
+    }
+
     /// Sets options of this turn; they take precedence over the client's.
     pub fn options(self, options: ChatOptions) -> Self {
         Self { options: options.or(&self.options), ..self }
@@ -116,6 +147,12 @@ impl Prompt {
         self
     }
 
+    /// Returns the tools of this turn: the client's and those added here.
+    #[must_use]
+    pub fn tools(&self) -> &ToolSet {
+        &self.tools
+    }
+
     /// Adds an advisor for this turn at its default placement, inside the client's of the same phase.
     pub fn advisor(mut self, advisor: impl StreamAdvisor) -> Self {
         self.advisors.push(Arc::new(advisor));
@@ -125,6 +162,63 @@ impl Prompt {
     /// Sets the policy for a drop of the turn.
     pub fn on_drop(self, on_drop: OnDrop) -> Self {
         Self { on_drop, ..self }
+    }
+
+    /// Makes this the turn that continues after calls that wait for a decision. They are those of the conversation.
+    ///
+    /// A call that waits needs a decision, or its result in the input. A user message may be added. A call that was started
+    /// by a process that died needs neither: the model is asked to verify it.
+    ///
+    /// # Ordering
+    /// The turn takes the conversation, as every turn does. Then memory checks all decisions, records the starts of
+    /// approved calls, lets the tool loop run them, and stores the results with the turn's input. Denied calls get error
+    /// results. Only then the model is asked.
+    ///
+    /// All of this happens where memory is in the chain. If an advisor outside memory fails or answers by itself, no call
+    /// runs and nothing is stored. The decisions can be sent again ([`Decisions::are_stored`]).
+    ///
+    /// # At most once
+    /// Of all processes that resume a conversation, one runs a call: the turns of the others end with an error of kind
+    /// [`ConversationBusy`](crate::ErrorKind::ConversationBusy),
+    /// [`CallAlreadyStarted`](crate::ErrorKind::CallAlreadyStarted) or
+    /// [`NoClientSideCall`](crate::ErrorKind::NoClientSideCall). If the process dies before the results are stored, the
+    /// next turn asks the model to verify the calls.
+    ///
+    /// The same turn may be sent again under its [id](Self::turn), with the same decisions. Once the results are stored, it
+    /// gets the same answer, or continues where it stopped. If it was lost while its calls ran, they are started: send it
+    /// without the decisions about them ([`started`](crate::ClientSideCall::started)).
+    ///
+    /// # Cancellation
+    /// Dropping the turn drops the tools. Starts that were recorded stay recorded.
+    ///
+    /// # Errors
+    /// The turn ends with an error before a tool has run and before anything is stored:
+    /// - [`Approval`](crate::ErrorKind::Approval) for a decision that has expired or was made for other arguments, for a call
+    ///   with two decisions, with a decision and a result, or with neither, for an approved call whose tool is missing or
+    ///   whose arguments do not fit, and for the id of the turn that asked.
+    /// - [`CallAlreadyStarted`](crate::ErrorKind::CallAlreadyStarted) for a decision about a call that was started.
+    /// - [`NoClientSideCall`](crate::ErrorKind::NoClientSideCall) for a call or a result that the conversation does not wait for.
+    /// - [`Configuration`](crate::ErrorKind::Configuration) without a conversation, a memory or a tool loop, and with a fork
+    ///   point.
+    ///
+    /// The errors of the memory and of the execution of tools may come later. A store without leases cannot hold a
+    /// conversation for other processes. If one of them begins a turn while the tools run, this turn ends with an error,
+    /// and the model is asked to verify the calls.
+    ///
+    /// # Example
+    /// ```
+    /// # use advisor_core::{ChatClient, Result};
+    /// async fn approve_all(client: &ChatClient, conversation: &str) -> Result<String> {
+    ///     let mut decisions = Vec::new();
+    ///     for call in client.pending_calls(conversation).await? {
+    ///         // Here a person sees `call.call.name` and `call.call.arguments`.
+    ///         decisions.push(call.approve()?);
+    ///     }
+    ///     Ok(client.resume(conversation, decisions).call().await?.text())
+    /// }
+    /// ```
+    pub fn resume(self, decisions: impl IntoIterator<Item = Decision>) -> Self {
+        Self { decisions: Some(decisions.into_iter().collect()), ..self }
     }
 
     /// Creates the turn. A configuration error is its first and only item.
@@ -153,13 +247,13 @@ impl Prompt {
         self.error.get_or_insert_with(|| Arc::new(error));
     }
 
-    fn prepare(self, turn: Arc<Turn>) -> Result<(AdvisorChain, ChatRequest)> {
+    fn prepare(self, turn: Arc<Turn>) -> Result<Beginning> {
         if let Some(error) = self.error {
-            return Err(Arc::try_unwrap(error)
-                .unwrap_or_else(|shared| Error::new(shared.kind(), shared.to_string()).with_source(shared)));
+            let copy = |shared: Arc<Error>| Error::new(shared.kind(), shared.to_string()).with_source(shared);
+            return Err(Arc::try_unwrap(error).unwrap_or_else(copy));
         }
         check_spawner(self.on_drop, self.defaults.spawner.as_ref())?;
-        if self.messages.is_empty() {
+        if self.messages.is_empty() && self.decisions.is_none() {
             return Err(Error::configuration("the turn has no input: add a user message"));
         }
         let mut messages: MessageList = self.system.map(Message::system).into_iter().collect();
@@ -176,8 +270,23 @@ impl Prompt {
             added.fold(self.chain.to_builder(), ChainBuilder::shared_advisor).build()?
         };
         chain.validate_tools(&request.tools)?;
-        Ok((chain, request))
+        if let Some(decisions) = self.decisions {
+            request.turn.extensions().insert(decided(&chain, &request, decisions)?);
+        }
+        Ok(Beginning { chain, request })
     }
+}
+
+/// Returns the decisions of a turn, if the chain can apply them.
+fn decided(chain: &AdvisorChain, request: &ChatRequest, decisions: Vec<Decision>) -> Result<Decisions> {
+    let missing = |what| move || Error::configuration(what);
+    let no_memory = "no memory knows which calls wait: add a `ChatMemoryAdvisor`, or run them with `CallRun`";
+    let no_loop = "no advisor runs approved calls: add a `ToolCallAdvisor`";
+    let no_conversation = "name the conversation whose calls are decided";
+    chain.pending_calls().ok_or_else(missing(no_memory))?;
+    let runner = chain.call_runner().ok_or_else(missing(no_loop))?;
+    request.conversation.as_ref().ok_or_else(missing(no_conversation))?;
+    Ok(Decisions::new(decisions, runner))
 }
 
 impl fmt::Debug for Prompt {

@@ -92,6 +92,7 @@ mod tests {
             TurnIdReused,
             CallAlreadyStarted,
             NoClientSideCall,
+            Approval,
             Fenced,
             StoreConflict { current: 7 },
             NotPersisted,

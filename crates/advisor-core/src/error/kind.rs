@@ -63,6 +63,8 @@ pub enum ErrorKind {
     /// The conversation does not wait for this client-side call: it was answered, or the conversation continued
     /// without it.
     NoClientSideCall,
+    /// A decision about a call cannot be applied: it has expired, was made for another call, or is missing.
+    Approval,
     /// Another turn has taken over the conversation.
     Fenced,
     /// The conversation changed in the store meanwhile.
@@ -109,6 +111,7 @@ impl ErrorKind {
             Self::TurnIdReused => "turn_id_reused",
             Self::CallAlreadyStarted => "call_already_started",
             Self::NoClientSideCall => "no_client_side_call",
+            Self::Approval => "approval",
             Self::Fenced => "fenced",
             Self::StoreConflict { .. } => "store_conflict",
             Self::NotPersisted => "not_persisted",

@@ -1,18 +1,10 @@
 use std::collections::VecDeque;
 use std::fmt;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
 
 use async_trait::async_trait;
-use futures::FutureExt;
-use futures::future::BoxFuture;
-use futures::stream::Stream;
-use message_aggregator::Chunk;
 
-use crate::{
-    Batches, ChatModel, ChatRequest, ChunkStream, Error, ErrorKind, Result, SchemaSupport, drop_caught,
-};
+use crate::{Attempts, ChatModel, ChatRequest, ChunkStream, Error, ErrorKind, Result, SchemaSupport};
 
 /// A model that falls back to other models when the first fails.
 ///
@@ -104,9 +96,9 @@ impl FallbackModel {
 
     /// Allows the next model to start again after a part of the answer was shown.
     ///
-    /// [`Chunk::AttemptRestarted`] then reports that the output of the round so far is void. A stream of only the
-    /// text ([`TurnStream::text`](crate::TurnStream::text)) cannot take text back. If it has emitted text of this
-    /// round, it ends with an error of kind [`Configuration`](ErrorKind::Configuration).
+    /// [`Chunk::AttemptRestarted`](crate::Chunk::AttemptRestarted) then reports that the output of the round so far is
+    /// void. A stream of only the text ([`TurnStream::text`](crate::TurnStream::text)) cannot take text back. If it has
+    /// emitted text of this round, it ends with an error of kind [`Configuration`](ErrorKind::Configuration).
     #[must_use]
     pub fn with_restart_after_output(mut self) -> Self {
         self.rule.after_output = true;
@@ -133,12 +125,8 @@ fn concerns_the_model(error: &Error) -> bool {
 impl ChatModel for FallbackModel {
     async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
         let next = self.others.clone().into();
-        let mut attempts = Box::new(Attempts { request, next, rule: self.rule.clone() });
-        let live = match self.first.stream(attempts.request.clone()).await {
-            Ok(live) => live,
-            Err(error) => attempts.open_next(error).await?,
-        };
-        Ok(ChunkStream::from_batches(FallbackStream { state: State::Live(live, attempts), shown: false }))
+        let first = self.first.stream(request.clone()).await;
+        ChunkStream::from_attempts(first, OtherModels { request, next, rule: self.rule.clone() }).await
     }
 
     fn name(&self) -> &str {
@@ -155,15 +143,19 @@ impl ChatModel for FallbackModel {
     }
 }
 
-/// The remaining attempts for a request.
-struct Attempts {
+/// The models that may still answer a request.
+struct OtherModels {
     request: ChatRequest,
     next: VecDeque<Arc<dyn ChatModel>>,
     rule: Rule,
 }
 
-impl Attempts {
-    /// Opens the first of the remaining models that answers, or returns the last error.
+#[async_trait]
+impl Attempts for OtherModels {
+    fn can_follow(&self, error: &Error) -> bool {
+        !self.next.is_empty() && (self.rule.applies)(error)
+    }
+
     async fn open_next(&mut self, mut error: Error) -> Result<ChunkStream> {
         while (self.rule.applies)(&error)
             && let Some(model) = self.next.pop_front()
@@ -178,76 +170,8 @@ impl Attempts {
         Err(error)
     }
 
-    fn can_follow(&self, error: &Error) -> bool {
-        !self.next.is_empty() && (self.rule.applies)(error)
-    }
-}
-
-struct FallbackStream {
-    state: State,
-    /// Whether a chunk of the running attempt was emitted.
-    shown: bool,
-}
-
-enum State {
-    Live(ChunkStream, Box<Attempts>),
-    Opening(BoxFuture<'static, Result<(ChunkStream, Box<Attempts>)>>),
-    Ended,
-}
-
-impl Stream for FallbackStream {
-    type Item = Result<Chunk>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let this = &mut *self;
-        loop {
-            match &mut this.state {
-                State::Live(live, attempts) => match ready!(Pin::new(live).poll_next(cx)) {
-                    Some(Err(error))
-                        if (!this.shown || attempts.rule.after_output) && attempts.can_follow(&error) =>
-                    {
-                        let round = attempts.request.round;
-                        this.restart(error);
-                        if std::mem::take(&mut this.shown) {
-                            return Poll::Ready(Some(Ok(Chunk::AttemptRestarted { round })));
-                        }
-                    }
-                    next => {
-                        this.shown = true;
-                        return Poll::Ready(next);
-                    }
-                },
-                State::Opening(opening) => match ready!(opening.as_mut().poll(cx)) {
-                    Ok((live, attempts)) => this.state = State::Live(live, attempts),
-                    Err(error) => {
-                        this.state = State::Ended;
-                        return Poll::Ready(Some(Err(error)));
-                    }
-                },
-                State::Ended => return Poll::Ready(None),
-            }
-        }
-    }
-}
-
-impl FallbackStream {
-    fn restart(&mut self, error: Error) {
-        let State::Live(failed, mut attempts) = std::mem::replace(&mut self.state, State::Ended) else {
-            return;
-        };
-        drop_caught(failed);
-        let opening = async move { Ok((attempts.open_next(error).await?, attempts)) };
-        self.state = State::Opening(opening.boxed());
-    }
-}
-
-impl Batches<Chunk> for FallbackStream {
-    fn take_ready(mut self: Pin<&mut Self>, ready: &mut VecDeque<Chunk>) {
-        let this = &mut *self;
-        if let State::Live(live, _) = &mut this.state {
-            Pin::new(live).take_ready(ready);
-            this.shown |= !ready.is_empty();
-        }
+    fn voids(&self) -> Option<u32> {
+        self.rule.after_output.then_some(self.request.round)
     }
 }
 

@@ -1,3 +1,4 @@
+pub(crate) mod embedding_model;
 pub(crate) mod fallback_model;
 
 use std::sync::Arc;

@@ -140,7 +140,10 @@ impl ChatRequest {
     pub fn answer(&self, response: impl Into<ChatResponse>) -> ChunkStream {
         let response = response.into();
         self.turn.note_answer(response.message());
-        ChunkStream::answer(response.in_round(self.turn.next_round())).in_turn(&self.turn)
+        let round = self.turn.next_round();
+        // A call of the answer is one of these tools, as if the model had made it.
+        self.turn.offer_tools(round, self.tools.clone());
+        ChunkStream::answer(response.in_round(round)).in_turn(&self.turn)
     }
 
     /// Returns the settings for aggregating the model's answer. They have as many choices as the options ask for.

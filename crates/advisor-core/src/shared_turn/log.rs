@@ -4,16 +4,20 @@ use std::task::Waker;
 
 use message_aggregator::Chunk;
 
-use crate::Error;
+use super::kept_chunks::KeptChunks;
+use crate::{Error, ErrorKind};
 
 /// The chunks of a turn, and the readers that wait for more.
 #[derive(Debug)]
 pub(super) struct Log {
-    chunks: VecDeque<Chunk>,
+    /// With the bytes of each.
+    chunks: VecDeque<(Chunk, usize)>,
+    bytes: usize,
     /// The number of the first chunk that is kept.
     first: u64,
-    most_chunks: usize,
+    kept: KeptChunks,
     outcome: Option<Outcome>,
+    abandonment: Abandonment,
     readers: usize,
     next_reader: u64,
     waiting: BTreeMap<u64, Waker>,
@@ -35,6 +39,13 @@ impl ReaderRole {
             Self::Observer => 0,
         }
     }
+}
+
+/// Whether the turn is cancelled because nobody reads it any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Abandonment {
+    Kept,
+    Abandoned,
 }
 
 /// The end of a turn.
@@ -59,24 +70,30 @@ pub(super) enum Found {
 }
 
 impl Log {
-    pub(super) fn new(most_chunks: usize) -> Self {
+    pub(super) fn new(kept: KeptChunks) -> Self {
         Self {
             chunks: VecDeque::new(),
+            bytes: 0,
             first: 0,
-            most_chunks,
+            kept,
             outcome: None,
+            abandonment: Abandonment::Kept,
             readers: 0,
             next_reader: 0,
             waiting: BTreeMap::new(),
         }
     }
 
-    pub(super) fn push(&mut self, chunk: Chunk) {
-        if self.chunks.len() == self.most_chunks {
-            self.chunks.pop_front();
+    /// Adds a chunk and its size in bytes. The newest chunk is kept whatever its size.
+    pub(super) fn push(&mut self, chunk: Chunk, bytes: usize) {
+        self.chunks.push_back((chunk, bytes));
+        self.bytes = self.bytes.saturating_add(bytes);
+        while self.chunks.len() > 1 && (self.chunks.len() > self.kept.chunks || self.bytes > self.kept.bytes)
+        {
+            let dropped = self.chunks.pop_front().map_or(0, |(_, bytes)| bytes);
+            self.bytes = self.bytes.saturating_sub(dropped);
             self.first += 1;
         }
-        self.chunks.push_back(chunk);
     }
 
     /// Ends the log. Only the first end counts.
@@ -95,6 +112,21 @@ impl Log {
         }
     }
 
+    /// Notes that the turn is cancelled because nobody reads it.
+    pub(super) fn abandon(&mut self) {
+        self.abandonment = Abandonment::Abandoned;
+    }
+
+    /// Checks whether the turn was abandoned, and neither completed nor failed before its cancellation took effect.
+    pub(super) fn is_abandoned(&self) -> bool {
+        let other_end = match &self.outcome {
+            None => false,
+            Some(Outcome::Completed) => true,
+            Some(Outcome::Failed(error)) => error.kind() != ErrorKind::Cancelled,
+        };
+        self.abandonment == Abandonment::Abandoned && !other_end
+    }
+
     pub(super) fn readers(&self) -> usize {
         self.readers
     }
@@ -103,7 +135,7 @@ impl Log {
         let Some(place) = number.checked_sub(self.first) else { return Found::Dropped { first: self.first } };
         let chunk = usize::try_from(place).ok().and_then(|place| self.chunks.get(place));
         match (chunk, &self.outcome) {
-            (Some(chunk), _) => Found::Chunk(chunk.clone()),
+            (Some((chunk, _)), _) => Found::Chunk(chunk.clone()),
             (None, Some(outcome)) => Found::End(outcome.clone()),
             (None, None) => Found::Later,
         }

@@ -1,3 +1,4 @@
+pub(crate) mod kept_chunks;
 mod log;
 pub(crate) mod reader;
 
@@ -6,6 +7,7 @@ use std::task::Waker;
 
 use futures::{FutureExt, StreamExt};
 
+use self::kept_chunks::{KeptChunks, bytes_of};
 use self::log::{Log, Outcome, ReaderRole};
 use self::reader::TurnReader;
 use crate::{Error, ErrorKind, OnDrop, Spawner, TurnHandle, TurnStream};
@@ -75,22 +77,19 @@ pub enum OnUnread {
 }
 
 impl SharedTurn {
-    /// The number of chunks that are kept, unless [`start_with`](Self::start_with) sets another one.
-    pub const MOST_CHUNKS: usize = 1 << 18;
-
     /// Runs a turn in the spawner. It continues without readers.
     #[must_use]
     pub fn start(turn: TurnStream, spawner: &Spawner) -> Self {
-        Self::start_with(turn, spawner, OnUnread::default(), Self::MOST_CHUNKS)
+        Self::start_with(turn, spawner, OnUnread::default(), KeptChunks::default())
     }
 
-    /// Runs a turn in the spawner, with a policy for its last reader and a bound on the chunks that are kept.
+    /// Runs a turn in the spawner, with a policy for its last reader and bounds on the chunks that are kept.
     ///
-    /// Beyond the bound, the oldest chunks are dropped. A reader that has not read them yet ends with
+    /// Beyond the bounds, the oldest chunks are dropped. A reader that has not read them yet ends with
     /// [`ReaderError::Behind`](crate::ReaderError::Behind).
     #[must_use]
-    pub fn start_with(turn: TurnStream, spawner: &Spawner, on_unread: OnUnread, most_chunks: usize) -> Self {
-        let log = Mutex::new(Log::new(most_chunks.max(1)));
+    pub fn start_with(turn: TurnStream, spawner: &Spawner, on_unread: OnUnread, kept: KeptChunks) -> Self {
+        let log = Mutex::new(Log::new(kept));
         let shared = Arc::new(Shared { log, handle: turn.handle(), on_unread });
         spawner.spawn(drive(turn, Ending(Arc::clone(&shared))).boxed());
         Self { shared }
@@ -113,6 +112,12 @@ impl SharedTurn {
         TurnReader::new(Arc::clone(&self.shared), number, ReaderRole::Observer)
     }
 
+    /// Returns the policy for the turn once nobody reads it any more.
+    #[must_use]
+    pub fn on_unread(&self) -> OnUnread {
+        self.shared.on_unread
+    }
+
     /// Returns a handle that cancels the turn.
     #[must_use]
     pub fn handle(&self) -> &TurnHandle {
@@ -131,6 +136,14 @@ impl SharedTurn {
         self.shared.lock().error()
     }
 
+    /// Checks whether the turn stops, or has stopped, because its last reader was dropped.
+    ///
+    /// It is false for a turn that was cancelled before, or that has completed or failed nevertheless.
+    #[must_use]
+    pub fn is_abandoned(&self) -> bool {
+        self.shared.lock().is_abandoned()
+    }
+
     /// Returns the number of readers that exist.
     #[must_use]
     pub fn readers(&self) -> usize {
@@ -141,6 +154,18 @@ impl SharedTurn {
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Log> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Removes a reader. The turn is cancelled if it was the last one and the policy says so.
+    fn leave(&self, reader: u64, role: ReaderRole) {
+        let mut log = self.lock();
+        if let (true, OnUnread::Cancel(mode)) = (log.leave(reader, role), self.on_unread) {
+            if !self.handle.is_cancelled() {
+                log.abandon();
+            }
+            drop(log);
+            self.handle.cancel(mode);
+        }
     }
 
     /// Changes the log, then wakes the waiting readers without holding the lock.
@@ -158,7 +183,10 @@ impl Shared {
 async fn drive(mut turn: TurnStream, ending: Ending) {
     while let Some(item) = turn.next().await {
         match item {
-            Ok(chunk) => ending.0.change(|log| log.push(chunk)),
+            Ok(chunk) => {
+                let bytes = bytes_of(&chunk);
+                ending.0.change(|log| log.push(chunk, bytes));
+            }
             Err(error) => ending.0.change(|log| log.end(Outcome::Failed(Arc::new(error)))),
         }
     }

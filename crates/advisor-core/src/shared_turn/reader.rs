@@ -6,8 +6,8 @@ use std::task::{Context, Poll};
 use futures::Stream;
 use message_aggregator::Chunk;
 
+use super::Shared;
 use super::log::{Found, Outcome, ReaderRole};
-use super::{OnUnread, Shared};
 use crate::Error;
 
 /// A reader of a [`SharedTurn`](crate::SharedTurn): a stream of its chunks, then at most one error.
@@ -110,9 +110,6 @@ impl Stream for TurnReader {
 
 impl Drop for TurnReader {
     fn drop(&mut self) {
-        let is_unread = self.shared.lock().leave(self.reader, self.role);
-        if let (true, OnUnread::Cancel(mode)) = (is_unread, self.shared.on_unread) {
-            self.shared.handle.cancel(mode);
-        }
+        self.shared.leave(self.reader, self.role);
     }
 }

@@ -18,19 +18,22 @@ impl ChunkStream {
 
     /// Does the same as [`in_span`](Self::in_span), and calls `tell` with every polled item, to record fields in
     /// the span.
-    pub(crate) fn in_span_with(self, span: Span, tell: fn(&Span, &Result<Chunk>)) -> Self {
+    pub(crate) fn in_span_with<F>(self, span: Span, tell: F) -> Self
+    where
+        F: FnMut(&Span, &Result<Chunk>) + Send + Unpin + 'static,
+    {
         if span.is_disabled() { self } else { Self::from_batches(InSpan { inner: self, span, tell }) }
     }
 }
 
-struct InSpan {
+struct InSpan<F> {
     // Declared first, so that the stream is dropped inside its span.
     inner: ChunkStream,
     span: Span,
-    tell: fn(&Span, &Result<Chunk>),
+    tell: F,
 }
 
-impl Stream for InSpan {
+impl<F: FnMut(&Span, &Result<Chunk>) + Unpin> Stream for InSpan<F> {
     type Item = Result<Chunk>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -44,7 +47,7 @@ impl Stream for InSpan {
     }
 }
 
-impl Batches<Chunk> for InSpan {
+impl<F: FnMut(&Span, &Result<Chunk>) + Unpin> Batches<Chunk> for InSpan<F> {
     fn take_ready(mut self: Pin<&mut Self>, ready: &mut VecDeque<Chunk>) {
         let this = &mut *self;
         let _entered = this.span.enter();

@@ -2,6 +2,7 @@ pub(crate) mod invocation;
 pub(crate) mod leniency;
 pub(crate) mod offered;
 pub(crate) mod output;
+pub(crate) mod prefixed;
 pub(crate) mod set;
 pub(crate) mod validate;
 

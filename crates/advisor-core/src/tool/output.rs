@@ -47,6 +47,13 @@ macro_rules! from_part {
 
 from_part!(Part, &str, String, Value);
 
+/// The output of a tool without a result: the model reads "Done."
+impl From<()> for ToolOutput {
+    fn from((): ()) -> Self {
+        "Done.".into()
+    }
+}
+
 impl From<Vec<Part>> for ToolOutput {
     fn from(parts: Vec<Part>) -> Self {
         Self { parts }

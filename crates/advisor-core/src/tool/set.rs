@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use message_aggregator::WireForms;
 
-use crate::{Tool, ToolDefinition};
+use crate::{Error, Result, Tool, ToolDefinition};
 
 /// Tools by name, in the order in which they were added. Cheap to clone.
 ///
@@ -65,6 +65,27 @@ impl ToolSet {
         Self(Arc::new(kept.into()))
     }
 
+    /// Adds the tools of another set.
+    ///
+    /// # Errors
+    /// Of kind [`Configuration`](crate::ErrorKind::Configuration) if both sets have a tool of the same name. The text names
+    /// it.
+    pub fn merged(mut self, other: &Self) -> Result<Self> {
+        for tool in other.iter() {
+            let name = &tool.definition().name;
+            if self.insert(Arc::clone(tool)).is_some() {
+                return Err(duplicate_tool(name));
+            }
+        }
+        Ok(self)
+    }
+
+    /// Checks whether the other set is a clone of this one. Equal sets of different origin are not.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Returns the tool of this name.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<&Arc<dyn Tool>> {
@@ -99,6 +120,11 @@ impl ToolSet {
     pub fn wire_form<T: Send + Sync + 'static>(&self, make: impl FnOnce(&Self) -> T) -> &T {
         self.0.wire_forms.form(|| make(self))
     }
+}
+
+/// Returns the error of two tools with the same name.
+pub(crate) fn duplicate_tool(name: &str) -> Error {
+    Error::configuration(format!("two tools are called `{name}`; rename or leave out one of them"))
 }
 
 impl FromIterator<Arc<dyn Tool>> for ToolSet {

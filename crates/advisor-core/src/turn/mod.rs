@@ -1,5 +1,9 @@
+pub(crate) mod answered_before;
+pub(crate) mod end_turn;
 pub(crate) mod extensions;
 pub(crate) mod interrupted_calls;
+pub(crate) mod nested_bounds;
+pub(crate) mod once_per_turn;
 pub(crate) mod recorder;
 pub(crate) mod replacements;
 pub(crate) mod side_tasks;
@@ -26,6 +30,8 @@ pub struct Turn {
     id: TurnId,
     rounds: AtomicU32,
     input: OnceLock<MessageList>,
+    /// The results in front of the input.
+    results: OnceLock<Vec<Message>>,
     end_recorded: AtomicBool,
     pub(crate) side_tasks: SideTasks,
     extensions: Extensions,
@@ -53,6 +59,7 @@ impl Turn {
             id,
             rounds: AtomicU32::new(0),
             input: OnceLock::new(),
+            results: OnceLock::new(),
             end_recorded: AtomicBool::new(false),
             side_tasks: SideTasks::default(),
             extensions: Extensions::default(),
@@ -181,7 +188,20 @@ impl Turn {
     /// Returns the messages that the turn began with, without system messages. `None` before the turn has begun.
     #[must_use]
     pub fn input(&self) -> Option<MessageList> {
-        self.input.get().cloned()
+        let input = self.input.get()?;
+        let Some(results) = self.results.get() else { return Some(input.clone()) };
+        Some(results.iter().chain(input).cloned().collect())
+    }
+
+    /// Puts the results of decided calls in front of the input. A memory that applies the
+    /// [`Decisions`](crate::Decisions) of a turn calls it once; later calls have no effect.
+    pub fn begin_after(&self, results: &[Message]) {
+        if self.results.set(results.to_vec()).is_ok() {
+            let mut state = self.lock();
+            if !state.transcript.is_empty() {
+                state.transcript = results.iter().chain(&state.transcript).cloned().collect();
+            }
+        }
     }
 
     pub(crate) fn stable_replacement(&self, original: &Message, new: Message) -> Message {

@@ -79,6 +79,11 @@ impl TurnHandle {
         self.control.cancel(mode);
     }
 
+    /// Checks whether the turn was ever cancelled, also one that has ended nevertheless.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.control.is_requested()
+    }
+
     /// Waits until the turn has settled: it has ended, or was dropped and all of its spawned work has run.
     pub fn settled(&self) -> impl Future<Output = ()> + Send + use<> {
         let mut settled = self.control.settled.subscribe();

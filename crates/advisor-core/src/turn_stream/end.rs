@@ -8,7 +8,10 @@ use tracing::Span;
 
 use crate::turn_stream::control::TurnControl;
 use crate::turn_stream::state::{Ending, LastItem, State};
-use crate::{Error, ErrorKind, OnDrop, Record, Result, Step, TurnEnd, TurnRecorder, TurnStream, drop_caught};
+use crate::{
+    Decisions, Error, ErrorKind, OnDrop, Record, Result, Step, TurnEnd, TurnRecorder, TurnStream,
+    drop_caught, spans,
+};
 
 /// The ways in which a turn ends: with an answer, an error, a cancellation, a drop.
 impl TurnStream {
@@ -20,7 +23,9 @@ impl TurnStream {
     }
 
     fn noting_emission(&self, error: Error) -> Error {
-        if self.delivered.any() { error.mark_emitted() } else { error }
+        let are_used =
+            || self.turn.extensions().get().is_some_and(|decisions: Decisions| decisions.are_used());
+        if self.delivered.any() || are_used() { error.mark_emitted() } else { error }
     }
 
     /// Drops the inner stream or future. A panic in a drop does not prevent the end of the turn.
@@ -154,13 +159,15 @@ impl TurnStream {
             (Some(end), Err(_)) => self.hand_over(end),
             _ => self.control.settle(),
         }
-        self.span = Span::none();
-        match (last, recorded) {
+        let item = match (last, recorded) {
             (LastItem::Completed(response), Ok(())) => Ok(Chunk::Completed(response)),
             (LastItem::Completed(response), Err(error)) => Err(error.or_partial(response).mark_emitted()),
             // The caller needs the reason of the failure, not the failure to record it.
             (LastItem::Failed(error), _) => Err(error),
-        }
+        };
+        spans::note_turn(&self.span, &item);
+        self.span = Span::none();
+        item
     }
 
     /// Hands the end to the recorders without waiting, and settles when their remaining work has run.

@@ -1,3 +1,4 @@
+pub(crate) mod beginning;
 pub(crate) mod control;
 mod delivered;
 mod end;
@@ -111,17 +112,16 @@ impl TurnStream {
     /// Begins the turn. Returns an error that was found when the turn was built.
     fn begin(&mut self) -> Option<Error> {
         let State::Waiting(begin) = std::mem::replace(&mut self.state, State::Ended) else { return None };
-        let (chain, request) = match begin {
+        let beginning = match begin {
             Ok(begin) => *begin,
             Err(error) => {
                 self.control.settle();
                 return Some(error);
             }
         };
-        self.span = spans::turn(self.turn.id(), &request);
-        self.turn.begin_with(&request.messages);
+        self.span = spans::turn(self.turn.id(), &beginning.request);
         self.turn.side_tasks.wake(Arc::clone(&self.control).into());
-        self.state = State::Opening(async move { chain.next_stream(request).await }.boxed());
+        self.state = State::Opening(beginning.open().boxed());
         None
     }
 
@@ -175,6 +175,9 @@ impl TurnStream {
                 None
             }
             last => {
+                if let Some(item) = &last {
+                    spans::note_turn(&self.span, item);
+                }
                 self.settle();
                 Some(Poll::Ready(last))
             }

@@ -8,11 +8,12 @@ use futures::future::BoxFuture;
 use futures::stream::Stream;
 use message_aggregator::{ChatResponse, Chunk};
 
-use crate::{AdvisorChain, Batches, ChatRequest, ChunkStream, Error, Result, TurnEnd};
+use crate::turn_stream::beginning::Beginning;
+use crate::{Batches, ChunkStream, Error, Result, TurnEnd};
 
 pub(super) enum State {
     /// Not started. An error here was found when the turn was built.
-    Waiting(Result<Box<(AdvisorChain, ChatRequest)>>),
+    Waiting(Result<Box<Beginning>>),
     Opening(BoxFuture<'static, Result<ChunkStream>>),
     Live(Live),
     /// The end is being recorded; the caller receives the last item afterwards.

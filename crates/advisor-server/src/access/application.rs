@@ -2,9 +2,9 @@
 //! extensions that middleware has inserted.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use advisor_core::Prompt;
+use advisor_core::{ChatClient, Prompt};
 use axum::http::request::Parts;
 
 type TenantOf = dyn Fn(&Parts) -> Option<String> + Send + Sync;
@@ -18,11 +18,11 @@ pub(crate) struct Authenticate(Arc<TenantOf>);
 #[derive(Clone)]
 pub(crate) struct ChangePrompt(Arc<ChangeBy>);
 
-/// The change of the prompt for one request.
+/// The prompt of one request. Clones share it, so that the application changes it once.
 #[derive(Clone)]
-pub(crate) struct PromptChange {
-    change: ChangePrompt,
-    head: Arc<Parts>,
+pub(crate) struct RequestPrompt {
+    change: Option<(ChangePrompt, Arc<Parts>)>,
+    changed: Arc<OnceLock<Prompt>>,
 }
 
 impl Authenticate {
@@ -39,21 +39,26 @@ impl ChangePrompt {
     pub(crate) fn new(change: impl Fn(Prompt, &Parts) -> Prompt + Send + Sync + 'static) -> Self {
         Self(Arc::new(change))
     }
-
-    pub(crate) fn for_request(&self, head: &Parts) -> PromptChange {
-        PromptChange { change: self.clone(), head: Arc::new(head.clone()) }
-    }
 }
 
-impl PromptChange {
-    pub(crate) fn apply(&self, prompt: Prompt) -> Prompt {
-        (self.change.0)(prompt, &self.head)
+impl RequestPrompt {
+    pub(crate) fn new(change: Option<&ChangePrompt>, head: &Parts) -> Self {
+        let change = change.map(|change| (change.clone(), Arc::new(head.clone())));
+        Self { change, changed: Arc::default() }
+    }
+
+    /// Returns the prompt as the application changes it, which happens in the first call.
+    pub(crate) fn of(&self, client: &ChatClient) -> &Prompt {
+        self.changed.get_or_init(|| match &self.change {
+            Some((change, head)) => (change.0)(client.prompt(), head),
+            None => client.prompt(),
+        })
     }
 }
 
 /// The head of a request may hold secrets.
-impl fmt::Debug for PromptChange {
+impl fmt::Debug for RequestPrompt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PromptChange").finish_non_exhaustive()
+        f.debug_struct("RequestPrompt").finish_non_exhaustive()
     }
 }

@@ -1,17 +1,26 @@
-use axum::http::{HeaderMap, header};
+use axum::http::request::Parts;
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, Version, header};
 
 /// Checks whether a request names this machine as its host.
 ///
 /// A server without tokens serves this machine only. A page of another site could reach it by a name that resolves to
-/// the loopback address. Such a request has that name as its host.
-pub(crate) fn is_local(headers: &HeaderMap) -> bool {
-    let Some(host) = headers.get(header::HOST).and_then(|host| host.to_str().ok()) else { return true };
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => host.split(':').next().unwrap_or_default(),
-    };
-    name.eq_ignore_ascii_case("localhost")
-        || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+/// the loopback address. Such a request has that name as its host, or in its target. Only before HTTP/1.1 there may be no
+/// host.
+pub(crate) fn is_local(request: &Parts) -> bool {
+    let mut hosts = request.headers.get_all(header::HOST).iter();
+    let (host, target) = (hosts.next(), request.uri.authority());
+    let is_named = host.is_some() || target.is_some() || request.version < Version::HTTP_11;
+    let host = host.is_none_or(|host| Authority::try_from(host.as_bytes()).is_ok_and(|host| is_this(&host)));
+    is_named && host && hosts.next().is_none() && target.is_none_or(is_this)
+}
+
+/// Checks whether an authority names this machine.
+fn is_this(authority: &Authority) -> bool {
+    let name = authority.host();
+    let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+    let is_loopback = address.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+    !authority.as_str().contains('@') && (is_loopback || name.eq_ignore_ascii_case("localhost"))
 }
 
 /// Checks whether a page of another site, or of another port, sends the request.
@@ -36,20 +45,32 @@ fn is_origin_of(origin: &[u8], host: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::Request;
+
     use super::*;
 
     #[test]
     fn only_names_of_this_machine_are_local() {
-        let local = |host: &str| {
-            let mut headers = HeaderMap::new();
-            headers.insert(header::HOST, host.parse().unwrap());
-            is_local(&headers)
+        let request = |version: Version, target: &str, hosts: &[&[u8]]| {
+            let mut request = Request::get(target).version(version);
+            for host in hosts {
+                request = request.header(header::HOST, *host);
+            }
+            is_local(&request.body(()).unwrap().into_parts().0)
         };
+        let local = |host: &str| request(Version::HTTP_11, "/", &[host.as_bytes()]);
         assert!(
             ["localhost", "LOCALHOST:80", "127.0.0.1:8080", "[::1]:80", "127.9.9.9"].map(local) == [true; 5]
         );
         assert!(["example.org", "localhost.example.org", "10.0.0.1", "[::2]", ""].map(local) == [false; 5]);
-        assert!(is_local(&HeaderMap::new()), "HTTP/1.0 has no host");
+        assert!(["[::1", "::1]", "me@localhost", "localhost/a", "local host"].map(local) == [false; 5]);
+        assert!(request(Version::HTTP_10, "/", &[]), "HTTP/1.0 has no host");
+        assert!(!request(Version::HTTP_11, "/", &[]));
+        assert!(!request(Version::HTTP_11, "/", &[b"localhost", b"localhost"]), "two hosts");
+        assert!(!request(Version::HTTP_11, "/", &[b"\xe9vil.example"]), "no ASCII");
+        assert!(!request(Version::HTTP_11, "http://example.org/", &[b"localhost"]), "an absolute target");
+        assert!(request(Version::HTTP_11, "http://localhost/", &[b"localhost"]));
+        assert!(request(Version::HTTP_2, "http://localhost/", &[]), "HTTP/2 has an authority");
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub struct ServerLimits {
     /// The bytes of a request. More is answered with 413. 1 MiB by default.
     pub body_bytes: usize,
     /// The connections that are open at once. Further ones wait until one closes. [`serve`](crate::serve) alone applies
-    /// it. 8,192 by default.
+    /// it. Keep it below the files that the process may open, since turns need some, too. 8,192 by default.
     pub open_connections: usize,
     /// The time within which the head of the next request arrives on a connection. A slower or idle connection is closed.
     /// [`serve`](crate::serve) alone applies it. 30 seconds by default.
@@ -38,14 +38,16 @@ pub struct ServerLimits {
     /// A server without tokens has one tenant.
     pub ended_turns_per_tenant: usize,
     /// The bytes of the events from which an answer in one piece is joined. The turn of a larger answer stops, and the
-    /// request is answered with 422. An answer that was whole by then is remembered. A further attempt needs another id
-    /// of the turn. 64 MiB by default.
+    /// request is answered with 422. An answer that was whole by then is remembered. 64 MiB by default.
     pub whole_answer_bytes: usize,
     /// The bytes of the messages in a page of a conversation. The oldest turns of a larger page are left out, for the
     /// page before it; its last turn stays. 4 MiB by default. The turns of a page are read before.
     pub page_bytes: usize,
     /// The chunks of a turn that are kept for readers that join late. 65,536 by default.
     pub kept_chunks: usize,
+    /// The bytes of the chunks of a turn that are kept for such readers, about as in JSON, without whole blocks and
+    /// responses, which repeat them. 16 MiB by default.
+    pub kept_bytes: usize,
     /// The time for which a request waits for the [relay](crate::ChatServer::with_relay). A turn then starts without it,
     /// and a request for a turn of another process is answered with 503. 500 milliseconds by default.
     pub relay_timeout: Duration,
@@ -66,6 +68,7 @@ impl Default for ServerLimits {
             whole_answer_bytes: 64 << 20,
             page_bytes: 4 << 20,
             kept_chunks: 1 << 16,
+            kept_bytes: 16 << 20,
             relay_timeout: Duration::from_millis(500),
         }
     }
@@ -130,6 +133,11 @@ impl ServerLimits {
     /// Sets the chunks of a turn that are kept.
     pub fn with_kept_chunks(self, chunks: usize) -> Self {
         Self { kept_chunks: chunks, ..self }
+    }
+
+    /// Sets the bytes of the chunks of a turn that are kept.
+    pub fn with_kept_bytes(self, bytes: usize) -> Self {
+        Self { kept_bytes: bytes, ..self }
     }
 
     /// Sets the time for which a request waits for the relay.

@@ -5,16 +5,19 @@ use axum::http::uri::Uri;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use tower_http::cors::{AllowHeaders, CorsLayer};
 
+use crate::refusal::X_SHOULD_RETRY;
+
 /// The time for which a browser may remember that a request is allowed.
 const REMEMBERED: Duration = Duration::from_secs(600);
 
 /// The headers of answers that pages may read, beside those that every page may read.
-const EXPOSED: [HeaderName; 5] = [
+const EXPOSED: [HeaderName; 6] = [
     HeaderName::from_static("x-conversation-id"),
     HeaderName::from_static("x-turn-id"),
     HeaderName::from_static("x-request-id"),
     HeaderName::from_static("request-id"),
     header::RETRY_AFTER,
+    X_SHOULD_RETRY,
 ];
 
 /// The origins of other sites whose pages may send requests and read the answers (CORS).

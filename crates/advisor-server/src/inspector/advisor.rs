@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use advisor_core::{
-    AdvisorChain, AdvisorInfo, ChatRequest, ChunkStream, Placement, Result, StreamAdvisor, ToolSet,
-    async_trait,
+    AdvisorChain, AdvisorInfo, CallRunner, ChatRequest, ChunkStream, PendingCalls, Placement, Result,
+    StreamAdvisor, ToolSet, async_trait,
 };
 
 use super::journal::TurnJournal;
@@ -27,6 +27,14 @@ impl AdvisorInfo for Inspected {
 
     fn validate_tools(&self, tools: &ToolSet) -> Result<()> {
         self.0.validate_tools(tools)
+    }
+
+    fn pending_calls(&self) -> Option<&dyn PendingCalls> {
+        self.0.pending_calls()
+    }
+
+    fn call_runner(&self) -> Option<Arc<dyn CallRunner>> {
+        self.0.call_runner()
     }
 }
 

@@ -6,8 +6,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-/// The events of one journal. Later ones are not kept.
+/// The events of one journal. Later ones are not kept, and [`CUT`] stands in their place.
 const EVENTS: usize = 4_096;
+
+/// The label of the last event of a journal that has no later ones.
+const CUT: &str = "journal.cut";
 
 /// The events of one turn, in their order. Cheap to clone.
 ///
@@ -51,10 +54,12 @@ impl TurnJournal {
     /// Appends an event.
     pub(crate) fn record(&self, label: impl Into<String>, fields: Value) {
         let mut events = self.0.events.lock().unwrap_or_else(PoisonError::into_inner);
-        if events.len() < EVENTS {
-            // Read under the lock, so that later events have later times.
-            let at_ms = u64::try_from(self.0.begin.elapsed().as_millis()).unwrap_or(u64::MAX);
-            events.push(Event { label: label.into(), at_ms, fields });
+        // Read under the lock, so that later events have later times.
+        let at_ms = u64::try_from(self.0.begin.elapsed().as_millis()).unwrap_or(u64::MAX);
+        match events.len() {
+            ..EVENTS => events.push(Event { label: label.into(), at_ms, fields }),
+            EVENTS => events.push(Event { label: CUT.into(), at_ms, fields: Value::Null }),
+            _ => {}
         }
     }
 
@@ -62,5 +67,24 @@ impl TurnJournal {
     pub(crate) fn written(&self) -> WrittenJournal {
         let events = self.0.events.lock().unwrap_or_else(PoisonError::into_inner).clone();
         WrittenJournal { version: JSON_VERSION, events }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn journal_says_that_it_is_cut() {
+        let journal = TurnJournal::new();
+        for _ in 0..EVENTS {
+            journal.record("model.ask r1", Value::Null);
+        }
+        assert_eq!(journal.written().events.len(), EVENTS);
+        for _ in 0..2 {
+            journal.record("model.end r1", Value::Null);
+        }
+        let events = journal.written().events;
+        assert_eq!((events.len(), events.last().unwrap().label.as_str()), (EVENTS + 1, CUT));
     }
 }

@@ -6,13 +6,13 @@ import { send } from "./token.js";
 const unanswered = (error) =>
   error instanceof TypeError ? Object.assign(new Error("the server cannot be reached"), { isBroken: true }) : error;
 
-/** Sends a request. A refusal is an error with the server's words and its status. */
+/** Sends a request. A refusal is an error with the server's words, its status and the server's code, if it has one. */
 export const api = async (path, options) => {
   const response = await send(path, options).catch((error) => Promise.reject(unanswered(error)));
   if (!response.ok) {
     const body = await response.json().catch(() => ({}));
     const error = new Error(body.error?.message ?? `the server answered ${response.status}`);
-    throw Object.assign(error, { status: response.status });
+    throw Object.assign(error, { status: response.status, code: body.error?.code });
   }
   return response;
 };

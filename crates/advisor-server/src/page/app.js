@@ -3,7 +3,8 @@
 import { Chat } from "./chat.js";
 import { $ } from "./dom.js";
 import { Panel } from "./inspector/panel.js";
-import { clear, list, openMenu } from "./side.js";
+import { closeMenu } from "./menu.js";
+import { clear, list, remove } from "./side.js";
 import { forget } from "./token.js";
 
 const chat = new Chat();
@@ -28,8 +29,9 @@ chat.onTurn = () => {
 chat.onBegin = (turn) => panel.begin(chat.id, turn);
 chat.onInspect = (turn, isWanted = false) => {
   panel.show(chat.id, turn);
-  if (isWanted) panel.toggle(true);
+  if (isWanted) inspect(true);
 };
+chat.onEditEnd = () => edit(null);
 chat.onEdit = (text, send) => {
   edit(send);
   $("text").value = text;
@@ -44,7 +46,7 @@ const cancelEdit = () => {
 
 const open = async (id) => {
   edit(null);
-  openMenu(false);
+  closeMenu();
   panel.show(null, null);
   $("title").textContent = "New conversation";
   document.title = "Chat";
@@ -54,21 +56,40 @@ const open = async (id) => {
 
 /** Shows the list of conversations, and the title of this one. */
 const showList = async () => {
-  const title = await list(chat.id);
-  if (title) $("title").textContent = document.title = title;
+  const { id } = chat;
+  const title = (await list(id)) ?? chat.question;
+  if (title && chat.id === id) $("title").textContent = document.title = title;
 };
 
 /** Returns the id of the conversation that the address names, if it names one. */
-const addressed = () => decodeURIComponent(location.hash.slice(1)) || null;
+const addressed = () => {
+  try {
+    return decodeURIComponent(location.hash.slice(1)) || null;
+  } catch {
+    return null;
+  }
+};
 
-$("form").addEventListener("submit", (event) => {
-  event.preventDefault();
+/** Sends the text, once the conversation is open. If another one is opened before that, the text stays a draft. */
+const submit = async () => {
+  const { opening } = chat;
+  await opening;
   const text = $("text").value.trim();
-  if (!text || chat.isBusy) return;
+  if (!text || chat.isBusy || chat.opening !== opening) return;
   $("text").value = "";
   const send = editing ?? ((written) => chat.ask(written));
   edit(null);
   send(text);
+};
+
+const inspect = (isOpen) => {
+  closeMenu();
+  panel.toggle(isOpen);
+};
+
+$("form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  submit();
 });
 $("editing-cancel").addEventListener("click", cancelEdit);
 $("text").addEventListener("keydown", (event) => {
@@ -85,8 +106,10 @@ $("new").addEventListener("click", async () => {
 $("export").addEventListener("click", () => chat.export());
 $("delete").addEventListener("click", async () => {
   if (!confirm("Delete this conversation?")) return;
-  await chat.delete();
-  $("new").click();
+  const { id } = chat;
+  if (!(await chat.delete())) return;
+  remove(id);
+  if (chat.id === id) $("new").click();
 });
 $("forget").addEventListener("click", () => {
   forget();
@@ -95,9 +118,8 @@ $("forget").addEventListener("click", () => {
   clear();
   open(null);
 });
-$("menu").addEventListener("click", () => openMenu(!document.body.classList.contains("menu")));
-$("inspect").addEventListener("click", () => panel.toggle());
-$("inspector-close").addEventListener("click", () => panel.toggle(false));
+$("inspect").addEventListener("click", () => inspect());
+$("inspector-close").addEventListener("click", () => inspect(false));
 $("journal-open").addEventListener("click", () => $("journal-file").click());
 $("journal-file").addEventListener("change", ({ target }) => {
   if (target.files.length) panel.open(target.files[0]);
@@ -107,7 +129,7 @@ $("journal-save").addEventListener("click", () => panel.save());
 addEventListener("keydown", (event) => {
   if (!event.altKey || event.code !== "KeyI") return;
   event.preventDefault();
-  panel.toggle();
+  inspect();
 });
 // Every change of the address by a link or by the history is a change of the hash.
 addEventListener("hashchange", () => {

@@ -1,10 +1,11 @@
 // One conversation: asks, shows the answers, and joins a turn that runs.
 
 import { Answer } from "./answer/answer.js";
+import { Approval } from "./approval.js";
 import { api, conversationPath } from "./api.js";
 import { $, announce, save, showEnd } from "./dom.js";
-import { follow, join, submit } from "./events.js";
-import { eventsOf, offerEarlier, read, show } from "./history.js";
+import { follow, persist, submit, wait } from "./events.js";
+import { eventsOf, offerEarlier, read, readWaiting, update } from "./history.js";
 import { newId } from "./ids.js";
 import { UserMessage } from "./user_message.js";
 
@@ -24,75 +25,169 @@ class Reading {
   signal = this.#controller.signal;
   take = (event) => this.#answer.take(event);
   onBreak = () => this.#answer.wait("There is no connection. Trying again…");
+  onRest = () => this.#answer.wait("The answer goes on, and comes when it is complete.");
 
   abort() {
     this.#controller.abort();
   }
 }
 
+/** The tries after which a request is sent again every four seconds. */
+const SLOWLY = 4;
+
 export class Chat {
   /** The id of the conversation, if it has one yet. */
   id = null;
+  /** Resolves when the conversation is shown. */
+  opening = Promise.resolve();
   /** Called with the id of the conversation that is shown, and after each turn. */
   onName = () => {};
   onTurn = () => {};
   /** Called with the id of a turn that begins, and to inspect an earlier one. */
   onBegin = () => {};
   onInspect = () => {};
-  /** Called to edit a message: with its text, and a function that sends another one. */
+  /** Called to edit a message: with its text, and a function that sends another one. That one is valid until `onEditEnd`. */
   onEdit = () => {};
+  onEditEnd = () => {};
   /** The turn that is read, if one is. It ends when another conversation is opened. */
   #reading = null;
-  /** The number of the last request to open a conversation. Answers to earlier ones are too late. */
-  #opened = 0;
+  /** Aborted when a turn begins or a conversation is opened: then the answers to earlier requests come too late. */
+  #now = new AbortController();
+  #approval = new Approval(messages, (decisions, hadFocus) => this.#decide(decisions, hadFocus));
 
   get isBusy() {
     return this.#reading !== null;
   }
 
-  ask(text, replaces) {
+  /** The first message of the user that is shown, on one line. */
+  get question() {
+    return messages.querySelector("article.user .plain")?.textContent.trim().split("\n", 1)[0];
+  }
+
+  async ask(text, replaces) {
     const message = new UserMessage(messages, text);
     const turn = newId();
     this.#name(this.id ?? newId());
     this.#offer(message, turn);
     showEnd();
-    const question = { message: text, conversation: this.id, turn, replaces };
-    return this.#read(turn, async (reading) => {
+    const answer = await this.#submit({ message: text, conversation: this.id, turn, replaces });
+    if (answer) await this.#findCalls(turn, answer);
+  }
+
+  async #decide(decisions, hadFocus) {
+    const turn = newId();
+    const answering = this.#submit({ conversation: this.id, turn, decisions });
+    if (hadFocus) $("stop").focus();
+    const answer = await answering;
+    // The stored messages have the results of the calls, which the answer does not show.
+    if (answer) await this.#showAfter(turn, answer);
+  }
+
+  #submit(question) {
+    return this.#read(question.turn, async (reading) => {
       const response = await submit(question, reading);
-      this.onBegin(turn);
+      this.onBegin(question.turn);
       return response;
     });
+  }
+
+  /** Asks for decisions about calls that wait after a turn. */
+  async #findCalls(turn, answer) {
+    if (!this.#approval.mayWait) return;
+    await this.#readAfter(turn, readWaiting, ({ waiting, running }) =>
+      running ? this.#showAfter(null, answer) : this.#approval.offer(waiting),
+    );
+  }
+
+  /** Shows what is stored after a turn, and the error of its answer. */
+  #showAfter(turn, { error }) {
+    this.opening = this.#readAfter(turn, read, (stored) => this.#show(stored, error));
+    return this.opening;
+  }
+
+  /**
+   * Reads the conversation after a turn, and shows it unless something else has begun. The server may end the turn later
+   * than the page. If it does not end it, the page joins it again.
+   */
+  async #readAfter(turn, request, showRead) {
+    const { id } = this;
+    const { signal } = this.#now;
+    try {
+      for (let tries = 0; ; tries++) {
+        const stored = await persist(() => request(id), signal);
+        if (signal.aborted) return;
+        if (stored.running !== turn || tries === SLOWLY || turn === null) return showRead(stored);
+        await wait(tries, signal);
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      // Nothing is stored.
+      if (error.status === 404) return this.#approval.clear();
+      this.#approval.fail(error, () => {
+        this.#approval.hide();
+        messages.focus({ preventScroll: true });
+        this.#readAfter(turn, request, showRead);
+      });
+    }
   }
 
   /** Stops the turn. Before the server has answered, or if it cannot be reached, it gives up reading, too. */
   async stop() {
     const reading = this.#reading;
+    const stopped = api(conversationPath(this.id, "/stop"), { method: "POST" });
     if (!reading.hasBegun) reading.abort();
-    await api(conversationPath(this.id, "/stop"), { method: "POST" }).catch(() => reading.abort());
+    await stopped.catch(() => reading.abort());
   }
 
   /** Shows a stored conversation, or an empty one, and joins its running turn. */
-  async open(id) {
+  open(id) {
     this.#reading?.abort();
     this.#turn(null);
+    this.#approval.clear();
     messages.replaceChildren();
-    const opened = ++this.#opened;
+    const signal = this.#begin();
     this.#name(id);
-    if (!id) return;
-    const { messages: stored, before, running, error } = await read(id).catch((error) => ({ messages: [], error }));
-    const live = await join(id);
-    if (this.#opened !== opened) return live?.body?.cancel();
+    messages.ariaBusy = String(id !== null);
+    this.opening = id ? this.#open(id, signal) : Promise.resolve();
+    return this.opening;
+  }
+
+  async #open(id, signal) {
+    const stored = await read(id).catch((error) => ({ error }));
+    if (signal.aborted) return;
+    this.#turn(null);
+    if (!stored.error) this.#show(stored);
     // A conversation may not exist yet.
-    if (error && error.status !== 404) this.#fail(error);
-    const runs = live?.status === 200;
+    else if (stored.error.status !== 404) this.#fail(stored.error);
+  }
+
+  /** Shows what is stored and an error behind it, and joins the running turn or asks about calls that wait. */
+  #show({ messages: stored, before, running, waiting }, error) {
+    this.onEditEnd();
     // The running turn shows its own answer.
-    const end = runs ? stored.findLastIndex((message) => message.role === "user") + 1 : stored.length;
+    const own = stored.filter(({ turn, role }) => turn !== running || role === "user");
     const offer = (message, turn) => this.#offer(message, turn);
-    show(messages, stored.slice(0, end), offer);
-    offerEarlier(messages, id, before, offer);
-    const turn = stored.findLast((message) => message.role === "user")?.turn;
-    if (turn) (runs ? this.onBegin : this.onInspect)(turn);
-    if (runs) this.#read(running ?? turn, async () => live);
+    if (!update(messages, own, offer)) offerEarlier(messages, this.id, before, offer);
+    if (error) new Answer(messages).repeat(error);
+    const turn = running ?? own.at(-1)?.turn;
+    if (turn) (running ? this.onBegin : this.onInspect)(turn);
+    if (!running) return this.#approval.offer(waiting);
+    this.#join(running, own.some((message) => message.turn === running));
+  }
+
+  async #join(turn, isStored) {
+    const answer = await this.#read(turn, () => null);
+    if (!answer) return;
+    // Its question may not be stored yet, and the results of calls that it decides are not in its answer.
+    await (isStored ? this.#findCalls(turn, answer) : this.#showAfter(turn, answer));
+  }
+
+  /** Makes answers to earlier requests too late. Returns the signal after which those to later ones are. */
+  #begin() {
+    this.#now.abort();
+    this.#now = new AbortController();
+    this.onEditEnd();
+    return this.#now.signal;
   }
 
   /** Saves the messages as a file, one a line. */
@@ -105,39 +200,64 @@ export class Chat {
     }
   }
 
+  /** Deletes the conversation. Returns whether it is gone. */
   async delete() {
-    await api(conversationPath(this.id), { method: "DELETE" });
+    const { id } = this;
+    try {
+      await api(conversationPath(id), { method: "DELETE" });
+      return true;
+    } catch (error) {
+      if (this.id === id) this.#fail(error);
+      return false;
+    }
   }
 
-  /** Shows the answer of a turn, which `begin` asks for. */
+  /**
+   * Shows the answer of a turn. `begin` may ask for it; without a response, the turn is joined. Returns the answer, unless
+   * another conversation is open by now.
+   */
   async #read(turn, begin) {
+    const { id } = this;
     const answer = new Answer(messages);
     const reading = new Reading(answer);
+    this.#begin();
+    // A decision or a message in its place answers the calls, unless the turn fails.
+    this.#approval.hide();
     this.#turn(reading);
     announce("");
     try {
       const response = await begin(reading);
       reading.hasBegun = true;
-      if (!(await follow(this.id, turn, response, reading))) await this.#recover(turn, answer);
-      if (reading.signal.aborted) answer.note("This answer was stopped.");
+      if (!(await follow(id, turn, response, reading))) await this.#recover(id, turn, answer, reading);
+      if (reading.signal.aborted) answer.take({ type: "stopped" });
     } catch (error) {
-      if (reading.signal.aborted) answer.note("This answer was stopped.");
-      else answer.take({ type: "error", error: error.message });
+      const isStopped = reading.signal.aborted || error.code === "cancelled";
+      answer.take(isStopped ? { type: "stopped" } : { type: "error", error: error.message });
     }
     answer.end();
-    if (this.#reading !== reading) return;
+    if (this.#reading !== reading) return null;
     this.#turn(null);
+    if (answer.hasOpenCalls) this.#approval.mayWait = true;
+    else if (!answer.hasFailed) this.#approval.clear();
     announce(answer.words);
     this.onTurn();
+    return answer;
   }
 
-  /** Shows what memory has of a turn that the server does not know any more, since it was started again. */
-  async #recover(turn, answer) {
-    const { messages: stored } = await read(this.id).catch(() => ({ messages: [] }));
-    const own = stored.filter((message) => message.turn === turn && message.role !== "user");
-    if (!own.length) throw new Error("the connection was lost, and the server does not have the rest of this answer");
-    answer.clear();
-    own.forEach((message, count) => eventsOf(message, count).forEach((event) => answer.take(event)));
+  /** Shows what memory has of a turn whose rest the server cannot send. While the turn runs, it is read again. */
+  async #recover(id, turn, answer, { signal, onRest }) {
+    for (;;) {
+      const { messages: stored, running } = await read(id).catch(() => ({ messages: [] }));
+      const isRunning = running === turn;
+      const own = stored.filter((message) => message.turn === turn && message.role !== "user");
+      if (!own.length && !isRunning) throw new Error("the connection was lost, and the server does not have the rest of this answer");
+      answer.clear();
+      const events = own.flatMap((message, count) => eventsOf(message, count));
+      events.filter(({ type }) => type !== "interrupted" || !isRunning).forEach((event) => answer.take(event));
+      if (!isRunning || signal.aborted) break;
+      onRest();
+      await wait(SLOWLY, signal);
+    }
     answer.note("The connection was lost. This is what the server has of the answer.");
   }
 
@@ -150,9 +270,13 @@ export class Chat {
 
   #turn(reading) {
     this.#reading = reading;
+    messages.ariaBusy = String(this.isBusy);
+    const { activeElement: focused } = document;
     $("send").hidden = this.isBusy;
     $("stop").hidden = !this.isBusy;
-    messages.ariaBusy = String(this.isBusy);
+    // A hidden button loses the focus.
+    if (focused === $("send") && this.isBusy) $("stop").focus();
+    if (focused === $("stop") && !this.isBusy) $("text").focus();
   }
 
   #name(id) {

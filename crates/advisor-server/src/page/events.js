@@ -5,12 +5,34 @@ import { api, conversationPath } from "./api.js";
 const MOST_TRIES = 20;
 
 /** Waits before another try: for a while, until the network is back, or until `signal`. */
-const wait = (tries, signal) =>
+export const wait = (tries, signal) =>
   new Promise((done) => {
     setTimeout(done, Math.min(250 * 2 ** tries, 4000));
     addEventListener("online", done, { once: true });
     signal.addEventListener("abort", done, { once: true });
   });
+
+/** The codes of a server that cannot answer now. */
+const PASSING = ["stopping", "relay_unavailable"];
+
+/** Whether a request may succeed later: the connection is broken, or a proxy does not reach the server. */
+const isPassing = ({ isBroken, status, code }) =>
+  isBroken || (code ? PASSING.includes(code) : [502, 503, 504].includes(status));
+
+/** The further tries of a request that a person can repeat. */
+const FEW_TRIES = 4;
+
+/** Sends a request again while its failure may pass: a few times, or until `signal`. */
+export const persist = async (request, signal) => {
+  for (let tries = 0; ; tries++) {
+    try {
+      return await request();
+    } catch (error) {
+      if (signal.aborted || tries === FEW_TRIES || !isPassing(error)) throw error;
+    }
+    await wait(tries, signal);
+  }
+};
 
 const post = (question, signal) => {
   const headers = { "content-type": "application/json" };
@@ -35,48 +57,60 @@ export const submit = async (question, { signal, onBreak }) => {
   }
 };
 
-/** Reads events until the end of the turn. Returns whether it was reached. */
+/** Reads events until the end of the turn. Returns whether it was reached: the connection may break before it. */
 const read = async (response, turn, take) => {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
-  for (;;) {
-    const { value, done } = await reader.read();
-    if (done) return false;
-    const events = (rest + value).split("\n\n");
-    rest = events.pop();
-    for (const event of events) {
-      const lines = event.split("\n");
-      const field = (name) => lines.find((line) => line.startsWith(name + ": "))?.slice(name.length + 2);
-      turn.last = field("id") ?? turn.last;
-      const data = field("data");
-      if (data === "[DONE]") return true;
-      if (data) take(JSON.parse(data));
+  try {
+    for (;;) {
+      const { value, done } = await reader.read().catch(() => ({ done: true }));
+      if (done) return false;
+      const events = (rest + value).split("\n\n");
+      rest = events.pop();
+      for (const event of events) {
+        const lines = event.split("\n");
+        const field = (name) => lines.find((line) => line.startsWith(name + ": "))?.slice(name.length + 2);
+        turn.last = field("id") ?? turn.last;
+        const data = field("data");
+        if (data === "[DONE]") return true;
+        if (data) take(JSON.parse(data));
+      }
     }
+  } finally {
+    reader.cancel().catch(() => {});
   }
 };
 
-/** Joins a turn behind the last event that was read; the running one without a turn. Returns null if it cannot. */
-export const join = (conversation, { id, last } = {}, signal) => {
-  const headers = { ...(id && { "x-turn-id": id }), ...(last && { "last-event-id": last }) };
-  return api(conversationPath(conversation, "/stream?view=page"), { headers, signal }).catch(() => null);
+/** Joins a turn behind the last event that was read. */
+const join = (conversation, { id, last }, signal) => {
+  const headers = { "x-turn-id": id, ...(last && { "last-event-id": last }) };
+  return api(conversationPath(conversation, "/stream?view=page"), { headers, signal });
 };
 
 /**
- * Reads a turn to its end or until `signal`, and joins it again after a broken connection. Returns whether the server knew
- * the turn to its end: one that was started again does not.
+ * Reads a turn to its end or until `signal`: first the response, if there is one. Without one, or after a broken
+ * connection, it joins the turn. Returns false if the server cannot send the rest: it does not know the turn any more, or
+ * has not kept all of it.
  */
 export const follow = async (conversation, id, response, { take, signal, onBreak }) => {
   const turn = { id, last: null };
   for (let tries = 0; ; tries++) {
-    if (response?.status === 204) return false;
     const { last } = turn;
-    // The connection may break.
-    if (response && (await read(response, turn, take).catch(() => false))) return true;
+    try {
+      response ??= await join(conversation, turn, signal);
+      if (response.status === 204) return false;
+      if (await read(response, turn, take)) return true;
+    } catch (error) {
+      if (!signal.aborted && !isPassing(error)) {
+        if (error.status === 404) return false;
+        throw error;
+      }
+    }
     if (signal.aborted) return true;
     if (turn.last !== last) tries = 0;
     if (tries === MOST_TRIES) throw new Error("the connection is broken");
+    response = null;
     onBreak();
     await wait(tries, signal);
-    response = await join(conversation, turn, signal);
   }
 };

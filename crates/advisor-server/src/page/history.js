@@ -3,6 +3,7 @@
 import { Answer } from "./answer/answer.js";
 import { api, conversationPath } from "./api.js";
 import { button, element, following } from "./dom.js";
+import { unmarked } from "./interrupted.js";
 import { UserMessage } from "./user_message.js";
 
 /** Reads a page of stored messages: the last turns, or those before a later page, which names them. */
@@ -10,6 +11,9 @@ export const read = async (id, before) => {
   const query = before ? `&before=${encodeURIComponent(before)}` : "";
   return (await api(conversationPath(id, `?view=page${query}`))).json();
 };
+
+/** Reads which calls of a conversation wait, with its last turn alone. */
+export const readWaiting = async (id) => (await api(conversationPath(id, "?limit=1"))).json();
 
 /** Offers the page before the messages that are shown, if there is one. */
 export const offerEarlier = (messages, id, before, offer) => {
@@ -43,9 +47,9 @@ export const offerEarlier = (messages, id, before, offer) => {
 };
 
 const fragment = (stored, offer) => {
-  const earlier = document.createDocumentFragment();
-  show(earlier, stored, offer);
-  return earlier;
+  const shown = document.createDocumentFragment();
+  show(shown, stored, offer);
+  return shown;
 };
 
 /** Changes the messages, and keeps one of them where the reader sees it. */
@@ -56,11 +60,35 @@ const keepInPlace = (messages, message, change) => {
   messages.scrollTop += top() - before;
 };
 
-/** Shows stored messages. `offer` gets each message of the user with its turn. */
-export const show = (messages, stored, offer) => {
+/**
+ * Brings the messages up to date. Those before the last question that is both shown and stored stay as they are. Returns
+ * whether there is such a question.
+ */
+export const update = (messages, stored, offer) => {
+  const placeOf = ({ dataset }) => stored.findIndex(({ turn, role }) => role === "user" && turn === dataset.turn);
+  const questions = [...messages.querySelectorAll("article.user[data-turn]")];
+  const last = questions.findLast((question) => placeOf(question) >= 0);
+  // A turn may have several messages of the user.
+  const known = questions.find(({ dataset }) => dataset.turn === last?.dataset.turn);
+  const changed = fragment(known ? stored.slice(placeOf(known)) : stored, offer);
+  const { activeElement: focused } = document;
+  following(() => {
+    while (known?.nextElementSibling) known.nextElementSibling.remove();
+    if (known) known.replaceWith(changed);
+    else messages.replaceChildren(changed);
+  });
+  if (!focused.isConnected) messages.focus({ preventScroll: true });
+  return known !== undefined;
+};
+
+/** Shows stored messages. `offer` gets each message of the user, and each answer that goes on in a further turn, with the turn. */
+const show = (messages, stored, offer) => {
   let answer = null;
   let count = 0;
+  let shownTurn = null;
   for (const message of stored) {
+    const isFurther = message.turn && message.turn !== shownTurn;
+    shownTurn = message.turn;
     if (message.role === "user") {
       const shown = new UserMessage(messages, message.text);
       if (message.turn) offer(shown, message.turn);
@@ -69,6 +97,7 @@ export const show = (messages, stored, offer) => {
       continue;
     }
     answer ??= new Answer(messages);
+    if (isFurther) offer(answer, message.turn);
     for (const event of eventsOf(message, ++count)) answer.take(event);
   }
   answer?.end();
@@ -80,7 +109,8 @@ export const eventsOf = (message, count) => {
     const failed = message.is_error ? [{ type: "error", id: message.id, error: message.result }] : [];
     return [...failed, { type: "tool_call_end", id: message.id, result: message.result }];
   }
-  return (message.parts ?? []).flatMap((part, place) => {
+  const { parts, isInterrupted } = unmarked(message.parts ?? []);
+  const events = parts.flatMap((part, place) => {
     const block = `${count}.${place}`;
     switch (part.type) {
       case "call": return { type: "tool_call_start", id: part.id, tool: part.tool, args: part.args };
@@ -88,6 +118,7 @@ export const eventsOf = (message, count) => {
       default: return text(block, part);
     }
   });
+  return isInterrupted ? [...events, { type: "interrupted" }] : events;
 };
 
 const text = (block, { text, nodes }) => {

@@ -6,6 +6,11 @@ import { $ } from "./dom.js";
 const PLACE = new URL(".", import.meta.url);
 const KEY = `token of ${PLACE.pathname}`;
 
+const LOGIN = "Log in to the application, and load this page again.";
+/** Whether an application knows the users by a login of its own. */
+const hasLogin = document.documentElement.dataset.login === "application";
+const REFUSED = hasLogin ? LOGIN : "the server needs a token";
+
 /** The request of the user for a token, while the form is open. */
 let asking = null;
 
@@ -25,8 +30,10 @@ export const send = async (path, options = {}) => {
     const token = kept();
     const response = await request(path, options, token);
     if (response.status !== 401) return response;
+    // A browser keeps the connection of an answer that is not read.
+    await response.text().catch(() => {});
     // Another request may have asked in the meantime.
-    if (token === kept() && !(await another(options.method))) throw new Error("the server needs a token");
+    if (token === kept() && !(await another(options.method))) throw new Error(REFUSED);
   }
 };
 
@@ -40,7 +47,8 @@ export const forget = () => {
 const another = (method = "GET") => {
   if (!asking) {
     if (isDeclined && method === "GET") return false;
-    asking = Promise.withResolvers();
+    asking = {};
+    asking.promise = new Promise((resolve) => (asking.resolve = resolve));
     $("access").returnValue = "";
     $("access").showModal();
     say(kept() ? "The server does not take the token any more." : "");
@@ -58,10 +66,16 @@ const refusal = async (token) => {
   // A header has no other letters.
   if (!/^[!-~]+$/.test(token)) return "The server does not take this token.";
   const response = await request("v1/models", {}, token).catch(() => null);
+  await response?.text().catch(() => {});
   if (response?.ok) return "";
   if (response?.status === 401) return "The server does not take this token.";
   return response ? `The server answered ${response.status}.` : "The server cannot be reached.";
 };
+
+if (hasLogin) {
+  $("access-title").textContent = "Not logged in";
+  $("access-about").textContent = `${LOGIN} If the application has given you a token, enter it here.`;
+}
 
 const showKept = () => {
   $("forget").hidden = !kept();

@@ -11,12 +11,15 @@ export class UserMessage {
     this.#article = copy("message");
     this.#article.className = "user";
     this.#article.querySelector("h2").textContent = "You";
-    this.#article.querySelector(".body").append(element("div", "plain", text));
+    // The server sends no media, so one that is a picture alone has no text.
+    const shown = text ? element("div", "plain", text) : element("p", "note", "This message has no text.");
+    this.#article.querySelector(".body").append(shown);
     following(() => messages.append(this.#article));
   }
 
   /** Offers to replace the turn of this message. `edit` gets the text, and a function that sends another one. */
   offer(turn, { isBusy, edit, ask, inspect }) {
+    this.#article.dataset.turn = turn;
     const replace = (text) => {
       while (this.#article.nextElementSibling) this.#article.nextElementSibling.remove();
       this.#article.remove();

@@ -5,7 +5,8 @@ use advisor_core::{ConversationKey, TurnId, async_trait};
 use tokio::time::Instant;
 
 use super::{
-    Appended, Begun, PAGE_BYTES, PAGE_ITEMS, RelayError, RunBatch, RunPage, RunState, TurnRelay, TurnRun,
+    Appended, Begun, PAGE_BYTES, PAGE_ITEMS, RelayError, RunBatch, RunEnd, RunPage, RunState, TurnRelay,
+    TurnRun,
 };
 
 /// A relay for several servers in one process, such as in tests of your service. Clones share the turns.
@@ -47,7 +48,7 @@ struct Kept {
 enum Progress {
     Running,
     StopRequested,
-    Ended,
+    Ended(RunEnd),
 }
 
 impl InMemoryRelay {
@@ -96,8 +97,8 @@ impl Kept {
         self.items.drain(..surplus);
         self.renew();
         let stops = self.progress == Progress::StopRequested;
-        if batch.is_last {
-            self.progress = Progress::Ended;
+        if let Some(end) = batch.end {
+            self.progress = Progress::Ended(end);
         }
         if stops { Appended::StopRequested } else { Appended::Running }
     }
@@ -113,9 +114,13 @@ impl Kept {
         page.map(|(_, (item, _))| item.clone()).collect()
     }
 
+    fn is_replaceable(&self) -> bool {
+        self.progress == Progress::Ended(RunEnd::Void) || self.state() == RunState::Interrupted
+    }
+
     fn state(&self) -> RunState {
         match self.progress {
-            Progress::Ended => RunState::Ended,
+            Progress::Ended(_) => RunState::Ended,
             _ if Instant::now() < self.owned_until => RunState::Running,
             _ => RunState::Interrupted,
         }
@@ -132,7 +137,7 @@ impl TurnRelay for InMemoryRelay {
                 known.renew();
                 return Ok(Begun::Owned);
             }
-            if known.state() != RunState::Interrupted {
+            if !known.is_replaceable() {
                 return Ok(Begun::Elsewhere { input: known.run.input.clone() });
             }
         }
@@ -167,11 +172,11 @@ impl TurnRelay for InMemoryRelay {
         Ok(kept.map(|kept| RunPage::new(kept.run.id.clone(), kept.page(from), kept.state())))
     }
 
-    async fn running(&self, conversation: &ConversationKey) -> Result<Option<TurnId>, RelayError> {
+    async fn running(&self, conversation: &ConversationKey) -> Result<Vec<TurnId>, RelayError> {
         let conversations = self.kept();
-        let turns = conversations.get(conversation);
-        let running = turns.and_then(|turns| turns.iter().rfind(|kept| kept.state() == RunState::Running));
-        Ok(running.map(|kept| kept.run.turn.clone()))
+        let turns = conversations.get(conversation).into_iter().flatten();
+        let running = turns.filter(|kept| kept.state() == RunState::Running);
+        Ok(running.map(|kept| kept.run.turn.clone()).collect())
     }
 
     async fn stop(&self, conversation: &ConversationKey, turn: &TurnId) -> Result<(), RelayError> {

@@ -48,7 +48,7 @@ impl RelayLink {
         self.bounded(self.relay.read(conversation, turn, from)).await
     }
 
-    pub(crate) async fn running(&self, conversation: &ConversationKey) -> Result<Option<TurnId>> {
+    pub(crate) async fn running(&self, conversation: &ConversationKey) -> Result<Vec<TurnId>> {
         self.bounded(self.relay.running(conversation)).await
     }
 

@@ -12,7 +12,7 @@ pub use self::error::RelayError;
 pub use self::in_memory::InMemoryRelay;
 #[cfg(feature = "redis")]
 pub use self::redis::RedisRelay;
-pub use self::run::{Appended, Begun, RunBatch, RunPage, RunState, TurnRun};
+pub use self::run::{Appended, Begun, RunBatch, RunEnd, RunPage, RunState, TurnRun};
 
 /// The items and bytes of a page, at most. One item may be larger.
 const PAGE_ITEMS: usize = 256;
@@ -36,7 +36,8 @@ const PAGE_BYTES: usize = 1 << 20;
 /// If the buffer cannot be reached. The effect of the call is unknown then.
 #[async_trait]
 pub trait TurnRelay: Send + Sync + 'static {
-    /// Makes this process the owner of a turn, unless another run of the turn has a live owner or has ended.
+    /// Makes this process the owner of a turn, unless another run of the turn has a live owner or has ended. A run with a
+    /// [void end](RunEnd::Void) is replaced.
     ///
     /// The items of an earlier run are removed. Repeated for the same run, it has no further effect.
     async fn begin(&self, run: &TurnRun) -> Result<Begun, RelayError>;
@@ -59,8 +60,8 @@ pub trait TurnRelay: Send + Sync + 'static {
         from: u64,
     ) -> Result<Option<RunPage>, RelayError>;
 
-    /// Returns the turn of a conversation that runs; of several, the one that began last.
-    async fn running(&self, conversation: &ConversationKey) -> Result<Option<TurnId>, RelayError>;
+    /// Returns the turns of a conversation that run, in the order of their beginnings.
+    async fn running(&self, conversation: &ConversationKey) -> Result<Vec<TurnId>, RelayError>;
 
     /// Asks the owner of a turn to stop it. The owner learns of it with its next append.
     async fn stop(&self, conversation: &ConversationKey, turn: &TurnId) -> Result<(), RelayError>;

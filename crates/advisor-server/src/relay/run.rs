@@ -48,8 +48,19 @@ pub struct RunBatch {
     pub first: u64,
     /// The items. A batch without items only renews the owner.
     pub items: Vec<String>,
-    /// Whether the run ends with this batch.
-    pub is_last: bool,
+    /// The end of the run, if this batch is the last one.
+    pub end: Option<RunEnd>,
+}
+
+/// The end of a run, for those who submit its turn again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "a run has no other end")]
+pub enum RunEnd {
+    /// The turn is read again.
+    Final,
+    /// The turn has no outcome: it was stopped because its client had disconnected, its failure invites a retry, or
+    /// memory never had it. It can [begin](super::TurnRelay::begin) again.
+    Void,
 }
 
 /// The outcome of [`begin`](super::TurnRelay::begin).
@@ -58,7 +69,7 @@ pub struct RunBatch {
 pub enum Begun {
     /// This process owns the run.
     Owned,
-    /// Another run has a live owner, or has ended.
+    /// Another run has a live owner, or has a final end.
     Elsewhere {
         /// The digest of its input.
         input: Text,

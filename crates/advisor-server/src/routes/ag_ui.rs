@@ -5,10 +5,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::ask::content::{Content, SentMessage, SentResult};
+use super::ask::content::{SentMessage, SentResult};
 use super::ask::new_input::new_input;
 use super::ask::{OnDisconnect, Question};
-use super::input::JsonBody;
+use super::input::{JsonBody, null_is_absent};
 use super::openai_chat::without_tools;
 use super::openapi::operation::Operation;
 use super::user::User;
@@ -26,7 +26,8 @@ pub(super) struct Body {
     run_id: String,
     #[serde(default)]
     messages: Vec<AgMessage>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_absent")]
+    #[schemars(with = "Option<Vec<Value>>")]
     tools: Vec<Value>,
 }
 
@@ -40,20 +41,24 @@ struct AgMessage {
     tool_call_id: Option<String>,
     /// The failure of a call.
     error: Option<String>,
+    /// The calls of an answer.
+    #[serde(default)]
+    tool_calls: Value,
 }
 
 impl AgMessage {
     /// Reasoning and activities are the client's own notes.
     fn read(self) -> Option<SentMessage> {
-        let content = Content::from(self.content);
         Some(match (self.role.as_str(), self.tool_call_id) {
-            ("user", _) => SentMessage::User(content),
+            ("user", _) => SentMessage::User(self.content.into()),
             ("tool", Some(call_id)) => {
                 let is_error = self.error.is_some();
-                let content = self.error.map_or(content, Content::Text);
-                SentMessage::Result(SentResult { call_id, content, is_error })
+                let content = self.error.map_or(self.content, Value::String);
+                SentMessage::Result(SentResult { is_error, ..SentResult::new(call_id, content) })
             }
-            ("assistant" | "tool", _) => SentMessage::Answer,
+            ("assistant" | "tool", _) => {
+                SentMessage::answer(self.tool_calls.as_array().map_or(&[], Vec::as_slice))
+            }
             ("system" | "developer", _) => SentMessage::Instructions,
             _ => return None,
         })
@@ -72,10 +77,10 @@ pub(super) async fn ask(
     user: User,
     JsonBody(body): JsonBody<Body>,
 ) -> Result<Response, Refusal> {
-    without_tools(&server, &body.tools)?;
+    without_tools(&server, &user, &body.tools)?;
     let messages = body.messages.into_iter().filter_map(AgMessage::read).collect();
     let key = user.conversation(&body.thread_id)?;
-    let input = new_input(&server, Some(&key), Some(&body.run_id), messages).await?;
+    let input = new_input(&server, &user, Some(&key), Some(&body.run_id), messages).await?;
     let question = Question::new(&user, Some(&body.thread_id), Some(&body.run_id), input)?;
     let turn = question.start(&server, OnDisconnect::Stop).await?;
     let encoder = AgUi::new(body.thread_id, body.run_id);

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::ask::content::{Content, SentMessage, SentResult};
 use super::ask::new_input::new_input;
 use super::ask::{OnDisconnect, Question, header, server_tools};
-use super::input::JsonBody;
+use super::input::{JsonBody, given, null_is_absent};
 use super::openai_chat::{ChatMessage, info, listed, without_tools};
 use super::openapi::operation::Operation;
 use super::user::User;
@@ -24,15 +24,19 @@ use crate::turns::body::{streamed, whole};
 #[schemars(rename = "MessagesBody")]
 pub(super) struct Body {
     /// The name of the chain, as the list of models has it.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_absent")]
+    #[schemars(with = "Option<String>")]
     model: String,
     messages: Vec<ChatMessage>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_absent")]
+    #[schemars(with = "Option<bool>")]
     stream: bool,
     system: Option<Value>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_absent")]
+    #[schemars(with = "Option<Metadata>")]
     metadata: Metadata,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_absent")]
+    #[schemars(with = "Option<Vec<Value>>")]
     tools: Vec<Value>,
 }
 
@@ -50,7 +54,6 @@ pub(super) fn operation() -> Operation {
         .with_parameters(&["ConversationHeader", "IdempotencyKey", "ServerTools"])
         .with_body::<Body>(example)
         .with_turn_or_object()
-        .with_errors(&[404])
         .with_error_form(ErrorForm::Anthropic)
 }
 
@@ -61,16 +64,16 @@ pub(super) async fn ask(
     JsonBody(body): JsonBody<Body>,
 ) -> Result<Response, Refusal> {
     listed(&server, &body.model)?;
-    without_tools(&server, &body.tools)?;
+    without_tools(&server, &user, &body.tools)?;
     let server_tools = server_tools(&headers)?;
-    if body.system.is_some() {
+    if body.system.is_some_and(|system| system != "" && system != json!([])) {
         return Err(Refusal::bad_request("a system prompt is not accepted: the chain has its own"));
     }
-    let conversation = header(&headers, "x-conversation-id").or(body.metadata.user_id.as_deref());
+    let conversation = header(&headers, "x-conversation-id")?.or(given(body.metadata.user_id.as_ref()));
     let key = conversation.map(|id| user.conversation(id)).transpose()?;
     let messages = body.messages.into_iter().flat_map(read).collect();
-    let turn = header(&headers, "idempotency-key");
-    let input = new_input(&server, key.as_ref(), turn, messages).await?;
+    let turn = header(&headers, "idempotency-key")?;
+    let input = new_input(&server, &user, key.as_ref(), turn, messages).await?;
     let question = Question::new(&user, conversation, turn, input)?;
     let encoder = AnthropicMessages::new(info(&server, format!("msg_{}", question.turn)))
         .with_server_tools(server_tools);
@@ -97,8 +100,10 @@ fn read(message: ChatMessage) -> Vec<SentMessage> {
 fn result(mut part: Value) -> Option<SentMessage> {
     let call_id = part.get("tool_use_id")?.as_str()?.to_owned();
     let is_error = part.get("is_error").and_then(Value::as_bool).unwrap_or_default();
-    let content = part.get_mut("content").map(Value::take).unwrap_or_default().into();
-    Some(SentMessage::Result(SentResult { call_id, content, is_error }))
+    // A result may lack a content.
+    let content = part.get_mut("content").map(Value::take).filter(|content| !content.is_null());
+    let result = SentResult::new(call_id, content.unwrap_or_else(|| "".into()));
+    Some(SentMessage::Result(SentResult { is_error, ..result }))
 }
 
 /// Returns the message in one piece, joined from the events of its stream.

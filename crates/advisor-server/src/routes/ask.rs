@@ -4,17 +4,20 @@ mod parts;
 
 use std::sync::Arc;
 
-use advisor_core::{ConversationKey, Message, MessageContent, OnDrop, OnUnread, Prompt, TurnId, TurnStream};
+use advisor_core::{
+    ConversationKey, Decision, Message, MessageContent, OnDrop, OnUnread, Prompt, TurnId, TurnStream,
+};
 use advisor_sse::ServerTools;
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
 use chat_memory_advisor::store::{EntryId, ReadRange};
-use chat_memory_advisor::{ForkPoint, StoreError};
+use chat_memory_advisor::{ForkPoint, MemoryReceipt, StoreError};
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::user::User;
 use crate::ChatServer;
-use crate::access::application::PromptChange;
+use crate::access::application::RequestPrompt;
 use crate::metrics::turn_watch::TurnWatch;
 use crate::refusal::Refusal;
 use crate::relay::reader::TurnReading;
@@ -33,9 +36,20 @@ pub(super) struct Question {
     pub(super) turn: TurnId,
     id: IdOrigin,
     pub(super) input: Vec<Message>,
+    /// The decisions with which the turn begins, about calls that wait.
+    decisions: Option<Vec<Decision>>,
     /// The place in the conversation at which the turn begins, if it is not its end.
     fork_point: Option<ForkPoint>,
-    prompt_change: Option<PromptChange>,
+    /// The earlier turn that the client names.
+    earlier: Option<EarlierTurn>,
+    prompt: RequestPrompt,
+}
+
+/// An earlier turn, as a part of what a client asks for.
+#[derive(Debug, Serialize)]
+enum EarlierTurn {
+    Replaced(TurnId),
+    Continued(TurnId),
 }
 
 /// The policy for a turn whose client disconnects.
@@ -48,38 +62,56 @@ pub(super) enum OnDisconnect {
 }
 
 impl Question {
-    /// Creates a question in a conversation, which is a new one without an id. Without an id, the turn is a new one.
+    /// Creates a question in a conversation, which is a new one without an id. Without an id, the turn is a new one. Empty
+    /// messages of the user are left out.
     pub(super) fn new(
         user: &User,
         conversation: Option<&str>,
         turn: Option<&str>,
         input: Vec<Message>,
     ) -> Result<Self, Refusal> {
+        let question = Self::resuming(user, conversation, turn, input, None)?;
+        if question.input.is_empty() {
+            return Err(Refusal::bad_request("the message is empty"));
+        }
+        Ok(question)
+    }
+
+    /// Creates a question that begins with decisions, if there are any. It needs no message then, but a conversation.
+    pub(super) fn resuming(
+        user: &User,
+        conversation: Option<&str>,
+        turn: Option<&str>,
+        mut input: Vec<Message>,
+        decisions: Option<Vec<Decision>>,
+    ) -> Result<Self, Refusal> {
         let bad = |error: advisor_core::Error| Refusal::bad_request(error.to_string());
         let id = turn.map_or(IdOrigin::Server, |_| IdOrigin::Client);
         let turn = turn.map(turn_id).transpose().map_err(bad)?.unwrap_or_else(TurnId::random);
         let conversation = match conversation {
             Some(id) => user.conversation(id)?,
+            None if decisions.is_some() => {
+                return Err(Refusal::bad_request("name the conversation of the calls that are decided"));
+            }
             None => user.conversation(TurnId::random().as_str())?,
         };
-        if input.iter().all(is_empty) {
-            return Err(Refusal::bad_request("the message is empty"));
-        }
-        let prompt_change = user.prompt_change().cloned();
-        Ok(Self { conversation, turn, id, input, fork_point: None, prompt_change })
+        input.retain(|message| !is_empty(message));
+        let prompt = user.request_prompt().clone();
+        Ok(Self { conversation, turn, id, input, decisions, fork_point: None, earlier: None, prompt })
     }
 
     /// Makes the turn replace an earlier one: its input was edited, or it is to be answered again. The old turn and those
     /// behind it stay in the store, on their own branch.
     ///
-    /// # Errors
-    /// If the conversation has no such turn.
-    pub(super) async fn replacing(self, server: &ChatServer, turn: &str) -> Result<Self, Refusal> {
+    /// Returns `None` if the conversation has no such turn.
+    pub(super) async fn replacing(self, server: &ChatServer, turn: &str) -> Result<Option<Self>, Refusal> {
         let turn = turn_id(turn).map_err(|error| Refusal::bad_request(error.to_string()))?;
-        match self.has_turn(server, &turn).await.map_err(|error| Refusal::from(&error.into()))? {
-            true => Ok(Self { fork_point: Some(ForkPoint::Before(turn)), ..self }),
-            false => Err(Refusal::not_found("the conversation has no such turn")),
-        }
+        let is_known = self.has_turn(server, &turn).await.map_err(|error| Refusal::from(&error.into()))?;
+        Ok(is_known.then(|| Self {
+            fork_point: Some(ForkPoint::Before(turn.clone())),
+            earlier: Some(EarlierTurn::Replaced(turn)),
+            ..self
+        }))
     }
 
     /// Makes the turn continue an earlier one. Turns behind that one stay in the store, on their own branch.
@@ -93,11 +125,12 @@ impl Question {
         let failed = |error: StoreError| Refusal::from(&error.into());
         let store = server.memory().store();
         let last = store.load(&self.conversation, ReadRange::LastTurns(1)).await.map_err(failed)?;
+        let earlier = Some(EarlierTurn::Continued(turn.clone()));
         if last.last_turn() == Some(turn) {
-            return Ok(Some(self));
+            return Ok(Some(Self { earlier, ..self }));
         }
         let end = self.end_of(server, turn).await.map_err(failed)?;
-        Ok(end.map(|end| Self { fork_point: Some(ForkPoint::After(end)), ..self }))
+        Ok(end.map(|end| Self { fork_point: Some(ForkPoint::After(end)), earlier, ..self }))
     }
 
     /// Returns the last entry of a turn, on any branch.
@@ -133,6 +166,10 @@ impl Question {
         }
     }
 
+    pub(super) fn key(&self) -> (ConversationKey, TurnId) {
+        (self.conversation.clone(), self.turn.clone())
+    }
+
     /// Starts the turn, or joins it if it was submitted before, and returns its chunks.
     pub(super) async fn start(
         &self,
@@ -143,36 +180,41 @@ impl Question {
             OnDisconnect::Stop => OnUnread::Cancel(OnDrop::KeepPartial),
             OnDisconnect::Continue => OnUnread::Continue,
         };
-        let input = digest(&serde_json::to_vec(&self.input).unwrap_or_default());
-        let key = (self.conversation.clone(), self.turn.clone());
+        let input = self.digest();
+        let key = self.key();
         let asked = Asked { key: &key, id: self.id, input: &input, on_unread };
         let prepare = || {
-            let prompt = self.prompt(server);
-            || self.stream(server, prompt)
+            let prompt = self.prompt.of(server.client()).clone();
+            |receipt| self.stream(server, prompt, receipt)
         };
         server.turns().start(&asked, prepare).await
     }
 
-    /// Returns the prompt as the application has changed it.
-    fn prompt(&self, server: &ChatServer) -> Prompt {
-        let prompt = server.client().prompt();
-        match &self.prompt_change {
-            Some(change) => change.apply(prompt),
-            None => prompt,
-        }
+    /// Returns the digest that requests with the same input have. An approval expires later if it is sent again, so its
+    /// time is left out.
+    fn digest(&self) -> String {
+        let input = (&self.input, &self.earlier);
+        let Some(decisions) = &self.decisions else {
+            return digest(&serde_json::to_vec(&input).unwrap_or_default());
+        };
+        let decided = decisions.iter().map(|made| (&made.key, &made.arguments, &made.verdict));
+        digest(&serde_json::to_vec(&(input, decided.collect::<Vec<_>>())).unwrap_or_default())
     }
 
     /// Returns the turn, which has not begun.
-    fn stream(&self, server: &ChatServer, prompt: Prompt) -> TurnStream {
-        let prompt = prompt.messages(self.input.iter().cloned());
+    fn stream(&self, server: &ChatServer, prompt: Prompt, receipt: MemoryReceipt) -> TurnStream {
+        let prompt = prompt.messages(self.input.iter().cloned()).extension(receipt);
         let prompt = prompt.conversation(self.conversation.clone()).turn(self.turn.clone());
+        let prompt = match self.decisions.clone() {
+            Some(decisions) => prompt.resume(decisions),
+            None => prompt,
+        };
         let prompt = match server.metrics() {
             Some(metrics) => prompt.advisor(TurnWatch::new(Arc::clone(metrics))),
             None => prompt,
         };
-        let key = (self.conversation.clone(), self.turn.clone());
         let prompt = match server.inspector() {
-            Some(inspector) => prompt.extension(inspector.begin(&key)),
+            Some(inspector) => prompt.extension(inspector.begin(&self.key())),
             None => prompt,
         };
         match self.fork_point.clone() {
@@ -196,8 +238,14 @@ impl Question {
 }
 
 /// Returns the turn id of a client's id. One with other characters, or too many, becomes its hash.
+///
+/// # Errors
+/// For an empty one, which would be the same turn in each request.
 fn turn_id(id: &str) -> Result<TurnId, advisor_core::Error> {
-    TurnId::new(id).or_else(|_| TurnId::new(&digest(id.as_bytes())))
+    TurnId::new(id).or_else(|error| match id {
+        "" => Err(error),
+        _ => TurnId::new(&digest(id.as_bytes())),
+    })
 }
 
 /// Checks whether a message has neither text nor media. A result of a call may be empty.
@@ -210,13 +258,19 @@ fn is_empty(message: &Message) -> bool {
     }
 }
 
-fn digest(bytes: &[u8]) -> String {
+pub(super) fn digest(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns a header as text.
-pub(super) fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    headers.get(name)?.to_str().ok()
+/// Returns a header as text, if the request has it.
+///
+/// # Errors
+/// If it has other characters than visible ASCII ones.
+pub(super) fn header<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Refusal> {
+    let text = headers.get(name).map(HeaderValue::to_str).transpose();
+    text.map_err(|_| {
+        Refusal::bad_request(format!("the header `{name}` has other characters than ASCII ones"))
+    })
 }
 
 /// Returns whether a client wants to see the tools that the server runs.

@@ -1,4 +1,4 @@
-use advisor_core::Message;
+use advisor_core::{Message, TurnId};
 use advisor_sse::{EventId, Frames};
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
+use super::approvals::decisions::{SentDecision, decisions};
 use super::ask::{Question, header, on_disconnect};
 use super::input::{JsonBody, Parameters};
 use super::openapi::operation::Operation;
@@ -22,12 +23,15 @@ use crate::turns::body::streamed;
 #[schemars(rename = "ChatBody")]
 #[serde(deny_unknown_fields)]
 pub(super) struct Body {
-    message: String,
+    /// The message of the user. It may be absent beside decisions.
+    message: Option<String>,
     conversation: Option<String>,
     /// The id of the turn, for a repeated request.
     turn: Option<String>,
     /// The id of an earlier turn that this one replaces: edited, or answered again.
     replaces: Option<String>,
+    /// The decisions about all calls that wait, if the server takes them.
+    decisions: Option<Vec<SentDecision>>,
 }
 
 pub(super) fn operation() -> Operation {
@@ -38,7 +42,6 @@ pub(super) fn operation() -> Operation {
     .with_parameters(&["IdempotencyKey", "EventView", "OnDisconnect"])
     .with_body::<Body>(json!({"message": "How is the weather?", "conversation": "c1"}))
     .with_turn("text/event-stream")
-    .with_errors(&[404])
 }
 
 pub(super) async fn ask(
@@ -48,15 +51,23 @@ pub(super) async fn ask(
     headers: HeaderMap,
     JsonBody(body): JsonBody<Body>,
 ) -> Result<Response, Refusal> {
-    let input = vec![Message::user(body.message)];
-    let turn = header(&headers, "idempotency-key").or(body.turn.as_deref());
-    let mut question = Question::new(&user, body.conversation.as_deref(), turn, input)?;
+    let turn = header(&headers, "idempotency-key")?.or(body.turn.as_deref());
+    let (conversation, input) =
+        (body.conversation.as_deref(), body.message.map(Message::user).into_iter().collect());
+    let mut question = match decisions(&server, body.decisions)? {
+        None => Question::new(&user, conversation, turn, input)?,
+        Some(_) if body.replaces.is_some() => {
+            return Err(Refusal::bad_request("a turn with decisions replaces no other one"));
+        }
+        decisions => Question::resuming(&user, conversation, turn, input, decisions)?,
+    };
     if let Some(turn) = &body.replaces {
-        question = question.replacing(&server, turn).await?;
+        let replacing = question.replacing(&server, turn).await?;
+        question = replacing.ok_or_else(|| Refusal::not_found("the conversation has no such turn"))?;
     }
     let turn = question.start(&server, on_disconnect(&headers)?).await?;
-    let encoder = wanted.view.encoder();
-    Ok(question.named(streamed(turn, encoder, Frames::new().with_ids(), user.request()).await?))
+    let (encoder, frames) = (wanted.view.encoder(), Frames::new().with_ids_of(question.turn.as_str()));
+    Ok(question.named(streamed(turn, encoder, frames, user.request()).await?))
 }
 
 pub(super) fn resume_operation() -> Operation {
@@ -64,7 +75,6 @@ pub(super) fn resume_operation() -> Operation {
         .with_parameters(&["Conversation", "EventView", "LastEventId", "Turn"])
         .with_text("text/event-stream")
         .with_no_content()
-        .with_errors(&[404])
 }
 
 /// Joins the running turn of a conversation, behind `Last-Event-ID`. Without one there is no content. The view is that of
@@ -77,28 +87,32 @@ pub(super) async fn resume(
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let key = user.conversation(&id?)?;
-    let turn = match header(&headers, "x-turn-id") {
+    let turn = match header(&headers, "x-turn-id")? {
         Some(turn) => {
-            let turn = advisor_core::TurnId::new(turn);
+            let turn = TurnId::new(turn);
             Some(turn.map_err(|error| Refusal::bad_request(error.to_string()))?)
         }
         None => server.turns().running(&key).await?,
     };
+    let last_event = header(&headers, "last-event-id")?;
     let Some(turn) = turn else { return Ok(StatusCode::NO_CONTENT.into_response()) };
+    let frames = frames(last_event, &turn)?;
     let turn = server.turns().join(&(key, turn)).await?;
     let Some(turn) = turn else { return Ok(StatusCode::NO_CONTENT.into_response()) };
-    streamed(turn, wanted.view.encoder(), frames(&headers)?, user.request()).await
+    streamed(turn, wanted.view.encoder(), frames, user.request()).await
 }
 
-/// Returns frames behind the last one that the client has received.
-pub(super) fn frames(headers: &HeaderMap) -> Result<Frames, Refusal> {
-    match header(headers, "last-event-id") {
-        None => Ok(Frames::new().with_ids()),
-        Some(id) => {
-            let id: EventId = id
-                .parse()
-                .map_err(|error: advisor_sse::EventIdError| Refusal::bad_request(error.to_string()))?;
-            Ok(Frames::new().after(id))
-        }
-    }
+/// Returns frames of a turn, behind the last one that the client has received. An event of another turn says nothing about
+/// this one, which is read from its beginning.
+fn frames(last_event: Option<&str>, turn: &TurnId) -> Result<Frames, Refusal> {
+    let frames = Frames::new().with_ids_of(turn.as_str());
+    let Some(last) = last_event else { return Ok(frames) };
+    let (of, id) = match last.rsplit_once(':') {
+        Some((of, id)) => (Some(of), id),
+        None => (None, last),
+    };
+    let id: EventId =
+        id.parse().map_err(|error: advisor_sse::EventIdError| Refusal::bad_request(error.to_string()))?;
+    let is_read = of.is_none_or(|of| of == turn.as_str());
+    Ok(if is_read { frames.after(id) } else { frames })
 }

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
+use super::approvals::decisions::{SentDecision, decisions};
 use super::ask::{OnDisconnect, Question, header};
 use super::input::{JsonBody, NoParameters, Parameters};
 use super::openapi::operation::Operation;
@@ -20,9 +21,12 @@ use crate::turns::body::streamed;
 #[schemars(rename = "ChunksBody")]
 #[serde(deny_unknown_fields)]
 pub(super) struct Body {
-    message: String,
+    /// The message of the user. It may be absent beside decisions.
+    message: Option<String>,
     conversation: Option<String>,
     turn: Option<String>,
+    /// The decisions about all calls that wait, if the server takes them.
+    decisions: Option<Vec<SentDecision>>,
 }
 
 pub(super) fn operation() -> Operation {
@@ -39,9 +43,13 @@ pub(super) async fn ask(
     headers: HeaderMap,
     JsonBody(body): JsonBody<Body>,
 ) -> Result<Response, Refusal> {
-    let input = vec![Message::user(body.message)];
-    let turn = header(&headers, "idempotency-key").or(body.turn.as_deref());
-    let question = Question::new(&user, body.conversation.as_deref(), turn, input)?;
+    let turn = header(&headers, "idempotency-key")?.or(body.turn.as_deref());
+    let (conversation, input) =
+        (body.conversation.as_deref(), body.message.map(Message::user).into_iter().collect());
+    let question = match decisions(&server, body.decisions)? {
+        None => Question::new(&user, conversation, turn, input)?,
+        decisions => Question::resuming(&user, conversation, turn, input, decisions)?,
+    };
     let turn = question.start(&server, OnDisconnect::Stop).await?;
     Ok(question.named(streamed(turn, JsonLines::new(), Frames::new(), user.request()).await?))
 }

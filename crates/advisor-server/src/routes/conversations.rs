@@ -1,21 +1,24 @@
 pub(super) mod export;
 mod shown;
+pub(super) mod shown_ids;
 
 use std::num::{NonZeroU64, NonZeroUsize};
 
-use advisor_core::{ConversationKey, Error, ErrorKind, Message, Role};
+use advisor_core::{ConversationKey, Error, ErrorKind, Message, Role, TurnId};
 use axum::Json;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use chat_memory_advisor::TurnMessages;
-use chat_memory_advisor::store::{EntryId, Page};
+use chat_memory_advisor::TurnPage;
+use chat_memory_advisor::store::{EntryId, ListOrder, Page};
 use futures::{StreamExt, stream};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use self::shown::{Shown, shown};
+use self::shown::{Shown, shown_messages};
+use self::shown_ids::ShownIds;
+use super::approvals::waiting::{WaitingCall, waiting};
 use super::input::{NoParameters, Parameters};
 use super::user::User;
 use super::view::View;
@@ -43,7 +46,27 @@ pub(super) struct ListQuery {
     /// The last id of the page before.
     after: Option<String>,
     #[serde(default)]
+    order: Order,
+    #[serde(default)]
     view: View,
+}
+
+/// The order of the ids in a list.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Order {
+    #[default]
+    Asc,
+    Desc,
+}
+
+impl From<Order> for ListOrder {
+    fn from(order: Order) -> Self {
+        match order {
+            Order::Asc => Self::Ascending,
+            Order::Desc => Self::Descending,
+        }
+    }
 }
 
 /// A page of conversations.
@@ -97,6 +120,8 @@ pub(super) struct ShownMessages {
     running: Option<String>,
     /// The value of `before` for the page before, if there is one.
     before: Option<String>,
+    /// The calls that wait for a decision, if the server takes decisions and no turn runs. Only the newest page has them.
+    waiting: Vec<WaitingCall>,
 }
 
 /// A conversation: its id, and for the page also its title.
@@ -116,7 +141,7 @@ pub(super) async fn list(
     user: User,
     Parameters(query): Parameters<ListQuery>,
 ) -> Result<Response, Refusal> {
-    let mut page = Page::first(user.tenant(), PAGE);
+    let mut page = Page::first(user.tenant(), PAGE).in_order(query.order.into());
     if let Some(after) = &query.after {
         page = page.after(user.conversation(after)?);
     }
@@ -156,11 +181,12 @@ pub(super) async fn read(
 ) -> Result<Response, Refusal> {
     let key = user.conversation(&id?)?;
     let tip = before.map(|before| EntryId::new(before.get()));
-    let page = server.memory().turns(&key, tip, limit.0).await.map_err(|error| page_refusal(&error))?;
-    if page.turns.is_empty() && tip.is_none() {
+    let (page, running) = page_and_running(&server, &key, tip, limit).await?;
+    if page.turns.is_empty() && tip.is_none() && !matches!(running, Ok(Some(_))) {
         return Err(Refusal::not_found("there is no such conversation"));
     }
-    let shown_of = |turn| shown_messages(turn, view).collect::<Vec<_>>();
+    let mut ids = ShownIds::default();
+    let shown_of = |turn| shown_messages(turn, view, &mut ids).collect::<Vec<_>>();
     let turns: Vec<_> = page.turns.iter().map(shown_of).collect();
     let mut sizes = turns.iter().rev().map(|turn| serde_json::to_vec(turn).map_or(0, |json| json.len()));
     let (mut bytes, most) = (0_usize, server.limits().page_bytes);
@@ -170,16 +196,42 @@ pub(super) async fn read(
     });
     let left_out = turns.len().saturating_sub(page.turns.len());
     let messages = turns.into_iter().skip(left_out).flatten().collect();
-    // Without the relay, messages can be read.
-    let running = server.turns().running(&key).await.ok().flatten().map(|turn| turn.to_string());
-    let before = page.before.map(|before| before.to_string());
-    Ok(Json(ShownMessages { messages, running, before }).into_response())
+    let waiting = match (tip, &running) {
+        (None, Ok(None)) => waiting(&server, &user, &key).await?,
+        _ => Vec::new(),
+    };
+    // A turn that runs, or may run, may run these calls.
+    let waiting = match waiting.is_empty() || matches!(server.turns().running(&key).await, Ok(None)) {
+        true => waiting,
+        false => Vec::new(),
+    };
+    let running = running.ok().flatten().map(|turn| turn.to_string());
+    let before = page.before.map(|tip| tip.to_string());
+    Ok(Json(ShownMessages { messages, running, before, waiting }).into_response())
 }
 
-/// Returns the messages of a turn, without those that only the model sees.
-fn shown_messages(turn: &TurnMessages, view: View) -> impl Iterator<Item = Shown> {
-    let messages = turn.messages.iter().filter(|message| !message.is_hidden());
-    messages.filter_map(move |message| shown(message, &turn.turn, view))
+/// Reads a page of turns, and the turn that runs, if the relay answers. Without it, messages can be read.
+async fn page_and_running(
+    server: &ChatServer,
+    key: &ConversationKey,
+    tip: Option<EntryId>,
+    limit: TurnLimit,
+) -> Result<(TurnPage, Result<Option<TurnId>, Refusal>), Refusal> {
+    let turns = || async {
+        let page = server.memory().turns(key, tip, limit.0).await;
+        page.map_err(|error| page_refusal(&error))
+    };
+    let running_before = server.turns().running(key).await;
+    let page = turns().await?;
+    let running_before = match running_before {
+        Ok(running) => running,
+        Err(error) => return Ok((page, Err(error))),
+    };
+    let running = server.turns().running(key).await;
+    // The messages may be those of a turn that has ended or begun since.
+    let is_same = running.as_ref().is_ok_and(|running| *running == running_before);
+    let page = if is_same { page } else { turns().await? };
+    Ok((page, running))
 }
 
 /// A page that does not exist is no failure of the server.
@@ -205,7 +257,7 @@ pub(super) async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Stops the running turn. Memory keeps the shown text.
+/// Stops the running turn and those that wait. Memory keeps the shown text.
 pub(super) async fn stop(
     State(server): State<ChatServer>,
     user: User,

@@ -1,8 +1,8 @@
 use axum::Json;
 use axum::extract::{FromRequest, FromRequestParts, Query, Request};
 use axum::http::request::Parts;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 use tokio::time::timeout;
 
 use crate::ChatServer;
@@ -40,6 +40,20 @@ impl<T: DeserializeOwned> FromRequestParts<ChatServer> for Parameters<T> {
         let Query(value) = Query::from_request_parts(parts, server).await?;
         Ok(Self(value))
     }
+}
+
+/// Reads a field whose value `null` means its absence, as the APIs of the providers allow.
+pub(super) fn null_is_absent<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// Returns the text of a field in which an empty text means its absence.
+pub(super) fn given(text: Option<&String>) -> Option<&str> {
+    text.map(String::as_str).filter(|text| !text.is_empty())
 }
 
 /// The query of a route without parameters.

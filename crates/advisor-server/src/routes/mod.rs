@@ -1,5 +1,6 @@
 mod ag_ui;
 mod anthropic;
+mod approvals;
 mod ask;
 mod chat;
 mod chunks;
@@ -79,7 +80,7 @@ fn documented() -> Routes {
 fn with_conversations(routes: Routes) -> Routes {
     let one = |id, summary| Operation::new(id, summary).with_parameters(&["Conversation"]);
     let list = Operation::new("listConversations", "Conversations of the tenant, 100 at a time")
-        .with_parameters(&["After", "View"])
+        .with_parameters(&["After", "Order", "View"])
         .with_json::<conversations::Listed>()
         .with_errors(&[400, 503]);
     let read = one(
@@ -89,10 +90,10 @@ fn with_conversations(routes: Routes) -> Routes {
     .with_parameters(&["TurnLimit", "Before", "View"])
     .with_json::<conversations::ShownMessages>()
     .with_errors(&[400, 404, 503]);
-    let delete = one("deleteConversation", "Deletes a conversation, and stops its turn")
+    let delete = one("deleteConversation", "Deletes a conversation, and stops its turns")
         .with_no_content()
         .with_errors(&[400, 503]);
-    let stop = one("stopTurn", "Stops the running turn. Memory keeps the shown text.")
+    let stop = one("stopTurn", "Stops the running turn and those that wait. Memory keeps the shown text.")
         .with_no_content()
         .with_errors(&[400, 503]);
     let journal = one("readJournal", "The order of work in a turn, if the server has an inspector")
@@ -113,7 +114,8 @@ fn with_conversations(routes: Routes) -> Routes {
         .post("/api/conversations/{id}/stop", conversations::stop, stop)
 }
 
-/// Adds the headers that keep browsers from guessing types and from loading anything from elsewhere.
+/// Adds the headers that keep browsers from guessing types and from loading anything from elsewhere, and caches from
+/// storing conversations.
 async fn secured(mut response: Response) -> Response {
     const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
                           img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
@@ -126,5 +128,7 @@ async fn secured(mut response: Response) -> Response {
     for (name, value) in headers {
         response.headers_mut().insert(name, HeaderValue::from_static(value));
     }
+    let caching = response.headers_mut().entry(header::CACHE_CONTROL);
+    caching.or_insert(HeaderValue::from_static("no-store"));
     response
 }

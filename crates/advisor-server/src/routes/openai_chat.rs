@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::ask::content::{Content, SentMessage, SentResult};
 use super::ask::new_input::new_input;
 use super::ask::{OnDisconnect, Question, header, server_tools};
-use super::input::JsonBody;
+use super::input::{JsonBody, given, null_is_absent};
 use super::openapi::operation::Operation;
 use super::user::User;
 use crate::ChatServer;
@@ -22,22 +22,26 @@ use crate::turns::body::{streamed, whole};
 #[schemars(rename = "ChatCompletionsBody")]
 pub(super) struct Body {
     /// The name of the chain, as the list of models has it.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_absent")]
+    #[schemars(with = "Option<String>")]
     model: String,
     messages: Vec<ChatMessage>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_absent")]
+    #[schemars(with = "Option<bool>")]
     stream: bool,
     #[serde(default)]
     stream_options: Option<StreamOptions>,
     /// The conversation, if no header names it.
     user: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_absent")]
+    #[schemars(with = "Option<Vec<Value>>")]
     tools: Vec<Value>,
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 struct StreamOptions {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_absent")]
+    #[schemars(with = "Option<bool>")]
     include_usage: bool,
 }
 
@@ -48,6 +52,9 @@ pub(super) struct ChatMessage {
     pub(super) content: Content,
     /// The call of a result.
     tool_call_id: Option<String>,
+    /// The calls of an answer.
+    #[serde(default)]
+    tool_calls: Value,
 }
 
 impl ChatMessage {
@@ -57,17 +64,24 @@ impl ChatMessage {
             ("tool", Some(call_id)) => {
                 SentMessage::Result(SentResult { call_id, content: self.content, is_error: false })
             }
-            ("assistant" | "tool" | "function", _) => SentMessage::Answer,
+            ("assistant" | "tool" | "function", _) => match (self.tool_calls, self.content) {
+                (Value::Array(calls), _) | (_, Content::Parts(calls)) => SentMessage::answer(&calls),
+                _ => SentMessage::answer(&[]),
+            },
             _ => SentMessage::Instructions,
         }
     }
 }
 
 /// Refuses tools of the client: the chain has its own. The client may name those of the chain that it runs.
-pub(super) fn without_tools(server: &ChatServer, tools: &[Value]) -> Result<(), Refusal> {
+pub(super) fn without_tools(server: &ChatServer, user: &User, tools: &[Value]) -> Result<(), Refusal> {
+    if tools.is_empty() {
+        return Ok(());
+    }
+    let prompt = user.prompt(server);
     let is_known = |tool: &Value| {
         let name = tool.pointer("/function/name").or(tool.get("name")).and_then(Value::as_str);
-        let tool = name.and_then(|name| server.client().tools().find(name));
+        let tool = name.and_then(|name| prompt.tools().find(name));
         tool.is_some_and(|tool| tool.definition().client_side)
     };
     match tools.iter().all(is_known) {
@@ -96,7 +110,6 @@ pub(super) fn operation() -> Operation {
         .with_parameters(&["ConversationHeader", "IdempotencyKey", "ServerTools"])
         .with_body::<Body>(json!({"messages": [message], "user": "c1", "stream": true}))
         .with_turn_or_object()
-        .with_errors(&[404])
 }
 
 pub(super) async fn ask(
@@ -106,13 +119,13 @@ pub(super) async fn ask(
     JsonBody(body): JsonBody<Body>,
 ) -> Result<Response, Refusal> {
     listed(&server, &body.model)?;
-    without_tools(&server, &body.tools)?;
+    without_tools(&server, &user, &body.tools)?;
     let server_tools = server_tools(&headers)?;
-    let conversation = header(&headers, "x-conversation-id").or(body.user.as_deref());
+    let conversation = header(&headers, "x-conversation-id")?.or(given(body.user.as_ref()));
     let messages = body.messages.into_iter().map(ChatMessage::read).collect();
     let key = conversation.map(|id| user.conversation(id)).transpose()?;
-    let turn = header(&headers, "idempotency-key");
-    let input = new_input(&server, key.as_ref(), turn, messages).await?;
+    let turn = header(&headers, "idempotency-key")?;
+    let input = new_input(&server, &user, key.as_ref(), turn, messages).await?;
     let question = Question::new(&user, conversation, turn, input)?;
     let info = info(&server, format!("chatcmpl-{}", question.turn));
     let turn = question.start(&server, OnDisconnect::Stop).await?;
@@ -135,15 +148,18 @@ fn completion(frames: &[Frame]) -> Value {
     let joined = |place: &str| -> String {
         chunks.iter().filter_map(|chunk| chunk.pointer(place)?.as_str()).collect()
     };
-    let given = |text: String| if text.is_empty() { Value::Null } else { Value::String(text) };
+    let some = |text: String| if text.is_empty() { Value::Null } else { Value::String(text) };
     let calls = calls_of(&chunks);
     let mut message = json!({
         "role": "assistant",
-        "content": given(joined("/choices/0/delta/content")),
-        "refusal": given(joined("/choices/0/delta/refusal")),
+        "content": some(joined("/choices/0/delta/content")),
+        "refusal": some(joined("/choices/0/delta/refusal")),
     });
-    if let (false, Some(fields)) = (calls.is_empty(), message.as_object_mut()) {
-        fields.insert("tool_calls".into(), calls.into());
+    let reasoning = joined("/choices/0/delta/reasoning_content");
+    if let Some(fields) = message.as_object_mut() {
+        let reasoning = (!reasoning.is_empty()).then(|| ("reasoning_content".into(), reasoning.into()));
+        fields.extend(reasoning);
+        fields.extend((!calls.is_empty()).then(|| ("tool_calls".into(), calls.into())));
     }
     let of_last = |place: &str| {
         chunks.iter().rev().find_map(|chunk| chunk.pointer(place).filter(|value| !value.is_null()))

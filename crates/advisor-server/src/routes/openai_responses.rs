@@ -13,7 +13,7 @@ use self::response_id::ResponseId;
 use super::ask::content::{Content, SentMessage, SentResult};
 use super::ask::new_input::new_input;
 use super::ask::{OnDisconnect, Question, header, server_tools};
-use super::input::JsonBody;
+use super::input::{JsonBody, given, null_is_absent};
 use super::openai_chat::{ChatMessage, info, listed, without_tools};
 use super::openapi::operation::Operation;
 use super::user::User;
@@ -26,10 +26,12 @@ use crate::turns::body::{streamed, whole};
 #[schemars(rename = "ResponsesBody")]
 pub(super) struct Body {
     /// The name of the chain, as the list of models has it.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_absent")]
+    #[schemars(with = "Option<String>")]
     model: String,
     input: Input,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_absent")]
+    #[schemars(with = "Option<bool>")]
     stream: bool,
     instructions: Option<String>,
     conversation: Option<Conversation>,
@@ -37,7 +39,8 @@ pub(super) struct Body {
     previous_response_id: Option<String>,
     /// The conversation, if nothing else names it.
     user: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_absent")]
+    #[schemars(with = "Option<Vec<Value>>")]
     tools: Vec<Value>,
 }
 
@@ -69,9 +72,9 @@ impl InputItem {
         match self {
             Self::Message(message) => message.read(),
             Self::Other { kind, call_id: Some(call_id), output } if kind == "function_call_output" => {
-                SentMessage::Result(SentResult { call_id, content: output.into(), is_error: false })
+                SentMessage::Result(SentResult::new(call_id, output))
             }
-            Self::Other { .. } => SentMessage::Answer,
+            Self::Other { call_id, .. } => SentMessage::Answer(call_id.into_iter().collect()),
         }
     }
 }
@@ -96,7 +99,6 @@ pub(super) fn operation() -> Operation {
         .with_parameters(&["ConversationHeader", "IdempotencyKey", "ServerTools"])
         .with_body::<Body>(json!({"input": "How is the weather?", "conversation": "c1"}))
         .with_turn_or_object()
-        .with_errors(&[404])
 }
 
 pub(super) async fn ask(
@@ -106,21 +108,21 @@ pub(super) async fn ask(
     JsonBody(body): JsonBody<Body>,
 ) -> Result<Response, Refusal> {
     listed(&server, &body.model)?;
-    without_tools(&server, &body.tools)?;
+    without_tools(&server, &user, &body.tools)?;
     let server_tools = server_tools(&headers)?;
-    if body.instructions.is_some() {
+    if given(body.instructions.as_ref()).is_some() {
         return Err(Refusal::bad_request("instructions are not accepted: the chain has its own"));
     }
     let previous = body.previous_response_id.as_deref().map(previous).transpose()?;
-    let named = header(&headers, "x-conversation-id").or(body.conversation.as_ref().map(Conversation::id));
-    let conversation = conversation(previous.as_ref(), named, body.user.as_deref())?;
+    let named = header(&headers, "x-conversation-id")?.or(body.conversation.as_ref().map(Conversation::id));
+    let conversation = conversation(previous.as_ref(), named, given(body.user.as_ref()))?;
     let messages = match body.input {
         Input::Text(text) => vec![SentMessage::User(Content::Text(text))],
         Input::Items(items) => items.into_iter().map(InputItem::read).collect(),
     };
     let key = conversation.map(|id| user.conversation(id)).transpose()?;
-    let turn = header(&headers, "idempotency-key");
-    let input = new_input(&server, key.as_ref(), turn, messages).await?;
+    let turn = header(&headers, "idempotency-key")?;
+    let input = new_input(&server, &user, key.as_ref(), turn, messages).await?;
     let question = Question::new(&user, conversation, turn, input)?;
     let question = match &previous {
         Some(previous) => question.continuing(&server, &previous.turn).await?,
@@ -129,6 +131,7 @@ pub(super) async fn ask(
     let question = question.ok_or_else(Refusal::previous_response_not_found)?;
     let id = ResponseId::write(&question.conversation, &question.turn);
     let encoder = OpenAiResponses::new(info(&server, id)).with_server_tools(server_tools);
+    let encoder = continuing(encoder, body.previous_response_id);
     let turn = question.start(&server, OnDisconnect::Stop).await?;
     if body.stream {
         return Ok(question.named(streamed(turn, encoder, Frames::new(), user.request()).await?));
@@ -136,6 +139,13 @@ pub(super) async fn ask(
     let stream = whole(turn, encoder, server.limits().whole_answer_bytes).await?;
     let last = Frame::read_all(&stream).iter().rev().find_map(|frame| frame.json()?.get("response").cloned());
     Ok(question.named(Json(last.unwrap_or_default()).into_response()))
+}
+
+fn continuing(encoder: OpenAiResponses, previous: Option<String>) -> OpenAiResponses {
+    match previous {
+        Some(previous) => encoder.with_previous(previous),
+        None => encoder,
+    }
 }
 
 fn previous(id: &str) -> Result<ResponseId, Refusal> {

@@ -1,7 +1,7 @@
 pub(super) mod events;
 
 use axum::Router;
-use axum::extract::OriginalUri;
+use axum::extract::{OriginalUri, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -15,7 +15,7 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 const INDEX: &str = include_str!("../page/index.html");
 
-const FILES: [File; 25] = [
+const FILES: [File; 29] = [
     ("/icon.svg", "image/svg+xml", include_str!("../page/icon.svg")),
     ("/inspector.css", "text/css; charset=utf-8", include_str!("../page/inspector.css")),
     ("/messages.css", "text/css; charset=utf-8", include_str!("../page/messages.css")),
@@ -23,11 +23,15 @@ const FILES: [File; 25] = [
     ("/answer/answer.js", SCRIPT, include_str!("../page/answer/answer.js")),
     ("/api.js", SCRIPT, include_str!("../page/api.js")),
     ("/app.js", SCRIPT, include_str!("../page/app.js")),
+    ("/approval.js", SCRIPT, include_str!("../page/approval.js")),
     ("/chat.js", SCRIPT, include_str!("../page/chat.js")),
     ("/dom.js", SCRIPT, include_str!("../page/dom.js")),
     ("/events.js", SCRIPT, include_str!("../page/events.js")),
     ("/history.js", SCRIPT, include_str!("../page/history.js")),
     ("/ids.js", SCRIPT, include_str!("../page/ids.js")),
+    ("/interrupted.js", SCRIPT, include_str!("../page/interrupted.js")),
+    ("/layer.js", SCRIPT, include_str!("../page/layer.js")),
+    ("/menu.js", SCRIPT, include_str!("../page/menu.js")),
     ("/answer/markdown.js", SCRIPT, include_str!("../page/answer/markdown.js")),
     ("/answer/reasoning.js", SCRIPT, include_str!("../page/answer/reasoning.js")),
     ("/inspector/journal.js", SCRIPT, include_str!("../page/inspector/journal.js")),
@@ -51,9 +55,14 @@ pub(super) fn router() -> Router<ChatServer> {
     })
 }
 
-/// Returns the HTML, whose addresses are relative to the path of this request.
-async fn index(OriginalUri(uri): OriginalUri) -> Response {
-    file("text/html; charset=utf-8", index_at(uri.path()))
+/// Returns the HTML, whose addresses are relative to the path of this request. It says how the server knows its users.
+async fn index(State(server): State<ChatServer>, OriginalUri(uri): OriginalUri) -> Response {
+    let html = index_at(uri.path());
+    let html = match server.authenticate() {
+        Some(_) => html.replace("data-login=\"token\"", "data-login=\"application\""),
+        None => html,
+    };
+    file("text/html; charset=utf-8", html)
 }
 
 /// Returns the HTML for a path: at `/assistant`, a browser reads `./app.js` as `/app.js`.

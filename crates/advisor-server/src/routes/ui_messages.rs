@@ -1,16 +1,17 @@
-use advisor_core::{Message, TurnId};
+use advisor_core::{Message, TurnEnd, TurnId};
 use advisor_sse::{Frames, UiMessages, UiProfile};
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use chat_memory_advisor::store::{ReadRange, last_end};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::ask::content::{Content, SentMessage, SentResult};
 use super::ask::new_input::OpenCalls;
-use super::ask::{Question, on_disconnect};
+use super::ask::{Question, digest, on_disconnect};
 use super::input::JsonBody;
 use super::openapi::operation::Operation;
 use super::user::User;
@@ -62,7 +63,6 @@ pub(super) fn operation() -> Operation {
     .with_parameters(&["UiProfile", "OnDisconnect"])
     .with_body::<Body>(json!({"id": "c1", "messages": [message], "trigger": "submit-message"}))
     .with_turn("text/event-stream")
-    .with_errors(&[404])
 }
 
 pub(super) async fn ask(
@@ -83,42 +83,104 @@ async fn question(server: &ChatServer, user: &User, body: Body) -> Result<(Quest
     let last = body.messages.into_iter().next_back();
     let last = last.ok_or_else(|| Refusal::bad_request("there is no message"))?;
     if last.role == "assistant" && body.trigger == Trigger::SubmitMessage {
-        let input = results(server, user, &body.id, last.parts).await?;
+        let results: Vec<_> = last.parts.into_iter().filter_map(result).collect();
+        let turn = turn_of(&last.id, &results);
+        let input = input(server, user, &body.id, &turn, results).await?;
         // The client extends its message of the calls.
-        return Ok((Question::new(user, Some(&body.id), None, input)?, last.id));
+        return Ok((Question::new(user, Some(&body.id), Some(&turn), input)?, last.id));
     }
     if last.role != "user" {
         return Err(Refusal::bad_request("the last message is not one of the user"));
     }
     let input = vec![Content::Parts(last.parts).read()?];
-    let replaced = match (body.trigger, body.message_id.as_deref()) {
-        // The id of an answer has that of its turn; the id of a user's message is that of its turn.
-        (Trigger::RegenerateMessage, id) => {
-            Some(id.and_then(|id| id.strip_prefix(ANSWER)).unwrap_or(&last.id))
+    // The id of an answer has that of its turn; the id of a user's message is that of its turn.
+    let named = body.message_id.as_deref();
+    let (named, replaced) = match body.trigger {
+        Trigger::RegenerateMessage => {
+            let named = named.and_then(|id| id.strip_prefix(ANSWER));
+            (named, Some(named.unwrap_or(&last.id)))
         }
-        (Trigger::SubmitMessage, id) => id,
+        Trigger::SubmitMessage => (named, named),
     };
     let question = match replaced {
-        Some(turn) => Question::new(user, Some(&body.id), None, input)?.replacing(server, turn).await?,
-        None => {
-            // A message that is sent again has the same id, so it is the same turn.
-            let turn = Some(last.id.as_str()).filter(|id| !id.is_empty());
-            Question::new(user, Some(&body.id), turn, input)?
+        Some(turn) => {
+            let id = replacing_turn(server, user, &body.id, named, &input).await?;
+            replacing(server, user, (&body.id, id.as_deref()), [turn, &last.id], input).await?
         }
+        None => Question::new(user, Some(&body.id), turn_of_message(&last.id), input)?,
     };
     let answer = answer_id(&question.turn);
     Ok((question, answer))
 }
 
-/// Returns the results in a message of the assistant that the conversation waits for. The others are history.
-async fn results(
+/// Returns the id of a turn that replaces the named one. While it runs or has an answer, and is the last one, the same
+/// request has the same id. Later, such as after a failure or further edits, it is a new turn.
+///
+/// Without the id of the replaced answer there is none: a further regeneration looks the same as a repeated request.
+async fn replacing_turn(
     server: &ChatServer,
     user: &User,
     conversation: &str,
-    parts: Vec<Value>,
+    named: Option<&str>,
+    input: &[Message],
+) -> Result<Option<String>, Refusal> {
+    let Some(named) = named else { return Ok(None) };
+    let request = digest(&serde_json::to_vec(&(named, input)).unwrap_or_default());
+    let key = user.conversation(conversation)?;
+    let last = server.memory().store().load(&key, ReadRange::LastTurns(1)).await;
+    let log = last.map_err(|error| Refusal::from(&error.into()))?;
+    let last = log.last_turn().map(TurnId::as_str).unwrap_or_default();
+    let has_failed =
+        matches!(last_end(&log.entries), Some(TurnEnd::Failed { .. } | TurnEnd::Interrupted { .. }));
+    if last.starts_with(&request) && !has_failed {
+        return Ok(Some(last.to_owned()));
+    }
+    let place = digest(last.as_bytes());
+    Ok(Some(format!("{request}-{}", place.get(..32).unwrap_or_default())))
+}
+
+/// A message that is sent again has the same id, so it is the same turn.
+fn turn_of_message(id: &str) -> Option<&str> {
+    Some(id).filter(|id| !id.is_empty())
+}
+
+/// Returns a question that replaces a turn: the one that the client names, else that of its message.
+///
+/// If memory has neither, such as after a refusal, the message begins its turn.
+async fn replacing(
+    server: &ChatServer,
+    user: &User,
+    (chat, id): (&str, Option<&str>),
+    turns: [&str; 2],
+    input: Vec<Message>,
+) -> Result<Question, Refusal> {
+    for turn in turns.into_iter().filter_map(turn_of_message) {
+        let question = Question::new(user, Some(chat), id, input.clone())?;
+        if let Some(question) = question.replacing(server, turn).await? {
+            return Ok(question);
+        }
+    }
+    let [_, message] = turns;
+    Question::new(user, Some(chat), turn_of_message(message), input)
+}
+
+/// Returns the id of the turn that these results in a message of the assistant begin. Sent again, they are the same turn.
+fn turn_of(message: &str, results: &[SentResult]) -> String {
+    let calls = results.iter().map(|result| result.call_id.as_str());
+    digest(&serde_json::to_vec(&(message, calls.collect::<Vec<_>>())).unwrap_or_default())
+}
+
+/// Returns the results that the conversation waits for, or that began this turn. The others are history.
+async fn input(
+    server: &ChatServer,
+    user: &User,
+    conversation: &str,
+    turn: &str,
+    results: Vec<SentResult>,
 ) -> Result<Vec<Message>, Refusal> {
-    let open = OpenCalls::of(server, &user.conversation(conversation)?).await?;
-    let results: Vec<_> = parts.into_iter().filter_map(result).filter(|result| open.has(result)).collect();
+    let conversation = user.conversation(conversation)?;
+    let open = OpenCalls::of(server, user, &conversation, Some(turn)).await?;
+    let results: Vec<_> = results.into_iter().filter(|result| open.has(result)).collect();
     if results.is_empty() {
         let message =
             "the last message is not one of the user, and has no result that the conversation waits for";
@@ -146,7 +208,6 @@ pub(super) fn resume_operation() -> Operation {
         .with_parameters(&["Conversation", "UiProfile"])
         .with_text("text/event-stream")
         .with_no_content()
-        .with_errors(&[404])
 }
 
 /// Joins the running turn of a chat from its beginning. Without one there is no content.

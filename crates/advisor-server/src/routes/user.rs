@@ -1,9 +1,9 @@
-use advisor_core::ConversationKey;
+use advisor_core::{ConversationKey, Prompt};
 use axum::extract::FromRequestParts;
 use axum::http::header;
 use axum::http::request::Parts;
 
-use crate::access::application::PromptChange;
+use crate::access::application::RequestPrompt;
 use crate::access::host::{is_foreign, is_local};
 use crate::refusal::Refusal;
 use crate::request_id::RequestId;
@@ -14,7 +14,7 @@ use crate::server::ChatServer;
 pub(super) struct User {
     tenant: Option<String>,
     request: RequestId,
-    prompt_change: Option<PromptChange>,
+    prompt: RequestPrompt,
 }
 
 impl User {
@@ -28,9 +28,14 @@ impl User {
         &self.request
     }
 
-    /// Returns the change of the prompt for this request, if there is one.
-    pub(crate) fn prompt_change(&self) -> Option<&PromptChange> {
-        self.prompt_change.as_ref()
+    /// Returns the prompt of this request.
+    pub(crate) fn request_prompt(&self) -> &RequestPrompt {
+        &self.prompt
+    }
+
+    /// Returns the prompt of the user's turn, as the application has changed it.
+    pub(crate) fn prompt(&self, server: &ChatServer) -> &Prompt {
+        self.prompt.of(server.client())
     }
 
     /// Returns the key of one of the user's conversations.
@@ -47,8 +52,8 @@ impl FromRequestParts<ChatServer> for User {
         // The layer of ids is around every route.
         let request = parts.extensions.get::<RequestId>().cloned();
         let request = request.unwrap_or_else(|| RequestId::from_headers(&parts.headers));
-        let prompt_change = server.change_prompt().map(|change| change.for_request(parts));
-        Ok(Self { tenant, request, prompt_change })
+        let prompt = RequestPrompt::new(server.change_prompt(), parts);
+        Ok(Self { tenant, request, prompt })
     }
 }
 
@@ -65,8 +70,8 @@ impl FromRequestParts<ChatServer> for Operator {
             require_this_machine(parts, server)?;
             return Ok(Self);
         }
-        let token = token(parts).filter(|token| server.operator().tenant(token).is_some());
-        token.map(|_| Self).ok_or_else(Refusal::unauthorized)
+        let is_operator = tokens(parts).any(|token| server.operator().tenant(token).is_some());
+        if is_operator { Ok(Self) } else { Err(Refusal::unauthorized()) }
     }
 }
 
@@ -77,18 +82,18 @@ fn tenant(parts: &Parts, server: &ChatServer) -> Result<Option<String>, Refusal>
         require_own_page(parts, server)?;
         return authenticate.tenant(parts).map(Some).ok_or_else(Refusal::unauthorized);
     }
-    let tokens = server.tokens();
-    if tokens.is_empty() {
+    let known = server.tokens();
+    if known.is_empty() {
         require_this_machine(parts, server)?;
         return Ok(None);
     }
-    let tenant = token(parts).and_then(|token| tokens.tenant(token)).ok_or_else(Refusal::unauthorized)?;
+    let tenant = tokens(parts).find_map(|token| known.tenant(token)).ok_or_else(Refusal::unauthorized)?;
     Ok(Some(tenant.to_owned()))
 }
 
 /// Refuses a request that names another machine, or that a page of another site sends.
 fn require_this_machine(parts: &Parts, server: &ChatServer) -> Result<(), Refusal> {
-    if is_local(&parts.headers) { require_own_page(parts, server) } else { Err(Refusal::forbidden_host()) }
+    if is_local(parts) { require_own_page(parts, server) } else { Err(Refusal::forbidden_host()) }
 }
 
 /// Refuses a request that a page of another site sends.
@@ -97,10 +102,13 @@ fn require_own_page(parts: &Parts, server: &ChatServer) -> Result<(), Refusal> {
     if is_allowed { Ok(()) } else { Err(Refusal::forbidden_page()) }
 }
 
-/// Returns the token of a request.
-fn token(parts: &Parts) -> Option<&str> {
+/// Returns the tokens of a request. One of a proxy may stand beside the one for this server.
+fn tokens(parts: &Parts) -> impl Iterator<Item = &str> {
     let text = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
-    let bearer = text(header::AUTHORIZATION.as_str()).and_then(|value| value.strip_prefix("Bearer "));
+    let bearer = text(header::AUTHORIZATION.as_str()).and_then(|value| {
+        let (scheme, token) = value.split_once(' ')?;
+        scheme.eq_ignore_ascii_case("bearer").then(|| token.trim_start_matches(' '))
+    });
     // Anthropic's clients send their key in a header of its name.
-    bearer.or(text("x-api-key"))
+    bearer.into_iter().chain(text("x-api-key"))
 }

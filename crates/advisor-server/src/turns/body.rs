@@ -1,12 +1,12 @@
 use std::time::Duration;
 
-use advisor_core::{Chunk, Error, ErrorKind, ReaderError};
+use advisor_core::{Chunk, ReaderError};
 use advisor_sse::{Encoder, Encoding, Failure, Frames};
 use axum::body::Body;
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use futures::{FutureExt, StreamExt, stream};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 use tracing::Span;
 
 use crate::refusal::{Refusal, log_failure};
@@ -31,6 +31,8 @@ struct Sending<E> {
     encoding: Encoding<E>,
     /// The first item, if it was read before the headers were sent.
     first: Option<Item>,
+    /// The time of the last bytes. Chunks may follow that the protocol does not show.
+    sent_at: Instant,
     request: RequestId,
     span: Span,
 }
@@ -48,7 +50,8 @@ pub(crate) async fn streamed<E: Encoder + 'static>(
     }
     let headers = encoder.headers();
     let encoding = Encoding::new(encoder).with_frames(frames);
-    let sending = Sending { reader, encoding, first, request: request.clone(), span: Span::current() };
+    let (sent_at, request) = (Instant::now(), request.clone());
+    let sending = Sending { reader, encoding, first, sent_at, request, span: Span::current() };
     let pieces = stream::unfold(sending, |mut sending| async move {
         let bytes = sending.next().await?;
         Some((Ok::<_, std::convert::Infallible>(bytes), sending))
@@ -69,7 +72,12 @@ pub(crate) async fn whole<E: Encoder>(
     let mut encoding = Encoding::new(encoder);
     let mut bytes = encoding.begin().to_vec();
     while let Some(item) = reader.next().await {
-        bytes.extend(encoding.push(&Ok(item.map_err(|error| refused(&error))?)));
+        let chunk = item.map_err(|error| match &error {
+            ReaderError::Turn(_) => refused(&error),
+            // It came faster than it was read, or its beginning is no longer kept.
+            _ => Refusal::answer_too_large(),
+        })?;
+        bytes.extend(encoding.push(&Ok(chunk)));
         if bytes.len() > most {
             return Err(Refusal::answer_too_large());
         }
@@ -99,6 +107,7 @@ impl<E: Encoder> Sending<E> {
             let bytes = self.encode(item);
             piece.extend_from_slice(&bytes);
         }
+        self.sent_at = Instant::now();
         (!piece.is_empty()).then(|| piece.freeze())
     }
 
@@ -106,9 +115,13 @@ impl<E: Encoder> Sending<E> {
         if let Some(item) = self.first.take() {
             return self.encode(item);
         }
-        match timeout(KEEP_ALIVE, self.reader.next()).await {
+        match timeout_at(self.sent_at + KEEP_ALIVE, self.reader.next()).await {
             Ok(item) => self.encode(item),
-            Err(_) => Bytes::from_static(self.encoding.encoder().keep_alive()),
+            Err(_) => {
+                // Also for a keep-alive without bytes, after which nothing is sent.
+                self.sent_at = Instant::now();
+                Bytes::from_static(self.encoding.encoder().keep_alive())
+            }
         }
     }
 
@@ -120,9 +133,38 @@ impl<E: Encoder> Sending<E> {
                 self.encoding.fail(&Failure::from(&*error).with_request_id(self.request.as_text().clone()))
             }
             Some(Err(_)) => {
-                self.encoding.push(&Err(Error::new(ErrorKind::TooLarge, "the client reads too slowly")))
+                let failure = Failure::slow_reader();
+                self.encoding.fail(&failure.with_request_id(self.request.as_text().clone()))
             }
             None => self.encoding.end(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Poll;
+
+    use advisor_sse::PlainText;
+
+    use super::*;
+
+    /// A protocol without keep-alives sends nothing while it waits, and looks again only after a further time.
+    #[tokio::test(start_paused = true)]
+    async fn empty_keep_alive_is_waited_for_again() {
+        let mut polls = 0;
+        let reader = stream::poll_fn(move |_| {
+            polls += 1;
+            if polls < 100 { Poll::Pending } else { Poll::Ready(None) }
+        });
+        let mut sending = Sending {
+            reader: reader.boxed(),
+            encoding: Encoding::new(PlainText::new()),
+            first: None,
+            sent_at: Instant::now(),
+            request: RequestId::from_headers(&axum::http::HeaderMap::new()),
+            span: Span::none(),
+        };
+        assert!(timeout(10 * KEEP_ALIVE, sending.next()).await.is_err(), "the reader was polled too often");
     }
 }

@@ -1,14 +1,15 @@
 //! Turns of other processes, which a relay shows.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use advisor_core::{ConversationKey, OnDrop, Result, SharedTurn, TurnId};
+use advisor_core::{ConversationKey, OnDrop, OnUnread, Result, SharedTurn, TurnId, TurnReader};
 use futures::StreamExt;
-use tokio::sync::Semaphore;
-use tokio::time::sleep;
+use tokio::sync::{Semaphore, watch};
+use tokio::time::{sleep, timeout};
 use tracing::Instrument;
 
 use super::relaying::{RelayOutcome, Relaying};
+use super::run::Run;
 use super::{Asked, IdOrigin, TurnKey, Turns, reused};
 use crate::refusal::{Refusal, log_failure};
 use crate::relay::link::RelayLink;
@@ -24,21 +25,46 @@ pub(super) enum TurnPlace {
 
 /// The outcome of the relaying of a turn, once there is one.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Relayed(Arc<OnceLock<RelayOutcome>>);
+pub(super) struct Relayed(Arc<watch::Sender<Option<RelayOutcome>>>);
 
 impl Relayed {
+    /// Checks whether this is the outcome of the same run.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Checks whether there is an outcome.
+    fn is_known(&self) -> bool {
+        self.0.borrow().is_some()
+    }
+
     /// Checks whether the relay has had the end of the turn.
     pub(super) fn has_end(&self) -> bool {
-        self.0.get() == Some(&RelayOutcome::Whole)
+        *self.0.borrow() == Some(RelayOutcome::Whole)
+    }
+
+    /// Waits until there is an outcome.
+    async fn known(&self) {
+        // The sender is in `self`, so it is not gone.
+        drop(self.0.subscribe().wait_for(Option::is_some).await);
     }
 
     /// Checks whether another process owns the turn, and this one runs a copy: the relay was too slow to prevent it.
     pub(super) fn is_copy(&self) -> bool {
-        self.0.get() == Some(&RelayOutcome::Copy)
+        *self.0.borrow() == Some(RelayOutcome::Copy)
     }
 }
 
 impl Turns {
+    /// Waits until a void turn has ended, here and for the relay. It can then begin again.
+    pub(super) async fn let_void_end(&self, key: &TurnKey) {
+        let Some(entry) = self.entry(key).filter(|entry| entry.run.is_void()) else { return };
+        entry.run.turn.handle().settled().await;
+        if self.relay.is_some() {
+            let _ = timeout(self.limits.relay_timeout, entry.relayed.known()).await;
+        }
+    }
+
     /// Looks for the turn in other processes. A relay that does not answer keeps no turn from starting.
     pub(super) async fn claim(&self, asked: &Asked<'_>) -> Result<TurnPlace, Refusal> {
         let Some(link) = &self.relay else { return Ok(TurnPlace::Here(None)) };
@@ -64,28 +90,29 @@ impl Turns {
     }
 
     /// Relays a turn of this process, in a task that neither delays nor fails it.
-    pub(super) fn relay(&self, relaying: Relaying, turn: SharedTurn) -> Relayed {
+    pub(super) fn relay(&self, relaying: Relaying, run: Run) -> Relayed {
         let (counted, relayed) = (self.relaying.subscribe(), Relayed::default());
         let (at_end, unrelayed) = (relayed.clone(), Arc::clone(&self.unrelayed));
         let work = async move {
             let outcome = tokio::select! {
                 biased;
-                outcome = relaying.run(turn.clone()) => outcome,
-                () = surplus(&turn, &unrelayed) => RelayOutcome::Broken,
+                outcome = relaying.run(run.clone()) => outcome,
+                () = surplus(&run.turn, &unrelayed) => RelayOutcome::Broken,
             };
-            let _ = at_end.0.set(outcome);
+            at_end.0.send_replace(Some(outcome));
             drop(counted);
         };
         drop(tokio::spawn(work.in_current_span()));
         relayed
     }
 
-    /// Removes an ended turn that the relay had to its end, and has no longer: its conversation was deleted in another
-    /// process, or it has expired.
+    /// Removes an ended turn that the relay had to its end, and may have otherwise now: its conversation was deleted in
+    /// another process, it has expired, or it was void and has begun again.
     pub(super) async fn forget_expired(&self, key: &TurnKey) {
-        let Some(link) = self.relay.as_ref().filter(|_| self.was_relayed(key)) else { return };
-        if let Ok(None) = link.read(&key.0, &key.1, u64::MAX).await {
-            self.remove(key);
+        let entry = self.entry(key).filter(|entry| entry.relayed.has_end());
+        let (Some(link), Some(entry)) = (&self.relay, entry) else { return };
+        if entry.run.is_void() || matches!(link.read(&key.0, &key.1, u64::MAX).await, Ok(None)) {
+            self.remove(key, &entry);
         }
     }
 
@@ -94,26 +121,45 @@ impl Turns {
         self.relaying.closed().await;
     }
 
-    /// Returns the turn of a conversation that runs, in any process.
+    /// Returns the turn of a conversation that runs, in any process. Of several, which wait for one another, it is the
+    /// one of this process that memory has, else the oldest one.
     ///
     /// # Errors
     /// If no turn runs here and the relay fails.
     pub(crate) async fn running(&self, conversation: &ConversationKey) -> Result<Option<TurnId>, Refusal> {
-        match (self.running_here(conversation), &self.relay) {
-            (Some((turn, _)), _) => Ok(Some(turn)),
-            (None, None) => Ok(None),
-            (None, Some(link)) => self.running_elsewhere(link, conversation).await,
+        let here = self.running_here(conversation);
+        if let Some((turn, _)) = here.iter().find(|(_, run)| run.receipt.has_turn()) {
+            return Ok(Some(turn.clone()));
+        }
+        let oldest = self.running_by_relay(conversation).await.map(|running| running.into_iter().next());
+        match here.into_iter().next() {
+            Some((turn, _)) => Ok(oldest.ok().flatten().or(Some(turn))),
+            None => oldest,
         }
     }
 
-    /// Returns the turn that runs in another process. The relay may not know yet that one of this process has ended.
-    async fn running_elsewhere(
-        &self,
-        link: &RelayLink,
-        conversation: &ConversationKey,
-    ) -> Result<Option<TurnId>, Refusal> {
-        let running = link.running(conversation).await.map_err(|error| relay_failed(&error))?;
-        Ok(running.filter(|turn| self.find(&(conversation.clone(), turn.clone())).is_none()))
+    /// Returns the turns that run in other processes.
+    async fn running_elsewhere(&self, conversation: &ConversationKey) -> Result<Vec<TurnId>, Refusal> {
+        let mut running = self.running_by_relay(conversation).await?;
+        let here = self.running_here(conversation);
+        running.retain(|turn| here.iter().all(|(own, _)| own != turn));
+        Ok(running)
+    }
+
+    /// Returns the turns that run in any process, the oldest one first, as the relay knows them. It may not know yet that
+    /// one of this process has begun or ended.
+    async fn running_by_relay(&self, conversation: &ConversationKey) -> Result<Vec<TurnId>, Refusal> {
+        let Some(link) = &self.relay else { return Ok(Vec::new()) };
+        let mut running = link.running(conversation).await.map_err(|error| relay_failed(&error))?;
+        let known = self.lock();
+        running.retain(|turn| {
+            let owned = known.owned(&(conversation.clone(), turn.clone()));
+            owned.is_none_or(|entry| {
+                // A void one may have begun again elsewhere.
+                !entry.run.turn.has_ended() || (entry.run.is_void() && entry.relayed.is_known())
+            })
+        });
+        Ok(running)
     }
 
     /// Reads a turn that runs or has ended lately, in any process.
@@ -123,7 +169,7 @@ impl Turns {
     pub(crate) async fn join(&self, key: &TurnKey) -> Result<Option<TurnReading>, Refusal> {
         self.forget_expired(key).await;
         match (self.find(key), &self.relay) {
-            (Some(turn), _) => Ok(Some(turn.read().boxed())),
+            (Some(turn), _) => Ok(Some(joined(&turn).boxed())),
             (None, None) => Ok(None),
             (None, Some(link)) => {
                 read_remote(link, &key.0, &key.1).await.map_err(|error| relay_failed(&error))
@@ -131,23 +177,35 @@ impl Turns {
         }
     }
 
-    /// Stops the running turn of a conversation, in any process, and waits until its end is written, or until its process
-    /// counts as dead.
+    /// Stops the turns of a conversation that run or wait, in any process. Waits until their ends are written, or until
+    /// their processes count as dead.
     ///
     /// # Errors
     /// If no turn runs here and the relay fails.
     pub(crate) async fn stop(&self, conversation: &ConversationKey) -> Result<(), Refusal> {
-        if let Some((_, turn)) = self.running_here(conversation) {
-            turn.handle().cancel(OnDrop::KeepPartial);
-            turn.handle().settled().await;
-            return Ok(());
+        let here = self.running_here(conversation);
+        // The newest first, so that none begins that waits for another.
+        for (_, run) in here.iter().rev() {
+            run.turn.handle().cancel(OnDrop::KeepPartial);
         }
+        let elsewhere = self.stop_elsewhere(conversation).await;
+        for (_, run) in &here {
+            run.turn.handle().settled().await;
+        }
+        if here.is_empty() { elsewhere } else { Ok(()) }
+    }
+
+    async fn stop_elsewhere(&self, conversation: &ConversationKey) -> Result<(), Refusal> {
         let Some(link) = &self.relay else { return Ok(()) };
-        let Some(turn) = self.running_elsewhere(link, conversation).await? else { return Ok(()) };
-        self.stop_copy(&(conversation.clone(), turn.clone()));
-        link.stop(conversation, &turn).await.map_err(|error| relay_failed(&error))?;
-        while is_running(link, conversation, &turn).await? {
-            sleep(POLL_INTERVAL).await;
+        let running = self.running_elsewhere(conversation).await?;
+        for turn in running.iter().rev() {
+            self.stop_copy(&(conversation.clone(), turn.clone()));
+            link.stop(conversation, turn).await.map_err(|error| relay_failed(&error))?;
+        }
+        for turn in &running {
+            while is_running(link, conversation, turn).await? {
+                sleep(POLL_INTERVAL).await;
+            }
         }
         Ok(())
     }
@@ -162,6 +220,14 @@ impl Turns {
         {
             log_failure(&error);
         }
+    }
+}
+
+/// Returns a further reader of a turn. A turn that stops with its client does so, whoever else reads it.
+fn joined(turn: &SharedTurn) -> TurnReader {
+    match turn.on_unread() {
+        OnUnread::Cancel(_) => turn.observe_from(0),
+        _ => turn.read(),
     }
 }
 

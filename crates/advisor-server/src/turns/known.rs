@@ -1,8 +1,9 @@
 use std::collections::{HashMap, VecDeque};
 
-use advisor_core::{ConversationKey, SharedTurn, TurnId};
+use advisor_core::{ConversationKey, TurnId};
 
 use super::elsewhere::Relayed;
+use super::run::Run;
 
 /// The turns of this process that run, and those that ended lately.
 #[derive(Debug, Default)]
@@ -16,9 +17,9 @@ pub(super) struct Known {
 pub(super) type TurnKey = (ConversationKey, TurnId);
 
 /// A turn of this process.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Entry {
-    pub(super) turn: SharedTurn,
+    pub(super) run: Run,
     /// The digest of its input.
     pub(super) input: String,
     pub(super) relayed: Relayed,
@@ -32,15 +33,25 @@ impl Entry {
 }
 
 impl Known {
+    /// Returns a turn that a repeated request joins. A void one begins again instead.
+    pub(super) fn submitted(&self, key: &TurnKey) -> Option<&Entry> {
+        self.owned(key).filter(|entry| !entry.run.is_void())
+    }
+
     /// Returns a turn, unless another process owns it.
     pub(super) fn owned(&self, key: &TurnKey) -> Option<&Entry> {
         self.turns.get(key).filter(|entry| entry.is_owned())
     }
 
+    pub(super) fn remove(&mut self, key: &TurnKey) {
+        self.turns.remove(key);
+        self.order.retain(|other| other != key);
+    }
+
     /// Removes the oldest of these turns that have ended, beyond this number.
     pub(super) fn forget_ended(&mut self, most: usize, among: impl Fn(&TurnKey) -> bool) {
         let ended = |turns: &HashMap<TurnKey, Entry>, key: &TurnKey| {
-            among(key) && turns.get(key).is_none_or(|entry| entry.turn.has_ended())
+            among(key) && turns.get(key).is_none_or(|entry| entry.run.turn.has_ended())
         };
         let mut surplus =
             self.order.iter().filter(|key| ended(&self.turns, key)).count().saturating_sub(most);

@@ -2,13 +2,15 @@ pub(crate) mod body;
 mod elsewhere;
 mod known;
 mod relaying;
+mod run;
 mod slots;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use advisor_core::{
-    ConversationKey, Error, ErrorKind, OnDrop, OnUnread, SharedTurn, Spawner, TurnId, TurnStream,
+    ConversationKey, Error, ErrorKind, KeptChunks, OnDrop, OnUnread, SharedTurn, Spawner, TurnId, TurnStream,
 };
+use chat_memory_advisor::MemoryReceipt;
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use tokio::sync::{Semaphore, oneshot, watch};
@@ -17,6 +19,7 @@ use tracing::{Instrument, Span};
 use self::elsewhere::TurnPlace;
 use self::known::{Entry, Known, TurnKey};
 use self::relaying::Relaying;
+use self::run::Run;
 use self::slots::{Slot, Slots};
 use crate::access::limits::ServerLimits;
 use crate::metrics::Metrics;
@@ -87,12 +90,14 @@ impl Turns {
     /// Starts a turn, or joins it if it was submitted before with the same input, here or in another process.
     ///
     /// A turn that starts is first prepared. This may call functions of the application, so it happens without the lock.
-    pub(crate) async fn start<S: FnOnce() -> TurnStream>(
+    /// Its memory notes in the receipt that it has the turn.
+    pub(crate) async fn start<S: FnOnce(MemoryReceipt) -> TurnStream>(
         &self,
         asked: &Asked<'_>,
         prepare: impl FnOnce() -> S + Send,
     ) -> Result<TurnReading, Refusal> {
         self.forget_expired(asked.key).await;
+        self.let_void_end(asked.key).await;
         let slot = match self.admit(asked)? {
             Admission::Known(turn) => return Ok(turn.read().boxed()),
             Admission::New(slot) => slot,
@@ -109,7 +114,7 @@ impl Turns {
     /// Finds the turn in this process, or a place for it.
     fn admit(&self, asked: &Asked<'_>) -> Result<Admission, Refusal> {
         let known = self.lock();
-        if let Some(turn) = self.submitted_before(known.owned(asked.key), asked)? {
+        if let Some(turn) = self.submitted_before(known.submitted(asked.key), asked)? {
             return Ok(Admission::Known(turn));
         }
         let slot = self.slots.take(asked.key.0.tenant(), &self.limits);
@@ -125,7 +130,7 @@ impl Turns {
             return Err(Refusal::stopping());
         }
         match entry {
-            Some(entry) if entry.input == asked.input => Ok(Some(entry.turn.clone())),
+            Some(entry) if entry.input == asked.input => Ok(Some(entry.run.turn.clone())),
             Some(_) => Err(reused()),
             None => Ok(None),
         }
@@ -137,21 +142,26 @@ impl Turns {
         asked: &Asked<'_>,
         slot: Slot,
         relaying: Option<Relaying>,
-        stream: impl FnOnce() -> TurnStream,
+        stream: impl FnOnce(MemoryReceipt) -> TurnStream,
     ) -> Result<SharedTurn, Refusal> {
         let mut known = self.lock();
         // A running copy serves, too: a second one would only wait for the first.
-        let entry = known.turns.get(asked.key).filter(|entry| entry.is_owned() || !entry.turn.has_ended());
+        let running = known.turns.get(asked.key).filter(|entry| !entry.run.turn.has_ended());
+        let entry = known.submitted(asked.key).or(running.filter(|entry| !entry.run.is_void()));
         if let Some(turn) = self.submitted_before(entry, asked)? {
             return Ok(turn);
         }
         let (started, ended) = oneshot::channel();
         let spawner = spawner(Running { slot, turn: ended, metrics: self.metrics.clone() });
-        let turn = SharedTurn::start_with(stream(), &spawner, asked.on_unread, self.limits.kept_chunks);
+        let kept =
+            KeptChunks::default().with_chunks(self.limits.kept_chunks).with_bytes(self.limits.kept_bytes);
+        let receipt = MemoryReceipt::new();
+        let turn = SharedTurn::start_with(stream(receipt.clone()), &spawner, asked.on_unread, kept);
         let _ = started.send(turn.clone());
-        let relayed = relaying.map(|relaying| self.relay(relaying, turn.clone())).unwrap_or_default();
+        let run = Run { turn: turn.clone(), receipt };
+        let relayed = relaying.map(|relaying| self.relay(relaying, run.clone())).unwrap_or_default();
         let (key, tenant) = (asked.key, asked.key.0.tenant());
-        let entry = Entry { turn: turn.clone(), input: asked.input.to_owned(), relayed };
+        let entry = Entry { run, input: asked.input.to_owned(), relayed };
         known.turns.insert(key.clone(), entry);
         known.order.retain(|other| other != key);
         known.order.push_back(key.clone());
@@ -160,34 +170,36 @@ impl Turns {
         Ok(turn)
     }
 
-    /// Returns the turn of a conversation that runs in this process, if one does.
-    fn running_here(&self, conversation: &ConversationKey) -> Option<(TurnId, SharedTurn)> {
+    /// Returns the turns of a conversation that run or wait in this process, in the order of their start.
+    fn running_here(&self, conversation: &ConversationKey) -> Vec<(TurnId, Run)> {
         let known = self.lock();
-        let keys = known.order.iter().rev().filter(|(of, _)| of == conversation);
-        let mut turns = keys.filter_map(|key| Some((key.1.clone(), known.owned(key)?.turn.clone())));
-        turns.find(|(_, turn)| !turn.has_ended())
+        let keys = known.order.iter().filter(|(of, _)| of == conversation);
+        let runs = keys.filter_map(|key| Some((key.1.clone(), known.owned(key)?.run.clone())));
+        runs.filter(|(_, run)| !run.turn.has_ended()).collect()
     }
 
     /// Returns a turn of this process that runs or has ended lately.
     fn find(&self, key: &TurnKey) -> Option<SharedTurn> {
-        self.lock().owned(key).map(|entry| entry.turn.clone())
+        self.lock().owned(key).map(|entry| entry.run.turn.clone())
+    }
+
+    fn entry(&self, key: &TurnKey) -> Option<Entry> {
+        self.lock().turns.get(key).cloned()
     }
 
     /// Cancels a copy of a turn that another process owns.
     fn stop_copy(&self, key: &TurnKey) {
         if let Some(copy) = self.lock().turns.get(key).filter(|entry| !entry.is_owned()) {
-            copy.turn.handle().cancel(OnDrop::KeepPartial);
+            copy.run.turn.handle().cancel(OnDrop::KeepPartial);
         }
     }
 
-    fn was_relayed(&self, key: &TurnKey) -> bool {
-        self.lock().turns.get(key).is_some_and(|entry| entry.relayed.has_end())
-    }
-
-    fn remove(&self, key: &TurnKey) {
+    /// Removes a run, unless the turn has begun again meanwhile.
+    fn remove(&self, key: &TurnKey, run: &Entry) {
         let mut known = self.lock();
-        known.turns.remove(key);
-        known.order.retain(|other| other != key);
+        if known.turns.get(key).is_some_and(|entry| entry.relayed.is_same(&run.relayed)) {
+            known.remove(key);
+        }
     }
 
     /// Removes the ended turns of a deleted conversation from this process.
@@ -195,7 +207,8 @@ impl Turns {
         let mut known = self.lock();
         let Known { turns, order } = &mut *known;
         order.retain(|key| {
-            let goes = &key.0 == conversation && turns.get(key).is_none_or(|entry| entry.turn.has_ended());
+            let goes =
+                &key.0 == conversation && turns.get(key).is_none_or(|entry| entry.run.turn.has_ended());
             if goes {
                 turns.remove(key);
             }
@@ -210,7 +223,7 @@ impl Turns {
 
     /// Returns the number of readers of all turns.
     pub(crate) fn readers(&self) -> usize {
-        self.lock().turns.values().map(|entry| entry.turn.readers()).sum()
+        self.lock().turns.values().map(|entry| entry.run.turn.readers()).sum()
     }
 
     /// Takes no further turn.
@@ -233,7 +246,7 @@ impl Turns {
     /// Stops the running turns. Memory keeps the shown text.
     pub(crate) fn stop_all(&self) {
         for entry in self.lock().turns.values() {
-            entry.turn.handle().cancel(OnDrop::KeepPartial);
+            entry.run.turn.handle().cancel(OnDrop::KeepPartial);
         }
     }
 

@@ -1,16 +1,15 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use advisor_core::{
-    Chunk, Error, OnDrop, ReaderError, Result, SharedTurn, StreamItem, TurnReader, text_with_sources,
-};
+use advisor_core::{Chunk, Error, OnDrop, ReaderError, Result, StreamItem, TurnReader, text_with_sources};
 use futures::{FutureExt, StreamExt};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
+use super::run::Run;
 use crate::relay::link::RelayLink;
-use crate::relay::{Appended, Begun, RunBatch, TurnRun};
+use crate::relay::{Appended, Begun, RunBatch, RunEnd, TurnRun};
 
 /// The silence after which the owner of a turn renews it, and learns whether it was asked to stop.
 const RENEW_INTERVAL: Duration = Duration::from_secs(1);
@@ -63,7 +62,7 @@ pub(super) enum RelayOutcome {
 
 /// The next items of a turn.
 struct Outgoing {
-    turn: SharedTurn,
+    run: Run,
     reader: TurnReader,
     batch: RunBatch,
     bytes: usize,
@@ -92,9 +91,10 @@ impl Relaying {
     }
 
     /// Appends the turn to its end.
-    pub(super) async fn run(mut self, turn: SharedTurn) -> RelayOutcome {
+    pub(super) async fn run(mut self, run: Run) -> RelayOutcome {
         self.unstarted = None;
-        let mut outgoing = Outgoing::new(turn.clone());
+        let turn = run.turn.clone();
+        let mut outgoing = Outgoing::new(run);
         let mut attempts = LAST_ATTEMPTS;
         while attempts > 0 {
             outgoing.fill().await;
@@ -110,7 +110,7 @@ impl Relaying {
                     let _ = timeout(APPEND_INTERVAL, turn.handle().settled()).await;
                 }
                 Err(error) => {
-                    attempts -= u32::from(outgoing.batch.is_last);
+                    attempts -= u32::from(outgoing.batch.end.is_some());
                     self.warn(&error);
                     sleep(RETRY_INTERVAL).await;
                 }
@@ -128,7 +128,7 @@ impl Relaying {
         }
         Ok(match self.link.append(&self.run, batch).await? {
             Appended::Lost => ControlFlow::Break(RelayOutcome::Broken),
-            _ if batch.is_last => ControlFlow::Break(RelayOutcome::Whole),
+            _ if batch.end.is_some() => ControlFlow::Break(RelayOutcome::Whole),
             appended => ControlFlow::Continue(appended),
         })
     }
@@ -156,15 +156,15 @@ impl Drop for Relaying {
 }
 
 impl Outgoing {
-    fn new(turn: SharedTurn) -> Self {
-        let reader = turn.observe_from(0);
+    fn new(run: Run) -> Self {
+        let reader = run.turn.observe_from(0);
         let batch = RunBatch { items: vec![json(&StreamItem::begin())], ..RunBatch::default() };
-        Self { turn, reader, batch, bytes: 0, gap: None, is_stopped: false }
+        Self { run, reader, batch, bytes: 0, gap: None, is_stopped: false }
     }
 
     fn remove_batch(&mut self) {
         if let Some(first) = self.gap.take() {
-            self.reader = self.turn.observe_from(first);
+            self.reader = self.run.turn.observe_from(first);
         }
         // The first item is the begin, so chunks have numbers one less.
         self.batch = RunBatch { first: self.reader.position() + 1, ..RunBatch::default() };
@@ -194,7 +194,7 @@ impl Outgoing {
 
     fn is_full(&self) -> bool {
         let has_room = self.batch.items.len() < BATCH_ITEMS && self.bytes < BATCH_BYTES;
-        self.batch.is_last || self.gap.is_some() || !has_room
+        self.batch.end.is_some() || self.gap.is_some() || !has_room
     }
 
     fn add(&mut self, item: Option<Result<Chunk, ReaderError>>) {
@@ -203,7 +203,11 @@ impl Outgoing {
             Some(Err(ReaderError::Turn(error))) => Some(copy(&error).into()),
             Some(Err(_)) | None => None,
         };
-        self.batch.is_last = !matches!(item, Some(StreamItem::Chunk(_)));
+        self.batch.end = match item {
+            Some(StreamItem::Chunk(_)) => None,
+            _ if self.run.is_void() => Some(RunEnd::Void),
+            _ => Some(RunEnd::Final),
+        };
         if let Some(item) = item {
             let item = json(&item);
             self.bytes += item.len();

@@ -3,9 +3,10 @@
 use advisor_server::ServerLimits;
 use advisor_testkit::{Answer, Gate};
 use axum::body::Body;
-use axum::http::{Request, StatusCode};
+use axum::http::{HeaderValue, Request, StatusCode};
 use serde_json::json;
 
+use crate::disconnects::bodies;
 use crate::setting::{Setting, json_of, post, refused, setting, text, until, with_tokens};
 
 #[tokio::test]
@@ -54,6 +55,22 @@ async fn token_may_be_in_the_header_of_anthropic() {
     }
 }
 
+/// The scheme is written in any case, and a token of a proxy may stand beside the one for the server.
+#[tokio::test]
+async fn scheme_and_second_token_are_no_obstacle() {
+    let setting = with_tokens(setting([]));
+    let ask = async |authorization: &str, key: &str| {
+        let request = Request::get("/api/conversations").header("authorization", authorization);
+        setting.send(request.header("x-api-key", key).body(Body::empty()).unwrap()).await
+    };
+    for authorization in ["bearer token-of-ann", "BEARER  token-of-ann"] {
+        assert_eq!(ask(authorization, "").await.status(), StatusCode::OK, "{authorization}");
+    }
+    assert_eq!(ask("Bearer of-the-proxy", "token-of-ann").await.status(), StatusCode::OK);
+    assert_eq!(ask("Basic token-of-ann", "of-the-proxy").await.status(), StatusCode::UNAUTHORIZED);
+    assert_eq!(ask("Basic token-of-ann", "").await.headers()["www-authenticate"], "Bearer");
+}
+
 #[tokio::test]
 async fn without_tokens_only_this_machine_is_served() {
     let setting = setting([]);
@@ -61,6 +78,14 @@ async fn without_tokens_only_this_machine_is_served() {
     assert_eq!(setting.send(with_host("localhost:8080")).await.status(), StatusCode::OK);
     let code = refused(setting.send(with_host("rebound.example.org")).await, StatusCode::FORBIDDEN).await;
     assert_eq!(code, "forbidden");
+    for elsewhere in [
+        Request::get("/v1/models").header("host", &b"\xe9vil.example"[..]),
+        Request::get("/v1/models").header("host", "localhost").header("host", "evil.example"),
+        Request::get("http://evil.example/v1/models"),
+    ] {
+        let response = setting.send(elsewhere.body(Body::empty()).unwrap()).await;
+        assert_eq!(refused(response, StatusCode::FORBIDDEN).await, "forbidden");
+    }
     for (site, status) in [
         ("cross-site", StatusCode::FORBIDDEN),
         ("same-site", StatusCode::FORBIDDEN),
@@ -126,6 +151,35 @@ async fn every_answer_keeps_browsers_strict() {
         );
         assert!(!headers.contains_key("access-control-allow-origin"), "{path}");
     }
+}
+
+/// A cache would keep conversations on a disk, and show them to others.
+#[tokio::test]
+async fn no_cache_stores_an_answer() {
+    let setting = setting(["Hi.", "Hi."].map(Answer::from_text));
+    let no_store = HeaderValue::from_static("no-store");
+    let body = json!({"messages": [{"role": "user", "content": "Hi"}], "user": "c1"});
+    let whole = setting.post("/v1/chat/completions", &body).await;
+    assert_eq!(whole.headers()["cache-control"], no_store);
+    for path in
+        ["", "/c1", "/c1/export", "/unknown", "/c1/stream"].map(|end| format!("/api/conversations{end}"))
+    {
+        assert_eq!(setting.get(&path).await.headers()["cache-control"], no_store, "{path}");
+    }
+    for (path, body) in &bodies() {
+        let setting = crate::setting::setting([Answer::new().text("It is").hang()]);
+        let stream = setting.post(path, body).await;
+        let joined = setting.get("/api/conversations/c1/stream").await;
+        for response in [stream, joined, setting.get("/api/ui/c1/stream").await] {
+            let caching = &response.headers()["cache-control"];
+            assert_eq!((response.status(), caching), (StatusCode::OK, &no_store), "{path}");
+        }
+    }
+    assert_eq!(
+        setting.get("/app.js").await.headers()["cache-control"],
+        "no-cache",
+        "the page says it itself"
+    );
 }
 
 /// The README lists the routes that need no token, beside the files of the page.

@@ -79,6 +79,16 @@ async fn page_of_another_site_cannot_use_a_session() {
     assert_eq!(stop(allowing).await.status(), StatusCode::NO_CONTENT);
 }
 
+/// The page speaks of the login of the application, not of tokens.
+#[tokio::test]
+async fn page_knows_of_the_login() {
+    for (server, login) in [(server([]), "application"), (setting([]).server, "token")] {
+        let request = Request::get("/").header("host", "localhost").body(Body::empty()).unwrap();
+        let page = text(server.router().oneshot(request).await.unwrap()).await;
+        assert!(page.contains(&format!("data-login=\"{login}\"")), "{login}");
+    }
+}
+
 #[tokio::test]
 async fn server_with_authentication_serves_other_machines() {
     let ended = async {};
@@ -145,10 +155,13 @@ async fn slow_prompt_change_delays_no_other_request() {
     });
     let asked = tokio::spawn({
         let server = server.clone();
-        async move { text(send(&server, post("/api/chat").body(body()).unwrap()).await).await }
+        async move {
+            text(send(&server, post("/api/chat").header("host", "localhost").body(body()).unwrap()).await)
+                .await
+        }
     });
     tokio::time::timeout(LIMIT, is_entered).await.unwrap().unwrap();
-    let stop = post("/api/conversations/c2/stop").body(Body::empty()).unwrap();
+    let stop = post("/api/conversations/c2/stop").header("host", "localhost").body(Body::empty()).unwrap();
     assert_eq!(send(&server, stop).await.status(), StatusCode::NO_CONTENT);
     answered.send(()).ok();
     let events = asked.await.unwrap();

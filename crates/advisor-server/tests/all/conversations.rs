@@ -168,6 +168,13 @@ async fn conversations_are_listed_in_pages() {
     assert_eq!((first["conversations"].as_array().unwrap().len(), &first["next"]), (100, &json!("c099")));
     let second = json_of(setting.get("/api/conversations?after=c099").await).await;
     assert_eq!(second, json!({"conversations": ["c100"], "next": null}));
+
+    let newest = json_of(setting.get("/api/conversations?order=desc").await).await;
+    assert_eq!((&newest["conversations"][0], &newest["next"]), (&json!("c100"), &json!("c001")));
+    let rest = json_of(setting.get("/api/conversations?order=desc&after=c001").await).await;
+    assert_eq!(rest, json!({"conversations": ["c000"], "next": null}));
+    let refusal = setting.get("/api/conversations?order=newest").await;
+    assert_eq!(refusal.status(), StatusCode::BAD_REQUEST);
 }
 
 /// A turn that runs is stopped first, so that it cannot write to a conversation that is gone.

@@ -27,7 +27,7 @@ pub(crate) fn bodies() -> [(&'static str, Value); 7] {
 }
 
 /// Tells when it is dropped.
-pub(crate) struct Guard(pub(crate) Option<oneshot::Sender<()>>);
+struct Guard(Option<oneshot::Sender<()>>);
 
 impl Drop for Guard {
     fn drop(&mut self) {
@@ -35,16 +35,22 @@ impl Drop for Guard {
     }
 }
 
+/// Returns a wait without an end, and a receiver that learns when it is dropped.
+pub(crate) fn endless() -> (impl Future<Output = ()> + Send + 'static, oneshot::Receiver<()>) {
+    let (sender, dropped) = oneshot::channel();
+    let guard = Guard(Some(sender));
+    let waiting = async move {
+        let _guard = guard;
+        std::future::pending::<()>().await;
+    };
+    (waiting, dropped)
+}
+
 /// A client of a protocol without resumption stops its turn, and memory keeps what it was shown.
 #[tokio::test]
 async fn disconnect_stops_a_turn_that_nobody_can_join() {
     for (path, body) in &bodies()[2..] {
-        let (sender, dropped) = oneshot::channel();
-        let guard = Guard(Some(sender));
-        let waiting = async move {
-            let _guard = guard;
-            std::future::pending::<()>().await;
-        };
+        let (waiting, dropped) = endless();
         let setting = setting([Answer::new().text("It is").wait(waiting), Answer::from_text("Here.")]);
         let (_, rest) = until(setting.post(path, body).await, "It is").await;
         drop(rest);
@@ -54,6 +60,22 @@ async fn disconnect_stops_a_turn_that_nobody_can_join() {
         assert!(text(setting.post("/api/chat", &next).await).await.contains("Here."), "{path}");
         let read = json_of(setting.get("/api/conversations/c1").await).await;
         assert!(read["messages"][1]["text"].as_str().unwrap().starts_with("It is"), "{path}: {read}");
+    }
+}
+
+/// Another client that reads the turn does not keep it.
+#[tokio::test]
+async fn disconnect_stops_a_turn_that_another_client_reads() {
+    for (path, body) in &bodies()[2..] {
+        let (waiting, dropped) = endless();
+        let setting = setting([Answer::new().text("It is").wait(waiting)]);
+        let (_, rest) = until(setting.post(path, body).await, "It is").await;
+        let (_, other) = until(setting.get("/api/conversations/c1/stream").await, "It is").await;
+        drop(rest);
+        tokio::time::timeout(LIMIT, dropped).await.expect(path).unwrap();
+        let end = axum::body::to_bytes(Body::from_stream(other), usize::MAX);
+        let end = tokio::time::timeout(LIMIT, end).await.unwrap().unwrap();
+        assert!(std::str::from_utf8(&end).unwrap().contains("cancelled"), "{path}");
     }
 }
 
@@ -162,7 +184,7 @@ async fn odd_positions_do_not_break_a_turn() {
     let setting = setting([Answer::new().text("It is ").gate(&gate).text("sunny.").done()]);
     let (path, body) = &bodies()[0];
     let (_, rest) = until(setting.post(path, body).await, "It is ").await;
-    for position in ["x", "-1", "1.2.3.4", "../1", "99999999999999999999999"] {
+    for position in ["x", "-1", "t1:x", ":", "1.2.3.4", "../1", "99999999999999999999999"] {
         let request = Request::get("/api/conversations/c1/stream").header("last-event-id", position);
         let status = setting.send(request.body(Body::empty()).unwrap()).await.status();
         assert!([StatusCode::BAD_REQUEST, StatusCode::OK].contains(&status), "{position}: {status}");

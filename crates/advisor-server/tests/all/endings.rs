@@ -1,14 +1,16 @@
-//! The end of an answer in the forms of other clients: whole, cut, filtered or refused, as a stream and in one piece.
+//! The end of an answer in the forms of clients: whole, cut, filtered, refused or stopped, as a stream and in one piece.
 
 use advisor_core::{ChatClient, FinishReason, ToolDefinition};
 use advisor_server::ChatServer;
 use advisor_sse::Frame;
 use advisor_testkit::{Answer, ScriptedModel};
+use axum::body::Body;
+use axum::response::Response;
 use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
 use serde_json::{Value, json};
 use tool_call_advisor::ClientSideTool;
 
-use crate::setting::{Setting, json_of, text};
+use crate::setting::{Setting, json_of, setting, text, until};
 
 /// A server whose chain has a tool `ask_user`, which the client runs, and whose model ends for this reason.
 fn ending(reason: &FinishReason) -> Setting {
@@ -111,5 +113,21 @@ async fn endings_have_the_words_of_each_client() {
             let at = whole.pointer(in_whole).and_then(Value::as_str);
             assert_eq!(at, expected, "{path}, {reason:?}: {whole}");
         }
+    }
+}
+
+/// The page says that the user has stopped the answer. Other clients get an error.
+#[tokio::test]
+async fn stopped_turn_is_no_failure_on_the_page() {
+    for (path, end) in [
+        ("/api/chat?view=page", r#"{"type":"stopped"}"#),
+        ("/api/chat", r#"{"type":"error","error":"the request was cancelled""#),
+    ] {
+        let setting = setting([Answer::new().text("It is").hang()]);
+        let asking = json!({"message": "How is it?", "conversation": "c1"});
+        let (_, body) = until(setting.post(path, &asking).await, "It is").await;
+        setting.post("/api/conversations/c1/stop", &json!({})).await;
+        let rest = text(Response::new(Body::from_stream(body))).await;
+        assert!(rest.contains(end), "{path}: {rest}");
     }
 }

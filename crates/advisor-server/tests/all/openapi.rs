@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use advisor_core::{Error, ErrorKind};
-use advisor_server::{Inspector, Tokens};
+use advisor_server::{Inspector, ServerLimits, Tokens};
 use advisor_testkit::Answer;
 use axum::body::Body;
 use axum::http::{Method, Request, Response, StatusCode};
@@ -67,7 +67,8 @@ async fn check_response(document: &Value, operation: &Operation, response: Respo
     let described = resolved(document, described);
     for header in described["headers"].as_object().unwrap().keys() {
         assert!(
-            header == "retry-after" || response.headers().contains_key(header),
+            ["retry-after", "x-should-retry"].contains(&header.as_str())
+                || response.headers().contains_key(header),
             "{name} {status}: {header}"
         );
     }
@@ -169,6 +170,7 @@ async fn every_error_is_described() {
         ErrorKind::Connection,
         ErrorKind::Advisor,
         ErrorKind::TurnIdReused,
+        ErrorKind::Cancelled,
     ];
     for operation in operations.iter().filter(|operation| operation.value["requestBody"].is_object()) {
         let example = &operation.value["requestBody"]["content"]["application/json"]["example"];
@@ -176,10 +178,29 @@ async fn every_error_is_described() {
             let setting = setting([Answer::refused(Error::new(kind, "canary"))]);
             check_response(&document, operation, setting.post(&operation.path, example).await).await;
         }
+        // A turn whose beginning is no longer kept.
+        let Setting { server, model } = setting([Answer::from_text("Yes.")]);
+        let limits = ServerLimits::default().with_kept_chunks(1);
+        let short = Setting { server: server.with_limits(limits), model };
+        for _ in 0..2 {
+            let request = post(&operation.path).header("idempotency-key", "k1");
+            let response = short.send(request.body(Body::from(example.to_string())).unwrap()).await;
+            check_response(&document, operation, response).await;
+        }
         for body in ["{", "{}", "[]", "1"] {
             let request = post(&operation.path).body(Body::from(body)).unwrap();
             check_response(&document, operation, setting([]).send(request).await).await;
         }
+    }
+    // A turn that has failed before its first chunk is read again.
+    let read = get("/api/conversations/{id}/stream");
+    for kind in failures {
+        let setting = setting([Answer::refused(Error::new(kind, "canary"))]);
+        setting.post("/api/chat", &json!({"message": "Hi", "conversation": "c1", "turn": "t1"})).await;
+        let request = Request::get("/api/conversations/c1/stream").header("x-turn-id", "t1");
+        let response = setting.send(request.body(Body::empty()).unwrap()).await;
+        assert!(!response.status().is_success(), "{kind:?}");
+        check_response(&document, read, response).await;
     }
     for (path, id) in [("/api/conversations/{id}", "unknown"), ("/api/conversations/{id}/stream", "a%00b")] {
         let response = setting([]).get(&path.replace("{id}", id)).await;

@@ -144,6 +144,20 @@ async fn law_r1_answer_in_one_piece_is_bounded() {
     }
 }
 
+/// So is a turn whose chunks come faster than they are read.
+#[tokio::test]
+async fn answer_whose_beginning_is_not_kept_is_too_large_for_one_piece() {
+    let answer = || (0..20).fold(Answer::new(), |answer, _| answer.text("It is. ")).done();
+    let Setting { server, model } = setting([answer()]);
+    let setting = Setting { server: server.with_limits(ServerLimits::default().with_kept_chunks(4)), model };
+    let body = json!({"messages": [{"role": "user", "content": "Hello"}], "user": "c1"}).to_string();
+    for _ in 0..2 {
+        let request = post("/v1/chat/completions").header("idempotency-key", "k1");
+        let response = setting.send(request.body(Body::from(body.clone())).unwrap()).await;
+        assert_eq!(refused(response, StatusCode::UNPROCESSABLE_ENTITY).await, "answer_too_large");
+    }
+}
+
 #[tokio::test]
 async fn only_the_listed_model_is_accepted() {
     let Setting { server, model } = setting((0..6).map(|_| Answer::from_text("Hi.")));

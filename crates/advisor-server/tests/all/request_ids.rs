@@ -89,6 +89,25 @@ async fn failure_within_the_answer_names_its_request() {
     assert!(body.contains(&id) && !body.contains("canary"), "{body}");
 }
 
+/// The place is that of an error status. Streams of the other routes name the request in their header alone.
+#[tokio::test]
+async fn failure_within_an_answer_has_the_id_where_a_status_has_it() {
+    for (path, place) in [
+        ("/v1/chat/completions", "/error/request_id"),
+        ("/v1/responses", "/response/error/request_id"),
+        ("/v1/messages", "/request_id"),
+    ] {
+        let broken = Answer::new().text("It is").error(Error::new(ErrorKind::Connection, "canary"));
+        let messages = json!([{"role": "user", "content": "Hi"}]);
+        let body = json!({"messages": messages, "input": "Hi", "stream": true});
+        let response = setting([broken]).post(path, &body).await;
+        let id = id_of(&response);
+        let frames = advisor_sse::Frame::read_all(&text(response).await);
+        let mut named = frames.iter().filter_map(|frame| Some(frame.json()?.pointer(place)?.clone()));
+        assert_eq!(named.next(), Some(json!(id)), "{path}: {frames:?}");
+    }
+}
+
 /// The spans and events of the whole program, each with the request id of its span or of one around it.
 static SEEN: Mutex<Vec<(String, &'static str)>> = Mutex::new(Vec::new());
 

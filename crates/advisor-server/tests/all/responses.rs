@@ -33,6 +33,8 @@ async fn previous_response_names_the_conversation() {
     let first = ask(&setting, "A?", None).await;
     assert!(id_of(&first).starts_with("resp_"), "{first}");
     let second = ask(&setting, "B?", Some(id_of(&first))).await;
+    let previous = |response: &Value| response["previous_response_id"].clone();
+    assert_eq!((previous(&first), previous(&second)), (Value::Null, first["id"].clone()));
     ask(&setting, "C?", Some(id_of(&second))).await;
     assert_eq!(sent(&setting.model), ["A?", "One.", "B?", "Two.", "C?"]);
     let listed = json_of(setting.get("/api/conversations").await).await;

@@ -1,31 +1,70 @@
 //! Results of calls that the client runs, in the words of each protocol.
 
-use advisor_core::{ChatClient, Message, Role, ToolDefinition};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use advisor_core::{
+    AdvisorChain, ChatClient, ChatRequest, Message, Phase, Placement, Role, ToolDefinition, from_fn,
+};
 use advisor_server::ChatServer;
-use advisor_testkit::{Answer, ScriptedModel};
+use advisor_testkit::{Answer, FaultStore, ScriptedModel};
 use axum::http::StatusCode;
-use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
+use chat_memory_advisor::{ChatMemoryAdvisor, ConversationStore, InMemoryStore};
 use serde_json::{Value, json};
-use tool_call_advisor::{ClientSideTool, FnTool, ToolCallAdvisor, ToolCallStreaming};
+use tool_call_advisor::{ClientSideTool, FnTool, ToolCallAdvisor, ToolCallAdvisorBuilder, ToolCallStreaming};
 
 use crate::setting::{Setting, json_of, post, refused, text, with_tokens};
 
 const PATHS: [&str; 5] = ["/v1/chat/completions", "/v1/responses", "/v1/messages", "/api/ag-ui", "/api/ui"];
 
-/// A server whose tool `place` runs at the client. The model calls it, and then says these texts.
-fn setting(calls: &[&str], texts: &[&str]) -> Setting {
-    let call = Answer::from_calls(calls.iter().map(|id| (*id, "place", "{}")));
-    let texts = texts.iter().map(|text| Answer::from_text(*text));
-    let model = ScriptedModel::new([call].into_iter().chain(texts));
-    let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
-    let definition = ToolDefinition::new("place", "Asks for the place.", json!({"type": "object"}));
-    let tool_loop = ToolCallAdvisor::builder().streaming(ToolCallStreaming::All).build().unwrap();
+fn definition(name: &str) -> ToolDefinition {
+    ToolDefinition::new(name, "Looks something up.", json!({"type": "object"}))
+}
+
+/// Creates a server whose tool `place` runs at the client. The model gives these answers.
+fn server(tool_loop: ToolCallAdvisorBuilder, answers: impl IntoIterator<Item = Answer>) -> Setting {
+    server_over(InMemoryStore::new(), tool_loop, answers)
+}
+
+fn server_over(
+    store: impl ConversationStore,
+    tool_loop: ToolCallAdvisorBuilder,
+    answers: impl IntoIterator<Item = Answer>,
+) -> Setting {
+    let model = ScriptedModel::new(answers);
+    let memory = ChatMemoryAdvisor::new(store);
+    let tool_loop = tool_loop.streaming(ToolCallStreaming::All).build().unwrap();
     let client = ChatClient::builder(model.clone()).advisor(memory.clone()).advisor(tool_loop);
-    let client = client.tool(ClientSideTool::new(definition)).build().unwrap();
+    let client = client.tool(ClientSideTool::new(definition("place"))).build().unwrap();
     Setting { server: ChatServer::new(client, memory), model }
 }
 
-fn body(path: &str, run: &str, messages: &[Value]) -> Value {
+/// Creates a server whose model calls `place`, and then says these texts.
+pub(crate) fn setting(calls: &[&str], texts: &[&str]) -> Setting {
+    let call = Answer::from_calls(calls.iter().map(|id| (*id, "place", "{}")));
+    let texts = texts.iter().map(|text| Answer::from_text(*text));
+    server(ToolCallAdvisor::builder(), [call].into_iter().chain(texts))
+}
+
+/// Creates a server whose model calls `place` beside `whoami`, a tool that the chain runs.
+fn with_both(tool_loop: ToolCallAdvisorBuilder) -> Setting {
+    let both = Answer::from_calls([("t1", "place", "{}"), ("t2", "whoami", "{}")]);
+    with_whoami(tool_loop, [both, Answer::from_text("In Oslo.")])
+}
+
+/// Creates a server with `place` and `whoami`. The model gives these answers.
+fn with_whoami(tool_loop: ToolCallAdvisorBuilder, answers: impl IntoIterator<Item = Answer>) -> Setting {
+    let Setting { server, model } = server(tool_loop, answers);
+    let whoami = || FnTool::new(definition("whoami"), |_: Value| async { Ok("ann") });
+    Setting { server: server.map_prompt(move |prompt, _| prompt.tool(whoami())), model }
+}
+
+/// Returns the results in the last request.
+pub(crate) fn results_sent(setting: &Setting) -> Vec<String> {
+    sent(setting).iter().filter_map(|message| Some(message.tool_result()?.text())).collect()
+}
+
+pub(crate) fn body(path: &str, run: &str, messages: &[Value]) -> Value {
     match path {
         "/v1/responses" => json!({"input": messages, "conversation": "c1", "stream": true}),
         "/api/ag-ui" => json!({"threadId": "c1", "runId": run, "messages": messages}),
@@ -36,7 +75,7 @@ fn body(path: &str, run: &str, messages: &[Value]) -> Value {
     }
 }
 
-fn asking(path: &str) -> Value {
+pub(crate) fn asking(path: &str) -> Value {
     let text = "Where am I?";
     body(
         path,
@@ -94,7 +133,7 @@ fn answering(path: &str, results: &[(&str, &str)]) -> Value {
     body(path, "r2", &messages)
 }
 
-async fn ask(setting: &Setting, path: &str, body: &Value) -> String {
+pub(crate) async fn ask(setting: &Setting, path: &str, body: &Value) -> String {
     let response = setting.post(path, body).await;
     assert_eq!(response.status(), StatusCode::OK, "{path}: {body}");
     text(response).await
@@ -146,7 +185,12 @@ async fn results_that_nobody_waits_for_are_refused() {
         let mut again = answering(path, &[("t1", "forged")]);
         again["runId"] = "r3".into();
         let response = setting.post(path, &again).await;
-        assert_eq!(refused(response, StatusCode::BAD_REQUEST).await, "invalid_request", "{path}");
+        let (status, code) = match path {
+            // The message is the same, so its results begin the same turn.
+            "/api/ui" => (StatusCode::UNPROCESSABLE_ENTITY, "turn_id_reused"),
+            _ => (StatusCode::BAD_REQUEST, "invalid_request"),
+        };
+        assert_eq!(refused(response, status).await, code, "{path}");
         assert_eq!(setting.model.calls(), 2, "{path}");
     }
 }
@@ -194,10 +238,14 @@ async fn failed_results_and_a_text_reach_the_model() {
 
 /// Libraries name the tools that they run. Those of the chain are no tools of the client.
 #[tokio::test]
-async fn client_side_tools_of_the_chain_may_be_named() {
+async fn client_side_tools_of_the_prompt_may_be_named() {
     for path in &PATHS[..4] {
-        for (name, status) in [("place", StatusCode::OK), ("other", StatusCode::BAD_REQUEST)] {
-            let setting = setting(&["t1"], &[]);
+        for (name, status) in
+            [("place", StatusCode::OK), ("time", StatusCode::OK), ("other", StatusCode::BAD_REQUEST)]
+        {
+            let Setting { server, model } = setting(&["t1"], &[]);
+            let server = server.map_prompt(|prompt, _| prompt.tool(ClientSideTool::new(definition("time"))));
+            let setting = Setting { server, model };
             let mut body = asking(path);
             body["tools"] = match *path {
                 "/v1/chat/completions" => json!([{"type": "function", "function": {"name": name}}]),
@@ -210,10 +258,50 @@ async fn client_side_tools_of_the_chain_may_be_named() {
     }
 }
 
+/// The function of the application may count, or make something for the turn.
+#[tokio::test]
+async fn prompt_is_changed_once_for_a_request() {
+    for path in PATHS {
+        let Setting { server, model } = setting(&["t1"], &["In Oslo."]);
+        let changes = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&changes);
+        let server = server.map_prompt(move |prompt, _| {
+            counter.fetch_add(1, Ordering::SeqCst);
+            prompt
+        });
+        let setting = Setting { server, model };
+        ask(&setting, path, &asking(path)).await;
+        assert_eq!(changes.load(Ordering::SeqCst), 1, "{path}");
+        let mut results = answering(path, &[("t1", "Oslo")]);
+        if path.starts_with("/v1") {
+            results["tools"] = json!([{"name": "place", "function": {"name": "place"}}]);
+        }
+        assert!(ask(&setting, path, &results).await.contains("In Oslo."), "{path}");
+        assert_eq!(changes.load(Ordering::SeqCst), 2, "{path}");
+    }
+}
+
+/// The open calls and their ids are two loads. The turn loads the conversation, and stores its input and its answer.
+#[tokio::test]
+async fn results_are_read_with_two_loads() {
+    for path in PATHS {
+        let store = FaultStore::new(InMemoryStore::new());
+        let call = Answer::from_calls([("t1", "place", "{}")]);
+        let setting =
+            server_over(store.clone(), ToolCallAdvisor::builder(), [call, Answer::from_text("Yes.")]);
+        ask(&setting, path, &asking(path)).await;
+        let asked = store.operations();
+        let request = post(path).header("idempotency-key", "r2");
+        let body = answering(path, &[("t1", "Oslo")]).to_string();
+        text(setting.send(request.body(body.into()).unwrap()).await).await;
+        assert_eq!(store.operations() - asked, 2 + 3, "{path}");
+    }
+}
+
 /// The turn has answered the calls, so the conversation waits for them no longer.
 #[tokio::test]
 async fn results_that_are_sent_again_join_their_turn() {
-    for path in &PATHS[..4] {
+    for path in PATHS {
         let setting = setting(&["t1", "t2"], &["In Oslo."]);
         ask(&setting, path, &asking(path)).await;
         let send = async |results: &[(&str, &str)]| {
@@ -231,34 +319,134 @@ async fn results_that_are_sent_again_join_their_turn() {
     }
 }
 
-/// An answer with a call for the client leaves all of its calls open. Their results are still not the client's.
+/// The chain runs its own tool beside the one of the client, and a client cannot speak for it.
 #[tokio::test]
-async fn client_cannot_speak_for_a_tool_of_the_chain() {
+async fn chain_runs_its_tools_beside_those_of_the_client() {
     for path in PATHS {
-        let model = ScriptedModel::new([
-            Answer::from_calls([("t1", "place", "{}"), ("t2", "whoami", "{}")]),
-            Answer::from_text("In Oslo."),
-        ]);
-        let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
-        let definition = |name| ToolDefinition::new(name, "Looks something up.", json!({"type": "object"}));
-        let tool_loop = ToolCallAdvisor::builder().streaming(ToolCallStreaming::All).build().unwrap();
-        let client = ChatClient::builder(model.clone())
-            .advisor(memory.clone())
-            .advisor(tool_loop)
-            .tool(ClientSideTool::new(definition("place")))
-            .tool(FnTool::new(definition("whoami"), |_: Value| async { Ok("ann") }))
-            .build()
-            .unwrap();
-        let setting = Setting { server: ChatServer::new(client, memory), model };
-        ask(&setting, path, &asking(path)).await;
+        let setting = with_both(ToolCallAdvisor::builder());
+        let events = ask(&setting, path, &asking(path)).await;
+        assert!(events.contains("t1"), "{path}: {events}");
         ask(&setting, path, &answering(path, &[("t1", "Oslo"), ("t2", "root")])).await;
-        let results: Vec<_> =
-            sent(&setting).iter().filter_map(|message| Some(message.tool_result()?.text())).collect();
-        assert_eq!(results.len(), 2, "{path}");
-        assert_eq!(results[0], "Oslo", "{path}");
-        assert!(!results[1].contains("root"), "{path}: {}", results[1]);
+        assert_eq!(results_sent(&setting), ["Oslo", "ann"], "{path}");
         // Alone, it is no answer to anything.
         let forged = setting.post(path, &answering(path, &[("t2", "root")])).await;
         assert_eq!(forged.status(), StatusCode::BAD_REQUEST, "{path}");
+    }
+}
+
+/// A call of the chain that waits, such as for an approval, is not the client's.
+#[tokio::test]
+async fn client_cannot_speak_for_a_call_that_waits() {
+    for path in PATHS {
+        let setting = with_both(ToolCallAdvisor::builder().eligible(|_| false));
+        ask(&setting, path, &asking(path)).await;
+        ask(&setting, path, &answering(path, &[("t1", "Oslo"), ("t2", "root")])).await;
+        let results = results_sent(&setting);
+        assert_eq!((results.len(), results[0].as_str()), (2, "Oslo"), "{path}");
+        assert!(!results[1].contains("root"), "{path}: {}", results[1]);
+    }
+}
+
+/// The server does not know a tool that an advisor adds, so it takes no result for it.
+#[tokio::test]
+async fn client_cannot_speak_for_a_tool_of_an_advisor() {
+    for path in PATHS {
+        let model = ScriptedModel::new([Answer::from_calls([("t1", "pay", "{}")])]);
+        let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+        let adds = from_fn("adds", |request: ChatRequest, next: AdvisorChain| async move {
+            let pay = FnTool::new(definition("pay"), |_: Value| async { Ok("paid") });
+            let tools = request.tools.clone().with(pay);
+            next.next_stream(request.with_tools(tools)).await
+        });
+        let client = ChatClient::builder(model.clone())
+            .advisor(adds.with_placement(Placement::new(Phase::Turn)))
+            .advisor(memory.clone())
+            .advisor(ToolCallAdvisor::builder().eligible(|_| false).build().unwrap());
+        let setting = Setting { server: ChatServer::new(client.build().unwrap(), memory), model };
+        ask(&setting, path, &asking(path)).await;
+        let forged = setting.post(path, &answering(path, &[("t1", "forged")])).await;
+        assert_eq!(refused(forged, StatusCode::BAD_REQUEST).await, "invalid_request", "{path}");
+        assert_eq!(setting.model.calls(), 1, "{path}");
+    }
+}
+
+/// A page that is loaded again shows the call that waits, and no result or sentence that is not true yet.
+#[tokio::test]
+async fn call_that_waits_is_shown_without_a_result() {
+    let setting = with_both(ToolCallAdvisor::builder());
+    let shown = async || {
+        let read = json_of(setting.get("/api/conversations/c1").await).await;
+        let exported = text(setting.get("/api/conversations/c1/export").await).await;
+        let lines: Value =
+            exported.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect();
+        assert_eq!(read["messages"], lines);
+        let text = |message: &Value| {
+            let text = message.get("result").or(message.get("text"));
+            text.and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
+        lines.as_array().unwrap().iter().map(text).collect::<Vec<_>>()
+    };
+    ask(&setting, PATHS[0], &asking(PATHS[0])).await;
+    assert_eq!(shown().await, ["Where am I?", "", "ann"]);
+    ask(&setting, PATHS[0], &answering(PATHS[0], &[("t1", "Oslo")])).await;
+    assert_eq!(shown().await, ["Where am I?", "", "Oslo", "ann", "In Oslo."]);
+}
+
+/// Models repeat ids in later rounds. The client knows the call by a number behind its id.
+#[tokio::test]
+async fn result_has_the_id_that_the_client_knows() {
+    for path in PATHS {
+        let round = |tool| Answer::from_calls([("t1", tool, "{}")]);
+        let answers = [round("whoami"), round("place"), Answer::from_text("In Oslo.")];
+        let setting = with_whoami(ToolCallAdvisor::builder(), answers);
+        let events = ask(&setting, path, &asking(path)).await;
+        assert!(events.contains("t1_2"), "{path}: {events}");
+        for _ in 0..2 {
+            let request = post(path).header("idempotency-key", "r2");
+            let body = answering(path, &[("t1_2", "Oslo")]).to_string();
+            let response = setting.send(request.body(body.into()).unwrap()).await;
+            let events = text(response).await;
+            assert!(events.contains("In Oslo."), "{path}: {events}");
+        }
+        assert_eq!(results_sent(&setting), ["ann", "Oslo"], "{path}");
+    }
+}
+
+/// The numbers begin again with each turn, also if results link the turns.
+#[tokio::test]
+async fn result_of_a_linked_turn_has_the_id_that_the_client_knows() {
+    for path in PATHS {
+        let answers = ["place", "whoami", "place"].map(|tool| Answer::from_calls([("t1", tool, "{}")]));
+        let answers = answers.into_iter().chain([Answer::from_text("In Oslo.")]);
+        let setting = with_whoami(ToolCallAdvisor::builder(), answers);
+        ask(&setting, path, &asking(path)).await;
+        let events = ask(&setting, path, &answering(path, &[("t1", "Oslo")])).await;
+        assert!(events.contains("t1_2"), "{path}: {events}");
+        let mut last = answering(path, &[("t1_2", "Norway")]);
+        last["runId"] = "r3".into();
+        ask(&setting, path, &last).await;
+        assert_eq!(results_sent(&setting), ["Oslo", "ann", "Norway"], "{path}");
+    }
+}
+
+/// Each protocol shows the client its own call as one to run, and the chain's not at all or with its result.
+#[tokio::test]
+async fn only_the_clients_call_is_left_to_it() {
+    for (path, open, closed) in [
+        ("/v1/chat/completions", r#""tool_calls":[{"#, r#""whoami""#),
+        ("/v1/responses", r#""type":"function_call""#, r#""whoami""#),
+        ("/v1/messages", r#""type":"tool_use""#, r#""whoami""#),
+    ] {
+        let setting = with_both(ToolCallAdvisor::builder());
+        let events = ask(&setting, path, &asking(path)).await;
+        assert!(events.contains(open) && !events.contains(closed), "{path}: {events}");
+    }
+    for (path, result) in [
+        ("/api/ui", r#"{"type":"tool-output-available","toolCallId":"t2""#),
+        ("/api/ag-ui", r#""type":"TOOL_CALL_RESULT","messageId":"#),
+    ] {
+        let setting = with_both(ToolCallAdvisor::builder());
+        let events = ask(&setting, path, &asking(path)).await;
+        assert_eq!(events.matches(result).count(), 1, "{path}: {events}");
     }
 }

@@ -6,7 +6,7 @@ use advisor_core::{ChatClient, ToolDefinition};
 use advisor_server::{ChatServer, Tokens};
 use advisor_testkit::{Answer, ScriptedModel};
 use axum::body::Body;
-use axum::http::{Request, Response, StatusCode};
+use axum::http::{HeaderValue, Request, Response, StatusCode};
 use axum::response::IntoResponse;
 use chat_memory_advisor::store::ConversationStore;
 use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
@@ -54,7 +54,9 @@ pub(crate) fn with_tokens(setting: Setting) -> Setting {
 }
 
 impl Setting {
-    pub(crate) async fn send(&self, request: Request<Body>) -> Response<Body> {
+    /// Sends a request, to `localhost` if it names no host.
+    pub(crate) async fn send(&self, mut request: Request<Body>) -> Response<Body> {
+        request.headers_mut().entry("host").or_insert(HeaderValue::from_static("localhost"));
         let answered = tokio::time::timeout(LIMIT, self.server.router().oneshot(request)).await;
         answered.unwrap().into_response()
     }

@@ -31,8 +31,8 @@ async fn refusal(setting: &Setting, method: Method, path: &str, body: &Value) ->
 async fn unknown_fields_of_own_routes_are_refused() {
     let setting = with_conversation().await;
     for (path, known) in [
-        ("/api/chat", "`message`, `conversation`, `turn`, `replaces`"),
-        ("/api/chunks", "`message`, `conversation`, `turn`"),
+        ("/api/chat", "`message`, `conversation`, `turn`, `replaces`, `decisions`"),
+        ("/api/chunks", "`message`, `conversation`, `turn`, `decisions`"),
     ] {
         let body = json!({"message": "Hi", "conversaton": "c1"});
         let message = refusal(&setting, Method::POST, path, &body).await;
@@ -50,7 +50,7 @@ async fn unknown_parameters_of_own_routes_are_refused() {
     for (method, path, known) in [
         (Method::POST, "/api/chat", "expected `view`"),
         (Method::POST, "/api/chunks", "there are no fields"),
-        (Method::GET, "/api/conversations", "expected `after` or `view`"),
+        (Method::GET, "/api/conversations", "expected one of `after`, `order`, `view`"),
         (Method::GET, "/api/conversations/c1", "expected one of `limit`, `before`, `view`"),
         (Method::GET, "/api/conversations/c1/stream", "expected `view`"),
         (Method::POST, "/api/conversations/c1/stop", "there are no fields"),

@@ -18,11 +18,13 @@ pub struct Frames {
 }
 
 /// Whether server-sent events have an `id` line.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 enum Ids {
     #[default]
     Omitted,
     Written,
+    /// Written behind the name of the stream, and a colon.
+    WrittenOf(String),
 }
 
 impl Frames {
@@ -38,10 +40,18 @@ impl Frames {
         Self { ids: Ids::Written, ..self }
     }
 
+    /// Writes the id of each server-sent event behind the name of its stream, such as `t1:12.0`. So the id that a client
+    /// sends tells which stream it has read.
+    #[must_use]
+    pub fn with_ids_of(self, stream: impl Into<String>) -> Self {
+        Self { ids: Ids::WrittenOf(stream.into()), ..self }
+    }
+
     /// Leaves out the frames up to this one, which the client has received. Implies [`with_ids`](Self::with_ids).
     #[must_use]
     pub fn after(self, received: EventId) -> Self {
-        Self { received: Some(received), ..self.with_ids() }
+        let this = if self.ids == Ids::Omitted { self.with_ids() } else { self };
+        Self { received: Some(received), ..this }
     }
 
     /// Appends a server-sent event without a name.
@@ -89,8 +99,10 @@ impl Frames {
         if !self.is_new() {
             return;
         }
-        if self.ids == Ids::Written {
-            self.bytes.extend_from_slice(format!("id: {id}\n").as_bytes());
+        match &self.ids {
+            Ids::Omitted => {}
+            Ids::Written => self.bytes.extend_from_slice(format!("id: {id}\n").as_bytes()),
+            Ids::WrittenOf(stream) => self.bytes.extend_from_slice(format!("id: {stream}:{id}\n").as_bytes()),
         }
         if let Some(name) = name {
             self.bytes.extend_from_slice(b"event: ");

@@ -1,12 +1,15 @@
-use advisor_core::{Chunk, Error, StreamItem};
+use std::borrow::Cow;
+
+use advisor_core::{ChatResponse, Chunk, Error, Message, MessageList, StreamItem};
 
 use crate::encoder::Encoder;
 use crate::{Failure, Frames};
 
 /// The chunks in their own JSON form, one a line.
 ///
-/// Nothing is left out: parallel answers, provider data, and the messages of the turn at its end. The form is
-/// documented in `docs/json.md` of the repository. A failure has its kind and the text for users.
+/// They have parallel answers, provider data, and the messages of the turn at its end. Only messages that are
+/// [hidden](advisor_core::Message::is_hidden) are left out, since the model alone sees them. The form is documented in
+/// `docs/json.md` of the repository. A failure has its kind and the text for users.
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
 pub struct JsonLines;
@@ -23,7 +26,7 @@ impl Encoder for JsonLines {
     fn headers(&self) -> &'static [(&'static str, &'static str)] {
         &[
             ("content-type", "application/x-ndjson"),
-            ("cache-control", "no-cache"),
+            ("cache-control", "no-store"),
             ("x-accel-buffering", "no"),
         ]
     }
@@ -33,7 +36,7 @@ impl Encoder for JsonLines {
     }
 
     fn chunk(&mut self, chunk: &Chunk, frames: &mut Frames) {
-        frames.line(chunk);
+        frames.line(&*for_clients(chunk));
     }
 
     fn failure(&mut self, failure: &Failure, frames: &mut Frames) {
@@ -65,12 +68,27 @@ impl Encoder for JsonEvents {
     }
 
     fn chunk(&mut self, chunk: &Chunk, frames: &mut Frames) {
-        frames.data(chunk);
+        frames.data(&*for_clients(chunk));
     }
 
     fn failure(&mut self, failure: &Failure, frames: &mut Frames) {
         frames.data(&item(failure));
     }
+}
+
+/// Returns the chunk without the messages that only the model sees.
+fn for_clients(chunk: &Chunk) -> Cow<'_, Chunk> {
+    let (response, with): (_, fn(ChatResponse) -> Chunk) = match chunk {
+        Chunk::Completed(response) => (response, Chunk::Completed),
+        Chunk::RoundCompleted(response) => (response, Chunk::RoundCompleted),
+        _ => return Cow::Borrowed(chunk),
+    };
+    let transcript = response.transcript();
+    if !transcript.iter().any(Message::is_hidden) {
+        return Cow::Borrowed(chunk);
+    }
+    let shown: MessageList = transcript.iter().filter(|message| !message.is_hidden()).cloned().collect();
+    Cow::Owned(with(response.clone().with_transcript(shown)))
 }
 
 /// Returns the item of a failure, without the text of the error.

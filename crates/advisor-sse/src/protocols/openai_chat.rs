@@ -229,8 +229,10 @@ fn error(failure: &Failure) -> Value {
         | ErrorKind::TooLarge
         | ErrorKind::TurnIdReused
         | ErrorKind::NoClientSideCall
+        | ErrorKind::Approval
         | ErrorKind::ConversationBusy => "invalid_request_error",
         _ => "server_error",
     };
-    json!({"message": failure.message(), "type": kind, "code": failure.code(), "param": null})
+    failure
+        .identify(json!({"message": failure.message(), "type": kind, "code": failure.code(), "param": null}))
 }

@@ -33,7 +33,7 @@ impl Encoder for PlainText {
     fn headers(&self) -> &'static [(&'static str, &'static str)] {
         &[
             ("content-type", "text/plain; charset=utf-8"),
-            ("cache-control", "no-cache"),
+            ("cache-control", "no-store"),
             ("x-accel-buffering", "no"),
             ("x-content-type-options", "nosniff"),
         ]

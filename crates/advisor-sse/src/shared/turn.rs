@@ -1,13 +1,15 @@
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use advisor_core::{Block, BlockContent, BlockId, BlockKind, ChatResponse, Chunk, Text, ToolCall};
+
+use super::call_ids::CallIds;
 
 /// The parts of a turn that several protocols need: its calls, and whether it showed anything.
 #[derive(Debug, Default)]
 pub(crate) struct Turn {
     /// The ids of the calls. They are unique in the turn: models repeat ids in later rounds.
     ids: BTreeMap<BlockId, Text>,
-    used: HashSet<Text>,
+    names: CallIds,
     /// The arguments of the calls whose blocks have closed.
     arguments: BTreeMap<BlockId, String>,
     /// The calls that the server ran or refused.
@@ -97,7 +99,7 @@ impl Turn {
             return Vec::new();
         }
         let is_open = |block: &BlockId, call: &ToolCall| call.complete && !self.ended.contains(block);
-        let calls: Vec<_> = response.tool_calls().filter(|(block, call)| is_open(block, call)).collect();
+        let calls: Vec<_> = response.open_calls().filter(|(block, call)| is_open(block, call)).collect();
         let to_call = |(block, call): (BlockId, &ToolCall)| {
             self.name(block, &call.id);
             ClientCall { block, id: self.id(block), call: call.clone() }
@@ -123,12 +125,7 @@ impl Turn {
         if self.ids.contains_key(&block) {
             return;
         }
-        let mut id = call_id.clone();
-        let mut number = 2_u32;
-        while !self.used.insert(id.clone()) {
-            id = Text::from(format!("{call_id}_{number}"));
-            number += 1;
-        }
+        let id = self.names.next_id(call_id);
         self.ids.insert(block, id);
     }
 }

@@ -1,7 +1,11 @@
 //! Plain text, lines of JSON and segments.
 
-use advisor_core::{Chunk, Error, ErrorKind, FallbackModel, StreamItem};
-use advisor_sse::{AgUi, Encoder, Encoding, Frame, Frames, JsonLines, PlainText, Segments, validate};
+use advisor_core::{
+    ChatResponse, Chunk, Error, ErrorKind, FallbackModel, FinishReason, Message, MessageList, StreamItem,
+};
+use advisor_sse::{
+    AgUi, Encoder, Encoding, Frame, Frames, JsonEvents, JsonLines, PlainText, Segments, validate,
+};
 use advisor_testkit::{Answer, ScriptedModel};
 use serde_json::{Value, json};
 use tool_call_advisor::ToolCallStreaming;
@@ -30,6 +34,21 @@ async fn lines_of_json_are_the_chunks() {
         let chunks: Vec<Chunk> = turn.into_iter().filter_map(Result::ok).collect();
         assert_eq!(read, chunks, "{name}");
         assert!(lines.starts_with("{\"type\":\"begin\",\"version\":1}\n"), "{name}");
+    }
+}
+
+#[test]
+fn hidden_messages_are_no_lines() {
+    let hidden = Message::assistant("[canary]").hidden();
+    let response = ChatResponse::new(1, Message::assistant("It is sunny."), FinishReason::Stop);
+    let transcript = MessageList::from(vec![hidden, response.message().clone()]);
+    let response = response.with_transcript(transcript);
+    let turn = vec![Ok(Chunk::RoundCompleted(response.clone())), Ok(Chunk::Completed(response))];
+    for encoder in [Box::new(JsonLines::new()) as Box<dyn Encoder>, Box::new(JsonEvents::new())] {
+        let stream = encode(encoder, Frames::new(), &turn);
+        assert!(!stream.contains("canary"), "{stream}");
+        // In the answers and in the transcripts.
+        assert_eq!(stream.matches("It is sunny.").count(), 4, "{stream}");
     }
 }
 

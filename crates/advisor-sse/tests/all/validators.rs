@@ -77,7 +77,7 @@ fn headers_keep_proxies_from_holding_a_stream_back() {
             _ => "text/event-stream",
         };
         let mut expected =
-            vec![("content-type", kind), ("cache-control", "no-cache"), ("x-accel-buffering", "no")];
+            vec![("content-type", kind), ("cache-control", "no-store"), ("x-accel-buffering", "no")];
         if protocol.starts_with("UI messages") {
             expected.push(("x-vercel-ai-ui-message-stream", "v1"));
         }

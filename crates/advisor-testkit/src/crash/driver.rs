@@ -1,12 +1,15 @@
 use std::fmt;
 use std::sync::Arc;
 
-use advisor_core::{ChatClient, ConversationKey, Result, ToolSet, TurnId};
-use conversation_store::{ConversationStore, Entry, ReadRange, StoreError};
+use advisor_core::{ChatClient, ClientSideCall, ConversationKey, Prompt, Result, ToolSet, TurnId};
+use chat_memory_advisor::client_side_calls;
+use conversation_store::{ConversationStore, Entry, ReadRange};
 
 use super::drive::drive;
-use super::leaves::{INPUTS, LAST_INPUT};
-use super::{AwaitPoint, CaseRun, Fault, Injection, Invariant, Leaves, Outcome, Scenario, TurnRun};
+use super::leaves::{ASKING_INPUT, INPUTS, LAST_INPUT};
+use super::{
+    AwaitPoint, CaseError, CaseRun, Fault, Injection, Invariant, Leaves, Outcome, Scenario, TurnRun,
+};
 
 /// Runs turns of a chain, injects faults at their await points, and checks every [`Invariant`] on the result.
 ///
@@ -97,7 +100,12 @@ impl CrashDriver {
 
     /// Runs the first turn without faults.
     pub(super) async fn whole_turn(&mut self) -> TurnRun {
-        self.checked(&[&[]]).await.turns.swap_remove(0)
+        self.checked(&[&[]]).await.turns.swap_remove(self.turns_before())
+    }
+
+    /// Returns the number of turns before the first one with injections.
+    fn turns_before(&self) -> usize {
+        usize::from(self.scenario.asks())
     }
 
     /// Returns the tools of the leaves.
@@ -125,7 +133,11 @@ impl CrashDriver {
         let mut pairs = 0;
         for one in injections(&self.await_points().await, 0, first) {
             let alone = self.checked(&[&[one], &[]]).await;
-            let await_points = alone.turns.get(1).map(|turn| turn.await_points.clone()).unwrap_or_default();
+            let await_points = alone
+                .turns
+                .get(self.turns_before() + 1)
+                .map(|turn| turn.await_points.clone())
+                .unwrap_or_default();
             for other in injections(&await_points, 0, second) {
                 self.injected(&[&[one], &[other]]).await;
                 pairs += 1;
@@ -141,7 +153,11 @@ impl CrashDriver {
         let goes_on = |injection: &Injection| !matches!(injection.fault, Fault::Drop(_) | Fault::Kill);
         for one in injections(&self.await_points().await, 0, first).into_iter().filter(goes_on) {
             let alone = self.checked(&[&[one]]).await;
-            let await_points = alone.turns.first().map(|turn| turn.await_points.clone()).unwrap_or_default();
+            let await_points = alone
+                .turns
+                .get(self.turns_before())
+                .map(|turn| turn.await_points.clone())
+                .unwrap_or_default();
             for other in injections(&await_points, one.point + 1, second) {
                 self.injected(&[&[one, other]]).await;
                 pairs += 1;
@@ -175,30 +191,51 @@ impl CrashDriver {
         let mut run = CaseRun::new(self.scenario, conversation);
         self.leaves.points.take_events();
         let mut process = (self.make)(&self.leaves)?;
-        let last: &[Injection] = &[];
-        for (place, injections) in turns.iter().copied().chain([last]).enumerate() {
-            let said =
-                if place == turns.len() { LAST_INPUT } else { INPUTS.get(place).copied().unwrap_or("more") };
-            let turn = self.turn(&process, said, &run.conversation, injections).await?;
+        if self.scenario.asks() && !turns.is_empty() {
+            let asking = process.prompt().user(ASKING_INPUT).conversation(run.conversation.clone());
+            run.turns.push(self.turn(asking, &run.conversation, &[]).await?);
+        }
+        for (place, injections) in turns.iter().enumerate() {
+            let said = INPUTS.get(place).copied().unwrap_or("more");
+            let prompt = self.prompt(&process, said, &run.conversation).await?;
+            let turn = self.turn(prompt, &run.conversation, injections).await?;
             if turn.outcome == Outcome::Killed {
                 process = (self.make)(&self.leaves)?;
             }
             run.turns.push(turn);
         }
+        let last = process.prompt().user(LAST_INPUT).conversation(run.conversation.clone());
+        run.turns.push(self.turn(last, &run.conversation, &[]).await?);
         run.log = run.turns.last().map(|turn| turn.log.clone()).unwrap_or_default();
         self.store.delete(&run.conversation).await?;
         Ok(run)
     }
 
-    async fn turn(
+    /// Returns the prompt of a turn: the user's message, or the approval of the calls that wait for one.
+    async fn prompt(
         &self,
         client: &ChatClient,
         said: &str,
         key: &ConversationKey,
+    ) -> std::result::Result<Prompt, CaseError> {
+        let prompt = client.prompt().conversation(key.clone());
+        let mut waiting = client_side_calls(&self.store.load(key, ReadRange::All).await?);
+        if !self.scenario.asks() || waiting.is_empty() {
+            return Ok(prompt.user(said));
+        }
+        // A started call needs no decision: its process is lost.
+        waiting.retain(|call| !call.started);
+        Ok(prompt.resume(waiting.iter().map(ClientSideCall::approve).collect::<Result<Vec<_>>>()?))
+    }
+
+    async fn turn(
+        &self,
+        prompt: Prompt,
+        key: &ConversationKey,
         injections: &[Injection],
     ) -> std::result::Result<TurnRun, CaseError> {
         let points = &self.leaves.points;
-        let turn = client.prompt().user(said).conversation(key.clone()).stream();
+        let turn = prompt.stream();
         let id = turn.turn().id().clone();
         points.begin(injections);
         let outcome = drive(turn, points).await;
@@ -250,39 +287,6 @@ fn is_asked_in_between(await_points: &[AwaitPoint], point: usize) -> bool {
         && is_same(point.checked_sub(2))
         && is_same(point.checked_add(2))
 }
-
-/// The reason why a case could not run.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum CaseError {
-    /// The chain could not be created.
-    Chain(advisor_core::Error),
-    /// The store itself failed.
-    Store(StoreError),
-}
-
-impl From<advisor_core::Error> for CaseError {
-    fn from(error: advisor_core::Error) -> Self {
-        Self::Chain(error)
-    }
-}
-
-impl From<StoreError> for CaseError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
-
-impl fmt::Display for CaseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Chain(error) => write!(f, "the chain could not be made: {error}"),
-            Self::Store(error) => write!(f, "the store failed by itself: {error:?}"),
-        }
-    }
-}
-
-impl std::error::Error for CaseError {}
 
 impl fmt::Debug for CrashDriver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use advisor_core::{ChatClient, ChatClientBuilder, Role, ToolSet, async_trait};
 use chat_memory_advisor::ChatMemoryAdvisor;
 use conversation_store::ConversationStore;
-use tool_call_advisor::{LoopHooks, ToolCallAdvisor, ToolCallAdvisorBuilder};
+use tool_call_advisor::{
+    LoopHooks, PolicyAction, ToolCallAdvisor, ToolCallAdvisorBuilder, ToolPolicy, ToolRule,
+};
 
 use super::scenario::{LAST, tools};
 use super::{AwaitPoints, PointHooks, PointModel, PointStore, Scenario};
@@ -33,6 +35,8 @@ pub struct Leaves {
 /// The user messages: of the turns with injections, and of the last turn.
 pub(super) const INPUTS: [&str; 4] = ["one", "two", "three", "four"];
 pub(super) const LAST_INPUT: &str = "last";
+/// The user message of the turn whose calls a person approves.
+pub(super) const ASKING_INPUT: &str = "ask";
 
 struct NoHooks;
 
@@ -60,7 +64,8 @@ impl Leaves {
 
     /// Creates the builder of the loop with the hooks and the scenario's limits; a mode may be added.
     pub fn tool_loop(&self) -> ToolCallAdvisorBuilder {
-        ToolCallAdvisor::builder().hooks(self.hooks.clone()).limits(self.scenario.limits())
+        let policy = ToolPolicy::new([ToolRule::new(["asked*"], PolicyAction::Ask)], PolicyAction::Allow);
+        ToolCallAdvisor::builder().hooks(self.hooks.clone()).limits(self.scenario.limits()).policy(policy)
     }
 
     /// Creates a memory in the store, as in a new process.
@@ -75,7 +80,7 @@ fn answer(prompt: &ReceivedPrompt, scenario: &Scenario, following: &Scenario) ->
     // An advisor may have added user messages.
     for message in prompt.messages.iter_back() {
         let text = message.text();
-        said = INPUTS.into_iter().chain([LAST_INPUT]).find(|said| *said == text);
+        said = INPUTS.into_iter().chain([LAST_INPUT, ASKING_INPUT]).find(|said| *said == text);
         if said.is_some() {
             break;
         }
@@ -83,6 +88,7 @@ fn answer(prompt: &ReceivedPrompt, scenario: &Scenario, following: &Scenario) ->
     }
     match said {
         Some(LAST_INPUT) => Answer::from_text(LAST),
+        Some(ASKING_INPUT) => scenario.answer_after_asking(answers),
         Some(said) if said == INPUTS[0] => scenario.answer(answers),
         _ => following.answer(answers),
     }

@@ -37,8 +37,8 @@ mod suites;
 mod tests;
 
 pub use await_point::AwaitPoint;
-pub use case_run::{CaseRun, TurnRun};
-pub use driver::{CaseError, CrashDriver};
+pub use case_run::{CaseError, CaseRun, TurnRun};
+pub use driver::CrashDriver;
 pub use event::{Event, Outcome};
 pub use fault::{Fault, Injection};
 pub use invariants::{BrokenInvariant, Invariant};

@@ -279,7 +279,7 @@ macro_rules! crash_points_tests {
         $crate::crash_points_tests! { @tests |$scenario| $cases;
             a_plain_answer PLAIN, a_round_of_two_calls ROUND, three_rounds_of_two_calls ROUNDS,
             return_direct DIRECT, the_last_round LIMIT, tools_that_fail_and_panic FAILURES,
-            a_call_that_must_not_run_twice ONCE
+            a_call_that_must_not_run_twice ONCE, a_client_side_call CLIENT_SIDE, approved_calls APPROVED
         }
     };
     (@tests |$scenario:ident| $cases:block; $($test:ident $which:ident),*) => {$(

@@ -2,7 +2,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use advisor_core::{
-    AdvisorChain, AdvisorInfo, ChatRequest, ChunkStream, Placement, Result, StreamAdvisor, ToolSet,
+    AdvisorChain, AdvisorInfo, CallRunner, ChatRequest, ChunkStream, PendingCalls, Placement, Result,
+    StreamAdvisor, ToolSet,
 };
 use async_trait::async_trait;
 
@@ -58,6 +59,14 @@ impl<A: StreamAdvisor> AdvisorInfo for JournalAdvisor<A> {
 
     fn validate_tools(&self, tools: &ToolSet) -> Result<()> {
         self.inner.validate_tools(tools)
+    }
+
+    fn pending_calls(&self) -> Option<&dyn PendingCalls> {
+        self.inner.pending_calls()
+    }
+
+    fn call_runner(&self) -> Option<Arc<dyn CallRunner>> {
+        self.inner.call_runner()
     }
 }
 

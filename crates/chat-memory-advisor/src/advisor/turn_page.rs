@@ -1,11 +1,11 @@
 use std::num::NonZeroUsize;
 
 use advisor_core::{ConversationKey, Message, Result, TurnId};
-use conversation_store::{Entry, EntryId, ReadRange, Snapshot, StoreError, same_turn};
+use conversation_store::{Entry, EntryId, ReadRange, Snapshot, StoreError, Version, same_turn};
 
 use crate::conversation::unfinished_turn::UnfinishedTurn;
-use crate::transcript::repair::{Place, Repair, answers_to_earlier_calls};
-use crate::turn::closing_entries::end_last_turn;
+use crate::transcript::repair::{Place, Repair, answers_to_earlier_calls, ends_waiting, waits_for_caller};
+use crate::turn::closing_entries::{end_last_turn, end_of};
 use crate::turn::reading::GROWTH;
 use crate::{ChatMemoryAdvisor, MemoryTexts};
 
@@ -40,9 +40,10 @@ impl ChatMemoryAdvisor {
     /// that one. Any other entry is accepted as a `tip`, too: the page then ends with it.
     ///
     /// The messages are repaired as those of [`transcript`](Self::transcript): a running or dropped turn appears as
-    /// if it had been interrupted now. Rolled-back turns and turns without messages are left out. A page has at
-    /// most `limit` turns. It has more only if they answer calls of one another, since those are not separated. It
-    /// is empty only if no turn comes before it.
+    /// if it had been interrupted now. But calls for which the conversation waits have no result, until the next
+    /// turn begins. Rolled-back turns and turns without messages are left out. A page has at most `limit` turns. It
+    /// has more only if they answer calls of one another, since those are not separated. It is empty only if no turn
+    /// comes before it.
     ///
     /// # Cost
     /// The newest page reads the last `limit` turns, and more only if none of them can begin a page. Older pages are
@@ -118,13 +119,19 @@ impl TurnPage {
     ) -> Self {
         let is_whole = snapshot.is_whole();
         let mut log = snapshot.entries;
-        end_last_turn(&mut log, unfinished, texts);
+        let is_newest = log.last().is_some_and(|last| Version::new(last.seq) == snapshot.version);
+        let last = log.chunk_by(same_turn).next_back().unwrap_or_default();
+        if !is_newest || !waits_for_caller(last, &end_of(last, unfinished)) {
+            end_last_turn(&mut log, unfinished, texts);
+        }
+        let waits = is_newest && ends_waiting(&log);
+        let finish = if waits { Repair::finish_waiting } else { Repair::finish };
         // The turns whose calls these may answer were not read.
         let cut = if is_whole { 0 } else { answers_to_earlier_calls(log.chunk_by(same_turn)) };
         let log = log.get(cut..).unwrap_or_default();
         let before = log.first().map(Entry::follows).filter(|before| *before != EntryId::BEGINNING);
         let mut turns = 0_usize;
-        Self { turns: turns_of(log, texts), before }.keep_newest_while(|_| {
+        Self { turns: turns_of(log, texts, finish), before }.keep_newest_while(|_| {
             turns = turns.saturating_add(1);
             turns <= limit.get()
         })
@@ -155,12 +162,16 @@ impl TurnPage {
     }
 }
 
-/// Returns the turns of a log that have messages.
-fn turns_of(log: &[Entry], texts: &MemoryTexts) -> Vec<TurnMessages> {
+/// Returns the turns of a log that have messages. `finish` ends the last one.
+fn turns_of<'t>(
+    log: &[Entry],
+    texts: &'t MemoryTexts,
+    finish: fn(Repair<'t>) -> Vec<Vec<Message>>,
+) -> Vec<TurnMessages> {
     let mut repair = Repair::new(texts);
     let places = log.chunk_by(same_turn).filter_map(|turn| Some((turn.first()?, repair.take_turn(turn)?)));
     let places: Vec<_> = places.collect();
-    let pieces = repair.finish();
+    let pieces = finish(repair);
     // The turns of one piece answer calls of one another.
     let turns_of_piece = |places: &[(&Entry, Place)]| {
         let messages = places.first().and_then(|(_, place)| pieces.get(place.piece));

@@ -12,7 +12,7 @@ pub enum OnOverflow {
     Send,
     /// Fails before the model is asked, with an error of kind
     /// [`ContextOverflow`](advisor_core::ErrorKind::ContextOverflow). If the turn is too large when it begins,
-    /// nothing of it is stored.
+    /// nothing of it is stored. Results of approved calls, which have run, are stored with its input.
     Refuse,
     /// Leaves the oldest steps out of the request. A step is an answer with calls and their results. The last step
     /// and all messages outside of steps stay. If they are still too large, the turn fails as with

@@ -29,6 +29,8 @@ struct OpenCall {
     id: Text,
     name: Text,
     result: Option<Message>,
+    /// An incomplete call must not run.
+    complete: bool,
     /// Whether its tool must not run twice and its start is recorded.
     started: bool,
 }
@@ -40,6 +42,7 @@ impl OpenCalls {
             id: call.id.clone(),
             name: call.name.clone(),
             result: None,
+            complete: call.complete,
             started: false,
         };
         Self { calls: message.tool_calls().map(open).collect(), progress: Progress::Unknown }
@@ -97,6 +100,17 @@ impl OpenCalls {
         self.calls.iter().any(|call| call.result.is_none())
     }
 
+    /// Checks whether any call that may run has no result.
+    pub(crate) fn may_run(&self) -> bool {
+        self.calls.iter().any(OpenCall::may_run)
+    }
+
+    /// Returns the results in call order, with error results for missing ones of calls that must not run.
+    pub(crate) fn settled(&self, texts: &MemoryTexts) -> impl Iterator<Item = Message> {
+        let settled = self.calls.iter().filter(|call| !call.may_run());
+        settled.map(|call| call.result.clone().unwrap_or_else(|| call.without_result(self.progress, texts)))
+    }
+
     /// Returns error results for the calls that have none.
     pub(crate) fn missing(&self, texts: &MemoryTexts) -> Vec<Message> {
         let missing = self.calls.iter().filter(|call| call.result.is_none());
@@ -113,6 +127,10 @@ impl OpenCalls {
 }
 
 impl OpenCall {
+    fn may_run(&self) -> bool {
+        self.complete && self.result.is_none()
+    }
+
     fn without_result(&self, progress: Progress, texts: &MemoryTexts) -> Message {
         let call = ToolCall::new(self.id.clone(), self.name.clone(), "");
         let text = match progress {

@@ -66,6 +66,18 @@ pub(crate) fn open_calls(turn: &[Entry]) -> OpenCalls {
     calls
 }
 
+/// Checks whether a turn with this end waits for its caller, who may run its open calls. Those of a filtered or
+/// truncated answer must not run.
+pub(crate) fn waits_for_caller(turn: &[Entry], end: &TurnEnd) -> bool {
+    matches!(end, TurnEnd::Completed(reason) if !reason.vetoes_calls()) && open_calls(turn).may_run()
+}
+
+/// Checks whether the last turn with messages waits for its caller.
+pub(crate) fn ends_waiting(log: &[Entry]) -> bool {
+    let last = log.chunk_by(same_turn).rfind(|turn| messages_in(turn).next().is_some()).unwrap_or_default();
+    last_end(last).is_some_and(|end| waits_for_caller(last, end))
+}
+
 /// Counts the entries at the beginning of these turns that belong to calls of earlier turns. They end with the
 /// last turn that begins with results, before any other turn that has messages.
 pub(crate) fn answers_to_earlier_calls<'a>(turns: impl Iterator<Item = &'a [Entry]>) -> usize {
@@ -139,6 +151,15 @@ impl<'t> Repair<'t> {
     /// Closes the last piece and returns all pieces.
     pub(crate) fn finish(mut self) -> Vec<Vec<Message>> {
         self.close();
+        self.pieces
+    }
+
+    /// Returns all pieces of a log whose last turn waits for its caller: its open calls have no result.
+    pub(crate) fn finish_waiting(mut self) -> Vec<Vec<Message>> {
+        match self.pieces.last_mut() {
+            Some(piece) if self.calls.may_run() => piece.extend(self.calls.settled(self.texts)),
+            _ => self.close(),
+        }
         self.pieces
     }
 

@@ -1,3 +1,4 @@
+pub(crate) mod client_side;
 pub(crate) mod close;
 pub(crate) mod closing_entries;
 pub(crate) mod fork_point;
@@ -13,13 +14,13 @@ pub(crate) mod state;
 pub(crate) mod summarizing;
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use advisor_core::{
-    ChatRequest, ChatResponse, ConversationKey, Error, ErrorKind, FinishReason, Message, Result, TurnEnd,
-    TurnId,
+    ChatRequest, ChatResponse, ConversationKey, Decisions, Error, ErrorKind, FinishReason, Message, Result,
+    TurnEnd, TurnId,
 };
 use tokio::sync::Mutex;
 
@@ -27,9 +28,10 @@ use crate::conversation::Registry;
 use crate::conversation::lease_state::LeaseState;
 use crate::settings::Settings;
 use crate::transcript::window::Measure;
+use crate::turn::client_side::decided_results::DecidedResults;
 use crate::turn::start_plan::StartOutcome;
 use crate::turn::state::{Life, TurnState, Write};
-use crate::{ForkPoint, OnBusy};
+use crate::{ForkPoint, MemoryReceipt, OnBusy};
 use conversation_store::{Batch, ConversationStore, RoundStep, StoreError, append_once};
 
 /// The memory of one turn, from its first request to its end. It is an extension and a recorder of its
@@ -46,6 +48,11 @@ pub(crate) struct TurnMemoryState {
     pub(crate) key: ConversationKey,
     pub(crate) turn: TurnId,
     pub(crate) fork_point: Option<ForkPoint>,
+    /// The decisions with which the turn begins.
+    pub(crate) decisions: Option<Decisions>,
+    receipt: Option<MemoryReceipt>,
+    /// The results of the decided calls, once these ran.
+    pub(crate) results: OnceLock<DecidedResults>,
     pub(crate) lease: Arc<LeaseState>,
     pub(crate) stage: Mutex<Stage>,
     /// Whether a tool loop or a root announces the end of the turn.
@@ -103,6 +110,9 @@ impl TurnMemory {
             key,
             turn: request.turn.id().clone(),
             fork_point: request.turn.extensions().get(),
+            decisions: request.turn.extensions().get(),
+            receipt: request.turn.extensions().get(),
+            results: OnceLock::new(),
             lease: Arc::new(LeaseState::new(&request.turn)),
             stage: Mutex::new(Stage::Waiting(said)),
             is_announced: AtomicBool::new(request.turn.input().is_some()),
@@ -134,7 +144,7 @@ impl TurnMemory {
                 self.0.continue_turn(state, said).await?;
                 state
             }
-            stage => match self.0.ensure_started(stage, said, &system, Some(self.0.on_busy)).await? {
+            stage => match self.0.ensure_started(stage, said, Some(request)).await? {
                 StartOutcome::Asking(state) => {
                     state.report_earlier_run(&request.turn);
                     state
@@ -183,6 +193,13 @@ impl TurnMemory {
 }
 
 impl TurnMemoryState {
+    /// Notes that memory has the turn.
+    pub(crate) fn note_receipt(&self) {
+        if let Some(receipt) = &self.receipt {
+            receipt.note_turn();
+        }
+    }
+
     async fn continue_turn(&self, state: &mut TurnState, said: Vec<Message>) -> Result<()> {
         self.catch_up(state).await?;
         self.reopen(state).await?;

@@ -33,12 +33,15 @@ impl TurnRecorder for TurnMemory {
             (Stage::Starting(_), Step::End(end)) if breaks_off(end) => {
                 return self.0.end_unconfirmed_start(end).await;
             }
+            (Stage::Waiting(_) | Stage::Starting(_), _) if self.0.has_undecided_calls() => {
+                return self.0.record_undecided(record).await;
+            }
             (Stage::Waiting(said) | Stage::Starting(said), _) => said.clone(),
             (Stage::Running(_), _) => Vec::new(),
         };
         // An announcement cannot wait for the end of another turn.
-        let StartOutcome::Asking(state) = self.0.ensure_started(&mut stage, said, &[], None).await? else {
-            return Ok(());
+        let StartOutcome::Asking(state) = self.0.ensure_started(&mut stage, said, None).await? else {
+            return refuse_calls(record);
         };
         match &record.step {
             Step::End(end) => {

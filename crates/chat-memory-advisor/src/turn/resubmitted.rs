@@ -1,7 +1,8 @@
 use std::collections::HashSet;
 
 use advisor_core::{
-    CallKey, ChatResponse, Error, ErrorKind, FinishReason, Message, Result, Turn, TurnEnd, TurnId,
+    AnsweredBefore, CallKey, ChatResponse, Error, ErrorKind, FinishReason, Message, Result, Turn, TurnEnd,
+    TurnId,
 };
 
 use crate::conversation::unfinished_turn::UnfinishedTurn;
@@ -103,6 +104,8 @@ pub(crate) struct StoredAnswer {
     pub(crate) reason: FinishReason,
     /// The round of the answer, which is part of the keys of its calls.
     round: u32,
+    /// All messages of the turn.
+    transcript: Vec<Message>,
 }
 
 impl StoredAnswer {
@@ -110,9 +113,11 @@ impl StoredAnswer {
     /// hidden.
     pub(crate) fn into_response(self, turn: &Turn) -> ChatResponse {
         turn.number_rounds_above(self.round.saturating_sub(1));
+        turn.extensions().insert(AnsweredBefore);
         let nothing = || Message::assistant_blocks(Vec::new());
         let message = if self.message.is_hidden() { nothing() } else { self.message };
         ChatResponse::new(self.round, message, self.reason)
+            .with_transcript(self.transcript.into_iter().collect())
     }
 }
 
@@ -131,7 +136,11 @@ fn stored_answer(turn: &TurnId, own: &[Entry]) -> Result<Option<StoredAnswer>> {
         Some(EntryKind::Corrupt(_)) => return Err(damaged(turn)),
         _ => return Ok(None),
     };
-    let last = backwards.next();
+    let mut last = backwards.next();
+    if reason == FinishReason::ToolCalls && last.is_some_and(is_result) {
+        // The results of the loop's calls follow an answer with calls of both sides.
+        last = backwards.find(|entry| !is_result(entry));
+    }
     if last.is_some_and(|last| matches!(last.kind, EntryKind::Corrupt(_))) {
         return Err(damaged(turn));
     }
@@ -139,7 +148,12 @@ fn stored_answer(turn: &TurnId, own: &[Entry]) -> Result<Option<StoredAnswer>> {
     let answers = || u32::try_from(own.iter().filter_map(answer_in).count()).unwrap_or(u32::MAX);
     let round = last.and_then(Entry::round).unwrap_or_else(answers);
     let message = last.and_then(answer_in).cloned().unwrap_or_else(|| Message::assistant(""));
-    Ok(Some(StoredAnswer { message, reason, round }))
+    let transcript = own.iter().filter_map(|entry| entry.kind.as_message()).cloned().collect();
+    Ok(Some(StoredAnswer { message, reason, round, transcript }))
+}
+
+fn is_result(entry: &Entry) -> bool {
+    entry.kind.as_message().is_some_and(|message| message.tool_result().is_some())
 }
 
 pub(crate) fn used(turn: &TurnId, why: &str) -> Error {

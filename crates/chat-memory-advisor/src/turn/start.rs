@@ -1,9 +1,10 @@
 use std::sync::Arc;
 
-use advisor_core::{Message, Result, Role, TurnId};
+use advisor_core::{ChatRequest, Error, ErrorKind, Message, Result, Role, TurnId};
 
-use crate::OnBusy;
+use crate::OnOverflow;
 use crate::conversation::guard::ConversationGuard;
+use crate::transcript::window::Measure;
 use crate::turn::close::ATTEMPTS;
 use crate::turn::fork_point::Extent;
 use crate::turn::prompt::Prompt;
@@ -15,24 +16,26 @@ use conversation_store::{Batch, BatchKey, BatchStep, StoreError, Version, append
 
 /// Starts a turn: acquires and reads its conversation, and stores its input.
 impl TurnMemoryState {
-    /// Returns the state of the turn, after storing its input `said` unless that is done already.
+    /// Returns the state of the turn, after storing its input `said` unless that is done already. Without a request, it
+    /// does not wait for the end of another turn.
     pub(crate) async fn ensure_started<'a>(
         &self,
         stage: &'a mut Stage,
         said: Vec<Message>,
-        system: &[Message],
-        on_busy: Option<OnBusy>,
+        request: Option<&ChatRequest>,
     ) -> Result<StartOutcome<&'a mut TurnState>> {
         if let Stage::Waiting(_) | Stage::Starting(_) = stage {
             *stage = Stage::Starting(said.clone());
         }
         if matches!(stage, Stage::Starting(_) | Stage::Answered) {
-            let guard = self.acquire(on_busy).await?;
-            let started = self.start(guard, said, system).await;
+            let guard = self.acquire(request.map(|_| self.on_busy_at_start())).await?;
+            let started = self.start(guard, said, request).await;
             if !matches!(started, Ok(StartOutcome::Asking(_))) {
                 self.release_lease().await;
             }
-            match started? {
+            let started = started?;
+            self.note_receipt();
+            match started {
                 StartOutcome::Asking(state) => *stage = Stage::Running(state),
                 StartOutcome::Answered(answer) => {
                     *stage = Stage::Answered;
@@ -48,6 +51,22 @@ impl TurnMemoryState {
 
     async fn start(
         &self,
+        guard: ConversationGuard,
+        said: Vec<Message>,
+        request: Option<&ChatRequest>,
+    ) -> Result<StartOutcome<TurnState>> {
+        if let Some((decisions, request)) = self.decisions.as_ref().zip(request) {
+            // Boxed, so that other turns do not carry its state.
+            Box::pin(self.apply_decisions(decisions, request)).await?;
+        }
+        let said = self.decided_results().chain(said).collect();
+        let system = request.map(|request| request.messages.split_system().0).unwrap_or_default();
+        self.store_input(guard, said, &system).await
+    }
+
+    /// Stores the input behind the conversation as it is read.
+    async fn store_input(
+        &self,
         mut guard: ConversationGuard,
         said: Vec<Message>,
         system: &[Message],
@@ -56,7 +75,9 @@ impl TurnMemoryState {
         loop {
             let loaded = self.read(&said, attempts.extent).await?;
             attempts.check_loaded(&loaded, &self.turn)?;
-            let plan = match StartPlan::plan(&self.turn, said.clone(), loaded, &self.measure)? {
+            self.check_asked(&loaded.snapshot)?;
+            let (planned, too_large) = self.plan(said.clone(), loaded)?;
+            let plan = match planned {
                 StartOutcome::Asking(plan) => plan,
                 StartOutcome::Answered(answer) => {
                     guard.unconfirmed = None;
@@ -71,12 +92,35 @@ impl TurnMemoryState {
             }
             match self.append_input(&plan).await {
                 Ok(version) if version == plan.end() => {
-                    guard.unconfirmed = None;
                     self.summary_is_written(&plan);
+                    self.note_results_stored();
+                    if let Some(error) = too_large {
+                        // The guard has the turn as unconfirmed, so its end is written.
+                        return Err(error);
+                    }
+                    guard.unconfirmed = None;
                     return Ok(StartOutcome::Asking(self.state(guard, version, system, plan)));
                 }
                 outcome => attempts.retry_after_append(outcome, &self.turn)?,
             }
+        }
+    }
+
+    /// Plans the start. Results of calls that have run are stored even if the turn is too large for the model; this error
+    /// is returned, too.
+    fn plan(
+        &self,
+        said: Vec<Message>,
+        loaded: LoadedConversation,
+    ) -> Result<(StartOutcome<StartPlan>, Option<Error>)> {
+        let has_run = self.decided_results().next().is_some();
+        let again = has_run.then(|| loaded.clone());
+        match (StartPlan::plan(&self.turn, said.clone(), loaded, &self.measure), again) {
+            (Err(error), Some(loaded)) if error.kind() == ErrorKind::ContextOverflow => {
+                let measure = Measure { on_overflow: OnOverflow::Send, ..self.measure.clone() };
+                Ok((StartPlan::plan(&self.turn, said, loaded, &measure)?, Some(error)))
+            }
+            (planned, _) => Ok((planned?, None)),
         }
     }
 

@@ -48,6 +48,7 @@ pub(crate) struct StartPlan {
 }
 
 /// The conversation that a turn begins on.
+#[derive(Clone)]
 pub(crate) struct LoadedConversation {
     pub(crate) snapshot: Snapshot,
     /// The entry that the snapshot ends with, if the turn forks off there.

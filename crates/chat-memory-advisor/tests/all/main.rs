@@ -13,6 +13,7 @@ mod busy;
 mod dropped;
 mod every_point;
 mod faults;
+mod receipts;
 mod resubmitted;
 mod rounds;
 mod store;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use advisor_core::{CallKey, CallStart, ConversationKey, FinishReason, TurnEnd, TurnId};
 
 use super::{Store, new_key, new_name, said, texts};
-use crate::{Batch, BatchKey, EntryKind, NewEntry, Page, ReadRange, StoreError, Version};
+use crate::{Batch, BatchKey, EntryKind, ListOrder, NewEntry, Page, ReadRange, StoreError, Version};
 
 /// An unknown conversation is empty, at version 0, and has no open turn.
 pub async fn unknown_conversation_is_empty(store: Store) {
@@ -188,28 +188,40 @@ pub async fn list_is_paged_in_order(store: Store) {
         store.append(&key, Version::EMPTY, said("t", 0, &["x"])).await.unwrap();
     }
     store.delete(&ConversationKey::in_tenant(&tenant, "9").unwrap()).await.unwrap();
-    let mut listed = Vec::new();
-    let mut page = Page::first(tenant.as_str(), 4);
-    while let keys @ [.., last] = &*store.list(&page).await.unwrap() {
-        assert!(keys.len() <= 4, "a page is longer than asked for");
-        listed.extend(keys.iter().map(|key| String::from(key.conversation())));
-        page = page.after(last.clone());
+    let mut expected = ["10", "A", "a", "a-b", "a_b", "b"];
+    for order in [ListOrder::Ascending, ListOrder::Descending] {
+        let mut listed = Vec::new();
+        let mut page = Page::first(tenant.as_str(), 4).in_order(order);
+        while let keys @ [.., last] = &*store.list(&page).await.unwrap() {
+            assert!(keys.len() <= 4, "a page is longer than asked for");
+            listed.extend(keys.iter().map(|key| String::from(key.conversation())));
+            page = page.after(last.clone());
+        }
+        assert_eq!(listed, expected, "{order:?}, by their bytes");
+        expected.reverse();
     }
-    assert_eq!(listed, ["10", "A", "a", "a-b", "a_b", "b"], "in the order of their bytes");
 }
 
 /// Keys are ordered by tenant first. After a key of a lower tenant the list starts; after one of a higher tenant
-/// it is empty. A tenant that is not a valid part of a key has no conversations.
+/// it is empty. In descending order it is the other way round. A tenant that is not a valid part of a key has no conversations.
 pub async fn page_may_begin_after_key_of_another_tenant(store: Store) {
     let tenant = new_name();
     let (lower, higher) = (&tenant[..tenant.len() - 1], &format!("{tenant}-"));
     let key = ConversationKey::in_tenant(&tenant, "m").unwrap();
     store.append(&key, Version::EMPTY, said("t", 0, &["x"])).await.unwrap();
-    for (after, listed) in [((&*tenant, "l"), 1), ((&tenant, "m"), 0), ((lower, "z"), 1), ((higher, "a"), 0)]
-    {
-        let after = ConversationKey::in_tenant(after.0, after.1).unwrap();
-        let page = Page::first(tenant.as_str(), usize::MAX).after(after.clone());
-        assert_eq!(store.list(&page).await.unwrap().len(), listed, "after {after:?}");
+    let places = [
+        (&*tenant, "l", 1, 0),
+        (&tenant, "m", 0, 0),
+        (&tenant, "n", 0, 1),
+        (lower, "z", 1, 0),
+        (higher, "a", 0, 1),
+    ];
+    for (of, name, ascending, descending) in places {
+        let after = ConversationKey::in_tenant(of, name).unwrap();
+        for (order, listed) in [(ListOrder::Ascending, ascending), (ListOrder::Descending, descending)] {
+            let page = Page::first(tenant.as_str(), usize::MAX).in_order(order).after(after.clone());
+            assert_eq!(store.list(&page).await.unwrap().len(), listed, "{order:?} after {after:?}");
+        }
     }
     for (tenant, limit) in [(tenant.as_str(), 0), ("no\u{0}tenant", usize::MAX), ("", usize::MAX)] {
         assert_eq!(store.list(&Page::first(tenant, limit)).await.unwrap(), []);

@@ -9,7 +9,8 @@ use tokio::task::yield_now;
 
 use super::*;
 use crate::{
-    EntryId, FencingToken, InMemoryStore, Leases, Page, ReadRange, Result, Snapshot, StoreError, Version,
+    EntryId, FencingToken, InMemoryStore, Leases, ListOrder, Page, ReadRange, Result, Snapshot, StoreError,
+    Version,
 };
 
 mod in_memory {
@@ -114,6 +115,7 @@ enum How {
     GivesLeasesToAll,
     ListsWithoutPages,
     IgnoresWherePagesBegin,
+    ListsInOneOrder,
     ReadsWithoutPages,
     IgnoresParents,
     TakesAnyParent,
@@ -250,6 +252,7 @@ impl ConversationStore for Broken {
         match self.how {
             How::ListsWithoutPages => page.limit = usize::MAX,
             How::IgnoresWherePagesBegin => page.after = None,
+            How::ListsInOneOrder => page.order = ListOrder::Ascending,
             _ => {}
         }
         self.inner.list(&page).await
@@ -380,6 +383,7 @@ async fn broken_stores_are_caught() {
     assert!(catches(a_conversation_is_held_by_one_turn, How::GivesLeasesToAll).await);
     assert!(catches(one_concurrent_request_gets_the_lease, How::GivesLeasesToAll).await);
     assert!(catches(list_is_paged_in_order, How::ListsWithoutPages).await);
+    assert!(catches(list_is_paged_in_order, How::ListsInOneOrder).await);
     assert!(catches(a_log_is_read_in_pages, How::ReadsWithoutPages).await);
     assert!(catches(a_branch_goes_from_its_parent, How::IgnoresParents).await);
     assert!(catches(a_parent_must_exist, How::TakesAnyParent).await);

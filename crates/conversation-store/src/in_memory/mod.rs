@@ -12,8 +12,8 @@ use advisor_core::{ConversationKey, TurnId, async_trait};
 use tokio::time::Instant;
 
 use crate::{
-    Batch, ConversationStore, Entry, EntryId, FencingToken, Leases, Page, ReadRange, Result, Snapshot,
-    StoreError, Version,
+    Batch, ConversationStore, Entry, EntryId, FencingToken, Leases, ListOrder, Page, PageStart, ReadRange,
+    Result, Snapshot, StoreError, Version,
 };
 use places::Places;
 
@@ -154,7 +154,16 @@ impl ConversationStore for InMemoryStore {
     }
 
     async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>> {
-        let listed = |key: &ConversationKey| key.tenant() == &*page.tenant && page.after.as_ref() < Some(key);
+        let start = page.start();
+        let listed = |key: &ConversationKey| {
+            let is_behind = match (start, page.order) {
+                (PageStart::Beginning, _) => true,
+                (PageStart::After(after), ListOrder::Ascending) => key.conversation() > after,
+                (PageStart::After(after), ListOrder::Descending) => key.conversation() < after,
+                (PageStart::End, _) => false,
+            };
+            is_behind && key.tenant() == &*page.tenant
+        };
         let _unchanged = self.places.unchanged();
         let mut keys: Vec<_> = self
             .places
@@ -165,6 +174,9 @@ impl ConversationStore for InMemoryStore {
             .filter(listed)
             .collect();
         keys.sort_unstable();
+        if page.order == ListOrder::Descending {
+            keys.reverse();
+        }
         keys.truncate(page.limit);
         Ok(keys)
     }

@@ -1,11 +1,7 @@
 //! Counter of the bytes held for one answer.
 
-use std::io;
-
-use serde_json::Value;
-
 use crate::aggregator::error::{Result, within};
-use crate::{BlockContent, Finish, FinishReason, Media, MediaSource, ProviderData, Text};
+use crate::{BlockContent, Finish, FinishReason, Media, MediaSource, ProviderData, Text, json};
 
 /// The bytes held for an answer, and their limit.
 #[derive(Debug)]
@@ -46,7 +42,7 @@ pub(crate) fn of_content(content: &BlockContent) -> usize {
         BlockContent::Citation(citation) => {
             [&citation.url, &citation.title, &citation.quote].map(|text| of_text(text.as_ref())).iter().sum()
         }
-        BlockContent::Opaque(opaque) => opaque.format.len() + opaque.name.len() + of_json(&opaque.value),
+        BlockContent::Opaque(opaque) => opaque.format.len() + opaque.name.len() + json::length(&opaque.value),
     }
 }
 
@@ -59,7 +55,7 @@ fn of_media(media: &Media) -> usize {
 }
 
 pub(crate) fn of_provider_data(data: &ProviderData) -> usize {
-    data.format.len() + of_json(&data.value)
+    data.format.len() + json::length(&data.value)
 }
 
 pub(crate) fn of_finish(finish: &Finish) -> usize {
@@ -72,25 +68,4 @@ pub(crate) fn of_finish(finish: &Finish) -> usize {
 
 fn of_text(text: Option<&Text>) -> usize {
     text.map_or(0, |text| text.len())
-}
-
-/// Returns the length of the value as JSON, without storing the JSON.
-fn of_json(value: &Value) -> usize {
-    let mut written = Length(0);
-    // Neither the value nor the writer can fail.
-    serde_json::to_writer(&mut written, value).map_or(usize::MAX, |()| written.0)
-}
-
-/// Writer that only counts bytes.
-struct Length(usize);
-
-impl io::Write for Length {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 = self.0.saturating_add(bytes.len());
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }

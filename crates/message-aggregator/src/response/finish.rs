@@ -57,8 +57,17 @@ pub enum Limit {
         /// The bound.
         limit: u32,
     },
+    /// Calls of one tool with equal arguments in one turn.
+    SameCall {
+        /// The name of the tool.
+        tool: Text,
+        /// The bound.
+        limit: u32,
+    },
     /// Wall time of one turn, in milliseconds.
     Time(u64),
+    /// Another limit, in the words of the advisor that set it, such as "the budget of 10000 tokens".
+    Other(Text),
 }
 
 impl fmt::Display for Limit {
@@ -69,7 +78,11 @@ impl fmt::Display for Limit {
             Self::CallsPerTool { tool, limit } => {
                 write!(f, "the limit of {limit} calls of the tool `{tool}` in one turn")
             }
+            Self::SameCall { tool, limit } => {
+                write!(f, "the limit of {limit} equal calls of the tool `{tool}` in one turn")
+            }
             Self::Time(limit) => write!(f, "the time limit of {limit} ms for one turn"),
+            Self::Other(limit) => f.write_str(limit),
         }
     }
 }

@@ -137,6 +137,21 @@ impl ChatResponse {
         self.blocks().filter_map(|(id, block)| Some((id, block.as_tool_call()?)))
     }
 
+    /// Iterates over the calls that the turn leaves to its caller, with the ids of their blocks, in order: those of
+    /// [`tool_calls`](Self::tool_calls) without a result in the [`transcript`](Self::transcript).
+    ///
+    /// A tool loop runs the calls of its tools, also beside calls of client-side tools. Their results are in the
+    /// transcript. Incomplete calls, and calls of an answer that was cut off, must not run.
+    pub fn open_calls(&self) -> impl Iterator<Item = (BlockId, &ToolCall)> {
+        let results = self.0.transcript.iter_back().map_while(Message::tool_result);
+        let mut answered: Vec<_> = results.map(|result| &result.call_id).collect();
+        self.tool_calls().filter(move |(_, call)| {
+            // Ids need not be unique: a result belongs to the first call with its id that has none.
+            let answer = answered.iter().position(|id| **id == call.id);
+            answer.map(|answer| answered.swap_remove(answer)).is_none()
+        })
+    }
+
     /// Returns the token counts of the round, or of all rounds on the response that ends a turn.
     #[must_use]
     pub fn usage(&self) -> Option<&Usage> {
@@ -263,6 +278,26 @@ impl From<String> for ChatResponse {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn open_calls_have_no_result_behind_the_answer() {
+        let call = |id: &str| Block::from(ToolCall::new(id, "look", "{}"));
+        let result = |id: &str| {
+            Message::tool(crate::ToolResult::new(&ToolCall::new(id, "look", ""), vec!["ok".into()]))
+        };
+        let answer = Message::assistant_blocks(["a", "b", "a"].map(call).to_vec());
+        let open = |transcript: Vec<Message>| {
+            let response = ChatResponse::new(2, answer.clone(), FinishReason::ToolCalls);
+            let response = response.with_transcript(MessageList::from(transcript));
+            response.open_calls().map(|(block, call)| (block, call.id.to_string())).collect::<Vec<_>>()
+        };
+        let all = [(0, "a"), (1, "b"), (2, "a")].map(|(at, id)| (BlockId::new(2, at), id.to_owned()));
+        assert_eq!(open(Vec::new()), all);
+        // A result of an earlier round answers no call of this one.
+        assert_eq!(open(vec![result("b"), answer.clone()]), all);
+        assert_eq!(open(vec![answer.clone(), result("a")]), all[1..]);
+        assert_eq!(open(vec![answer.clone(), result("a"), result("b"), result("a")]), []);
+    }
 
     #[test]
     fn law_s3_renumbered_round_gives_blocks_own_ordered_ids() {

@@ -2,6 +2,7 @@
 
 mod body_buffer;
 mod delta_stream;
+mod whole_answer;
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -13,12 +14,12 @@ use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Request, Uri};
 
 use crate::answer::{AnswerDecoder, WireFormat};
-use crate::backoff::Backoff;
-use crate::failure::{Failed, Failures, Logged};
+use crate::backoff::{Backoff, Waits};
+use crate::failure::{Failed, Failures, Logged, Report};
 use crate::names::ToolNames;
 use crate::redaction::{Redaction, ServerWords};
 use crate::sse::SseLimits;
-use crate::timeouts::{self, Timeouts};
+use crate::timeouts::{self, Timeouts, UnreadBody};
 use crate::transport::{ReqwestTransport, Transport};
 pub use body_buffer::BodyBuffer;
 use delta_stream::DeltaStream;
@@ -157,14 +158,10 @@ impl HttpClient {
             attempt += 1;
             let decoder = AnswerDecoder::new(format(), choices, self.limits, redaction.clone());
             let decoder = call.tools.iter().cloned().fold(decoder, AnswerDecoder::with_tools);
-            let Failed { error, asked } = match self.attempt(call, &failures, decoder, attempt).await {
+            match self.attempt(call, &failures, decoder, attempt).await {
                 Ok(deltas) => return Ok(ChunkStream::from_delta_batches(aggregator, deltas)),
-                Err(failed) => failed,
-            };
-            let wait = if error.is_retryable() { waits.next_wait(asked) } else { None };
-            log(attempt, &error, wait);
-            let Some(wait) = wait else { return Err(error) };
-            tokio::time::sleep(wait).await;
+                Err(failed) => tokio::time::sleep(wait_after(failed, attempt, &mut waits)?).await,
+            }
         }
     }
 
@@ -175,6 +172,23 @@ impl HttpClient {
         decoder: AnswerDecoder<W>,
         attempt: u32,
     ) -> Result<DeltaStream<W>, Failed> {
+        let (headers, body) = self.send(call, failures, attempt, W::read_report).await?;
+        let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let decoder = decoder.with_content_type(content_type.unwrap_or_default());
+        let mut deltas = DeltaStream::new(body.into_answer(), decoder, &self.timeouts);
+        deltas.begin().await?;
+        Ok(deltas)
+    }
+
+    /// Sends the call once. Returns the headers and the body of a successful response. `read` finds the error in the
+    /// body of another one.
+    async fn send(
+        &self,
+        call: &Call,
+        failures: &Failures,
+        attempt: u32,
+        read: fn(&str) -> Option<Report>,
+    ) -> Result<(HeaderMap, UnreadBody), Failed> {
         let mut request = Request::new(call.body.clone());
         *request.method_mut() = Method::POST;
         *request.uri_mut() = call.uri.clone();
@@ -194,16 +208,12 @@ impl HttpClient {
         let compressed = is_compressed(&head.headers);
         if !head.status.is_success() {
             let report = if compressed { Vec::new() } else { body.into_report(LONGEST_REPORT).await };
-            return Err(failures.response(head.status, &head.headers, &report, W::read_report));
+            return Err(failures.response(head.status, &head.headers, &report, read));
         }
         if compressed {
             return Err(failures.protocol(None, COMPRESSED, &ServerWords::default()).into());
         }
-        let content_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        let decoder = decoder.with_content_type(content_type.unwrap_or_default());
-        let mut deltas = DeltaStream::new(body.into_answer(), decoder, &self.timeouts);
-        deltas.begin().await?;
-        Ok(deltas)
+        Ok((head.headers, body))
     }
 
     fn transport(&self) -> Result<&dyn Transport> {
@@ -235,6 +245,17 @@ fn host_of(uri: &Uri) -> String {
         (host, Some(port)) => format!("{host}:{port}"),
         (host, None) => host.to_owned(),
     }
+}
+
+/// Logs a failed attempt, and returns the wait before the next one.
+///
+/// # Errors
+/// That of the attempt, if no other one follows.
+fn wait_after(failed: Failed, attempt: u32, waits: &mut Waits) -> Result<Duration> {
+    let Failed { error, asked } = failed;
+    let wait = if error.is_retryable() { waits.next_wait(asked) } else { None };
+    log(attempt, &error, wait);
+    wait.ok_or(error)
 }
 
 /// Logs that an attempt failed, the reason without any content, and whether another attempt follows.

@@ -21,6 +21,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 #[doc(no_inline)]
 pub use secrecy::SecretString;
+use serde::de::DeserializeOwned;
 
 use crate::answer::WireFormat;
 use crate::backoff::Backoff;
@@ -196,6 +197,14 @@ impl Server {
         settings.limits = self.answer_limits;
         let aggregator = MessageAggregator::with_settings(round, settings);
         self.http.stream(call, self.redaction(), format, aggregator).await
+    }
+
+    /// Sends the call, and reads the answer whole, as one JSON value.
+    ///
+    /// # Errors
+    /// See [`HttpClient::json`].
+    pub async fn json<T: DeserializeOwned>(&self, call: &Call) -> Result<T> {
+        self.http.json(call, self.redaction()).await
     }
 
     /// Returns the redaction of this server's secrets. Clones share it until a setting with a secret changes.

@@ -4,6 +4,7 @@
 /// fields `model: Option<`[`Text`](crate::server::Text)`>` and `server: `[`Server`](crate::server::Server).
 ///
 /// `server_setters!(except with_base_url)` leaves that one to the model, because a new base URL changes more there.
+/// `server_setters!(connection)` has only those of the connection, for a model without streamed answers.
 ///
 /// ```
 /// use provider_http::server::{Authorization, Server, Text};
@@ -50,6 +51,15 @@ macro_rules! server_setters {
             settings.base_url.into_iter().fold(keyed, Self::with_base_url)
         }
 
+        /// Sets the bounds for an answer.
+        pub fn with_answer_limits(mut self, limits: $crate::server::AggregatorLimits) -> Self {
+            self.server = self.server.with_answer_limits(limits);
+            self
+        }
+
+        $crate::server_setters!(connection);
+    };
+    (connection) => {
         /// Sets the key. It appears in no `Debug` output, log or error.
         pub fn with_api_key(mut self, key: impl ::std::convert::Into<$crate::server::SecretString>) -> Self {
             self.server = self.server.with_api_key(key);
@@ -86,12 +96,6 @@ macro_rules! server_setters {
         /// Sets the bounds for lines and events. The bound for an event also applies to a JSON value.
         pub fn with_limits(mut self, limits: $crate::sse::SseLimits) -> Self {
             self.server = self.server.with_limits(limits);
-            self
-        }
-
-        /// Sets the bounds for an answer.
-        pub fn with_answer_limits(mut self, limits: $crate::server::AggregatorLimits) -> Self {
-            self.server = self.server.with_answer_limits(limits);
             self
         }
 

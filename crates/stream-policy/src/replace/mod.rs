@@ -1,7 +1,5 @@
-mod automaton;
-pub(crate) mod pattern;
-mod search;
-pub(crate) mod words;
+mod pattern;
+mod words;
 
 use std::sync::Arc;
 
@@ -10,8 +8,10 @@ use advisor_core::{
     Result, StreamAdvisor, Text, async_trait,
 };
 
-use self::pattern::{PatternError, PatternReplacement};
-use self::words::{LetterCase, Words};
+use self::pattern::PatternReplacement;
+use self::words::WordReplacement;
+use crate::search::pattern::PatternError;
+use crate::search::words::LetterCase;
 
 /// Replaces words, or the matches of a pattern, in the text of an answer while it streams.
 ///
@@ -59,7 +59,7 @@ pub struct ReplaceText {
 
 #[derive(Debug, Clone)]
 enum Replacement {
-    Words(Arc<Words>),
+    Words(Arc<WordReplacement>),
     Pattern(PatternReplacement),
 }
 
@@ -78,7 +78,7 @@ impl ReplaceText {
         case: LetterCase,
     ) -> Self {
         let words = words.into_iter().map(|(word, replacement)| (word.into(), replacement.into()));
-        Self::with_replacement(Replacement::Words(Arc::new(Words::new(words, case))))
+        Self::with_replacement(Replacement::Words(Arc::new(WordReplacement::new(words, case))))
     }
 
     /// Creates a policy that replaces each match of a regular expression.

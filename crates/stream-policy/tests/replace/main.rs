@@ -21,5 +21,7 @@
 
 mod common;
 mod patterns;
+#[path = "../pieces/mod.rs"]
+mod pieces;
 mod requests;
 mod words;

@@ -5,7 +5,8 @@ use advisor_testkit::{Answer, ScriptedModel};
 use proptest::prelude::*;
 use stream_policy::{LetterCase, ReplaceText};
 
-use crate::common::{replaced, splits};
+use crate::common::replaced;
+use crate::pieces::splits;
 
 type Words<'a> = &'a [(&'a str, &'a str)];
 

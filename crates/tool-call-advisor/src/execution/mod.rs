@@ -6,7 +6,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use advisor_core::{
-    BlockId, CallKey, ChatRequest, ConversationKey, Result, Tool, ToolCall, ToolResult, Turn, async_trait,
+    BlockId, CallKey, ChatRequest, ConversationKey, Result, Text, Tool, ToolCall, ToolResult, Turn,
+    async_trait,
 };
 use serde_json::Value;
 use tokio::time::Instant;
@@ -82,6 +83,8 @@ pub struct ReadyCall {
     pub tool: Arc<dyn Tool>,
     /// Its arguments, parsed and checked against the tool's schema.
     pub arguments: Value,
+    /// The arguments as text, if a decision has changed them.
+    pub(crate) edited: Option<Text>,
 }
 
 impl fmt::Debug for ReadyCall {

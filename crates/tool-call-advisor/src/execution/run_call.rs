@@ -5,7 +5,7 @@ use advisor_core::{CatchPanics, Effect, Progress, ToolInvocation, ToolOutput, To
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
-use tracing::Instrument;
+use tracing::{Instrument, field};
 
 use crate::{ReadyCall, ToolBatch, ToolEvents};
 
@@ -20,16 +20,21 @@ pub(crate) async fn run_call(
     let span = tracing::info_span!(
         "tool_run",
         gen_ai.operation.name = "execute_tool",
+        gen_ai.conversation.id = batch.conversation.as_ref().map(field::display),
         gen_ai.tool.name = call.call.name.as_str(),
         gen_ai.tool.call.id = call.call.id.as_str(),
+        error.type = field::Empty,
     );
     async {
         events.started(&call).await;
         let result = bounded(&call, arguments, batch, timeout).await;
+        if result.is_error {
+            span.record("error.type", "tool_error");
+        }
         events.finished(&call, &result).await;
         result
     }
-    .instrument(span)
+    .instrument(span.clone())
     .await
 }
 
@@ -80,8 +85,12 @@ async fn run(call: &ReadyCall, arguments: Value, batch: &ToolBatch) -> ToolResul
     let turn = Arc::clone(&batch.turn);
     let invocation = ToolInvocation::new(call.call.clone(), arguments, call.key.clone(), progress, turn)
         .with_conversation(batch.conversation.clone());
+    let (invocation, guard) = invocation.guarded();
     let tool = Arc::clone(&call.tool);
-    let running = CatchPanics::new(async move { tool.run(invocation).await });
+    let running = CatchPanics::new(async move {
+        let _guard = guard;
+        tool.run(invocation).await
+    });
     let outcome = match reports {
         None => running.await,
         Some(reports) => with_reports(running, reports, call, events).await,
@@ -93,7 +102,13 @@ async fn run(call: &ReadyCall, arguments: Value, batch: &ToolBatch) -> ToolResul
             ToolResult::error(&call.call, "the tool failed without saying why")
         }
         Ok(Err(error)) => ToolResult::error(&call.call, error.text().clone()),
-        Err(panic) => ToolResult::error(&call.call, format!("the tool panicked: {panic}")),
+        Err(panic) => {
+            let outcome = match call.tool.definition().effect {
+                Some(Effect::AtMostOnce) => format!("; {}", unknown_outcome(call)),
+                _ => String::new(),
+            };
+            ToolResult::error(&call.call, format!("the tool panicked: {panic}{outcome}"))
+        }
     }
 }
 

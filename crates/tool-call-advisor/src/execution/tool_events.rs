@@ -63,7 +63,8 @@ impl ToolEvents {
     /// Reports that a tool starts.
     pub async fn started(&self, call: &ReadyCall) {
         let Some(listener) = self.moved(call.block, None, Reported::Start) else { return };
-        let kind = ToolEventKind::Started { arguments: call.call.arguments.as_str().into() };
+        let arguments = call.edited.clone().unwrap_or_else(|| call.call.arguments.as_str().into());
+        let kind = ToolEventKind::Started { arguments };
         listener.send(event(call, kind)).await;
     }
 
@@ -111,6 +112,7 @@ impl ToolEvents {
             key: call.key.clone(),
             tool: Arc::clone(&call.tool),
             arguments: Value::Null,
+            edited: call.edited.clone(),
         };
         ExpectedCalls { events: self.clone(), calls: calls.iter().map(without_value).collect() }
     }

@@ -1,4 +1,6 @@
+pub(crate) mod admission;
 pub(crate) mod call_identity;
+pub(crate) mod decided;
 #[cfg(feature = "schema-validation")]
 pub(crate) mod lenient;
 pub(crate) mod prepare;
@@ -12,12 +14,14 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use advisor_core::{
-    BlockId, CallKey, CallStart, ChatResponse, Effect, Limit, Message, NotStartedReason, Tool, ToolCall,
-    ToolResult, TurnId,
+    BlockId, CallKey, CallStart, ChatResponse, Effect, Limit, Message, NotStartedReason, Text, Tool,
+    ToolCall, ToolResult, TurnId,
 };
 use serde_json::Value;
 
+use crate::plan::admission::Admission;
 use crate::plan::call_identity::CallIdentity;
+use crate::plan::decided::note_edit;
 use crate::plan::prepare::Unready;
 use crate::truncate::{ResultBounds, cap_result};
 use crate::unrun_call::UnrunCall;
@@ -36,6 +40,8 @@ pub(crate) struct PlannedCall {
     key: CallKey,
     /// Whether the tool returns its result directly to the user.
     is_direct: bool,
+    /// The arguments with which it runs, if a decision has changed them.
+    edited: Option<Text>,
     fate: Fate,
 }
 
@@ -48,43 +54,55 @@ enum Fate {
     Invalid(Unready),
     /// A limit denies the call.
     Denied(Limit),
+    /// A decision denies the call, for this reason.
+    Forbidden(Text),
+    /// The call is left to the caller, without a result.
+    ClientSide,
     /// The call was, or may have been, started before; the text becomes its error result.
     Refused(&'static str),
 }
 
 impl ToolPlan {
-    /// Plans the calls of `steered`; `denied` holds the limit that denies each call, if any. Ignores calls that
-    /// `answer` does not contain, since their results could not be sent to the model. Ignores a call that
-    /// `steered` repeats.
+    /// Plans the calls of `steered`, whose treatment `admissions` holds. Ignores calls that `answer` does not
+    /// contain, since their results could not be sent to the model. Ignores a call that `steered` repeats.
     ///
     /// `prepare` returns the tool of a call and its arguments, or the reason why it cannot run.
     pub(crate) fn new(
         answer: ChatResponse,
         turn: &TurnId,
         steered: &ChatResponse,
-        denied: Vec<Option<Limit>>,
+        admissions: Vec<Admission>,
         prepare: impl Fn(&ToolCall) -> Result<(Arc<dyn Tool>, Value), Unready>,
     ) -> Self {
         let position = |block| (0_u32..).zip(answer.tool_calls()).find(|(_, (known, _))| *known == block);
         let mut seen = HashSet::new();
-        let calls = steered.tool_calls().zip(denied).filter_map(|((block, call), denied)| {
+        let calls = steered.tool_calls().zip(admissions).filter_map(|((block, call), admission)| {
             let (position, _) = position(block).filter(|_| seen.insert(block))?;
             let key = CallKey::new(turn.clone(), answer.round(), position);
-            let fate = match denied {
-                Some(limit) => Fate::Denied(limit),
-                None => match prepare(call) {
+            let fate = match admission {
+                Admission::Denied(limit) => Fate::Denied(limit),
+                Admission::ClientSide => Fate::ClientSide,
+                Admission::Admitted => match prepare(call) {
                     Ok((tool, arguments)) => Fate::Ready(ReadyCall {
                         call: call.clone(),
                         block,
                         key: key.clone(),
                         tool,
                         arguments,
+                        edited: None,
                     }),
                     Err(unready) => Fate::Invalid(unready),
                 },
             };
             let is_direct = matches!(&fate, Fate::Ready(ready) if ready.tool.definition().return_direct);
-            Some(PlannedCall { block, identity: CallIdentity::from_call(call), key, is_direct, fate })
+            Some(PlannedCall {
+                block,
+                identity: CallIdentity::from_call(call),
+                key,
+                is_direct,
+                edited: None,
+                fate,
+            })
         });
         let calls = calls.collect();
         Self { answer, calls }
@@ -110,9 +128,12 @@ impl ToolPlan {
         once.map(|planned| CallStart::new(planned.key.clone(), planned.identity.id.clone())).collect()
     }
 
-    /// Returns the calls that count towards limits: those that run, and those that are invalid.
+    /// Returns the calls that count towards limits: those that run, those that are invalid, and those that a decision
+    /// denies. A model that repeats any of them reaches a limit.
     pub(crate) fn counted(&self) -> impl Iterator<Item = &CallIdentity> {
-        self.calls.iter().filter(|planned| planned.is_tried()).map(|planned| &planned.identity)
+        let is_counted =
+            |planned: &&PlannedCall| planned.is_tried() || matches!(planned.fate, Fate::Forbidden(_));
+        self.calls.iter().filter(is_counted).map(|planned| &planned.identity)
     }
 
     /// Takes the calls that run, to pass them to the execution.
@@ -141,7 +162,29 @@ impl ToolPlan {
         !self.calls.is_empty() && self.calls.iter().all(direct)
     }
 
-    /// Returns the calls of the recorded answer that do not run, in its order.
+    /// Checks whether calls are left to the caller.
+    pub(crate) fn has_client_side(&self) -> bool {
+        self.calls.iter().any(PlannedCall::is_client_side)
+    }
+
+    /// Returns the blocks of the calls that are left to the caller.
+    pub(crate) fn client_side(&self) -> HashSet<BlockId> {
+        self.calls.iter().filter(|planned| planned.is_client_side()).map(|planned| planned.block).collect()
+    }
+
+    /// Returns the client-side calls with an error result, since the turn fails before the caller gets them.
+    pub(crate) fn abandoned(&self, texts: &ClosingTexts) -> Vec<UnrunCall> {
+        let why = NotStarted::Failed;
+        let open = self.calls.iter().filter(|planned| planned.is_client_side());
+        let unrun = |planned: &PlannedCall| UnrunCall {
+            block: planned.block,
+            reason: why.reason(),
+            result: planned.identity.error(texts.not_started(&why)),
+        };
+        open.map(unrun).collect()
+    }
+
+    /// Returns the calls of the recorded answer that get an error result since they do not run, in its order.
     pub(crate) fn unrun(&self, texts: &ClosingTexts) -> Vec<UnrunCall> {
         let planned: HashMap<_, _> = self.calls.iter().map(|planned| (planned.block, planned)).collect();
         let unrun = |(block, call): (BlockId, &ToolCall)| {
@@ -154,15 +197,16 @@ impl ToolPlan {
         self.answer.tool_calls().filter_map(unrun).collect()
     }
 
-    /// Returns one result per call of the recorded answer, in its order. `ran` holds the results of the calls that
-    /// ran, `unrun` the other calls.
+    /// Returns one result per call of the recorded answer, in its order, except for client-side calls. `ran` holds
+    /// the results of the calls that ran, `unrun` the other calls.
     pub(crate) fn results(
         &self,
         ran: Vec<ToolResult>,
         unrun: Vec<UnrunCall>,
         bounds: ResultBounds,
     ) -> Vec<Message> {
-        let of_run = self.calls.iter().filter(|planned| planned.runs()).map(|planned| planned.block).zip(ran);
+        let ran = self.calls.iter().filter(|planned| planned.runs()).zip(ran);
+        let of_run = ran.map(|(planned, result)| (planned.block, planned.noted(result)));
         let of_unrun = unrun.into_iter().map(|call| (call.block, call.result));
         let mut by_block: HashMap<_, _> = of_run.chain(of_unrun).collect();
         let result = |(block, call): (BlockId, &ToolCall)| {
@@ -175,13 +219,17 @@ impl ToolPlan {
 }
 
 impl Fate {
-    /// Returns the reason why the call does not run and the text for the model; `None` if it runs.
+    /// Returns the reason why the call does not run and the text for the model; `None` if it runs or is
+    /// client-side.
     fn reason(&self, texts: &ClosingTexts) -> Option<(NotStartedReason, String)> {
         match self {
-            Self::Ready(_) | Self::Ran => None,
+            Self::Ready(_) | Self::Ran | Self::ClientSide => None,
             Self::Invalid(Unready { reason, text }) => Some((*reason, text.clone())),
             Self::Denied(limit) => {
                 Some((NotStartedReason::Limit, texts.not_started(&NotStarted::Limit(limit.clone()))))
+            }
+            Self::Forbidden(reason) => {
+                Some((NotStartedReason::Denied, texts.not_started(&NotStarted::Forbidden(reason.clone()))))
             }
             Self::Refused(text) => Some((NotStartedReason::AlreadyStarted, String::from(*text))),
         }
@@ -193,6 +241,10 @@ impl PlannedCall {
         &self.key
     }
 
+    fn is_client_side(&self) -> bool {
+        matches!(self.fate, Fate::ClientSide)
+    }
+
     /// Checks whether it runs or ran.
     pub(crate) fn runs(&self) -> bool {
         matches!(self.fate, Fate::Ready(_) | Fate::Ran)
@@ -201,6 +253,11 @@ impl PlannedCall {
     /// Checks whether it runs, ran, or was found to be invalid.
     pub(crate) fn is_tried(&self) -> bool {
         self.runs() || matches!(self.fate, Fate::Invalid(_))
+    }
+
+    /// Adds a note about changed arguments to the result. A direct result is for the user, who does not need it.
+    fn noted(&self, result: ToolResult) -> ToolResult {
+        note_edit(result, self.edited.as_deref().filter(|_| !self.is_direct))
     }
 
     /// Returns the effect that its tool declares, if the call is about to run.

@@ -1,4 +1,8 @@
-use advisor_core::{Block, ChatResponse, Chunk, Error, FinishReason, Limit, Message, Result, Step, TurnEnd};
+use std::collections::HashSet;
+
+use advisor_core::{
+    Block, BlockId, ChatResponse, Chunk, Error, FinishReason, Limit, Message, Result, Step, TurnEnd,
+};
 
 use crate::run::LoopRun;
 use crate::run::client_side_answer::ClientSideAnswer;
@@ -10,27 +14,58 @@ use crate::{LoopEnd, NotStarted};
 
 /// The ways in which a turn ends.
 impl LoopRun {
-    /// Ends the turn with the answer.
-    pub(super) async fn end_with_answer(
+    /// Returns the answer with its finish reason. An answer that was given without tools, at a limit, ends with it.
+    fn closed(&self, answer: &ChatResponse) -> ChatResponse {
+        let mut finish = answer.finish().clone();
+        match &self.closing {
+            Some(limit) if !finish.reason.vetoes_calls() => {
+                finish.reason = FinishReason::Limit(limit.clone());
+                answer.clone().with_finish(finish)
+            }
+            _ => answer.clone(),
+        }
+    }
+
+    /// Ends the turn with the answer. The end is recorded with the model's reason, as a memory inside the loop has stored it
+    /// already.
+    pub(super) async fn end_with_answer(&mut self, answer: &ChatResponse) -> Result<Outcome> {
+        let reason = answer.finish().reason.clone();
+        let messages: Vec<_> = nonempty(answer).into_iter().collect();
+        self.record(answer.round(), Step::End(TurnEnd::Completed(reason)), messages).await?;
+        let mut chunks = withheld(answer, self.filter(answer.round()), &HashSet::new());
+        chunks.push(self.completed(self.closed(answer)));
+        Ok(Outcome::new(chunks, Next::End))
+    }
+
+    /// Ends the turn with the recorded answer, whose calls in the blocks `open` are client-side. The results of its
+    /// other calls are recorded.
+    pub(super) async fn end_client_side(
         &mut self,
         answer: &ChatResponse,
-        reason: FinishReason,
+        open: HashSet<BlockId>,
     ) -> Result<Outcome> {
-        let filter = self.filter(answer.round());
-        // An answer with calls is recorded already, as in a round that another one follows.
-        let recorded = self.transcript().last().is_some_and(|last| last.is_same(answer.message()));
-        let messages: Vec<_> = nonempty(answer).filter(|_| !recorded).into_iter().collect();
-        self.record(answer.round(), Step::End(TurnEnd::Completed(reason)), messages).await?;
-        let mut chunks = withheld(answer, filter, CallBlocks::Included);
+        let end = Step::End(TurnEnd::Completed(FinishReason::ToolCalls));
+        self.record(answer.round(), end, Vec::new()).await?;
+        let mut chunks = withheld(answer, self.filter(answer.round()), &open);
+        let left = ClientSideAnswer { answer: answer.clone(), open };
+        self.request.turn.extensions().insert(left);
         chunks.push(self.completed(answer.clone()));
         Ok(Outcome::new(chunks, Next::End))
     }
 
-    /// Ends the turn with the answer, whose calls are client-side.
-    pub(super) async fn end_client_side(&mut self, answer: &ChatResponse) -> Result<Outcome> {
-        self.record_answer(answer).await?;
-        self.request.turn.extensions().insert(ClientSideAnswer(answer.clone()));
-        self.end_with_answer(answer, FinishReason::ToolCalls).await
+    /// Ends the turn with the answer that it was given when it was submitted before. The calls that wait are the caller's.
+    pub(super) async fn end_answered_before(&mut self, answer: &ChatResponse) -> Result<Outcome> {
+        let reason = answer.finish().reason.clone();
+        let messages: Vec<_> = nonempty(answer).into_iter().collect();
+        self.record(answer.round(), Step::End(TurnEnd::Completed(reason.clone())), messages).await?;
+        let open: HashSet<_> = answer.open_calls().map(|(block, _)| block).collect();
+        let mut chunks = withheld(answer, self.filter(answer.round()), &open);
+        if !open.is_empty() {
+            self.request.turn.extensions().insert(ClientSideAnswer { answer: answer.clone(), open });
+        }
+        self.finalize(LoopEnd::Finished(reason));
+        chunks.push(Chunk::Completed(answer.clone()));
+        Ok(Outcome::new(chunks, Next::End))
     }
 
     /// Ends the turn without running the calls of the answer. Each is answered with the reason.
@@ -49,7 +84,7 @@ impl LoopRun {
         let filter = self.filter(answer.round());
         match self.end_with_sentence(reason).await {
             Ok(outcome) => {
-                let mut chunks = withheld(answer, filter, CallBlocks::LeftOut);
+                let mut chunks = withheld(answer, filter, &HashSet::new());
                 chunks.extend(self.round_completed(answer));
                 chunks.extend(events);
                 Ok(outcome.led_by(chunks))
@@ -146,20 +181,14 @@ fn messages(unrun: &[UnrunCall]) -> Vec<Message> {
     unrun.iter().map(|call| Message::tool(call.result.clone())).collect()
 }
 
-/// Whether the withheld chunks of an answer include the blocks of its calls.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum CallBlocks {
-    Included,
-    LeftOut,
-}
-
-/// Returns the chunks of an answer that were withheld while it streamed: its blocks and its usage.
-fn withheld(answer: &ChatResponse, filter: Filter, calls: CallBlocks) -> Vec<Chunk> {
-    let is_withheld = |block: &Block| match block.as_tool_call() {
-        Some(_) => calls == CallBlocks::Included && filter.withheld_calls(),
+/// Returns the chunks of an answer that were withheld while it streamed: its blocks and its usage. Of its calls,
+/// only the client-side ones in the blocks `open` are shown.
+fn withheld(answer: &ChatResponse, filter: Filter, open: &HashSet<BlockId>) -> Vec<Chunk> {
+    let is_withheld = |(id, block): &(BlockId, &Block)| match block.as_tool_call() {
+        Some(_) => open.contains(id) && filter.withheld_calls(),
         None => filter.withheld_answer(),
     };
-    let blocks = answer.blocks().filter(|(_, block)| is_withheld(block));
+    let blocks = answer.blocks().filter(is_withheld);
     let usage = answer.usage().filter(|_| filter.withheld_usage());
     let usage = usage.map(|usage| Chunk::Usage { round: answer.round(), usage: Box::new(*usage) });
     blocks.flat_map(|(id, block)| Chunk::from_block(id, block)).chain(usage).collect()

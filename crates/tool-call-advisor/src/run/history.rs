@@ -91,6 +91,30 @@ fn kept(added: Vec<Message>) -> Vec<Message> {
     added.into_iter().filter(is_kept).collect()
 }
 
+/// Returns the messages with the results behind the last answer in the order of its calls.
+///
+/// A caller adds the results of client-side calls behind those that the loop has recorded.
+pub(super) fn in_call_order(messages: MessageList) -> MessageList {
+    let after = messages.iter_back().take_while(|message| message.role() != Role::Assistant).count();
+    let tail = messages.tail(after.saturating_add(1));
+    let mut tail = tail.into_iter();
+    let Some(answer) = tail.next() else { return messages };
+    let mut calls: Vec<_> = answer.tool_calls().map(|call| Some(&call.id)).collect();
+    let mut place = |message: &Message| {
+        let id = &message.tool_result()?.call_id;
+        let place = calls.iter().position(|call| *call == Some(id))?;
+        calls.get_mut(place)?.take();
+        Some(place)
+    };
+    let mut placed: Vec<_> = tail.map(|message| (place(message).unwrap_or(usize::MAX), message)).collect();
+    if placed.is_sorted_by_key(|(place, _)| *place) {
+        return messages;
+    }
+    placed.sort_by_key(|(place, _)| *place);
+    let before = messages.iter().take(messages.len().saturating_sub(after));
+    before.chain(placed.into_iter().map(|(_, message)| message)).cloned().collect()
+}
+
 pub(super) fn has_calls(message: &Message) -> bool {
     message.tool_calls().next().is_some()
 }

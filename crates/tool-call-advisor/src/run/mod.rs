@@ -1,11 +1,15 @@
 mod at_most_once;
+mod before_tools;
+pub(crate) mod bounds;
 pub(crate) mod client_side_answer;
-mod decide;
+pub(crate) mod decide;
 mod direct_answer;
 mod finish;
 mod history;
 mod out_of_time;
 pub(crate) mod run_tools;
+mod same_calls;
+mod steer;
 mod step;
 pub(crate) mod stream;
 
@@ -13,22 +17,21 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use advisor_core::{
-    AdvisorChain, ChatRequest, ChatResponse, Chunk, Error, FinishReason, Limit, Result, ToolCall, ToolChoice,
-    ToolEvent, ToolSet, Usage, drop_caught,
+    AdvisorChain, ChatRequest, ChatResponse, Chunk, Decisions, Limit, Result, ToolChoice, ToolEvent, ToolSet,
+    Usage, drop_caught,
 };
 use tokio::sync::mpsc;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 use tracing::Instrument;
 
 use crate::config::Config;
 use crate::execution::tool_events::ToolEvents;
-use crate::plan::ToolPlan;
-use crate::plan::prepare::prepare;
-use crate::run::decide::{Counts, Decision, Runner, decide};
-use crate::run::history::has_calls;
+use crate::run::bounds::{limits_of, opened_before, state_bounds};
+use crate::run::decide::Counts;
+use crate::run::history::in_call_order;
 use crate::run::step::{Next, Outcome};
 use crate::streaming::Filter;
-use crate::{LoopEnd, LoopOutcome, NotStarted, ToolCallStreaming};
+use crate::{LoopEnd, LoopOutcome, ToolCallStreaming, ToolLimits};
 
 /// Maximum number of buffered tool events.
 const WAITING_EVENTS: usize = 16;
@@ -36,6 +39,8 @@ const WAITING_EVENTS: usize = 16;
 /// State of one turn of the loop, and its steps between rounds.
 pub(crate) struct LoopRun {
     config: Arc<Config>,
+    /// The limits of the configuration, within those of the turn around.
+    limits: Arc<ToolLimits>,
     next: AdvisorChain,
     /// The request to send in the next round, or the one sent in the running round.
     request: ChatRequest,
@@ -44,6 +49,8 @@ pub(crate) struct LoopRun {
     usage: Option<Usage>,
     deadline: Option<Instant>,
     last_round: LastRound,
+    /// The limit for which the model is asked for a last answer, without tools.
+    closing: Option<Limit>,
     finalized: bool,
 }
 
@@ -58,20 +65,28 @@ enum LastRound {
 }
 
 impl LoopRun {
-    pub(crate) fn new(config: Arc<Config>, request: ChatRequest, next: AdvisorChain) -> Self {
+    /// Creates the loop of a turn.
+    ///
+    /// # Errors
+    /// If too many turns are around this one.
+    pub(crate) fn new(config: Arc<Config>, mut request: ChatRequest, next: AdvisorChain) -> Result<Self> {
+        request.messages = in_call_order(request.messages);
         let own_history = config.history.is_in_loop(&next);
-        let turn_timeout = config.limits.turn_timeout;
-        Self {
+        let limits = limits_of(&config, &request.turn)?;
+        let deadline = limits.deadline();
+        Ok(Self {
             config,
+            limits,
             next,
             request,
             own_history,
             counts: Counts::default(),
             usage: None,
-            deadline: turn_timeout.and_then(|time| Instant::now().checked_add(time)),
+            deadline,
             last_round: LastRound::Unknown,
+            closing: None,
             finalized: false,
-        }
+        })
     }
 
     /// Runs the start hook and opens the first round.
@@ -80,6 +95,10 @@ impl LoopRun {
         self.next.validate_tools(&self.request.tools)?;
         self.next.on_loop_start(&self.request)?;
         self.record_added().await?;
+        if self.request.turn.extensions().get::<Decisions>().is_some() {
+            // Approved calls run inside memory, when the first round opens.
+            state_bounds(&self.request.turn, &self.limits, self.deadline, &self.counts);
+        }
         let request = self.config.hooks.loop_start(self.request.clone()).await?;
         self.next.on_loop_start(&request)?;
         self.take_over(request, 0).await?;
@@ -99,19 +118,18 @@ impl LoopRun {
         self.last_round = LastRound::Unknown;
         let request = self.config.hooks.before_round(self.request.clone(), round).await?;
         self.take_over(request, round).await?;
-        if let Some(limit) = self.time_is_over() {
+        if let Some(limit) = self.limit_before(round) {
             return Box::pin(self.end_at_limit(limit)).await;
+        }
+        if self.closing.is_some() {
+            self.request.options.tool_choice = Some(ToolChoice::None);
         }
         self.counts.rounds = round;
         let span = tracing::info_span!("round", round);
         let opening = self.next.next_stream(self.request.clone()).instrument(span.clone());
-        let opened = match self.deadline {
-            Some(deadline) => timeout_at(deadline, opening).await,
-            None => Ok(opening.await),
-        };
-        match opened {
-            Ok(stream) => Ok(Outcome::new(Vec::new(), Next::Read(stream?.in_span(span)))),
-            Err(_) => Box::pin(self.end_at_limit(self.time_limit())).await,
+        match opened_before(self.deadline, &self.request.turn, opening).await {
+            Some(stream) => Ok(Outcome::new(Vec::new(), Next::Read(stream?.in_span(span)))),
+            None => Box::pin(self.end_at_limit(self.time_limit())).await,
         }
     }
 
@@ -132,7 +150,7 @@ impl LoopRun {
         if self.last_round == LastRound::Unknown {
             let no_tools = self.tools_of(round).is_empty();
             let none_wanted = self.request.options.tool_choice == Some(ToolChoice::None);
-            let no_round_left = self.config.limits.rounds.is_some_and(|rounds| self.counts.rounds >= rounds);
+            let no_round_left = self.limits.rounds.is_some_and(|rounds| self.counts.rounds >= rounds);
             let is_last = no_tools || none_wanted || no_round_left;
             self.last_round = if is_last { LastRound::Yes } else { LastRound::No };
         }
@@ -153,67 +171,7 @@ impl LoopRun {
             return (ToolEvents::ignored(), None);
         }
         let (events, receiver) = ToolEvents::channel(WAITING_EVENTS);
-        (events.within(self.config.limits.of_result()), Some(receiver))
-    }
-
-    /// Decides the action after a round. All advisors inside the loop have completed for the answer.
-    async fn after_round(&mut self, answer: ChatResponse) -> Result<Outcome> {
-        if let Some(usage) = answer.usage() {
-            self.usage.get_or_insert_default().add(usage);
-        }
-        match self.steer(&answer).await {
-            Ok(outcome) => Ok(outcome),
-            Err(error) => Ok(self.abandon(&answer, error).await),
-        }
-    }
-
-    async fn steer(&mut self, answer: &ChatResponse) -> Result<Outcome> {
-        let steered = self.config.hooks.after_round(answer.clone(), self.counts.rounds).await?;
-        if answer.choices().len() > 1 && answer.choices().iter().any(|choice| has_calls(&choice.message)) {
-            return Err(Error::configuration("several choices came with tool calls; ask for one choice"));
-        }
-        let tools = self.tools_of(answer.round());
-        let may_run = steered.tool_calls().all(|(_, call)| self.may_run(call, &tools));
-        let runner = if may_run { Runner::Loop } else { Runner::Caller };
-        match decide(&steered, runner, self.time_is_over(), &self.counts, &self.config.limits) {
-            Decision::Finish if has_calls(answer.message()) => {
-                self.end_unrun(answer, &NotStarted::ByApplication, steered.finish().reason.clone()).await
-            }
-            Decision::Finish => self.end_with_answer(answer, answer.finish().reason.clone()).await,
-            Decision::ClientSide => self.end_client_side(answer).await,
-            // A hook removed the calls and wants another round.
-            Decision::AskAgain if has_calls(answer.message()) => {
-                self.go_to_tools(ToolPlan::without_calls(answer.clone())).await
-            }
-            Decision::AskAgain => {
-                self.record_answer(answer).await?;
-                self.request.messages = self.messages_after(answer, &[]);
-                Ok(Outcome::new(self.round_completed(answer), Next::Open))
-            }
-            Decision::Veto(reason) => {
-                self.end_unrun(answer, &NotStarted::CutOff(reason.clone()), reason).await
-            }
-            Decision::Stop(limit) => {
-                let why = NotStarted::Limit(limit.clone());
-                self.end_unrun(answer, &why, FinishReason::Limit(limit)).await
-            }
-            Decision::Run(denied) => {
-                let config = &self.config;
-                let prepare = |call: &ToolCall| prepare(call, &tools, &config.schemas, config.leniency);
-                let turn = self.request.turn.id();
-                self.go_to_tools(ToolPlan::new(answer.clone(), turn, &steered, denied, prepare)).await
-            }
-        }
-    }
-
-    async fn go_to_tools(&mut self, plan: ToolPlan) -> Result<Outcome> {
-        self.record_answer(&plan.answer).await?;
-        Ok(Outcome::new(self.round_completed(&plan.answer), Next::RunTools(plan)))
-    }
-
-    fn may_run(&self, call: &ToolCall, tools: &ToolSet) -> bool {
-        let ours = tools.find(&call.name).is_none_or(|tool| !tool.definition().client_side);
-        ours && (self.config.eligible)(call)
+        (events.within(self.limits.of_result()), Some(receiver))
     }
 
     fn time_is_over(&self) -> Option<Limit> {
@@ -222,7 +180,7 @@ impl LoopRun {
     }
 
     fn time_limit(&self) -> Limit {
-        let time = self.config.limits.turn_timeout.unwrap_or_default();
+        let time = self.limits.turn_timeout.unwrap_or_default();
         Limit::Time(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
     }
 

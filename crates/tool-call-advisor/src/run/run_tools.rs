@@ -5,6 +5,7 @@ use crate::execution::tool_events::ToolEvents;
 use crate::plan::ToolPlan;
 use crate::plan::call_identity::CallIdentity;
 use crate::run::LoopRun;
+use crate::run::bounds::state_bounds;
 use crate::run::decide::ending_limit;
 use crate::run::direct_answer::direct_blocks;
 use crate::run::step::{Next, Outcome};
@@ -23,17 +24,22 @@ impl LoopRun {
         if let Err(error) = self.announce_starts(plan).await {
             return Ok(self.abandon(&plan.answer, error).await);
         }
-        let unrun = plan.unrun(&self.config.texts);
+        let mut unrun = plan.unrun(&self.config.texts);
         for call in &unrun {
             events.not_run(call).await;
         }
         let (ran, broken) = self.execute(plan, events).await;
-        let results = plan.results(ran, unrun, self.config.limits.of_result());
-        self.record_results(&plan.answer, &results).await?;
-        if let Some(error) = broken {
-            return Err(error);
+        if broken.is_some() {
+            unrun.extend(plan.abandoned(&self.config.texts));
         }
-        self.continue_run(plan, &results).await
+        let results = plan.results(ran, unrun, self.limits.of_result());
+        if !results.is_empty() {
+            self.record_results(&plan.answer, &results).await?;
+        }
+        match broken {
+            Some(error) => Err(error),
+            None => self.continue_run(plan, &results).await,
+        }
     }
 
     /// Returns a result for each call that runs, and the error of the execution, if it failed.
@@ -43,6 +49,7 @@ impl LoopRun {
         if ready.is_empty() {
             return (Vec::new(), None);
         }
+        state_bounds(&self.request.turn, &self.limits, self.deadline, &self.counts);
         let wanted = identities(&ready);
         let told = events.expect(&ready);
         let batch = ToolBatch::new(ready, &self.request, events, self.deadline);
@@ -58,14 +65,17 @@ impl LoopRun {
     }
 
     async fn continue_run(&mut self, plan: &ToolPlan, results: &[Message]) -> Result<Outcome> {
+        if plan.has_client_side() {
+            return self.end_client_side(&plan.answer, plan.client_side()).await;
+        }
         if plan.is_direct() && results.iter().filter_map(Message::tool_result).all(|result| !result.is_error)
         {
             let results = results.iter().filter_map(Message::tool_result);
             let answer = Message::assistant_blocks(direct_blocks(results, self.config.texts.done()));
             return self.end_with_closing(answer.clone(), answer, FinishReason::ReturnDirect).await;
         }
-        if let Some(limit) = ending_limit(plan.denied(), &self.config.limits).or_else(|| self.time_is_over())
-        {
+        let limit = ending_limit(plan.denied(), &self.limits).or_else(|| self.limit_reached());
+        if let Some(limit) = limit.and_then(|limit| self.close_at(limit)) {
             return self.end_at_limit(limit).await;
         }
         self.prepare_next(&plan.answer, results).await?;
@@ -93,13 +103,18 @@ async fn execute(config: &Config, wanted: &[CallIdentity], batch: ToolBatch) -> 
     if matches { Ok(results) } else { Err(other_results()) }
 }
 
-/// Runs the one call of a batch.
-pub(crate) async fn execute_one(config: &Config, batch: ToolBatch) -> Result<ToolResult> {
+/// Runs a batch outside the loop, and returns one result per call, in call order.
+pub(crate) async fn execute_batch(config: &Config, batch: ToolBatch) -> Result<Vec<ToolResult>> {
     let wanted = identities(&batch.calls);
     let told = batch.events.expect(&batch.calls);
     let ran = execute(config, &wanted, batch).await?;
     told.complete(&ran).await;
-    ran.into_iter().next().ok_or_else(other_results)
+    Ok(ran)
+}
+
+/// Runs the one call of a batch.
+pub(crate) async fn execute_one(config: &Config, batch: ToolBatch) -> Result<ToolResult> {
+    execute_batch(config, batch).await?.into_iter().next().ok_or_else(other_results)
 }
 
 fn identities(calls: &[ReadyCall]) -> Vec<CallIdentity> {

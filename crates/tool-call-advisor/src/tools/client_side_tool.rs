@@ -2,8 +2,8 @@ use advisor_core::{Tool, ToolDefinition, ToolError, ToolInvocation, ToolOutput, 
 
 /// A tool that only the caller can run: its calls are client-side.
 ///
-/// If an answer has one such call, all its calls are client-side. The turn ends with them, and the results are part of
-/// the next turn's input.
+/// The turn ends with them ([`ChatResponse::open_calls`](advisor_core::ChatResponse::open_calls)), and the results are
+/// part of the next turn's input. The loop runs the other calls of the same answer.
 #[derive(Debug, Clone)]
 pub struct ClientSideTool(ToolDefinition);
 

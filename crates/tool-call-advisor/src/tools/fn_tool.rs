@@ -79,7 +79,8 @@ impl FnTool {
     ///
     /// # Cancellation
     /// A blocked thread cannot be stopped. After a drop or a timeout the closure runs to its end and counts
-    /// towards `limit` until then; its result is discarded. A run that has not started never does.
+    /// towards `limit` until then; its result is discarded. A long run should ask
+    /// [`ToolInvocation::is_cancelled`] from time to time. A run that has not started never does.
     ///
     /// # Errors
     /// Outside a tokio runtime the tool returns an error.

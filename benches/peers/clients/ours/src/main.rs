@@ -69,7 +69,11 @@ fn weather_tool() -> FnTool {
 }
 
 fn unlimited() -> ToolLimits {
-    ToolLimits::default().with_rounds(u32::MAX).with_calls(u32::MAX).with_calls_per_tool(u32::MAX)
+    ToolLimits::default()
+        .with_rounds(u32::MAX)
+        .with_calls(u32::MAX)
+        .with_calls_per_tool(u32::MAX)
+        .with_same_calls(None)
 }
 
 fn main() {

@@ -22,6 +22,8 @@ pub(super) enum Next {
     Ask(Box<TurnStream>),
     /// A question to edit and to ask again.
     Edit(Question),
+    /// The calls that wait are to be decided.
+    Decide,
     Quit,
 }
 
@@ -45,6 +47,7 @@ pub(super) async fn run<A: Write, N: Write>(
             Some(question) => return Ok(Next::Edit(question)),
             None => screen.note(NO_QUESTION)?,
         },
+        Command::Approve => return Ok(Next::Decide),
         Command::Tools => tools(session, screen)?,
         Command::Usage => {
             screen.note(&format!("last turn: {}", tokens(&session.spent.last_turn)))?;

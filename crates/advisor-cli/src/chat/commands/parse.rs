@@ -6,7 +6,7 @@ use crate::printable::brief;
 use crate::screen::Reasoning;
 
 /// Each command with its parameters, and its effect.
-pub(super) const COMMANDS: [(&str, &str); 14] = [
+pub(super) const COMMANDS: [(&str, &str); 15] = [
     ("/help", "shows the commands"),
     ("/new", "begins a new conversation"),
     ("/history", "shows this conversation"),
@@ -15,6 +15,7 @@ pub(super) const COMMANDS: [(&str, &str); 14] = [
     ("/delete ID", "deletes a conversation"),
     ("/retry", "asks the last question again; the earlier answer is kept on its branch"),
     ("/edit [TEXT]", "edits the last question and asks it in place of the earlier one"),
+    ("/approve", "asks about the calls that wait for a decision"),
     ("/tools", "lists the tools"),
     ("/usage", "shows the tokens of the last turn and of this chat"),
     ("/model [NAME]", "shows the model, or changes it"),
@@ -35,6 +36,7 @@ pub(in crate::chat) enum Command {
     Retry,
     /// The new text, if it is given.
     Edit(Option<String>),
+    Approve,
     Tools,
     Usage,
     /// The new model, if one is given.
@@ -70,6 +72,7 @@ pub(in crate::chat) fn read(line: &str) -> Line {
         ("/delete", Some(id)) => Command::Delete(id),
         ("/retry", None) => Command::Retry,
         ("/edit", text) => Command::Edit(text),
+        ("/approve", None) => Command::Approve,
         ("/tools", None) => Command::Tools,
         ("/usage", None) => Command::Usage,
         ("/model", name) => Command::Model(name),

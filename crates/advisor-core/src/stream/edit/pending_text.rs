@@ -1,6 +1,6 @@
 use std::ops::Deref;
 
-use message_aggregator::BlockKind;
+use message_aggregator::{Block, BlockKind, FinishReason};
 
 /// The text of one block that an editor has not decided on yet: the held-back text, then the newest piece.
 ///
@@ -11,6 +11,15 @@ pub struct PendingText<'a> {
     out: &'a mut String,
     kind: BlockKind,
     state: BlockState,
+    end: Option<EarlyEnd>,
+}
+
+/// The end of an answer inside a text.
+#[derive(Debug)]
+pub(super) struct EarlyEnd {
+    pub(super) reason: FinishReason,
+    /// The block that follows the text.
+    pub(super) last: Option<Block>,
 }
 
 /// Whether further text of a block may follow.
@@ -22,7 +31,7 @@ pub(super) enum BlockState {
 
 impl<'a> PendingText<'a> {
     pub(super) fn new(text: &'a str, out: &'a mut String, kind: BlockKind, state: BlockState) -> Self {
-        Self { rest: text, out, kind, state }
+        Self { rest: text, out, kind, state, end: None }
     }
 
     /// Checks whether the block ends here. The remaining text is then emitted unchanged.
@@ -69,6 +78,15 @@ impl<'a> PendingText<'a> {
         }
     }
 
+    /// Ends the answer here. The text that was emitted closes its block, `last` follows it, then `Completed` with this
+    /// reason.
+    ///
+    /// The rest of the text is left out, and so is the held-back text of other blocks. The source is dropped.
+    pub fn end_answer(&mut self, reason: FinishReason, last: Option<Block>) {
+        self.rest = "";
+        self.end.get_or_insert(EarlyEnd { reason, last });
+    }
+
     fn begins<'w>(&self, word: &str, with: &'w str) -> Option<Begins<'w>> {
         if word.is_empty() {
             return None;
@@ -91,8 +109,9 @@ impl<'a> PendingText<'a> {
         self.pass(self.rest.ceil_char_boundary(beyond));
     }
 
-    pub(super) fn into_rest(self) -> &'a str {
-        self.rest
+    /// Returns the held-back text, and the end of the answer, if it ends here.
+    pub(super) fn into_rest(self) -> (&'a str, Option<EarlyEnd>) {
+        (self.rest, self.end)
     }
 }
 
@@ -122,7 +141,7 @@ mod tests {
             let state = if place + 1 == pieces.len() { BlockState::Ended } else { BlockState::Open };
             let mut pending = PendingText::new(&held, &mut out, BlockKind::Text, state);
             pending.replace_all(words);
-            held = pending.into_rest().to_owned();
+            held = pending.into_rest().0.to_owned();
             most = most.max(held.len());
         }
         assert_eq!(held, "", "nothing is held back at the end");

@@ -1,10 +1,9 @@
 use std::collections::BTreeMap;
-use std::collections::VecDeque;
 
 use message_aggregator::{BlockDelta, BlockId, BlockKind, Chunk};
 
-use super::PendingText;
-use super::pending_text::BlockState;
+use super::pending_text::{BlockState, EarlyEnd};
+use super::{ChunkEditor, EditedChunks, PendingText};
 use crate::ChunkStream;
 
 /// The maximum amount of a block's text that an editor holds back.
@@ -51,8 +50,7 @@ impl ChunkStream {
     where
         E: FnMut(&mut PendingText<'_>) + Clone + Send + 'static,
     {
-        let mut blocks = EditedTexts { edit, hold_back, open: BTreeMap::new(), emitted: String::new() };
-        self.edit_chunks(move |chunk, out| blocks.take(chunk, out))
+        self.edit_with(EditedTexts { edit, hold_back, open: BTreeMap::new(), emitted: String::new() })
     }
 }
 
@@ -96,8 +94,8 @@ impl HeldText {
     }
 }
 
-impl<E: FnMut(&mut PendingText<'_>) + Clone> EditedTexts<E> {
-    fn take(&mut self, chunk: Chunk, out: &mut VecDeque<Chunk>) {
+impl<E: FnMut(&mut PendingText<'_>) + Clone + Send + 'static> ChunkEditor for EditedTexts<E> {
+    fn edit(&mut self, chunk: Chunk, out: &mut EditedChunks<'_>) {
         match &chunk {
             Chunk::Opened { block, head } => {
                 let edited =
@@ -107,34 +105,34 @@ impl<E: FnMut(&mut PendingText<'_>) + Clone> EditedTexts<E> {
             Chunk::Delta { block, delta } => {
                 if let (Some(edited), Some(text)) = (self.open.get_mut(block), text_of(delta)) {
                     edited.held.text.push_str(text);
-                    out.extend(edited.let_out(*block, self.hold_back, BlockState::Open, &mut self.emitted));
-                    return;
+                    return edited.let_out(*block, self.hold_back, BlockState::Open, &mut self.emitted, out);
                 }
             }
             Chunk::Closed { block, .. } => {
                 let edited = self.open.remove(block).filter(|edited| !edited.held.as_str().is_empty());
-                out.extend(edited.and_then(|mut edited| {
-                    edited.let_out(*block, HoldBack::Nothing, BlockState::Ended, &mut self.emitted)
-                }));
+                if let Some(mut edited) = edited {
+                    edited.let_out(*block, HoldBack::Nothing, BlockState::Ended, &mut self.emitted, out);
+                }
             }
             Chunk::AttemptRestarted { round } => self.open.retain(|block, _| block.round != *round),
             _ => {}
         }
-        out.push_back(chunk);
+        out.push(chunk);
     }
 }
 
 impl<E: FnMut(&mut PendingText<'_>)> EditedText<E> {
-    /// Edits the pending text, and returns the part that is emitted. `emitted` is an empty buffer.
+    /// Edits the pending text, and emits the decided part. `emitted` is an empty buffer.
     fn let_out(
         &mut self,
         block: BlockId,
         hold_back: HoldBack,
         state: BlockState,
         emitted: &mut String,
-    ) -> Option<Chunk> {
+        out: &mut EditedChunks<'_>,
+    ) {
         if hold_back == HoldBack::Block {
-            return None;
+            return;
         }
         let mut pending = PendingText::new(self.held.as_str(), emitted, self.kind, state);
         (self.edit)(&mut pending);
@@ -142,17 +140,25 @@ impl<E: FnMut(&mut PendingText<'_>)> EditedText<E> {
             HoldBack::Bytes(bytes) => bytes,
             HoldBack::Nothing | HoldBack::Block => 0,
         });
-        let rest = pending.into_rest().len();
+        let (rest, end) = pending.into_rest();
+        let rest = rest.len();
         self.held.keep(rest);
         let delta = match self.kind {
             BlockKind::Reasoning => BlockDelta::Reasoning,
             BlockKind::Refusal => BlockDelta::Refusal,
             _ => BlockDelta::Text,
         };
-        let chunk =
-            (!emitted.is_empty()).then(|| Chunk::Delta { block, delta: delta(emitted.as_str().into()) });
+        if !emitted.is_empty() {
+            out.push_delta(block, delta(emitted.as_str().into()));
+        }
         emitted.clear();
-        chunk
+        if let Some(EarlyEnd { reason, last }) = end {
+            out.close(block);
+            if let Some(last) = last {
+                out.add(block, last);
+            }
+            out.end_answer(reason);
+        }
     }
 }
 

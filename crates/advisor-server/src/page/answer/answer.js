@@ -1,6 +1,6 @@
 // An answer of the assistant: its reasoning, text, tools and errors, in the order in which they begin.
 
-import { copy, element, following } from "../dom.js";
+import { button, copy, element, following } from "../dom.js";
 import { Reasoning } from "./reasoning.js";
 import { TextBlock } from "./text_block.js";
 import { ToolRun } from "./tool_run.js";
@@ -13,6 +13,12 @@ export class Answer {
   #tools = new Map();
   /** The reasoning that streams, if any does. */
   #thinking = null;
+  /** Whether the answer has ended before some of its calls. */
+  hasOpenCalls = false;
+  /** Whether the answer has failed, or was stopped. */
+  hasFailed = false;
+  /** The element of the answer's error, if it has one. */
+  error = null;
 
   constructor(messages) {
     const article = copy("message");
@@ -42,12 +48,27 @@ export class Answer {
   end() {
     this.#settle();
     this.#endWaiting();
-    for (const tool of this.#tools.values()) tool.stop();
+    for (const tool of this.#tools.values()) this.hasOpenCalls = tool.stop() || this.hasOpenCalls;
     if (!this.#body.hasChildNodes()) this.note("This answer has no text.");
+  }
+
+  /** Offers to inspect a turn that goes on with this answer, and has no question. */
+  offer(turn, { inspect }) {
+    const actions = element("div", "actions");
+    actions.append(button("Inspect", () => inspect(turn)));
+    following(() => this.#body.append(actions));
+  }
+
+  /** Shows the error of another answer, which is not shown any more. A screen reader has said it. */
+  repeat(error) {
+    error.role = null;
+    following(() => this.#body.append(error));
   }
 
   /** Removes everything that is shown. */
   clear() {
+    this.hasFailed = false;
+    this.error = null;
     this.#blocks.clear();
     this.#tools.clear();
     this.#thinking = this.#waiting = null;
@@ -74,6 +95,8 @@ export class Answer {
       case "tool_call_start": return this.#tool(event).start(event.args);
       case "tool_call_progress": return this.#tools.get(event.id)?.report(event.progress);
       case "tool_call_end": return this.#tools.get(event.id)?.end(event.result);
+      case "stopped": return this.#endEarly("This answer was stopped.");
+      case "interrupted": return this.#endEarly("This answer was interrupted.");
       case "restart": return this.#restart(event.round);
       case "error": return this.#tools.get(event.id)?.fail() ?? this.#fail(event.error);
     }
@@ -105,10 +128,16 @@ export class Answer {
     return this.#tools.get(id);
   }
 
+  #endEarly(text) {
+    this.hasFailed = true;
+    this.note(text);
+  }
+
   #fail(text) {
-    const error = element("p", "error", text);
-    error.role = "alert";
-    this.#body.append(error);
+    this.hasFailed = true;
+    this.error = element("p", "error", text);
+    this.error.role = "alert";
+    this.#body.append(this.error);
   }
 
   #endWaiting() {

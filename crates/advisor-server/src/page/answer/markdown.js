@@ -8,9 +8,17 @@ const SIMPLE = {
 };
 const SCHEMES = ["https:", "http:", "mailto:"];
 
+const schemeOf = (address) => {
+  try {
+    return new URL(address).protocol;
+  } catch {
+    return null;
+  }
+};
+
 /** Returns a link to another site, or the text alone if the address is none. */
 const link = (address, className = "") => {
-  if (!SCHEMES.includes(URL.parse(address)?.protocol)) return element("span");
+  if (!SCHEMES.includes(schemeOf(address))) return element("span");
   const made = element("a", className);
   made.href = address;
   made.title = address;
@@ -59,11 +67,17 @@ const scrolling = (table) => {
 const codeBlock = (code, language) => {
   const frame = element("div", "code");
   const bar = element("div", "code-bar");
-  const copy = button("Copy", async () => {
-    await navigator.clipboard.writeText(code.textContent);
-    copy.textContent = "Copied";
-  });
-  bar.append(element("span", "", language), copy);
+  bar.append(element("span", "", language));
+  // A page that came without encryption has no clipboard.
+  if (navigator.clipboard) bar.append(copyButton(code));
   frame.append(bar, code);
   return frame;
+};
+
+const copyButton = (code) => {
+  const copy = button("Copy", async () => {
+    const copied = navigator.clipboard.writeText(code.textContent);
+    copy.textContent = await copied.then(() => "Copied", () => "Not copied");
+  });
+  return copy;
 };

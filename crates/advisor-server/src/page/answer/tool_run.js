@@ -46,12 +46,13 @@ export class ToolRun {
     this.#finish(this.#hasFailed ? "failed" : "done");
   }
 
-  /** Marks a call whose answer has ended before it. */
+  /** Marks a call whose answer has ended before it. Returns whether it is one. */
   stop() {
-    if (this.#hasEnded) return;
+    if (this.#hasEnded) return false;
     this.#part(".what").textContent = `Tool without a result: ${this.#tool}`;
     this.#part(".result").textContent = "none";
     this.#finish("stopped");
+    return true;
   }
 
   #finish(state) {

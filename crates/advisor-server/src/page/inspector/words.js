@@ -26,6 +26,7 @@ const describe = ({ word, rest, lane, at, fields }, asked) => {
     case "model.drop": return `model stops in round ${round}`;
     case "usage": return `tokens of round ${round}: ${fields.input_tokens ?? "?"} in, ${fields.output_tokens ?? "?"} out`;
     case "stored": return `memory has stored: ${rest}`;
+    case "journal.cut": return "later events are not recorded";
     case "tool.start": return `${fields.name ?? "tool"} starts (${rest})`;
     case "tool.end": return `${fields.name ?? "tool"} ${fields.is_error ? "fails" : "ends"} (${rest})`;
     default: return [word, rest, Object.keys(fields).length ? JSON.stringify(fields) : ""].filter(Boolean).join(" ");

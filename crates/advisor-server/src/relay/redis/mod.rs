@@ -10,7 +10,8 @@ use chat_memory_redis::{RedisServer, SetupError};
 
 use self::scripts::Scripts;
 use super::{
-    Appended, Begun, PAGE_BYTES, PAGE_ITEMS, RelayError, RunBatch, RunPage, RunState, TurnRelay, TurnRun,
+    Appended, Begun, PAGE_BYTES, PAGE_ITEMS, RelayError, RunBatch, RunEnd, RunPage, RunState, TurnRelay,
+    TurnRun,
 };
 
 /// The default timeout of getting a connection and of getting an answer, each.
@@ -115,7 +116,12 @@ impl TurnRelay for RedisRelay {
         script.arg(millis(TurnRun::OWNER_TTL)).arg(millis(TurnRun::KEPT_TTL));
         // The server takes no larger number.
         let kept = i64::try_from(run.kept_items).unwrap_or(i64::MAX);
-        script.arg(kept).arg(u8::from(batch.is_last)).arg(batch.first).arg(&batch.items);
+        let end = match batch.end {
+            None => "",
+            Some(RunEnd::Final) => "final",
+            Some(RunEnd::Void) => "void",
+        };
+        script.arg(kept).arg(end).arg(batch.first).arg(&batch.items);
         match self.run::<String>(&script).await?.as_str() {
             "running" => Ok(Appended::Running),
             "stop" => Ok(Appended::StopRequested),
@@ -144,11 +150,11 @@ impl TurnRelay for RedisRelay {
         Ok(Some(RunPage::new(Text::from(run), items.collect(), state)))
     }
 
-    async fn running(&self, conversation: &ConversationKey) -> Result<Option<TurnId>, RelayError> {
+    async fn running(&self, conversation: &ConversationKey) -> Result<Vec<TurnId>, RelayError> {
         let keys = ["begun", "owned"].map(|part| self.key(conversation, part));
         let script = self.scripts.running.key(&keys[..]);
-        let turn: Option<String> = self.run(&script).await?;
-        Ok(turn.and_then(|turn| TurnId::new(&turn).ok()))
+        let turns: Vec<String> = self.run(&script).await?;
+        Ok(turns.iter().filter_map(|turn| TurnId::new(turn).ok()).collect())
     }
 
     async fn stop(&self, conversation: &ConversationKey, turn: &TurnId) -> Result<(), RelayError> {

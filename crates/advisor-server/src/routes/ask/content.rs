@@ -10,8 +10,8 @@ use crate::refusal::Refusal;
 #[derive(Debug)]
 pub(in crate::routes) enum SentMessage {
     User(Content),
-    /// A part of an answer, which the server has in its own memory.
-    Answer,
+    /// A part of an answer, which the server has in its own memory, with the ids of its calls.
+    Answer(Vec<String>),
     Result(SentResult),
     Instructions,
 }
@@ -24,8 +24,28 @@ pub(in crate::routes) struct SentResult {
     pub(in crate::routes) is_error: bool,
 }
 
+impl SentMessage {
+    /// Creates a part of an answer with these calls.
+    pub(in crate::routes) fn answer(calls: &[Value]) -> Self {
+        let id = |call: &Value| call.get("id").and_then(Value::as_str).map(str::to_owned);
+        Self::Answer(calls.iter().filter_map(id).collect())
+    }
+}
+
 impl SentResult {
+    /// Creates a result, whose content may also be other JSON than a text or parts.
+    pub(in crate::routes) fn new(call_id: String, content: Value) -> Self {
+        let content = match content {
+            json @ (Value::Object(_) | Value::Number(_) | Value::Bool(_)) => Content::Text(json.to_string()),
+            content => content.into(),
+        };
+        Self { call_id, content, is_error: false }
+    }
+
     pub(super) fn read(self, call: &ToolCall) -> Result<Message, Refusal> {
+        if matches!(self.content, Content::Nothing) {
+            return Err(Refusal::bad_request("a result has no content"));
+        }
         let mut result = ToolResult::new(call, self.content.parts()?);
         result.is_error = self.is_error;
         Ok(Message::tool(result))
@@ -43,6 +63,7 @@ pub(in crate::routes) enum Content {
 }
 
 impl From<Value> for Content {
+    /// JSON of another form has no place in a message of the user.
     fn from(value: Value) -> Self {
         match value {
             Value::String(text) => Self::Text(text),

@@ -1,87 +1,88 @@
-use advisor_core::{ConversationKey, Message, Role, ToolCall};
-use chat_memory_advisor::store::ReadRange;
+use std::collections::HashMap;
 
+use advisor_core::{CallKey, ClientSideCall, ConversationKey, Message, Role, ToolCall, TurnId};
+use chat_memory_advisor::store::{Entry, ReadRange, same_turn};
+
+use super::super::conversations::shown_ids::ShownIds;
+use super::super::user::User;
 use super::content::{SentMessage, SentResult};
 use super::turn_id;
 use crate::ChatServer;
 use crate::refusal::Refusal;
 
-/// The calls that the conversation waits for.
+/// The calls of client-side tools that the conversation waits for.
 ///
-/// If an answer has a call for the client, the loop leaves all of its calls open. A client sends results of client-side
-/// tools only, and never for the tools of the chain.
+/// Other calls can be open, too: those of the chain's tools, if the tool loop may not run them, such as before an
+/// approval, and those of tools that the prompt does not have. A client sends no results for them.
 #[derive(Debug, Default)]
-pub(in crate::routes) struct OpenCalls {
-    of_client: Vec<ToolCall>,
-    of_chain: Vec<ToolCall>,
+pub(in crate::routes) struct OpenCalls(Vec<OpenCall>);
+
+/// A call, and the id under which the client knows it: within a turn, models repeat the ids of earlier rounds.
+#[derive(Debug)]
+struct OpenCall {
+    shown_id: String,
+    call: ToolCall,
 }
 
 impl OpenCalls {
-    /// Reads the open calls of a conversation.
+    /// Reads the open calls of a conversation, and those that this turn has answered if it is the last one: its request is
+    /// sent again. Results that differ are refused as another input of that turn.
     pub(in crate::routes) async fn of(
         server: &ChatServer,
+        user: &User,
         conversation: &ConversationKey,
+        turn: Option<&str>,
     ) -> Result<Self, Refusal> {
+        let turn = turn.map(turn_id).transpose();
+        let turn = turn.map_err(|error| Refusal::bad_request(error.to_string()))?;
         let open = server.memory().client_side_calls(conversation).await;
         let open = open.map_err(|error| Refusal::from(&error))?;
-        // A tool that `map_prompt` has added is not known here.
-        let is_of_client = |call: &ToolCall| {
-            server.client().tools().find(&call.name).is_none_or(|tool| tool.definition().client_side)
+        if open.is_empty() && turn.is_none() {
+            return Ok(Self::default());
+        }
+        let log = server.memory().store().load(conversation, ReadRange::LastTurns(2)).await;
+        let log = log.map_err(|error| Refusal::from(&error.into()))?.entries;
+        let is_of_client = |open: &ClientSideCall| {
+            let tool = user.prompt(server).tools().find(&open.call.name);
+            tool.is_some_and(|tool| tool.definition().client_side)
         };
-        let (of_client, of_chain) = open.into_iter().map(|open| open.call).partition(is_of_client);
-        Ok(Self { of_client, of_chain })
-    }
-
-    /// Adds the calls that a turn has answered, if it is the last one: its request is sent again. Results that differ are
-    /// refused as another input of that turn.
-    async fn with_answered_by(
-        mut self,
-        server: &ChatServer,
-        conversation: &ConversationKey,
-        turn: &str,
-    ) -> Result<Self, Refusal> {
-        let turn = turn_id(turn).map_err(|error| Refusal::bad_request(error.to_string()))?;
-        let last = server.memory().store().load(conversation, ReadRange::LastTurns(1)).await;
-        let last = last.map_err(|error| Refusal::from(&error.into()))?;
-        let messages = last.entries.iter().filter(|entry| entry.turn == turn);
-        let messages = messages.filter_map(|entry| entry.kind.as_message());
-        let input = messages.take_while(|message| message.role() != Role::Assistant);
-        let results = input.filter_map(Message::tool_result);
-        self.of_client
-            .extend(results.map(|result| ToolCall::new(result.call_id.clone(), result.name.clone(), "")));
-        Ok(self)
+        let to_open = |open: ClientSideCall| {
+            let shown_id = open.key.as_ref().and_then(|key| shown_id(&log, key));
+            OpenCall { shown_id: shown_id.unwrap_or_else(|| open.call.id.to_string()), call: open.call }
+        };
+        let open = open.into_iter().filter(is_of_client).map(to_open);
+        let answered = turn.map(|turn| answered_by(&log, &turn)).unwrap_or_default();
+        Ok(Self(open.chain(answered).collect()))
     }
 
     fn find(&self, result: &SentResult) -> Option<&ToolCall> {
-        self.of_client.iter().find(|call| call.id.as_str() == result.call_id)
-    }
-
-    /// Checks whether a message is a result of a tool of the chain, which is left out.
-    fn speaks_for_chain(&self, message: &SentMessage) -> bool {
-        let SentMessage::Result(result) = message else { return false };
-        self.of_chain.iter().any(|call| call.id.as_str() == result.call_id)
+        let by_shown_id = self.0.iter().find(|open| open.shown_id == result.call_id);
+        // A stream that hides the chain's calls does not number the client's.
+        let open = by_shown_id.or_else(|| self.0.iter().find(|open| open.call.id.as_str() == result.call_id));
+        open.map(|open| &open.call)
     }
 
     pub(in crate::routes) fn has(&self, result: &SentResult) -> bool {
         self.find(result).is_some()
     }
 
-    /// Keeps the messages after the last answer: results of open calls, which come first, and messages of the user.
+    /// Keeps the results of open calls, which come first, and the messages of the user after the last answer.
+    ///
+    /// A result is one of an open call if it comes after the last answer, or after the last item with that call: a list may
+    /// have calls and results in turn. Other results, such as of a tool that the chain has run, are left out.
     ///
     /// # Errors
     /// For messages of other roles among them, for two results of a call, and for parts that cannot be passed on.
-    pub(in crate::routes) fn new_input(
-        &self,
-        mut messages: Vec<SentMessage>,
-    ) -> Result<Vec<Message>, Refusal> {
-        messages.retain(|message| !self.speaks_for_chain(message));
-        let answered = messages.iter().rposition(|message| self.is_answer(message));
+    pub(in crate::routes) fn new_input(&self, messages: Vec<SentMessage>) -> Result<Vec<Message>, Refusal> {
         let (mut results, mut said) = (Vec::<Message>::new(), Vec::new());
-        for message in messages.into_iter().skip(answered.map_or(0, |at| at + 1)) {
+        let known = self.len_of_history(&messages);
+        let called = calls_of(&messages);
+        for (place, message) in messages.into_iter().enumerate() {
             match message {
-                SentMessage::User(content) => said.push(content.read()?),
                 SentMessage::Result(result) => {
-                    let Some(call) = self.find(&result) else { continue };
+                    let is_earlier =
+                        place < known && called.get(&result.call_id).is_none_or(|called| place < *called);
+                    let Some(call) = self.find(&result).filter(|_| !is_earlier) else { continue };
                     let is_repeated =
                         |other: &Message| other.tool_result().is_some_and(|other| other.call_id == call.id);
                     if results.iter().any(is_repeated) {
@@ -89,7 +90,9 @@ impl OpenCalls {
                     }
                     results.push(result.read(call)?);
                 }
-                SentMessage::Answer | SentMessage::Instructions => {
+                _ if place < known => {}
+                SentMessage::User(content) => said.push(content.read()?),
+                SentMessage::Answer(_) | SentMessage::Instructions => {
                     return Err(Refusal::bad_request(
                         "only messages of the user are accepted: the chain has its own instructions",
                     ));
@@ -100,43 +103,96 @@ impl OpenCalls {
         Ok(results)
     }
 
-    /// A result that the conversation does not wait for is a part of the client's history.
-    fn is_answer(&self, message: &SentMessage) -> bool {
-        match message {
-            SentMessage::Answer => true,
-            SentMessage::Result(result) => !self.has(result),
-            SentMessage::User(_) | SentMessage::Instructions => false,
+    /// Counts the messages up to the last answer. Results that the conversation does not wait for are part of an earlier
+    /// one.
+    fn len_of_history(&self, messages: &[SentMessage]) -> usize {
+        let (mut read, mut history) = (0, 0);
+        let is_result = |message: &SentMessage| matches!(message, SentMessage::Result(_));
+        for run in messages.chunk_by(|one, next| is_result(one) && is_result(next)) {
+            read += run.len();
+            let is_history = run.iter().all(|message| match message {
+                SentMessage::Answer(_) => true,
+                SentMessage::Result(result) => !self.has(result),
+                SentMessage::User(_) | SentMessage::Instructions => false,
+            });
+            if is_history {
+                history = read;
+            }
         }
+        history
     }
 }
 
-/// Keeps the messages after the last answer, as [`OpenCalls::new_input`] does. The server has the earlier messages in its
-/// own memory.
+/// Returns the id under which a client knows a call of the last answer with calls of its turn.
+fn shown_id(log: &[Entry], key: &CallKey) -> Option<String> {
+    let of_turn = log.iter().filter(|entry| entry.turn == key.turn);
+    let messages = of_turn.filter_map(|entry| entry.kind.as_message());
+    let (mut ids, mut shown) = (ShownIds::default(), Vec::new());
+    for answer in messages.filter(|message| message.tool_calls().next().is_some()) {
+        shown = ids.of_calls(answer);
+    }
+    shown.into_iter().nth(usize::try_from(key.position).ok()?)
+}
+
+/// Returns the calls whose results begin a turn.
+fn answered_by(log: &[Entry], turn: &TurnId) -> Vec<OpenCall> {
+    let (mut ids, mut answered) = (ShownIds::default(), Vec::new());
+    for entries in log.chunk_by(same_turn) {
+        ids.begin_turn();
+        let is_it = entries.first().is_some_and(|entry| &entry.turn == turn);
+        for message in entries.iter().filter_map(|entry| entry.kind.as_message()) {
+            match message.tool_result() {
+                Some(result) if is_it => {
+                    let call = ToolCall::new(result.call_id.clone(), result.name.clone(), "");
+                    answered.push(OpenCall { shown_id: ids.of_result(result), call });
+                }
+                Some(result) => drop(ids.of_result(result)),
+                // The input ends with the first answer.
+                None if is_it && message.role() == Role::Assistant => break,
+                None if message.role() == Role::Assistant => drop(ids.of_calls(message)),
+                None => {}
+            }
+        }
+    }
+    answered
+}
+
+/// Returns the last place of each call.
+fn calls_of(messages: &[SentMessage]) -> HashMap<String, usize> {
+    let calls = messages.iter().enumerate().filter_map(|(place, message)| match message {
+        SentMessage::Answer(calls) => Some(calls.iter().map(move |call| (call.clone(), place))),
+        _ => None,
+    });
+    calls.flatten().collect()
+}
+
+/// Keeps the new messages, as [`OpenCalls::new_input`] does. The server has the earlier messages in its own memory.
 ///
 /// # Errors
 /// Also for a history without a conversation.
 pub(in crate::routes) async fn new_input(
     server: &ChatServer,
+    user: &User,
     conversation: Option<&ConversationKey>,
     turn: Option<&str>,
     messages: Vec<SentMessage>,
 ) -> Result<Vec<Message>, Refusal> {
     let has_results = messages.iter().any(|message| matches!(message, SentMessage::Result(_)));
-    let open = match (conversation, turn) {
-        (Some(conversation), Some(turn)) if has_results => {
-            OpenCalls::of(server, conversation).await?.with_answered_by(server, conversation, turn).await?
-        }
-        (Some(conversation), None) if has_results => OpenCalls::of(server, conversation).await?,
-        _ => OpenCalls::default(),
-    };
-    if conversation.is_none() && messages.iter().any(|message| open.is_answer(message)) {
+    let has_history = has_results || messages.iter().any(|message| matches!(message, SentMessage::Answer(_)));
+    if conversation.is_none() && has_history {
         let message = "name the conversation, such as in the header `x-conversation-id`: the server keeps the history, \
                        and takes none from clients";
         return Err(Refusal::bad_request(message));
     }
+    let open = match conversation {
+        Some(conversation) if has_results => OpenCalls::of(server, user, conversation, turn).await?,
+        _ => OpenCalls::default(),
+    };
     let input = open.new_input(messages)?;
     if input.is_empty() && has_results {
-        return Err(Refusal::bad_request("the conversation does not wait for this result"));
+        return Err(Refusal::bad_request(
+            "the conversation does not wait for this result: its call has one, or the application decides about it",
+        ));
     }
     Ok(input)
 }

@@ -9,7 +9,9 @@ use chat_memory_advisor::store::{EntryId, ReadRange};
 use chat_memory_advisor::{TurnMessages, TurnPage};
 use futures::{StreamExt, stream};
 
-use super::{MOST_TURNS, shown_messages};
+use super::MOST_TURNS;
+use super::shown::shown_messages;
+use super::shown_ids::ShownIds;
 use crate::ChatServer;
 use crate::refusal::{Refusal, log_failure};
 use crate::routes::input::Parameters;
@@ -71,10 +73,13 @@ async fn page(server: &ChatServer, key: &ConversationKey, end: EntryId) -> Resul
 /// Returns the lines of these turns.
 fn written(turns: &[TurnMessages], view: View) -> Bytes {
     let mut lines = Vec::new();
-    for message in turns.iter().flat_map(|turn| shown_messages(turn, view)) {
-        // A message is always JSON.
-        if serde_json::to_writer(&mut lines, &message).is_ok() {
-            lines.push(b'\n');
+    let mut ids = ShownIds::default();
+    for turn in turns {
+        for message in shown_messages(turn, view, &mut ids) {
+            // A message is always JSON.
+            if serde_json::to_writer(&mut lines, &message).is_ok() {
+                lines.push(b'\n');
+            }
         }
     }
     lines.into()

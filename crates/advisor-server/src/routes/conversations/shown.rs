@@ -1,8 +1,10 @@
 use advisor_core::{Block, BlockContent, BlockKind, Message, Role, ToolCall, TurnId};
+use chat_memory_advisor::TurnMessages;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::shown_ids::ShownIds;
 use crate::markdown::node::Node;
 use crate::markdown::render;
 use crate::routes::view::View;
@@ -55,49 +57,62 @@ pub(super) enum ShownPart {
     Call(ShownCall),
 }
 
-/// Returns a message of a turn. Instructions are not shown.
-pub(super) fn shown(message: &Message, turn: &TurnId, view: View) -> Option<Shown> {
+/// Returns the messages of a turn, without those that only the model sees, and without instructions.
+pub(super) fn shown_messages(
+    turn: &TurnMessages,
+    view: View,
+    ids: &mut ShownIds,
+) -> impl Iterator<Item = Shown> {
+    ids.begin_turn();
+    let messages = turn.messages.iter().filter(|message| !message.is_hidden());
+    messages.filter_map(move |message| shown(message, &turn.turn, view, ids))
+}
+
+fn shown(message: &Message, turn: &TurnId, view: View, ids: &mut ShownIds) -> Option<Shown> {
     Some(match message.role() {
         Role::User => Shown::User { text: message.text(), turn: turn.to_string() },
         Role::Assistant => {
-            let blocks = message.blocks();
+            let (blocks, ids) = (message.blocks(), ids.of_calls(message));
             let reasoning = blocks.iter().filter_map(|block| block.content().text_of(BlockKind::Reasoning));
             let parts = match view {
                 View::Answer => Vec::new(),
-                View::Page => blocks.iter().filter_map(part).collect(),
+                View::Page => {
+                    let mut ids = ids.iter();
+                    blocks.iter().filter_map(|block| part(block, &mut ids)).collect()
+                }
             };
             Shown::Assistant {
                 text: message.text(),
                 reasoning: reasoning.collect(),
                 parts,
-                calls: message.tool_calls().map(call).collect(),
+                calls: message.tool_calls().zip(ids).map(|(of, id)| call(of, id)).collect(),
                 turn: turn.to_string(),
             }
         }
         Role::Tool => {
             let result = message.tool_result()?;
-            let (id, tool) = (result.call_id.to_string(), result.name.to_string());
+            let (id, tool) = (ids.of_result(result), result.name.to_string());
             Shown::Tool { id, tool, result: result.text(), is_error: result.is_error, turn: turn.to_string() }
         }
         _ => return None,
     })
 }
 
-/// Blocks without text, such as media, are not shown.
-fn part(block: &Block) -> Option<ShownPart> {
+/// Blocks without text, such as media, are not shown. The ids are those of the answer's further calls.
+fn part<'a>(block: &Block, mut ids: impl Iterator<Item = &'a String>) -> Option<ShownPart> {
     Some(match block.content() {
         BlockContent::Text(text) | BlockContent::Refusal(text) => {
             ShownPart::Text { text: text.clone(), nodes: render(text) }
         }
         BlockContent::Reasoning(text) => ShownPart::Reasoning { text: text.clone() },
-        BlockContent::ToolCall(shown) => ShownPart::Call(call(shown)),
+        BlockContent::ToolCall(shown) => ShownPart::Call(call(shown, ids.next()?.clone())),
         _ => return None,
     })
 }
 
-fn call(call: &ToolCall) -> ShownCall {
+fn call(call: &ToolCall, id: String) -> ShownCall {
     ShownCall {
-        id: call.id.to_string(),
+        id,
         tool: call.name.to_string(),
         args: call.parsed_arguments().unwrap_or_else(|_| Value::String(call.arguments.clone())),
     }

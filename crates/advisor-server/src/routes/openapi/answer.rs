@@ -61,7 +61,7 @@ pub(super) const ERRORS: [(u16, &str, &str); 14] = [
     (
         400,
         "BadRequest",
-        "The request is not valid or not of this form, its body broke off, or the conversation is too long for the model.",
+        "The request is not valid or not of this form, its body broke off, or the model refused it, such as a conversation that is too long.",
     ),
     (401, "Unauthorized", "The token is missing or unknown."),
     (
@@ -69,7 +69,11 @@ pub(super) const ERRORS: [(u16, &str, &str); 14] = [
         "Forbidden",
         "A server without tokens serves its own machine only. Unless a token is needed, pages of other sites are refused, too.",
     ),
-    (404, "NotFound", "There is no such conversation, turn, model or route."),
+    (
+        404,
+        "NotFound",
+        "There is no such conversation, turn, model or route, or the beginning of the turn is no longer kept.",
+    ),
     (408, "BodyTimeout", "The body did not arrive in time."),
     (409, "Conflict", "Another turn of the conversation runs, or has changed it."),
     (413, "TooLarge", "The body is too large."),
@@ -77,12 +81,12 @@ pub(super) const ERRORS: [(u16, &str, &str); 14] = [
     (
         422,
         "Unprocessable",
-        "The id of the turn was used for another message, or the answer is too large for one piece.",
+        "The id of the turn was used for another message, the turn was stopped, or the answer is too large for one piece.",
     ),
     (429, "TooManyRequests", "Too many turns run, or the model is busy."),
     (500, "Internal", "An internal error."),
-    (502, "BadGateway", "The model refused the request, or cannot be reached, or its answer broke off."),
-    (503, "Unavailable", "The store does not answer, the turn was stopped, or the server is stopping."),
+    (502, "BadGateway", "The model refused the server, or cannot be reached, or its answer broke off."),
+    (503, "Unavailable", "The store does not answer, or the server is stopping."),
     (504, "Timeout", "The model took too long."),
 ];
 

@@ -26,6 +26,10 @@ fn in_addresses() -> Value {
             "name": "after", "in": "query", "schema": {"type": "string"},
             "description": "The value of `next` of the page before.",
         },
+        "Order": {
+            "name": "order", "in": "query", "schema": {"enum": ["asc", "desc"], "default": "asc"},
+            "description": "The order of the ids, by their bytes. Those that the server makes are in the order of their creation, so `desc` begins with the newest conversation.",
+        },
         "TurnLimit": {
             "name": "limit", "in": "query",
             "schema": {"type": "integer", "minimum": 1, "maximum": 100, "default": 50},
@@ -52,7 +56,7 @@ fn in_headers() -> Value {
     json!({
         "ConversationHeader": header("x-conversation-id", "The conversation. It precedes the one in the body."),
         "IdempotencyKey": header("idempotency-key", "The id of the turn, within its conversation. The same id is the same turn. It precedes the one in the body."),
-        "LastEventId": header("last-event-id", "The last event that the client has received."),
+        "LastEventId": header("last-event-id", "The last event that the client has received. One of another turn does not count."),
         "Turn": header("x-turn-id", "A turn that ended lately; without it, the one that runs."),
         "UiProfile": {
             "name": "x-ui-profile", "in": "header", "schema": {"enum": ["v5", "v6", "v7"], "default": "v5"},
@@ -85,6 +89,7 @@ pub(super) fn answer_headers() -> Value {
         "x-request-id": header("string", "The id of the request."),
         "request-id": header("string", "The id of the request, for Anthropic's clients."),
         "retry-after": header("integer", "The seconds after which to try again."),
+        "x-should-retry": header("string", "`false` if the same request would begin a second turn."),
     })
 }
 
@@ -95,7 +100,11 @@ pub(super) fn errors() -> Value {
             ErrorForm::OpenAi => "#/components/schemas/Error",
             ErrorForm::Anthropic => "#/components/schemas/AnthropicError",
         };
-        let more: &[&str] = if matches!(status, 429 | 503) { &["retry-after"] } else { &[] };
+        let more: &[&str] = match status {
+            429 | 503 => &["retry-after", "x-should-retry"],
+            400 | 409 | 413 | 422 | 500 | 502 | 504 => &["x-should-retry"],
+            _ => &[],
+        };
         let content = json!({"application/json": {"schema": {"$ref": schema}}});
         let error = json!({"description": description, "headers": headers(form, more), "content": content});
         (error_name(form, status), error)

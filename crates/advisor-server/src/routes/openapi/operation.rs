@@ -31,10 +31,10 @@ enum Access {
 const TOKEN_ERRORS: [u16; 3] = [401, 403, 500];
 
 /// The errors of a turn that fails before its answer begins.
-const TURN_ERRORS: [u16; 7] = [400, 409, 413, 429, 502, 503, 504];
+const TURN_ERRORS: [u16; 9] = [400, 404, 409, 413, 422, 429, 502, 503, 504];
 
 /// The errors of a body.
-const BODY_ERRORS: [u16; 5] = [400, 408, 413, 415, 422];
+const BODY_ERRORS: [u16; 4] = [400, 408, 413, 415];
 
 impl Operation {
     /// Describes a route for anyone.

@@ -1,12 +1,13 @@
 use std::collections::BTreeMap;
 
-use advisor_core::{BlockDelta, BlockId, BlockKind, Chunk};
+use advisor_core::{BlockDelta, BlockId, BlockKind, Chunk, ErrorKind};
 use advisor_sse::{ChatDetail, ChatEvents, Encoder, Failure, Frames};
 use serde::Serialize;
 
 use crate::markdown::live::{LiveMarkdown, Rendered};
 
-/// The page's events: [`ChatEvents`] with blocks, and `rendered` with the elements of finished pieces of Markdown.
+/// The page's events: [`ChatEvents`] with blocks, `rendered` with the elements of finished pieces of Markdown, and
+/// `stopped` in place of the error of a cancelled turn.
 #[derive(Debug, Default)]
 pub(in crate::routes) struct PageEvents {
     events: ChatEvents,
@@ -22,6 +23,7 @@ enum Event<'a> {
         #[serde(flatten)]
         rendered: &'a Rendered,
     },
+    Stopped,
 }
 
 impl PageEvents {
@@ -71,6 +73,11 @@ impl Encoder for PageEvents {
         for block in open {
             self.close(block, frames);
         }
-        self.events.failure(failure, frames);
+        if failure.kind() == ErrorKind::Cancelled {
+            frames.data(&Event::Stopped);
+            frames.done();
+        } else {
+            self.events.failure(failure, frames);
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use advisor_core::{ConversationKey, TurnId};
-use advisor_server::{Appended, Begun, InMemoryRelay, RunBatch, RunState, TurnRelay, TurnRun};
+use advisor_server::{Appended, Begun, InMemoryRelay, RunBatch, RunEnd, RunState, TurnRelay, TurnRun};
 
 pub(crate) fn run_of(tenant: &str, conversation: &str, turn: &str, kept: usize) -> TurnRun {
     let key = ConversationKey::in_tenant(tenant, conversation).unwrap();
@@ -18,7 +18,7 @@ pub(crate) fn batch(first: u64, items: &[&str]) -> RunBatch {
 
 pub(crate) fn last(first: u64, items: &[&str]) -> RunBatch {
     let mut batch = batch(first, items);
-    batch.is_last = true;
+    batch.end = Some(RunEnd::Final);
     batch
 }
 
@@ -26,6 +26,12 @@ pub(crate) fn last(first: u64, items: &[&str]) -> RunBatch {
 pub(crate) async fn page(relay: &impl TurnRelay, run: &TurnRun, from: u64) -> (Vec<(u64, String)>, RunState) {
     let page = relay.read(&run.conversation, &run.turn, from).await.unwrap().unwrap();
     (page.items, page.state)
+}
+
+/// Returns the turns that run in the conversation of a run.
+async fn running(relay: &impl TurnRelay, run: &TurnRun) -> Vec<String> {
+    let running = relay.running(&run.conversation).await.unwrap();
+    running.iter().map(ToString::to_string).collect()
 }
 
 fn items(items: &[(u64, &str)]) -> Vec<(u64, String)> {
@@ -38,7 +44,8 @@ pub(crate) async fn keeps_the_contract(relay: &impl TurnRelay) {
     repeated_calls_have_no_further_effect(relay).await;
     items_may_be_many_and_large(relay).await;
     ended_turn_stays(relay).await;
-    last_turn_that_began_is_the_running_one(relay).await;
+    void_turn_begins_again(relay).await;
+    running_turns_are_in_the_order_of_their_begin(relay).await;
     stop_reaches_the_owner(relay).await;
     ids_of_any_characters_are_kept_apart(relay).await;
     forgotten_turns_are_lost(relay).await;
@@ -77,7 +84,7 @@ async fn repeated_calls_have_no_further_effect(relay: &impl TurnRelay) {
     // One that was late.
     assert_eq!(relay.append(&run, &batch(0, &["0", "1"])).await.unwrap(), Appended::Running);
     assert_eq!(page(relay, &run, 3).await, (items(&[]), RunState::Ended));
-    assert_eq!(relay.running(&run.conversation).await.unwrap(), None);
+    assert_eq!(running(relay, &run).await, [""; 0]);
 }
 
 async fn items_may_be_many_and_large(relay: &impl TurnRelay) {
@@ -111,20 +118,35 @@ async fn ended_turn_stays(relay: &impl TurnRelay) {
     assert_eq!(page(relay, &run, 0).await, (items(&[(0, "0")]), RunState::Ended));
 }
 
-async fn last_turn_that_began_is_the_running_one(relay: &impl TurnRelay) {
+async fn void_turn_begins_again(relay: &impl TurnRelay) {
+    let (run, other) = (run_of("a", "void", "t", 9), run_of("a", "void", "t", 9));
+    assert_eq!(relay.begin(&run).await.unwrap(), Begun::Owned);
+    let mut end = last(0, &["0"]);
+    end.end = Some(RunEnd::Void);
+    assert_eq!(relay.append(&run, &end).await.unwrap(), Appended::Running);
+    assert_eq!(page(relay, &run, 0).await, (items(&[(0, "0")]), RunState::Ended));
+    assert_eq!(relay.begin(&other).await.unwrap(), Begun::Owned);
+    assert_eq!(page(relay, &other, 0).await, (items(&[]), RunState::Running));
+    assert_eq!(running(relay, &other).await, [other.turn.as_str()]);
+    assert_eq!(relay.append(&run, &batch(1, &["1"])).await.unwrap(), Appended::Lost);
+    assert_eq!(relay.append(&other, &last(0, &["0"])).await.unwrap(), Appended::Running);
+}
+
+async fn running_turns_are_in_the_order_of_their_begin(relay: &impl TurnRelay) {
     let (one, other) = (run_of("a", "running", "one", 9), run_of("a", "running", "other", 9));
-    assert_eq!(relay.running(&one.conversation).await.unwrap(), None);
+    assert_eq!(running(relay, &one).await, [""; 0]);
     relay.begin(&one).await.unwrap();
-    assert_eq!(relay.running(&one.conversation).await.unwrap().as_ref(), Some(&one.turn));
+    assert_eq!(running(relay, &one).await, [one.turn.as_str()]);
     relay.begin(&other).await.unwrap();
     relay.append(&one, &batch(0, &["0"])).await.unwrap();
-    assert_eq!(relay.running(&one.conversation).await.unwrap().as_ref(), Some(&other.turn));
+    let both = ["one", "other"];
+    assert_eq!(running(relay, &one).await, both);
     relay.append(&other, &last(0, &["0"])).await.unwrap();
-    assert_eq!(relay.running(&one.conversation).await.unwrap().as_ref(), Some(&one.turn), "it still runs");
+    assert_eq!(running(relay, &one).await, [one.turn.as_str()], "it still runs");
     relay.append(&one, &batch(1, &["1"])).await.unwrap();
-    assert_eq!(relay.running(&one.conversation).await.unwrap().as_ref(), Some(&one.turn));
+    assert_eq!(running(relay, &one).await, [one.turn.as_str()]);
     relay.append(&one, &last(2, &[])).await.unwrap();
-    assert_eq!(relay.running(&one.conversation).await.unwrap(), None);
+    assert_eq!(running(relay, &one).await, [""; 0]);
 }
 
 async fn stop_reaches_the_owner(relay: &impl TurnRelay) {
@@ -159,7 +181,7 @@ async fn ids_of_any_characters_are_kept_apart(relay: &impl TurnRelay) {
     for (tenant, conversation) in ids {
         let run = run_of(tenant, conversation, "t", 9);
         assert_eq!(page(relay, &run, 0).await.0, items(&[(0, tenant)]));
-        assert_eq!(relay.running(&run.conversation).await.unwrap(), Some(run.turn));
+        assert_eq!(running(relay, &run).await, [run.turn.as_str()]);
     }
 }
 
@@ -168,14 +190,10 @@ async fn released_turn_begins_again(relay: &impl TurnRelay) {
     relay.release(&run).await.unwrap();
     assert_eq!(relay.begin(&run).await.unwrap(), Begun::Owned);
     relay.release(&other).await.unwrap();
-    assert_eq!(
-        relay.running(&run.conversation).await.unwrap().as_ref(),
-        Some(&run.turn),
-        "another run stays"
-    );
+    assert_eq!(running(relay, &run).await, [run.turn.as_str()], "another run stays");
     relay.release(&run).await.unwrap();
     assert_eq!(relay.read(&run.conversation, &run.turn, 0).await.unwrap(), None);
-    assert_eq!(relay.running(&run.conversation).await.unwrap(), None);
+    assert_eq!(running(relay, &run).await, [""; 0]);
     assert_eq!(relay.append(&run, &batch(0, &["0"])).await.unwrap(), Appended::Lost);
     assert_eq!(relay.begin(&other).await.unwrap(), Begun::Owned);
 }
@@ -193,7 +211,7 @@ async fn forgotten_turns_are_lost(relay: &impl TurnRelay) {
         assert_eq!(relay.read(&run.conversation, &run.turn, 0).await.unwrap(), None);
         assert_eq!(relay.append(run, &batch(1, &["1"])).await.unwrap(), Appended::Lost);
     }
-    assert_eq!(relay.running(&run.conversation).await.unwrap(), None);
+    assert_eq!(running(relay, &run).await, [""; 0]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -212,7 +230,7 @@ async fn turn_without_renewal_is_interrupted_and_taken_over() {
     relay.append(&run, &batch(1, &[])).await.unwrap();
     tokio::time::sleep(TurnRun::OWNER_TTL).await;
     assert_eq!(page(&relay, &run, 0).await, (items(&[(0, "0")]), RunState::Interrupted));
-    assert_eq!(relay.running(&run.conversation).await.unwrap(), None);
+    assert_eq!(running(&relay, &run).await, [""; 0]);
     assert_eq!(relay.begin(&other).await.unwrap(), Begun::Owned);
     assert_eq!(page(&relay, &run, 0).await, (items(&[]), RunState::Running));
     assert_eq!(relay.append(&run, &batch(1, &["1"])).await.unwrap(), Appended::Lost);

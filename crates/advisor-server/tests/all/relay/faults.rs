@@ -64,6 +64,17 @@ async fn process_without_relay_refuses_turns_elsewhere() {
     }
 }
 
+/// A relay that does not answer is asked once for a read.
+#[tokio::test(start_paused = true)]
+async fn conversation_is_read_after_one_wait_for_the_relay() {
+    let two = two([Answer::from_text("It is sunny.")]);
+    text(two.begin().await).await;
+    two.ways[1].set(State::Held);
+    let since = Instant::now();
+    assert!(running(&two.second).await.is_null());
+    assert!(since.elapsed() < 2 * ServerLimits::default().relay_timeout, "{:?}", since.elapsed());
+}
+
 #[tokio::test(start_paused = true)]
 async fn reader_elsewhere_learns_of_a_lost_relay() {
     let two = two([Answer::new().text("It is").hang()]);
@@ -175,7 +186,7 @@ async fn law_r1_slow_relay_bounds_what_waits_for_it() {
     tokio::time::sleep(Duration::from_secs(2)).await;
     two.ways[0].set(State::Open);
     let events = text(joined).await;
-    assert!(events.contains("It ") && events.contains("too large"), "{events}");
+    assert!(events.contains("It ") && events.contains("too slow"), "{events}");
     tokio::time::sleep(Duration::from_secs(4)).await;
     assert_eq!(refused(two.second.send(reading()).await, StatusCode::NOT_FOUND).await, "not_found");
     let (_, most) = two.ways[0].batches();
@@ -202,7 +213,7 @@ async fn law_s4_reader_elsewhere_learns_of_a_gap() {
     tokio::time::sleep(Duration::from_secs(3)).await;
     two.ways[0].set(State::Open);
     let events = text(joined).await;
-    assert!(events.contains("It ") && events.contains("too large"), "{events}");
+    assert!(events.contains("It ") && events.contains("too slow"), "{events}");
     assert!(!events.contains("\"is \""), "{events}");
 }
 

@@ -98,8 +98,12 @@ pub(crate) enum State {
     Down,
     /// No call is answered until the way is open.
     Held,
+    /// No append is answered until the way is open. Other calls are answered.
+    AppendHeld,
     /// A beginning takes effect, but is not answered until the way is open. Other calls are answered.
     BeginUnanswered,
+    /// A read is of now, but is not answered until the way is open. Other calls are answered.
+    ReadUnanswered,
 }
 
 impl Way {
@@ -139,6 +143,7 @@ impl TurnRelay for Way {
     async fn append(&self, run: &TurnRun, batch: &RunBatch) -> Result<Appended, RelayError> {
         self.batches.fetch_add(1, Ordering::SeqCst);
         self.most_items.fetch_max(batch.items.len(), Ordering::SeqCst);
+        drop(self.state.subscribe().wait_for(|state| *state != State::AppendHeld).await.unwrap());
         self.pass().await?.append(run, batch).await
     }
 
@@ -148,10 +153,13 @@ impl TurnRelay for Way {
         turn: &TurnId,
         from: u64,
     ) -> Result<Option<RunPage>, RelayError> {
-        self.pass().await?.read(conversation, turn, from).await
+        let page = self.pass().await?.read(conversation, turn, from).await;
+        let answers = |state: &State| *state != State::ReadUnanswered;
+        drop(self.state.subscribe().wait_for(answers).await.unwrap());
+        page
     }
 
-    async fn running(&self, conversation: &ConversationKey) -> Result<Option<TurnId>, RelayError> {
+    async fn running(&self, conversation: &ConversationKey) -> Result<Vec<TurnId>, RelayError> {
         self.pass().await?.running(conversation).await
     }
 

@@ -152,7 +152,7 @@ async fn expired_keys_in_redis_are_a_dead_owner_and_an_unknown_turn() {
     relay.append(&run, &batch(0, &["0"])).await.unwrap();
     place.run::<i64>("ZADD @owned XX 1 t1").await;
     assert_eq!(page(&relay, &run, 0).await.1, RunState::Interrupted);
-    assert_eq!(relay.running(&run.conversation).await.unwrap(), None);
+    assert_eq!(relay.running(&run.conversation).await.unwrap(), []);
     assert_eq!(relay.begin(&other).await.unwrap(), Begun::Owned);
     assert_eq!(page(&relay, &other, 0).await, (vec![], RunState::Running));
     place.run::<i64>("DEL @t1:state @t1:items @begun @owned").await;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use advisor_core::{ConversationKey, TurnId, async_trait};
-use advisor_server::ServerLimits;
+use advisor_server::{ServerLimits, TurnRelay};
 use advisor_sse::Frame;
-use advisor_testkit::{Answer, Gate};
+use advisor_testkit::{Answer, FaultStore, Gate, StoreFault};
 use axum::http::StatusCode;
 use chat_memory_advisor::InMemoryStore;
 use chat_memory_advisor::store::{
@@ -16,7 +16,8 @@ use chat_memory_advisor::store::{
 use futures::StreamExt;
 use serde_json::{Value, json};
 
-use super::processes::{State, joining, read_to_end, running, two, two_over};
+use super::contract::run_of;
+use super::processes::{State, asking, joining, read_to_end, running, two, two_over};
 use crate::disconnects::bodies;
 use crate::setting::{text, until};
 
@@ -71,6 +72,20 @@ async fn every_resumable_route_reads_from_the_beginning_elsewhere() {
             assert_eq!(text(joined).await, whole, "{resume}");
         }
     }
+}
+
+/// A turn that waits here, such as for its conversation, is not the running one.
+#[tokio::test(start_paused = true)]
+async fn turn_that_waits_here_is_not_the_running_one() {
+    let store = FaultStore::new(InMemoryStore::new());
+    store.fail_at(0, StoreFault::HangBefore);
+    let two = two_over(store, [], ServerLimits::default());
+    two.ways[1].begin(&run_of("default", "c1", "t1", 9)).await.unwrap();
+    let _waiting = two.first.post("/api/chat", &asking("t2")).await;
+    assert_eq!(running(&two.first).await, "t1");
+    // Without the relay, it is the only one that is known.
+    two.ways[0].set(State::Down);
+    assert_eq!(running(&two.first).await, "t2");
 }
 
 #[tokio::test(start_paused = true)]

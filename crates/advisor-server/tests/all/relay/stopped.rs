@@ -3,18 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use advisor_server::TurnRelay;
+use advisor_server::{Appended, TurnRelay};
 use advisor_testkit::{Answer, Gate, ScriptedModel};
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode};
 use chat_memory_advisor::InMemoryStore;
 use futures::StreamExt;
-use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::contract::run_of;
+use super::contract::{last, run_of};
 use super::processes::{State, asking, joining, read_to_end, reading, running, two};
-use crate::disconnects::{Guard, bodies};
+use crate::disconnects::{bodies, endless};
 use crate::setting::{LIMIT, json_of, post, setting_over, text, until, with_tokens};
 
 #[tokio::test(start_paused = true)]
@@ -33,6 +32,27 @@ async fn law_k2_turn_is_stopped_elsewhere() {
     for events in [String::from_utf8(local.concat()).unwrap(), text(joined).await] {
         assert!(events.contains("the request was cancelled"), "{events}");
     }
+}
+
+/// Of several turns, such as those that wait for one another, all are stopped.
+#[tokio::test(start_paused = true)]
+async fn law_k2_all_turns_are_stopped_elsewhere() {
+    let two = two([]);
+    let runs = ["t1", "t2"].map(|turn| run_of("default", "c1", turn, 9));
+    for run in &runs {
+        two.ways[0].begin(run).await.unwrap();
+    }
+    let stop = two.second.send(post("/api/conversations/c1/stop").body(Body::empty()).unwrap());
+    let ended = async {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        for run in &runs {
+            let appended = two.ways[0].append(run, &last(0, &["0"])).await.unwrap();
+            assert_eq!(appended, Appended::StopRequested, "{}", run.turn);
+        }
+    };
+    let since = Instant::now();
+    assert_eq!(tokio::join!(stop, ended).0.status(), StatusCode::NO_CONTENT);
+    assert!(since.elapsed().as_secs_f32() < 1.0, "{:?}", since.elapsed());
 }
 
 /// A turn that begins meanwhile, and may be refused, does not end the wait.
@@ -71,12 +91,7 @@ async fn conversation_is_deleted_elsewhere() {
 #[tokio::test(start_paused = true)]
 async fn reader_elsewhere_keeps_no_turn_running() {
     for (path, body) in &bodies()[2..] {
-        let (sender, dropped) = oneshot::channel();
-        let guard = Guard(Some(sender));
-        let waiting = async move {
-            let _guard = guard;
-            std::future::pending::<()>().await;
-        };
+        let (waiting, dropped) = endless();
         let two = two([Answer::new().text("It is").wait(waiting)]);
         let (_, rest) = until(two.first.post(path, body).await, "It is").await;
         let (_, elsewhere) = until(two.second.send(joining(None)).await, "It is").await;
@@ -86,6 +101,39 @@ async fn reader_elsewhere_keeps_no_turn_running() {
         let events = String::from_utf8(events.concat()).unwrap();
         assert!(events.contains("the request was cancelled"), "{path}: {events}");
     }
+}
+
+/// The client whose disconnect has stopped a turn gets an answer when it tries again, at any process.
+#[tokio::test(start_paused = true)]
+async fn turn_that_a_disconnect_has_stopped_runs_again() {
+    for again_at_first in [true, false] {
+        let (path, body) = ("/api/chunks", asking("t1"));
+        let two = two([Answer::new().text("It is").hang(), Answer::from_text("It is sunny.")]);
+        let (_, rest) = until(two.first.post(path, &body).await, "It is").await;
+        let (_, elsewhere) = until(two.second.send(joining(None)).await, "It is").await;
+        drop(rest);
+        // A reader elsewhere sees the end, before the turn begins again.
+        let events: Vec<_> = elsewhere.map(Result::unwrap).collect().await;
+        assert!(String::from_utf8(events.concat()).unwrap().contains("the request was cancelled"));
+        let process = if again_at_first { &two.first } else { &two.second };
+        let again = text(process.post(path, &body).await).await;
+        assert!(again.contains("It is sunny.") && !again.contains("cancelled"), "{again}");
+        for process in [&two.first, &two.second] {
+            assert!(read_to_end(process).await.contains("It is sunny."));
+        }
+        assert_eq!(two.model.calls(), 2);
+    }
+}
+
+/// The process of the turn, which the relay still takes for its owner, does not join its own stopped turn.
+#[tokio::test(start_paused = true)]
+async fn turn_runs_again_right_after_a_disconnect() {
+    let (path, body) = ("/api/chunks", asking("t1"));
+    let two = two([Answer::new().text("It is").hang(), Answer::from_text("It is sunny.")]);
+    let (_, rest) = until(two.first.post(path, &body).await, "It is").await;
+    drop(rest);
+    let again = text(two.first.post(path, &body).await).await;
+    assert!(again.contains("It is sunny.") && !again.contains("cancelled"), "{again}");
 }
 
 /// The end of a turn reaches other processes before its own one exits, also if the relay is slow.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use advisor_core::{ConversationKey, Error, ErrorKind};
+use advisor_server::TurnRelay;
 use advisor_testkit::{Answer, Gate};
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
@@ -11,7 +13,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::processes::{State, Two, asking, joining, read_to_end, reading, running, two};
 use crate::disconnects::bodies;
-use crate::setting::{post, refused, text, until};
+use crate::setting::{LIMIT, post, refused, text, until};
 
 /// A request that names its turn, in each protocol.
 fn named(path: &str, body: &Value) -> Request<Body> {
@@ -62,6 +64,55 @@ async fn other_input_under_the_same_id_is_refused_elsewhere() {
     let other = json!({"message": "Something else", "conversation": "c1", "turn": "t1"});
     let code = refused(two.second.post("/api/chat", &other).await, StatusCode::UNPROCESSABLE_ENTITY).await;
     assert_eq!(code, "turn_id_reused");
+}
+
+/// A refusal is no answer of the turn, at no process.
+#[tokio::test(start_paused = true)]
+async fn refused_turn_begins_elsewhere() {
+    let gate = Gate::new();
+    let two = two([Answer::new().text("It is").gate(&gate).done(), Answer::from_text("It rains.")]);
+    let (_, rest) = until(two.begin().await, "It is").await;
+    let busy = two.first.post("/api/chat", &asking("t2")).await;
+    assert_eq!(refused(busy, StatusCode::CONFLICT).await, "conversation_busy");
+    gate.release();
+    drop(rest.collect::<Vec<_>>().await);
+    sleep(Duration::from_millis(100)).await;
+    let again = text(two.second.post("/api/chat", &asking("t2")).await).await;
+    assert!(again.contains("It rains."), "{again}");
+}
+
+/// The relay does not have the end of a refused turn yet, and nobody waits for it.
+#[tokio::test(start_paused = true)]
+async fn refused_turn_does_not_run() {
+    let limited = Error::new(ErrorKind::RateLimited { retry_after: None }, "busy");
+    let two = two([Answer::refused(limited)]);
+    two.ways[0].set(State::AppendHeld);
+    let busy = two.begin().await;
+    assert_eq!(refused(busy, StatusCode::TOO_MANY_REQUESTS).await, "rate_limited");
+    assert_eq!(running(&two.first).await, Value::Null);
+}
+
+/// Of two requests that find the turn expired, one begins it again. The other does not make the server forget that run.
+#[tokio::test(start_paused = true)]
+async fn expired_turn_that_begins_again_is_not_forgotten() {
+    let failing = Answer::new().text("It is").error(Error::new(ErrorKind::Connection, "no route"));
+    let two = two([failing, Answer::new().text("It rains").hang()]);
+    text(two.begin().await).await;
+    sleep(Duration::from_millis(200)).await;
+    two.ways[0].forget(&ConversationKey::new("c1").unwrap()).await.unwrap();
+    two.ways[0].set(State::ReadUnanswered);
+    let opened = async {
+        sleep(Duration::from_millis(100)).await;
+        two.ways[0].set(State::Open);
+    };
+    let (one, other, ()) = tokio::join!(two.begin(), two.begin(), opened);
+    let reading = [until(one, "It rains").await.1, until(other, "It rains").await.1];
+    two.first.server.stop(Duration::ZERO).await.unwrap();
+    for rest in reading {
+        let events = timeout(LIMIT, rest.map(Result::unwrap).collect::<Vec<_>>()).await;
+        let events = events.unwrap();
+        assert!(String::from_utf8(events.concat()).unwrap().contains("the request was cancelled"));
+    }
 }
 
 /// Its process has died, so the turn runs here.

@@ -173,5 +173,5 @@ fn error(failure: &Failure) -> Value {
         ErrorKind::Timeout => "timeout_error",
         _ => "api_error",
     };
-    json!({"type": "error", "error": {"type": kind, "message": failure.message()}})
+    failure.identify(json!({"type": "error", "error": {"type": kind, "message": failure.message()}}))
 }

@@ -1,7 +1,7 @@
 mod items;
 mod tools;
 
-use advisor_core::{BlockDelta, Chunk, ToolEvent, ToolEventKind, Usage};
+use advisor_core::{BlockDelta, Chunk, Text, ToolEvent, ToolEventKind, Usage};
 use serde_json::{Map, Value, json};
 
 use self::items::Items;
@@ -27,6 +27,8 @@ pub struct OpenAiResponses {
     events: Events,
     server_tools: ServerTools,
     tools: Tools,
+    /// The id of the response that this one continues.
+    previous: Option<Text>,
 }
 
 /// Numbers the events.
@@ -60,7 +62,14 @@ impl OpenAiResponses {
             events: Events::default(),
             server_tools: ServerTools::default(),
             tools: Tools::default(),
+            previous: None,
         }
+    }
+
+    /// Sets the id of the response that this one continues (`previous_response_id`).
+    #[must_use]
+    pub fn with_previous(self, id: impl Into<Text>) -> Self {
+        Self { previous: Some(id.into()), ..self }
     }
 
     /// Sets whether tools that the server runs are shown: each call is an item `mcp_call`, which begins when the tool
@@ -104,6 +113,7 @@ impl OpenAiResponses {
             "instructions": null,
             "metadata": {},
             "parallel_tool_calls": true,
+            "previous_response_id": self.previous.as_deref(),
             "temperature": null,
             "tool_choice": "auto",
             "tools": [],
@@ -179,7 +189,8 @@ impl Encoder for OpenAiResponses {
     fn failure(&mut self, failure: &Failure, frames: &mut Frames) {
         let mut response = self.response("failed", None);
         if let Some(fields) = response.as_object_mut() {
-            fields.insert("error".into(), json!({"code": failure.code(), "message": failure.message()}));
+            let error = json!({"code": failure.code(), "message": failure.message()});
+            fields.insert("error".into(), failure.identify(error));
         }
         self.events.write("response.failed", json!({"response": response}), frames);
     }

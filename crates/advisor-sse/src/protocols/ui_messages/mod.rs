@@ -90,7 +90,7 @@ impl Encoder for UiMessages {
     fn headers(&self) -> &'static [(&'static str, &'static str)] {
         &[
             ("content-type", "text/event-stream"),
-            ("cache-control", "no-cache"),
+            ("cache-control", "no-store"),
             ("x-accel-buffering", "no"),
             ("x-vercel-ai-ui-message-stream", "v1"),
         ]

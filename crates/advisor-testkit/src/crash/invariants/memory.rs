@@ -45,13 +45,15 @@ pub(super) fn log_is_what_was_appended(run: &CaseRun) -> Result<(), String> {
 pub(super) fn turns_are_contiguous(run: &CaseRun) -> Result<(), String> {
     let mut seen = HashSet::new();
     for entries in run.log.chunk_by(|one, next| one.turn == next.turn) {
-        let is_input =
-            |entry: &&Entry| entry.kind.as_message().is_some_and(|message| message.role() == Role::User);
+        let is_of =
+            |entry: &Entry, role| entry.kind.as_message().is_some_and(|message| message.role() == role);
         let Some(first) = entries.first() else { continue };
         if !seen.insert(&first.turn) {
             return Err(format!("the entries of turn {} are not adjacent", first.turn));
         }
-        let inputs = entries.iter().filter(is_input).count();
+        // After an approval, the input is the results.
+        let results = usize::from(is_of(first, Role::Tool));
+        let inputs = entries.iter().filter(|entry| is_of(entry, Role::User)).count() + results;
         if inputs != 1 {
             return Err(format!("turn {} has {inputs} inputs", first.turn));
         }

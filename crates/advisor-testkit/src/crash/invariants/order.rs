@@ -8,8 +8,11 @@ use crate::crash::case_run::appended;
 use crate::crash::{AwaitPoint, CaseRun, Event, Fault, Outcome, TurnRun};
 
 /// Returns the messages of a turn that these events appended, in order.
-fn messages<'a>(events: &'a [Event], turn: &'a TurnId) -> impl Iterator<Item = &'a Message> {
-    let entries = events.iter().flat_map(appended).filter(move |entry| entry.turn == *turn);
+fn messages<'a>(
+    events: impl IntoIterator<Item = &'a Event>,
+    turn: &'a TurnId,
+) -> impl Iterator<Item = &'a Message> {
+    let entries = events.into_iter().flat_map(appended).filter(move |entry| entry.turn == *turn);
     entries.filter_map(|entry| entry.kind.as_message())
 }
 
@@ -17,7 +20,7 @@ pub(super) fn input_comes_first(run: &CaseRun) -> Result<(), String> {
     for turn in &run.turns {
         let asked = turn.events.iter().position(|event| matches!(event, Event::Asked { .. }));
         let Some(before) = asked.and_then(|asked| turn.events.get(..asked)) else { continue };
-        if !messages(before, &turn.id).any(|message| message.role() == Role::User) {
+        if !messages(before, &turn.id).any(|message| matches!(message.role(), Role::User | Role::Tool)) {
             return Err(format!("turn {} asks the model before its input is stored", turn.id));
         }
     }
@@ -25,12 +28,14 @@ pub(super) fn input_comes_first(run: &CaseRun) -> Result<(), String> {
 }
 
 pub(super) fn answers_precede_tools(run: &CaseRun) -> Result<(), String> {
-    for turn in &run.turns {
-        for (place, event) in turn.events.iter().enumerate() {
-            let Event::ToolStarted { call_id, .. } = event else { continue };
-            let before = turn.events.get(..place).unwrap_or_default();
+    for (turn, started) in run.turns.iter().enumerate() {
+        for (place, event) in started.events.iter().enumerate() {
+            let Event::ToolStarted { key, call_id, .. } = event else { continue };
+            // An approved call is of a turn before.
+            let earlier = run.turns.iter().take(turn).flat_map(|turn| &turn.events);
+            let before = earlier.chain(started.events.get(..place).unwrap_or_default());
             let stored =
-                messages(before, &turn.id).flat_map(Message::tool_calls).any(|call| call.id == *call_id);
+                messages(before, &key.turn).flat_map(Message::tool_calls).any(|call| call.id == *call_id);
             if !stored {
                 return Err(format!("the tool of call {call_id} starts before the call is stored"));
             }

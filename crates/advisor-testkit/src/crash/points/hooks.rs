@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use advisor_core::{ChatRequest, ChatResponse, Message, MessageList, Result};
 use async_trait::async_trait;
-use tool_call_advisor::{LoopHooks, LoopOutcome};
+use tool_call_advisor::{CallDecision, LoopHooks, LoopOutcome, ReadyCall};
 
 use crate::crash::{AwaitPoint, AwaitPoints, Event};
 
@@ -26,6 +26,7 @@ impl PointHooks {
 }
 
 #[async_trait]
+#[deny(clippy::missing_trait_methods)]
 impl LoopHooks for PointHooks {
     async fn loop_start(&self, request: ChatRequest) -> Result<ChatRequest> {
         self.points.record(Event::LoopStarted);
@@ -43,6 +44,11 @@ impl LoopHooks for PointHooks {
         self.points.record(Event::RoundEnded(response.clone()));
         self.pass("after_round").await?;
         self.inner.after_round(response, round).await
+    }
+
+    async fn before_tool(&self, call: &ReadyCall, request: &ChatRequest) -> Result<CallDecision> {
+        self.pass("before_tool").await?;
+        self.inner.before_tool(call, request).await
     }
 
     async fn next_messages(&self, next: MessageList, results: &[Message]) -> Result<MessageList> {

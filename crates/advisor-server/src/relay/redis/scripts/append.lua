@@ -1,5 +1,5 @@
--- Returns `running`, `stop` or `lost`. Further arguments: the number of kept items, 1 for the last batch, the number of
--- the first item, and the items. The id of an item is its number, and 1.
+-- Returns `running`, `stop` or `lost`. Further arguments: the number of kept items, the end for the last batch, the number
+-- of the first item, and the items. The id of an item is its number, and 1.
 local known = redis.call('HMGET', state, 'run', 'stop', 'ended')
 if known[1] ~= run then
   return 'lost'
@@ -12,8 +12,8 @@ for at = 8, #ARGV do
     redis.call('XADD', items, 'MAXLEN', ARGV[5], string.format('%.0f-1', number), 'item', ARGV[at])
   end
 end
-if ARGV[6] == '1' then
-  redis.call('HSET', state, 'ended', 1)
+if ARGV[6] ~= '' then
+  redis.call('HSET', state, 'ended', ARGV[6])
   redis.call('ZREM', begun, turn)
   redis.call('ZREM', owned, turn)
 elseif not known[3] then

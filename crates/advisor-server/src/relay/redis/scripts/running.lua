@@ -1,7 +1,8 @@
--- Returns the turn that began last of those that have a live owner.
-for _, turn in ipairs(redis.call('ZREVRANGE', KEYS[1], 0, -1)) do
+-- Returns the turns that have a live owner, in the order of their beginnings.
+local running = {}
+for _, turn in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
   if tonumber(redis.call('ZSCORE', KEYS[2], turn) or 0) > clock() then
-    return turn
+    running[#running + 1] = turn
   end
 end
-return false
+return running

@@ -1,12 +1,12 @@
 use std::mem;
 use std::ops::Range;
 
-use advisor_core::PendingText;
 use regex_automata::nfa::thompson::State;
 use regex_automata::util::look::Look;
 use regex_automata::util::primitives::StateID;
 
 use super::automaton::{Automaton, Visited, push_following};
+use super::{Found, Searched};
 
 /// A search for the matches in the text of one block, which arrives in pieces.
 ///
@@ -38,14 +38,6 @@ struct Thread {
     start: usize,
 }
 
-/// The result of a search.
-pub(super) enum Found {
-    /// The first match. No further text can change it.
-    Match(Range<usize>),
-    /// No match begins before this byte.
-    Nothing(usize),
-}
-
 /// Whether an assertion holds.
 enum Holds {
     Yes,
@@ -58,7 +50,7 @@ impl Search {
     /// Returns the first match in the pending text, if it is decided.
     ///
     /// The pending text begins with what [`forget`](Self::forget) left of the last one.
-    pub(super) fn find(&mut self, automaton: &Automaton, text: &PendingText<'_>) -> Found {
+    pub(super) fn find(&mut self, automaton: &Automaton, text: Searched<'_>) -> Found<Range<usize>> {
         // Assertions at the end of the last text wait for the next character.
         self.follow(automaton, text, Some);
         loop {
@@ -67,7 +59,7 @@ impl Search {
                     self.at = found.end;
                     return Found::Match(found);
                 }
-                self.skip(automaton, text);
+                self.skip(automaton, &text);
             }
             match text.as_bytes().get(self.at) {
                 Some(byte) => self.read(automaton, text, *byte),
@@ -75,6 +67,12 @@ impl Search {
                 None => return Found::Nothing(self.undecided()),
             }
         }
+    }
+
+    /// Returns the beginning of a match that can only become longer or shorter: no thread that is left begins earlier.
+    pub(super) fn certain_start(&self) -> Option<usize> {
+        let start = self.found.as_ref()?.start;
+        self.threads.first().is_none_or(|thread| thread.start == start).then_some(start)
     }
 
     /// Forgets the front of the pending text, which was emitted or replaced.
@@ -106,7 +104,7 @@ impl Search {
         self.visited.clear();
     }
 
-    fn read(&mut self, automaton: &Automaton, text: &PendingText<'_>, byte: u8) {
+    fn read(&mut self, automaton: &Automaton, text: Searched<'_>, byte: u8) {
         // A match that begins later is not the first one.
         if self.found.is_none() && automaton.begins_with(byte) {
             self.enter(automaton, text, Thread { state: automaton.start(), start: self.at });
@@ -121,7 +119,7 @@ impl Search {
     fn follow(
         &mut self,
         automaton: &Automaton,
-        text: &PendingText<'_>,
+        text: Searched<'_>,
         moved: impl Fn(Thread) -> Option<Thread>,
     ) {
         let mut threads = mem::replace(&mut self.threads, mem::take(&mut self.spare));
@@ -137,7 +135,7 @@ impl Search {
     /// Adds a thread in each state that follows without a byte.
     ///
     /// Returns whether that completes a match, which is preferred to all threads behind this one.
-    fn enter(&mut self, automaton: &Automaton, text: &PendingText<'_>, thread: Thread) -> bool {
+    fn enter(&mut self, automaton: &Automaton, text: Searched<'_>, thread: Thread) -> bool {
         self.stack.push(thread.state);
         while let Some(id) = self.stack.pop() {
             if !self.visited.insert(id, automaton) {
@@ -164,14 +162,14 @@ impl Search {
     }
 
     /// Checks an assertion at the current position.
-    fn holds(&mut self, automaton: &Automaton, look: Look, text: &PendingText<'_>) -> Holds {
+    fn holds(&mut self, automaton: &Automaton, look: Look, text: Searched<'_>) -> Holds {
         let Some(rest) = text.get(self.at..) else { return Holds::Waits };
         let next = rest.chars().next();
         if next.is_none() && !text.is_at_end() {
             return Holds::Waits;
         }
         self.around.clear();
-        self.around.extend(self.before(text, self.at));
+        self.around.extend(self.before(&text, self.at));
         let at = self.around.len();
         self.around.extend(next);
         if automaton.holds(look, &self.around, at) { Holds::Yes } else { Holds::No }

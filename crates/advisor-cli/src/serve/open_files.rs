@@ -1,0 +1,75 @@
+use std::io::Write;
+
+use advisor_server::ServerLimits;
+
+/// The part of the open files that is not for connections of clients: connections to the model, and the file of memory.
+const RESERVE: usize = 4;
+
+/// Returns limits whose connections leave files for other things, after raising the number of files that the process
+/// may open.
+pub(super) fn within_open_files(limits: ServerLimits) -> ServerLimits {
+    let wanted = limits.open_connections.saturating_mul(RESERVE) / (RESERVE - 1) + RESERVE;
+    let Some(files) = raised_to(wanted) else { return limits };
+    let connections = connections(files).min(limits.open_connections);
+    if connections < limits.open_connections {
+        // A closed standard error does not stop the server.
+        drop(writeln!(
+            std::io::stderr(),
+            "{connections} connections are served at once: the process may open {files} files (`ulimit -Hn`)"
+        ));
+    }
+    limits.with_open_connections(connections)
+}
+
+/// Returns the connections of a process that may open this many files.
+fn connections(files: usize) -> usize {
+    files.saturating_sub(files / RESERVE).max(1)
+}
+
+/// Raises the number of files that the process may open, at most to the hard limit, and returns it if it is known.
+#[cfg(unix)]
+fn raised_to(wanted: usize) -> Option<usize> {
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).ok()?;
+    let wanted = u64::try_from(wanted).ok()?.min(hard);
+    let raised = highest(soft, wanted, |files| setrlimit(Resource::RLIMIT_NOFILE, files, hard).is_ok());
+    Some(usize::try_from(raised).unwrap_or(usize::MAX))
+}
+
+/// Sets the highest number up to `wanted` that the system accepts, or leaves the soft limit, and returns it. macOS refuses
+/// numbers below the hard limit, too.
+#[cfg(unix)]
+fn highest(soft: u64, wanted: u64, mut set: impl FnMut(u64) -> bool) -> u64 {
+    let lower = |files: &u64| Some(files - (files / 8).max(1));
+    let mut numbers = std::iter::successors(Some(wanted), lower).take_while(|files| *files > soft);
+    numbers.find(|files| set(*files)).unwrap_or(soft)
+}
+
+#[cfg(not(unix))]
+fn raised_to(_: usize) -> Option<usize> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn lower_number_is_set_if_the_system_refuses() {
+        let set = |most| highest(256, 10_926, |files| files <= most);
+        assert_eq!([set(20_000), set(10_240), set(300), set(0)], [10_926, 9_561, 264, 256]);
+        assert_eq!(highest(1_024, 100, |_| panic!("the soft limit is high enough")), 1_024);
+    }
+
+    #[test]
+    fn a_quarter_of_the_files_is_no_connection() {
+        for (files, most) in [(1_024, 768), (64, 48), (4, 3), (1, 1), (0, 1)] {
+            assert_eq!(connections(files), most, "{files}");
+        }
+        let default = ServerLimits::default().open_connections;
+        assert!(connections(default * 4 / 3 + 4) >= default);
+        let limited = within_open_files(ServerLimits::default().with_open_connections(5));
+        assert_eq!(limited.open_connections, 5, "a lower bound stays");
+    }
+}

@@ -1,0 +1,201 @@
+use std::fmt;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use message_aggregator::Text;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{CallKey, ClientSideCall, Error, ErrorKind, Result};
+
+/// The time for which an approval is valid, unless the code that makes it says otherwise.
+const LIFETIME: Duration = Duration::from_secs(60 * 60);
+
+/// A person's decision about one call, for [`Prompt::resume`](crate::Prompt::resume).
+///
+/// It is bound to the call's key, tool and exact arguments, and an approval expires: after an hour by default. It has a
+/// JSON form, so that it can be made in one process and applied in another.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Decision {
+    /// The key of the call.
+    pub key: CallKey,
+    /// The name of the tool.
+    pub tool: Text,
+    /// The arguments that the person has seen, exactly as the model wrote them.
+    pub arguments: String,
+    /// The decision.
+    pub verdict: Verdict,
+    /// The Unix time in seconds from which on the decision is no longer valid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<u64>,
+}
+
+/// What a person has decided about a call.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Verdict {
+    /// The call runs as the model wrote it.
+    Approved,
+    /// The call runs with these arguments.
+    ApprovedWith(Value),
+    /// The call does not run. The model reads this reason.
+    Denied(Text),
+}
+
+impl ClientSideCall {
+    /// Approves the call as it is, for an hour.
+    ///
+    /// # Errors
+    /// Of kind [`NoClientSideCall`](ErrorKind::NoClientSideCall) for a call without a key. Only a new user message
+    /// answers it.
+    pub fn approve(&self) -> Result<Decision> {
+        self.decide(Verdict::Approved)
+    }
+
+    /// Approves the call with other arguments, for an hour.
+    ///
+    /// They are checked before the call runs. If they do not fit the schema of the tool, the turn ends with an error of kind
+    /// [`Approval`](ErrorKind::Approval), and the call waits as before.
+    ///
+    /// # Errors
+    /// As [`approve`](Self::approve).
+    pub fn approve_with(&self, arguments: Value) -> Result<Decision> {
+        self.decide(Verdict::ApprovedWith(arguments))
+    }
+
+    /// Denies the call. The model reads the reason.
+    ///
+    /// # Errors
+    /// As [`approve`](Self::approve).
+    pub fn deny(&self, reason: impl Into<Text>) -> Result<Decision> {
+        let denied = self.decide(Verdict::Denied(reason.into()))?;
+        Ok(Decision { expires_at: None, ..denied })
+    }
+
+    fn decide(&self, verdict: Verdict) -> Result<Decision> {
+        let without_key = || {
+            let message = format!(
+                "the call of `{}` was stored without its key, so it cannot be approved",
+                self.call.name
+            );
+            Error::new(ErrorKind::NoClientSideCall, message)
+        };
+        let decision = Decision {
+            key: self.key.clone().ok_or_else(without_key)?,
+            tool: self.call.name.clone(),
+            arguments: self.call.arguments.clone(),
+            verdict,
+            expires_at: None,
+        };
+        Ok(decision.valid_for(LIFETIME))
+    }
+}
+
+impl Decision {
+    /// Sets how long the decision is valid from now on. A time that no clock can show has no end.
+    #[must_use]
+    pub fn valid_for(self, time: Duration) -> Self {
+        Self { expires_at: SystemTime::now().checked_add(time).map(unix_seconds), ..self }
+    }
+
+    /// Checks that the decision is about this call and still valid, and that the call was not started.
+    ///
+    /// # Errors
+    /// Of kind [`Approval`](ErrorKind::Approval), or [`CallAlreadyStarted`](ErrorKind::CallAlreadyStarted).
+    pub(super) fn validate(&self, call: &ClientSideCall, now: SystemTime) -> Result<()> {
+        let invalid = |problem: &str| {
+            let message = format!("the decision about the call {} cannot be applied: {problem}", self.key);
+            Err(Error::new(ErrorKind::Approval, message))
+        };
+        if call.started {
+            let message = format!("the call {} was started before; a decision comes too late", self.key);
+            return Err(Error::new(ErrorKind::CallAlreadyStarted, message));
+        }
+        if self.tool != call.call.name || self.arguments != call.call.arguments {
+            return invalid("it was made for another tool or other arguments; show the call again");
+        }
+        if self.expires_at.is_some_and(|until| unix_seconds(now) >= until) {
+            return invalid("it has expired; ask again");
+        }
+        Ok(())
+    }
+}
+
+fn unix_seconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+impl fmt::Debug for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Decision")
+            .field("key", &self.key)
+            .field("tool", &self.tool)
+            .field("verdict", &self.verdict)
+            .field("expires_at", &self.expires_at)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Arguments and reasons are content and must not be logged.
+        f.write_str(match self {
+            Self::Approved => "Approved",
+            Self::ApprovedWith(_) => "ApprovedWith(…)",
+            Self::Denied(_) => "Denied(…)",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use message_aggregator::ToolCall;
+    use serde_json::json;
+
+    use super::*;
+    use crate::TurnId;
+
+    fn call(arguments: &str) -> ClientSideCall {
+        let key = CallKey::new(TurnId::new("t").unwrap(), 1, 0);
+        ClientSideCall::new(Some(key), ToolCall::new("c1", "pay", arguments))
+    }
+
+    #[test]
+    fn decision_is_bound_to_its_call_and_time() {
+        let now = SystemTime::now();
+        let made = call("{\"cents\":1}").approve().unwrap();
+        assert!(made.validate(&call("{\"cents\":1}"), now).is_ok());
+        for other in ["{\"cents\":2}", "{ \"cents\":1}"] {
+            assert_eq!(made.validate(&call(other), now).unwrap_err().kind(), ErrorKind::Approval);
+        }
+        let late = made.validate(&call("{\"cents\":1}"), now + LIFETIME + Duration::from_secs(1));
+        assert!(late.unwrap_err().to_string().contains("expired"));
+        assert_eq!(made.clone().valid_for(Duration::MAX).expires_at, None);
+        let mut started = call("{\"cents\":1}");
+        started.started = true;
+        assert_eq!(made.validate(&started, now).unwrap_err().kind(), ErrorKind::CallAlreadyStarted);
+        let short = made.clone().valid_for(Duration::ZERO);
+        assert!(short.validate(&call("{\"cents\":1}"), now).is_err());
+        let denied = call("{}").deny("too much").unwrap();
+        assert!(denied.validate(&call("{}"), now + 100 * LIFETIME).is_ok(), "a denial stays");
+        let mut without = call("{}");
+        without.key = None;
+        assert_eq!(without.approve().unwrap_err().kind(), ErrorKind::NoClientSideCall);
+    }
+
+    #[test]
+    fn decision_has_a_json_form_and_no_content_in_debug() {
+        let made = call("{\"cents\":1}").approve_with(json!({"cents": 2})).unwrap();
+        let made = Decision { expires_at: Some(7), ..made };
+        let form = json!({
+            "key": "t/1/0", "tool": "pay", "arguments": "{\"cents\":1}",
+            "verdict": {"approved_with": {"cents": 2}}, "expires_at": 7
+        });
+        assert_eq!(serde_json::to_value(&made).unwrap(), form);
+        assert_eq!(serde_json::from_value::<Decision>(form).unwrap(), made);
+        let debug = format!("{made:?} {:?}", call("{}").deny("secret").unwrap());
+        assert!(!debug.contains("cents") && !debug.contains("secret"), "{debug}");
+    }
+}

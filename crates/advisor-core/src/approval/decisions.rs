@@ -1,0 +1,185 @@
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use message_aggregator::Message;
+use tokio::sync::watch;
+
+use crate::{
+    CallKey, CallRunner, ChatRequest, ClientSideCall, DecidedCall, Decision, Error, ErrorKind, Result,
+    Verdict,
+};
+
+/// The decisions of a turn that continues after calls that wait: an [extension](crate::Extensions) of the turn, made by
+/// [`Prompt::resume`](crate::Prompt::resume).
+///
+/// The memory of the turn applies them when the turn begins, while it holds the conversation. It
+/// [checks](Self::check) them against the calls that wait, records the starts of approved calls, [runs](Self::run) the
+/// calls, stores the results in front of the turn's input, and [notes](Self::note_stored) that. A call that was started
+/// before and has no decision is lost: memory leaves it out of the check, and gives it a result that asks to verify it.
+#[derive(Clone)]
+pub struct Decisions {
+    decisions: Arc<[Decision]>,
+    /// The tool loop of the chain, which runs approved calls.
+    runner: Arc<dyn CallRunner>,
+    progress: Arc<watch::Sender<Progress>>,
+}
+
+/// The progress of a turn with its decisions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    /// No decision is applied.
+    Waiting,
+    /// The decisions are checked, and no call runs yet. Starts may be recorded.
+    Checked,
+    /// Approved calls run, or have run.
+    Running,
+    /// The results are stored.
+    Stored,
+}
+
+impl Decisions {
+    /// Creates the decisions of a turn whose approved calls are run by `runner`.
+    pub(crate) fn new(decisions: Vec<Decision>, runner: Arc<dyn CallRunner>) -> Self {
+        let progress = Arc::new(watch::Sender::new(Progress::Waiting));
+        Self { decisions: decisions.into(), runner, progress }
+    }
+
+    /// Returns the decisions, as they were given.
+    #[must_use]
+    pub fn as_slice(&self) -> &[Decision] {
+        &self.decisions
+    }
+
+    /// Checks the decisions against the calls that the conversation waits for, in call order. Each of these calls needs
+    /// a decision, or a result in the request. Returns the decided calls in call order.
+    ///
+    /// # Errors
+    /// - [`Approval`](ErrorKind::Approval) for a decision that cannot be applied, for a call with two decisions, with a
+    ///   decision and a result, or with neither, and for an approved call that cannot run.
+    /// - [`CallAlreadyStarted`](ErrorKind::CallAlreadyStarted) for a call that was started.
+    /// - [`NoClientSideCall`](ErrorKind::NoClientSideCall) for a decision or a result without such a call.
+    pub fn check(&self, waiting: Vec<ClientSideCall>, request: &ChatRequest) -> Result<Vec<DecidedCall>> {
+        let now = SystemTime::now();
+        let mut by_key = self.by_key()?;
+        let given = request.messages.iter().filter_map(Message::tool_result);
+        let mut given: Vec<_> = given.map(|result| &result.call_id).collect();
+        let mut decided = Vec::new();
+        for open in waiting {
+            let answer = given.iter().position(|id| **id == open.call.id).map(|place| given.remove(place));
+            let decision = open.key.as_ref().and_then(|key| by_key.remove(key));
+            match (decision, answer) {
+                (None, Some(_)) => {}
+                (Some(decision), None) => {
+                    decision.validate(&open, now)?;
+                    decided.push(self.decided(decision, open, request)?);
+                }
+                (Some(_), Some(_)) => {
+                    return Err(refused(&open, "has a decision and a result; send one of them"));
+                }
+                (None, None) => {
+                    return Err(refused(&open, "waits without a decision; decide about all calls"));
+                }
+            }
+        }
+        let unknown = by_key.keys().min().map(ToString::to_string).or(given.first().map(ToString::to_string));
+        match unknown {
+            None => {
+                self.progress.send_replace(Progress::Checked);
+                Ok(decided)
+            }
+            Some(call) => {
+                let message =
+                    format!("the conversation does not wait for the call {call}; list its pending calls");
+                Err(Error::new(ErrorKind::NoClientSideCall, message))
+            }
+        }
+    }
+
+    /// Runs the approved calls, whose starts are recorded, and returns one result per decided call, in their order.
+    ///
+    /// # Cancellation
+    /// Dropping the future drops the tools.
+    ///
+    /// # Errors
+    /// If the execution itself fails. A tool that fails has an error result.
+    pub async fn run(&self, request: &ChatRequest, decided: Vec<DecidedCall>) -> Result<Vec<Message>> {
+        let count = decided.len();
+        if decided.iter().any(|call| !matches!(call.verdict, Verdict::Denied(_))) {
+            self.progress.send_replace(Progress::Running);
+        }
+        let results = self.runner.run(request, decided).await?;
+        match results.len() == count {
+            true => Ok(results.into_iter().map(Message::tool).collect()),
+            false => Err(Error::new(ErrorKind::Tool, "the runner gave other results than one per call")),
+        }
+    }
+
+    /// Notes that the results are stored. A memory calls it once the turn has begun.
+    pub fn note_stored(&self) {
+        self.progress.send_replace(Progress::Stored);
+    }
+
+    /// Checks whether the results are stored. If the turn ends before, an advisor outside memory has ended it or it has
+    /// failed. The decisions may be sent again then, unless an approved call was started.
+    #[must_use]
+    pub fn are_stored(&self) -> bool {
+        *self.progress.borrow() == Progress::Stored
+    }
+
+    /// Waits while approved calls run, until their results are stored. Returns at once if none runs. A tool loop waits so
+    /// before it ends a turn whose time is over.
+    pub async fn settled(&self) {
+        let mut progress = self.progress.subscribe();
+        // It does not fail: this value keeps the sender.
+        let _ =
+            progress.wait_for(|progress| !matches!(progress, Progress::Checked | Progress::Running)).await;
+    }
+
+    /// Checks whether the decisions are used: approved calls have started, or results are stored. Another turn with the
+    /// same decisions is refused.
+    pub(crate) fn are_used(&self) -> bool {
+        matches!(*self.progress.borrow(), Progress::Running | Progress::Stored)
+    }
+
+    /// Returns the call with its decision, if an approved call can run in this turn.
+    fn decided(
+        &self,
+        decision: Decision,
+        open: ClientSideCall,
+        request: &ChatRequest,
+    ) -> Result<DecidedCall> {
+        if decision.key.turn == *request.turn.id() {
+            let message = "the turn that continues needs another id than the one that asked";
+            return Err(Error::new(ErrorKind::Approval, message));
+        }
+        let call = DecidedCall::new(decision.key, open.call, decision.verdict);
+        if !matches!(call.verdict, Verdict::Denied(_)) {
+            self.runner.validate(request, &call)?;
+        }
+        Ok(call)
+    }
+
+    /// Returns the decisions by their calls.
+    fn by_key(&self) -> Result<HashMap<CallKey, Decision>> {
+        let mut by_key = HashMap::new();
+        for decision in self.decisions.iter().cloned() {
+            if let Some(other) = by_key.insert(decision.key.clone(), decision) {
+                let message = format!("there are two decisions about the call {}; send one", other.key);
+                return Err(Error::new(ErrorKind::Approval, message));
+            }
+        }
+        Ok(by_key)
+    }
+}
+
+fn refused(open: &ClientSideCall, problem: &str) -> Error {
+    Error::new(ErrorKind::Approval, format!("a call of `{}` {problem}", open.call.name))
+}
+
+impl fmt::Debug for Decisions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.decisions.iter()).finish()
+    }
+}

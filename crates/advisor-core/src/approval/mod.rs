@@ -1,0 +1,44 @@
+//! Calls that wait for their caller, and decisions about them.
+
+pub(crate) mod decision;
+pub(crate) mod decisions;
+pub(crate) mod parts;
+
+use std::fmt;
+
+use message_aggregator::ToolCall;
+
+use crate::CallKey;
+
+/// A call that its turn left to the caller, and that has no result yet.
+#[derive(Clone, PartialEq)]
+#[non_exhaustive]
+pub struct ClientSideCall {
+    /// The permanent key of the call, the same in every process.
+    ///
+    /// `None` if the answer was written by a version that did not store rounds.
+    pub key: Option<CallKey>,
+    /// The call that the model made.
+    pub call: ToolCall,
+    /// Whether its start is recorded: it runs or ran, and its result is still to come.
+    pub started: bool,
+}
+
+impl ClientSideCall {
+    /// Creates a call that was not started.
+    #[must_use]
+    pub fn new(key: Option<CallKey>, call: ToolCall) -> Self {
+        Self { key, call, started: false }
+    }
+}
+
+impl fmt::Debug for ClientSideCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Arguments are content and must not be logged.
+        f.debug_struct("ClientSideCall")
+            .field("key", &self.key)
+            .field("name", &self.call.name)
+            .field("started", &self.started)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,122 @@
+//! The schedule of retries: exponential with jitter, or the server's `Retry-After`.
+//!
+//! This module neither waits nor sends. The owner of the retries asks [`Waits::next_wait`] how long to wait, as long as
+//! no part of the answer was shown.
+
+use std::time::Duration;
+
+use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
+
+#[cfg(test)]
+mod tests;
+
+/// Number of retries, and the wait before each.
+///
+/// The n-th wait is random between half and all of `first` · 2ⁿ⁻¹, capped at `longest`. The fixed half keeps the
+/// schedule exponential. The random half keeps clients that failed together from retrying together.
+#[must_use]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Backoff {
+    /// Number of retries after the first attempt. Default 2; 0 disables retries.
+    pub retries: usize,
+    /// Maximum of the first wait. Default 500 ms.
+    pub first: Duration,
+    /// Maximum of every wait of the schedule. Default 8 s.
+    pub longest: Duration,
+    /// Maximum wait that a server can request; longer ones are cut to it. Default 60 s, the window in which
+    /// providers count requests per minute.
+    pub max_retry_after: Duration,
+    /// Seed that makes the jitter the same in every run, for tests. Default `None`: random.
+    pub seed: Option<u64>,
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self {
+            retries: 2,
+            first: Duration::from_millis(500),
+            longest: Duration::from_secs(8),
+            max_retry_after: Duration::from_secs(60),
+            seed: None,
+        }
+    }
+}
+
+impl Backoff {
+    /// Disables retries.
+    pub fn none() -> Self {
+        Self { retries: 0, ..Self::default() }
+    }
+
+    /// Sets the number of retries.
+    pub fn with_retries(mut self, retries: usize) -> Self {
+        self.retries = retries;
+        self
+    }
+
+    /// Sets the maximum of the first wait and of every wait of the schedule.
+    pub fn with_waits(mut self, first: Duration, longest: Duration) -> Self {
+        self.first = first;
+        self.longest = longest;
+        self
+    }
+
+    /// Sets the maximum wait that a server can request.
+    pub fn with_max_retry_after(mut self, max_retry_after: Duration) -> Self {
+        self.max_retry_after = max_retry_after;
+        self
+    }
+
+    /// Makes the jitter the same in every run.
+    pub fn with_seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// Returns the waits of one request, from its first failure on.
+    #[must_use]
+    pub fn waits(&self) -> Waits {
+        // backon adds jitter of up to the whole duration to each wait, so it gets half of it.
+        let builder = ExponentialBuilder::new()
+            .with_jitter()
+            .with_min_delay(self.first.min(self.longest) / 2)
+            .with_max_delay(self.longest / 2)
+            .with_max_times(self.retries);
+        let builder = match self.seed {
+            Some(seed) => builder.with_jitter_seed(seed),
+            None => builder,
+        };
+        Waits { schedule: builder.build(), max_retry_after: self.max_retry_after }
+    }
+}
+
+/// The waits of one request.
+///
+/// ```
+/// use std::time::Duration;
+/// use advisor_core::Backoff;
+///
+/// let mut waits = Backoff::default().waits();
+/// let own = waits.next_wait(None).expect("a first retry");
+/// assert!((Duration::from_millis(250)..=Duration::from_millis(500)).contains(&own));
+/// // The server's delay takes precedence.
+/// assert_eq!(waits.next_wait(Some(Duration::from_secs(3))), Some(Duration::from_secs(3)));
+/// assert_eq!(waits.next_wait(None), None);
+/// ```
+#[derive(Debug)]
+pub struct Waits {
+    schedule: ExponentialBackoff,
+    max_retry_after: Duration,
+}
+
+impl Waits {
+    /// Returns the wait before the next attempt, or `None` if no retry is left.
+    ///
+    /// `asked` is the server's request, such as [`Error::retry_after`](crate::Error::retry_after). It takes precedence over the schedule, up
+    /// to [`Backoff::max_retry_after`], and uses up one retry.
+    pub fn next_wait(&mut self, asked: Option<Duration>) -> Option<Duration> {
+        let own = self.schedule.next()?;
+        Some(asked.map_or(own, |asked| asked.min(self.max_retry_after)))
+    }
+}

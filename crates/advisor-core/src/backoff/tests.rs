@@ -1,0 +1,85 @@
+#![allow(clippy::expect_used, reason = "a test fails by panicking")]
+
+use super::*;
+
+const MILLISECOND: Duration = Duration::from_millis(1);
+
+#[test]
+fn waits_double_up_to_the_longest() {
+    let ceilings = [500, 1000, 2000, 4000, 8000, 8000, 8000].map(Duration::from_millis);
+    for seed in 0..200 {
+        let mut waits = Backoff::default().with_retries(ceilings.len()).with_seed(seed).waits();
+        for ceiling in ceilings {
+            let wait = waits.next_wait(None).expect("a retry is left");
+            // backon computes in 32-bit floats.
+            assert!(
+                wait + MILLISECOND >= ceiling / 2 && wait <= ceiling + MILLISECOND,
+                "{wait:?} of {ceiling:?}"
+            );
+        }
+        assert_eq!(waits.next_wait(None), None);
+        assert_eq!(waits.next_wait(Some(Duration::ZERO)), None);
+    }
+}
+
+#[test]
+fn seed_fixes_jitter_and_unseeded_jitter_varies() {
+    let first_wait = |backoff: Backoff| backoff.waits().next_wait(None).expect("a retry");
+    let of_seed = |seed| first_wait(Backoff::default().with_seed(seed));
+    assert_eq!(of_seed(7), of_seed(7));
+    let mut waits: Vec<Duration> = (0..100).map(of_seed).collect();
+    waits.sort_unstable();
+    waits.dedup();
+    assert!(waits.len() > 90, "{}", waits.len());
+    let mut unseeded: Vec<Duration> = (0..100).map(|_| first_wait(Backoff::default())).collect();
+    unseeded.sort_unstable();
+    unseeded.dedup();
+    assert!(unseeded.len() > 90, "{}", unseeded.len());
+}
+
+#[test]
+fn server_wait_overrides_schedule_up_to_limit() {
+    let second = Duration::from_secs(1);
+    let cases = [
+        (Duration::ZERO, Duration::ZERO),
+        (second, second),
+        (60 * second, 60 * second),
+        (61 * second, 60 * second),
+        (Duration::MAX, 60 * second),
+    ];
+    for (asked, expected) in cases {
+        assert_eq!(Backoff::default().waits().next_wait(Some(asked)), Some(expected), "{asked:?}");
+    }
+    let patient = Backoff::default().with_max_retry_after(Duration::MAX);
+    assert_eq!(patient.waits().next_wait(Some(Duration::MAX)), Some(Duration::MAX));
+}
+
+#[test]
+fn no_retries_means_none() {
+    assert_eq!(Backoff::none().waits().next_wait(None), None);
+    assert_eq!(Backoff::none().waits().next_wait(Some(Duration::ZERO)), None);
+}
+
+#[test]
+fn any_bounds_are_safe() {
+    let extremes = [
+        Duration::ZERO,
+        Duration::from_nanos(1),
+        MILLISECOND,
+        Duration::from_secs(u64::MAX / 2),
+        Duration::MAX,
+    ];
+    for first in extremes {
+        for longest in extremes {
+            let mut waits =
+                Backoff::default().with_waits(first, longest).with_retries(200).with_seed(1).waits();
+            let mut count = 0;
+            while let Some(wait) = waits.next_wait(None) {
+                count += 1;
+                let rounding = longest / 1_000_000 + Duration::from_nanos(1);
+                assert!(wait <= longest.saturating_add(rounding), "{wait:?}: {first:?}, {longest:?}");
+            }
+            assert_eq!(count, 200);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote};
+use syn::ext::IdentExt;
+use syn::parse::{Parse, ParseStream};
+use syn::punctuated::Punctuated;
+use syn::{Error, Expr, Ident, LitStr, Path, Result, Token, parenthesized};
+
+/// The settings in the parentheses of `#[tool(…)]`.
+#[derive(Default)]
+pub(crate) struct Settings {
+    pub(crate) name: Option<LitStr>,
+    pub(crate) description: Option<Expr>,
+    pub(crate) blocking: Option<Blocking>,
+    pub(crate) source: Option<Path>,
+    /// Calls of methods of `ToolDefinition`, in order, each with its dot.
+    pub(crate) methods: Vec<TokenStream>,
+}
+
+/// The setting `blocking`, with the number of runs at a time.
+pub(crate) struct Blocking {
+    pub(crate) key: Ident,
+    pub(crate) limit: Expr,
+}
+
+impl Parse for Settings {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let mut settings = Self::default();
+        while !input.is_empty() {
+            settings.read_one(input)?;
+            if !input.is_empty() {
+                input.parse::<Token![,]>()?;
+            }
+        }
+        Ok(settings)
+    }
+}
+
+impl Settings {
+    fn read_one(&mut self, input: ParseStream<'_>) -> Result<()> {
+        let key = Ident::parse_any(input)?;
+        let is_repeated = match key.to_string().as_str() {
+            "name" => self.name.replace(value(input, &key, "\"weather\"")?).is_some(),
+            "description" => {
+                self.description.replace(value(input, &key, "\"Tells the weather.\"")?).is_some()
+            }
+            "blocking" => {
+                let limit = value(input, &key, "4")?;
+                self.blocking.replace(Blocking { key: key.clone(), limit }).is_some()
+            }
+            "crate" => {
+                let path: LitStr = value(input, &key, "\"advisor_chain::tools\"")?;
+                self.source.replace(path.parse()?).is_some()
+            }
+            _ => {
+                self.methods.push(method(input, &key)?);
+                false
+            }
+        };
+        if is_repeated {
+            return Err(Error::new_spanned(&key, format!("`{key}` is set twice")));
+        }
+        Ok(())
+    }
+}
+
+/// Parses `= value` after a key.
+fn value<T: Parse>(input: ParseStream<'_>, key: &Ident, example: &str) -> Result<T> {
+    let wanted = |_| Error::new_spanned(key, format!("`{key}` needs a value: write `{key} = {example}`"));
+    input.parse::<Token![=]>().map_err(wanted)?;
+    input.parse().map_err(wanted)
+}
+
+/// Parses a method of `ToolDefinition` with its arguments, if it has any.
+fn method(input: ParseStream<'_>, key: &Ident) -> Result<TokenStream> {
+    if input.peek(Token![=]) {
+        let text = format!(
+            "`{key}` is no setting: write `name`, `description`, `blocking` or `crate` with `=`, or a method of \
+             `ToolDefinition` such as `with_effect(Effect::Pure)`"
+        );
+        return Err(Error::new_spanned(key, text));
+    }
+    let mut arguments = TokenStream::new();
+    if input.peek(syn::token::Paren) {
+        let inside;
+        parenthesized!(inside in input);
+        arguments = Punctuated::<Expr, Token![,]>::parse_terminated(&inside)?.into_token_stream();
+    }
+    Ok(quote!(.#key(#arguments)))
+}

@@ -1,0 +1,94 @@
+//! Tests of content in traces: none unless asked for, and then only on model calls.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod support;
+
+use advisor_core::ChatModel;
+use advisor_otel::{Conventions, GenAiExporter, RecordContent};
+use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SpanData};
+use serde_json::{Value, json};
+use support::{CONTENT, client, install, install_layer, model, run};
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::filter_fn;
+
+fn tracers(exported: &InMemorySpanExporter, conventions: Conventions) -> SdkTracerProvider {
+    let exporter = GenAiExporter::new(exported.clone(), conventions);
+    SdkTracerProvider::builder().with_simple_exporter(exporter).build()
+}
+
+async fn spans(conventions: Conventions, model: impl ChatModel) -> Vec<SpanData> {
+    let exported = InMemorySpanExporter::default();
+    // Its shutdown empties the exporter.
+    let tracers = tracers(&exported, conventions);
+    let installed = install(&tracers);
+    run(&client(model)).await;
+    drop(installed);
+    let spans = exported.get_finished_spans().unwrap();
+    assert_eq!(spans.len(), 10);
+    spans
+}
+
+fn messages(span: &SpanData, name: &str) -> Value {
+    let found = span.attributes.iter().find(|attribute| attribute.key.as_str() == name).unwrap();
+    serde_json::from_str(&found.value.as_str()).unwrap()
+}
+
+#[tokio::test]
+async fn law_r3_content_is_recorded_only_if_asked_for() {
+    for conventions in [Conventions::V1_36, Conventions::V1_41, Conventions::GenAi0_1] {
+        assert!(!format!("{:?}", spans(conventions, model()).await).contains(CONTENT));
+        let with = spans(conventions, RecordContent::new(model())).await;
+        for span in with {
+            let has_names = conventions != Conventions::V1_36;
+            let expected = has_names && span.name.starts_with("chat");
+            assert_eq!(format!("{span:?}").contains(CONTENT), expected, "{span:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn content_is_messages_of_request_and_answer() {
+    let spans = spans(Conventions::GenAi0_1, RecordContent::new(model())).await;
+    let calls: Vec<_> = spans.iter().filter(|span| span.name.starts_with("chat")).collect();
+    let text = |content: &str| json!({"type": "text", "content": content});
+    let call =
+        |id, name| json!({"type": "tool_call", "id": id, "name": name, "arguments": {"place": CONTENT}});
+    let result = |id| json!({"role": "tool", "parts": [{"type": "tool_call_response", "id": id, "response": CONTENT}]});
+    let asked = [
+        json!({"role": "system", "parts": [text(CONTENT)]}),
+        json!({"role": "user", "parts": [text(CONTENT)]}),
+    ];
+    assert_eq!(messages(calls[0], "gen_ai.input.messages"), json!(asked));
+    let parts = json!([text("canary, let me look."), call("c1", "look"), call("c2", "look")]);
+    let answer = json!([{"role": "assistant", "parts": parts, "finish_reason": "tool_call"}]);
+    assert_eq!(messages(calls[0], "gen_ai.output.messages"), answer);
+
+    let mut asked = asked.to_vec();
+    asked.extend([json!({"role": "assistant", "parts": parts}), result("c1"), result("c2")]);
+    asked.extend([json!({"role": "assistant", "parts": [call("c3", "fail")]}), result("c3")]);
+    assert_eq!(messages(calls[2], "gen_ai.input.messages"), json!(asked));
+    let last = json!([{"role": "assistant", "parts": [text("canary it is.")], "finish_reason": "stop"}]);
+    assert_eq!(messages(calls[2], "gen_ai.output.messages"), last);
+}
+
+/// If nobody listens to model calls, the content does not go to the span around them.
+#[tokio::test]
+async fn law_r3_content_goes_to_no_other_span() {
+    let exported = InMemorySpanExporter::default();
+    let tracers = tracers(&exported, Conventions::GenAi0_1);
+    let without_calls = filter_fn(|metadata| metadata.name() != "model_call");
+    let layer = without_calls.and_then(advisor_otel::layer(&tracers));
+    let installed = install_layer(layer);
+    run(&client(RecordContent::new(model()))).await;
+    drop(installed);
+    let spans = exported.get_finished_spans().unwrap();
+    assert_eq!(spans.len(), 7, "{spans:?}");
+    assert!(!format!("{spans:?}").contains(CONTENT), "{spans:?}");
+}
+
+#[tokio::test]
+async fn wrapped_model_keeps_its_names() {
+    let wrapped = RecordContent::new(model()).with_max_bytes(100);
+    assert_eq!((wrapped.name(), wrapped.model_name()), ("xai", Some("grok-9")));
+    assert_eq!(wrapped.schema_support(), model().schema_support());
+}

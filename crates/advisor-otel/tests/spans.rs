@@ -1,0 +1,151 @@
+//! Tests of the spans of a turn, compared with a file per version of the conventions.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::fmt::Write;
+
+use advisor_core::{Error, ErrorKind};
+use advisor_otel::{Conventions, GenAiExporter};
+use advisor_testkit::{Answer, ScriptedModel};
+use opentelemetry::trace::Status;
+use opentelemetry::{KeyValue, Value};
+use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SpanData};
+use support::{CONTENT, Grok, assert_golden, client, install, model, run};
+
+const VERSIONS: [(Conventions, &str); 3] =
+    [(Conventions::V1_36, "1.36"), (Conventions::V1_41, "1.41"), (Conventions::GenAi0_1, "0.1")];
+
+/// Runs the turn and returns its spans, in the order in which they ended.
+async fn spans(conventions: Conventions) -> Vec<SpanData> {
+    let exported = InMemorySpanExporter::default();
+    let exporter = GenAiExporter::new(exported.clone(), conventions);
+    let provider = SdkTracerProvider::builder().with_simple_exporter(exporter).build();
+    let installed = install(&provider);
+    run(&client(model())).await;
+    drop(installed);
+    exported.get_finished_spans().unwrap()
+}
+
+/// Writes the spans without ids and times.
+fn written(spans: &[SpanData]) -> String {
+    let mut text = String::new();
+    for span in spans {
+        let parent = spans.iter().find(|parent| parent.span_context.span_id() == span.parent_span_id);
+        let parent = parent.map_or("-", |parent| &parent.name);
+        writeln!(text, "{} ({:?}, {:?}) in {parent}", span.name, span.span_kind, span.status).unwrap();
+        let mut attributes: Vec<_> = span.attributes.iter().map(attribute).collect();
+        attributes.sort();
+        for attribute in attributes {
+            writeln!(text, "  {attribute}").unwrap();
+        }
+    }
+    text
+}
+
+fn attribute(attribute: &KeyValue) -> String {
+    let value = match (&attribute.value, attribute.key.as_str()) {
+        (Value::F64(_), name) if name.ends_with("time_to_first_chunk") => "F64(a time)".to_owned(),
+        (Value::String(text), _) => format!("{:?}", text.as_str()),
+        (Value::Array(list), _) => list.to_string(),
+        (value, _) => format!("{value:?}"),
+    };
+    format!("{} = {value}", attribute.key)
+}
+
+#[tokio::test]
+async fn spans_have_names_of_each_version() {
+    for (conventions, version) in VERSIONS {
+        assert_golden(&format!("spans-{version}.txt"), &written(&spans(conventions).await));
+    }
+}
+
+#[tokio::test]
+async fn law_r3_exported_spans_have_no_content() {
+    for (conventions, _) in VERSIONS {
+        let spans = spans(conventions).await;
+        assert!(!format!("{spans:?}").contains(CONTENT), "{spans:?}");
+    }
+}
+
+#[tokio::test]
+async fn law_o7_exported_spans_end_in_order_of_the_turn() {
+    let spans = spans(Conventions::GenAi0_1).await;
+    let names: Vec<_> = spans.iter().map(|span| &*span.name).collect();
+    let round = ["chat grok-9", "round"];
+    let mut expected = round.to_vec();
+    expected.extend(["execute_tool look"; 2]);
+    expected.extend(round);
+    expected.push("execute_tool fail");
+    expected.extend(round);
+    expected.push("invoke_agent");
+    assert_eq!(names, expected);
+    assert!(spans.iter().all(|span| span.span_context.trace_id() == spans[0].span_context.trace_id()));
+}
+
+#[tokio::test]
+async fn law_r3_failed_turn_has_kind_of_error_and_no_text() {
+    let exported = InMemorySpanExporter::default();
+    let exporter = GenAiExporter::new(exported.clone(), Conventions::GenAi0_1);
+    let provider = SdkTracerProvider::builder().with_simple_exporter(exporter).build();
+    let installed = install(&provider);
+    let refused = Answer::refused(Error::new(ErrorKind::Authentication, CONTENT));
+    let client = client(Grok(ScriptedModel::new([refused])));
+    client.prompt().user(CONTENT).call().await.unwrap_err();
+    drop(installed);
+    let spans = exported.get_finished_spans().unwrap();
+    assert!(!format!("{spans:?}").contains(CONTENT), "{spans:?}");
+    let failed = |span: &SpanData| {
+        let kind = span.attributes.iter().find(|attribute| attribute.key.as_str() == "error.type")?;
+        Some((span.name.to_string(), span.status.clone(), kind.value.to_string()))
+    };
+    let failed: Vec<_> = spans.iter().filter_map(failed).collect();
+    let expected = |name: &str| (name.to_owned(), Status::error(""), "authentication".to_owned());
+    assert_eq!(failed, [expected("chat grok-9"), expected("invoke_agent")]);
+}
+
+/// A span of the application that happens to have the name of one of ours.
+#[tokio::test]
+async fn spans_of_others_stay_as_they_are() {
+    let exported = InMemorySpanExporter::default();
+    let exporter = GenAiExporter::new(exported.clone(), Conventions::V1_36);
+    let provider = SdkTracerProvider::builder().with_simple_exporter(exporter).build();
+    let installed = install(&provider);
+    tracing::info_span!("turn", gen_ai.provider.name = "xai", turn.id = 7).in_scope(|| ());
+    drop(installed);
+    let span = exported.get_finished_spans().unwrap().pop().unwrap();
+    assert_eq!(&*span.name, "turn");
+    let names: Vec<_> = span.attributes.iter().map(|attribute| attribute.key.as_str()).collect();
+    assert_eq!(names, ["gen_ai.provider.name", "turn.id"]);
+}
+
+/// Spans of HTTP clients would cause further telemetry when it is sent.
+#[tokio::test]
+async fn spans_of_senders_are_left_out() {
+    let exported = InMemorySpanExporter::default();
+    let provider = SdkTracerProvider::builder().with_simple_exporter(exported.clone()).build();
+    let installed = install(&provider);
+    tracing::info_span!(target: "hyper", "a").in_scope(|| ());
+    tracing::info_span!(target: "hyper_util::client", "b").in_scope(|| ());
+    tracing::info_span!(target: "h2o", "c").in_scope(|| ());
+    tracing::debug_span!("d").in_scope(|| ());
+    drop(installed);
+    let spans = exported.get_finished_spans().unwrap();
+    assert_eq!(spans.iter().map(|span| &*span.name).collect::<Vec<_>>(), ["c"]);
+}
+
+/// Events within a span may have texts of errors, and messages of the servers that an advisor asks.
+#[tokio::test]
+async fn law_r3_events_are_not_exported() {
+    let exported = InMemorySpanExporter::default();
+    let provider = SdkTracerProvider::builder().with_simple_exporter(exported.clone()).build();
+    let installed = install(&provider);
+    tracing::info_span!("turn").in_scope(|| {
+        tracing::warn!(error = CONTENT, "an advisor failed");
+        tracing::info!(target: "rmcp::service", notification = CONTENT, "received notification");
+    });
+    drop(installed);
+    let spans = exported.get_finished_spans().unwrap();
+    assert_eq!(spans.len(), 1);
+    assert!(!format!("{spans:?}").contains(CONTENT), "{spans:?}");
+}

@@ -1,0 +1,4 @@
+//! Calls that wait for an approval, and the decisions of users about them.
+
+pub(super) mod decisions;
+pub(super) mod waiting;

@@ -1,0 +1,149 @@
+use std::sync::Arc;
+
+use advisor_core::{Prompt, Result, Text};
+use axum::http::request::Parts;
+
+use crate::access::application::{Authenticate, ChangePrompt};
+use crate::access::limits::ServerLimits;
+use crate::access::origins::AllowedOrigins;
+use crate::access::tokens::Tokens;
+use crate::inspector::Inspector;
+use crate::metrics::Metrics;
+use crate::relay::TurnRelay;
+use crate::server::{ChatServer, Decides};
+
+/// The settings of a server.
+impl ChatServer {
+    /// Sets the name under which clients see the chain as a model; `chain` by default.
+    #[must_use]
+    pub fn with_name(self, name: impl Into<Text>) -> Self {
+        self.changed(|shared| shared.name = name.into())
+    }
+
+    /// Sets the tokens that requests need. Each opens the conversations of its tenant.
+    #[must_use]
+    pub fn with_tokens(self, tokens: Tokens) -> Self {
+        self.changed(|shared| shared.tokens = tokens)
+    }
+
+    /// Lets the application authenticate requests, in place of [tokens](Self::with_tokens): by a session or a signed
+    /// token that its own middleware has checked. The function returns the tenant of a request (1 to 512 bytes), or
+    /// `None`, which is answered with 401. A browser's requests for a page of another site are refused before. A page of
+    /// an [allowed origin](Self::with_allowed_origins) may send them, without cookies.
+    ///
+    /// # Example
+    /// ```
+    /// use advisor_server::ChatServer;
+    ///
+    /// /// Inserted into the request by the application's middleware.
+    /// #[derive(Clone)]
+    /// struct Login { user: String }
+    ///
+    /// fn with_logins(server: ChatServer) -> ChatServer {
+    ///     server.with_authentication(|head| Some(head.extensions.get::<Login>()?.user.clone()))
+    /// }
+    /// ```
+    #[must_use]
+    pub fn with_authentication(
+        self,
+        tenant: impl Fn(&Parts) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
+        self.changed(|shared| shared.authenticate = Some(Authenticate::new(tenant)))
+    }
+
+    /// Changes the prompt of each turn by the head of its request: adds extensions for advisors and tools, instructions,
+    /// or tools. The conversation, the turn and the input are set afterwards.
+    ///
+    /// A request that joins a turn does not change it. The function runs at most once for a request, and must not block.
+    /// A second call of this method replaces it.
+    ///
+    /// # Example
+    /// ```
+    /// use advisor_server::ChatServer;
+    ///
+    /// /// Read by the tools of the chain.
+    /// #[derive(Clone)]
+    /// struct Language(String);
+    ///
+    /// fn with_language(server: ChatServer) -> ChatServer {
+    ///     server.map_prompt(|prompt, head| match head.headers.get("accept-language") {
+    ///         Some(language) => prompt.extension(Language(String::from_utf8_lossy(language.as_bytes()).into())),
+    ///         None => prompt,
+    ///     })
+    /// }
+    /// ```
+    #[must_use]
+    pub fn map_prompt(self, change: impl Fn(Prompt, &Parts) -> Prompt + Send + Sync + 'static) -> Self {
+        self.changed(|shared| shared.change_prompt = Some(ChangePrompt::new(change)))
+    }
+
+    /// Lets the users of a conversation decide about its calls that wait for an approval. By default, only the application
+    /// decides, with its own client.
+    ///
+    /// A conversation shows its `waiting` calls, and `POST /api/chat` and `/api/chunks` take `decisions`. Every token of the
+    /// conversation's tenant may decide. Users may also change arguments, within the policy and `before_tool` of the tool
+    /// loop, and approve calls that its `eligible` predicate leaves to the caller.
+    #[must_use]
+    pub fn with_approvals(self) -> Self {
+        self.changed(|shared| shared.decisions = Decides::Users)
+    }
+
+    /// Sets the token that reads the counters of all tenants. It opens no conversation. An empty token opens nothing.
+    #[must_use]
+    pub fn with_operator_token(self, token: &str) -> Self {
+        self.changed(|shared| shared.operator = Tokens::new([(token, "operator")]))
+    }
+
+    /// Sets the origins of other sites whose pages may use the server (CORS); none by default.
+    #[must_use]
+    pub fn with_allowed_origins(self, origins: AllowedOrigins) -> Self {
+        self.changed(|shared| shared.origins = origins)
+    }
+
+    /// Sets the bounds.
+    #[must_use]
+    pub fn with_limits(self, limits: ServerLimits) -> Self {
+        self.changed(|shared| {
+            shared.limits = limits;
+            shared.turns = shared.no_turns();
+        })
+    }
+
+    /// Counts requests, turns, tokens and tool runs, for Prometheus at `GET /metrics`. Off by default.
+    ///
+    /// The route needs the [token of the operator](Self::with_operator_token). A server without any token shows it to this
+    /// machine. Tool runs are counted if the chain shows their events, as with `ToolCallStreaming::All`.
+    #[must_use]
+    pub fn with_metrics(self) -> Self {
+        self.changed(|shared| {
+            shared.metrics = Some(Arc::new(Metrics::new()));
+            shared.turns = shared.no_turns();
+        })
+    }
+
+    /// Shows running turns to the other processes of the service, and theirs to this one. Off by default.
+    ///
+    /// A client that reaches another process, behind a load balancer, then reads the running turn, stops it, or joins
+    /// it by submitting it again. All processes need relays over the same place, and the same store of memory.
+    ///
+    /// A relay that is slow or absent neither delays nor fails a turn that runs. Clients at other processes get an error
+    /// then. A turn whose id the client has chosen may run elsewhere, so the relay is asked before it starts, for
+    /// [`relay_timeout`](ServerLimits::relay_timeout) at most.
+    #[must_use]
+    pub fn with_relay(self, relay: impl TurnRelay) -> Self {
+        self.changed(|shared| {
+            shared.relay = Some(Arc::new(relay));
+            shared.turns = shared.no_turns();
+        })
+    }
+
+    /// Records the order in which the parts of each turn work, for the page's inspector. Clients can read the names of
+    /// advisors and tools then.
+    ///
+    /// # Errors
+    /// If the chain cannot be built with the advisor that records calls of the model.
+    pub fn with_inspector(self, inspector: &Inspector) -> Result<Self> {
+        let client = inspector.client(&self.0.client)?;
+        Ok(self.changed(|shared| (shared.client, shared.inspector) = (client, Some(inspector.clone()))))
+    }
+}

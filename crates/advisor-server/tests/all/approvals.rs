@@ -1,0 +1,189 @@
+//! Decisions of users about calls that wait for an approval.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use advisor_core::{
+    CallKey, CallStart, ChatClient, ConversationKey, Error, ErrorKind, ToolDefinition, TurnId,
+};
+use advisor_server::ChatServer;
+use advisor_testkit::{Answer, ScriptedModel};
+use axum::http::StatusCode;
+use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
+use serde_json::{Value, json};
+use tool_call_advisor::{ClientSideTool, FnTool, PolicyAction, ToolCallAdvisor, ToolPolicy, ToolRule};
+
+use crate::setting::{Setting, json_of, refused, text};
+
+/// A server whose tool `pay` waits for an approval and counts its runs.
+struct Till {
+    setting: Setting,
+    memory: ChatMemoryAdvisor,
+    paid: Arc<AtomicUsize>,
+}
+
+fn till(answers: impl IntoIterator<Item = Answer>) -> Till {
+    let definition = |name: &str| {
+        let cents = json!({"type": "object", "properties": {"cents": {"type": "integer"}}});
+        ToolDefinition::new(name, "A tool.", cents)
+    };
+    let (model, paid) = (ScriptedModel::new(answers), Arc::new(AtomicUsize::new(0)));
+    let runs = Arc::clone(&paid);
+    let pay = FnTool::new(definition("pay"), move |arguments: Value| {
+        runs.fetch_add(1, Ordering::SeqCst);
+        async move { Ok(format!("paid {}", arguments["cents"])) }
+    });
+    let policy = ToolPolicy::new([ToolRule::new(["pay"], PolicyAction::Ask)], PolicyAction::Allow);
+    let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+    let client = ChatClient::builder(model.clone())
+        .advisor(memory.clone())
+        .advisor(ToolCallAdvisor::builder().policy(policy).build().unwrap())
+        .tool(pay)
+        .tool(ClientSideTool::new(definition("place")))
+        .build()
+        .unwrap();
+    Till { setting: Setting { server: ChatServer::new(client, memory.clone()), model }, memory, paid }
+}
+
+/// The same, whose users decide.
+fn open_till(answers: impl IntoIterator<Item = Answer>) -> Till {
+    let Till { setting, memory, paid } = till(answers);
+    let setting = Setting { server: setting.server.with_approvals(), ..setting };
+    Till { setting, memory, paid }
+}
+
+fn pays() -> Answer {
+    Answer::from_calls([("c1", "pay", r#"{"cents":1}"#), ("c2", "pay", r#"{"cents":2}"#)])
+}
+
+async fn asked(till: &Till) -> Vec<Value> {
+    let body = json!({"message": "Pay.", "conversation": "c1"});
+    text(till.setting.post("/api/chat", &body).await).await;
+    waiting(till).await
+}
+
+async fn waiting(till: &Till) -> Vec<Value> {
+    let read = json_of(till.setting.get("/api/conversations/c1").await).await;
+    read["waiting"].as_array().unwrap().clone()
+}
+
+/// Returns the decision about a call as it was shown.
+fn decision(call: &Value, verdict: &Value) -> Value {
+    json!({"key": call["key"], "tool": call["tool"], "arguments": call["arguments"], "verdict": verdict})
+}
+
+fn results(till: &Till) -> Vec<String> {
+    let sent = till.setting.model.prompts().pop().unwrap().messages;
+    sent.iter().filter_map(|message| Some(message.tool_result()?.text())).collect()
+}
+
+#[tokio::test]
+async fn users_decide_about_waiting_calls() {
+    for path in ["/api/chat", "/api/chunks"] {
+        let till = open_till([pays(), Answer::from_text("Done.")]);
+        let waiting = asked(&till).await;
+        assert_eq!(waiting[0]["tool"], "pay");
+        assert_eq!(waiting[1]["arguments"], r#"{"cents":2}"#);
+        assert_eq!(waiting[0]["started"], false);
+        let decisions = [
+            decision(&waiting[0], &json!({"approved_with": {"cents": 7}})),
+            decision(&waiting[1], &json!({"denied": "too much"})),
+        ];
+        let body = json!({"conversation": "c1", "turn": "d1", "decisions": decisions});
+        // The same request is the same turn.
+        for _ in 0..2 {
+            let answer = text(till.setting.post(path, &body).await).await;
+            assert!(answer.contains("Done."), "{answer}");
+        }
+        assert_eq!((till.paid.load(Ordering::SeqCst), till.setting.model.prompts().len()), (1, 2));
+        let ran = "The call ran with changed arguments: {\"cents\":7}\npaid 7";
+        assert_eq!(results(&till), [ran, "not started: too much"]);
+        assert_eq!(self::waiting(&till).await, Vec::<Value>::new());
+        let other = json!({"conversation": "c1", "turn": "d1", "decisions": [
+            decision(&waiting[0], &json!("approved")), decision(&waiting[1], &json!("approved")),
+        ]});
+        assert_eq!(till.setting.post(path, &other).await.status(), StatusCode::UNPROCESSABLE_ENTITY);
+    }
+}
+
+/// Another turn with the same decisions is refused, so a failure after the calls have run invites no retry.
+#[tokio::test]
+async fn failure_after_approved_calls_invites_no_retry() {
+    let limited = ErrorKind::RateLimited { retry_after: Some(Duration::from_secs(1)) };
+    let till = open_till([pays(), Answer::refused(Error::new(limited, "canary"))]);
+    let waiting = asked(&till).await;
+    let decisions = [0, 1].map(|place| decision(&waiting[place], &json!("approved")));
+    let body = json!({"conversation": "c1", "decisions": decisions});
+    let failed = till.setting.post("/api/chat", &body).await;
+    assert_eq!(failed.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(failed.headers()["x-should-retry"], "false");
+    assert!(!failed.headers().contains_key("retry-after"));
+    assert_eq!(till.paid.load(Ordering::SeqCst), 2);
+}
+
+/// A refused decision runs nothing, and the calls still wait.
+#[tokio::test]
+async fn wrong_decisions_are_refused() {
+    let till = open_till([pays()]);
+    let waiting = asked(&till).await;
+    let approved = |place: usize| decision(&waiting[place], &json!("approved"));
+    let mut forged = approved(1);
+    forged["arguments"] = json!(r#"{"cents":20}"#);
+    let mut unknown = approved(1);
+    unknown["key"]["position"] = json!(9);
+    let misfit = decision(&waiting[1], &json!({"approved_with": {"cents": "two"}}));
+    let unprocessable = StatusCode::UNPROCESSABLE_ENTITY;
+    for (body, status) in [
+        (json!({"conversation": "c1", "decisions": [approved(0)]}), unprocessable),
+        (json!({"conversation": "c1", "decisions": [approved(0), forged]}), unprocessable),
+        (json!({"conversation": "c1", "decisions": [approved(0), misfit]}), unprocessable),
+        (json!({"conversation": "c1", "decisions": [approved(0), approved(1), unknown]}), unprocessable),
+        (json!({"conversation": "c2", "decisions": [approved(0), approved(1)]}), unprocessable),
+        (json!({"decisions": [approved(0), approved(1)]}), StatusCode::BAD_REQUEST),
+        (json!({"conversation": "c1"}), StatusCode::BAD_REQUEST),
+        (json!({"conversation": "c1", "replaces": "t", "decisions": []}), StatusCode::BAD_REQUEST),
+        (json!({"conversation": "c1", "decisions": [{"key": {}}]}), StatusCode::BAD_REQUEST),
+    ] {
+        assert_eq!(till.setting.post("/api/chat", &body).await.status(), status, "{body}");
+    }
+    assert_eq!((self::waiting(&till).await, till.paid.load(Ordering::SeqCst)), (waiting, 0));
+}
+
+/// Unless the application says so, clients neither see nor decide waiting calls.
+#[tokio::test]
+async fn users_decide_only_if_the_application_says_so() {
+    let till = till([pays()]);
+    assert_eq!(asked(&till).await, Vec::<Value>::new());
+    let body = json!({"conversation": "c1", "decisions": []});
+    refused(till.setting.post("/api/chat", &body).await, StatusCode::FORBIDDEN).await;
+    assert_eq!(till.paid.load(Ordering::SeqCst), 0);
+}
+
+/// A call of a client-side tool waits for its result, not for a decision.
+#[tokio::test]
+async fn client_side_calls_wait_for_no_decision() {
+    let till = open_till([Answer::from_calls([("c1", "place", "{}")])]);
+    assert_eq!(asked(&till).await, Vec::<Value>::new());
+}
+
+/// A call whose turn was stopped while it ran is shown as started. Without a decision, the model is asked to verify it.
+#[tokio::test]
+async fn lost_call_needs_no_decision() {
+    let till = open_till([pays(), Answer::from_text("I will check.")]);
+    let waiting = asked(&till).await;
+    let [lost, other] = [0, 1].map(|place| &waiting[place]);
+    let key = ConversationKey::new("c1").unwrap();
+    let turn = TurnId::new(lost["key"]["turn"].as_str().unwrap()).unwrap();
+    let start = CallStart::new(CallKey::new(turn, 1, 0), "c1");
+    till.memory.record_call_start(&key, &start).await.unwrap();
+    let shown = self::waiting(&till).await;
+    assert_eq!([&shown[0]["started"], &shown[1]["started"]], [true, false]);
+    let denied = decision(other, &json!({"denied": "no"}));
+    let body = json!({"conversation": "c1", "decisions": [denied]});
+    assert!(text(till.setting.post("/api/chat", &body).await).await.contains("I will check."));
+    assert_eq!(till.paid.load(Ordering::SeqCst), 0);
+    assert!(results(&till)[0].contains("verify"), "{:?}", results(&till));
+    let nothing = json!({"conversation": "c1", "decisions": []});
+    assert_eq!(till.setting.post("/api/chat", &nothing).await.status(), StatusCode::UNPROCESSABLE_ENTITY);
+}

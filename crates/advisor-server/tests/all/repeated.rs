@@ -1,0 +1,78 @@
+//! Requests that are sent again: with the same place in the conversation, and with another one.
+
+use advisor_testkit::Answer;
+use axum::body::Body;
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+
+use crate::setting::{Setting, json_of, post, refused, setting, text};
+
+async fn messages(setting: &Setting) -> Vec<String> {
+    let read = json_of(setting.get("/api/conversations/c1").await).await;
+    let messages = read["messages"].as_array().unwrap().iter();
+    messages.map(|message| message["text"].as_str().unwrap().to_owned()).collect()
+}
+
+/// The replaced turn is a part of the request, like the message.
+#[tokio::test]
+async fn same_turn_in_another_place_is_refused() {
+    let setting = setting(["One.", "Two."].map(Answer::from_text));
+    let ask = |turn: &str, replaces: Option<&str>| json!({"message": "Hi", "conversation": "c1", "turn": turn, "replaces": replaces});
+    for turn in ["a", "b"] {
+        text(setting.post("/api/chat", &ask(turn, None)).await).await;
+    }
+    let elsewhere = setting.post("/api/chat", &ask("b", Some("a"))).await;
+    assert_eq!(refused(elsewhere, StatusCode::UNPROCESSABLE_ENTITY).await, "turn_id_reused");
+    let again = text(setting.post("/api/chat", &ask("b", None)).await).await;
+    assert!(again.contains("Two."), "{again}");
+    assert_eq!(messages(&setting).await, ["Hi", "One.", "Hi", "Two."]);
+}
+
+#[tokio::test]
+async fn same_key_behind_another_response_is_refused() {
+    let setting = setting(["One.", "Two.", "Three."].map(Answer::from_text));
+    let ask = async |key: &str, previous: Option<&str>| {
+        let body = json!({"input": "Hi", "conversation": "c1", "previous_response_id": previous});
+        let request = post("/v1/responses").header("idempotency-key", key);
+        setting.send(request.body(Body::from(body.to_string())).unwrap()).await
+    };
+    let id = |response: &Value| response["id"].as_str().unwrap().to_owned();
+    let first = id(&json_of(ask("k1", None).await).await);
+    let second = json_of(ask("k2", Some(&first)).await).await;
+    assert_eq!(json_of(ask("k2", Some(&first)).await).await["id"], second["id"], "the same request");
+    text(ask("k3", Some(&id(&second))).await).await;
+    let elsewhere = ask("k3", Some(&first)).await;
+    assert_eq!(refused(elsewhere, StatusCode::UNPROCESSABLE_ENTITY).await, "turn_id_reused");
+    assert_eq!(setting.model.calls(), 3);
+}
+
+/// A request of `useChat` that is sent again is answered once, also one that replaces a turn.
+#[tokio::test]
+async fn repeated_edit_is_answered_once() {
+    let setting =
+        setting(["One.", "Two.", "Three.", "Four.", "Five.", "Six.", "Seven."].map(Answer::from_text));
+    let ask = async |text_of: &str, trigger: &str, id: Option<&str>| {
+        let message = json!({"id": "u1", "role": "user", "parts": [{"type": "text", "text": text_of}]});
+        let body = json!({"id": "c1", "messages": [message], "trigger": trigger, "messageId": id});
+        let response = setting.post("/api/ui", &body).await;
+        let turn = response.headers()["x-turn-id"].to_str().unwrap().to_owned();
+        (turn, text(response).await)
+    };
+    ask("How?", "submit-message", None).await;
+    let edited = ask("Why?", "submit-message", Some("u1")).await;
+    assert_eq!(ask("Why?", "submit-message", Some("u1")).await, edited);
+    let answer = format!("answer-{}", edited.0);
+    let regenerated = ask("Why?", "regenerate-message", Some(&answer)).await;
+    assert_eq!(ask("Why?", "regenerate-message", Some(&answer)).await, regenerated);
+    assert_eq!(messages(&setting).await, ["Why?", "Three."]);
+    // Edited again, and edited back, they are new messages.
+    ask("Who?", "submit-message", Some("u1")).await;
+    ask("Why?", "submit-message", Some("u1")).await;
+    assert_eq!(messages(&setting).await, ["Why?", "Five."]);
+    // Without the id of the answer, it is a further regeneration.
+    for answer in ["Six.", "Seven."] {
+        let (_, events) = ask("Why?", "regenerate-message", None).await;
+        assert!(events.contains(answer), "{events}");
+    }
+    assert_eq!(setting.model.calls(), 7);
+}

@@ -1,0 +1,54 @@
+//! The clause that an answer does not depend on the pieces in which it arrives.
+
+use advisor_core::Choice;
+
+use super::inside::Inside;
+use super::reading::{Reader, Run, request};
+use super::script::{Cut, End, Pace, Script};
+use super::subject::{Clause, Declaration, Subject};
+
+/// The seeds of the random splits.
+const SEEDS: u64 = 20;
+
+const SAME: Clause = Clause {
+    law: "law S5",
+    rule: "any split of the text into pieces gives the same response",
+    remedy: "decide on the text of the whole block so far, such as with `edit_text`; otherwise declare `DependsOnPieces`",
+};
+
+/// An answer that arrives whole, character by character or in random pieces gives the same response.
+pub async fn law_s5_any_pieces_give_the_same_response(subject: &Subject) {
+    if subject.declares(Declaration::DependsOnPieces) {
+        return;
+    }
+    let random = (1..=SEEDS).map(Cut::Randomly);
+    let cuts: Vec<_> = [Cut::Every(1), Cut::Every(4)].into_iter().chain(random).collect();
+    for script in Script::all(subject) {
+        let whole = outcome(subject, &script, Cut::Whole, Pace::AtOnce).await;
+        for cut in cuts.iter().copied() {
+            for pace in Pace::ALL {
+                let cut_up = outcome(subject, &script, cut, pace).await;
+                if cut_up != whole {
+                    subject.breaks(
+                        SAME,
+                        format_args!(
+                            "{cut_up:?} if the text arrives in pieces ({cut:?}, {pace:?}), and {whole:?} if it is \
+                             whole, of {}",
+                            script.name
+                        ),
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Returns the choices of the response, or the error in words.
+async fn outcome(subject: &Subject, script: &Script, cut: Cut, pace: Pace) -> Result<Vec<Choice>, String> {
+    let inside = Inside::new(subject, script.answer(&script.deltas(cut), pace, &End::Finish));
+    let items = Reader::Advisor.open(&subject.chain(inside), request(subject, "one"));
+    let run = Run::read(subject, items).await;
+    run.end
+        .map(|response| response.choices().to_vec())
+        .map_err(|error| format!("{:?}: {error}", error.kind()))
+}

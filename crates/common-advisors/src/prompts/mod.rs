@@ -1,0 +1,3 @@
+pub(crate) mod re_reading;
+pub(crate) mod system_template;
+pub(crate) mod template;

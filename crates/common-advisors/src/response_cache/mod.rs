@@ -1,0 +1,146 @@
+mod answers;
+mod asked;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use advisor_core::{
+    AdvisorChain, AdvisorInfo, ChatRequest, ChatResponse, ChunkStream, FinishReason, Phase, Placement,
+    Result, StreamAdvisor, async_trait,
+};
+
+use self::answers::Answers;
+use self::asked::Asked;
+use crate::per_tenant::tenant_of;
+
+/// Answers an equal request again without the model.
+///
+/// Requests are equal if their messages, options and tools are, and those of one tenant only, unless
+/// [`shared_by_tenants`](Self::shared_by_tenants) says otherwise. Only complete answers are kept. These are answers with
+/// the finish reasons [`Stop`](FinishReason::Stop) and [`ToolCalls`](FinishReason::ToolCalls). Calls of a kept answer run
+/// again. A repeated answer comes at once, as a round with its own number, and reports no token counts.
+///
+/// Kept answers are bounded in bytes, and the one that was not used for the longest time is removed first. They are in
+/// memory, and clones have the same ones. Use a separate cache for each model, since the model of a chain is not part of
+/// a request.
+///
+/// Its phase is [`Phase::ModelCall`], inside memory, which stores a repeated answer like any other. Advisors inside it are
+/// not called for a repeated answer. So advisors that add the data of a user to a request belong outside it.
+///
+/// # Example
+/// ```
+/// use advisor_core::ChatClient;
+/// use advisor_testkit::{Answer, ScriptedModel};
+/// use common_advisors::ResponseCache;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> advisor_core::Result<()> {
+/// let model = ScriptedModel::new([Answer::from_text("A frog.")]);
+/// let client = ChatClient::builder(model.clone()).advisor(ResponseCache::new()).build()?;
+/// for _ in 0..2 {
+///     assert_eq!(client.prompt().user("What is green?").call().await?.text(), "A frog.");
+/// }
+/// assert_eq!(model.calls(), 1);
+/// # Ok(()) }
+/// ```
+#[must_use]
+#[derive(Clone)]
+pub struct ResponseCache {
+    scope: Scope,
+    answers: Arc<Mutex<Answers>>,
+}
+
+/// The requests that may have the same answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    Tenant,
+    All,
+}
+
+impl ResponseCache {
+    /// Creates a cache of at most 64 MiB, for answers of the last hour.
+    pub fn new() -> Self {
+        let answers = Answers::new(64 << 20, Duration::from_secs(60 * 60));
+        Self { scope: Scope::Tenant, answers: Arc::new(Mutex::new(answers)) }
+    }
+
+    /// Sets the maximum bytes of all kept requests and answers in JSON. Those beyond it are removed. A larger answer is
+    /// not kept.
+    pub fn with_bytes(self, bytes: usize) -> Self {
+        self.lock().set_bytes(bytes);
+        self
+    }
+
+    /// Sets the time for which an answer is kept.
+    pub fn with_ttl(self, ttl: Duration) -> Self {
+        self.lock().set_ttl(ttl);
+        self
+    }
+
+    /// Gives the answer to a request of one tenant to all tenants. Answers must not depend on the tenant then, also not
+    /// by tools or by advisors inside.
+    pub fn shared_by_tenants(self) -> Self {
+        Self { scope: Scope::All, ..self }
+    }
+
+    /// Removes all kept answers.
+    pub fn clear(&self) {
+        self.lock().clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Answers> {
+        // Code under the lock never leaves the answers inconsistent.
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for ResponseCache {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn is_complete(response: &ChatResponse) -> bool {
+    let ends = |finish: &FinishReason| matches!(finish, FinishReason::Stop | FinishReason::ToolCalls);
+    response.choices().iter().all(|choice| ends(&choice.finish.reason) && !choice.finish.inferred)
+}
+
+impl AdvisorInfo for ResponseCache {
+    fn name(&self) -> &str {
+        "response-cache"
+    }
+
+    fn placement(&self) -> Placement {
+        Placement::new(Phase::ModelCall)
+    }
+}
+
+#[async_trait]
+impl StreamAdvisor for ResponseCache {
+    async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
+        let tenant = match self.scope {
+            Scope::Tenant => tenant_of(&request),
+            Scope::All => "",
+        };
+        let asked = Asked::new(tenant, &request);
+        let known = self.lock().find(&asked);
+        if let Some(answer) = known {
+            return Ok(request.answer(answer));
+        }
+        let answer = next.next_stream(request).await?;
+        Ok(answer.on_completed(move |response| async move {
+            if is_complete(&response) {
+                self.lock().keep(asked, response.clone().with_usage(None));
+            }
+            Ok(response)
+        }))
+    }
+}
+
+/// Omits the requests and the answers, which are content.
+impl fmt::Debug for ResponseCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResponseCache").field("scope", &self.scope).finish_non_exhaustive()
+    }
+}

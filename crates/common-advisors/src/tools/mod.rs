@@ -1,0 +1,2 @@
+pub(crate) mod only_tools;
+pub(crate) mod search;

@@ -1,0 +1,85 @@
+use std::future::Future;
+use std::sync::Arc;
+
+use advisor_core::{ConversationKey, Result, Text, Turn, TurnId, async_trait};
+
+use crate::Document;
+
+/// Finds documents for a query. A closure that returns a future is a retriever.
+///
+/// # Ordering
+/// The best document is the first.
+///
+/// # Cancellation
+/// Dropping the future stops the search. A retriever has no timeout, unless it documents one.
+///
+/// # Errors
+/// An error means that nothing is known about matching documents. No match is not an error, but an empty list.
+/// [`OnFailure`](crate::OnFailure) decides how a turn continues.
+///
+/// # Example
+/// ```
+/// use retrieval::{Document, Query, Retriever};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> advisor_core::Result<()> {
+/// let hours = |query: Query| async move {
+///     let matches = query.text.contains("open");
+///     Ok(Vec::from_iter(matches.then(|| Document::new("hours", "The shop opens at nine."))))
+/// };
+/// assert_eq!(hours.retrieve(Query::new("When do you open?")).await?.len(), 1);
+/// # Ok(()) }
+/// ```
+#[async_trait]
+pub trait Retriever: Send + Sync + 'static {
+    /// Finds the documents for a query.
+    async fn retrieve(&self, query: Query) -> Result<Vec<Document>>;
+}
+
+#[async_trait]
+impl<F, Fut> Retriever for F
+where
+    F: Fn(Query) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<Vec<Document>>> + Send + 'static,
+{
+    async fn retrieve(&self, query: Query) -> Result<Vec<Document>> {
+        self(query).await
+    }
+}
+
+/// The text to find documents for, and on whose behalf. Cheap to clone.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Query {
+    /// The text.
+    pub text: Text,
+    /// The conversation of the turn.
+    pub conversation: Option<ConversationKey>,
+    /// The turn, with its extensions, such as the rights of a user.
+    pub turn: Arc<Turn>,
+}
+
+impl Query {
+    /// Creates a query outside a conversation, in a new turn.
+    pub fn new(text: impl Into<Text>) -> Self {
+        Self { text: text.into(), conversation: None, turn: Turn::new(TurnId::random()) }
+    }
+
+    /// Makes the query part of a conversation, and thereby of its tenant.
+    #[must_use]
+    pub fn with_conversation(self, conversation: Option<ConversationKey>) -> Self {
+        Self { conversation, ..self }
+    }
+
+    /// Makes the query part of a turn.
+    #[must_use]
+    pub fn with_turn(self, turn: Arc<Turn>) -> Self {
+        Self { turn, ..self }
+    }
+
+    /// Returns the tenant of the conversation; without a conversation, the tenant `default`.
+    #[must_use]
+    pub fn tenant(&self) -> &str {
+        self.conversation.as_ref().map_or("default", ConversationKey::tenant)
+    }
+}

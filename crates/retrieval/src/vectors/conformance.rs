@@ -1,0 +1,341 @@
+//! The conformance suite of a [`VectorStore`]: one clause per function, and the macro that runs them all.
+//!
+//! A clause panics if the store violates it. Each uses its own tenants, so that clauses can run concurrently on one
+//! server. All embeddings have [`DIMENSIONS`] dimensions.
+//!
+//! ```
+//! mod conformance {
+//!     // The expression makes the store; it may await.
+//!     retrieval::vector_conformance!(retrieval::InMemoryVectors::new());
+//! }
+//! ```
+//!
+//! Each clause becomes a test on several threads of a tokio runtime. So the crate that uses the macro needs tokio with
+//! `macros` and `rt-multi-thread`.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a clause fails by panicking"
+)]
+
+use std::sync::Arc;
+
+use advisor_core::{Embedding, TurnId};
+use serde_json::json;
+
+use super::{EmbeddedDocument, VectorStore};
+use crate::{Document, Filter, VectorError};
+
+/// Runs every clause of the module [`conformance`](mod@crate::conformance) on a vector store, each as a test.
+#[macro_export]
+macro_rules! vector_conformance {
+    ($make_store:expr) => {
+        $crate::vector_conformance! { @tests $make_store;
+            unknown_tenant_is_empty
+            closest_documents_come_first
+            equally_close_documents_are_ordered_by_id
+            limit_bounds_the_found_documents
+            documents_survive_unchanged
+            same_id_replaces_a_document
+            last_of_several_with_one_id_counts
+            tenants_share_nothing
+            filters_apply_before_the_limit
+            filters_compare_metadata
+            deletion_is_for_matching_documents_only
+            other_dimensions_are_refused_whole
+            concurrent_updates_lose_nothing
+        }
+    };
+    (@tests $make_store:expr; $($clause:ident)*) => {$(
+        #[::tokio::test(flavor = "multi_thread", worker_threads = 4)]
+        async fn $clause() {
+            $crate::conformance::$clause(::std::sync::Arc::new($make_store)).await;
+        }
+    )*};
+}
+
+/// The number of dimensions of all embeddings in the suite, for stores that are created with a fixed one.
+pub const DIMENSIONS: usize = 3;
+
+type Store = Arc<dyn VectorStore>;
+
+/// Returns a tenant that no other test uses, on any server.
+fn new_tenant() -> String {
+    String::from(TurnId::random())
+}
+
+fn embedding(numbers: [f32; DIMENSIONS]) -> Embedding {
+    Embedding::new(numbers).unwrap()
+}
+
+fn document(id: &str, numbers: [f32; DIMENSIONS]) -> EmbeddedDocument {
+    EmbeddedDocument::new(Document::new(id, format!("text of {id}")), embedding(numbers))
+}
+
+fn with_metadata(
+    mut document: EmbeddedDocument,
+    name: &str,
+    value: impl Into<serde_json::Value>,
+) -> EmbeddedDocument {
+    document.document.metadata.insert(name.into(), value.into());
+    document
+}
+
+/// The ids of the documents that are found from the first axis.
+async fn found(store: &Store, limit: usize, filter: &Filter) -> Vec<String> {
+    let found = store.search(&embedding([1.0, 0.0, 0.0]), limit, filter).await.unwrap();
+    found.iter().map(|document| document.id.to_string()).collect()
+}
+
+/// An unknown tenant has no documents, and nothing to delete.
+pub async fn unknown_tenant_is_empty(store: Store) {
+    let filter = Filter::in_tenant(new_tenant());
+    assert_eq!(found(&store, 5, &filter).await, [""; 0]);
+    assert_eq!(store.delete(&filter).await.unwrap(), 0);
+    store.upsert(&new_tenant(), Vec::new()).await.unwrap();
+}
+
+/// The closest document is the first. Its score is the cosine, whatever the lengths of the vectors are.
+pub async fn closest_documents_come_first(store: Store) {
+    let tenant = new_tenant();
+    let documents = vec![
+        document("opposite", [-2.0, 0.0, 0.0]),
+        document("near", [3.0, 3.0, 0.0]),
+        document("square", [0.0, 0.5, 0.0]),
+        document("same", [0.01, 0.0, 0.0]),
+    ];
+    store.upsert(&tenant, documents).await.unwrap();
+    let filter = Filter::in_tenant(tenant.as_str());
+    assert_eq!(found(&store, 9, &filter).await, ["same", "near", "square", "opposite"]);
+    let scored = store.search(&embedding([7.0, 0.0, 0.0]), 9, &filter).await.unwrap();
+    for (document, expected) in scored.iter().zip([1.0, std::f32::consts::FRAC_1_SQRT_2, 0.0, -1.0]) {
+        let score = document.score.unwrap();
+        assert!((score - expected).abs() < 1e-5, "{} has {score}, not {expected}", document.id.as_str());
+    }
+}
+
+/// Equally close documents have the order of their ids, so that a search can be repeated.
+pub async fn equally_close_documents_are_ordered_by_id(store: Store) {
+    let tenant = new_tenant();
+    for id in ["c", "a", "b"] {
+        store.upsert(&tenant, vec![document(id, [0.0, 1.0, 0.0])]).await.unwrap();
+    }
+    assert_eq!(found(&store, 2, &Filter::in_tenant(tenant)).await, ["a", "b"]);
+}
+
+/// A search returns at most as many documents as it is asked for.
+pub async fn limit_bounds_the_found_documents(store: Store) {
+    let tenant = new_tenant();
+    let documents = (1_u8..=5).map(|number| document(&number.to_string(), [1.0, f32::from(number), 0.0]));
+    store.upsert(&tenant, documents.collect()).await.unwrap();
+    let filter = Filter::in_tenant(tenant);
+    assert_eq!(found(&store, 0, &filter).await, [""; 0]);
+    assert_eq!(found(&store, 2, &filter).await, ["1", "2"]);
+    assert_eq!(found(&store, 50, &filter).await.len(), 5);
+}
+
+/// A document comes back as it was stored, apart from its score.
+pub async fn documents_survive_unchanged(store: Store) {
+    let tenant = new_tenant();
+    let plain = Document::new("plain ' \" % ä/🦀", "");
+    let full = Document::new("full", "Zeile 1\nZeile 2 \u{1F980} e\u{301} \\ '; --")
+        .with_title("T\"itle")
+        .with_url("https://example.org/?a=1&b=ü#c")
+        .with_metadata("nested", json!({"list": [1, null, "x", {"deep": true}], "text": "ä"}))
+        .with_metadata("", "a name without letters")
+        .with_score(9.0);
+    for (number, document) in [plain, full].into_iter().enumerate() {
+        let numbers = if number == 0 { [1.0, 0.0, 0.0] } else { [0.0, 1.0, 0.0] };
+        let stored = EmbeddedDocument::new(document.clone(), embedding(numbers));
+        store.upsert(&tenant, vec![stored]).await.unwrap();
+        let found = store.search(&embedding(numbers), 1, &Filter::in_tenant(tenant.as_str())).await.unwrap();
+        let score = found[0].score.unwrap();
+        assert!((score - 1.0).abs() < 1e-5, "the score is the cosine, not {score}");
+        assert_eq!(found[0], document.with_score(score));
+    }
+}
+
+/// A document with a known id replaces the known one, its embedding and metadata included.
+pub async fn same_id_replaces_a_document(store: Store) {
+    let tenant = new_tenant();
+    let old = with_metadata(document("a", [1.0, 0.0, 0.0]), "old", true);
+    store.upsert(&tenant, vec![old, document("b", [1.0, 1.0, 0.0])]).await.unwrap();
+    store.upsert(&tenant, vec![document("a", [-1.0, 0.0, 0.0])]).await.unwrap();
+    let filter = Filter::in_tenant(tenant);
+    assert_eq!(found(&store, 9, &filter).await, ["b", "a"]);
+    assert_eq!(found(&store, 9, &filter.with_equal("old", true)).await, [""; 0]);
+}
+
+/// One update may have an id several times: the last document counts.
+pub async fn last_of_several_with_one_id_counts(store: Store) {
+    let tenant = new_tenant();
+    let one = with_metadata(document("a", [1.0, 0.0, 0.0]), "number", 1);
+    let two = with_metadata(document("a", [0.0, 1.0, 0.0]), "number", 2);
+    store.upsert(&tenant, vec![one, two]).await.unwrap();
+    let filter = Filter::in_tenant(tenant);
+    assert_eq!(found(&store, 9, &filter.clone().with_equal("number", 2)).await, ["a"]);
+    assert_eq!(store.delete(&filter).await.unwrap(), 1);
+}
+
+/// A tenant finds and deletes no document of another one, also under the same id.
+pub async fn tenants_share_nothing(store: Store) {
+    let (one, other) = (new_tenant(), new_tenant());
+    for (tenant, number) in [(&one, 1), (&other, 2)] {
+        let same_id = with_metadata(document("a", [1.0, 0.0, 0.0]), "number", number);
+        store.upsert(tenant, vec![same_id]).await.unwrap();
+    }
+    let of = |tenant: &str, number: i32| Filter::in_tenant(tenant).with_equal("number", number);
+    assert_eq!(found(&store, 9, &of(&one, 1)).await, ["a"]);
+    assert_eq!(found(&store, 9, &of(&one, 2)).await, [""; 0]);
+    assert_eq!(store.delete(&Filter::in_tenant(one.as_str())).await.unwrap(), 1);
+    assert_eq!(found(&store, 9, &of(&other, 2)).await, ["a"]);
+    // Neither upper and lower case nor a common beginning make tenants equal.
+    for similar in [other.to_uppercase(), format!("{other} "), format!("{other}%")] {
+        let same = similar == other;
+        assert_eq!(found(&store, 9, &Filter::in_tenant(similar)).await.is_empty(), !same);
+    }
+}
+
+/// The limit counts documents that pass the filter, also if many others are closer.
+pub async fn filters_apply_before_the_limit(store: Store) {
+    let tenant = new_tenant();
+    let mut documents: Vec<_> =
+        (0..200).map(|number| document(&format!("near {number}"), [1.0, 0.0, 0.0])).collect();
+    documents.push(with_metadata(document("far", [-1.0, 0.1, 0.0]), "wanted", true));
+    store.upsert(&tenant, documents).await.unwrap();
+    assert_eq!(found(&store, 1, &Filter::in_tenant(tenant).with_equal("wanted", true)).await, ["far"]);
+}
+
+/// Conditions compare whole values, and all of them have to be met. A missing value equals none.
+pub async fn filters_compare_metadata(store: Store) {
+    let tenant = new_tenant();
+    let base = |id: &str| document(id, [1.0, 0.0, 0.0]);
+    let documents = vec![
+        with_metadata(with_metadata(base("a"), "language", "en"), "year", 2020),
+        with_metadata(with_metadata(base("b"), "language", "de"), "year", 2020),
+        with_metadata(base("c"), "language", json!(["en"])),
+        with_metadata(base("d"), "language", serde_json::Value::Null),
+        base("e"),
+    ];
+    store.upsert(&tenant, documents).await.unwrap();
+    let all = || Filter::in_tenant(tenant.as_str());
+    let null = serde_json::Value::Null;
+    let cases: [(Filter, &[&str]); 10] = [
+        (all(), &["a", "b", "c", "d", "e"]),
+        (all().with_equal("language", "en"), &["a"]),
+        (all().with_equal("language", "EN"), &[]),
+        (all().with_equal("language", null.clone()), &["d"]),
+        (all().with_one_of("language", ["en", "de", "fr"]), &["a", "b"]),
+        (all().with_one_of("language", [json!(["en"]), null.clone()]), &["c", "d"]),
+        (all().with_not_equal("language", "en"), &["b", "c", "d", "e"]),
+        (all().with_equal("year", 2020).with_not_equal("language", "en"), &["b"]),
+        (all().with_ids(["a", "e", "f"]), &["a", "e"]),
+        (all().with_ids([""; 0]), &[]),
+    ];
+    for (filter, expected) in cases {
+        assert_eq!(found(&store, 9, &filter).await, expected, "{filter:?}");
+    }
+}
+
+/// Deletion removes the documents that pass the filter, returns their number, and leaves all others.
+pub async fn deletion_is_for_matching_documents_only(store: Store) {
+    let tenant = new_tenant();
+    let documents = ["a", "b", "c"].map(|id| with_metadata(document(id, [1.0, 0.0, 0.0]), "odd", id != "b"));
+    store.upsert(&tenant, documents.into()).await.unwrap();
+    let all = Filter::in_tenant(tenant.as_str());
+    assert_eq!(store.delete(&all.clone().with_equal("odd", true)).await.unwrap(), 2);
+    assert_eq!(found(&store, 9, &all).await, ["b"]);
+    assert_eq!(store.delete(&all.clone().with_equal("odd", true)).await.unwrap(), 0);
+    store.upsert(&tenant, vec![document("a", [1.0, 0.0, 0.0])]).await.unwrap();
+    assert_eq!(store.delete(&all).await.unwrap(), 2);
+}
+
+/// An update with an embedding of other dimensions is refused whole, and so is a search with one.
+pub async fn other_dimensions_are_refused_whole(store: Store) {
+    let tenant = new_tenant();
+    store.upsert(&tenant, vec![document("a", [1.0, 0.0, 0.0])]).await.unwrap();
+    let short = || Embedding::new([1.0, 0.0]).unwrap();
+    let odd = EmbeddedDocument::new(Document::new("odd", "odd"), short());
+    let refused = store.upsert(&tenant, vec![document("b", [1.0, 0.0, 0.0]), odd]).await;
+    assert!(
+        matches!(refused, Err(VectorError::Dimensions { expected: DIMENSIONS, found: 2 })),
+        "{refused:?}"
+    );
+    let filter = Filter::in_tenant(tenant);
+    let refused = store.search(&short(), 1, &filter).await;
+    assert!(
+        matches!(refused, Err(VectorError::Dimensions { expected: DIMENSIONS, found: 2 })),
+        "{refused:?}"
+    );
+    assert_eq!(found(&store, 9, &filter).await, ["a"]);
+}
+
+/// Updates at the same time are all applied.
+pub async fn concurrent_updates_lose_nothing(store: Store) {
+    let tenant = new_tenant();
+    let writers = (0..8).map(|writer| {
+        let (store, tenant) = (Arc::clone(&store), tenant.clone());
+        tokio::spawn(async move {
+            for number in 0..10 {
+                let document = document(&format!("{writer} {number}"), [1.0, 0.0, 0.0]);
+                store.upsert(&tenant, vec![document]).await.unwrap();
+            }
+        })
+    });
+    for writer in writers.collect::<Vec<_>>() {
+        writer.await.unwrap();
+    }
+    assert_eq!(found(&store, 100, &Filter::in_tenant(tenant)).await.len(), 80);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::AssertUnwindSafe;
+
+    use advisor_core::async_trait;
+    use futures::FutureExt;
+
+    use super::*;
+    use crate::InMemoryVectors;
+
+    mod in_memory {
+        crate::vector_conformance!(crate::InMemoryVectors::new());
+    }
+
+    #[tokio::test]
+    async fn law_m5_tenants_share_no_vectors() {
+        tenants_share_nothing(Arc::new(InMemoryVectors::new())).await;
+    }
+
+    /// A store with one tenant for all.
+    struct Leaky(InMemoryVectors);
+
+    #[async_trait]
+    impl VectorStore for Leaky {
+        async fn upsert(&self, _: &str, documents: Vec<EmbeddedDocument>) -> Result<(), VectorError> {
+            self.0.upsert("all", documents).await
+        }
+
+        async fn search(
+            &self,
+            embedding: &Embedding,
+            limit: usize,
+            filter: &Filter,
+        ) -> Result<Vec<Document>, VectorError> {
+            let all = filter.conditions().iter().cloned().fold(Filter::in_tenant("all"), Filter::with);
+            self.0.search(embedding, limit, &all).await
+        }
+
+        async fn delete(&self, filter: &Filter) -> Result<usize, VectorError> {
+            self.0.delete(filter).await
+        }
+    }
+
+    #[tokio::test]
+    async fn a_store_that_mixes_tenants_fails() {
+        let clause = tenants_share_nothing(Arc::new(Leaky(InMemoryVectors::new())));
+        assert!(AssertUnwindSafe(clause).catch_unwind().await.is_err());
+    }
+}

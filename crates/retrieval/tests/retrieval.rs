@@ -1,0 +1,422 @@
+//! The advisor in chains with the tool loop and memory.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use advisor_core::{
+    Advisor, AdvisorInfo, BlockContent, BlockKind, ChatClient, ChatOptions, ChatRequest, ChatResponse, Chunk,
+    ConversationKey, Error, ErrorKind, FallbackModel, FinishReason, Message, Phase, Placement,
+    ResponseFormat, Result, Role, StreamValidator, ToolDefinition, TurnId, TurnStream, async_trait,
+};
+use advisor_testkit::{Answer, Gate, Journal, ScriptedModel, WordEmbeddings};
+use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore, validate_transcript};
+use futures::{FutureExt, StreamExt};
+use retrieval::{
+    Document, InMemoryVectors, OnFailure, Query, Retrieval, Retrieved, Retriever, VectorRetriever,
+    VectorStore, embed_documents,
+};
+use serde_json::{Value, json};
+use tool_call_advisor::{FnTool, ToolCallAdvisor, ToolCallStreaming};
+
+const FOUND: &str =
+    "<document number=\"1\" title=\"Hours\" url=\"https://a.example\">\nAt nine.\n</document>";
+
+fn hours() -> Document {
+    Document::new("hours", "At nine.").with_title("Hours").with_url("https://a.example")
+}
+
+/// A retriever that finds the hours, and counts.
+fn counting() -> (Arc<AtomicUsize>, impl Retriever) {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&calls);
+    let retriever = move |_: Query| {
+        counter.fetch_add(1, Ordering::Relaxed);
+        async { Ok(vec![hours(), Document::new("cats", "Cats sleep.")]) }
+    };
+    (calls, retriever)
+}
+
+fn calling() -> Answer {
+    Answer::new().text("let me see [1]").call("c1", "look", "{}").finish(FinishReason::ToolCalls)
+}
+
+fn look() -> FnTool {
+    let look = ToolDefinition::new("look", "Looks.", json!({"type": "object"}));
+    FnTool::new(look, |_: Value| async { Ok("sunny") })
+}
+
+fn texts<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Vec<String> {
+    messages.into_iter().map(Message::text).collect()
+}
+
+fn system_of(messages: &advisor_core::MessageList) -> String {
+    let system: Vec<_> = messages.iter().filter(|message| message.role() == Role::System).collect();
+    texts(system).join("|")
+}
+
+/// The titles of the citations in a message.
+fn cited(message: &Message) -> Vec<String> {
+    let title = |block: &advisor_core::Block| match block.content() {
+        BlockContent::Citation(citation) => citation.title.as_ref().map(ToString::to_string),
+        _ => None,
+    };
+    message.blocks().iter().filter_map(title).collect()
+}
+
+/// A chain with a tool and memory in this phase.
+fn client(
+    model: &ScriptedModel,
+    retrieval: Retrieval,
+    memory: Option<(Phase, ChatMemoryAdvisor)>,
+) -> ChatClient {
+    let client = ChatClient::builder(model.clone()).system("Be polite.").advisor(ToolCallAdvisor::new());
+    let client = client.advisor(retrieval).tool(look());
+    let client = memory.into_iter().fold(client, |client, (phase, memory)| client.advisor_in(phase, memory));
+    client.build().unwrap()
+}
+
+/// Reads a turn to its end. Its chunks are well-formed.
+async fn read(mut turn: TurnStream) -> Vec<Chunk> {
+    let (mut chunks, mut validator) = (Vec::new(), StreamValidator::new());
+    while let Some(chunk) = turn.next().await {
+        let chunk = chunk.unwrap();
+        validator.push(&chunk).unwrap_or_else(|violation| panic!("{violation}: {chunk:?}"));
+        chunks.push(chunk);
+    }
+    chunks
+}
+
+#[tokio::test]
+async fn law_m2_m4_documents_are_sent_every_round_unstored() {
+    let mut stored = Vec::new();
+    for remembers in [Some(Phase::Round), Some(Phase::Turn), None] {
+        let (calls, retriever) = counting();
+        let model =
+            ScriptedModel::new([calling(), Answer::from_text("Sunny [1]."), Answer::from_text("Bye.")]);
+        let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+        let placed = remembers.map(|phase| (phase, memory.clone()));
+        let client = client(&model, Retrieval::new(retriever), placed);
+        let response = client.prompt().user("Weather?").conversation("c").call().await.unwrap();
+        assert_eq!(calls.load(Ordering::Relaxed), 1, "{remembers:?}: once per turn");
+        assert_eq!(texts(response.transcript()), ["Weather?", "let me see [1]", "sunny", "Sunny [1]."]);
+        client.prompt().user("Thanks").conversation("c").call().await.unwrap();
+        assert_eq!(calls.load(Ordering::Relaxed), 2, "{remembers:?}");
+        for prompt in model.prompts() {
+            let system = system_of(&prompt.messages);
+            assert!(system.starts_with("Be polite.\n\n") && system.matches(FOUND).count() == 1, "{system}");
+            assert_eq!(validate_transcript(&prompt.messages), []);
+        }
+        if remembers.is_some() {
+            let key = ConversationKey::new("c").unwrap();
+            let transcript = memory.transcript(&key).await.unwrap();
+            assert!(!format!("{transcript:?}").contains("At nine."), "{transcript:?}");
+            assert_eq!(cited(&transcript.iter().nth(3).unwrap().clone()), ["Hours"]);
+            stored.push(format!("{:?}", transcript.iter().map(Message::blocks).collect::<Vec<_>>()));
+        }
+    }
+    assert_eq!(stored[0], stored[1], "both places of memory hold the same");
+}
+
+#[tokio::test]
+async fn many_rounds_retrieve_once() {
+    let (calls, retriever) = counting();
+    let answers = (0..9).map(|_| calling()).chain([Answer::from_text("Sunny.")]);
+    let model = ScriptedModel::new(answers);
+    let client = client(&model, Retrieval::new(retriever), None);
+    client.prompt().user("Weather?").call().await.unwrap();
+    assert_eq!((model.calls(), calls.load(Ordering::Relaxed)), (10, 1));
+}
+
+#[tokio::test]
+async fn a_turn_submitted_again_retrieves_nothing() {
+    let (calls, retriever) = counting();
+    let model = ScriptedModel::new([Answer::from_text("At nine [1].")]);
+    let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+    let client = client(&model, Retrieval::new(retriever), Some((Phase::Round, memory)));
+    let turn = TurnId::new("t").unwrap();
+    for _ in 0..2 {
+        let prompt = client.prompt().user("When?").conversation("c").turn(turn.clone());
+        let response = prompt.call().await.unwrap();
+        assert_eq!(
+            (response.text(), cited(response.message())),
+            ("At nine [1].".into(), vec!["Hours".into()])
+        );
+    }
+    assert_eq!((model.calls(), calls.load(Ordering::Relaxed)), (1, 1));
+}
+
+#[tokio::test]
+async fn law_m5_each_tenant_reads_its_documents() {
+    let (model, store) = (WordEmbeddings::new(), InMemoryVectors::new());
+    for tenant in ["acme", "umbrella"] {
+        let document = Document::new("hours", format!("The shop of {tenant} opens at nine."));
+        store.upsert(tenant, embed_documents(&model, [document]).await.unwrap()).await.unwrap();
+    }
+    let answers = ScriptedModel::new((0..3).map(|_| Answer::from_text("At nine.")));
+    let retrieval = Retrieval::new(VectorRetriever::new(model, store));
+    let client = client(&answers, retrieval, None);
+    for tenant in ["acme", "umbrella", "other"] {
+        let key = ConversationKey::in_tenant(tenant, "c").unwrap();
+        client.prompt().user("When does the shop open?").conversation(key).call().await.unwrap();
+    }
+    let systems: Vec<_> = answers.prompts().iter().map(|prompt| system_of(&prompt.messages)).collect();
+    assert!(systems[0].contains("acme") && !systems[0].contains("umbrella"), "{systems:?}");
+    assert!(systems[1].contains("umbrella") && !systems[1].contains("acme"), "{systems:?}");
+    assert_eq!(systems[2], "Be polite.", "a tenant without documents");
+}
+
+#[tokio::test]
+async fn law_s2_text_is_not_held_back_for_citations() {
+    let gate = Gate::new();
+    let answer = Answer::new().text("At nine [1").gate(&gate).text("]. And [2").text("]");
+    let model = ScriptedModel::new([answer.finish(FinishReason::Stop)]);
+    let (_, retriever) = counting();
+    let mut turn = client(&model, Retrieval::new(retriever), None).prompt().user("When?").stream();
+    let mut shown = String::new();
+    while !shown.ends_with("[1") {
+        shown.push_str(turn.next().await.unwrap().unwrap().text().unwrap_or_default());
+    }
+    assert!(turn.next().now_or_never().is_none(), "the model waits");
+    gate.release();
+    let rest: Vec<_> = turn.map(Result::unwrap).collect().await;
+    let texts: Vec<_> = rest.iter().filter_map(Chunk::text).collect();
+    assert_eq!(texts.concat(), "]. And [2]");
+    let Some(Chunk::Completed(response)) = rest.last() else { panic!("no completion") };
+    assert_eq!(cited(response.message()), ["Hours", "cats"]);
+}
+
+#[tokio::test]
+async fn law_s3_s4_citations_follow_the_text_that_names_them() {
+    let answer = Answer::new().text("Both [2, 1] and [1], [7].").reasoning("Hm [1].").text(" Cats [2].");
+    let model = ScriptedModel::new([answer.finish(FinishReason::Stop)]);
+    let (_, retriever) = counting();
+    let chunks = read(client(&model, Retrieval::new(retriever), None).prompt().user("When?").stream()).await;
+    let Some(Chunk::Completed(response)) = chunks.last() else { panic!("no completion") };
+    let kinds: Vec<_> = response.message().blocks().iter().map(advisor_core::Block::kind).collect();
+    use BlockKind::{Citation, Reasoning, Text};
+    assert_eq!(kinds, [Text, Citation, Citation, Reasoning, Text, Citation]);
+    assert_eq!(cited(response.message()), ["cats", "Hours", "cats"]);
+    let closed = chunks.iter().filter(|chunk| matches!(chunk, Chunk::Closed { .. })).count();
+    assert_eq!(closed, 6, "each block is shown");
+    let BlockContent::Citation(hours) = response.message().blocks()[2].content() else { panic!() };
+    assert_eq!((hours.url.as_deref(), hours.quote.as_deref()), (Some("https://a.example"), None));
+    let data = response.message().blocks()[2].provider_data();
+    assert_eq!((&*data[0].format, &data[0].value), ("retrieval", &json!({"number": 1, "id": "hours"})));
+}
+
+#[tokio::test]
+async fn law_s5_citations_are_found_at_every_split() {
+    let text = "At nine [1, 2]. ä [2]";
+    for split in (0..=text.len()).filter(|split| text.is_char_boundary(*split)) {
+        let answer = Answer::new().text(&text[..split]).text(&text[split..]).finish(FinishReason::Stop);
+        let (_, retriever) = counting();
+        let turn =
+            client(&ScriptedModel::new([answer]), Retrieval::new(retriever), None).prompt().user("When?");
+        let chunks = read(turn.stream()).await;
+        let Some(Chunk::Completed(response)) = chunks.last() else { panic!("no completion") };
+        assert_eq!(
+            (response.text().as_str(), cited(response.message())),
+            (text, vec!["Hours".into(), "cats".into()])
+        );
+    }
+}
+
+#[tokio::test]
+async fn only_the_final_text_is_cited_in_every_phase() {
+    for phase in [Phase::Turn, Phase::Round, Phase::ModelCall] {
+        let (calls, retriever) = counting();
+        let model = ScriptedModel::new([calling(), Answer::from_text("Sunny [2].")]);
+        let tool_loop = ToolCallAdvisor::builder().streaming(ToolCallStreaming::All).build().unwrap();
+        let client = ChatClient::builder(model)
+            .advisor(tool_loop)
+            .advisor_in(phase, Retrieval::new(retriever))
+            .tool(look())
+            .build()
+            .unwrap();
+        let chunks = read(client.prompt().user("Weather?").stream()).await;
+        let Some(Chunk::Completed(response)) = chunks.last() else { panic!("no completion") };
+        assert_eq!(cited(response.message()), ["cats"], "{phase}");
+        let citations: usize = response.transcript().iter().map(|message| cited(message).len()).sum();
+        assert_eq!((citations, calls.load(Ordering::Relaxed)), (1, 1), "{phase}");
+    }
+}
+
+/// The first model breaks off after it has named a document, and the second one answers from the beginning.
+#[tokio::test]
+async fn a_void_attempt_has_no_citations() {
+    let broken =
+        Answer::new().text("Cats [2].").reasoning("Hm.").error(Error::new(ErrorKind::Connection, "broken"));
+    let model = FallbackModel::new(ScriptedModel::new([broken]))
+        .with_fallback(ScriptedModel::new([Answer::from_text("At nine [1].")]))
+        .with_restart_after_output();
+    let (calls, retriever) = counting();
+    let client = ChatClient::builder(model).advisor(Retrieval::new(retriever)).build().unwrap();
+    let chunks = read(client.prompt().user("When?").stream()).await;
+    assert!(chunks.iter().any(|chunk| matches!(chunk, Chunk::AttemptRestarted { .. })));
+    let Some(Chunk::Completed(response)) = chunks.last() else { panic!("no completion") };
+    assert_eq!((cited(response.message()), calls.load(Ordering::Relaxed)), (vec!["Hours".to_owned()], 1));
+}
+
+#[tokio::test]
+async fn lists_in_json_are_no_citations() {
+    for (format, expected) in [(ResponseFormat::Text, 1), (ResponseFormat::JsonObject, 0)] {
+        let model = ScriptedModel::new([Answer::from_text("{\"ids\": [1]}")]);
+        let (_, retriever) = counting();
+        let options = ChatOptions::new().with_response_format(format);
+        let prompt = client(&model, Retrieval::new(retriever), None).prompt().user("Which?").options(options);
+        assert_eq!(cited(prompt.call().await.unwrap().message()).len(), expected);
+    }
+}
+
+#[tokio::test]
+async fn citations_can_be_turned_off() {
+    let model = ScriptedModel::new([Answer::from_text("At nine [1].")]);
+    let (_, retriever) = counting();
+    let retrieval = Retrieval::new(retriever).with_citations(false);
+    let response = client(&model, retrieval, None).prompt().user("When?").call().await.unwrap();
+    assert_eq!(response.message().blocks().len(), 1);
+}
+
+/// Records its work.
+struct Recorded(&'static str, Journal);
+
+impl AdvisorInfo for Recorded {
+    fn placement(&self) -> Placement {
+        Placement::new(Phase::ModelCall)
+    }
+}
+
+#[async_trait]
+impl Advisor for Recorded {
+    type State = ();
+
+    async fn before(&self, request: ChatRequest) -> Result<(ChatRequest, ())> {
+        self.1.record(format!("{}.before", self.0));
+        Ok((request, ()))
+    }
+
+    async fn after(&self, (): (), response: &ChatResponse) -> Result<()> {
+        self.1.record(format!("{}.after {:?}", self.0, cited(response.message())));
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn law_o1_outer_advisors_complete_after_citations() {
+    let journal = Journal::new();
+    let model = ScriptedModel::new([Answer::from_text("At nine [1].")]).with_journal(&journal);
+    let in_retriever = journal.clone();
+    let retriever = move |_: Query| {
+        in_retriever.record("retrieve");
+        async { Ok(vec![hours()]) }
+    };
+    let client = ChatClient::builder(model)
+        .advisor(Recorded("outer", journal.clone()))
+        .advisor(Retrieval::new(retriever))
+        .advisor(Recorded("inner", journal.clone()))
+        .build()
+        .unwrap();
+    client.prompt().user("When?").call().await.unwrap();
+    let expected =
+        ["outer.before", "retrieve", "inner.before", "model.ask r1", "model.end r1", "inner.after []"];
+    assert_eq!(journal.labels(), [&expected[..], &["outer.after [\"Hours\"]"]].concat());
+}
+
+#[tokio::test]
+async fn failing_retriever_ends_the_turn_by_default() {
+    let failing = |_: Query| async { Err(Error::new(ErrorKind::Connection, "the index is down")) };
+    let model = ScriptedModel::new([Answer::from_text("Hello [1].")]);
+    let client_of = |retrieval| client(&model, retrieval, None);
+    let error = client_of(Retrieval::new(failing)).prompt().user("When?").call().await.unwrap_err();
+    assert_eq!((error.kind(), model.calls()), (ErrorKind::Connection, 0));
+
+    let tolerant = client_of(Retrieval::new(failing).with_on_failure(OnFailure::Continue));
+    let response = tolerant.prompt().user("When?").call().await.unwrap();
+    assert_eq!((response.text().as_str(), response.message().blocks().len()), ("Hello [1].", 1));
+    assert_eq!(system_of(&model.prompts()[0].messages), "Be polite.");
+    assert_eq!(response.turn().extensions().get::<Retrieved>(), None);
+}
+
+#[tokio::test]
+async fn law_k2_dropped_turn_drops_the_retriever() {
+    let connection = Arc::new(());
+    let in_retriever = Arc::downgrade(&connection);
+    let connections = std::sync::Mutex::new(Some(connection));
+    let retriever = move |_: Query| {
+        let connection = connections.lock().unwrap().take();
+        async move {
+            std::future::pending::<()>().await;
+            drop(connection);
+            Ok(vec![hours()])
+        }
+    };
+    let model = ScriptedModel::new([]);
+    let mut turn = client(&model, Retrieval::new(retriever), None).prompt().user("When?").stream();
+    assert!(turn.next().now_or_never().is_none(), "the retriever waits");
+    assert!(in_retriever.upgrade().is_some());
+    drop(turn);
+    assert!(in_retriever.upgrade().is_none());
+    assert_eq!(model.calls(), 0);
+}
+
+#[tokio::test]
+async fn two_retrievals_number_their_documents_on() {
+    let cats = |_: Query| async { Ok(vec![Document::new("cats", "Cats sleep.").with_score(0.5)]) };
+    let model = ScriptedModel::new([Answer::from_text("Both [1][3].")]);
+    let (_, retriever) = counting();
+    let client = ChatClient::builder(model.clone())
+        .advisor(Retrieval::new(retriever))
+        .advisor(Retrieval::new(cats).with_name("cats").with_instructions("Cats:"))
+        .build()
+        .unwrap();
+    let response = client.prompt().user("When?").call().await.unwrap();
+    assert!(
+        system_of(&model.prompts()[0].messages)
+            .ends_with("Cats:\n\n<document number=\"3\">\nCats sleep.\n</document>")
+    );
+    assert_eq!(cited(response.message()), ["cats", "Hours"], "the inner advisor is the first to add");
+    let retrieved = response.turn().extensions().get::<Retrieved>().unwrap();
+    let ids: Vec<_> = retrieved.documents().iter().map(|document| document.id.to_string()).collect();
+    assert_eq!(ids, ["hours", "cats", "cats"]);
+    assert_eq!((retrieved.numbered(0), retrieved.numbered(4)), (None, None));
+    assert_eq!(retrieved.numbered(3).and_then(|document| document.score), Some(0.5));
+}
+
+#[tokio::test]
+async fn query_can_be_rewritten_and_left_out() {
+    let queries = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let seen = Arc::clone(&queries);
+    let retriever = move |query: Query| {
+        seen.lock().unwrap().push((query.text.to_string(), query.tenant().to_owned()));
+        async { Ok(Vec::new()) }
+    };
+    let retrieval = Retrieval::new(retriever).with_query(|request| async move {
+        let asked = request.last_user().map(Message::text).unwrap_or_default();
+        Ok(if asked == "Hi" { String::new() } else { format!("{asked} (in English)") })
+    });
+    let model = ScriptedModel::new((0..2).map(|_| Answer::from_text("Hello.")));
+    let client = client(&model, retrieval, None);
+    let greeted = client.prompt().user("Hi").call().await.unwrap();
+    assert_eq!(greeted.turn().extensions().get::<Retrieved>(), None);
+    let asked = client.prompt().user("Wann?").call().await.unwrap();
+    assert_eq!(asked.turn().extensions().get::<Retrieved>(), Some(Retrieved::default()));
+    assert_eq!(*queries.lock().unwrap(), [("Wann? (in English)".to_owned(), "default".to_owned())]);
+    assert_eq!(system_of(&model.prompts()[1].messages), "Be polite.", "no document, no instructions");
+}
+
+#[tokio::test]
+async fn place_outside_memory_is_refused() {
+    let (_, retriever) = counting();
+    let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+    let chain = ChatClient::builder(ScriptedModel::new([]))
+        .advisor_in(Phase::Turn, Retrieval::new(retriever))
+        .advisor_in(Phase::Round, memory);
+    assert_eq!(chain.build().unwrap_err().kind(), ErrorKind::Configuration);
+}

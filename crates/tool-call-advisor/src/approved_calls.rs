@@ -1,0 +1,136 @@
+use std::sync::Arc;
+
+use advisor_core::{
+    BlockId, CallRunner, ChatRequest, DecidedCall, Error, ErrorKind, NestedBounds, NotStartedReason, Result,
+    Text, Tool, ToolCall, ToolResult, Verdict, async_trait,
+};
+use serde_json::Value;
+
+use crate::plan::decided::note_edit;
+use crate::plan::prepare::{Unready, prepare};
+use crate::run::bounds::{limits_of, state_bounds};
+use crate::run::decide::Counts;
+use crate::run::run_tools::execute_batch;
+use crate::truncate::cap_result;
+use crate::{CallDecision, NotStarted, ReadyCall, ToolBatch, ToolCallAdvisor, ToolEvents};
+
+/// A decided call, before its result.
+enum Prepared {
+    /// It is in the batch. Its arguments were changed to these.
+    Runs { edited: Option<Text> },
+    /// It does not run.
+    Unrun(ToolResult),
+}
+
+/// Runs approved calls as the loop would, in one batch and within the time of the turn.
+///
+/// The policy and `before_tool` have asked about the calls as the model wrote them. They are asked again about arguments
+/// that a person has changed, and may deny these. The `eligible` predicate is not asked.
+#[async_trait]
+impl CallRunner for ToolCallAdvisor {
+    fn validate(&self, request: &ChatRequest, call: &DecidedCall) -> Result<()> {
+        limits_of(&self.config, &request.turn)?;
+        let problem = match self.prepare(request, call) {
+            Ok((tool, _)) if tool.definition().client_side => "its tool runs at the client; send its result",
+            Ok((_, arguments)) => match self.denied(call, &arguments) {
+                true => "the policy denies the changed arguments",
+                false => return Ok(()),
+            },
+            // The reason without its text, which has parts of the arguments.
+            Err(unready) => match unready.reason {
+                NotStartedReason::UnknownTool => "the request has no such tool; add it to the prompt",
+                NotStartedReason::IncompleteCall => "the call is incomplete; deny it",
+                _ => "the arguments do not fit the tool; change them, or deny the call",
+            },
+        };
+        let message = format!("the approved call {} of `{}` cannot run: {problem}", call.key, call.call.name);
+        Err(Error::new(ErrorKind::Approval, message))
+    }
+
+    async fn run(&self, request: &ChatRequest, calls: Vec<DecidedCall>) -> Result<Vec<ToolResult>> {
+        let limits = limits_of(&self.config, &request.turn)?;
+        let (mut ready, mut prepared) = (Vec::new(), Vec::new());
+        for call in calls {
+            prepared.push(self.prepared(request, call, &mut ready).await?);
+        }
+        let stated = request.turn.extensions().get::<NestedBounds>().and_then(|stated| stated.deadline);
+        let deadline = limits.deadline().into_iter().chain(stated).min();
+        let ran = match ready.is_empty() {
+            true => Vec::new(),
+            false => {
+                state_bounds(&request.turn, &limits, deadline, &Counts::default());
+                let batch = ToolBatch::new(ready, request, ToolEvents::ignored(), deadline);
+                execute_batch(&self.config, batch).await?
+            }
+        };
+        let mut ran = ran.into_iter();
+        let results = prepared.into_iter().filter_map(|prepared| match prepared {
+            Prepared::Runs { edited } => Some(note_edit(ran.next()?, edited.as_deref())),
+            Prepared::Unrun(result) => Some(result),
+        });
+        Ok(results.map(|result| cap_result(result, limits.of_result())).collect())
+    }
+}
+
+impl ToolCallAdvisor {
+    /// Adds the call to those that run, or returns its error result.
+    async fn prepared(
+        &self,
+        request: &ChatRequest,
+        decided: DecidedCall,
+        ready: &mut Vec<ReadyCall>,
+    ) -> Result<Prepared> {
+        if let Verdict::Denied(reason) = decided.verdict {
+            return Ok(self.forbidden(&decided.call, reason));
+        }
+        let edited = edited(&decided.verdict);
+        let (tool, arguments) = match self.prepare(request, &decided) {
+            Ok(prepared) => prepared,
+            Err(Unready { text, .. }) => return Ok(Prepared::Unrun(ToolResult::error(&decided.call, text))),
+        };
+        let DecidedCall { key, call, .. } = decided;
+        let block = BlockId::new(key.round, key.position);
+        let call = ReadyCall { call, block, key, tool, arguments, edited: edited.clone() };
+        if edited.is_some()
+            && let CallDecision::Deny(reason) = self.config.hooks.before_tool(&call, request).await?
+        {
+            return Ok(self.forbidden(&call.call, reason));
+        }
+        ready.push(call);
+        Ok(Prepared::Runs { edited })
+    }
+
+    fn forbidden(&self, call: &ToolCall, reason: Text) -> Prepared {
+        let text = self.config.texts.not_started(&NotStarted::Forbidden(reason));
+        Prepared::Unrun(ToolResult::error(call, text))
+    }
+
+    /// Checks whether the policy denies arguments that a person has changed.
+    fn denied(&self, decided: &DecidedCall, arguments: &Value) -> bool {
+        let Verdict::ApprovedWith(_) = decided.verdict else { return false };
+        let by_policy =
+            self.config.policy.as_ref().map(|policy| policy.decide(&decided.call.name, arguments));
+        matches!(by_policy, Some(CallDecision::Deny(_)))
+    }
+
+    /// Returns the tool and the arguments with which an approved call runs.
+    fn prepare(
+        &self,
+        request: &ChatRequest,
+        decided: &DecidedCall,
+    ) -> Result<(Arc<dyn Tool>, Value), Unready> {
+        let mut call = decided.call.clone();
+        if let Some(edited) = edited(&decided.verdict) {
+            call = ToolCall::new(call.id, call.name, edited);
+        }
+        prepare(&call, &request.tools, &self.config.schemas, self.config.leniency)
+    }
+}
+
+/// Returns the arguments that a person has put in place of the model's.
+fn edited(verdict: &Verdict) -> Option<Text> {
+    match verdict {
+        Verdict::ApprovedWith(arguments) => Some(arguments.to_string().into()),
+        _ => None,
+    }
+}

@@ -1,0 +1,280 @@
+use std::collections::HashMap;
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use advisor_core::{Error, Result};
+use futures::future::BoxFuture;
+use http::{HeaderName, HeaderValue};
+use secrecy::{ExposeSecret, SecretString};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::process::Command;
+
+use super::McpTools;
+
+/// A byte stream to a server.
+pub(super) trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Duplex for S {}
+
+type OpenStream = dyn Fn() -> BoxFuture<'static, io::Result<Box<dyn Duplex>>> + Send + Sync;
+
+/// The way to reach a server. Each connection begins with it.
+pub(super) enum Address {
+    Command(Box<dyn Fn() -> Command + Send + Sync>),
+    Http(HttpAddress),
+    Stream(Box<OpenStream>),
+}
+
+/// The address of a server over HTTP, and the headers of each request.
+pub(super) struct HttpAddress {
+    pub(super) url: Arc<str>,
+    pub(super) bearer: Option<SecretString>,
+    pub(super) headers: Vec<(String, SecretString)>,
+}
+
+impl HttpAddress {
+    /// Returns the headers. Their values are marked as secret.
+    pub(super) fn headers(&self) -> Result<HashMap<HeaderName, HeaderValue>> {
+        let header = |(name, value): &(String, SecretString)| {
+            let name: HeaderName = name.parse().ok()?;
+            let mut value = HeaderValue::from_str(value.expose_secret()).ok()?;
+            value.set_sensitive(true);
+            Some((name, value))
+        };
+        let headers: Option<HashMap<_, _>> = self.headers.iter().map(header).collect();
+        headers.ok_or_else(|| {
+            Error::configuration("a header of an MCP server has a name or value that HTTP does not allow")
+        })
+    }
+
+    /// Returns the address and its parts that may be keys, the token and the values of headers.
+    fn secrets(&self) -> impl Iterator<Item = &str> {
+        let sent = self.bearer.iter().chain(self.headers.iter().map(|(_, value)| value));
+        std::iter::once(&*self.url)
+            .chain(address_parts(&self.url))
+            .chain(sent.map(ExposeSecret::expose_secret))
+    }
+}
+
+/// Returns the parts of an address that are long enough to be keys, and not its host.
+fn address_parts(url: &str) -> impl Iterator<Item = &str> {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let (authority, rest) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let user = authority.rsplit_once('@').map_or("", |(user, _)| user);
+    let (path, query) = rest.split_at(rest.find(['?', '#']).unwrap_or(rest.len()));
+    let user = std::iter::once(user).chain(user.split(':'));
+    let query = std::iter::once(query).chain(query.split(['?', '&', '#', '=']));
+    let path = path.split('/').filter(|segment| segment.len() >= 16);
+    user.chain(query).filter(|part| part.len() >= 6).chain(path)
+}
+
+/// The settings of a server's tools.
+pub(super) struct Settings {
+    pub(super) name: String,
+    pub(super) prefix: String,
+    pub(super) filter: Box<dyn Fn(&str) -> bool + Send + Sync>,
+    pub(super) annotations: Annotations,
+    pub(super) connect_timeout: Duration,
+    pub(super) timeout: Duration,
+    pub(super) max_tools: usize,
+    pub(super) max_result_bytes: usize,
+}
+
+/// The meaning of a server's statements about the effects of its tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Annotations {
+    Ignored,
+    Trusted,
+}
+
+/// An MCP server: the way to reach it, and the treatment of its tools.
+///
+/// [`connect`](Self::connect) returns the tools. If the server disappears later, their next use connects again.
+///
+/// # Example
+/// ```no_run
+/// use tokio::process::Command;
+/// use tools_mcp::McpServer;
+///
+/// # async fn connect() -> advisor_core::Result<()> {
+/// let files = McpServer::from_command(|| {
+///     let mut command = Command::new("npx");
+///     command.args(["@modelcontextprotocol/server-filesystem", "/srv/documents"]);
+///     command
+/// })
+/// .with_name("files")
+/// .with_prefix("files_")
+/// .with_filter(|name| name.starts_with("read_"))
+/// .connect()
+/// .await?;
+/// println!("{:?}", files.tools().await?);
+/// # Ok(()) }
+/// ```
+#[must_use]
+pub struct McpServer {
+    pub(super) address: Address,
+    pub(super) settings: Settings,
+}
+
+impl McpServer {
+    fn new(address: Address) -> Self {
+        let settings = Settings {
+            name: String::from("mcp"),
+            prefix: String::new(),
+            filter: Box::new(|_| true),
+            annotations: Annotations::Ignored,
+            connect_timeout: Duration::from_secs(30),
+            timeout: Duration::from_secs(60),
+            max_tools: 1_000,
+            max_result_bytes: 4 << 20,
+        };
+        Self { address, settings }
+    }
+
+    /// Describes a server that `command` starts and that speaks over its standard input and output.
+    ///
+    /// Each connection starts a process. It ends with the connection, or is killed. Its standard error stays that of
+    /// this process.
+    pub fn from_command(command: impl Fn() -> Command + Send + Sync + 'static) -> Self {
+        Self::new(Address::Command(Box::new(command)))
+    }
+
+    /// Describes a server at an address, over streamable HTTP.
+    ///
+    /// Redirects are not followed. Certificates are checked against the roots of the operating system.
+    pub fn from_url(url: impl Into<Arc<str>>) -> Self {
+        Self::new(Address::Http(HttpAddress { url: url.into(), bearer: None, headers: Vec::new() }))
+    }
+
+    /// Describes a server at the end of a stream, such as a socket. Each connection opens one.
+    pub fn from_stream<S, F>(open: impl Fn() -> F + Send + Sync + 'static) -> Self
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+        F: Future<Output = io::Result<S>> + Send + 'static,
+    {
+        Self::new(Address::Stream(Box::new(move || {
+            let opened = open();
+            Box::pin(async move { Ok(Box::new(opened.await?) as Box<dyn Duplex>) })
+        })))
+    }
+
+    /// Sends a token with each HTTP request, as `Authorization: Bearer`. Other servers ignore it.
+    pub fn with_bearer(mut self, token: impl Into<SecretString>) -> Self {
+        if let Address::Http(address) = &mut self.address {
+            address.bearer = Some(token.into());
+        }
+        self
+    }
+
+    /// Sends a header with each HTTP request, such as a key. Other servers ignore it.
+    pub fn with_header(mut self, name: impl Into<String>, value: impl Into<SecretString>) -> Self {
+        if let Address::Http(address) = &mut self.address {
+            address.headers.push((name.into(), value.into()));
+        }
+        self
+    }
+
+    /// Sets the name of the server in errors, plans and traces; `mcp` by default.
+    pub fn with_name(mut self, name: impl Into<String>) -> Self {
+        self.settings.name = name.into();
+        self
+    }
+
+    /// Puts a text before the name of each tool.
+    ///
+    /// A name that providers refuse is changed: other characters become `_`, a long name is cut, and a short hash of
+    /// the name follows. The same name always becomes the same.
+    pub fn with_prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.settings.prefix = prefix.into();
+        self
+    }
+
+    /// Keeps only the tools for whose names `keep` returns true. It gets the names of the server, without the prefix.
+    pub fn with_filter(mut self, keep: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
+        self.settings.filter = Box::new(keep);
+        self
+    }
+
+    /// Believes the server's statements about its tools: `readOnlyHint` becomes
+    /// [`Effect::Pure`](advisor_core::Effect::Pure), `idempotentHint` becomes
+    /// [`Effect::Idempotent`](advisor_core::Effect::Idempotent).
+    ///
+    /// Without it, the effects of all tools are unknown, and no call is repeated.
+    pub fn with_trusted_annotations(mut self) -> Self {
+        self.settings.annotations = Annotations::Trusted;
+        self
+    }
+
+    /// Sets the time in which a connection must begin, 30 seconds by default.
+    pub fn with_connect_timeout(mut self, connect_timeout: Duration) -> Self {
+        self.settings.connect_timeout = connect_timeout;
+        self
+    }
+
+    /// Sets the time in which the server must answer a call or report its progress, 60 seconds by default. It also
+    /// bounds the list of tools.
+    ///
+    /// The time of a call as a whole is bounded by the tool loop.
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.timeout = timeout;
+        self
+    }
+
+    /// Sets the number of tools that a server may list, 1,000 by default. A longer list is an error.
+    pub fn with_max_tools(mut self, max_tools: usize) -> Self {
+        self.settings.max_tools = max_tools;
+        self
+    }
+
+    /// Sets the bytes that the content of a result may have, 4 MiB by default. A larger one is an error result.
+    ///
+    /// A message as a whole may have 16 MiB.
+    pub fn with_max_result_bytes(mut self, max_result_bytes: usize) -> Self {
+        self.settings.max_result_bytes = max_result_bytes;
+        self
+    }
+
+    /// Connects to the server and lists its tools.
+    ///
+    /// # Cancellation
+    /// Dropping the future closes the connection.
+    ///
+    /// # Errors
+    /// Of kind `Connection`, `Timeout`, `Authentication` or `Protocol` if no connection begins or the list cannot be
+    /// read, `TooLarge` for a long list, and `Configuration` for two tools of one name ([`DuplicateTool`]).
+    ///
+    /// [`DuplicateTool`]: crate::DuplicateTool
+    pub async fn connect(self) -> Result<McpTools> {
+        McpTools::connect(self).await
+    }
+
+    /// Replaces the secrets of this server by `…` in a text of the server.
+    pub(super) fn redact(&self, text: &str) -> String {
+        let Address::Http(address) = &self.address else { return text.to_owned() };
+        let secrets = address.secrets().filter(|secret| !secret.is_empty());
+        secrets.fold(text.to_owned(), |text, secret| text.replace(secret, "…"))
+    }
+}
+
+/// Shows neither the address nor headers: both may contain keys.
+impl fmt::Debug for McpServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.address {
+            Address::Command(_) => "command",
+            Address::Http(_) => "http",
+            Address::Stream(_) => "stream",
+        };
+        f.debug_struct("McpServer")
+            .field("name", &self.settings.name)
+            .field("address", &kind)
+            .field("prefix", &self.settings.prefix)
+            .field("annotations", &self.settings.annotations)
+            .field("connect_timeout", &self.settings.connect_timeout)
+            .field("timeout", &self.settings.timeout)
+            .field("max_tools", &self.settings.max_tools)
+            .field("max_result_bytes", &self.settings.max_result_bytes)
+            .finish()
+    }
+}

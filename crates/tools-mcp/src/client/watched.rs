@@ -1,0 +1,100 @@
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rmcp::RoleClient;
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, ProgressNotificationParam, ProgressToken,
+    RequestMetaObject, ServerJsonRpcMessage, ServerNotification,
+};
+use rmcp::transport::Transport;
+use tokio::sync::mpsc::{self, error::TrySendError};
+
+/// The receiver of a call's progress. It travels to the transport in the extensions of the request.
+#[derive(Debug, Clone)]
+pub(super) struct ProgressOf(pub(super) mpsc::Sender<ProgressNotificationParam>);
+
+/// The notifications of a server that this crate reads.
+#[derive(Default)]
+pub(super) struct Notifications {
+    list_changes: AtomicU64,
+    progress: Mutex<HashMap<ProgressToken, mpsc::Sender<ProgressNotificationParam>>>,
+}
+
+impl Notifications {
+    /// Returns how often the server has announced another list of tools.
+    pub(super) fn list_changes(&self) -> u64 {
+        self.list_changes.load(Ordering::Acquire)
+    }
+
+    fn progress(&self) -> MutexGuard<'_, HashMap<ProgressToken, mpsc::Sender<ProgressNotificationParam>>> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes the receiver of a request's progress, before the server can see the request. Forgets ended calls.
+    fn note_request(&self, message: &ClientJsonRpcMessage) {
+        let JsonRpcMessage::Request(request) = message else { return };
+        let ClientRequest::CallToolRequest(call) = &request.request else { return };
+        let token = call.extensions.get().and_then(RequestMetaObject::get_progress_token);
+        if let (Some(token), Some(ProgressOf(receiver))) = (token, call.extensions.get()) {
+            let mut progress = self.progress();
+            progress.retain(|_, receiver| !receiver.is_closed());
+            progress.insert(token, receiver.clone());
+        }
+    }
+
+    /// Reads a message of the server. Returns the others, which the service of rmcp reads.
+    fn read(&self, message: ServerJsonRpcMessage) -> Option<ServerJsonRpcMessage> {
+        let JsonRpcMessage::Notification(notification) = &message else { return Some(message) };
+        match &notification.notification {
+            ServerNotification::ToolListChangedNotification(_) => {
+                self.list_changes.fetch_add(1, Ordering::AcqRel);
+            }
+            ServerNotification::ProgressNotification(report) => self.report(report.params.clone()),
+            _ => return Some(message),
+        }
+        None
+    }
+
+    /// Passes progress to its call. What a slow reader does not take is lost, as progress may be.
+    fn report(&self, report: ProgressNotificationParam) {
+        let mut progress = self.progress();
+        let token = report.progress_token.clone();
+        let sent = progress.get(&token).map(|receiver| receiver.try_send(report));
+        if let Some(Err(TrySendError::Closed(_))) = sent {
+            progress.remove(&token);
+        }
+    }
+}
+
+/// A transport that reads some notifications before the service of rmcp sees them: in their order, and before the
+/// answers that follow them. The service would run a task for each.
+pub(super) struct Watched<T> {
+    pub(super) inner: T,
+    pub(super) notifications: Arc<Notifications>,
+}
+
+impl<T: Transport<RoleClient>> Transport<RoleClient> for Watched<T> {
+    type Error = T::Error;
+
+    fn send(
+        &mut self,
+        message: ClientJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        self.notifications.note_request(&message);
+        self.inner.send(message)
+    }
+
+    async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
+        loop {
+            let message = self.inner.receive().await?;
+            if let Some(other) = self.notifications.read(message) {
+                return Some(other);
+            }
+        }
+    }
+
+    fn close(&mut self) -> impl Future<Output = Result<(), Self::Error>> + Send {
+        self.inner.close()
+    }
+}

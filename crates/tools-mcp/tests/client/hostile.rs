@@ -1,0 +1,136 @@
+//! Servers that send what no server should: every failure has a type or is an error result, and nothing panics.
+
+use std::future::ready;
+use std::sync::Mutex;
+
+use advisor_core::ErrorKind;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
+use tokio::time::timeout;
+use tools_mcp::McpServer;
+
+use crate::{LIMIT, call, text_of};
+
+/// Answers each request by these bytes.
+async fn serve(stream: DuplexStream, answer: impl Fn(&str, &Value) -> Vec<u8>) -> std::io::Result<()> {
+    let (input, mut output) = tokio::io::split(stream);
+    let mut lines = BufReader::new(input).lines();
+    while let Some(line) = lines.next_line().await? {
+        let request: Value = serde_json::from_str(&line).unwrap();
+        let method = request["method"].as_str().unwrap_or("an answer");
+        output.write_all(&answer(method, &request["id"])).await?;
+    }
+    Ok(())
+}
+
+fn response(id: &Value, result: &Value) -> Vec<u8> {
+    format!("{}\n", json!({"jsonrpc": "2.0", "id": id, "result": result})).into_bytes()
+}
+
+/// A server with one tool, which answers calls by `reply`.
+fn with_reply(reply: impl Fn(&Value) -> Vec<u8> + Clone + Send + Sync + 'static) -> McpServer {
+    McpServer::from_stream(move || {
+        let (near, far) = tokio::io::duplex(1 << 16);
+        let reply = reply.clone();
+        let initialized = json!({
+            "protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "n", "version": "v"}
+        });
+        let listed = json!({"tools": [{"name": "t", "inputSchema": {}}]});
+        tokio::spawn(serve(far, move |method, id| match method {
+            "initialize" => response(id, &initialized),
+            "tools/list" => response(id, &listed),
+            "tools/call" => reply(id),
+            "server/discover" => {
+                let error = json!({"code": -32601, "message": "no"});
+                format!("{}\n", json!({"jsonrpc": "2.0", "id": id, "error": error})).into_bytes()
+            }
+            _ => Vec::new(),
+        }));
+        ready(Ok(near))
+    })
+    .with_name("files")
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_t2_answers_against_the_protocol_are_error_results() {
+    let foreign =
+        "the server `files` answered in a way that the protocol does not have; the outcome is unknown";
+    let silent = "stopped: no answer of the server `files` within 60 s; the outcome is unknown";
+    let results = [
+        (json!("text"), foreign),
+        (json!({"content": "text"}), foreign),
+        (json!({"content": [{"type": "unheard of"}]}), foreign),
+        (json!({"tools": []}), foreign),
+        (json!({"content": [], "isError": true}), "the tool failed without saying why"),
+    ];
+    for (result, text) in results {
+        let shown = result.to_string();
+        let tools = with_reply(move |id| response(id, &result)).connect().await.unwrap();
+        let (_, answer) = call(&tools, "t", "{}").await;
+        assert!(answer.is_error, "{shown}");
+        assert_eq!(text_of(&answer), text, "{shown}");
+    }
+    let replies: [fn(&Value) -> Vec<u8>; 5] = [
+        |_| b"\xff\xfe\n".to_vec(),
+        |_| b"{\"jsonrpc\":\"2.0\"}\n[]\nnull\n".to_vec(),
+        |_| response(&json!("another id"), &json!({"content": []})),
+        |id| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{}}}}\n").into_bytes(),
+        // Longer than a message may be.
+        |id| response(id, &json!({"content": [{"type": "text", "text": "x".repeat(17 << 20)}]})),
+    ];
+    for (number, reply) in replies.into_iter().enumerate() {
+        let tools = with_reply(reply).connect().await.unwrap();
+        let (_, answer) = call(&tools, "t", "{}").await;
+        assert!(answer.is_error, "{number}");
+        assert_eq!(text_of(&answer), silent, "{number}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_r1_long_texts_of_errors_are_cut() {
+    let refused = |id: &Value| {
+        let error = json!({"code": 1, "message": "ä".repeat(1 << 20)});
+        format!("{}\n", json!({"jsonrpc": "2.0", "id": id, "error": error})).into_bytes()
+    };
+    let tools = with_reply(refused).connect().await.unwrap();
+    let (_, answer) = call(&tools, "t", "{}").await;
+    assert!(answer.is_error && text_of(&answer).len() < 5_000, "{}", text_of(&answer).len());
+}
+
+#[tokio::test(start_paused = true)]
+async fn connections_that_begin_otherwise_are_errors() {
+    let garbage: [&[u8]; 4] = [
+        b"",
+        b"\xff\xfe\n{}\n[]\nnull\n",
+        b"{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{}}\n",
+        b"{\"jsonrpc\":\"2.0\",\"id\":0,\"error\":{\"code\":1,\"message\":\"m\"}}\n",
+    ];
+    for bytes in garbage {
+        let server = McpServer::from_stream(move || async move {
+            let (near, mut far) = tokio::io::duplex(1 << 16);
+            far.write_all(bytes).await?;
+            Ok(near)
+        });
+        let error = timeout(LIMIT, server.connect()).await.unwrap().unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::Connection | ErrorKind::Protocol { .. }), "{error:?}");
+    }
+    let silent = Mutex::new(Vec::new());
+    let server = McpServer::from_stream(move || {
+        let (near, far) = tokio::io::duplex(1 << 16);
+        silent.lock().unwrap().push(far);
+        ready(Ok(near))
+    });
+    let error = timeout(LIMIT, server.connect()).await.unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout);
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_r1_parts_of_a_result_are_bounded() {
+    let block = json!({"type": "image", "data": "", "mimeType": "image/png"});
+    for (number, is_error) in [(1_000, false), (1_001, true)] {
+        let content = json!({"content": vec![block.clone(); number]});
+        let tools = with_reply(move |id| response(id, &content)).connect().await.unwrap();
+        let (_, result) = call(&tools, "t", "{}").await;
+        assert_eq!(result.is_error, is_error, "{number} of them");
+    }
+}

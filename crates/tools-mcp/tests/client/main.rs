@@ -1,0 +1,427 @@
+//! Tools of a server in chains with the tool loop.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::clone_on_ref_ptr,
+    reason = "a test fails by panicking"
+)]
+
+mod hostile;
+mod http;
+mod scripted;
+
+use std::time::Duration;
+
+use advisor_core::{
+    ChatClient, Chunk, Effect, ErrorKind, Part, ToolDefinition, ToolEventKind, ToolResult, TurnStream,
+};
+use advisor_testkit::{Answer, ScriptedModel};
+use futures::StreamExt;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+use tool_call_advisor::{FnTool, ToolCallAdvisor, ToolCallStreaming};
+use tools_mcp::{DuplicateTool, McpServer, McpTools};
+
+use crate::scripted::{Scripted, read_only, tool, with_schema};
+
+const LIMIT: Duration = Duration::from_secs(600);
+
+fn names(tools: &advisor_core::ToolSet) -> Vec<String> {
+    tools.definitions().map(|tool| tool.name.to_string()).collect()
+}
+
+fn model(calls: &[(&str, &str)]) -> ScriptedModel {
+    let calls = calls.iter().map(|(name, arguments)| Answer::from_calls([("c1", *name, *arguments)]));
+    ScriptedModel::new(calls.chain([Answer::from_text("done")]).collect::<Vec<_>>())
+}
+
+fn client(model: &ScriptedModel, tools: &McpTools) -> ChatClient {
+    let all = ToolCallAdvisor::builder().streaming(ToolCallStreaming::All).build().unwrap();
+    ChatClient::builder(model.clone()).advisor(all).advisor(tools.clone()).build().unwrap()
+}
+
+/// Calls one tool through a chain, and returns its progress and its result.
+async fn call(tools: &McpTools, name: &str, arguments: &str) -> (Vec<Part>, ToolResult) {
+    let turn = client(&model(&[(name, arguments)]), tools).prompt().user("go").stream();
+    timeout(LIMIT, events(turn)).await.unwrap()
+}
+
+async fn events(mut turn: TurnStream) -> (Vec<Part>, ToolResult) {
+    let (mut progress, mut result) = (Vec::new(), None);
+    while let Some(chunk) = turn.next().await {
+        let Chunk::Tool(event) = chunk.unwrap() else { continue };
+        match event.kind {
+            ToolEventKind::Progress(part) => progress.push(part),
+            ToolEventKind::Finished(finished) | ToolEventKind::NotStarted { result: finished, .. } => {
+                result = Some(finished);
+            }
+            _ => {}
+        }
+    }
+    (progress, result.expect("the call has a result"))
+}
+
+fn text_of(result: &ToolResult) -> &str {
+    result.parts[0].as_text().unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn call_through_a_chain_reaches_the_server() {
+    for server in [Scripted::new(["echo"]), Scripted::legacy(["echo"])] {
+        let tools = server.server().connect().await.unwrap();
+        let (progress, result) = call(&tools, "echo", r#"{"a":1}"#).await;
+        assert!(!result.is_error && progress.is_empty(), "{result:?}");
+        assert_eq!(text_of(&result), r#"{"a":1}"#);
+        tools.close().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn set_has_the_pages_filter_and_prefix() {
+    let server = Scripted::new(["read file", "read_dir", "write"]).with_page(1);
+    let tools = server
+        .server()
+        .with_prefix("fs_")
+        .with_filter(|name| name.starts_with("read"))
+        .connect()
+        .await
+        .unwrap();
+    let set = tools.tools().await.unwrap();
+    set.validate().unwrap();
+    assert_eq!(names(&set), ["fs_read_file_aa9aceee", "fs_read_dir"]);
+    assert_eq!(server.lists(), 3, "the pages are read once");
+    let (_, result) = call(&tools, "fs_read_dir", "{}").await;
+    assert_eq!(text_of(&result), "ran read_dir");
+}
+
+#[tokio::test(start_paused = true)]
+async fn equal_names_are_an_error_that_names_both() {
+    let twice = Scripted::of(vec![tool("echo"), tool("echo")], false);
+    let error = twice.server().with_name("files").connect().await.unwrap_err();
+    let source = |error: &advisor_core::Error| {
+        std::error::Error::source(error).unwrap().downcast_ref::<DuplicateTool>().unwrap().clone()
+    };
+    assert_eq!(error.kind(), ErrorKind::Configuration);
+    assert_eq!(
+        error.to_string(),
+        "two tools are called `echo`, one of them of the MCP server `files`: give the server a prefix, or leave one out by a filter"
+    );
+    assert_eq!((&*source(&error).first, &*source(&error).second), ("echo", "echo"));
+
+    let tools = Scripted::new(["look"]).server().with_prefix("x_").connect().await.unwrap();
+    let own = ToolDefinition::new("x_look", "Looks.", json!({"type": "object"}));
+    let own = FnTool::new(own, |_: Value| async { Ok("own") });
+    let client = client(&model(&[]), &tools).to_builder().tool(own).build().unwrap();
+    let error = client.prompt().user("go").call().await.unwrap_err();
+    assert_eq!((error.kind(), &*source(&error).second), (ErrorKind::Configuration, "look"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn announced_list_is_read_before_the_next_round() {
+    for server in [Scripted::new(["grow"]), Scripted::legacy(["grow"])] {
+        let tools = server.server().connect().await.unwrap();
+        let model = model(&[("grow", "{}"), ("grown", "{}")]);
+        let answer =
+            timeout(LIMIT, client(&model, &tools).prompt().user("go").call()).await.unwrap().unwrap();
+        assert_eq!(answer.text(), "done");
+        let prompts = model.prompts();
+        assert_eq!(prompts[0].tools, ["grow"]);
+        assert_eq!(prompts[1].tools, ["grow", "grown"]);
+        let last = prompts[2].messages.iter().last().unwrap().tool_result().unwrap().clone();
+        assert_eq!(text_of(&last), "ran grown");
+        assert_eq!(server.lists(), 2, "an unchanged list is not read again");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_t2_tools_with_bad_schemas_are_left_out() {
+    let schemas = [
+        json!({"type": "object", "properties": {"a": {"type": "string", "pattern": "(?<!a"}}}),
+        json!({"type": "object", "properties": {"a": {"type": "strng"}}}),
+        json!({"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:1/schema"}}}),
+        json!({"type": ["object", "null"]}),
+    ];
+    let bad = schemas.into_iter().enumerate().map(|(n, schema)| with_schema(&format!("bad{n}"), schema));
+    let server = Scripted::of([tool("echo")].into_iter().chain(bad).chain([tool("look")]).collect(), false);
+    let tools = server.server().connect().await.unwrap();
+    let model = model(&[("echo", "{}")]);
+    let answer = client(&model, &tools).prompt().user("go").call().await.unwrap();
+    assert_eq!(answer.text(), "done");
+    assert!(model.prompts().iter().all(|prompt| prompt.tools == ["echo", "look"]), "{:?}", model.prompts());
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_t2_later_list_with_equal_names_is_not_used() {
+    let server = Scripted::new(["grow"]);
+    let tools = server.server().connect().await.unwrap();
+    let twice = model(&[("grow", "{}"), ("grow", "{}"), ("grown", "{}")]);
+    let answer = client(&twice, &tools).prompt().user("go").call().await.unwrap();
+    assert_eq!(answer.text(), "done");
+    assert_eq!(twice.prompts()[3].tools, ["grow", "grown"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_t2_later_list_does_not_take_names_of_other_tools() {
+    let server = Scripted::new(["grow"]);
+    let tools = server.server().connect().await.unwrap();
+    let own = ToolDefinition::new("grown", "Looks.", json!({"type": "object"}));
+    let own = FnTool::new(own, |_: Value| async { Ok("own") });
+    let model = model(&[("grow", "{}"), ("grown", "{}")]);
+    let client = client(&model, &tools).to_builder().tool(own).build().unwrap();
+    let answer = client.prompt().user("go").call().await.unwrap();
+    assert_eq!(answer.text(), "done");
+    let last = model.prompts()[2].messages.iter().last().unwrap().tool_result().unwrap().clone();
+    assert_eq!(text_of(&last), "own");
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_t2_failures_of_a_server_are_error_results() {
+    let server = Scripted::new(["fail", "refuse", "hang", "large", "nothing"]);
+    let tools = server.server().with_name("files").with_max_result_bytes(1_000).connect().await.unwrap();
+    let cases = [
+        ("fail", "no such file"),
+        ("refuse", "the server `files` refused the call: bad key s3cret"),
+        ("hang", "stopped: no answer of the server `files` within 60 s; the outcome is unknown"),
+        ("large", "the tool has run, but its result of 2000 bytes is larger than 1000 bytes"),
+    ];
+    for (name, text) in cases {
+        let (_, result) = call(&tools, name, "{}").await;
+        assert!(result.is_error, "{name}");
+        assert_eq!(text_of(&result), text, "{name}");
+    }
+    let (_, result) = call(&tools, "nothing", "{}").await;
+    assert!(!result.is_error && text_of(&result) == "Done.");
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_t2_lost_server_is_an_error_result() {
+    let server = Scripted::new(["die", "echo"]);
+    let tools = server.server().with_name("files").connect().await.unwrap();
+    let dying = call(&tools, "die", "{}");
+    let stop = async {
+        server.hanging().await;
+        server.stop().await;
+    };
+    let ((_, result), ()) = tokio::join!(dying, stop);
+    assert!(result.is_error);
+    assert_eq!(text_of(&result), "the server `files` is gone; the outcome is unknown");
+    assert_eq!(server.connections(), 2, "the next round connects again");
+
+    let (_, result) = call(&tools, "echo", "{}").await;
+    assert!(!result.is_error, "{result:?}");
+    assert_eq!(server.connections(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn unreachable_server_keeps_its_last_tools() {
+    let server = Scripted::new(["echo"]);
+    let inner = std::sync::Arc::new(tokio::sync::Mutex::new(Some(())));
+    let allowed = inner.clone();
+    let this = server.clone();
+    // The first connection succeeds, all others are refused.
+    let once = McpServer::from_stream(move || {
+        let (allowed, this) = (allowed.clone(), this.clone());
+        async move {
+            let Some(()) = allowed.lock().await.take() else {
+                return Err(std::io::Error::other("refused at tcp://key@host"));
+            };
+            let (near, far) = tokio::io::duplex(1 << 16);
+            this.serve_on(far);
+            Ok(near)
+        }
+    });
+    let tools = once.with_name("files").connect().await.unwrap();
+    assert_eq!(names(&tools.tools().await.unwrap()), ["echo"]);
+    tools.close().await;
+
+    let error = tools.tools().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Connection);
+    assert_eq!(error.to_string(), "the MCP server `files` cannot be reached");
+    assert!(!advisor_core::text_with_sources(&error).contains("key@host"), "{error:?}");
+    let (_, result) = call(&tools, "echo", "{}").await;
+    assert!(result.is_error);
+    assert_eq!(text_of(&result), "not started: the MCP server `files` cannot be reached");
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_r1_turns_share_one_attempt_at_a_silent_server() {
+    let server = Scripted::new(["echo"]);
+    let silent = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let (this, opened) = (server.clone(), silent.clone());
+    // The first connection succeeds, all others are never answered.
+    let once = McpServer::from_stream(move || {
+        let (near, far) = tokio::io::duplex(1 << 16);
+        match this.connections() {
+            0 => this.serve_counted_on(far),
+            _ => opened.lock().unwrap().push(far),
+        }
+        std::future::ready(Ok(near))
+    });
+    let tools = once.connect().await.unwrap();
+    tools.close().await;
+
+    let begun = tokio::time::Instant::now();
+    let asking = futures::future::join_all((0..5).map(|_| tools.tools()));
+    for outcome in timeout(LIMIT, asking).await.unwrap() {
+        assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Timeout);
+    }
+    assert_eq!(begun.elapsed().as_secs(), 30, "they wait for the same attempt");
+    assert_eq!(tools.tools().await.unwrap_err().kind(), ErrorKind::Timeout);
+    assert_eq!(begun.elapsed().as_secs(), 30, "its failure is remembered");
+    tokio::time::advance(Duration::from_secs(30)).await;
+    assert_eq!(tools.tools().await.unwrap_err().kind(), ErrorKind::Timeout);
+    assert_eq!(begun.elapsed().as_secs(), 90, "for as long as it took");
+}
+
+#[tokio::test(start_paused = true)]
+async fn progress_of_the_server_is_progress_of_the_tool() {
+    let server = Scripted::new(["report"]);
+    let tools = server.server().connect().await.unwrap();
+    let (progress, result) = call(&tools, "report", "{}").await;
+    assert_eq!(progress, [Part::from("1 of 3"), Part::from("nearly there")]);
+    assert_eq!(text_of(&result), "reported");
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_k2_dropped_call_is_cancelled_at_the_server() {
+    for server in [Scripted::new(["hang", "report_and_hang"]), Scripted::legacy(["hang", "report_and_hang"])]
+    {
+        let tools = server.server().connect().await.unwrap();
+        for name in ["hang", "report_and_hang"] {
+            let model = model(&[(name, "{}")]);
+            let mut turn = client(&model, &tools).prompt().user("go").stream();
+            let reading = async { while turn.next().await.is_some() {} };
+            tokio::select! {
+                () = reading => panic!("the call does not end"),
+                () = server.hanging() => {}
+            }
+            drop(turn);
+            timeout(LIMIT, server.cancelled()).await.expect("the server is told");
+        }
+        let (_, result) = call(&tools, "hang", "{}").await;
+        assert!(result.is_error, "a timeout stops the server, too");
+        timeout(LIMIT, server.cancelled()).await.expect("the server is told");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_k2_dropped_list_is_cancelled_at_the_server() {
+    let server = Scripted::new(["no_list"]);
+    let connecting = server.server().connect();
+    tokio::select! {
+        _ = connecting => panic!("the list does not end"),
+        () = server.hanging() => {}
+    }
+    timeout(LIMIT, server.cancelled()).await.expect("the server is told");
+}
+
+#[tokio::test(start_paused = true)]
+async fn contents_become_parts() {
+    let tools = Scripted::new(["structured", "media"]).server().connect().await.unwrap();
+    let (_, result) = call(&tools, "structured", "{}").await;
+    assert_eq!(result.parts, [Part::Json(json!({"degrees": 21}))], "the text says the same");
+    let (_, result) = call(&tools, "media", "{}").await;
+    assert!(matches!(&result.parts[0], Part::Image(image) if image.mime == "image/png"), "{result:?}");
+    assert_eq!(result.parts[1], Part::from("[content that cannot be read]"));
+    assert_eq!(result.parts[2], Part::from("[content that cannot be read]"));
+    assert!(matches!(&result.parts[3], Part::File(file) if file.mime == "application/octet-stream"));
+    assert_eq!(result.parts[4], Part::from("a note"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn server_that_asks_the_client_is_refused() {
+    let tools = Scripted::legacy(["ask"]).server().connect().await.unwrap();
+    let (_, result) = call(&tools, "ask", "{}").await;
+    let answers = r#"Mcp error: -32601: sampling/createMessage; {"action":"decline"}; {"roots":[]}"#;
+    assert_eq!(text_of(&result), answers);
+}
+
+#[tokio::test(start_paused = true)]
+async fn effects_are_believed_only_by_option() {
+    let server = Scripted::of(vec![read_only("look"), tool("write")], false);
+    let effects = |set: advisor_core::ToolSet| set.definitions().map(|tool| tool.effect).collect::<Vec<_>>();
+    let tools = server.server().connect().await.unwrap();
+    assert_eq!(effects(tools.tools().await.unwrap()), [None, None]);
+    let tools = server.server().with_trusted_annotations().connect().await.unwrap();
+    assert_eq!(effects(tools.tools().await.unwrap()), [Some(Effect::Pure), None]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_r1_lists_are_bounded() {
+    let endless = Scripted::new(["endless"]);
+    let error = endless.server().connect().await.unwrap_err();
+    assert_eq!((error.kind(), endless.lists()), (ErrorKind::TooLarge, 100));
+    let many: Vec<_> = (0..6).map(|n| format!("t{n}")).collect();
+    let error = Scripted::new(many.iter().map(String::as_str))
+        .server()
+        .with_max_tools(5)
+        .connect()
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TooLarge);
+    let long = tool("a").with_title("x".repeat(5 << 20));
+    let error = Scripted::of(vec![long], false).server().connect().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TooLarge);
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_r1_tool_with_an_unbounded_schema_is_left_out() {
+    let doubled = |at: usize| {
+        let before = json!({"$ref": format!("#/$defs/a{at}")});
+        (format!("a{}", at + 1), json!({"allOf": [before, before]}))
+    };
+    let mut definitions: serde_json::Map<_, _> = (0..40).map(doubled).collect();
+    definitions.insert("a0".into(), json!({"type": "string"}));
+    let property = json!({"a": {"$ref": "#/$defs/a40"}});
+    let schema = json!({"type": "object", "$defs": definitions, "properties": property});
+    let server = Scripted::of(vec![with_schema("slow", schema), tool("echo")], false);
+    let tools = server.server().connect().await.unwrap();
+    assert_eq!(names(&tools.tools().await.unwrap()), ["echo"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_r3_no_secret_in_debug_and_errors() {
+    let server = || {
+        McpServer::from_url("http://127.0.0.1:1/?key=s3cret")
+            .with_bearer("s3cret")
+            .with_header("x-key", "s3cret")
+    };
+    assert!(!format!("{:?}", server()).contains("s3cret"));
+    let error = server().connect().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Connection);
+    assert!(
+        !format!("{error:?} {}", advisor_core::text_with_sources(&error)).contains("s3cret"),
+        "{error:?}"
+    );
+    let error = server().with_header("x\n", "s3cret").connect().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Configuration);
+    assert!(!format!("{error:?}").contains("s3cret"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn rounds_share_one_set() {
+    let server = Scripted::new(["echo"]);
+    let tools = server.server().connect().await.unwrap();
+    let model = model(&[("echo", "{}"), ("echo", "{}")]);
+    let seen = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let seeing = seen.clone();
+    struct Made(usize);
+    let spy = advisor_core::from_fn(
+        "spy",
+        move |request: advisor_core::ChatRequest, next: advisor_core::AdvisorChain| {
+            let mut seen = seeing.lock().unwrap();
+            let next_number = seen.len();
+            seen.push(request.tools.wire_form(|_| Made(next_number)).0);
+            async move { next.next_stream(request).await }
+        },
+    )
+    .with_placement(advisor_core::Placement::new(advisor_core::Phase::ModelCall));
+    let client = client(&model, &tools).to_builder().advisor(spy).build().unwrap();
+    for _ in 0..2 {
+        let _ = client.prompt().user("go").call().await;
+    }
+    let seen = seen.lock().unwrap();
+    assert!(seen.len() > 3 && seen.iter().all(|first| *first == 0), "{seen:?}");
+}

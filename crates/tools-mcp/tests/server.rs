@@ -1,0 +1,244 @@
+//! A chain as the tool of a server, called by this project's client.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use advisor_core::{
+    ChatClient, Delta, Effect, Error, ErrorKind, Part, Progress, Tool, ToolCall, ToolDefinition, ToolError,
+    ToolInvocation, ToolOutput, Turn, TurnId,
+};
+use advisor_testkit::{Answer, ScriptedModel};
+use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::Notify;
+use tokio::time::timeout;
+use tools_mcp::{ChainServer, McpServer, McpTools};
+
+const LIMIT: Duration = Duration::from_secs(600);
+
+fn ask() -> ToolDefinition {
+    ToolDefinition::new("ask", "Answers.", Value::Null).with_effect(Effect::Pure)
+}
+
+fn served(answers: impl IntoIterator<Item = Answer>) -> (ScriptedModel, ChainServer) {
+    let model = ScriptedModel::new(answers);
+    let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+    let client = ChatClient::builder(model.clone()).advisor(memory).build().unwrap();
+    (model, ChainServer::new(client, ask()).unwrap())
+}
+
+async fn over_stream(server: ChainServer) -> McpTools {
+    let server = McpServer::from_stream(move || {
+        let (near, far) = tokio::io::duplex(1 << 16);
+        let server = server.clone();
+        tokio::spawn(async move { server.serve_stream(far).await });
+        std::future::ready(Ok(near))
+    });
+    server.with_trusted_annotations().connect().await.unwrap()
+}
+
+async fn over_http(server: &ChainServer) -> McpTools {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let router = axum::Router::new().nest("/mcp", server.router());
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    McpServer::from_url(url).with_trusted_annotations().connect().await.unwrap()
+}
+
+/// Calls the tool. Returns its progress and its result.
+async fn call(tools: &McpTools, arguments: Value) -> (Vec<Part>, Result<ToolOutput, ToolError>) {
+    let (progress, mut reports) = Progress::channel(16);
+    let result = timeout(LIMIT, started(tools, arguments, progress).await).await.unwrap();
+    let mut parts = Vec::new();
+    while let Ok(part) = reports.try_recv() {
+        parts.push(part);
+    }
+    (parts, result)
+}
+
+async fn started(
+    tools: &McpTools,
+    arguments: Value,
+    progress: Progress,
+) -> impl Future<Output = Result<ToolOutput, ToolError>> + use<> {
+    let tool: Arc<dyn Tool> = Arc::clone(tools.tools().await.unwrap().find("ask").unwrap());
+    let turn = Turn::new(TurnId::random());
+    let key = advisor_core::CallKey::new(turn.id().clone(), 1, 0);
+    let call = ToolCall::new("c1", "ask", arguments.to_string());
+    async move { tool.run(ToolInvocation::new(call, arguments, key, progress, turn)).await }
+}
+
+fn text(result: Result<ToolOutput, ToolError>) -> String {
+    result.unwrap().parts[0].as_text().unwrap().to_owned()
+}
+
+async fn answers_and_remembers(tools: McpTools, model: &ScriptedModel) {
+    let set = tools.tools().await.unwrap();
+    let definition = set.definitions().next().unwrap();
+    assert_eq!((&*definition.name, &*definition.description), ("ask", "Answers."));
+    assert_eq!(definition.parameters["required"], json!(["message"]));
+    assert_eq!(definition.effect, Some(Effect::Pure));
+
+    let (progress, result) = call(&tools, json!({"message": "When?", "conversation": "c1"})).await;
+    assert_eq!(text(result), "At nine.");
+    assert_eq!(progress, ["At ", "nine."].map(Part::from));
+    let (_, result) = call(&tools, json!({"message": "Sure?", "conversation": "c1"})).await;
+    assert_eq!(text(result), "Yes.");
+    let (_, result) = call(&tools, json!({"message": "Who?"})).await;
+    assert_eq!(text(result), "Me.");
+    let sent: Vec<_> = model.prompts().iter().map(|prompt| prompt.messages.len()).collect();
+    assert_eq!(sent, [1, 3, 1], "a conversation is remembered, a call without one is not");
+    tools.close().await;
+}
+
+fn script() -> [Answer; 3] {
+    [Answer::new().text("At ").text("nine.").done(), Answer::from_text("Yes."), Answer::from_text("Me.")]
+}
+
+#[tokio::test(start_paused = true)]
+async fn call_is_a_turn_of_its_conversation() {
+    let (model, server) = served(script());
+    answers_and_remembers(over_stream(server).await, &model).await;
+}
+
+#[tokio::test]
+async fn call_is_a_turn_over_http() {
+    let (model, server) = served(script());
+    answers_and_remembers(over_http(&server).await, &model).await;
+}
+
+/// Notifies when it is dropped.
+struct OnDrop(Arc<Notify>);
+
+impl Drop for OnDrop {
+    fn drop(&mut self) {
+        self.0.notify_one();
+    }
+}
+
+/// An answer that begins and then waits, and the sign that it was dropped.
+fn waiting() -> (Answer, Arc<Notify>, Arc<Notify>) {
+    let (begun, dropped) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (begins, guard) = (Arc::clone(&begun), OnDrop(Arc::clone(&dropped)));
+    let wait = async move {
+        let _guard = guard;
+        begins.notify_one();
+        std::future::pending::<()>().await;
+    };
+    let answer = Answer::new().delta(Delta::text("let me see")).wait(wait).done();
+    (answer, begun, dropped)
+}
+
+async fn stops_when_dropped(tools: &McpTools, begun: &Notify, dropped: &Notify) {
+    let running = started(tools, json!({"message": "When?"}), Progress::ignored()).await;
+    tokio::select! {
+        _ = running => panic!("the call does not end"),
+        () = begun.notified() => {}
+    }
+    timeout(LIMIT, dropped.notified()).await.expect("the turn is dropped");
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_k2_cancelled_call_drops_its_turn() {
+    let (answer, begun, dropped) = waiting();
+    let (_, server) = served([answer, Answer::from_text("Here.")]);
+    let tools = over_stream(server).await;
+    stops_when_dropped(&tools, &begun, &dropped).await;
+    let (_, result) = call(&tools, json!({"message": "Still there?"})).await;
+    assert_eq!(text(result), "Here.");
+}
+
+#[tokio::test]
+async fn law_k2_cancelled_call_drops_its_turn_over_http() {
+    let (answer, begun, dropped) = waiting();
+    let (_, server) = served([answer]);
+    let tools = over_http(&server).await;
+    stops_when_dropped(&tools, &begun, &dropped).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_k2_turn_ends_with_its_connection() {
+    let (answer, begun, dropped) = waiting();
+    let (_, server) = served([answer]);
+    let tools = over_stream(server).await;
+    let running = started(&tools, json!({"message": "When?"}), Progress::ignored()).await;
+    let running = tokio::spawn(running);
+    timeout(LIMIT, begun.notified()).await.expect("the turn begins");
+    tools.close().await;
+    timeout(LIMIT, dropped.notified()).await.expect("the turn is dropped");
+    let error = timeout(LIMIT, running).await.unwrap().unwrap().unwrap_err();
+    assert_eq!(&**error.text(), "the server `mcp` is gone; the outcome is unknown");
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_r3_errors_tell_nothing_of_a_conversation() {
+    let refused = Answer::refused(Error::new(ErrorKind::Provider { status: Some(500) }, "s3cret"));
+    let (_, server) = served([refused]);
+    let tools = over_stream(server).await;
+    let (_, result) = call(&tools, json!({"message": "s3cret", "conversation": "s3cret"})).await;
+    assert_eq!(&**result.unwrap_err().text(), "the assistant failed: provider");
+    for arguments in
+        [json!({}), json!({"message": 3}), json!({"message": "m", "conversation": "s3cret\u{0}"})]
+    {
+        let (_, result) = call(&tools, arguments).await;
+        let error = result.unwrap_err();
+        assert!(error.text().contains("refused the call: `"), "{error:?}");
+        assert!(!error.text().contains("s3cret"), "{error:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_r1_turns_at_once_are_bounded() {
+    let (answer, begun, _dropped) = waiting();
+    let (_, server) = served([answer]);
+    let tools = over_stream(server.with_max_turns(1)).await;
+    let running = started(&tools, json!({"message": "When?"}), Progress::ignored()).await;
+    let further = async {
+        timeout(LIMIT, begun.notified()).await.expect("the turn begins");
+        call(&tools, json!({"message": "And when?"})).await.1.unwrap_err()
+    };
+    tokio::select! {
+        _ = running => panic!("the call does not end"),
+        error = further => assert_eq!(&**error.text(), "too many calls are running; try again later"),
+    }
+}
+
+#[tokio::test]
+async fn browsers_and_other_hosts_are_refused() {
+    let (_, server) = served([]);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let router = server.router();
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    let client = reqwest::Client::builder().tls_backend_preconfigured(tls()).build().unwrap();
+    for (header, value) in [("origin", "http://evil.example"), ("host", "evil.example")] {
+        let request =
+            client.post(&url).header(header, value).header("accept", "application/json, text/event-stream");
+        let response = request.header("content-type", "application/json").body("{}").send().await.unwrap();
+        assert_eq!(response.status(), 403, "{header}");
+    }
+}
+
+/// In the library of the protocol, an empty list would admit all hosts.
+#[tokio::test]
+async fn empty_list_of_hosts_is_an_error() {
+    let (_, server) = served([]);
+    let error = server.with_allowed_hosts(Vec::<String>::new()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Configuration);
+}
+
+/// Settings of TLS, without which no client can be built. Nothing here uses it.
+fn tls() -> rustls::ClientConfig {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    config.unwrap().with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth()
+}

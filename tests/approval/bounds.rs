@@ -1,0 +1,126 @@
+//! The turn in which approved tools run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use advisor_chain::chain::NestedBounds;
+use advisor_chain::memory::StoreError;
+use advisor_chain::memory::store::Version;
+use advisor_chain::messages::ToolResult;
+use advisor_chain::tools::{
+    ClosingTexts, ParallelTools, ToolBatch, ToolExecution, ToolInvocation, ToolLimits, ToolOutput,
+};
+use advisor_chain::{
+    ChatClient, ChatMemoryAdvisor, FnTool, InMemoryStore, Result, ToolCallAdvisor, async_trait,
+};
+use advisor_testkit::{Around, Asked, ScriptedModel, StoreAround, Work};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::process::*;
+
+/// An approved tool runs in the turn that continues: with its extensions and its conversation, within the loop's time and
+/// as deep as its other tools. A denial is in the application's words.
+#[tokio::test(start_paused = true)]
+async fn law_t3_approved_call_has_turn_and_bounds() {
+    #[derive(Clone)]
+    struct User(&'static str);
+    let pay = FnTool::with_invocation(definition("pay"), |call: ToolInvocation| async move {
+        let extensions = call.turn.extensions();
+        let (user, bounds) = (extensions.get::<User>().unwrap().0, extensions.get::<NestedBounds>().unwrap());
+        assert_eq!((call.conversation.unwrap().conversation(), bounds.depth), ("c", 1));
+        let left = bounds.deadline.unwrap() - Instant::now();
+        if call.arguments["cents"] == 3 {
+            std::future::pending::<()>().await;
+        }
+        Ok(ToolOutput::from(format!("{user} has {} s", left.as_secs())))
+    });
+    let texts = ClosingTexts::new().with_not_started(|_| "nein".into());
+    let limits = ToolLimits::default().with_turn_timeout(Duration::from_secs(5));
+    let tool_loop = ToolCallAdvisor::builder().hooks(AskToPay).limits(limits).closing_texts(texts);
+    let model =
+        ScriptedModel::new([then_done(two_payments()), then_done(two_payments())].into_iter().flatten());
+    let client = ChatClient::builder(model.clone())
+        .advisor(ChatMemoryAdvisor::new(InMemoryStore::new()))
+        .advisor(tool_loop.build().unwrap())
+        .tool(pay)
+        .tool(FnTool::new(definition("look"), |_: Value| async { Ok("seen") }))
+        .build()
+        .unwrap();
+    for (denial, expected, seconds) in [(None, "c3: stopped", 5), (Some("no"), "c3: nein", 0)] {
+        client.prompt().user("Pay.").conversation("c").call().await.unwrap();
+        let pending = client.pending_calls("c").await.unwrap();
+        let second = denial.map_or_else(|| pending[1].approve(), |reason| pending[1].deny(reason));
+        let begun = Instant::now();
+        let resumed = client.resume("c", [pending[0].approve().unwrap(), second.unwrap()]);
+        resumed.extension(User("ann")).call().await.unwrap();
+        let sent: Vec<_> = model.prompts().pop().unwrap().messages.iter().map(line).collect();
+        let results = &sent[sent.len() - 3..];
+        assert_eq!(results[0], "c1: ann has 5 s");
+        assert!(results[2].starts_with(expected), "{results:?}");
+        assert_eq!(begun.elapsed(), Duration::from_secs(seconds));
+    }
+}
+
+/// A store that takes a while for each append and load.
+struct Slow;
+
+#[async_trait]
+impl Around for Slow {
+    async fn around(
+        &self,
+        asked: Asked<'_>,
+        work: Work<'_>,
+    ) -> std::result::Result<Option<Version>, StoreError> {
+        if matches!(asked, Asked::Append(_) | Asked::Load) {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        work.await
+    }
+}
+
+/// Runs tools, and takes a while to return their results.
+#[derive(Default)]
+struct SlowExecution(ParallelTools);
+
+#[async_trait]
+impl ToolExecution for SlowExecution {
+    async fn execute(&self, batch: ToolBatch) -> Result<Vec<ToolResult>> {
+        let results = self.0.execute(batch).await;
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        results
+    }
+}
+
+/// At the end of the turn's time, the results of approved calls are stored: of those that ran, and of those that were
+/// stopped.
+#[tokio::test(start_paused = true)]
+async fn law_t3_time_of_approved_calls_loses_no_result() {
+    for place in PLACES {
+        let store = Arc::new(StoreAround::with(Arc::new(InMemoryStore::new()), Slow));
+        let pay = FnTool::new(definition("pay"), |arguments: Value| async move {
+            if arguments["cents"] == 3 {
+                std::future::pending::<()>().await;
+            }
+            Ok("paid")
+        });
+        let limits = ToolLimits::default().with_turn_timeout(Duration::from_secs(5));
+        let tool_loop = ToolCallAdvisor::builder().hooks(AskToPay).limits(limits);
+        let model = ScriptedModel::new(then_done(two_payments()).into_iter().chain(done()));
+        let client = ChatClient::builder(model.clone())
+            .advisor_in(place, ChatMemoryAdvisor::new(store))
+            .advisor(tool_loop.execution(SlowExecution::default()).build().unwrap())
+            .tool(pay)
+            .tool(FnTool::new(definition("look"), |_: Value| async { Ok("seen") }))
+            .build()
+            .unwrap();
+        client.prompt().user("Pay.").conversation("c").call().await.unwrap();
+        let pending = client.pending_calls("c").await.unwrap();
+        let both = pending.iter().map(|call| call.approve().unwrap());
+        client.resume("c", both).call().await.unwrap();
+        client.prompt().user("And?").conversation("c").call().await.unwrap();
+        let sent: Vec<_> = model.prompts().pop().unwrap().messages.iter().map(line).collect();
+        assert_eq!(sent[2], "c1: paid", "{place:?}");
+        assert!(sent[4].starts_with("c3: stopped"), "{place:?} {sent:?}");
+    }
+}

@@ -1,0 +1,220 @@
+//! Decisions about calls that wait, in any process.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use advisor_chain::memory::ConversationStore;
+use advisor_chain::messages::{ToolCall, ToolResult};
+use advisor_chain::tools::{
+    ArgumentTest, Decision, PolicyAction, ToolPolicy, ToolRule, VERIFY_BEFORE_RETRYING,
+};
+use advisor_chain::{
+    ChatClient, ChatMemoryAdvisor, ErrorKind, FinishReason, FnTool, InMemoryStore, Message, Phase,
+    ToolCallAdvisor,
+};
+use advisor_testkit::{Answer, Gate, ScriptedModel};
+use futures::poll;
+use serde_json::{Value, json};
+
+use crate::process::*;
+
+#[tokio::test]
+async fn turn_is_decided_and_finished_in_another_process() {
+    for place in PLACES {
+        let (stores, _folder) = stores().await;
+        for store in stores {
+            let first = Process::new(&store, place, two_payments());
+            assert_eq!((first.ask().await, first.runs()), (FinishReason::ToolCalls, 0));
+            let other = Process::new(&store, place, done());
+            let pending = other.client.pending_calls("c").await.unwrap();
+            let shown: Vec<_> = pending.iter().map(|call| call.call.arguments.as_str()).collect();
+            assert_eq!(shown, [r#"{"cents":1}"#, r#"{"cents":3}"#]);
+            // Decisions travel as JSON.
+            let made = [pending[0].approve().unwrap(), pending[1].deny("too much").unwrap()];
+            let made: Vec<Decision> = serde_json::from_str(&serde_json::to_string(&made).unwrap()).unwrap();
+            let prompt = other.client.resume("c", made.clone());
+            assert_eq!((prompt.call().await.unwrap().text().as_str(), other.runs()), ("Done.", 1));
+            let results = ["c1: paid 1", "c2: seen", "c3: not started: too much"];
+            assert_eq!(other.sent(), [&["Pay.", "(c1)(c2)(c3)"][..], &results].concat(), "{place:?}");
+            // Nothing waits any more, and nothing runs again.
+            assert_eq!(other.client.pending_calls("c").await.unwrap(), []);
+            let again = other.client.resume("c", made).call().await.unwrap_err();
+            assert_eq!((again.kind(), other.runs()), (ErrorKind::NoClientSideCall, 1));
+        }
+    }
+}
+
+#[tokio::test]
+async fn changed_arguments_run_and_are_told_to_the_model() {
+    let store: Arc<dyn ConversationStore> = Arc::new(InMemoryStore::new());
+    let process = Process::new(&store, Phase::Round, then_done(one_payment()));
+    process.ask().await;
+    let pending = process.client.pending_calls("c").await.unwrap();
+    let changed = pending[0].approve_with(json!({"cents": 2})).unwrap();
+    process.client.resume("c", [changed]).call().await.unwrap();
+    let result = "c1: The call ran with changed arguments: {\"cents\":2}\npaid 2";
+    assert_eq!(process.sent(), ["Pay.", "(c1)", result]);
+    // Arguments that do not fit are refused, and the call still waits.
+    let process = Process::new(&store, Phase::Round, then_done(one_payment()));
+    process.ask().await;
+    let pending = process.client.pending_calls("c").await.unwrap();
+    let wrong = pending[0].approve_with(json!({"cents": "2"})).unwrap();
+    let refused = process.client.resume("c", [wrong]).call().await.unwrap_err();
+    assert_eq!((refused.kind(), process.runs()), (ErrorKind::Approval, 0), "{refused}");
+    assert!(!refused.to_string().contains("\"2\""), "arguments are content: {refused}");
+    process.client.resume("c", [pending[0].approve().unwrap()]).call().await.unwrap();
+    assert_eq!(process.runs(), 1);
+}
+
+/// What a person changes is bound by the policy, as what the model writes.
+#[tokio::test]
+async fn changed_arguments_are_bound_by_the_policy() {
+    let rules = [ToolRule::new(["pay"], PolicyAction::Ask)
+        .when(ArgumentTest::AtMost { pointer: "/cents".into(), number: 100.0 })];
+    let policy = ToolPolicy::new(rules, PolicyAction::Deny("too much".into()));
+    let model = ScriptedModel::new(then_done(one_payment()));
+    let client = ChatClient::builder(model)
+        .advisor(ChatMemoryAdvisor::new(InMemoryStore::new()))
+        .advisor(ToolCallAdvisor::builder().policy(policy).build().unwrap())
+        .tool(FnTool::new(definition("pay"), |_: Value| async { Ok("paid") }))
+        .build()
+        .unwrap();
+    client.prompt().user("Pay.").conversation("c").call().await.unwrap();
+    let pending = client.pending_calls("c").await.unwrap();
+    let more = pending[0].approve_with(json!({"cents": 101})).unwrap();
+    assert_eq!(client.resume("c", [more]).call().await.unwrap_err().kind(), ErrorKind::Approval);
+    let less = pending[0].approve_with(json!({"cents": 100})).unwrap();
+    assert_eq!(client.resume("c", [less]).call().await.unwrap().text(), "Done.");
+}
+
+/// All decisions are checked before anything runs.
+#[tokio::test]
+async fn law_t5_wrong_decision_runs_nothing() {
+    let store: Arc<dyn ConversationStore> = Arc::new(InMemoryStore::new());
+    let process = Process::new(&store, Phase::Round, two_payments());
+    process.ask().await;
+    let pending = process.client.pending_calls("c").await.unwrap();
+    let approved = |place: usize| pending[place].approve().unwrap();
+    let expired = approved(1).valid_for(Duration::ZERO);
+    let mut forged = approved(1);
+    forged.arguments = r#"{"cents":2}"#.into();
+    let mut unknown = approved(1);
+    unknown.key.position = 7;
+    for (decisions, kind) in [
+        (vec![approved(0), expired], ErrorKind::Approval),
+        (vec![approved(0), forged], ErrorKind::Approval),
+        (vec![approved(0)], ErrorKind::Approval),
+        (vec![approved(0), approved(1), pending[1].deny("no").unwrap()], ErrorKind::Approval),
+        (vec![approved(0), approved(1), unknown], ErrorKind::NoClientSideCall),
+    ] {
+        let refused = process.client.resume("c", decisions).call().await.unwrap_err();
+        assert_eq!((refused.kind(), process.runs()), (kind, 0), "{refused}");
+        assert!(!process.client.pending_calls("c").await.unwrap()[0].started);
+    }
+    let both = || [approved(0), approved(1)];
+    let prompt = || process.client.prompt().conversation("c");
+    let result = |call: &ToolCall| Message::tool(ToolResult::new(call, vec!["paid".into()]));
+    let stray = ToolCall::new("c9", "pay", "{}");
+    let asking = pending[0].key.as_ref().unwrap().turn.clone();
+    for (resumed, kind) in [
+        (prompt().message(result(&pending[0].call)).resume(both()), ErrorKind::Approval),
+        (prompt().message(result(&stray)).resume(both()), ErrorKind::NoClientSideCall),
+        (prompt().turn(asking).resume(both()), ErrorKind::Approval),
+    ] {
+        let refused = resumed.call().await.unwrap_err();
+        assert_eq!((refused.kind(), process.runs()), (kind, 0), "{refused}");
+    }
+    // A chain without the loop, or without the tool, is found before a start is recorded.
+    let bare = || {
+        let memory = ChatMemoryAdvisor::new(Arc::clone(&store));
+        ChatClient::builder(ScriptedModel::new([])).advisor(memory)
+    };
+    for (bare, kind) in
+        [(bare(), ErrorKind::Configuration), (bare().advisor(ToolCallAdvisor::new()), ErrorKind::Approval)]
+    {
+        let refused = bare.build().unwrap().resume("c", both()).call().await.unwrap_err();
+        assert_eq!(refused.kind(), kind, "{refused}");
+    }
+    assert!(process.client.pending_calls("c").await.unwrap().iter().all(|call| !call.started));
+    let nowhere = process.client.prompt().resume([approved(0)]).call().await.unwrap_err();
+    assert_eq!(nowhere.kind(), ErrorKind::Configuration);
+}
+
+#[tokio::test]
+async fn law_t5_two_approvers_run_a_call_once() {
+    for place in PLACES {
+        let (stores, _folder) = stores().await;
+        for store in stores {
+            Process::new(&store, place, one_payment()).ask().await;
+            let gate = Gate::new();
+            let one = Process::waiting(&store, place, done(), Some(gate.clone()));
+            let two = Process::new(&store, place, done());
+            let approved = one.client.pending_calls("c").await.unwrap()[0].approve().unwrap();
+            let mut first = Box::pin(one.client.resume("c", [approved.clone()]).call());
+            while one.runs() == 0 {
+                assert!(poll!(first.as_mut()).is_pending());
+                tokio::task::yield_now().await;
+            }
+            let second = two.client.resume("c", [approved]).call().await.unwrap_err();
+            assert_eq!((second.kind(), two.runs()), (ErrorKind::CallAlreadyStarted, 0));
+            gate.release();
+            assert_eq!(first.await.unwrap().text(), "Done.");
+            assert_eq!((one.runs(), one.sent().last().unwrap().as_str()), (1, "c1: paid 1"));
+        }
+    }
+}
+
+/// The approver dies while the tool runs.
+#[tokio::test]
+async fn law_t5_call_of_lost_approver_needs_verification() {
+    for place in PLACES {
+        let (stores, _folder) = stores().await;
+        for store in stores {
+            Process::new(&store, place, one_payment()).ask().await;
+            let one = Process::waiting(&store, place, done(), Some(Gate::new()));
+            let approved = one.client.pending_calls("c").await.unwrap()[0].approve().unwrap();
+            let mut resumed = Box::pin(one.client.resume("c", [approved]).call());
+            while one.runs() == 0 {
+                assert!(poll!(resumed.as_mut()).is_pending());
+                tokio::task::yield_now().await;
+            }
+            drop(resumed);
+            let next = Process::new(&store, place, done());
+            let pending = next.client.pending_calls("c").await.unwrap();
+            assert!(pending[0].started);
+            // It may have run, so a denial would tell the model something false.
+            let late = next.client.resume("c", [pending[0].deny("no").unwrap()]).call().await.unwrap_err();
+            assert_eq!(late.kind(), ErrorKind::CallAlreadyStarted);
+            next.client.prompt().user("And?").conversation("c").call().await.unwrap();
+            let told = format!("c1: {VERIFY_BEFORE_RETRYING}");
+            assert_eq!((next.sent()[2].as_str(), next.runs()), (told.as_str(), 0), "{place:?}");
+        }
+    }
+}
+
+/// A new message of the user answers the call that waits.
+#[tokio::test]
+async fn user_message_answers_the_pending_call() {
+    let store: Arc<dyn ConversationStore> = Arc::new(InMemoryStore::new());
+    let process = Process::new(&store, Phase::Round, then_done(one_payment()));
+    process.ask().await;
+    let approved = process.client.pending_calls("c").await.unwrap()[0].approve().unwrap();
+    process.client.prompt().user("Never mind.").conversation("c").call().await.unwrap();
+    assert!(process.sent()[2].starts_with("c1: not run"), "{:?}", process.sent());
+    let late = process.client.resume("c", [approved]).call().await.unwrap_err();
+    assert_eq!((late.kind(), process.runs()), (ErrorKind::NoClientSideCall, 0));
+}
+
+/// A user may say something with the decision, and give the result of a client-side tool of the same answer.
+#[tokio::test]
+async fn decision_comes_with_results_and_words_of_the_caller() {
+    let store: Arc<dyn ConversationStore> = Arc::new(InMemoryStore::new());
+    let both = Answer::from_calls([("c1", "place", "{}"), ("c2", "pay", r#"{"cents":2}"#)]);
+    let process = Process::new(&store, Phase::Round, then_done(vec![both]));
+    process.ask().await;
+    let pending = process.client.pending_calls("c").await.unwrap();
+    let here = ToolResult::new(&pending[0].call, vec!["Oslo".into()]);
+    let prompt = process.client.prompt().conversation("c").message(Message::tool(here)).user("Go ahead.");
+    prompt.resume([pending[1].approve().unwrap()]).call().await.unwrap();
+    assert_eq!(process.sent(), ["Pay.", "(c1)(c2)", "c1: Oslo", "c2: paid 2", "Go ahead."]);
+}

@@ -1,0 +1,307 @@
+//! A turn with decisions is memory's turn: it holds the conversation, and its results are stored with its input.
+
+use std::sync::Arc;
+
+use advisor_chain::chain::TurnEnd;
+use advisor_chain::memory::store::{EntryKind, ReadRange};
+use advisor_chain::memory::{ConversationStore, OnOverflow, Window};
+use advisor_chain::messages::{Block, ToolCall};
+use advisor_chain::tools::{CallRun, Decision, VERIFY_BEFORE_RETRYING};
+use advisor_chain::{
+    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, ConversationKey, Error,
+    ErrorKind, FinishReason, InMemoryStore, Message, Phase, Placement, TurnId, from_fn,
+};
+use advisor_testkit::{Answer, FaultStore, Gate, StoreFault};
+use futures::poll;
+
+use crate::process::{PLACES, Process, done, line, one_payment, stores, two_payments};
+
+async fn approve_first(client: &ChatClient) -> Decision {
+    client.pending_calls("c").await.unwrap()[0].approve().unwrap()
+}
+
+/// While an approved tool runs, no other turn of the conversation begins. Its result is stored.
+#[tokio::test]
+async fn conversation_is_held_while_approved_tools_run() {
+    for place in PLACES {
+        let store: Arc<dyn ConversationStore> = Arc::new(InMemoryStore::new().with_leases());
+        Process::new(&store, place, one_payment()).ask().await;
+        let gate = Gate::new();
+        let one = Process::waiting(&store, place, done(), Some(gate.clone()));
+        let approved = approve_first(&one.client).await;
+        let mut first = Box::pin(one.client.resume("c", [approved.clone()]).call());
+        while one.runs() == 0 {
+            assert!(poll!(first.as_mut()).is_pending());
+            tokio::task::yield_now().await;
+        }
+        let other = Process::new(&store, place, done());
+        for client in [&one.client, &other.client] {
+            let asked = client.prompt().user("And?").conversation("c").call().await.unwrap_err();
+            assert_eq!(asked.kind(), ErrorKind::ConversationBusy);
+            let decided = client.resume("c", [approved.clone()]).call().await.unwrap_err();
+            assert_eq!(decided.kind(), ErrorKind::ConversationBusy);
+        }
+        gate.release();
+        assert_eq!(first.await.unwrap().text(), "Done.");
+        assert_eq!((one.runs(), one.sent().last().unwrap().as_str()), (1, "c1: paid 1"));
+    }
+}
+
+/// An advisor outside memory that fails or answers by itself prevents the run. The decisions apply later.
+#[tokio::test]
+async fn law_t5_advisor_outside_memory_prevents_approved_calls() {
+    for (place, phase) in
+        [(Phase::Round, Phase::Turn), (Phase::Round, Phase::Round), (Phase::Turn, Phase::Turn)]
+    {
+        for answers in [false, true] {
+            let (stores, _folder) = stores().await;
+            for store in stores {
+                Process::new(&store, place, one_payment()).ask().await;
+                let limiter = from_fn("limiter", move |request: ChatRequest, _: AdvisorChain| async move {
+                    match answers {
+                        true => Ok(request.answer("Too many questions.")),
+                        false => Err(Error::new(ErrorKind::Tool, "too many questions")),
+                    }
+                });
+                let limiter = limiter.with_placement(Placement::new(phase).outside_memory());
+                let limited = Process::behind(&store, place, done(), None, |client| client.advisor(limiter));
+                let approved = approve_first(&limited.client).await;
+                let stopped = limited.client.resume("c", [approved.clone()]).call().await;
+                assert_eq!((stopped.is_ok(), limited.runs()), (answers, 0), "{place:?} {phase:?}");
+                assert!(!limited.client.pending_calls("c").await.unwrap()[0].started, "{place:?} {phase:?}");
+                let process = Process::new(&store, place, done());
+                process.client.resume("c", [approved]).call().await.unwrap();
+                assert_eq!(process.sent(), ["Pay.", "(c1)", "c1: paid 1"], "{place:?} {phase:?}");
+            }
+        }
+    }
+}
+
+/// A turn with decisions is answered once under its id. If the model fails, the results are not lost.
+#[tokio::test]
+async fn law_t5_resumed_turn_continues_with_its_results() {
+    for place in PLACES {
+        let (stores, _folder) = stores().await;
+        for store in stores {
+            let gone = Answer::refused(Error::new(ErrorKind::Connection, "gone"));
+            let answers = two_payments().into_iter().chain([gone]).chain(done()).collect();
+            let process = Process::new(&store, place, answers);
+            process.ask().await;
+            let pending = process.client.pending_calls("c").await.unwrap();
+            let decisions = [pending[0].approve().unwrap(), pending[1].deny("no").unwrap()];
+            let resumed = || process.client.resume("c", decisions.clone()).turn("resumed").call();
+            assert_eq!(resumed().await.unwrap_err().kind(), ErrorKind::Connection);
+            for _ in 0..2 {
+                let answer = resumed().await.unwrap();
+                assert_eq!(
+                    (answer.text().as_str(), process.runs(), process.model.prompts().len()),
+                    ("Done.", 1, 3)
+                );
+                let transcript: Vec<_> = answer.transcript().iter().map(line).collect();
+                assert_eq!(transcript, ["c1: paid 1", "c3: not started: no", "Done."], "{place:?}");
+            }
+            let results = ["c1: paid 1", "c2: seen", "c3: not started: no"];
+            assert_eq!(process.sent(), [&["Pay.", "(c1)(c2)(c3)"][..], &results].concat(), "{place:?}");
+            // Under another id, or about other calls, they are too late.
+            let late = process.client.resume("c", decisions.clone()).call().await.unwrap_err();
+            assert_eq!(late.kind(), ErrorKind::NoClientSideCall);
+            let mut forged = decisions.clone();
+            forged[0].key.turn = TurnId::new("another").unwrap();
+            let other = process.client.resume("c", forged).turn("resumed").call().await.unwrap_err();
+            assert_eq!((other.kind(), process.runs()), (ErrorKind::TurnIdReused, 1));
+        }
+    }
+}
+
+/// A call whose approver is lost needs no decision: the model is asked to verify it.
+#[tokio::test]
+async fn law_t5_turn_continues_after_a_lost_approver() {
+    for place in PLACES {
+        for with_user in [false, true] {
+            let (stores, _folder) = stores().await;
+            for store in stores {
+                Process::new(&store, place, one_payment()).ask().await;
+                let one = Process::waiting(&store, place, done(), Some(Gate::new()));
+                let approved = approve_first(&one.client).await;
+                let mut resumed = Box::pin(one.client.resume("c", [approved]).call());
+                while one.runs() == 0 {
+                    assert!(poll!(resumed.as_mut()).is_pending());
+                    tokio::task::yield_now().await;
+                }
+                drop(resumed);
+                let next = Process::new(&store, place, done());
+                let prompt = next.client.resume("c", []);
+                let prompt = if with_user { prompt.user("And?") } else { prompt };
+                assert_eq!(prompt.call().await.unwrap().text(), "Done.");
+                let verify = format!("c1: {VERIFY_BEFORE_RETRYING}");
+                assert_eq!((next.sent()[2].as_str(), next.runs()), (verify.as_str(), 0), "{place:?}");
+                let nothing = next.client.resume("c", []).call().await.unwrap_err();
+                assert_eq!(nothing.kind(), ErrorKind::NoClientSideCall);
+            }
+        }
+    }
+}
+
+/// The turn that asks is answered once under its id: in every place of memory, before and after the decision.
+#[tokio::test]
+async fn law_t5_turn_that_asks_is_answered_once() {
+    for place in PLACES {
+        let (stores, _folder) = stores().await;
+        for store in stores {
+            let process = Process::new(&store, place, two_payments().into_iter().chain(done()).collect());
+            let asks = || process.client.prompt().user("Pay.").conversation("c").turn("asks").call();
+            let first = asks().await.unwrap();
+            let described = |answer: &ChatResponse| {
+                let open = answer.open_calls().map(|(block, call)| format!("{block} {}", call.id));
+                let transcript = answer.transcript().iter().map(line);
+                (answer.round(), answer.finish().reason.clone(), open.chain(transcript).collect::<Vec<_>>())
+            };
+            let open = ["1.0 c1", "1.2 c3", "Pay.", "(c1)(c2)(c3)", "c2: seen"];
+            assert_eq!(described(&first).2, open);
+            for process in [&process, &Process::new(&store, place, Vec::new())] {
+                let again = process.client.prompt().user("Pay.").conversation("c").turn("asks").call();
+                assert_eq!(described(&again.await.unwrap()), described(&first), "{place:?}");
+            }
+            let pending = process.client.pending_calls("c").await.unwrap();
+            let decisions = pending.iter().map(|call| call.approve().unwrap());
+            process.client.resume("c", decisions).call().await.unwrap();
+            let after = asks().await.unwrap();
+            assert_eq!(described(&after), described(&first), "{place:?}");
+            assert_eq!((process.runs(), process.model.prompts().len()), (2, 2));
+        }
+    }
+}
+
+/// Calls of an advisor outside memory do not run before the decided ones.
+#[tokio::test]
+async fn law_t5_no_call_runs_before_the_decided_ones() {
+    let store: Arc<dyn ConversationStore> = Arc::new(InMemoryStore::new().with_leases());
+    Process::new(&store, Phase::Round, one_payment()).ask().await;
+    let cache = from_fn("cache", |request: ChatRequest, _: AdvisorChain| async move {
+        let calls = ToolCall::new("x1", "look", "{}");
+        let answer = Message::assistant_blocks(vec![Block::from(calls)]);
+        Ok(request.answer(ChatResponse::new(request.round, answer, FinishReason::ToolCalls)))
+    });
+    let cache = cache.with_placement(Placement::new(Phase::Round).outside_memory());
+    let cached = Process::behind(&store, Phase::Round, done(), None, |client| client.advisor(cache));
+    let approved = approve_first(&cached.client).await;
+    let refused = cached.client.resume("c", [approved.clone()]).call().await.unwrap_err();
+    assert_eq!((refused.kind(), cached.runs()), (ErrorKind::Configuration, 0), "{refused}");
+    // Nothing holds the conversation, and the decision still applies.
+    let process = Process::new(&store, Phase::Round, done());
+    process.client.resume("c", [approved]).call().await.unwrap();
+    assert_eq!(process.sent(), ["Pay.", "(c1)", "c1: paid 1"]);
+}
+
+/// The result of a call does not answer a later call with the same id: the conversation has gone on without it.
+#[tokio::test]
+async fn law_t6_late_result_answers_no_later_call() {
+    for place in PLACES {
+        let store: Arc<dyn ConversationStore> = Arc::new(InMemoryStore::new());
+        Process::new(&store, place, one_payment()).ask().await;
+        let gate = Gate::new();
+        let one = Process::waiting(&store, place, done(), Some(gate.clone()));
+        let approved = approve_first(&one.client).await;
+        let mut first = Box::pin(one.client.resume("c", [approved]).call());
+        while one.runs() == 0 {
+            assert!(poll!(first.as_mut()).is_pending());
+            tokio::task::yield_now().await;
+        }
+        // Another process knows nothing of it, since the store has no leases.
+        let other = Process::new(&store, place, one_payment());
+        assert_eq!(other.ask().await, FinishReason::ToolCalls);
+        gate.release();
+        let late = first.await.unwrap_err();
+        assert!(matches!(late.kind(), ErrorKind::StoreConflict { .. }), "{place:?} {late}");
+        assert_eq!(other.client.pending_calls("c").await.unwrap().len(), 1, "the later call still waits");
+    }
+}
+
+/// Of a turn that was answered before, only the calls that wait are the caller's.
+#[tokio::test]
+async fn law_t5_replayed_calls_that_ran_are_not_the_callers() {
+    for place in PLACES {
+        let store: Arc<dyn ConversationStore> = Arc::new(InMemoryStore::new());
+        let process = Process::new(&store, place, two_payments());
+        for _ in 0..2 {
+            let stream = process.client.prompt().user("Pay.").conversation("c").turn("asks").stream();
+            let turn = Arc::clone(stream.turn());
+            let runs = CallRun::from_answer(&turn, &stream.call().await.unwrap()).unwrap();
+            let ids: Vec<_> = runs.iter().map(|run| run.call.id.to_string()).collect();
+            assert_eq!(ids, ["c1", "c3"], "{place:?}");
+        }
+    }
+}
+
+/// A turn that would be too large is refused before a call runs.
+#[tokio::test]
+async fn law_t5_turn_that_cannot_begin_runs_no_approved_call() {
+    for place in PLACES {
+        let store: Arc<dyn ConversationStore> = Arc::new(InMemoryStore::new());
+        Process::new(&store, place, one_payment()).ask().await;
+        let narrow = ChatMemoryAdvisor::new(Arc::clone(&store)).with_window(Window::Messages(2));
+        let narrow = narrow.with_on_overflow(OnOverflow::Refuse);
+        let process = Process::with_memory(narrow, place, done());
+        let approved = approve_first(&process.client).await;
+        let refused = process.client.resume("c", [approved.clone()]).call().await.unwrap_err();
+        assert_eq!((refused.kind(), process.runs()), (ErrorKind::ContextOverflow, 0), "{place:?}");
+        let process = Process::new(&store, place, done());
+        process.client.resume("c", [approved]).call().await.unwrap();
+        assert_eq!(process.runs(), 1);
+    }
+}
+
+/// Results of approved calls are stored, also if they are too large for the model to be asked. A later turn has them.
+#[tokio::test]
+async fn law_o4_oversized_results_of_approved_calls_are_stored() {
+    for place in PLACES {
+        let (stores, _folder) = stores().await;
+        for store in stores {
+            Process::new(&store, place, one_payment()).ask().await;
+            let narrow = ChatMemoryAdvisor::new(Arc::clone(&store)).with_window(Window::Tokens(10));
+            let narrow = narrow.with_token_counter(|message: &Message| message.text().len());
+            let narrow = narrow.with_on_overflow(OnOverflow::Refuse);
+            let process = Process::with_memory(narrow, place, done());
+            let approved = approve_first(&process.client).await;
+            let refused = process.client.resume("c", [approved]).user("And?").turn("resumed").call().await;
+            let refused = refused.unwrap_err();
+            assert_eq!((refused.kind(), process.runs()), (ErrorKind::ContextOverflow, 1), "{place:?}");
+            assert!(refused.emitted(), "a tool has run");
+            let key = ConversationKey::new("c").unwrap();
+            let log = store.load(&key, ReadRange::All).await.unwrap().entries;
+            let end = log.last().map(|entry| (&entry.kind, entry.turn.as_str()));
+            assert!(
+                matches!(end, Some((EntryKind::TurnEnded(TurnEnd::Failed { .. }), "resumed"))),
+                "{end:?}"
+            );
+            let next = Process::new(&store, place, done());
+            next.ask().await;
+            assert_eq!(next.sent()[..4], ["Pay.", "(c1)", "c1: paid 1", "And?"], "{place:?}");
+        }
+    }
+}
+
+/// Denials that could not be stored have changed nothing: the same decisions apply in another turn.
+#[tokio::test]
+async fn denials_that_were_not_stored_can_be_sent_again() {
+    for place in PLACES {
+        let mut unchanged = 0;
+        for operation in 0..8 {
+            let inner: Arc<dyn ConversationStore> = Arc::new(InMemoryStore::new());
+            Process::new(&inner, place, one_payment()).ask().await;
+            let faulty = FaultStore::new(Arc::clone(&inner));
+            let store: Arc<dyn ConversationStore> = Arc::new(faulty.clone());
+            let process = Process::new(&store, place, done());
+            let denied = process.client.pending_calls("c").await.unwrap()[0].deny("no").unwrap();
+            faulty.fail_at(faulty.operations() + operation, StoreFault::Unavailable);
+            let Err(failed) = process.client.resume("c", [denied.clone()]).call().await else { continue };
+            let waits = !process.client.pending_calls("c").await.unwrap().is_empty();
+            assert_eq!(failed.emitted(), !waits, "{place:?} {operation} {failed}");
+            if waits {
+                Process::new(&inner, place, done()).client.resume("c", [denied]).call().await.unwrap();
+                unchanged += 1;
+            }
+        }
+        assert!(unchanged > 1, "{place:?} {unchanged}");
+    }
+}

@@ -1,0 +1,204 @@
+use advisor_chain::advisors::{Budget, Money, OnUnknownCost, Price, Prices};
+use advisor_chain::messages::{Delta, Limit};
+use advisor_chain::tools::OnLimit;
+use advisor_chain::{ChatClient, ChatResponse, ConversationKey, ErrorKind, FinishReason, ToolChoice};
+use advisor_testkit::{Answer, ScriptedModel};
+
+use crate::support::{PLACES, Setting, looks, says, tool};
+
+fn limit_of(response: &ChatResponse) -> String {
+    match &response.finish().reason {
+        FinishReason::Limit(Limit::Other(limit)) => limit.to_string(),
+        other => panic!("the turn ended with {other:?}"),
+    }
+}
+
+/// The tools of the round that reaches the limit do not run, and the model is not asked again.
+#[tokio::test]
+async fn law_t3_spent_budget_ends_the_turn() {
+    for remembers in PLACES {
+        let model = ScriptedModel::new([looks(60), looks(50), says("Done.", 10), says("Bye.", 10)]);
+        let mut setting = Setting::new(&model, remembers, OnLimit::EndTurn);
+        let budget = Budget::for_each_turn().with_tokens(100);
+        setting.client = setting.client.advisor(budget.clone());
+        let client = setting.client.clone().build().unwrap();
+        let turn = client.prompt().user("go").conversation("c").call().await.unwrap();
+        assert_eq!(limit_of(&turn), "the budget of 100 tokens for one turn");
+        assert_eq!((model.calls(), setting.runs()), (2, 1), "{remembers}");
+        assert_eq!(budget.spent_in(turn.turn()).tokens, 110);
+        assert_eq!(turn.usage().unwrap().total(), Some(110));
+        let remembered = setting.remembered().await;
+        assert_eq!(remembered[..4], ["go", "Well. (look)", "= a result", "Well. (look)"], "{remembers}");
+        assert_eq!(remembered.len(), 6, "an error result and the closing sentence: {remembered:?}");
+        // The next turn has its own budget.
+        let next = client.prompt().user("again").conversation("c").call().await.unwrap();
+        assert_eq!(next.text(), "Done.");
+    }
+}
+
+#[tokio::test]
+async fn law_t3_spent_budget_allows_one_answer_without_tools() {
+    for remembers in PLACES {
+        let model = ScriptedModel::new([looks(100), says("So far.", 20)]);
+        let mut setting = Setting::new(&model, remembers, OnLimit::AnswerWithoutTools);
+        setting.client = setting.client.advisor(Budget::for_all().with_tokens(100));
+        let client = setting.client.clone().build().unwrap();
+        let turn = client.prompt().user("go").conversation("c").call().await.unwrap();
+        assert_eq!((turn.text().as_str(), setting.runs()), ("So far.", 0), "{remembers}");
+        assert_eq!(limit_of(&turn), "the budget of 100 tokens for all turns");
+        assert_eq!(model.prompts()[1].options.tool_choice, Some(ToolChoice::None));
+    }
+}
+
+/// The model is not asked, the reason is typed, and the conversation goes on when the account is empty again.
+#[tokio::test]
+async fn law_t3_m6_spent_account_refuses_the_next_turn() {
+    for remembers in PLACES {
+        let model = ScriptedModel::new([says("Yes.", 100), says("Again.", 10)]);
+        let mut setting = Setting::new(&model, remembers, OnLimit::EndTurn);
+        let budget = Budget::for_each_tenant().with_tokens(100);
+        setting.client = setting.client.advisor(budget.clone());
+        let client = setting.client.clone().build().unwrap();
+        let ask = |text: &str| client.prompt().user(text).conversation("c").call();
+        let first = ask("one").await.unwrap();
+        assert_eq!((first.text().as_str(), &first.finish().reason), ("Yes.", &FinishReason::Stop));
+        let refused = ask("two").await.unwrap();
+        assert_eq!(limit_of(&refused), "the budget of 100 tokens for one tenant");
+        let text = "I cannot answer: the budget of 100 tokens for one tenant was reached.";
+        assert_eq!((refused.text().as_str(), model.calls()), (text, 1));
+        budget.reset();
+        assert_eq!(ask("three").await.unwrap().text(), "Again.");
+        assert_eq!(
+            setting.remembered().await,
+            ["one", "Yes.", "two", text, "three", "Again."],
+            "{remembers}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn law_m5_each_tenant_has_its_account() {
+    let model = ScriptedModel::from_fn(|_| says("Yes.", 100));
+    let budget = Budget::for_each_tenant().with_tokens(100).with_tenants(2).with_refusal("No.");
+    let client = ChatClient::builder(model).advisor(budget.clone()).build().unwrap();
+    let ask = |tenant: &str| {
+        let key = ConversationKey::in_tenant(tenant, "c").unwrap();
+        client.prompt().user("?").conversation(key).call()
+    };
+    for (tenant, expected) in [("a", "Yes."), ("a", "No."), ("b", "Yes."), ("b", "No."), ("a", "No.")] {
+        assert_eq!(ask(tenant).await.unwrap().text(), expected, "{tenant}");
+    }
+    let mut accounts = budget.accounts();
+    accounts.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let spent: Vec<_> = accounts.iter().map(|(tenant, spent)| (tenant.as_str(), spent.tokens)).collect();
+    assert_eq!(spent, [("a", 100), ("b", 100)]);
+    assert_eq!(ask("c").await.unwrap_err().kind(), ErrorKind::TooLarge, "no account is forgotten");
+    budget.reset();
+    assert_eq!(ask("c").await.unwrap().text(), "Yes.");
+}
+
+/// Another turn spends the account while this one runs: it ends at the boundary of its round, with a valid transcript.
+#[tokio::test]
+async fn law_t3_running_turn_ends_when_another_spends_the_account() {
+    let model = ScriptedModel::new([looks(50), says("Elsewhere.", 50), looks(10), says("Never.", 10)]);
+    let budget = Budget::for_all().with_tokens(100);
+    let elsewhere = ChatClient::builder(model.clone()).advisor(budget.clone()).build().unwrap();
+    let spends = tool("look", move |_| {
+        let turn = elsewhere.prompt().user("?");
+        async move { Ok(turn.call().await.map(|response| response.text())?) }
+    });
+    let client = advisor_chain::client(model.clone()).advisor(budget).tool(spends).build().unwrap();
+    let turn = client.prompt().user("go").call().await.unwrap();
+    assert_eq!(limit_of(&turn), "the budget of 100 tokens for all turns");
+    assert_eq!(model.calls(), 3, "the round that had begun goes to the model, and no further one");
+}
+
+fn priced(model: &str, text: &str) -> Answer {
+    let answer = Answer::new().delta(Delta::origin(None, Some(model.into()))).text(text);
+    answer.usage(1_000_000, 500_000).finish(FinishReason::Stop)
+}
+
+#[tokio::test]
+async fn law_t3_money_is_counted_by_the_prices() {
+    let prices = Prices::new().with("m*", Price::per_million(Money::from_cents(100), Money::from_cents(400)));
+    let budget = Budget::for_all().with_money(Money::from_cents(600), prices).with_tokens(u64::MAX);
+    let model = ScriptedModel::new([priced("m-1", "One."), priced("m-2", "Two.")]);
+    let client = ChatClient::builder(model).advisor(budget.clone()).build().unwrap();
+    for expected in ["One.", "Two."] {
+        let turn = client.prompt().user("?").call().await.unwrap();
+        assert_eq!(turn.text(), expected);
+    }
+    assert_eq!(budget.accounts()[0].1.money, Money::from_cents(600));
+    let refused = client.prompt().user("?").call().await.unwrap();
+    assert_eq!(limit_of(&refused), "the budget of 6 for all turns");
+}
+
+/// An unknown cost is an error, also if it comes with calls: no tool runs. The known part counts.
+#[tokio::test]
+async fn law_o5_unknown_cost_ends_the_turn() {
+    let prices = Prices::new().with("m", Price::per_million(Money::from_cents(1), Money::from_cents(1)));
+    let unpriced = || looks(10);
+    let uncounted = || Answer::from_calls([("c1", "look", "{}")]);
+    for remembers in PLACES {
+        for (answer, counted, text) in [(unpriced(), 10, "prices"), (uncounted(), 0, "tokens")] {
+            let model = ScriptedModel::new([answer, says("Never.", 10)]);
+            let mut setting = Setting::new(&model, remembers, OnLimit::EndTurn);
+            let budget =
+                Budget::for_all().with_tokens(1_000).with_money(Money::from_cents(1), prices.clone());
+            setting.client = setting.client.advisor(budget.clone());
+            let client = setting.client.clone().build().unwrap();
+            let error = client.prompt().user("go").conversation("c").call().await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Configuration);
+            assert!(error.to_string().contains(text), "{error}");
+            assert_eq!((model.calls(), setting.runs()), (1, 0), "{remembers}");
+            assert_eq!(budget.accounts()[0].1.tokens, counted);
+        }
+    }
+}
+
+#[tokio::test]
+async fn unknown_cost_may_be_ignored() {
+    let model = ScriptedModel::new([Answer::from_text("Yes."), says("Yes.", 10)]);
+    let budget = Budget::for_all()
+        .with_tokens(10)
+        .with_money(Money::from_cents(1), Prices::new())
+        .with_on_unknown_cost(OnUnknownCost::Ignore);
+    let client = ChatClient::builder(model).advisor(budget.clone()).build().unwrap();
+    for _ in 0..2 {
+        assert_eq!(client.prompt().user("?").call().await.unwrap().text(), "Yes.");
+    }
+    assert_eq!(budget.accounts()[0].1.tokens, 10);
+}
+
+/// Two budgets count apart, and the refusal of one costs the other nothing.
+#[tokio::test]
+async fn budgets_of_a_chain_are_independent() {
+    let model = ScriptedModel::from_fn(|_| says("Yes.", 60));
+    let prices = Prices::new().with("*", Price::per_million(Money::from_cents(1), Money::from_cents(1)));
+    let outer = Budget::for_all().with_money(Money::from_cents(100), prices).with_name("money");
+    let inner = Budget::for_each_tenant().with_tokens(60).with_name("tenants");
+    let client = ChatClient::builder(model).advisor(outer.clone()).advisor(inner.clone()).build().unwrap();
+    client.prompt().user("?").call().await.unwrap();
+    let refused = client.prompt().user("?").call().await.unwrap();
+    assert_eq!(limit_of(&refused), "the budget of 60 tokens for one tenant");
+    assert_eq!((outer.accounts()[0].1.tokens, inner.accounts()[0].1.tokens), (60, 60));
+}
+
+/// An advisor that answers in place of the model costs nothing, and the plan shows the place of the budget.
+#[tokio::test]
+async fn only_calls_of_the_model_count() {
+    let model = ScriptedModel::new([]);
+    let budget = Budget::for_all().with_tokens(1);
+    let closed = advisor_chain::from_fn("closed", |request: advisor_chain::ChatRequest, _| async move {
+        Ok(request.answer("We are closed."))
+    });
+    let client = ChatClient::builder(model)
+        .advisor(budget.clone())
+        .advisor_in(advisor_chain::Phase::ModelCall, closed)
+        .build()
+        .unwrap();
+    assert_eq!(client.prompt().user("?").call().await.unwrap().text(), "We are closed.");
+    assert_eq!(budget.accounts()[0].1.tokens, 0);
+    let plan = client.explain().to_string();
+    assert!(plan.find("closed") < plan.find("budget"), "{plan}");
+}

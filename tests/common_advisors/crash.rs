@@ -1,0 +1,75 @@
+//! The advisors at every await point of the crash kit. Its answers have no token counts, so the budget ignores that.
+
+use std::time::Duration;
+
+use advisor_chain::advisors::{Budget, OnUnknownCost, RateLimit, ResponseCache, Retry};
+use advisor_chain::chain::Backoff;
+use advisor_chain::{ChatRequest, FinishReason, Phase, StreamAdvisor};
+use advisor_testkit::crash::Leaves;
+use advisor_testkit::{crash_points_of_advisor, crash_points_of_chain};
+
+fn budget() -> Budget {
+    Budget::for_each_turn().with_tokens(1_000).with_on_unknown_cost(OnUnknownCost::Ignore)
+}
+
+fn retry() -> Retry {
+    Retry::new().with_backoff(Backoff::default().with_retries(1).with_waits(Duration::ZERO, Duration::ZERO))
+}
+
+fn rate_limit() -> RateLimit {
+    RateLimit::for_all().with_calls(1_000, Duration::from_secs(1)).with_concurrency(1)
+}
+
+mod a_budget {
+    super::crash_points_of_advisor!(super::budget());
+}
+
+mod a_retry {
+    super::crash_points_of_advisor!(super::retry());
+}
+
+mod a_rate_limit {
+    super::crash_points_of_advisor!(super::rate_limit());
+}
+
+mod a_cache {
+    super::crash_points_of_advisor!(super::ResponseCache::new());
+}
+
+mod all_with_memory_outside {
+    super::crash_points_of_chain!(|leaves: &super::Leaves| {
+        let client =
+            leaves.client().advisor(super::budget()).advisor(super::retry()).advisor(super::rate_limit());
+        let client = client.advisor(super::ResponseCache::new()).advisor(leaves.tool_loop().build()?);
+        client.advisor_in(super::Phase::Turn, leaves.memory()).build()
+    });
+}
+
+/// Counts each answer as 10 tokens, which the model did not report.
+fn counts_tokens() -> impl StreamAdvisor {
+    advisor_chain::from_fn("counts", |request: ChatRequest, next: advisor_chain::AdvisorChain| async move {
+        Ok(next.next_stream(request).await?.on_completed(|response| async move {
+            Ok(response.with_usage(Some(advisor_chain::messages::Usage::new(9, 1))))
+        }))
+    })
+    .with_placement(advisor_chain::Placement::beside_model())
+}
+
+mod a_budget_that_ends_each_turn_after_two_rounds {
+    super::crash_points_of_chain!(|leaves: &super::Leaves| {
+        let client = leaves.client().advisor(super::budget().with_tokens(20)).advisor(super::counts_tokens());
+        client.advisor(leaves.tool_loop().build()?).advisor(leaves.memory()).build()
+    });
+}
+
+/// The limit in the scenarios above is reached: the second round ends the turn.
+#[tokio::test]
+async fn budget_of_the_crash_kit_is_reached() {
+    use crate::support::Setting;
+    let asks = || advisor_testkit::Answer::from_calls([("c1", "look", "{}")]);
+    let model = advisor_testkit::ScriptedModel::new([asks(), asks()]);
+    let mut setting = Setting::new(&model, Phase::Round, advisor_chain::tools::OnLimit::EndTurn);
+    setting.client = setting.client.advisor(budget().with_tokens(20)).advisor(counts_tokens());
+    let turn = setting.client.build().unwrap().prompt().user("go").conversation("c").call().await.unwrap();
+    assert!(matches!(turn.finish().reason, FinishReason::Limit(_)));
+}

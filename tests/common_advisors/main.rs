@@ -1,0 +1,18 @@
+//! Budgets, retries, rate limits, caches, selected tools and prompts in whole chains: with the tool loop, memory in both places, nested turns and drops.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+mod budget;
+mod crash;
+mod prompts;
+mod rate_limit;
+mod response_cache;
+mod retry;
+mod routing;
+mod support;
+mod tools;

@@ -1,0 +1,315 @@
+//! Law T3 beyond the loop's own counts: equal calls, limits that advisors set, a last answer without tools, and turns
+//! inside tools.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use advisor_chain::chain::EndTurn;
+use advisor_chain::memory::ConversationStore;
+use advisor_chain::memory::store::{EntryKind, ReadRange};
+use advisor_chain::messages::Limit;
+use advisor_chain::tools::{
+    OnCallLimit, OnLimit, PolicyAction, ToolInvocation, ToolLimits, ToolOutput, ToolPolicy,
+};
+use advisor_chain::{
+    Advisor, AdvisorInfo, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, ConversationKey,
+    FinishReason, FnTool, InMemoryStore, Phase, Placement, Result, ToolCallAdvisor, ToolChoice, async_trait,
+};
+use advisor_testkit::{Answer, ScriptedModel};
+use serde_json::Value;
+use tokio::time::{Instant, sleep};
+
+use crate::support::{
+    Ledger, assert_valid, client, definition, in_time, invoked, limit_of, limited, read, tool,
+    transcript_lines,
+};
+
+/// A model that calls `look` with these arguments, one after the other, and then answers.
+fn looks(arguments: &[&'static str]) -> ScriptedModel {
+    let calls = arguments
+        .iter()
+        .enumerate()
+        .map(|(place, arguments)| Answer::from_calls([(format!("c{place}").as_str(), "look", *arguments)]));
+    ScriptedModel::new(calls.chain([Answer::from_text("Done.")]))
+}
+
+#[tokio::test]
+async fn law_t3_equal_calls_end_the_turn() {
+    let again = [r#"{"a":1,"b":2}"#, r#"{ "b": 2, "a": 1 }"#, r#"{"a":1,"b":2}"#];
+    let limits = ToolLimits::default().with_same_calls(Some(2));
+    let (model, (look, given)) = (looks(&again), invoked("look"));
+    let run =
+        read(client(&model, limited(limits)).tool(look).build().unwrap().prompt().user("go").stream()).await;
+    assert_eq!(limit_of(&run), Limit::SameCall { tool: "look".into(), limit: 2 });
+    assert_eq!(given.lock().unwrap().len(), 2);
+    assert_valid(run.response().transcript());
+    let text = "I stopped here: the limit of 2 equal calls of the tool `look` in one turn was reached.";
+    assert_eq!(run.response().text(), text);
+}
+
+#[tokio::test]
+async fn model_may_continue_after_an_equal_call() {
+    let limits = ToolLimits::default().with_same_calls(Some(1)).with_on_call_limit(OnCallLimit::TellModel);
+    let (model, (look, given)) = (looks(&["{}", "{}"]), invoked("look"));
+    let client = client(&model, limited(limits)).tool(look).build().unwrap();
+    let response = client.prompt().user("go").call().await.unwrap();
+    assert_eq!((response.text().as_str(), given.lock().unwrap().len()), ("Done.", 1));
+    let denied =
+        transcript_lines(response.transcript()).into_iter().find(|line| line.starts_with("error c1"));
+    let text = "error c1: not started: the limit of 1 equal calls of the tool `look` in one turn was reached";
+    assert_eq!(denied.unwrap(), text);
+}
+
+/// A tool that is polled gets the same arguments each time.
+#[tokio::test]
+async fn polled_tool_may_be_called_again() {
+    let limits = ToolLimits::default().with_same_calls(Some(1)).with_same_calls_of("look", None);
+    let (model, (look, given)) = (looks(&["{}"; 4]), invoked("look"));
+    let client = client(&model, limited(limits)).tool(look).build().unwrap();
+    assert_eq!(client.prompt().user("go").call().await.unwrap().text(), "Done.");
+    assert_eq!(given.lock().unwrap().len(), 4);
+}
+
+/// An advisor inside the loop that allows this many rounds.
+struct Allows(u32);
+
+impl AdvisorInfo for Allows {
+    fn placement(&self) -> Placement {
+        Placement::new(Phase::Round)
+    }
+}
+
+#[async_trait]
+impl Advisor for Allows {
+    type State = Arc<advisor_chain::Turn>;
+
+    async fn before(&self, request: ChatRequest) -> Result<(ChatRequest, Self::State)> {
+        let turn = Arc::clone(&request.turn);
+        Ok((request, turn))
+    }
+
+    async fn after(&self, turn: Self::State, response: &ChatResponse) -> Result<()> {
+        if response.round() >= self.0 {
+            turn.extensions().insert(EndTurn(budget()));
+        }
+        Ok(())
+    }
+}
+
+fn budget() -> Limit {
+    Limit::Other("the budget of 10 tokens".into())
+}
+
+#[tokio::test]
+async fn law_t3_limit_of_an_advisor_ends_the_turn() {
+    let (model, ledger) = (looks(&["{}"; 4]), Ledger::default());
+    let (look, given) = invoked("look");
+    let client = client(&model, limited(ToolLimits::default())).advisor(Allows(2)).advisor(ledger.clone());
+    let run = read(client.tool(look).build().unwrap().prompt().user("go").stream()).await;
+    assert_eq!(limit_of(&run), budget());
+    assert_eq!((model.calls(), given.lock().unwrap().len()), (2, 1), "its last call does not run");
+    assert_valid(run.response().transcript());
+    assert_eq!(ledger.transcript(), *run.response().transcript());
+    assert_eq!(run.response().text(), "I stopped here: the budget of 10 tokens was reached.");
+}
+
+/// Returns limits that end with an answer of the model.
+fn answering() -> ToolLimits {
+    ToolLimits::default().with_on_limit(OnLimit::AnswerWithoutTools)
+}
+
+/// Each limit, the number of requests, and the number of runs of `look`.
+#[tokio::test]
+async fn law_t3_last_answer_is_given_without_tools() {
+    for (limits, allowed, limit, requests, runs) in [
+        (answering().with_rounds(3), 9, Limit::Rounds(3), 3, 2),
+        (answering().with_calls(2), 9, Limit::Calls(2), 4, 2),
+        (answering().with_same_calls(Some(1)), 9, Limit::SameCall { tool: "look".into(), limit: 1 }, 3, 1),
+        (answering(), 2, budget(), 3, 1),
+    ] {
+        let model = ScriptedModel::from_fn(|prompt| match prompt.options.tool_choice {
+            Some(ToolChoice::None) => Answer::from_text("What I know so far."),
+            _ => Answer::from_calls([(format!("r{}", prompt.round).as_str(), "look", "{}")]),
+        });
+        let (look, given) = invoked("look");
+        let ledger = Ledger::default();
+        let client = client(&model, limited(limits)).advisor(Allows(allowed)).advisor(ledger.clone());
+        let run = read(client.tool(look).build().unwrap().prompt().user("go").stream()).await;
+        assert_eq!(limit_of(&run), limit);
+        assert_eq!(run.response().text(), "What I know so far.", "{limit:?}");
+        assert_eq!((model.calls(), given.lock().unwrap().len()), (requests, runs), "{limit:?}");
+        assert_eq!(run.response().finish().as_written.as_deref(), None);
+        assert_valid(run.response().transcript());
+        assert_eq!(ledger.transcript(), *run.response().transcript());
+        let tools: Vec<_> = model.prompts().iter().map(|prompt| prompt.tools.len()).collect();
+        assert_eq!(tools, vec![1; requests], "the tools stay described");
+    }
+}
+
+/// A model that calls a tool nevertheless gets no further round.
+#[tokio::test]
+async fn law_t3_calls_of_a_last_answer_do_not_run() {
+    let (model, (look, given)) = (looks(&["{}"; 5]), invoked("look"));
+    let client = client(&model, limited(answering())).advisor(Allows(2)).tool(look).build().unwrap();
+    let run = read(client.prompt().user("go").stream()).await;
+    assert_eq!((limit_of(&run), model.calls(), given.lock().unwrap().len()), (budget(), 3, 1));
+    assert_valid(run.response().transcript());
+}
+
+#[tokio::test]
+async fn law_t3_answer_in_time_is_not_asked_for_late() {
+    let limits = answering().with_turn_timeout(Duration::ZERO);
+    let client = client(&looks(&["{}"]), limited(limits)).tool(tool("look", "sunny")).build().unwrap();
+    let run = read(client.prompt().user("go").stream()).await;
+    assert_eq!(limit_of(&run), Limit::Time(0));
+}
+
+/// A tool that asks this client, inside the turn of its call.
+fn asks(inner: ChatClient) -> FnTool {
+    FnTool::with_invocation(definition("ask"), move |call: ToolInvocation| {
+        let inner = inner.clone();
+        async move {
+            let answer = inner.prompt().inside(&call).user("And?").call().await?;
+            Ok(ToolOutput::from(format!("{:?}: {}", answer.finish().reason, answer.text())))
+        }
+    })
+}
+
+fn ask_once() -> ScriptedModel {
+    ScriptedModel::new([Answer::from_calls([("o1", "ask", "{}")]), Answer::from_text("So.")])
+}
+
+/// The inner turn gets the rounds and calls that are left outside, if its own limits allow more.
+#[tokio::test]
+async fn law_t3_turn_inside_a_tool_gets_what_is_left() {
+    for (limits, inner_rounds, inner_runs) in [
+        (ToolLimits::default().with_rounds(3), 2, 1),
+        (ToolLimits::default().with_calls(3), 3, 2),
+        (ToolLimits::default().with_rounds(20), 5, 4),
+    ] {
+        let inner_model = looks(&["{}", "{\"a\":1}", "{\"a\":2}", "{\"a\":3}"]);
+        let (look, given) = invoked("look");
+        let inner = client(&inner_model, limited(ToolLimits::default())).tool(look).build().unwrap();
+        let outer = client(&ask_once(), limited(limits)).tool(asks(inner)).build().unwrap();
+        let response = outer.prompt().user("go").call().await.unwrap();
+        assert_eq!(response.text(), "So.");
+        assert_eq!((inner_model.calls(), given.lock().unwrap().len()), (inner_rounds, inner_runs));
+        assert_valid(response.transcript());
+    }
+}
+
+/// The inner turn has its own deadline, so it ends in time also where the outer loop cannot drop it.
+#[tokio::test(start_paused = true)]
+async fn law_t3_nested_turn_ends_with_its_outer_turn() {
+    let slow = FnTool::new(definition("look"), |_: Value| async {
+        sleep(Duration::from_secs(60)).await;
+        Ok("late")
+    });
+    let inner = client(&looks(&["{}"]), limited(ToolLimits::default())).tool(slow).build().unwrap();
+    let (ended, end) = tokio::sync::oneshot::channel();
+    let ended = Arc::new(Mutex::new(Some(ended)));
+    let ask = FnTool::with_invocation(definition("ask"), move |call: ToolInvocation| {
+        let (prompt, ended) = (inner.prompt().inside(&call).user("And?"), Arc::clone(&ended));
+        async move {
+            let running = tokio::spawn(async move {
+                let reason = prompt.call().await.unwrap().finish().reason.clone();
+                let ended = ended.lock().unwrap().take().unwrap();
+                ended.send((reason, Instant::now())).unwrap();
+            });
+            running.await.unwrap();
+            Ok(ToolOutput::from("asked"))
+        }
+    });
+    let limits = ToolLimits::default().with_turn_timeout(Duration::from_secs(5));
+    let outer = client(&ask_once(), limited(limits)).tool(ask).build().unwrap();
+    let begun = Instant::now();
+    let run = read(outer.prompt().user("go").stream()).await;
+    assert!(matches!(limit_of(&run), Limit::Time(5000)));
+    let (reason, at) = in_time(end).await.unwrap();
+    assert_eq!((reason, at - begun), (FinishReason::Limit(Limit::Time(5000)), Duration::from_secs(5)));
+}
+
+/// Memory stores a last answer without tools as any other answer, with one end, at both places.
+#[tokio::test]
+async fn law_m4_last_answer_without_tools_is_stored_once() {
+    let mut logs = Vec::new();
+    for place in [Phase::Round, Phase::Turn] {
+        let model = ScriptedModel::from_fn(|prompt| match prompt.options.tool_choice {
+            Some(ToolChoice::None) => Answer::from_text("What I know so far."),
+            _ => Answer::from_calls([("c", "look", "{}")]),
+        });
+        let store = Arc::new(InMemoryStore::new());
+        let client = client(&model, limited(answering().with_rounds(2))).tool(tool("look", "sunny"));
+        let memory = ChatMemoryAdvisor::new(Arc::clone(&store));
+        let client = client.advisor_in(place, memory).build().unwrap();
+        let response = client.prompt().user("go").conversation("c").call().await.unwrap();
+        assert_eq!(response.finish().reason, FinishReason::Limit(Limit::Rounds(2)));
+        let key = ConversationKey::new("c").unwrap();
+        let log = store.load(&key, ReadRange::All).await.unwrap().entries;
+        logs.push(log.into_iter().map(|entry| entry.kind).collect::<Vec<_>>());
+    }
+    assert_eq!(logs[0], logs[1]);
+    let ends = logs[0].iter().filter(|kind| matches!(kind, EntryKind::TurnEnded(_)));
+    assert_eq!(ends.count(), 1);
+}
+
+/// A denied call counts, so a model that repeats it under other arguments reaches a limit.
+#[tokio::test]
+async fn law_t3_forbidden_calls_count() {
+    let mut limits = ToolLimits::default().with_calls(3);
+    limits.rounds = None;
+    let model = ScriptedModel::from_fn(|prompt| {
+        let arguments = format!(r#"{{"n":{}}}"#, prompt.round);
+        Answer::from_calls([("c", "look", arguments.as_str())])
+    });
+    let policy = ToolPolicy::new([], PolicyAction::Deny("no".into()));
+    let advisor = ToolCallAdvisor::builder().limits(limits).policy(policy).build().unwrap();
+    let client = client(&model, advisor).tool(tool("look", "sunny")).build().unwrap();
+    let run = read(client.prompt().user("go").stream()).await;
+    assert_eq!((limit_of(&run), model.calls()), (Limit::Calls(3), 4));
+}
+
+/// A tool that asks its own chain does so only this deep.
+#[tokio::test]
+async fn law_t3_depth_of_nested_turns_is_limited() {
+    let asked = AtomicUsize::new(0);
+    let model = ScriptedModel::from_fn(move |prompt| match prompt.messages.last().unwrap().text().as_str() {
+        // Without the limit, the turns would nest until the stack overflows.
+        _ if asked.fetch_add(1, Ordering::SeqCst) == 8 => Answer::from_text("too deep"),
+        text if text.contains("And?") || text == "go" => Answer::from_calls([("o1", "ask", "{}")]),
+        text => Answer::from_text(format!("[{text}]")),
+    });
+    let client = Arc::new(std::sync::OnceLock::<ChatClient>::new());
+    let own = Arc::clone(&client);
+    let ask = FnTool::with_invocation(definition("ask"), move |call: ToolInvocation| {
+        let own = own.get().unwrap().clone();
+        async move {
+            let answer = own.prompt().inside(&call).user("And?").call().await?;
+            Ok(ToolOutput::from(answer.text()))
+        }
+    });
+    let limits = ToolLimits::default().with_depth(2);
+    let built = crate::support::client(&model, limited(limits)).tool(ask).build().unwrap();
+    client.set(built.clone()).unwrap();
+    let response = built.prompt().user("go").call().await.unwrap();
+    let text = response.text();
+    assert!(text.starts_with("[[[") && text.contains("nested more than 2 deep"), "{text}");
+    assert_eq!(model.calls(), 6, "three turns of two rounds each");
+}
+
+/// Without `inside`, a turn has its own limits, and is no deeper.
+#[tokio::test]
+async fn turn_on_its_own_inherits_nothing() {
+    let inner_model = looks(&["{}", "{\"a\":1}"]);
+    let inner =
+        client(&inner_model, limited(ToolLimits::default())).tool(tool("look", "ok")).build().unwrap();
+    let ask = FnTool::with_invocation(definition("ask"), move |_: ToolInvocation| {
+        let inner = inner.clone();
+        async move { Ok(ToolOutput::from(inner.prompt().user("And?").call().await?.text())) }
+    });
+    let limits = ToolLimits::default().with_rounds(2).with_calls(1).with_depth(0);
+    let outer = client(&ask_once(), limited(limits)).tool(ask).build().unwrap();
+    assert_eq!(outer.prompt().user("go").call().await.unwrap().text(), "So.");
+    assert_eq!(inner_model.calls(), 3);
+}

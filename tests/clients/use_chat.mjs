@@ -19,7 +19,9 @@ const BREAK = "Break off, please.";
 const answer = (messages) => {
   const asked = messages.filter(({ role }) => role === "user").map(({ content }) => content);
   const call = (index, name) => ({ tool_calls: [{ index, id: `call_${asked.length}_${index}`, function: { name, arguments: '{"city":"Oslo"}' } }] });
-  if (messages.at(-1).role === "tool") return pieces("It is a few degrees in Oslo.");
+  const results = messages.slice(messages.findLastIndex(({ role }) => role !== "tool") + 1);
+  if (results.some(({ content }) => content.includes("not now"))) return pieces("Then I will not look.");
+  if (results.length > 0) return pieces("It is a few degrees in Oslo.");
   switch (asked.at(-1)) {
     case "How is the weather?": return [...pieces("Let me look."), call(0, "demo_weather"), call(1, "missing_tool")];
     case FAIL: return 400;
@@ -37,6 +39,8 @@ const application = async () => {
       absWorkingDir: import.meta.dirname,
       entryPoints: ["use_chat_app.mjs"],
       bundle: true,
+      // The first line has no approvals.
+      logOverride: { "import-is-undefined": "silent" },
       write: false,
       define: { "process.env.NODE_ENV": '"production"' },
       alias: { "@ai-sdk/react": `ai-react${line}`, ai: `ai${line}` },
@@ -67,7 +71,9 @@ const last = (page) => page.textContent("article.assistant >> nth=-1");
 
 const site = await application();
 const other = await model(answer);
-const server = await serve(advisor, ["--provider", "openai", "--model", "m", "--base-url", other.url, "--allow-origin", site.url], { OPENAI_API_KEY: "none" });
+const options = ["--provider", "openai", "--model", "m", "--base-url", other.url, "--allow-origin", site.url];
+const server = await serve(advisor, options, { OPENAI_API_KEY: "none" });
+const asking = await serve(advisor, [...options, "--ask", "demo_*"], { OPENAI_API_KEY: "none" });
 
 await run({ name: "useChat", url: site.url, executablePath, folder, expected: "Failed to load resource" }, async ({ open, test }) => {
   for (const profile of Object.keys(LINES)) {
@@ -121,6 +127,25 @@ await run({ name: "useChat", url: site.url, executablePath, folder, expected: "F
       await status(page, "ready");
     });
 
+    if (profile !== "v5") {
+      await test(`${profile}: a person approves and denies calls, and the message shows how they end`, async () => {
+        const { page } = await open(`/${profile}?${new URLSearchParams({ api: `${asking.url}/api/ui`, profile, id: `${id}-asks` })}`);
+        const decided = async (button, state, answer) => {
+          await turn(page, () => ask(page, "How is the weather?"));
+          await page.waitForSelector('.tool[data-state="approval-requested"]');
+          await turn(page, () => page.getByRole("button", { name: button }).click());
+          await page.waitForSelector(`.tool[data-state="${state}"] >> text=demo_weather`);
+          expect((await last(page)).includes(answer), await last(page));
+          const articles = await page.$$("article.assistant");
+          return articles.length;
+        };
+        expect((await decided("Approve", "output-available", "It is a few degrees in Oslo.")) === 1, "the answer is another message");
+        expect((await decided("Deny", "output-denied", "Then I will not look.")) === 2, "the answer is another message");
+        expect((await page.$$('.tool[data-state="approval-requested"], .tool[data-state="approval-responded"]')).length === 0, "a call still waits");
+        expect((await page.$$("[role=alert]")).length === 0, "there is an error");
+      });
+    }
+
     await test(`${profile}: a stopped turn ends at the server, and the chat goes on`, async () => {
       for (const disconnect of ["stop", "continue"]) {
         const id = `chat-${profile}-${disconnect}`;
@@ -143,5 +168,6 @@ await run({ name: "useChat", url: site.url, executablePath, folder, expected: "F
   }
 });
 await server.close();
+await asking.close();
 site.close();
 other.close();

@@ -1,13 +1,13 @@
 // A chat with `useChat` in React, which `use_chat.mjs` bundles with each line of the AI SDK.
 
 import { useChat } from "@ai-sdk/react";
-import { DefaultChatTransport } from "ai";
+import * as ai from "ai";
 import { createElement, useState } from "react";
 import { createRoot } from "react-dom/client";
 
 const { api, profile, id, resume, disconnect } = Object.fromEntries(new URLSearchParams(location.search));
 
-const transport = new DefaultChatTransport({
+const transport = new ai.DefaultChatTransport({
   api,
   headers: { "x-ui-profile": profile, ...(disconnect && { "x-on-disconnect": disconnect }) },
   // The server's memory has the earlier messages.
@@ -16,24 +16,37 @@ const transport = new DefaultChatTransport({
   }),
 });
 
-const Part = ({ part }) => {
+const Part = ({ part, decide }) => {
   switch (part.type) {
     case "text": return createElement("p", { className: "text" }, part.text);
     case "reasoning": return createElement("p", { className: "reasoning" }, part.text);
     case "dynamic-tool": {
       const shown = JSON.stringify(part.output ?? part.errorText ?? part.input);
-      return createElement("p", { className: "tool", "data-state": part.state }, `${part.toolName} ${shown}`);
+      const button = (name, approved) =>
+        createElement("button", { onClick: () => decide({ id: part.approval.id, approved, reason: approved ? undefined : "not now" }) }, name);
+      return createElement(
+        "p",
+        { className: "tool", "data-state": part.state },
+        `${part.toolName} ${shown}`,
+        part.state === "approval-requested" && [button("Approve", true), button("Deny", false)].map((button, key) => createElement("span", { key }, button)),
+      );
     }
     default: return null;
   }
 };
 
-const Message = ({ message }) =>
-  createElement("article", { className: message.role }, message.parts.map((part, key) => createElement(Part, { part, key })));
+const Message = ({ message, decide }) =>
+  createElement("article", { className: message.role }, message.parts.map((part, key) => createElement(Part, { part, decide, key })));
 
 const Chat = () => {
   const [text, setText] = useState("");
-  const { messages, sendMessage, regenerate, stop, status, error } = useChat({ id, transport, resume: resume === "true" });
+  const { messages, sendMessage, regenerate, stop, status, error, addToolApprovalResponse } = useChat({
+    id,
+    transport,
+    resume: resume === "true",
+    // The first line has no approvals.
+    sendAutomaticallyWhen: ai.lastAssistantMessageIsCompleteWithApprovalResponses,
+  });
   const submit = (event) => {
     event.preventDefault();
     sendMessage({ text });
@@ -42,7 +55,7 @@ const Chat = () => {
   return createElement(
     "main",
     { "data-status": status },
-    messages.map((message) => createElement(Message, { message, key: message.id })),
+    messages.map((message) => createElement(Message, { message, decide: addToolApprovalResponse, key: message.id })),
     createElement("form", { onSubmit: submit }, createElement("input", { id: "text", value: text, onChange: ({ target }) => setText(target.value) })),
     createElement("button", { id: "regenerate", onClick: () => regenerate() }, "Answer again"),
     createElement("button", { id: "stop", onClick: stop }, "Stop"),

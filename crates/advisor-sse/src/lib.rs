@@ -39,6 +39,7 @@ pub use protocols::plain_text::PlainText;
 pub use protocols::segments::Segments;
 pub use protocols::ui_messages::{UiMessages, UiProfile};
 pub use shared::answer_info::AnswerInfo;
+pub use shared::approvals::{ApprovalId, Approvals};
 pub use shared::call_ids::CallIds;
 pub use shared::server_tools::ServerTools;
 

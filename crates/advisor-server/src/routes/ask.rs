@@ -1,4 +1,6 @@
+pub(super) mod answers;
 pub(super) mod content;
+pub(super) mod decided_calls;
 pub(super) mod new_input;
 mod parts;
 
@@ -241,7 +243,7 @@ impl Question {
 ///
 /// # Errors
 /// For an empty one, which would be the same turn in each request.
-fn turn_id(id: &str) -> Result<TurnId, advisor_core::Error> {
+pub(super) fn turn_id(id: &str) -> Result<TurnId, advisor_core::Error> {
     TurnId::new(id).or_else(|error| match id {
         "" => Err(error),
         _ => TurnId::new(&digest(id.as_bytes())),

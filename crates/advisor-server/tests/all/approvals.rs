@@ -17,13 +17,13 @@ use tool_call_advisor::{ClientSideTool, FnTool, PolicyAction, ToolCallAdvisor, T
 use crate::setting::{Setting, json_of, refused, text};
 
 /// A server whose tool `pay` waits for an approval and counts its runs.
-struct Till {
-    setting: Setting,
+pub(crate) struct Till {
+    pub(crate) setting: Setting,
     memory: ChatMemoryAdvisor,
-    paid: Arc<AtomicUsize>,
+    pub(crate) paid: Arc<AtomicUsize>,
 }
 
-fn till(answers: impl IntoIterator<Item = Answer>) -> Till {
+pub(crate) fn till(answers: impl IntoIterator<Item = Answer>) -> Till {
     let definition = |name: &str| {
         let cents = json!({"type": "object", "properties": {"cents": {"type": "integer"}}});
         ToolDefinition::new(name, "A tool.", cents)
@@ -47,13 +47,13 @@ fn till(answers: impl IntoIterator<Item = Answer>) -> Till {
 }
 
 /// The same, whose users decide.
-fn open_till(answers: impl IntoIterator<Item = Answer>) -> Till {
+pub(crate) fn open_till(answers: impl IntoIterator<Item = Answer>) -> Till {
     let Till { setting, memory, paid } = till(answers);
     let setting = Setting { server: setting.server.with_approvals(), ..setting };
     Till { setting, memory, paid }
 }
 
-fn pays() -> Answer {
+pub(crate) fn pays() -> Answer {
     Answer::from_calls([("c1", "pay", r#"{"cents":1}"#), ("c2", "pay", r#"{"cents":2}"#)])
 }
 
@@ -64,8 +64,11 @@ async fn asked(till: &Till) -> Vec<Value> {
 }
 
 async fn waiting(till: &Till) -> Vec<Value> {
-    let read = json_of(till.setting.get("/api/conversations/c1").await).await;
-    read["waiting"].as_array().unwrap().clone()
+    conversation(till).await["waiting"].as_array().unwrap().clone()
+}
+
+pub(crate) async fn conversation(till: &Till) -> Value {
+    json_of(till.setting.get("/api/conversations/c1").await).await
 }
 
 /// Returns the decision about a call as it was shown.
@@ -73,7 +76,7 @@ fn decision(call: &Value, verdict: &Value) -> Value {
     json!({"key": call["key"], "tool": call["tool"], "arguments": call["arguments"], "verdict": verdict})
 }
 
-fn results(till: &Till) -> Vec<String> {
+pub(crate) fn results(till: &Till) -> Vec<String> {
     let sent = till.setting.model.prompts().pop().unwrap().messages;
     sent.iter().filter_map(|message| Some(message.tool_result()?.text())).collect()
 }

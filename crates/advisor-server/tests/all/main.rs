@@ -44,6 +44,7 @@ mod shutdown;
 mod slow_clients;
 mod tenants;
 mod tried_again;
+mod ui_approvals;
 mod ui_retries;
 mod unknown_fields;
 mod upstream;

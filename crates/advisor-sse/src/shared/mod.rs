@@ -1,4 +1,5 @@
 pub(crate) mod answer_info;
+pub(crate) mod approvals;
 pub(crate) mod call_ids;
 pub(crate) mod ending;
 pub(crate) mod json;

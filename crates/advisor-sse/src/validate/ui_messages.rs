@@ -11,7 +11,8 @@ use crate::{Frame, UiProfile};
 /// The first frame that breaks a rule:
 /// - The profile has the type of each frame, and its fields.
 /// - A part is extended and ended only while it is open.
-/// - A call has an input before its output.
+/// - A call has an input before its output, and before a request for its approval.
+/// - Before the first step, only calls of earlier turns end.
 /// - The stream ends with `finish`, `error` or `abort`, and then `[DONE]`.
 pub fn ui_messages(profile: UiProfile, frames: &[Frame]) -> Result<(), Violation> {
     let mut state = State { profile, ..State::default() };
@@ -23,9 +24,11 @@ struct State {
     profile: UiProfile,
     has_started: bool,
     in_step: bool,
+    has_steps: bool,
     has_ended: bool,
     parts: Lifecycles,
     outputs: BTreeSet<String>,
+    approvals: BTreeSet<String>,
 }
 
 /// The required fields of each type, then the optional ones.
@@ -56,6 +59,7 @@ const FIELDS: &[(&str, &[&str], &[&str])] = &[
 /// The types that the profile V6 adds.
 const ADDED_BY_V6: &[(&str, &[&str], &[&str])] = &[
     ("tool-input-error", &["toolCallId", "toolName", "input", "errorText"], &["dynamic"]),
+    ("tool-approval-request", &["approvalId", "toolCallId"], &[]),
     ("tool-output-denied", &["toolCallId"], &[]),
     ("finish", &["finishReason"], &[]),
 ];
@@ -104,6 +108,9 @@ impl State {
     }
 
     fn check_call(&mut self, kind: &str, id: &str) -> Result<(), String> {
+        if !self.has_steps && kind.starts_with("tool-output-") {
+            return require(self.outputs.insert(id.into()), "a call has one output");
+        }
         require(self.in_step, "calls are in a step")?;
         match kind {
             "tool-input-start" => self.parts.open("call", id),
@@ -118,6 +125,11 @@ impl State {
                 }
                 self.parts.close("call", id)
             }
+            "tool-approval-request" => {
+                self.parts.is_closed("call", id)?;
+                require(!self.outputs.contains(id), "a call with an output needs no approval")?;
+                require(self.approvals.insert(id.into()), "a call has one request for its approval")
+            }
             _ => {
                 self.parts.is_closed("call", id)?;
                 require(self.outputs.insert(id.into()), "a call has one output")
@@ -127,7 +139,10 @@ impl State {
 
     fn check_frame(&mut self, kind: &str) -> Result<(), String> {
         match kind {
-            "start-step" => require(!std::mem::replace(&mut self.in_step, true), "steps do not overlap"),
+            "start-step" => {
+                self.has_steps = true;
+                require(!std::mem::replace(&mut self.in_step, true), "steps do not overlap")
+            }
             "finish-step" => {
                 require(std::mem::replace(&mut self.in_step, false), "a step finishes once")?;
                 self.parts.all_closed()

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod any_turn;
+mod approvals;
 mod chat_events;
 mod endings;
 mod frames;

@@ -2,14 +2,14 @@
 
 use advisor_core::{
     ChatClient, ChatModel, ChatResponse, Chunk, Citation, Delta, DeltaKind, Error, ErrorKind, FallbackModel,
-    FinishReason, Media, Message, Result, ToolDefinition, async_trait,
+    FinishReason, Media, Message, Result, ToolDefinition, ToolSet, async_trait,
 };
 use advisor_testkit::{Answer, Gate, ScriptedModel};
 use futures::StreamExt;
 use serde_json::json;
 use tool_call_advisor::{
-    ClientSideTool, FnTool, LoopHooks, ToolCallAdvisor, ToolCallAdvisorBuilder, ToolCallStreaming, ToolError,
-    ToolLimits,
+    ClientSideTool, FnTool, LoopHooks, PolicyAction, ToolCallAdvisor, ToolCallAdvisorBuilder,
+    ToolCallStreaming, ToolError, ToolLimits, ToolPolicy, ToolRule,
 };
 
 pub(crate) type Turn = Vec<Result<Chunk>>;
@@ -33,7 +33,8 @@ fn tool_loop() -> ToolCallAdvisorBuilder {
     ToolCallAdvisor::builder().limits(ToolLimits::default().with_rounds(3)).streaming(ToolCallStreaming::All)
 }
 
-async fn run(model: impl ChatModel + 'static, tool_loop: ToolCallAdvisorBuilder) -> Turn {
+/// Returns the tools of the turns.
+pub(crate) fn tools() -> ToolSet {
     let weather = FnTool::with_invocation(definition("weather"), |invocation| async move {
         invocation.progress.report("asking").await;
         tokio::task::yield_now().await;
@@ -55,15 +56,13 @@ async fn run(model: impl ChatModel + 'static, tool_loop: ToolCallAdvisorBuilder)
         opened.release();
         async { Ok("early".into()) }
     });
-    let client = ChatClient::builder(model)
-        .advisor(tool_loop.build().unwrap())
-        .tool(slow)
-        .tool(fast)
-        .tool(weather)
-        .tool(broken)
-        .tool(ClientSideTool::new(definition("ask_user")))
-        .build()
-        .unwrap();
+    let ask_user = ClientSideTool::new(definition("ask_user"));
+    ToolSet::new().with(slow).with(fast).with(weather).with(broken).with(ask_user)
+}
+
+async fn run(model: impl ChatModel + 'static, tool_loop: ToolCallAdvisorBuilder) -> Turn {
+    let client = ChatClient::builder(model).advisor(tool_loop.build().unwrap()).tools(&tools());
+    let client = client.build().unwrap();
     client.prompt().user("How is it?").stream().collect().await
 }
 
@@ -140,6 +139,7 @@ pub(crate) async fn all() -> Vec<(&'static str, Turn)> {
         ("a second attempt", restarted().await),
     ];
     let hidden = ScriptedModel::new([Answer::from_calls([weather("c1")]), sunny()]);
+    turns.push(("calls of both sides that wait", waiting().await));
     turns.push(("only the final answer", play_with(hidden, ToolCallStreaming::FinalAnswerOnly).await));
     turns
 }
@@ -177,6 +177,13 @@ pub(crate) async fn denied() -> Turn {
     let calls = Answer::from_calls([weather("c1"), weather("c2")]);
     let model = ScriptedModel::new([calls, Answer::from_text("Only one.")]);
     run(model, tool_loop().hooks(DenyLast)).await
+}
+
+/// A turn that ends with a call that waits for a person, and one of the client.
+pub(crate) async fn waiting() -> Turn {
+    let policy = ToolPolicy::new([ToolRule::new(["weather"], PolicyAction::Ask)], PolicyAction::Allow);
+    let calls = Answer::from_calls([weather("c1"), ("c2", "ask_user", "{}")]);
+    run(ScriptedModel::new([calls]), tool_loop().policy(policy)).await
 }
 
 /// An answer with two sources that have an address, and one that has none.

@@ -1,6 +1,6 @@
 use std::collections::HashMap;
 
-use advisor_core::{CallKey, ClientSideCall, ConversationKey, Message, Role, ToolCall, TurnId};
+use advisor_core::{CallKey, ClientSideCall, ConversationKey, Message, Role, ToolCall, ToolResult, TurnId};
 use chat_memory_advisor::store::{Entry, ReadRange, same_turn};
 
 use super::super::conversations::shown_ids::ShownIds;
@@ -125,27 +125,48 @@ impl OpenCalls {
 
 /// Returns the id under which a client knows a call of the last answer with calls of its turn.
 fn shown_id(log: &[Entry], key: &CallKey) -> Option<String> {
-    let of_turn = log.iter().filter(|entry| entry.turn == key.turn);
-    let messages = of_turn.filter_map(|entry| entry.kind.as_message());
-    let (mut ids, mut shown) = (ShownIds::default(), Vec::new());
-    for answer in messages.filter(|message| message.tool_calls().next().is_some()) {
-        shown = ids.of_calls(answer);
+    let calls = calls_with_ids(log.iter().filter(|entry| entry.turn == key.turn)).into_iter();
+    calls.map(|(id, _)| id).nth(usize::try_from(key.position).ok()?)
+}
+
+/// Returns the calls of a turn's last answer with calls, each with the id under which a client knows it.
+pub(in crate::routes) fn calls_with_ids<'a>(
+    turn: impl IntoIterator<Item = &'a Entry>,
+) -> Vec<(String, ClientSideCall)> {
+    let (mut ids, mut calls) = (ShownIds::default(), Vec::new());
+    for entry in turn {
+        let Some(answer) = entry.kind.as_message().filter(|message| message.tool_calls().next().is_some())
+        else {
+            continue;
+        };
+        let key = |position| Some(CallKey::new(entry.turn.clone(), entry.round()?, position));
+        let shown = ids.of_calls(answer).into_iter().zip(answer.tool_calls());
+        let with_key = |(position, (id, call)): (u32, (String, &ToolCall))| {
+            (id, ClientSideCall::new(key(position), call.clone()))
+        };
+        calls = (0..).zip(shown).map(with_key).collect();
     }
-    shown.into_iter().nth(usize::try_from(key.position).ok()?)
+    calls
 }
 
 /// Returns the calls whose results begin a turn.
 fn answered_by(log: &[Entry], turn: &TurnId) -> Vec<OpenCall> {
-    let (mut ids, mut answered) = (ShownIds::default(), Vec::new());
+    let to_call = |(shown_id, result): (String, ToolResult)| OpenCall {
+        shown_id,
+        call: ToolCall::new(result.call_id, result.name, ""),
+    };
+    first_results(log, turn).into_iter().map(to_call).collect()
+}
+
+/// Returns the results that begin a turn, each with the id under which a client knows its call.
+pub(in crate::routes) fn first_results(log: &[Entry], turn: &TurnId) -> Vec<(String, ToolResult)> {
+    let (mut ids, mut results) = (ShownIds::default(), Vec::new());
     for entries in log.chunk_by(same_turn) {
         ids.begin_turn();
         let is_it = entries.first().is_some_and(|entry| &entry.turn == turn);
         for message in entries.iter().filter_map(|entry| entry.kind.as_message()) {
             match message.tool_result() {
-                Some(result) if is_it => {
-                    let call = ToolCall::new(result.call_id.clone(), result.name.clone(), "");
-                    answered.push(OpenCall { shown_id: ids.of_result(result), call });
-                }
+                Some(result) if is_it => results.push((ids.of_result(result), result.clone())),
                 Some(result) => drop(ids.of_result(result)),
                 // The input ends with the first answer.
                 None if is_it && message.role() == Role::Assistant => break,
@@ -154,7 +175,7 @@ fn answered_by(log: &[Entry], turn: &TurnId) -> Vec<OpenCall> {
             }
         }
     }
-    answered
+    results
 }
 
 /// Returns the last place of each call.

@@ -54,6 +54,10 @@ pub(super) enum Event<'a> {
         error_text: &'a str,
         dynamic: bool,
     },
+    ToolApprovalRequest {
+        approval_id: &'a str,
+        tool_call_id: &'a str,
+    },
     ToolOutputAvailable {
         tool_call_id: &'a str,
         output: Value,

@@ -1,20 +1,20 @@
 mod event;
 mod parts;
 
-use advisor_core::{BlockContent, BlockDelta, Chunk, ErrorKind, Text};
+use advisor_core::{BlockContent, BlockDelta, Chunk, ErrorKind, Text, ToolResult};
 
 use self::event::Event;
 use self::parts::Parts;
 use crate::encoder::Encoder;
 use crate::shared::ending::Ending;
 use crate::shared::json;
-use crate::{Failure, Frames};
+use crate::{Approvals, Failure, Frames};
 
 /// The UI message stream of the AI SDK, which `useChat` reads.
 ///
 /// - A round is a step. Text and reasoning are parts; a refusal is text.
 /// - Calls are dynamic tools: the input streams while it forms, the output follows when the tool ends.
-/// - A call without output at the end is one that the client has to run.
+/// - A call without output at the end is one that the client has to run, or one that a person has to approve.
 /// - When the model is called again, the parts of the void attempt end, and a `data-restart` part names the round.
 /// - An answer that is cut has a last part `data-incomplete {reason, message}`. The reason is `length`,
 ///   `content_filter` or `interrupted`.
@@ -38,7 +38,7 @@ pub enum UiProfile {
     /// The events of 5.0.0, which all later clients read too.
     #[default]
     V5,
-    /// The events of 6.0.0: also the finish reason, invalid input and denied calls.
+    /// The events of 6.0.0: also the finish reason, invalid input, approvals and denied calls.
     V6,
     /// The events of 7.0.0. They are those of 6.0.0 for all that a turn has.
     V7,
@@ -61,6 +61,23 @@ impl UiMessages {
         self.profile = profile;
         self.parts.set_profile(profile);
         self
+    }
+
+    /// Asks the client for approvals of these calls. By default, and in [`UiProfile::V5`], it asks for none.
+    #[must_use]
+    pub fn with_approvals(mut self, approvals: Approvals) -> Self {
+        self.parts.set_approvals(approvals);
+        self
+    }
+
+    /// Writes the result of an approved call. The call is one of an earlier turn, and the client's message has its part.
+    pub fn earlier_result(&mut self, call_id: &str, result: &ToolResult, frames: &mut Frames) {
+        self.parts.output(call_id, result, frames);
+    }
+
+    /// Writes that a call of an earlier turn was denied.
+    pub fn earlier_denial(&mut self, call_id: &str, frames: &mut Frames) {
+        frames.data(&Event::ToolOutputDenied { tool_call_id: call_id });
     }
 
     fn delta(&mut self, chunk: &Chunk, frames: &mut Frames) {

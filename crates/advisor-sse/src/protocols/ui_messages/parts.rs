@@ -6,15 +6,16 @@ use advisor_core::{
 
 use super::UiProfile;
 use super::event::{Event, Restart};
-use crate::Frames;
 use crate::shared::json;
 use crate::shared::turn::{ClientCall, Turn};
+use crate::{Approvals, Frames};
 
 /// The parts of the message that the client has, and the step that is open.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     pub(super) turn: Turn,
     profile: UiProfile,
+    approvals: Option<Approvals>,
     /// The round whose step is open.
     step: Option<u32>,
     /// The open parts of text, and their kinds.
@@ -42,6 +43,10 @@ enum CallState {
 impl Parts {
     pub(super) fn set_profile(&mut self, profile: UiProfile) {
         self.profile = profile;
+    }
+
+    pub(super) fn set_approvals(&mut self, approvals: Approvals) {
+        self.approvals = Some(approvals);
     }
 
     pub(super) fn open(&mut self, block: BlockId, head: &BlockHead, frames: &mut Frames) {
@@ -108,11 +113,16 @@ impl Parts {
         }
     }
 
-    /// Sends the input of the calls that the client has to run, if it does not have it yet.
+    /// Sends the input of open calls, if the client does not have it yet, and asks for their approvals.
     pub(super) fn client_calls(&mut self, calls: &[ClientCall], frames: &mut Frames) {
         for call in calls {
             self.start_step(call.block.round, frames);
             self.make_available(call.block, &call.call.name, &call.call.arguments, frames);
+            let approval = self.approvals.as_ref().filter(|_| self.profile >= UiProfile::V6);
+            if let Some(id) = approval.and_then(|approvals| approvals.find(call)) {
+                let approval_id = &id.to_string();
+                frames.data(&Event::ToolApprovalRequest { approval_id, tool_call_id: &call.id });
+            }
         }
     }
 
@@ -181,10 +191,14 @@ impl Parts {
         if let Some(call) = self.calls.get_mut(&block) {
             call.state = CallState::Ended;
         }
+        self.output(&id, result, frames);
+    }
+
+    pub(super) fn output(&self, id: &str, result: &ToolResult, frames: &mut Frames) {
         match result.is_error {
-            true => self.output_error(&id, &result.text(), frames),
+            true => self.output_error(id, &result.text(), frames),
             false => frames.data(&Event::ToolOutputAvailable {
-                tool_call_id: &id,
+                tool_call_id: id,
                 output: json::result(result),
                 dynamic: true,
             }),

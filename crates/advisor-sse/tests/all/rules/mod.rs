@@ -197,7 +197,8 @@ fn is(rule: &str, text: &str) -> bool {
 /// A rule without a stream that breaks it could be deleted, and no test would fail.
 #[test]
 fn every_rule_has_a_stream_that_breaks_it() {
-    let all = all();
+    let (mut all, later) = (all(), ui_messages::later());
+    all.iter_mut().find(|rules| rules.protocol == "UI messages").unwrap().broken.extend(later);
     for Rules { protocol, source, broken, .. } in &all {
         let rules = rules_in(source);
         assert!(rules.len() > 1, "{protocol}: {rules:?}");

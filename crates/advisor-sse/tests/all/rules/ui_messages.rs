@@ -29,6 +29,7 @@ const INCOMPLETE: &str = r#"{"type":"data-incomplete","data":{"reason":"length",
 const INPUT_ERROR: &str =
     r#"{"type":"tool-input-error","toolCallId":"c","toolName":"look","input":{},"errorText":"no JSON"}"#;
 const DENIED: &str = r#"{"type":"tool-output-denied","toolCallId":"c"}"#;
+const APPROVAL: &str = r#"{"type":"tool-approval-request","approvalId":"t.c","toolCallId":"c"}"#;
 const FINISH_WITH_REASON: &str = r#"{"type":"finish","finishReason":"stop"}"#;
 
 /// An event, the frames before it, and its fields beside the type.
@@ -58,9 +59,10 @@ const EVENTS: [Event; 21] = [
     (&[START], ABORT, &[]),
 ];
 
-const ADDED_BY_V6: [Event; 3] = [
+const ADDED_BY_V6: [Event; 4] = [
     (&[START, STEP, CALL], INPUT_ERROR, &["toolCallId", "toolName", "input", "errorText"]),
     (&[START, STEP, INPUT], DENIED, &["toolCallId"]),
+    (&[START, STEP, INPUT], APPROVAL, &["approvalId", "toolCallId"]),
     (&[START], FINISH_WITH_REASON, &["finishReason"]),
 ];
 
@@ -145,7 +147,11 @@ pub(super) fn rules() -> Rules {
         broken("the call `c` is still open", &[START, STEP, CALL, STEP_END]),
         broken("the profile has no type `tool-input-error`", &[START, STEP, CALL, INPUT_ERROR]),
         broken("the profile has no type `tool-output-denied`", &[START, STEP, INPUT, DENIED]),
+        broken("the profile has no type `tool-approval-request`", &[START, STEP, INPUT, APPROVAL]),
         broken("`finish` has no field `finishReason`", &[START, FINISH_WITH_REASON]),
+        // Calls of earlier turns end before the first step.
+        broken("a call has one output", &[START, OUTPUT, OUTPUT_ERROR]),
+        broken("the call `c` has not closed", &[START, STEP, STEP_END, STEP, OUTPUT]),
     ];
     all.extend(fields(&EVENTS));
     all.extend(LIVES.iter().flat_map(Life::broken));
@@ -161,9 +167,8 @@ pub(super) fn rules() -> Rules {
     }
 }
 
-/// The later profile has more types, and a finish needs its reason.
-#[test]
-fn later_profile_has_rules_of_its_own() {
+/// Returns the streams that break a rule of the later profile: it has more types, and a finish needs its reason.
+pub(super) fn later() -> Vec<Broken> {
     let mut all = fields(&ADDED_BY_V6);
     all.extend([
         broken("`finish` has a field `finishReason`", &[START, FINISH]),
@@ -171,9 +176,18 @@ fn later_profile_has_rules_of_its_own() {
         broken("a call has one output", &[START, STEP, CALL, INPUT_ERROR, OUTPUT_ERROR]),
         broken("a call has one output", &[START, STEP, INPUT, DENIED, OUTPUT]),
         broken("the call `c` has not closed", &[START, STEP, CALL, DENIED]),
+        broken("the call `c` has not closed", &[START, STEP, CALL, APPROVAL]),
+        broken("calls are in a step", &[START, APPROVAL]),
+        broken("a call with an output needs no approval", &[START, STEP, INPUT, OUTPUT, APPROVAL]),
+        broken("a call has one request for its approval", &[START, STEP, INPUT, APPROVAL, APPROVAL]),
     ]);
+    all
+}
+
+#[test]
+fn later_profile_has_rules_of_its_own() {
     for profile in [UiProfile::V6, UiProfile::V7] {
-        all.iter().for_each(|broken| {
+        later().iter().for_each(|broken| {
             check_broken(|frames| validate::ui_messages(profile, frames), unnamed, broken)
         });
     }

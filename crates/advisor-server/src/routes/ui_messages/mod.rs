@@ -1,5 +1,7 @@
-use advisor_core::{Message, TurnEnd, TurnId};
-use advisor_sse::{Frames, UiMessages, UiProfile};
+mod sent_parts;
+
+use advisor_core::{Message, ToolResult, TurnEnd, TurnId};
+use advisor_sse::{Approvals, Frames, UiMessages, UiProfile};
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
@@ -9,7 +11,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use self::sent_parts::SentParts;
+use super::ask::answers::{Answers, SentApproval, SentVerdict};
 use super::ask::content::{Content, SentMessage, SentResult};
+use super::ask::decided_calls::{ShowsEnds, WithEnds};
 use super::ask::new_input::OpenCalls;
 use super::ask::{Question, digest, on_disconnect};
 use super::input::JsonBody;
@@ -72,22 +77,61 @@ pub(super) async fn ask(
     JsonBody(body): JsonBody<Body>,
 ) -> Result<Response, Refusal> {
     let profile = profile(&headers)?;
-    let (question, answer) = question(&server, &user, body).await?;
+    let Asked { question, answer, decided } = question(&server, &user, body).await?;
     let turn = question.start(&server, on_disconnect(&headers)?).await?;
     let encoder = UiMessages::new(answer).with_profile(profile);
+    let encoder = with_approvals(encoder, &server, &user, &question.turn);
+    let (encoder, turn) = WithEnds::new(encoder, decided, turn, &server, &question);
     Ok(question.named(streamed(turn, encoder, Frames::new(), user.request()).await?))
 }
 
-/// Returns the question of a request, and the id of its answer.
-async fn question(server: &ChatServer, user: &User, body: Body) -> Result<(Question, String), Refusal> {
+fn with_approvals(encoder: UiMessages, server: &ChatServer, user: &User, turn: &TurnId) -> UiMessages {
+    match server.takes_decisions() {
+        true => encoder.with_approvals(Approvals::new(turn.clone(), user.prompt(server).tools().clone())),
+        false => encoder,
+    }
+}
+
+impl ShowsEnds for UiMessages {
+    fn show_end(&mut self, call: &str, verdict: &SentVerdict, result: &ToolResult, frames: &mut Frames) {
+        match verdict {
+            SentVerdict::Approved => self.earlier_result(call, result, frames),
+            SentVerdict::Denied(_) => self.earlier_denial(call, frames),
+        }
+    }
+}
+
+/// A question, the id of the client's message that its answer extends or begins, and the calls that it decides.
+struct Asked {
+    question: Question,
+    answer: String,
+    decided: Vec<(String, SentVerdict)>,
+}
+
+/// Returns the question of a message of calls: their results, and answers to requests for approvals.
+async fn continued(server: &ChatServer, user: &User, chat: &str, last: UiMessage) -> Result<Asked, Refusal> {
+    let SentParts { results, approvals } = SentParts::read(last.parts);
+    let turn = turn_of(&last.id, &results, &approvals);
+    let answers = Answers::read(server, user, &user.conversation(chat)?, &turn, approvals).await?;
+    let input = input(server, user, chat, &turn, results).await?;
+    let (decisions, decided) = answers.map(|answers| (answers.decisions, answers.calls)).unzip();
+    let question = match decisions {
+        Some(_) => Question::resuming(user, Some(chat), Some(&turn), input, decisions)?,
+        None if input.is_empty() => {
+            return Err(Refusal::bad_request(
+                "the last message is not one of the user, and has no result or approval that the conversation waits for",
+            ));
+        }
+        None => Question::new(user, Some(chat), Some(&turn), input)?,
+    };
+    Ok(Asked { question, answer: last.id, decided: decided.unwrap_or_default() })
+}
+
+async fn question(server: &ChatServer, user: &User, body: Body) -> Result<Asked, Refusal> {
     let last = body.messages.into_iter().next_back();
     let last = last.ok_or_else(|| Refusal::bad_request("there is no message"))?;
     if last.role == "assistant" && body.trigger == Trigger::SubmitMessage {
-        let results: Vec<_> = last.parts.into_iter().filter_map(result).collect();
-        let turn = turn_of(&last.id, &results);
-        let input = input(server, user, &body.id, &turn, results).await?;
-        // The client extends its message of the calls.
-        return Ok((Question::new(user, Some(&body.id), Some(&turn), input)?, last.id));
+        return continued(server, user, &body.id, last).await;
     }
     if last.role != "user" {
         return Err(Refusal::bad_request("the last message is not one of the user"));
@@ -110,7 +154,7 @@ async fn question(server: &ChatServer, user: &User, body: Body) -> Result<(Quest
         None => Question::new(user, Some(&body.id), turn_of_message(&last.id), input)?,
     };
     let answer = answer_id(&question.turn);
-    Ok((question, answer))
+    Ok(Asked { question, answer, decided: Vec::new() })
 }
 
 /// Returns the id of a turn that replaces the named one. While it runs or has an answer, and is the last one, the same
@@ -164,10 +208,12 @@ async fn replacing(
     Question::new(user, Some(chat), turn_of_message(message), input)
 }
 
-/// Returns the id of the turn that these results in a message of the assistant begin. Sent again, they are the same turn.
-fn turn_of(message: &str, results: &[SentResult]) -> String {
+/// Returns the id of the turn that these parts of a message of the assistant begin. Sent again, they are the same turn.
+fn turn_of(message: &str, results: &[SentResult], approvals: &[SentApproval]) -> String {
     let calls = results.iter().map(|result| result.call_id.as_str());
-    digest(&serde_json::to_vec(&(message, calls.collect::<Vec<_>>())).unwrap_or_default())
+    let approvals = approvals.iter().map(|approval| approval.id.as_str());
+    let parts = (message, calls.collect::<Vec<_>>(), approvals.collect::<Vec<_>>());
+    digest(&serde_json::to_vec(&parts).unwrap_or_default())
 }
 
 /// Returns the results that the conversation waits for, or that began this turn. The others are history.
@@ -180,27 +226,8 @@ async fn input(
 ) -> Result<Vec<Message>, Refusal> {
     let conversation = user.conversation(conversation)?;
     let open = OpenCalls::of(server, user, &conversation, Some(turn)).await?;
-    let results: Vec<_> = results.into_iter().filter(|result| open.has(result)).collect();
-    if results.is_empty() {
-        let message =
-            "the last message is not one of the user, and has no result that the conversation waits for";
-        return Err(Refusal::bad_request(message));
-    }
-    open.new_input(results.into_iter().map(SentMessage::Result).collect())
-}
-
-fn result(mut part: Value) -> Option<SentResult> {
-    let call_id = part.get("toolCallId")?.as_str()?.to_owned();
-    let (field, is_error) = match part.get("state")?.as_str()? {
-        "output-available" => ("output", false),
-        "output-error" => ("errorText", true),
-        _ => return None,
-    };
-    let content = match part.get_mut(field)?.take() {
-        Value::String(text) => text,
-        value => value.to_string(),
-    };
-    Some(SentResult { call_id, content: Content::Text(content), is_error })
+    let results = results.into_iter().filter(|result| open.has(result));
+    open.new_input(results.map(SentMessage::Result).collect())
 }
 
 pub(super) fn resume_operation() -> Operation {
@@ -223,6 +250,7 @@ pub(super) async fn resume(
     let turn = server.turns().join(&(key, id.clone())).await?;
     let Some(turn) = turn else { return Ok(StatusCode::NO_CONTENT.into_response()) };
     let encoder = UiMessages::new(answer_id(&id)).with_profile(profile);
+    let encoder = with_approvals(encoder, &server, &user, &id);
     streamed(turn, encoder, Frames::new(), user.request()).await
 }
 

@@ -1,0 +1,142 @@
+use advisor_core::{ClientSideCall, ConversationKey, Decision, Error, ToolResult, TurnId};
+use advisor_sse::ApprovalId;
+use chat_memory_advisor::StoreError;
+use chat_memory_advisor::store::{Entry, ReadRange, same_turn};
+
+use super::super::user::User;
+use super::new_input::{calls_with_ids, first_results};
+use super::turn_id;
+use crate::ChatServer;
+use crate::refusal::Refusal;
+
+/// The turns in which the calls of a request and their results are: those before and after it, and one that has followed.
+const TURNS: usize = 3;
+
+/// The reason that the model reads if a person denies a call without one.
+const DENIED: &str = "the user has denied the call";
+
+/// The answer of a person to a request for an approval, of any protocol.
+#[derive(Debug)]
+pub(in crate::routes) struct SentApproval {
+    /// The id of the request.
+    pub(in crate::routes) id: String,
+    pub(in crate::routes) verdict: SentVerdict,
+}
+
+/// What a person has decided, in a protocol without other arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::routes) enum SentVerdict {
+    Approved,
+    /// With the reason of the person, if there is one.
+    Denied(Option<String>),
+}
+
+impl SentVerdict {
+    /// Creates a verdict. An empty reason is none.
+    pub(in crate::routes) fn new(is_approved: bool, reason: Option<String>) -> Self {
+        match is_approved {
+            true => Self::Approved,
+            false => Self::Denied(reason.filter(|reason| !reason.trim().is_empty())),
+        }
+    }
+}
+
+/// The answers of a person to the requests that a conversation waits for.
+#[derive(Debug)]
+pub(in crate::routes) struct Answers {
+    pub(in crate::routes) decisions: Vec<Decision>,
+    /// The decided calls, by the ids under which the client knows them.
+    pub(in crate::routes) calls: Vec<(String, SentVerdict)>,
+}
+
+impl Answers {
+    /// Reads the answers for a turn. Those to earlier requests are left out.
+    ///
+    /// Returns `None` if no call waits for a person. If one does, the turn needs a decision about each: without, it would
+    /// drop the call.
+    ///
+    /// # Errors
+    /// If the server takes no decisions, or for an answer without its request.
+    pub(in crate::routes) async fn read(
+        server: &ChatServer,
+        user: &User,
+        conversation: &ConversationKey,
+        turn: &str,
+        sent: Vec<SentApproval>,
+    ) -> Result<Option<Self>, Refusal> {
+        if !server.takes_decisions() {
+            return if sent.is_empty() { Ok(None) } else { Err(Refusal::forbidden_decision()) };
+        }
+        let turn = turn_id(turn).map_err(|error| Refusal::bad_request(error.to_string()))?;
+        let asked = Asked::load(server, user, conversation, &turn).await?;
+        let mut answers = Self { decisions: Vec::new(), calls: Vec::new() };
+        for SentApproval { id, verdict } in sent {
+            let bad = |error: Error| Refusal::bad_request(error.to_string());
+            let id: ApprovalId = id.parse().map_err(bad)?;
+            let Some(call) = asked.find(&id) else { continue };
+            let decision = match &verdict {
+                SentVerdict::Approved => call.approve(),
+                SentVerdict::Denied(reason) => call.deny(reason.as_deref().unwrap_or(DENIED)),
+            };
+            answers.decisions.push(decision.map_err(bad)?);
+            answers.calls.push((id.call().into(), verdict));
+        }
+        let is_one = asked.has_waiting || !answers.decisions.is_empty();
+        Ok(is_one.then_some(answers))
+    }
+}
+
+/// The calls about which the last answer has asked a person.
+struct Asked {
+    calls: Vec<(ApprovalId, ClientSideCall)>,
+    /// Whether they have no decision yet.
+    has_waiting: bool,
+}
+
+impl Asked {
+    /// Loads the calls that wait. If `turn` is the last one, it is sent again, and the calls have results.
+    async fn load(
+        server: &ChatServer,
+        user: &User,
+        conversation: &ConversationKey,
+        turn: &TurnId,
+    ) -> Result<Self, Refusal> {
+        let open = server.memory().client_side_calls(conversation).await;
+        let open = open.map_err(|error| Refusal::from(&error))?;
+        let is_of_turn = |open: &ClientSideCall| open.key.as_ref().is_some_and(|key| &key.turn == turn);
+        let is_asked = |open: &ClientSideCall| {
+            let tool = user.prompt(server).tools().find(&open.call.name);
+            tool.is_some_and(|tool| !tool.definition().client_side) && !is_of_turn(open)
+        };
+        let waiting = open.iter().find(|open| is_asked(open)).and_then(|open| open.key.as_ref());
+        let log = server.memory().store().load(conversation, ReadRange::LastTurns(TURNS)).await;
+        let log = log.map_err(|error| Refusal::from(&error.into()))?.entries;
+        let asking = waiting.map(|key| &key.turn).or_else(|| turn_before(&log, turn));
+        let asking = asking.map(|asking| log.iter().filter(move |entry| &entry.turn == asking));
+        let calls = asking.map(calls_with_ids).unwrap_or_default().into_iter();
+        let calls = calls
+            .filter(|(_, call)| is_asked(call))
+            .filter_map(|(id, call)| Some((ApprovalId::new(call.key.as_ref()?.turn.clone(), id), call)));
+        Ok(Self { calls: calls.collect(), has_waiting: waiting.is_some() })
+    }
+
+    fn find(&self, id: &ApprovalId) -> Option<&ClientSideCall> {
+        self.calls.iter().find(|(asked, _)| asked == id).map(|(_, call)| call)
+    }
+}
+
+/// Returns the turn before `turn`, if `turn` is the last one.
+fn turn_before<'a>(log: &'a [Entry], turn: &TurnId) -> Option<&'a TurnId> {
+    let mut turns = log.chunk_by(same_turn).rev().filter_map(|entries| Some(&entries.first()?.turn));
+    if turns.next()? == turn { turns.next() } else { None }
+}
+
+/// Returns the results with which a turn has begun, each with the id under which the client knows its call.
+pub(in crate::routes) async fn stored_results(
+    server: &ChatServer,
+    conversation: &ConversationKey,
+    turn: &TurnId,
+) -> Result<Vec<(String, ToolResult)>, StoreError> {
+    let log = server.memory().store().load(conversation, ReadRange::LastTurns(TURNS)).await?;
+    Ok(first_results(&log.entries, turn))
+}

@@ -1,0 +1,48 @@
+use serde_json::Value;
+
+use super::super::ask::answers::{SentApproval, SentVerdict};
+use super::super::ask::content::{Content, SentResult};
+
+/// The parts of a message of the assistant with which a client continues: results of calls, and answers of a person.
+#[derive(Debug, Default)]
+pub(super) struct SentParts {
+    pub(super) results: Vec<SentResult>,
+    pub(super) approvals: Vec<SentApproval>,
+}
+
+impl SentParts {
+    /// Reads the parts of tools. The others are history.
+    pub(super) fn read(parts: Vec<Value>) -> Self {
+        let mut sent = Self::default();
+        for mut part in parts {
+            sent.approvals.extend(approval(&part));
+            sent.results.extend(result(&mut part));
+        }
+        sent
+    }
+}
+
+fn result(part: &mut Value) -> Option<SentResult> {
+    let call_id = part.get("toolCallId")?.as_str()?.to_owned();
+    let (field, is_error) = match part.get("state")?.as_str()? {
+        "output-available" => ("output", false),
+        "output-error" => ("errorText", true),
+        _ => return None,
+    };
+    let content = match part.get_mut(field)?.take() {
+        Value::String(text) => text,
+        value => value.to_string(),
+    };
+    Some(SentResult { call_id, content: Content::Text(content), is_error })
+}
+
+/// Reads the answer that `addToolApprovalResponse` writes into a part.
+fn approval(part: &Value) -> Option<SentApproval> {
+    if part.get("state")?.as_str()? != "approval-responded" {
+        return None;
+    }
+    let approval = part.get("approval")?;
+    let reason = approval.get("reason").and_then(Value::as_str).map(str::to_owned);
+    let verdict = SentVerdict::new(approval.get("approved")?.as_bool()?, reason);
+    Some(SentApproval { id: approval.get("id")?.as_str()?.to_owned(), verdict })
+}

@@ -1,0 +1,152 @@
+//! Approvals of calls by clients of the AI SDK.
+
+use std::sync::atomic::Ordering;
+
+use advisor_testkit::Answer;
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+
+use crate::approvals::{Till, conversation, open_till, pays, results, till};
+use crate::setting::{post, refused, text};
+
+/// Sends the last message of a chat.
+async fn send(till: &Till, message: &Value) -> axum::response::Response {
+    let body = json!({"id": "c1", "messages": [message], "trigger": "submit-message"});
+    let request = post("/api/ui").header("x-ui-profile", "v6");
+    till.setting.send(request.body(body.to_string().into()).unwrap()).await
+}
+
+fn events(stream: &str) -> Vec<Value> {
+    let lines = stream.lines().filter_map(|line| line.strip_prefix("data: "));
+    lines.filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+fn of_type(stream: &str, kind: &str) -> Vec<Value> {
+    events(stream).into_iter().filter(|event| event["type"] == kind).collect()
+}
+
+/// Asks the first question. Returns the ids of the requests for approvals.
+async fn asked(till: &Till) -> Vec<String> {
+    let message = json!({"id": "u1", "role": "user", "parts": [{"type": "text", "text": "Pay."}]});
+    let stream = text(send(till, &message).await).await;
+    let asked = of_type(&stream, "tool-approval-request");
+    asked.iter().map(|asked| asked["approvalId"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Returns the part of an answered request, as `addToolApprovalResponse` writes it.
+fn answered(call: &str, id: &str, approved: bool, reason: Option<&str>) -> Value {
+    let mut approval = json!({"id": id, "approved": approved});
+    if let Some(reason) = reason {
+        approval["reason"] = reason.into();
+    }
+    json!({"type": "dynamic-tool", "toolName": "pay", "toolCallId": call, "state": "approval-responded",
+        "input": {"cents": 1}, "approval": approval})
+}
+
+fn continued(parts: &[Value]) -> Value {
+    json!({"id": "answer-1", "role": "assistant", "parts": parts})
+}
+
+/// The client's message shows how decided calls end. Sent again, it is the same turn.
+#[tokio::test]
+async fn ui_clients_decide_about_calls() {
+    let till = open_till([pays(), Answer::from_text("Done.")]);
+    let asked = asked(&till).await;
+    assert_eq!((asked.len(), asked[0].split_once('.').unwrap().1), (2, "c1"));
+    let message = continued(&[
+        json!({"type": "step-start"}),
+        answered("c1", &asked[0], true, None),
+        answered("c2", &asked[1], false, Some("too much")),
+    ]);
+    for _ in 0..2 {
+        let stream = text(send(&till, &message).await).await;
+        assert_eq!(events(&stream)[0]["messageId"], "answer-1");
+        let ran =
+            json!({"type": "tool-output-available", "toolCallId": "c1", "output": "paid 1", "dynamic": true});
+        assert_eq!(events(&stream)[1..3], [ran, json!({"type": "tool-output-denied", "toolCallId": "c2"})]);
+        assert!(stream.contains("Done."), "{stream}");
+    }
+    assert_eq!(results(&till), ["paid 1", "not started: too much"]);
+    assert_eq!((till.paid.load(Ordering::SeqCst), till.setting.model.prompts().len()), (1, 2));
+    // Another verdict is another input of the same turn.
+    let other = continued(&[answered("c1", &asked[0], true, None), answered("c2", &asked[1], true, None)]);
+    assert_eq!(send(&till, &other).await.status(), StatusCode::UNPROCESSABLE_ENTITY);
+    assert_eq!(till.paid.load(Ordering::SeqCst), 1);
+}
+
+/// Each call needs a decision, and a decision its call. Until then, the calls wait.
+#[tokio::test]
+async fn ui_clients_decide_about_all_calls() {
+    let till = open_till([pays(), Answer::from_text("Done.")]);
+    let asked = asked(&till).await;
+    let [one, two] = [answered("c1", &asked[0], true, None), answered("c2", &asked[1], true, None)];
+    let elsewhere = asked[1].replace('.', "x.");
+    let forged = answered("c2", &elsewhere, true, None);
+    let unknown = answered("c9", &format!("{}9", asked[1]), true, None);
+    let unread = answered("c2", "c2", true, None);
+    let result = json!({"type": "dynamic-tool", "toolName": "pay", "toolCallId": "c1",
+        "state": "output-available", "input": {}, "output": "paid"});
+    let unprocessable = StatusCode::UNPROCESSABLE_ENTITY;
+    for (parts, status) in [
+        (vec![one.clone()], unprocessable),
+        (vec![one.clone(), forged], unprocessable),
+        (vec![one.clone(), unknown], unprocessable),
+        (vec![one.clone(), unread], StatusCode::BAD_REQUEST),
+        (vec![one.clone(), one.clone(), two.clone()], unprocessable),
+        (vec![result], unprocessable),
+        (vec![], unprocessable),
+    ] {
+        assert_eq!(send(&till, &continued(&parts)).await.status(), status, "{parts:?}");
+    }
+    assert_eq!(till.paid.load(Ordering::SeqCst), 0);
+    assert!(text(send(&till, &continued(&[one, two])).await).await.contains("Done."));
+    assert_eq!(till.paid.load(Ordering::SeqCst), 2);
+}
+
+/// A message with a call of the client and one that waits for a person continues with both.
+#[tokio::test]
+async fn ui_clients_answer_calls_of_both_sides() {
+    let calls = Answer::from_calls([("c1", "pay", r#"{"cents":1}"#), ("c2", "place", "{}")]);
+    let till = open_till([calls, Answer::from_text("Done.")]);
+    let asked = asked(&till).await;
+    assert_eq!(asked.len(), 1);
+    let place = json!({"type": "dynamic-tool", "toolName": "place", "toolCallId": "c2",
+        "state": "output-available", "input": {}, "output": "Oslo"});
+    // The result alone would drop the call that waits.
+    let alone = send(&till, &continued(std::slice::from_ref(&place))).await;
+    assert_eq!(alone.status(), StatusCode::UNPROCESSABLE_ENTITY);
+    let stream = text(send(&till, &continued(&[answered("c1", &asked[0], true, None), place])).await).await;
+    assert!(stream.contains("Done."), "{stream}");
+    assert_eq!(results(&till), ["paid 1", "Oslo"]);
+    // The client has its own result.
+    let ends: Vec<_> =
+        of_type(&stream, "tool-output-available").iter().map(|end| end["toolCallId"].clone()).collect();
+    assert_eq!(ends, ["c1"]);
+}
+
+/// A call of a later turn is another one, also if the model gives it the id of the earlier one.
+#[tokio::test]
+async fn ui_approval_is_bound_to_its_turn() {
+    let till = open_till([
+        Answer::from_calls([("c1", "pay", r#"{"cents":1}"#)]),
+        Answer::from_calls([("c1", "pay", r#"{"cents":900}"#)]),
+    ]);
+    let earlier = asked(&till).await;
+    let message = json!({"id": "u2", "role": "user", "parts": [{"type": "text", "text": "More."}]});
+    let stream = text(send(&till, &message).await).await;
+    assert_eq!(of_type(&stream, "tool-approval-request").len(), 1);
+    let late = send(&till, &continued(&[answered("c1", &earlier[0], true, None)])).await;
+    assert_eq!(late.status(), StatusCode::UNPROCESSABLE_ENTITY);
+    assert_eq!(till.paid.load(Ordering::SeqCst), 0);
+}
+
+/// Unless the application says so, nobody is asked and nobody decides.
+#[tokio::test]
+async fn ui_clients_decide_only_if_the_application_says_so() {
+    let till = till([pays()]);
+    assert_eq!(asked(&till).await, Vec::<String>::new());
+    let turn = conversation(&till).await["messages"][0]["turn"].as_str().unwrap_or("t").to_owned();
+    let forged = send(&till, &continued(&[answered("c1", &format!("{turn}.c1"), true, None)])).await;
+    refused(forged, StatusCode::FORBIDDEN).await;
+    assert_eq!(till.paid.load(Ordering::SeqCst), 0);
+}

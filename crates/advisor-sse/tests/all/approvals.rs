@@ -1,0 +1,91 @@
+//! Calls that wait for the approval of a person, in the protocols that have approvals.
+
+use advisor_core::{Chunk, Part, ToolCall, ToolResult, ToolSet, TurnId};
+use advisor_sse::{Approvals, Encoder, Encoding, Frame, Frames, UiMessages, UiProfile, validate};
+use serde_json::{Value, json};
+
+use crate::table::encode;
+use crate::turns::{self, Turn};
+
+fn approvals(tools: ToolSet) -> Approvals {
+    Approvals::new(TurnId::new("t1").unwrap(), tools)
+}
+
+fn ui(profile: UiProfile) -> UiMessages {
+    UiMessages::new("m1").with_profile(profile).with_approvals(approvals(turns::tools()))
+}
+
+fn events(encoder: impl Encoder + 'static, turn: &Turn) -> Vec<Frame> {
+    Frame::read_all(&encode(Box::new(encoder), Frames::new(), turn))
+}
+
+fn of_type(frames: &[Frame], kind: &str) -> Vec<Value> {
+    frames.iter().filter_map(Frame::json).filter(|event| event["type"] == kind).collect()
+}
+
+/// A call of the server's tool waits for a person, one of a client-side tool for its result.
+#[tokio::test]
+async fn ui_messages_ask_for_approvals() {
+    let turn = turns::waiting().await;
+    for profile in [UiProfile::V6, UiProfile::V7] {
+        let frames = events(ui(profile), &turn);
+        assert_eq!(validate::ui_messages(profile, &frames), Ok(()));
+        let asked = json!({"type": "tool-approval-request", "approvalId": "t1.c1", "toolCallId": "c1"});
+        assert_eq!(of_type(&frames, "tool-approval-request"), [asked]);
+        assert_eq!(of_type(&frames, "tool-input-available").len(), 2);
+        assert_eq!(of_type(&frames, "finish")[0]["finishReason"], "tool-calls");
+        // Without approvals, or tools that the application does not offer, it asks for none.
+        for encoder in
+            [UiMessages::new("m1"), UiMessages::new("m1").with_approvals(approvals(ToolSet::new()))]
+        {
+            let frames = events(encoder.with_profile(profile), &turn);
+            assert_eq!(of_type(&frames, "tool-approval-request"), [Value::Null; 0]);
+        }
+    }
+    let frames = events(ui(UiProfile::V5), &turn);
+    assert_eq!(validate::ui_messages(UiProfile::V5, &frames), Ok(()));
+    assert_eq!(of_type(&frames, "tool-approval-request"), [Value::Null; 0]);
+}
+
+/// A call that has run needs no approval.
+#[tokio::test]
+async fn calls_with_results_need_no_approval() {
+    for (name, turn) in turns::all().await {
+        let frames = events(ui(UiProfile::V6), &turn);
+        assert_eq!(validate::ui_messages(UiProfile::V6, &frames), Ok(()), "{name}");
+        let asked = of_type(&frames, "tool-approval-request");
+        assert_eq!(asked.is_empty(), name != "calls of both sides that wait", "{name}: {asked:?}");
+    }
+}
+
+/// The ends of decided calls come before the first step of the turn that continues.
+#[tokio::test]
+async fn ui_messages_end_calls_of_earlier_turns() {
+    struct Decided(UiMessages);
+    impl Encoder for Decided {
+        fn begin(&mut self, frames: &mut Frames) {
+            self.0.begin(frames);
+            let call = |id: &str| ToolCall::new(id, "weather", "{}");
+            let clear = ToolResult::new(&call("c1"), vec![Part::Json(json!({"sky": "clear"}))]);
+            self.0.earlier_result("c1", &clear, frames);
+            self.0.earlier_result("c2", &ToolResult::error(&call("c2"), "it failed"), frames);
+            self.0.earlier_denial("c3", frames);
+        }
+        fn chunk(&mut self, chunk: &Chunk, frames: &mut Frames) {
+            self.0.chunk(chunk, frames);
+        }
+        fn failure(&mut self, failure: &advisor_sse::Failure, frames: &mut Frames) {
+            self.0.failure(failure, frames);
+        }
+    }
+    let turn = turns::play([advisor_testkit::Answer::from_text("It is clear.")]).await;
+    let mut encoding = Encoding::new(Decided(ui(UiProfile::V6)));
+    let mut stream = String::from_utf8(encoding.begin().to_vec()).unwrap();
+    turn.iter().for_each(|item| stream += std::str::from_utf8(&encoding.push(item)).unwrap());
+    let frames = Frame::read_all(&stream);
+    assert_eq!(validate::ui_messages(UiProfile::V6, &frames), Ok(()), "{stream}");
+    let kinds: Vec<_> = frames.iter().filter_map(Frame::json).map(|event| event["type"].clone()).collect();
+    let first = ["start", "tool-output-available", "tool-output-error", "tool-output-denied", "start-step"];
+    assert_eq!(kinds[..5], first);
+    assert_eq!(of_type(&frames, "tool-output-available")[0]["output"], json!({"sky": "clear"}));
+}

@@ -1,3 +1,4 @@
+use advisor_core::ToolResult;
 use advisor_sse::{AgUi, Frames};
 use axum::extract::State;
 use axum::response::Response;
@@ -5,9 +6,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::ask::OnDisconnect;
+use super::ask::answers::{self, SentApproval, SentVerdict};
 use super::ask::content::{SentMessage, SentResult};
-use super::ask::new_input::new_input;
-use super::ask::{OnDisconnect, Question};
+use super::ask::decided_calls::{ShowsEnds, WithEnds};
 use super::input::{JsonBody, null_is_absent};
 use super::openai_chat::without_tools;
 use super::openapi::operation::Operation;
@@ -29,6 +31,52 @@ pub(super) struct Body {
     #[serde(default, deserialize_with = "null_is_absent")]
     #[schemars(with = "Option<Vec<Value>>")]
     tools: Vec<Value>,
+    /// The answers to the interrupts of the last run.
+    #[serde(default, deserialize_with = "null_is_absent")]
+    #[schemars(with = "Option<Vec<ResumeEntry>>")]
+    resume: Vec<ResumeEntry>,
+}
+
+/// The answer to an interrupt, with the payload `{approved, reason}`. An abandoned one is a denial.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct ResumeEntry {
+    interrupt_id: String,
+    status: ResumeStatus,
+    payload: Option<Payload>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum ResumeStatus {
+    Resolved,
+    Cancelled,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ResumePayload")]
+struct Payload {
+    approved: bool,
+    reason: Option<String>,
+}
+
+impl ResumeEntry {
+    fn read(self) -> Result<SentApproval, Refusal> {
+        let verdict = match (self.status, self.payload) {
+            (ResumeStatus::Cancelled, payload) => {
+                SentVerdict::new(false, payload.and_then(|payload| payload.reason))
+            }
+            (ResumeStatus::Resolved, Some(Payload { approved, reason })) => {
+                SentVerdict::new(approved, reason)
+            }
+            (ResumeStatus::Resolved, None) => {
+                return Err(Refusal::bad_request(
+                    "a resolved interrupt needs the payload `{approved, reason}`",
+                ));
+            }
+        };
+        Ok(SentApproval { id: self.interrupt_id, verdict })
+    }
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -79,10 +127,21 @@ pub(super) async fn ask(
 ) -> Result<Response, Refusal> {
     without_tools(&server, &user, &body.tools)?;
     let messages = body.messages.into_iter().filter_map(AgMessage::read).collect();
-    let key = user.conversation(&body.thread_id)?;
-    let input = new_input(&server, &user, Some(&key), Some(&body.run_id), messages).await?;
-    let question = Question::new(&user, Some(&body.thread_id), Some(&body.run_id), input)?;
+    let approvals = body.resume.into_iter().map(ResumeEntry::read).collect::<Result<_, _>>()?;
+    let ids = (Some(body.thread_id.as_str()), Some(body.run_id.as_str()));
+    let (question, decided) = answers::question(&server, &user, ids, messages, approvals).await?;
     let turn = question.start(&server, OnDisconnect::Stop).await?;
     let encoder = AgUi::new(body.thread_id, body.run_id);
+    let encoder = match answers::approvals(&server, &user, &question.turn) {
+        Some(approvals) => encoder.with_approvals(approvals),
+        None => encoder,
+    };
+    let (encoder, turn) = WithEnds::new(encoder, decided, turn, &server, &question);
     Ok(question.named(streamed(turn, encoder, Frames::new(), user.request()).await?))
+}
+
+impl ShowsEnds for AgUi {
+    fn show_end(&mut self, call: &str, _: &SentVerdict, result: &ToolResult, frames: &mut Frames) {
+        self.earlier_result(call, result, frames);
+    }
 }

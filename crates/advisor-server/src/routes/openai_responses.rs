@@ -10,8 +10,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use self::response_id::ResponseId;
+use super::ask::answers::{self, SentApproval, SentVerdict};
 use super::ask::content::{Content, SentMessage, SentResult};
-use super::ask::new_input::new_input;
 use super::ask::{OnDisconnect, Question, header, server_tools};
 use super::input::{JsonBody, given, null_is_absent};
 use super::openai_chat::{ChatMessage, info, listed, without_tools};
@@ -63,19 +63,45 @@ enum InputItem {
         call_id: Option<String>,
         #[serde(default)]
         output: Value,
+        /// The request that an `mcp_approval_response` answers.
+        approval_request_id: Option<String>,
+        approve: Option<bool>,
+        reason: Option<String>,
     },
 }
 
 impl InputItem {
-    /// The server has the items of its answers in its own memory.
-    fn read(self) -> SentMessage {
-        match self {
+    /// Returns the answer to a request for an approval, if the item is one.
+    fn approval(&self) -> Result<Option<SentApproval>, Refusal> {
+        let Self::Other { kind, approval_request_id, approve, reason, .. } = self else { return Ok(None) };
+        if kind != "mcp_approval_response" {
+            return Ok(None);
+        }
+        let (Some(id), Some(approve)) = (approval_request_id, approve) else {
+            let message = "an `mcp_approval_response` has `approval_request_id` and `approve`";
+            return Err(Refusal::bad_request(message));
+        };
+        Ok(Some(SentApproval { id: id.clone(), verdict: SentVerdict::new(*approve, reason.clone()) }))
+    }
+
+    /// Returns the message of the item; `None` for an answer to a request for an approval. The server has the items of its
+    /// answers in its own memory.
+    fn read(self) -> Option<SentMessage> {
+        Some(match self {
             Self::Message(message) => message.read(),
-            Self::Other { kind, call_id: Some(call_id), output } if kind == "function_call_output" => {
+            Self::Other { kind, .. } if kind == "mcp_approval_response" => return None,
+            Self::Other { kind, call_id: Some(call_id), output, .. } if kind == "function_call_output" => {
                 SentMessage::Result(SentResult::new(call_id, output))
             }
             Self::Other { call_id, .. } => SentMessage::Answer(call_id.into_iter().collect()),
-        }
+        })
+    }
+}
+
+impl Input {
+    fn approvals(&self) -> Result<Vec<SentApproval>, Refusal> {
+        let Self::Items(items) = self else { return Ok(Vec::new()) };
+        items.iter().filter_map(|item| item.approval().transpose()).collect()
     }
 }
 
@@ -116,22 +142,20 @@ pub(super) async fn ask(
     let previous = body.previous_response_id.as_deref().map(previous).transpose()?;
     let named = header(&headers, "x-conversation-id")?.or(body.conversation.as_ref().map(Conversation::id));
     let conversation = conversation(previous.as_ref(), named, given(body.user.as_ref()))?;
+    let approvals = body.input.approvals()?;
     let messages = match body.input {
         Input::Text(text) => vec![SentMessage::User(Content::Text(text))],
-        Input::Items(items) => items.into_iter().map(InputItem::read).collect(),
+        Input::Items(items) => items.into_iter().filter_map(InputItem::read).collect(),
     };
-    let key = conversation.map(|id| user.conversation(id)).transpose()?;
-    let turn = header(&headers, "idempotency-key")?;
-    let input = new_input(&server, &user, key.as_ref(), turn, messages).await?;
-    let question = Question::new(&user, conversation, turn, input)?;
+    let ids = (conversation, header(&headers, "idempotency-key")?);
+    let (question, _) = answers::question(&server, &user, ids, messages, approvals).await?;
     let question = match &previous {
         Some(previous) => question.continuing(&server, &previous.turn).await?,
         None => Some(question),
     };
     let question = question.ok_or_else(Refusal::previous_response_not_found)?;
-    let id = ResponseId::write(&question.conversation, &question.turn);
-    let encoder = OpenAiResponses::new(info(&server, id)).with_server_tools(server_tools);
-    let encoder = continuing(encoder, body.previous_response_id);
+    let encoder =
+        encoder(&server, &user, &question, body.previous_response_id).with_server_tools(server_tools);
     let turn = question.start(&server, OnDisconnect::Stop).await?;
     if body.stream {
         return Ok(question.named(streamed(turn, encoder, Frames::new(), user.request()).await?));
@@ -141,9 +165,19 @@ pub(super) async fn ask(
     Ok(question.named(Json(last.unwrap_or_default()).into_response()))
 }
 
-fn continuing(encoder: OpenAiResponses, previous: Option<String>) -> OpenAiResponses {
-    match previous {
-        Some(previous) => encoder.with_previous(previous),
+fn encoder(
+    server: &ChatServer,
+    user: &User,
+    question: &Question,
+    previous: Option<String>,
+) -> OpenAiResponses {
+    let id = ResponseId::write(&question.conversation, &question.turn);
+    let mut encoder = OpenAiResponses::new(info(server, id));
+    if let Some(previous) = previous {
+        encoder = encoder.with_previous(previous);
+    }
+    match answers::approvals(server, user, &question.turn) {
+        Some(approvals) => encoder.with_approvals(approvals),
         None => encoder,
     }
 }

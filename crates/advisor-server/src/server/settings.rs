@@ -80,9 +80,10 @@ impl ChatServer {
     /// Lets the users of a conversation decide about its calls that wait for an approval. By default, only the application
     /// decides, with its own client.
     ///
-    /// A conversation shows its `waiting` calls, and `POST /api/chat` and `/api/chunks` take `decisions`. The route of the AI
-    /// SDK has its own form. Every token of the conversation's tenant may decide. Users may also change arguments, within the policy and `before_tool` of the tool
-    /// loop, and approve calls that its `eligible` predicate leaves to the caller.
+    /// A conversation shows its `waiting` calls, and `POST /api/chat` and `/api/chunks` take `decisions`. Clients of the AI
+    /// SDK, AG-UI and Responses decide in the way of their protocol. Every token of the conversation's tenant may decide.
+    /// With `decisions`, users may also change arguments, within the policy and `before_tool` of the tool loop. Users may
+    /// approve calls that its `eligible` predicate leaves to the caller.
     #[must_use]
     pub fn with_approvals(self) -> Self {
         self.changed(|shared| shared.decisions = Decides::Users)

@@ -28,6 +28,7 @@ mod open_connections;
 mod openapi;
 mod origins;
 mod page;
+mod protocol_approvals;
 mod protocols;
 mod queued;
 mod read_while_running;

@@ -12,6 +12,8 @@ use crate::Frame;
 /// - A run starts first, and nothing follows its end, which names the same run.
 /// - Texts, reasoning, calls and steps open once, and close before the run finishes.
 /// - Text is never empty.
+/// - An interrupt has an id and a reason, and is about a call without a result.
+/// - Before all other content, results are those of calls of earlier runs.
 pub fn ag_ui(frames: &[Frame]) -> Result<(), Violation> {
     let mut state = State::default();
     check_all(frames, |frame| state.check(&object(frame)?))
@@ -23,6 +25,7 @@ struct State {
     run: Option<(String, String)>,
     lives: Lifecycles,
     steps: BTreeSet<String>,
+    has_content: bool,
     results: BTreeSet<String>,
 }
 
@@ -40,6 +43,7 @@ impl State {
                 require(self.run == Some(run(event)?), "the run that finishes is the one that started")?;
                 require(self.steps.is_empty(), "all steps finish before the run")?;
                 self.lives.all_closed()?;
+                self.check_outcome(&event["outcome"])?;
                 return Ok(Next::End);
             }
             "RUN_ERROR" => {
@@ -59,7 +63,23 @@ impl State {
             }
             _ => self.check_content(kind, event)?,
         }
+        self.has_content |= !matches!(kind, "RUN_STARTED" | "TOOL_CALL_RESULT");
         Ok(Next::Open)
+    }
+
+    fn check_outcome(&self, outcome: &Value) -> Result<(), String> {
+        let Some(interrupts) = outcome.get("interrupts").and_then(Value::as_array) else {
+            return require(outcome.is_null(), "an outcome is an interrupt");
+        };
+        require(text(outcome, "type")? == "interrupt", "an outcome is an interrupt")?;
+        require(!interrupts.is_empty(), "an interrupt waits for something")?;
+        for interrupt in interrupts {
+            text(interrupt, "id").and(text(interrupt, "reason"))?;
+            let call = text(interrupt, "toolCallId")?;
+            self.lives.is_closed("call", call)?;
+            require(!self.results.contains(call), "a call with a result needs no approval")?;
+        }
+        Ok(())
     }
 
     fn check_content(&mut self, kind: &str, event: &Value) -> Result<(), String> {
@@ -90,7 +110,9 @@ impl State {
             "TOOL_CALL_END" => self.lives.close("call", call()?),
             "TOOL_CALL_RESULT" => {
                 id().and(text(event, "content"))?;
-                self.lives.is_closed("call", call()?)?;
+                if self.has_content {
+                    self.lives.is_closed("call", call()?)?;
+                }
                 require(self.results.insert(call()?.into()), "a call has one result")
             }
             other => Err(format!("the type `{other}` is unknown")),

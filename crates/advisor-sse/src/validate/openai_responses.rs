@@ -87,6 +87,9 @@ impl State {
             text(item, "name").and(text(item, "server_label"))?;
             self.lives.open("text", id).and(self.lives.open("run", id))?;
         }
+        if kind == "mcp_approval_request" {
+            text(item, "name").and(text(item, "arguments")).and(text(item, "server_label"))?;
+        }
         self.numbers.insert(id.into(), self.numbers.len());
         self.check_number(event, id)
     }
@@ -160,8 +163,10 @@ fn place_of(family: &str) -> Option<(&'static str, Option<&'static str>, &'stati
 
 /// Returns the type of an item or of a part.
 fn kind_of(part: &Value) -> Result<&'static str, String> {
-    const KINDS: [&str; 7] =
-        ["message", "reasoning", "function_call", "mcp_call", "output_text", "refusal", "summary_text"];
+    const KINDS: [&str; 8] = [
+        "message", "reasoning", "function_call", "mcp_call", "mcp_approval_request", "output_text",
+        "refusal", "summary_text",
+    ];
     let kind = text(part, "type")?;
     let known = KINDS.into_iter().find(|known| *known == kind);
     known.ok_or_else(|| format!("the part `{kind}` is unknown"))

@@ -1,7 +1,10 @@
 //! Calls that wait for the approval of a person, in the protocols that have approvals.
 
 use advisor_core::{Chunk, Part, ToolCall, ToolResult, ToolSet, TurnId};
-use advisor_sse::{Approvals, Encoder, Encoding, Frame, Frames, UiMessages, UiProfile, validate};
+use advisor_sse::{
+    AgUi, AnswerInfo, Approvals, Encoder, Encoding, Frame, Frames, OpenAiResponses, UiMessages, UiProfile,
+    validate,
+};
 use serde_json::{Value, json};
 
 use crate::table::encode;
@@ -47,12 +50,55 @@ async fn ui_messages_ask_for_approvals() {
     assert_eq!(of_type(&frames, "tool-approval-request"), [Value::Null; 0]);
 }
 
+/// The outcome of the run names what it waits for.
+#[tokio::test]
+async fn ag_ui_interrupts_for_approvals() {
+    let turn = turns::waiting().await;
+    let frames = events(AgUi::new("c1", "r1").with_approvals(approvals(turns::tools())), &turn);
+    assert_eq!(validate::ag_ui(&frames), Ok(()));
+    let finished = of_type(&frames, "RUN_FINISHED");
+    let outcome = &finished[0]["outcome"];
+    assert_eq!((&outcome["type"], outcome["interrupts"].as_array().unwrap().len()), (&json!("interrupt"), 1));
+    let interrupt = &outcome["interrupts"][0];
+    assert_eq!(
+        [&interrupt["id"], &interrupt["toolCallId"], &interrupt["reason"]],
+        ["t1.c1", "c1", "tool_call"]
+    );
+    assert_eq!(interrupt["message"], "May `weather` run?");
+    assert_eq!(interrupt["responseSchema"]["required"], json!(["approved"]));
+    assert_eq!(of_type(&frames, "TOOL_CALL_START").len(), 2);
+    for approvals in [None, Some(approvals(ToolSet::new()))] {
+        let run = AgUi::new("c1", "r1");
+        let run = match approvals {
+            Some(approvals) => run.with_approvals(approvals),
+            None => run,
+        };
+        assert_eq!(of_type(&events(run, &turn), "RUN_FINISHED")[0]["outcome"], Value::Null);
+    }
+}
+
+/// A request is an item in place of the call.
+#[tokio::test]
+async fn responses_ask_for_approvals() {
+    let turn = turns::waiting().await;
+    let info = AnswerInfo::new("answer-1", "chain", 1_700_000_000);
+    let frames = events(OpenAiResponses::new(info).with_approvals(approvals(turns::tools())), &turn);
+    assert_eq!(validate::openai_responses(&frames), Ok(()));
+    let completed = of_type(&frames, "response.completed");
+    let output = completed[0]["response"]["output"].as_array().unwrap();
+    let asked = json!({"type": "mcp_approval_request", "id": "t1.c1", "name": "weather",
+        "arguments": r#"{"city":"Oslo"}"#, "server_label": "chain"});
+    assert_eq!((&output[0], &output[1]["type"]), (&asked, &json!("function_call")));
+}
+
 /// A call that has run needs no approval.
 #[tokio::test]
 async fn calls_with_results_need_no_approval() {
     for (name, turn) in turns::all().await {
         let frames = events(ui(UiProfile::V6), &turn);
         assert_eq!(validate::ui_messages(UiProfile::V6, &frames), Ok(()), "{name}");
+        let run = events(AgUi::new("c1", "r1").with_approvals(approvals(turns::tools())), &turn);
+        assert_eq!(validate::ag_ui(&run), Ok(()), "{name}");
         let asked = of_type(&frames, "tool-approval-request");
         assert_eq!(asked.is_empty(), name != "calls of both sides that wait", "{name}: {asked:?}");
     }

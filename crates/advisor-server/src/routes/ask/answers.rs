@@ -1,11 +1,12 @@
-use advisor_core::{ClientSideCall, ConversationKey, Decision, Error, ToolResult, TurnId};
-use advisor_sse::ApprovalId;
+use advisor_core::{ClientSideCall, ConversationKey, Decision, Error, Message, Role, ToolResult, TurnId};
+use advisor_sse::{ApprovalId, Approvals};
 use chat_memory_advisor::StoreError;
 use chat_memory_advisor::store::{Entry, ReadRange, same_turn};
 
 use super::super::user::User;
-use super::new_input::{calls_with_ids, first_results};
-use super::turn_id;
+use super::content::SentMessage;
+use super::new_input::{calls_with_ids, first_results, input_beside_decisions, new_input};
+use super::{Question, turn_id};
 use crate::ChatServer;
 use crate::refusal::Refusal;
 
@@ -42,36 +43,35 @@ impl SentVerdict {
 }
 
 /// The answers of a person to the requests that a conversation waits for.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(in crate::routes) struct Answers {
     pub(in crate::routes) decisions: Vec<Decision>,
     /// The decided calls, by the ids under which the client knows them.
     pub(in crate::routes) calls: Vec<(String, SentVerdict)>,
+    /// Whether calls wait for a decision.
+    has_waiting: bool,
 }
 
 impl Answers {
     /// Reads the answers for a turn. Those to earlier requests are left out.
     ///
-    /// Returns `None` if no call waits for a person. If one does, the turn needs a decision about each: without, it would
-    /// drop the call.
-    ///
     /// # Errors
-    /// If the server takes no decisions, or for an answer without its request.
+    /// If the server takes no decisions, or for an id of another form.
     pub(in crate::routes) async fn read(
         server: &ChatServer,
         user: &User,
         conversation: &ConversationKey,
-        turn: &str,
+        turn: Option<&str>,
         sent: Vec<SentApproval>,
-    ) -> Result<Option<Self>, Refusal> {
+    ) -> Result<Self, Refusal> {
         if !server.takes_decisions() {
-            return if sent.is_empty() { Ok(None) } else { Err(Refusal::forbidden_decision()) };
+            return if sent.is_empty() { Ok(Self::default()) } else { Err(Refusal::forbidden_decision()) };
         }
-        let turn = turn_id(turn).map_err(|error| Refusal::bad_request(error.to_string()))?;
-        let asked = Asked::load(server, user, conversation, &turn).await?;
-        let mut answers = Self { decisions: Vec::new(), calls: Vec::new() };
+        let bad = |error: Error| Refusal::bad_request(error.to_string());
+        let turn = turn.map(turn_id).transpose().map_err(bad)?;
+        let asked = Asked::load(server, user, conversation, turn.as_ref()).await?;
+        let mut answers = Self { has_waiting: asked.has_waiting, ..Self::default() };
         for SentApproval { id, verdict } in sent {
-            let bad = |error: Error| Refusal::bad_request(error.to_string());
             let id: ApprovalId = id.parse().map_err(bad)?;
             let Some(call) = asked.find(&id) else { continue };
             let decision = match &verdict {
@@ -81,9 +81,64 @@ impl Answers {
             answers.decisions.push(decision.map_err(bad)?);
             answers.calls.push((id.call().into(), verdict));
         }
-        let is_one = asked.has_waiting || !answers.decisions.is_empty();
-        Ok(is_one.then_some(answers))
+        Ok(answers)
     }
+
+    /// Checks whether no call waits for a decision, or had one that is sent again.
+    pub(in crate::routes) fn is_empty(&self) -> bool {
+        self.decisions.is_empty() && !self.has_waiting
+    }
+
+    /// Returns the question of a turn that begins with the decisions and this input.
+    ///
+    /// A message of the user without decisions answers the calls that wait. Results alone do not: the turn is refused as one
+    /// that lacks decisions.
+    pub(in crate::routes) fn question(
+        self,
+        user: &User,
+        conversation: Option<&str>,
+        turn: Option<&str>,
+        input: Vec<Message>,
+    ) -> Result<(Question, Vec<(String, SentVerdict)>), Refusal> {
+        let says = input.iter().any(|message| message.role() == Role::User);
+        let question = match self.is_empty() || self.decisions.is_empty() && says {
+            true => Question::new(user, conversation, turn, input)?,
+            false => Question::resuming(user, conversation, turn, input, Some(self.decisions))?,
+        };
+        Ok((question, self.calls))
+    }
+}
+
+/// Returns the question of a client's messages and of a person's answers, and the calls that it decides.
+///
+/// # Errors
+/// As [`new_input`] and [`Answers::read`].
+pub(in crate::routes) async fn question(
+    server: &ChatServer,
+    user: &User,
+    (conversation, turn): (Option<&str>, Option<&str>),
+    messages: Vec<SentMessage>,
+    sent: Vec<SentApproval>,
+) -> Result<(Question, Vec<(String, SentVerdict)>), Refusal> {
+    let key = conversation.map(|id| user.conversation(id)).transpose()?;
+    let (has_sent, has_results) = (!sent.is_empty(), messages.iter().any(SentMessage::is_result));
+    let answers = match &key {
+        Some(key) if has_sent || has_results => Answers::read(server, user, key, turn, sent).await?,
+        None if has_sent => {
+            return Err(Refusal::bad_request("name the conversation of the calls that are decided"));
+        }
+        _ => Answers::default(),
+    };
+    let input = match answers.decisions.is_empty() {
+        true => new_input(server, user, key.as_ref(), turn, messages).await?,
+        false => input_beside_decisions(server, user, key.as_ref(), turn, messages).await?,
+    };
+    if has_sent && answers.decisions.is_empty() && input.is_empty() {
+        return Err(Refusal::bad_request(
+            "the conversation does not wait for this approval: its call is decided",
+        ));
+    }
+    answers.question(user, conversation, turn, input)
 }
 
 /// The calls about which the last answer has asked a person.
@@ -99,11 +154,11 @@ impl Asked {
         server: &ChatServer,
         user: &User,
         conversation: &ConversationKey,
-        turn: &TurnId,
+        turn: Option<&TurnId>,
     ) -> Result<Self, Refusal> {
         let open = server.memory().client_side_calls(conversation).await;
         let open = open.map_err(|error| Refusal::from(&error))?;
-        let is_of_turn = |open: &ClientSideCall| open.key.as_ref().is_some_and(|key| &key.turn == turn);
+        let is_of_turn = |open: &ClientSideCall| open.key.as_ref().is_some_and(|key| Some(&key.turn) == turn);
         let is_asked = |open: &ClientSideCall| {
             let tool = user.prompt(server).tools().find(&open.call.name);
             tool.is_some_and(|tool| !tool.definition().client_side) && !is_of_turn(open)
@@ -111,7 +166,7 @@ impl Asked {
         let waiting = open.iter().find(|open| is_asked(open)).and_then(|open| open.key.as_ref());
         let log = server.memory().store().load(conversation, ReadRange::LastTurns(TURNS)).await;
         let log = log.map_err(|error| Refusal::from(&error.into()))?.entries;
-        let asking = waiting.map(|key| &key.turn).or_else(|| turn_before(&log, turn));
+        let asking = waiting.map(|key| &key.turn).or_else(|| turn_before(&log, turn?));
         let asking = asking.map(|asking| log.iter().filter(move |entry| &entry.turn == asking));
         let calls = asking.map(calls_with_ids).unwrap_or_default().into_iter();
         let calls = calls
@@ -129,6 +184,12 @@ impl Asked {
 fn turn_before<'a>(log: &'a [Entry], turn: &TurnId) -> Option<&'a TurnId> {
     let mut turns = log.chunk_by(same_turn).rev().filter_map(|entries| Some(&entries.first()?.turn));
     if turns.next()? == turn { turns.next() } else { None }
+}
+
+/// Returns the approvals that the stream of a turn asks for, if users decide.
+pub(in crate::routes) fn approvals(server: &ChatServer, user: &User, turn: &TurnId) -> Option<Approvals> {
+    let approvals = || Approvals::new(turn.clone(), user.prompt(server).tools().clone());
+    server.takes_decisions().then(approvals)
 }
 
 /// Returns the results with which a turn has begun, each with the id under which the client knows its call.

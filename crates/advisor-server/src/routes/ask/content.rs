@@ -30,6 +30,10 @@ impl SentMessage {
         let id = |call: &Value| call.get("id").and_then(Value::as_str).map(str::to_owned);
         Self::Answer(calls.iter().filter_map(id).collect())
     }
+
+    pub(in crate::routes) fn is_result(&self) -> bool {
+        matches!(self, Self::Result(_))
+    }
 }
 
 impl SentResult {

@@ -198,7 +198,25 @@ pub(in crate::routes) async fn new_input(
     turn: Option<&str>,
     messages: Vec<SentMessage>,
 ) -> Result<Vec<Message>, Refusal> {
-    let has_results = messages.iter().any(|message| matches!(message, SentMessage::Result(_)));
+    let has_results = messages.iter().any(SentMessage::is_result);
+    let input = input_beside_decisions(server, user, conversation, turn, messages).await?;
+    if input.is_empty() && has_results {
+        return Err(Refusal::bad_request(
+            "the conversation does not wait for this result: its call has one, or the application decides about it",
+        ));
+    }
+    Ok(input)
+}
+
+/// Keeps the new messages, as [`new_input`] does, but there may be none.
+pub(in crate::routes) async fn input_beside_decisions(
+    server: &ChatServer,
+    user: &User,
+    conversation: Option<&ConversationKey>,
+    turn: Option<&str>,
+    messages: Vec<SentMessage>,
+) -> Result<Vec<Message>, Refusal> {
+    let has_results = messages.iter().any(SentMessage::is_result);
     let has_history = has_results || messages.iter().any(|message| matches!(message, SentMessage::Answer(_)));
     if conversation.is_none() && has_history {
         let message = "name the conversation, such as in the header `x-conversation-id`: the server keeps the history, \
@@ -209,11 +227,5 @@ pub(in crate::routes) async fn new_input(
         Some(conversation) if has_results => OpenCalls::of(server, user, conversation, turn).await?,
         _ => OpenCalls::default(),
     };
-    let input = open.new_input(messages)?;
-    if input.is_empty() && has_results {
-        return Err(Refusal::bad_request(
-            "the conversation does not wait for this result: its call has one, or the application decides about it",
-        ));
-    }
-    Ok(input)
+    open.new_input(messages)
 }

@@ -1,7 +1,7 @@
 mod sent_parts;
 
 use advisor_core::{Message, ToolResult, TurnEnd, TurnId};
-use advisor_sse::{Approvals, Frames, UiMessages, UiProfile};
+use advisor_sse::{Frames, UiMessages, UiProfile};
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use self::sent_parts::SentParts;
-use super::ask::answers::{Answers, SentApproval, SentVerdict};
+use super::ask::answers::{Answers, SentApproval, SentVerdict, approvals};
 use super::ask::content::{Content, SentMessage, SentResult};
 use super::ask::decided_calls::{ShowsEnds, WithEnds};
 use super::ask::new_input::OpenCalls;
@@ -86,9 +86,9 @@ pub(super) async fn ask(
 }
 
 fn with_approvals(encoder: UiMessages, server: &ChatServer, user: &User, turn: &TurnId) -> UiMessages {
-    match server.takes_decisions() {
-        true => encoder.with_approvals(Approvals::new(turn.clone(), user.prompt(server).tools().clone())),
-        false => encoder,
+    match approvals(server, user, turn) {
+        Some(approvals) => encoder.with_approvals(approvals),
+        None => encoder,
     }
 }
 
@@ -112,19 +112,16 @@ struct Asked {
 async fn continued(server: &ChatServer, user: &User, chat: &str, last: UiMessage) -> Result<Asked, Refusal> {
     let SentParts { results, approvals } = SentParts::read(last.parts);
     let turn = turn_of(&last.id, &results, &approvals);
-    let answers = Answers::read(server, user, &user.conversation(chat)?, &turn, approvals).await?;
+    let key = user.conversation(chat)?;
+    let answers = Answers::read(server, user, &key, Some(&turn), approvals).await?;
     let input = input(server, user, chat, &turn, results).await?;
-    let (decisions, decided) = answers.map(|answers| (answers.decisions, answers.calls)).unzip();
-    let question = match decisions {
-        Some(_) => Question::resuming(user, Some(chat), Some(&turn), input, decisions)?,
-        None if input.is_empty() => {
-            return Err(Refusal::bad_request(
-                "the last message is not one of the user, and has no result or approval that the conversation waits for",
-            ));
-        }
-        None => Question::new(user, Some(chat), Some(&turn), input)?,
-    };
-    Ok(Asked { question, answer: last.id, decided: decided.unwrap_or_default() })
+    if input.is_empty() && answers.is_empty() {
+        return Err(Refusal::bad_request(
+            "the last message is not one of the user, and has no result or approval that the conversation waits for",
+        ));
+    }
+    let (question, decided) = answers.question(user, Some(chat), Some(&turn), input)?;
+    Ok(Asked { question, answer: last.id, decided })
 }
 
 async fn question(server: &ChatServer, user: &User, body: Body) -> Result<Asked, Refusal> {

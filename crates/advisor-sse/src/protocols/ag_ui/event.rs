@@ -1,5 +1,9 @@
+use advisor_core::Text;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
+
+use crate::ApprovalId;
+use crate::shared::turn::ClientCall;
 
 /// An event of the protocol.
 #[derive(Serialize)]
@@ -14,6 +18,8 @@ pub(super) enum Event<'a> {
         run_id: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
         result: Option<Value>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        outcome: Option<Outcome>,
     },
     RunError {
         message: &'a str,
@@ -77,4 +83,48 @@ pub(super) enum Event<'a> {
         name: &'static str,
         value: Value,
     },
+}
+
+/// The outcome of a run that waits for a person.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub(super) enum Outcome {
+    Interrupt { interrupts: Vec<Interrupt> },
+}
+
+/// A request for the approval of a call.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Interrupt {
+    id: String,
+    reason: &'static str,
+    message: String,
+    tool_call_id: Text,
+    /// The schema of the answer's payload.
+    response_schema: Value,
+}
+
+impl Outcome {
+    /// Returns the outcome of a run that waits for these approvals; `None` without any.
+    pub(super) fn new(approvals: Vec<(ApprovalId, &ClientCall)>) -> Option<Self> {
+        let interrupts: Vec<_> = approvals.into_iter().map(|(id, call)| Interrupt::new(&id, call)).collect();
+        (!interrupts.is_empty()).then_some(Self::Interrupt { interrupts })
+    }
+}
+
+impl Interrupt {
+    fn new(id: &ApprovalId, call: &ClientCall) -> Self {
+        let response_schema = json!({
+            "type": "object",
+            "properties": {"approved": {"type": "boolean"}, "reason": {"type": "string"}},
+            "required": ["approved"],
+        });
+        Self {
+            id: id.to_string(),
+            reason: "tool_call",
+            message: format!("May `{}` run?", call.call.name),
+            tool_call_id: call.id.clone(),
+            response_schema,
+        }
+    }
 }

@@ -4,21 +4,22 @@ mod state;
 use std::collections::BTreeMap;
 
 use advisor_core::{
-    BlockDelta, BlockHead, BlockId, BlockKind, Chunk, Text, ToolCall, ToolEvent, ToolEventKind,
+    BlockDelta, BlockHead, BlockId, BlockKind, Chunk, Text, ToolCall, ToolEvent, ToolEventKind, ToolResult,
 };
 use serde_json::{Value, json};
 
-use self::event::Event;
+use self::event::{Event, Outcome};
 use self::state::SharedState;
 use crate::encoder::Encoder;
 use crate::shared::ending::Ending;
 use crate::shared::turn::{ClientCall, Turn};
-use crate::{Failure, Frames};
+use crate::{Approvals, Failure, Frames};
 
 /// The events of AG-UI, in the order that its verifier demands.
 ///
 /// - A round is a step, `round 1` and so on. The tools of a round run in its step.
-/// - A failed tool has its error text as result. A call without a result is one that the client has to run.
+/// - A failed tool has its error text as result. A call without a result is one that the client has to run, or one that a
+///   person has to approve. The outcome of the run is an interrupt then, see [`with_approvals`](Self::with_approvals).
 /// - The state of the application is a snapshot, see [`with_state`](Self::with_state).
 /// - Custom events: `attempt_restarted {round}`, `citation`, `media`, `tool_progress {toolCallId, part}`, `usage`.
 /// - The result of a run whose answer is cut is `{"incomplete": {reason, message}}`. The reason is `length`,
@@ -33,6 +34,7 @@ pub struct AgUi {
     /// The calls that the client knows.
     announced: BTreeMap<BlockId, Text>,
     state: Option<SharedState>,
+    approvals: Option<Approvals>,
 }
 
 impl AgUi {
@@ -46,6 +48,7 @@ impl AgUi {
             open: BTreeMap::new(),
             announced: BTreeMap::new(),
             state: None,
+            approvals: None,
         }
     }
 
@@ -71,6 +74,18 @@ impl AgUi {
     #[must_use]
     pub fn with_state(self, after: impl FnMut(&Chunk) -> Option<Value> + Send + 'static) -> Self {
         Self { state: Some(SharedState::new(after)), ..self }
+    }
+
+    /// Asks the client for approvals of these calls: each is an interrupt of reason `tool_call`, whose answer has the payload
+    /// `{approved, reason}`. By default, it asks for none.
+    #[must_use]
+    pub fn with_approvals(self, approvals: Approvals) -> Self {
+        Self { approvals: Some(approvals), ..self }
+    }
+
+    /// Writes the result of a decided call. The call is one of an earlier run, and the client has its message.
+    pub fn earlier_result(&mut self, call_id: &str, result: &ToolResult, frames: &mut Frames) {
+        self.result(call_id, result, frames);
     }
 
     fn state_after(&mut self, chunk: &Chunk) -> Option<Value> {
@@ -187,12 +202,15 @@ impl AgUi {
                 self.announce(event.block, &event.name, "", frames);
                 // An error within the call leaves its block open.
                 self.close(event.block, frames);
-                let message_id = &format!("{}:result:{id}", self.run_id);
-                let content = &result.text();
-                frames.data(&Event::ToolCallResult { message_id, tool_call_id: id, content, role: "tool" });
+                self.result(id, result, frames);
             }
             _ => {}
         }
+    }
+
+    fn result(&self, id: &str, result: &ToolResult, frames: &mut Frames) {
+        let (message_id, content) = (&format!("{}:result:{id}", self.run_id), &result.text());
+        frames.data(&Event::ToolCallResult { message_id, tool_call_id: id, content, role: "tool" });
     }
 
     fn client_call(&mut self, call: &ClientCall, frames: &mut Frames) {
@@ -226,15 +244,22 @@ impl AgUi {
                 let calls = self.turn.client_calls(response);
                 calls.iter().for_each(|call| self.client_call(call, frames));
                 self.finish_step(frames);
-                self.finish_run(Ending::new(&response.finish().reason, !calls.is_empty()), frames);
+                self.finish_run(Ending::new(&response.finish().reason, !calls.is_empty()), &calls, frames);
             }
             _ => {}
         }
     }
 
-    fn finish_run(&self, ending: Ending, frames: &mut Frames) {
+    fn finish_run(&self, ending: Ending, calls: &[ClientCall], frames: &mut Frames) {
         let result = ending.incomplete().map(|incomplete| json!({"incomplete": incomplete}));
-        frames.data(&Event::RunFinished { thread_id: &self.thread_id, run_id: &self.run_id, result });
+        let asked = calls.iter().filter_map(|call| Some((self.approvals.as_ref()?.find(call)?, call)));
+        let outcome = Outcome::new(asked.collect());
+        frames.data(&Event::RunFinished {
+            thread_id: &self.thread_id,
+            run_id: &self.run_id,
+            result,
+            outcome,
+        });
     }
 }
 

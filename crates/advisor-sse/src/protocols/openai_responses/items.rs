@@ -4,8 +4,8 @@ use advisor_core::{BlockId, BlockKind};
 use serde_json::{Value, json};
 
 use super::Events;
-use crate::Frames;
 use crate::shared::turn::ClientCall;
+use crate::{ApprovalId, Frames};
 
 /// The output items of a response.
 #[derive(Debug, Default)]
@@ -164,6 +164,24 @@ impl Items {
             json!({"item_id": id, "output_index": index, "name": call.call.name, "arguments": arguments});
         events.write("response.function_call_arguments.done", done, frames);
         self.finish(index, item("completed", arguments), events, frames);
+    }
+
+    /// Writes a request for the approval of a call.
+    pub(super) fn approval(
+        &mut self,
+        id: &ApprovalId,
+        call: &ClientCall,
+        server_label: &str,
+        events: &mut Events,
+        frames: &mut Frames,
+    ) {
+        let index = self.next();
+        let item = json!({
+            "type": "mcp_approval_request", "id": id.to_string(), "name": call.call.name,
+            "arguments": call.call.arguments, "server_label": server_label,
+        });
+        events.write("response.output_item.added", json!({"output_index": index, "item": item}), frames);
+        self.finish(index, item, events, frames);
     }
 
     /// Ends an item.

@@ -10,14 +10,15 @@ use crate::encoder::Encoder;
 use crate::shared::answer_info::AnswerInfo;
 use crate::shared::ending::Ending;
 use crate::shared::server_tools::ServerTools;
-use crate::shared::turn::Turn;
-use crate::{Failure, Frames};
+use crate::shared::turn::{ClientCall, Turn};
+use crate::{Approvals, Failure, Frames};
 
 /// The stream of OpenAI's Responses, so that any OpenAI client can read a chain.
 ///
 /// - Each text is a message item, reasoning a reasoning item with a summary.
 /// - Tools that the server runs are not shown, unless [`with_server_tools`](Self::with_server_tools) asks for them.
-/// - Calls that the client has to run come whole, at the end.
+/// - Calls that the client has to run come whole, at the end. So do requests for approvals
+///   ([`with_approvals`](Self::with_approvals)).
 /// - The response that ends the stream has all items.
 #[derive(Debug)]
 pub struct OpenAiResponses {
@@ -29,6 +30,7 @@ pub struct OpenAiResponses {
     tools: Tools,
     /// The id of the response that this one continues.
     previous: Option<Text>,
+    approvals: Option<Approvals>,
 }
 
 /// Numbers the events.
@@ -63,6 +65,7 @@ impl OpenAiResponses {
             server_tools: ServerTools::default(),
             tools: Tools::default(),
             previous: None,
+            approvals: None,
         }
     }
 
@@ -77,6 +80,21 @@ impl OpenAiResponses {
     #[must_use]
     pub fn with_server_tools(self, server_tools: ServerTools) -> Self {
         Self { server_tools, ..self }
+    }
+
+    /// Asks the client for approvals of these calls: each is an item `mcp_approval_request`, which an input item
+    /// `mcp_approval_response` answers. The model's name is the `server_label`. By default, it asks for none.
+    #[must_use]
+    pub fn with_approvals(self, approvals: Approvals) -> Self {
+        Self { approvals: Some(approvals), ..self }
+    }
+
+    fn open_call(&mut self, call: &ClientCall, frames: &mut Frames) {
+        let (items, events) = (&mut self.items, &mut self.events);
+        match self.approvals.as_ref().and_then(|approvals| approvals.find(call)) {
+            Some(id) => items.approval(&id, call, &self.info.model, events, frames),
+            None => items.call(call, &self.info.id, events, frames),
+        }
     }
 
     fn tool(&mut self, event: &ToolEvent, frames: &mut Frames) {
@@ -178,7 +196,7 @@ impl Encoder for OpenAiResponses {
             Chunk::Completed(response) => {
                 self.items.close_all(events, frames);
                 let calls = self.turn.client_calls(response);
-                calls.iter().for_each(|call| self.items.call(call, &self.info.id, events, frames));
+                calls.iter().for_each(|call| self.open_call(call, frames));
                 let ending = Ending::new(&response.finish().reason, !calls.is_empty());
                 self.end(ending, response.usage(), frames);
             }

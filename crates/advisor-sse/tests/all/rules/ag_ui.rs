@@ -1,4 +1,6 @@
-use super::{Life, Rules, Texts, broken, missing, unnamed, validate, without};
+use serde_json::json;
+
+use super::{Life, Rules, Texts, broken, missing, unnamed, validate, with, without};
 
 const RUN: &str = r#"{"type":"RUN_STARTED","threadId":"t","runId":"r"}"#;
 const END: &str = r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r"}"#;
@@ -18,6 +20,7 @@ const CALL_PIECE: &str = r#"{"type":"TOOL_CALL_ARGS","toolCallId":"c","delta":"{
 const CALL_END: &str = r#"{"type":"TOOL_CALL_END","toolCallId":"c"}"#;
 const RESULT: &str = r#"{"type":"TOOL_CALL_RESULT","messageId":"m2","toolCallId":"c","content":"It rains."}"#;
 const SNAPSHOT: &str = r#"{"type":"STATE_SNAPSHOT","snapshot":{"tools":1}}"#;
+const INTERRUPT: &str = r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":"interrupt","interrupts":[{"id":"t.c","reason":"tool_call","toolCallId":"c"}]}}"#;
 const CUSTOM: &str = r#"{"type":"CUSTOM","name":"usage","value":null}"#;
 
 /// A run with each type of event.
@@ -47,7 +50,7 @@ const LIVES: [Life; 4] = [
     Life { name: "call `c`", before: &[RUN], open: CALL, piece: CALL_PIECE, close: CALL_END, end: &[END] },
 ];
 
-const TEXTS: [Texts; 17] = [
+const TEXTS: [Texts; 18] = [
     (&[], RUN, &["/type", "/threadId", "/runId"]),
     (&[RUN], END, &["/threadId", "/runId"]),
     (&[RUN], ERROR, &["/message"]),
@@ -65,6 +68,11 @@ const TEXTS: [Texts; 17] = [
     (&[RUN, CALL], CALL_PIECE, &["/toolCallId", "/delta"]),
     (&[RUN, CALL, CALL_END], RESULT, &["/messageId", "/toolCallId", "/content"]),
     (&[RUN], CUSTOM, &["/name"]),
+    (
+        &[RUN, CALL, CALL_END],
+        INTERRUPT,
+        &["/outcome/interrupts/0/id", "/outcome/interrupts/0/reason", "/outcome/interrupts/0/toolCallId"],
+    ),
 ];
 
 pub(super) fn rules() -> Rules {
@@ -83,7 +91,20 @@ pub(super) fn rules() -> Rules {
         broken("a delta is not empty", &[RUN, TEXT, &empty(TEXT_PIECE, "Hi")]),
         broken("a delta is not empty", &[RUN, REASONING, THOUGHT, &empty(THOUGHT_PIECE, "Hm")]),
         broken("a delta is not empty", &[RUN, CALL, &empty(CALL_PIECE, "{}")]),
-        broken("the call `c` has not closed", &[RUN, RESULT]),
+        // Before all other content, a result is that of a call of an earlier run.
+        broken("the call `c` has not closed", &[RUN, STEP, RESULT]),
+        broken("a call has one result", &[RUN, RESULT, RESULT]),
+        broken(
+            "an outcome is an interrupt",
+            &[RUN, &with(INTERRUPT, "/outcome", json!({"type": "success"}))],
+        ),
+        broken("an outcome is an interrupt", &[RUN, &with(INTERRUPT, "/outcome/type", json!("success"))]),
+        broken(
+            "an interrupt waits for something",
+            &[RUN, &with(INTERRUPT, "/outcome/interrupts", json!([]))],
+        ),
+        broken("the call `c` has not closed", &[RUN, INTERRUPT]),
+        broken("a call with a result needs no approval", &[RUN, CALL, CALL_END, RESULT, INTERRUPT]),
         broken("the call `c` has not closed", &[RUN, CALL, RESULT]),
         broken("a call has one result", &[RUN, CALL, CALL_END, RESULT, RESULT]),
         broken("a state has its snapshot", &[RUN, &without(SNAPSHOT, "/snapshot")]),

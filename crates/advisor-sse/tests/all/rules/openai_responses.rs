@@ -28,6 +28,7 @@ const INPUT: &str =
 const ARGUMENTS: &str =
     r#"{"type":"response.function_call_arguments.done","item_id":"f","output_index":0,"arguments":"{}"}"#;
 const CALL_END: &str = r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"function_call","id":"f","call_id":"c","name":"look"}}"#;
+const APPROVAL: &str = r#"{"type":"response.output_item.added","output_index":0,"item":{"type":"mcp_approval_request","id":"t.c","name":"look","arguments":"{}","server_label":"chain"}}"#;
 const SERVER_CALL: &str = r#"{"type":"response.output_item.added","output_index":0,"item":{"type":"mcp_call","id":"s","name":"look","server_label":"chain"}}"#;
 const RUN: &str = r#"{"type":"response.mcp_call.in_progress","item_id":"s","output_index":0}"#;
 const SERVER_ARGUMENTS: &str =
@@ -118,6 +119,10 @@ pub(super) fn rules() -> Rules {
         row("the summary_text `m` is extended while it is not open", &[REASONING, THOUGHT]),
         row("the function_call `f` is extended while it is not open", &[INPUT]),
         row("the mcp_call `s` is extended while it is not open", &[RUN]),
+        row("the string `name` is missing", &[&without(APPROVAL, "/item/name")]),
+        row("the string `arguments` is missing", &[&without(APPROVAL, "/item/arguments")]),
+        row("the string `server_label` is missing", &[&without(APPROVAL, "/item/server_label")]),
+        row("the mcp_approval_request `t.c` is still open", &[APPROVAL, EMPTY]),
         row("the run `s` is still open", &[SERVER_CALL, RUN, SERVER_ARGUMENTS, SERVER_CALL_END]),
         row("the text `s` has not closed", &[SERVER_CALL, RUN, RAN]),
         row("the run `s` closes while it is not open", &[SERVER_CALL, SERVER_ARGUMENTS, RAN, RAN]),

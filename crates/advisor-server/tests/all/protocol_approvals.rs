@@ -1,0 +1,145 @@
+//! Approvals of calls by clients of AG-UI and of OpenAI's Responses.
+
+use std::sync::atomic::Ordering;
+
+use advisor_testkit::Answer;
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+
+use crate::approvals::{Till, open_till, pays, results, till};
+use crate::setting::{json_of, refused, text};
+
+/// Runs a thread of AG-UI, with a history that the client keeps.
+fn run(run: &str, said: &[&str], resume: &Value) -> Value {
+    let user = said.iter().map(|text| json!({"id": "u", "role": "user", "content": text}));
+    let call =
+        |id: &str| json!({"id": id, "type": "function", "function": {"name": "pay", "arguments": "{}"}});
+    let asked = json!({"id": "a", "role": "assistant", "toolCalls": [call("c1"), call("c2")]});
+    let mut messages: Vec<_> = user.collect();
+    if !resume.is_null() {
+        messages.insert(1, asked);
+    }
+    json!({"threadId": "c1", "runId": run, "messages": messages, "tools": [], "resume": resume})
+}
+
+fn finished(stream: &str) -> Value {
+    let read = |line: &str| serde_json::from_str::<Value>(line.strip_prefix("data: ")?).ok();
+    stream.lines().filter_map(read).find(|event| event["type"] == "RUN_FINISHED").unwrap()
+}
+
+async fn interrupts(till: &Till) -> Vec<String> {
+    let stream = text(till.setting.post("/api/ag-ui", &run("r1", &["Pay."], &Value::Null)).await).await;
+    let finished = finished(&stream);
+    let interrupts = finished["outcome"]["interrupts"].as_array().cloned().unwrap_or_default();
+    interrupts.iter().map(|interrupt| interrupt["id"].as_str().unwrap().to_owned()).collect()
+}
+
+fn resolved(id: &str, payload: &Value) -> Value {
+    json!({"interruptId": id, "status": "resolved", "payload": payload})
+}
+
+#[tokio::test]
+async fn ag_ui_clients_decide_about_calls() {
+    let till = open_till([pays(), Answer::from_text("Done.")]);
+    let asked = interrupts(&till).await;
+    assert_eq!(asked.len(), 2);
+    let resume = json!([
+        resolved(&asked[0], &json!({"approved": true})),
+        {"interruptId": asked[1], "status": "cancelled"},
+    ]);
+    for _ in 0..2 {
+        let stream = text(till.setting.post("/api/ag-ui", &run("r2", &["Pay."], &resume)).await).await;
+        assert!(stream.contains("Done.") && stream.contains("\"content\":\"paid 1\""), "{stream}");
+        assert_eq!(stream.matches("TOOL_CALL_RESULT").count(), 2);
+        assert_eq!(finished(&stream)["outcome"], Value::Null);
+    }
+    assert_eq!(results(&till), ["paid 1", "not started: the user has denied the call"]);
+    assert_eq!((till.paid.load(Ordering::SeqCst), till.setting.model.prompts().len()), (1, 2));
+    // In another run, these are answers to earlier requests.
+    let late = till.setting.post("/api/ag-ui", &run("r3", &["Pay."], &resume)).await;
+    refused(late, StatusCode::BAD_REQUEST).await;
+}
+
+/// A message of the user may come with the decisions. Without them, it answers the calls.
+#[tokio::test]
+async fn ag_ui_clients_may_say_something_beside_decisions() {
+    for decides in [true, false] {
+        let till = open_till([pays(), Answer::from_text("Done.")]);
+        let asked = interrupts(&till).await;
+        let approved = asked.iter().map(|id| resolved(id, &json!({"approved": true})));
+        let resume = if decides { approved.collect() } else { json!([]) };
+        let stream =
+            text(till.setting.post("/api/ag-ui", &run("r2", &["Pay.", "Quickly."], &resume)).await).await;
+        assert!(stream.contains("Done."), "{stream}");
+        assert_eq!(till.paid.load(Ordering::SeqCst), if decides { 2 } else { 0 });
+        let prompts = till.setting.model.prompts();
+        assert_eq!(prompts[1].messages.last().unwrap().text(), "Quickly.");
+    }
+}
+
+#[tokio::test]
+async fn wrong_answers_to_interrupts_are_refused() {
+    let till = open_till([pays()]);
+    let asked = interrupts(&till).await;
+    let approved = |id: &str| resolved(id, &json!({"approved": true}));
+    for (resume, status) in [
+        (json!([approved(&asked[0])]), StatusCode::UNPROCESSABLE_ENTITY),
+        (json!([approved("t.c1")]), StatusCode::BAD_REQUEST),
+        (json!([approved("c1")]), StatusCode::BAD_REQUEST),
+        (json!([resolved(&asked[0], &Value::Null)]), StatusCode::BAD_REQUEST),
+        (json!([resolved(&asked[0], &json!({"approved": "yes"}))]), StatusCode::BAD_REQUEST),
+    ] {
+        let response = till.setting.post("/api/ag-ui", &run("r2", &["Pay."], &resume)).await;
+        assert_eq!(response.status(), status, "{resume}");
+    }
+    assert_eq!(till.paid.load(Ordering::SeqCst), 0);
+    let till = self::till([pays()]);
+    assert_eq!(interrupts(&till).await, Vec::<String>::new());
+    let resume = json!([approved("t.c1")]);
+    refused(till.setting.post("/api/ag-ui", &run("r2", &["Pay."], &resume)).await, StatusCode::FORBIDDEN)
+        .await;
+}
+
+#[tokio::test]
+async fn clients_of_responses_decide_about_calls() {
+    let till = open_till([pays(), Answer::from_text("Done.")]);
+    let asking = json!({"model": "chain", "input": "Pay.", "conversation": "c1"});
+    let first = json_of(till.setting.post("/v1/responses", &asking).await).await;
+    let asked = first["output"].as_array().unwrap();
+    assert_eq!([&asked[0]["type"], &asked[0]["name"]], ["mcp_approval_request", "pay"]);
+    let answer = |place: usize, approve: bool, reason: Option<&str>| json!({"type": "mcp_approval_response", "approval_request_id": asked[place]["id"], "approve": approve, "reason": reason});
+    let input = json!([answer(0, true, None), answer(1, false, Some("too much"))]);
+    let incomplete = json!([{"type": "mcp_approval_response", "approve": true}]);
+    for (input, status) in [
+        (json!([answer(0, true, None)]), StatusCode::UNPROCESSABLE_ENTITY),
+        (incomplete, StatusCode::BAD_REQUEST),
+    ] {
+        let body = json!({"model": "chain", "previous_response_id": first["id"], "input": input});
+        assert_eq!(till.setting.post("/v1/responses", &body).await.status(), status, "{input}");
+    }
+    let unnamed = json!({"model": "chain", "input": input});
+    assert_eq!(till.setting.post("/v1/responses", &unnamed).await.status(), StatusCode::BAD_REQUEST);
+    let body = json!({"model": "chain", "previous_response_id": first["id"], "input": input});
+    let second = json_of(till.setting.post("/v1/responses", &body).await).await;
+    assert_eq!(second["output"][0]["content"][0]["text"], "Done.");
+    assert_eq!(results(&till), ["paid 1", "not started: too much"]);
+    assert_eq!(till.paid.load(Ordering::SeqCst), 1);
+}
+
+/// A message in front of an approval is a new one.
+#[tokio::test]
+async fn clients_of_responses_may_say_something_beside_decisions() {
+    let till = open_till([pays(), Answer::from_text("Done.")]);
+    let asking = json!({"model": "chain", "input": "Pay.", "conversation": "c1"});
+    let first = json_of(till.setting.post("/v1/responses", &asking).await).await;
+    let asked = first["output"].as_array().unwrap();
+    let approved = asked.iter().map(
+        |asked| json!({"type": "mcp_approval_response", "approval_request_id": asked["id"], "approve": true}),
+    );
+    let said = json!({"role": "user", "content": "Quickly."});
+    let input: Vec<_> = [said].into_iter().chain(approved).collect();
+    let body = json!({"model": "chain", "conversation": "c1", "input": input});
+    assert!(text(till.setting.post("/v1/responses", &body).await).await.contains("Done."));
+    assert_eq!(till.setting.model.prompts()[1].messages.last().unwrap().text(), "Quickly.");
+    assert_eq!(till.paid.load(Ordering::SeqCst), 2);
+}

@@ -18,6 +18,9 @@ use rmcp::transport::common::client_side_sse::ExponentialBackoff;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess, Transport};
 use secrecy::ExposeSecret;
+use tokio::runtime::Handle;
+use tokio::task::JoinSet;
+use tracing::Instrument;
 
 use super::failure;
 use super::server::{Address, HttpAddress, McpServer};
@@ -40,8 +43,24 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Connects to a server.
-    pub(super) async fn open(server: &McpServer) -> Result<Arc<Self>> {
+    /// Connects to a server. A task of the runtime does it: the transport of a process must be dropped there.
+    ///
+    /// # Errors
+    /// Outside a tokio runtime, too.
+    pub(super) async fn open(server: Arc<McpServer>) -> Result<Arc<Self>> {
+        let runtime = Handle::try_current()
+            .map_err(|_| Error::configuration("an MCP server is reached within a tokio runtime"))?;
+        // Dropping the set stops the task.
+        let mut opening = JoinSet::new();
+        opening.spawn_on(async move { Self::open_in_time(&server).await }.in_current_span(), &runtime);
+        match opening.join_next().await {
+            Some(Ok(opened)) => opened,
+            // The text may be that of a panic.
+            Some(Err(_)) | None => Err(Error::new(ErrorKind::Tool, "the connection to an MCP server failed")),
+        }
+    }
+
+    async fn open_in_time(server: &McpServer) -> Result<Arc<Self>> {
         let opening = async {
             match Self::attempt(server, newest_version()).await? {
                 // Some older servers end when a connection begins in the newer way.

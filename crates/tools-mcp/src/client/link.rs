@@ -8,19 +8,19 @@ use super::server::McpServer;
 
 /// A server and its current connection. A lost connection is replaced at the next use.
 pub(super) struct Link {
-    pub(super) server: McpServer,
+    pub(super) server: Arc<McpServer>,
     current: Mutex<Arc<Attempted<Arc<Connection>>>>,
 }
 
 impl Link {
     pub(super) fn new(server: McpServer) -> Self {
-        Self { server, current: Mutex::default() }
+        Self { server: Arc::new(server), current: Mutex::default() }
     }
 
     /// Returns the connection. Connects if there is none; all that ask meanwhile get the outcome of one attempt.
     pub(super) async fn connection(&self) -> Result<Arc<Connection>> {
         let current = self.current();
-        current.get(Connection::open(&self.server)).await
+        current.get(Connection::open(Arc::clone(&self.server))).await
     }
 
     fn current(&self) -> Arc<Attempted<Arc<Connection>>> {

@@ -8,6 +8,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod dropped;
 mod hostile;
 mod http;
 mod scripted;

@@ -1,7 +1,7 @@
 //! The measured work. It begins with all input ready, and repeats one thing a given number of times.
 //!
 //! `benches/counts.rs` counts its instructions and allocations, `benches/recordings.rs` those of recorded answers, `benches/time.rs` the
-//! time.
+//! time. `benches/advisors.rs` counts what each advisor adds.
 
 #![allow(
     clippy::panic,
@@ -10,6 +10,8 @@
     reason = "a benchmark fails by panicking"
 )]
 
+#[cfg(feature = "every-advisor")]
+pub mod advisors;
 mod callgrind;
 mod cases;
 mod recording;

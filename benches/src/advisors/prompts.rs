@@ -1,0 +1,56 @@
+//! Advisors that change the request: its system text, its tools, its documents.
+
+use advisor_chain::advisors::{OnlyTools, ReReading, SystemTemplate, ToolSearch};
+use advisor_chain::messages::Text;
+use advisor_chain::retrieval::{
+    Document, Embedding, EmbeddingModel, InMemoryVectors, PastTurns, Query, Retrieval,
+};
+use advisor_chain::tools::ToolSet;
+use advisor_chain::{Result, async_trait};
+
+use super::{Base, Row, Touch, tool};
+
+const PROMPTS: &str = "crates/common-advisors/README.md#prompts";
+const TOOLS: &str = "crates/common-advisors/README.md#tools";
+
+pub(super) fn rows() -> Vec<Row> {
+    vec![
+        Row::new("SystemTemplate", PROMPTS, || {
+            SystemTemplate::new("You help in {language}.".parse().unwrap()).with("language", "English")
+        }),
+        Row::new("ReReading", PROMPTS, || ReReading),
+        Row::new("OnlyTools", TOOLS, || OnlyTools::new(["f"])).in_a(Base::Offer, ""),
+        Row::new("ToolSearch", TOOLS, || {
+            let tools =
+                (0..20).fold(ToolSet::new(), |tools, number| tools.with(tool(&format!("tool_{number}"))));
+            ToolSearch::new(&tools).unwrap()
+        })
+        .in_a(Base::Text, ", 20 tools"),
+        Row::new("Retrieval", "crates/retrieval/README.md#a-turn", || {
+            Retrieval::new(|_: Query| async {
+                Ok(vec![
+                    Document::new("hours", "The shop opens at nine.").with_title("Opening hours"),
+                    Document::new("returns", "Goods can be returned within 30 days.").with_title("Returns"),
+                ])
+            })
+        })
+        .in_a(Base::Text, ", two documents")
+        .touching(Touch::Works(1_100))
+        .waiting("its retriever, once per turn; adds citations at the end"),
+        Row::new("PastTurns", "crates/retrieval/README.md#past-turns", || {
+            PastTurns::new(OneDirection, InMemoryVectors::new())
+        })
+        .touching(Touch::Works(30))
+        .waiting("its search, once per turn, and its store after the turn; copies the answer"),
+    ]
+}
+
+/// An embedding model without any work: all texts mean the same.
+struct OneDirection;
+
+#[async_trait]
+impl EmbeddingModel for OneDirection {
+    async fn embed(&self, texts: &[Text]) -> Result<Vec<Embedding>> {
+        texts.iter().map(|_| Ok(Embedding::new(vec![1.0, 0.0])?)).collect()
+    }
+}

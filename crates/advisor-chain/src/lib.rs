@@ -180,7 +180,7 @@ pub fn client(model: impl ChatModel) -> ChatClientBuilder {
     ChatClient::builder(model).fallback_advisor(ToolCallAdvisor::new())
 }
 
-/// Runs the code of both READMEs and of the guide as tests.
+/// Runs the code of both READMEs and of the pages as tests.
 #[cfg(all(doctest, feature = "typed-tools", feature = "memory", feature = "openai"))]
 mod documents {
     #[doc = include_str!("../../../README.md")]
@@ -198,4 +198,8 @@ mod documents {
     #[doc = include_str!("../../../docs/cookbook.md")]
     #[cfg(feature = "advisors")]
     struct Cookbook;
+
+    #[doc = include_str!("../../../docs/concepts.md")]
+    #[cfg(feature = "advisors")]
+    struct Concepts;
 }

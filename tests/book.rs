@@ -1,0 +1,179 @@
+//! The book has every page, each of its links leads to a page or a file, its Rust is compiled, and its table of advisors
+//! is complete.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+/// The languages of blocks, beside Rust.
+const LANGUAGES: [&str; 4] = ["json", "sh", "text", "toml"];
+
+/// The public advisors that the table leaves out.
+const UNLISTED: [&str; 1] = [
+    // It records other advisors in tests.
+    "JournalAdvisor",
+];
+
+/// The functions that make an advisor whose type is not exported, and that type.
+const MADE_BY: [(&str, &str); 3] =
+    [("FromFn", "from_fn"), ("ContextFn", "context_fn"), ("ToolsFn", "tools_fn")];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+fn read(page: &str) -> String {
+    fs::read_to_string(root().join(page)).unwrap_or_else(|error| panic!("{page}: {error}"))
+}
+
+/// Returns the path from the root of a path that is relative to a page.
+fn from_root(page: &str, target: &str) -> String {
+    let mut names = Vec::new();
+    for component in Path::new(page).parent().unwrap().join(target).components() {
+        match component {
+            Component::ParentDir => drop(names.pop()),
+            Component::Normal(name) => names.push(name.to_str().unwrap().to_owned()),
+            _ => {}
+        }
+    }
+    names.join("/")
+}
+
+/// Returns the paths of all files below a folder whose names end so.
+fn files(folder: &str, ending: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(root().join(folder)).unwrap().map(Result::unwrap) {
+        let name = entry.file_name().into_string().unwrap();
+        let path = format!("{folder}/{name}");
+        match entry.file_type().unwrap().is_dir() {
+            true => found.extend(files(&path, ending)),
+            false if name.ends_with(ending) => found.push(path),
+            false => {}
+        }
+    }
+    found
+}
+
+/// Returns a page without its blocks of code.
+fn without_blocks(page: &str) -> String {
+    let mut is_code = false;
+    let is_text = |line: &&str| {
+        let is_fence = line.trim_start().starts_with("```");
+        is_code ^= is_fence;
+        !is_code && !is_fence
+    };
+    page.lines().filter(is_text).collect::<Vec<_>>().join("\n")
+}
+
+/// Returns the targets of the links of a page, other than addresses.
+fn links(page: &str) -> Vec<String> {
+    let text = without_blocks(page);
+    // Without code in a line, every second part between backticks.
+    let prose: String = text.split('`').step_by(2).collect();
+    let targets = prose.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    targets.filter(|target| !target.contains("://")).map(str::to_owned).collect()
+}
+
+/// Returns the pages of the book, as `docs/SUMMARY.md` lists them.
+fn pages() -> Vec<String> {
+    let listed = links(&read("docs/SUMMARY.md"));
+    listed.iter().map(|page| from_root("docs/SUMMARY.md", page)).collect()
+}
+
+/// Returns the ids of a page's headings.
+fn headings(page: &str) -> BTreeSet<String> {
+    let id = |heading: &str| {
+        let text: String = heading.trim_start_matches('#').trim().to_lowercase();
+        let kept = text.chars().filter(|letter| letter.is_alphanumeric() || "-_ ".contains(*letter));
+        kept.map(|letter| if letter == ' ' { '-' } else { letter }).collect()
+    };
+    without_blocks(page).lines().filter(|line| line.starts_with('#')).map(id).collect()
+}
+
+#[test]
+fn summary_lists_every_page_once() {
+    let pages = pages();
+    let listed: BTreeSet<_> = pages.iter().cloned().collect();
+    assert_eq!(listed.len(), pages.len(), "a page is listed twice");
+    let crates = fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path());
+    let readmes =
+        crates.map(|path| format!("crates/{}/README.md", path.file_name().unwrap().to_str().unwrap()));
+    let top =
+        ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"].map(str::to_owned);
+    let expected = files("docs", ".md").into_iter().filter(|page| page != "docs/SUMMARY.md");
+    for page in expected.chain(readmes).chain(top) {
+        assert!(listed.contains(&page), "docs/SUMMARY.md does not list {page}");
+    }
+}
+
+#[test]
+fn every_link_leads_to_a_page_or_a_file() {
+    let pages: BTreeSet<_> = pages().into_iter().collect();
+    for page in &pages {
+        let text = read(page);
+        for link in links(&text) {
+            let (file, heading) = link.split_once('#').unwrap_or((&link, ""));
+            let target = if file.is_empty() { page.clone() } else { from_root(page, file) };
+            assert!(root().join(&target).exists(), "{page}: there is no {link}");
+            if !target.ends_with(".md") {
+                continue;
+            }
+            assert!(pages.contains(&target), "{page}: {target} is not listed in docs/SUMMARY.md");
+            let is_there = heading.is_empty() || headings(&read(&target)).contains(heading);
+            assert!(is_there, "{page}: there is no heading for {link}");
+        }
+    }
+}
+
+/// A block of Rust that is not compiled may rot: it is marked `text`, or its page is part of a crate's doctests.
+#[test]
+fn every_rust_block_is_compiled() {
+    let sources = files("crates", "lib.rs").into_iter().map(|file| (read(&file), file));
+    let included: BTreeSet<String> = sources
+        .flat_map(|(source, file)| {
+            let named =
+                source.split("#[doc = include_str!(\"").skip(1).filter_map(|rest| rest.split('"').next());
+            named.map(|page| from_root(&file, page)).collect::<Vec<_>>()
+        })
+        .collect();
+    let mut compiled = 0;
+    for page in pages() {
+        let text = read(&page);
+        let fences = text.lines().map(str::trim_start).filter_map(|line| line.strip_prefix("```"));
+        for language in fences.step_by(2) {
+            let is_rust = ["rust", "rust,no_run"].contains(&language);
+            assert!(is_rust || LANGUAGES.contains(&language), "{page}: a block is marked `{language}`");
+            assert!(!is_rust || included.contains(&page), "{page}: no `lib.rs` includes its blocks of Rust");
+            compiled += usize::from(is_rust);
+        }
+    }
+    assert!(compiled > 50, "{compiled} blocks of Rust");
+}
+
+/// Returns the name that a table has in the first column of a row: the first text in backticks.
+fn first_name(row: &str) -> Option<&str> {
+    row.strip_prefix("| ")?.split('|').next()?.split('`').nth(1)
+}
+
+#[test]
+fn table_of_costs_has_every_public_advisor() {
+    let page = read("docs/advisors.md");
+    let listed: BTreeSet<_> = page.lines().filter_map(first_name).collect();
+    let mut expected = BTreeSet::new();
+    for source in files("crates", ".rs").iter().filter(|file| file.contains("/src/")).map(|file| read(file)) {
+        let code = source.lines().filter(|line| !line.trim_start().starts_with("//"));
+        let implemented = code.filter_map(|line| line.strip_prefix("impl")?.split_once(" AdvisorInfo for "));
+        for (_, of) in implemented {
+            let name = of.split(|letter: char| !letter.is_alphanumeric()).next().unwrap();
+            let is_public = source.contains(&format!("pub struct {name}"));
+            if is_public && !UNLISTED.contains(&name) {
+                let made_by = MADE_BY.iter().find(|(made, _)| *made == name);
+                expected.insert(made_by.map_or(name, |(_, function)| function).to_owned());
+            }
+        }
+    }
+    assert!(expected.len() > 20, "only {expected:?}");
+    let missing: Vec<_> = expected.iter().filter(|name| !listed.contains(name.as_str())).collect();
+    assert!(missing.is_empty(), "docs/advisors.md has no row for {missing:?}");
+}

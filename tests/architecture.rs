@@ -108,10 +108,10 @@ const FACADE_NAMES: &[&str] = &[
     "model", "model_at", "tool",
 ];
 
-const FACADE_MODULES: [&str; 20] = [
+const FACADE_MODULES: [&str; 21] = [
     "advisors", "anthropic", "chain", "gemini", "mcp", "memory", "messages", "ollama", "openai", "otel",
-    "postgres", "redis", "retrieval", "server", "sqlite", "sse", "stream_policy", "structured",
-    "text_tool_calls", "tools",
+    "postgres", "redis", "retrieval", "retrieval_postgres", "server", "sqlite", "sse", "stream_policy",
+    "structured", "text_tool_calls", "tools",
 ];
 
 /// The names of the public items that begin in the first column.

@@ -33,6 +33,8 @@ async fn answer(model: impl ChatModel) -> Result<(), Box<dyn Error>> {
     let client = client.advisor(policy());
     #[cfg(feature = "retrieval")]
     let client = client.advisor(documents());
+    #[cfg(feature = "retrieval-postgres")]
+    println!("{:?}", vectors().await?);
     #[cfg(feature = "advisors")]
     let client = client.advisor(advisor_chain::advisors::Budget::for_each_turn().with_tokens(10_000));
     #[cfg(feature = "otel")]
@@ -61,6 +63,12 @@ fn policy() -> impl advisor_chain::StreamAdvisor {
 fn documents() -> impl advisor_chain::StreamAdvisor {
     use advisor_chain::retrieval::{Document, Query, Retrieval};
     Retrieval::new(|query: Query| async move { Ok(vec![Document::new("echo", query.text)]) })
+}
+
+#[cfg(feature = "retrieval-postgres")]
+async fn vectors() -> Result<impl std::fmt::Debug, Box<dyn Error>> {
+    use advisor_chain::retrieval_postgres::PostgresVectors;
+    Ok(PostgresVectors::connect("postgres://app@127.0.0.1/app", 3).await?)
 }
 
 #[cfg(feature = "typed-tools")]

@@ -45,6 +45,7 @@
 //! | `text-tool-calls` | tool calls that a model writes into its text, `TextToolCalls` | no |
 //! | `stream-policy` | judges for tool calls, redaction while the answer streams, guards, `stream_policy::BlockPolicy` | no |
 //! | `retrieval` | documents found once per turn and cited, vector stores, `retrieval::Retrieval` | no |
+//! | `retrieval-postgres` | a vector store in PostgreSQL with pgvector, `retrieval_postgres::PostgresVectors` | no |
 //! | `mcp` | tools of Model Context Protocol servers, `mcp::McpServer` | no |
 //! | `mcp-server` | a chain as a tool of such a server, `mcp::ChainServer` | no |
 //! | `advisors` | budgets, retries, rate limits, a cache, routing, tools by search, `advisors::Budget` | no |
@@ -68,7 +69,7 @@
 //! | [`chain`] | placement, plan, extensions, recorders, cancellation, [`FallbackModel`], [`TextStream`] |
 //! | [`tools`] | the tool loop's settings, hooks and executors, effects and keys of calls |
 //! | [`memory`] | windows, summaries, policies, repair; [`memory::store`] the contract of a store |
-//! | [`structured`], [`openai`], `gemini`, `anthropic`, `ollama`, `sqlite`, `postgres`, `redis`, `text_tool_calls`, `stream_policy`, `retrieval`, `mcp`, `advisors`, `otel`, `sse`, `server` | the crate of that feature |
+//! | [`structured`], [`openai`], `gemini`, `anthropic`, `ollama`, `sqlite`, `postgres`, `redis`, `text_tool_calls`, `stream_policy`, `retrieval`, `retrieval_postgres`, `mcp`, `advisors`, `otel`, `sse`, `server` | the crate of that feature |
 //!
 //! [`FallbackModel`]: chain::FallbackModel
 //! [`TextStream`]: chain::TextStream
@@ -163,6 +164,8 @@ pub use provider_ollama as ollama;
 pub use provider_openai as openai;
 #[cfg(feature = "retrieval")]
 pub use retrieval;
+#[cfg(feature = "retrieval-postgres")]
+pub use retrieval_postgres;
 #[cfg(feature = "stream-policy")]
 pub use stream_policy;
 #[cfg(feature = "structured")]

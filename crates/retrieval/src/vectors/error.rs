@@ -21,6 +21,12 @@ pub enum VectorError {
         /// The bound on documents.
         limit: usize,
     },
+    /// The store cannot keep a document as it is. Nothing was written.
+    #[error("the store refuses the documents: {reason}")]
+    Refused {
+        /// The reason, and what to do about it.
+        reason: &'static str,
+    },
     /// The store is unavailable. An update may have been written: repeat it, which changes nothing else.
     #[error("the vector store is not available")]
     Unavailable {
@@ -40,7 +46,9 @@ impl From<VectorError> for Error {
     fn from(error: VectorError) -> Self {
         let kind = match error {
             VectorError::Dimensions { .. } => ErrorKind::Configuration,
-            VectorError::Full { .. } | VectorError::Unavailable { .. } => ErrorKind::Advisor,
+            VectorError::Full { .. } | VectorError::Refused { .. } | VectorError::Unavailable { .. } => {
+                ErrorKind::Advisor
+            }
         };
         Self::new(kind, error.to_string()).with_source(error)
     }

@@ -21,8 +21,8 @@ impl PostgresVectors {
     /// Creates an index (HNSW, by cosine) for the embeddings of all tenants, unless there is one.
     ///
     /// The server then chooses for each search. It reads all documents of a small tenant, and takes the closest ones of a
-    /// large tenant from the index. A search by the index is approximate: it may miss documents, in particular if few
-    /// documents pass the filter. [`with_candidates`](Self::with_candidates) makes it more exact.
+    /// large tenant from the index. A search by the index is approximate: it may miss documents, in particular those
+    /// with equal embeddings, and those of a filter that few documents pass. [`with_candidates`](Self::with_candidates) makes it more exact.
     ///
     /// Updates wait while the server creates the index, which can take minutes for many documents. The timeout of the
     /// store does not apply. The right to create it is that of the table's owner.

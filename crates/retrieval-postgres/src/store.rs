@@ -112,10 +112,11 @@ impl VectorStore for PostgresVectors {
             ("{embedding}", statement.bind_text(text_of(embedding))),
             ("{limit}", statement.bind_number(i64::try_from(limit).unwrap_or(i64::MAX))),
         ];
-        // An index is read on until enough documents pass the filter, in the order of their distance.
+        // An index is read on until enough documents pass the filter. In a strict order it would leave out those that
+        // it finds late; the statement orders them.
         let candidates = self.candidates;
         let settings =
-            format!("SET LOCAL hnsw.ef_search = {candidates}; SET LOCAL hnsw.iterative_scan = strict_order");
+            format!("SET LOCAL hnsw.ef_search = {candidates}; SET LOCAL hnsw.iterative_scan = relaxed_order");
         let rows = self.run(&settings, SEARCH, &places, statement).await?;
         rows.iter().map(document).collect()
     }

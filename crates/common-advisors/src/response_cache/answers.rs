@@ -108,7 +108,7 @@ impl Answers {
 }
 
 /// Returns the length of a value in JSON.
-fn json_bytes(value: &impl Serialize) -> usize {
+pub(super) fn json_bytes(value: &impl Serialize) -> usize {
     struct Count(usize);
 
     impl io::Write for Count {

@@ -1,17 +1,19 @@
 mod answers;
 mod asked;
+pub(crate) mod similar;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use advisor_core::{
-    AdvisorChain, AdvisorInfo, ChatRequest, ChatResponse, ChunkStream, FinishReason, Phase, Placement,
-    Result, StreamAdvisor, async_trait,
+    AdvisorChain, AdvisorInfo, ChatRequest, ChatResponse, ChunkStream, EmbeddingModel, FinishReason, Phase,
+    Placement, Result, StreamAdvisor, async_trait,
 };
 
 use self::answers::Answers;
 use self::asked::Asked;
+use self::similar::{Similar, SimilarQuestions, is_for_others};
 use crate::per_tenant::tenant_of;
 
 /// Answers an equal request again without the model.
@@ -49,6 +51,7 @@ use crate::per_tenant::tenant_of;
 pub struct ResponseCache {
     scope: Scope,
     answers: Arc<Mutex<Answers>>,
+    similar: Option<Similar>,
 }
 
 /// The requests that may have the same answer.
@@ -62,7 +65,7 @@ impl ResponseCache {
     /// Creates a cache of at most 64 MiB, for answers of the last hour.
     pub fn new() -> Self {
         let answers = Answers::new(64 << 20, Duration::from_secs(60 * 60));
-        Self { scope: Scope::Tenant, answers: Arc::new(Mutex::new(answers)) }
+        Self { scope: Scope::Tenant, answers: Arc::new(Mutex::new(answers)), similar: None }
     }
 
     /// Sets the maximum bytes of all kept requests and answers in JSON. Those beyond it are removed. A larger answer is
@@ -84,7 +87,43 @@ impl ResponseCache {
         Self { scope: Scope::All, ..self }
     }
 
-    /// Removes all kept answers.
+    /// Gives the answer to a question also to similar questions: those of the same tenant whose embedding has at least
+    /// this cosine, from -1 to 1. Useful values depend on the embedding model and on the questions.
+    ///
+    /// A question is the text of the last message, which the user wrote. Everything else has to be equal: all other
+    /// messages, the options and the tools. An answer with calls is not given to another question.
+    ///
+    /// If a question cannot be embedded, found or kept, a warning is logged, and the model is asked. The calls have no
+    /// timeout, unless the embedding model and the questions have one.
+    ///
+    /// # Example
+    /// ```
+    /// use advisor_core::ChatClient;
+    /// use advisor_testkit::{Answer, ScriptedModel, WordEmbeddings};
+    /// use common_advisors::{InMemoryQuestions, ResponseCache};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> advisor_core::Result<()> {
+    /// let model = ScriptedModel::new([Answer::from_text("At nine.")]);
+    /// let cache = ResponseCache::new().with_similar(WordEmbeddings::new(), InMemoryQuestions::new(), 0.9);
+    /// let client = ChatClient::builder(model.clone()).advisor(cache).build()?;
+    /// for question in ["When do you open?", "when do you open"] {
+    ///     assert_eq!(client.prompt().user(question).call().await?.text(), "At nine.");
+    /// }
+    /// assert_eq!(model.calls(), 1);
+    /// # Ok(()) }
+    /// ```
+    pub fn with_similar(
+        self,
+        embeddings: impl EmbeddingModel,
+        questions: impl SimilarQuestions,
+        min_score: f32,
+    ) -> Self {
+        let (embeddings, questions) = (Arc::new(embeddings), Arc::new(questions));
+        Self { similar: Some(Similar { embeddings, questions, min_score }), ..self }
+    }
+
+    /// Removes all kept answers to equal requests. Similar questions have their own bounds.
     pub fn clear(&self) {
         self.lock().clear();
     }
@@ -128,10 +167,25 @@ impl StreamAdvisor for ResponseCache {
         if let Some(answer) = known {
             return Ok(request.answer(answer));
         }
+        let question = match &self.similar {
+            Some(similar) => similar.question(tenant, &request).await,
+            None => None,
+        };
+        if let (Some(similar), Some(question)) = (&self.similar, &question)
+            && let Some(answer) = similar.find(question).await
+        {
+            return Ok(request.answer(answer));
+        }
         let answer = next.next_stream(request).await?;
         Ok(answer.on_completed(move |response| async move {
             if is_complete(&response) {
-                self.lock().keep(asked, response.clone().with_usage(None));
+                let kept = response.clone().with_usage(None);
+                self.lock().keep(asked, kept.clone());
+                if let (Some(similar), Some(question)) = (&self.similar, question)
+                    && is_for_others(&response)
+                {
+                    similar.keep(question, kept).await;
+                }
             }
             Ok(response)
         }))
@@ -141,6 +195,9 @@ impl StreamAdvisor for ResponseCache {
 /// Omits the requests and the answers, which are content.
 impl fmt::Debug for ResponseCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ResponseCache").field("scope", &self.scope).finish_non_exhaustive()
+        f.debug_struct("ResponseCache")
+            .field("scope", &self.scope)
+            .field("similar", &self.similar.is_some())
+            .finish_non_exhaustive()
     }
 }

@@ -1,7 +1,6 @@
 pub(crate) mod route;
 
 mod health;
-mod sticky;
 mod watched;
 
 use std::fmt;
@@ -16,8 +15,8 @@ use tokio::time::Instant;
 
 use self::health::Health;
 use self::route::Route;
-use self::sticky::Sticky;
 use self::watched::Watched;
+use crate::recent::Recent;
 
 /// A model that chooses one of several for each request, and calls the next one if that fails.
 ///
@@ -108,7 +107,7 @@ struct Shared {
 #[derive(Default)]
 struct State {
     health: Vec<Health>,
-    sticky: Sticky,
+    sticky: Recent<ConversationKey, usize>,
 }
 
 impl RoutedModel {
@@ -129,7 +128,7 @@ impl RoutedModel {
             most_conversations: 10_000,
             state: Mutex::new(State {
                 health: vec![Health::default(); routes.len()],
-                sticky: Sticky::default(),
+                sticky: Recent::default(),
             }),
         };
         Ok(Self { routes, shared: Arc::new(shared), after_output: AfterOutput::Fail })
@@ -162,7 +161,7 @@ impl RoutedModel {
         let mut shared = Shared {
             state: Mutex::new(State {
                 health: vec![Health::default(); self.routes.len()],
-                sticky: Sticky::default(),
+                sticky: Recent::default(),
             }),
             ..*self.shared
         };
@@ -186,7 +185,11 @@ impl RoutedModel {
         let (state, now) = (self.shared.lock(), Instant::now());
         let health = |place: usize| state.health.get(place).copied().unwrap_or_default();
         let sticky = || {
-            state.sticky.of(request.conversation.as_ref()?).filter(|place| !health(*place).is_cooling(now))
+            state
+                .sticky
+                .of(request.conversation.as_ref()?)
+                .copied()
+                .filter(|place| !health(*place).is_cooling(now))
         };
         let first = named.or_else(sticky);
         let rank = |place: usize| match self.shared.order {

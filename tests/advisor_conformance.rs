@@ -10,7 +10,8 @@
 use std::time::Duration;
 
 use advisor_chain::advisors::{
-    Budget, OnUnknownCost, OnlyTools, RateLimit, ReReading, ResponseCache, Retry, SystemTemplate, ToolSearch,
+    Budget, InMemoryQuestions, OnUnknownCost, OnlyTools, PrefixWatch, RateLimit, ReReading, ResponseCache,
+    Retry, SystemTemplate, ToolSearch,
 };
 use advisor_chain::chain::{Backoff, FallbackModel, context_fn};
 use advisor_chain::messages::{BlockKind, BlockObserver};
@@ -208,6 +209,18 @@ mod a_response_cache {
     super::advisor_conformance!(super::ResponseCache::new());
 }
 
+mod a_response_cache_with_similar_questions {
+    super::advisor_conformance!(super::ResponseCache::new().with_similar(
+        super::WordEmbeddings::default(),
+        super::InMemoryQuestions::new(),
+        0.999
+    ));
+}
+
+mod a_prefix_watch {
+    super::advisor_conformance!(super::PrefixWatch::new());
+}
+
 mod tools_of_a_function {
     super::advisor_conformance!(super::tools_fn("tools", |_: super::ChatRequest| async {
         Ok(super::ToolSet::new())
@@ -402,6 +415,18 @@ mod allocations {
 
     mod of_a_response_cache {
         super::advisor_allocations!(super::ResponseCache::new());
+    }
+
+    mod of_a_response_cache_with_similar_questions {
+        super::advisor_allocations!(super::ResponseCache::new().with_similar(
+            super::WordEmbeddings::default(),
+            super::InMemoryQuestions::new(),
+            0.999
+        ));
+    }
+
+    mod of_a_prefix_watch {
+        super::advisor_allocations!(super::PrefixWatch::new());
     }
 
     mod of_a_fallback {

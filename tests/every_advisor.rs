@@ -12,7 +12,8 @@
 use std::time::Duration;
 
 use advisor_chain::advisors::{
-    Budget, OnUnknownCost, OnlyTools, RateLimit, ReReading, ResponseCache, Retry, ToolSearch,
+    Budget, InMemoryQuestions, OnUnknownCost, OnlyTools, PrefixWatch, RateLimit, ReReading, ResponseCache,
+    Retry, ToolSearch,
 };
 use advisor_chain::chain::Backoff;
 use advisor_chain::memory::validate_transcript;
@@ -27,7 +28,7 @@ use advisor_examples::advisors::{
     Cache, Logged, Permits, Stopwatch, ask_again, first_text, guard, once_more, polite, redaction, retrieval,
     stopping, with_fallback,
 };
-use advisor_testkit::{Answer, Journal, ReceivedPrompt, ScriptedModel};
+use advisor_testkit::{Answer, Journal, ReceivedPrompt, ScriptedModel, WordEmbeddings};
 use futures::StreamExt;
 use serde_json::{Value, json};
 
@@ -59,7 +60,7 @@ const OUTER: [Add; 7] = [
 ];
 
 /// The advisors that run for each call of the model.
-const INNER: [Add; 13] = [
+const INNER: [Add; 15] = [
     |client| client.advisor(redaction(&[("Mallory", "[name]")])),
     |client| client.advisor(stopping("forbidden")),
     |client| client.advisor(Cache::default()),
@@ -79,6 +80,11 @@ const INNER: [Add; 13] = [
         client.advisor(RateLimit::for_all().with_calls(1_000, Duration::from_secs(1)).with_concurrency(1))
     },
     |client| client.advisor(ResponseCache::new()),
+    |client| {
+        let questions = InMemoryQuestions::new();
+        client.advisor(ResponseCache::new().with_similar(WordEmbeddings::new(), questions, 0.999))
+    },
+    |client| client.advisor(PrefixWatch::new()),
     |client| client.advisor(OnlyTools::new(["look", "search_tools"])),
     |client| client.advisor(ToolSearch::new(&ToolSet::new()).unwrap()),
     |client| client.advisor(ReReading),
@@ -86,7 +92,7 @@ const INNER: [Add; 13] = [
 
 /// The number of advisors that are tested in every order. Those after them are tested at each place.
 const OUTER_ORDERS: usize = OUTER.len() - 1;
-const INNER_ORDERS: usize = INNER.len() - 8;
+const INNER_ORDERS: usize = INNER.len() - 10;
 
 /// Answers by the content of the request, so that a cache or a second request changes nothing.
 fn reply(kind: Kind) -> impl FnMut(&ReceivedPrompt) -> Answer + Send + 'static {

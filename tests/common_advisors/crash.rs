@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
-use advisor_chain::advisors::{Budget, OnUnknownCost, RateLimit, ResponseCache, Retry};
+use advisor_chain::advisors::{
+    Budget, InMemoryQuestions, OnUnknownCost, PrefixWatch, RateLimit, ResponseCache, Retry,
+};
 use advisor_chain::chain::Backoff;
 use advisor_chain::{ChatRequest, FinishReason, Phase, StreamAdvisor};
+use advisor_testkit::WordEmbeddings;
 use advisor_testkit::crash::Leaves;
 use advisor_testkit::{crash_points_of_advisor, crash_points_of_chain};
 
@@ -34,6 +37,18 @@ mod a_rate_limit {
 
 mod a_cache {
     super::crash_points_of_advisor!(super::ResponseCache::new());
+}
+
+mod a_cache_with_similar_questions {
+    super::crash_points_of_advisor!(super::ResponseCache::new().with_similar(
+        super::WordEmbeddings::new(),
+        super::InMemoryQuestions::new(),
+        0.9
+    ));
+}
+
+mod a_prefix_watch {
+    super::crash_points_of_advisor!(super::PrefixWatch::new());
 }
 
 mod all_with_memory_outside {

@@ -1,4 +1,4 @@
-//! Budgets, retries, rate limits, caches, selected tools and prompts in whole chains: with the tool loop, memory in both places, nested turns and drops.
+//! Budgets, retries, rate limits, caches, watched prefixes, selected tools and prompts in whole chains: with the tool loop, memory in both places, nested turns and drops.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -9,10 +9,12 @@
 
 mod budget;
 mod crash;
+mod prefix_watch;
 mod prompts;
 mod rate_limit;
 mod response_cache;
 mod retry;
 mod routing;
+mod similar_questions;
 mod support;
 mod tools;

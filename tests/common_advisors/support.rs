@@ -1,3 +1,4 @@
+use std::io;
 use std::sync::{Arc, Mutex};
 
 use advisor_chain::memory::validate_transcript;
@@ -8,6 +9,8 @@ use advisor_chain::{
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use serde_json::json;
+use tracing::subscriber::DefaultGuard;
+use tracing_subscriber::fmt::MakeWriter;
 
 /// Both places of memory.
 pub(crate) const PLACES: [Phase; 2] = [Phase::Round, Phase::Turn];
@@ -82,4 +85,41 @@ pub(crate) fn says(text: &str, tokens: u64) -> Answer {
 
 pub(crate) fn refused(kind: ErrorKind) -> Answer {
     Answer::refused(Error::new(kind, "refused"))
+}
+
+/// Collects the lines of the log of this thread.
+#[derive(Clone, Default)]
+pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    /// Collects until the guard is dropped.
+    pub(crate) fn start() -> (Self, DefaultGuard) {
+        let log = Self::default();
+        let subscriber = tracing_subscriber::fmt().with_writer(log.clone()).with_ansi(false).finish();
+        (log, tracing::subscriber::set_default(subscriber))
+    }
+
+    /// The lines since the last look.
+    pub(crate) fn take(&self) -> String {
+        String::from_utf8(std::mem::take(&mut *self.0.lock().unwrap())).unwrap()
+    }
+}
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Log {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
 }

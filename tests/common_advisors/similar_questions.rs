@@ -1,0 +1,194 @@
+use std::sync::{Arc, Mutex};
+
+use advisor_chain::advisors::{InMemoryQuestions, Question, ResponseCache, SimilarAnswer, SimilarQuestions};
+use advisor_chain::chain::{Embedding, EmbeddingModel};
+use advisor_chain::messages::{ChatResponse, Text};
+use advisor_chain::{
+    ChatClient, ChatOptions, ConversationKey, Error, ErrorKind, FinishReason, Prompt, Result,
+    ToolCallAdvisor, async_trait,
+};
+use advisor_testkit::{Answer, ScriptedModel, WordEmbeddings};
+
+use crate::support::{Log, looks, says, tool};
+
+/// A model that numbers its answers.
+fn numbered() -> ScriptedModel {
+    let mut asked = 0;
+    ScriptedModel::from_fn(move |_| {
+        asked += 1;
+        says(&format!("Answer {asked}."), 10)
+    })
+}
+
+fn cache(questions: &InMemoryQuestions) -> ResponseCache {
+    ResponseCache::new().with_similar(WordEmbeddings::new(), questions.clone(), 0.9)
+}
+
+fn client(model: &ScriptedModel, cache: ResponseCache) -> ChatClient {
+    ChatClient::builder(model.clone()).advisor(cache).build().unwrap()
+}
+
+async fn ask(prompt: Prompt) -> String {
+    prompt.call().await.unwrap().text()
+}
+
+#[tokio::test]
+async fn similar_question_has_the_same_answer() {
+    let (model, embeddings) = (numbered(), WordEmbeddings::new());
+    let cache = ResponseCache::new().with_similar(embeddings.clone(), InMemoryQuestions::new(), 0.9);
+    let client = client(&model, cache);
+    let ask = async |text: &str| ask(client.prompt().user(text)).await;
+    assert_eq!(ask("When do you open?").await, "Answer 1.");
+    assert_eq!(ask("when do you open").await, "Answer 1.");
+    assert_eq!(ask("Where is the station?").await, "Answer 2.", "it is not similar");
+    assert_eq!(embeddings.calls(), 3);
+    assert_eq!(ask("When do you open?").await, "Answer 1.");
+    assert_eq!(embeddings.calls(), 3, "an equal request needs no embedding");
+}
+
+#[tokio::test]
+async fn everything_but_the_question_has_to_be_equal() {
+    let client = client(&numbered(), cache(&InMemoryQuestions::new()));
+    let (first, similar) = ("When do you open?", "when do you open");
+    assert_eq!(ask(client.prompt().user(first)).await, "Answer 1.");
+    assert_eq!(ask(client.prompt().system("Be brief.").user(similar)).await, "Answer 2.");
+    let options = ChatOptions::default().with_seed(7);
+    assert_eq!(ask(client.prompt().user(similar).options(options.clone())).await, "Answer 3.");
+    let mut extra = ChatOptions::default();
+    for (number, expected) in [(1, "Answer 4."), (2, "Answer 5."), (1, "Answer 4.")] {
+        extra.extra.insert("top_k".into(), number.into());
+        assert_eq!(ask(client.prompt().user(similar).options(extra.clone())).await, expected);
+    }
+    let with_tool = || client.prompt().tool(tool("look", |_| async { Ok(String::new()) }));
+    assert_eq!(ask(with_tool().user(similar)).await, "Answer 6.");
+    assert_eq!(ask(client.prompt().user("Hello.").user(similar)).await, "Answer 7.", "an earlier message");
+    assert_eq!(ask(with_tool().user(first)).await, "Answer 6.");
+    assert_eq!(ask(client.prompt().user(first).options(options)).await, "Answer 3.");
+    assert_eq!(ask(client.prompt().user(similar)).await, "Answer 1.");
+}
+
+#[tokio::test]
+async fn law_m5_similar_questions_are_shared_only_by_choice() {
+    let ask = async |client: &ChatClient, tenant: &str, text: &str| {
+        let key = ConversationKey::in_tenant(tenant, "c").unwrap();
+        ask(client.prompt().user(text).conversation(key)).await
+    };
+    let questions = InMemoryQuestions::new();
+    let apart = client(&numbered(), cache(&questions));
+    for (tenant, text, expected) in [
+        ("a", "When do you open?", "Answer 1."),
+        ("b", "when do you open", "Answer 2."),
+        ("a", "do you open when", "Answer 1."),
+        ("b", "do you open when?", "Answer 2."),
+    ] {
+        assert_eq!(ask(&apart, tenant, text).await, expected);
+    }
+    let shared = client(&numbered(), cache(&InMemoryQuestions::new()).shared_by_tenants());
+    for (tenant, text) in [("a", "When do you open?"), ("b", "when do you open")] {
+        assert_eq!(ask(&shared, tenant, text).await, "Answer 1.");
+    }
+}
+
+/// Questions that look at neither tenant nor context get those of others only by their embedding.
+#[tokio::test]
+async fn law_m5_context_of_a_question_depends_on_its_tenant() {
+    let seen = Arc::<Mutex<Vec<Question>>>::default();
+    let client = client(
+        &numbered(),
+        ResponseCache::new().with_similar(WordEmbeddings::new(), Seen(Arc::clone(&seen)), 0.9),
+    );
+    for tenant in ["a", "b"] {
+        let key = ConversationKey::in_tenant(tenant, "c").unwrap();
+        ask(client.prompt().user("secret words").conversation(key)).await;
+    }
+    let seen = seen.lock().unwrap();
+    assert_eq!((&*seen[0].tenant, &*seen[1].tenant), ("a", "b"));
+    assert!(seen[0].context != seen[1].context && seen[0].id() != seen[1].id());
+    assert_eq!(&*seen[0].text, "secret words");
+    assert!(!format!("{seen:?}").contains("secret"));
+}
+
+/// Questions that are only noted.
+struct Seen(Arc<Mutex<Vec<Question>>>);
+
+#[async_trait]
+impl SimilarQuestions for Seen {
+    async fn closest(&self, question: &Question) -> Result<Option<SimilarAnswer>> {
+        self.0.lock().unwrap().push(question.clone());
+        Ok(None)
+    }
+
+    async fn keep(&self, _: Question, _: ChatResponse) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Calls depend on the words of a question, and an incomplete answer answers none.
+#[tokio::test]
+async fn only_complete_answers_without_calls_are_given_to_others() {
+    let model = ScriptedModel::new([
+        looks(10),
+        says("It is noon.", 10),
+        looks(10),
+        says("It is one.", 10),
+        Answer::new().text("Cut").finish(FinishReason::Length),
+        says("Whole.", 10),
+    ]);
+    let client = ChatClient::builder(model.clone())
+        .advisor(ToolCallAdvisor::builder().build().unwrap())
+        .advisor(cache(&InMemoryQuestions::new()))
+        .tool(tool("look", |_| async { Ok("a result".into()) }))
+        .build()
+        .unwrap();
+    for (text, expected) in [
+        ("How late is it?", "It is noon."),
+        ("how late is it", "It is one."),
+        ("When do you open?", "Cut"),
+        ("when do you open", "Whole."),
+        ("do you open when", "Whole."),
+    ] {
+        let answer = ask(client.prompt().user(text)).await;
+        assert!(answer.ends_with(expected), "{answer}");
+    }
+    assert_eq!(model.calls(), 6);
+}
+
+/// An embedding model, or questions, that fail.
+struct Broken;
+
+fn down() -> Error {
+    Error::new(ErrorKind::Connection, "canary is down")
+}
+
+#[async_trait]
+impl EmbeddingModel for Broken {
+    async fn embed(&self, _: &[Text]) -> Result<Vec<Embedding>> {
+        Err(down())
+    }
+}
+
+#[async_trait]
+impl SimilarQuestions for Broken {
+    async fn closest(&self, _: &Question) -> Result<Option<SimilarAnswer>> {
+        Err(down())
+    }
+
+    async fn keep(&self, _: Question, _: ChatResponse) -> Result<()> {
+        Err(down())
+    }
+}
+
+#[tokio::test]
+async fn law_r3_failed_search_asks_the_model_and_warns() {
+    let (log, _logging) = Log::start();
+    let embedding = ResponseCache::new().with_similar(Broken, InMemoryQuestions::new(), 0.9);
+    let searching = ResponseCache::new().with_similar(WordEmbeddings::new(), Broken, 0.9);
+    for (cache, warnings) in [(embedding, 1), (searching, 2)] {
+        let client = client(&numbered(), cache);
+        assert_eq!(ask(client.prompt().user("A canary?")).await, "Answer 1.");
+        assert_eq!(ask(client.prompt().user("A canary?")).await, "Answer 1.", "equal requests work");
+        let lines = log.take();
+        assert_eq!(lines.matches("WARN").count(), warnings, "{lines}");
+        assert!(lines.contains("response-cache") && !lines.contains("canary"), "{lines}");
+    }
+}

@@ -56,7 +56,7 @@ enum ResumeStatus {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "ResumePayload")]
 struct Payload {
-    approved: bool,
+    approved: Option<bool>,
     reason: Option<String>,
 }
 
@@ -66,10 +66,10 @@ impl ResumeEntry {
             (ResumeStatus::Cancelled, payload) => {
                 SentVerdict::new(false, payload.and_then(|payload| payload.reason))
             }
-            (ResumeStatus::Resolved, Some(Payload { approved, reason })) => {
+            (ResumeStatus::Resolved, Some(Payload { approved: Some(approved), reason })) => {
                 SentVerdict::new(approved, reason)
             }
-            (ResumeStatus::Resolved, None) => {
+            (ResumeStatus::Resolved, _) => {
                 return Err(Refusal::bad_request(
                     "a resolved interrupt needs the payload `{approved, reason}`",
                 ));
@@ -132,7 +132,7 @@ pub(super) async fn ask(
     let (question, decided) = answers::question(&server, &user, ids, messages, approvals).await?;
     let turn = question.start(&server, OnDisconnect::Stop).await?;
     let encoder = AgUi::new(body.thread_id, body.run_id);
-    let encoder = match answers::approvals(&server, &user, &question.turn) {
+    let encoder = match answers::approvals(&server, &user, question.key()) {
         Some(approvals) => encoder.with_approvals(approvals),
         None => encoder,
     };

@@ -118,7 +118,7 @@ impl Question {
 
     /// Makes the turn continue an earlier one. Turns behind that one stay in the store, on their own branch.
     ///
-    /// Returns `None` if the conversation has no such turn.
+    /// Returns `None` if the conversation has no such turn. Decisions are about the last answer.
     pub(super) async fn continuing(
         self,
         server: &ChatServer,
@@ -128,7 +128,7 @@ impl Question {
         let store = server.memory().store();
         let last = store.load(&self.conversation, ReadRange::LastTurns(1)).await.map_err(failed)?;
         let earlier = Some(EarlierTurn::Continued(turn.clone()));
-        if last.last_turn() == Some(turn) {
+        if last.last_turn() == Some(turn) || self.decisions.is_some() {
             return Ok(Some(Self { earlier, ..self }));
         }
         let end = self.end_of(server, turn).await.map_err(failed)?;

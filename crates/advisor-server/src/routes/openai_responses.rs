@@ -176,7 +176,7 @@ fn encoder(
     if let Some(previous) = previous {
         encoder = encoder.with_previous(previous);
     }
-    match answers::approvals(server, user, &question.turn) {
+    match answers::approvals(server, user, question.key()) {
         Some(approvals) => encoder.with_approvals(approvals),
         None => encoder,
     }

@@ -19,6 +19,7 @@ use crate::setting::{Setting, json_of, refused, text};
 /// A server whose tool `pay` waits for an approval and counts its runs.
 pub(crate) struct Till {
     pub(crate) setting: Setting,
+    client: ChatClient,
     memory: ChatMemoryAdvisor,
     pub(crate) paid: Arc<AtomicUsize>,
 }
@@ -40,17 +41,36 @@ pub(crate) fn till(answers: impl IntoIterator<Item = Answer>) -> Till {
         .advisor(memory.clone())
         .advisor(ToolCallAdvisor::builder().policy(policy).build().unwrap())
         .tool(pay)
+        .tool(FnTool::new(definition("look"), |_: Value| async { Ok("clear") }))
         .tool(ClientSideTool::new(definition("place")))
         .build()
         .unwrap();
-    Till { setting: Setting { server: ChatServer::new(client, memory.clone()), model }, memory, paid }
+    let server = ChatServer::new(client.clone(), memory.clone());
+    Till { setting: Setting { server, model }, client, memory, paid }
 }
 
 /// The same, whose users decide.
 pub(crate) fn open_till(answers: impl IntoIterator<Item = Answer>) -> Till {
-    let Till { setting, memory, paid } = till(answers);
-    let setting = Setting { server: setting.server.with_approvals(), ..setting };
-    Till { setting, memory, paid }
+    till(answers).restarted()
+}
+
+impl Till {
+    /// Returns a new server over the same conversations, whose users decide.
+    pub(crate) fn restarted(&self) -> Self {
+        let server = ChatServer::new(self.client.clone(), self.memory.clone()).with_approvals();
+        let setting = Setting { server, model: self.setting.model.clone() };
+        let (client, memory) = (self.client.clone(), self.memory.clone());
+        Self { setting, client, memory, paid: Arc::clone(&self.paid) }
+    }
+}
+
+/// Records the start of a waiting call, as a process does that dies afterwards.
+pub(crate) async fn start(till: &Till) {
+    let key = ConversationKey::new("c1").unwrap();
+    let open = till.memory.client_side_calls(&key).await.unwrap();
+    let next = open.into_iter().find(|open| !open.started).unwrap();
+    let start = CallStart::new(next.key.unwrap(), next.call.id);
+    till.memory.record_call_start(&key, &start).await.unwrap();
 }
 
 pub(crate) fn pays() -> Answer {

@@ -6,8 +6,8 @@ use advisor_testkit::Answer;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::approvals::{Till, open_till, pays, results, till};
-use crate::setting::{json_of, refused, text};
+use crate::approvals::{Till, open_till, pays, results, start, till};
+use crate::setting::{json_of, post, refused, text};
 
 /// Runs a thread of AG-UI, with a history that the client keeps.
 fn run(run: &str, said: &[&str], resume: &Value) -> Value {
@@ -45,7 +45,7 @@ async fn ag_ui_clients_decide_about_calls() {
     assert_eq!(asked.len(), 2);
     let resume = json!([
         resolved(&asked[0], &json!({"approved": true})),
-        {"interruptId": asked[1], "status": "cancelled"},
+        {"interruptId": asked[1], "status": "cancelled", "payload": {}},
     ]);
     for _ in 0..2 {
         let stream = text(till.setting.post("/api/ag-ui", &run("r2", &["Pay."], &resume)).await).await;
@@ -84,7 +84,7 @@ async fn wrong_answers_to_interrupts_are_refused() {
     let approved = |id: &str| resolved(id, &json!({"approved": true}));
     for (resume, status) in [
         (json!([approved(&asked[0])]), StatusCode::UNPROCESSABLE_ENTITY),
-        (json!([approved("t.c1")]), StatusCode::BAD_REQUEST),
+        (json!([approved("t.1.0.d.c1")]), StatusCode::UNPROCESSABLE_ENTITY),
         (json!([approved("c1")]), StatusCode::BAD_REQUEST),
         (json!([resolved(&asked[0], &Value::Null)]), StatusCode::BAD_REQUEST),
         (json!([resolved(&asked[0], &json!({"approved": "yes"}))]), StatusCode::BAD_REQUEST),
@@ -95,7 +95,7 @@ async fn wrong_answers_to_interrupts_are_refused() {
     assert_eq!(till.paid.load(Ordering::SeqCst), 0);
     let till = self::till([pays()]);
     assert_eq!(interrupts(&till).await, Vec::<String>::new());
-    let resume = json!([approved("t.c1")]);
+    let resume = json!([approved("t.1.0.d.c1")]);
     refused(till.setting.post("/api/ag-ui", &run("r2", &["Pay."], &resume)).await, StatusCode::FORBIDDEN)
         .await;
 }
@@ -124,6 +124,40 @@ async fn clients_of_responses_decide_about_calls() {
     assert_eq!(second["output"][0]["content"][0]["text"], "Done.");
     assert_eq!(results(&till), ["paid 1", "not started: too much"]);
     assert_eq!(till.paid.load(Ordering::SeqCst), 1);
+}
+
+/// The same request is the same turn, also at a server that has just begun.
+#[tokio::test]
+async fn decisions_of_responses_are_sent_again_after_a_restart() {
+    let till = open_till([pays(), Answer::from_text("Done.")]);
+    let asking = json!({"model": "chain", "input": "Pay.", "conversation": "c1"});
+    let first = json_of(till.setting.post("/v1/responses", &asking).await).await;
+    let approved = first["output"].as_array().unwrap().iter().map(
+        |asked| json!({"type": "mcp_approval_response", "approval_request_id": asked["id"], "approve": true}),
+    );
+    let body =
+        json!({"model": "chain", "previous_response_id": first["id"], "input": approved.collect::<Vec<_>>()});
+    let request = || {
+        let request = post("/v1/responses").header("idempotency-key", "d1");
+        request.body(body.to_string().into()).unwrap()
+    };
+    assert!(text(till.setting.send(request()).await).await.contains("Done."));
+    let again = till.restarted();
+    assert!(text(again.setting.send(request()).await).await.contains("Done."));
+    assert_eq!((till.paid.load(Ordering::SeqCst), till.setting.model.prompts().len()), (2, 2));
+}
+
+/// A run whose client disconnects while an approved tool runs is sent again.
+#[tokio::test]
+async fn run_with_a_lost_call_is_sent_again() {
+    let till = open_till([pays(), Answer::from_text("I will check.")]);
+    let asked = interrupts(&till).await;
+    start(&till).await;
+    start(&till).await;
+    let approved: Vec<_> = asked.iter().map(|id| resolved(id, &json!({"approved": true}))).collect();
+    let stream = text(till.setting.post("/api/ag-ui", &run("r2", &["Pay."], &json!(approved))).await).await;
+    assert!(stream.contains("I will check."), "{stream}");
+    assert_eq!(till.paid.load(Ordering::SeqCst), 0);
 }
 
 /// A message in front of an approval is a new one.

@@ -6,7 +6,7 @@ use advisor_testkit::Answer;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::approvals::{Till, conversation, open_till, pays, results, till};
+use crate::approvals::{Till, conversation, open_till, pays, results, start, till};
 use crate::setting::{post, refused, text};
 
 /// Sends the last message of a chat.
@@ -14,6 +14,10 @@ async fn send(till: &Till, message: &Value) -> axum::response::Response {
     let body = json!({"id": "c1", "messages": [message], "trigger": "submit-message"});
     let request = post("/api/ui").header("x-ui-profile", "v6");
     till.setting.send(request.body(body.to_string().into()).unwrap()).await
+}
+
+fn delete(path: &str) -> axum::http::Request<axum::body::Body> {
+    post(path).method("DELETE").body(axum::body::Body::empty()).unwrap()
 }
 
 fn events(stream: &str) -> Vec<Value> {
@@ -52,7 +56,7 @@ fn continued(parts: &[Value]) -> Value {
 async fn ui_clients_decide_about_calls() {
     let till = open_till([pays(), Answer::from_text("Done.")]);
     let asked = asked(&till).await;
-    assert_eq!((asked.len(), asked[0].split_once('.').unwrap().1), (2, "c1"));
+    assert_eq!((asked.len(), asked[0].rsplit('.').next()), (2, Some("c1")));
     let message = continued(&[
         json!({"type": "step-start"}),
         answered("c1", &asked[0], true, None),
@@ -80,9 +84,8 @@ async fn ui_clients_decide_about_all_calls() {
     let till = open_till([pays(), Answer::from_text("Done.")]);
     let asked = asked(&till).await;
     let [one, two] = [answered("c1", &asked[0], true, None), answered("c2", &asked[1], true, None)];
-    let elsewhere = asked[1].replace('.', "x.");
-    let forged = answered("c2", &elsewhere, true, None);
-    let unknown = answered("c9", &format!("{}9", asked[1]), true, None);
+    let forged = answered("c2", &format!("x{}", asked[1]), true, None);
+    let unknown = answered("c2", &asked[1].replace(".1.1.", ".1.7."), true, None);
     let unread = answered("c2", "c2", true, None);
     let result = json!({"type": "dynamic-tool", "toolName": "pay", "toolCallId": "c1",
         "state": "output-available", "input": {}, "output": "paid"});
@@ -92,7 +95,6 @@ async fn ui_clients_decide_about_all_calls() {
         (vec![one.clone(), forged], unprocessable),
         (vec![one.clone(), unknown], unprocessable),
         (vec![one.clone(), unread], StatusCode::BAD_REQUEST),
-        (vec![one.clone(), one.clone(), two.clone()], unprocessable),
         (vec![result], unprocessable),
         (vec![], unprocessable),
     ] {
@@ -140,13 +142,81 @@ async fn ui_approval_is_bound_to_its_turn() {
     assert_eq!(till.paid.load(Ordering::SeqCst), 0);
 }
 
+/// An approval of one sum in one conversation approves nothing in another one, also if the client reuses the id of the turn.
+#[tokio::test]
+async fn law_t6_ui_approval_is_of_one_conversation() {
+    let pay = |cents: u32| Answer::from_calls([("c1", "pay", &*format!("{{\"cents\":{cents}}}"))]);
+    let till = open_till([pay(1), pay(900)]);
+    let earlier = asked(&till).await;
+    assert!(till.setting.send(delete("/api/conversations/c1")).await.status().is_success());
+    let later = asked(&till).await;
+    assert_ne!(earlier, later);
+    let forged = send(&till, &continued(&[answered("c1", &earlier[0], true, None)])).await;
+    assert_eq!(forged.status(), StatusCode::UNPROCESSABLE_ENTITY);
+    assert_eq!(till.paid.load(Ordering::SeqCst), 0);
+}
+
+/// In a message with several calls of one id, an earlier result is none of a later call.
+#[tokio::test]
+async fn law_t6_ui_result_is_of_the_last_call() {
+    let till = open_till([
+        Answer::from_calls([("c1", "pay", r#"{"cents":1}"#)]),
+        Answer::from_calls([("c1", "place", "{}"), ("c2", "pay", r#"{"cents":2}"#)]),
+        Answer::from_text("Done."),
+    ]);
+    let first = asked(&till).await;
+    let stream = text(send(&till, &continued(&[answered("c1", &first[0], true, None)])).await).await;
+    let second = of_type(&stream, "tool-approval-request")[0]["approvalId"].as_str().unwrap().to_owned();
+    let part = |tool: &str, output: &str| {
+        json!({"type": "dynamic-tool", "toolName": tool, "toolCallId": "c1",
+        "state": "output-available", "input": {}, "output": output})
+    };
+    let decided = answered("c2", &second, true, None);
+    let waiting = json!({"type": "dynamic-tool", "toolName": "place", "toolCallId": "c1", "state": "input-available", "input": {}});
+    let message = continued(&[part("pay", "paid 1"), waiting, decided.clone()]);
+    assert_eq!(send(&till, &message).await.status(), StatusCode::UNPROCESSABLE_ENTITY);
+    let message = continued(&[part("pay", "paid 1"), part("place", "Oslo"), decided]);
+    assert!(text(send(&till, &message).await).await.contains("Done."));
+    assert_eq!(results(&till), ["paid 1", "Oslo", "paid 2"]);
+}
+
+/// A model repeats the id of a call whose round the stream does not show.
+#[tokio::test]
+async fn law_t6_ui_approval_is_of_its_round() {
+    let till = open_till([
+        Answer::from_calls([("c1", "look", "{}")]),
+        Answer::from_calls([("c1", "pay", r#"{"cents":1}"#)]),
+        Answer::from_text("Done."),
+    ]);
+    let asked = asked(&till).await;
+    let stream = text(send(&till, &continued(&[answered("c1", &asked[0], true, None)])).await).await;
+    assert!(stream.contains("Done."), "{stream}");
+    let ended = &of_type(&stream, "tool-output-available")[0];
+    assert_eq!(asked[0].rsplit('.').next(), ended["toolCallId"].as_str());
+}
+
+/// A call that was started and is lost needs no decision, and an approval of it begins nothing.
+#[tokio::test]
+async fn law_t5_ui_approval_of_lost_call_asks_to_verify() {
+    let till = open_till([
+        Answer::from_calls([("c1", "pay", r#"{"cents":1}"#)]),
+        Answer::from_text("I will check."),
+    ]);
+    let asked = asked(&till).await;
+    start(&till).await;
+    let stream = text(send(&till, &continued(&[answered("c1", &asked[0], true, None)])).await).await;
+    assert!(stream.contains("I will check."), "{stream}");
+    assert!(results(&till)[0].contains("verify"), "{:?}", results(&till));
+    assert_eq!(till.paid.load(Ordering::SeqCst), 0);
+}
+
 /// Unless the application says so, nobody is asked and nobody decides.
 #[tokio::test]
 async fn ui_clients_decide_only_if_the_application_says_so() {
     let till = till([pays()]);
     assert_eq!(asked(&till).await, Vec::<String>::new());
     let turn = conversation(&till).await["messages"][0]["turn"].as_str().unwrap_or("t").to_owned();
-    let forged = send(&till, &continued(&[answered("c1", &format!("{turn}.c1"), true, None)])).await;
+    let forged = send(&till, &continued(&[answered("c1", &format!("{turn}.1.0.d.c1"), true, None)])).await;
     refused(forged, StatusCode::FORBIDDEN).await;
     assert_eq!(till.paid.load(Ordering::SeqCst), 0);
 }

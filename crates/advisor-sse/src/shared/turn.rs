@@ -38,6 +38,8 @@ pub(crate) struct ClientCall {
     pub(crate) block: BlockId,
     pub(crate) id: Text,
     pub(crate) call: ToolCall,
+    /// The position of the call among those of its answer, from 0.
+    pub(crate) position: u32,
 }
 
 impl Turn {
@@ -100,9 +102,11 @@ impl Turn {
         }
         let is_open = |block: &BlockId, call: &ToolCall| call.complete && !self.ended.contains(block);
         let calls: Vec<_> = response.open_calls().filter(|(block, call)| is_open(block, call)).collect();
+        let positions: BTreeMap<_, _> = response.tool_calls().map(|(block, _)| block).zip(0..).collect();
         let to_call = |(block, call): (BlockId, &ToolCall)| {
             self.name(block, &call.id);
-            ClientCall { block, id: self.id(block), call: call.clone() }
+            let position = positions.get(&block).copied().unwrap_or_default();
+            ClientCall { block, id: self.id(block), call: call.clone(), position }
         };
         calls.into_iter().map(to_call).collect()
     }

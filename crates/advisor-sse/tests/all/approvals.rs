@@ -1,9 +1,11 @@
 //! Calls that wait for the approval of a person, in the protocols that have approvals.
 
-use advisor_core::{Chunk, Part, ToolCall, ToolResult, ToolSet, TurnId};
+use advisor_core::{
+    CallKey, Chunk, ClientSideCall, ConversationKey, Part, ToolCall, ToolResult, ToolSet, TurnId,
+};
 use advisor_sse::{
-    AgUi, AnswerInfo, Approvals, Encoder, Encoding, Frame, Frames, OpenAiResponses, UiMessages, UiProfile,
-    validate,
+    AgUi, AnswerInfo, ApprovalId, Approvals, Encoder, Encoding, Frame, Frames, OpenAiResponses, UiMessages,
+    UiProfile, validate,
 };
 use serde_json::{Value, json};
 
@@ -11,7 +13,7 @@ use crate::table::encode;
 use crate::turns::{self, Turn};
 
 fn approvals(tools: ToolSet) -> Approvals {
-    Approvals::new(TurnId::new("t1").unwrap(), tools)
+    Approvals::new(ConversationKey::new("c1").unwrap(), TurnId::new("t1").unwrap(), tools)
 }
 
 fn ui(profile: UiProfile) -> UiMessages {
@@ -26,6 +28,15 @@ fn of_type(frames: &[Frame], kind: &str) -> Vec<Value> {
     frames.iter().filter_map(Frame::json).filter(|event| event["type"] == kind).collect()
 }
 
+/// Checks that an id names the call `c1`, the first of its answer.
+fn expect_of_c1(id: &Value) {
+    let id: ApprovalId = id.as_str().unwrap().parse().unwrap();
+    let call = ToolCall::new("c1", "weather", r#"{"city":"Oslo"}"#);
+    let open = ClientSideCall::new(Some(CallKey::new(TurnId::new("t1").unwrap(), 1, 0)), call);
+    assert!(id.names(&ConversationKey::new("c1").unwrap(), &open), "{id}");
+    assert_eq!(id.call(), "c1");
+}
+
 /// A call of the server's tool waits for a person, one of a client-side tool for its result.
 #[tokio::test]
 async fn ui_messages_ask_for_approvals() {
@@ -33,8 +44,9 @@ async fn ui_messages_ask_for_approvals() {
     for profile in [UiProfile::V6, UiProfile::V7] {
         let frames = events(ui(profile), &turn);
         assert_eq!(validate::ui_messages(profile, &frames), Ok(()));
-        let asked = json!({"type": "tool-approval-request", "approvalId": "t1.c1", "toolCallId": "c1"});
-        assert_eq!(of_type(&frames, "tool-approval-request"), [asked]);
+        let asked = of_type(&frames, "tool-approval-request");
+        assert_eq!((asked.len(), &asked[0]["toolCallId"]), (1, &json!("c1")));
+        expect_of_c1(&asked[0]["approvalId"]);
         assert_eq!(of_type(&frames, "tool-input-available").len(), 2);
         assert_eq!(of_type(&frames, "finish")[0]["finishReason"], "tool-calls");
         // Without approvals, or tools that the application does not offer, it asks for none.
@@ -86,7 +98,8 @@ async fn responses_ask_for_approvals() {
     assert_eq!(validate::openai_responses(&frames), Ok(()));
     let completed = of_type(&frames, "response.completed");
     let output = completed[0]["response"]["output"].as_array().unwrap();
-    let asked = json!({"type": "mcp_approval_request", "id": "t1.c1", "name": "weather",
+    expect_of_c1(&output[0]["id"]);
+    let asked = json!({"type": "mcp_approval_request", "id": output[0]["id"], "name": "weather",
         "arguments": r#"{"city":"Oslo"}"#, "server_label": "chain"});
     assert_eq!((&output[0], &output[1]["type"]), (&asked, &json!("function_call")));
 }

@@ -42,18 +42,28 @@ impl SentVerdict {
     }
 }
 
+/// A call that is decided.
+#[derive(Debug)]
+pub(in crate::routes) struct AnsweredCall {
+    /// The id under which the client knows it.
+    pub(in crate::routes) id: String,
+    /// Its id among those of its turn in the store.
+    pub(in crate::routes) stored_id: String,
+    pub(in crate::routes) verdict: SentVerdict,
+}
+
 /// The answers of a person to the requests that a conversation waits for.
 #[derive(Debug, Default)]
 pub(in crate::routes) struct Answers {
     pub(in crate::routes) decisions: Vec<Decision>,
-    /// The decided calls, by the ids under which the client knows them.
-    pub(in crate::routes) calls: Vec<(String, SentVerdict)>,
+    pub(in crate::routes) calls: Vec<AnsweredCall>,
     /// Whether calls wait for a decision.
     has_waiting: bool,
 }
 
 impl Answers {
-    /// Reads the answers for a turn. Those to earlier requests are left out.
+    /// Reads the answers for a turn. Those to earlier requests are left out, and those about calls that were started: the
+    /// model is asked to verify these.
     ///
     /// # Errors
     /// If the server takes no decisions, or for an id of another form.
@@ -73,13 +83,13 @@ impl Answers {
         let mut answers = Self { has_waiting: asked.has_waiting, ..Self::default() };
         for SentApproval { id, verdict } in sent {
             let id: ApprovalId = id.parse().map_err(bad)?;
-            let Some(call) = asked.find(&id) else { continue };
+            let Some((stored_id, call)) = asked.find(conversation, &id) else { continue };
             let decision = match &verdict {
                 SentVerdict::Approved => call.approve(),
                 SentVerdict::Denied(reason) => call.deny(reason.as_deref().unwrap_or(DENIED)),
             };
             answers.decisions.push(decision.map_err(bad)?);
-            answers.calls.push((id.call().into(), verdict));
+            answers.calls.push(AnsweredCall { id: id.call().into(), stored_id: stored_id.clone(), verdict });
         }
         Ok(answers)
     }
@@ -99,7 +109,7 @@ impl Answers {
         conversation: Option<&str>,
         turn: Option<&str>,
         input: Vec<Message>,
-    ) -> Result<(Question, Vec<(String, SentVerdict)>), Refusal> {
+    ) -> Result<(Question, Vec<AnsweredCall>), Refusal> {
         let says = input.iter().any(|message| message.role() == Role::User);
         let question = match self.is_empty() || self.decisions.is_empty() && says {
             true => Question::new(user, conversation, turn, input)?,
@@ -119,7 +129,7 @@ pub(in crate::routes) async fn question(
     (conversation, turn): (Option<&str>, Option<&str>),
     messages: Vec<SentMessage>,
     sent: Vec<SentApproval>,
-) -> Result<(Question, Vec<(String, SentVerdict)>), Refusal> {
+) -> Result<(Question, Vec<AnsweredCall>), Refusal> {
     let key = conversation.map(|id| user.conversation(id)).transpose()?;
     let (has_sent, has_results) = (!sent.is_empty(), messages.iter().any(SentMessage::is_result));
     let answers = match &key {
@@ -129,11 +139,11 @@ pub(in crate::routes) async fn question(
         }
         _ => Answers::default(),
     };
-    let input = match answers.decisions.is_empty() {
+    let input = match answers.is_empty() {
         true => new_input(server, user, key.as_ref(), turn, messages).await?,
         false => input_beside_decisions(server, user, key.as_ref(), turn, messages).await?,
     };
-    if has_sent && answers.decisions.is_empty() && input.is_empty() {
+    if has_sent && answers.is_empty() && input.is_empty() {
         return Err(Refusal::bad_request(
             "the conversation does not wait for this approval: its call is decided",
         ));
@@ -141,15 +151,16 @@ pub(in crate::routes) async fn question(
     answers.question(user, conversation, turn, input)
 }
 
-/// The calls about which the last answer has asked a person.
+/// The calls about which an answer has asked a person.
 struct Asked {
-    calls: Vec<(ApprovalId, ClientSideCall)>,
-    /// Whether they have no decision yet.
+    /// The calls that were not started, each with its id among those of its turn.
+    calls: Vec<(String, ClientSideCall)>,
+    /// Whether calls have no decision yet.
     has_waiting: bool,
 }
 
 impl Asked {
-    /// Loads the calls that wait. If `turn` is the last one, it is sent again, and the calls have results.
+    /// Loads the calls that wait. If none does and `turn` is in memory, it is sent again: those that it has decided.
     async fn load(
         server: &ChatServer,
         user: &User,
@@ -158,37 +169,43 @@ impl Asked {
     ) -> Result<Self, Refusal> {
         let open = server.memory().client_side_calls(conversation).await;
         let open = open.map_err(|error| Refusal::from(&error))?;
-        let is_of_turn = |open: &ClientSideCall| open.key.as_ref().is_some_and(|key| Some(&key.turn) == turn);
         let is_asked = |open: &ClientSideCall| {
             let tool = user.prompt(server).tools().find(&open.call.name);
-            tool.is_some_and(|tool| !tool.definition().client_side) && !is_of_turn(open)
+            tool.is_some_and(|tool| !tool.definition().client_side)
         };
-        let waiting = open.iter().find(|open| is_asked(open)).and_then(|open| open.key.as_ref());
         let log = server.memory().store().load(conversation, ReadRange::LastTurns(TURNS)).await;
         let log = log.map_err(|error| Refusal::from(&error.into()))?.entries;
-        let asking = waiting.map(|key| &key.turn).or_else(|| turn_before(&log, turn?));
+        // A turn that is sent again has decided the calls of the turn before it, and may have asked about others.
+        let before = turn.and_then(|turn| turn_before(&log, turn));
+        let waiting = open.iter().find(|open| is_asked(open)).and_then(|open| open.key.as_ref());
+        let waiting = waiting.filter(|_| before.is_none());
+        let asking = before.or(waiting.map(|key| &key.turn));
         let asking = asking.map(|asking| log.iter().filter(move |entry| &entry.turn == asking));
         let calls = asking.map(calls_with_ids).unwrap_or_default().into_iter();
-        let calls = calls
-            .filter(|(_, call)| is_asked(call))
-            .filter_map(|(id, call)| Some((ApprovalId::new(call.key.as_ref()?.turn.clone(), id), call)));
+        let is_started = |call: &ClientSideCall| open.iter().any(|open| open.started && open.key == call.key);
+        let calls = calls.filter(|(_, call)| is_asked(call) && !is_started(call));
         Ok(Self { calls: calls.collect(), has_waiting: waiting.is_some() })
     }
 
-    fn find(&self, id: &ApprovalId) -> Option<&ClientSideCall> {
-        self.calls.iter().find(|(asked, _)| asked == id).map(|(_, call)| call)
+    fn find(&self, conversation: &ConversationKey, id: &ApprovalId) -> Option<&(String, ClientSideCall)> {
+        self.calls.iter().find(|(_, call)| id.names(conversation, call))
     }
 }
 
-/// Returns the turn before `turn`, if `turn` is the last one.
+/// Returns the turn before `turn`, if both are in the log.
 fn turn_before<'a>(log: &'a [Entry], turn: &TurnId) -> Option<&'a TurnId> {
     let mut turns = log.chunk_by(same_turn).rev().filter_map(|entries| Some(&entries.first()?.turn));
-    if turns.next()? == turn { turns.next() } else { None }
+    turns.by_ref().find(|of_log| *of_log == turn)?;
+    turns.next()
 }
 
 /// Returns the approvals that the stream of a turn asks for, if users decide.
-pub(in crate::routes) fn approvals(server: &ChatServer, user: &User, turn: &TurnId) -> Option<Approvals> {
-    let approvals = || Approvals::new(turn.clone(), user.prompt(server).tools().clone());
+pub(in crate::routes) fn approvals(
+    server: &ChatServer,
+    user: &User,
+    (conversation, turn): (ConversationKey, TurnId),
+) -> Option<Approvals> {
+    let approvals = || Approvals::new(conversation, turn, user.prompt(server).tools().clone());
     server.takes_decisions().then(approvals)
 }
 

@@ -7,7 +7,7 @@ use futures::{StreamExt, stream};
 use tracing::warn;
 
 use super::Question;
-use super::answers::{SentVerdict, stored_results};
+use super::answers::{AnsweredCall, SentVerdict, stored_results};
 use crate::ChatServer;
 use crate::relay::reader::TurnReading;
 
@@ -24,7 +24,7 @@ type Results = Arc<OnceLock<Vec<(String, ToolResult)>>>;
 pub(in crate::routes) struct WithEnds<E> {
     encoder: E,
     /// The calls whose ends are not written.
-    calls: Vec<(String, SentVerdict)>,
+    calls: Vec<AnsweredCall>,
     results: Results,
 }
 
@@ -32,7 +32,7 @@ impl<E: ShowsEnds> WithEnds<E> {
     /// Creates the encoder of a turn that decides these calls. The returned turn loads their results.
     pub(in crate::routes) fn new(
         encoder: E,
-        calls: Vec<(String, SentVerdict)>,
+        calls: Vec<AnsweredCall>,
         turn: TurnReading,
         server: &ChatServer,
         question: &Question,
@@ -48,8 +48,8 @@ impl<E: ShowsEnds> WithEnds<E> {
     fn show_ends(&mut self, frames: &mut Frames) {
         let calls = take(&mut self.calls);
         for (id, result) in self.results.get().into_iter().flatten() {
-            if let Some((_, verdict)) = calls.iter().find(|(decided, _)| decided == id) {
-                self.encoder.show_end(id, verdict, result, frames);
+            if let Some(call) = calls.iter().find(|call| call.stored_id == *id) {
+                self.encoder.show_end(&call.id, &call.verdict, result, frames);
             }
         }
     }

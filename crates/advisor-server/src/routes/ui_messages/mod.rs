@@ -1,6 +1,6 @@
 mod sent_parts;
 
-use advisor_core::{Message, ToolResult, TurnEnd, TurnId};
+use advisor_core::{ConversationKey, Message, ToolResult, TurnEnd, TurnId};
 use advisor_sse::{Frames, UiMessages, UiProfile};
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use self::sent_parts::SentParts;
-use super::ask::answers::{Answers, SentApproval, SentVerdict, approvals};
+use super::ask::answers::{AnsweredCall, Answers, SentApproval, SentVerdict, approvals};
 use super::ask::content::{Content, SentMessage, SentResult};
 use super::ask::decided_calls::{ShowsEnds, WithEnds};
 use super::ask::new_input::OpenCalls;
@@ -80,12 +80,17 @@ pub(super) async fn ask(
     let Asked { question, answer, decided } = question(&server, &user, body).await?;
     let turn = question.start(&server, on_disconnect(&headers)?).await?;
     let encoder = UiMessages::new(answer).with_profile(profile);
-    let encoder = with_approvals(encoder, &server, &user, &question.turn);
+    let encoder = with_approvals(encoder, &server, &user, question.key());
     let (encoder, turn) = WithEnds::new(encoder, decided, turn, &server, &question);
     Ok(question.named(streamed(turn, encoder, Frames::new(), user.request()).await?))
 }
 
-fn with_approvals(encoder: UiMessages, server: &ChatServer, user: &User, turn: &TurnId) -> UiMessages {
+fn with_approvals(
+    encoder: UiMessages,
+    server: &ChatServer,
+    user: &User,
+    turn: (ConversationKey, TurnId),
+) -> UiMessages {
     match approvals(server, user, turn) {
         Some(approvals) => encoder.with_approvals(approvals),
         None => encoder,
@@ -105,7 +110,7 @@ impl ShowsEnds for UiMessages {
 struct Asked {
     question: Question,
     answer: String,
-    decided: Vec<(String, SentVerdict)>,
+    decided: Vec<AnsweredCall>,
 }
 
 /// Returns the question of a message of calls: their results, and answers to requests for approvals.
@@ -244,10 +249,10 @@ pub(super) async fn resume(
     let (key, profile) = (user.conversation(&id?)?, profile(&headers)?);
     let running = server.turns().running(&key).await?;
     let Some(id) = running else { return Ok(StatusCode::NO_CONTENT.into_response()) };
-    let turn = server.turns().join(&(key, id.clone())).await?;
+    let turn = server.turns().join(&(key.clone(), id.clone())).await?;
     let Some(turn) = turn else { return Ok(StatusCode::NO_CONTENT.into_response()) };
     let encoder = UiMessages::new(answer_id(&id)).with_profile(profile);
-    let encoder = with_approvals(encoder, &server, &user, &id);
+    let encoder = with_approvals(encoder, &server, &user, (key, id));
     streamed(turn, encoder, Frames::new(), user.request()).await
 }
 

@@ -1,3 +1,5 @@
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::super::ask::answers::{SentApproval, SentVerdict};
@@ -11,13 +13,20 @@ pub(super) struct SentParts {
 }
 
 impl SentParts {
-    /// Reads the parts of tools. The others are history.
+    /// Reads the parts of tools. The others are history. Models may repeat the id of a call, so the last part of an id
+    /// counts: the others are those of earlier calls.
     pub(super) fn read(parts: Vec<Value>) -> Self {
-        let mut sent = Self::default();
-        for mut part in parts {
+        let (mut sent, mut seen) = (Self::default(), HashSet::new());
+        for mut part in parts.into_iter().rev() {
+            let id = part.get("toolCallId").and_then(Value::as_str).map(str::to_owned);
+            if id.is_some_and(|id| !seen.insert(id)) {
+                continue;
+            }
             sent.approvals.extend(approval(&part));
             sent.results.extend(result(&mut part));
         }
+        sent.approvals.reverse();
+        sent.results.reverse();
         sent
     }
 }

@@ -75,9 +75,12 @@ impl UiMessages {
         self.parts.output(call_id, result, frames);
     }
 
-    /// Writes that a call of an earlier turn was denied.
+    /// Writes that a call of an earlier turn was denied. In [`UiProfile::V5`], the denial is an error.
     pub fn earlier_denial(&mut self, call_id: &str, frames: &mut Frames) {
-        frames.data(&Event::ToolOutputDenied { tool_call_id: call_id });
+        match self.profile {
+            UiProfile::V5 => self.parts.output_error(call_id, "the call was denied", frames),
+            _ => frames.data(&Event::ToolOutputDenied { tool_call_id: call_id }),
+        }
     }
 
     fn delta(&mut self, chunk: &Chunk, frames: &mut Frames) {

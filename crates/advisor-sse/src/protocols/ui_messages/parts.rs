@@ -262,7 +262,7 @@ impl Parts {
         }
     }
 
-    fn output_error(&self, id: &str, error_text: &str, frames: &mut Frames) {
+    pub(super) fn output_error(&self, id: &str, error_text: &str, frames: &mut Frames) {
         frames.data(&Event::ToolOutputError { tool_call_id: id, error_text, dynamic: true });
     }
 }

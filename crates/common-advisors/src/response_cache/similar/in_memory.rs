@@ -181,7 +181,8 @@ mod tests {
         questions.keep(question("a", "long", [1.0, 0.0]), answer(&"long".repeat(2_000))).await.unwrap();
         assert!(questions.closest(&question("a", "x", [1.0, 0.0])).await.unwrap().unwrap().score < 0.1);
         let _ = questions.clone().with_bytes(0);
-        assert_eq!((questions.lock().entries.len(), questions.lock().bytes), (0, 0));
+        let kept = questions.lock();
+        assert_eq!((kept.entries.len(), kept.bytes), (0, 0));
     }
 
     #[tokio::test(start_paused = true)]

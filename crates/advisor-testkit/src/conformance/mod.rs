@@ -72,9 +72,13 @@ pub use traces::*;
 
 /// Runs every clause of the module [`conformance`](mod@crate::conformance) on a provider, each as a test.
 ///
-/// The expression makes a [`WireFamily`](crate::conformance::WireFamily).
+/// The expression makes a [`WireFamily`](crate::conformance::WireFamily). A client of another library may be unable to
+/// keep all clauses: `provider_conformance!(family, only text_streams_in_order …)` runs those that it names.
 #[macro_export]
 macro_rules! provider_conformance {
+    ($family:expr, only $($clause:ident)+) => {
+        $crate::provider_conformance! { @tests $family; $($clause)+ }
+    };
     ($family:expr) => {
         $crate::provider_conformance! { @tests $family;
             text_streams_in_order

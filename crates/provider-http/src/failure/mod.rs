@@ -159,6 +159,29 @@ impl Failures {
     }
 }
 
+impl Report {
+    /// Creates the error for this report, for a client that reads answers by itself. Its kind follows from the
+    /// status, the code and the message; its text and its source have none of the secrets.
+    ///
+    /// # Example
+    /// ```
+    /// use advisor_core::ErrorKind;
+    /// use provider_http::failure::Report;
+    /// use provider_http::redaction::Redaction;
+    /// use serde_json::json;
+    ///
+    /// let said = json!({"message": "Slow down.", "type": "tokens", "code": "rate_limit_exceeded"});
+    /// let mut report = Report::read(&said);
+    /// report.status = Some(429);
+    /// let error = report.into_error(&Redaction::default());
+    /// assert_eq!(error.kind(), ErrorKind::RateLimited { retry_after: None });
+    /// ```
+    #[must_use]
+    pub fn into_error(self, redaction: &Redaction) -> Error {
+        Failures::new(redaction.clone()).in_answer(self)
+    }
+}
+
 /// Returns the server's id of the request, in the header of Anthropic or OpenAI.
 fn request_id(headers: &HeaderMap) -> Option<ServerWords> {
     let id = ["request-id", "x-request-id"].iter().find_map(|name| headers.get(*name));

@@ -1,0 +1,49 @@
+//! Requests, recorded answers, and turns through a chain.
+
+mod model;
+
+use adapter_tests::{Known, assert_memory_order, assert_options, assert_recordings, assert_transcript};
+use advisor_core::{ChatOptions, ParallelToolCalls};
+use serde_json::json;
+
+#[tokio::test]
+async fn messages_of_all_roles_are_sent() {
+    assert_transcript(model::ask).await;
+}
+
+#[tokio::test]
+async fn options_are_sent() {
+    let options = ChatOptions::new()
+        .with_seed(7)
+        .with_stop("END")
+        .with_choices(2)
+        .with_parallel_tool_calls(ParallelToolCalls::Forbidden);
+    let fields = [
+        ("/seed", json!(7)),
+        ("/stop", json!(["END"])),
+        ("/n", json!(2)),
+        ("/parallel_tool_calls", json!(false)),
+        ("/max_completion_tokens", json!(100)),
+        ("/response_format/json_schema/strict", json!(true)),
+    ];
+    assert_options(model::ask, options, &fields).await;
+}
+
+#[tokio::test]
+async fn memory_has_the_answer_before_tools_run() {
+    assert_memory_order(model::ask).await;
+}
+
+#[tokio::test]
+async fn recorded_answers_are_read() {
+    // The types of the client have no field for an error beside choices. Reasoning in parts is not read.
+    let differences: &[_] = if cfg!(feature = "byot") {
+        &[("mistral-mistral-small-latest-thinking-content-list-01", "reasoning")]
+    } else {
+        &[
+            ("openrouter-google-gemini-2-5-flash-lite-index0-many-tools-midstream-error-01", "error"),
+            ("openrouter-minimax-minimax-m2-free-midstream-error-01", "error"),
+        ]
+    };
+    assert_recordings(model::ask, Known { differences, reasoning: cfg!(feature = "byot") }).await;
+}

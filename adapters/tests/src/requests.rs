@@ -1,0 +1,97 @@
+//! Requests on the wire.
+
+use advisor_core::{
+    Block, BlockContent, ChatOptions, ChatRequest, Media, Message, Part, ResponseFormat, ToolCall,
+    ToolChoice, ToolDefinition, ToolResult,
+};
+use advisor_testkit::{ChatTranscript, DescribedTool, ReplayServer, Reply, answer_of};
+use serde_json::{Value, json};
+
+use crate::Ask;
+
+/// Returns the body that the client sends for a request.
+async fn sent(ask: Ask, request: ChatRequest) -> Value {
+    let answer = ChatTranscript::new("m").text("Hi").finish("stop").done();
+    let server = ReplayServer::start([Reply::sse(answer)]).await.expect("a port");
+    answer_of(&ask(&server.url()), request).await.expect("an answer");
+    server.requests().pop().expect("a request").json().expect("JSON")
+}
+
+/// Sends a message of each role.
+///
+/// # Panics
+/// If one of them is missing, or is not in its place.
+pub async fn assert_transcript(ask: Ask) {
+    let call = ToolCall::new("call_1", "look", "{\"at\":\"it\"}");
+    let picture = Media::from_bytes("image/png", vec![1, 2, 3]);
+    let request = ChatRequest::new(vec![
+        Message::system("Be brief."),
+        Message::user_parts(vec![Part::from("What is this?"), Part::Image(picture)]),
+        Message::assistant_blocks(vec![
+            Block::new(BlockContent::Reasoning("Hm.".into())),
+            Block::text("Let me look."),
+            call.clone().into(),
+        ]),
+        Message::tool(ToolResult::new(&call, vec![json!({"seen": "a cat"}).into()])),
+        Message::assistant("A cat."),
+        Message::user("Thanks."),
+    ]);
+    let sent = sent(ask, request).await;
+    let roles: Vec<_> =
+        sent["messages"].as_array().into_iter().flatten().map(|message| &message["role"]).collect();
+    assert_eq!(roles, ["system", "user", "assistant", "tool", "assistant", "user"], "{sent:#}");
+    let message = |at: usize| sent["messages"][at].to_string();
+    for (at, words) in [
+        (0, "Be brief."),
+        (1, "What is this?"),
+        (1, "data:image/png;base64,AQID"),
+        (2, "Let me look."),
+        (2, "call_1"),
+        (2, "{\\\"at\\\":\\\"it\\\"}"),
+        (3, "call_1"),
+        (3, "{\\\"seen\\\":\\\"a cat\\\"}"),
+        (4, "A cat."),
+        (5, "Thanks."),
+    ] {
+        assert!(message(at).contains(words), "`{words}` is missing in message {at}: {sent:#}");
+    }
+}
+
+/// Sends the options that every adapter passes on, and compares the fields in the body with these.
+///
+/// # Panics
+/// If a field differs.
+pub async fn assert_options(ask: Ask, options: ChatOptions, fields: &[(&str, Value)]) {
+    let look = ToolDefinition::new("look", "Looks around.", json!({"type": "object", "properties": {}}));
+    let schema = json!({
+        "type": "object",
+        "properties": {"n": {"type": "number"}},
+        "required": ["n"],
+        "additionalProperties": false,
+    });
+    let format = ResponseFormat::JsonSchema { name: "answer".into(), schema: schema.clone(), strict: true };
+    let options = options
+        .with_temperature(0.5)
+        .with_top_p(0.25)
+        .with_max_tokens(100)
+        .with_tool_choice(ToolChoice::Tool("look".into()))
+        .with_response_format(format);
+    let request = ChatRequest::new(Message::user("Hello"));
+    let request = request.with_options(options).with_tool(DescribedTool::new(look));
+    let sent = sent(ask, request).await;
+    let common = [
+        ("/model", json!("example-model")),
+        ("/stream", json!(true)),
+        ("/stream_options/include_usage", json!(true)),
+        ("/temperature", json!(0.5)),
+        ("/top_p", json!(0.25)),
+        ("/tool_choice/function/name", json!("look")),
+        ("/response_format/type", json!("json_schema")),
+        ("/response_format/json_schema/name", json!("answer")),
+        ("/response_format/json_schema/schema", schema),
+        ("/tools/0/function/name", json!("look")),
+    ];
+    for (place, value) in common.iter().chain(fields) {
+        assert_eq!(sent.pointer(place), Some(value), "{place}: {sent:#}");
+    }
+}

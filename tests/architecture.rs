@@ -34,9 +34,12 @@ fn named_in(section: &str) -> BTreeSet<String> {
 #[test]
 fn architecture_names_every_source_file() {
     let page = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
-    let crates = fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path());
-    for folder in crates.filter(|folder| folder.join("src").is_dir()) {
+    let folders = ["crates", "adapters"].map(|room| (room, fs::read_dir(root().join(room)).unwrap()));
+    let folders =
+        folders.into_iter().flat_map(|(room, list)| list.map(move |entry| (room, entry.unwrap().path())));
+    for (room, folder) in folders.filter(|(_, folder)| folder.join("src").is_dir()) {
         let name = folder.file_name().unwrap().to_str().unwrap();
+        let name = if room == "crates" { name.to_owned() } else { format!("{room}/{name}") };
         let heading = format!("### `{name}`\n");
         let (_, rest) = page.split_once(&heading).unwrap_or_else(|| panic!("{name} has no section"));
         let section = rest.split("\n### ").next().unwrap().split("\n## ").next().unwrap();

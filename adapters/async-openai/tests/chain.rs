@@ -24,7 +24,6 @@ async fn options_are_sent() {
         ("/n", json!(2)),
         ("/parallel_tool_calls", json!(false)),
         ("/max_completion_tokens", json!(100)),
-        ("/response_format/json_schema/strict", json!(true)),
     ];
     assert_options(model::ask, options, &fields).await;
 }

@@ -36,7 +36,8 @@ pub async fn assert_transcript(ask: Ask) {
         Message::assistant("A cat."),
         Message::user("Thanks."),
     ]);
-    let sent = sent(ask, request).await;
+    let look = ToolDefinition::new("look", "Looks around.", json!({"type": "object", "properties": {}}));
+    let sent = sent(ask, request.with_tool(DescribedTool::new(look))).await;
     let roles: Vec<_> =
         sent["messages"].as_array().into_iter().flatten().map(|message| &message["role"]).collect();
     assert_eq!(roles, ["system", "user", "assistant", "tool", "assistant", "user"], "{sent:#}");
@@ -63,7 +64,9 @@ pub async fn assert_transcript(ask: Ask) {
 /// If a field differs.
 pub async fn assert_options(ask: Ask, options: ChatOptions, fields: &[(&str, Value)]) {
     let look = ToolDefinition::new("look", "Looks around.", json!({"type": "object", "properties": {}}));
+    // One library takes the name from the title.
     let schema = json!({
+        "title": "answer",
         "type": "object",
         "properties": {"n": {"type": "number"}},
         "required": ["n"],
@@ -74,11 +77,10 @@ pub async fn assert_options(ask: Ask, options: ChatOptions, fields: &[(&str, Val
         .with_temperature(0.5)
         .with_top_p(0.25)
         .with_max_tokens(100)
-        .with_tool_choice(ToolChoice::Tool("look".into()))
-        .with_response_format(format);
+        .with_tool_choice(ToolChoice::Tool("look".into()));
     let request = ChatRequest::new(Message::user("Hello"));
-    let request = request.with_options(options).with_tool(DescribedTool::new(look));
-    let sent = sent(ask, request).await;
+    let asked = request.clone().with_options(options).with_tool(DescribedTool::new(look));
+    let body = sent(ask, asked).await;
     let common = [
         ("/model", json!("example-model")),
         ("/stream", json!(true)),
@@ -86,12 +88,15 @@ pub async fn assert_options(ask: Ask, options: ChatOptions, fields: &[(&str, Val
         ("/temperature", json!(0.5)),
         ("/top_p", json!(0.25)),
         ("/tool_choice/function/name", json!("look")),
-        ("/response_format/type", json!("json_schema")),
-        ("/response_format/json_schema/name", json!("answer")),
-        ("/response_format/json_schema/schema", schema),
         ("/tools/0/function/name", json!("look")),
     ];
     for (place, value) in common.iter().chain(fields) {
-        assert_eq!(sent.pointer(place), Some(value), "{place}: {sent:#}");
+        assert_eq!(body.pointer(place), Some(value), "{place}: {body:#}");
     }
+    let formed = request.with_options(ChatOptions::new().with_response_format(format));
+    let body = sent(ask, formed).await;
+    let format = &body["response_format"];
+    assert_eq!(format["type"], "json_schema", "{body:#}");
+    assert_eq!(format["json_schema"]["name"], "answer", "{body:#}");
+    assert_eq!(format["json_schema"]["schema"], schema, "{body:#}");
 }

@@ -1,0 +1,106 @@
+//! The request: its messages, tools and options.
+
+mod message;
+
+use std::sync::Arc;
+
+use advisor_core::{
+    ChatOptions, ChatRequest, Error, ParallelToolCalls, ResponseFormat, Result, ToolChoice, ToolDefinition,
+};
+use genai::chat::{
+    ChatOptions as WireOptions, ChatRequest as WireRequest, ChatResponseFormat, JsonSpec, Tool,
+    ToolChoice as WireChoice,
+};
+use provider_http::names::{
+    Alphabet, CallIds, FirstLetter, IdRule, Length, NameRule, OfferedNames, ToolNames, WireNames,
+};
+use provider_http::written::parameters_of;
+use serde_json::Value;
+
+use message::Form;
+
+/// The call ids and tool names that all servers behind the client accept.
+const IDS: IdRule = IdRule::new(Alphabet::Word, Length::UpTo(40));
+const NAMES: NameRule = NameRule::new(FirstLetter::LetterOrUnderscore, 64);
+
+/// A request for the client, and the names in it.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) request: WireRequest,
+    pub(crate) options: WireOptions,
+    pub(crate) names: Arc<ToolNames>,
+}
+
+/// Prepares a request. Data of `format` goes back in it.
+///
+/// # Errors
+/// Of kind `Configuration` if the client has no field for an option.
+pub(crate) fn prepared(request: &ChatRequest, format: &str, sends_reasoning: bool) -> Result<Prepared> {
+    let offered = OfferedNames::new(request, NAMES, [].into_iter());
+    let messages = request.messages.iter();
+    let wire = WireNames {
+        ids: CallIds::new(IDS, messages.clone().flat_map(WireNames::ids_in)),
+        tools: offered.names(messages.clone().flat_map(WireNames::tools_in)),
+    };
+    let form = Form { wire: &wire, format, sends_reasoning };
+    let prompt = WireRequest::new(messages.map(|message| form.message(message)).collect());
+    let tools = tools(request, &wire.tools);
+    let mut options = options(&request.options)?;
+    if !tools.is_empty() {
+        options.tool_choice = request.api_tool_choice().map(|choice| tool_choice(choice, &wire.tools));
+    }
+    let request = if tools.is_empty() { prompt } else { prompt.with_tools(tools) };
+    Ok(Prepared { request, options, names: Arc::new(offered.complete(wire.tools)) })
+}
+
+fn options(options: &ChatOptions) -> Result<WireOptions> {
+    if options.choices.is_some_and(|choices| choices > 1) {
+        return Err(Error::configuration("genai reads one answer only; leave out `choices`"));
+    }
+    if options.parallel_tool_calls == Some(ParallelToolCalls::Forbidden) {
+        return Err(Error::configuration(
+            "genai has no field that forbids parallel calls; send the server's own field as an extra one",
+        ));
+    }
+    let seed = options.seed.map(u64::try_from).transpose();
+    let seed = seed.map_err(|_| Error::configuration("genai has no negative seeds; set a positive one"))?;
+    let mut wire = WireOptions::default().with_capture_usage(true).with_capture_tool_calls(true);
+    wire.temperature = options.temperature;
+    wire.top_p = options.top_p;
+    wire.max_tokens = options.max_tokens;
+    wire.stop_sequences = options.stop.iter().map(ToString::to_string).collect();
+    wire.seed = seed;
+    wire.response_format = response_format(options.response_format.as_ref())?;
+    wire.extra_body = (!options.extra.is_empty()).then(|| Value::Object(options.extra.clone()));
+    Ok(wire)
+}
+
+fn response_format(format: Option<&ResponseFormat>) -> Result<Option<ChatResponseFormat>> {
+    match format {
+        None | Some(ResponseFormat::Text) => Ok(None),
+        Some(ResponseFormat::JsonObject) => Ok(Some(ChatResponseFormat::JsonMode)),
+        Some(ResponseFormat::JsonSchema { name, schema, .. }) => {
+            Ok(Some(ChatResponseFormat::JsonSpec(JsonSpec::new(name.as_str(), schema.clone()))))
+        }
+        Some(_) => Err(Error::configuration("genai does not know this response format; use a JSON schema")),
+    }
+}
+
+fn tools(request: &ChatRequest, names: &ToolNames) -> Vec<Tool> {
+    let described = request.api_tools().definitions();
+    let tool = |tool: &ToolDefinition| {
+        Tool::new(names.on_the_wire(&tool.name).into_owned())
+            .with_description(tool.description.to_string())
+            .with_schema(parameters_of(tool).into_owned())
+    };
+    described.map(tool).collect()
+}
+
+fn tool_choice(choice: &ToolChoice, names: &ToolNames) -> WireChoice {
+    match choice {
+        ToolChoice::None => WireChoice::None,
+        ToolChoice::Required => WireChoice::Required,
+        ToolChoice::Tool(name) => WireChoice::tool(names.on_the_wire(name).into_owned()),
+        _ => WireChoice::Auto,
+    }
+}

@@ -1,0 +1,58 @@
+//! Failures have their kind, and show no secret.
+
+mod model;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use adapter_tests::assert_kinds;
+use advisor_core::{ChatModel, ChatOptions, ChatRequest, ErrorKind, Message, ParallelToolCalls};
+use advisor_testkit::{ReplayServer, Reply, answer_of};
+use genai::Client;
+use genai::adapter::AdapterKind;
+use genai::chat::ChatOptions as GenaiOptions;
+use genai::resolver::{AuthData, Endpoint};
+use genai::{ModelIden, ServiceTarget};
+use model_genai::GenaiModel;
+
+#[tokio::test]
+async fn statuses_have_their_kinds() {
+    assert_kinds(model::ask, ErrorKind::RateLimited { retry_after: Some(Duration::from_secs(7)) }).await;
+}
+
+#[tokio::test]
+async fn slow_server_is_a_timeout() {
+    let server = ReplayServer::start([Reply::hang()]).await.expect("a port");
+    let options = GenaiOptions::default().with_stream_header_timeout(Duration::from_millis(50));
+    let client = Client::builder().with_chat_options(options).build().expect("a client");
+    let target = ServiceTarget {
+        endpoint: Endpoint::from_owned(format!("{}/", server.url())),
+        auth: AuthData::from_single("none"),
+        model: ModelIden::new(AdapterKind::OpenAI, "m"),
+    };
+    let model: Arc<dyn ChatModel> = Arc::new(GenaiModel::new(client, target));
+    let error = answer_of(&model, ChatRequest::new(Message::user("Hello"))).await.expect_err("no answer");
+    assert_eq!(error.kind(), ErrorKind::Timeout, "{error:?}");
+}
+
+#[test]
+fn model_shows_no_key() {
+    let model = model::model("http://127.0.0.1:1");
+    assert_eq!(format!("{model:?}"), "GenaiModel { model: \"example-model\", .. }");
+}
+
+#[tokio::test]
+async fn options_without_a_field_are_errors() {
+    let server = ReplayServer::start([]).await.expect("a port");
+    let model = model::ask(&server.url());
+    for options in [
+        ChatOptions::new().with_choices(2),
+        ChatOptions::new().with_seed(-1),
+        ChatOptions::new().with_parallel_tool_calls(ParallelToolCalls::Forbidden),
+    ] {
+        let request = ChatRequest::new(Message::user("Hello")).with_options(options);
+        let error = answer_of(&model, request).await.expect_err("no field");
+        assert_eq!(error.kind(), ErrorKind::Configuration, "{error:?}");
+    }
+    assert!(server.requests().is_empty());
+}

@@ -1,0 +1,103 @@
+//! Messages of the request.
+
+use advisor_core::{Block, BlockContent, Message, MessageContent, MessageList, Result, ToolCall, ToolResult};
+use provider_http::json::arguments;
+use provider_http::names::WireNames;
+use provider_http::parts_of_result;
+use rig_core::message::{
+    AssistantContent, AssistantMessage, CallId, Message as WireMessage, ToolCall as WireCall, ToolFunction,
+    ToolResult as WireResult,
+};
+use serde_json::Value;
+
+use super::{parts, tool_name};
+use crate::convert::CONTENT;
+
+/// The form in which messages are sent.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Form<'a> {
+    pub(super) wire: &'a WireNames,
+    /// The format name of data that goes back.
+    pub(super) format: &'a str,
+}
+
+impl Form<'_> {
+    /// Returns the messages for the model. Adjacent results are one message.
+    pub(super) fn messages(&self, messages: &MessageList) -> Result<Vec<WireMessage>> {
+        let (mut all, mut results) = (Vec::new(), Vec::new());
+        for message in messages {
+            if let MessageContent::Tool(result) = message.content() {
+                results.push(self.result(result)?);
+                continue;
+            }
+            if !results.is_empty() {
+                all.push(WireMessage::tool_results(std::mem::take(&mut results)));
+            }
+            all.push(self.message(message)?);
+        }
+        if !results.is_empty() {
+            all.push(WireMessage::tool_results(results));
+        }
+        Ok(all)
+    }
+
+    fn message(&self, message: &Message) -> Result<WireMessage> {
+        Ok(match message.content() {
+            MessageContent::System(text) => WireMessage::system(text.as_str()),
+            MessageContent::User(user) => WireMessage::User { content: parts::of_user(user) },
+            MessageContent::Assistant(blocks) => WireMessage::Assistant(self.assistant(blocks)?),
+            // A kind of message newer than this crate is sent as its text.
+            _ => WireMessage::user(message.text()),
+        })
+    }
+
+    /// Returns the parts of an answer. What the provider signed goes back as it came; other reasoning does not.
+    fn assistant(&self, blocks: &[Block]) -> Result<AssistantMessage> {
+        let mut content = Vec::new();
+        for block in blocks {
+            match block.content() {
+                BlockContent::Text(text) | BlockContent::Refusal(text) if !text.is_empty() => {
+                    content.push(AssistantContent::text(text));
+                }
+                BlockContent::ToolCall(call) => content.push(self.call(block, call)?),
+                BlockContent::Reasoning(_) => content.extend(self.own_data(block).filter_map(read)),
+                BlockContent::Opaque(own) if own.format == *self.format && own.name == *CONTENT => {
+                    content.extend(read(&own.value));
+                }
+                _ => {}
+            }
+        }
+        if content.is_empty() {
+            content.push(AssistantContent::text(""));
+        }
+        Ok(AssistantMessage::new(content))
+    }
+
+    fn call(&self, block: &Block, call: &ToolCall) -> Result<AssistantContent> {
+        let id = CallId::from_wire(self.wire.ids.on_the_wire(&call.id));
+        if let Some(AssistantContent::ToolCall(own)) = self.own_data(block).find_map(read) {
+            return Ok(AssistantContent::ToolCall(WireCall { id, ..own }));
+        }
+        let name = tool_name(&self.wire.tools.on_the_wire(&call.name))?;
+        let function = ToolFunction::new(name, Value::Object(arguments::as_object(&call.arguments)));
+        Ok(AssistantContent::ToolCall(WireCall::new(id, function)))
+    }
+
+    fn own_data<'b>(&self, block: &'b Block) -> impl Iterator<Item = &'b Value> {
+        let own = block.provider_data().iter().filter(|data| data.format == *self.format);
+        own.map(|data| &data.value)
+    }
+
+    fn result(&self, result: &ToolResult) -> Result<WireResult> {
+        Ok(WireResult {
+            call: CallId::from_wire(self.wire.ids.on_the_wire(&result.call_id)),
+            name: tool_name(&self.wire.tools.on_the_wire(&result.name))?,
+            content: parts::of_result(&parts_of_result(result)),
+            is_error: result.is_error,
+        })
+    }
+}
+
+fn read(data: &Value) -> Option<AssistantContent> {
+    serde_json::from_value(data.clone()).ok()
+}

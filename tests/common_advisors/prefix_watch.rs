@@ -95,7 +95,7 @@ async fn conversations_and_turns_are_compared_with_themselves() {
     assert_eq!(ask(Some("a"), "6").await, 0, "it is forgotten");
 }
 
-/// A change between the rounds of one turn without a conversation.
+/// A change between the rounds of one turn.
 #[tokio::test]
 async fn advisor_that_changes_each_round_is_found() {
     let (watch, changes) = watch();
@@ -111,7 +111,7 @@ async fn advisor_that_changes_each_round_is_found() {
         async move { next.next_stream(request.with_system(format!("It is {time}."))).await }
     });
     setting.client = setting.client.advisor(watch).advisor_in(Phase::ModelCall, clock);
-    ask(setting.client.build().unwrap().prompt().user("go")).await;
+    ask(setting.client.build().unwrap().prompt().user("go").conversation("c1")).await;
     assert_eq!(seen(&changes), [(true, false, None)]);
 }
 
@@ -125,7 +125,7 @@ async fn law_r3_warning_has_no_content() {
     }
     let lines = log.take();
     assert_eq!(lines.matches("WARN").count(), 1, "{lines}");
-    for part in ["default/c1", "system=true", "tools=false", "message=0"] {
+    for part in ["default/c1", "system=true", "tools=false", "position=0"] {
         assert!(lines.contains(part), "{part}: {lines}");
     }
     assert!(!lines.contains("canary"), "{lines}");

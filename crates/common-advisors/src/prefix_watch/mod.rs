@@ -127,13 +127,14 @@ impl PrefixChange {
     /// Logs the change, without content.
     fn warn(&self) {
         let conversation = self.conversation.as_ref().map(tracing::field::display);
-        let (system, tools, message) = (self.system, self.tools, self.message);
+        // A field `message` would be the text of the event.
+        let (system, tools, position) = (self.system, self.tools, self.message);
         tracing::warn!(
             conversation,
             turn = %self.turn,
             system,
             tools,
-            message,
+            position,
             "the beginning of the prompt changed since the call before, so the provider's cache does not have it"
         );
     }

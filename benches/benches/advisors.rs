@@ -104,7 +104,7 @@ impl Counts {
             let arguments = arguments(size);
             instructions("advisors::measured", &arguments.each_ref().map(OsStr::new))
         };
-        // In a process of its own, as above, so that no row leaves anything behind for the next one.
+        // In a separate process, as above, so that no row affects the next one.
         let allocations = |size| {
             let output =
                 Command::new(std::env::current_exe().unwrap()).args(arguments(size)).output().unwrap();

@@ -31,7 +31,7 @@ pub enum Touch {
     Nothing,
     /// It looks at each chunk, or polls the stream once more for each.
     Looks,
-    /// It works on each chunk, or on the whole answer at its end, with at most so many instructions for a chunk.
+    /// It works on each chunk, or on the whole answer at its end, with at most this number of instructions for a chunk.
     Works(u16),
 }
 

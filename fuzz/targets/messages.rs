@@ -1,5 +1,5 @@
-//! Checks that any split of any body of the Messages API gives the same chunks or error, also without the fast path,
-//! and that a complete answer can go back to the server.
+//! Checks that any split of any body of the Messages API gives the same chunks or error, also without the fast path.
+//! A complete answer can go back to the server.
 #![no_main]
 
 #[path = "../../crates/message-aggregator/tests/common/mod.rs"]

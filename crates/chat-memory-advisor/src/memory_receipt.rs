@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// A turn extension that tells whether memory has the turn. Clones share the answer.
 ///
 /// Memory has a turn once its input is stored. It never has one that an advisor outside memory and the tool loop refused
-/// or answered, and none that it refused itself, such as while another turn runs. An answer of an advisor inside the loop
+/// or answered. Nor has it one that it refused itself, such as while another turn runs. An answer of an advisor inside the loop
 /// is stored, and so is its turn.
 ///
 /// # Example

@@ -56,8 +56,8 @@ impl Decisions {
     /// a decision, or a result in the request. Returns the decided calls in call order.
     ///
     /// # Errors
-    /// - [`Approval`](ErrorKind::Approval) for a decision that cannot be applied, for a call with two decisions, with a
-    ///   decision and a result, or with neither, and for an approved call that cannot run.
+    /// - [`Approval`](ErrorKind::Approval) for a decision that cannot be applied, and for an approved call that cannot
+    ///   run. Also for a call with two decisions, with a decision and a result, or with neither.
     /// - [`CallAlreadyStarted`](ErrorKind::CallAlreadyStarted) for a call that was started.
     /// - [`NoClientSideCall`](ErrorKind::NoClientSideCall) for a decision or a result without such a call.
     pub fn check(&self, waiting: Vec<ClientSideCall>, request: &ChatRequest) -> Result<Vec<DecidedCall>> {

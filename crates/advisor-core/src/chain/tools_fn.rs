@@ -8,8 +8,8 @@ use crate::{
     AdvisorChain, AdvisorInfo, ChatRequest, ChunkStream, Phase, Placement, Result, StreamAdvisor, ToolSet,
 };
 
-/// Creates an advisor that adds tools to each request, such as those that a user may use, or those of a server that
-/// change while it runs.
+/// Creates an advisor that adds tools to each request. Examples are those that a user may use, and those of a server
+/// that change while it runs.
 ///
 /// `tools` receives the request and returns the tools. It is called once per round. If it returns clones of one set, the
 /// serialised form of the tools is kept, too. To limit the time of slow sources, keep their tools and refresh them beside

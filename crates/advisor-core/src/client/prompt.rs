@@ -193,17 +193,17 @@ impl Prompt {
     ///
     /// # Errors
     /// The turn ends with an error before a tool has run and before anything is stored:
-    /// - [`Approval`](crate::ErrorKind::Approval) for a decision that has expired or was made for other arguments, for a call
-    ///   with two decisions, with a decision and a result, or with neither, for an approved call whose tool is missing or
-    ///   whose arguments do not fit, and for the id of the turn that asked.
+    /// - [`Approval`](crate::ErrorKind::Approval) for a decision that has expired or was made for other arguments, and for
+    ///   the id of the turn that asked. Also for a call with two decisions, with a decision and a result, or with neither.
+    ///   Also for an approved call whose tool is missing or whose arguments do not fit.
     /// - [`CallAlreadyStarted`](crate::ErrorKind::CallAlreadyStarted) for a decision about a call that was started.
     /// - [`NoClientSideCall`](crate::ErrorKind::NoClientSideCall) for a call or a result that the conversation does not wait for.
     /// - [`Configuration`](crate::ErrorKind::Configuration) without a conversation, a memory or a tool loop, and with a fork
     ///   point.
     ///
     /// The errors of the memory and of the execution of tools may come later. A store without leases cannot hold a
-    /// conversation for other processes. If one of them begins a turn while the tools run, this turn ends with an error,
-    /// and the model is asked to verify the calls.
+    /// conversation for other processes. If one of them begins a turn while the tools run, this turn ends with an error.
+    /// The model is then asked to verify the calls.
     ///
     /// # Example
     /// ```

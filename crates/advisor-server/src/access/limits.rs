@@ -45,8 +45,8 @@ pub struct ServerLimits {
     pub page_bytes: usize,
     /// The chunks of a turn that are kept for readers that join late. 65,536 by default.
     pub kept_chunks: usize,
-    /// The bytes of the chunks of a turn that are kept for such readers, about as in JSON, without whole blocks and
-    /// responses, which repeat them. 16 MiB by default.
+    /// The bytes of the chunks of a turn that are kept for such readers, about as in JSON. Whole blocks and responses do
+    /// not count, since they repeat them. 16 MiB by default.
     pub kept_bytes: usize,
     /// The time for which a request waits for the [relay](crate::ChatServer::with_relay). A turn then starts without it,
     /// and a request for a turn of another process is answered with 503. 500 milliseconds by default.

@@ -19,7 +19,7 @@ use crate::per_tenant::{MOST_TENANTS, PerTenant};
 /// Limits the tokens and the money of a turn, of each tenant or of all turns together.
 ///
 /// An answer counts when it is complete, since providers report tokens at its end. So the answer that reaches the
-/// limit is still shown, and turns that run at the same time may exceed a shared account by one answer each. An answer
+/// limit is still shown. Turns that run at the same time may exceed a shared account by one answer each. An answer
 /// that fails or is dropped counts nothing, since its tokens are not known.
 ///
 /// A turn that reaches the limit ends at the next boundary of a round, by [`EndTurn`]. The tool loop then starts no tool

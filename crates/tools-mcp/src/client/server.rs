@@ -243,7 +243,7 @@ impl McpServer {
     ///
     /// # Errors
     /// Of kind `Connection`, `Timeout`, `Authentication` or `Protocol` if no connection begins or the list cannot be
-    /// read, `TooLarge` for a long list, and `Configuration` for two tools of one name ([`DuplicateTool`]).
+    /// read. Of kind `TooLarge` for a long list, and `Configuration` for two tools of one name ([`DuplicateTool`]).
     ///
     /// [`DuplicateTool`]: crate::DuplicateTool
     pub async fn connect(self) -> Result<McpTools> {

@@ -12,8 +12,8 @@ use crate::refusal::Refusal;
 
 /// The calls of client-side tools that the conversation waits for.
 ///
-/// Other calls can be open, too: those of the chain's tools, if the tool loop may not run them, such as before an
-/// approval, and those of tools that the prompt does not have. A client sends no results for them.
+/// Other calls can be open, too: those of the chain's tools that wait for an approval, and those of tools that the
+/// prompt does not have. A client sends no results for them.
 #[derive(Debug, Default)]
 pub(in crate::routes) struct OpenCalls(Vec<OpenCall>);
 

@@ -8,8 +8,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::ask::content::{Content, SentMessage, SentResult};
+use super::ask::headers::{header, server_tools};
 use super::ask::new_input::new_input;
-use super::ask::{OnDisconnect, Question, header, server_tools};
+use super::ask::{OnDisconnect, Question};
 use super::input::{JsonBody, given, null_is_absent};
 use super::openai_chat::{ChatMessage, info, listed, without_tools};
 use super::openapi::operation::Operation;

@@ -1,6 +1,7 @@
 pub(super) mod answers;
 pub(super) mod content;
 pub(super) mod decided_calls;
+pub(super) mod headers;
 pub(super) mod new_input;
 mod parts;
 
@@ -9,14 +10,14 @@ use std::sync::Arc;
 use advisor_core::{
     ConversationKey, Decision, Message, MessageContent, OnDrop, OnUnread, Prompt, TurnId, TurnStream,
 };
-use advisor_sse::ServerTools;
-use axum::http::{HeaderMap, HeaderValue};
+use axum::http::HeaderValue;
 use axum::response::Response;
 use chat_memory_advisor::store::{EntryId, ReadRange};
 use chat_memory_advisor::{ForkPoint, MemoryReceipt, StoreError};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use self::answers::SentApproval;
 use super::user::User;
 use crate::ChatServer;
 use crate::access::application::RequestPrompt;
@@ -40,6 +41,8 @@ pub(super) struct Question {
     pub(super) input: Vec<Message>,
     /// The decisions with which the turn begins, about calls that wait.
     decisions: Option<Vec<Decision>>,
+    /// The answers to requests for approvals, as they were sent.
+    approvals: Vec<SentApproval>,
     /// The place in the conversation at which the turn begins, if it is not its end.
     fork_point: Option<ForkPoint>,
     /// The earlier turn that the client names.
@@ -99,7 +102,24 @@ impl Question {
         };
         input.retain(|message| !is_empty(message));
         let prompt = user.request_prompt().clone();
-        Ok(Self { conversation, turn, id, input, decisions, fork_point: None, earlier: None, prompt })
+        let approvals = Vec::new();
+        Ok(Self {
+            conversation,
+            turn,
+            id,
+            input,
+            decisions,
+            approvals,
+            fork_point: None,
+            earlier: None,
+            prompt,
+        })
+    }
+
+    /// Adds the answers that the decisions are made of. Requests with the same answers are the same turn, whichever of the
+    /// calls has meanwhile begun.
+    fn with_approvals(self, approvals: Vec<SentApproval>) -> Self {
+        Self { approvals, ..self }
     }
 
     /// Makes the turn replace an earlier one: its input was edited, or it is to be answered again. The old turn and those
@@ -196,6 +216,9 @@ impl Question {
     /// time is left out.
     fn digest(&self) -> String {
         let input = (&self.input, &self.earlier);
+        if !self.approvals.is_empty() {
+            return digest(&serde_json::to_vec(&(input, &self.approvals)).unwrap_or_default());
+        }
         let Some(decisions) = &self.decisions else {
             return digest(&serde_json::to_vec(&input).unwrap_or_default());
         };
@@ -262,39 +285,4 @@ fn is_empty(message: &Message) -> bool {
 
 pub(super) fn digest(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Returns a header as text, if the request has it.
-///
-/// # Errors
-/// If it has other characters than visible ASCII ones.
-pub(super) fn header<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Refusal> {
-    let text = headers.get(name).map(HeaderValue::to_str).transpose();
-    text.map_err(|_| {
-        Refusal::bad_request(format!("the header `{name}` has other characters than ASCII ones"))
-    })
-}
-
-/// Returns whether a client wants to see the tools that the server runs.
-///
-/// # Errors
-/// For another value than `shown` or `hidden`.
-pub(super) fn server_tools(headers: &HeaderMap) -> Result<ServerTools, Refusal> {
-    match headers.get("x-server-tools").map(HeaderValue::as_bytes) {
-        None | Some(b"hidden") => Ok(ServerTools::Hidden),
-        Some(b"shown") => Ok(ServerTools::Shown),
-        Some(_) => Err(Refusal::bad_request("`x-server-tools` is `shown` or `hidden`")),
-    }
-}
-
-/// Returns the policy that a client of a route with resumption wants. By default, its turn continues.
-///
-/// # Errors
-/// For another value than `stop` or `continue`.
-pub(super) fn on_disconnect(headers: &HeaderMap) -> Result<OnDisconnect, Refusal> {
-    match headers.get("x-on-disconnect").map(HeaderValue::as_bytes) {
-        None | Some(b"continue") => Ok(OnDisconnect::Continue),
-        Some(b"stop") => Ok(OnDisconnect::Stop),
-        Some(_) => Err(Refusal::bad_request("`x-on-disconnect` is `stop` or `continue`")),
-    }
 }

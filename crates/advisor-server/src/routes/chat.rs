@@ -9,7 +9,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::approvals::decisions::{SentDecision, decisions};
-use super::ask::{Question, header, on_disconnect};
+use super::ask::Question;
+use super::ask::headers::{header, on_disconnect};
 use super::input::{JsonBody, Parameters};
 use super::openapi::operation::Operation;
 use super::user::User;

@@ -8,7 +8,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::approvals::decisions::{SentDecision, decisions};
-use super::ask::{OnDisconnect, Question, header};
+use super::ask::headers::header;
+use super::ask::{OnDisconnect, Question};
 use super::input::{JsonBody, NoParameters, Parameters};
 use super::openapi::operation::Operation;
 use super::user::User;

@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::ask::content::{Content, SentMessage, SentResult};
+use super::ask::headers::{header, server_tools};
 use super::ask::new_input::new_input;
-use super::ask::{OnDisconnect, Question, header, server_tools};
+use super::ask::{OnDisconnect, Question};
 use super::input::{JsonBody, given, null_is_absent};
 use super::openapi::operation::Operation;
 use super::user::User;

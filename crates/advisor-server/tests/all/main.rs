@@ -5,6 +5,7 @@ mod access;
 mod addresses;
 mod anthropic_errors;
 mod application;
+mod approval_races;
 mod approvals;
 mod begun_again;
 mod bodies;

@@ -206,6 +206,7 @@ async fn law_t5_ui_approval_of_lost_call_asks_to_verify() {
     start(&till).await;
     let stream = text(send(&till, &continued(&[answered("c1", &asked[0], true, None)])).await).await;
     assert!(stream.contains("I will check."), "{stream}");
+    assert_eq!(of_type(&stream, "tool-output-error")[0]["toolCallId"], "c1");
     assert!(results(&till)[0].contains("verify"), "{:?}", results(&till));
     assert_eq!(till.paid.load(Ordering::SeqCst), 0);
 }

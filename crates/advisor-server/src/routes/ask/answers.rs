@@ -2,6 +2,7 @@ use advisor_core::{ClientSideCall, ConversationKey, Decision, Error, Message, Ro
 use advisor_sse::{ApprovalId, Approvals};
 use chat_memory_advisor::StoreError;
 use chat_memory_advisor::store::{Entry, ReadRange, same_turn};
+use serde::Serialize;
 
 use super::super::user::User;
 use super::content::SentMessage;
@@ -17,7 +18,7 @@ const TURNS: usize = 3;
 const DENIED: &str = "the user has denied the call";
 
 /// The answer of a person to a request for an approval, of any protocol.
-#[derive(Debug)]
+#[derive(Debug, Clone, Serialize)]
 pub(in crate::routes) struct SentApproval {
     /// The id of the request.
     pub(in crate::routes) id: String,
@@ -25,7 +26,7 @@ pub(in crate::routes) struct SentApproval {
 }
 
 /// What a person has decided, in a protocol without other arguments.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(in crate::routes) enum SentVerdict {
     Approved,
     /// With the reason of the person, if there is one.
@@ -42,13 +43,14 @@ impl SentVerdict {
     }
 }
 
-/// A call that is decided.
+/// A call that is decided, or that was started before.
 #[derive(Debug)]
 pub(in crate::routes) struct AnsweredCall {
     /// The id under which the client knows it.
     pub(in crate::routes) id: String,
     /// Its id among those of its turn in the store.
     pub(in crate::routes) stored_id: String,
+    /// A denial of a call that was started has no effect: its end is that of an approved one.
     pub(in crate::routes) verdict: SentVerdict,
 }
 
@@ -57,13 +59,15 @@ pub(in crate::routes) struct AnsweredCall {
 pub(in crate::routes) struct Answers {
     pub(in crate::routes) decisions: Vec<Decision>,
     pub(in crate::routes) calls: Vec<AnsweredCall>,
+    /// The answers, as they were sent.
+    sent: Vec<SentApproval>,
     /// Whether calls wait for a decision.
     has_waiting: bool,
 }
 
 impl Answers {
-    /// Reads the answers for a turn. Those to earlier requests are left out, and those about calls that were started: the
-    /// model is asked to verify these.
+    /// Reads the answers for a turn. Those to earlier requests are left out. Those about calls that were started decide
+    /// nothing: the turn that was sent before runs these calls, or the model is asked to verify them.
     ///
     /// # Errors
     /// If the server takes no decisions, or for an id of another form.
@@ -81,17 +85,24 @@ impl Answers {
         let turn = turn.map(turn_id).transpose().map_err(bad)?;
         let asked = Asked::load(server, user, conversation, turn.as_ref()).await?;
         let mut answers = Self { has_waiting: asked.has_waiting, ..Self::default() };
-        for SentApproval { id, verdict } in sent {
+        for SentApproval { id, verdict } in &sent {
             let id: ApprovalId = id.parse().map_err(bad)?;
             let Some((stored_id, call)) = asked.find(conversation, &id) else { continue };
-            let decision = match &verdict {
-                SentVerdict::Approved => call.approve(),
-                SentVerdict::Denied(reason) => call.deny(reason.as_deref().unwrap_or(DENIED)),
-            };
-            answers.decisions.push(decision.map_err(bad)?);
+            answers.decide(call, verdict).map_err(bad)?;
+            let verdict = if call.started { SentVerdict::Approved } else { verdict.clone() };
             answers.calls.push(AnsweredCall { id: id.call().into(), stored_id: stored_id.clone(), verdict });
         }
-        Ok(answers)
+        Ok(Self { sent, ..answers })
+    }
+
+    fn decide(&mut self, call: &ClientSideCall, verdict: &SentVerdict) -> Result<(), Error> {
+        if !call.started {
+            self.decisions.push(match verdict {
+                SentVerdict::Approved => call.approve()?,
+                SentVerdict::Denied(reason) => call.deny(reason.as_deref().unwrap_or(DENIED))?,
+            });
+        }
+        Ok(())
     }
 
     /// Checks whether no call waits for a decision, or had one that is sent again.
@@ -115,7 +126,7 @@ impl Answers {
             true => Question::new(user, conversation, turn, input)?,
             false => Question::resuming(user, conversation, turn, input, Some(self.decisions))?,
         };
-        Ok((question, self.calls))
+        Ok((question.with_approvals(self.sent), self.calls))
     }
 }
 
@@ -153,7 +164,7 @@ pub(in crate::routes) async fn question(
 
 /// The calls about which an answer has asked a person.
 struct Asked {
-    /// The calls that were not started, each with its id among those of its turn.
+    /// The calls, each with its id among those of its turn.
     calls: Vec<(String, ClientSideCall)>,
     /// Whether calls have no decision yet.
     has_waiting: bool,
@@ -183,7 +194,10 @@ impl Asked {
         let asking = asking.map(|asking| log.iter().filter(move |entry| &entry.turn == asking));
         let calls = asking.map(calls_with_ids).unwrap_or_default().into_iter();
         let is_started = |call: &ClientSideCall| open.iter().any(|open| open.started && open.key == call.key);
-        let calls = calls.filter(|(_, call)| is_asked(call) && !is_started(call));
+        let calls = calls.filter(|(_, call)| is_asked(call)).map(|(id, mut call)| {
+            call.started = is_started(&call);
+            (id, call)
+        });
         Ok(Self { calls: calls.collect(), has_waiting: waiting.is_some() })
     }
 

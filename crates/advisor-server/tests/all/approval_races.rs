@@ -1,0 +1,191 @@
+//! Decisions that are sent again while the calls that they approve run, or at once with others.
+
+use std::sync::Arc;
+
+use advisor_core::{ChatClient, ToolDefinition};
+use advisor_server::ChatServer;
+use advisor_testkit::{Answer, ScriptedModel};
+use axum::http::StatusCode;
+use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+use tool_call_advisor::{FnTool, PolicyAction, ToolCallAdvisor, ToolPolicy, ToolRule};
+
+use crate::approvals::pays;
+use crate::setting::{Setting, json_of, post, text};
+
+/// A server whose tool `pay` waits for an approval, and then for the test.
+struct SlowTill {
+    setting: Arc<Setting>,
+    /// Has a permit for each run that has begun.
+    begun: Arc<Semaphore>,
+    /// Each run takes a permit before it ends.
+    may_end: Arc<Semaphore>,
+}
+
+fn slow_till(answers: impl IntoIterator<Item = Answer>) -> SlowTill {
+    let (begun, may_end) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+    let (begins, ends) = (Arc::clone(&begun), Arc::clone(&may_end));
+    let cents = json!({"type": "object", "properties": {"cents": {"type": "integer"}}});
+    let pay = FnTool::new(ToolDefinition::new("pay", "Pays.", cents), move |arguments: Value| {
+        let ends = Arc::clone(&ends);
+        begins.add_permits(1);
+        async move {
+            ends.acquire().await.unwrap().forget();
+            Ok(format!("paid {}", arguments["cents"]))
+        }
+    });
+    let policy = ToolPolicy::new([ToolRule::new(["pay"], PolicyAction::Ask)], PolicyAction::Allow);
+    let (model, memory) = (ScriptedModel::new(answers), ChatMemoryAdvisor::new(InMemoryStore::new()));
+    let client = ChatClient::builder(model.clone())
+        .advisor(memory.clone())
+        .advisor(ToolCallAdvisor::builder().policy(policy).build().unwrap())
+        .tool(pay)
+        .build()
+        .unwrap();
+    let server = ChatServer::new(client, memory).with_approvals();
+    SlowTill { setting: Arc::new(Setting { server, model }), begun, may_end }
+}
+
+impl SlowTill {
+    /// Sends a request in a task of its own, and reads its answer.
+    fn send(
+        &self,
+        (path, key): (&'static str, Option<&'static str>),
+        body: &Value,
+    ) -> tokio::task::JoinHandle<(StatusCode, String)> {
+        let (setting, body) = (Arc::clone(&self.setting), body.to_string());
+        tokio::spawn(async move {
+            let mut request = post(path).header("x-ui-profile", "v6");
+            if let Some(key) = key {
+                request = request.header("idempotency-key", key);
+            }
+            let response = setting.send(request.body(body.into()).unwrap()).await;
+            (response.status(), text(response).await)
+        })
+    }
+
+    async fn wait_for_runs(&self, runs: u32) {
+        self.begun.acquire_many(runs).await.unwrap().forget();
+    }
+}
+
+/// Lets the other tasks run until they wait for a tool.
+async fn let_requests_be_read() {
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+}
+
+fn ids(stream: &str, kind: &str, path: &str) -> Vec<String> {
+    let read = |line: &str| serde_json::from_str::<Value>(line.strip_prefix("data: ")?).ok();
+    let events = stream.lines().filter_map(read).filter(|event| event["type"] == kind);
+    events.filter_map(|event| Some(event.pointer(path)?.as_str()?.to_owned())).collect()
+}
+
+async fn ui_decision(till: &SlowTill) -> Value {
+    let user = json!({"id": "u1", "role": "user", "parts": [{"type": "text", "text": "Pay."}]});
+    let asked = json!({"id": "c1", "messages": [user], "trigger": "submit-message"});
+    let (_, stream) = till.send(("/api/ui", None), &asked).await.unwrap();
+    let asked = ids(&stream, "tool-approval-request", "/approvalId");
+    let parts: Vec<_> = asked
+        .iter()
+        .zip(["c1", "c2"])
+        .map(|(id, call)| {
+            json!({"type": "dynamic-tool", "toolName": "pay", "toolCallId": call, "state": "approval-responded",
+                "input": {}, "approval": {"id": id, "approved": true}})
+        })
+        .collect();
+    let message = json!({"id": "answer-u1", "role": "assistant", "parts": parts});
+    json!({"id": "c1", "messages": [message], "trigger": "submit-message"})
+}
+
+async fn run_decision(till: &SlowTill, run: &str) -> Value {
+    let user = json!({"id": "u", "role": "user", "content": "Pay."});
+    let asked = json!({"threadId": "c1", "runId": "r1", "messages": [user]});
+    let (_, stream) = till.send(("/api/ag-ui", None), &asked).await.unwrap();
+    let read = |line: &str| serde_json::from_str::<Value>(line.strip_prefix("data: ")?).ok();
+    let finished = stream.lines().filter_map(read).find(|event| event["type"] == "RUN_FINISHED").unwrap();
+    let resume: Vec<_> = finished["outcome"]["interrupts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|asked| json!({"interruptId": asked["id"], "status": "resolved", "payload": {"approved": true}}))
+        .collect();
+    let call = json!({"id": "c1", "type": "function", "function": {"name": "pay", "arguments": "{}"}});
+    let asked = json!({"id": "a", "role": "assistant", "toolCalls": [call]});
+    json!({"threadId": "c1", "runId": run, "messages": [user, asked], "resume": resume})
+}
+
+async fn response_decision(till: &SlowTill) -> Value {
+    let asking = json!({"model": "chain", "input": "Pay.", "conversation": "c1"});
+    let first = json_of(till.setting.post("/v1/responses", &asking).await).await;
+    let approved: Vec<_> = first["output"].as_array().unwrap().iter().map(
+        |asked| json!({"type": "mcp_approval_response", "approval_request_id": asked["id"], "approve": true}),
+    ).collect();
+    json!({"model": "chain", "previous_response_id": first["id"], "input": approved, "stream": true})
+}
+
+/// A decision that is sent again while the calls run joins their turn, and shows all their ends.
+#[tokio::test]
+async fn law_t5_decision_sent_again_joins_the_running_turn() {
+    for path in ["/api/ui", "/api/ag-ui", "/v1/responses"] {
+        let till = slow_till([pays(), Answer::from_text("Done.")]);
+        let (body, key) = match path {
+            "/api/ui" => (ui_decision(&till).await, None),
+            "/api/ag-ui" => (run_decision(&till, "r2").await, None),
+            _ => (response_decision(&till).await, Some("d1")),
+        };
+        let first = till.send((path, key), &body);
+        till.wait_for_runs(1).await;
+        let again = till.send((path, key), &body);
+        let_requests_be_read().await;
+        till.may_end.add_permits(2);
+        let (first, again) = (first.await.unwrap(), again.await.unwrap());
+        assert_eq!((first.0, again.0), (StatusCode::OK, StatusCode::OK), "{path}");
+        let ends = |stream: &str| stream.matches("paid").count();
+        assert_eq!(ends(&first.1), ends(&again.1), "{path}");
+        assert!(again.1.contains("Done."));
+    }
+}
+
+/// Of several runs with the same decisions, one runs the calls. The others are refused, and decide nothing later.
+#[tokio::test]
+async fn law_t5_one_of_several_runs_decides() {
+    let till = slow_till([pays(), Answer::from_text("Done.")]);
+    let body = run_decision(&till, "r2").await;
+    let of_run = |run: &str| {
+        let mut body = body.clone();
+        body["runId"] = run.into();
+        till.send(("/api/ag-ui", None), &body)
+    };
+    let runs = ["r2", "r3"].map(of_run);
+    till.wait_for_runs(1).await;
+    let late = of_run("r4");
+    let_requests_be_read().await;
+    till.may_end.add_permits(2);
+    let mut statuses = Vec::new();
+    for run in runs.into_iter().chain([late]) {
+        statuses.push(run.await.unwrap().0);
+    }
+    assert_eq!(statuses, [StatusCode::OK, StatusCode::CONFLICT, StatusCode::CONFLICT]);
+    assert_eq!(of_run("r5").await.unwrap().0, StatusCode::BAD_REQUEST);
+    // The second call began after the first.
+    assert_eq!(till.begun.available_permits(), 1);
+}
+
+/// An approval and a denial of one call run nothing, in either order.
+#[tokio::test]
+async fn contradictory_answers_run_nothing() {
+    for first in [true, false] {
+        let till = slow_till([pays(), Answer::from_text("Done.")]);
+        let mut body = run_decision(&till, "r2").await;
+        let mut other = body["resume"][0].clone();
+        body["resume"][0]["payload"]["approved"] = first.into();
+        other["payload"]["approved"] = (!first).into();
+        body["resume"].as_array_mut().unwrap().push(other);
+        let (status, error) = till.send(("/api/ag-ui", None), &body).await.unwrap();
+        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{error}");
+        assert_eq!(till.begun.available_permits(), 0);
+    }
+}

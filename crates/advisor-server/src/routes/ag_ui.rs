@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::ask::OnDisconnect;
 use super::ask::answers::{self, SentApproval, SentVerdict};
+use super::ask::call_suffix::CallSuffix;
 use super::ask::content::{SentMessage, SentResult};
 use super::ask::decided_calls::{ShowsEnds, WithEnds};
 use super::input::{JsonBody, null_is_absent};
@@ -131,7 +132,8 @@ pub(super) async fn ask(
     let ids = (Some(body.thread_id.as_str()), Some(body.run_id.as_str()));
     let (question, decided) = answers::question(&server, &user, ids, messages, approvals).await?;
     let turn = question.start(&server, OnDisconnect::Stop).await?;
-    let encoder = AgUi::new(body.thread_id, body.run_id);
+    let suffix = CallSuffix::of(&question.turn).in_thread();
+    let encoder = AgUi::new(body.thread_id, body.run_id).with_call_suffix(suffix);
     let encoder = match answers::approvals(&server, &user, question.key()) {
         Some(approvals) => encoder.with_approvals(approvals),
         None => encoder,

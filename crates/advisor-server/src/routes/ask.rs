@@ -1,4 +1,5 @@
 pub(super) mod answers;
+pub(super) mod call_suffix;
 pub(super) mod content;
 pub(super) mod decided_calls;
 pub(super) mod headers;

@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::approvals::{Till, open_till, pays, results, start, till};
-use crate::setting::{json_of, post, refused, text};
+use crate::setting::{Setting, json_of, post, refused, text, with_tokens};
 
 /// Runs a thread of AG-UI, with a history that the client keeps.
 fn run(run: &str, said: &[&str], resume: &Value) -> Value {
@@ -176,4 +176,59 @@ async fn clients_of_responses_may_say_something_beside_decisions() {
     assert!(text(till.setting.post("/v1/responses", &body).await).await.contains("Done."));
     assert_eq!(till.setting.model.prompts()[1].messages.last().unwrap().text(), "Quickly.");
     assert_eq!(till.paid.load(Ordering::SeqCst), 2);
+}
+
+/// A thread of AG-UI has the calls of all its runs, so each has an id of its own. An earlier result is none of a later call.
+#[tokio::test]
+async fn law_t6_ag_ui_calls_of_one_thread_have_own_ids() {
+    let place = || Answer::from_calls([("c1", "place", "{}")]);
+    let till = open_till([place(), place(), Answer::from_text("Done.")]);
+    let mut history = vec![json!({"id": "u", "role": "user", "content": "Where am I?"})];
+    let mut calls = Vec::<String>::new();
+    for run in ["r1", "r2"] {
+        let body = json!({"threadId": "c1", "runId": run, "messages": history});
+        let stream = text(till.setting.post("/api/ag-ui", &body).await).await;
+        let read = |line: &str| serde_json::from_str::<Value>(line.strip_prefix("data: ")?).ok();
+        let begun = stream.lines().filter_map(read).find(|event| event["type"] == "TOOL_CALL_START").unwrap();
+        let id = begun["toolCallId"].as_str().unwrap().to_owned();
+        assert!(id.starts_with("c1") && !calls.contains(&id), "{id}");
+        let call = json!({"id": id, "type": "function", "function": {"name": "place", "arguments": "{}"}});
+        history.push(json!({"id": id, "role": "assistant", "toolCalls": [call]}));
+        if run == "r1" {
+            history.push(json!({"id": "t1", "role": "tool", "toolCallId": id, "content": "Oslo"}));
+        }
+        calls.push(id);
+    }
+    // The later call has no result yet.
+    let body = |history: &[Value], run: &str| json!({"threadId": "c1", "runId": run, "messages": history});
+    refused(till.setting.post("/api/ag-ui", &body(&history, "r3")).await, StatusCode::BAD_REQUEST).await;
+    history.push(json!({"id": "t2", "role": "tool", "toolCallId": calls[1], "content": "Lima"}));
+    for _ in 0..2 {
+        let stream = text(till.setting.post("/api/ag-ui", &body(&history, "r4")).await).await;
+        assert!(stream.contains("Done."), "{stream}");
+    }
+    assert_eq!(results(&till), ["Oslo", "Lima"]);
+}
+
+/// An approval of one tenant decides nothing about the same call of another one.
+#[tokio::test]
+async fn law_t6_approval_is_of_one_tenant() {
+    let till = open_till([pays(), pays()]);
+    let (server, model) = (till.setting.server.clone(), till.setting.model.clone());
+    let setting = with_tokens(Setting { server, model });
+    let run = async |token: &str, body: &Value| {
+        let request = post("/api/ag-ui").header("authorization", format!("Bearer {token}"));
+        setting.send(request.body(body.to_string().into()).unwrap()).await
+    };
+    let mut resume = Value::Null;
+    for token in ["token-of-bob", "token-of-ann"] {
+        let stream = text(run(token, &self::run("r1", &["Pay."], &Value::Null)).await).await;
+        let asked = finished(&stream)["outcome"]["interrupts"].as_array().unwrap().clone();
+        let approved =
+            asked.iter().map(|asked| resolved(asked["id"].as_str().unwrap(), &json!({"approved": true})));
+        resume = approved.collect();
+    }
+    let forged = run("token-of-bob", &self::run("r2", &["Pay."], &resume)).await;
+    refused(forged, StatusCode::UNPROCESSABLE_ENTITY).await;
+    assert_eq!(till.paid.load(Ordering::SeqCst), 0);
 }

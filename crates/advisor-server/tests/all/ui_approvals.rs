@@ -156,7 +156,7 @@ async fn law_t6_ui_approval_is_of_one_conversation() {
     assert_eq!(till.paid.load(Ordering::SeqCst), 0);
 }
 
-/// In a message with several calls of one id, an earlier result is none of a later call.
+/// In a message with calls of several turns, an earlier result is none of a later call that the model has named the same.
 #[tokio::test]
 async fn law_t6_ui_result_is_of_the_last_call() {
     let till = open_till([
@@ -166,18 +166,50 @@ async fn law_t6_ui_result_is_of_the_last_call() {
     ]);
     let first = asked(&till).await;
     let stream = text(send(&till, &continued(&[answered("c1", &first[0], true, None)])).await).await;
-    let second = of_type(&stream, "tool-approval-request")[0]["approvalId"].as_str().unwrap().to_owned();
-    let part = |tool: &str, output: &str| {
-        json!({"type": "dynamic-tool", "toolName": tool, "toolCallId": "c1",
+    let second = &of_type(&stream, "tool-approval-request")[0];
+    let [second, paying] = ["approvalId", "toolCallId"].map(|field| second[field].as_str().unwrap());
+    let part = |tool: &str, id: &str, output: &str| {
+        json!({"type": "dynamic-tool", "toolName": tool, "toolCallId": id,
         "state": "output-available", "input": {}, "output": output})
     };
-    let decided = answered("c2", &second, true, None);
-    let waiting = json!({"type": "dynamic-tool", "toolName": "place", "toolCallId": "c1", "state": "input-available", "input": {}});
-    let message = continued(&[part("pay", "paid 1"), waiting, decided.clone()]);
+    let decided = answered(paying, second, true, None);
+    let place = of_type(&stream, "tool-input-available")[0]["toolCallId"].as_str().unwrap().to_owned();
+    let waiting = json!({"type": "dynamic-tool", "toolName": "place", "toolCallId": place, "state": "input-available", "input": {}});
+    let message = continued(&[part("pay", "c1", "paid 1"), waiting, decided.clone()]);
     assert_eq!(send(&till, &message).await.status(), StatusCode::UNPROCESSABLE_ENTITY);
-    let message = continued(&[part("pay", "paid 1"), part("place", "Oslo"), decided]);
+    let message = continued(&[part("pay", "c1", "paid 1"), part("place", &place, "Oslo"), decided]);
     assert!(text(send(&till, &message).await).await.contains("Done."));
     assert_eq!(results(&till), ["paid 1", "Oslo", "paid 2"]);
+}
+
+/// A client has one part per id: a call of a turn that continues the message has an id of its own.
+#[tokio::test]
+async fn law_t6_ui_calls_of_one_message_have_own_ids() {
+    let pay = |cents: u32| Answer::from_calls([("c1", "pay", &*format!("{{\"cents\":{cents}}}"))]);
+    let till = open_till([pay(1), pay(2), pay(3), Answer::from_text("Done.")]);
+    let (mut ids, mut parts) = (vec!["c1".to_owned()], Vec::new());
+    let mut approval = asked(&till).await.remove(0);
+    for paid in 1..=3 {
+        let id = ids.last().unwrap().clone();
+        parts.push(answered(&id, &approval, true, None));
+        let stream = text(send(&till, &continued(&parts)).await).await;
+        let ended = &of_type(&stream, "tool-output-available")[0];
+        assert_eq!([&ended["toolCallId"], &ended["output"]], [&json!(id), &json!(format!("paid {paid}"))]);
+        // The same request has the same ids.
+        assert_eq!(
+            of_type(&text(send(&till, &continued(&parts)).await).await, "tool-approval-request"),
+            of_type(&stream, "tool-approval-request")
+        );
+        *parts.last_mut().unwrap() = json!({"type": "dynamic-tool", "toolName": "pay", "toolCallId": id,
+            "state": "output-available", "input": {}, "output": ended["output"]});
+        let Some(next) = of_type(&stream, "tool-approval-request").pop() else { continue };
+        assert_eq!(of_type(&stream, "tool-input-start")[0]["toolCallId"], next["toolCallId"]);
+        let id = next["toolCallId"].as_str().unwrap().to_owned();
+        assert!(id.starts_with("c1-") && !ids.contains(&id), "{id}");
+        approval = next["approvalId"].as_str().unwrap().to_owned();
+        ids.push(id);
+    }
+    assert_eq!((ids.len(), till.paid.load(Ordering::SeqCst)), (3, 3));
 }
 
 /// A model repeats the id of a call whose round the stream does not show.
@@ -193,6 +225,28 @@ async fn law_t6_ui_approval_is_of_its_round() {
     assert!(stream.contains("Done."), "{stream}");
     let ended = &of_type(&stream, "tool-output-available")[0];
     assert_eq!(asked[0].rsplit('.').next(), ended["toolCallId"].as_str());
+}
+
+/// An approval of calls that were asked about again, such as after an edit, decides nothing. That of the new ones does.
+#[tokio::test]
+async fn law_t6_ui_approval_is_of_its_branch() {
+    for (trigger, named) in [("regenerate-message", "answer-u1"), ("submit-message", "u1")] {
+        let till = open_till([pays(), pays(), Answer::from_text("Done.")]);
+        let earlier = asked(&till).await;
+        let message = json!({"id": "u1", "role": "user", "parts": [{"type": "text", "text": "Pay."}]});
+        let body = json!({"id": "c1", "messages": [message], "trigger": trigger, "messageId": named});
+        let request = post("/api/ui").header("x-ui-profile", "v6").body(body.to_string().into()).unwrap();
+        let stream = text(till.setting.send(request).await).await;
+        let later = of_type(&stream, "tool-approval-request").into_iter();
+        let later: Vec<_> = later.map(|asked| asked["approvalId"].as_str().unwrap().to_owned()).collect();
+        let decided = |ids: &[String]| {
+            continued(&[answered("c1", &ids[0], true, None), answered("c2", &ids[1], true, None)])
+        };
+        assert_eq!(send(&till, &decided(&earlier)).await.status(), StatusCode::UNPROCESSABLE_ENTITY);
+        assert_eq!(till.paid.load(Ordering::SeqCst), 0);
+        assert!(text(send(&till, &decided(&later)).await).await.contains("Done."), "{trigger}");
+        assert_eq!(till.paid.load(Ordering::SeqCst), 2);
+    }
 }
 
 /// A call that was started and is lost needs no decision, and an approval of it begins nothing.

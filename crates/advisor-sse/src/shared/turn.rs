@@ -43,6 +43,11 @@ pub(crate) struct ClientCall {
 }
 
 impl Turn {
+    /// Makes the ids of the calls end so.
+    pub(crate) fn set_call_suffix(&mut self, suffix: Text) {
+        self.names = CallIds::with_suffix(suffix);
+    }
+
     /// Takes note of a chunk. Returns whether it belongs to the first of several parallel answers.
     pub(crate) fn note(&mut self, chunk: &Chunk) -> bool {
         if let Some(round) = self.restarted.take() {

@@ -1,12 +1,12 @@
 use advisor_core::{ClientSideCall, ConversationKey, Decision, Error, Message, Role, ToolResult, TurnId};
 use advisor_sse::{ApprovalId, Approvals};
 use chat_memory_advisor::StoreError;
-use chat_memory_advisor::store::{Entry, ReadRange, same_turn};
+use chat_memory_advisor::store::ReadRange;
 use serde::Serialize;
 
 use super::super::user::User;
 use super::content::SentMessage;
-use super::new_input::{calls_with_ids, first_results, input_beside_decisions, new_input};
+use super::new_input::{calls_with_ids, first_results, input_beside_decisions, new_input, turn_before};
 use super::{Question, turn_id};
 use crate::ChatServer;
 use crate::refusal::Refusal;
@@ -204,13 +204,6 @@ impl Asked {
     fn find(&self, conversation: &ConversationKey, id: &ApprovalId) -> Option<&(String, ClientSideCall)> {
         self.calls.iter().find(|(_, call)| id.names(conversation, call))
     }
-}
-
-/// Returns the turn before `turn`, if both are in the log.
-fn turn_before<'a>(log: &'a [Entry], turn: &TurnId) -> Option<&'a TurnId> {
-    let mut turns = log.chunk_by(same_turn).rev().filter_map(|entries| Some(&entries.first()?.turn));
-    turns.by_ref().find(|of_log| *of_log == turn)?;
-    turns.next()
 }
 
 /// Returns the approvals that the stream of a turn asks for, if users decide.

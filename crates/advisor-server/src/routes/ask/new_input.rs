@@ -5,6 +5,7 @@ use chat_memory_advisor::store::{Entry, ReadRange, same_turn};
 
 use super::super::conversations::shown_ids::ShownIds;
 use super::super::user::User;
+use super::call_suffix::CallSuffix;
 use super::content::{SentMessage, SentResult};
 use super::turn_id;
 use crate::ChatServer;
@@ -21,7 +22,15 @@ pub(in crate::routes) struct OpenCalls(Vec<OpenCall>);
 #[derive(Debug)]
 struct OpenCall {
     shown_id: String,
+    suffix: Option<CallSuffix>,
     call: ToolCall,
+}
+
+impl OpenCall {
+    /// Checks whether a client knows the call, under this id, as `sent`.
+    fn is_known_as(&self, id: &str, sent: &str) -> bool {
+        self.suffix.as_ref().map_or(id == sent, |suffix| suffix.names(id, sent))
+    }
 }
 
 impl OpenCalls {
@@ -48,7 +57,12 @@ impl OpenCalls {
         };
         let to_open = |open: ClientSideCall| {
             let shown_id = open.key.as_ref().and_then(|key| shown_id(&log, key));
-            OpenCall { shown_id: shown_id.unwrap_or_else(|| open.call.id.to_string()), call: open.call }
+            let suffix = open.key.as_ref().map(|key| CallSuffix::of(&key.turn));
+            OpenCall {
+                shown_id: shown_id.unwrap_or_else(|| open.call.id.to_string()),
+                suffix,
+                call: open.call,
+            }
         };
         let open = open.into_iter().filter(is_of_client).map(to_open);
         let answered = turn.map(|turn| answered_by(&log, &turn)).unwrap_or_default();
@@ -56,9 +70,10 @@ impl OpenCalls {
     }
 
     fn find(&self, result: &SentResult) -> Option<&ToolCall> {
-        let by_shown_id = self.0.iter().find(|open| open.shown_id == result.call_id);
+        let sent = &result.call_id;
+        let by_shown_id = self.0.iter().find(|open| open.is_known_as(&open.shown_id, sent));
         // A stream that hides the chain's calls does not number the client's.
-        let open = by_shown_id.or_else(|| self.0.iter().find(|open| open.call.id.as_str() == result.call_id));
+        let open = by_shown_id.or_else(|| self.0.iter().find(|open| open.is_known_as(&open.call.id, sent)));
         open.map(|open| &open.call)
     }
 
@@ -151,11 +166,20 @@ pub(in crate::routes) fn calls_with_ids<'a>(
 
 /// Returns the calls whose results begin a turn.
 fn answered_by(log: &[Entry], turn: &TurnId) -> Vec<OpenCall> {
+    let asking = turn_before(log, turn);
     let to_call = |(shown_id, result): (String, ToolResult)| OpenCall {
         shown_id,
+        suffix: asking.map(CallSuffix::of),
         call: ToolCall::new(result.call_id, result.name, ""),
     };
     first_results(log, turn).into_iter().map(to_call).collect()
+}
+
+/// Returns the turn before `turn`, if both are in the log.
+pub(in crate::routes) fn turn_before<'a>(log: &'a [Entry], turn: &TurnId) -> Option<&'a TurnId> {
+    let mut turns = log.chunk_by(same_turn).rev().filter_map(|entries| Some(&entries.first()?.turn));
+    turns.by_ref().find(|of_log| *of_log == turn)?;
+    turns.next()
 }
 
 /// Returns the results that begin a turn, each with the id under which a client knows its call.

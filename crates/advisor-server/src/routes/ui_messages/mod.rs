@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use self::sent_parts::SentParts;
 use super::ask::answers::{AnsweredCall, Answers, SentApproval, SentVerdict, approvals};
+use super::ask::call_suffix::{CallSuffix, continued_turn};
 use super::ask::content::{Content, SentMessage, SentResult};
 use super::ask::decided_calls::{ShowsEnds, WithEnds};
 use super::ask::headers::on_disconnect;
@@ -80,18 +81,13 @@ pub(super) async fn ask(
     let profile = profile(&headers)?;
     let Asked { question, answer, decided } = question(&server, &user, body).await?;
     let turn = question.start(&server, on_disconnect(&headers)?).await?;
-    let encoder = UiMessages::new(answer).with_profile(profile);
-    let encoder = with_approvals(encoder, &server, &user, question.key());
+    let encoder = encoder(&server, &user, question.key(), answer).with_profile(profile);
     let (encoder, turn) = WithEnds::new(encoder, decided, turn, &server, &question);
     Ok(question.named(streamed(turn, encoder, Frames::new(), user.request()).await?))
 }
 
-fn with_approvals(
-    encoder: UiMessages,
-    server: &ChatServer,
-    user: &User,
-    turn: (ConversationKey, TurnId),
-) -> UiMessages {
+fn encoder(server: &ChatServer, user: &User, turn: (ConversationKey, TurnId), answer: String) -> UiMessages {
+    let encoder = UiMessages::new(answer).with_call_suffix(CallSuffix::of(&turn.1).in_message());
     match approvals(server, user, turn) {
         Some(approvals) => encoder.with_approvals(approvals),
         None => encoder,
@@ -216,7 +212,7 @@ fn turn_of(message: &str, results: &[SentResult], approvals: &[SentApproval]) ->
     let calls = results.iter().map(|result| result.call_id.as_str());
     let approvals = approvals.iter().map(|approval| approval.id.as_str());
     let parts = (message, calls.collect::<Vec<_>>(), approvals.collect::<Vec<_>>());
-    digest(&serde_json::to_vec(&parts).unwrap_or_default())
+    continued_turn(&serde_json::to_vec(&parts).unwrap_or_default())
 }
 
 /// Returns the results that the conversation waits for, or that began this turn. The others are history.
@@ -252,8 +248,8 @@ pub(super) async fn resume(
     let Some(id) = running else { return Ok(StatusCode::NO_CONTENT.into_response()) };
     let turn = server.turns().join(&(key.clone(), id.clone())).await?;
     let Some(turn) = turn else { return Ok(StatusCode::NO_CONTENT.into_response()) };
-    let encoder = UiMessages::new(answer_id(&id)).with_profile(profile);
-    let encoder = with_approvals(encoder, &server, &user, (key, id));
+    let answer = answer_id(&id);
+    let encoder = encoder(&server, &user, (key, id), answer).with_profile(profile);
     streamed(turn, encoder, Frames::new(), user.request()).await
 }
 

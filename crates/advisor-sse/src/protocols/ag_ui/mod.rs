@@ -83,6 +83,14 @@ impl AgUi {
         Self { approvals: Some(approvals), ..self }
     }
 
+    /// Makes the ids of the run's calls end so. A client finds a call among those of all runs of the thread, and models
+    /// repeat ids.
+    #[must_use]
+    pub fn with_call_suffix(mut self, suffix: impl Into<Text>) -> Self {
+        self.turn.set_call_suffix(suffix.into());
+        self
+    }
+
     /// Writes the result of a decided call. The call is one of an earlier run, and the client has its message.
     pub fn earlier_result(&mut self, call_id: &str, result: &ToolResult, frames: &mut Frames) {
         self.result(call_id, result, frames);

@@ -70,6 +70,14 @@ impl UiMessages {
         self
     }
 
+    /// Makes the ids of the turn's calls end so. A turn that continues a message needs it: a message has one part per id, and
+    /// models repeat ids.
+    #[must_use]
+    pub fn with_call_suffix(mut self, suffix: impl Into<Text>) -> Self {
+        self.parts.turn.set_call_suffix(suffix.into());
+        self
+    }
+
     /// Writes the result of an approved call. The call is one of an earlier turn, and the client's message has its part.
     pub fn earlier_result(&mut self, call_id: &str, result: &ToolResult, frames: &mut Frames) {
         self.parts.output(call_id, result, frames);

@@ -98,7 +98,7 @@ impl FromStr for ApprovalId {
         let unread = || Error::configuration("the id of an approval is that of its request, unchanged");
         let mut parts = text.splitn(5, '.');
         let mut part = || parts.next().ok_or_else(unread);
-        let turn = TurnId::new(part()?)?;
+        let turn = TurnId::new(part()?).map_err(|_| unread())?;
         let (round, position) = (part()?.parse(), part()?.parse());
         let key = CallKey::new(turn, round.map_err(|_| unread())?, position.map_err(|_| unread())?);
         Ok(Self { key, digest: part()?.into(), call: part()?.into() })
@@ -120,7 +120,8 @@ mod tests {
         let id = id_of("c", &ToolCall::new("call.1", "pay", "{}"));
         assert_eq!(id.to_string().parse::<ApprovalId>().unwrap(), id);
         for unread in ["", "t-1", ".1.1.d.c", "a b.1.1.d.c", "t.x.1.d.c", "t.1.-1.d.c", "t.1.1.d"] {
-            assert!(unread.parse::<ApprovalId>().is_err(), "{unread}");
+            let error = unread.parse::<ApprovalId>().unwrap_err().to_string();
+            assert!(error.contains("the id of an approval"), "{unread}: {error}");
         }
     }
 

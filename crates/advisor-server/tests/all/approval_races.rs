@@ -189,3 +189,21 @@ async fn contradictory_answers_run_nothing() {
         assert_eq!(till.begun.available_permits(), 0);
     }
 }
+
+/// A client that disconnects while an approved call runs, and sends the same run again: no call runs twice, and the model is
+/// asked to verify what was stopped.
+#[tokio::test]
+async fn law_t5_run_sent_again_after_disconnect_repeats_no_call() {
+    let till = slow_till([pays(), Answer::from_text("I will check.")]);
+    let body = run_decision(&till, "r2").await;
+    let first = till.send(("/api/ag-ui", None), &body);
+    till.wait_for_runs(2).await;
+    first.abort();
+    let _ = first.await;
+    till.may_end.add_permits(4);
+    let (status, stream) = till.send(("/api/ag-ui", None), &body).await.unwrap();
+    assert_eq!(status, StatusCode::OK, "{stream}");
+    assert!(stream.contains("I will check."), "{stream}");
+    assert_eq!(stream.matches("TOOL_CALL_RESULT").count(), 2, "{stream}");
+    assert_eq!(till.begun.available_permits(), 0);
+}

@@ -86,6 +86,8 @@ async fn ui_clients_decide_about_all_calls() {
     let [one, two] = [answered("c1", &asked[0], true, None), answered("c2", &asked[1], true, None)];
     let forged = answered("c2", &format!("x{}", asked[1]), true, None);
     let unknown = answered("c2", &asked[1].replace(".1.1.", ".1.7."), true, None);
+    let other_call = answered("c2", &asked[1].replace(".c2", ".c1"), true, None);
+    let denied = answered("c2", &asked[1], false, None);
     let unread = answered("c2", "c2", true, None);
     let result = json!({"type": "dynamic-tool", "toolName": "pay", "toolCallId": "c1",
         "state": "output-available", "input": {}, "output": "paid"});
@@ -94,6 +96,9 @@ async fn ui_clients_decide_about_all_calls() {
         (vec![one.clone()], unprocessable),
         (vec![one.clone(), forged], unprocessable),
         (vec![one.clone(), unknown], unprocessable),
+        (vec![one.clone(), other_call], unprocessable),
+        (vec![one.clone(), denied.clone(), two.clone()], unprocessable),
+        (vec![one.clone(), two.clone(), denied], unprocessable),
         (vec![one.clone(), unread], StatusCode::BAD_REQUEST),
         (vec![result], unprocessable),
         (vec![], unprocessable),

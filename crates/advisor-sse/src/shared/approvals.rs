@@ -30,13 +30,14 @@ impl Approvals {
         let key = CallKey::new(self.turn.clone(), block.round, *position);
         (!tool.definition().client_side).then(|| ApprovalId {
             key,
-            digest: digest(&self.conversation, call),
+            digest: digest(&self.conversation, call, id),
             call: id.clone(),
         })
     }
 }
 
-/// Id of an approval. It is bound to one call: its conversation, key, tool and exact arguments.
+/// Id of an approval. It is bound to one call: its conversation, key, tool and exact arguments. An id that a client has
+/// changed names no call.
 ///
 /// Its text is the key of the call, a digest, and the id under which the client knows the call, with dots in between.
 ///
@@ -64,7 +65,7 @@ impl ApprovalId {
     /// Checks whether it is the id of the approval of this call.
     #[must_use]
     pub fn names(&self, conversation: &ConversationKey, open: &ClientSideCall) -> bool {
-        open.key.as_ref() == Some(&self.key) && self.digest == digest(conversation, &open.call)
+        open.key.as_ref() == Some(&self.key) && self.digest == digest(conversation, &open.call, &self.call)
     }
 
     /// Returns the id of the call, as the client knows it.
@@ -74,10 +75,11 @@ impl ApprovalId {
     }
 }
 
-/// Returns a digest of what a person approves. The lengths keep the parts apart.
-fn digest(conversation: &ConversationKey, call: &ToolCall) -> String {
+/// Returns a digest of what a person approves, and of the id under which the client knows the call. The lengths keep the
+/// parts apart.
+fn digest(conversation: &ConversationKey, call: &ToolCall, shown_id: &str) -> String {
     let mut hash = Sha256::new();
-    for part in [conversation.to_string().as_str(), &call.name, &call.arguments] {
+    for part in [conversation.to_string().as_str(), &call.name, &call.arguments, shown_id] {
         hash.update(part.len().to_le_bytes());
         hash.update(part);
     }
@@ -112,7 +114,7 @@ mod tests {
     fn id_of(conversation: &str, call: &ToolCall) -> ApprovalId {
         let key = CallKey::new(TurnId::new("t-1").unwrap(), 2, 1);
         let conversation = ConversationKey::new(conversation).unwrap();
-        ApprovalId { key, digest: digest(&conversation, call), call: "call.1_2".into() }
+        ApprovalId { key, digest: digest(&conversation, call, "call.1_2"), call: "call.1_2".into() }
     }
 
     #[test]
@@ -140,5 +142,7 @@ mod tests {
         assert!(!id.names(&key, &open(1, ToolCall::new("call.1", "refund", "{}"))));
         assert!(!id.names(&ConversationKey::in_tenant("other", "c").unwrap(), &open(1, call("{}"))));
         assert!(!id.names(&key, &ClientSideCall::new(None, call("{}"))));
+        let changed = ApprovalId { call: "call.1".into(), ..id };
+        assert!(!changed.names(&key, &open(1, call("{}"))));
     }
 }

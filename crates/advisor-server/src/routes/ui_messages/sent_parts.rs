@@ -13,17 +13,16 @@ pub(super) struct SentParts {
 }
 
 impl SentParts {
-    /// Reads the parts of tools. The others are history. Models may repeat the id of a call, so the last part of an id
-    /// counts: the others are those of earlier calls.
+    /// Reads the parts of tools. The others are history. Models may repeat the id of a call, so the last result of an id
+    /// counts: the others are those of earlier calls. An approval has an id of its own, and all of them count.
     pub(super) fn read(parts: Vec<Value>) -> Self {
         let (mut sent, mut seen) = (Self::default(), HashSet::new());
         for mut part in parts.into_iter().rev() {
-            let id = part.get("toolCallId").and_then(Value::as_str).map(str::to_owned);
-            if id.is_some_and(|id| !seen.insert(id)) {
-                continue;
-            }
             sent.approvals.extend(approval(&part));
-            sent.results.extend(result(&mut part));
+            let id = part.get("toolCallId").and_then(Value::as_str).map(str::to_owned);
+            if id.is_none_or(|id| seen.insert(id)) {
+                sent.results.extend(result(&mut part));
+            }
         }
         sent.approvals.reverse();
         sent.results.reverse();

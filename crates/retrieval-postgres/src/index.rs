@@ -14,13 +14,17 @@ const LOCK: i32 = 0x6164_7669;
 const CREATE: &str = "CREATE INDEX IF NOT EXISTS documents_embedding ON {schema}.documents \
     USING hnsw (embedding {vector}.vector_cosine_ops)";
 
+// Without statistics the server takes small tenants for large ones, and reads the index in vain for them.
+const ANALYZE: &str = "ANALYZE {schema}.documents";
+
 impl PostgresVectors {
     /// The number of candidates that a search takes from an index at first, unless another one is set.
     pub const CANDIDATES: u16 = 40;
 
-    /// Creates an index (HNSW, by cosine) for the embeddings of all tenants, unless there is one.
+    /// Creates an index (HNSW, by cosine) for the embeddings of all tenants, unless there is one. It also updates the
+    /// server's statistics of the documents.
     ///
-    /// The server then chooses for each search. It reads all documents of a small tenant, and takes the closest ones of a
+    /// The server then chooses by its statistics for each search. It reads all documents of a small tenant, and takes the closest ones of a
     /// large tenant from the index. A search by the index is approximate: it may miss documents, in particular those
     /// with equal embeddings, and those of a filter that few documents pass. [`with_candidates`](Self::with_candidates) makes it more exact.
     ///
@@ -51,6 +55,7 @@ impl PostgresVectors {
         let schema = self.names.schema.as_str();
         transaction.execute("SELECT pg_advisory_xact_lock($1, hashtext($2))", &[&LOCK, &schema]).await?;
         transaction.batch_execute(&self.names.in_sql(CREATE)).await?;
+        transaction.batch_execute(&self.names.in_sql(ANALYZE)).await?;
         transaction.commit().await
     }
 

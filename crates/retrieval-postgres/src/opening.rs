@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
+use deadpool_postgres::{Client, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 use retrieval::VectorError;
+use scopeguard::{ScopeGuard, guard};
 use tokio::time::timeout;
 use tokio_postgres::config::SslMode;
 use tokio_postgres::{Config, NoTls};
@@ -67,8 +68,12 @@ impl PostgresVectors {
         // The server may accept the connection and stay silent, or another client may hold the lock of the
         // migrations.
         let prepared = async {
-            let mut client = pool.get().await.map_err(from_pool)?;
-            migrate(&mut client, schema, dimensions).await
+            let client = pool.get().await.map_err(from_pool)?;
+            // A connection that waits for the lock cannot be reused.
+            let mut client = guard(client, |client| drop(Client::take(client)));
+            let names = migrate(&mut client, schema, dimensions).await?;
+            drop(ScopeGuard::into_inner(client));
+            Ok::<_, SetupError>(names)
         };
         let names = timeout(TIMEOUT, prepared)
             .await

@@ -1,10 +1,12 @@
 //! Tests of opening a store, and of refusals to open it.
 
 use std::error::Error;
+use std::time::Duration;
 
 use retrieval::{Filter, VectorStore};
 use retrieval_postgres::{PostgresVectors, Schema, SetupError};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::support::{Place, document, found};
 
@@ -50,6 +52,30 @@ async fn concurrent_opens_create_extension_once() {
     store.create_index().await.unwrap();
     assert_eq!(found(&store, 1, &Filter::in_tenant("acme")).await, ["a"]);
     drop(store);
+    admin.batch_execute(&format!("DROP DATABASE {database} WITH (FORCE)")).await.unwrap();
+}
+
+/// The opener waits for the lock of another one. Its pool has one connection.
+#[tokio::test]
+async fn dropped_opening_leaves_no_waiting_connection() {
+    let Some(mut place) = Place::new() else { return };
+    let database = place.schema.as_str().to_owned();
+    let admin = place.client().await;
+    admin.batch_execute(&format!("CREATE DATABASE {database} TEMPLATE template0")).await.unwrap();
+    place.config.dbname(&database);
+    let (holder, pool) = (place.client().await, place.pool(1));
+    holder.query_one("SELECT pg_advisory_lock($1)", &[&0x6164_7669_7665_6374_i64]).await.unwrap();
+    let waiting =
+        "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory'";
+    let mut opening = Box::pin(PostgresVectors::from_pool(pool.clone(), place.schema.clone(), 3));
+    tokio::select! {
+        opened = &mut opening => panic!("{opened:?}"),
+        () = async { while holder.query_opt(waiting, &[]).await.unwrap().is_none() {} } => {}
+    }
+    drop(opening);
+    // The pool makes another connection, which does not wait for the lock.
+    let client = pool.get().await.unwrap();
+    timeout(Duration::from_secs(20), client.query_one("SELECT 1", &[])).await.unwrap().unwrap();
     admin.batch_execute(&format!("DROP DATABASE {database} WITH (FORCE)")).await.unwrap();
 }
 

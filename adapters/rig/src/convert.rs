@@ -7,11 +7,19 @@ use advisor_core::{
 };
 use provider_http::names::ToolNames;
 use rig_core::completion::{CompletionResponse, FinishReason as Reason, Usage as Counts};
-use rig_core::message::{AssistantContent, DocumentSourceKind, Image, MimeType, ToolCall};
+use rig_core::message::{AssistantContent, DocumentSourceKind, Image, MimeType, Origin, ToolCall};
 use rig_core::streaming::StreamEvent;
+use serde::{Deserialize, Serialize};
 
 /// The name of content that only rig understands.
 pub(crate) const CONTENT: &str = "assistant_content";
+
+/// Content that goes back to its model. rig sends it as it came only in a message of the same origin.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Own {
+    pub(crate) origin: Origin,
+    pub(crate) content: AssistantContent,
+}
 
 /// Turns the events of one answer into deltas.
 #[derive(Debug)]
@@ -19,12 +27,13 @@ pub(crate) struct Converter {
     names: Arc<ToolNames>,
     /// The format name of data that goes back to the server.
     format: Text,
+    origin: Origin,
     calls: i64,
 }
 
 impl Converter {
-    pub(crate) fn new(names: Arc<ToolNames>, format: Text) -> Self {
-        Self { names, format, calls: 0 }
+    pub(crate) fn new(names: Arc<ToolNames>, format: Text, origin: Origin) -> Self {
+        Self { names, format, origin, calls: 0 }
     }
 
     pub(crate) fn event(&mut self, event: StreamEvent) -> Vec<Delta> {
@@ -56,7 +65,8 @@ impl Converter {
 
     /// Returns the content as it goes back to the same model.
     fn data(&self, content: &AssistantContent) -> Option<ProviderData> {
-        let value = serde_json::to_value(content).ok()?;
+        let own = Own { origin: self.origin.clone(), content: content.clone() };
+        let value = serde_json::to_value(own).ok()?;
         Some(ProviderData::new(self.format.clone(), value))
     }
 

@@ -82,7 +82,8 @@ impl ChatModel for RigModel {
         if let Some(Err(error)) = &first {
             return Err(self.failures.of(error));
         }
-        let reading = Reading { first, answer, converter: Converter::new(names, format.into()) };
+        let converter = Converter::new(names, format.into(), answer.partial().origin);
+        let reading = Reading { first, answer, converter };
         let aggregator = MessageAggregator::with_settings(request.round, request.aggregator_settings());
         Ok(ChunkStream::from_deltas(aggregator, deltas(reading, self.failures.clone())))
     }

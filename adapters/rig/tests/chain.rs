@@ -2,7 +2,9 @@
 
 mod model;
 
-use adapter_tests::{Known, assert_memory_order, assert_options, assert_recordings, assert_transcript};
+use adapter_tests::{
+    Known, assert_memory_order, assert_options, assert_recordings, assert_signed_reasoning, assert_transcript,
+};
 use advisor_core::{ChatOptions, ParallelToolCalls};
 use serde_json::json;
 
@@ -30,6 +32,11 @@ async fn options_are_sent() {
 #[tokio::test]
 async fn memory_has_the_answer_before_tools_run() {
     assert_memory_order(model::ask).await;
+}
+
+#[tokio::test]
+async fn signed_reasoning_goes_back() {
+    assert_signed_reasoning(model::ask_anthropic).await;
 }
 
 #[tokio::test]

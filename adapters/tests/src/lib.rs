@@ -1,4 +1,4 @@
-//! Tests that every adapter must pass, against servers of Chat Completions on the loopback interface.
+//! Tests that every adapter must pass, against servers on the loopback interface.
 //!
 //! A test gives an [`Ask`], which makes the model of a server. The model sends each request once.
 
@@ -13,6 +13,7 @@ mod chat_completions;
 mod failures;
 mod recorded;
 mod requests;
+mod signatures;
 mod turns;
 
 use std::sync::Arc;
@@ -23,6 +24,7 @@ pub use chat_completions::ChatCompletions;
 pub use failures::{KEY, assert_kinds, failure_of};
 pub use recorded::{Known, assert_recordings};
 pub use requests::{assert_options, assert_transcript};
+pub use signatures::assert_signed_reasoning;
 pub use turns::assert_memory_order;
 
 /// Makes the model of a server at this URL (`http://127.0.0.1:PORT`).

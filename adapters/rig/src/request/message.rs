@@ -11,7 +11,7 @@ use rig_core::message::{
 use serde_json::Value;
 
 use super::{parts, tool_name};
-use crate::convert::CONTENT;
+use crate::convert::{CONTENT, Own};
 
 /// The form in which messages are sent.
 #[derive(Debug, Clone, Copy)]
@@ -60,9 +60,8 @@ impl Form<'_> {
                     content.push(AssistantContent::text(text));
                 }
                 BlockContent::ToolCall(call) => content.push(self.call(block, call)?),
-                BlockContent::Reasoning(_) => content.extend(self.own_data(block).filter_map(read)),
-                BlockContent::Opaque(own) if own.format == *self.format && own.name == *CONTENT => {
-                    content.extend(read(&own.value));
+                BlockContent::Reasoning(_) | BlockContent::Opaque(_) => {
+                    content.extend(self.own(block).map(|own| own.content));
                 }
                 _ => {}
             }
@@ -70,22 +69,32 @@ impl Form<'_> {
         if content.is_empty() {
             content.push(AssistantContent::text(""));
         }
-        Ok(AssistantMessage::new(content))
+        let mut message = AssistantMessage::new(content);
+        message.origin = blocks.iter().find_map(|block| self.own(block).next()).map(|own| own.origin);
+        Ok(message)
     }
 
+    /// Returns the call as it is now. rig drops the provider's item of a call that was changed.
     fn call(&self, block: &Block, call: &ToolCall) -> Result<AssistantContent> {
         let id = CallId::from_wire(self.wire.ids.on_the_wire(&call.id));
-        if let Some(AssistantContent::ToolCall(own)) = self.own_data(block).find_map(read) {
-            return Ok(AssistantContent::ToolCall(WireCall { id, ..own }));
-        }
         let name = tool_name(&self.wire.tools.on_the_wire(&call.name))?;
         let function = ToolFunction::new(name, Value::Object(arguments::as_object(&call.arguments)));
-        Ok(AssistantContent::ToolCall(WireCall::new(id, function)))
+        let mut wire = WireCall::new(id, function);
+        if let Some(AssistantContent::ToolCall(own)) = self.own(block).next().map(|own| own.content) {
+            wire.native = own.native;
+        }
+        Ok(AssistantContent::ToolCall(wire))
     }
 
-    fn own_data<'b>(&self, block: &'b Block) -> impl Iterator<Item = &'b Value> {
-        let own = block.provider_data().iter().filter(|data| data.format == *self.format);
-        own.map(|data| &data.value)
+    /// Returns the content of this model in a block.
+    fn own(&self, block: &Block) -> impl Iterator<Item = Own> {
+        let opaque = match block.content() {
+            BlockContent::Opaque(own) if own.name == *CONTENT => Some((&own.format, &own.value)),
+            _ => None,
+        };
+        let data = block.provider_data().iter().map(|data| (&data.format, &data.value));
+        let own = data.chain(opaque).filter(|(format, _)| **format == *self.format);
+        own.filter_map(|(_, value)| serde_json::from_value(value.clone()).ok())
     }
 
     fn result(&self, result: &ToolResult) -> Result<WireResult> {
@@ -96,8 +105,4 @@ impl Form<'_> {
             is_error: result.is_error,
         })
     }
-}
-
-fn read(data: &Value) -> Option<AssistantContent> {
-    serde_json::from_value(data.clone()).ok()
 }

@@ -1,0 +1,62 @@
+//! Signed reasoning, against a server of Anthropic's Messages.
+
+use advisor_core::{
+    Block, BlockContent, ChatOptions, ChatRequest, Message, MessageContent, ToolDefinition, ToolResult,
+};
+use advisor_testkit::{DescribedTool, MessagesTranscript, ReplayServer, Reply, answer_of};
+use serde_json::{Value, json};
+
+use crate::Ask;
+
+/// Answers a call that was made after signed reasoning, as it was and with other arguments. Checks that the server gets
+/// back the reasoning as it was, and the call as it is.
+///
+/// # Panics
+/// If the reasoning, its signature or the call is missing, or not in its place.
+pub async fn assert_signed_reasoning(ask: Ask) {
+    let call = MessagesTranscript::new("claude-sonnet-4-5")
+        .reasoning("A question ")
+        .reasoning("of weather.")
+        .text("Let me look.")
+        .tool_call("toolu_1", "weather", &["{\"city\":", "\"Oslo\"}"]);
+    let end = || MessagesTranscript::new("claude-sonnet-4-5").text("Cold.");
+    let replies = [call, end(), end()].map(|transcript| Reply::sse(transcript.done()));
+    let server = ReplayServer::start(replies).await.expect("a port");
+    let model = ask(&server.url());
+    let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}});
+    let weather = DescribedTool::new(ToolDefinition::new("weather", "Tells the weather.", schema));
+    let request = ChatRequest::new(Message::user("How is the weather?"))
+        .with_options(ChatOptions::new().with_max_tokens(2_000))
+        .with_tool(weather);
+    let first = answer_of(&model, request.clone()).await.expect("a call");
+    for city in ["Oslo", "Rome"] {
+        let called = with_arguments(first.message(), &format!("{{\"city\":\"{city}\"}}"));
+        let call = called.tool_calls().next().expect("a call");
+        let result = Message::tool(ToolResult::new(call, vec!["4 degrees".into()]));
+        let mut request = request.clone();
+        request.messages.push(called);
+        request.messages.push(result);
+        assert_eq!(answer_of(&model, request).await.expect("an answer").text(), "Cold.");
+        let sent = server.requests().pop().expect("a request").json().expect("JSON");
+        let blocks: Vec<Value> = sent["messages"][1]["content"].as_array().expect("blocks").clone();
+        let kinds: Vec<_> = blocks.iter().map(|block| block["type"].as_str().unwrap_or_default()).collect();
+        assert_eq!(kinds, ["thinking", "text", "tool_use"], "{sent:#}");
+        assert_eq!(blocks[0]["thinking"], "A question of weather.", "{sent:#}");
+        assert_eq!(blocks[0]["signature"], "c2lnbmF0dXJl", "{sent:#}");
+        assert_eq!(blocks[2]["input"], json!({ "city": city }), "{sent:#}");
+    }
+}
+
+/// Returns the message with other arguments of its call, as a person who approves it can set them.
+fn with_arguments(message: &Message, arguments: &str) -> Message {
+    let MessageContent::Assistant(blocks) = message.content() else { panic!("an answer") };
+    let changed = blocks.iter().map(|block| match block.content() {
+        BlockContent::ToolCall(call) => {
+            let mut call = call.clone();
+            call.arguments = arguments.into();
+            Block::with_data(BlockContent::ToolCall(call), block.provider_data().to_vec())
+        }
+        _ => block.clone(),
+    });
+    Message::assistant_blocks(changed.collect())
+}

@@ -61,6 +61,10 @@ impl Shown {
             }
             GenaiError::WebStream { error, .. } => self.of_stream(error),
             GenaiError::ChatResponse { body, .. } => Report::read(&body).into_error(&self.redaction),
+            // A failed answer of Responses: an error of the parser has a line.
+            GenaiError::StreamParse { serde_error, .. } if serde_error.line() == 0 => {
+                Report::read(&serde_error.to_string().into()).into_error(&self.redaction)
+            }
             GenaiError::StreamParse { serde_error, .. } => malformed(&serde_error),
             GenaiError::JsonValueExt(_) | GenaiError::InvalidJsonResponseElement { .. } => {
                 let kind = ErrorKind::Protocol { position: None };

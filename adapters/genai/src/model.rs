@@ -5,7 +5,7 @@ use advisor_core::{
 };
 use futures::{Stream, StreamExt, stream};
 use genai::chat::{ChatStream, ChatStreamEvent};
-use genai::{Client, ModelSpec};
+use genai::{Client, ModelSpec, ServiceTarget};
 
 use crate::convert::Converter;
 use crate::error::Failures;
@@ -47,7 +47,7 @@ pub struct GenaiModel {
 
 impl GenaiModel {
     /// Creates a model of this client: a name, or a name with its adapter or its target. A request may name another
-    /// model.
+    /// model, of the same adapter or target if there is one.
     pub fn new(client: Client, model: impl Into<ModelSpec>) -> Self {
         let spec = model.into();
         let name = match &spec {
@@ -70,13 +70,24 @@ impl GenaiModel {
     pub fn with_reasoning_sent_back(self, sends_reasoning: bool) -> Self {
         Self { sends_reasoning, ..self }
     }
+
+    /// Returns the model of this name. A target keeps its endpoint and its key.
+    fn spec_of(&self, name: &str) -> ModelSpec {
+        match &self.spec {
+            ModelSpec::Name(_) => ModelSpec::from_name(name),
+            ModelSpec::Iden(model) => ModelSpec::Iden(model.from_name(name)),
+            ModelSpec::Target(target) => {
+                ModelSpec::Target(ServiceTarget { model: target.model.from_name(name), ..target.clone() })
+            }
+        }
+    }
 }
 
 #[async_trait]
 impl ChatModel for GenaiModel {
     async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
         let asked = request.options.model.as_ref();
-        let spec = asked.map_or_else(|| self.spec.clone(), |name| ModelSpec::from_name(name.as_str()));
+        let spec = asked.map_or_else(|| self.spec.clone(), |name| self.spec_of(name));
         let format = format!("genai/{}", asked.unwrap_or(&self.name));
         let Prepared { request: prompt, options, names } = prepared(&request, &format, self.sends_reasoning)?;
         let failures = Failures::new(self.client.clone(), spec.clone());

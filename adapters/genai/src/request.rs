@@ -64,7 +64,11 @@ fn options(options: &ChatOptions) -> Result<WireOptions> {
     }
     let seed = options.seed.map(u64::try_from).transpose();
     let seed = seed.map_err(|_| Error::configuration("genai has no negative seeds; set a positive one"))?;
-    let mut wire = WireOptions::default().with_capture_usage(true).with_capture_tool_calls(true);
+    // The client passes signatures on only if it captures the reasoning that they sign.
+    let mut wire = WireOptions::default()
+        .with_capture_usage(true)
+        .with_capture_tool_calls(true)
+        .with_capture_reasoning_content(true);
     wire.temperature = options.temperature;
     wire.top_p = options.top_p;
     wire.max_tokens = options.max_tokens;

@@ -5,7 +5,9 @@ mod model;
 use std::sync::Arc;
 use std::time::Duration;
 
-use adapter_tests::{Known, assert_memory_order, assert_options, assert_recordings, assert_transcript};
+use adapter_tests::{
+    Known, assert_memory_order, assert_options, assert_recordings, assert_signed_reasoning, assert_transcript,
+};
 use advisor_core::{ChatOptions, ChatRequest, Message};
 use advisor_testkit::{ChatTranscript, ReplayServer, Reply, answer_of};
 use serde_json::json;
@@ -27,6 +29,24 @@ async fn options_are_sent() {
 #[tokio::test]
 async fn memory_has_the_answer_before_tools_run() {
     assert_memory_order(model::ask).await;
+}
+
+#[tokio::test]
+async fn signed_reasoning_goes_back() {
+    assert_signed_reasoning(model::ask_anthropic).await;
+}
+
+/// A model with a target stays at its target.
+#[tokio::test]
+async fn requested_model_is_one_of_the_same_server() {
+    let answer = || Reply::sse(ChatTranscript::new("m").text("Hi").finish("stop").done());
+    let server = ReplayServer::start([answer()]).await.expect("a port");
+    let options = ChatOptions::new().with_model("claude-other");
+    let request = ChatRequest::new(Message::user("Hello")).with_options(options);
+    assert_eq!(answer_of(&model::ask(&server.url()), request).await.expect("an answer").text(), "Hi");
+    let sent = server.requests().pop().expect("a request");
+    assert_eq!(sent.json().expect("JSON")["model"], "claude-other");
+    assert_eq!(sent.header("authorization"), Some(&*format!("Bearer {}", adapter_tests::KEY)));
 }
 
 /// The client does not read a body to its end, so the next request may need another connection. All end with the model.

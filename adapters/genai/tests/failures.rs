@@ -6,14 +6,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use adapter_tests::assert_kinds;
-use advisor_core::{ChatModel, ChatOptions, ChatRequest, ErrorKind, Message, ParallelToolCalls};
-use advisor_testkit::{ReplayServer, Reply, answer_of};
+use advisor_core::{
+    ChatModel, ChatOptions, ChatRequest, ErrorKind, Message, ParallelToolCalls, text_with_sources,
+};
+use advisor_testkit::{ReplayServer, Reply, ResponsesTranscript, answer_of};
 use genai::Client;
 use genai::adapter::AdapterKind;
 use genai::chat::ChatOptions as GenaiOptions;
 use genai::resolver::{AuthData, Endpoint};
 use genai::{ModelIden, ServiceTarget};
 use model_genai::GenaiModel;
+use serde_json::json;
 
 #[tokio::test]
 async fn statuses_have_their_kinds() {
@@ -33,6 +36,22 @@ async fn slow_server_is_a_timeout() {
     let model: Arc<dyn ChatModel> = Arc::new(GenaiModel::new(client, target));
     let error = answer_of(&model, ChatRequest::new(Message::user("Hello"))).await.expect_err("no answer");
     assert_eq!(error.kind(), ErrorKind::Timeout, "{error:?}");
+}
+
+/// The client reports such an answer as malformed.
+#[tokio::test]
+async fn failed_answer_of_responses_is_no_malformed_one() {
+    let failure = json!({"code": "server_error", "message": "the machine is on fire"});
+    let response = json!({"id": "resp_1", "model": "m", "status": "failed", "output": [], "error": failure});
+    let failed = json!({"type": "response.failed", "response": response});
+    let body = ResponsesTranscript::new("m").text("So").event(&failed).without_end();
+    let ask = |url: &str| -> Arc<dyn ChatModel> {
+        Arc::new(model::model_of(url, AdapterKind::OpenAIResp, "example-model"))
+    };
+    let error = adapter_tests::failure_of(ask, Reply::sse(body)).await;
+    assert_eq!(error.kind(), ErrorKind::Provider { status: None }, "{error:?}");
+    assert!(text_with_sources(&error).contains("the machine is on fire"), "{error:?}");
+    assert_eq!(error.partial().map(|partial| partial.text()).as_deref(), Some("So"));
 }
 
 #[test]

@@ -14,12 +14,22 @@ pub(crate) fn ask(url: &str) -> Arc<dyn ChatModel> {
     Arc::new(model(url))
 }
 
-#[allow(clippy::expect_used, reason = "a failing helper is a failing test")]
+/// Returns the model of a server of Messages.
+#[allow(dead_code, reason = "each test file takes what it needs")]
+pub(crate) fn ask_anthropic(url: &str) -> Arc<dyn ChatModel> {
+    Arc::new(model_of(url, AdapterKind::Anthropic, "claude-sonnet-4-5"))
+}
+
 pub(crate) fn model(url: &str) -> GenaiModel {
+    model_of(url, AdapterKind::OpenAI, "example-model")
+}
+
+#[allow(clippy::expect_used, reason = "a failing helper is a failing test")]
+pub(crate) fn model_of(url: &str, kind: AdapterKind, name: &str) -> GenaiModel {
     let target = ServiceTarget {
         endpoint: Endpoint::from_owned(format!("{url}/v1/")),
         auth: AuthData::from_single(KEY),
-        model: ModelIden::new(AdapterKind::OpenAI, "example-model"),
+        model: ModelIden::new(kind, name),
     };
     GenaiModel::new(Client::new().expect("a client"), target)
 }

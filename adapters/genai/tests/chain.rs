@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use adapter_tests::{
-    Known, assert_memory_order, assert_options, assert_recordings, assert_signed_reasoning, assert_transcript,
+    Known, assert_memory_order, assert_options, assert_recordings, assert_signed_call,
+    assert_signed_reasoning, assert_transcript,
 };
 use advisor_core::{ChatOptions, ChatRequest, Message};
 use advisor_testkit::{ChatTranscript, ReplayServer, Reply, answer_of};
@@ -34,6 +35,11 @@ async fn memory_has_the_answer_before_tools_run() {
 #[tokio::test]
 async fn signed_reasoning_goes_back() {
     assert_signed_reasoning(model::ask_anthropic).await;
+}
+
+#[tokio::test]
+async fn signature_of_a_call_goes_back() {
+    assert_signed_call(model::ask_gemini).await;
 }
 
 /// A model with a target stays at its target.

@@ -40,7 +40,7 @@ pub(crate) fn prepared(request: &ChatRequest, format: &str) -> Result<Prepared> 
         tools: offered.names(messages.clone().flat_map(WireNames::tools_in)),
     };
     let mut prompt = CompletionRequest::new("");
-    prompt.chat_history = Form { wire: &wire, format }.messages(&request.messages)?;
+    prompt.chat_history = Form::new(&wire, format, &request.messages).messages(&request.messages)?;
     prompt.model = request.options.model.as_ref().map(ToString::to_string);
     prompt.tools = tools(request, &wire.tools)?;
     if !prompt.tools.is_empty() {

@@ -3,7 +3,8 @@
 mod model;
 
 use adapter_tests::{
-    Known, assert_memory_order, assert_options, assert_recordings, assert_signed_reasoning, assert_transcript,
+    Known, assert_memory_order, assert_options, assert_recordings, assert_signed_call,
+    assert_signed_reasoning, assert_transcript,
 };
 use advisor_core::{ChatOptions, ParallelToolCalls};
 use serde_json::json;
@@ -37,6 +38,11 @@ async fn memory_has_the_answer_before_tools_run() {
 #[tokio::test]
 async fn signed_reasoning_goes_back() {
     assert_signed_reasoning(model::ask_anthropic).await;
+}
+
+#[tokio::test]
+async fn signature_of_a_call_goes_back() {
+    assert_signed_call(model::ask_gemini).await;
 }
 
 #[tokio::test]

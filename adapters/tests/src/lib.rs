@@ -24,7 +24,7 @@ pub use chat_completions::ChatCompletions;
 pub use failures::{KEY, assert_kinds, failure_of};
 pub use recorded::{Known, assert_recordings};
 pub use requests::{assert_options, assert_transcript};
-pub use signatures::assert_signed_reasoning;
+pub use signatures::{assert_signed_call, assert_signed_reasoning};
 pub use turns::assert_memory_order;
 
 /// Makes the model of a server at this URL (`http://127.0.0.1:PORT`).

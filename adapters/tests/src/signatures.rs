@@ -1,9 +1,9 @@
-//! Signed reasoning, against a server of Anthropic's Messages.
+//! Signatures, against servers of Anthropic's Messages and of Gemini.
 
 use advisor_core::{
     Block, BlockContent, ChatOptions, ChatRequest, Message, MessageContent, ToolDefinition, ToolResult,
 };
-use advisor_testkit::{DescribedTool, MessagesTranscript, ReplayServer, Reply, answer_of};
+use advisor_testkit::{DescribedTool, GeminiTranscript, MessagesTranscript, ReplayServer, Reply, answer_of};
 use serde_json::{Value, json};
 
 use crate::Ask;
@@ -23,11 +23,7 @@ pub async fn assert_signed_reasoning(ask: Ask) {
     let replies = [call, end(), end()].map(|transcript| Reply::sse(transcript.done()));
     let server = ReplayServer::start(replies).await.expect("a port");
     let model = ask(&server.url());
-    let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}});
-    let weather = DescribedTool::new(ToolDefinition::new("weather", "Tells the weather.", schema));
-    let request = ChatRequest::new(Message::user("How is the weather?"))
-        .with_options(ChatOptions::new().with_max_tokens(2_000))
-        .with_tool(weather);
+    let request = question();
     let first = answer_of(&model, request.clone()).await.expect("a call");
     for city in ["Oslo", "Rome"] {
         let called = with_arguments(first.message(), &format!("{{\"city\":\"{city}\"}}"));
@@ -45,6 +41,41 @@ pub async fn assert_signed_reasoning(ask: Ask) {
         assert_eq!(blocks[0]["signature"], "c2lnbmF0dXJl", "{sent:#}");
         assert_eq!(blocks[2]["input"], json!({ "city": city }), "{sent:#}");
     }
+}
+
+/// Answers a signed call of Gemini, which has no id, and checks that the server gets the signature back.
+///
+/// # Panics
+/// If the call, its signature or its result is missing.
+pub async fn assert_signed_call(ask: Ask) {
+    let part = json!({
+        "functionCall": { "name": "weather", "args": { "city": "Oslo" } },
+        "thoughtSignature": "c2lnbmF0dXJl",
+    });
+    let call = GeminiTranscript::new("gemini-3-pro").part(part).finish("STOP");
+    let end = GeminiTranscript::new("gemini-3-pro").text("Cold.").finish("STOP");
+    let replies = [call, end].map(|transcript| Reply::sse(transcript.done()));
+    let server = ReplayServer::start(replies).await.expect("a port");
+    let model = ask(&server.url());
+    let mut request = question();
+    let first = answer_of(&model, request.clone()).await.expect("a call");
+    let call = first.message().tool_calls().next().expect("a call");
+    request.messages.push(first.message().clone());
+    request.messages.push(Message::tool(ToolResult::new(call, vec!["4 degrees".into()])));
+    assert_eq!(answer_of(&model, request).await.expect("an answer").text(), "Cold.");
+    let sent = server.requests().pop().expect("a request").json().expect("JSON");
+    let [call, result] = [1, 2].map(|at| &sent["contents"][at]["parts"][0]);
+    assert_eq!(call["functionCall"]["args"], json!({"city": "Oslo"}), "{sent:#}");
+    assert_eq!(call["thoughtSignature"], "c2lnbmF0dXJl", "{sent:#}");
+    assert!(result["functionResponse"].to_string().contains("4 degrees"), "{sent:#}");
+}
+
+fn question() -> ChatRequest {
+    let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}});
+    let weather = DescribedTool::new(ToolDefinition::new("weather", "Tells the weather.", schema));
+    ChatRequest::new(Message::user("How is the weather?"))
+        .with_options(ChatOptions::new().with_max_tokens(2_000))
+        .with_tool(weather)
 }
 
 /// Returns the message with other arguments of its call, as a person who approves it can set them.

@@ -20,6 +20,12 @@ pub(crate) fn ask_anthropic(url: &str) -> Arc<dyn ChatModel> {
     Arc::new(model_of(url, AdapterKind::Anthropic, "claude-sonnet-4-5"))
 }
 
+/// Returns the model of a server of Gemini.
+#[allow(dead_code, reason = "each test file takes what it needs")]
+pub(crate) fn ask_gemini(url: &str) -> Arc<dyn ChatModel> {
+    Arc::new(model_of(url, AdapterKind::Gemini, "gemini-3-pro"))
+}
+
 pub(crate) fn model(url: &str) -> GenaiModel {
     model_of(url, AdapterKind::OpenAI, "example-model")
 }

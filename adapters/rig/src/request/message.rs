@@ -1,6 +1,10 @@
 //! Messages of the request.
 
-use advisor_core::{Block, BlockContent, Message, MessageContent, MessageList, Result, ToolCall, ToolResult};
+use std::collections::HashMap;
+
+use advisor_core::{
+    Block, BlockContent, Message, MessageContent, MessageList, Result, Text, ToolCall, ToolResult,
+};
 use provider_http::json::arguments;
 use provider_http::names::WireNames;
 use provider_http::parts_of_result;
@@ -14,14 +18,32 @@ use super::{parts, tool_name};
 use crate::convert::{CONTENT, Own};
 
 /// The form in which messages are sent.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(super) struct Form<'a> {
-    pub(super) wire: &'a WireNames,
+    wire: &'a WireNames,
     /// The format name of data that goes back.
-    pub(super) format: &'a str,
+    format: &'a str,
+    /// The ids of this model's calls. rig makes those that a server omits, and sends a call as it came only under its id.
+    ids: HashMap<String, CallId>,
 }
 
-impl Form<'_> {
+impl<'a> Form<'a> {
+    pub(super) fn new(wire: &'a WireNames, format: &'a str, messages: &MessageList) -> Self {
+        let mut form = Self { wire, format, ids: HashMap::new() };
+        let own = messages.iter().flat_map(Message::blocks).flat_map(|block| form.own(block));
+        let ids = own.filter_map(|own| match own.content {
+            AssistantContent::ToolCall(call) => Some((call.id.wire().into_owned(), call.id)),
+            _ => None,
+        });
+        form.ids = ids.collect();
+        form
+    }
+
+    fn id(&self, id: &Text) -> CallId {
+        let id = self.wire.ids.on_the_wire(id);
+        self.ids.get(&*id).cloned().unwrap_or_else(|| CallId::from_wire(id))
+    }
+
     /// Returns the messages for the model. Adjacent results are one message.
     pub(super) fn messages(&self, messages: &MessageList) -> Result<Vec<WireMessage>> {
         let (mut all, mut results) = (Vec::new(), Vec::new());
@@ -76,10 +98,9 @@ impl Form<'_> {
 
     /// Returns the call as it is now. rig drops the provider's item of a call that was changed.
     fn call(&self, block: &Block, call: &ToolCall) -> Result<AssistantContent> {
-        let id = CallId::from_wire(self.wire.ids.on_the_wire(&call.id));
         let name = tool_name(&self.wire.tools.on_the_wire(&call.name))?;
         let function = ToolFunction::new(name, Value::Object(arguments::as_object(&call.arguments)));
-        let mut wire = WireCall::new(id, function);
+        let mut wire = WireCall::new(self.id(&call.id), function);
         if let Some(AssistantContent::ToolCall(own)) = self.own(block).next().map(|own| own.content) {
             wire.native = own.native;
         }
@@ -99,7 +120,7 @@ impl Form<'_> {
 
     fn result(&self, result: &ToolResult) -> Result<WireResult> {
         Ok(WireResult {
-            call: CallId::from_wire(self.wire.ids.on_the_wire(&result.call_id)),
+            call: self.id(&result.call_id),
             name: tool_name(&self.wire.tools.on_the_wire(&result.name))?,
             content: parts::of_result(&parts_of_result(result)),
             is_error: result.is_error,

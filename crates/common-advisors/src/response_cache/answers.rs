@@ -1,12 +1,11 @@
 use std::collections::{BTreeMap, HashMap};
-use std::io;
 use std::time::Duration;
 
 use advisor_core::ChatResponse;
-use serde::Serialize;
 use tokio::time::Instant;
 
 use super::asked::Asked;
+use super::json_bytes::json_bytes;
 
 /// Requests and their answers, bounded in bytes and in time.
 pub(super) struct Answers {
@@ -28,7 +27,7 @@ struct Entry {
     since: Instant,
 }
 
-/// An estimate of the memory of an entry apart from its messages.
+/// An estimate of the memory of an entry apart from its request and its answer.
 const ENTRY_BYTES: usize = 512;
 
 impl Answers {
@@ -63,7 +62,7 @@ impl Answers {
     /// Keeps an answer in place of an earlier one to an equal request.
     pub(super) fn keep(&mut self, asked: Asked, answer: ChatResponse) {
         self.take(&asked);
-        let bytes = [json_bytes(asked.messages()), json_bytes(&answer), ENTRY_BYTES].iter().sum();
+        let bytes = [asked.bytes(), json_bytes(&answer), ENTRY_BYTES].iter().sum();
         if bytes <= self.most_bytes {
             self.insert(Entry { asked, answer, bytes, since: Instant::now() });
             self.shrink();
@@ -107,31 +106,13 @@ impl Answers {
     }
 }
 
-/// Returns the length of a value in JSON.
-pub(super) fn json_bytes(value: &impl Serialize) -> usize {
-    struct Count(usize);
-
-    impl io::Write for Count {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0 += bytes.len();
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    let mut count = Count(0);
-    // A value that cannot be written in JSON is not kept.
-    serde_json::to_writer(&mut count, value).map_or(usize::MAX / 4, |()| count.0)
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-    use advisor_core::{ChatRequest, FinishReason, Message};
+    use advisor_core::{ChatOptions, ChatRequest, FinishReason, Message, ResponseFormat, ToolDefinition};
+    use advisor_testkit::DescribedTool;
+    use serde_json::json;
 
     use super::*;
 
@@ -160,6 +141,23 @@ mod tests {
         assert!(answers.find(&asked("long")).is_none(), "it is longer than the bound");
         answers.set_bytes(0);
         assert_eq!((answers.entries.len(), answers.by_hash.len(), answers.bytes), (0, 0, 0));
+    }
+
+    #[test]
+    fn law_r1_tools_and_options_of_kept_requests_count() {
+        let long = || json!({"description": "d".repeat(5_000)});
+        let tool = DescribedTool::new(ToolDefinition::new("a", "A tool.", long()));
+        let format = ResponseFormat::JsonSchema { name: "a".into(), schema: long(), strict: true };
+        let request = || ChatRequest::new(Message::user("a"));
+        for request in [
+            request().with_tool(tool),
+            request().with_options(ChatOptions::new().with_response_format(format)),
+            request().with_options(ChatOptions::new().with_extra("a", long())),
+        ] {
+            let mut answers = Answers::new(4_000, Duration::MAX);
+            answers.keep(Asked::new("default", &request), answer("one"));
+            assert!(answers.find(&Asked::new("default", &request)).is_none(), "it is longer than the bound");
+        }
     }
 
     #[test]

@@ -1,6 +1,8 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use advisor_core::{ChatOptions, ChatRequest, Message, MessageList, Text, ToolDefinition};
+use advisor_core::{ChatOptions, ChatRequest, Message, MessageList, ResponseFormat, Text, ToolDefinition};
+
+use super::json_bytes::json_bytes;
 
 /// The parts of a request that determine its answer.
 #[derive(PartialEq)]
@@ -34,7 +36,14 @@ impl Asked {
         self.hash
     }
 
-    pub(super) fn messages(&self) -> &MessageList {
-        &self.messages
+    /// Returns the bytes of its parts in JSON, apart from those of a fixed size.
+    pub(super) fn bytes(&self) -> usize {
+        let tools = self.tools.iter().chain(&self.api_tools);
+        let tools = tools.map(|tool| tool.name.len() + tool.description.len() + json_bytes(&tool.parameters));
+        let schema = match &self.options.response_format {
+            Some(ResponseFormat::JsonSchema { schema, .. }) => json_bytes(schema),
+            _ => 0,
+        };
+        json_bytes(&self.messages) + tools.sum::<usize>() + schema + json_bytes(&self.options.extra)
     }
 }

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::question::Question;
 use super::{SimilarAnswer, SimilarQuestions};
-use crate::response_cache::answers::json_bytes;
+use crate::response_cache::json_bytes::json_bytes;
 
 /// Keeps similar questions in this process's memory. Clones share them.
 ///

@@ -7,6 +7,8 @@
     reason = "a test fails by panicking"
 )]
 
+use std::future::ready;
+use std::sync::{LazyLock, mpsc};
 use std::time::Duration;
 
 use advisor_chain::advisors::{
@@ -14,6 +16,7 @@ use advisor_chain::advisors::{
     Retry, SystemTemplate, ToolSearch,
 };
 use advisor_chain::chain::{Backoff, FallbackModel, context_fn};
+use advisor_chain::mcp::{ChainServer, McpServer, McpTools};
 use advisor_chain::messages::{BlockKind, BlockObserver};
 use advisor_chain::retrieval::{Document, InMemoryVectors, PastTurns, Query, Retrieval};
 use advisor_chain::stream_policy::{
@@ -23,15 +26,18 @@ use advisor_chain::structured::{OutputFormat, StructuredOutput};
 use advisor_chain::text_tool_calls::{PromptFormat, TextToolCalls, ThinkingSplitter};
 use advisor_chain::tools::{ToolCallStreaming, ToolSet, tools_fn};
 use advisor_chain::{
-    AdvisorChain, ChatMemoryAdvisor, ChatModel, ChatRequest, ChunkStream, Error, ErrorKind, InMemoryStore,
-    Result, StreamAdvisor, ToolCallAdvisor, async_trait, from_fn,
+    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatModel, ChatRequest, ChunkStream, Error, ErrorKind,
+    InMemoryStore, Result, StreamAdvisor, ToolCallAdvisor, ToolDefinition, async_trait, from_fn,
 };
 use advisor_examples::advisors::{
     Cache, Logged, Permits, Stopwatch, ask_again, first_text, guard, once_more, polite, redaction, retrieval,
     stopping,
 };
-use advisor_testkit::{Journal, JournalAdvisor, WordEmbeddings, advisor_allocations, advisor_conformance};
-use serde_json::json;
+use advisor_testkit::{
+    Journal, JournalAdvisor, ScriptedModel, WordEmbeddings, advisor_allocations, advisor_conformance,
+};
+use serde_json::{Value, json};
+use tokio::runtime::{Builder, Runtime};
 use tokio::task::yield_now;
 
 mod words_that_are_replaced {
@@ -196,9 +202,14 @@ mod a_budget {
     super::advisor_conformance!(super::Budget::for_each_turn().with_tokens(1_000_000));
 }
 
+mod a_retry {
+    super::advisor_conformance!(super::retry(), declares HandlesErrors);
+}
+
 /// A retry that does not wait. The suite itself has no clock, and some of its errors ask for a wait.
 fn retry() -> Retry {
-    Retry::new().with_backoff(Backoff::default().with_retries(1).with_waits(Duration::ZERO, Duration::ZERO))
+    let at_once = Backoff::default().with_retries(1).with_waits(Duration::ZERO, Duration::ZERO);
+    Retry::new().with_backoff(at_once.with_max_retry_after(Duration::ZERO))
 }
 
 mod a_rate_limit {
@@ -233,6 +244,30 @@ mod allowed_tools {
 
 mod a_search_of_tools {
     super::advisor_conformance!(super::ToolSearch::new(&super::ToolSet::new()).unwrap());
+}
+
+mod tools_of_an_mcp_server {
+    super::advisor_conformance!(super::mcp_tools());
+}
+
+/// The tools of a server in this process. Its tasks are on a runtime of their own: the suite counts those of the test.
+fn mcp_tools() -> McpTools {
+    static RUNTIME: LazyLock<Runtime> =
+        LazyLock::new(|| Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap());
+    let (connected, tools) = mpsc::channel();
+    RUNTIME.spawn(async move {
+        let client = ChatClient::builder(ScriptedModel::new([])).build().unwrap();
+        let ask = ToolDefinition::new("ask", "Answers questions about the shop.", Value::Null);
+        let server = ChainServer::new(client, ask).unwrap();
+        let tools = McpServer::from_stream(move || {
+            let (near, far) = tokio::io::duplex(64 << 10);
+            let server = server.clone();
+            tokio::spawn(async move { server.serve_stream(far).await });
+            ready(Ok(near))
+        });
+        connected.send(tools.connect().await.unwrap()).unwrap();
+    });
+    tools.recv().unwrap()
 }
 
 mod a_system_template {
@@ -407,6 +442,10 @@ mod allocations {
 
     mod of_a_retry {
         super::advisor_allocations!(super::retry());
+    }
+
+    mod of_tools_of_an_mcp_server {
+        super::advisor_allocations!(super::mcp_tools());
     }
 
     mod of_a_rate_limit {

@@ -6,14 +6,15 @@ use std::time::Duration;
 use advisor_chain::chain::NestedBounds;
 use advisor_chain::memory::StoreError;
 use advisor_chain::memory::store::Version;
-use advisor_chain::messages::ToolResult;
+use advisor_chain::messages::{Limit, ToolResult};
 use advisor_chain::tools::{
     ClosingTexts, ParallelTools, ToolBatch, ToolExecution, ToolInvocation, ToolLimits, ToolOutput,
 };
 use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, FnTool, InMemoryStore, Result, ToolCallAdvisor, async_trait,
+    ChatClient, ChatMemoryAdvisor, FinishReason, FnTool, InMemoryStore, Phase, Result, ToolCallAdvisor,
+    async_trait,
 };
-use advisor_testkit::{Around, Asked, ScriptedModel, StoreAround, Work};
+use advisor_testkit::{Answer, Around, Asked, ScriptedModel, StoreAround, Work};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -117,10 +118,87 @@ async fn law_t3_time_of_approved_calls_loses_no_result() {
         client.prompt().user("Pay.").conversation("c").call().await.unwrap();
         let pending = client.pending_calls("c").await.unwrap();
         let both = pending.iter().map(|call| call.approve().unwrap());
-        client.resume("c", both).call().await.unwrap();
+        let resumed = client.resume("c", both).call().await.unwrap();
+        assert_eq!(resumed.finish().reason, FinishReason::Limit(Limit::Time(5_000)), "{place:?}");
         client.prompt().user("And?").conversation("c").call().await.unwrap();
         let sent: Vec<_> = model.prompts().pop().unwrap().messages.iter().map(line).collect();
         assert_eq!(sent[2], "c1: paid", "{place:?}");
         assert!(sent[4].starts_with("c3: stopped"), "{place:?} {sent:?}");
+    }
+}
+
+/// A process that asks before it pays, within these limits. Its tool `pay` returns the calls that are left to turns inside.
+fn limited(
+    place: Phase,
+    store: &Arc<InMemoryStore>,
+    limits: ToolLimits,
+    model: &ScriptedModel,
+) -> ChatClient {
+    let pay = FnTool::with_invocation(definition("pay"), |call: ToolInvocation| async move {
+        let bounds = call.turn.extensions().get::<NestedBounds>().unwrap();
+        Ok(ToolOutput::from(format!("paid, {:?} left", bounds.calls)))
+    });
+    let tool_loop = ToolCallAdvisor::builder().hooks(AskToPay).limits(limits).build().unwrap();
+    ChatClient::builder(model.clone())
+        .advisor_in(place, ChatMemoryAdvisor::new(Arc::clone(store)))
+        .advisor(tool_loop)
+        .tool(pay)
+        .tool(FnTool::new(definition("look"), |_: Value| async { Ok("seen") }))
+        .build()
+        .unwrap()
+}
+
+/// Decided calls are calls of the turn that continues, whether a person approves or denies them. Its model gets only what
+/// they leave.
+#[tokio::test]
+async fn law_t3_decided_calls_count_in_their_turn() {
+    let pay_again = ("c4", "pay", r#"{ "cents": 1 }"#);
+    let table = [
+        (ToolLimits::default().with_calls(3), [("c4", "look", "{}"), ("c5", "look", "{}")], Limit::Calls(3)),
+        (
+            ToolLimits::default().with_calls_per_tool(2),
+            [("c5", "look", "{}"), pay_again],
+            Limit::CallsPerTool { tool: "pay".into(), limit: 2 },
+        ),
+        (
+            ToolLimits::default().with_same_calls(Some(1)),
+            [("c5", "look", "{}"), pay_again],
+            Limit::SameCall { tool: "pay".into(), limit: 1 },
+        ),
+    ];
+    for place in PLACES {
+        for (limits, calls, reached) in &table {
+            let store = Arc::new(InMemoryStore::new());
+            let model = ScriptedModel::new(two_payments().into_iter().chain([Answer::from_calls(*calls)]));
+            let client = limited(place, &store, limits.clone(), &model);
+            client.prompt().user("Pay.").conversation("c").call().await.unwrap();
+            let pending = client.pending_calls("c").await.unwrap();
+            let decisions = [pending[0].approve().unwrap(), pending[1].deny("no").unwrap()];
+            let resumed = client.resume("c", decisions).call().await.unwrap();
+            assert_eq!(resumed.finish().reason, FinishReason::Limit(reached.clone()), "{place:?}");
+            let lines: Vec<_> = resumed.transcript().iter().map(line).collect();
+            assert!(lines.iter().any(|line| line.ends_with("seen")), "one call is left: {lines:?}");
+            let left = limits.calls.map(|calls| calls - 2);
+            let sent = model.prompts().pop().unwrap().messages;
+            assert!(sent.iter().any(|message| message.text() == format!("paid, {left:?} left")), "{sent:?}");
+        }
+    }
+}
+
+/// If the turn that continues allows fewer calls than were approved, the further ones do not run.
+#[tokio::test]
+async fn law_t3_approved_calls_beyond_limit_do_not_run() {
+    for place in PLACES {
+        let store = Arc::new(InMemoryStore::new());
+        let model = ScriptedModel::new(then_done(two_payments()));
+        let asking = limited(place, &store, ToolLimits::default(), &model);
+        asking.prompt().user("Pay.").conversation("c").call().await.unwrap();
+        let pending = asking.pending_calls("c").await.unwrap();
+        let both = pending.iter().map(|call| call.approve().unwrap());
+        let client = limited(place, &store, ToolLimits::default().with_calls(1), &model);
+        assert_eq!(client.resume("c", both).call().await.unwrap().text(), "Done.");
+        let sent: Vec<_> = model.prompts().pop().unwrap().messages.iter().map(line).collect();
+        assert_eq!(sent[2], "c1: paid, Some(0) left");
+        assert_eq!(sent[4], "c3: not started: the limit of 1 tool calls in one turn was reached");
     }
 }

@@ -1,14 +1,15 @@
 use std::sync::Arc;
 
 use advisor_core::{
-    BlockId, CallRunner, ChatRequest, DecidedCall, Error, ErrorKind, NestedBounds, NotStartedReason, Result,
-    Text, Tool, ToolCall, ToolResult, Verdict, async_trait,
+    BlockId, CallRunner, ChatRequest, DecidedCall, Error, ErrorKind, NotStartedReason, Result, Text, Tool,
+    ToolCall, ToolResult, Verdict, async_trait,
 };
 use serde_json::Value;
 
+use crate::plan::admission::Admission;
 use crate::plan::decided::note_edit;
 use crate::plan::prepare::{Unready, prepare};
-use crate::run::bounds::{limits_of, state_bounds};
+use crate::run::bounds::{limits_of, note_decided};
 use crate::run::decide::Counts;
 use crate::run::run_tools::execute_batch;
 use crate::truncate::cap_result;
@@ -22,7 +23,8 @@ enum Prepared {
     Unrun(ToolResult),
 }
 
-/// Runs approved calls as the loop would, in one batch and within the time of the turn.
+/// Runs approved calls as the loop would, in one batch and within the limits of the turn that continues. They count as its
+/// calls. So do denied ones, which a model may repeat.
 ///
 /// The policy and `before_tool` have asked about the calls as the model wrote them. They are asked again about arguments
 /// that a person has changed, and may deny these. The `eligible` predicate is not asked.
@@ -49,16 +51,15 @@ impl CallRunner for ToolCallAdvisor {
 
     async fn run(&self, request: &ChatRequest, calls: Vec<DecidedCall>) -> Result<Vec<ToolResult>> {
         let limits = limits_of(&self.config, &request.turn)?;
-        let (mut ready, mut prepared) = (Vec::new(), Vec::new());
+        let (mut ready, mut prepared, mut counts) = (Vec::new(), Vec::new(), Counts::default());
         for call in calls {
-            prepared.push(self.prepared(request, call, &mut ready).await?);
+            let admission = counts.admit_decided(&call.call, &limits);
+            prepared.push(self.prepared(request, call, admission, &mut ready).await?);
         }
-        let stated = request.turn.extensions().get::<NestedBounds>().and_then(|stated| stated.deadline);
-        let deadline = limits.deadline().into_iter().chain(stated).min();
+        let deadline = note_decided(&request.turn, &limits, counts);
         let ran = match ready.is_empty() {
             true => Vec::new(),
             false => {
-                state_bounds(&request.turn, &limits, deadline, &Counts::default());
                 let batch = ToolBatch::new(ready, request, ToolEvents::ignored(), deadline);
                 execute_batch(&self.config, batch).await?
             }
@@ -78,10 +79,14 @@ impl ToolCallAdvisor {
         &self,
         request: &ChatRequest,
         decided: DecidedCall,
+        admission: Admission,
         ready: &mut Vec<ReadyCall>,
     ) -> Result<Prepared> {
         if let Verdict::Denied(reason) = decided.verdict {
-            return Ok(self.forbidden(&decided.call, reason));
+            return Ok(self.unrun(&decided.call, &NotStarted::Forbidden(reason)));
+        }
+        if let Admission::Denied(limit) = admission {
+            return Ok(self.unrun(&decided.call, &NotStarted::Limit(limit)));
         }
         let edited = edited(&decided.verdict);
         let (tool, arguments) = match self.prepare(request, &decided) {
@@ -94,14 +99,14 @@ impl ToolCallAdvisor {
         if edited.is_some()
             && let CallDecision::Deny(reason) = self.config.hooks.before_tool(&call, request).await?
         {
-            return Ok(self.forbidden(&call.call, reason));
+            return Ok(self.unrun(&call.call, &NotStarted::Forbidden(reason)));
         }
         ready.push(call);
         Ok(Prepared::Runs { edited })
     }
 
-    fn forbidden(&self, call: &ToolCall, reason: Text) -> Prepared {
-        let text = self.config.texts.not_started(&NotStarted::Forbidden(reason));
+    fn unrun(&self, call: &ToolCall, why: &NotStarted) -> Prepared {
+        let text = self.config.texts.not_started(why);
         Prepared::Unrun(ToolResult::error(call, text))
     }
 

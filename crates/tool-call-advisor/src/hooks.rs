@@ -81,7 +81,7 @@ pub struct LoopOutcome {
     pub end: LoopEnd,
     /// Number of requests to the model.
     pub rounds: u32,
-    /// Number of tool calls that were run.
+    /// Number of tool calls that were run, with those that a person has approved or denied.
     pub calls: u32,
     /// Summed usage of all rounds.
     pub usage: Option<Usage>,

@@ -13,6 +13,9 @@ pub struct ToolLimits {
     /// Maximum number of requests to the model. Default: 25. `None`: unlimited.
     pub rounds: Option<u32>,
     /// Maximum number of tool calls in total. Default: 150. `None`: unlimited.
+    ///
+    /// Calls about which a person has decided ([`Decisions`](advisor_core::Decisions)) count in the turn that continues
+    /// after them.
     pub calls: Option<u32>,
     /// Maximum number of calls of one tool. Default: 40. `None`: unlimited.
     pub calls_per_tool: Option<u32>,
@@ -24,7 +27,7 @@ pub struct ToolLimits {
     pub same_calls: Option<u32>,
     /// Limits for particular tools, in place of `same_calls`, such as for one that is polled; `None` means unlimited.
     pub same_calls_of_tools: BTreeMap<Text, Option<u32>>,
-    /// Maximum duration of the turn, from the start of the loop. Default: `None`, unlimited.
+    /// Maximum duration of the turn, from the start of the loop, or of approved calls that run before it. Default: `None`, unlimited.
     ///
     /// It interrupts the model, tools and advisors inside the loop, and is checked between rounds. Hooks and
     /// recorders are always awaited to their end.

@@ -62,6 +62,31 @@ pub(crate) fn state_bounds(turn: &Turn, limits: &ToolLimits, deadline: Option<In
     turn.extensions().update(|stated: &mut NestedBounds| *stated = bounds);
 }
 
+/// The decided calls of a turn, which its loop counts. An extension of the turn.
+#[derive(Clone)]
+struct DecidedCalls {
+    counts: Counts,
+    /// The time at which the turn ends, if the calls ran before its loop began.
+    deadline: Option<Instant>,
+}
+
+/// Notes the decided calls for the loop of their turn, and states what they leave to turns inside their tools. Returns
+/// the time at which the turn ends.
+pub(crate) fn note_decided(turn: &Turn, limits: &ToolLimits, counts: Counts) -> Option<Instant> {
+    let stated = turn.extensions().get::<NestedBounds>().and_then(|stated| stated.deadline);
+    // A memory outside the loop runs the calls before the loop sets its time.
+    let deadline = stated.or_else(|| limits.deadline());
+    state_bounds(turn, limits, deadline, &counts);
+    turn.extensions().insert(DecidedCalls { counts, deadline: deadline.filter(|_| stated.is_none()) });
+    deadline
+}
+
+/// Returns the time at which a turn ends whose loop begins now.
+pub(super) fn deadline_at_start(turn: &Turn, limits: &ToolLimits) -> Option<Instant> {
+    let decided = turn.extensions().get::<DecidedCalls>().and_then(|decided| decided.deadline);
+    limits.deadline().into_iter().chain(decided).min()
+}
+
 /// Waits for a round to open, until the time of the turn is over. Approved calls that run then end by themselves at that
 /// time, and their results are stored first.
 pub(super) async fn opened_before<T>(
@@ -83,6 +108,13 @@ pub(super) async fn opened_before<T>(
 }
 
 impl LoopRun {
+    /// Counts the decided calls, which ran before the first round opened.
+    pub(super) fn count_decided(&mut self) {
+        if let Some(decided) = self.request.turn.extensions().get::<DecidedCalls>() {
+            self.counts = Counts { rounds: self.counts.rounds, ..decided.counts };
+        }
+    }
+
     /// Returns the limit at which the turn is to end, if one is reached or was set by an advisor.
     pub(super) fn limit_reached(&self) -> Option<Limit> {
         let set = || self.request.turn.extensions().get().map(|EndTurn(limit)| limit);

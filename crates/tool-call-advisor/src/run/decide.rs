@@ -43,6 +43,8 @@ pub(super) struct Weighed {
 pub(crate) struct Counts {
     pub(super) rounds: u32,
     pub(super) calls: u32,
+    /// Those of `calls` about which a person has decided. They ran before the first round.
+    pub(super) decided: u32,
     pub(super) per_tool: HashMap<Text, u32>,
     pub(super) same: SameCalls,
 }
@@ -53,6 +55,23 @@ impl Counts {
         let admitted =
             calls.iter().zip(admissions).filter(|(_, admission)| **admission == Admission::Admitted);
         admitted.filter_map(|(call, _)| call.fingerprint).for_each(|call| self.same.note(call));
+    }
+
+    /// Admits a call about which a person has decided, unless a limit denies it. Counts an admitted call.
+    pub(crate) fn admit_decided(&mut self, call: &ToolCall, limits: &ToolLimits) -> Admission {
+        let fingerprint = limits.same_calls_of(&call.name).map(|_| Fingerprint::from_call(call));
+        let admission = admit((call, fingerprint), &mut Vec::new(), self, limits);
+        if admission == Admission::Admitted {
+            self.note_call(&call.name);
+            self.decided = self.decided.saturating_add(1);
+            fingerprint.into_iter().for_each(|call| self.same.note(call));
+        }
+        admission
+    }
+
+    /// Checks whether the loop has run calls, beside the decided ones.
+    pub(super) fn has_run(&self) -> bool {
+        self.calls > self.decided
     }
 
     pub(super) fn note_call(&mut self, tool: &Text) {

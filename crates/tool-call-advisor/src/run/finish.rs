@@ -170,8 +170,8 @@ impl LoopRun {
     /// Ends the loop with this error.
     pub(super) fn failed(&mut self, error: Error) -> Error {
         self.finalize(LoopEnd::Failed(error.kind()));
-        // A retry would run the tools again.
-        let error = if self.counts.calls > 0 { error.mark_emitted() } else { error };
+        // A retry would run the tools again, but not the decided calls.
+        let error = if self.counts.has_run() { error.mark_emitted() } else { error };
         error.or_history(self.transcript())
     }
 }

@@ -26,7 +26,7 @@ use tracing::Instrument;
 
 use crate::config::Config;
 use crate::execution::tool_events::ToolEvents;
-use crate::run::bounds::{limits_of, opened_before, state_bounds};
+use crate::run::bounds::{deadline_at_start, limits_of, opened_before, state_bounds};
 use crate::run::decide::Counts;
 use crate::run::history::in_call_order;
 use crate::run::step::{Next, Outcome};
@@ -73,7 +73,7 @@ impl LoopRun {
         request.messages = in_call_order(request.messages);
         let own_history = config.history.is_in_loop(&next);
         let limits = limits_of(&config, &request.turn)?;
-        let deadline = limits.deadline();
+        let deadline = deadline_at_start(&request.turn, &limits);
         Ok(Self {
             config,
             limits,
@@ -127,7 +127,11 @@ impl LoopRun {
         self.counts.rounds = round;
         let span = tracing::info_span!("round", round);
         let opening = self.next.next_stream(self.request.clone()).instrument(span.clone());
-        match opened_before(self.deadline, &self.request.turn, opening).await {
+        let opened = opened_before(self.deadline, &self.request.turn, opening).await;
+        if round == 1 {
+            self.count_decided();
+        }
+        match opened {
             Some(stream) => Ok(Outcome::new(Vec::new(), Next::Read(stream?.in_span(span)))),
             None => Box::pin(self.end_at_limit(self.time_limit())).await,
         }

@@ -9,6 +9,7 @@
 //! With the feature `otlp`, `Otlp` sends both to a collector. Nothing of a conversation leaves the process, unless
 //! the model is in [`RecordContent`].
 
+mod bounded;
 mod content;
 mod conventions;
 mod exporter;

@@ -6,11 +6,15 @@ use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::trace::{Span, SpanData, SpanProcessor};
 
 use crate::Conventions;
+use crate::bounded::BoundedValues;
 use crate::names::{
     ERROR, FIRST_CHUNK, INPUT, MetricNames, OPERATION, OUTPUT, PROVIDER, REQUEST_MODEL, RESPONSE_MODEL,
     TOOL_NAME, TokenMetrics, translate, whole,
 };
 use crate::spans::{ChainSpan, attribute};
+
+/// The default maximum of names of models and of tools.
+const MAX_NAMES: usize = 500;
 
 /// The boundaries of times of a model or a tool, in seconds, as the conventions have them.
 const TIMES: [f64; 14] =
@@ -27,9 +31,14 @@ const TOKENS: [f64; 14] = [
 ///
 /// It is a processor of the tracer provider, so it counts only spans that are recorded. A sampler that drops spans
 /// drops them from the metrics, too.
+///
+/// Names of models and of tools come from callers and servers. The first 500 of each kind are recorded as they are, and
+/// further ones as `_OTHER`, so that metrics stay bounded. A call of a tool that the request does not have is no run, and
+/// in no metric.
 #[derive(Debug)]
 pub struct GenAiMetrics {
     conventions: Conventions,
+    names: BoundedValues,
     call: Histogram<f64>,
     first_chunk: Option<Histogram<f64>>,
     tokens: Tokens,
@@ -64,6 +73,7 @@ impl GenAiMetrics {
         };
         Self {
             conventions,
+            names: BoundedValues::new(MAX_NAMES),
             call: times(names.call, &TIMES),
             first_chunk: names.first_chunk.map(|name| times(name, &TIMES)),
             tokens,
@@ -72,9 +82,17 @@ impl GenAiMetrics {
         }
     }
 
+    /// Sets the maximum number of names of tools, of requested models and of answering models, each.
+    #[must_use]
+    pub fn with_max_names(self, max_names: usize) -> Self {
+        Self { names: BoundedValues::new(max_names), ..self }
+    }
+
     /// Returns these attributes of the span as the conventions have them.
     fn labels(&self, span: &SpanData, names: &[&'static str]) -> Vec<KeyValue> {
-        let label = |name: &&'static str| Some(KeyValue::new(*name, attribute(span, name)?.clone()));
+        let label = |name: &&'static str| {
+            Some(KeyValue::new(*name, self.names.bound(name, attribute(span, name)?.clone())))
+        };
         names.iter().filter_map(label).filter_map(|label| translate(label, self.conventions)).collect()
     }
 

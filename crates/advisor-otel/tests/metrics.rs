@@ -3,27 +3,41 @@
 
 mod support;
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use advisor_core::{ChatClient, Delta, FinishReason, ToolDefinition};
 use advisor_otel::{Conventions, GenAiMetrics};
+use advisor_testkit::{Answer, ScriptedModel};
 use opentelemetry::KeyValue;
-use opentelemetry::metrics::MeterProvider;
+use opentelemetry::metrics::{Meter, MeterProvider};
 use opentelemetry_sdk::metrics::data::{AggregatedMetrics, Metric, MetricData, ResourceMetrics};
 use opentelemetry_sdk::metrics::{InMemoryMetricExporter, SdkMeterProvider};
 use opentelemetry_sdk::trace::SdkTracerProvider;
+use serde_json::Value;
 use support::{CONTENT, assert_golden, client, install, model, run};
+use tool_call_advisor::{FnTool, ToolCallAdvisor};
 
 const VERSIONS: [(Conventions, &str); 3] =
     [(Conventions::V1_36, "1.36"), (Conventions::V1_41, "1.41"), (Conventions::GenAi0_1, "0.1")];
 
 /// Runs the turn and returns its metrics.
 async fn metrics(conventions: Conventions) -> Vec<ResourceMetrics> {
+    let create = |meter: &Meter| GenAiMetrics::new(meter, conventions);
+    measured(create, run(&client(model()))).await
+}
+
+/// Returns the metrics of a turn.
+async fn measured(
+    create: impl FnOnce(&Meter) -> GenAiMetrics,
+    turn: impl Future<Output = ()>,
+) -> Vec<ResourceMetrics> {
     let exported = InMemoryMetricExporter::default();
     let meters = SdkMeterProvider::builder().with_periodic_exporter(exported.clone()).build();
-    let metrics = GenAiMetrics::new(&meters.meter("test"), conventions);
+    let metrics = create(&meters.meter("test"));
     let provider = SdkTracerProvider::builder().with_span_processor(metrics).build();
     let installed = install(&provider);
-    run(&client(model())).await;
+    turn.await;
     drop(installed);
     meters.force_flush().unwrap();
     exported.get_finished_metrics().unwrap()
@@ -82,5 +96,46 @@ async fn law_r3_metrics_have_no_content() {
     for (conventions, _) in VERSIONS {
         let metrics = metrics(conventions).await;
         assert!(!format!("{metrics:?}").contains(CONTENT), "{metrics:?}");
+    }
+}
+
+/// A model that calls these tools, one in each round, and names itself after the round.
+fn calling<'a>(tools: impl IntoIterator<Item = &'a str>) -> ScriptedModel {
+    let calls = tools.into_iter().zip(1..).map(|(tool, round)| {
+        let origin = Delta::origin(None, Some(format!("model-{round}").into()));
+        let id = format!("c{round}");
+        Answer::new().delta(origin).call(&id, tool, "{}").finish(FinishReason::ToolCalls)
+    });
+    ScriptedModel::new(calls.chain([Answer::from_text("Done.")]))
+}
+
+/// Runs a turn with the tools `a`, `b` and `c`, and returns the values of an attribute in its metrics.
+async fn values_of(attribute: &str, model: ScriptedModel, max_names: usize) -> BTreeSet<String> {
+    let tool =
+        |name: &str| FnTool::new(ToolDefinition::new(name, "", Value::Null), |_: Value| async { Ok("done") });
+    let client = ChatClient::builder(model).advisor(ToolCallAdvisor::new());
+    let client = ["a", "b", "c"].into_iter().fold(client, |client, name| client.tool(tool(name)));
+    let client = client.build().unwrap();
+    let create = |meter: &Meter| GenAiMetrics::new(meter, Conventions::default()).with_max_names(max_names);
+    let turn = async { assert_eq!(client.prompt().user("Go.").call().await.unwrap().text(), "Done.") };
+    let text = written(&measured(create, turn).await);
+    let labels = text.split_whitespace().filter_map(|label| label.strip_prefix(attribute)?.strip_prefix('='));
+    labels.map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn law_r1_invented_tools_have_no_series() {
+    let model = calling(["invented", "a", "other", "another"]);
+    assert_eq!(values_of("gen_ai.tool.name", model, 10).await, BTreeSet::from(["a".to_owned()]));
+}
+
+#[tokio::test]
+async fn law_r1_names_beyond_bound_are_one_series() {
+    for (attribute, names) in [
+        ("gen_ai.tool.name", ["_OTHER", "a", "b"]),
+        ("gen_ai.response.model", ["_OTHER", "model-1", "model-2"]),
+    ] {
+        let values = values_of(attribute, calling(["a", "b", "c", "a"]), 2).await;
+        assert_eq!(values, BTreeSet::from(names.map(str::to_owned)), "{attribute}");
     }
 }

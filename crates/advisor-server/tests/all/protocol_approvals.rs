@@ -180,7 +180,7 @@ async fn clients_of_responses_may_say_something_beside_decisions() {
 
 /// A thread of AG-UI has the calls of all its runs, so each has an id of its own. An earlier result is none of a later call.
 #[tokio::test]
-async fn law_t6_ag_ui_calls_of_one_thread_have_own_ids() {
+async fn law_t6_ag_ui_calls_of_thread_have_own_ids() {
     let place = || Answer::from_calls([("c1", "place", "{}")]);
     let till = open_till([place(), place(), Answer::from_text("Done.")]);
     let mut history = vec![json!({"id": "u", "role": "user", "content": "Where am I?"})];

@@ -4,10 +4,11 @@ use advisor_chain::advisors::{InMemoryQuestions, Question, ResponseCache, Simila
 use advisor_chain::chain::{Embedding, EmbeddingModel};
 use advisor_chain::messages::{ChatResponse, Text};
 use advisor_chain::{
-    ChatClient, ChatOptions, ConversationKey, Error, ErrorKind, FinishReason, Prompt, Result,
-    ToolCallAdvisor, async_trait,
+    ChatClient, ChatMemoryAdvisor, ChatOptions, ConversationKey, Error, ErrorKind, FinishReason,
+    InMemoryStore, Prompt, Result, ToolCallAdvisor, async_trait,
 };
 use advisor_testkit::{Answer, ScriptedModel, WordEmbeddings};
+use futures::StreamExt;
 
 use crate::support::{Log, looks, says, tool};
 
@@ -151,6 +152,45 @@ async fn only_complete_answers_without_calls_are_given_to_others() {
         assert!(answer.ends_with(expected), "{answer}");
     }
     assert_eq!(model.calls(), 6);
+}
+
+/// A question in a conversation is similar only after the same messages.
+#[tokio::test]
+async fn history_of_a_conversation_has_to_be_equal() {
+    let client = ChatClient::builder(numbered())
+        .advisor(ChatMemoryAdvisor::new(InMemoryStore::new()))
+        .advisor(cache(&InMemoryQuestions::new()))
+        .build()
+        .unwrap();
+    for (conversation, text, expected) in [
+        ("a", "When do you open?", "Answer 1."),
+        ("a", "Also on Sunday?", "Answer 2."),
+        ("b", "When do you open?", "Answer 1."),
+        ("b", "also on sunday", "Answer 2."),
+        ("c", "when do you open", "Answer 1."),
+        ("c", "also on sunday", "Answer 3."),
+        ("d", "also on Sunday", "Answer 4."),
+    ] {
+        let prompt = client.prompt().user(text).conversation(conversation);
+        assert_eq!(ask(prompt).await, expected, "{conversation}: {text}");
+    }
+}
+
+/// A cut answer, a failed one and a dropped one are given to nobody.
+#[tokio::test]
+async fn incomplete_answers_are_not_kept() {
+    let model = ScriptedModel::new([
+        Answer::new().text("Bro").error(down()),
+        Answer::new().text("Drop").text("ped.").finish(FinishReason::Stop),
+        says("Whole.", 10),
+    ]);
+    let client = client(&model, cache(&InMemoryQuestions::new()));
+    client.prompt().user("When do you open?").call().await.unwrap_err();
+    let mut dropped = client.prompt().user("when do you open").stream();
+    while dropped.next().await.unwrap().unwrap().text().is_none() {}
+    drop(dropped);
+    assert_eq!(ask(client.prompt().user("do you open when")).await, "Whole.");
+    assert_eq!(ask(client.prompt().user("When do you open?")).await, "Whole.");
 }
 
 /// An embedding model, or questions, that fail.

@@ -24,9 +24,10 @@ impl PostgresVectors {
     /// Creates an index (HNSW, by cosine) for the embeddings of all tenants, unless there is one. It also updates the
     /// server's statistics of the documents.
     ///
-    /// The server then chooses by its statistics for each search. It reads all documents of a small tenant, and takes the closest ones of a
-    /// large tenant from the index. A search by the index is approximate: it may miss documents, in particular those
-    /// with equal embeddings, and those of a filter that few documents pass. [`with_candidates`](Self::with_candidates) makes it more exact.
+    /// The server then chooses by its statistics for each search. It reads all documents of a small tenant, and takes the
+    /// closest ones of a large tenant from the index. A search by the index is approximate: it may miss documents, in particular those
+    /// with equal embeddings, and those of a filter that few documents pass. [`with_candidates`](Self::with_candidates)
+    /// makes it more exact. A search that finds fewer documents than its limit is repeated without the index.
     ///
     /// Updates wait while the server creates the index, which can take minutes for many documents. The timeout of the
     /// store does not apply. The right to create it is that of the table's owner.

@@ -19,7 +19,7 @@ use crate::statement::Statement;
 /// Needs a tokio runtime with I/O and time.
 ///
 /// A search compares the embedding with every document of the tenant that passes the filter, so it misses none. With an
-/// [index](Self::create_index) it is faster for large tenants, and may miss documents.
+/// [index](Self::create_index) it is faster for large tenants, and may return other documents than the closest ones.
 ///
 /// # Ordering
 /// As in the contract of [`VectorStore`]. An update or a deletion is one transaction.
@@ -74,6 +74,14 @@ const SEARCH: &str = "SELECT body, 1 - distance AS score FROM (\
         ORDER BY embedding {<=>} {embedding}::{vector}.vector FETCH FIRST ({limit}) ROWS WITH TIES\
     ) AS closest ORDER BY distance, id LIMIT {limit}";
 
+/// Lets the server read the documents of a tenant by their key only.
+const WITHOUT_INDEX: &str = "SET LOCAL enable_indexscan = off";
+
+/// Returns a search that finds nothing, at once, unless there is an index.
+fn again() -> String {
+    SEARCH.replace("{filter}", "{filter} AND to_regclass('{schema}.documents_embedding') IS NOT NULL")
+}
+
 const DELETE: &str = "WITH deleted AS (DELETE FROM {schema}.documents WHERE {filter} RETURNING 1) \
     SELECT count(*) AS number FROM deleted";
 
@@ -106,18 +114,17 @@ impl VectorStore for PostgresVectors {
         filter: &Filter,
     ) -> Result<Vec<Document>, VectorError> {
         self.check(embedding)?;
-        let mut statement = Statement::default();
-        let places = [
-            ("{filter}", where_filter(filter, &mut statement)),
-            ("{embedding}", statement.bind_text(text_of(embedding))),
-            ("{limit}", statement.bind_number(i64::try_from(limit).unwrap_or(i64::MAX))),
-        ];
         // An index is read on until enough documents pass the filter. In a strict order it would leave out those that
         // it finds late; the statement orders them.
         let candidates = self.candidates;
         let settings =
             format!("SET LOCAL hnsw.ef_search = {candidates}; SET LOCAL hnsw.iterative_scan = relaxed_order");
-        let rows = self.run(&settings, SEARCH, &places, statement).await?;
+        let mut rows = self.closest(&settings, SEARCH, embedding, limit, filter).await?;
+        // The server reads an index up to a bound, before which there may be only documents of other tenants.
+        if rows.len() < limit {
+            let all = self.closest(WITHOUT_INDEX, &again(), embedding, limit, filter).await?;
+            rows = if all.len() > rows.len() { all } else { rows };
+        }
         rows.iter().map(document).collect()
     }
 
@@ -131,6 +138,24 @@ impl VectorStore for PostgresVectors {
 }
 
 impl PostgresVectors {
+    /// Runs a search with these settings.
+    async fn closest(
+        &self,
+        settings: &str,
+        sql: &str,
+        embedding: &Embedding,
+        limit: usize,
+        filter: &Filter,
+    ) -> Result<Vec<Row>, VectorError> {
+        let mut statement = Statement::default();
+        let places = [
+            ("{filter}", where_filter(filter, &mut statement)),
+            ("{embedding}", statement.bind_text(text_of(embedding))),
+            ("{limit}", statement.bind_number(i64::try_from(limit).unwrap_or(i64::MAX))),
+        ];
+        self.run(settings, sql, &places, statement).await
+    }
+
     /// Runs a statement whose places are filled in.
     async fn run(
         &self,

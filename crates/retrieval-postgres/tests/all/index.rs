@@ -74,6 +74,25 @@ async fn index_finds_closest_documents_of_a_tenant() {
     place.remove().await;
 }
 
+/// The server reads the index up to a bound. The closest documents are all of another tenant.
+#[tokio::test]
+async fn documents_beyond_the_bound_of_an_index_are_found() {
+    let Some(mut place) = Place::new() else { return };
+    // Sorting costs much, so the server takes the index.
+    place.config.options("-c hnsw.max_scan_tuples=500 -c cpu_operator_cost=1");
+    let store = place.store(1).await;
+    let at = |number: u16, side: f32| [3.0 * side, f32::from(number).cos(), f32::from(number).sin()];
+    for (tenant, documents, side) in [("near", 5_000, 1.0), ("far", 1_000, -1.0)] {
+        let documents = (1..=documents).map(|number| document(&format!("{number:05}"), at(number, side)));
+        store.upsert(tenant, documents.collect()).await.unwrap();
+    }
+    store.create_index().await.unwrap();
+    for (limit, expected) in [(4, 4), (2_000, 1_000)] {
+        assert_eq!(found(&store, limit, &Filter::in_tenant("far")).await.len(), expected);
+    }
+    place.remove().await;
+}
+
 /// The server reads all documents of a small tenant, so none is missed. It needs statistics, which the creation of the
 /// index updates.
 #[tokio::test]

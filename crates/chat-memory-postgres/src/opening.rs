@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use conversation_store::StoreError;
-use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
+use deadpool_postgres::{Client, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
+use scopeguard::{ScopeGuard, guard};
 use tokio::time::timeout;
 use tokio_postgres::config::SslMode;
 use tokio_postgres::{Config, NoTls};
@@ -59,6 +60,9 @@ impl PostgresStore {
     /// the right to create schemas can use a schema that another role prepared. All connections must lead to one
     /// server that accepts writes. Behind a balancer of read replicas a store would not see its own writes.
     ///
+    /// # Cancellation
+    /// A dropped future closes its connection. The schema is then prepared completely or not at all.
+    ///
     /// # Errors
     /// [`SetupError::Newer`] if a newer version of this crate prepared the schema. [`SetupError::Store`] if the
     /// server cannot be reached or does not answer within 30 seconds.
@@ -66,8 +70,12 @@ impl PostgresStore {
         // The server may accept the connection and stay silent, or another client may hold the lock of the
         // migrations.
         let prepared = async {
-            let mut client = pool.get().await.map_err(from_pool)?;
-            migrate(&mut client, &schema).await
+            let client = pool.get().await.map_err(from_pool)?;
+            // A connection that waits for the lock cannot be reused.
+            let mut client = guard(client, |client| drop(Client::take(client)));
+            migrate(&mut client, &schema).await?;
+            drop(ScopeGuard::into_inner(client));
+            Ok::<_, SetupError>(())
         };
         timeout(TIMEOUT, prepared)
             .await

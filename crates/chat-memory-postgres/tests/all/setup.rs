@@ -7,6 +7,7 @@ use advisor_core::TurnId;
 use chat_memory_postgres::{PostgresStore, Schema, SetupError};
 use conversation_store::{ConversationStore, ReadRange, Version};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::support::{Place, key, said};
 
@@ -24,6 +25,27 @@ async fn concurrent_opens_prepare_new_schema_once() {
     let row = place.client().await.query_one(&count, &[]).await.unwrap();
     assert_eq!(row.get::<_, i64>(0), 1);
     place.remove().await;
+}
+
+/// The opener waits for the lock of another one. Its pool has one connection.
+#[tokio::test]
+async fn dropped_opening_leaves_no_waiting_connection() {
+    let Some(place) = Place::new() else { return };
+    let (holder, pool, schema) = (place.client().await, place.pool(1), place.schema.as_str());
+    let hold = "SELECT pg_advisory_lock(1633973859, hashtext($1))";
+    holder.query_one(hold, &[&schema]).await.unwrap();
+    // The view has the second half of the key as a number without sign.
+    let waiting = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = 1633973859 AND NOT granted \
+        AND (objid::bigint - hashtext($1)) % 4294967296 = 0";
+    let mut opening = Box::pin(PostgresStore::from_pool(pool.clone(), place.schema.clone()));
+    tokio::select! {
+        opened = &mut opening => panic!("{opened:?}"),
+        () = async { while holder.query_opt(waiting, &[&schema]).await.unwrap().is_none() {} } => {}
+    }
+    drop(opening);
+    // The pool makes another connection, which does not wait for the lock.
+    let client = pool.get().await.unwrap();
+    timeout(Duration::from_secs(20), client.query_one("SELECT 1", &[])).await.unwrap().unwrap();
 }
 
 #[tokio::test]

@@ -24,8 +24,9 @@ impl<K: Clone + Eq + Hash, V> Recent<K, V> {
             *known = value;
             return;
         }
-        if self.newer.len() >= most.div_ceil(2) {
-            self.older = std::mem::take(&mut self.newer);
+        if self.newer.len() >= (most / 2).max(1) {
+            let full = std::mem::take(&mut self.newer);
+            self.older = if most > 1 { full } else { HashMap::new() };
         }
         self.newer.insert(key.clone(), value);
     }
@@ -43,13 +44,16 @@ mod tests {
 
     #[test]
     fn law_r1_recent_keys_are_bounded() {
-        let mut recent = Recent::default();
-        for number in 0..100 {
-            recent.note(&number, number, 10);
-            assert_eq!(recent.of(&number), Some(&number));
-            assert!(recent.newer.len() + recent.older.len() <= 10);
+        for most in [1, 2, 3, 10] {
+            let mut recent = Recent::default();
+            for number in 0..100 {
+                recent.note(&number, number, most);
+                assert_eq!(recent.of(&number), Some(&number));
+                assert!(recent.newer.len() + recent.older.len() <= most, "{most}");
+            }
+            assert_eq!(recent.of(&(99 - (most / 2).max(1))).is_some(), most > 1, "{most}");
+            assert_eq!(recent.of(&80), None);
         }
-        assert_eq!((recent.of(&96), recent.of(&80)), (Some(&96), None));
         let mut none = Recent::default();
         none.note(&1, 1, 0);
         assert_eq!(none.of(&1), None);

@@ -98,7 +98,7 @@ impl PrefixWatch {
         Self { calls: Arc::default(), most_conversations: 1_000, on_change: None }
     }
 
-    /// Sets the maximum number of conversations whose last call is known.
+    /// Sets the maximum number of conversations whose last call is known. Turns outside conversations count, too.
     pub fn with_conversations(self, number: usize) -> Self {
         Self { most_conversations: number, ..self }
     }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use advisor_core::{Media, MediaSource};
+use advisor_core::{Media, MediaSource, Part};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
@@ -55,6 +55,40 @@ pub fn is_empty(media: &Media) -> bool {
         }
         MediaSource::ProviderFile(id) => id.trim().is_empty(),
         _ => false,
+    }
+}
+
+/// Returns the text of a part, or the [note](note) in place of media that are empty; `None` for other media.
+///
+/// ```
+/// use advisor_core::{Media, Part};
+/// use provider_http::media::text_of;
+///
+/// assert_eq!(text_of(&Part::Json(serde_json::json!([1]))).as_deref(), Some("[1]"));
+/// assert!(text_of(&Part::Image(Media::from_url("image/png", "https://example.org/a.png"))).is_none());
+/// ```
+#[must_use]
+pub fn text_of(part: &Part) -> Option<Cow<'_, str>> {
+    match part {
+        Part::Text(text) => Some(Cow::Borrowed(text)),
+        Part::Json(value) => Some(Cow::Owned(value.to_string())),
+        Part::Image(media) | Part::Audio(media) | Part::Video(media) | Part::File(media)
+            if !is_empty(media) =>
+        {
+            None
+        }
+        _ => Some(note(part, "")),
+    }
+}
+
+/// Returns the note for the model in place of a part that is not sent, with the `reason`.
+#[must_use]
+pub fn note(part: &Part, reason: &str) -> Cow<'static, str> {
+    match part {
+        Part::Image(media) | Part::Audio(media) | Part::Video(media) | Part::File(media) => {
+            Cow::Owned(left_out(media, reason))
+        }
+        _ => Cow::Borrowed("[part of an unknown kind left out]"),
     }
 }
 

@@ -8,12 +8,12 @@ use async_openai::types::chat::{
     ChatCompletionRequestUserMessageContentPart as WirePart, FileObject, ImageUrl, InputAudio,
     InputAudioFormat,
 };
-use provider_http::media::{inline, is_empty, left_out};
+use provider_http::media::{inline, note, text_of};
 use provider_http::parts_of_result;
 
 /// Returns the content of a user message: a string if it is text only, as the strictest servers require.
 pub(super) fn of_user(parts: &[Part]) -> Content {
-    let texts: Option<Vec<String>> = parts.iter().map(text).collect();
+    let texts: Option<Vec<_>> = parts.iter().map(text_of).collect();
     match texts {
         Some(texts) => Content::Text(texts.join("\n")),
         None => Content::Array(parts.iter().map(on_the_wire).collect()),
@@ -24,35 +24,14 @@ pub(super) fn of_user(parts: &[Part]) -> Content {
 pub(super) fn of_result(result: &ToolResult) -> String {
     let parts = parts_of_result(result);
     let texts =
-        parts.iter().map(|part| text(part).unwrap_or_else(|| note(part, "tools answer with text only")));
+        parts.iter().map(|part| text_of(part).unwrap_or_else(|| note(part, "tools answer with text only")));
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the text of a part, or the note in place of media that are empty; `None` for other media.
-fn text(part: &Part) -> Option<String> {
-    match part {
-        Part::Text(text) => Some(text.to_string()),
-        Part::Json(value) => Some(value.to_string()),
-        Part::Image(media) | Part::Audio(media) | Part::Video(media) | Part::File(media) => {
-            is_empty(media).then(|| left_out(media, ""))
-        }
-        _ => Some(note(part, "")),
-    }
-}
-
-fn note(part: &Part, reason: &str) -> String {
-    match part {
-        Part::Image(media) | Part::Audio(media) | Part::Video(media) | Part::File(media) => {
-            left_out(media, reason)
-        }
-        _ => "[part of an unknown kind left out]".to_owned(),
-    }
-}
-
 fn on_the_wire(part: &Part) -> WirePart {
-    let unsupported = || text_part(note(part, "async-openai has no field for it"));
-    if let Some(text) = text(part) {
-        return text_part(text);
+    let unsupported = || text_part(note(part, "async-openai has no field for it").into_owned());
+    if let Some(text) = text_of(part) {
+        return text_part(text.into_owned());
     }
     match part {
         Part::Image(media) | Part::Audio(media) | Part::File(media)

@@ -3,7 +3,7 @@
 use advisor_core::{Block, BlockContent, Media, MediaSource, Message, MessageContent, Part, ToolResult};
 use genai::chat::{Binary, ChatMessage, ContentPart, MessageContent as Content, ToolCall, ToolResponse};
 use provider_http::json::arguments;
-use provider_http::media::{inline, is_empty, left_out};
+use provider_http::media::{inline, note, text_of};
 use provider_http::names::WireNames;
 use provider_http::parts_of_result;
 use serde_json::Value;
@@ -72,8 +72,9 @@ impl Form<'_> {
 
     fn result(&self, result: &ToolResult) -> ToolResponse {
         let parts = parts_of_result(result);
-        let texts =
-            parts.iter().map(|part| text(part).unwrap_or_else(|| note(part, "tools answer with text only")));
+        let texts = parts
+            .iter()
+            .map(|part| text_of(part).unwrap_or_else(|| note(part, "tools answer with text only")));
         let content = texts.collect::<Vec<_>>().join("\n");
         ToolResponse::new(self.wire.ids.on_the_wire(&result.call_id), content)
             .with_fn_name(self.wire.tools.on_the_wire(&result.name))
@@ -81,40 +82,18 @@ impl Form<'_> {
 }
 
 fn user(parts: &[Part]) -> Content {
-    let texts: Option<Vec<String>> = parts.iter().map(text).collect();
+    let texts: Option<Vec<_>> = parts.iter().map(text_of).collect();
     match texts {
         Some(texts) => Content::from_text(texts.join("\n")),
         None => Content::from_parts(parts.iter().map(on_the_wire).collect::<Vec<_>>()),
     }
 }
 
-/// Returns the text of a part, or the note in place of media that are empty; `None` for other media.
-fn text(part: &Part) -> Option<String> {
-    match part {
-        Part::Text(text) => Some(text.to_string()),
-        Part::Json(value) => Some(value.to_string()),
-        Part::Image(media) | Part::Audio(media) | Part::Video(media) | Part::File(media) => {
-            is_empty(media).then(|| left_out(media, ""))
-        }
-        _ => Some(note(part, "")),
-    }
-}
-
-fn note(part: &Part, reason: &str) -> String {
-    match part {
-        Part::Image(media) | Part::Audio(media) | Part::Video(media) | Part::File(media) => {
-            left_out(media, reason)
-        }
-        _ => "[part of an unknown kind left out]".to_owned(),
-    }
-}
-
 fn on_the_wire(part: &Part) -> ContentPart {
-    let as_text = |text: String| ContentPart::from_text(text);
-    if let Some(text) = text(part) {
-        return as_text(text);
+    if let Some(text) = text_of(part) {
+        return ContentPart::from_text(text);
     }
-    let unsupported = || as_text(note(part, "genai has no field for it"));
+    let unsupported = || ContentPart::from_text(note(part, "genai has no field for it"));
     match part {
         Part::Image(media) | Part::Audio(media) | Part::Video(media) | Part::File(media) => {
             binary(media).map_or_else(unsupported, ContentPart::Binary)

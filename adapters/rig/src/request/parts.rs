@@ -1,7 +1,9 @@
 //! User content and tool results.
 
+use std::borrow::Cow;
+
 use advisor_core::{Media, MediaSource, Part};
-use provider_http::media::{inline, is_empty, left_out};
+use provider_http::media::{inline, note, text_of};
 use rig_core::message::{
     Audio, AudioMediaType, Document, DocumentMediaType, DocumentSourceKind, Image, ImageMediaType, MimeType,
     ToolResultContent, UserContent, Video, VideoMediaType,
@@ -9,42 +11,25 @@ use rig_core::message::{
 
 /// Returns the content of a user message.
 pub(super) fn of_user(parts: &[Part]) -> Vec<UserContent> {
-    parts.iter().map(|part| text(part).map_or_else(|| media(part), UserContent::text)).collect()
+    parts.iter().map(|part| text_of(part).map_or_else(|| media(part), UserContent::text)).collect()
 }
 
 /// Returns the content of a tool result. A note replaces media other than images.
 pub(super) fn of_result(parts: &[Part]) -> Vec<ToolResultContent> {
-    let content = |part: &Part| match (part, text(part)) {
+    let content = |part: &Part| match (part, text_of(part)) {
         (Part::Json(value), _) => ToolResultContent::json(value.clone()),
         (_, Some(text)) => ToolResultContent::text(text),
         (Part::Image(media), None) => {
-            image(media).map_or_else(|| ToolResultContent::text(note(part)), ToolResultContent::Image)
+            image(media).map_or_else(|| ToolResultContent::text(unsupported(part)), ToolResultContent::Image)
         }
-        _ => ToolResultContent::text(note(part)),
+        _ => ToolResultContent::text(unsupported(part)),
     };
     let content: Vec<_> = parts.iter().map(content).collect();
     if content.is_empty() { vec![ToolResultContent::text("")] } else { content }
 }
 
-/// Returns the text of a part, or the note in place of media that are empty; `None` for other media.
-fn text(part: &Part) -> Option<String> {
-    match part {
-        Part::Text(text) => Some(text.to_string()),
-        Part::Json(value) => Some(value.to_string()),
-        Part::Image(media) | Part::Audio(media) | Part::Video(media) | Part::File(media) => {
-            is_empty(media).then(|| left_out(media, ""))
-        }
-        _ => Some(note(part)),
-    }
-}
-
-fn note(part: &Part) -> String {
-    match part {
-        Part::Image(media) | Part::Audio(media) | Part::Video(media) | Part::File(media) => {
-            left_out(media, "rig has no field for it")
-        }
-        _ => "[part of an unknown kind left out]".to_owned(),
-    }
+fn unsupported(part: &Part) -> Cow<'static, str> {
+    note(part, "rig has no field for it")
 }
 
 fn media(part: &Part) -> UserContent {
@@ -63,7 +48,7 @@ fn media(part: &Part) -> UserContent {
         }),
         _ => None,
     };
-    content.unwrap_or_else(|| UserContent::text(note(part)))
+    content.unwrap_or_else(|| UserContent::text(unsupported(part)))
 }
 
 fn image(media: &Media) -> Option<Image> {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use advisor_core::{Media, MediaSource, Part};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use provider_http::media::{inline, is_empty, left_out};
+use provider_http::media::{inline, note, text_of};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -19,6 +19,8 @@ pub(super) enum Content<'a> {
     Parts(Vec<Value>),
 }
 
+const TEXT_ONLY: &str = "this server takes only text from tools";
+
 /// Returns the content of a user message.
 pub(super) fn user_content(parts: &[Part]) -> Content<'_> {
     match joined_text(parts) {
@@ -29,7 +31,7 @@ pub(super) fn user_content(parts: &[Part]) -> Content<'_> {
 
 /// Returns the text of parts that are text only; `None` if there are others.
 pub(crate) fn joined_text(parts: &[Part]) -> Option<Cow<'_, str>> {
-    parts.iter().map(text).collect::<Option<Vec<_>>>().map(joined)
+    parts.iter().map(text_of).collect::<Option<Vec<_>>>().map(joined)
 }
 
 /// Returns the content of a tool result. For servers that take only text, a note replaces media.
@@ -37,7 +39,8 @@ pub(super) fn tool_content(parts: &[Part], rules: MessageRules) -> Content<'_> {
     if rules.sends_tool_media {
         return user_content(parts);
     }
-    Content::Text(joined(parts.iter().map(|part| text(part).unwrap_or_else(|| note(part))).collect()))
+    let texts = parts.iter().map(|part| text_of(part).unwrap_or_else(|| note(part, TEXT_ONLY)));
+    Content::Text(joined(texts.collect()))
 }
 
 fn joined(mut texts: Vec<Cow<'_, str>>) -> Cow<'_, str> {
@@ -47,31 +50,8 @@ fn joined(mut texts: Vec<Cow<'_, str>>) -> Cow<'_, str> {
     }
 }
 
-/// Returns the text of a part, or the note in place of media that are empty; `None` for other media.
-pub(crate) fn text(part: &Part) -> Option<Cow<'_, str>> {
-    match part {
-        Part::Text(text) => Some(Cow::Borrowed(text)),
-        Part::Json(value) => Some(Cow::Owned(value.to_string())),
-        Part::Image(media) | Part::Audio(media) | Part::Video(media) | Part::File(media)
-            if is_empty(media) =>
-        {
-            Some(note(part))
-        }
-        _ => None,
-    }
-}
-
-fn note(part: &Part) -> Cow<'static, str> {
-    match part {
-        Part::Image(media) | Part::Audio(media) | Part::Video(media) | Part::File(media) => {
-            Cow::Owned(left_out(media, "this server takes only text from tools"))
-        }
-        _ => Cow::Borrowed("[part of an unknown kind left out]"),
-    }
-}
-
 fn on_the_wire(part: &Part) -> Value {
-    if let Some(text) = text(part) {
+    if let Some(text) = text_of(part) {
         return wire_part("text", text.into());
     }
     match part {
@@ -82,7 +62,7 @@ fn on_the_wire(part: &Part) -> Value {
         Part::Audio(media) => audio(media),
         Part::Video(media) => wire_part("video_url", object([("url", url(media).into())])),
         Part::File(media) => file(media),
-        other => wire_part("text", note(other).into()),
+        other => wire_part("text", note(other, TEXT_ONLY).into()),
     }
 }
 

@@ -1,10 +1,10 @@
 //! User content and tool results, on the wire.
 
 use advisor_core::{Media, MediaSource, Part};
-use provider_http::media::{inline, left_out};
+use provider_http::media::{inline, note, text_of};
 use serde_json::{Map, Value, json};
 
-use crate::request::parts::{joined_text, text, url};
+use crate::request::parts::{joined_text, url};
 
 /// Returns content: a string if it is text only, as the strictest servers require, or else a list of parts.
 pub(super) fn content(parts: &[Part]) -> Value {
@@ -15,17 +15,15 @@ pub(super) fn content(parts: &[Part]) -> Value {
 }
 
 fn on_the_wire(part: &Part) -> Value {
-    if let Some(text) = text(part) {
+    if let Some(text) = text_of(part) {
         return text_part(&text);
     }
     match part {
         Part::Image(media) => image(media),
         // The API refuses these, in this request and in each later one of the conversation.
-        Part::Audio(media) | Part::Video(media) => {
-            text_part(&left_out(media, "the Responses API does not take it"))
-        }
+        Part::Audio(_) | Part::Video(_) => text_part(&note(part, "the Responses API does not take it")),
         Part::File(media) => file(media),
-        _ => text_part("[part of an unknown kind left out]"),
+        _ => text_part(&note(part, "")),
     }
 }
 

@@ -12,6 +12,7 @@ use crate::{Frame, UiProfile};
 /// - The profile has the type of each frame, and its fields.
 /// - A part is extended and ended only while it is open.
 /// - A call has an input before its output, and before a request for its approval.
+/// - A denied call has a request for its approval, here or in an earlier turn.
 /// - Before the first step, only calls of earlier turns end.
 /// - The stream ends with `finish`, `error` or `abort`, and then `[DONE]`.
 pub fn ui_messages(profile: UiProfile, frames: &[Frame]) -> Result<(), Violation> {
@@ -132,6 +133,8 @@ impl State {
             }
             _ => {
                 self.parts.is_closed("call", id)?;
+                let is_asked = kind != "tool-output-denied" || self.approvals.contains(id);
+                require(is_asked, "a denied call has a request for its approval")?;
                 require(self.outputs.insert(id.into()), "a call has one output")
             }
         }

@@ -21,7 +21,8 @@ use crate::{Approvals, Failure, Frames};
 /// - Citations with an address are sources, each with its own id.
 ///
 /// # Errors
-/// A failed tool is `tool-output-error`. A failed turn is `error`, a cancelled one `abort`.
+/// A failed tool is `tool-output-error`, and so is a call that the application denies. A failed turn is `error`, a
+/// cancelled one `abort`.
 #[derive(Debug)]
 pub struct UiMessages {
     message_id: Text,
@@ -38,7 +39,7 @@ pub enum UiProfile {
     /// The events of 5.0.0, which all later clients read too.
     #[default]
     V5,
-    /// The events of 6.0.0: also the finish reason, invalid input, approvals and denied calls.
+    /// The events of 6.0.0: also the finish reason, invalid input, approvals and their denials.
     V6,
     /// The events of 7.0.0. They are those of 6.0.0 for all that a turn has.
     V7,
@@ -83,7 +84,8 @@ impl UiMessages {
         self.parts.output(call_id, result, frames);
     }
 
-    /// Writes that a call of an earlier turn was denied. In [`UiProfile::V5`], the denial is an error.
+    /// Writes that a person has denied a call of an earlier turn, after a request for its approval. In [`UiProfile::V5`],
+    /// the denial is an error.
     pub fn earlier_denial(&mut self, call_id: &str, frames: &mut Frames) {
         match self.profile {
             UiProfile::V5 => self.parts.output_error(call_id, "the call was denied", frames),

@@ -1,8 +1,6 @@
 use std::collections::BTreeMap;
 
-use advisor_core::{
-    BlockHead, BlockId, BlockKind, NotStartedReason, Text, ToolCall, ToolEvent, ToolEventKind, ToolResult,
-};
+use advisor_core::{BlockHead, BlockId, BlockKind, Text, ToolCall, ToolEvent, ToolEventKind, ToolResult};
 
 use super::UiProfile;
 use super::event::{Event, Restart};
@@ -108,7 +106,7 @@ impl Parts {
                 self.make_available(block, &event.name, arguments, frames)
             }
             ToolEventKind::Finished(result) => self.end(block, result, frames),
-            ToolEventKind::NotStarted { reason, result } => self.not_started(event, *reason, result, frames),
+            ToolEventKind::NotStarted { result, .. } => self.not_started(event, result, frames),
             _ => {}
         }
     }
@@ -205,24 +203,13 @@ impl Parts {
         }
     }
 
-    fn not_started(
-        &mut self,
-        event: &ToolEvent,
-        reason: NotStartedReason,
-        result: &ToolResult,
-        frames: &mut Frames,
-    ) {
+    /// Ends a call that never starts, with an error. A denial would need an approval: clients refuse one without.
+    fn not_started(&mut self, event: &ToolEvent, result: &ToolResult, frames: &mut Frames) {
         let state = self.calls.get(&event.block).map(|call| call.state);
         if state != Some(CallState::Available) && self.turn.arguments(event.block).is_empty() {
             self.make_available(event.block, &event.name, "", frames);
         }
         match self.calls.get(&event.block).map(|call| call.state) {
-            Some(CallState::Available)
-                if reason == NotStartedReason::Denied && self.profile >= UiProfile::V6 =>
-            {
-                self.set_ended(event.block);
-                frames.data(&Event::ToolOutputDenied { tool_call_id: &self.turn.id(event.block) });
-            }
             Some(CallState::Available) => self.end(event.block, result, frames),
             _ => self.refuse_input(event.block, &result.text(), frames),
         }
@@ -254,12 +241,6 @@ impl Parts {
             dynamic: true,
         });
         self.output_error(&id, error, frames);
-    }
-
-    fn set_ended(&mut self, block: BlockId) {
-        if let Some(call) = self.calls.get_mut(&block) {
-            call.state = CallState::Ended;
-        }
     }
 
     pub(super) fn output_error(&self, id: &str, error_text: &str, frames: &mut Frames) {

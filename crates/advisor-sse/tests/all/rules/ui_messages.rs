@@ -61,7 +61,7 @@ const EVENTS: [Event; 21] = [
 
 const ADDED_BY_V6: [Event; 4] = [
     (&[START, STEP, CALL], INPUT_ERROR, &["toolCallId", "toolName", "input", "errorText"]),
-    (&[START, STEP, INPUT], DENIED, &["toolCallId"]),
+    (&[START], DENIED, &["toolCallId"]),
     (&[START, STEP, INPUT], APPROVAL, &["approvalId", "toolCallId"]),
     (&[START], FINISH_WITH_REASON, &["finishReason"]),
 ];
@@ -174,7 +174,8 @@ pub(super) fn later() -> Vec<Broken> {
         broken("`finish` has a field `finishReason`", &[START, FINISH]),
         broken("the call `c` opens twice", &[START, STEP, CALL, INPUT_ERROR, INPUT]),
         broken("a call has one output", &[START, STEP, CALL, INPUT_ERROR, OUTPUT_ERROR]),
-        broken("a call has one output", &[START, STEP, INPUT, DENIED, OUTPUT]),
+        broken("a call has one output", &[START, STEP, INPUT, APPROVAL, DENIED, OUTPUT]),
+        broken("a denied call has a request for its approval", &[START, STEP, INPUT, DENIED]),
         broken("the call `c` has not closed", &[START, STEP, CALL, DENIED]),
         broken("the call `c` has not closed", &[START, STEP, CALL, APPROVAL]),
         broken("calls are in a step", &[START, APPROVAL]),

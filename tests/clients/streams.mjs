@@ -14,7 +14,7 @@ import { expect, finish, test } from "./tests.mjs";
 
 const [program, advisor] = process.argv.slice(2);
 const turns = JSON.parse(execFileSync(program, { maxBuffer: 1 << 26 }));
-const CUTS = { "an answer that is cut": "length", "a call that is cut": "length", "an answer that is filtered": "content_filter", "a refusal": "content_filter", "an answer that is interrupted": "interrupted" };
+const CUTS = { "an answer that is cut": "length", "a call that is cut": "length", "an answer that is filtered": "content_filter", "a refusal": "content_filter", "an answer that is interrupted": "interrupted", "the limit of rounds": "limit" };
 const isFailed = (turn) => turns[turn]["JSON lines"].includes('\n{"type":"error"');
 const failedTurns = Object.keys(turns).filter(isFailed);
 const wholeTurns = Object.keys(turns).filter((turn) => !isFailed(turn));
@@ -165,7 +165,7 @@ for (const [name, form, ask, [length, filter, interrupted, call]] of FORMS) {
       each(wholeTurns, async (turn, streams) => {
         const { text, reason, calls } = await read(streams);
         same(text.replaceAll("\n\n", ""), textOf(streams), "text");
-        const cut = { length, content_filter: filter, interrupted }[CUTS[turn]];
+        const cut = { length, content_filter: filter, interrupted, limit: length }[CUTS[turn]];
         if (cut) same(reason, cut, "reason");
         if (turn === "a call for the client") same([reason, calls], [call, 1], "the call");
         else if (turn !== "calls for both" && turn !== "calls of both sides that wait") expect(calls === 0, "a tool of the server is shown as a call");

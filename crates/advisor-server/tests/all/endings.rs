@@ -1,6 +1,6 @@
 //! The end of an answer in the forms of clients: whole, cut, filtered, refused or stopped, as a stream and in one piece.
 
-use advisor_core::{ChatClient, FinishReason, ToolDefinition};
+use advisor_core::{ChatClient, FinishReason, Limit, ToolDefinition};
 use advisor_server::ChatServer;
 use advisor_sse::Frame;
 use advisor_testkit::{Answer, ScriptedModel};
@@ -29,17 +29,18 @@ fn ending(reason: &FinishReason) -> Setting {
     Setting { server: ChatServer::new(client, memory), model }
 }
 
-const REASONS: [FinishReason; 6] = [
+const REASONS: [FinishReason; 7] = [
     FinishReason::Stop,
     FinishReason::ToolCalls,
     FinishReason::Length,
     FinishReason::ContentFilter,
     FinishReason::Refusal,
     FinishReason::Interrupted,
+    FinishReason::Limit(Limit::Rounds(3)),
 ];
 
 /// A route, the place of the ending in its stream and in its whole answer, and the value for each of [`REASONS`].
-type Row = (&'static str, &'static str, &'static str, [Option<&'static str>; 6]);
+type Row = (&'static str, &'static str, &'static str, [Option<&'static str>; 7]);
 
 const ROWS: [Row; 4] = [
     (
@@ -52,6 +53,7 @@ const ROWS: [Row; 4] = [
             Some("length"),
             Some("content_filter"),
             Some("content_filter"),
+            Some("length"),
             Some("length"),
         ],
     ),
@@ -66,6 +68,7 @@ const ROWS: [Row; 4] = [
             Some("refusal"),
             Some("refusal"),
             Some("max_tokens"),
+            Some("max_tokens"),
         ],
     ),
     (
@@ -75,6 +78,7 @@ const ROWS: [Row; 4] = [
         [
             Some("completed"),
             Some("completed"),
+            Some("incomplete"),
             Some("incomplete"),
             Some("incomplete"),
             Some("incomplete"),
@@ -91,6 +95,7 @@ const ROWS: [Row; 4] = [
             Some("max_output_tokens"),
             Some("content_filter"),
             Some("content_filter"),
+            Some("max_output_tokens"),
             Some("max_output_tokens"),
         ],
     ),

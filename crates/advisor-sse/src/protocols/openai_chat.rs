@@ -149,7 +149,7 @@ impl OpenAiChat {
         let reason = match ending {
             Ending::Whole => "stop",
             Ending::ClientCalls => "tool_calls",
-            Ending::Length | Ending::Interrupted => "length",
+            Ending::Length | Ending::Interrupted | Ending::Limit => "length",
             Ending::Filtered => "content_filter",
         };
         let choice = Choice { index: 0, delta: Delta::default(), finish_reason: Some(reason) };

@@ -21,8 +21,8 @@ use crate::{Failure, Frames};
 /// The id of a tool-call segment is the id of the call, with the turn before it. Results of tools are no segments: a
 /// client that needs them uses another protocol. Segments that are open when the turn fails end with `failed`.
 ///
-/// An answer that is cut has a last segment of the type `notice`, with the reason: `length`, `content_filter` or
-/// `interrupted`.
+/// An answer that is cut has a last segment of the type `notice`, with the reason: `length`, `content_filter`,
+/// `interrupted` or `limit`.
 ///
 /// ```text
 /// data: {"type":"SEGMENT_END","turn_id":"t1","segment_id":"t1:notice","metadata":{"incomplete":true,"reason":"length"}}

@@ -14,6 +14,8 @@ pub(crate) enum Ending {
     Filtered,
     /// It was interrupted.
     Interrupted,
+    /// A limit of the turn ended it, such as a number of rounds or a budget.
+    Limit,
 }
 
 impl Ending {
@@ -24,6 +26,7 @@ impl Ending {
             FinishReason::Length => Self::Length,
             FinishReason::ContentFilter | FinishReason::Refusal => Self::Filtered,
             FinishReason::Interrupted => Self::Interrupted,
+            FinishReason::Limit(_) => Self::Limit,
             _ => Self::Whole,
         }
     }
@@ -35,6 +38,8 @@ impl Ending {
             Self::Length => ("length", "the answer is cut: it reached its greatest length"),
             Self::Filtered => ("content_filter", "the answer was refused or filtered"),
             Self::Interrupted => ("interrupted", "the answer was interrupted"),
+            // Without the words of the limit, which may be those of the application.
+            Self::Limit => ("limit", "the answer ended at a limit"),
         };
         Some(Incomplete { reason, message })
     }

@@ -1,6 +1,6 @@
 //! The end of an answer: whole, cut, filtered, refused or interrupted.
 
-use advisor_core::FinishReason;
+use advisor_core::{FinishReason, Limit};
 use advisor_sse::{Frame, Frames};
 use advisor_testkit::Answer;
 use serde_json::{Value, json};
@@ -10,44 +10,72 @@ use crate::table::{encode, protocols};
 use crate::turns::{self, Turn, play};
 
 /// The reasons for an end that a client must be able to tell from a whole answer.
-const CUT: [FinishReason; 4] =
-    [FinishReason::Length, FinishReason::ContentFilter, FinishReason::Refusal, FinishReason::Interrupted];
+const CUT: [FinishReason; 5] = [
+    FinishReason::Length,
+    FinishReason::ContentFilter,
+    FinishReason::Refusal,
+    FinishReason::Interrupted,
+    FinishReason::Limit(Limit::Rounds(3)),
+];
 
 /// The place of the ending in the frames of a protocol. Its values for a whole answer, for calls of the client, and for
 /// each reason of [`CUT`].
-type Row = (&'static str, &'static str, [Option<&'static str>; 6]);
+type Row = (&'static str, &'static str, [Option<&'static str>; 7]);
 
 const NONE: Option<&str> = None;
 const LENGTH: &str = "the answer is cut: it reached its greatest length";
 const FILTERED: &str = "the answer was refused or filtered";
-const REASONS: [Option<&str>; 6] =
-    [NONE, NONE, Some("length"), Some("content_filter"), Some("content_filter"), Some("interrupted")];
-const NOTICES: [Option<&str>; 6] =
-    [NONE, NONE, Some(LENGTH), Some(FILTERED), Some(FILTERED), Some("the answer was interrupted")];
+const REASONS: [Option<&str>; 7] = [
+    NONE,
+    NONE,
+    Some("length"),
+    Some("content_filter"),
+    Some("content_filter"),
+    Some("interrupted"),
+    Some("limit"),
+];
+const NOTICES: [Option<&str>; 7] = [
+    NONE,
+    NONE,
+    Some(LENGTH),
+    Some(FILTERED),
+    Some(FILTERED),
+    Some("the answer was interrupted"),
+    Some("the answer ended at a limit"),
+];
 
-const fn all(values: [&'static str; 6]) -> [Option<&'static str>; 6] {
-    let [whole, calls, length, filter, refusal, interrupted] = values;
-    [Some(whole), Some(calls), Some(length), Some(filter), Some(refusal), Some(interrupted)]
+const fn all(values: [&'static str; 7]) -> [Option<&'static str>; 7] {
+    let [whole, calls, length, filter, refusal, interrupted, limit] = values;
+    [Some(whole), Some(calls), Some(length), Some(filter), Some(refusal), Some(interrupted), Some(limit)]
 }
 
-const UI: [Option<&str>; 6] =
-    all(["stop", "tool-calls", "length", "content-filter", "content-filter", "error"]);
-const COMPLETION: [Option<&str>; 6] =
-    all(["stop", "tool_calls", "length", "content_filter", "content_filter", "length"]);
-const MESSAGE: [Option<&str>; 6] =
-    all(["end_turn", "tool_use", "max_tokens", "refusal", "refusal", "max_tokens"]);
-const STATUS: [Option<&str>; 6] =
-    all(["completed", "completed", "incomplete", "incomplete", "incomplete", "incomplete"]);
-const DETAILS: [Option<&str>; 6] = [
+const UI: [Option<&str>; 7] =
+    all(["stop", "tool-calls", "length", "content-filter", "content-filter", "error", "other"]);
+const COMPLETION: [Option<&str>; 7] =
+    all(["stop", "tool_calls", "length", "content_filter", "content_filter", "length", "length"]);
+const MESSAGE: [Option<&str>; 7] =
+    all(["end_turn", "tool_use", "max_tokens", "refusal", "refusal", "max_tokens", "max_tokens"]);
+const STATUS: [Option<&str>; 7] =
+    all(["completed", "completed", "incomplete", "incomplete", "incomplete", "incomplete", "incomplete"]);
+const DETAILS: [Option<&str>; 7] = [
     NONE,
     NONE,
     Some("max_output_tokens"),
     Some("content_filter"),
     Some("content_filter"),
+    Some("max_output_tokens"),
     Some("max_output_tokens"),
 ];
-const OWN: [Option<&str>; 6] =
-    all(["stop", "tool_calls", "length", "content_filter", "refusal", "interrupted"]);
+// The reason of a limit is an object.
+const OWN: [Option<&str>; 7] = [
+    Some("stop"),
+    Some("tool_calls"),
+    Some("length"),
+    Some("content_filter"),
+    Some("refusal"),
+    Some("interrupted"),
+    NONE,
+];
 
 const ROWS: &[Row] = &[
     ("chat events", "/error", NOTICES),

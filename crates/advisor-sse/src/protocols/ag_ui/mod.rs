@@ -23,7 +23,7 @@ use crate::{Approvals, Failure, Frames};
 /// - The state of the application is a snapshot, see [`with_state`](Self::with_state).
 /// - Custom events: `attempt_restarted {round}`, `citation`, `media`, `tool_progress {toolCallId, part}`, `usage`.
 /// - The result of a run whose answer is cut is `{"incomplete": {reason, message}}`. The reason is `length`,
-///   `content_filter` or `interrupted`.
+///   `content_filter`, `interrupted` or `limit`.
 #[derive(Debug)]
 pub struct AgUi {
     thread_id: Text,

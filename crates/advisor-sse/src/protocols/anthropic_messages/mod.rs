@@ -84,7 +84,7 @@ impl AnthropicMessages {
         let reason = match ending {
             Ending::Whole => "end_turn",
             Ending::ClientCalls => "tool_use",
-            Ending::Length | Ending::Interrupted => "max_tokens",
+            Ending::Length | Ending::Interrupted | Ending::Limit => "max_tokens",
             Ending::Filtered => "refusal",
         };
         let delta = json!({"stop_reason": reason, "stop_sequence": null});

@@ -142,7 +142,7 @@ impl OpenAiResponses {
     fn end(&mut self, ending: Ending, usage: Option<&Usage>, frames: &mut Frames) {
         let cut = match ending {
             Ending::Whole | Ending::ClientCalls => None,
-            Ending::Length | Ending::Interrupted => Some("max_output_tokens"),
+            Ending::Length | Ending::Interrupted | Ending::Limit => Some("max_output_tokens"),
             Ending::Filtered => Some("content_filter"),
         };
         let (name, status) = match cut {

@@ -112,6 +112,7 @@ impl Event<'_> {
             Ending::Length => "length",
             Ending::Filtered => "content-filter",
             Ending::Interrupted => "error",
+            Ending::Limit => "other",
         };
         Self::Finish { finish_reason: (profile >= UiProfile::V6).then_some(reason) }
     }

@@ -17,7 +17,7 @@ use crate::{Approvals, Failure, Frames};
 /// - A call without output at the end is one that the client has to run, or one that a person has to approve.
 /// - When the model is called again, the parts of the void attempt end, and a `data-restart` part names the round.
 /// - An answer that is cut has a last part `data-incomplete {reason, message}`. The reason is `length`,
-///   `content_filter` or `interrupted`.
+///   `content_filter`, `interrupted` or `limit`.
 /// - Citations with an address are sources, each with its own id.
 ///
 /// # Errors

@@ -50,6 +50,7 @@ mod turn_stream;
 pub use approval::ClientSideCall;
 pub use approval::decision::{Decision, Verdict};
 pub use approval::decisions::Decisions;
+pub use approval::observer::DecidedCallObserver;
 pub use approval::parts::{CallRunner, DecidedCall, PendingCalls};
 pub use async_trait::async_trait;
 pub use at_most_once::call_key::{CallKey, CallStart};

@@ -7,8 +7,8 @@ use message_aggregator::Message;
 use tokio::sync::watch;
 
 use crate::{
-    CallKey, CallRunner, ChatRequest, ClientSideCall, DecidedCall, Decision, Error, ErrorKind, Result,
-    Verdict,
+    CallKey, CallRunner, ChatRequest, ClientSideCall, DecidedCall, DecidedCallObserver, Decision, Error,
+    ErrorKind, Result, Verdict,
 };
 
 /// The decisions of a turn that continues after calls that wait: an [extension](crate::Extensions) of the turn, made by
@@ -98,6 +98,7 @@ impl Decisions {
     }
 
     /// Runs the approved calls, whose starts are recorded, and returns one result per decided call, in their order.
+    /// Shows them to the [observer](DecidedCallObserver) of the turn, if it has one.
     ///
     /// # Cancellation
     /// Dropping the future drops the tools.
@@ -109,11 +110,16 @@ impl Decisions {
         if decided.iter().any(|call| !matches!(call.verdict, Verdict::Denied(_))) {
             self.progress.send_replace(Progress::Running);
         }
+        let observer = request.turn.extensions().get::<DecidedCallObserver>();
+        let observed = observer.map(|observer| (observer, decided.clone()));
         let results = self.runner.run(request, decided).await?;
-        match results.len() == count {
-            true => Ok(results.into_iter().map(Message::tool).collect()),
-            false => Err(Error::new(ErrorKind::Tool, "the runner gave other results than one per call")),
+        if results.len() != count {
+            return Err(Error::new(ErrorKind::Tool, "the runner gave other results than one per call"));
         }
+        if let Some((observer, decided)) = observed {
+            decided.iter().zip(&results).for_each(|(call, result)| observer.observe(call, result));
+        }
+        Ok(results.into_iter().map(Message::tool).collect())
     }
 
     /// Notes that the results are stored. A memory calls it once the turn has begun.

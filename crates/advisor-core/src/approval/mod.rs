@@ -2,6 +2,7 @@
 
 pub(crate) mod decision;
 pub(crate) mod decisions;
+pub(crate) mod observer;
 pub(crate) mod parts;
 
 use std::fmt;

@@ -1,6 +1,6 @@
 pub(crate) mod turn_watch;
 
-use advisor_core::{SharedTurn, ToolEventKind, Usage};
+use advisor_core::{DecidedCall, SharedTurn, ToolEventKind, ToolResult, Usage, Verdict};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -82,7 +82,7 @@ impl Metrics {
         );
         registry.register(
             "tool_runs",
-            "Calls of tools that ended, as far as the chain shows them",
+            "Calls of tools that ended, as far as the chain shows them, and all calls that a person has decided",
             self.tool_runs.clone(),
         );
         self
@@ -110,6 +110,19 @@ impl Metrics {
             ToolEventKind::NotStarted { .. } => "not_started",
             _ => return,
         };
+        self.tool_run(outcome);
+    }
+
+    /// Counts a call about which a person has decided. The chain shows no events of such calls.
+    pub(crate) fn decided_call_ended(&self, call: &DecidedCall, result: &ToolResult) {
+        self.tool_run(match call.verdict {
+            Verdict::Denied(_) => "not_started",
+            _ if result.is_error => "error",
+            _ => "ok",
+        });
+    }
+
+    fn tool_run(&self, outcome: &'static str) {
         self.tool_runs.get_or_create(&OutcomeLabels { outcome }).inc();
     }
 

@@ -1,22 +1,25 @@
 use std::sync::Arc;
 
 use advisor_core::{
-    AdvisorChain, AdvisorInfo, ChatRequest, Chunk, ChunkStream, Result, StreamAdvisor, async_trait,
+    AdvisorChain, AdvisorInfo, ChatRequest, Chunk, ChunkStream, DecidedCallObserver, Prompt, Result,
+    StreamAdvisor, async_trait,
 };
 use tokio::time::Instant;
 
 use super::Metrics;
 
 /// An advisor of one turn that counts its tokens and tool runs, and measures the time to its first token.
-pub(crate) struct TurnWatch {
+struct TurnWatch {
     metrics: Arc<Metrics>,
     started: Instant,
 }
 
-impl TurnWatch {
-    pub(crate) fn new(metrics: Arc<Metrics>) -> Self {
-        Self { metrics, started: Instant::now() }
-    }
+/// Returns the prompt of a turn that is counted, also with the calls that a person has decided.
+pub(crate) fn watched(prompt: Prompt, metrics: Option<&Arc<Metrics>>) -> Prompt {
+    let Some(metrics) = metrics.cloned() else { return prompt };
+    let of_decided = Arc::clone(&metrics);
+    let decided = DecidedCallObserver::new(move |call, result| of_decided.decided_call_ended(call, result));
+    prompt.advisor(TurnWatch { metrics, started: Instant::now() }).extension(decided)
 }
 
 impl AdvisorInfo for TurnWatch {}

@@ -6,8 +6,6 @@ pub(super) mod headers;
 pub(super) mod new_input;
 mod parts;
 
-use std::sync::Arc;
-
 use advisor_core::{
     ConversationKey, Decision, Message, MessageContent, OnDrop, OnUnread, Prompt, TurnId, TurnStream,
 };
@@ -22,7 +20,7 @@ use self::answers::SentApproval;
 use super::user::User;
 use crate::ChatServer;
 use crate::access::application::RequestPrompt;
-use crate::metrics::turn_watch::TurnWatch;
+use crate::metrics::turn_watch::watched;
 use crate::refusal::Refusal;
 use crate::relay::reader::TurnReading;
 use crate::turns::{Asked, IdOrigin};
@@ -235,10 +233,7 @@ impl Question {
             Some(decisions) => prompt.resume(decisions),
             None => prompt,
         };
-        let prompt = match server.metrics() {
-            Some(metrics) => prompt.advisor(TurnWatch::new(Arc::clone(metrics))),
-            None => prompt,
-        };
+        let prompt = watched(prompt, server.metrics());
         let prompt = match server.inspector() {
             Some(inspector) => prompt.extension(inspector.begin(&self.key())),
             None => prompt,

@@ -113,7 +113,9 @@ impl ChatServer {
     /// Counts requests, turns, tokens and tool runs, for Prometheus at `GET /metrics`. Off by default.
     ///
     /// The route needs the [token of the operator](Self::with_operator_token). A server without any token shows it to this
-    /// machine. Tool runs are counted if the chain shows their events, as with `ToolCallStreaming::All`.
+    /// machine. Tool runs are counted if the chain shows their events, as with `ToolCallStreaming::All`. Calls that a person
+    /// has decided are always counted, if their decisions come to the server. The server's
+    /// [`DecidedCallObserver`](advisor_core::DecidedCallObserver) replaces one of [`map_prompt`](Self::map_prompt).
     #[must_use]
     pub fn with_metrics(self) -> Self {
         self.changed(|shared| {

@@ -22,7 +22,8 @@ use crate::turns::Turns;
 /// A client learns of the end of an answer after all work inside the chain on it (law O3): memory has it.
 ///
 /// # Cancellation
-/// A client that disconnects stops its turn, unless its protocol can resume. Then the turn continues, and
+/// A client that disconnects stops its turn, unless its protocol can resume, or the chat client
+/// [finishes](advisor_core::OnDrop::FinishTurn) dropped turns. Then the turn continues, and
 /// `POST /api/conversations/{id}/stop` stops it.
 ///
 /// # Errors

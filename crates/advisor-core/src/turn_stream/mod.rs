@@ -88,6 +88,12 @@ impl TurnStream {
         self
     }
 
+    /// Returns the policy for a drop of this turn.
+    #[must_use]
+    pub fn on_drop(&self) -> OnDrop {
+        self.on_drop
+    }
+
     /// Returns a handle that cancels the turn and waits for it, from another task.
     #[must_use]
     pub fn handle(&self) -> TurnHandle {

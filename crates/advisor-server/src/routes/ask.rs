@@ -59,8 +59,10 @@ enum EarlierTurn {
 /// The policy for a turn whose client disconnects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OnDisconnect {
-    /// The turn stops: the protocol cannot resume it, or the client has chosen so.
+    /// The protocol cannot resume the turn. It stops, unless the application finishes dropped turns.
     Stop,
+    /// The turn stops: the client has chosen so.
+    StopOnRequest,
     /// The turn continues, and the client can join it again.
     Continue,
 }
@@ -198,8 +200,9 @@ impl Question {
         on_disconnect: OnDisconnect,
     ) -> Result<TurnReading, Refusal> {
         let on_unread = match on_disconnect {
-            OnDisconnect::Stop => OnUnread::Cancel(OnDrop::KeepPartial),
-            OnDisconnect::Continue => OnUnread::Continue,
+            OnDisconnect::Stop => None,
+            OnDisconnect::StopOnRequest => Some(OnUnread::Cancel(OnDrop::KeepPartial)),
+            OnDisconnect::Continue => Some(OnUnread::Continue),
         };
         let input = self.digest();
         let key = self.key();

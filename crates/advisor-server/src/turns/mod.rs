@@ -50,7 +50,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) id: IdOrigin,
     /// The digest of the input.
     pub(crate) input: &'a str,
-    pub(crate) on_unread: OnUnread,
+    /// The policy for the turn once nobody reads it any more. `None` if the application's policy for dropped turns decides.
+    pub(crate) on_unread: Option<OnUnread>,
 }
 
 /// The origin of the id of a turn.
@@ -156,7 +157,9 @@ impl Turns {
         let kept =
             KeptChunks::default().with_chunks(self.limits.kept_chunks).with_bytes(self.limits.kept_bytes);
         let receipt = MemoryReceipt::new();
-        let turn = SharedTurn::start_with(stream(receipt.clone()), &spawner, asked.on_unread, kept);
+        let stream = stream(receipt.clone());
+        let on_unread = asked.on_unread.unwrap_or_else(|| as_dropped(&stream));
+        let turn = SharedTurn::start_with(stream, &spawner, on_unread, kept);
         let _ = started.send(turn.clone());
         let run = Run { turn: turn.clone(), receipt };
         let relayed = relaying.map(|relaying| self.relay(relaying, run.clone())).unwrap_or_default();
@@ -252,6 +255,14 @@ impl Turns {
 
     fn lock(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns the policy that matches the one for a drop of the turn. A turn that is finished keeps its slot and its handle.
+fn as_dropped(turn: &TurnStream) -> OnUnread {
+    match turn.on_drop() {
+        OnDrop::FinishTurn => OnUnread::Continue,
+        mode => OnUnread::Cancel(mode),
     }
 }
 

@@ -14,6 +14,7 @@ mod connection;
 mod conversations;
 mod disconnects;
 mod endings;
+mod finished;
 mod forged;
 mod health;
 mod ids;

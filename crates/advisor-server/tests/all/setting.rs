@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use advisor_core::{ChatClient, ToolDefinition};
+use advisor_core::{ChatClient, OnDrop, Spawner, ToolDefinition};
 use advisor_server::{ChatServer, Tokens};
 use advisor_testkit::{Answer, ScriptedModel};
 use axum::body::Body;
@@ -35,6 +35,11 @@ pub(crate) fn setting_of(model: ScriptedModel) -> Setting {
 
 /// The same server over this store and this model.
 pub(crate) fn setting_over(store: impl ConversationStore, model: ScriptedModel) -> Setting {
+    setting_with(store, model, OnDrop::default())
+}
+
+/// The same server, whose client has this policy for dropped turns.
+pub(crate) fn setting_with(store: impl ConversationStore, model: ScriptedModel, on_drop: OnDrop) -> Setting {
     let memory = ChatMemoryAdvisor::new(store);
     let definition = ToolDefinition::new("weather", "Tells the weather.", json!({"type": "object"}));
     let tool_loop = ToolCallAdvisor::builder().streaming(ToolCallStreaming::All).build().unwrap();
@@ -42,6 +47,8 @@ pub(crate) fn setting_over(store: impl ConversationStore, model: ScriptedModel) 
         .advisor(memory.clone())
         .advisor(tool_loop)
         .tool(FnTool::new(definition, |_: Value| async { Ok("sunny") }))
+        .on_drop(on_drop)
+        .spawner(Spawner::new(|_| panic!("the server has a task for each turn")))
         .build()
         .unwrap();
     Setting { server: ChatServer::new(client, memory), model }

@@ -34,7 +34,7 @@ pub(in crate::routes) fn server_tools(headers: &HeaderMap) -> Result<ServerTools
 pub(in crate::routes) fn on_disconnect(headers: &HeaderMap) -> Result<OnDisconnect, Refusal> {
     match headers.get("x-on-disconnect").map(HeaderValue::as_bytes) {
         None | Some(b"continue") => Ok(OnDisconnect::Continue),
-        Some(b"stop") => Ok(OnDisconnect::Stop),
+        Some(b"stop") => Ok(OnDisconnect::StopOnRequest),
         Some(_) => Err(Refusal::bad_request("`x-on-disconnect` is `stop` or `continue`")),
     }
 }

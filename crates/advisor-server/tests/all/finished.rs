@@ -1,0 +1,121 @@
+//! Turns that go on without their clients, since the application finishes dropped turns.
+
+use std::pin::pin;
+
+use advisor_core::{ChatClient, OnDrop, Spawner, ToolDefinition};
+use advisor_server::{ChatServer, ServerLimits};
+use advisor_testkit::{Answer, Gate, ScriptedModel};
+use axum::http::StatusCode;
+use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
+use futures::future::{Either, select};
+use serde_json::{Value, json};
+use tokio::runtime::Handle;
+use tool_call_advisor::{FnTool, PolicyAction, ToolCallAdvisor, ToolPolicy, ToolRule};
+
+use crate::disconnects::{bodies, endless};
+use crate::setting::{LIMIT, Setting, json_of, post, refused, setting_with, text, until};
+
+fn finishing(answers: impl IntoIterator<Item = Answer>) -> Setting {
+    setting_with(InMemoryStore::new(), ScriptedModel::new(answers), OnDrop::FinishTurn)
+}
+
+/// The turn of a client that vanishes goes on, on every route. It counts as one that runs until it has ended.
+#[tokio::test]
+async fn turn_of_a_vanished_client_is_finished() {
+    for (path, body) in &bodies() {
+        let gate = Gate::new();
+        let Setting { server, model } =
+            finishing([Answer::new().text("It is ").gate(&gate).text("sunny.").done()]);
+        let server = server.with_limits(ServerLimits::default().with_running_turns(1));
+        let setting = Setting { server, model };
+        let (_, rest) = until(setting.post(path, body).await, "It is ").await;
+        drop(rest);
+        let other = setting.post("/api/chat", &json!({"message": "Hi", "conversation": "c2"})).await;
+        assert_eq!(refused(other, StatusCode::TOO_MANY_REQUESTS).await, "too_many_turns", "{path}");
+        let joined = setting.get("/api/conversations/c1/stream").await;
+        assert_eq!(joined.status(), StatusCode::OK, "{path}");
+        gate.release();
+        assert!(text(joined).await.contains("sunny."), "{path}");
+        let read = json_of(setting.get("/api/conversations/c1").await).await;
+        assert_eq!(read["messages"][1]["text"], "It is sunny.", "{path}");
+    }
+}
+
+/// A turn may be rolled back instead. The next one does not know its text.
+#[tokio::test]
+async fn turn_of_a_vanished_client_is_rolled_back() {
+    for (path, body) in &bodies()[2..] {
+        let (waiting, dropped) = endless();
+        let answers = [Answer::new().text("It is").wait(waiting), Answer::from_text("Here.")];
+        let setting = setting_with(InMemoryStore::new(), ScriptedModel::new(answers), OnDrop::Rollback);
+        let (_, rest) = until(setting.post(path, body).await, "It is").await;
+        drop(rest);
+        tokio::time::timeout(LIMIT, dropped).await.expect(path).unwrap();
+        let next = json!({"message": "And now?", "conversation": "c1"});
+        assert!(text(setting.post("/api/chat", &next).await).await.contains("Here."), "{path}");
+        let sent = setting.model.prompts().pop().unwrap().messages;
+        assert!(sent.iter().all(|message| !message.text().contains("It is")), "{path}: {sent:?}");
+    }
+}
+
+/// A client that asks for the stop of its turn gets it.
+#[tokio::test]
+async fn client_may_stop_a_turn_that_would_be_finished() {
+    for (path, body) in &bodies()[..2] {
+        let (waiting, dropped) = endless();
+        let setting = finishing([Answer::new().text("It is").wait(waiting)]);
+        let request = post(path).header("x-on-disconnect", "stop").body(body.to_string().into());
+        let (_, rest) = until(setting.send(request.unwrap()).await, "It is").await;
+        drop(rest);
+        tokio::time::timeout(LIMIT, dropped).await.expect(path).unwrap();
+    }
+}
+
+/// A server whose tool `pay` waits for an approval, and then for the gate.
+fn till(gate: &Gate) -> Setting {
+    let pays = Answer::from_calls([("c1", "pay", "{}")]);
+    let model = ScriptedModel::new([pays, Answer::from_text("Paid.")]);
+    let definition = ToolDefinition::new("pay", "Pays.", json!({"type": "object"}));
+    let gate = gate.clone();
+    let pay = FnTool::new(definition, move |_: Value| {
+        let gate = gate.clone();
+        async move {
+            gate.pass().await;
+            Ok("paid")
+        }
+    });
+    let policy = ToolPolicy::new([ToolRule::new(["pay"], PolicyAction::Ask)], PolicyAction::Allow);
+    let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+    let client = ChatClient::builder(model.clone())
+        .advisor(memory.clone())
+        .advisor(ToolCallAdvisor::builder().policy(policy).build().unwrap())
+        .tool(pay)
+        .on_drop(OnDrop::FinishTurn)
+        .spawner(Spawner::tokio(Handle::current()))
+        .build()
+        .unwrap();
+    Setting { server: ChatServer::new(client, memory).with_approvals(), model }
+}
+
+/// The result of an approved call is stored, although its client has vanished.
+#[tokio::test]
+async fn law_k3_approved_call_of_a_vanished_client_is_finished() {
+    let gate = Gate::new();
+    let setting = till(&gate);
+    text(setting.post("/api/chunks", &json!({"message": "Pay.", "conversation": "c1"})).await).await;
+    let waiting = json_of(setting.get("/api/conversations/c1").await).await["waiting"][0].clone();
+    let decision = json!({"key": waiting["key"], "tool": "pay", "arguments": "{}", "verdict": "approved"});
+    let body = json!({"conversation": "c1", "decisions": [decision]});
+    let asked = Box::pin(setting.post("/api/chunks", &body));
+    let reached = pin!(tokio::time::timeout(LIMIT, gate.reached()));
+    let Either::Right((reached, asked)) = select(asked, reached).await else {
+        panic!("the tool does not wait");
+    };
+    reached.unwrap();
+    drop(asked);
+    let joined = tokio::join!(setting.get("/api/conversations/c1/stream"), async { gate.release() }).0;
+    assert!(text(joined).await.contains("Paid."));
+    let sent = setting.model.prompts().pop().unwrap().messages;
+    let results = sent.iter().filter_map(|message| Some(message.tool_result()?.text()));
+    assert_eq!(results.collect::<Vec<_>>(), ["paid"]);
+}

@@ -1,5 +1,5 @@
-//! The book has every page, each of its links leads to a page or a file, its Rust is compiled, and its table of advisors
-//! is complete.
+//! The book has every page, each of its links leads to a page or a file, its Rust is compiled, and its tables of
+//! advisors and of features are complete.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;
@@ -177,4 +177,29 @@ fn table_of_costs_has_every_public_advisor() {
     assert!(expected.len() > 20, "only {expected:?}");
     let missing: Vec<_> = expected.iter().filter(|name| !listed.contains(name.as_str())).collect();
     assert!(missing.is_empty(), "docs/advisors.md has no row for {missing:?}");
+}
+
+/// Returns the features of the facade, each with whether it is on by default.
+fn features() -> BTreeSet<(String, bool)> {
+    let manifest = read("crates/advisor-chain/Cargo.toml");
+    let (_, rest) = manifest.split_once("\n[features]\n").unwrap();
+    let table = rest.split("\n[").next().unwrap();
+    let rows: Vec<_> = table.lines().filter_map(|line| line.split_once(" = ")).collect();
+    let (_, default) = rows.iter().find(|(name, _)| *name == "default").unwrap();
+    let named = rows.iter().map(|(name, _)| *name).filter(|name| *name != "default");
+    named.map(|name| (name.to_owned(), default.contains(&format!("\"{name}\"")))).collect()
+}
+
+#[test]
+fn tables_of_features_have_every_feature_of_the_facade() {
+    let features = features();
+    for page in ["crates/advisor-chain/README.md", "crates/advisor-chain/src/lib.rs"] {
+        let text = read(page);
+        let lines = text.lines().map(|line| line.trim_start_matches("//! "));
+        let table = lines.skip_while(|line| !line.starts_with("| feature |")).skip(2);
+        let rows: Vec<_> = table.take_while(|line| line.starts_with('|')).collect();
+        let named = rows.iter().map(|row| (first_name(row).unwrap().to_owned(), row.ends_with("| yes |")));
+        assert_eq!(named.collect::<BTreeSet<_>>(), features, "{page}");
+        assert_eq!(rows.len(), features.len(), "{page} lists a feature twice");
+    }
 }

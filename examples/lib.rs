@@ -25,6 +25,7 @@
 //! | `provider_switch` | one chain, four providers: a conversation begins with one and continues with the others |
 //! | `support_bot` | the advisors of [`advisors`] in one chain: redaction, stopping, fallback, retrieval, a cache, typed values |
 //! | `http_service` | a chat over HTTP: server-sent events, statuses, users, repeated requests, an end in good order |
+//! | `approval_service` | calls that a user approves, behind a server: the AI SDK's stream, a policy as data, SQLite |
 //! | `client_tool_service` | a tool that runs at the client, behind a server |
 //! | `policy_service` | policies behind a server: clients of OpenAI and Anthropic read a denial as text |
 //! | `chat_page` | the chat page mounted in an application, under a path |

@@ -51,7 +51,7 @@ fn server() -> Result<ChatServer, Failed> {
         .advisor(memory.clone())
         .tool(FnTool::new(tool("read_bill", "Reads the bill."), |_: Value| async { Ok("42.00 euros") }))
         .tool(FnTool::new(tool("pay", "Pays a sum."), |it: Value| async move {
-            Ok(format!("paid {} cents", it["cents"]))
+            Ok(format!("paid {} cents", it.get("cents").and_then(Value::as_u64).unwrap_or_default()))
         }))
         .build()?;
     Ok(ChatServer::new(client, memory).with_approvals())

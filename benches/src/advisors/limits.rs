@@ -1,8 +1,8 @@
-//! Limits and the cache.
+//! Limits, the cache and the watch over a provider's cache.
 
 use std::time::Duration;
 
-use advisor_chain::advisors::{Budget, OnUnknownCost, RateLimit, ResponseCache, Retry};
+use advisor_chain::advisors::{Budget, OnUnknownCost, PrefixWatch, RateLimit, ResponseCache, Retry};
 
 use super::{Base, Row, Touch};
 
@@ -23,5 +23,6 @@ pub(super) fn rows() -> Vec<Row> {
             .in_a(Base::Text, ", no hit")
             .touching(Touch::Works(60))
             .waiting("nothing; measures the answer at its end"),
+        Row::new("PrefixWatch", "crates/common-advisors/README.md#prefix-watch", PrefixWatch::new),
     ]
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use advisor_chain::memory::ConversationStore;
 use advisor_chain::messages::{ToolCall, ToolResult};
 use advisor_chain::tools::{
-    ArgumentTest, Decision, PolicyAction, ToolPolicy, ToolRule, VERIFY_BEFORE_RETRYING,
+    ArgumentTest, Decision, DecisionProblem, PolicyAction, ToolPolicy, ToolRule, VERIFY_BEFORE_RETRYING,
 };
 use advisor_chain::{
     ChatClient, ChatMemoryAdvisor, ErrorKind, FinishReason, FnTool, InMemoryStore, Message, Phase,
@@ -17,6 +17,10 @@ use futures::poll;
 use serde_json::{Value, json};
 
 use crate::process::*;
+
+fn approval(problem: DecisionProblem) -> ErrorKind {
+    ErrorKind::Approval { problem }
+}
 
 #[tokio::test]
 async fn turn_is_decided_and_finished_in_another_process() {
@@ -60,7 +64,7 @@ async fn changed_arguments_run_and_are_told_to_the_model() {
     let pending = process.client.pending_calls("c").await.unwrap();
     let wrong = pending[0].approve_with(json!({"cents": "2"})).unwrap();
     let refused = process.client.resume("c", [wrong]).call().await.unwrap_err();
-    assert_eq!((refused.kind(), process.runs()), (ErrorKind::Approval, 0), "{refused}");
+    assert_eq!((refused.kind(), process.runs()), (approval(DecisionProblem::Arguments), 0), "{refused}");
     assert!(!refused.to_string().contains("\"2\""), "arguments are content: {refused}");
     process.client.resume("c", [pending[0].approve().unwrap()]).call().await.unwrap();
     assert_eq!(process.runs(), 1);
@@ -82,7 +86,8 @@ async fn changed_arguments_are_bound_by_the_policy() {
     client.prompt().user("Pay.").conversation("c").call().await.unwrap();
     let pending = client.pending_calls("c").await.unwrap();
     let more = pending[0].approve_with(json!({"cents": 101})).unwrap();
-    assert_eq!(client.resume("c", [more]).call().await.unwrap_err().kind(), ErrorKind::Approval);
+    let refused = client.resume("c", [more]).call().await.unwrap_err();
+    assert_eq!(refused.kind(), approval(DecisionProblem::Policy), "{refused}");
     let less = pending[0].approve_with(json!({"cents": 100})).unwrap();
     assert_eq!(client.resume("c", [less]).call().await.unwrap().text(), "Done.");
 }
@@ -101,10 +106,15 @@ async fn law_t5_wrong_decision_runs_nothing() {
     let mut unknown = approved(1);
     unknown.key.position = 7;
     for (decisions, kind) in [
-        (vec![approved(0), expired], ErrorKind::Approval),
-        (vec![approved(0), forged], ErrorKind::Approval),
-        (vec![approved(0)], ErrorKind::Approval),
-        (vec![approved(0), approved(1), pending[1].deny("no").unwrap()], ErrorKind::Approval),
+        (vec![approved(0), expired], approval(DecisionProblem::Expired)),
+        (vec![approved(0), forged], approval(DecisionProblem::OtherCall)),
+        (vec![approved(0)], approval(DecisionProblem::Missing)),
+        (
+            vec![approved(0), approved(1), pending[1].deny("no").unwrap()],
+            approval(DecisionProblem::Duplicate),
+        ),
+        // The call that such a decision names is no call without a decision.
+        (vec![approved(0), unknown.clone()], ErrorKind::NoClientSideCall),
         (vec![approved(0), approved(1), unknown], ErrorKind::NoClientSideCall),
     ] {
         let refused = process.client.resume("c", decisions).call().await.unwrap_err();
@@ -117,9 +127,9 @@ async fn law_t5_wrong_decision_runs_nothing() {
     let stray = ToolCall::new("c9", "pay", "{}");
     let asking = pending[0].key.as_ref().unwrap().turn.clone();
     for (resumed, kind) in [
-        (prompt().message(result(&pending[0].call)).resume(both()), ErrorKind::Approval),
+        (prompt().message(result(&pending[0].call)).resume(both()), approval(DecisionProblem::WithResult)),
         (prompt().message(result(&stray)).resume(both()), ErrorKind::NoClientSideCall),
-        (prompt().turn(asking).resume(both()), ErrorKind::Approval),
+        (prompt().turn(asking).resume(both()), approval(DecisionProblem::SameTurn)),
     ] {
         let refused = resumed.call().await.unwrap_err();
         assert_eq!((refused.kind(), process.runs()), (kind, 0), "{refused}");
@@ -129,9 +139,10 @@ async fn law_t5_wrong_decision_runs_nothing() {
         let memory = ChatMemoryAdvisor::new(Arc::clone(&store));
         ChatClient::builder(ScriptedModel::new([])).advisor(memory)
     };
-    for (bare, kind) in
-        [(bare(), ErrorKind::Configuration), (bare().advisor(ToolCallAdvisor::new()), ErrorKind::Approval)]
-    {
+    for (bare, kind) in [
+        (bare(), ErrorKind::Configuration),
+        (bare().advisor(ToolCallAdvisor::new()), approval(DecisionProblem::UnknownTool)),
+    ] {
         let refused = bare.build().unwrap().resume("c", both()).call().await.unwrap_err();
         assert_eq!(refused.kind(), kind, "{refused}");
     }

@@ -1,3 +1,4 @@
+mod decision_problem;
 mod json;
 mod kind;
 
@@ -7,6 +8,7 @@ use std::time::Duration;
 
 use message_aggregator::{AggregateError, ChatResponse, MessageList};
 
+pub use self::decision_problem::DecisionProblem;
 pub use self::kind::ErrorKind;
 
 /// Result type of this workspace.

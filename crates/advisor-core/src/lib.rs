@@ -71,7 +71,7 @@ pub use client::into_id::IntoId;
 pub use client::prompt::Prompt;
 pub use client::{ChatClient, ChatClientBuilder};
 pub use drop_caught::drop_caught;
-pub use error::{BoxError, Error, ErrorKind, Result, text_with_sources};
+pub use error::{BoxError, DecisionProblem, Error, ErrorKind, Result, text_with_sources};
 pub use ids::{ConversationKey, TurnId};
 #[doc(no_inline)]
 pub use message_aggregator::*;

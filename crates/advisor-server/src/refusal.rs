@@ -152,7 +152,7 @@ impl From<&Error> for Refusal {
         let failure = Failure::from(error);
         let status = status_of(error.kind());
         // The texts about decisions have no content, and name the call.
-        if status.is_server_error() || error.kind() == ErrorKind::Approval {
+        if status.is_server_error() || matches!(error.kind(), ErrorKind::Approval { .. }) {
             log_failure(error);
         }
         let refusal = Self::new(status, failure.code(), failure.message());
@@ -196,7 +196,7 @@ impl From<QueryRejection> for Refusal {
 
 fn status_of(kind: ErrorKind) -> StatusCode {
     match kind {
-        ErrorKind::TurnIdReused | ErrorKind::NoClientSideCall | ErrorKind::Approval => {
+        ErrorKind::TurnIdReused | ErrorKind::NoClientSideCall | ErrorKind::Approval { .. } => {
             StatusCode::UNPROCESSABLE_ENTITY
         }
         ErrorKind::ConversationBusy

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use advisor_core::{Error, ErrorKind, Text};
+use advisor_core::{DecisionProblem, Error, ErrorKind, Text};
 use serde_json::Value;
 
 /// The kind of an [`Error`] and a fixed text, for a client.
@@ -110,15 +110,37 @@ fn message(kind: ErrorKind) -> &'static str {
         ErrorKind::TurnIdReused => "the id of the turn was used before",
         ErrorKind::CallAlreadyStarted => "a tool was started before and must not run again",
         ErrorKind::NoClientSideCall => "the conversation does not wait for this call",
-        ErrorKind::Approval => {
-            "the decisions cannot be applied: decide about all calls that wait, as they are shown"
-        }
+        ErrorKind::Approval { problem } => message_about(problem),
         ErrorKind::Fenced | ErrorKind::StoreConflict { .. } => {
             "the conversation was changed by another request"
         }
         ErrorKind::NotPersisted | ErrorKind::Store => "the conversation cannot be read or stored",
         ErrorKind::Cancelled => "the request was cancelled",
         _ => "an internal error",
+    }
+}
+
+/// Returns the text of decisions that cannot be applied.
+fn message_about(problem: DecisionProblem) -> &'static str {
+    match problem {
+        DecisionProblem::Missing => "a call waits without a decision: decide about all calls that wait",
+        DecisionProblem::Duplicate => "a call has two decisions: send one",
+        DecisionProblem::WithResult => "a call has a decision and a result: send one of them",
+        DecisionProblem::OtherCall => {
+            "a decision was made for another tool or other arguments: show the call again"
+        }
+        DecisionProblem::Expired => "a decision has expired: ask again",
+        DecisionProblem::SameTurn => "the turn that continues needs another id than the one that asked",
+        DecisionProblem::UnknownTool => "an approved tool does not exist any more: deny the call",
+        DecisionProblem::ClientSide => "an approved tool runs at the client: send its result",
+        DecisionProblem::Incomplete => "an approved call is incomplete: deny it",
+        DecisionProblem::Arguments => {
+            "the arguments of an approved call do not fit its tool: change them, or deny the call"
+        }
+        DecisionProblem::Policy => {
+            "the policy denies the changed arguments: change them again, or deny the call"
+        }
+        _ => "the decisions cannot be applied: decide about all calls that wait, as they are shown",
     }
 }
 

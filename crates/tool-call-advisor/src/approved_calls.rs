@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use advisor_core::{
-    BlockId, CallRunner, ChatRequest, DecidedCall, Error, ErrorKind, NotStartedReason, Result, Text, Tool,
-    ToolCall, ToolResult, Verdict, async_trait,
+    BlockId, CallRunner, ChatRequest, DecidedCall, DecisionProblem, Error, ErrorKind, NotStartedReason,
+    Result, Text, Tool, ToolCall, ToolResult, Verdict, async_trait,
 };
 use serde_json::Value;
 
@@ -32,21 +32,30 @@ enum Prepared {
 impl CallRunner for ToolCallAdvisor {
     fn validate(&self, request: &ChatRequest, call: &DecidedCall) -> Result<()> {
         limits_of(&self.config, &request.turn)?;
-        let problem = match self.prepare(request, call) {
-            Ok((tool, _)) if tool.definition().client_side => "its tool runs at the client; send its result",
+        let (problem, text) = match self.prepare(request, call) {
+            Ok((tool, _)) if tool.definition().client_side => {
+                (DecisionProblem::ClientSide, "its tool runs at the client; send its result")
+            }
             Ok((_, arguments)) => match self.denied(call, &arguments) {
-                true => "the policy denies the changed arguments",
+                true => (DecisionProblem::Policy, "the policy denies the changed arguments"),
                 false => return Ok(()),
             },
             // The reason without its text, which has parts of the arguments.
             Err(unready) => match unready.reason {
-                NotStartedReason::UnknownTool => "the request has no such tool; add it to the prompt",
-                NotStartedReason::IncompleteCall => "the call is incomplete; deny it",
-                _ => "the arguments do not fit the tool; change them, or deny the call",
+                NotStartedReason::UnknownTool => {
+                    (DecisionProblem::UnknownTool, "the request has no such tool; add it to the prompt")
+                }
+                NotStartedReason::IncompleteCall => {
+                    (DecisionProblem::Incomplete, "the call is incomplete; deny it")
+                }
+                _ => {
+                    let text = "the arguments do not fit the tool; change them, or deny the call";
+                    (DecisionProblem::Arguments, text)
+                }
             },
         };
-        let message = format!("the approved call {} of `{}` cannot run: {problem}", call.key, call.call.name);
-        Err(Error::new(ErrorKind::Approval, message))
+        let message = format!("the approved call {} of `{}` cannot run: {text}", call.key, call.call.name);
+        Err(Error::new(ErrorKind::Approval { problem }, message))
     }
 
     async fn run(&self, request: &ChatRequest, calls: Vec<DecidedCall>) -> Result<Vec<ToolResult>> {

@@ -6,7 +6,7 @@ use advisor_chain::chain::TurnEnd;
 use advisor_chain::memory::store::{Entry, EntryKind, ReadRange, last_end};
 use advisor_chain::memory::{ConversationStore, ForkPoint};
 use advisor_chain::messages::Usage;
-use advisor_chain::tools::{ClientSideCall, Decision};
+use advisor_chain::tools::{ClientSideCall, Decision, DecisionProblem};
 use advisor_chain::{
     ChatClient, ChatMemoryAdvisor, ChatOptions, ConversationKey, Error, ErrorKind, Result, Role, TurnId,
     TurnStream,
@@ -135,7 +135,7 @@ pub(super) async fn refuse_waiting(client: &ChatClient, conversation: &Conversat
         "a call of `{}` waits for a decision; continue the conversation on a terminal, with --memory",
         first.call.name
     );
-    Err(Error::new(ErrorKind::Approval, message))
+    Err(Error::new(ErrorKind::Approval { problem: DecisionProblem::Missing }, message))
 }
 
 fn question(entry: &Entry) -> Option<Question> {

@@ -5,7 +5,7 @@ use message_aggregator::Text;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{CallKey, ClientSideCall, Error, ErrorKind, Result};
+use crate::{CallKey, ClientSideCall, DecisionProblem, Error, ErrorKind, Result};
 
 /// The time for which an approval is valid, unless the code that makes it says otherwise.
 const LIFETIME: Duration = Duration::from_secs(60 * 60);
@@ -105,19 +105,20 @@ impl Decision {
     /// # Errors
     /// Of kind [`Approval`](ErrorKind::Approval), or [`CallAlreadyStarted`](ErrorKind::CallAlreadyStarted).
     pub(super) fn validate(&self, call: &ClientSideCall, now: SystemTime) -> Result<()> {
-        let invalid = |problem: &str| {
-            let message = format!("the decision about the call {} cannot be applied: {problem}", self.key);
-            Err(Error::new(ErrorKind::Approval, message))
+        let invalid = |problem, text: &str| {
+            let message = format!("the decision about the call {} cannot be applied: {text}", self.key);
+            Err(Error::new(ErrorKind::Approval { problem }, message))
         };
         if call.started {
             let message = format!("the call {} was started before; a decision comes too late", self.key);
             return Err(Error::new(ErrorKind::CallAlreadyStarted, message));
         }
         if self.tool != call.call.name || self.arguments != call.call.arguments {
-            return invalid("it was made for another tool or other arguments; show the call again");
+            let text = "it was made for another tool or other arguments; show the call again";
+            return invalid(DecisionProblem::OtherCall, text);
         }
         if self.expires_at.is_some_and(|until| unix_seconds(now) >= until) {
-            return invalid("it has expired; ask again");
+            return invalid(DecisionProblem::Expired, "it has expired; ask again");
         }
         Ok(())
     }
@@ -168,7 +169,8 @@ mod tests {
         let made = call("{\"cents\":1}").approve().unwrap();
         assert!(made.validate(&call("{\"cents\":1}"), now).is_ok());
         for other in ["{\"cents\":2}", "{ \"cents\":1}"] {
-            assert_eq!(made.validate(&call(other), now).unwrap_err().kind(), ErrorKind::Approval);
+            let kind = made.validate(&call(other), now).unwrap_err().kind();
+            assert_eq!(kind, ErrorKind::Approval { problem: DecisionProblem::OtherCall });
         }
         let late = made.validate(&call("{\"cents\":1}"), now + LIFETIME + Duration::from_secs(1));
         assert!(late.unwrap_err().to_string().contains("expired"));
@@ -186,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn decision_has_a_json_form_and_no_content_in_debug() {
+    fn decision_and_call_have_a_json_form_and_no_content_in_debug() {
         let made = call("{\"cents\":1}").approve_with(json!({"cents": 2})).unwrap();
         let made = Decision { expires_at: Some(7), ..made };
         let form = json!({
@@ -195,6 +197,11 @@ mod tests {
         });
         assert_eq!(serde_json::to_value(&made).unwrap(), form);
         assert_eq!(serde_json::from_value::<Decision>(form).unwrap(), made);
+        let open = json!({
+            "key": "t/1/0", "call": {"id": "c1", "name": "pay", "arguments": "{}"}, "started": false
+        });
+        assert_eq!(serde_json::to_value(call("{}")).unwrap(), open);
+        assert_eq!(serde_json::from_value::<ClientSideCall>(open).unwrap(), call("{}"));
         let debug = format!("{made:?} {:?}", call("{}").deny("secret").unwrap());
         assert!(!debug.contains("cents") && !debug.contains("secret"), "{debug}");
     }

@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -7,8 +7,8 @@ use message_aggregator::Message;
 use tokio::sync::watch;
 
 use crate::{
-    CallKey, CallRunner, ChatRequest, ClientSideCall, DecidedCall, DecidedCallObserver, Decision, Error,
-    ErrorKind, Result, Verdict,
+    CallKey, CallRunner, ChatRequest, ClientSideCall, DecidedCall, DecidedCallObserver, Decision,
+    DecisionProblem, Error, ErrorKind, Result, Verdict,
 };
 
 /// The decisions of a turn that continues after calls that wait: an [extension](crate::Extensions) of the turn, made by
@@ -63,6 +63,8 @@ impl Decisions {
     pub fn check(&self, waiting: Vec<ClientSideCall>, request: &ChatRequest) -> Result<Vec<DecidedCall>> {
         let now = SystemTime::now();
         let mut by_key = self.by_key()?;
+        let keys: HashSet<_> = waiting.iter().filter_map(|open| open.key.as_ref()).collect();
+        not_waiting(by_key.keys().filter(|key| !keys.contains(key)).min())?;
         let given = request.messages.iter().filter_map(Message::tool_result);
         let mut given: Vec<_> = given.map(|result| &result.call_id).collect();
         let mut decided = Vec::new();
@@ -76,25 +78,18 @@ impl Decisions {
                     decided.push(self.decided(decision, open, request)?);
                 }
                 (Some(_), Some(_)) => {
-                    return Err(refused(&open, "has a decision and a result; send one of them"));
+                    let text = "has a decision and a result; send one of them";
+                    return Err(refused(DecisionProblem::WithResult, &open, text));
                 }
                 (None, None) => {
-                    return Err(refused(&open, "waits without a decision; decide about all calls"));
+                    let text = "waits without a decision; decide about all calls";
+                    return Err(refused(DecisionProblem::Missing, &open, text));
                 }
             }
         }
-        let unknown = by_key.keys().min().map(ToString::to_string).or(given.first().map(ToString::to_string));
-        match unknown {
-            None => {
-                self.progress.send_replace(Progress::Checked);
-                Ok(decided)
-            }
-            Some(call) => {
-                let message =
-                    format!("the conversation does not wait for the call {call}; list its pending calls");
-                Err(Error::new(ErrorKind::NoClientSideCall, message))
-            }
-        }
+        not_waiting(given.first())?;
+        self.progress.send_replace(Progress::Checked);
+        Ok(decided)
     }
 
     /// Runs the approved calls, whose starts are recorded, and returns one result per decided call, in their order.
@@ -158,7 +153,7 @@ impl Decisions {
     ) -> Result<DecidedCall> {
         if decision.key.turn == *request.turn.id() {
             let message = "the turn that continues needs another id than the one that asked";
-            return Err(Error::new(ErrorKind::Approval, message));
+            return Err(Error::new(ErrorKind::Approval { problem: DecisionProblem::SameTurn }, message));
         }
         let call = DecidedCall::new(decision.key, open.call, decision.verdict);
         if !matches!(call.verdict, Verdict::Denied(_)) {
@@ -173,15 +168,22 @@ impl Decisions {
         for decision in self.decisions.iter().cloned() {
             if let Some(other) = by_key.insert(decision.key.clone(), decision) {
                 let message = format!("there are two decisions about the call {}; send one", other.key);
-                return Err(Error::new(ErrorKind::Approval, message));
+                return Err(Error::new(ErrorKind::Approval { problem: DecisionProblem::Duplicate }, message));
             }
         }
         Ok(by_key)
     }
 }
 
-fn refused(open: &ClientSideCall, problem: &str) -> Error {
-    Error::new(ErrorKind::Approval, format!("a call of `{}` {problem}", open.call.name))
+fn refused(problem: DecisionProblem, open: &ClientSideCall, text: &str) -> Error {
+    Error::new(ErrorKind::Approval { problem }, format!("a call of `{}` {text}", open.call.name))
+}
+
+/// Refuses a call that the conversation does not wait for, if there is one.
+fn not_waiting(call: Option<impl fmt::Display>) -> Result<()> {
+    let Some(call) = call else { return Ok(()) };
+    let message = format!("the conversation does not wait for the call {call}; list its pending calls");
+    Err(Error::new(ErrorKind::NoClientSideCall, message))
 }
 
 impl fmt::Debug for Decisions {

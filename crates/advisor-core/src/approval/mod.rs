@@ -8,11 +8,14 @@ pub(crate) mod parts;
 use std::fmt;
 
 use message_aggregator::ToolCall;
+use serde::{Deserialize, Serialize};
 
 use crate::CallKey;
 
 /// A call that its turn left to the caller, and that has no result yet.
-#[derive(Clone, PartialEq)]
+///
+/// It has a JSON form, so that a person in another process sees it and decides.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ClientSideCall {
     /// The permanent key of the call, the same in every process.

@@ -67,6 +67,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::DecisionProblem;
 
     /// Every kind, with and without its data.
     fn kinds() -> Vec<ErrorKind> {
@@ -75,6 +76,7 @@ mod tests {
         let mut kinds = delays.map(|retry_after| RateLimited { retry_after }).to_vec();
         kinds.extend([None, Some(503)].map(|status| Provider { status }));
         kinds.extend([None, Some(12)].map(|position| Protocol { position }));
+        kinds.extend([DecisionProblem::Policy, DecisionProblem::Unknown].map(|problem| Approval { problem }));
         kinds.extend([
             Authentication,
             ContextOverflow,
@@ -92,7 +94,6 @@ mod tests {
             TurnIdReused,
             CallAlreadyStarted,
             NoClientSideCall,
-            Approval,
             Fenced,
             StoreConflict { current: 7 },
             NotPersisted,
@@ -140,6 +141,12 @@ mod tests {
         let error: Error = serde_json::from_value(json).unwrap();
         assert_eq!((error.kind(), error.is_retryable()), (ErrorKind::Unknown, false));
         assert!(serde_json::from_value::<Error>(json!({"message": "no kind"})).is_err());
+        for json in
+            [json!({"kind": "approval"}), json!({"kind": "approval", "problem": "of_a_later_version"})]
+        {
+            let kind = serde_json::from_value::<ErrorKind>(json).unwrap();
+            assert_eq!(kind, ErrorKind::Approval { problem: DecisionProblem::Unknown });
+        }
     }
 
     #[test]

@@ -2,6 +2,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::decision_problem::DecisionProblem;
+
 /// Class of an [`Error`](crate::Error), which determines the reaction of a caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -63,8 +65,12 @@ pub enum ErrorKind {
     /// The conversation does not wait for this client-side call: it was answered, or the conversation continued
     /// without it.
     NoClientSideCall,
-    /// A decision about a call cannot be applied: it has expired, was made for another call, or is missing.
-    Approval,
+    /// The decisions about calls that wait cannot be applied.
+    Approval {
+        /// The reason.
+        #[serde(default)]
+        problem: DecisionProblem,
+    },
     /// Another turn has taken over the conversation.
     Fenced,
     /// The conversation changed in the store meanwhile.
@@ -111,7 +117,7 @@ impl ErrorKind {
             Self::TurnIdReused => "turn_id_reused",
             Self::CallAlreadyStarted => "call_already_started",
             Self::NoClientSideCall => "no_client_side_call",
-            Self::Approval => "approval",
+            Self::Approval { .. } => "approval",
             Self::Fenced => "fenced",
             Self::StoreConflict { .. } => "store_conflict",
             Self::NotPersisted => "not_persisted",

@@ -229,7 +229,7 @@ fn error(failure: &Failure) -> Value {
         | ErrorKind::TooLarge
         | ErrorKind::TurnIdReused
         | ErrorKind::NoClientSideCall
-        | ErrorKind::Approval
+        | ErrorKind::Approval { .. }
         | ErrorKind::ConversationBusy => "invalid_request_error",
         _ => "server_error",
     };

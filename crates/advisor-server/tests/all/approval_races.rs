@@ -93,7 +93,7 @@ async fn ui_decision(till: &SlowTill) -> Value {
         .zip(["c1", "c2"])
         .map(|(id, call)| {
             json!({"type": "dynamic-tool", "toolName": "pay", "toolCallId": call, "state": "approval-responded",
-                "input": {}, "approval": {"id": id, "approved": true}})
+                "approval": {"id": id, "approved": true}})
         })
         .collect();
     let message = json!({"id": "answer-u1", "role": "assistant", "parts": parts});

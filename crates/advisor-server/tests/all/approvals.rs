@@ -5,18 +5,22 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use advisor_core::{
-    CallKey, CallStart, ChatClient, ConversationKey, Error, ErrorKind, ToolDefinition, TurnId,
+    AdvisorChain, CallKey, CallStart, ChatClient, ChatRequest, ConversationKey, Decision, Error, ErrorKind,
+    Phase, Placement, StreamAdvisor, ToolDefinition, from_fn,
 };
 use advisor_server::ChatServer;
 use advisor_testkit::{Answer, ScriptedModel};
 use axum::http::StatusCode;
 use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
 use serde_json::{Value, json};
-use tool_call_advisor::{ClientSideTool, FnTool, PolicyAction, ToolCallAdvisor, ToolPolicy, ToolRule};
+use tool_call_advisor::{
+    ArgumentTest, ClientSideTool, FnTool, PolicyAction, ToolCallAdvisor, ToolPolicy, ToolRule,
+};
 
 use crate::setting::{Setting, json_of, refused, text};
 
-/// A server whose tool `pay` waits for an approval and counts its runs.
+/// A server whose tool `pay` waits for an approval and counts its runs. Its policy denies 13 cents, and a guard outside
+/// memory answers messages that begin with `Forbidden`.
 pub(crate) struct Till {
     pub(crate) setting: Setting,
     client: ChatClient,
@@ -35,9 +39,12 @@ pub(crate) fn till(answers: impl IntoIterator<Item = Answer>) -> Till {
         runs.fetch_add(1, Ordering::SeqCst);
         async move { Ok(format!("paid {}", arguments["cents"])) }
     });
-    let policy = ToolPolicy::new([ToolRule::new(["pay"], PolicyAction::Ask)], PolicyAction::Allow);
+    let unlucky = ArgumentTest::Equals { pointer: "/cents".into(), value: json!(13) };
+    let denied = ToolRule::new(["pay"], PolicyAction::Deny("bad luck".into())).when(unlucky);
+    let policy = ToolPolicy::new([denied, ToolRule::new(["pay"], PolicyAction::Ask)], PolicyAction::Allow);
     let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
     let client = ChatClient::builder(model.clone())
+        .advisor(guard())
         .advisor(memory.clone())
         .advisor(ToolCallAdvisor::builder().policy(policy).build().unwrap())
         .tool(pay)
@@ -47,6 +54,17 @@ pub(crate) fn till(answers: impl IntoIterator<Item = Answer>) -> Till {
         .unwrap();
     let server = ChatServer::new(client.clone(), memory.clone());
     Till { setting: Setting { server, model }, client, memory, paid }
+}
+
+fn guard() -> impl StreamAdvisor {
+    let guard = from_fn("guard", |request: ChatRequest, next: AdvisorChain| async move {
+        let said = request.messages.iter().last().map(|message| message.text()).unwrap_or_default();
+        match said.starts_with("Forbidden") {
+            true => Ok(request.answer("No.")),
+            false => next.next_stream(request).await,
+        }
+    });
+    guard.with_placement(Placement::new(Phase::Turn))
 }
 
 /// The same, whose users decide.
@@ -77,7 +95,7 @@ pub(crate) fn pays() -> Answer {
     Answer::from_calls([("c1", "pay", r#"{"cents":1}"#), ("c2", "pay", r#"{"cents":2}"#)])
 }
 
-async fn asked(till: &Till) -> Vec<Value> {
+pub(crate) async fn asked(till: &Till) -> Vec<Value> {
     let body = json!({"message": "Pay.", "conversation": "c1"});
     text(till.setting.post("/api/chat", &body).await).await;
     waiting(till).await
@@ -92,7 +110,7 @@ pub(crate) async fn conversation(till: &Till) -> Value {
 }
 
 /// Returns the decision about a call as it was shown.
-fn decision(call: &Value, verdict: &Value) -> Value {
+pub(crate) fn decision(call: &Value, verdict: &Value) -> Value {
     json!({"key": call["key"], "tool": call["tool"], "arguments": call["arguments"], "verdict": verdict})
 }
 
@@ -155,6 +173,27 @@ async fn decided_calls_are_counted_as_tool_runs() {
     }
 }
 
+/// A decision over HTTP is the JSON of a `Decision`, as another process makes it.
+#[tokio::test]
+async fn decision_is_the_json_of_the_core() {
+    let till = open_till([pays(), Answer::from_text("Done.")]);
+    let waiting = asked(&till).await;
+    let key = ConversationKey::new("c1").unwrap();
+    let pending = till.client.pending_calls(key).await.unwrap();
+    assert_eq!(waiting[0]["key"], json!(pending[0].key));
+    let late = pending[0].approve().unwrap().valid_for(Duration::ZERO);
+    let denied = pending[1].deny("too much").unwrap();
+    let body = |one: &Decision, other: &Decision| json!({"conversation": "c1", "decisions": [one, other]});
+    let expired = till.setting.post("/api/chat", &body(&late, &denied)).await;
+    assert_eq!(expired.status(), StatusCode::UNPROCESSABLE_ENTITY);
+    let message = json_of(expired).await["error"]["message"].clone();
+    assert_eq!(message, "a decision has expired: ask again");
+    let changed = pending[0].approve_with(json!({"cents": 7})).unwrap();
+    let answer = text(till.setting.post("/api/chat", &body(&changed, &denied)).await).await;
+    assert!(answer.contains("Done."), "{answer}");
+    assert!(results(&till)[0].ends_with("paid 7"), "{:?}", results(&till));
+}
+
 /// Another turn with the same decisions is refused, so a failure after the calls have run invites no retry.
 #[tokio::test]
 async fn failure_after_approved_calls_invites_no_retry() {
@@ -179,7 +218,7 @@ async fn wrong_decisions_are_refused() {
     let mut forged = approved(1);
     forged["arguments"] = json!(r#"{"cents":20}"#);
     let mut unknown = approved(1);
-    unknown["key"]["position"] = json!(9);
+    unknown["key"] = json!(waiting[1]["key"].as_str().unwrap().replace("/1/1", "/1/9"));
     let misfit = decision(&waiting[1], &json!({"approved_with": {"cents": "two"}}));
     let unprocessable = StatusCode::UNPROCESSABLE_ENTITY;
     for (body, status) in [
@@ -222,8 +261,7 @@ async fn lost_call_needs_no_decision() {
     let waiting = asked(&till).await;
     let [lost, other] = [0, 1].map(|place| &waiting[place]);
     let key = ConversationKey::new("c1").unwrap();
-    let turn = TurnId::new(lost["key"]["turn"].as_str().unwrap()).unwrap();
-    let start = CallStart::new(CallKey::new(turn, 1, 0), "c1");
+    let start = CallStart::new(lost["key"].as_str().unwrap().parse::<CallKey>().unwrap(), "c1");
     till.memory.record_call_start(&key, &start).await.unwrap();
     let shown = self::waiting(&till).await;
     assert_eq!([&shown[0]["started"], &shown[1]["started"]], [true, false]);

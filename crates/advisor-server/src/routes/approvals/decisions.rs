@@ -1,30 +1,25 @@
-use advisor_core::{CallKey, ClientSideCall, Decision, ToolCall, TurnId};
+use advisor_core::{CallKey, ClientSideCall, Decision, ToolCall};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::ChatServer;
 use crate::refusal::Refusal;
 
-/// The key of a call.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "CallKey")]
-#[serde(deny_unknown_fields)]
-pub(super) struct SentKey {
-    pub(super) turn: String,
-    pub(super) round: u32,
-    pub(super) position: u32,
-}
-
-/// A decision about a call that waits, bound to the arguments that the person has seen.
+/// A decision about a call that waits, bound to the arguments that the person has seen: the JSON form of [`Decision`].
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "Decision")]
 #[serde(deny_unknown_fields)]
 pub(in crate::routes) struct SentDecision {
-    key: SentKey,
+    /// The key of the call, as it was shown.
+    #[schemars(with = "String")]
+    key: CallKey,
     tool: String,
     arguments: String,
     verdict: SentVerdict,
+    /// The Unix time in seconds from which on the decision is no longer valid. Without one, an approval is valid for an
+    /// hour.
+    expires_at: Option<u64>,
 }
 
 /// A verdict: the call runs, it runs with other arguments (an object, or its JSON text), or the model reads why it does not.
@@ -40,9 +35,7 @@ enum SentVerdict {
 impl SentDecision {
     fn read(self) -> Result<Decision, Refusal> {
         let bad = |error: advisor_core::Error| Refusal::bad_request(error.to_string());
-        let SentKey { turn, round, position } = self.key;
-        let key = CallKey::new(TurnId::new(&turn).map_err(bad)?, round, position);
-        let open = ClientSideCall::new(Some(key), ToolCall::new("", self.tool, self.arguments.as_str()));
+        let open = ClientSideCall::new(Some(self.key), ToolCall::new("", self.tool, self.arguments.as_str()));
         let decision = match self.verdict {
             SentVerdict::Approved => open.approve(),
             SentVerdict::ApprovedWith(Value::String(text)) => {
@@ -54,7 +47,9 @@ impl SentDecision {
             SentVerdict::ApprovedWith(arguments) => open.approve_with(arguments),
             SentVerdict::Denied(reason) => open.deny(reason),
         };
-        decision.map_err(bad)
+        let mut decision = decision.map_err(bad)?;
+        decision.expires_at = self.expires_at.or(decision.expires_at);
+        Ok(decision)
     }
 }
 

@@ -1,9 +1,8 @@
-use advisor_core::{ClientSideCall, ConversationKey};
+use advisor_core::{CallKey, ClientSideCall, ConversationKey};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::super::user::User;
-use super::decisions::SentKey;
 use crate::ChatServer;
 use crate::refusal::Refusal;
 
@@ -11,7 +10,9 @@ use crate::refusal::Refusal;
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "WaitingCall")]
 pub(in crate::routes) struct WaitingCall {
-    key: SentKey,
+    /// The key of the call, as a decision about it names it.
+    #[schemars(with = "String")]
+    key: CallKey,
     tool: String,
     /// The arguments, as the model wrote them.
     arguments: String,
@@ -50,7 +51,6 @@ impl WaitingCall {
     /// Returns `None` for a call of an older version, which has no key.
     fn new(open: ClientSideCall) -> Option<Self> {
         let key = open.key?;
-        let key = SentKey { turn: key.turn.to_string(), round: key.round, position: key.position };
         let (tool, arguments) = (open.call.name.to_string(), open.call.arguments.to_string());
         Some(Self { key, tool, arguments, started: open.started })
     }

@@ -3,7 +3,6 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::ApprovalId;
-use crate::shared::turn::ClientCall;
 
 /// An event of the protocol.
 #[derive(Serialize)]
@@ -93,7 +92,7 @@ pub(super) enum Outcome {
 }
 
 /// A request for the approval of a call.
-#[derive(Serialize)]
+#[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Interrupt {
     id: String,
@@ -105,25 +104,29 @@ pub(super) struct Interrupt {
 }
 
 impl Outcome {
-    /// Returns the outcome of a run that waits for these approvals; `None` without any.
-    pub(super) fn new(approvals: Vec<(ApprovalId, &ClientCall)>) -> Option<Self> {
-        let interrupts: Vec<_> = approvals.into_iter().map(|(id, call)| Interrupt::new(&id, call)).collect();
+    /// Returns the outcome of a run that ends with these interrupts; `None` without any.
+    pub(super) fn new(interrupts: Vec<Interrupt>) -> Option<Self> {
         (!interrupts.is_empty()).then_some(Self::Interrupt { interrupts })
     }
 }
 
 impl Interrupt {
-    fn new(id: &ApprovalId, call: &ClientCall) -> Self {
+    pub(super) fn new(id: &ApprovalId, tool: &str) -> Self {
         let response_schema = json!({
             "type": "object",
-            "properties": {"approved": {"type": "boolean"}, "reason": {"type": "string"}},
+            "properties": {
+                "approved": {"type": "boolean"},
+                "reason": {"type": "string"},
+                "editedArgs": {"type": "object"},
+            },
             "required": ["approved"],
+            "additionalProperties": false,
         });
         Self {
             id: id.to_string(),
             reason: "tool_call",
-            message: format!("May `{}` run?", call.call.name),
-            tool_call_id: call.id.clone(),
+            message: format!("May `{tool}` run?"),
+            tool_call_id: id.call().into(),
             response_schema,
         }
     }

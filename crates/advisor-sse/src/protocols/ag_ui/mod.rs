@@ -1,4 +1,5 @@
 mod event;
+mod interrupts;
 mod state;
 
 use std::collections::BTreeMap;
@@ -8,7 +9,7 @@ use advisor_core::{
 };
 use serde_json::{Value, json};
 
-use self::event::{Event, Outcome};
+use self::event::{Event, Interrupt};
 use self::state::SharedState;
 use crate::encoder::Encoder;
 use crate::shared::ending::Ending;
@@ -35,6 +36,8 @@ pub struct AgUi {
     announced: BTreeMap<BlockId, Text>,
     state: Option<SharedState>,
     approvals: Option<Approvals>,
+    /// The interrupts of an earlier run that are repeated at the end of this one.
+    asked_again: Vec<Interrupt>,
 }
 
 impl AgUi {
@@ -49,6 +52,7 @@ impl AgUi {
             announced: BTreeMap::new(),
             state: None,
             approvals: None,
+            asked_again: Vec::new(),
         }
     }
 
@@ -74,13 +78,6 @@ impl AgUi {
     #[must_use]
     pub fn with_state(self, after: impl FnMut(&Chunk) -> Option<Value> + Send + 'static) -> Self {
         Self { state: Some(SharedState::new(after)), ..self }
-    }
-
-    /// Asks the client for approvals of these calls: each is an interrupt of reason `tool_call`, whose answer has the payload
-    /// `{approved, reason}`. By default, it asks for none.
-    #[must_use]
-    pub fn with_approvals(self, approvals: Approvals) -> Self {
-        Self { approvals: Some(approvals), ..self }
     }
 
     /// Makes the ids of the run's calls end so. A client finds a call among those of all runs of the thread, and models
@@ -260,8 +257,7 @@ impl AgUi {
 
     fn finish_run(&self, ending: Ending, calls: &[ClientCall], frames: &mut Frames) {
         let result = ending.incomplete().map(|incomplete| json!({"incomplete": incomplete}));
-        let asked = calls.iter().filter_map(|call| Some((self.approvals.as_ref()?.find(call)?, call)));
-        let outcome = Outcome::new(asked.collect());
+        let outcome = self.outcome(calls);
         frames.data(&Event::RunFinished {
             thread_id: &self.thread_id,
             run_id: &self.run_id,

@@ -2,7 +2,7 @@ pub(crate) mod error_form;
 
 use std::time::Duration;
 
-use advisor_core::{Error, ErrorKind};
+use advisor_core::{DecisionProblem, Error, ErrorKind};
 use advisor_sse::Failure;
 use axum::body::Body;
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
@@ -68,6 +68,21 @@ impl Refusal {
     pub(crate) fn forbidden_decision() -> Self {
         let message = "this server takes no decisions about calls: the application decides (`ChatServer::with_approvals`)";
         Self::new(StatusCode::FORBIDDEN, "forbidden", message)
+    }
+
+    pub(crate) fn unknown_approval() -> Self {
+        let message = "an answer names no call that waits: its id was changed, or is of an earlier request; send the \
+                       ids as they were shown";
+        let code = ErrorKind::Approval { problem: DecisionProblem::Missing }.as_str();
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, message)
+    }
+
+    /// Sets the text about a used id of a turn, for a client that has not chosen this id.
+    pub(crate) fn with_used_turn(self, message: &str) -> Self {
+        match self.code == ErrorKind::TurnIdReused.as_str() {
+            true => Self { message: message.to_owned(), ..self },
+            false => self,
+        }
     }
 
     pub(crate) fn not_found(message: impl Into<String>) -> Self {

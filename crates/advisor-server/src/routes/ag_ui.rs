@@ -1,16 +1,17 @@
-use advisor_core::ToolResult;
-use advisor_sse::{AgUi, Frames};
+use advisor_core::{Text, ToolResult};
+use advisor_sse::{AgUi, ApprovalId, Frames};
 use axum::extract::State;
 use axum::response::Response;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::ask::OnDisconnect;
 use super::ask::answers::{self, SentApproval, SentVerdict};
 use super::ask::call_suffix::CallSuffix;
 use super::ask::content::{SentMessage, SentResult};
 use super::ask::decided_calls::{ShowsEnds, WithEnds};
+use super::ask::shown_call::ShownCall;
 use super::input::{JsonBody, null_is_absent};
 use super::openai_chat::without_tools;
 use super::openapi::operation::Operation;
@@ -38,7 +39,7 @@ pub(super) struct Body {
     resume: Vec<ResumeEntry>,
 }
 
-/// The answer to an interrupt, with the payload `{approved, reason}`. An abandoned one is a denial.
+/// The answer to an interrupt, with the payload `{approved, reason, editedArgs}`. An abandoned one is a denial.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct ResumeEntry {
@@ -55,28 +56,41 @@ enum ResumeStatus {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "ResumePayload")]
 struct Payload {
     approved: Option<bool>,
     reason: Option<String>,
+    /// The arguments with which an approved call runs, in place of those of the model.
+    edited_args: Option<Map<String, Value>>,
 }
 
 impl ResumeEntry {
     fn read(self) -> Result<SentApproval, Refusal> {
         let verdict = match (self.status, self.payload) {
+            (
+                ResumeStatus::Resolved,
+                Some(Payload { approved: Some(true), edited_args: Some(edited), .. }),
+            ) => SentVerdict::ApprovedWith(edited.into()),
+            (_, Some(Payload { edited_args: Some(_), .. })) => {
+                return Err(Refusal::bad_request(
+                    "`editedArgs` belongs to an approval: `\"approved\": true`",
+                ));
+            }
             (ResumeStatus::Cancelled, payload) => {
                 SentVerdict::new(false, payload.and_then(|payload| payload.reason))
             }
-            (ResumeStatus::Resolved, Some(Payload { approved: Some(approved), reason })) => {
+            (ResumeStatus::Resolved, Some(Payload { approved: Some(approved), reason, .. })) => {
                 SentVerdict::new(approved, reason)
             }
             (ResumeStatus::Resolved, _) => {
                 return Err(Refusal::bad_request(
-                    "a resolved interrupt needs the payload `{approved, reason}`",
+                    "a resolved interrupt needs the payload `{approved, reason, editedArgs}`",
                 ));
             }
         };
-        Ok(SentApproval { id: self.interrupt_id, verdict })
+        // The client sends the call elsewhere, in the messages of the thread.
+        Ok(SentApproval { id: self.interrupt_id, verdict, shown: ShownCall::default() })
     }
 }
 
@@ -145,5 +159,9 @@ pub(super) async fn ask(
 impl ShowsEnds for AgUi {
     fn show_end(&mut self, call: &str, _: &SentVerdict, result: &ToolResult, frames: &mut Frames) {
         self.earlier_result(call, result, frames);
+    }
+
+    fn ask_again(&mut self, approval: &ApprovalId, tool: &Text) {
+        Self::ask_again(self, approval, tool);
     }
 }

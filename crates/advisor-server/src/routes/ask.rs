@@ -5,6 +5,7 @@ pub(super) mod decided_calls;
 pub(super) mod headers;
 pub(super) mod new_input;
 mod parts;
+pub(super) mod shown_call;
 
 use advisor_core::{
     ConversationKey, Decision, Message, MessageContent, OnDrop, OnUnread, Prompt, TurnId, TurnStream,

@@ -1,5 +1,7 @@
 mod response_id;
 
+use std::collections::HashMap;
+
 use advisor_sse::{Frame, Frames, OpenAiResponses};
 use axum::Json;
 use axum::extract::State;
@@ -13,6 +15,7 @@ use self::response_id::ResponseId;
 use super::ask::answers::{self, SentApproval, SentVerdict};
 use super::ask::content::{Content, SentMessage, SentResult};
 use super::ask::headers::{header, server_tools};
+use super::ask::shown_call::{ShownCall, read};
 use super::ask::{OnDisconnect, Question};
 use super::input::{JsonBody, given, null_is_absent};
 use super::openai_chat::{ChatMessage, info, listed, without_tools};
@@ -68,6 +71,13 @@ enum InputItem {
         approval_request_id: Option<String>,
         approve: Option<bool>,
         reason: Option<String>,
+        /// The id, tool and arguments of a request that is repeated beside its answer.
+        #[serde(default)]
+        id: Value,
+        #[serde(default)]
+        name: Value,
+        #[serde(default)]
+        arguments: Value,
     },
 }
 
@@ -82,7 +92,19 @@ impl InputItem {
             let message = "an `mcp_approval_response` has `approval_request_id` and `approve`";
             return Err(Refusal::bad_request(message));
         };
-        Ok(Some(SentApproval { id: id.clone(), verdict: SentVerdict::new(*approve, reason.clone()) }))
+        let (verdict, shown) = (SentVerdict::new(*approve, reason.clone()), ShownCall::default());
+        Ok(Some(SentApproval { id: id.clone(), verdict, shown }))
+    }
+
+    /// Returns the call that a repeated request for an approval shows, and the id of the request.
+    fn shown(&self) -> Option<(&str, ShownCall)> {
+        let Self::Other { kind, id, name, arguments, .. } = self else { return None };
+        let id = id.as_str().filter(|_| kind == "mcp_approval_request")?;
+        let arguments = match arguments {
+            Value::String(text) => &read(text),
+            other => other,
+        };
+        Some((id, ShownCall::new(name.as_str(), Some(arguments))))
     }
 
     /// Returns the message of the item; `None` for an answer to a request for an approval. The server has the items of its
@@ -102,7 +124,13 @@ impl InputItem {
 impl Input {
     fn approvals(&self) -> Result<Vec<SentApproval>, Refusal> {
         let Self::Items(items) = self else { return Ok(Vec::new()) };
-        items.iter().filter_map(|item| item.approval().transpose()).collect()
+        let shown: HashMap<_, _> = items.iter().filter_map(InputItem::shown).collect();
+        let approvals = items.iter().filter_map(|item| item.approval().transpose());
+        let with_shown = |approval: SentApproval| {
+            let shown = shown.get(approval.id.as_str()).cloned().unwrap_or_default();
+            SentApproval { shown, ..approval }
+        };
+        approvals.map(|approval| approval.map(with_shown)).collect()
     }
 }
 

@@ -10,7 +10,7 @@ use crate::approvals::{Till, open_till, pays, results, start, till};
 use crate::setting::{Setting, json_of, post, refused, text, with_tokens};
 
 /// Runs a thread of AG-UI, with a history that the client keeps.
-fn run(run: &str, said: &[&str], resume: &Value) -> Value {
+pub(crate) fn run(run: &str, said: &[&str], resume: &Value) -> Value {
     let user = said.iter().map(|text| json!({"id": "u", "role": "user", "content": text}));
     let call =
         |id: &str| json!({"id": id, "type": "function", "function": {"name": "pay", "arguments": "{}"}});
@@ -22,19 +22,19 @@ fn run(run: &str, said: &[&str], resume: &Value) -> Value {
     json!({"threadId": "c1", "runId": run, "messages": messages, "tools": [], "resume": resume})
 }
 
-fn finished(stream: &str) -> Value {
+pub(crate) fn finished(stream: &str) -> Value {
     let read = |line: &str| serde_json::from_str::<Value>(line.strip_prefix("data: ")?).ok();
     stream.lines().filter_map(read).find(|event| event["type"] == "RUN_FINISHED").unwrap()
 }
 
-async fn interrupts(till: &Till) -> Vec<String> {
+pub(crate) async fn interrupts(till: &Till) -> Vec<String> {
     let stream = text(till.setting.post("/api/ag-ui", &run("r1", &["Pay."], &Value::Null)).await).await;
     let finished = finished(&stream);
     let interrupts = finished["outcome"]["interrupts"].as_array().cloned().unwrap_or_default();
     interrupts.iter().map(|interrupt| interrupt["id"].as_str().unwrap().to_owned()).collect()
 }
 
-fn resolved(id: &str, payload: &Value) -> Value {
+pub(crate) fn resolved(id: &str, payload: &Value) -> Value {
     json!({"interruptId": id, "status": "resolved", "payload": payload})
 }
 
@@ -75,6 +75,27 @@ async fn ag_ui_clients_may_say_something_beside_decisions() {
         let prompts = till.setting.model.prompts();
         assert_eq!(prompts[1].messages.last().unwrap().text(), "Quickly.");
     }
+}
+
+/// A guard refuses the message beside the decisions. Nothing runs, and the run ends with what still waits.
+#[tokio::test]
+async fn refused_message_beside_decisions_shows_what_still_waits() {
+    let till = open_till([pays(), Answer::from_text("Done.")]);
+    let stream = text(till.setting.post("/api/ag-ui", &run("r1", &["Pay."], &Value::Null)).await).await;
+    let asked = finished(&stream)["outcome"].clone();
+    let approved = asked["interrupts"].as_array().unwrap().iter();
+    let approved = approved.map(|asked| resolved(asked["id"].as_str().unwrap(), &json!({"approved": true})));
+    let resume = approved.collect::<Value>();
+    let body = run("r2", &["Pay.", "Forbidden!"], &resume);
+    for _ in 0..2 {
+        let stream = text(till.setting.post("/api/ag-ui", &body).await).await;
+        assert!(stream.contains("No."), "{stream}");
+        assert_eq!(finished(&stream)["outcome"], asked);
+        assert_eq!(till.paid.load(Ordering::SeqCst), 0);
+    }
+    let stream = text(till.setting.post("/api/ag-ui", &run("r3", &["Pay."], &resume)).await).await;
+    assert!(stream.contains("Done."), "{stream}");
+    assert_eq!((&finished(&stream)["outcome"], till.paid.load(Ordering::SeqCst)), (&Value::Null, 2));
 }
 
 #[tokio::test]

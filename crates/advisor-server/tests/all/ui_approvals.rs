@@ -10,7 +10,7 @@ use crate::approvals::{Till, conversation, open_till, pays, results, start, till
 use crate::setting::{post, refused, text};
 
 /// Sends the last message of a chat.
-async fn send(till: &Till, message: &Value) -> axum::response::Response {
+pub(crate) async fn send(till: &Till, message: &Value) -> axum::response::Response {
     let body = json!({"id": "c1", "messages": [message], "trigger": "submit-message"});
     let request = post("/api/ui").header("x-ui-profile", "v6");
     till.setting.send(request.body(body.to_string().into()).unwrap()).await
@@ -30,24 +30,24 @@ fn of_type(stream: &str, kind: &str) -> Vec<Value> {
 }
 
 /// Asks the first question. Returns the ids of the requests for approvals.
-async fn asked(till: &Till) -> Vec<String> {
+pub(crate) async fn asked(till: &Till) -> Vec<String> {
     let message = json!({"id": "u1", "role": "user", "parts": [{"type": "text", "text": "Pay."}]});
     let stream = text(send(till, &message).await).await;
     let asked = of_type(&stream, "tool-approval-request");
     asked.iter().map(|asked| asked["approvalId"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Returns the part of an answered request, as `addToolApprovalResponse` writes it.
-fn answered(call: &str, id: &str, approved: bool, reason: Option<&str>) -> Value {
+/// Returns the part of an answered request, as `addToolApprovalResponse` writes it, without the input that it shows.
+pub(crate) fn answered(call: &str, id: &str, approved: bool, reason: Option<&str>) -> Value {
     let mut approval = json!({"id": id, "approved": approved});
     if let Some(reason) = reason {
         approval["reason"] = reason.into();
     }
     json!({"type": "dynamic-tool", "toolName": "pay", "toolCallId": call, "state": "approval-responded",
-        "input": {"cents": 1}, "approval": approval})
+        "approval": approval})
 }
 
-fn continued(parts: &[Value]) -> Value {
+pub(crate) fn continued(parts: &[Value]) -> Value {
     json!({"id": "answer-1", "role": "assistant", "parts": parts})
 }
 

@@ -1,12 +1,19 @@
-use advisor_core::{ClientSideCall, ConversationKey, Decision, Error, Message, Role, ToolResult, TurnId};
+use std::collections::HashSet;
+
+use advisor_core::{
+    CallKey, ClientSideCall, ConversationKey, Decision, DecisionProblem, Error, ErrorKind, Message, Role,
+    Text, ToolResult, TurnId,
+};
 use advisor_sse::{ApprovalId, Approvals};
 use chat_memory_advisor::StoreError;
 use chat_memory_advisor::store::ReadRange;
 use serde::Serialize;
+use serde_json::Value;
 
 use super::super::user::User;
 use super::content::SentMessage;
 use super::new_input::{calls_with_ids, first_results, input_beside_decisions, new_input, turn_before};
+use super::shown_call::ShownCall;
 use super::{Question, turn_id};
 use crate::ChatServer;
 use crate::refusal::Refusal;
@@ -17,18 +24,27 @@ const TURNS: usize = 3;
 /// The reason that the model reads if a person denies a call without one.
 const DENIED: &str = "the user has denied the call";
 
+/// The text for a client whose answers come too late.
+pub(in crate::routes) const NOT_WAITING: &str =
+    "the conversation does not wait for this approval: its call is decided";
+
 /// The answer of a person to a request for an approval, of any protocol.
 #[derive(Debug, Clone, Serialize)]
 pub(in crate::routes) struct SentApproval {
     /// The id of the request.
     pub(in crate::routes) id: String,
     pub(in crate::routes) verdict: SentVerdict,
+    /// The call that the client shows beside the answer.
+    #[serde(skip)]
+    pub(in crate::routes) shown: ShownCall,
 }
 
-/// What a person has decided, in a protocol without other arguments.
+/// What a person has decided.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(in crate::routes) enum SentVerdict {
     Approved,
+    /// With other arguments.
+    ApprovedWith(Value),
     /// With the reason of the person, if there is one.
     Denied(Option<String>),
 }
@@ -52,6 +68,9 @@ pub(in crate::routes) struct AnsweredCall {
     pub(in crate::routes) stored_id: String,
     /// A denial of a call that was started has no effect: its end is that of an approved one.
     pub(in crate::routes) verdict: SentVerdict,
+    /// The id of the request for its approval.
+    pub(in crate::routes) approval: ApprovalId,
+    pub(in crate::routes) tool: Text,
 }
 
 /// The answers of a person to the requests that a conversation waits for.
@@ -61,8 +80,12 @@ pub(in crate::routes) struct Answers {
     pub(in crate::routes) calls: Vec<AnsweredCall>,
     /// The answers, as they were sent.
     sent: Vec<SentApproval>,
-    /// Whether calls wait for a decision.
+    /// Whether calls wait for a decision, or were started and are lost.
     has_waiting: bool,
+    /// The calls that wait for a decision.
+    undecided: HashSet<CallKey>,
+    /// Whether an answer names none of the calls.
+    has_unknown: bool,
 }
 
 impl Answers {
@@ -84,21 +107,30 @@ impl Answers {
         let bad = |error: Error| Refusal::bad_request(error.to_string());
         let turn = turn.map(turn_id).transpose().map_err(bad)?;
         let asked = Asked::load(server, user, conversation, turn.as_ref()).await?;
-        let mut answers = Self { has_waiting: asked.has_waiting, ..Self::default() };
-        for SentApproval { id, verdict } in &sent {
+        let undecided = asked.undecided.iter().cloned().collect();
+        let mut answers = Self { has_waiting: asked.has_waiting, undecided, ..Self::default() };
+        for SentApproval { id, verdict, shown } in &sent {
             let id: ApprovalId = id.parse().map_err(bad)?;
-            let Some((stored_id, call)) = asked.find(conversation, &id) else { continue };
+            let Some((stored_id, call)) = asked.find(conversation, &id) else {
+                answers.has_unknown = true;
+                continue;
+            };
+            shown.check(&call.call).map_err(|error| Refusal::from(&error))?;
             answers.decide(call, verdict).map_err(bad)?;
             let verdict = if call.started { SentVerdict::Approved } else { verdict.clone() };
-            answers.calls.push(AnsweredCall { id: id.call().into(), stored_id: stored_id.clone(), verdict });
+            let (shown_id, tool) = (id.call().to_owned(), call.call.name.clone());
+            let stored_id = stored_id.clone();
+            answers.calls.push(AnsweredCall { id: shown_id, stored_id, verdict, approval: id, tool });
         }
         Ok(Self { sent, ..answers })
     }
 
     fn decide(&mut self, call: &ClientSideCall, verdict: &SentVerdict) -> Result<(), Error> {
         if !call.started {
+            call.key.as_ref().map(|key| self.undecided.remove(key));
             self.decisions.push(match verdict {
                 SentVerdict::Approved => call.approve()?,
+                SentVerdict::ApprovedWith(arguments) => call.approve_with(arguments.clone())?,
                 SentVerdict::Denied(reason) => call.deny(reason.as_deref().unwrap_or(DENIED))?,
             });
         }
@@ -124,9 +156,29 @@ impl Answers {
         let says = input.iter().any(|message| message.role() == Role::User);
         let question = match self.is_empty() || self.decisions.is_empty() && says {
             true => Question::new(user, conversation, turn, input)?,
-            false => Question::resuming(user, conversation, turn, input, Some(self.decisions))?,
+            false => {
+                self.check()?;
+                Question::resuming(user, conversation, turn, input, Some(self.decisions))?
+            }
         };
         Ok((question.with_approvals(self.sent), self.calls))
+    }
+}
+
+impl Answers {
+    /// Checks that each call has an answer, before an advisor outside memory answers the turn.
+    fn check(&self) -> Result<(), Refusal> {
+        match (self.undecided.is_empty(), self.has_unknown) {
+            (true, _) => Ok(()),
+            (false, true) => Err(Refusal::unknown_approval()),
+            (false, false) => {
+                let kind = ErrorKind::Approval { problem: DecisionProblem::Missing };
+                Err(Refusal::from(&Error::new(
+                    kind,
+                    "a call waits without a decision; decide about all calls",
+                )))
+            }
+        }
     }
 }
 
@@ -155,10 +207,15 @@ pub(in crate::routes) async fn question(
         false => input_beside_decisions(server, user, key.as_ref(), turn, messages).await?,
     };
     if has_sent && answers.is_empty() && input.is_empty() {
-        return Err(Refusal::bad_request(
-            "the conversation does not wait for this approval: its call is decided",
-        ));
+        return Err(Refusal::bad_request(NOT_WAITING));
     }
+    let answers = match &key {
+        // Without a message, only answers to what waits begin a turn.
+        Some(key) if !has_sent && answers.is_empty() && input.is_empty() => {
+            Answers::read(server, user, key, turn, Vec::new()).await?
+        }
+        _ => answers,
+    };
     answers.question(user, conversation, turn, input)
 }
 
@@ -168,6 +225,8 @@ struct Asked {
     calls: Vec<(String, ClientSideCall)>,
     /// Whether calls have no decision yet.
     has_waiting: bool,
+    /// Those of them that were not started.
+    undecided: Vec<CallKey>,
 }
 
 impl Asked {
@@ -190,6 +249,8 @@ impl Asked {
         let before = turn.and_then(|turn| turn_before(&log, turn));
         let waiting = open.iter().find(|open| is_asked(open)).and_then(|open| open.key.as_ref());
         let waiting = waiting.filter(|_| before.is_none());
+        let undecided = open.iter().filter(|open| waiting.is_some() && is_asked(open) && !open.started);
+        let undecided = undecided.filter_map(|open| open.key.clone()).collect();
         let asking = before.or(waiting.map(|key| &key.turn));
         let asking = asking.map(|asking| log.iter().filter(move |entry| &entry.turn == asking));
         let calls = asking.map(calls_with_ids).unwrap_or_default().into_iter();
@@ -198,7 +259,7 @@ impl Asked {
             call.started = is_started(&call);
             (id, call)
         });
-        Ok(Self { calls: calls.collect(), has_waiting: waiting.is_some() })
+        Ok(Self { calls: calls.collect(), has_waiting: waiting.is_some(), undecided })
     }
 
     fn find(&self, conversation: &ConversationKey, id: &ApprovalId) -> Option<&(String, ClientSideCall)> {

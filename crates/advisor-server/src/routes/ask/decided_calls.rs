@@ -1,8 +1,8 @@
-use std::mem::take;
+use std::mem::replace;
 use std::sync::{Arc, OnceLock};
 
-use advisor_core::{Chunk, ToolResult};
-use advisor_sse::{Encoder, Failure, Frames};
+use advisor_core::{Chunk, ClientSideCall, ConversationKey, Text, ToolResult};
+use advisor_sse::{ApprovalId, Encoder, Failure, Frames};
 use futures::{StreamExt, stream};
 use tracing::warn;
 
@@ -15,17 +15,35 @@ use crate::relay::reader::TurnReading;
 pub(in crate::routes) trait ShowsEnds: Encoder {
     /// Writes the end of a call, by the id under which the client knows it.
     fn show_end(&mut self, call: &str, verdict: &SentVerdict, result: &ToolResult, frames: &mut Frames);
+
+    /// Asks again for the approval of a call of this tool, at the end of the turn. By default, the client keeps its own
+    /// request.
+    fn ask_again(&mut self, _approval: &ApprovalId, _tool: &Text) {}
 }
 
-/// The results that begin a turn. They are known once it has a chunk.
-type Results = Arc<OnceLock<Vec<(String, ToolResult)>>>;
+/// What memory has of the decided calls.
+#[derive(Default)]
+struct Stored {
+    /// The results that begin the turn. They are known once it has a chunk.
+    results: OnceLock<Vec<(String, ToolResult)>>,
+    /// The calls that wait at the end of a turn without results: an advisor outside memory has answered it.
+    waiting: OnceLock<Vec<ClientSideCall>>,
+}
 
-/// Writes the ends of decided calls in front of a turn's first chunk.
+/// Writes the ends of decided calls in front of a turn's first chunk. At its end, it asks again for those that still wait.
 pub(in crate::routes) struct WithEnds<E> {
     encoder: E,
-    /// The calls whose ends are not written.
+    conversation: ConversationKey,
     calls: Vec<AnsweredCall>,
-    results: Results,
+    ends: Ends,
+    stored: Arc<Stored>,
+}
+
+/// Whether the ends of the calls are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ends {
+    ToShow,
+    Shown,
 }
 
 impl<E: ShowsEnds> WithEnds<E> {
@@ -37,41 +55,71 @@ impl<E: ShowsEnds> WithEnds<E> {
         server: &ChatServer,
         question: &Question,
     ) -> (Self, TurnReading) {
-        let results = Results::default();
-        let turn = match calls.is_empty() {
-            true => turn,
-            false => loading(turn, &results, server, question),
+        let stored = Arc::<Stored>::default();
+        let (ends, turn) = match calls.is_empty() {
+            true => (Ends::Shown, turn),
+            false => (Ends::ToShow, loading(turn, &stored, server, question)),
         };
-        (Self { encoder, calls, results }, turn)
+        let conversation = question.conversation.clone();
+        (Self { encoder, conversation, calls, ends, stored }, turn)
     }
 
     fn show_ends(&mut self, frames: &mut Frames) {
-        let calls = take(&mut self.calls);
-        for (id, result) in self.results.get().into_iter().flatten() {
-            if let Some(call) = calls.iter().find(|call| call.stored_id == *id) {
+        if replace(&mut self.ends, Ends::Shown) == Ends::Shown {
+            return;
+        }
+        for (id, result) in self.stored.results.get().into_iter().flatten() {
+            if let Some(call) = self.calls.iter().find(|call| call.stored_id == *id) {
                 self.encoder.show_end(&call.id, &call.verdict, result, frames);
+            }
+        }
+    }
+
+    fn ask_again(&mut self) {
+        let waiting = self.stored.waiting.get().map(Vec::as_slice).unwrap_or_default();
+        for AnsweredCall { approval, tool, .. } in &self.calls {
+            if waiting.iter().any(|open| !open.started && approval.names(&self.conversation, open)) {
+                self.encoder.ask_again(approval, tool);
             }
         }
     }
 }
 
-/// Returns the turn, which loads the results before its first item.
+/// Returns the turn, which loads the results before its first item, and before its end what still waits.
 fn loading(
     mut turn: TurnReading,
-    results: &Results,
+    stored: &Arc<Stored>,
     server: &ChatServer,
     question: &Question,
 ) -> TurnReading {
-    let (results, server, (conversation, id)) = (Arc::clone(results), server.clone(), question.key());
+    let (loaded, of, (conversation, id)) = (Arc::clone(stored), server.clone(), question.key());
     let loading = async move {
         let first = turn.next().await;
-        match stored_results(&server, &conversation, &id).await {
-            Ok(stored) => drop(results.set(stored)),
+        match stored_results(&of, &conversation, &id).await {
+            Ok(results) => drop(loaded.results.set(results)),
             Err(error) => warn!(%error, "the ends of decided calls are not shown: they cannot be loaded"),
         }
         stream::iter(first).chain(turn)
     };
-    stream::once(loading).flatten().boxed()
+    let (stored, server, conversation) = (Arc::clone(stored), server.clone(), question.conversation.clone());
+    let turn = stream::once(loading).flatten().then(move |item| {
+        let is_end = matches!(&item, Ok(chunk) if chunk.completed().is_some());
+        let has_none = stored.results.get().is_some_and(Vec::is_empty);
+        let at_end =
+            (is_end && has_none).then(|| (Arc::clone(&stored), server.clone(), conversation.clone()));
+        async move {
+            if let Some((stored, server, conversation)) = at_end {
+                match server.memory().client_side_calls(&conversation).await {
+                    Ok(waiting) => drop(stored.waiting.set(waiting)),
+                    Err(error) => {
+                        warn!(%error, "the calls that still wait are not shown: they cannot be loaded")
+                    }
+                }
+            }
+            item
+        }
+    });
+    turn.boxed()
 }
 
 impl<E: ShowsEnds> Encoder for WithEnds<E> {
@@ -85,6 +133,9 @@ impl<E: ShowsEnds> Encoder for WithEnds<E> {
 
     fn chunk(&mut self, chunk: &Chunk, frames: &mut Frames) {
         self.show_ends(frames);
+        if chunk.completed().is_some() {
+            self.ask_again();
+        }
         self.encoder.chunk(chunk, frames);
     }
 

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use self::sent_parts::SentParts;
-use super::ask::answers::{AnsweredCall, Answers, SentApproval, SentVerdict, approvals};
+use super::ask::answers::{AnsweredCall, Answers, NOT_WAITING, SentApproval, SentVerdict, approvals};
 use super::ask::call_suffix::{CallSuffix, continued_turn};
 use super::ask::content::{Content, SentMessage, SentResult};
 use super::ask::decided_calls::{ShowsEnds, WithEnds};
@@ -28,6 +28,13 @@ use crate::turns::body::streamed;
 
 /// The prefix of the id of a turn in the id of its answer.
 const ANSWER: &str = "answer-";
+
+/// The text for a client whose message is that of another turn. It knows no ids of turns.
+const SENT_BEFORE: &str = "this message was sent before, with another text, other answers or other results";
+
+/// The text for a client of a profile without approvals, which was asked for none.
+const NO_APPROVALS: &str = "the profile `v5`, the default, has no approvals: name that of the AI SDK's version in the \
+                            header `x-ui-profile`, `v6` or `v7`";
 
 /// The request of the AI SDK's transport. Its id is that of the chat.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -79,11 +86,16 @@ pub(super) async fn ask(
     JsonBody(body): JsonBody<Body>,
 ) -> Result<Response, Refusal> {
     let profile = profile(&headers)?;
-    let Asked { question, answer, decided } = question(&server, &user, body).await?;
-    let turn = question.start(&server, on_disconnect(&headers)?).await?;
+    let Asked { question, answer, decided } = question(&server, &user, profile, body).await?;
     let encoder = encoder(&server, &user, question.key(), answer).with_profile(profile);
-    let (encoder, turn) = WithEnds::new(encoder, decided, turn, &server, &question);
-    Ok(question.named(streamed(turn, encoder, Frames::new(), user.request()).await?))
+    let on_disconnect = on_disconnect(&headers)?;
+    let answered = async {
+        let turn = question.start(&server, on_disconnect).await?;
+        let (encoder, turn) = WithEnds::new(encoder, decided, turn, &server, &question);
+        streamed(turn, encoder, Frames::new(), user.request()).await
+    };
+    let answered = answered.await.map_err(|refusal| refusal.with_used_turn(SENT_BEFORE))?;
+    Ok(question.named(answered))
 }
 
 fn encoder(server: &ChatServer, user: &User, turn: (ConversationKey, TurnId), answer: String) -> UiMessages {
@@ -97,7 +109,7 @@ fn encoder(server: &ChatServer, user: &User, turn: (ConversationKey, TurnId), an
 impl ShowsEnds for UiMessages {
     fn show_end(&mut self, call: &str, verdict: &SentVerdict, result: &ToolResult, frames: &mut Frames) {
         match verdict {
-            SentVerdict::Approved => self.earlier_result(call, result, frames),
+            SentVerdict::Approved | SentVerdict::ApprovedWith(_) => self.earlier_result(call, result, frames),
             SentVerdict::Denied(_) => self.earlier_denial(call, frames),
         }
     }
@@ -111,26 +123,43 @@ struct Asked {
 }
 
 /// Returns the question of a message of calls: their results, and answers to requests for approvals.
-async fn continued(server: &ChatServer, user: &User, chat: &str, last: UiMessage) -> Result<Asked, Refusal> {
+async fn continued(
+    server: &ChatServer,
+    user: &User,
+    profile: UiProfile,
+    (chat, last): (&str, UiMessage),
+) -> Result<Asked, Refusal> {
     let SentParts { results, approvals } = SentParts::read(last.parts);
+    let has_approvals = !approvals.is_empty();
+    if has_approvals && profile < UiProfile::V6 {
+        return Err(Refusal::bad_request(NO_APPROVALS));
+    }
     let turn = turn_of(&last.id, &results, &approvals);
     let key = user.conversation(chat)?;
     let answers = Answers::read(server, user, &key, Some(&turn), approvals).await?;
     let input = input(server, user, chat, &turn, results).await?;
     if input.is_empty() && answers.is_empty() {
-        return Err(Refusal::bad_request(
-            "the last message is not one of the user, and has no result or approval that the conversation waits for",
-        ));
+        return Err(Refusal::bad_request(match has_approvals {
+            true => NOT_WAITING,
+            false => {
+                "the last message is not one of the user, and has no result that the conversation waits for"
+            }
+        }));
     }
     let (question, decided) = answers.question(user, Some(chat), Some(&turn), input)?;
     Ok(Asked { question, answer: last.id, decided })
 }
 
-async fn question(server: &ChatServer, user: &User, body: Body) -> Result<Asked, Refusal> {
+async fn question(
+    server: &ChatServer,
+    user: &User,
+    profile: UiProfile,
+    body: Body,
+) -> Result<Asked, Refusal> {
     let last = body.messages.into_iter().next_back();
     let last = last.ok_or_else(|| Refusal::bad_request("there is no message"))?;
     if last.role == "assistant" && body.trigger == Trigger::SubmitMessage {
-        return continued(server, user, &body.id, last).await;
+        return continued(server, user, profile, (&body.id, last)).await;
     }
     if last.role != "user" {
         return Err(Refusal::bad_request("the last message is not one of the user"));

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::super::ask::answers::{SentApproval, SentVerdict};
 use super::super::ask::content::{Content, SentResult};
+use super::super::ask::shown_call::ShownCall;
 
 /// The parts of a message of the assistant with which a client continues: results of calls, and answers of a person.
 #[derive(Debug, Default)]
@@ -52,5 +53,12 @@ fn approval(part: &Value) -> Option<SentApproval> {
     let approval = part.get("approval")?;
     let reason = approval.get("reason").and_then(Value::as_str).map(str::to_owned);
     let verdict = SentVerdict::new(approval.get("approved")?.as_bool()?, reason);
-    Some(SentApproval { id: approval.get("id")?.as_str()?.to_owned(), verdict })
+    Some(SentApproval { id: approval.get("id")?.as_str()?.to_owned(), verdict, shown: shown(part) })
+}
+
+/// Returns the call that a part shows. The name of its tool is in its type, unless the tool is dynamic.
+fn shown(part: &Value) -> ShownCall {
+    let text = |field: &str| part.get(field).and_then(Value::as_str);
+    let of_type = text("type").and_then(|kind| kind.strip_prefix("tool-"));
+    ShownCall::new(of_type.or_else(|| text("toolName")), part.get("input"))
 }

@@ -13,6 +13,7 @@ use crate::run::bounds::{limits_of, note_decided};
 use crate::run::decide::Counts;
 use crate::run::run_tools::execute_batch;
 use crate::truncate::cap_result;
+use crate::unrun_call::unrun_result;
 use crate::{CallDecision, NotStarted, ReadyCall, ToolBatch, ToolCallAdvisor, ToolEvents};
 
 /// A decided call, before its result.
@@ -116,7 +117,7 @@ impl ToolCallAdvisor {
 
     fn unrun(&self, call: &ToolCall, why: &NotStarted) -> Prepared {
         let text = self.config.texts.not_started(why);
-        Prepared::Unrun(ToolResult::error(call, text))
+        Prepared::Unrun(unrun_result(call, why.reason(), text))
     }
 
     /// Checks whether the policy denies arguments that a person has changed.

@@ -186,7 +186,7 @@ impl ToolCallAdvisor {
                 execute_one(config, ToolBatch { calls, turn, conversation, events, deadline: None }).await?
             }
             Err(Unready { reason, text }) => {
-                let unrun = UnrunCall { block, reason, result: ToolResult::error(&call, text) };
+                let unrun = UnrunCall::new(block, &call, reason, text);
                 events.not_run(&unrun).await;
                 unrun.result
             }

@@ -61,17 +61,25 @@ pub struct ToolResult {
     /// Whether the call failed, was denied or never ran.
     #[serde(default)]
     pub is_error: bool,
+    /// Whether the call was denied: a policy, the application or a person did not let it run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_denied: bool,
 }
 
 impl ToolResult {
     /// Creates a result of `call`.
     pub fn new(call: &ToolCall, parts: Vec<Part>) -> Self {
-        Self { call_id: call.id.clone(), name: call.name.clone(), parts, is_error: false }
+        Self { call_id: call.id.clone(), name: call.name.clone(), parts, is_error: false, is_denied: false }
     }
 
     /// Creates an error result that explains the failure of `call` to the model.
     pub fn error(call: &ToolCall, text: impl Into<Text>) -> Self {
         Self { is_error: true, ..Self::new(call, vec![Part::Text(text.into())]) }
+    }
+
+    /// Creates an error result that explains to the model why `call` was denied.
+    pub fn denied(call: &ToolCall, text: impl Into<Text>) -> Self {
+        Self { is_denied: true, ..Self::error(call, text) }
     }
 
     /// Returns the text parts, concatenated without separators; structured parts as JSON.

@@ -192,7 +192,7 @@ impl ToolPlan {
                 Some(planned) => planned.fate.reason(texts)?,
                 None => (NotStartedReason::Denied, texts.not_started(&NotStarted::LeftOut)),
             };
-            Some(UnrunCall { block, reason, result: ToolResult::error(call, text) })
+            Some(UnrunCall::new(block, call, reason, text))
         };
         self.answer.tool_calls().filter_map(unrun).collect()
     }

@@ -1,11 +1,13 @@
 use std::num::NonZeroUsize;
 
-use advisor_core::{ConversationKey, Message, Result, TurnId};
-use conversation_store::{Entry, EntryId, ReadRange, Snapshot, StoreError, Version, same_turn};
+use advisor_core::{ConversationKey, Message, Result, TurnEnd, TurnId};
+use conversation_store::{Entry, EntryId, ReadRange, Snapshot, StoreError, Version, last_end, same_turn};
 
 use crate::conversation::unfinished_turn::UnfinishedTurn;
-use crate::transcript::repair::{Place, Repair, answers_to_earlier_calls, ends_waiting, waits_for_caller};
-use crate::turn::closing_entries::{end_last_turn, end_of};
+use crate::transcript::repair::{
+    Place, Repair, answers_to_earlier_calls, ends_waiting, is_answer, waits_for_caller,
+};
+use crate::turn::closing_entries::{end_last_turn, end_of, round_of_calls};
 use crate::turn::reading::GROWTH;
 use crate::{ChatMemoryAdvisor, MemoryTexts};
 
@@ -27,6 +29,13 @@ pub struct TurnMessages {
     pub turn: TurnId,
     /// At least one message. The first ones may be results for calls of the turn before.
     pub messages: Vec<Message>,
+    /// Whether memory has added the last message, since the turn ended without an answer.
+    pub has_added_answer: bool,
+    /// The end of the turn. One that runs ends as if it had been interrupted now.
+    pub end: Option<TurnEnd>,
+    /// The round of the turn's last answer, if it is stored. With the positions of that answer's calls, it gives their
+    /// [`CallKey`](advisor_core::CallKey)s.
+    pub last_round: Option<u32>,
     /// The tip of the page before this turn, if a page can begin with it.
     before: Option<EntryId>,
 }
@@ -162,6 +171,22 @@ impl TurnPage {
     }
 }
 
+impl TurnMessages {
+    /// Creates the turn of these entries with its repaired messages; `None` without any.
+    fn new(entries: &[Entry], messages: Vec<Message>) -> Option<Self> {
+        let (first, last) = (entries.first()?, messages.last()?);
+        let is_stored = entries.iter().any(|entry| entry.kind.as_message() == Some(last));
+        Some(Self {
+            turn: first.turn.clone(),
+            has_added_answer: is_answer(last) && !is_stored,
+            messages,
+            end: last_end(entries).cloned(),
+            last_round: round_of_calls(entries),
+            before: None,
+        })
+    }
+}
+
 /// Returns the turns of a log that have messages. `finish` ends the last one.
 fn turns_of<'t>(
     log: &[Entry],
@@ -169,21 +194,20 @@ fn turns_of<'t>(
     finish: fn(Repair<'t>) -> Vec<Vec<Message>>,
 ) -> Vec<TurnMessages> {
     let mut repair = Repair::new(texts);
-    let places = log.chunk_by(same_turn).filter_map(|turn| Some((turn.first()?, repair.take_turn(turn)?)));
+    let places = log.chunk_by(same_turn).filter_map(|turn| Some((turn, repair.take_turn(turn)?)));
     let places: Vec<_> = places.collect();
     let pieces = finish(repair);
     // The turns of one piece answer calls of one another.
-    let turns_of_piece = |places: &[(&Entry, Place)]| {
+    let turns_of_piece = |places: &[(&[Entry], Place)]| {
         let messages = places.first().and_then(|(_, place)| pieces.get(place.piece));
         let messages = messages.map(Vec::as_slice).unwrap_or_default();
         let ends = places.iter().skip(1).map(|(_, next)| next.message).chain([messages.len()]);
-        let turns = places.iter().zip(ends).filter_map(|((first, place), end)| {
-            let messages = messages.get(place.message..end)?.to_vec();
-            (!messages.is_empty()).then(|| TurnMessages { turn: first.turn.clone(), messages, before: None })
+        let turns = places.iter().zip(ends).filter_map(|((entries, place), end)| {
+            TurnMessages::new(entries, messages.get(place.message..end)?.to_vec())
         });
         let mut turns: Vec<_> = turns.collect();
         if let Some(turn) = turns.first_mut() {
-            turn.before = places.first().map(|(first, _)| first.follows());
+            turn.before = places.first().and_then(|(entries, _)| entries.first()).map(Entry::follows);
         }
         turns
     };

@@ -107,6 +107,24 @@ async fn calls_that_wait_have_no_result_yet() {
     }
 }
 
+/// A display needs to know what memory has added for the model.
+#[tokio::test]
+async fn turn_has_its_end_and_names_an_added_answer() {
+    let turns = [
+        plain("a"),
+        ("b", vec![user("b").into(), interrupted("half")]),
+        ("c", vec![user("c").into(), completed()]),
+        ("d", vec![user("d").into(), calls(&["1"]).into(), client_side_end()]),
+    ];
+    let rounds = log(&turns).into_iter().map(|entry| entry.with_round(4));
+    let snapshot = Snapshot::from_log(&rounds.collect::<Vec<_>>(), ReadRange::All);
+    let page = TurnPage::new(snapshot, &[], NonZeroUsize::MAX, &MemoryTexts::default());
+    let shown: Vec<_> = page.turns.iter().map(|of| (of.has_added_answer, of.last_round)).collect();
+    assert_eq!(shown, [(false, Some(4)), (true, None), (true, None), (false, Some(4))]);
+    let ends: Vec<_> = page.turns.iter().filter_map(|of| of.end.clone()).map(EntryKind::TurnEnded).collect();
+    assert_eq!(ends, [completed(), interrupted("half"), completed(), client_side_end()]);
+}
+
 #[tokio::test]
 async fn page_can_be_shortened_at_its_beginning() {
     let asking = ("b", vec![user("b").into(), calls(&["1"]).into(), client_side_end()]);

@@ -146,6 +146,26 @@ await run({ name: "useChat", url: site.url, executablePath, folder, expected: "F
       });
     }
 
+    await test(`${profile}: a page that is loaded again shows the chat, and a call that waits is decided there`, async () => {
+      const query = new URLSearchParams({ api: `${asking.url}/api/ui`, profile, id: `${id}-loaded`, load: true });
+      const { page } = await open(`/${profile}?${new URLSearchParams({ ...Object.fromEntries(query), load: false })}`);
+      await turn(page, () => ask(page, SECOND));
+      await turn(page, () => ask(page, "How is the weather?"));
+      const shown = await page.textContent("main");
+      await page.goto(`${site.url}/${profile}?${query}`);
+      await page.waitForSelector("article.assistant >> text=Let me look.");
+      expect((await page.textContent("main")) === shown, await page.textContent("main"));
+      if (profile === "v5") return;
+      await turn(page, () => page.getByRole("button", { name: "Approve" }).click());
+      await page.waitForSelector('.tool[data-state="output-available"] >> text=demo_weather');
+      expect((await last(page)).includes("It is a few degrees in Oslo."), await last(page));
+      expect((await page.$$("article")).length === 4, "the answer is another message");
+      const decided = await page.textContent("main");
+      await page.goto(`${site.url}/${profile}?${query}`);
+      await page.waitForSelector("article.assistant >> text=It is a few degrees in Oslo.");
+      expect((await page.textContent("main")) === decided, await page.textContent("main"));
+    });
+
     await test(`${profile}: a stopped turn ends at the server, and the chat goes on`, async () => {
       for (const disconnect of ["stop", "continue"]) {
         const id = `chat-${profile}-${disconnect}`;

@@ -5,7 +5,7 @@ import * as ai from "ai";
 import { createElement, useState } from "react";
 import { createRoot } from "react-dom/client";
 
-const { api, profile, id, resume, disconnect } = Object.fromEntries(new URLSearchParams(location.search));
+const { api, profile, id, load, resume, disconnect } = Object.fromEntries(new URLSearchParams(location.search));
 
 const transport = new ai.DefaultChatTransport({
   api,
@@ -38,10 +38,11 @@ const Part = ({ part, decide }) => {
 const Message = ({ message, decide }) =>
   createElement("article", { className: message.role }, message.parts.map((part, key) => createElement(Part, { part, decide, key })));
 
-const Chat = () => {
+const Chat = ({ loaded }) => {
   const [text, setText] = useState("");
   const { messages, sendMessage, regenerate, stop, status, error, addToolApprovalResponse } = useChat({
     id,
+    messages: loaded,
     transport,
     resume: resume === "true",
     // The first line has no approvals.
@@ -63,4 +64,12 @@ const Chat = () => {
   );
 };
 
-createRoot(document.getElementById("root")).render(createElement(Chat));
+/** Returns the messages that the server has. */
+const stored = async () => {
+  const response = await fetch(`${api}/${id}`, { headers: { "x-ui-profile": profile } });
+  return (await response.json()).messages;
+};
+
+const show = (loaded) => createRoot(document.getElementById("root")).render(createElement(Chat, { loaded }));
+if (load === "true") stored().then(show);
+else show([]);

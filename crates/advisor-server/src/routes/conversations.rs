@@ -1,16 +1,16 @@
 pub(super) mod export;
 mod shown;
 pub(super) mod shown_ids;
+pub(super) mod stored_page;
 
-use std::num::{NonZeroU64, NonZeroUsize};
+use std::num::NonZeroU64;
 
-use advisor_core::{ConversationKey, Error, ErrorKind, Message, Role, TurnId};
+use advisor_core::{ConversationKey, Message, Role};
 use axum::Json;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use chat_memory_advisor::TurnPage;
 use chat_memory_advisor::store::{EntryId, ListOrder, Page};
 use futures::{StreamExt, stream};
 use schemars::JsonSchema;
@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use self::shown::{Shown, shown_messages};
 use self::shown_ids::ShownIds;
+use self::stored_page::{StoredPage, TurnLimit};
 use super::approvals::waiting::{WaitingCall, waiting};
 use super::input::{NoParameters, Parameters};
 use super::user::User;
@@ -27,10 +28,6 @@ use crate::refusal::Refusal;
 
 /// The most conversations in one answer.
 const PAGE: usize = 100;
-
-/// The turns of a conversation in one answer: usually, and at most.
-const TURNS: NonZeroUsize = NonZeroUsize::new(50).unwrap();
-const MOST_TURNS: NonZeroUsize = NonZeroUsize::new(100).unwrap();
 
 /// The characters of a title.
 const TITLE: usize = 80;
@@ -88,26 +85,6 @@ pub(super) struct ReadQuery {
     before: Option<NonZeroU64>,
     #[serde(default)]
     view: View,
-}
-
-/// The most turns of a page.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(try_from = "usize")]
-struct TurnLimit(NonZeroUsize);
-
-impl Default for TurnLimit {
-    fn default() -> Self {
-        Self(TURNS)
-    }
-}
-
-impl TryFrom<usize> for TurnLimit {
-    type Error = String;
-
-    fn try_from(limit: usize) -> Result<Self, String> {
-        let limit = NonZeroUsize::new(limit).filter(|limit| *limit <= MOST_TURNS);
-        limit.map(Self).ok_or_else(|| format!("a page has 1 to {MOST_TURNS} turns"))
-    }
 }
 
 /// A page of the messages of a conversation.
@@ -181,22 +158,15 @@ pub(super) async fn read(
 ) -> Result<Response, Refusal> {
     let key = user.conversation(&id?)?;
     let tip = before.map(|before| EntryId::new(before.get()));
-    let (page, running) = page_and_running(&server, &key, tip, limit).await?;
-    if page.turns.is_empty() && tip.is_none() && !matches!(running, Ok(Some(_))) {
-        return Err(Refusal::not_found("there is no such conversation"));
-    }
+    let mut page = StoredPage::read(&server, &key, tip, limit).await?;
     let mut ids = ShownIds::default();
     let shown_of = |turn| shown_messages(turn, view, &mut ids).collect::<Vec<_>>();
-    let turns: Vec<_> = page.turns.iter().map(shown_of).collect();
-    let mut sizes = turns.iter().rev().map(|turn| serde_json::to_vec(turn).map_or(0, |json| json.len()));
-    let (mut bytes, most) = (0_usize, server.limits().page_bytes);
-    let page = page.keep_newest_while(|_| {
-        bytes = bytes.saturating_add(sizes.next().unwrap_or_default());
-        bytes <= most
-    });
-    let left_out = turns.len().saturating_sub(page.turns.len());
+    let turns: Vec<_> = page.page.turns.iter().map(shown_of).collect();
+    let sizes: Vec<_> =
+        turns.iter().map(|turn| serde_json::to_vec(turn).map_or(0, |json| json.len())).collect();
+    let left_out = page.shorten(&server, &sizes);
     let messages = turns.into_iter().skip(left_out).flatten().collect();
-    let waiting = match (tip, &running) {
+    let waiting = match (tip, &page.running) {
         (None, Ok(None)) => waiting(&server, &user, &key).await?,
         _ => Vec::new(),
     };
@@ -205,41 +175,9 @@ pub(super) async fn read(
         true => waiting,
         false => Vec::new(),
     };
-    let running = running.ok().flatten().map(|turn| turn.to_string());
-    let before = page.before.map(|tip| tip.to_string());
+    let before = page.before();
+    let running = page.running.ok().flatten().map(|turn| turn.to_string());
     Ok(Json(ShownMessages { messages, running, before, waiting }).into_response())
-}
-
-/// Reads a page of turns, and the turn that runs, if the relay answers. Without it, messages can be read.
-async fn page_and_running(
-    server: &ChatServer,
-    key: &ConversationKey,
-    tip: Option<EntryId>,
-    limit: TurnLimit,
-) -> Result<(TurnPage, Result<Option<TurnId>, Refusal>), Refusal> {
-    let turns = || async {
-        let page = server.memory().turns(key, tip, limit.0).await;
-        page.map_err(|error| page_refusal(&error))
-    };
-    let running_before = server.turns().running(key).await;
-    let page = turns().await?;
-    let running_before = match running_before {
-        Ok(running) => running,
-        Err(error) => return Ok((page, Err(error))),
-    };
-    let running = server.turns().running(key).await;
-    // The messages may be those of a turn that has ended or begun since.
-    let is_same = running.as_ref().is_ok_and(|running| *running == running_before);
-    let page = if is_same { page } else { turns().await? };
-    Ok((page, running))
-}
-
-/// A page that does not exist is no failure of the server.
-fn page_refusal(error: &Error) -> Refusal {
-    match error.kind() {
-        ErrorKind::Configuration => Refusal::not_found("the conversation has no such page"),
-        _ => Refusal::from(error),
-    }
 }
 
 pub(super) async fn delete(

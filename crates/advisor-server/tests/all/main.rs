@@ -50,6 +50,7 @@ mod slow_clients;
 mod tenants;
 mod tried_again;
 mod ui_approvals;
+mod ui_history;
 mod ui_retries;
 mod unknown_fields;
 mod upstream;

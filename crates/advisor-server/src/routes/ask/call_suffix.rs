@@ -34,6 +34,11 @@ impl CallSuffix {
         if self.is_of_continued { self.text } else { String::new() }
     }
 
+    /// Checks whether the turn continues a message of the AI SDK.
+    pub(in crate::routes) fn is_of_continued(&self) -> bool {
+        self.is_of_continued
+    }
+
     /// Checks whether a client knows the call of this id of the turn as `sent`. The id alone is that of an earlier call if the
     /// turn continues a message.
     pub(in crate::routes) fn names(&self, id: &str, sent: &str) -> bool {

@@ -9,9 +9,9 @@ use chat_memory_advisor::store::{EntryId, ReadRange};
 use chat_memory_advisor::{TurnMessages, TurnPage};
 use futures::{StreamExt, stream};
 
-use super::MOST_TURNS;
 use super::shown::shown_messages;
 use super::shown_ids::ShownIds;
+use super::stored_page::MOST_TURNS;
 use crate::ChatServer;
 use crate::refusal::{Refusal, log_failure};
 use crate::routes::input::Parameters;

@@ -16,6 +16,11 @@ impl ShownIds {
         self.turn = CallIds::default();
     }
 
+    /// Begins a turn whose calls' ids all end so.
+    pub(in crate::routes) fn begin_turn_with(&mut self, suffix: String) {
+        self.turn = CallIds::with_suffix(suffix);
+    }
+
     /// Returns the ids of the calls of an answer, in their order.
     pub(in crate::routes) fn of_calls(&mut self, answer: &Message) -> Vec<String> {
         self.open.clear();

@@ -1,11 +1,16 @@
+pub(super) mod history;
+mod message_reader;
+pub(super) mod resume;
 mod sent_parts;
+mod stored_chunks;
+mod stored_turns;
+mod user_parts;
 
 use advisor_core::{ConversationKey, Message, ToolResult, TurnEnd, TurnId};
 use advisor_sse::{Frames, UiMessages, UiProfile};
-use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue};
+use axum::response::Response;
 use chat_memory_advisor::store::{ReadRange, last_end};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -99,11 +104,15 @@ pub(super) async fn ask(
 }
 
 fn encoder(server: &ChatServer, user: &User, turn: (ConversationKey, TurnId), answer: String) -> UiMessages {
-    let encoder = UiMessages::new(answer).with_call_suffix(CallSuffix::of(&turn.1).in_message());
+    let encoder = encoder_without_approvals(&turn.1, answer);
     match approvals(server, user, turn) {
         Some(approvals) => encoder.with_approvals(approvals),
         None => encoder,
     }
+}
+
+fn encoder_without_approvals(turn: &TurnId, answer: String) -> UiMessages {
+    UiMessages::new(answer).with_call_suffix(CallSuffix::of(turn).in_message())
 }
 
 impl ShowsEnds for UiMessages {
@@ -256,30 +265,6 @@ async fn input(
     let open = OpenCalls::of(server, user, &conversation, Some(turn)).await?;
     let results = results.into_iter().filter(|result| open.has(result));
     open.new_input(results.map(SentMessage::Result).collect())
-}
-
-pub(super) fn resume_operation() -> Operation {
-    Operation::turn("resumeUi", "Joins the running turn of a chat from its beginning")
-        .with_parameters(&["Conversation", "UiProfile"])
-        .with_text("text/event-stream")
-        .with_no_content()
-}
-
-/// Joins the running turn of a chat from its beginning. Without one there is no content.
-pub(super) async fn resume(
-    State(server): State<ChatServer>,
-    user: User,
-    id: Result<Path<String>, PathRejection>,
-    headers: HeaderMap,
-) -> Result<Response, Refusal> {
-    let (key, profile) = (user.conversation(&id?)?, profile(&headers)?);
-    let running = server.turns().running(&key).await?;
-    let Some(id) = running else { return Ok(StatusCode::NO_CONTENT.into_response()) };
-    let turn = server.turns().join(&(key.clone(), id.clone())).await?;
-    let Some(turn) = turn else { return Ok(StatusCode::NO_CONTENT.into_response()) };
-    let answer = answer_id(&id);
-    let encoder = encoder(&server, &user, (key, id), answer).with_profile(profile);
-    streamed(turn, encoder, Frames::new(), user.request()).await
 }
 
 /// The id of an answer is made of the turn's, so that it is the same after a resumption.

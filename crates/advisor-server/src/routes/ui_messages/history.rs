@@ -1,0 +1,85 @@
+use std::num::NonZeroU64;
+
+use advisor_core::TurnId;
+use axum::Json;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse, Response};
+use chat_memory_advisor::store::EntryId;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::message_reader::ReadMessage;
+use super::stored_turns::{StoredTurns, read_messages};
+use super::{answer_id, encoder, encoder_without_approvals, profile};
+use crate::ChatServer;
+use crate::refusal::Refusal;
+use crate::routes::conversations::stored_page::{StoredPage, TurnLimit};
+use crate::routes::input::Parameters;
+use crate::routes::openapi::operation::Operation;
+use crate::routes::user::User;
+
+/// The query of the messages of a chat.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::routes) struct Query {
+    #[serde(default)]
+    limit: TurnLimit,
+    /// The value of `before` of a later page.
+    before: Option<NonZeroU64>,
+}
+
+/// A page of the messages of a chat.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "UiMessages")]
+struct Messages {
+    /// The messages, oldest first, as a client has them after it has read the streams of their turns.
+    messages: Vec<ReadMessage>,
+    /// The turn that runs, if one does. Its answer is not among the messages: its stream has it from its beginning.
+    running: Option<String>,
+    /// The value of `before` for the page before, if there is one.
+    before: Option<String>,
+}
+
+pub(in crate::routes) fn operation() -> Operation {
+    Operation::new(
+        "readUi",
+        "A page of the messages of a chat, as `useChat` has them; without `before`, those of its last turns",
+    )
+    .with_parameters(&["Conversation", "TurnLimit", "Before", "UiProfile"])
+    .with_json::<Messages>()
+    .with_errors(&[400, 404, 503])
+}
+
+/// Returns the messages of a chat for a page that is loaded again. Calls that wait for an approval ask for it, unless a turn
+/// runs, which may run them.
+pub(in crate::routes) async fn read(
+    State(server): State<ChatServer>,
+    user: User,
+    id: Result<Path<String>, PathRejection>,
+    Parameters(Query { limit, before }): Parameters<Query>,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    let (key, profile) = (user.conversation(&id?)?, profile(&headers)?);
+    let tip = before.map(|before| EntryId::new(before.get()));
+    let mut page = StoredPage::read(&server, &key, tip, limit).await?;
+    let last = page.page.turns.last().map(|turn| turn.turn.clone());
+    // The calls of an earlier turn are decided.
+    let asks = |turn: &TurnId| last.as_ref() != Some(turn) || matches!(page.running, Ok(None));
+    let encoder_of = |turn: &TurnId| {
+        let encoder = match asks(turn) {
+            true => encoder(&server, &user, (key.clone(), turn.clone()), answer_id(turn)),
+            false => encoder_without_approvals(turn, answer_id(turn)),
+        };
+        encoder.with_profile(profile)
+    };
+    let running = page.running.as_ref().ok().cloned().flatten();
+    let mut turns = StoredTurns::new(encoder_of, running.clone());
+    let turns: Vec<_> = page.page.turns.iter().map(|turn| turns.write(turn)).collect();
+    let sizes: Vec<_> = turns.iter().map(|turn| turn.size()).collect();
+    let left_out = page.shorten(&server, &sizes);
+    let messages = read_messages(turns.into_iter().skip(left_out).collect(), profile);
+    let running = running.map(|turn| turn.to_string());
+    Ok(Json(Messages { messages, running, before: page.before() }).into_response())
+}

@@ -62,20 +62,19 @@ const chat = async (version, profile, { url }, id) => {
     if (validateUIMessages) await validateUIMessages({ messages: loaded.messages });
     return loaded;
   };
-  const resume = async () => read(await transport.reconnectToStream({ chatId: id }));
+  /** Joins the turn that runs. Returns a function that reads its answer. */
+  const resume = async () => {
+    const stream = await transport.reconnectToStream({ chatId: id });
+    return () => read(stream);
+  };
   return { messages, say, send, load, resume };
 };
 
 /** The messages as JSON, which has no absent fields. */
 const json = (messages) => JSON.parse(JSON.stringify(messages));
 
-/** The parts as the first version keeps them: reasoning without its id, and the input of a refused call under another name. */
-const older = (messages) => JSON.parse(JSON.stringify(messages), (_, value) => {
-  if (value?.type === "reasoning") delete value.id;
-  if (value?.state !== "output-error" || value.rawInput === undefined) return value;
-  const { rawInput: input, ...part } = value;
-  return { ...part, input };
-});
+/** The same without the ids of reasoning, which the first versions do not keep. */
+const older = (messages) => json(messages).map(({ parts, ...message }) => ({ ...message, parts: parts.map(({ id, ...part }) => part) }));
 
 /** Checks that both have the same messages, or names the first that differ. */
 const sameIn = (version) => (loaded, kept) => {
@@ -129,10 +128,10 @@ for (const [version, profile] of VERSIONS) {
     let loaded;
     do loaded = await load(); while (loaded.running === null || loaded.messages.length < 3);
     same(loaded.messages, messages.slice(0, 3));
-    const resumed = resume();
+    const resumed = await resume();
     held.release();
     await told;
-    same([await resumed], messages.slice(-1));
+    same([await resumed()], messages.slice(-1));
     same((await load()).messages, messages);
   });
 

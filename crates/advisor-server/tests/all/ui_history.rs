@@ -72,17 +72,13 @@ async fn ui_messages_are_those_of_the_stream() {
         let begun = Answer::new().reasoning("Hm.").text("I look.");
         begun.call("t1", "weather", r#"{"city":"Oslo"}"#).call("t2", "weather", "[no json").done()
     };
-    for (profile, refused) in [
-        ("v5", json!({"input": "[no json"})),
-        ("v6", json!({"rawInput": "[no json"})),
-        ("v7", json!({"input": "[no json"})),
-    ] {
+    for profile in ["v5", "v6", "v7"] {
         let setting = setting([calls(), Answer::from_text("It is sunny.")]);
         let stream = say(&setting, "u1", "How is it?").await;
         let loaded = load(&setting, profile).await;
         assert_eq!((&loaded["running"], &loaded["before"]), (&Value::Null, &Value::Null));
         let answer = &loaded["messages"][1];
-        let mut refused = tool("output-error", "t2", "weather", &refused);
+        let mut refused = tool("output-error", "t2", "weather", &json!({"input": "[no json"}));
         refused["errorText"] = answer["parts"][4]["errorText"].clone();
         assert_eq!(field(&stream, "tool-input-error", "errorText"), [refused["errorText"].as_str().unwrap()]);
         let done = |text: &str| json!({"type": "text", "text": text, "state": "done"});

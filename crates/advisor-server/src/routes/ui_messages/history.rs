@@ -79,7 +79,7 @@ pub(in crate::routes) async fn read(
     let turns: Vec<_> = page.page.turns.iter().map(|turn| turns.write(turn)).collect();
     let sizes: Vec<_> = turns.iter().map(|turn| turn.size()).collect();
     let left_out = page.shorten(&server, &sizes);
-    let messages = read_messages(turns.into_iter().skip(left_out).collect(), profile);
+    let messages = read_messages(turns.into_iter().skip(left_out).collect());
     let running = running.map(|turn| turn.to_string());
     Ok(Json(Messages { messages, running, before: page.before() }).into_response())
 }

@@ -1,6 +1,6 @@
 use std::collections::HashMap;
 
-use advisor_sse::{Frame, UiProfile};
+use advisor_sse::Frame;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -42,14 +42,13 @@ impl ReadMessage {
 #[derive(Debug)]
 pub(super) struct MessageReader<'a> {
     message: &'a mut ReadMessage,
-    profile: UiProfile,
     /// The places of the open texts and reasoning, by their ids.
     open: HashMap<String, usize>,
 }
 
 impl<'a> MessageReader<'a> {
-    pub(super) fn new(message: &'a mut ReadMessage, profile: UiProfile) -> Self {
-        Self { message, profile, open: HashMap::new() }
+    pub(super) fn new(message: &'a mut ReadMessage) -> Self {
+        Self { message, open: HashMap::new() }
     }
 
     /// Reads the events of a stream, or of its beginning.
@@ -100,7 +99,6 @@ impl<'a> MessageReader<'a> {
 
     fn tool(&mut self, event: &Map<String, Value>) {
         let value = |name: &str| event.get(name).cloned().unwrap_or_default();
-        let profile = self.profile;
         let Some(part) = self.part_of_call(event) else { return };
         let state = match value("type").as_str().unwrap_or_default() {
             "tool-input-available" => {
@@ -108,8 +106,7 @@ impl<'a> MessageReader<'a> {
                 "input-available"
             }
             "tool-input-error" => {
-                let field = if profile >= UiProfile::V7 { "input" } else { "rawInput" };
-                part.insert(field.into(), value("input"));
+                part.insert("input".into(), value("input"));
                 part.insert("errorText".into(), value("errorText"));
                 "output-error"
             }

@@ -1,5 +1,5 @@
 use advisor_core::{Message, Role, TurnId};
-use advisor_sse::{Encoder, Frames, UiMessages, UiProfile};
+use advisor_sse::{Encoder, Frames, UiMessages};
 use chat_memory_advisor::TurnMessages;
 
 use super::answer_id;
@@ -86,18 +86,18 @@ impl WrittenTurn {
 }
 
 /// Returns the messages that a client has after it has read these turns.
-pub(super) fn read_messages(turns: Vec<WrittenTurn>, profile: UiProfile) -> Vec<ReadMessage> {
+pub(super) fn read_messages(turns: Vec<WrittenTurn>) -> Vec<ReadMessage> {
     let mut messages = Vec::<ReadMessage>::new();
     for WrittenTurn { turn, ends, said, answer, continues } in turns {
         if let Some(asking) = messages.iter_mut().rfind(|message| message.is_of_assistant()) {
-            MessageReader::new(asking, profile).read(&ends);
+            MessageReader::new(asking).read(&ends);
         }
         messages.extend(said);
         match messages.last_mut().filter(|last| continues && last.is_of_assistant()) {
-            Some(continued) => MessageReader::new(continued, profile).read(&answer),
+            Some(continued) => MessageReader::new(continued).read(&answer),
             None => {
                 let mut message = ReadMessage::of_assistant(answer_id(&turn));
-                MessageReader::new(&mut message, profile).read(&answer);
+                MessageReader::new(&mut message).read(&answer);
                 messages.extend(Some(message).filter(|message| !message.parts.is_empty()));
             }
         }

@@ -125,9 +125,6 @@ impl<'a> MessageReader<'a> {
                 "output-error"
             }
             "tool-output-denied" => {
-                // The AI SDK accepts no such part without an approval. A policy that denies a call asks for none.
-                let id = value("toolCallId");
-                part.entry("approval").or_insert_with(|| json!({"id": id}));
                 decide(part, false);
                 "output-denied"
             }

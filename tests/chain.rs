@@ -217,6 +217,12 @@ fn advisor_on_wrong_side_of_memory_is_refused() {
     for phase in [Phase::Round, Phase::Turn] {
         let error = refused(builder(0).advisor(edits(phase)).advisor(memory(phase)));
         assert!(error.starts_with("`redact` must be inside memory"), "{error}");
+        let own = if phase == Phase::Round {
+            "round phase and add it after the memory"
+        } else {
+            "model-call phase"
+        };
+        assert!(error.ends_with(&format!("; place it in the {own}")), "{error}");
         builder(0).advisor(memory(phase)).advisor(edits(phase)).build().unwrap();
         builder(0).advisor(edits(Phase::ModelCall)).advisor(memory(phase)).build().unwrap();
         let error = refused(builder(0).advisor(memory(phase)).advisor(hides(phase)));

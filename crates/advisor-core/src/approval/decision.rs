@@ -110,7 +110,11 @@ impl Decision {
             Err(Error::new(ErrorKind::Approval { problem }, message))
         };
         if call.started {
-            let message = format!("the call {} was started before; a decision comes too late", self.key);
+            let message = format!(
+                "the call {} was started before, so a decision comes too late; resume without it, and the model is asked \
+                 to verify the call",
+                self.key
+            );
             return Err(Error::new(ErrorKind::CallAlreadyStarted, message));
         }
         if self.tool != call.call.name || self.arguments != call.call.arguments {
@@ -177,7 +181,9 @@ mod tests {
         assert_eq!(made.clone().valid_for(Duration::MAX).expires_at, None);
         let mut started = call("{\"cents\":1}");
         started.started = true;
-        assert_eq!(made.validate(&started, now).unwrap_err().kind(), ErrorKind::CallAlreadyStarted);
+        let error = made.validate(&started, now).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::CallAlreadyStarted);
+        assert!(error.to_string().contains("resume without it"), "{error}");
         let short = made.clone().valid_for(Duration::ZERO);
         assert!(short.validate(&call("{\"cents\":1}"), now).is_err());
         let denied = call("{}").deny("too much").unwrap();

@@ -155,30 +155,35 @@ fn check_sides(links: &[Link]) -> Result<()> {
     let Some(memory) = position(|role| role == AdvisorRole::Memory) else { return Ok(()) };
     let tool_loop = position(AdvisorRole::is_tool_loop).unwrap_or_default();
     let misplaced = [
-        (
-            0..memory,
-            MemorySide::Inside,
-            "inside memory, which would store text that was never shown; place it in the model-call phase",
-        ),
+        (0..memory, MemorySide::Inside, "inside memory, so that its answers are stored as they leave it"),
         (
             memory..tool_loop,
             MemorySide::Inside,
-            "inside the tool loop, which reports answers to memory before this advisor edits them; place it in the model-call phase",
+            "inside the tool loop, so that its answers are stored as they leave it",
         ),
         (
             memory..links.len(),
             MemorySide::Outside,
-            "outside memory, which would store messages before this advisor changes them; \
-             place it in the turn phase and add it before the memory",
+            "outside memory, so that the user's messages reach it before they are stored",
         ),
     ];
     for (places, side, belongs) in misplaced {
         let mut links = links.get(places).unwrap_or_default().iter();
         if let Some(link) = links.find(|link| link.placement.side == side) {
-            return Err(Error::configuration(format!("`{}` must be {belongs}", link.advisor.name())));
+            let (name, remedy) = (link.advisor.name(), remedy(side, link.advisor.placement().phase));
+            return Err(Error::configuration(format!("`{name}` must be {belongs}; {remedy}")));
         }
     }
     Ok(())
+}
+
+/// Returns how to move an advisor to its side of memory. `own` is the phase that the advisor chooses by default.
+fn remedy(side: MemorySide, own: Phase) -> &'static str {
+    match (side, own) {
+        (MemorySide::Outside, _) => "place it in the turn phase and add it before the memory",
+        (_, Phase::Round) => "place it in the round phase and add it after the memory",
+        _ => "place it in the model-call phase",
+    }
 }
 
 /// Checks that exactly one of the loop and a memory inside it sends the messages. `memory` is the phase of memory.

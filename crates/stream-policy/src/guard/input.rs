@@ -56,7 +56,7 @@ impl InputGuard {
 
 impl AdvisorInfo for InputGuard {
     fn name(&self) -> &str {
-        &self.guard.name
+        self.guard.name.as_deref().unwrap_or("input-guard")
     }
 
     fn placement(&self) -> Placement {

@@ -24,7 +24,7 @@ use crate::search::words::{LetterCase, Words};
 /// use stream_policy::{Guard, LetterCase};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # async fn main() -> advisor_core::Result<()> {
 /// let answer = Answer::new().text("The card is 4111-").text("1111, I think.").finish(FinishReason::Stop);
 /// let client = ChatClient::builder(ScriptedModel::new([answer]))
 ///     .advisor(Guard::for_words(["password"], LetterCase::Ignore).on_input())
@@ -40,7 +40,7 @@ use crate::search::words::{LetterCase, Words};
 #[must_use]
 #[derive(Debug, Clone)]
 pub struct Guard {
-    name: Text,
+    name: Option<Text>,
     matcher: Matcher,
     reply: Text,
 }
@@ -75,13 +75,13 @@ impl Guard {
     }
 
     fn new(matcher: Matcher) -> Self {
-        Self { name: "guard".into(), matcher, reply: "I cannot help with that.".into() }
+        Self { name: None, matcher, reply: "I cannot help with that.".into() }
     }
 
-    /// Sets the name that [`explain`](advisor_core::AdvisorChain::explain) shows, `guard` by default. It distinguishes
-    /// several guards of a chain.
+    /// Sets the name that [`explain`](advisor_core::AdvisorChain::explain) shows, `input-guard` or `output-guard` by
+    /// default. It distinguishes several guards of a chain.
     pub fn with_name(self, name: impl Into<Text>) -> Self {
-        Self { name: name.into(), ..self }
+        Self { name: Some(name.into()), ..self }
     }
 
     /// Sets the reply to the user, "I cannot help with that." by default. An empty one leaves nothing in its place.

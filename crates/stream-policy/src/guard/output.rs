@@ -79,7 +79,7 @@ impl OutputGuard {
 
 impl AdvisorInfo for OutputGuard {
     fn name(&self) -> &str {
-        &self.guard.name
+        self.guard.name.as_deref().unwrap_or("output-guard")
     }
 
     fn placement(&self) -> Placement {

@@ -1,6 +1,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use advisor_core::Error;
 use regex_syntax::hir::Hir;
 
 use super::automaton::Automaton;
@@ -83,6 +84,13 @@ pub enum PatternError {
     /// It matches an empty text.
     #[error("the pattern matches an empty text; let it match at least one character")]
     MatchesEmpty,
+}
+
+/// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration).
+impl From<PatternError> for Error {
+    fn from(error: PatternError) -> Self {
+        Self::configuration(error.to_string())
+    }
 }
 
 /// A regular expression whose matches have a known maximum length.

@@ -33,6 +33,8 @@ impl Asking {
             return Some(chunk);
         }
         let Some((request, next)) = self.again.take() else { return Some(chunk) };
+        // A cache inside would repeat the answer in the next turn.
+        request.turn.reject_answer().await;
         // Among the instructions: a message after the user's needs the answer between, which may be empty.
         let request = request.with_system(format!("Use the word {} in your answer.", self.word));
         match next.next_stream(request).await {

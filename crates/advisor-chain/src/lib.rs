@@ -112,11 +112,11 @@ pub mod chain {
     pub use advisor_core::{
         AWAY_AFTER, AdvisorRole, AnsweredBefore, Attempts, Backoff, BoxError, CatchPanics, ChainBuilder,
         ChunkEditor, ContextFn, EditedChunks, Embedding, EmbeddingError, EmbeddingModel, EndTurn, Extensions,
-        FallbackModel, FromFn, History, HoldBack, IntoId, KeptChunks, MemorySide, NestedBounds, OnDrop,
-        OnUnread, OncePerTurn, ParallelToolCalls, PendingText, PhaseOrder, Plan, PlanEntry, ReaderError,
-        Record, ResponseFormat, SchemaSupport, SharedTurn, Spawner, Step, StreamItem, TextStream, TurnEnd,
-        TurnHandle, TurnReader, TurnRecorder, TurnResponse, Waits, context_fn, drop_caught,
-        text_with_sources,
+        FallbackModel, FromFn, History, HoldBack, IntoId, KeptChunks, LastAnswer, MemorySide, NestedBounds,
+        OnDrop, OnUnread, OncePerTurn, ParallelToolCalls, PendingText, PhaseOrder, Plan, PlanEntry,
+        ReaderError, Record, ResponseFormat, SchemaSupport, SharedTurn, Spawner, Step, StreamItem,
+        TextStream, TurnEnd, TurnHandle, TurnReader, TurnRecorder, TurnResponse, Waits, context_fn,
+        drop_caught, text_with_sources,
     };
 }
 

@@ -99,6 +99,7 @@ pub use turn::Turn;
 pub use turn::answered_before::AnsweredBefore;
 pub use turn::end_turn::EndTurn;
 pub use turn::extensions::Extensions;
+pub use turn::last_answer::LastAnswer;
 pub use turn::nested_bounds::NestedBounds;
 pub use turn::once_per_turn::OncePerTurn;
 pub use turn::recorder::{Record, Step, TurnEnd, TurnRecorder};

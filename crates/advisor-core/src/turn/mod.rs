@@ -2,9 +2,11 @@ pub(crate) mod answered_before;
 pub(crate) mod end_turn;
 pub(crate) mod extensions;
 pub(crate) mod interrupted_calls;
+pub(crate) mod last_answer;
 pub(crate) mod nested_bounds;
 pub(crate) mod once_per_turn;
 pub(crate) mod recorder;
+mod rejections;
 pub(crate) mod replacements;
 pub(crate) mod side_tasks;
 
@@ -18,6 +20,7 @@ use message_aggregator::{BlockId, Message, MessageList, Text};
 
 use crate::turn::extensions::Extensions;
 use crate::turn::interrupted_calls::RunningCalls;
+use crate::turn::rejections::Rejections;
 use crate::turn::replacements::Replacements;
 use crate::turn::side_tasks::SideTasks;
 use crate::{Error, Record, Result, Step, TurnId, TurnRecorder};
@@ -47,6 +50,7 @@ struct State {
     transcript: MessageList,
     running_calls: Option<RunningCalls>,
     replacements: Replacements,
+    rejections: Rejections,
     /// The last part of a position that was given to an added block, by the position's first part.
     parts: BTreeMap<BlockId, u32>,
 }
@@ -182,6 +186,8 @@ impl Turn {
     }
 
     pub(crate) fn note_answer(&self, message: &Message) {
+        // That of the answer before, which was not rejected.
+        drop(self.take_rejections());
         self.lock().answers.push(message.clone());
     }
 

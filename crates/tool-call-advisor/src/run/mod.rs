@@ -17,8 +17,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use advisor_core::{
-    AdvisorChain, ChatRequest, ChatResponse, Chunk, Decisions, Limit, Result, ToolChoice, ToolEvent, ToolSet,
-    Usage, drop_caught,
+    AdvisorChain, ChatRequest, ChatResponse, Chunk, Decisions, LastAnswer, Limit, Result, ToolChoice,
+    ToolEvent, ToolSet, Usage, drop_caught,
 };
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -123,6 +123,7 @@ impl LoopRun {
         }
         if self.closing.is_some() {
             self.request.options.tool_choice = Some(ToolChoice::None);
+            self.request.turn.extensions().insert(LastAnswer);
         }
         self.counts.rounds = round;
         let span = tracing::info_span!("round", round);

@@ -122,6 +122,10 @@ impl SimilarQuestions for Seen {
     async fn keep(&self, _: Question, _: ChatResponse) -> Result<()> {
         Ok(())
     }
+
+    async fn forget(&self, _: &str, _: &str) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// Calls depend on the words of a question, and an incomplete answer answers none.
@@ -214,6 +218,10 @@ impl SimilarQuestions for Broken {
     }
 
     async fn keep(&self, _: Question, _: ChatResponse) -> Result<()> {
+        Err(down())
+    }
+
+    async fn forget(&self, _: &str, _: &str) -> Result<()> {
         Err(down())
     }
 }

@@ -1,4 +1,5 @@
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::time::Duration;
 
 use advisor_core::ChatResponse;
@@ -21,7 +22,7 @@ pub(super) struct Answers {
 }
 
 struct Entry {
-    asked: Asked,
+    asked: Arc<Asked>,
     answer: ChatResponse,
     bytes: usize,
     since: Instant,
@@ -60,13 +61,19 @@ impl Answers {
     }
 
     /// Keeps an answer in place of an earlier one to an equal request.
-    pub(super) fn keep(&mut self, asked: Asked, answer: ChatResponse) {
+    pub(super) fn keep(&mut self, asked: impl Into<Arc<Asked>>, answer: ChatResponse) {
+        let asked = asked.into();
         self.take(&asked);
         let bytes = [asked.bytes(), json_bytes(&answer), ENTRY_BYTES].iter().sum();
         if bytes <= self.most_bytes {
             self.insert(Entry { asked, answer, bytes, since: Instant::now() });
             self.shrink();
         }
+    }
+
+    /// Removes the answer to an equal request.
+    pub(super) fn remove_answer(&mut self, asked: &Asked) {
+        self.take(asked);
     }
 
     fn insert(&mut self, entry: Entry) {
@@ -78,7 +85,7 @@ impl Answers {
 
     /// Removes the entry of an equal request.
     fn take(&mut self, asked: &Asked) -> Option<Entry> {
-        let is_equal = |number: &&u64| self.entries.get(*number).is_some_and(|entry| entry.asked == *asked);
+        let is_equal = |number: &&u64| self.entries.get(*number).is_some_and(|entry| *entry.asked == *asked);
         let number = *self.by_hash.get(&asked.hash())?.iter().find(is_equal)?;
         self.remove(number)
     }

@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use advisor_core::{
     AdvisorChain, AdvisorInfo, ChatRequest, ChatResponse, ChunkStream, EmbeddingModel, FinishReason, Phase,
-    Placement, Result, StreamAdvisor, async_trait,
+    Placement, Result, StreamAdvisor, Text, Turn, async_trait,
 };
 
 use self::answers::Answers;
 use self::asked::Asked;
-use self::similar::{Similar, SimilarQuestions, is_for_others};
+use self::similar::{Similar, SimilarAnswer, SimilarQuestions, is_for_others, question};
 use crate::per_tenant::tenant_of;
 
 /// Answers an equal request again without the model.
@@ -22,14 +22,16 @@ use crate::per_tenant::tenant_of;
 /// Requests are equal if their messages, options and tools are, and those of one tenant only, unless
 /// [`shared_by_tenants`](Self::shared_by_tenants) says otherwise. Only complete answers are kept. These are answers with
 /// the finish reasons [`Stop`](FinishReason::Stop) and [`ToolCalls`](FinishReason::ToolCalls). Calls of a kept answer run
-/// again. A repeated answer comes at once, as a round with its own number, and reports no token counts.
+/// again. A repeated answer comes at once, as a round with its own number, and reports no token counts. If an advisor
+/// outside [rejects](advisor_core::Turn::reject_answer) an answer, as structured output does, it is removed.
 ///
 /// Kept answers are bounded in bytes, and the one that was not used for the longest time is removed first. They are in
 /// memory, and clones have the same ones. Use a separate cache for each model, since the model of a chain is not part of
 /// a request.
 ///
 /// Its phase is [`Phase::ModelCall`], inside memory, which stores a repeated answer like any other. Advisors inside it are
-/// not called for a repeated answer. So advisors that add the data of a user to a request belong outside it.
+/// not called for a repeated answer. So advisors that add the data of a user to a request belong outside it, and so do
+/// guards and judges: those outside check repeated answers, too.
 ///
 /// # Example
 /// ```
@@ -166,33 +168,67 @@ impl StreamAdvisor for ResponseCache {
             Scope::Tenant => tenant_of(&request),
             Scope::All => "",
         };
-        let asked = Asked::new(tenant, &request);
+        let (asked, turn) = (Arc::new(Asked::new(tenant, &request)), Arc::clone(&request.turn));
         let known = self.lock().find(&asked);
         if let Some(answer) = known {
-            return Ok(request.answer(answer));
+            let id = self.similar.as_ref().and_then(|_| question::id_of(tenant, &request));
+            let question = id.map(|id| (tenant.into(), id));
+            return Ok(self.repeated(&request, answer, Known { asked, question }));
         }
         let question = match &self.similar {
             Some(similar) => similar.question(tenant, &request).await,
             None => None,
         };
         if let (Some(similar), Some(question)) = (&self.similar, &question)
-            && let Some(answer) = similar.find(question).await
+            && let Some(SimilarAnswer { id, answer, .. }) = similar.find(question).await
         {
-            return Ok(request.answer(answer));
+            let question = Some((tenant.into(), id));
+            return Ok(self.repeated(&request, answer, Known { asked, question }));
         }
         let answer = next.next_stream(request).await?;
         Ok(answer.on_completed(move |response| async move {
             if is_complete(&response) {
                 let kept = response.clone().with_usage(None);
-                self.lock().keep(asked, kept.clone());
+                self.lock().keep(Arc::clone(&asked), kept.clone());
+                let mut known = Known { asked, question: None };
                 if let (Some(similar), Some(question)) = (&self.similar, question)
                     && is_for_others(&response)
                 {
+                    known.question = Some((question.tenant.clone(), question.id()));
                     similar.keep(question, kept).await;
                 }
+                self.forget_if_rejected(&turn, known);
             }
             Ok(response)
         }))
+    }
+}
+
+/// The places of the answer that was kept or repeated last.
+struct Known {
+    asked: Arc<Asked>,
+    /// Tenant and id of the question, if it is kept for similar ones.
+    question: Option<(Text, Text)>,
+}
+
+impl ResponseCache {
+    /// Repeats a known answer.
+    fn repeated(self: Arc<Self>, request: &ChatRequest, answer: ChatResponse, known: Known) -> ChunkStream {
+        let turn = Arc::clone(&request.turn);
+        request.answer(answer).on_completed(move |response| async move {
+            self.forget_if_rejected(&turn, known);
+            Ok(response)
+        })
+    }
+
+    /// Removes an answer if an advisor outside rejects it.
+    fn forget_if_rejected(self: Arc<Self>, turn: &Turn, known: Known) {
+        turn.on_rejected(async move {
+            self.lock().remove_answer(&known.asked);
+            if let (Some(similar), Some((tenant, id))) = (&self.similar, known.question) {
+                similar.forget(&tenant, &id).await;
+            }
+        });
     }
 }
 

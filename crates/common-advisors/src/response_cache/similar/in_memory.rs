@@ -86,9 +86,9 @@ impl Kept {
         });
         let (place, score) = scored.max_by(|(_, one), (_, other)| one.total_cmp(other))?;
         let entry = self.entries.remove(place)?;
-        let answer = entry.answer.clone();
+        let found = SimilarAnswer::new(entry.question.id(), score, entry.answer.clone());
         self.entries.push_back(entry);
-        Some(SimilarAnswer::new(score, answer))
+        Some(found)
     }
 
     fn keep(&mut self, entry: Entry) {
@@ -102,6 +102,13 @@ impl Kept {
         self.bytes += entry.bytes;
         self.entries.push_back(entry);
         self.shrink();
+    }
+
+    fn forget(&mut self, tenant: &str, id: &str) {
+        let is_it = |known: &Entry| known.question.tenant == tenant && known.question.id() == id;
+        if let Some(place) = self.entries.iter().position(is_it) {
+            self.remove(place);
+        }
     }
 
     fn remove(&mut self, place: usize) {
@@ -130,6 +137,11 @@ impl SimilarQuestions for InMemoryQuestions {
         if bytes <= kept.most_bytes {
             kept.keep(Entry { question, answer, bytes, since: Instant::now() });
         }
+        Ok(())
+    }
+
+    async fn forget(&self, tenant: &str, id: &str) -> Result<()> {
+        self.lock().forget(tenant, id);
         Ok(())
     }
 }

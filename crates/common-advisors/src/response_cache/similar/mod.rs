@@ -3,7 +3,9 @@ pub(crate) mod question;
 
 use std::sync::Arc;
 
-use advisor_core::{ChatRequest, ChatResponse, EmbeddingModel, Error, FinishReason, Result, async_trait};
+use advisor_core::{
+    ChatRequest, ChatResponse, EmbeddingModel, Error, FinishReason, Result, Text, async_trait,
+};
 
 use self::question::Question;
 
@@ -38,6 +40,10 @@ use self::question::Question;
 ///     async fn keep(&self, _: Question, _: ChatResponse) -> Result<()> {
 ///         Ok(())
 ///     }
+///
+///     async fn forget(&self, _tenant: &str, _id: &str) -> Result<()> {
+///         Ok(())
+///     }
 /// }
 /// # let _ = Forgetful;
 /// ```
@@ -49,12 +55,18 @@ pub trait SimilarQuestions: Send + Sync + 'static {
 
     /// Keeps a question and its answer.
     async fn keep(&self, question: Question, answer: ChatResponse) -> Result<()>;
+
+    /// Removes the question of this [tenant](Question::tenant) with this [`id`](Question::id), if it is kept. Its answer was
+    /// [rejected](advisor_core::Turn::reject_answer).
+    async fn forget(&self, tenant: &str, id: &str) -> Result<()>;
 }
 
 /// The answer to a similar question.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct SimilarAnswer {
+    /// The [`id`](Question::id) of the question that was found.
+    pub id: Text,
     /// The cosine of the angle between the embeddings of both questions, from -1 to 1.
     pub score: f32,
     /// The answer.
@@ -64,8 +76,8 @@ pub struct SimilarAnswer {
 impl SimilarAnswer {
     /// Creates one.
     #[must_use]
-    pub fn new(score: f32, answer: ChatResponse) -> Self {
-        Self { score, answer }
+    pub fn new(id: impl Into<Text>, score: f32, answer: ChatResponse) -> Self {
+        Self { id: id.into(), score, answer }
     }
 }
 
@@ -91,9 +103,9 @@ impl Similar {
     }
 
     /// Returns the answer to the closest question, if it is close enough.
-    pub(super) async fn find(&self, question: &Question) -> Option<ChatResponse> {
+    pub(super) async fn find(&self, question: &Question) -> Option<SimilarAnswer> {
         match self.questions.closest(question).await {
-            Ok(found) => found.filter(|found| found.score >= self.min_score).map(|found| found.answer),
+            Ok(found) => found.filter(|found| found.score >= self.min_score),
             Err(error) => {
                 warn("find a similar question", &error);
                 None
@@ -105,6 +117,13 @@ impl Similar {
     pub(super) async fn keep(&self, question: Question, answer: ChatResponse) {
         if let Err(error) = self.questions.keep(question, answer).await {
             warn("keep a question", &error);
+        }
+    }
+
+    /// Removes the question of a rejected answer.
+    pub(super) async fn forget(&self, tenant: &str, id: &str) {
+        if let Err(error) = self.questions.forget(tenant, id).await {
+            warn("remove a question", &error);
         }
     }
 }

@@ -33,10 +33,17 @@ impl Question {
     /// Returns a digest of tenant, context and text, as 64 hexadecimal digits.
     #[must_use]
     pub fn id(&self) -> Text {
-        digest(|add| {
-            [&self.tenant, &self.context, &self.text].into_iter().for_each(|part| add(part.as_bytes()))
-        })
+        id(&self.tenant, &self.context, &self.text)
     }
+}
+
+/// Returns the id of the question of a request, if it has one.
+pub(in crate::response_cache) fn id_of(tenant: &str, request: &ChatRequest) -> Option<Text> {
+    Some(id(tenant, &context_of(tenant, request), &text_of(request)?))
+}
+
+fn id(tenant: &str, context: &str, text: &str) -> Text {
+    digest(|add| [tenant, context, text].into_iter().for_each(|part| add(part.as_bytes())))
 }
 
 /// Returns the text of the last message, if it is a text of the user.

@@ -13,6 +13,7 @@ mod prefix_watch;
 mod prompts;
 mod rate_limit;
 mod response_cache;
+mod rejected_answers;
 mod retry;
 mod routing;
 mod similar_questions;

@@ -1,4 +1,6 @@
+use std::borrow::Cow;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use advisor_core::{
@@ -11,6 +13,8 @@ use futures::stream::Stream;
 
 use crate::OutputFormat;
 use crate::json_text::may_go_on;
+use crate::misfit::Misfit;
+use crate::value_of::ended_without_value;
 
 /// The attempts at an answer of the form. The first is live; each further one follows a restart.
 pub(crate) struct Attempts {
@@ -18,6 +22,8 @@ pub(crate) struct Attempts {
     next: AdvisorChain,
     request: ChatRequest,
     format: OutputFormat,
+    /// Number of requests that were made.
+    made: u32,
     /// Number of requests that remain.
     left: u32,
     /// Summed usage of the attempts.
@@ -41,7 +47,7 @@ impl Attempts {
         format: OutputFormat,
         left: u32,
     ) -> Self {
-        Self { state: State::Live(first), next, request, format, left, usage: None, shown: false }
+        Self { state: State::Live(first), next, request, format, made: 1, left, usage: None, shown: false }
     }
 
     /// Validates an answer. Returns the item to emit next, if any. Asks again, or fails, if the answer does not
@@ -56,11 +62,12 @@ impl Attempts {
         }
         match problem(&self.format, &answer) {
             None => return Some(Ok(Chunk::Completed(answer))),
-            Some(Problem::Form(problem)) if self.left > 0 => self.ask_again(&answer, &problem),
+            Some(Problem::Form(misfit)) if self.left > 0 => self.ask_again(&answer, &misfit.for_model()),
             Some(problem) => {
                 // A complete answer would be recorded as the final answer of the turn.
                 let rejected = answer.clone().with_finish(FinishReason::Interrupted);
-                self.state = State::Ended(Some(Box::new(problem.into_error().or_partial(rejected))));
+                let error = problem.into_error(self.made, &self.format).or_partial(rejected);
+                self.after_rejection(async { Err(error) });
             }
         }
         // The emitted chunks of a rejected answer are void.
@@ -69,7 +76,7 @@ impl Attempts {
     }
 
     fn ask_again(&mut self, rejected: &ChatResponse, problem: &str) {
-        self.left -= 1;
+        (self.left, self.made) = (self.left - 1, self.made + 1);
         let again = format!("Your answer does not fit the form: {problem}. Answer again, in the form.");
         let (request, text) = (self.request.clone(), rejected.text());
         let request = if text.trim().is_empty() {
@@ -79,30 +86,41 @@ impl Attempts {
             let rejected = Message::assistant(text).ephemeral();
             request.with_message(rejected).with_message(Message::user(again).ephemeral())
         };
-        self.state = State::Opening(self.next.next_stream(request).boxed());
+        self.after_rejection(self.next.next_stream(request));
+    }
+
+    /// Opens the next attempt, or fails, after caches inside have removed the rejected answer.
+    fn after_rejection(&mut self, opening: impl Future<Output = Result<ChunkStream>> + Send + 'static) {
+        let turn = Arc::clone(&self.request.turn);
+        let rejected = async move {
+            turn.reject_answer().await;
+            opening.await
+        };
+        self.state = State::Opening(rejected.boxed());
     }
 }
 
 enum Problem {
     /// A new request may correct it.
-    Form(String),
+    Form(Misfit),
     /// A new request would give the same.
-    Finish(&'static str),
+    Finish(Cow<'static, str>),
 }
 
 fn problem(format: &OutputFormat, answer: &ChatResponse) -> Option<Problem> {
-    let cut = match answer.finish().reason {
-        FinishReason::Length => Some("the answer was cut at its token limit; allow more tokens"),
-        FinishReason::ContentFilter => Some("a content filter stopped the answer"),
-        FinishReason::Interrupted => Some("the answer was interrupted"),
-        _ if refuses(answer) => Some("the model refused to answer"),
+    let cut: Option<Cow<'static, str>> = match &answer.finish().reason {
+        FinishReason::Length => Some("the answer was cut at its token limit; allow more tokens".into()),
+        FinishReason::ContentFilter => Some("a content filter stopped the answer".into()),
+        FinishReason::Interrupted => Some("the answer was interrupted".into()),
+        limit @ FinishReason::Limit(_) => Some(ended_without_value(limit).into()),
+        _ if refuses(answer) => Some("the model refused to answer".into()),
         _ => None,
     };
     let text = answer.text();
-    match (format.parse(&text), cut) {
+    match (format.value_in(&text), cut) {
         (Ok(_), None) => None,
         (Ok(_), Some(_)) if is_cut(&answer.finish().reason) && !may_go_on(&text) => None,
-        (Err(problem), None) => Some(Problem::Form(problem)),
+        (Err(misfit), None) => Some(Problem::Form(misfit)),
         (_, Some(cut)) => Some(Problem::Finish(cut)),
     }
 }
@@ -115,15 +133,21 @@ fn refuses(answer: &ChatResponse) -> bool {
 }
 
 fn is_cut(reason: &FinishReason) -> bool {
-    matches!(reason, FinishReason::Length | FinishReason::Interrupted)
+    matches!(reason, FinishReason::Length | FinishReason::Interrupted | FinishReason::Limit(_))
 }
 
 impl Problem {
-    fn into_error(self) -> Error {
+    fn into_error(self, attempts: u32, format: &OutputFormat) -> Error {
         let message = match self {
-            // The parser's message can quote the answer, which is content.
-            Self::Form(_) => {
-                "no answer had the requested form; the last one is in the error's partial answer"
+            Self::Form(misfit) => {
+                let plural = if attempts == 1 { "" } else { "s" };
+                let last = misfit.without_content(format.schema());
+                let last = last.map(|misfit| format!(" (of the last one: {misfit})")).unwrap_or_default();
+                format!(
+                    "no answer had the requested form in {attempts} attempt{plural}{last}; \
+                     the last one is in the error's partial answer"
+                )
+                .into()
             }
             Self::Finish(text) => text,
         };

@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::json_text::candidates;
+use crate::misfit::Misfit;
 use crate::strict::strict_schema;
 
 /// The required form of an answer: a JSON schema, and a check of the values that fit it. Cheap to clone.
@@ -18,15 +19,18 @@ pub struct OutputFormat {
     strict: Option<Value>,
     /// Whether the value is the property `value` of that object.
     wrapped: bool,
-    check: Arc<dyn Fn(Value) -> Result<(), String> + Send + Sync>,
+    check: Arc<dyn Fn(Value) -> Result<(), Misfit> + Send + Sync>,
 }
 
 impl OutputFormat {
     /// Creates the form of type `T`: its schema, and a check that a value deserialises to it.
     #[must_use]
     pub fn for_type<T: DeserializeOwned + JsonSchema>() -> Self {
-        Self::new(T::schema_name(), schema_for!(T).into(), |value| {
-            serde_json::from_value::<T>(value).map(drop).map_err(|error| error.to_string())
+        Self::with_check(&T::schema_name(), schema_for!(T).into(), |value| {
+            // Tracking the place costs an allocation per name, so it is done only after a failure.
+            let parsed = T::deserialize(&value).map(drop);
+            let placed = |_| serde_path_to_error::deserialize::<_, T>(&value).map(drop);
+            parsed.or_else(placed).map_err(|error| Misfit::of_type(&error))
         })
     }
 
@@ -38,8 +42,16 @@ impl OutputFormat {
         schema: Value,
         check: impl Fn(Value) -> Result<(), String> + Send + Sync + 'static,
     ) -> Self {
+        Self::with_check(&name.into(), schema, move |value| check(value).map_err(Misfit::of_check))
+    }
+
+    fn with_check(
+        name: &str,
+        schema: Value,
+        check: impl Fn(Value) -> Result<(), Misfit> + Send + Sync + 'static,
+    ) -> Self {
         let allowed = |character: &char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-');
-        let name: String = name.into().chars().filter(allowed).take(64).collect();
+        let name: String = name.chars().filter(allowed).take(64).collect();
         let wrapped = schema.get("properties").is_none();
         let schema = if wrapped { in_object(schema) } else { schema };
         Self {
@@ -59,6 +71,11 @@ impl OutputFormat {
     /// # Errors
     /// The reason why no value fits, as text for the model. It can quote the answer.
     pub fn parse(&self, answer: &str) -> Result<Value, String> {
+        self.value_in(answer).map_err(|misfit| misfit.for_model())
+    }
+
+    /// Returns the value of an answer, or the reason why none fits.
+    pub(crate) fn value_in(&self, answer: &str) -> Result<Value, Misfit> {
         let (mut misfit, mut no_json) = (None, None);
         for text in candidates(answer) {
             match serde_json::from_str(text).map(|value| self.fitting(value)) {
@@ -68,18 +85,25 @@ impl OutputFormat {
             }
         }
         // Of texts that are no JSON, the last one is the least likely to be prose.
-        let no_json = || no_json.map(|error| format!("it is no JSON: {error}")).unwrap_or_default();
-        Err(misfit.unwrap_or_else(no_json))
+        Err(misfit.or(no_json.as_ref().map(Misfit::of_syntax)).unwrap_or_default())
+    }
+
+    /// Returns the schema of the object around the value.
+    pub(crate) fn schema(&self) -> &Value {
+        &self.schema
     }
 
     /// Returns the value of this form that a JSON value is or wraps.
-    fn fitting(&self, value: Value) -> Result<Value, String> {
-        let inner = self.unwrapped(&value).unwrap_or_else(|| value.clone());
+    fn fitting(&self, value: Value) -> Result<Value, Misfit> {
+        let unwrapped = self.unwrapped(&value);
+        let is_within = self.wrapped && unwrapped.is_some();
+        let inner = unwrapped.unwrap_or_else(|| value.clone());
         match (self.check)(inner.clone()) {
             Ok(()) => Ok(inner),
             // If the form is only prompted, models leave out the object around the value.
             Err(_) if self.wrapped && (self.check)(value.clone()).is_ok() => Ok(value),
-            Err(error) => Err(error),
+            Err(misfit) if is_within => Err(misfit.within("value")),
+            Err(misfit) => Err(misfit),
         }
     }
 

@@ -37,6 +37,7 @@ mod entity;
 mod entity_stream;
 mod format;
 mod json_text;
+mod misfit;
 mod partial_json;
 mod strict;
 mod value_of;

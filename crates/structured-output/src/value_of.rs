@@ -7,16 +7,21 @@ use crate::OutputFormat;
 pub(crate) fn value_of<T: DeserializeOwned>(format: &OutputFormat, response: &ChatResponse) -> Result<T> {
     let value = format.parse(&response.text()).ok();
     value.and_then(|value| serde_json::from_value(value).ok()).ok_or_else(|| {
-        let reason = match &response.finish().reason {
-            // A server's own name of a reason can be any text.
-            FinishReason::Other(_) => "Other".into(),
-            known => format!("{known:?}"),
-        };
-        let text = format!(
-            "the turn ended without an answer in the requested form ({reason}); its last answer is in the error's partial answer"
-        );
+        let text = ended_without_value(&response.finish().reason);
         Error::new(ErrorKind::InvalidOutput, text).or_partial(response.clone())
     })
+}
+
+/// Returns the text of the error of a turn that ended for this reason, without a value.
+pub(crate) fn ended_without_value(reason: &FinishReason) -> String {
+    let reason = match reason {
+        // A server's own name of a reason can be any text.
+        FinishReason::Other(_) => "Other".into(),
+        known => format!("{known:?}"),
+    };
+    format!(
+        "the turn ended without an answer in the requested form ({reason}); its last answer is in the error's partial answer"
+    )
 }
 
 #[cfg(test)]

@@ -1,0 +1,216 @@
+use serde_json::Value;
+use serde_path_to_error::Segment;
+
+/// The reason why a text does not have the requested form.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Misfit {
+    /// The place in the value, outermost first.
+    place: Vec<Step>,
+    problem: String,
+    source: Source,
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Index(usize),
+    Name(String),
+    Unknown,
+}
+
+/// The origin of the problem's text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Source {
+    /// The parser of JSON, which quotes nothing.
+    #[default]
+    Syntax,
+    /// The type, whose errors can quote the value.
+    Type,
+    /// A caller's check, whose errors can be any text.
+    Check,
+}
+
+impl Misfit {
+    pub(crate) fn of_syntax(error: &serde_json::Error) -> Self {
+        Self { problem: format!("it is no JSON: {error}"), ..Self::default() }
+    }
+
+    pub(crate) fn of_type(error: &serde_path_to_error::Error<serde_json::Error>) -> Self {
+        let step = |segment: &Segment| match segment {
+            Segment::Seq { index } => Step::Index(*index),
+            Segment::Map { key: name } | Segment::Enum { variant: name } => Step::Name(name.clone()),
+            Segment::Unknown => Step::Unknown,
+        };
+        let place = error.path().iter().map(step).collect();
+        Self { place, problem: error.inner().to_string(), source: Source::Type }
+    }
+
+    pub(crate) fn of_check(problem: String) -> Self {
+        Self { problem, source: Source::Check, ..Self::default() }
+    }
+
+    /// Returns this misfit of a value that is a property of the answer.
+    pub(crate) fn within(mut self, property: &str) -> Self {
+        self.place.insert(0, Step::Name(property.into()));
+        self
+    }
+
+    /// Returns the text for the model, which can quote the answer.
+    pub(crate) fn for_model(&self) -> String {
+        match self.source {
+            Source::Type => at(&self.pointer(|_| true), &self.problem),
+            Source::Syntax | Source::Check => self.problem.clone(),
+        }
+    }
+
+    /// Returns the text without content of the answer, if there is one. The names in it are those of the schema.
+    pub(crate) fn without_content(&self, schema: &Value) -> Option<String> {
+        match self.source {
+            Source::Syntax => Some(self.problem.clone()),
+            Source::Type => {
+                let place = self.pointer(|name| has_property(schema, name));
+                Some(at(&place, &without_values(&self.problem)))
+            }
+            Source::Check => None,
+        }
+    }
+
+    /// Returns the place as a JSON pointer, with `?` for a name that must not be shown.
+    fn pointer(&self, is_shown: impl Fn(&str) -> bool) -> String {
+        let step = |step: &Step| match step {
+            Step::Index(index) => format!("/{index}"),
+            Step::Name(name) if is_shown(name) => format!("/{}", name.replace('~', "~0").replace('/', "~1")),
+            Step::Name(_) | Step::Unknown => "/?".into(),
+        };
+        self.place.iter().map(step).collect()
+    }
+}
+
+fn at(place: &str, problem: &str) -> String {
+    if place.is_empty() { problem.into() } else { format!("{place}: {problem}") }
+}
+
+/// Checks whether a schema names this property, at any depth.
+fn has_property(schema: &Value, name: &str) -> bool {
+    match schema {
+        Value::Object(object) => {
+            let properties = object.get("properties").and_then(Value::as_object);
+            properties.is_some_and(|properties| properties.contains_key(name))
+                || object.values().any(|value| has_property(value, name))
+        }
+        Value::Array(items) => items.iter().any(|item| has_property(item, name)),
+        _ => false,
+    }
+}
+
+/// Returns an error of deserialisation without the value that it quotes. Of a text of unknown form, nothing is left.
+fn without_values(problem: &str) -> String {
+    const WITHOUT_VALUE: [&str; 2] = ["missing field `", "data did not match any variant"];
+    const WITH_VALUE: [&str; 5] =
+        ["invalid type", "invalid value", "invalid length", "unknown variant", "unknown field"];
+    const KINDS: [&str; 10] = [
+        "boolean", "integer", "floating point", "character", "string", "null", "sequence", "map",
+        "unit value", "newtype variant",
+    ];
+    if WITHOUT_VALUE.iter().any(|beginning| problem.starts_with(beginning)) {
+        return problem.into();
+    }
+    let known = WITH_VALUE.iter().find_map(|what| Some((what, problem.strip_prefix(what)?)));
+    // What the type expects comes last, and is text of the type.
+    let Some(((what, found), (_, expected))) = known.zip(problem.rsplit_once(", expected ")) else {
+        return "the value does not fit".into();
+    };
+    let found =
+        found.strip_prefix(": ").and_then(|found| KINDS.iter().find(|kind| found.starts_with(**kind)));
+    let found = found.map(|kind| format!(": {kind}")).unwrap_or_default();
+    format!("{what}{found}, expected {expected}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use schemars::JsonSchema;
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer};
+
+    use crate::OutputFormat;
+
+    #[derive(Debug, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    #[allow(dead_code, reason = "only its form counts")]
+    struct Person {
+        age: u8,
+        mood: Mood,
+        scores: HashMap<String, u8>,
+        #[serde(default, deserialize_with = "even")]
+        number: u8,
+    }
+
+    #[derive(Debug, Deserialize, JsonSchema)]
+    enum Mood {
+        Good,
+        Bad,
+    }
+
+    fn even<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
+        let number = u8::deserialize(deserializer)?;
+        if number % 2 == 0 {
+            Ok(number)
+        } else {
+            Err(D::Error::custom(format!("{number} is canary and odd")))
+        }
+    }
+
+    /// The model reads its value, and an error has the place and the expected form only.
+    #[test]
+    fn law_r3_text_of_misfit_has_no_content() {
+        let people = OutputFormat::for_type::<Vec<Person>>();
+        for (person, told, shown) in [
+            (
+                r#"{"age": "canary, expected 5"}"#,
+                r#"/value/0/age: invalid type: string "canary, expected 5", expected u8"#,
+                "/value/0/age: invalid type: string, expected u8",
+            ),
+            (
+                r#"{"age": 300}"#,
+                "/value/0/age: invalid value: integer `300`, expected u8",
+                "/value/0/age: invalid value: integer, expected u8",
+            ),
+            (
+                r#"{"mood": "canary`, expected"}"#,
+                "/value/0/mood: unknown variant `canary`, expected`, expected `Good` or `Bad`",
+                "/value/0/mood: unknown variant, expected `Good` or `Bad`",
+            ),
+            (
+                r#"{"scores": {"canary": []}}"#,
+                "/value/0/scores/canary: invalid type: sequence, expected u8",
+                "/value/0/scores/?: invalid type: sequence, expected u8",
+            ),
+            (
+                r#"{"canary": 1}"#,
+                "/value/0/canary: unknown field `canary`, expected one of `age`, `mood`, `scores`, `number`",
+                "/value/0/?: unknown field, expected one of `age`, `mood`, `scores`, `number`",
+            ),
+            (
+                r#"{"number": 7}"#,
+                "/value/0/number: 7 is canary and odd",
+                "/value/0/number: the value does not fit",
+            ),
+            ("{}", "/value/0: missing field `age`", "/value/0: missing field `age`"),
+        ] {
+            let misfit = people.value_in(&format!(r#"{{"value": [{person}]}}"#)).unwrap_err();
+            assert_eq!(misfit.for_model(), told);
+            assert_eq!(misfit.without_content(people.schema()).unwrap(), shown);
+        }
+        let misfit = people.value_in("canary").unwrap_err();
+        let text = "it is no JSON: expected value at line 1 column 1";
+        assert_eq!(
+            (misfit.for_model(), misfit.without_content(people.schema())),
+            (text.into(), Some(text.into()))
+        );
+        let checked =
+            OutputFormat::new("a", serde_json::json!({"type": "object"}), |value| Err(value.to_string()));
+        let misfit = checked.value_in("{\"canary\": 1}").unwrap_err();
+        assert!(misfit.for_model().contains("canary") && misfit.without_content(checked.schema()).is_none());
+    }
+}

@@ -1,0 +1,89 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use advisor_chain::advisors::{InMemoryQuestions, ResponseCache};
+use advisor_chain::messages::BlockKind;
+use advisor_chain::stream_policy::{BlockPolicy, Verdict};
+use advisor_chain::{ChatClient, ChatClientBuilder, Error, ErrorKind, PromptExt};
+use advisor_examples::advisors::ask_again;
+use advisor_testkit::{Answer, ScriptedModel, WordEmbeddings};
+
+/// A cache, and one that also knows similar questions.
+fn caches() -> [ResponseCache; 2] {
+    let similar = ResponseCache::new().with_similar(WordEmbeddings::new(), InMemoryQuestions::new(), 0.9);
+    [ResponseCache::new(), similar]
+}
+
+async fn number(client: &ChatClient, question: &str) -> Result<u32, Error> {
+    client.prompt().user(question).entity::<u32>().await
+}
+
+/// Each attempt reaches the model, also if its request equals an earlier one, and the next turn asks the model again.
+#[tokio::test]
+async fn value_that_does_not_fit_is_not_repeated() {
+    for cache in caches() {
+        let model = ScriptedModel::new(["Many", "Many", "Many", "Many", "7"].map(Answer::from_text));
+        let client = ChatClient::builder(model.clone()).advisor(cache).build().unwrap();
+        let error = number(&client, "How many are there?").await.unwrap_err();
+        assert_eq!((error.kind(), model.calls()), (ErrorKind::InvalidOutput, 3), "{error}");
+        assert!(error.to_string().contains("in 3 attempts"), "{error}");
+        assert_eq!(number(&client, "how many are there").await.unwrap(), 7);
+        assert_eq!(model.calls(), 5);
+    }
+}
+
+/// An answer that was accepted stays, also beside rejected ones, and is repeated in place of the model.
+#[tokio::test]
+async fn value_that_fits_is_repeated() {
+    for cache in caches() {
+        let model = ScriptedModel::new(["7"].map(Answer::from_text));
+        let client = ChatClient::builder(model.clone()).advisor(cache).build().unwrap();
+        for _ in 0..2 {
+            assert_eq!(number(&client, "How many are there?").await.unwrap(), 7);
+        }
+        assert_eq!(model.calls(), 1);
+    }
+}
+
+/// A repeated answer that is rejected is removed, also if it was kept for a similar question.
+#[tokio::test]
+async fn repeated_answer_that_is_rejected_is_removed() {
+    for cache in caches() {
+        let model =
+            ScriptedModel::new(["It is grey.", "It is sunny.", "It is sunny again."].map(Answer::from_text));
+        let plain = ChatClient::builder(model.clone()).advisor(cache.clone()).build().unwrap();
+        let asking =
+            ChatClient::builder(model.clone()).advisor(ask_again("sunny")).advisor(cache).build().unwrap();
+        let ask =
+            async |client: &ChatClient, text: &str| client.prompt().user(text).call().await.unwrap().text();
+        assert_eq!(ask(&plain, "How is it today?").await, "It is grey.");
+        assert_eq!(ask(&asking, "How is it today?").await, "It is sunny.");
+        assert_eq!(model.calls(), 2, "the first answer came from the cache");
+        assert_eq!(ask(&plain, "how is it today").await, "It is sunny again.");
+    }
+}
+
+/// A policy outside a cache judges repeated answers, too. A cache outside a policy repeats the denial of a failed judge.
+#[tokio::test]
+async fn order_of_cache_and_policy_decides_about_denials() {
+    let asked = |order: fn(ChatClientBuilder, BlockPolicy) -> ChatClientBuilder| {
+        let (model, failed) =
+            (ScriptedModel::new([Answer::from_text("Hello.")]), Arc::<AtomicBool>::default());
+        let judge = move |_| {
+            let fails = !failed.swap(true, Ordering::Relaxed);
+            async move { if fails { Err(Error::new(ErrorKind::Connection, "down")) } else { Ok(Verdict::Allow) } }
+        };
+        let policy = BlockPolicy::new(judge).with_kinds([BlockKind::Text]);
+        let client = order(ChatClient::builder(model.clone()), policy).build().unwrap();
+        async move {
+            let first = client.prompt().user("Hi.").call().await.unwrap().text();
+            let second = client.prompt().user("Hi.").call().await.unwrap().text();
+            assert_eq!(model.calls(), 1);
+            (first, second)
+        }
+    };
+    let (first, second) = asked(|client, policy| client.advisor(policy).advisor(ResponseCache::new())).await;
+    assert!(first.contains("denied") && second == "Hello.", "{first} {second}");
+    let (first, second) = asked(|client, policy| client.advisor(ResponseCache::new()).advisor(policy)).await;
+    assert!(first.contains("denied") && second == first, "{first} {second}");
+}

@@ -8,12 +8,13 @@
 )]
 
 mod budget;
+mod budget_in_round;
 mod crash;
 mod prefix_watch;
 mod prompts;
 mod rate_limit;
-mod response_cache;
 mod rejected_answers;
+mod response_cache;
 mod retry;
 mod routing;
 mod similar_questions;

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use advisor_core::{ChatRequest, Result, Text, Turn};
+use advisor_core::{ChatRequest, LastAnswer, Limit, Result, Text, Turn};
 
 use super::spent::{Account, Spent};
 use crate::per_tenant::{PerTenant, tenant_of};
@@ -20,9 +20,19 @@ pub(super) enum Shared {
     One(Arc<Account>),
 }
 
-/// Turn extension: the accounts that the turn uses, by their budgets. A turn with an account has begun.
+/// Turn extension: the accounts that the turn uses. A turn with an account has begun.
 #[derive(Default)]
-struct Noted(Vec<(Arc<Accounts>, Arc<Account>)>);
+struct Noted(Vec<Entry>);
+
+/// The account that a turn uses of one budget.
+struct Entry {
+    accounts: Arc<Accounts>,
+    account: Arc<Account>,
+    /// The limit at which the turn ends. An answer was complete when it was reached.
+    ended: Option<Limit>,
+    /// Whether the last answer, without tools, was given.
+    has_last_answer: bool,
+}
 
 impl Accounts {
     /// Returns the account of a turn that begins.
@@ -39,15 +49,35 @@ impl Accounts {
 
     /// Notes that the turn has begun, and its account.
     pub(super) fn note(self: &Arc<Self>, turn: &Turn, account: &Arc<Account>) {
-        let entry = (Arc::clone(self), Arc::clone(account));
+        let (accounts, account) = (Arc::clone(self), Arc::clone(account));
+        let entry = Entry { accounts, account, ended: None, has_last_answer: false };
         turn.extensions().update(|noted: &mut Noted| noted.0.push(entry));
     }
 
     /// Returns the account of a turn that has begun.
     pub(super) fn noted(self: &Arc<Self>, turn: &Turn) -> Option<Arc<Account>> {
+        self.with_entry(turn, |entry| Arc::clone(&entry.account))
+    }
+
+    /// Notes that an answer of the turn is complete, and the limit that its account has reached by then.
+    pub(super) fn note_answer(self: &Arc<Self>, turn: &Turn, reached: Option<Limit>) {
+        let is_last = turn.extensions().get::<LastAnswer>().is_some();
+        self.with_entry(turn, |entry| {
+            entry.ended = reached.or_else(|| entry.ended.take());
+            entry.has_last_answer |= is_last;
+        });
+    }
+
+    /// Returns the limit for which a turn that has begun may not call the model. A tool loop may ask for one last answer.
+    pub(super) fn refusal(self: &Arc<Self>, turn: &Turn) -> Option<Limit> {
+        let is_last = turn.extensions().get::<LastAnswer>().is_some();
+        self.with_entry(turn, |entry| entry.ended.clone().filter(|_| entry.has_last_answer || !is_last))?
+    }
+
+    fn with_entry<R>(self: &Arc<Self>, turn: &Turn, with: impl FnOnce(&mut Entry) -> R) -> Option<R> {
         let find = |noted: &mut Noted| {
-            let entry = noted.0.iter().find(|(accounts, _)| Arc::ptr_eq(accounts, self));
-            entry.map(|(_, account)| Arc::clone(account))
+            let entry = noted.0.iter_mut().find(|entry| Arc::ptr_eq(&entry.accounts, self));
+            entry.map(with)
         };
         turn.extensions().update(find).flatten()
     }

@@ -24,9 +24,10 @@ use crate::per_tenant::{MOST_TENANTS, PerTenant};
 ///
 /// A turn that reaches the limit ends at the next boundary of a round, by [`EndTurn`]. The tool loop then starts no tool
 /// and asks no more, or asks for a last answer without tools; the setting is `OnLimit` of its limits. The finish reason
-/// is [`FinishReason::Limit`]. A turn that begins when a shared account is spent is not sent to the model. It is answered
-/// by a sentence with the same finish reason, which memory stores. In a typed turn the sentence is no value, so the turn
-/// ends with an error of kind [`InvalidOutput`](advisor_core::ErrorKind::InvalidOutput).
+/// is [`FinishReason::Limit`]. Further calls within a round do not reach the model, such as those of an advisor that asks
+/// again. Neither does a turn that begins when a shared account is spent. They are answered by a sentence with the same
+/// finish reason, which memory stores. In a typed turn the sentence is no value, so the turn ends with an error of kind
+/// [`InvalidOutput`](advisor_core::ErrorKind::InvalidOutput).
 ///
 /// Its position is [beside the model](Placement::beside_model). So each call of the model counts, also the repeated
 /// ones of other advisors, and a cached answer counts nothing. A model's own retries are not visible here. A turn inside
@@ -149,8 +150,8 @@ impl Budget {
         Self { on_unknown_cost, ..self }
     }
 
-    /// Sets the answer to a turn that begins when a shared account is spent. By default it is an English sentence with
-    /// the limit.
+    /// Sets the answer to a turn that begins when a shared account is spent, and to further calls within a round. By
+    /// default it is an English sentence with the limit.
     pub fn with_refusal(self, refusal: impl Into<Text>) -> Self {
         Self { refusal: Some(refusal.into()), ..self }
     }
@@ -177,6 +178,9 @@ impl Budget {
     fn admit(&self, request: &ChatRequest) -> Result<Admission> {
         let turn = &request.turn;
         if let Some(account) = self.accounts.noted(turn) {
+            if let Some(limit) = self.accounts.refusal(turn) {
+                return Ok(Admission::Refused(limit));
+            }
             // Another turn may have spent the account. A turn that has begun ends at the boundary of its round.
             self.end_if_spent(&account, turn);
             return Ok(Admission::Admitted(account));
@@ -245,7 +249,7 @@ impl Budget {
         }
     }
 
-    /// Returns the answer to a turn that must not begin. It has no tokens, so other budgets count none.
+    /// Returns the answer in place of the model. It has no tokens, so other budgets count none.
     fn refuse(&self, limit: Limit) -> ChatResponse {
         let text = self
             .refusal
@@ -279,9 +283,10 @@ impl StreamAdvisor for Budget {
         let (turn, model) = (Arc::clone(&request.turn), request.options.model.clone());
         let answer = next.next_stream(request).await?;
         Ok(answer.on_completed(move |response| async move {
-            self.charge(&account, &response, model.as_deref())?;
+            let charged = self.charge(&account, &response, model.as_deref());
             self.end_if_spent(&account, &turn);
-            Ok(response)
+            self.accounts.note_answer(&turn, self.reached(&account));
+            charged.map(|()| response)
         }))
     }
 }

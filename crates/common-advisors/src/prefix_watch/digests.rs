@@ -9,7 +9,7 @@ use serde::Serialize;
 pub(super) struct Digests {
     tools: u64,
     system: u64,
-    /// Those of the other messages, the first ones only.
+    /// Those of the other messages: the first ones only, up to the ephemeral ones at the end.
     messages: Vec<u64>,
 }
 
@@ -26,11 +26,15 @@ struct Digest(u64);
 
 impl Digests {
     /// Computes the digests of a request, with those of at most `most` messages.
+    ///
+    /// Ephemeral messages at the end are of this call alone, such as the correction of a rejected answer.
     pub(super) fn of(request: &ChatRequest, most: usize) -> Self {
         let is_system = |message: &&Message| message.role() == Role::System;
+        let is_last = |message: &&Message| is_system(message) || message.is_ephemeral();
+        let kept = request.messages.len() - request.messages.iter_back().take_while(is_last).count();
         let mut system = DefaultHasher::new();
         request.messages.iter().filter(is_system).for_each(|message| system.write_u64(digest_of(message)));
-        let others = request.messages.iter().filter(|message| !is_system(message));
+        let others = request.messages.iter().take(kept).filter(|message| !is_system(message));
         Self {
             tools: request.api_tools().wire_form(digest_of_tools).0,
             system: system.finish(),

@@ -18,8 +18,14 @@ use crate::recent::Recent;
 /// text, or that removes an earlier message, makes each call pay for the whole prompt. Nothing else shows that.
 ///
 /// Each call is compared with the one before in its conversation, or in its turn if it has none. A change is one warning
-/// of `tracing`, with the parts that changed and without content. It is no change if messages are added, or if the last
-/// one of the earlier call changes. The order of the fields of a provider's request is not known here.
+/// of `tracing`, with the parts that changed and without content. Compared are the tools, the system text and the
+/// messages, except:
+///
+/// - ephemeral messages at the end of a call. They belong to that call, such as the correction of a rejected answer;
+/// - the last message before them, which may change;
+/// - added messages.
+///
+/// The order of the fields of a provider's request is not known here.
 ///
 /// It keeps digests only, of a bounded number of conversations and messages. Clones have the same ones. It is beside the
 /// model, so it sees what other advisors change. Add it after the others that are beside the model.

@@ -233,7 +233,7 @@ async fn told_by(model: Named, options: ChatOptions) -> BTreeMap<&'static str, S
     let mut told = spans.told("model_call").pop().unwrap();
     assert!(!format!("{told:?}").contains("canary"), "{told:?}");
     for (field, value) in [
-        ("round", "1"),
+        ("model_call", "1"),
         ("gen_ai.operation.name", "\"chat\""),
         ("gen_ai.provider.name", "\"example\""),
         ("gen_ai.request.stream", "true"),

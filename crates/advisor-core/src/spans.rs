@@ -31,13 +31,14 @@ pub(crate) fn turn(id: &TurnId, request: &ChatRequest) -> Span {
 
 /// Creates the span of one model call. It closes when the model's answer ends, before anything outside runs.
 ///
-/// Its fields follow OpenTelemetry's conventions for generative AI. Fields of the answer are declared here and
+/// `model_call` is the number that chunks have as their round; after a retry it differs from that of the span `round`.
+/// Further fields follow OpenTelemetry's conventions for generative AI. Fields of the answer are declared here and
 /// recorded by [`Answer`] and [`note_error`].
 pub(crate) fn model_call(model: &dyn ChatModel, request: &ChatRequest) -> Span {
     let options = &request.options;
     tracing::info_span!(
         "model_call",
-        round = request.round,
+        model_call = request.round,
         gen_ai.operation.name = "chat",
         gen_ai.provider.name = model.name(),
         gen_ai.conversation.id = request.conversation.as_ref().map(field::display),

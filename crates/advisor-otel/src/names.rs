@@ -125,6 +125,7 @@ const ATTRIBUTES: &[Attribute] = &[
     row(OUTPUT_MESSAGES,                   Plain,    Absent,               Same,   Same),
     // Names of this project, outside the conventions.
     row("round",                           Int,      As("advisor.round"),  As("advisor.round"), As("advisor.round")),
+    row("model_call",                      Int,      As("advisor.model_call"), As("advisor.model_call"), As("advisor.model_call")),
     row("turn.id",                         Plain,    As("advisor.turn.id"), As("advisor.turn.id"), As("advisor.turn.id")),
 ];
 

@@ -5,7 +5,7 @@ mod support;
 
 use std::fmt::Write;
 
-use advisor_core::{Error, ErrorKind};
+use advisor_core::{AdvisorChain, ChatRequest, Error, ErrorKind, Phase, from_fn};
 use advisor_otel::{Conventions, GenAiExporter};
 use advisor_testkit::{Answer, ScriptedModel};
 use opentelemetry::trace::Status;
@@ -58,6 +58,34 @@ async fn spans_have_names_of_each_version() {
     for (conventions, version) in VERSIONS {
         assert_golden(&format!("spans-{version}.txt"), &written(&spans(conventions).await));
     }
+}
+
+/// A repeated call of a round has the next number; the round keeps its own.
+#[tokio::test]
+async fn numbers_of_rounds_and_of_model_calls_are_apart() {
+    let exported = InMemorySpanExporter::default();
+    let exporter = GenAiExporter::new(exported.clone(), Conventions::GenAi0_1);
+    let provider = SdkTracerProvider::builder().with_simple_exporter(exporter).build();
+    let installed = install(&provider);
+    let twice = from_fn("twice", |request: ChatRequest, next: AdvisorChain| async move {
+        next.next_call(request.clone()).await?;
+        next.next_stream(request).await
+    });
+    let call = || Answer::from_calls([("c1", "look", "{}")]);
+    let answers = [call(), call(), Answer::from_text("a"), Answer::from_text("b")];
+    let client = client(Grok(ScriptedModel::new(answers))).to_builder();
+    let client = client.advisor_in(Phase::ModelCall, twice).build().unwrap();
+    client.prompt().user(CONTENT).call().await.unwrap();
+    drop(installed);
+    let number = |span: &SpanData, name| {
+        let known = span.attributes.iter().find(|attribute| attribute.key.as_str() == name)?;
+        Some(format!("{} {}", span.name, known.value))
+    };
+    let spans = exported.get_finished_spans().unwrap();
+    let numbers = |name| spans.iter().filter_map(|span| number(span, name)).collect::<Vec<_>>();
+    let calls = ["chat grok-9 1", "chat grok-9 2", "chat grok-9 3", "chat grok-9 4"];
+    assert_eq!(numbers("advisor.model_call"), calls);
+    assert_eq!(numbers("advisor.round"), ["round 1", "round 2"]);
 }
 
 #[tokio::test]

@@ -41,7 +41,7 @@ pub(super) fn rows() -> Vec<Row> {
             PastTurns::new(OneDirection, InMemoryVectors::new())
         })
         .touching(Touch::Works(30))
-        .waiting("its search, once per turn, and its store after the turn; copies the answer"),
+        .waiting("its search, once per turn, and its store after the answer; copies the answer"),
     ]
 }
 

@@ -8,15 +8,16 @@
 )]
 
 use advisor_core::{
-    ChatClient, ConversationKey, Embedding, EmbeddingModel, Error, ErrorKind, FinishReason, Message, Phase,
-    Result, Text, ToolDefinition, TurnId, async_trait,
+    AdvisorChain, ChatClient, ChatClientBuilder, ChatRequest, ChatResponse, ConversationKey, Embedding,
+    EmbeddingModel, Error, ErrorKind, FinishReason, Message, Phase, Result, Text, Tool, ToolDefinition,
+    TurnId, async_trait, from_fn,
 };
 use advisor_testkit::{Answer, ScriptedModel, WordEmbeddings};
-use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
+use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore, Window};
 use futures::StreamExt;
-use retrieval::{InMemoryVectors, OnFailure, PastTurns, Scope};
+use retrieval::{Document, Filter, InMemoryVectors, OnFailure, PastTurns, Scope, VectorStore};
 use serde_json::{Value, json};
-use tool_call_advisor::{FnTool, ToolCallAdvisor};
+use tool_call_advisor::{CallDecision, FnTool, LoopHooks, ReadyCall, ToolCallAdvisor};
 
 /// Long-term memory, its store, and the model of its chains.
 struct Setting {
@@ -40,6 +41,19 @@ impl Setting {
         ChatClient::builder(self.model.clone()).advisor(self.past.clone()).build().unwrap()
     }
 
+    fn with_memory(&self, phase: Phase, memory: &ChatMemoryAdvisor) -> ChatClientBuilder {
+        ChatClient::builder(self.model.clone())
+            .advisor(self.past.clone())
+            .advisor(ToolCallAdvisor::new())
+            .advisor_in(phase, memory.clone())
+    }
+
+    /// The stored turns of the default tenant.
+    async fn stored(&self) -> Vec<Document> {
+        let any = WordEmbeddings::new().embed_all(&["any".into()]).await.unwrap();
+        self.store.search(&any[0], 10, &Filter::in_tenant("default")).await.unwrap()
+    }
+
     async fn say(&self, text: &str, conversation: ConversationKey) {
         self.client().prompt().user(text).conversation(conversation).call().await.unwrap();
     }
@@ -60,18 +74,19 @@ fn key(tenant: &str, conversation: &str) -> ConversationKey {
     ConversationKey::in_tenant(tenant, conversation).unwrap()
 }
 
+fn look() -> impl Tool {
+    let look = ToolDefinition::new("look", "Looks.", json!({"type": "object"}));
+    FnTool::new(look, |_: Value| async { Ok("sunny") })
+}
+
 #[tokio::test]
 async fn law_o6_turn_is_stored_before_it_completes() {
-    let look =
-        FnTool::new(ToolDefinition::new("look", "Looks.", json!({"type": "object"})), |_: Value| async {
-            Ok("sunny")
-        });
     let calls = Answer::new().text("Let me see.").call("c1", "look", "{}").finish(FinishReason::ToolCalls);
     let setting = Setting::new([calls, Answer::from_text("Sunny.")]);
     let client = ChatClient::builder(setting.model.clone())
         .advisor(setting.past.clone())
         .advisor(ToolCallAdvisor::new())
-        .tool(look)
+        .tool(look())
         .build()
         .unwrap();
     let mut turn = client.prompt().user("The weather?").conversation("c").stream();
@@ -103,23 +118,85 @@ async fn law_m5_turns_are_found_in_their_scope_only() {
 #[tokio::test]
 async fn law_m2_earlier_turns_are_never_remembered() {
     for phase in [Phase::Turn, Phase::Round] {
-        let setting = Setting::new(noted(2));
+        let setting = Setting::new(noted(2)).with_scope(Scope::Tenant);
+        let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+        let client = setting.with_memory(phase, &memory).build().unwrap();
+        for (text, conversation) in
+            [("My favourite colour is blue.", "one"), ("Which colour is my favourite?", "two")]
+        {
+            client.prompt().user(text).conversation(conversation).call().await.unwrap();
+        }
+        assert!(setting.instructions().contains("<earlier-turn>"), "{phase}");
+        let stored = memory.transcript(&ConversationKey::new("two").unwrap()).await.unwrap();
+        let texts: Vec<_> = stored.iter().map(Message::text).collect();
+        assert_eq!(texts, ["Which colour is my favourite?", "Noted."], "{phase}");
+    }
+}
+
+/// A turn in the window of memory is not sent twice, and does not take the place of an earlier one.
+#[tokio::test]
+async fn turns_that_memory_sends_are_left_out() {
+    for phase in [Phase::Turn, Phase::Round] {
+        let setting = Setting::new(noted(3));
+        let setting = Setting { past: setting.past.clone().with_limit(1), ..setting };
+        let memory = ChatMemoryAdvisor::new(InMemoryStore::new()).with_window(Window::Turns(2));
+        let client = setting.with_memory(phase, &memory).build().unwrap();
+        for text in
+            ["My favourite colour is blue.", "What is my favourite colour?", "What is my favourite colour?"]
+        {
+            client.prompt().user(text).conversation("c").call().await.unwrap();
+        }
+        let instructions = setting.instructions();
+        assert_eq!(instructions.matches("<earlier-turn>\n").count(), 1, "{phase}: {instructions}");
+        assert!(instructions.contains("User: My favourite colour is blue."), "{phase}: {instructions}");
+    }
+}
+
+/// Asks before each call.
+struct Asks;
+
+#[async_trait]
+impl LoopHooks for Asks {
+    async fn before_tool(&self, _: &ReadyCall, _: &ChatRequest) -> Result<CallDecision> {
+        Ok(CallDecision::Ask)
+    }
+}
+
+#[tokio::test]
+async fn turn_that_waits_is_stored_when_the_resumed_one_ends() {
+    for phase in [Phase::Turn, Phase::Round] {
+        let setting = Setting::new([Answer::from_calls([("c1", "look", "{}")]), Answer::from_text("Sunny.")]);
         let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
         let client = ChatClient::builder(setting.model.clone())
             .advisor(setting.past.clone())
-            .advisor(ToolCallAdvisor::new())
-            .advisor_in(phase, memory.clone())
+            .advisor(ToolCallAdvisor::builder().hooks(Asks).build().unwrap())
+            .advisor_in(phase, memory)
+            .tool(look())
             .build()
             .unwrap();
-        for text in ["My favourite colour is blue.", "Which colour is my favourite?"] {
-            client.prompt().user(text).conversation("c").call().await.unwrap();
-        }
-        assert!(setting.instructions().contains("<earlier-turn>"), "{phase}");
-        let stored = memory.transcript(&ConversationKey::new("c").unwrap()).await.unwrap();
-        let texts: Vec<_> = stored.iter().map(Message::text).collect();
-        let expected = ["My favourite colour is blue.", "Noted.", "Which colour is my favourite?", "Noted."];
-        assert_eq!(texts, expected, "{phase}");
+        client.prompt().user("The weather?").conversation("c").call().await.unwrap();
+        assert!(setting.store.is_empty(), "{phase}: it waits");
+        let pending = client.pending_calls("c").await.unwrap();
+        client.resume("c", [pending[0].approve().unwrap()]).call().await.unwrap();
+        let texts: Vec<_> = setting.stored().await.iter().map(|turn| turn.text.to_string()).collect();
+        assert_eq!(texts, ["User: The weather?\nAssistant: Sunny."], "{phase}");
     }
+}
+
+/// An answer of an advisor that is further outside does not reach the advisor, in whichever order they are added.
+#[tokio::test]
+async fn refused_and_filtered_turns_are_not_stored() {
+    let filtered = |reason| Answer::new().text("I cannot").finish(reason);
+    let setting = Setting::new([filtered(FinishReason::ContentFilter), filtered(FinishReason::Refusal)]);
+    for _ in 0..2 {
+        setting.say("A secret.", key("ada", "one")).await;
+    }
+    let refuses = from_fn("refuses", |request: ChatRequest, _: AdvisorChain| async move {
+        Ok(request.answer(ChatResponse::new(0, Message::assistant("[no]"), FinishReason::Stop)))
+    });
+    let client = ChatClient::builder(setting.model.clone()).advisor(setting.past.clone()).advisor(refuses);
+    client.build().unwrap().prompt().user("A secret.").conversation("c").call().await.unwrap();
+    assert!(setting.store.is_empty());
 }
 
 #[tokio::test]
@@ -135,11 +212,17 @@ async fn a_turn_submitted_again_replaces_itself_and_does_not_find_itself() {
 
 #[tokio::test]
 async fn turns_can_be_forgotten() {
-    let setting = Setting::new(noted(4));
+    let setting = Setting::new(noted(5));
     for conversation in [key("ada", "one"), key("ada", "two"), key("bob", "one")] {
         setting.say("My favourite colour is blue.", conversation).await;
     }
     assert_eq!(setting.past.forget(&key("ada", "one")).await.unwrap(), 1);
+    let turn = TurnId::new("t").unwrap();
+    let prompt = setting.client().prompt().user("What is my favourite colour?");
+    prompt.conversation(key("ada", "one")).turn(turn.clone()).call().await.unwrap();
+    assert_eq!(setting.instructions(), "");
+    assert!(!setting.past.forget_turn(&key("ada", "two"), &turn).await.unwrap(), "another conversation");
+    assert!(setting.past.forget_turn(&key("ada", "one"), &turn).await.unwrap());
     setting.say("What is my favourite colour?", key("ada", "one")).await;
     assert_eq!(setting.instructions(), "");
     assert_eq!(setting.past.forget_tenant("ada").await.unwrap(), 2);

@@ -1,11 +1,15 @@
+mod exchange;
+
 use std::fmt;
 use std::sync::Arc;
 
 use advisor_core::{
     AdvisorChain, AdvisorInfo, AdvisorRole, ChatRequest, ChatResponse, ChunkStream, ConversationKey,
-    EmbeddingModel, Message, OncePerTurn, Phase, Placement, Result, StreamAdvisor, Text, TurnId, async_trait,
+    EmbeddingModel, FinishReason, OncePerTurn, Phase, Placement, Result, StreamAdvisor, Text, TurnId,
+    async_trait,
 };
 
+use self::exchange::{RunningTurn, TURN, in_conversation, sent, text_of, turn_of};
 use crate::{Document, EmbeddedDocument, Filter, OnFailure, VectorError, VectorStore, prompt};
 
 /// The instructions before the earlier turns, unless others are set.
@@ -18,8 +22,16 @@ const FENCE: &str = "earlier-turn";
 /// An advisor with a long-term memory: it finds earlier turns by their meaning, and stores each turn.
 ///
 /// It complements a chat memory, which sends the last turns word by word. A turn is stored as the text of the user and
-/// the final answer, with its embedding. Turns outside a conversation, and turns without a text of the user, are
-/// neither stored nor searched for. Use a store for past turns alone: a retriever on it would find them as documents.
+/// the final answer of the model, with its embedding. A turn that waits for a decision is stored when the turn that
+/// resumes it ends. Turns that a memory already sends are left out. Use a store for past turns alone: a retriever on it
+/// would find them as documents.
+///
+/// Not stored are: turns outside a conversation, without a text of the user or without an answer of the model; refused
+/// and filtered answers; results that a tool returns directly.
+///
+/// # Edited turns
+/// The advisor does not know the branches of a chat memory. Turns that an edit replaces are still found, until
+/// [`forget_turn`](Self::forget_turn) deletes them.
 ///
 /// By default, only turns of the same conversation are found. [`Scope::Tenant`] shares them among all conversations of
 /// a tenant. So it is only for tenants that are one person.
@@ -30,8 +42,9 @@ const FENCE: &str = "earlier-turn";
 /// found again in later turns.
 ///
 /// # Ordering
-/// Earlier turns are searched for once per turn, before the first request. A turn is stored after all inner advisors
-/// have completed, before its `Completed` comes out. A turn that is submitted again replaces its stored text.
+/// The advisor is inside memory and the tool loop, in [`Phase::ModelCall`]. Earlier turns are searched for once per turn,
+/// before the first request. A turn is stored after its last model call, before its `Completed` comes out. A later
+/// answer in the same turn replaces the stored one, such as the correction of an answer that does not fit a form.
 ///
 /// # Cancellation
 /// A dropped turn is not stored. A drop while it is being stored leaves it stored or not.
@@ -145,6 +158,15 @@ impl PastTurns {
         self.store.delete(&in_conversation(key)).await
     }
 
+    /// Deletes a turn, and returns whether it was stored: for turns that an edit replaces.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn forget_turn(&self, key: &ConversationKey, turn: &TurnId) -> Result<bool, VectorError> {
+        let filter = in_conversation(key).with_equal(TURN, &*turn_of(key, turn));
+        Ok(self.store.delete(&filter).await? > 0)
+    }
+
     /// Deletes the turns of a tenant, and returns their number.
     ///
     /// # Errors
@@ -154,8 +176,8 @@ impl PastTurns {
     }
 
     /// Returns the earlier turns as a text for the model.
-    async fn find(&self, running: &RunningTurn) -> Result<Text> {
-        let found = match self.search(running).await {
+    async fn find(&self, running: &RunningTurn, request: &ChatRequest) -> Result<Text> {
+        let found = match self.search(running, &sent(&request.messages, self.max_bytes)).await {
             Ok(found) => found,
             Err(error) => {
                 self.on_failure.unless_continued(self.name(), "the search for earlier turns", error)?;
@@ -166,7 +188,8 @@ impl PastTurns {
             .into())
     }
 
-    async fn search(&self, running: &RunningTurn) -> Result<Vec<Document>> {
+    /// Returns the closest turns, apart from those that the request already has.
+    async fn search(&self, running: &RunningTurn, sent: &[String]) -> Result<Vec<Document>> {
         let embeddings = self.embeddings.embed_all(std::slice::from_ref(&running.asked)).await?;
         let Some(embedding) = embeddings.first() else { return Ok(Vec::new()) };
         let filter = match self.scope {
@@ -175,14 +198,20 @@ impl PastTurns {
         };
         // A turn that is submitted again does not find itself.
         let filter = filter.with_not_equal(TURN, &*running.document_id());
-        let mut found = self.store.search(embedding, self.limit, &filter).await?;
+        let limit = self.limit.saturating_add(sent.len());
+        let mut found = self.store.search(embedding, limit, &filter).await?;
         found.retain(|turn| self.min_score.is_none_or(|least| turn.score >= Some(least)));
+        found.retain(|turn| !sent.iter().any(|text| **text == *turn.text));
+        found.truncate(self.limit);
         Ok(found)
     }
 
     async fn remember(&self, running: &RunningTurn, response: &ChatResponse) -> Result<()> {
         let answer = response.text();
-        if answer.trim().is_empty() || response.message().tool_calls().next().is_some() {
+        let unfinished = matches!(response.finish().reason, FinishReason::Paused)
+            || response.message().tool_calls().next().is_some();
+        let refused = matches!(response.finish().reason, FinishReason::ContentFilter | FinishReason::Refusal);
+        if unfinished || refused || answer.trim().is_empty() {
             return Ok(());
         }
         let stored = self.store_turn(running, &answer).await;
@@ -190,46 +219,11 @@ impl PastTurns {
     }
 
     async fn store_turn(&self, running: &RunningTurn, answer: &str) -> Result<()> {
-        let text = prompt::cut(&format!("User: {}\nAssistant: {answer}", &*running.asked), self.max_bytes);
+        let text: Text = text_of(&running.asked, answer, self.max_bytes).into();
         let embeddings = self.embeddings.embed_all(std::slice::from_ref(&text)).await?;
         let tenant = running.conversation.tenant();
         let turn = |embedding| EmbeddedDocument::new(running.document(text.clone()), embedding);
         Ok(self.store.upsert(tenant, embeddings.into_iter().map(turn).collect()).await?)
-    }
-}
-
-/// The names of a stored turn's properties.
-const CONVERSATION: &str = "conversation";
-const TURN: &str = "turn";
-
-fn in_conversation(key: &ConversationKey) -> Filter {
-    Filter::in_tenant(key.tenant()).with_equal(CONVERSATION, key.conversation())
-}
-
-/// The turn that is running, and the text of its user.
-struct RunningTurn {
-    conversation: ConversationKey,
-    id: TurnId,
-    asked: Text,
-}
-
-impl RunningTurn {
-    /// Returns the turn of a request, if it is part of a conversation and has a text of the user.
-    fn of(request: &ChatRequest) -> Option<Self> {
-        let asked = request.last_user().map(Message::text).filter(|text| !text.trim().is_empty())?;
-        let (conversation, id) = (request.conversation.clone()?, request.turn.id().clone());
-        Some(Self { conversation, id, asked: asked.into() })
-    }
-
-    /// Turns of two conversations may have one id.
-    fn document_id(&self) -> Text {
-        format!("{}/{}", self.conversation, self.id.as_str()).into()
-    }
-
-    fn document(&self, text: Text) -> Document {
-        Document::new(self.document_id(), text)
-            .with_metadata(CONVERSATION, self.conversation.conversation())
-            .with_metadata(TURN, &*self.document_id())
     }
 }
 
@@ -239,7 +233,7 @@ impl AdvisorInfo for PastTurns {
     }
 
     fn placement(&self) -> Placement {
-        Placement::new(Phase::Turn).with_role(AdvisorRole::Context)
+        Placement::new(Phase::ModelCall).inside_memory().with_role(AdvisorRole::Context)
     }
 }
 
@@ -247,7 +241,7 @@ impl AdvisorInfo for PastTurns {
 impl StreamAdvisor for PastTurns {
     async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
         let Some(running) = RunningTurn::of(&request) else { return next.next_stream(request).await };
-        let earlier = self.context.get_or_try_init(&request.turn, self.find(&running)).await?;
+        let earlier = self.context.get_or_try_init(&request.turn, self.find(&running, &request)).await?;
         let answer = next.next_stream(request.with_system(earlier)).await?;
         Ok(answer.on_completed(move |response| async move {
             self.remember(&running, &response).await?;

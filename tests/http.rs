@@ -188,7 +188,8 @@ async fn answer_cut_at_any_byte_remembers_shown_text() {
                 Some(error) => {
                     let kind = if breaks { ErrorKind::Connection } else { ErrorKind::Truncated };
                     assert_eq!((error.kind(), error.emitted()), (kind, !shown.is_empty()), "cut at {at}");
-                    format!("{shown} [interrupted]").trim_start().to_owned()
+                    let space = if shown.ends_with(' ') { "" } else { " " };
+                    format!("{shown}{space}[interrupted]").trim_start().to_owned()
                 }
             };
             completed += usize::from(!answer.ends_with(']'));

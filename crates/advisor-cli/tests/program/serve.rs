@@ -279,7 +279,7 @@ async fn second_signal_stops_the_turn() {
     assert_eq!(status.code(), Some(0), "{status}");
     let server = Server::start(&model, &file).await;
     let messages = server.messages("c1").await;
-    assert_eq!(messages[1]["text"], "It is  [interrupted]", "{messages:?}");
+    assert_eq!(messages[1]["text"], "It is [interrupted]", "{messages:?}");
 }
 
 /// A file of tokens may have comments, and they are no tokens.

@@ -245,7 +245,7 @@ impl<'t> Repair<'t> {
             Some(TurnEnd::Completed(_)) if self.left_calls => Some(texts.went_on.clone()),
             Some(TurnEnd::Completed(_)) => Some(texts.no_answer.clone()),
             Some(TurnEnd::Failed { partial } | TurnEnd::Interrupted { partial }) if !partial.is_empty() => {
-                Some(format!("{partial} {}", texts.interrupted).into())
+                Some(texts.after_interruption(&partial))
             }
             _ if answered => None,
             _ => Some(texts.interrupted.clone()),

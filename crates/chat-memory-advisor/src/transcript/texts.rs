@@ -120,6 +120,12 @@ impl MemoryTexts {
             None => Ok(()),
         }
     }
+
+    /// Returns the shown text of an interrupted answer with the text at its end, and white space between them.
+    pub(crate) fn after_interruption(&self, partial: &str) -> Text {
+        let space = if partial.ends_with(char::is_whitespace) { "" } else { " " };
+        format!("{partial}{space}{}", self.interrupted).into()
+    }
 }
 
 #[cfg(test)]

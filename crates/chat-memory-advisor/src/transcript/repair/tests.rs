@@ -195,6 +195,8 @@ fn unanswered_turn_is_closed_visibly_for_model() {
     assert_eq!(closed(None), "u:u a:[interrupted] u:v a:b");
     assert_eq!(closed(Some(interrupted(""))), "u:u a:[interrupted] u:v a:b");
     assert_eq!(closed(Some(interrupted("so far"))), "u:u a:so far [interrupted] u:v a:b");
+    assert_eq!(closed(Some(interrupted("so far "))), "u:u a:so far [interrupted] u:v a:b");
+    assert_eq!(closed(Some(interrupted("so far\n"))), "u:u a:so far\n[interrupted] u:v a:b");
     let failed = EntryKind::TurnEnded(TurnEnd::Failed { partial: "half".into() });
     assert_eq!(closed(Some(failed)), "u:u a:half [interrupted] u:v a:b");
     assert_eq!(closed(Some(completed())), "u:u a:[no answer] u:v a:b");

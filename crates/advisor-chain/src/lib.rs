@@ -48,7 +48,7 @@
 //! | `retrieval-postgres` | a vector store in PostgreSQL with pgvector, `retrieval_postgres::PostgresVectors` | no |
 //! | `mcp` | tools of Model Context Protocol servers, `mcp::McpServer` | no |
 //! | `mcp-server` | a chain as a tool of such a server, `mcp::ChainServer` | no |
-//! | `advisors` | budgets, retries, rate limits, a cache, routing, tools by search, `advisors::Budget` | no |
+//! | `advisors` | budgets, retries, rate limits, a cache, routing, tools by search, templates, a watch over cached prompts, `advisors::Budget` | no |
 //! | `otel` | traces and metrics by OpenTelemetry's conventions, `otel::GenAiExporter` | no |
 //! | `otlp` | the same, sent to a collector, `otel::Otlp` | no |
 //! | `sse` | answers out to clients: AI SDK, AG-UI, OpenAI, Anthropic, a chat page, `sse::encode` | no |

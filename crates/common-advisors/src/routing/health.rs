@@ -71,7 +71,7 @@ impl Health {
         }
     }
 
-    /// Begins another cool-down, if one has ended: this request tries the model, and others wait for its outcome.
+    /// Begins another cool-down, if one has ended: this request tries the model, and others go elsewhere.
     pub(super) fn note_trial(&mut self, cool_down: Duration) {
         if let Cooling::Until(_) = self.cooling {
             self.cooling = Cooling::lasting(cool_down);

@@ -27,8 +27,8 @@ use crate::recent::Recent;
 /// 3. the [`RouteOrder`].
 ///
 /// A model that answered a conversation last loses its place when it cools down, or when another one answers. Health, latency and the models of
-/// conversations are kept in memory, and shared by clones. After a cool-down, one request tries the model, and the others
-/// wait for its outcome.
+/// conversations are kept in memory, and shared by clones. After a cool-down, one request tries the model. Until it has
+/// ended, other requests go to the other models; they do not wait.
 ///
 /// [`name`](ChatModel::name) and [`model_name`](ChatModel::model_name) return those of the first route. The answer names
 /// the model that gave it, if its provider does. [`schema_support`](ChatModel::schema_support) returns the lowest of all

@@ -1,5 +1,5 @@
-//! Checks that any split of any body of the Responses API gives the same outcome, also without the fast path, and that
-//! it is one completion or one error.
+//! Checks that any split of any body of the Responses API gives the same outcome, also without the fast path. The outcome
+//! is one completion or one error.
 #![no_main]
 
 use advisor_fuzz::{Script, with_comments};

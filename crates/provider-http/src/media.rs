@@ -58,7 +58,7 @@ pub fn is_empty(media: &Media) -> bool {
     }
 }
 
-/// Returns the text of a part, or the [note](note) in place of media that are empty; `None` for other media.
+/// Returns the text of a part, or the [note] in place of media that are empty; `None` for other media.
 ///
 /// ```
 /// use advisor_core::{Media, Part};

@@ -15,8 +15,8 @@ use crate::{
 /// [`Prompt::resume`](crate::Prompt::resume).
 ///
 /// The memory of the turn applies them when the turn begins, while it holds the conversation. It
-/// [checks](Self::check) them against the calls that wait, records the starts of approved calls, [runs](Self::run) the
-/// calls, stores the results in front of the turn's input, and [notes](Self::note_stored) that. A call that was started
+/// [checks](Self::check) them against the calls that wait, records the starts of approved calls, and [runs](Self::run)
+/// the calls. Then it stores the results in front of the turn's input, and [notes](Self::note_stored) that. A call that was started
 /// before and has no decision is lost: memory leaves it out of the check, and gives it a result that asks to verify it.
 #[derive(Clone)]
 pub struct Decisions {

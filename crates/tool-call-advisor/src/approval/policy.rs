@@ -105,8 +105,8 @@ impl ToolPolicy {
     /// Checks the rules for mistakes that would make them match nothing, or something else.
     ///
     /// # Errors
-    /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration). Its causes are a rule without tools, a `*` that
-    /// is not at the end of a name, a pointer without its leading `/`, and an edit that is no object.
+    /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration). Its causes are a rule without tools, and an
+    /// edit that is no object. Others are a `*` that is not at the end of a name, and a pointer without its leading `/`.
     pub fn validate(&self) -> Result<()> {
         let actions = self.rules.iter().map(|rule| &rule.then).chain([&self.otherwise]);
         let problem = self.rules.iter().find_map(ToolRule::problem);

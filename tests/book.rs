@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 /// The languages of blocks, beside Rust.
-const LANGUAGES: [&str; 5] = ["json", "sh", "sql", "text", "toml"];
+const LANGUAGES: [&str; 6] = ["js", "json", "sh", "sql", "text", "toml"];
 
 /// The public advisors that the table leaves out.
 const UNLISTED: [&str; 1] = [

@@ -10,7 +10,7 @@
 //! | `at_most_once` | a tool that must not run twice, and the result of an interrupted call |
 //! | `approval` | a call that a person approves, and that runs at most once in all processes |
 //! | `tool_events` | the progress of running tools |
-//! | `sub_agent` | a tool that is another chain, within the limits of the turn around, with a conversation of its own |
+//! | `sub_agent` | a tool that is another chain, within the limits of the outer turn, with a separate conversation |
 //! | `redaction_policy` | a judge that refuses a call, and words that are replaced while they stream, with memory around |
 //! | `guarded` | guards on input and on output: words, a pattern and a closure, with memory between them |
 //! | `documents` | documents found by their meaning, sent once per turn and cited, with memory around |

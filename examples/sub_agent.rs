@@ -1,7 +1,7 @@
 //! A sub-agent: a tool that is another chain, with its own model, tools and conversation.
 //!
 //! Its turn inherits the rounds, calls and time that the turn around has left, and its steps are the progress of the tool.
-//! It remembers in a conversation of its own; the conversation around has its answers only.
+//! It remembers in a separate conversation. The outer conversation has its answers only.
 #![allow(clippy::print_stdout, reason = "an example talks to its reader")]
 
 use advisor_chain::messages::ToolEventKind;

@@ -250,7 +250,7 @@ mod tools_of_an_mcp_server {
     super::advisor_conformance!(super::mcp_tools());
 }
 
-/// The tools of a server in this process. Its tasks are on a runtime of their own: the suite counts those of the test.
+/// The tools of a server in this process. Its tasks run on a separate runtime, since the suite counts the tasks of the test.
 fn mcp_tools() -> McpTools {
     static RUNTIME: LazyLock<Runtime> =
         LazyLock::new(|| Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap());

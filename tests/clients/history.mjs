@@ -148,7 +148,7 @@ for (const [version, profile] of VERSIONS) {
     await test(`${version}: a call that waits is ${approved ? "approved" : "denied"} after the page and the server begin again`, async (id) => {
       const { messages, say, send, load } = await chat(version, profile, asking, id);
       for (const text of ["Thanks", approved ? "Twice" : "Weather"]) await say(text);
-      // A model may ask again with the same id: the turn that continues has a call of its own.
+      // A model may ask again with the same id: the turn that continues has a separate call.
       for (let rounds = approved ? 2 : 1; rounds > 0; rounds -= 1) {
         await asking.restart();
         const { messages: loaded } = await load();

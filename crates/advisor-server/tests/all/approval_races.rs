@@ -48,7 +48,7 @@ fn slow_till(answers: impl IntoIterator<Item = Answer>) -> SlowTill {
 }
 
 impl SlowTill {
-    /// Sends a request in a task of its own, and reads its answer.
+    /// Sends a request in a separate task, and reads its answer.
     fn send(
         &self,
         (path, key): (&'static str, Option<&'static str>),

@@ -199,7 +199,7 @@ async fn clients_of_responses_may_say_something_beside_decisions() {
     assert_eq!(till.paid.load(Ordering::SeqCst), 2);
 }
 
-/// A thread of AG-UI has the calls of all its runs, so each has an id of its own. An earlier result is none of a later call.
+/// A thread of AG-UI has the calls of all its runs, so each has a unique id. An earlier result never answers a later call.
 #[tokio::test]
 async fn law_t6_ag_ui_calls_of_thread_have_own_ids() {
     let place = || Answer::from_calls([("c1", "place", "{}")]);

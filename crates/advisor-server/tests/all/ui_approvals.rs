@@ -187,7 +187,7 @@ async fn law_t6_ui_result_is_of_the_last_call() {
     assert_eq!(results(&till), ["paid 1", "Oslo", "paid 2"]);
 }
 
-/// A client has one part per id: a call of a turn that continues the message has an id of its own.
+/// A client has one part per id: a call of a turn that continues the message has a unique id.
 #[tokio::test]
 async fn law_t6_ui_calls_of_one_message_have_own_ids() {
     let pay = |cents: u32| Answer::from_calls([("c1", "pay", &*format!("{{\"cents\":{cents}}}"))]);

@@ -96,7 +96,7 @@ impl ResponseCache {
     /// A question is the text of the last message, which the user wrote. Everything else has to be equal: all other
     /// messages, the options and the tools. An answer with calls is not given to another question.
     ///
-    /// The questions have bounds of their own, in bytes and in time: those of this cache, and [`clear`](Self::clear), do
+    /// The questions have separate bounds, in bytes and in time. The bounds of this cache and [`clear`](Self::clear) do
     /// not apply to them. As answers of a cache, they are those of one model.
     ///
     /// If a question cannot be embedded, found or kept, a warning is logged, and the model is asked. The calls have no

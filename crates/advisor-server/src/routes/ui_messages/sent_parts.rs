@@ -15,7 +15,7 @@ pub(super) struct SentParts {
 
 impl SentParts {
     /// Reads the parts of tools. The others are history. Models may repeat the id of a call, so the last result of an id
-    /// counts: the others are those of earlier calls. An approval has an id of its own, and all of them count.
+    /// counts: the others are those of earlier calls. Each approval has a unique id, so all of them count.
     pub(super) fn read(parts: Vec<Value>) -> Self {
         let (mut sent, mut seen) = (Self::default(), HashSet::new());
         for mut part in parts.into_iter().rev() {

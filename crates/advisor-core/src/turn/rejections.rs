@@ -19,6 +19,15 @@ impl Turn {
     ///
     /// An advisor calls it before it asks again because the answer is unsuitable, and before it fails for that reason.
     ///
+    /// # Ordering
+    /// The work runs in the order in which it was set, and once. A later answer of the turn drops it.
+    ///
+    /// # Cancellation
+    /// Dropping the future drops the rest of the work. A cache may then keep the answer.
+    ///
+    /// # Errors
+    /// It has none.
+    ///
     /// # Example
     /// ```
     /// use std::sync::Arc;

@@ -54,12 +54,15 @@ await run({ name: "approval", url: `${server.url}/`, executablePath, folder, exp
     const choice = (number) => form.locator("fieldset").nth(number);
     const args = (number) => choice(number).getByLabel("Arguments", { exact: true });
     const go = () => form.getByRole("button", { name: "Continue" }).click();
+    const tools = async () => (await page.locator(".tool .what").allTextContents()).join();
+    const waiting = "Tool waits: demo_weather,Tool waits: demo_weather";
     const lastText = () => page.locator("article .text").last().textContent();
 
     await test(`calls that wait are shown with their arguments, ${name}`, async () => {
       await ask(page, "How is it?");
       await form.waitFor();
       expect((await form.locator("legend").allTextContents()).join() === "Tool: demo_weather,Tool: demo_weather", "other tools");
+      expect((await tools()) === waiting, `the calls are shown as: ${await tools()}`);
       const shown = await choice(1).locator(".shown").innerText();
       expect(shown === '{\n  "city": "Lima"\n}', `other arguments: ${shown}`);
       expect((await page.textContent("#announcement")) === "The assistant waits for your decision.", "nothing is said");
@@ -71,6 +74,7 @@ await run({ name: "approval", url: `${server.url}/`, executablePath, folder, exp
       await page.reload();
       await form.waitFor();
       expect((await form.locator("fieldset").count()) === 2, "a call is missing");
+      expect((await tools()) === waiting, `the calls are shown as: ${await tools()}`);
     });
 
     await test(`arguments that are no JSON are not sent, ${name}`, async () => {

@@ -48,7 +48,8 @@ export class Answer {
   end() {
     this.#settle();
     this.#endWaiting();
-    for (const tool of this.#tools.values()) this.hasOpenCalls = tool.stop() || this.hasOpenCalls;
+    const state = this.hasFailed ? "stopped" : "waiting";
+    for (const tool of this.#tools.values()) this.hasOpenCalls = tool.leave(state) || this.hasOpenCalls;
     if (!this.#body.hasChildNodes()) this.note("This answer has no text.");
   }
 

@@ -191,11 +191,11 @@ fn plan_shows_order_roles_rounds_and_remembered_content() {
     assert_eq!(
         plan.to_string(),
         "\
-turn        guard                     once per turn  outside memory\n\
-loop        tool-call                 once per turn  outside memory  runs tools; memory inside it sends the messages\n\
-round       memory                    every round                    remembers the conversation\n\
-model call  cache                     every round    inside memory\n\
-model call  text-tool-calls           every round    inside memory   reads tool calls in the text\n           \
+turn        guard                     once per turn    outside memory\n\
+loop        tool-call                 once per turn    outside memory  runs tools; memory inside it sends the messages\n\
+round       memory                    every round                      remembers the conversation\n\
+model call  cache                     each model call  inside memory\n\
+model call  text-tool-calls           each model call  inside memory   reads tool calls in the text\n           \
 \u{20}the model\n\
 Each round is stored as it completes, before a tool of it runs.\n\
 Outside memory: guard. Messages that they add are stored, unless they are ephemeral or instructions; their changes to an answer are not stored.\n\

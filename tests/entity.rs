@@ -318,7 +318,7 @@ async fn turn_ending_at_limit_has_no_value() {
     let setting = setting([calling()], Phase::Round, SchemaSupport::None, tools);
     let error = setting.prompt().entity::<City>().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidOutput);
-    assert!(error.to_string().contains("Limit"), "{error}");
+    assert!(error.to_string().contains("it reached the limit of 1 rounds in one turn"), "{error}");
 }
 
 #[tokio::test]

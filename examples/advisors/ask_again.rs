@@ -35,10 +35,15 @@ impl Asking {
         let Some((request, next)) = self.again.take() else { return Some(chunk) };
         // A cache inside would repeat the answer in the next turn.
         request.turn.reject_answer().await;
+        let usage = answer.usage().copied();
         // Among the instructions: a message after the user's needs the answer between, which may be empty.
         let request = request.with_system(format!("Use the word {} in your answer.", self.word));
         match next.next_stream(request).await {
-            Ok(second) => self.live = second,
+            // The turn has used the tokens of both.
+            Ok(second) => {
+                self.live = second
+                    .on_completed(move |second| async move { Ok(second.with_added_usage(usage.as_ref())) });
+            }
             Err(error) => return Some(Err(error)),
         }
         Some(Ok(Chunk::AttemptRestarted { round: answer.round() }))

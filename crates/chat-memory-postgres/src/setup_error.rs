@@ -1,3 +1,4 @@
+use advisor_core::{Error, ErrorKind};
 use conversation_store::StoreError;
 
 /// The reason why a store could not be opened.
@@ -38,4 +39,10 @@ pub enum SetupError {
     /// The server cannot be used, or refused a step of the preparation.
     #[error("the database could not be prepared")]
     Store(#[from] StoreError),
+}
+
+impl From<SetupError> for Error {
+    fn from(error: SetupError) -> Self {
+        Self::new(ErrorKind::Store, error.to_string()).with_source(error)
+    }
 }

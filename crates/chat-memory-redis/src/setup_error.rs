@@ -1,3 +1,4 @@
+use advisor_core::{Error, ErrorKind};
 use conversation_store::StoreError;
 
 /// The reason why a store could not be opened.
@@ -18,4 +19,10 @@ pub enum SetupError {
     /// The server cannot be used, or refused the probe.
     #[error("the server could not be used")]
     Store(#[from] StoreError),
+}
+
+impl From<SetupError> for Error {
+    fn from(error: SetupError) -> Self {
+        Self::new(ErrorKind::Store, error.to_string()).with_source(error)
+    }
 }

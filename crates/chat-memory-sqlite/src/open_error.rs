@@ -1,4 +1,4 @@
-use advisor_core::BoxError;
+use advisor_core::{BoxError, Error, ErrorKind};
 use rusqlite::ErrorCode;
 
 /// The reason why a store could not be opened. The file is unchanged.
@@ -57,5 +57,22 @@ impl From<rusqlite::Error> for OpenError {
             }
             _ => Self::Sqlite(error.into()),
         }
+    }
+}
+
+impl From<OpenError> for Error {
+    fn from(error: OpenError) -> Self {
+        Self::new(ErrorKind::Store, error.to_string()).with_source(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn error_of_a_service_keeps_the_advice() {
+        let error = Error::from(OpenError::NotAStore);
+        assert_eq!((error.kind(), error.to_string()), (ErrorKind::Store, OpenError::NotAStore.to_string()));
     }
 }

@@ -1,4 +1,4 @@
-use advisor_core::BoxError;
+use advisor_core::{BoxError, Error, ErrorKind};
 use retrieval::VectorError;
 
 /// The reason why a store could not be opened, or an index not be created.
@@ -83,4 +83,10 @@ pub enum SetupError {
     /// The server cannot be used, or refused a step of the preparation.
     #[error("the database could not be prepared")]
     Store(#[from] VectorError),
+}
+
+impl From<SetupError> for Error {
+    fn from(error: SetupError) -> Self {
+        Self::new(ErrorKind::Store, error.to_string()).with_source(error)
+    }
 }

@@ -53,10 +53,8 @@ impl Attempts {
     /// Validates an answer. Returns the item to emit next, if any. Asks again, or fails, if the answer does not
     /// fit.
     fn decide(&mut self, answer: ChatResponse) -> Option<Result<Chunk>> {
-        if let Some(usage) = answer.usage() {
-            self.usage.get_or_insert_default().add(usage);
-        }
-        let answer = answer.with_usage(self.usage);
+        let answer = answer.with_added_usage(self.usage.as_ref());
+        self.usage = answer.usage().copied();
         if answer.tool_calls().next().is_some() || answer.finish().reason == FinishReason::Paused {
             return Some(Ok(Chunk::Completed(answer)));
         }

@@ -14,13 +14,17 @@ pub(crate) fn value_of<T: DeserializeOwned>(format: &OutputFormat, response: &Ch
 
 /// Returns the text of the error of a turn that ended for this reason, without a value.
 pub(crate) fn ended_without_value(reason: &FinishReason) -> String {
-    let reason = match reason {
+    let cause = match reason {
+        FinishReason::ToolCalls => {
+            return "the turn waits for tool calls, so it has no value yet; resume it with their decisions or results".into();
+        }
+        FinishReason::Limit(limit) => format!("it reached {limit}"),
         // A server's own name of a reason can be any text.
-        FinishReason::Other(_) => "Other".into(),
-        known => format!("{known:?}"),
+        FinishReason::Other(_) => "the provider ended it for a reason of an unknown name".into(),
+        known => format!("its finish reason is {known:?}"),
     };
     format!(
-        "the turn ended without an answer in the requested form ({reason}); its last answer is in the error's partial answer"
+        "the turn has no answer in the requested form: {cause}; the error's partial answer is the last one"
     )
 }
 
@@ -35,6 +39,6 @@ mod tests {
         let reason = FinishReason::Other("Ann said so".into());
         let response = ChatResponse::new(1, Message::assistant("Oslo"), reason);
         let error = value_of::<u8>(&OutputFormat::for_type::<u8>(), &response).unwrap_err().to_string();
-        assert!(error.contains("(Other)") && !error.contains("Ann"), "{error}");
+        assert!(error.contains("unknown name") && !error.contains("Ann"), "{error}");
     }
 }

@@ -82,7 +82,11 @@ impl Plan {
     /// Writes a line for each advisor, and one for the model.
     fn fmt_entries(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for entry in &self.entries {
-            let rounds = if entry.sees_rounds { "every round" } else { "once per turn" };
+            let often = match entry.phase {
+                Phase::ModelCall => "each model call",
+                _ if entry.sees_rounds => "every round",
+                _ => "once per turn",
+            };
             let role = match entry.role {
                 AdvisorRole::Memory => "remembers the conversation",
                 AdvisorRole::ToolLoop { .. } if self.loop_keeps_history() => {
@@ -98,7 +102,7 @@ impl Plan {
                 MemorySide::Inside => "inside memory",
                 MemorySide::Outside => "outside memory",
             };
-            let line = format!("{:<10}  {:<24}  {rounds:<13}  {side:<14}  {role}", entry.phase, entry.name);
+            let line = format!("{:<10}  {:<24}  {often:<15}  {side:<14}  {role}", entry.phase, entry.name);
             writeln!(f, "{}", line.trim_end())?;
         }
         writeln!(f, "{:<10}  the model", "")

@@ -80,7 +80,7 @@ pub enum ErrorKind {
     },
     /// Messages that had to be remembered could not be stored.
     NotPersisted,
-    /// The store no longer knows the conversation, or holds data that cannot be read.
+    /// The store cannot be opened, no longer knows the conversation, or holds data that cannot be read.
     Store,
     /// The turn was cancelled.
     Cancelled,

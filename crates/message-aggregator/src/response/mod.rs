@@ -192,6 +192,13 @@ impl ChatResponse {
         self.changed(|inner| inner.usage = usage)
     }
 
+    /// Adds token counts, such as those of an earlier attempt, whose answer was rejected.
+    #[must_use]
+    pub fn with_added_usage(self, usage: Option<&Usage>) -> Self {
+        let Some(usage) = usage else { return self };
+        self.changed(|inner| inner.usage.get_or_insert_default().add(usage))
+    }
+
     /// Sets the messages of the turn.
     #[must_use]
     pub fn with_transcript(self, transcript: MessageList) -> Self {

@@ -26,7 +26,7 @@ use crate::attempts::Attempts;
 /// # Errors
 /// Of kind [`InvalidOutput`](advisor_core::ErrorKind::InvalidOutput) if the last attempt does not fit, or if an
 /// answer is cut off, filtered or refused, or ended by a limit. The text names the cause; of an answer that does not
-/// fit, it has the place and the expected form, without content. The answer is the error's [`partial`](Error::partial).
+/// fit, it has the place and the problem, without content. The answer is the error's [`partial`](Error::partial).
 ///
 /// Caches inside remove rejected answers ([`Turn::reject_answer`](advisor_core::Turn::reject_answer)).
 ///

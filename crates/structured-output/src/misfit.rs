@@ -102,27 +102,39 @@ fn has_property(schema: &Value, name: &str) -> bool {
     }
 }
 
-/// Returns an error of deserialisation without the value that it quotes. Of a text of unknown form, nothing is left.
+/// Returns an error of deserialisation without content of the answer. Of a text of unknown form, nothing is left.
 fn without_values(problem: &str) -> String {
-    const WITHOUT_VALUE: [&str; 2] = ["missing field `", "data did not match any variant"];
-    const WITH_VALUE: [&str; 5] =
-        ["invalid type", "invalid value", "invalid length", "unknown variant", "unknown field"];
+    // With names of the type.
+    const OF_TYPE: [&str; 3] = ["missing field `", "duplicate field `", "data did not match any variant"];
+    // A name of the answer follows, which can contain all that serde writes behind it.
+    const OF_ANSWER: [&str; 2] = ["unknown variant", "unknown field"];
+    if OF_TYPE.iter().any(|beginning| problem.starts_with(beginning)) {
+        return problem.into();
+    }
+    if let Some(what) = OF_ANSWER.iter().find(|what| problem.starts_with(**what)) {
+        return (*what).into();
+    }
+    // What the type expects comes last, and is text of the type.
+    let known = problem.rsplit_once(", expected ").and_then(|(what, expected)| {
+        let what = without_value(what)?;
+        Some(format!("{what}, expected {expected}"))
+    });
+    known.unwrap_or_else(|| "the value does not fit".into())
+}
+
+/// Returns `invalid type: string "a"` as `invalid type: string`, and a length as it is.
+fn without_value(problem: &str) -> Option<String> {
     const KINDS: [&str; 10] = [
         "boolean", "integer", "floating point", "character", "string", "null", "sequence", "map",
         "unit value", "newtype variant",
     ];
-    if WITHOUT_VALUE.iter().any(|beginning| problem.starts_with(beginning)) {
-        return problem.into();
+    if problem.strip_prefix("invalid length ").is_some_and(|length| length.parse::<usize>().is_ok()) {
+        return Some(problem.into());
     }
-    let known = WITH_VALUE.iter().find_map(|what| Some((what, problem.strip_prefix(what)?)));
-    // What the type expects comes last, and is text of the type.
-    let Some(((what, found), (_, expected))) = known.zip(problem.rsplit_once(", expected ")) else {
-        return "the value does not fit".into();
-    };
-    let found =
-        found.strip_prefix(": ").and_then(|found| KINDS.iter().find(|kind| found.starts_with(**kind)));
-    let found = found.map(|kind| format!(": {kind}")).unwrap_or_default();
-    format!("{what}{found}, expected {expected}")
+    let (what, value) =
+        problem.split_once(": ").filter(|(what, _)| ["invalid type", "invalid value"].contains(what))?;
+    let kind = KINDS.iter().find(|kind| value.starts_with(**kind))?;
+    Some(format!("{what}: {kind}"))
 }
 
 #[cfg(test)]
@@ -139,9 +151,11 @@ mod tests {
     #[serde(deny_unknown_fields)]
     #[allow(dead_code, reason = "only its form counts")]
     struct Person {
+        #[serde(alias = "years")]
         age: u8,
         mood: Mood,
         scores: HashMap<String, u8>,
+        pair: (u8, u8),
         #[serde(default, deserialize_with = "even")]
         number: u8,
     }
@@ -150,6 +164,35 @@ mod tests {
     enum Mood {
         Good,
         Bad,
+    }
+
+    #[derive(Debug, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    struct Nothing {}
+
+    #[derive(Debug, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    #[allow(dead_code, reason = "only its form counts")]
+    struct Outer {
+        #[serde(flatten)]
+        inner: Inner,
+    }
+
+    #[derive(Debug, Deserialize, JsonSchema)]
+    #[allow(dead_code, reason = "only its form counts")]
+    struct Inner {
+        size: u8,
+    }
+
+    /// A type whose error has a text of its own, with the beginning of one that serde writes.
+    #[derive(Debug, JsonSchema)]
+    struct Odd;
+
+    impl<'de> Deserialize<'de> for Odd {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            let text = String::deserialize(deserializer)?;
+            Err(D::Error::custom(format!("invalid value {text}, expected no {text}")))
+        }
     }
 
     fn even<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
@@ -161,7 +204,7 @@ mod tests {
         }
     }
 
-    /// The model reads its value, and an error has the place and the expected form only.
+    /// The model reads its value, and an error has the place and the problem only.
     #[test]
     fn law_r3_text_of_misfit_has_no_content() {
         let people = OutputFormat::for_type::<Vec<Person>>();
@@ -177,9 +220,14 @@ mod tests {
                 "/value/0/age: invalid value: integer, expected u8",
             ),
             (
+                r#"{"pair": [1]}"#,
+                "/value/0/pair: invalid length 1, expected a tuple of size 2",
+                "/value/0/pair: invalid length 1, expected a tuple of size 2",
+            ),
+            (
                 r#"{"mood": "canary`, expected"}"#,
                 "/value/0/mood: unknown variant `canary`, expected`, expected `Good` or `Bad`",
-                "/value/0/mood: unknown variant, expected `Good` or `Bad`",
+                "/value/0/mood: unknown variant",
             ),
             (
                 r#"{"scores": {"canary": []}}"#,
@@ -188,8 +236,8 @@ mod tests {
             ),
             (
                 r#"{"canary": 1}"#,
-                "/value/0/canary: unknown field `canary`, expected one of `age`, `mood`, `scores`, `number`",
-                "/value/0/?: unknown field, expected one of `age`, `mood`, `scores`, `number`",
+                "/value/0/canary: unknown field `canary`, expected one of `age`, `years`, `mood`, `scores`, `pair`, `number`",
+                "/value/0/?: unknown field",
             ),
             (
                 r#"{"number": 7}"#,
@@ -197,10 +245,26 @@ mod tests {
                 "/value/0/number: the value does not fit",
             ),
             ("{}", "/value/0: missing field `age`", "/value/0: missing field `age`"),
+            (
+                r#"{"age": 1, "years": 1}"#,
+                "/value/0: duplicate field `age`",
+                "/value/0: duplicate field `age`",
+            ),
         ] {
             let misfit = people.value_in(&format!(r#"{{"value": [{person}]}}"#)).unwrap_err();
             assert_eq!(misfit.for_model(), told);
             assert_eq!(misfit.without_content(people.schema()).unwrap(), shown);
+        }
+        // Where names can end like serde's text, what is expected cannot be told from content.
+        let (nothing, outer) = (OutputFormat::for_type::<Nothing>(), OutputFormat::for_type::<Outer>());
+        for (form, answer, expected) in [
+            (&nothing, r#"{"a`, expected `canary": 1}"#, "/?: unknown field"),
+            (&outer, r#"{"size": 1, "a`, expected `canary": 1}"#, "unknown field"),
+            (&OutputFormat::for_type::<Odd>(), r#"{"value": "canary"}"#, "/value: the value does not fit"),
+        ] {
+            let misfit = form.value_in(answer).unwrap_err();
+            assert!(misfit.for_model().contains("canary"), "{}", misfit.for_model());
+            assert_eq!(misfit.without_content(form.schema()).unwrap(), expected);
         }
         let misfit = people.value_in("canary").unwrap_err();
         let text = "it is no JSON: expected value at line 1 column 1";

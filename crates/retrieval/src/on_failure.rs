@@ -22,10 +22,15 @@ impl OnFailure {
         match self {
             Self::Fail => Err(error),
             Self::Continue => {
-                let kind = error.kind().as_str();
-                tracing::warn!(advisor, kind, what, "retrieval failed, and the turn continues");
+                warn(advisor, what, &error);
                 Ok(())
             }
         }
     }
+}
+
+/// Logs an error without any content. `what` failed.
+pub(crate) fn warn(advisor: &str, what: &'static str, error: &Error) {
+    let kind = error.kind().as_str();
+    tracing::warn!(advisor, kind, what, "retrieval failed, and the turn continues");
 }

@@ -7,10 +7,12 @@
     reason = "a test fails by panicking"
 )]
 
+use std::sync::Arc;
+
 use advisor_core::{
     AdvisorChain, ChatClient, ChatClientBuilder, ChatRequest, ChatResponse, ConversationKey, Embedding,
-    EmbeddingModel, Error, ErrorKind, FinishReason, Message, Phase, Result, Text, Tool, ToolDefinition,
-    TurnId, async_trait, from_fn,
+    EmbeddingModel, Error, ErrorKind, FinishReason, Limit, Message, Phase, Placement, Result, Text, Tool,
+    ToolDefinition, TurnId, async_trait, from_fn,
 };
 use advisor_testkit::{Answer, ScriptedModel, WordEmbeddings};
 use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore, Window};
@@ -197,6 +199,33 @@ async fn refused_and_filtered_turns_are_not_stored() {
     let client = ChatClient::builder(setting.model.clone()).advisor(setting.past.clone()).advisor(refuses);
     client.build().unwrap().prompt().user("A secret.").conversation("c").call().await.unwrap();
     assert!(setting.store.is_empty());
+}
+
+/// An answer that an advisor outside rejects is no answer of the turn, and neither is one in place of the model at a limit.
+#[tokio::test]
+async fn rejected_answers_and_limits_are_not_stored() {
+    let setting = Setting::new(noted(3));
+    let rejects = from_fn("rejects", |request: ChatRequest, next: AdvisorChain| async move {
+        let turn = Arc::clone(&request.turn);
+        Ok(next.next_stream(request).await?.on_completed(|_| async move {
+            turn.reject_answer().await;
+            Err(Error::new(ErrorKind::InvalidOutput, "unsuitable"))
+        }))
+    })
+    .with_placement(Placement::new(Phase::ModelCall));
+    let client = ChatClient::builder(setting.model.clone()).advisor(rejects).advisor(setting.past.clone());
+    let prompt = client.build().unwrap().prompt().user("A number?").conversation("c");
+    assert_eq!(prompt.call().await.unwrap_err().kind(), ErrorKind::InvalidOutput);
+    assert!(setting.store.is_empty(), "rejected");
+
+    let limits = from_fn("limits", |request: ChatRequest, _: AdvisorChain| async move {
+        let reason = FinishReason::Limit(Limit::Other("the budget".into()));
+        Ok(request.answer(ChatResponse::new(0, Message::assistant("The budget is spent."), reason)))
+    })
+    .with_placement(Placement::beside_model());
+    let client = ChatClient::builder(setting.model.clone()).advisor(limits).advisor(setting.past.clone());
+    client.build().unwrap().prompt().user("A number?").conversation("c").call().await.unwrap();
+    assert!(setting.store.is_empty(), "limit");
 }
 
 #[tokio::test]

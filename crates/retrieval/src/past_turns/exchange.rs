@@ -11,8 +11,13 @@ pub(super) fn in_conversation(key: &ConversationKey) -> Filter {
     Filter::in_tenant(key.tenant()).with_equal(CONVERSATION, key.conversation())
 }
 
+/// Selects a turn.
+pub(super) fn filter_of(key: &ConversationKey, turn: &TurnId) -> Filter {
+    in_conversation(key).with_equal(TURN, &*turn_of(key, turn))
+}
+
 /// Returns the id of a stored turn. Turns of two conversations may have one id.
-pub(super) fn turn_of(conversation: &ConversationKey, turn: &TurnId) -> Text {
+fn turn_of(conversation: &ConversationKey, turn: &TurnId) -> Text {
     format!("{conversation}/{}", turn.as_str()).into()
 }
 
@@ -55,6 +60,11 @@ impl RunningTurn {
         let asked = request.last_user().map(Message::text).filter(|text| !text.trim().is_empty())?;
         let (conversation, id) = (request.conversation.clone()?, request.turn.id().clone());
         Some(Self { conversation, id, asked: asked.into() })
+    }
+
+    /// Selects the turn.
+    pub(super) fn filter(&self) -> Filter {
+        filter_of(&self.conversation, &self.id)
     }
 
     pub(super) fn document_id(&self) -> Text {

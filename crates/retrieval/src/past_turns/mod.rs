@@ -9,7 +9,8 @@ use advisor_core::{
     async_trait,
 };
 
-use self::exchange::{RunningTurn, TURN, in_conversation, sent, text_of, turn_of};
+use self::exchange::{RunningTurn, TURN, filter_of, in_conversation, sent, text_of};
+use crate::on_failure::warn;
 use crate::{Document, EmbeddedDocument, Filter, OnFailure, VectorError, VectorStore, prompt};
 
 /// The instructions before the earlier turns, unless others are set.
@@ -27,7 +28,11 @@ const FENCE: &str = "earlier-turn";
 /// would find them as documents.
 ///
 /// Not stored are: turns outside a conversation, without a text of the user or without an answer of the model; refused
-/// and filtered answers; results that a tool returns directly.
+/// and filtered answers; results that a tool returns directly. An answer that an advisor outside
+/// [rejects](advisor_core::Turn::reject_answer) is removed.
+///
+/// Add it before advisors that change or deny answers, such as a redaction. Those outside it change what memory stores,
+/// and not what this advisor stores.
 ///
 /// # Edited turns
 /// The advisor does not know the branches of a chat memory. Turns that an edit replaces are still found, until
@@ -163,8 +168,7 @@ impl PastTurns {
     /// # Errors
     /// Those of the store.
     pub async fn forget_turn(&self, key: &ConversationKey, turn: &TurnId) -> Result<bool, VectorError> {
-        let filter = in_conversation(key).with_equal(TURN, &*turn_of(key, turn));
-        Ok(self.store.delete(&filter).await? > 0)
+        Ok(self.store.delete(&filter_of(key, turn)).await? > 0)
     }
 
     /// Deletes the turns of a tenant, and returns their number.
@@ -206,16 +210,17 @@ impl PastTurns {
         Ok(found)
     }
 
+    /// Stores the turn with its answer.
     async fn remember(&self, running: &RunningTurn, response: &ChatResponse) -> Result<()> {
-        let answer = response.text();
-        let unfinished = matches!(response.finish().reason, FinishReason::Paused)
-            || response.message().tool_calls().next().is_some();
-        let refused = matches!(response.finish().reason, FinishReason::ContentFilter | FinishReason::Refusal);
-        if unfinished || refused || answer.trim().is_empty() {
-            return Ok(());
-        }
-        let stored = self.store_turn(running, &answer).await;
+        let stored = self.store_turn(running, &response.text()).await;
         stored.or_else(|error| self.on_failure.unless_continued(self.name(), "storing the turn", error))
+    }
+
+    /// Removes the turn, whose answer was rejected.
+    async fn remove(&self, running: &RunningTurn) {
+        if let Err(error) = self.store.delete(&running.filter()).await {
+            warn(self.name(), "removing a rejected answer", &error.into());
+        }
     }
 
     async fn store_turn(&self, running: &RunningTurn, answer: &str) -> Result<()> {
@@ -225,6 +230,14 @@ impl PastTurns {
         let turn = |embedding| EmbeddedDocument::new(running.document(text.clone()), embedding);
         Ok(self.store.upsert(tenant, embeddings.into_iter().map(turn).collect()).await?)
     }
+}
+
+/// Checks whether a response is an answer of the model that ends its turn.
+fn is_final(response: &ChatResponse) -> bool {
+    use FinishReason::{ContentFilter, Limit, Paused, Refusal};
+    let has_calls = response.message().tool_calls().next().is_some();
+    let is_none = matches!(response.finish().reason, Paused | ContentFilter | Refusal | Limit(_));
+    !has_calls && !is_none && !response.text().trim().is_empty()
 }
 
 impl AdvisorInfo for PastTurns {
@@ -242,9 +255,13 @@ impl StreamAdvisor for PastTurns {
     async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
         let Some(running) = RunningTurn::of(&request) else { return next.next_stream(request).await };
         let earlier = self.context.get_or_try_init(&request.turn, self.find(&running, &request)).await?;
+        let turn = Arc::clone(&request.turn);
         let answer = next.next_stream(request.with_system(earlier)).await?;
         Ok(answer.on_completed(move |response| async move {
-            self.remember(&running, &response).await?;
+            if is_final(&response) {
+                self.remember(&running, &response).await?;
+                turn.on_rejected(async move { self.remove(&running).await });
+            }
             Ok(response)
         }))
     }

@@ -47,11 +47,16 @@ impl Accounts {
         }
     }
 
-    /// Notes that the turn has begun, and its account.
-    pub(super) fn note(self: &Arc<Self>, turn: &Turn, account: &Arc<Account>) {
-        let (accounts, account) = (Arc::clone(self), Arc::clone(account));
-        let entry = Entry { accounts, account, ended: None, has_last_answer: false };
-        turn.extensions().update(|noted: &mut Noted| noted.0.push(entry));
+    /// Notes that the turn has begun, and returns its account: this one, unless another call of the turn was faster.
+    pub(super) fn note(self: &Arc<Self>, turn: &Turn, account: Arc<Account>) -> Arc<Account> {
+        let (accounts, noted) = (Arc::clone(self), Arc::clone(&account));
+        let entry = Entry { accounts, account: noted, ended: None, has_last_answer: false };
+        turn.extensions().update(|noted: &mut Noted| {
+            if !noted.0.iter().any(|known| Arc::ptr_eq(&known.accounts, self)) {
+                noted.0.push(entry);
+            }
+        });
+        self.noted(turn).unwrap_or(account)
     }
 
     /// Returns the account of a turn that has begun.
@@ -98,5 +103,20 @@ impl Accounts {
             Self::Shared(Shared::PerTenant(_)) => " for one tenant",
             Self::Shared(Shared::One(_)) => " for all turns",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use advisor_core::TurnId;
+
+    use super::*;
+
+    /// Two calls of one turn may begin at the same time.
+    #[test]
+    fn turn_has_one_account() {
+        let (accounts, turn) = (Arc::new(Accounts::PerTurn), Turn::new(TurnId::random()));
+        let [one, other] = [(); 2].map(|()| accounts.note(&turn, Arc::default()));
+        assert!(Arc::ptr_eq(&one, &other));
     }
 }

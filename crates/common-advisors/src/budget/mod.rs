@@ -189,8 +189,7 @@ impl Budget {
         if let Some(limit) = self.reached(&account) {
             return Ok(Admission::Refused(limit));
         }
-        self.accounts.note(turn, &account);
-        Ok(Admission::Admitted(account))
+        Ok(Admission::Admitted(self.accounts.note(turn, account)))
     }
 
     /// Charges an answer to the account, as far as its cost is known.

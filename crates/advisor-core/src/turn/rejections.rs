@@ -10,7 +10,8 @@ pub(super) struct Rejections(Vec<BoxFuture<'static, ()>>);
 impl Turn {
     /// Sets work that runs if an advisor further outside [rejects](Self::reject_answer) the last answer of this turn.
     ///
-    /// A cache removes the answer then. Set it when the answer is complete. The next answer of the turn drops it.
+    /// A cache removes the answer then. Set it when the answer is complete. The next answer of the turn drops it. The turn
+    /// holds the work, so the work must not hold the turn.
     pub fn on_rejected(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.lock().rejections.0.push(work.boxed());
     }
@@ -58,8 +59,10 @@ impl Turn {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
     use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::{Arc, Mutex};
 
     use message_aggregator::Message;
 
@@ -80,5 +83,19 @@ mod tests {
         assert_eq!(rejected.swap(0, Ordering::Relaxed), 2);
         turn.reject_answer().await;
         assert_eq!(rejected.load(Ordering::Relaxed), 0, "an answer is rejected once");
+    }
+
+    #[tokio::test]
+    async fn work_runs_in_the_order_in_which_it_was_set() {
+        let (turn, order) = (Turn::new(TurnId::random()), Arc::new(Mutex::new(Vec::new())));
+        for place in ["inner", "outer"] {
+            let order = Arc::clone(&order);
+            turn.on_rejected(async move {
+                tokio::task::yield_now().await;
+                order.lock().unwrap().push(place);
+            });
+        }
+        turn.reject_answer().await;
+        assert_eq!(*order.lock().unwrap(), ["inner", "outer"]);
     }
 }

@@ -2,7 +2,10 @@ use std::time::Duration;
 
 use advisor_chain::advisors::{Budget, OnUnknownCost, ResponseCache};
 use advisor_chain::tools::OnLimit;
-use advisor_chain::{ChatClient, ChatOptions, ConversationKey, Error, ErrorKind, FinishReason};
+use advisor_chain::{
+    ChatClient, ChatMemoryAdvisor, ChatOptions, ConversationKey, Error, ErrorKind, FinishReason,
+    InMemoryStore, Phase,
+};
 use advisor_testkit::{Answer, ScriptedModel};
 use futures::{FutureExt, StreamExt};
 
@@ -19,6 +22,17 @@ fn numbered() -> ScriptedModel {
 
 fn client(model: &ScriptedModel, cache: &ResponseCache) -> ChatClient {
     ChatClient::builder(model.clone()).advisor(cache.clone()).build().unwrap()
+}
+
+/// Outside memory the messages of a conversation are not part of the request. Equal questions would have one answer.
+#[test]
+fn law_m5_cache_must_be_inside_memory() {
+    for phase in PLACES {
+        let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+        let client = ChatClient::builder(numbered()).advisor_in(Phase::Turn, ResponseCache::new());
+        let error = client.advisor_in(phase, memory).build().unwrap_err();
+        assert!(error.to_string().contains("place it in the model-call phase"), "{error}");
+    }
 }
 
 /// Repeated rounds are shown and stored like those of the model, and their tools run again.

@@ -29,9 +29,10 @@ use crate::per_tenant::tenant_of;
 /// memory, and clones have the same ones. Use a separate cache for each model, since the model of a chain is not part of
 /// a request.
 ///
-/// Its phase is [`Phase::ModelCall`], inside memory, which stores a repeated answer like any other. Advisors inside it are
-/// not called for a repeated answer. So advisors that add the data of a user to a request belong outside it, and so do
-/// guards and judges: those outside check repeated answers, too.
+/// Its phase is [`Phase::ModelCall`], inside memory, which stores a repeated answer like any other. A place outside memory
+/// is refused: there a request lacks the earlier messages of its conversation. Advisors inside the cache are not called for
+/// a repeated answer. So advisors that add the data of a user to a request belong outside it, and so do guards and judges:
+/// those outside check repeated answers, too.
 ///
 /// # Example
 /// ```
@@ -157,7 +158,7 @@ impl AdvisorInfo for ResponseCache {
     }
 
     fn placement(&self) -> Placement {
-        Placement::new(Phase::ModelCall)
+        Placement::new(Phase::ModelCall).inside_memory()
     }
 }
 

@@ -21,7 +21,8 @@ impl Turn {
     /// An advisor calls it before it asks again because the answer is unsuitable, and before it fails for that reason.
     ///
     /// # Ordering
-    /// The work runs in the order in which it was set, and once. A later answer of the turn drops it.
+    /// The work runs in the order in which it was set, and once. A later answer of the turn drops it. So a judge that asks
+    /// the same chain in this turn comes too late: the last answer is its verdict.
     ///
     /// # Cancellation
     /// Dropping the future drops the rest of the work. A cache may then keep the answer.

@@ -32,6 +32,19 @@ async fn value_that_does_not_fit_is_not_repeated() {
     }
 }
 
+/// The last attempt is removed before the turn fails.
+#[tokio::test]
+async fn value_of_the_last_attempt_is_not_repeated() {
+    for cache in caches() {
+        let model = ScriptedModel::new(["Many", "7"].map(Answer::from_text));
+        let client = ChatClient::builder(model.clone()).advisor(cache).build().unwrap();
+        let once =
+            async || client.prompt().user("How many are there?").entity::<u32>().with_attempts(1).await;
+        assert_eq!(once().await.unwrap_err().kind(), ErrorKind::InvalidOutput);
+        assert_eq!(once().await.unwrap(), 7);
+    }
+}
+
 /// An answer that was accepted stays, also beside rejected ones, and is repeated in place of the model.
 #[tokio::test]
 async fn value_that_fits_is_repeated() {
@@ -60,6 +73,25 @@ async fn repeated_answer_that_is_rejected_is_removed() {
         assert_eq!(ask(&asking, "How is it today?").await, "It is sunny.");
         assert_eq!(model.calls(), 2, "the first answer came from the cache");
         assert_eq!(ask(&plain, "how is it today").await, "It is sunny again.");
+    }
+}
+
+/// An answer that is rejected for a similar question is given to no other one. The question itself keeps it.
+#[tokio::test]
+async fn answer_to_a_similar_question_that_is_rejected_is_removed() {
+    let [_, cache] = caches();
+    let model = ScriptedModel::new(["It is grey.", "It is sunny.", "It is windy."].map(Answer::from_text));
+    let plain = ChatClient::builder(model.clone()).advisor(cache.clone()).build().unwrap();
+    let asking =
+        ChatClient::builder(model.clone()).advisor(ask_again("sunny")).advisor(cache).build().unwrap();
+    for (client, text, expected, calls) in [
+        (&plain, "How is it today?", "It is grey.", 1),
+        (&asking, "how is it today", "It is sunny.", 2),
+        (&plain, "How is it today", "It is windy.", 3),
+        (&plain, "How is it today?", "It is grey.", 3),
+    ] {
+        assert_eq!(client.prompt().user(text).call().await.unwrap().text(), expected, "{text}");
+        assert_eq!(model.calls(), calls, "{text}");
     }
 }
 

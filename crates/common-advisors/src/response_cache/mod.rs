@@ -95,7 +95,8 @@ impl ResponseCache {
     /// this cosine, from -1 to 1. Useful values depend on the embedding model and on the questions.
     ///
     /// A question is the text of the last message, which the user wrote. Everything else has to be equal: all other
-    /// messages, the options and the tools. An answer with calls is not given to another question.
+    /// messages, the options and the tools. An answer with calls is not given to another question. If an advisor outside
+    /// rejects the answer to a similar question, only the question that it was made for keeps it.
     ///
     /// The questions have separate bounds, in bytes and in time. The bounds of this cache and [`clear`](Self::clear) do
     /// not apply to them. As answers of a cache, they are those of one model.

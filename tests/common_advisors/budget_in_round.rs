@@ -34,7 +34,7 @@ async fn law_t3_spent_budget_bounds_attempts_at_a_value() {
         let prompt = client.prompt().user("How many?").conversation("c");
         let error = prompt.entity::<u32>().with_attempts(10).await.unwrap_err();
         assert_eq!((error.kind(), model.calls()), (ErrorKind::InvalidOutput, 1), "{error}");
-        assert!(error.to_string().contains("(Limit(") && error.to_string().contains("100 tokens"), "{error}");
+        assert!(error.to_string().contains("it reached the budget of 100 tokens"), "{error}");
         assert!(!setting.remembered().await.concat().contains("Oslo"), "{remembers}");
     }
 }
@@ -50,7 +50,7 @@ async fn law_t3_spent_budget_allows_one_last_answer_only() {
         let client = setting.client.clone().build().unwrap();
         let error = client.prompt().user("How many?").conversation("c").entity::<u32>().await.unwrap_err();
         assert_eq!((error.kind(), model.calls()), (ErrorKind::InvalidOutput, 3), "{error}");
-        assert!(error.to_string().contains("(Limit("), "{error}");
+        assert!(error.to_string().contains("it reached the budget of 100 tokens"), "{error}");
     }
 }
 

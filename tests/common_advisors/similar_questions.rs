@@ -5,7 +5,7 @@ use advisor_chain::chain::{Embedding, EmbeddingModel};
 use advisor_chain::messages::{ChatResponse, Text};
 use advisor_chain::{
     ChatClient, ChatMemoryAdvisor, ChatOptions, ConversationKey, Error, ErrorKind, FinishReason,
-    InMemoryStore, Prompt, Result, ToolCallAdvisor, async_trait,
+    InMemoryStore, Prompt, PromptExt, Result, ToolCallAdvisor, async_trait,
 };
 use advisor_testkit::{Answer, ScriptedModel, WordEmbeddings};
 use futures::StreamExt;
@@ -126,6 +126,17 @@ impl SimilarQuestions for Seen {
     async fn forget(&self, _: &str, _: &str) -> Result<()> {
         Ok(())
     }
+}
+
+/// The user did not write the correction of an answer that does not fit.
+#[tokio::test]
+async fn correction_is_no_question() {
+    let (seen, embeddings) = (Arc::<Mutex<Vec<Question>>>::default(), WordEmbeddings::new());
+    let cache = ResponseCache::new().with_similar(embeddings.clone(), Seen(Arc::clone(&seen)), 0.9);
+    let model = ScriptedModel::new(["Many", "7"].map(Answer::from_text));
+    assert_eq!(client(&model, cache).prompt().user("How many?").entity::<u32>().await.unwrap(), 7);
+    let texts: Vec<_> = seen.lock().unwrap().iter().map(|question| question.text.to_string()).collect();
+    assert_eq!((texts.as_slice(), embeddings.calls()), (&["How many?".to_owned()][..], 1));
 }
 
 /// Calls depend on the words of a question, and an incomplete answer answers none.

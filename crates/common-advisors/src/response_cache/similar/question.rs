@@ -46,9 +46,9 @@ fn id(tenant: &str, context: &str, text: &str) -> Text {
     digest(|add| [tenant, context, text].into_iter().for_each(|part| add(part.as_bytes())))
 }
 
-/// Returns the text of the last message, if it is a text of the user.
+/// Returns the text of the last message, if it is a text of the user. An advisor adds ephemeral ones, such as a correction.
 pub(super) fn text_of(request: &ChatRequest) -> Option<Text> {
-    let last = request.messages.last().filter(|last| last.role() == Role::User)?;
+    let last = request.messages.last().filter(|last| last.role() == Role::User && !last.is_ephemeral())?;
     let MessageContent::User(parts) = last.content() else { return None };
     let is_text = parts.iter().all(|part| part.as_text().is_some());
     let text = last.text();

@@ -7,6 +7,7 @@ use advisor_core::{ChatClient, Text};
 use chat_memory_advisor::ChatMemoryAdvisor;
 
 use crate::access::application::{Authenticate, ChangePrompt};
+use crate::access::deletion::OnDelete;
 use crate::access::limits::ServerLimits;
 use crate::access::origins::AllowedOrigins;
 use crate::access::tokens::Tokens;
@@ -61,6 +62,7 @@ struct Shared {
     tokens: Tokens,
     authenticate: Option<Authenticate>,
     change_prompt: Option<ChangePrompt>,
+    on_delete: Option<OnDelete>,
     /// The token of the operator, if there is one.
     operator: Tokens,
     origins: AllowedOrigins,
@@ -97,6 +99,7 @@ impl ChatServer {
             tokens,
             authenticate: None,
             change_prompt: None,
+            on_delete: None,
             operator: Tokens::default(),
             origins,
             limits,
@@ -140,6 +143,10 @@ impl ChatServer {
 
     pub(crate) fn change_prompt(&self) -> Option<&ChangePrompt> {
         self.0.change_prompt.as_ref()
+    }
+
+    pub(crate) fn on_delete(&self) -> Option<&OnDelete> {
+        self.0.on_delete.as_ref()
     }
 
     /// Checks whether the server knows its users. Otherwise, it serves this machine only.

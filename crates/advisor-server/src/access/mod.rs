@@ -1,4 +1,5 @@
 pub(crate) mod application;
+pub(crate) mod deletion;
 pub(crate) mod host;
 pub(crate) mod limits;
 pub(crate) mod origins;

@@ -189,6 +189,9 @@ pub(super) async fn delete(
     let key = user.conversation(&id?)?;
     // A turn that goes on elsewhere, since the relay fails, writes nothing after the deletion.
     let _ = server.turns().stop(&key).await;
+    if let Some(work) = server.on_delete() {
+        work.run(&key).await.map_err(|error| Refusal::from(&error))?;
+    }
     let deleted = server.memory().store().delete(&key).await;
     deleted.map_err(|error| Refusal::from(&error.into()))?;
     server.turns().forget(&key).await;

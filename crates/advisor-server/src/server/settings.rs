@@ -1,9 +1,10 @@
 use std::sync::Arc;
 
-use advisor_core::{Prompt, Result, Text};
+use advisor_core::{ConversationKey, Prompt, Result, Text};
 use axum::http::request::Parts;
 
 use crate::access::application::{Authenticate, ChangePrompt};
+use crate::access::deletion::OnDelete;
 use crate::access::limits::ServerLimits;
 use crate::access::origins::AllowedOrigins;
 use crate::access::tokens::Tokens;
@@ -75,6 +76,34 @@ impl ChatServer {
     #[must_use]
     pub fn map_prompt(self, change: impl Fn(Prompt, &Parts) -> Prompt + Send + Sync + 'static) -> Self {
         self.changed(|shared| shared.change_prompt = Some(ChangePrompt::new(change)))
+    }
+
+    /// Sets work of the application for each conversation that a user deletes. It deletes what the application, or an advisor,
+    /// keeps of the conversation outside memory, such as its past turns.
+    ///
+    /// It runs after the running turn has stopped, and before memory deletes the conversation. If it fails, the conversation
+    /// stays, and the user can delete it again. So it must succeed if there is nothing to delete. A second call of this method
+    /// replaces it.
+    ///
+    /// # Example
+    /// ```
+    /// use advisor_server::ChatServer;
+    /// use chat_memory_advisor::ChatMemoryAdvisor;
+    ///
+    /// /// Deletes the conversation of a sub-agent, which has the same key in a separate store.
+    /// fn with_guides(server: ChatServer, guides: ChatMemoryAdvisor) -> ChatServer {
+    ///     server.with_deletion(move |key| {
+    ///         let guides = guides.clone();
+    ///         async move { Ok(guides.store().delete(&key).await?) }
+    ///     })
+    /// }
+    /// ```
+    #[must_use]
+    pub fn with_deletion<F>(self, work: impl Fn(ConversationKey) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<()>> + Send + 'static,
+    {
+        self.changed(|shared| shared.on_delete = Some(OnDelete::new(work)))
     }
 
     /// Lets the users of a conversation decide about its calls that wait for an approval. By default, only the application

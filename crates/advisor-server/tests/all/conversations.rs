@@ -1,6 +1,9 @@
 //! Lists, reads and deletes conversations.
 
-use advisor_core::{ChatClient, ConversationKey, Message, TurnId};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use advisor_core::{ChatClient, ConversationKey, Error, ErrorKind, Message, TurnId};
 use advisor_server::{ChatServer, ServerLimits};
 use advisor_testkit::{Answer, ScriptedModel};
 use axum::body::Body;
@@ -31,6 +34,34 @@ async fn conversation_is_read_and_deleted() {
     let delete = Request::delete("/api/conversations/c%2F1").body(Body::empty()).unwrap();
     assert_eq!(setting.send(delete).await.status(), StatusCode::NO_CONTENT);
     assert_eq!(setting.get("/api/conversations/c%2F1").await.status(), StatusCode::NOT_FOUND);
+}
+
+/// The application keeps more of a conversation than memory does. If it cannot be deleted, the conversation stays.
+#[tokio::test]
+async fn application_deletes_first() {
+    let Setting { server, model } = setting([Answer::from_text("Noted.")]);
+    let kept = Arc::new(Mutex::new(vec![ConversationKey::new("c1").unwrap()]));
+    let (notes, is_down) = (Arc::clone(&kept), Arc::new(AtomicBool::new(true)));
+    let down = Arc::clone(&is_down);
+    let server = server.with_deletion(move |key| {
+        let (notes, is_down) = (Arc::clone(&notes), down.load(Ordering::Relaxed));
+        async move {
+            if is_down {
+                return Err(Error::new(ErrorKind::Advisor, "the notes are not available"));
+            }
+            notes.lock().unwrap().retain(|kept| *kept != key);
+            Ok(())
+        }
+    });
+    let setting = Setting { server, model };
+    text(setting.post("/api/chat", &json!({"message": "Hi", "conversation": "c1"})).await).await;
+    let delete = || setting.send(Request::delete("/api/conversations/c1").body(Body::empty()).unwrap());
+    let failed = refused(delete().await, StatusCode::INTERNAL_SERVER_ERROR).await;
+    assert_eq!(setting.get("/api/conversations/c1").await.status(), StatusCode::OK, "{failed}");
+    is_down.store(false, Ordering::Relaxed);
+    assert_eq!(delete().await.status(), StatusCode::NO_CONTENT);
+    assert_eq!(setting.get("/api/conversations/c1").await.status(), StatusCode::NOT_FOUND);
+    assert!(kept.lock().unwrap().is_empty());
 }
 
 #[tokio::test]

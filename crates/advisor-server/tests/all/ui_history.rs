@@ -165,6 +165,22 @@ async fn ui_history_asks_only_whom_the_stream_asks() {
     assert_eq!(shown(open_till([place()]), "v6").await, "input-available approval-requested");
 }
 
+/// A call that ran or was refused at once, beside one that waits, has no decision of a person.
+#[tokio::test]
+async fn ui_history_has_no_decision_that_nobody_made() {
+    let calls = [("c1", "look", "{}"), ("c2", "pay", r#"{"cents":1}"#), ("c3", "pay", r#"{"cents":13}"#)];
+    let till = open_till([Answer::from_calls(calls), Answer::from_text("Done.")]);
+    say(&till.setting, "u1", "Pay.").await;
+    let asking = load(&till.setting, "v6").await;
+    send(&till.setting, &decided(&asking, &[true])).await;
+    let loaded = load(&till.setting, "v6").await;
+    let states = states(&loaded["messages"][1]);
+    assert_eq!(states, ["output-available", "output-available", "output-error", "done"]);
+    let [asking, loaded] = [&asking, &loaded].map(|loaded| &loaded["messages"][1]["parts"]);
+    assert_eq!((&loaded[1], &loaded[3]), (&asking[1], &asking[3]));
+    assert_eq!((&loaded[1]["approval"], &loaded[2]["approval"]["approved"]), (&Value::Null, &json!(true)));
+}
+
 /// The conversation goes on without calls that nobody decides about, and a page that is loaded again asks for none of them.
 #[tokio::test]
 async fn ui_calls_without_decision_have_ended() {

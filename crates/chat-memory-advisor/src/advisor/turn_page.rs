@@ -1,11 +1,12 @@
+use std::iter;
 use std::num::NonZeroUsize;
 
-use advisor_core::{ConversationKey, Message, Result, TurnEnd, TurnId};
+use advisor_core::{ConversationKey, Message, Result, Role, TurnEnd, TurnId};
 use conversation_store::{Entry, EntryId, ReadRange, Snapshot, StoreError, Version, last_end, same_turn};
 
 use crate::conversation::unfinished_turn::UnfinishedTurn;
 use crate::transcript::repair::{
-    Place, Repair, answers_to_earlier_calls, ends_waiting, is_answer, waits_for_caller,
+    Place, Repair, answer_in, answers_to_earlier_calls, ends_waiting, is_answer, waits_for_caller,
 };
 use crate::turn::closing_entries::{end_last_turn, end_of, round_of_calls};
 use crate::turn::reading::GROWTH;
@@ -29,6 +30,9 @@ pub struct TurnMessages {
     pub turn: TurnId,
     /// At least one message. The first ones may be results for calls of the turn before.
     pub messages: Vec<Message>,
+    /// The results among the first messages that the turn before has stored. It ran or refused these calls, beside those
+    /// that waited.
+    pub earlier_results: Vec<Message>,
     /// Whether memory has added the last message, since the turn ended without an answer.
     pub has_added_answer: bool,
     /// The end of the turn. One that runs ends as if it had been interrupted now.
@@ -172,13 +176,15 @@ impl TurnPage {
 }
 
 impl TurnMessages {
-    /// Creates the turn of these entries with its repaired messages; `None` without any.
-    fn new(entries: &[Entry], messages: Vec<Message>) -> Option<Self> {
+    /// Creates the turn of these entries with its repaired messages; `None` without any. `before` has the entries of the
+    /// turn before, if the turn answers calls of that one.
+    fn new(entries: &[Entry], before: &[Entry], messages: Vec<Message>) -> Option<Self> {
         let (first, last) = (entries.first()?, messages.last()?);
         let is_stored = entries.iter().any(|entry| entry.kind.as_message() == Some(last));
         Some(Self {
             turn: first.turn.clone(),
             has_added_answer: is_answer(last) && !is_stored,
+            earlier_results: earlier_results(before, &messages),
             messages,
             end: last_end(entries).cloned(),
             last_round: round_of_calls(entries),
@@ -202,8 +208,9 @@ fn turns_of<'t>(
         let messages = places.first().and_then(|(_, place)| pieces.get(place.piece));
         let messages = messages.map(Vec::as_slice).unwrap_or_default();
         let ends = places.iter().skip(1).map(|(_, next)| next.message).chain([messages.len()]);
-        let turns = places.iter().zip(ends).filter_map(|((entries, place), end)| {
-            TurnMessages::new(entries, messages.get(place.message..end)?.to_vec())
+        let before = iter::once([].as_slice()).chain(places.iter().map(|(entries, _)| *entries));
+        let turns = places.iter().zip(before).zip(ends).filter_map(|(((entries, place), before), end)| {
+            TurnMessages::new(entries, before, messages.get(place.message..end)?.to_vec())
         });
         let mut turns: Vec<_> = turns.collect();
         if let Some(turn) = turns.first_mut() {
@@ -212,6 +219,14 @@ fn turns_of<'t>(
         turns
     };
     places.chunk_by(|(_, one), (_, next)| one.piece == next.piece).flat_map(turns_of_piece).collect()
+}
+
+/// Returns those results at the beginning of a turn that the turn before has stored behind its last answer.
+fn earlier_results(before: &[Entry], messages: &[Message]) -> Vec<Message> {
+    let stored = before.iter().rev().take_while(|entry| answer_in(entry).is_none());
+    let stored: Vec<_> = stored.filter_map(|entry| entry.kind.as_message()).collect();
+    let results = messages.iter().take_while(|message| message.role() == Role::Tool);
+    results.filter(|result| stored.contains(result)).cloned().collect()
 }
 
 #[cfg(test)]

@@ -75,8 +75,7 @@ pub(in crate::routes) async fn read(
         encoder.with_profile(profile)
     };
     let running = page.running.as_ref().ok().cloned().flatten();
-    let mut turns = StoredTurns::new(encoder_of, running.clone());
-    let turns: Vec<_> = page.page.turns.iter().map(|turn| turns.write(turn)).collect();
+    let turns = StoredTurns::new(encoder_of, running.clone()).write(&page.page.turns);
     let sizes: Vec<_> = turns.iter().map(|turn| turn.size()).collect();
     let left_out = page.shorten(&server, &sizes);
     let messages = read_messages(turns.into_iter().skip(left_out).collect());

@@ -35,22 +35,25 @@ impl<E: Fn(&TurnId) -> UiMessages> StoredTurns<E> {
         Self { encoder, running, ids: ShownIds::default() }
     }
 
-    pub(super) fn write(&mut self, turn: &TurnMessages) -> WrittenTurn {
-        let messages = visible(turn);
-        let is_answer = |message: &&Message| message.role() == Role::Assistant;
-        let first = messages.iter().position(is_answer).unwrap_or(messages.len());
-        let (asked, answers) = messages.split_at(first);
+    /// Writes these turns, the oldest first.
+    pub(super) fn write(mut self, turns: &[TurnMessages]) -> Vec<WrittenTurn> {
+        let next = turns.iter().skip(1).map(Some).chain([None]);
+        turns.iter().zip(next).map(|(turn, next)| self.write_turn(turn, next)).collect()
+    }
+
+    fn write_turn(&mut self, turn: &TurnMessages, next: Option<&TurnMessages>) -> WrittenTurn {
+        let (asked, answers) = visible(turn, next);
         let mut encoder = (self.encoder)(&turn.turn);
-        let ends = self.ends(asked, &mut encoder);
+        let ends = self.ends(&asked, &mut encoder);
         let suffix = CallSuffix::of(&turn.turn);
         let continues = suffix.is_of_continued() && !ends.is_empty();
         self.ids.begin_turn_with(suffix.in_message());
-        self.name_calls(answers);
+        self.name_calls(&answers);
         let answer = match self.running.as_ref() == Some(&turn.turn) {
             true => String::new(),
-            false => written(&mut encoder, turn, answers),
+            false => written(&mut encoder, turn, &answers),
         };
-        WrittenTurn { said: said(&turn.turn, asked), turn: turn.turn.clone(), ends, answer, continues }
+        WrittenTurn { said: said(&turn.turn, &asked), turn: turn.turn.clone(), ends, answer, continues }
     }
 
     /// Returns the ends of the calls whose results begin a turn.
@@ -105,11 +108,21 @@ pub(super) fn read_messages(turns: Vec<WrittenTurn>) -> Vec<ReadMessage> {
     messages
 }
 
-/// Returns the messages that clients see. Memory adds an answer for the model to a turn that has none.
-fn visible(turn: &TurnMessages) -> Vec<&Message> {
+/// Returns the messages that clients see: those that begin the turn, and those of its answer with the results that the turn
+/// has stored. Memory adds an answer for the model to a turn that has none.
+fn visible<'a>(
+    turn: &'a TurnMessages,
+    next: Option<&'a TurnMessages>,
+) -> (Vec<&'a Message>, Vec<&'a Message>) {
     let added = usize::from(turn.has_added_answer);
     let own = turn.messages.len().saturating_sub(added);
-    turn.messages.iter().take(own).filter(|message| !message.is_hidden()).collect()
+    let is_earlier = |message: &Message| turn.earlier_results.iter().any(|earlier| earlier.is_same(message));
+    let own = turn.messages.iter().take(own).filter(|message| !is_earlier(message));
+    let stored = next.map(|next| next.earlier_results.as_slice()).unwrap_or_default();
+    let mut asked: Vec<_> = own.chain(stored).filter(|message| !message.is_hidden()).collect();
+    let first = asked.iter().position(|message| message.role() == Role::Assistant).unwrap_or(asked.len());
+    let answers = asked.split_off(first);
+    (asked, answers)
 }
 
 /// Returns the messages of the user that begin a turn. The first one has the id of the turn, as it is sent.

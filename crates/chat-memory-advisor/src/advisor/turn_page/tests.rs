@@ -1,4 +1,4 @@
-use advisor_core::{FinishReason, Role, TurnEnd};
+use advisor_core::{FinishReason, TurnEnd};
 use conversation_store::{Batch, BatchKey, ConversationStore, EntryKind, InMemoryStore, NewEntry, last_end};
 use proptest::prelude::*;
 
@@ -123,6 +123,22 @@ async fn turn_has_its_end_and_names_an_added_answer() {
     assert_eq!(shown, [(false, Some(4)), (true, None), (true, None), (false, Some(4))]);
     let ends: Vec<_> = page.turns.iter().filter_map(|of| of.end.clone()).map(EntryKind::TurnEnded).collect();
     assert_eq!(ends, [completed(), interrupted("half"), completed(), client_side_end()]);
+}
+
+/// A display tells calls that were answered from those that ended with their turn, also if the ids repeat.
+#[tokio::test]
+async fn turn_names_results_of_the_turn_before() {
+    let asked = vec![user("a").into(), calls(&["1"]).into(), result("1").into()];
+    let asking =
+        [asked, vec![calls(&["1", "2", "3"]).into(), result("2").into(), client_side_end()]].concat();
+    let answering = vec![result("1").into(), answer("ok").into(), completed()];
+    let memory = stored(&log(&[("a", asking), ("b", answering), plain("c")]), &[]).await;
+    let page = memory.turns(&key(), None, NonZeroUsize::new(9).unwrap()).await.unwrap();
+    let shown: Vec<_> =
+        page.turns.iter().map(|of| (words(&of.messages), words(&of.earlier_results))).collect();
+    let of = |messages: &str, earlier: &str| (messages.to_owned(), earlier.to_owned());
+    let turns = [of("u:a a(1) r1 a(1,2,3)", ""), of("r1 r2 r3! a:ok", "r2"), of("u:c a:C", "")];
+    assert_eq!(shown, turns);
 }
 
 #[tokio::test]

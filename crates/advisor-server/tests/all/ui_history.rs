@@ -181,6 +181,21 @@ async fn ui_history_has_no_decision_that_nobody_made() {
     assert_eq!((&loaded[1]["approval"], &loaded[2]["approval"]["approved"]), (&Value::Null, &json!(true)));
 }
 
+/// Clients refuse a denial without an approval, and a server whose users no longer decide asks for none.
+#[tokio::test]
+async fn ui_denial_without_approval_is_an_error() {
+    let closed = till([Answer::from_calls([("c1", "pay", r#"{"cents":1}"#)]), Answer::from_text("Done.")]);
+    let open = closed.restarted();
+    say(&open.setting, "u1", "Pay.").await;
+    send(&open.setting, &decided(&load(&open.setting, "v6").await, &[false])).await;
+    let parts_of = |loaded: &Value| loaded["messages"][1]["parts"][1].clone();
+    let denied = parts_of(&load(&open.setting, "v6").await);
+    assert_eq!((&denied["state"], &denied["approval"]["approved"]), (&json!("output-denied"), &json!(false)));
+    let refused = json!({"input": {"cents": 1}, "errorText": "the call was denied"});
+    let loaded = load(&closed.setting, "v6").await;
+    assert_eq!(parts_of(&loaded), tool("output-error", "c1", "pay", &refused));
+}
+
 /// The conversation goes on without calls that nobody decides about, and a page that is loaded again asks for none of them.
 #[tokio::test]
 async fn ui_calls_without_decision_have_ended() {

@@ -124,9 +124,14 @@ impl<'a> MessageReader<'a> {
                 decide(part, true);
                 "output-error"
             }
-            "tool-output-denied" => {
+            "tool-output-denied" if part.contains_key("approval") => {
                 decide(part, false);
                 "output-denied"
+            }
+            // The server no longer asks about this call, and clients refuse a denial without an approval.
+            "tool-output-denied" => {
+                part.insert("errorText".into(), "the call was denied".into());
+                "output-error"
             }
             _ => return,
         };

@@ -6,7 +6,6 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::ask::OnDisconnect;
 use super::ask::answers::{self, SentApproval, SentVerdict};
 use super::ask::call_suffix::CallSuffix;
 use super::ask::content::{SentMessage, SentResult};
@@ -19,6 +18,7 @@ use super::user::User;
 use crate::ChatServer;
 use crate::refusal::Refusal;
 use crate::turns::body::streamed;
+use crate::turns::on_disconnect::OnDisconnect;
 
 /// The input of a run. Its thread is the conversation, and the run is the turn. State, context and forwarded properties
 /// are ignored.

@@ -7,10 +7,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::ask::Question;
 use super::ask::content::{Content, SentMessage, SentResult};
 use super::ask::headers::{header, server_tools};
 use super::ask::new_input::new_input;
-use super::ask::{OnDisconnect, Question};
 use super::input::{JsonBody, given, null_is_absent};
 use super::openai_chat::{ChatMessage, info, listed, without_tools};
 use super::openapi::operation::Operation;
@@ -19,6 +19,7 @@ use crate::ChatServer;
 use crate::refusal::Refusal;
 use crate::refusal::error_form::ErrorForm;
 use crate::turns::body::{streamed, whole};
+use crate::turns::on_disconnect::OnDisconnect;
 
 /// A request of Messages. Settings of the model belong to the chain and are ignored, except its name.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -7,9 +7,7 @@ pub(super) mod new_input;
 mod parts;
 pub(super) mod shown_call;
 
-use advisor_core::{
-    ConversationKey, Decision, Message, MessageContent, OnDrop, OnUnread, Prompt, TurnId, TurnStream,
-};
+use advisor_core::{ConversationKey, Decision, Message, MessageContent, Prompt, TurnId, TurnStream};
 use axum::http::HeaderValue;
 use axum::response::Response;
 use chat_memory_advisor::store::{EntryId, ReadRange};
@@ -24,6 +22,7 @@ use crate::access::application::RequestPrompt;
 use crate::metrics::turn_watch::watched;
 use crate::refusal::Refusal;
 use crate::relay::reader::TurnReading;
+use crate::turns::on_disconnect::OnDisconnect;
 use crate::turns::{Asked, IdOrigin};
 
 /// The entries of a conversation that are read at once.
@@ -55,17 +54,6 @@ pub(super) struct Question {
 enum EarlierTurn {
     Replaced(TurnId),
     Continued(TurnId),
-}
-
-/// The policy for a turn whose client disconnects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum OnDisconnect {
-    /// The protocol cannot resume the turn. It stops, unless the application finishes dropped turns.
-    Stop,
-    /// The turn stops: the client has chosen so.
-    StopOnRequest,
-    /// The turn continues, and the client can join it again.
-    Continue,
 }
 
 impl Question {
@@ -200,14 +188,9 @@ impl Question {
         server: &ChatServer,
         on_disconnect: OnDisconnect,
     ) -> Result<TurnReading, Refusal> {
-        let on_unread = match on_disconnect {
-            OnDisconnect::Stop => None,
-            OnDisconnect::StopOnRequest => Some(OnUnread::Cancel(OnDrop::KeepPartial)),
-            OnDisconnect::Continue => Some(OnUnread::Continue),
-        };
         let input = self.digest();
         let key = self.key();
-        let asked = Asked { key: &key, id: self.id, input: &input, on_unread };
+        let asked = Asked { key: &key, id: self.id, input: &input, on_disconnect };
         let prepare = || {
             let prompt = self.prompt.of(server.client()).clone();
             |receipt| self.stream(server, prompt, receipt)

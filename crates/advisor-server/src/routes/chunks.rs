@@ -8,14 +8,15 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::approvals::decisions::{SentDecision, decisions};
+use super::ask::Question;
 use super::ask::headers::header;
-use super::ask::{OnDisconnect, Question};
 use super::input::{JsonBody, NoParameters, Parameters};
 use super::openapi::operation::Operation;
 use super::user::User;
 use crate::ChatServer;
 use crate::refusal::Refusal;
 use crate::turns::body::streamed;
+use crate::turns::on_disconnect::OnDisconnect;
 
 /// The body of `POST /api/chunks`.
 #[derive(Debug, Deserialize, JsonSchema)]

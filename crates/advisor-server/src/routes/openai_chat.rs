@@ -7,16 +7,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::ask::Question;
 use super::ask::content::{Content, SentMessage, SentResult};
 use super::ask::headers::{header, server_tools};
 use super::ask::new_input::new_input;
-use super::ask::{OnDisconnect, Question};
 use super::input::{JsonBody, given, null_is_absent};
 use super::openapi::operation::Operation;
 use super::user::User;
 use crate::ChatServer;
 use crate::refusal::Refusal;
 use crate::turns::body::{streamed, whole};
+use crate::turns::on_disconnect::OnDisconnect;
 
 /// A request of Chat Completions. Settings of the model belong to the chain and are ignored, except its name.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -12,11 +12,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use self::response_id::ResponseId;
+use super::ask::Question;
 use super::ask::answers::{self, SentApproval, SentVerdict};
 use super::ask::content::{Content, SentMessage, SentResult};
 use super::ask::headers::{header, server_tools};
 use super::ask::shown_call::{ShownCall, read};
-use super::ask::{OnDisconnect, Question};
 use super::input::{JsonBody, given, null_is_absent};
 use super::openai_chat::{ChatMessage, info, listed, without_tools};
 use super::openapi::operation::Operation;
@@ -24,6 +24,7 @@ use super::user::User;
 use crate::ChatServer;
 use crate::refusal::Refusal;
 use crate::turns::body::{streamed, whole};
+use crate::turns::on_disconnect::OnDisconnect;
 
 /// A request of Responses. Settings of the model belong to the chain and are ignored, except its name.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -1,6 +1,7 @@
 pub(crate) mod body;
 mod elsewhere;
 mod known;
+pub(crate) mod on_disconnect;
 mod relaying;
 mod run;
 mod slots;
@@ -8,7 +9,7 @@ mod slots;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use advisor_core::{
-    ConversationKey, Error, ErrorKind, KeptChunks, OnDrop, OnUnread, SharedTurn, Spawner, TurnId, TurnStream,
+    ConversationKey, Error, ErrorKind, KeptChunks, OnDrop, SharedTurn, Spawner, TurnId, TurnStream,
 };
 use chat_memory_advisor::MemoryReceipt;
 use futures::StreamExt;
@@ -18,6 +19,7 @@ use tracing::{Instrument, Span};
 
 use self::elsewhere::TurnPlace;
 use self::known::{Entry, Known, TurnKey};
+use self::on_disconnect::OnDisconnect;
 use self::relaying::Relaying;
 use self::run::Run;
 use self::slots::{Slot, Slots};
@@ -50,8 +52,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) id: IdOrigin,
     /// The digest of the input.
     pub(crate) input: &'a str,
-    /// The policy for the turn once nobody reads it any more. `None` if the application's policy for dropped turns decides.
-    pub(crate) on_unread: Option<OnUnread>,
+    pub(crate) on_disconnect: OnDisconnect,
 }
 
 /// The origin of the id of a turn.
@@ -158,7 +159,7 @@ impl Turns {
             KeptChunks::default().with_chunks(self.limits.kept_chunks).with_bytes(self.limits.kept_bytes);
         let receipt = MemoryReceipt::new();
         let stream = stream(receipt.clone());
-        let on_unread = asked.on_unread.unwrap_or_else(|| as_dropped(&stream));
+        let on_unread = asked.on_disconnect.on_unread(stream.on_drop());
         let turn = SharedTurn::start_with(stream, &spawner, on_unread, kept);
         let _ = started.send(turn.clone());
         let run = Run { turn: turn.clone(), receipt };
@@ -255,14 +256,6 @@ impl Turns {
 
     fn lock(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Returns the policy that matches the one for a drop of the turn. A turn that is finished keeps its slot and its handle.
-fn as_dropped(turn: &TurnStream) -> OnUnread {
-    match turn.on_drop() {
-        OnDrop::FinishTurn => OnUnread::Continue,
-        mode => OnUnread::Cancel(mode),
     }
 }
 

@@ -1,8 +1,8 @@
 use advisor_sse::ServerTools;
 use axum::http::{HeaderMap, HeaderValue};
 
-use super::OnDisconnect;
 use crate::refusal::Refusal;
+use crate::turns::on_disconnect::OnDisconnect;
 
 /// Returns a header as text, if the request has it.
 ///

@@ -157,7 +157,7 @@ pub(super) async fn ask(
 }
 
 impl ShowsEnds for AgUi {
-    fn show_end(&mut self, call: &str, _: &SentVerdict, result: &ToolResult, frames: &mut Frames) {
+    fn show_end(&mut self, call: &str, result: &ToolResult, frames: &mut Frames) {
         self.earlier_result(call, result, frames);
     }
 

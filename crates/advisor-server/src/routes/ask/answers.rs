@@ -66,8 +66,6 @@ pub(in crate::routes) struct AnsweredCall {
     pub(in crate::routes) id: String,
     /// Its id among those of its turn in the store.
     pub(in crate::routes) stored_id: String,
-    /// A denial of a call that was started has no effect: its end is that of an approved one.
-    pub(in crate::routes) verdict: SentVerdict,
     /// The id of the request for its approval.
     pub(in crate::routes) approval: ApprovalId,
     pub(in crate::routes) tool: Text,
@@ -117,10 +115,9 @@ impl Answers {
             };
             shown.check(&call.call).map_err(|error| Refusal::from(&error))?;
             answers.decide(call, verdict).map_err(bad)?;
-            let verdict = if call.started { SentVerdict::Approved } else { verdict.clone() };
             let (shown_id, tool) = (id.call().to_owned(), call.call.name.clone());
             let stored_id = stored_id.clone();
-            answers.calls.push(AnsweredCall { id: shown_id, stored_id, verdict, approval: id, tool });
+            answers.calls.push(AnsweredCall { id: shown_id, stored_id, approval: id, tool });
         }
         Ok(Self { sent, ..answers })
     }

@@ -7,14 +7,14 @@ use futures::{StreamExt, stream};
 use tracing::warn;
 
 use super::Question;
-use super::answers::{AnsweredCall, SentVerdict, stored_results};
+use super::answers::{AnsweredCall, stored_results};
 use crate::ChatServer;
 use crate::relay::reader::TurnReading;
 
 /// An encoder of a protocol whose clients show how the decided calls of an earlier turn end.
 pub(in crate::routes) trait ShowsEnds: Encoder {
     /// Writes the end of a call, by the id under which the client knows it.
-    fn show_end(&mut self, call: &str, verdict: &SentVerdict, result: &ToolResult, frames: &mut Frames);
+    fn show_end(&mut self, call: &str, result: &ToolResult, frames: &mut Frames);
 
     /// Asks again for the approval of a call of this tool, at the end of the turn. By default, the client keeps its own
     /// request.
@@ -70,7 +70,7 @@ impl<E: ShowsEnds> WithEnds<E> {
         }
         for (id, result) in self.stored.results.get().into_iter().flatten() {
             if let Some(call) = self.calls.iter().find(|call| call.stored_id == *id) {
-                self.encoder.show_end(&call.id, &call.verdict, result, frames);
+                self.encoder.show_end(&call.id, result, frames);
             }
         }
     }

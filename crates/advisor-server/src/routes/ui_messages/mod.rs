@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use self::sent_parts::SentParts;
-use super::ask::answers::{AnsweredCall, Answers, NOT_WAITING, SentApproval, SentVerdict, approvals};
+use super::ask::answers::{AnsweredCall, Answers, NOT_WAITING, SentApproval, approvals};
 use super::ask::call_suffix::{CallSuffix, continued_turn};
 use super::ask::content::{Content, SentMessage, SentResult};
 use super::ask::decided_calls::{ShowsEnds, WithEnds};
@@ -116,10 +116,10 @@ fn encoder_without_approvals(turn: &TurnId, answer: String) -> UiMessages {
 }
 
 impl ShowsEnds for UiMessages {
-    fn show_end(&mut self, call: &str, verdict: &SentVerdict, result: &ToolResult, frames: &mut Frames) {
-        match verdict {
-            SentVerdict::Approved | SentVerdict::ApprovedWith(_) => self.earlier_result(call, result, frames),
-            SentVerdict::Denied(_) => self.earlier_denial(call, frames),
+    fn show_end(&mut self, call: &str, result: &ToolResult, frames: &mut Frames) {
+        match result.is_denied {
+            true => self.earlier_denial(call, frames),
+            false => self.earlier_result(call, result, frames),
         }
     }
 }

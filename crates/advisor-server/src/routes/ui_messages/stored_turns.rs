@@ -7,6 +7,7 @@ use super::message_reader::{MessageReader, ReadMessage};
 use super::stored_chunks::stored_chunks;
 use super::user_parts::user_parts;
 use crate::routes::ask::call_suffix::CallSuffix;
+use crate::routes::ask::decided_calls::ShowsEnds;
 use crate::routes::conversations::shown_ids::ShownIds;
 
 /// Writes stored turns as their streams had them, the oldest first.
@@ -60,11 +61,7 @@ impl<E: Fn(&TurnId) -> UiMessages> StoredTurns<E> {
     fn ends(&mut self, asked: &[&Message], encoder: &mut UiMessages) -> String {
         let mut frames = Frames::new();
         for result in asked.iter().filter_map(|message| message.tool_result()) {
-            let id = self.ids.of_result(result);
-            match result.is_denied {
-                true => encoder.earlier_denial(&id, &mut frames),
-                false => encoder.earlier_result(&id, result, &mut frames),
-            }
+            encoder.show_end(&self.ids.of_result(result), result, &mut frames);
         }
         text(&mut frames)
     }

@@ -105,14 +105,12 @@ impl Decisions {
         if decided.iter().any(|call| !matches!(call.verdict, Verdict::Denied(_))) {
             self.progress.send_replace(Progress::Running);
         }
-        let observer = request.turn.extensions().get::<DecidedCallObserver>();
-        let observed = observer.map(|observer| (observer, decided.clone()));
         let results = self.runner.run(request, decided).await?;
         if results.len() != count {
             return Err(Error::new(ErrorKind::Tool, "the runner gave other results than one per call"));
         }
-        if let Some((observer, decided)) = observed {
-            decided.iter().zip(&results).for_each(|(call, result)| observer.observe(call, result));
+        if let Some(observer) = request.turn.extensions().get::<DecidedCallObserver>() {
+            results.iter().for_each(|result| observer.observe(result));
         }
         Ok(results.into_iter().map(Message::tool).collect())
     }

@@ -3,8 +3,6 @@ use std::sync::Arc;
 
 use message_aggregator::ToolResult;
 
-use crate::DecidedCall;
-
 /// An observer of decided calls, such as for counters: an [extension](crate::Extensions) of the turn that continues after
 /// them. The stream of that turn does not show them.
 ///
@@ -22,14 +20,14 @@ use crate::DecidedCall;
 /// ```
 /// use std::sync::Arc;
 /// use std::sync::atomic::{AtomicUsize, Ordering};
-/// use advisor_core::{ChatClient, Decision, DecidedCallObserver, Result, Verdict};
+/// use advisor_core::{ChatClient, Decision, DecidedCallObserver, Result};
 ///
 /// /// Continues a conversation, and returns the number of calls that have run.
 /// async fn resume(client: &ChatClient, conversation: &str, decisions: Vec<Decision>) -> Result<usize> {
 ///     let runs = Arc::new(AtomicUsize::new(0));
 ///     let counted = Arc::clone(&runs);
-///     let observer = DecidedCallObserver::new(move |call, _| {
-///         if !matches!(call.verdict, Verdict::Denied(_)) {
+///     let observer = DecidedCallObserver::new(move |result| {
+///         if !result.is_denied {
 ///             counted.fetch_add(1, Ordering::Relaxed);
 ///         }
 ///     });
@@ -40,16 +38,16 @@ use crate::DecidedCall;
 #[derive(Clone)]
 pub struct DecidedCallObserver(Arc<Observe>);
 
-type Observe = dyn Fn(&DecidedCall, &ToolResult) + Send + Sync;
+type Observe = dyn Fn(&ToolResult) + Send + Sync;
 
 impl DecidedCallObserver {
-    /// Creates an observer. It must not block.
-    pub fn new(observe: impl Fn(&DecidedCall, &ToolResult) + Send + Sync + 'static) -> Self {
+    /// Creates an observer of the results. It must not block.
+    pub fn new(observe: impl Fn(&ToolResult) + Send + Sync + 'static) -> Self {
         Self(Arc::new(observe))
     }
 
-    pub(crate) fn observe(&self, call: &DecidedCall, result: &ToolResult) {
-        (self.0)(call, result);
+    pub(crate) fn observe(&self, result: &ToolResult) {
+        (self.0)(result);
     }
 }
 

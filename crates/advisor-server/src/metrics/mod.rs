@@ -1,6 +1,6 @@
 pub(crate) mod turn_watch;
 
-use advisor_core::{DecidedCall, SharedTurn, ToolEventKind, ToolResult, Usage, Verdict};
+use advisor_core::{SharedTurn, ToolEventKind, ToolResult, Usage};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -114,11 +114,11 @@ impl Metrics {
     }
 
     /// Counts a call about which a person has decided. The chain shows no events of such calls.
-    pub(crate) fn decided_call_ended(&self, call: &DecidedCall, result: &ToolResult) {
-        self.tool_run(match call.verdict {
-            Verdict::Denied(_) => "not_started",
-            _ if result.is_error => "error",
-            _ => "ok",
+    pub(crate) fn decided_call_ended(&self, result: &ToolResult) {
+        self.tool_run(match (result.is_denied, result.is_error) {
+            (true, _) => "not_started",
+            (false, true) => "error",
+            (false, false) => "ok",
         });
     }
 

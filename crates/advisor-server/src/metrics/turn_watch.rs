@@ -18,7 +18,7 @@ struct TurnWatch {
 pub(crate) fn watched(prompt: Prompt, metrics: Option<&Arc<Metrics>>) -> Prompt {
     let Some(metrics) = metrics.cloned() else { return prompt };
     let of_decided = Arc::clone(&metrics);
-    let decided = DecidedCallObserver::new(move |call, result| of_decided.decided_call_ended(call, result));
+    let decided = DecidedCallObserver::new(move |result| of_decided.decided_call_ended(result));
     prompt.advisor(TurnWatch { metrics, started: Instant::now() }).extension(decided)
 }
 

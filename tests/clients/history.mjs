@@ -167,6 +167,16 @@ for (const [version, profile] of VERSIONS) {
       expect(messages.length === 6, messages);
     });
   }
+
+  await test(`${version}: calls that are refused beside one that waits have no decision`, async (id) => {
+    const { messages, say, send, load } = await chat(version, profile, asking, id);
+    await say("Both");
+    decide(messages, true);
+    await send();
+    same((await load()).messages, messages);
+    const decided = messages.at(-1).parts.filter(({ approval }) => approval?.approved);
+    expect(decided.length === 1, messages);
+  });
 }
 
 await plain.close();

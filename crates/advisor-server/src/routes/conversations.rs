@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use self::shown::{Shown, shown_messages};
 use self::shown_ids::ShownIds;
-use self::stored_page::{StoredPage, TurnLimit};
+use self::stored_page::{StoredPage, TurnLimit, json_size};
 use super::approvals::waiting::{WaitingCall, waiting};
 use super::input::{NoParameters, Parameters};
 use super::user::User;
@@ -162,9 +162,9 @@ pub(super) async fn read(
     let mut ids = ShownIds::default();
     let shown_of = |turn| shown_messages(turn, view, &mut ids).collect::<Vec<_>>();
     let turns: Vec<_> = page.page.turns.iter().map(shown_of).collect();
-    let sizes: Vec<_> =
-        turns.iter().map(|turn| serde_json::to_vec(turn).map_or(0, |json| json.len())).collect();
-    let left_out = page.shorten(&server, &sizes);
+    let mut newest_first = turns.iter().rev();
+    page.shorten(&server, |_| newest_first.next().map_or(0, json_size));
+    let left_out = turns.len().saturating_sub(page.page.turns.len());
     let messages = turns.into_iter().skip(left_out).flatten().collect();
     let waiting = match (tip, &page.running) {
         (None, Ok(None)) => waiting(&server, &user, &key).await?,

@@ -1,9 +1,9 @@
 use std::num::NonZeroUsize;
 
 use advisor_core::{ConversationKey, Error, ErrorKind, TurnId};
-use chat_memory_advisor::TurnPage;
 use chat_memory_advisor::store::EntryId;
-use serde::Deserialize;
+use chat_memory_advisor::{TurnMessages, TurnPage};
+use serde::{Deserialize, Serialize};
 
 use crate::ChatServer;
 use crate::refusal::Refusal;
@@ -81,21 +81,29 @@ impl StoredPage {
         Ok(Self { page, running })
     }
 
-    /// Leaves out the oldest turns if their sizes, oldest first, are more than a page may have. Returns their number.
-    pub(in crate::routes) fn shorten(&mut self, server: &ChatServer, sizes: &[usize]) -> usize {
+    /// Leaves out the oldest turns if their sizes are more than a page may have. `size` gets the newest turn first, and none
+    /// behind the first that is too much.
+    pub(in crate::routes) fn shorten(
+        &mut self,
+        server: &ChatServer,
+        mut size: impl FnMut(&TurnMessages) -> usize,
+    ) {
         let (mut bytes, most) = (0_usize, server.limits().page_bytes);
-        let mut newest_first = sizes.iter().rev();
-        self.page = std::mem::take(&mut self.page).keep_newest_while(|_| {
-            bytes = bytes.saturating_add(newest_first.next().copied().unwrap_or_default());
+        self.page = std::mem::take(&mut self.page).keep_newest_while(|turn| {
+            bytes = bytes.saturating_add(size(turn));
             bytes <= most
         });
-        sizes.len().saturating_sub(self.page.turns.len())
     }
 
     /// Returns the value of `before` for the page before, if there is one.
     pub(in crate::routes) fn before(&self) -> Option<String> {
         self.page.before.map(|tip| tip.to_string())
     }
+}
+
+/// Returns the size of messages in bytes.
+pub(in crate::routes) fn json_size(messages: &impl Serialize) -> usize {
+    serde_json::to_vec(messages).map_or(0, |json| json.len())
 }
 
 /// A page that does not exist is no failure of the server.

@@ -15,7 +15,7 @@ use super::stored_turns::{StoredTurns, read_messages};
 use super::{answer_id, encoder, encoder_without_approvals, profile};
 use crate::ChatServer;
 use crate::refusal::Refusal;
-use crate::routes::conversations::stored_page::{StoredPage, TurnLimit};
+use crate::routes::conversations::stored_page::{StoredPage, TurnLimit, json_size};
 use crate::routes::input::Parameters;
 use crate::routes::openapi::operation::Operation;
 use crate::routes::user::User;
@@ -64,6 +64,7 @@ pub(in crate::routes) async fn read(
     let (key, profile) = (user.conversation(&id?)?, profile(&headers)?);
     let tip = before.map(|before| EntryId::new(before.get()));
     let mut page = StoredPage::read(&server, &key, tip, limit).await?;
+    page.shorten(&server, |turn| json_size(&turn.messages));
     let last = page.page.turns.last().map(|turn| turn.turn.clone());
     // The calls of an earlier turn are decided.
     let asks = |turn: &TurnId| last.as_ref() != Some(turn) || matches!(page.running, Ok(None));
@@ -76,9 +77,7 @@ pub(in crate::routes) async fn read(
     };
     let running = page.running.as_ref().ok().cloned().flatten();
     let turns = StoredTurns::new(encoder_of, running.clone()).write(&page.page.turns);
-    let sizes: Vec<_> = turns.iter().map(|turn| turn.size()).collect();
-    let left_out = page.shorten(&server, &sizes);
-    let messages = read_messages(turns.into_iter().skip(left_out).collect());
+    let messages = read_messages(turns);
     let running = running.map(|turn| turn.to_string());
     Ok(Json(Messages { messages, running, before: page.before() }).into_response())
 }

@@ -77,14 +77,6 @@ impl<E: Fn(&TurnId) -> UiMessages> StoredTurns<E> {
     }
 }
 
-impl WrittenTurn {
-    /// Returns the size of the turn in bytes.
-    pub(super) fn size(&self) -> usize {
-        let said = serde_json::to_vec(&self.said).map_or(0, |json| json.len());
-        said.saturating_add(self.ends.len()).saturating_add(self.answer.len())
-    }
-}
-
 /// Returns the messages that a client has after it has read these turns.
 pub(super) fn read_messages(turns: Vec<WrittenTurn>) -> Vec<ReadMessage> {
     let mut messages = Vec::<ReadMessage>::new();

@@ -8,7 +8,8 @@
 //! | --- | --- |
 //! | `GET /` | a chat page |
 //! | `POST /api/chat` | the page's events, see [`ChatEvents`](advisor_sse::ChatEvents) |
-//! | `POST /api/ui` | AI SDK, `useChat` |
+//! | `POST /api/ui`, `GET /api/ui/{id}/stream` | AI SDK, `useChat` |
+//! | `GET /api/ui/{id}` | the messages of a chat for a page of `useChat` that is loaded again |
 //! | `POST /api/ag-ui` | AG-UI |
 //! | `POST /api/chunks` | the chunks in their own JSON form |
 //! | `POST /v1/chat/completions`, `POST /v1/responses`, `GET /v1/models` | OpenAI clients |

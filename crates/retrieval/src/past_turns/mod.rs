@@ -211,8 +211,8 @@ impl PastTurns {
     }
 
     /// Stores the turn with its answer.
-    async fn remember(&self, running: &RunningTurn, response: &ChatResponse) -> Result<()> {
-        let stored = self.store_turn(running, &response.text()).await;
+    async fn remember(&self, running: &RunningTurn, answer: &str) -> Result<()> {
+        let stored = self.store_turn(running, answer).await;
         stored.or_else(|error| self.on_failure.unless_continued(self.name(), "storing the turn", error))
     }
 
@@ -232,12 +232,13 @@ impl PastTurns {
     }
 }
 
-/// Checks whether a response is an answer of the model that ends its turn.
-fn is_final(response: &ChatResponse) -> bool {
+/// Returns the text of an answer of the model that ends its turn.
+fn final_text(response: &ChatResponse) -> Option<String> {
     use FinishReason::{ContentFilter, Limit, Paused, Refusal};
     let has_calls = response.message().tool_calls().next().is_some();
     let is_none = matches!(response.finish().reason, Paused | ContentFilter | Refusal | Limit(_));
-    !has_calls && !is_none && !response.text().trim().is_empty()
+    let text = (!has_calls && !is_none).then(|| response.text())?;
+    Some(text).filter(|text| !text.trim().is_empty())
 }
 
 impl AdvisorInfo for PastTurns {
@@ -258,8 +259,8 @@ impl StreamAdvisor for PastTurns {
         let turn = Arc::clone(&request.turn);
         let answer = next.next_stream(request.with_system(earlier)).await?;
         Ok(answer.on_completed(move |response| async move {
-            if is_final(&response) {
-                self.remember(&running, &response).await?;
+            if let Some(answer) = final_text(&response) {
+                self.remember(&running, &answer).await?;
                 turn.on_rejected(async move { self.remove(&running).await });
             }
             Ok(response)

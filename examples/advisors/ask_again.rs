@@ -1,6 +1,6 @@
 use advisor_chain::{
-    AdvisorChain, ChatRequest, ChatResponse, Chunk, ChunkStream, Phase, Placement, Result, StreamAdvisor,
-    from_fn,
+    AdvisorChain, ChatRequest, ChatResponse, Chunk, ChunkStream, FinishReason, Phase, Placement, Result,
+    StreamAdvisor, from_fn,
 };
 use futures::{StreamExt, stream};
 
@@ -50,6 +50,8 @@ impl Asking {
     }
 
     fn is_enough(&self, answer: &ChatResponse) -> bool {
-        answer.tool_calls().next().is_some() || answer.text().contains(self.word)
+        // A limit would give the same answer again, and a paused answer goes on.
+        let is_kept = matches!(answer.finish().reason, FinishReason::Limit(_) | FinishReason::Paused);
+        is_kept || answer.tool_calls().next().is_some() || answer.text().contains(self.word)
     }
 }

@@ -54,8 +54,8 @@ await run({ name: "approval", url: `${server.url}/`, executablePath, folder, exp
     const choice = (number) => form.locator("fieldset").nth(number);
     const args = (number) => choice(number).getByLabel("Arguments", { exact: true });
     const go = () => form.getByRole("button", { name: "Continue" }).click();
-    const tools = async () => (await page.locator(".tool .what").allTextContents()).join();
-    const waiting = "Tool waits: demo_weather,Tool waits: demo_weather";
+    const tools = async () => (await page.locator(".tool :is(.what, .state)").allTextContents()).join();
+    const waiting = Array(2).fill("Tool without a result: demo_weather,open").join();
     const lastText = () => page.locator("article .text").last().textContent();
 
     await test(`calls that wait are shown with their arguments, ${name}`, async () => {

@@ -24,7 +24,7 @@ pub(crate) fn ended_without_value(reason: &FinishReason) -> String {
         known => format!("its finish reason is {known:?}"),
     };
     format!(
-        "the turn has no answer in the requested form: {cause}; the error's partial answer is the last one"
+        "the turn has no answer in the requested form: {cause}; its last answer is in the error's partial answer"
     )
 }
 

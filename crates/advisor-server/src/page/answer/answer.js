@@ -48,7 +48,7 @@ export class Answer {
   end() {
     this.#settle();
     this.#endWaiting();
-    const state = this.hasFailed ? "stopped" : "waiting";
+    const state = this.hasFailed ? "stopped" : "open";
     for (const tool of this.#tools.values()) this.hasOpenCalls = tool.leave(state) || this.hasOpenCalls;
     if (!this.#body.hasChildNodes()) this.note("This answer has no text.");
   }

@@ -46,10 +46,10 @@ export class ToolRun {
     this.#finish(this.#hasFailed ? "failed" : "done");
   }
 
-  /** Marks a call that waits, or was stopped, if its answer has ended before it. Returns whether it is one. */
+  /** Marks a call that is open, or was stopped, if its answer has ended before it. Returns whether it is one. */
   leave(state) {
     if (this.#hasEnded) return false;
-    this.#part(".what").textContent = `${state === "waiting" ? "Tool waits" : "Tool without a result"}: ${this.#tool}`;
+    this.#part(".what").textContent = `Tool without a result: ${this.#tool}`;
     this.#part(".result").textContent = "none";
     this.#finish(state);
     return true;

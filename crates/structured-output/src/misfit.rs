@@ -184,7 +184,7 @@ mod tests {
         size: u8,
     }
 
-    /// A type whose error has a text of its own, with the beginning of one that serde writes.
+    /// A type whose custom error begins like one of serde.
     #[derive(Debug, JsonSchema)]
     struct Odd;
 

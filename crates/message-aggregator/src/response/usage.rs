@@ -86,6 +86,7 @@ impl Usage {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{ChatResponse, FinishReason, Message};
 
     #[test]
     fn total_is_reported_value_or_sum_of_parts() {
@@ -118,5 +119,16 @@ mod tests {
         let mut unreported = Usage::new(1, 2);
         unreported.add(&Usage::new(3, 4));
         assert_eq!(unreported, Usage::new(4, 6));
+    }
+
+    /// An attempt may report no counts.
+    #[test]
+    fn response_adds_the_counts_of_an_earlier_attempt() {
+        let answer = ChatResponse::new(1, Message::assistant("Oslo"), FinishReason::Stop);
+        let counted = answer.clone().with_usage(Some(Usage::new(3, 4)));
+        let (earlier, sum) = (Usage::new(1, 2), Usage::new(4, 6));
+        assert_eq!(counted.clone().with_added_usage(Some(&earlier)).usage(), Some(&sum));
+        assert_eq!(counted.with_added_usage(None).usage(), Some(&Usage::new(3, 4)));
+        assert_eq!(answer.with_added_usage(Some(&earlier)).usage(), Some(&earlier));
     }
 }

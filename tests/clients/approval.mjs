@@ -1,7 +1,7 @@
 // Calls that wait for a person, in the chat page, against `advisor serve --ask`.
 // Usage: node approval.mjs ADVISOR CHROMIUM [FOLDER]
 
-import { ask, expect, expectAccessible, idle, run } from "./browser.mjs";
+import { ask, expect, expectAccessible, expectFocus, idle, run } from "./browser.mjs";
 import { call, model, pieces } from "./model.mjs";
 import { serve } from "./serve.mjs";
 
@@ -114,10 +114,10 @@ await run({ name: "approval", url: `${server.url}/`, executablePath, folder, exp
       await args(0).fill('{"city": "Rome"}');
       await form.getByRole("button", { name: "Continue" }).focus();
       await page.keyboard.press("Enter");
-      await page.waitForFunction(() => document.activeElement.id === "stop");
+      await expectFocus(page, "stop");
       await page.locator("article .text >> text=Results:").waitFor();
       await idle(page);
-      expect((await page.evaluate(() => document.activeElement.id)) === "text", "the focus is elsewhere");
+      await expectFocus(page, "text");
       const text = await lastText();
       expect(text.includes('"city":"Rome"') && text.includes("not started: not there"), text);
       expect((await form.count()) === 0, "the form is still there");

@@ -21,6 +21,13 @@ export const idle = (page) => page.waitForFunction(() => document.querySelector(
 /** Returns the text of the last message. */
 export const last = (page) => page.textContent("article:last-child");
 
+/** Waits until the element with an id has the focus. A page may move the focus after the event that a test waited for. */
+export const expectFocus = async (page, id) => {
+  const has = page.waitForFunction((id) => document.activeElement.id === id, id, { timeout: 10_000 });
+  const focused = () => page.evaluate(() => document.activeElement.id || document.activeElement.tagName);
+  await has.catch(async () => expect(false, `the focus is on ${await focused()}, not on ${id}`));
+};
+
 /** Holds the requests to addresses that match, until `release` is called. Returns the held ones and `release`. */
 export const hold = async (page, address) => {
   const held = [];

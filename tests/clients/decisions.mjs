@@ -1,7 +1,7 @@
 // Turns with decisions of a person in the chat page, their failures and what is shown after them, against `advisor serve --ask`.
 // Usage: node decisions.mjs ADVISOR CHROMIUM [FOLDER]
 
-import { ask, expect, expectAccessible, hold, idle, run } from "./browser.mjs";
+import { ask, expect, expectAccessible, expectFocus, hold, idle, run } from "./browser.mjs";
 import { call, gate, model, pieces } from "./model.mjs";
 import { serve } from "./serve.mjs";
 
@@ -30,7 +30,6 @@ const CHAT = /\/api\/chat\?/;
 const WAITING = /\/api\/conversations\/[^/?]+\?limit=1$/;
 const READ = /\/api\/conversations\/[^/?]+\?view=page$/;
 const refusal = (status, message) => ({ status, json: { error: { message } } });
-const focused = (page) => page.evaluate(() => document.activeElement.id || document.activeElement.tagName);
 const articles = (page) => page.locator("article .body").allTextContents();
 
 await run({ name: "decisions", url: `${server.url}/`, executablePath, folder, expected: "Failed to load resource" }, async ({ open, test, picture }) => {
@@ -150,7 +149,7 @@ await run({ name: "decisions", url: `${server.url}/`, executablePath, folder, ex
     await page.keyboard.press("Enter");
     await form.waitFor();
     await count(failure, 0, "the failure is still there");
-    expect((await focused(page)) === "messages", `the focus is on ${await focused(page)}`);
+    await expectFocus(page, "messages");
     await context.close();
   });
 
@@ -253,7 +252,7 @@ await run({ name: "decisions", url: `${server.url}/`, executablePath, folder, ex
     held.release();
     await done(page);
     await idle(page);
-    expect((await focused(page)) === "messages", `the focus is on ${await focused(page)}`);
+    await expectFocus(page, "messages");
     expect(await first.evaluate((article) => article.isConnected), "the messages before are replaced");
     await page.waitForLoadState("networkidle");
     expect(inspected.at(-1) === turn, "another turn is inspected");

@@ -1,12 +1,13 @@
 // The focus of the keyboard in the chat page, and parts that cover others on a phone, against `advisor serve`.
 // Usage: node focus.mjs ADVISOR CHROMIUM [FOLDER]
 
-import { ask, expect, expectAccessible, idle, run } from "./browser.mjs";
+import { ask, expect, expectAccessible, expectFocus, hold, idle, run } from "./browser.mjs";
 import { gate, model, pieces } from "./model.mjs";
 import { serve } from "./serve.mjs";
 
 const [advisor, executablePath, folder] = process.argv.slice(2);
 
+const LIST = /\/api\/conversations(\?|$)/;
 const held = gate();
 const answer = (messages) => {
   const asked = messages.at(-1).content;
@@ -14,9 +15,6 @@ const answer = (messages) => {
 };
 const other = await model(answer);
 const server = await serve(advisor, ["--provider", "openai", "--model", "m", "--base-url", other.url], { OPENAI_API_KEY: "none" });
-
-const focused = (page) => page.evaluate(() => document.activeElement.id || document.activeElement.tagName);
-const expectFocus = async (page, id) => expect((await focused(page)) === id, `the focus is on ${await focused(page)}`);
 
 await run({ name: "focus", url: `${server.url}/`, executablePath, folder }, async ({ open, test, picture }) => {
   const { context, page } = await open();
@@ -73,9 +71,11 @@ await run({ name: "focus", url: `${server.url}/`, executablePath, folder }, asyn
     await phone.click("#conversations a[aria-current]");
     await closed();
     await openMenu();
+    const { release } = await hold(phone, LIST);
     await phone.click("#new");
     await menu.waitFor({ state: "hidden" });
     await expectFocus(phone, "text");
+    release();
   });
 
   await test("the inspector of a phone has the focus, and gives it back", async () => {

@@ -2,7 +2,7 @@
 // Usage: node inspector.mjs ADVISOR CHROMIUM [FOLDER]
 
 import { readFile } from "node:fs/promises";
-import { ask, expect, expectAccessible, idle, run } from "./browser.mjs";
+import { ask, expect, expectAccessible, expectFocus, idle, run } from "./browser.mjs";
 import { serve } from "./serve.mjs";
 
 const [advisor, executablePath, folder] = process.argv.slice(2);
@@ -132,7 +132,7 @@ await run({ name: "inspector", url: `${server.url}/`, executablePath, folder }, 
       await page.focus(`#${from}`);
       await page.keyboard.press("Alt+i");
       expect(!(await page.locator("#inspector").isVisible()), "the panel is still shown");
-      expect((await page.evaluate(() => document.activeElement.id)) === to, "the focus is lost");
+      await expectFocus(page, to);
       await page.keyboard.press("Alt+i");
     }
     await page.click("#inspector-close");

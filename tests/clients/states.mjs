@@ -1,7 +1,7 @@
 // The states of a turn in the chat page, against `advisor serve`: for the eye, and for a screen reader.
 // Usage: node states.mjs ADVISOR CHROMIUM [FOLDER]
 
-import { ask, expect, expectAccessible, idle, run } from "./browser.mjs";
+import { ask, expect, expectAccessible, expectFocus, idle, run } from "./browser.mjs";
 import { call, gate, model, pieces } from "./model.mjs";
 import { serve } from "./serve.mjs";
 
@@ -114,7 +114,7 @@ await run({ name: "states", url: `${server.url}/`, executablePath, folder, expec
     await test(`a message that is edited is accessible, and its edit can be given up, ${name}`, async () => {
       await page.locator("article.user").getByText("Edit").click();
       await page.getByText("Editing a message.").waitFor();
-      expect((await page.evaluate(() => document.activeElement.id)) === "text", "the focus is elsewhere");
+      await expectFocus(page, "text");
       await picture(page, `${name}-edit`);
       await expectAccessible(page);
       await page.keyboard.press("Escape");

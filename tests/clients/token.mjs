@@ -4,7 +4,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ask, expect, expectAccessible, hold, idle, last, run } from "./browser.mjs";
+import { ask, expect, expectAccessible, expectFocus, hold, idle, last, run } from "./browser.mjs";
 import { serve } from "./serve.mjs";
 
 const [advisor, executablePath, folder] = process.argv.slice(2);
@@ -36,7 +36,7 @@ await run({ name: "token", url: `${server.url}/`, executablePath, folder, expect
 
   await test("a form asks for the token, with the focus in it", async () => {
     await opened(page);
-    expect((await page.evaluate(() => document.activeElement.id)) === "token", "the focus is elsewhere");
+    await expectFocus(page, "token");
     await picture(page, "token");
   });
 

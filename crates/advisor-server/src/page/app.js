@@ -99,8 +99,8 @@ $("text").addEventListener("keydown", (event) => {
   $("form").requestSubmit();
 });
 $("stop").addEventListener("click", () => chat.stop());
-$("new").addEventListener("click", async () => {
-  await open(null);
+$("new").addEventListener("click", () => {
+  open(null);
   $("text").focus();
 });
 $("export").addEventListener("click", () => chat.export());

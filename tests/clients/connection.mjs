@@ -7,6 +7,8 @@ import { network, restartable } from "./serve.mjs";
 
 const [advisor, executablePath, folder] = process.argv.slice(2);
 
+const READ = /\/api\/conversations\/[^/?]+\?view=page$/;
+
 /** Holds back the rest of an answer, or the whole one. */
 let held = gate();
 const answer = (messages) => {
@@ -88,8 +90,11 @@ await run({ name: "connection", url: `${between.url}/`, executablePath, folder, 
     await ask(page, "Half.");
     await page.waitForSelector("article:last-child >> text=This is one half,");
     await page.route(/\/stream\?/, (route) => route.fulfill({ status: 204 }));
+    // Memory cannot be read at first, either.
+    const unread = page.waitForEvent("requestfailed", (request) => READ.test(request.url()));
     between.cut();
     await page.waitForSelector("article:last-child .waiting");
+    await unread;
     held.release();
     const done = async () => (await (await fetch(`${server.url}/api/conversations/${new URL(page.url()).hash.slice(1)}`)).json()).running === null;
     while (!(await done())) await new Promise((next) => setTimeout(next, 50));

@@ -17,5 +17,11 @@ export const api = async (path, options) => {
   return response;
 };
 
+/** Returns the JSON that the server has at a path. The connection may break in the middle of it, too. */
+export const apiJson = async (path) => {
+  const response = await api(path);
+  return response.json().catch((error) => Promise.reject(unanswered(error)));
+};
+
 /** Returns the path of a conversation. */
 export const conversationPath = (id, rest = "") => `api/conversations/${encodeURIComponent(id)}${rest}`;

@@ -4,8 +4,8 @@ import { Answer } from "./answer/answer.js";
 import { Approval } from "./approval.js";
 import { api, conversationPath } from "./api.js";
 import { $, announce, save, showEnd } from "./dom.js";
-import { follow, persist, submit, wait } from "./events.js";
-import { eventsOf, offerEarlier, read, readWaiting, update } from "./history.js";
+import { MOST_TRIES, follow, persist, submit, wait } from "./events.js";
+import { eventsOf, offerEarlier, read, readIfStored, readWaiting, update } from "./history.js";
 import { newId } from "./ids.js";
 import { UserMessage } from "./user_message.js";
 
@@ -114,7 +114,7 @@ export class Chat {
     const { signal } = this.#now;
     try {
       for (let tries = 0; ; tries++) {
-        const stored = await persist(() => request(id), signal);
+        const stored = await persist(() => request(id), { signal });
         if (signal.aborted) return;
         if (stored.running !== turn || tries === SLOWLY || turn === null) return showRead(stored);
         await wait(tries, signal);
@@ -245,9 +245,9 @@ export class Chat {
   }
 
   /** Shows what memory has of a turn whose rest the server cannot send. While the turn runs, it is read again. */
-  async #recover(id, turn, answer, { signal, onRest }) {
+  async #recover(id, turn, answer, { signal, onBreak, onRest }) {
     for (;;) {
-      const { messages: stored, running } = await read(id).catch(() => ({ messages: [] }));
+      const { messages: stored, running } = await persist(() => readIfStored(id), { signal, onBreak, most: MOST_TRIES });
       const isRunning = running === turn;
       const own = stored.filter((message) => message.turn === turn && message.role !== "user");
       if (!own.length && !isRunning) throw new Error("the connection was lost, and the server does not have the rest of this answer");

@@ -2,7 +2,8 @@
 
 import { api, conversationPath } from "./api.js";
 
-const MOST_TRIES = 20;
+/** The further tries of a request whose failure would be the end of an answer. */
+export const MOST_TRIES = 20;
 
 /** Waits before another try: for a while, until the network is back, or until `signal`. */
 export const wait = (tries, signal) =>
@@ -22,14 +23,15 @@ const isPassing = ({ isBroken, status, code }) =>
 /** The further tries of a request that a person can repeat. */
 const FEW_TRIES = 4;
 
-/** Sends a request again while its failure may pass: a few times, or until `signal`. */
-export const persist = async (request, signal) => {
+/** Sends a request again while its failure may pass: at most so many times, or until `signal`. */
+export const persist = async (request, { signal, most = FEW_TRIES, onBreak = () => {} }) => {
   for (let tries = 0; ; tries++) {
     try {
       return await request();
     } catch (error) {
-      if (signal.aborted || tries === FEW_TRIES || !isPassing(error)) throw error;
+      if (signal.aborted || tries === most || !isPassing(error)) throw error;
     }
+    onBreak();
     await wait(tries, signal);
   }
 };

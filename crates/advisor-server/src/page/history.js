@@ -1,19 +1,22 @@
 // The messages of a conversation, as the server has stored them.
 
 import { Answer } from "./answer/answer.js";
-import { api, conversationPath } from "./api.js";
+import { apiJson, conversationPath } from "./api.js";
 import { button, element, following } from "./dom.js";
 import { unmarked } from "./interrupted.js";
 import { UserMessage } from "./user_message.js";
 
 /** Reads a page of stored messages: the last turns, or those before a later page, which names them. */
-export const read = async (id, before) => {
+export const read = (id, before) => {
   const query = before ? `&before=${encodeURIComponent(before)}` : "";
-  return (await api(conversationPath(id, `?view=page${query}`))).json();
+  return apiJson(conversationPath(id, `?view=page${query}`));
 };
 
+/** Reads the last turns of a conversation that may not exist yet. */
+export const readIfStored = (id) => read(id).catch((error) => (error.status === 404 ? { messages: [] } : Promise.reject(error)));
+
 /** Reads which calls of a conversation wait, with its last turn alone. */
-export const readWaiting = async (id) => (await api(conversationPath(id, "?limit=1"))).json();
+export const readWaiting = (id) => apiJson(conversationPath(id, "?limit=1"));
 
 /** Offers the page before the messages that are shown, if there is one. */
 export const offerEarlier = (messages, id, before, offer) => {

@@ -1,6 +1,6 @@
 // The list of conversations, the latest first.
 
-import { api } from "./api.js";
+import { apiJson } from "./api.js";
 import { $, element } from "./dom.js";
 
 /** The conversations that are listed, each with its id and its title. */
@@ -11,9 +11,9 @@ let next = null;
 let asked = 0;
 
 /** Reads a page of the list: the first one, or that behind a conversation. */
-const read = async (after) => {
+const read = (after) => {
   const query = after === null ? "" : `&after=${encodeURIComponent(after)}`;
-  return (await api(`api/conversations?view=page&order=desc${query}`)).json();
+  return apiJson(`api/conversations?view=page&order=desc${query}`);
 };
 
 /** Reads the first page again. Without an answer, the list stays as it is. Returns the title of the current one. */

@@ -1,6 +1,6 @@
 // The inspector beside the page: what happened in a turn, in which order.
 
-import { api, conversationPath } from "../api.js";
+import { apiJson, conversationPath } from "../api.js";
 import { $, element, save } from "../dom.js";
 import { Layer } from "../layer.js";
 import { read } from "./journal.js";
@@ -90,7 +90,7 @@ export class Panel {
     if (!this.isOpen || !shown) return;
     const path = conversationPath(shown.conversation, `/turns/${encodeURIComponent(shown.turn)}/journal`);
     try {
-      const journal = await (await api(path)).json();
+      const journal = await apiJson(path);
       // A journal only grows.
       const isKnown = this.#journal?.events?.length === journal.events?.length;
       if (this.#shown === shown && !isKnown) this.#draw(journal, `Turn ${shown.turn}`);

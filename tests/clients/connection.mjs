@@ -30,9 +30,9 @@ const hold = () => (held = gate());
 const articles = (page, count) => page.waitForFunction((count) => document.querySelectorAll("article").length === count, count);
 const isAsked = (content) => other.questions.filter((messages) => messages.at(-1).content === content).length;
 
-/** Waits until the model has this question. */
-const asked = async (content) => {
-  for (let tries = 0; !isAsked(content); tries++) {
+/** Waits until the model has this question more often than before. */
+const asked = async (content, before = 0) => {
+  for (let tries = 0; isAsked(content) <= before; tries++) {
     expect(tries < 600, `the model was not asked: ${content}`);
     await new Promise((done) => setTimeout(done, 50));
   }
@@ -67,6 +67,7 @@ await run({ name: "connection", url: `${between.url}/`, executablePath, folder, 
     expect(isAsked("Wait.") === 1, `the model was asked ${isAsked("Wait.")} times`);
     await page.reload();
     await articles(page, 4);
+    await page.waitForSelector("#conversations li", { state: "attached" });
     expect((await page.$$("#conversations li")).length === 1, "there is a second conversation");
   });
 
@@ -74,10 +75,13 @@ await run({ name: "connection", url: `${between.url}/`, executablePath, folder, 
     hold();
     const asking = isAsked("Wait.");
     await ask(page, "Wait.");
-    await page.waitForFunction(() => !document.querySelector("#stop").hidden);
+    await asked("Wait.", asking);
+    const stopped = page.waitForResponse(/\/stop$/);
     await page.click("#stop");
     await idle(page);
     await page.waitForSelector("article:last-child >> text=This answer was stopped.");
+    // A stop that comes later would stop the next turn, too.
+    await stopped;
     await ask(page, "Goes it on?");
     await page.waitForSelector("article:last-child >> text=Heard: Goes it on?");
     await idle(page);

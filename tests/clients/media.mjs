@@ -31,7 +31,7 @@ await run({ name: "media", url: `${server.url}/`, executablePath, folder }, asyn
   await test("the conversation opens again, and goes on", async () => {
     await page.reload();
     await page.waitForSelector(`article.assistant >> text=${NOTE}`);
-    expect((await page.textContent("#title")) === "Draw.", "the title is missing");
+    await page.waitForFunction(() => document.querySelector("#title").textContent === "Draw.");
     await ask(page, "And with a text?");
     await page.waitForFunction(() => document.querySelectorAll("article").length === 4);
     await idle(page);

@@ -12,17 +12,20 @@ await run({ name: "page", url, executablePath, folder, expected: "ERR_INTERNET_D
 
   await test("reasoning streams before the answer", async () => {
     await ask(page, "How is the weather?");
-    await page.waitForSelector("details.reasoning[open] .thought");
-    const first = await page.textContent(".thought");
+    const seen = await page.waitForFunction(() => {
+      const thought = document.querySelector("details.reasoning[open] .thought");
+      return thought && { first: thought.textContent, texts: document.querySelectorAll(".text").length };
+    });
+    const { first, texts } = await seen.jsonValue();
     expect(!first.includes("at once"), "the reasoning came at its end");
-    expect((await page.$$(".text")).length === 0, "reasoning is shown as text");
+    expect(texts === 0, "reasoning is shown as text");
   });
 
   await test("text appears before the answer is complete, and two tools start before either ends", async () => {
     await page.waitForSelector(".assistant .text");
     expect(!(await last(page)).includes("degrees"), "the text came with the end of the answer");
-    await page.waitForFunction(() => document.querySelectorAll("details.tool[data-state=running]").length === 2);
-    expect((await page.$$("details[data-ended]")).length === 0, "a tool ended before the other one started");
+    // Both run in one frame, and none has ended before.
+    await page.waitForFunction(() => document.querySelectorAll("details.tool[data-state=running]:not([data-ended])").length === 2);
     expect((await page.textContent("details.tool .what")) === "Calling tool: demo_weather…", "the call is not named");
     await picture(page, "running");
     await page.waitForFunction(() => document.querySelectorAll("details[data-ended]").length === 2);
@@ -51,7 +54,7 @@ await run({ name: "page", url, executablePath, folder, expected: "ERR_INTERNET_D
     await page.reload();
     await page.waitForSelector(".assistant details.tool");
     expect((await page.$$("article")).length === 2, "the messages are missing");
-    expect((await page.$$("#conversations a[aria-current]")).length === 1, "the conversation is not in the list");
+    await page.waitForSelector("#conversations a[aria-current]", { state: "attached" });
     const fold = page.locator("details.reasoning");
     expect((await fold.count()) === 1 && !(await fold.locator(".thought").isVisible()), "the reasoning is not folded");
   });
@@ -76,8 +79,8 @@ await run({ name: "page", url, executablePath, folder, expected: "ERR_INTERNET_D
   await test("finished Markdown is rendered while the rest streams", async () => {
     const { page: other } = await open();
     await ask(other, "Zero\n\n# One\n\n- two\n- three\n\n```\nfour\n```\n\nand a *fifth* piece with a few words");
-    await other.waitForSelector(".assistant .markdown p");
-    expect(await other.locator("#stop").isVisible(), "nothing was rendered before the end");
+    // Both hold in one frame: something is rendered, and the turn runs.
+    await other.waitForFunction(() => document.querySelector(".assistant .markdown p") && !document.querySelector("#stop").hidden);
     await idle(other);
     for (const element of ["h3", "ul li", ".code pre", "p em"]) {
       expect((await other.$$(`.assistant .markdown ${element}`)).length > 0, `${element} is missing`);

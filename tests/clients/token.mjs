@@ -123,10 +123,14 @@ await run({ name: "token", url: `${server.url}/`, executablePath, folder, expect
     expect((await page.inputValue("#text")) === "", "a draft is left");
     expect(new URL(page.url()).hash === "", "the address names the conversation");
     expect(!(await page.locator("#forget").isVisible()), "there is nothing to forget");
+    const listOfBob = () =>
+      page.waitForResponse((response) => response.url().includes("/api/conversations?") && response.request().headers().authorization === "Bearer token-of-bob");
+    const first = listOfBob();
     await enter(page, "token-of-bob");
     await closed(page);
     await page.waitForSelector("#forget", { state: "visible" });
-    const own = page.waitForResponse((response) => response.url().includes("/api/conversations?"));
+    await (await first).finished();
+    const own = listOfBob();
     await page.reload();
     expect((await (await own).json()).conversations.length === 0, "bob sees a conversation of ann");
   });

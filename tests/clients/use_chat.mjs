@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { build } from "esbuild";
 import { ask, expect, run } from "./browser.mjs";
-import { CUT, OPEN, model, pieces } from "./model.mjs";
+import { CUT, OPEN, gate, model, pieces } from "./model.mjs";
 import { serve } from "./serve.mjs";
 
 const [advisor, executablePath, folder] = process.argv.slice(2);
@@ -15,13 +15,17 @@ const FAIL = "Fail, please.";
 const WAIT = "Wait, please.";
 const BREAK = "Break off, please.";
 
+/** Holds back the answer to results, while a test needs it. */
+let held = gate();
+held.release();
+
 /** Answers with the questions so far. The weather needs two tools, one of which does not exist. */
 const answer = (messages) => {
   const asked = messages.filter(({ role }) => role === "user").map(({ content }) => content);
   const call = (index, name) => ({ tool_calls: [{ index, id: `call_${asked.length}_${index}`, function: { name, arguments: '{"city":"Oslo"}' } }] });
   const results = messages.slice(messages.findLastIndex(({ role }) => role !== "tool") + 1);
   if (results.some(({ content }) => content.includes("not now"))) return pieces("Then I will not look.");
-  if (results.length > 0) return pieces("It is a few degrees in Oslo.");
+  if (results.length > 0) return [held.opened, ...pieces("It is a few degrees in Oslo.")];
   switch (asked.at(-1)) {
     case "How is the weather?": return [...pieces("Let me look."), call(0, "demo_weather"), call(1, "missing_tool")];
     case FAIL: return 400;
@@ -84,10 +88,12 @@ await run({ name: "useChat", url: site.url, executablePath, folder, expected: "F
     page.on("request", (request) => request.method() === "POST" && sent.push(request.postDataJSON().messages.length));
 
     await test(`${profile}: a tool that works and one that fails, while the answer streams`, async () => {
+      held = gate();
       await ask(page, "How is the weather?");
       await page.waitForSelector('.tool[data-state="input-available"]');
       await status(page, "streaming");
       expect(!(await last(page)).includes("degrees in"), "the answer came at its end");
+      held.release();
       await status(page, "ready");
       const tool = (state) => page.textContent(`.tool[data-state="${state}"]`);
       expect((await tool("output-available")).includes('"degrees"'), await tool("output-available"));
@@ -120,9 +126,12 @@ await run({ name: "useChat", url: site.url, executablePath, folder, expected: "F
     });
 
     await test(`${profile}: a page that is loaded again joins the turn`, async () => {
+      held = gate();
       await ask(page, "How is the weather?");
       await page.waitForSelector('.tool[data-state="input-available"]');
       await page.goto(`${site.url}/${profile}?${query}&resume=true`);
+      await page.waitForSelector("article.assistant >> text=Let me look.");
+      held.release();
       await page.waitForSelector("article.assistant >> text=It is a few degrees in Oslo.");
       await status(page, "ready");
     });

@@ -1,12 +1,13 @@
 // Connections of the chat page that break, and a server that is killed.
 // Usage: node connection.mjs ADVISOR CHROMIUM [FOLDER]
 
-import { ask, expect, expectAccessible, idle, last, run } from "./browser.mjs";
+import { ask, expect, expectAccessible, hold as holdRequests, idle, last, run } from "./browser.mjs";
 import { call, gate, model, pieces } from "./model.mjs";
 import { network, restartable } from "./serve.mjs";
 
 const [advisor, executablePath, folder] = process.argv.slice(2);
 
+const STOP = /\/stop$/;
 const READ = /\/api\/conversations\/[^/?]+\?view=page$/;
 
 /** Holds back the rest of an answer, or the whole one. */
@@ -76,13 +77,14 @@ await run({ name: "connection", url: `${between.url}/`, executablePath, folder, 
     const asking = isAsked("Wait.");
     await ask(page, "Wait.");
     await asked("Wait.", asking);
-    const stopped = page.waitForResponse(/\/stop$/);
+    const { release } = await holdRequests(page, STOP);
     await page.click("#stop");
     await idle(page);
     await page.waitForSelector("article:last-child >> text=This answer was stopped.");
-    // A stop that comes later would stop the next turn, too.
-    await stopped;
+    // The next turn begins behind the stop, even if that takes long.
     await ask(page, "Goes it on?");
+    await page.waitForFunction(() => !document.querySelector("#stop").hidden);
+    release();
     await page.waitForSelector("article:last-child >> text=Heard: Goes it on?");
     await idle(page);
     expect(isAsked("Wait.") <= asking + 1, "the stopped turn was asked again");

@@ -16,6 +16,7 @@ const other = await model(answer);
 const server = await serve(advisor, ["--provider", "openai", "--model", "m", "--base-url", other.url], { OPENAI_API_KEY: "none" });
 
 const READ = /\/api\/conversations\/[^/?]+\?/;
+const STOP = /\/stop$/;
 const STREAM = /\/stream\?/;
 
 /** Asks in another tab. Returns when the turn runs, with a promise of its end. */
@@ -35,7 +36,7 @@ const expectArticles = async (page, ...expected) => {
   expect(String(await articles(page)) === String(expected), `the page shows ${JSON.stringify(await articles(page))}`);
 };
 
-await run({ name: "opening", url: `${server.url}/`, executablePath, folder, expected: "the server responded with a status of" }, async ({ open, test, picture }) => {
+await run({ name: "opening", url: `${server.url}/`, executablePath, folder, expected: "Failed to load resource" }, async ({ open, test, picture }) => {
   await test("a message that is sent while the conversation opens comes behind it, once", async () => {
     await askElsewhere("One.", "early", "t1");
     const { context, page } = await open();
@@ -63,10 +64,10 @@ await run({ name: "opening", url: `${server.url}/`, executablePath, folder, expe
     await page.goto(`${server.url}/#left`);
     await asked;
     await ask(page, "For the first one.");
+    const given = page.waitForEvent("requestfailed", (request) => READ.test(request.url()));
     await page.click("#new");
-    const read = page.waitForResponse(READ);
+    await given;
     release();
-    await (await read).finished();
     expect((await page.inputValue("#text")) === "For the first one.", "the draft is lost");
     expect((await articles(page)).length === 0, `the page shows ${await articles(page)}`);
     await context.close();
@@ -151,11 +152,46 @@ await run({ name: "opening", url: `${server.url}/`, executablePath, folder, expe
     expect(await page.locator("#stop").isVisible(), "the turn cannot be stopped");
     await picture(page, "refused");
     await expectAccessible(page);
+    await page.route(READ, (route) => route.abort("connectionfailed"), { times: 4 });
+    await text(page, "There is no connection");
     held.release();
     await ended;
     await text(page, "and this the other.");
     await idle(page);
     expect(joins === 1, `the server was asked ${joins} times`);
+    await context.close();
+  });
+
+  await test("a stream that the server refuses: the turn is stopped while memory does not answer", async () => {
+    const { ended } = await askElsewhere("Half.", "hangs", "t1");
+    const { context, page } = await open();
+    await page.route(STREAM, (route) => route.fulfill({ status: 404, json: { error: { message: "too far behind" } } }));
+    await page.goto(`${server.url}/#hangs`);
+    await text(page, "The answer goes on");
+    const { release } = await hold(page, READ);
+    await page.waitForRequest(READ);
+    await page.route(STOP, (route) => route.abort("connectionfailed"));
+    await page.click("#stop");
+    await text(page, "This answer was stopped.");
+    await idle(page);
+    release();
+    held.release();
+    await ended;
+    await context.close();
+  });
+
+  await test("a stream that the server refuses, and memory has nothing of the turn: its rest is lost", async () => {
+    const { ended } = await askElsewhere("Half.", "lost", "t1");
+    const { context, page } = await open();
+    await page.route(STREAM, async (route) => {
+      await page.route(READ, (read) => read.fulfill({ status: 404, json: { error: { message: "no conversation" } } }));
+      await route.fulfill({ status: 404, json: { error: { message: "too far behind" } } });
+    });
+    await page.goto(`${server.url}/#lost`);
+    await text(page, "the server does not have the rest of this answer");
+    await idle(page);
+    held.release();
+    await ended;
     await context.close();
   });
 

@@ -92,7 +92,6 @@ await run({ name: "useChat", url: site.url, executablePath, folder, expected: "F
       await ask(page, "How is the weather?");
       await page.waitForSelector('.tool[data-state="input-available"]');
       await status(page, "streaming");
-      expect(!(await last(page)).includes("degrees in"), "the answer came at its end");
       held.release();
       await status(page, "ready");
       const tool = (state) => page.textContent(`.tool[data-state="${state}"]`);

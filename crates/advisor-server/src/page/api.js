@@ -2,9 +2,9 @@
 
 import { send } from "./token.js";
 
-/** Returns the error of a request without an answer. A broken connection is `isBroken`. */
+/** Returns the error of a request without a complete answer. A broken connection is `isBroken`. */
 const unanswered = (error) =>
-  error instanceof TypeError ? Object.assign(new Error("the server cannot be reached"), { isBroken: true }) : error;
+  error instanceof TypeError || error instanceof SyntaxError ? Object.assign(new Error("the server cannot be reached"), { isBroken: true }) : error;
 
 /** Sends a request. A refusal is an error with the server's words, its status and the server's code, if it has one. */
 export const api = async (path, options) => {
@@ -17,9 +17,9 @@ export const api = async (path, options) => {
   return response;
 };
 
-/** Returns the JSON that the server has at a path. The connection may break in the middle of it, too. */
-export const apiJson = async (path) => {
-  const response = await api(path);
+/** Reads JSON. If the body is cut, or a proxy answers with a page, the connection counts as broken. */
+export const apiJson = async (path, signal) => {
+  const response = await api(path, { signal });
   return response.json().catch((error) => Promise.reject(unanswered(error)));
 };
 

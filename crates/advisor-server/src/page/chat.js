@@ -35,6 +35,9 @@ class Reading {
 /** The tries after which a request is sent again every four seconds. */
 const SLOWLY = 4;
 
+/** How many milliseconds a stop may take. */
+const MOST_OF_A_STOP = 10_000;
+
 export class Chat {
   /** The id of the conversation, if it has one yet. */
   id = null;
@@ -53,6 +56,8 @@ export class Chat {
   #reading = null;
   /** Aborted when a turn begins or a conversation is opened: then the answers to earlier requests come too late. */
   #now = new AbortController();
+  /** Resolves when the server has answered the last stop, which stops every turn that has begun by then. */
+  #stopped = Promise.resolve();
   #approval = new Approval(messages, (decisions, hadFocus) => this.#decide(decisions, hadFocus));
 
   get isBusy() {
@@ -85,6 +90,7 @@ export class Chat {
 
   #submit(question) {
     return this.#read(question.turn, async (reading) => {
+      await this.#stopped;
       const response = await submit(question, reading);
       this.onBegin(question.turn);
       return response;
@@ -114,7 +120,7 @@ export class Chat {
     const { signal } = this.#now;
     try {
       for (let tries = 0; ; tries++) {
-        const stored = await persist(() => request(id), { signal });
+        const stored = await persist(() => request(id, { signal }), { signal });
         if (signal.aborted) return;
         if (stored.running !== turn || tries === SLOWLY || turn === null) return showRead(stored);
         await wait(tries, signal);
@@ -134,9 +140,10 @@ export class Chat {
   /** Stops the turn. Before the server has answered, or if it cannot be reached, it gives up reading, too. */
   async stop() {
     const reading = this.#reading;
-    const stopped = api(conversationPath(this.id, "/stop"), { method: "POST" });
+    const signal = AbortSignal.timeout(MOST_OF_A_STOP);
+    this.#stopped = api(conversationPath(this.id, "/stop"), { method: "POST", signal }).catch(() => reading.abort());
     if (!reading.hasBegun) reading.abort();
-    await stopped.catch(() => reading.abort());
+    await this.#stopped;
   }
 
   /** Shows a stored conversation, or an empty one, and joins its running turn. */
@@ -145,6 +152,7 @@ export class Chat {
     this.#turn(null);
     this.#approval.clear();
     messages.replaceChildren();
+    this.#stopped = Promise.resolve();
     const signal = this.#begin();
     this.#name(id);
     messages.ariaBusy = String(id !== null);
@@ -153,7 +161,7 @@ export class Chat {
   }
 
   async #open(id, signal) {
-    const stored = await read(id).catch((error) => ({ error }));
+    const stored = await read(id, { signal }).catch((error) => ({ error }));
     if (signal.aborted) return;
     this.#turn(null);
     if (!stored.error) this.#show(stored);
@@ -244,10 +252,13 @@ export class Chat {
     return answer;
   }
 
-  /** Shows what memory has of a turn whose rest the server cannot send. While the turn runs, it is read again. */
+  /**
+   * Shows what memory has of a turn whose rest the server cannot send. It is read again while the turn runs, and after a
+   * broken connection.
+   */
   async #recover(id, turn, answer, { signal, onBreak, onRest }) {
     for (;;) {
-      const { messages: stored, running } = await persist(() => readIfStored(id), { signal, onBreak, most: MOST_TRIES });
+      const { messages: stored, running } = await persist(() => readIfStored(id, { signal }), { signal, onBreak, most: MOST_TRIES });
       const isRunning = running === turn;
       const own = stored.filter((message) => message.turn === turn && message.role !== "user");
       if (!own.length && !isRunning) throw new Error("the connection was lost, and the server does not have the rest of this answer");

@@ -2,8 +2,11 @@
 
 import { api, conversationPath } from "./api.js";
 
-/** The further tries of a request whose failure would be the end of an answer. */
+/** How often a request is sent again if its failure would end an answer. */
 export const MOST_TRIES = 20;
+
+/** How often a request is sent again if a person can repeat it. */
+const FEW_TRIES = 4;
 
 /** Waits before another try: for a while, until the network is back, or until `signal`. */
 export const wait = (tries, signal) =>
@@ -20,10 +23,10 @@ const PASSING = ["stopping", "relay_unavailable"];
 const isPassing = ({ isBroken, status, code }) =>
   isBroken || (code ? PASSING.includes(code) : [502, 503, 504].includes(status));
 
-/** The further tries of a request that a person can repeat. */
-const FEW_TRIES = 4;
-
-/** Sends a request again while its failure may pass: at most so many times, or until `signal`. */
+/**
+ * Sends a request again while its failure may pass: at most `most` times, or until `signal`. `onBreak` is called before
+ * each further try.
+ */
 export const persist = async (request, { signal, most = FEW_TRIES, onBreak = () => {} }) => {
   for (let tries = 0; ; tries++) {
     try {

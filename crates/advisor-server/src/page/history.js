@@ -7,16 +7,17 @@ import { unmarked } from "./interrupted.js";
 import { UserMessage } from "./user_message.js";
 
 /** Reads a page of stored messages: the last turns, or those before a later page, which names them. */
-export const read = (id, before) => {
+export const read = (id, { before, signal } = {}) => {
   const query = before ? `&before=${encodeURIComponent(before)}` : "";
-  return apiJson(conversationPath(id, `?view=page${query}`));
+  return apiJson(conversationPath(id, `?view=page${query}`), signal);
 };
 
-/** Reads the last turns of a conversation that may not exist yet. */
-export const readIfStored = (id) => read(id).catch((error) => (error.status === 404 ? { messages: [] } : Promise.reject(error)));
+/** Reads the last turns of a conversation that may not exist yet. Then it has no messages. */
+export const readIfStored = (id, { signal }) =>
+  read(id, { signal }).catch((error) => (error.status === 404 ? { messages: [] } : Promise.reject(error)));
 
 /** Reads which calls of a conversation wait, with its last turn alone. */
-export const readWaiting = (id) => apiJson(conversationPath(id, "?limit=1"));
+export const readWaiting = (id, { signal }) => apiJson(conversationPath(id, "?limit=1"), signal);
 
 /** Offers the page before the messages that are shown, if there is one. */
 export const offerEarlier = (messages, id, before, offer) => {
@@ -37,7 +38,7 @@ export const offerEarlier = (messages, id, before, offer) => {
     if (isReading) return;
     isReading = true;
     try {
-      const page = await read(id, before);
+      const page = await read(id, { before });
       // Another conversation may be open by now.
       if (offered.isConnected) keepInPlace(messages, offered.nextElementSibling, () => insert(page));
     } catch (error) {

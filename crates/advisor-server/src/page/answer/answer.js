@@ -7,7 +7,7 @@ import { ToolRun } from "./tool_run.js";
 
 export class Answer {
   #body;
-  /** The line about a broken connection, if there is one. */
+  /** The line that says why nothing comes, if there is one. */
   #waiting = null;
   #blocks = new Map();
   #tools = new Map();
@@ -32,9 +32,10 @@ export class Answer {
     following(() => this.#take(event));
   }
 
-  /** Says that the connection is broken, until the next event. */
+  /** Says why nothing comes, until the next event. */
   wait(text) {
-    if (this.#waiting) return;
+    if (this.#waiting?.textContent === text) return;
+    this.#endWaiting();
     this.#waiting = element("p", "note waiting", text);
     following(() => this.#body.append(this.#waiting));
   }

@@ -4,33 +4,12 @@ import { Answer } from "./answer/answer.js";
 import { Approval } from "./approval.js";
 import { api, conversationPath } from "./api.js";
 import { $, announce, save, showEnd } from "./dom.js";
-import { MOST_TRIES, follow, persist, submit, wait } from "./events.js";
+import { MOST_TRIES, Reading, follow, persist, submit, wait } from "./events.js";
 import { eventsOf, offerEarlier, read, readIfStored, readWaiting, update } from "./history.js";
 import { newId } from "./ids.js";
 import { UserMessage } from "./user_message.js";
 
 const messages = $("messages");
-
-/** A turn that is read. */
-class Reading {
-  /** Whether the server has answered. */
-  hasBegun = false;
-  #controller = new AbortController();
-  #answer;
-
-  constructor(answer) {
-    this.#answer = answer;
-  }
-
-  signal = this.#controller.signal;
-  take = (event) => this.#answer.take(event);
-  onBreak = () => this.#answer.wait("There is no connection. Trying again…");
-  onRest = () => this.#answer.wait("The answer goes on, and comes when it is complete.");
-
-  abort() {
-    this.#controller.abort();
-  }
-}
 
 /** The tries after which a request is sent again every four seconds. */
 const SLOWLY = 4;

@@ -8,6 +8,27 @@ export const MOST_TRIES = 20;
 /** How often a request is sent again if a person can repeat it. */
 const FEW_TRIES = 4;
 
+/** A turn that is read. */
+export class Reading {
+  /** Whether the server has answered. */
+  hasBegun = false;
+  #controller = new AbortController();
+  #answer;
+
+  constructor(answer) {
+    this.#answer = answer;
+  }
+
+  signal = this.#controller.signal;
+  take = (event) => this.#answer.take(event);
+  onBreak = () => this.#answer.wait("There is no connection. Trying again…");
+  onRest = () => this.#answer.wait("The answer goes on, and comes when it is complete.");
+
+  abort() {
+    this.#controller.abort();
+  }
+}
+
 /** Waits before another try: for a while, until the network is back, or until `signal`. */
 export const wait = (tries, signal) =>
   new Promise((done) => {

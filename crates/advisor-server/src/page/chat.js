@@ -14,8 +14,8 @@ const messages = $("messages");
 /** The tries after which a request is sent again every four seconds. */
 const SLOWLY = 4;
 
-/** How many milliseconds a stop may take. */
-const MOST_OF_A_STOP = 10_000;
+/** How long the page waits for the answer to a stop. */
+const STOP_TIMEOUT_MS = 10_000;
 
 export class Chat {
   /** The id of the conversation, if it has one yet. */
@@ -119,7 +119,7 @@ export class Chat {
   /** Stops the turn. Before the server has answered, or if it cannot be reached, it gives up reading, too. */
   async stop() {
     const reading = this.#reading;
-    const signal = AbortSignal.timeout(MOST_OF_A_STOP);
+    const signal = AbortSignal.timeout(STOP_TIMEOUT_MS);
     this.#stopped = api(conversationPath(this.id, "/stop"), { method: "POST", signal }).catch(() => reading.abort());
     if (!reading.hasBegun) reading.abort();
     await this.#stopped;

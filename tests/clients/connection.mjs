@@ -91,6 +91,27 @@ await run({ name: "connection", url: `${between.url}/`, executablePath, folder, 
     held.release();
   });
 
+  await test("a stop without an answer holds back no message for long", async () => {
+    hold();
+    const { context: separate, page } = await open();
+    await page.evaluate(() => (AbortSignal.timeout = () => (window.stopTimeout = new AbortController()).signal));
+    const { release } = await holdRequests(page, STOP);
+    await ask(page, "Half.");
+    await page.waitForSelector("article:last-child >> text=This is one half,");
+    const stopped = page.waitForRequest(STOP);
+    await page.click("#stop");
+    await stopped;
+    held.release();
+    await idle(page);
+    await ask(page, "Goes it on?");
+    await page.waitForFunction(() => !document.querySelector("#stop").hidden);
+    await page.evaluate(() => window.stopTimeout.abort());
+    await page.waitForSelector("article:last-child >> text=Heard: Goes it on?");
+    await idle(page);
+    release();
+    await separate.close();
+  });
+
   await test("a turn that the server does not know any more is read from memory", async () => {
     hold();
     await ask(page, "Half.");

@@ -171,8 +171,7 @@ await run({ name: "decisions", url: `${server.url}/`, executablePath, folder, ex
       const response = await route.fetch();
       read.release();
       await late.opened;
-      // The page may have given up the request.
-      await route.fulfill({ response }).catch(() => {});
+      await route.fulfill({ response });
     });
     await ask(page, "How is it?");
     await read.opened;

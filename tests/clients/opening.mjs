@@ -18,6 +18,8 @@ const server = await serve(advisor, ["--provider", "openai", "--model", "m", "--
 const READ = /\/api\/conversations\/[^/?]+\?/;
 const STOP = /\/stop$/;
 const STREAM = /\/stream\?/;
+/** The answer to a page that cannot join a turn any more. */
+const TOO_FAR_BEHIND = { status: 404, json: { error: { message: "too far behind" } } };
 
 /** Asks in another tab. Returns when the turn runs, with a promise of its end. */
 const askElsewhere = async (message, conversation, turn) => {
@@ -144,7 +146,7 @@ await run({ name: "opening", url: `${server.url}/`, executablePath, folder, expe
     let joins = 0;
     await page.route(STREAM, (route) => {
       joins += 1;
-      return route.fulfill({ status: 404, json: { error: { message: "too far behind" } } });
+      return route.fulfill(TOO_FAR_BEHIND);
     });
     await page.goto(`${server.url}/#refused`);
     await text(page, "The answer goes on");
@@ -152,12 +154,18 @@ await run({ name: "opening", url: `${server.url}/`, executablePath, folder, expe
     expect(await page.locator("#stop").isVisible(), "the turn cannot be stopped");
     await picture(page, "refused");
     await expectAccessible(page);
-    await page.route(READ, (route) => route.abort("connectionfailed"), { times: 4 });
+    // First a page of a proxy, then no connection.
+    let broken = 0;
+    const broke = (route) => (broken++ ? route.abort("connectionfailed") : route.fulfill({ contentType: "text/html", body: "<p>Log in.</p>" }));
+    await page.route(READ, broke, { times: 7 });
     await text(page, "There is no connection");
+    // The page tries again at once.
+    await page.evaluate(() => setInterval(() => dispatchEvent(new Event("online")), 50));
     held.release();
     await ended;
     await text(page, "and this the other.");
     await idle(page);
+    expect(broken === 7, `memory was read ${broken} times without an answer`);
     expect(joins === 1, `the server was asked ${joins} times`);
     await context.close();
   });
@@ -165,7 +173,7 @@ await run({ name: "opening", url: `${server.url}/`, executablePath, folder, expe
   await test("a stream that the server refuses: the turn is stopped while memory does not answer", async () => {
     const { ended } = await askElsewhere("Half.", "hangs", "t1");
     const { context, page } = await open();
-    await page.route(STREAM, (route) => route.fulfill({ status: 404, json: { error: { message: "too far behind" } } }));
+    await page.route(STREAM, (route) => route.fulfill(TOO_FAR_BEHIND));
     await page.goto(`${server.url}/#hangs`);
     await text(page, "The answer goes on");
     const { release } = await hold(page, READ);
@@ -185,7 +193,7 @@ await run({ name: "opening", url: `${server.url}/`, executablePath, folder, expe
     const { context, page } = await open();
     await page.route(STREAM, async (route) => {
       await page.route(READ, (read) => read.fulfill({ status: 404, json: { error: { message: "no conversation" } } }));
-      await route.fulfill({ status: 404, json: { error: { message: "too far behind" } } });
+      await route.fulfill(TOO_FAR_BEHIND);
     });
     await page.goto(`${server.url}/#lost`);
     await text(page, "the server does not have the rest of this answer");

@@ -3,8 +3,10 @@
 import { send } from "./token.js";
 
 /** Returns the error of a request without a complete answer. A broken connection is `isBroken`. */
-const unanswered = (error) =>
-  error instanceof TypeError || error instanceof SyntaxError ? Object.assign(new Error("the server cannot be reached"), { isBroken: true }) : error;
+const unanswered = (error) => {
+  const isBroken = error instanceof TypeError || error instanceof SyntaxError;
+  return isBroken ? Object.assign(new Error("the server cannot be reached"), { isBroken }) : error;
+};
 
 /** Sends a request. A refusal is an error with the server's words, its status and the server's code, if it has one. */
 export const api = async (path, options) => {

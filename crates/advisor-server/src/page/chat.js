@@ -35,7 +35,7 @@ export class Chat {
   #reading = null;
   /** Aborted when a turn begins or a conversation is opened: then the answers to earlier requests come too late. */
   #now = new AbortController();
-  /** Resolves when the server has answered the last stop, which stops every turn that has begun by then. */
+  /** Resolves when the last stop has ended. The server stops every turn that has begun by then. */
   #stopped = Promise.resolve();
   #approval = new Approval(messages, (decisions, hadFocus) => this.#decide(decisions, hadFocus));
 
@@ -116,7 +116,7 @@ export class Chat {
     }
   }
 
-  /** Stops the turn. Before the server has answered, or if it cannot be reached, it gives up reading, too. */
+  /** Stops the turn. If the turn has not begun, or the stop fails or takes too long, the page also gives up reading. */
   async stop() {
     const reading = this.#reading;
     const signal = AbortSignal.timeout(STOP_TIMEOUT_MS);
@@ -237,7 +237,8 @@ export class Chat {
    */
   async #recover(id, turn, answer, { signal, onBreak, onRest }) {
     for (;;) {
-      const { messages: stored, running } = await persist(() => readIfStored(id, { signal }), { signal, onBreak, most: MOST_TRIES });
+      const limits = { signal, onBreak, most: MOST_TRIES };
+      const { messages: stored, running } = await persist(() => readIfStored(id, { signal }), limits);
       const isRunning = running === turn;
       const own = stored.filter((message) => message.turn === turn && message.role !== "user");
       if (!own.length && !isRunning) throw new Error("the connection was lost, and the server does not have the rest of this answer");

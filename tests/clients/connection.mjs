@@ -7,6 +7,7 @@ import { network, restartable } from "./serve.mjs";
 
 const [advisor, executablePath, folder] = process.argv.slice(2);
 
+const CHAT = /\/api\/chat\?/;
 const STOP = /\/stop$/;
 const READ = /\/api\/conversations\/[^/?]+\?view=page$/;
 
@@ -37,6 +38,19 @@ const asked = async (content, before = 0) => {
     expect(tries < 600, `the model was not asked: ${content}`);
     await new Promise((done) => setTimeout(done, 50));
   }
+};
+
+const busy = (page) => page.waitForFunction(() => !document.querySelector("#stop").hidden);
+
+/** Notes the messages that the page sends. The returned function returns those of the requests so far. */
+const submissions = (page) => {
+  const sent = [];
+  page.on("request", (request) => CHAT.test(request.url()) && sent.push(request.postDataJSON().message));
+  return async () => {
+    // Requests are noted in their order.
+    await page.evaluate(() => fetch("healthz"));
+    return sent;
+  };
 };
 
 await run({ name: "connection", url: `${between.url}/`, executablePath, folder, expected: "net::ERR_" }, async ({ open, test, picture }) => {
@@ -75,6 +89,7 @@ await run({ name: "connection", url: `${between.url}/`, executablePath, folder, 
   await test("a turn that is stopped before the head of its answer runs no more", async () => {
     hold();
     const asking = isAsked("Wait.");
+    const sent = submissions(page);
     await ask(page, "Wait.");
     await asked("Wait.", asking);
     const { release } = await holdRequests(page, STOP);
@@ -83,7 +98,8 @@ await run({ name: "connection", url: `${between.url}/`, executablePath, folder, 
     await page.waitForSelector("article:last-child >> text=This answer was stopped.");
     // The next turn begins behind the stop, even if that takes long.
     await ask(page, "Goes it on?");
-    await page.waitForFunction(() => !document.querySelector("#stop").hidden);
+    await busy(page);
+    expect((await sent()).join() === "Wait.", `the page sent ${await sent()}`);
     release();
     await page.waitForSelector("article:last-child >> text=Heard: Goes it on?");
     await idle(page);
@@ -91,23 +107,36 @@ await run({ name: "connection", url: `${between.url}/`, executablePath, folder, 
     held.release();
   });
 
-  await test("a stop without an answer holds back no message for long", async () => {
+  await test("a message waits for every stop before it, not for ever, and can be stopped meanwhile", async () => {
     hold();
     const { context: separate, page } = await open();
-    await page.evaluate(() => (AbortSignal.timeout = () => (window.stopTimeout = new AbortController()).signal));
+    await page.clock.install();
+    await page.reload();
+    const sent = submissions(page);
     const { release } = await holdRequests(page, STOP);
+    const unanswered = page.waitForRequest(STOP);
     await ask(page, "Half.");
     await page.waitForSelector("article:last-child >> text=This is one half,");
-    const stopped = page.waitForRequest(STOP);
     await page.click("#stop");
-    await stopped;
+    await unanswered;
+    await page.route(STOP, (route) => route.fulfill({ status: 204 }), { times: 1 });
+    const answered = page.waitForResponse(STOP);
+    await page.click("#stop");
+    await answered;
     held.release();
     await idle(page);
+    await ask(page, "Never sent.");
+    await busy(page);
+    await page.click("#stop");
+    await page.waitForSelector("article:last-child >> text=This answer was stopped.");
+    await idle(page);
     await ask(page, "Goes it on?");
-    await page.waitForFunction(() => !document.querySelector("#stop").hidden);
-    await page.evaluate(() => window.stopTimeout.abort());
+    await busy(page);
+    expect((await sent()).join() === "Half.", `the page sent ${await sent()}`);
+    await page.clock.fastForward(10_000);
     await page.waitForSelector("article:last-child >> text=Heard: Goes it on?");
     await idle(page);
+    expect((await sent()).join() === "Half.,Goes it on?", `the page sent ${await sent()}`);
     release();
     await separate.close();
   });
@@ -141,7 +170,7 @@ await run({ name: "connection", url: `${between.url}/`, executablePath, folder, 
       return route.fulfill({ status: 204 });
     });
     const body = 'data: {"type":"rendered","block":"1.0","keep":0,"nodes":7,"rest":""}\n\n';
-    await page.route(/\/api\/chat\?/, (route) => route.fulfill({ contentType: "text/event-stream", body }), { times: 1 });
+    await page.route(CHAT, (route) => route.fulfill({ contentType: "text/event-stream", body }), { times: 1 });
     await ask(page, "Broken.");
     await page.waitForSelector("article:last-child .error[role=alert]");
     await idle(page);

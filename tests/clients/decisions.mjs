@@ -180,11 +180,11 @@ await run({ name: "decisions", url: `${server.url}/`, executablePath, folder, ex
       const count = (changes) => changes.forEach(({ addedNodes }) => [...addedNodes].forEach(({ className }) => (window.forms += className === "approval")));
       new MutationObserver(count).observe(document.querySelector("#messages"), { childList: true });
     });
-    const given = page.waitForEvent("requestfailed", (request) => WAITING.test(request.url()));
+    const aborted = page.waitForEvent("requestfailed", (request) => WAITING.test(request.url()));
     await ask(page, "Hello.");
     await page.locator("article >> text=Heard: Hello.").waitFor();
     await idle(page);
-    await given;
+    await aborted;
     late.release();
     await ask(page, "Hello again.");
     await page.locator("article >> text=Heard: Hello again.").waitFor();

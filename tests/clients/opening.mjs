@@ -66,9 +66,9 @@ await run({ name: "opening", url: `${server.url}/`, executablePath, folder, expe
     await page.goto(`${server.url}/#left`);
     await asked;
     await ask(page, "For the first one.");
-    const given = page.waitForEvent("requestfailed", (request) => READ.test(request.url()));
+    const aborted = page.waitForEvent("requestfailed", (request) => READ.test(request.url()));
     await page.click("#new");
-    await given;
+    await aborted;
     release();
     expect((await page.inputValue("#text")) === "For the first one.", "the draft is lost");
     expect((await articles(page)).length === 0, `the page shows ${await articles(page)}`);
@@ -155,9 +155,9 @@ await run({ name: "opening", url: `${server.url}/`, executablePath, folder, expe
     await picture(page, "refused");
     await expectAccessible(page);
     // First a page of a proxy, then no connection.
-    let broken = 0;
-    const broke = (route) => (broken++ ? route.abort("connectionfailed") : route.fulfill({ contentType: "text/html", body: "<p>Log in.</p>" }));
-    await page.route(READ, broke, { times: 7 });
+    let failures = 0;
+    const fail = (route) => (failures++ ? route.abort("connectionfailed") : route.fulfill({ contentType: "text/html", body: "<p>Log in.</p>" }));
+    await page.route(READ, fail, { times: 7 });
     await text(page, "There is no connection");
     // The page tries again at once.
     await page.evaluate(() => setInterval(() => dispatchEvent(new Event("online")), 50));
@@ -165,7 +165,7 @@ await run({ name: "opening", url: `${server.url}/`, executablePath, folder, expe
     await ended;
     await text(page, "and this the other.");
     await idle(page);
-    expect(broken === 7, `memory was read ${broken} times without an answer`);
+    expect(failures === 7, `memory was read ${failures} times without an answer`);
     expect(joins === 1, `the server was asked ${joins} times`);
     await context.close();
   });

@@ -14,7 +14,7 @@ const messages = $("messages");
 /** The tries after which a request is sent again every four seconds. */
 const SLOWLY = 4;
 
-/** How long the page waits for the answer to a stop. */
+/** How long a message waits for a stop before it. */
 const STOP_TIMEOUT_MS = 10_000;
 
 export class Chat {
@@ -35,7 +35,7 @@ export class Chat {
   #reading = null;
   /** Aborted when a turn begins or a conversation is opened: then the answers to earlier requests come too late. */
   #now = new AbortController();
-  /** Resolves when the last stop has ended. The server stops every turn that has begun by then. */
+  /** Resolves when all stops have ended. A stop also stops a later turn that reaches the server before it. */
   #stopped = Promise.resolve();
   #approval = new Approval(messages, (decisions, hadFocus) => this.#decide(decisions, hadFocus));
 
@@ -69,7 +69,7 @@ export class Chat {
 
   #submit(question) {
     return this.#read(question.turn, async (reading) => {
-      await this.#stopped;
+      await Promise.race([this.#stopped, reading.aborted]);
       const response = await submit(question, reading);
       this.onBegin(question.turn);
       return response;
@@ -116,13 +116,13 @@ export class Chat {
     }
   }
 
-  /** Stops the turn. If the turn has not begun, or the stop fails or takes too long, the page also gives up reading. */
-  async stop() {
+  /** Stops the turn. If the turn has not begun, or the stop fails, the page also gives up reading. */
+  stop() {
     const reading = this.#reading;
-    const signal = AbortSignal.timeout(STOP_TIMEOUT_MS);
-    this.#stopped = api(conversationPath(this.id, "/stop"), { method: "POST", signal }).catch(() => reading.abort());
+    const stopped = api(conversationPath(this.id, "/stop"), { method: "POST" }).catch(() => reading.abort());
+    const timeout = new Promise((done) => setTimeout(done, STOP_TIMEOUT_MS));
+    this.#stopped = Promise.all([this.#stopped, Promise.race([stopped, timeout])]);
     if (!reading.hasBegun) reading.abort();
-    await this.#stopped;
   }
 
   /** Shows a stored conversation, or an empty one, and joins its running turn. */
@@ -232,13 +232,13 @@ export class Chat {
   }
 
   /**
-   * Shows what memory has of a turn whose rest the server cannot send. It is read again while the turn runs, and after a
-   * broken connection.
+   * Shows what memory has of a turn whose rest the server cannot send. Memory is read again while the turn runs, and after
+   * a broken connection.
    */
   async #recover(id, turn, answer, { signal, onBreak, onRest }) {
+    const options = { signal, onBreak, most: MOST_TRIES };
     for (;;) {
-      const limits = { signal, onBreak, most: MOST_TRIES };
-      const { messages: stored, running } = await persist(() => readIfStored(id, { signal }), limits);
+      const { messages: stored, running } = await persist(() => readIfStored(id, { signal }), options);
       const isRunning = running === turn;
       const own = stored.filter((message) => message.turn === turn && message.role !== "user");
       if (!own.length && !isRunning) throw new Error("the connection was lost, and the server does not have the rest of this answer");

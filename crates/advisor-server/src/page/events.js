@@ -20,6 +20,8 @@ export class Reading {
   }
 
   signal = this.#controller.signal;
+  /** Resolves when the page gives up reading. */
+  aborted = new Promise((done) => this.signal.addEventListener("abort", done));
   take = (event) => this.#answer.take(event);
   onBreak = () => this.#answer.wait("There is no connection. Trying again…");
   onRest = () => this.#answer.wait("The answer goes on, and comes when it is complete.");

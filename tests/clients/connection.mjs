@@ -117,6 +117,7 @@ await run({ name: "connection", url: `${between.url}/`, executablePath, folder, 
     const unanswered = page.waitForRequest(STOP);
     await ask(page, "Half.");
     await page.waitForSelector("article:last-child >> text=This is one half,");
+    await page.clock.pauseAt(Date.now() + 3_600_000);
     await page.click("#stop");
     await unanswered;
     await page.route(STOP, (route) => route.fulfill({ status: 204 }), { times: 1 });

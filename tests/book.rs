@@ -1,5 +1,4 @@
-//! The book has every page, each of its links leads to a page or a file, its Rust is compiled, and its tables of
-//! advisors and of features are complete.
+//! Each link of a page leads to a page or a file, and its Rust is compiled.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;
@@ -8,16 +7,6 @@ use std::path::{Component, Path, PathBuf};
 
 /// The languages of blocks, beside Rust.
 const LANGUAGES: [&str; 6] = ["js", "json", "sh", "sql", "text", "toml"];
-
-/// The public advisors that the table leaves out.
-const UNLISTED: [&str; 1] = [
-    // It records other advisors in tests.
-    "JournalAdvisor",
-];
-
-/// The functions that make an advisor whose type is not exported, and that type.
-const MADE_BY: [(&str, &str); 3] =
-    [("FromFn", "from_fn"), ("ContextFn", "context_fn"), ("ToolsFn", "tools_fn")];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
@@ -92,22 +81,6 @@ fn headings(page: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn summary_lists_every_page_once() {
-    let pages = pages();
-    let listed: BTreeSet<_> = pages.iter().cloned().collect();
-    assert_eq!(listed.len(), pages.len(), "a page is listed twice");
-    let crates = fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path());
-    let readmes =
-        crates.map(|path| format!("crates/{}/README.md", path.file_name().unwrap().to_str().unwrap()));
-    let top =
-        ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"].map(str::to_owned);
-    let expected = files("docs", ".md").into_iter().filter(|page| page != "docs/SUMMARY.md");
-    for page in expected.chain(readmes).chain(top) {
-        assert!(listed.contains(&page), "docs/SUMMARY.md does not list {page}");
-    }
-}
-
-#[test]
 fn every_link_leads_to_a_page_or_a_file() {
     let pages: BTreeSet<_> = pages().into_iter().collect();
     for page in &pages {
@@ -150,56 +123,4 @@ fn every_rust_block_is_compiled() {
         }
     }
     assert!(compiled > 50, "{compiled} blocks of Rust");
-}
-
-/// Returns the name that a table has in the first column of a row: the first text in backticks.
-fn first_name(row: &str) -> Option<&str> {
-    row.strip_prefix("| ")?.split('|').next()?.split('`').nth(1)
-}
-
-#[test]
-fn table_of_costs_has_every_public_advisor() {
-    let page = read("docs/advisors.md");
-    let listed: BTreeSet<_> = page.lines().filter_map(first_name).collect();
-    let mut expected = BTreeSet::new();
-    for source in files("crates", ".rs").iter().filter(|file| file.contains("/src/")).map(|file| read(file)) {
-        let code = source.lines().filter(|line| !line.trim_start().starts_with("//"));
-        let implemented = code.filter_map(|line| line.strip_prefix("impl")?.split_once(" AdvisorInfo for "));
-        for (_, of) in implemented {
-            let name = of.split(|letter: char| !letter.is_alphanumeric()).next().unwrap();
-            let is_public = source.contains(&format!("pub struct {name}"));
-            if is_public && !UNLISTED.contains(&name) {
-                let made_by = MADE_BY.iter().find(|(made, _)| *made == name);
-                expected.insert(made_by.map_or(name, |(_, function)| function).to_owned());
-            }
-        }
-    }
-    assert!(expected.len() > 20, "only {expected:?}");
-    let missing: Vec<_> = expected.iter().filter(|name| !listed.contains(name.as_str())).collect();
-    assert!(missing.is_empty(), "docs/advisors.md has no row for {missing:?}");
-}
-
-/// Returns the features of the facade, each with whether it is on by default.
-fn features() -> BTreeSet<(String, bool)> {
-    let manifest = read("crates/advisor-chain/Cargo.toml");
-    let (_, rest) = manifest.split_once("\n[features]\n").unwrap();
-    let table = rest.split("\n[").next().unwrap();
-    let rows: Vec<_> = table.lines().filter_map(|line| line.split_once(" = ")).collect();
-    let (_, default) = rows.iter().find(|(name, _)| *name == "default").unwrap();
-    let named = rows.iter().map(|(name, _)| *name).filter(|name| *name != "default");
-    named.map(|name| (name.to_owned(), default.contains(&format!("\"{name}\"")))).collect()
-}
-
-#[test]
-fn tables_of_features_have_every_feature_of_the_facade() {
-    let features = features();
-    for page in ["crates/advisor-chain/README.md", "crates/advisor-chain/src/lib.rs"] {
-        let text = read(page);
-        let lines = text.lines().map(|line| line.trim_start_matches("//! "));
-        let table = lines.skip_while(|line| !line.starts_with("| feature |")).skip(2);
-        let rows: Vec<_> = table.take_while(|line| line.starts_with('|')).collect();
-        let named = rows.iter().map(|row| (first_name(row).unwrap().to_owned(), row.ends_with("| yes |")));
-        assert_eq!(named.collect::<BTreeSet<_>>(), features, "{page}");
-        assert_eq!(rows.len(), features.len(), "{page} lists a feature twice");
-    }
 }

@@ -1,5 +1,6 @@
 //! Tests that complete calls run whatever the finish reason says, except for reasons that veto them.
 
+use advisor_chain::messages::{Delta, DeltaKind};
 use advisor_chain::{FinishReason, ToolCallAdvisor};
 use advisor_testkit::{Answer, ScriptedModel};
 
@@ -32,7 +33,7 @@ async fn law_t2_a_cut_call_never_runs() {
 /// Complete calls run whatever the finish reason is.
 #[tokio::test]
 async fn calls_run_whatever_the_finish_reason_says() {
-    for reason in [FinishReason::Stop, FinishReason::ToolCalls, FinishReason::Other("eos".into())] {
+    for reason in [FinishReason::Stop, FinishReason::ToolCalls] {
         let model = ScriptedModel::new([
             Answer::new().call("c1", "look", "{}").finish(reason),
             Answer::from_text("Done."),
@@ -55,6 +56,27 @@ async fn calls_run_whatever_the_finish_reason_says() {
         assert_eq!(response.text(), "Done.");
         assert_valid(response.transcript());
     }
+}
+
+/// A word that nobody knows may have cut the answer: only a call that the wire ended runs. The model reads of the others.
+#[tokio::test]
+async fn law_t2_under_an_unknown_reason_only_ended_calls_run() {
+    let model = ScriptedModel::new([
+        Answer::new()
+            .call("c1", "look", "{}")
+            .delta(Delta::from(DeltaKind::BlockEnd).with_block(0))
+            .call("c2", "look", "{}")
+            .finish(FinishReason::Other("odd".into())),
+        Answer::from_text("Done."),
+    ]);
+    let (look, given) = invoked("look");
+    let client = client(&model, ToolCallAdvisor::new()).tool(look).build().unwrap();
+    let response = client.prompt().user("go").call().await.unwrap();
+    assert_eq!((given.lock().unwrap().len(), response.text().as_str()), (1, "Done."));
+    let lines = transcript_lines(response.transcript());
+    let told = "error c2: not started: the call is incomplete; make it again, by itself";
+    assert!(lines.iter().any(|line| line == told), "{lines:?}");
+    assert_valid(response.transcript());
 }
 
 /// Arguments of a call that the length limit cuts never run, at any cut. They stay as the model wrote them, and

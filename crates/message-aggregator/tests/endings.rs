@@ -97,9 +97,26 @@ fn answers_that_complete() {
             vec![true, true],
         ),
         (
-            "calls are complete whatever the reason says",
-            vec![call(WHOLE), finish(FinishReason::Other("odd".into()))],
+            "an unknown reason may have cut a call anywhere",
+            vec![call(WHOLE), finish(FinishReason::Other("odd".into())), Delta::done()],
             FinishReason::Other("odd".into()).into(),
+            vec![false],
+        ),
+        (
+            "a call that the wire ended is whole under an unknown reason",
+            vec![
+                call_at(0, WHOLE),
+                block_end(0),
+                call_at(1, WHOLE),
+                finish(FinishReason::Other("odd".into())),
+            ],
+            FinishReason::Other("odd".into()).into(),
+            vec![true, false],
+        ),
+        (
+            "a known reason after an unknown one counts",
+            vec![call(WHOLE), finish(FinishReason::Other("odd".into())), finish(Stop)],
+            Stop.into(),
             vec![true],
         ),
         (

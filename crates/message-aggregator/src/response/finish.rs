@@ -29,15 +29,34 @@ pub enum FinishReason {
     Empty,
     /// An error, a cancellation or a drop ended the answer; it holds the output so far.
     Interrupted,
-    /// An unknown reason, as the provider wrote it.
+    /// An unknown reason, as the provider wrote it. It may have cut the answer anywhere.
     Other(Text),
 }
 
 impl FinishReason {
     /// Checks whether the reason means that the answer is cut off, so that none of its calls may run.
+    ///
+    /// Under an [unknown](Self::Other) reason those calls run whose end the wire marked. The others are incomplete
+    /// ([`leaves_calls_whole`](Self::leaves_calls_whole)).
     #[must_use]
     pub fn vetoes_calls(&self) -> bool {
         matches!(self, Self::Length | Self::ContentFilter | Self::Refusal | Self::Interrupted)
+    }
+
+    /// Checks whether the reason is known to leave the calls before it whole, so that it ends those whose end the wire
+    /// did not mark. An unknown reason does not.
+    #[must_use]
+    pub fn leaves_calls_whole(&self) -> bool {
+        // No wildcard: whoever adds a reason decides.
+        match self {
+            Self::Stop
+            | Self::ToolCalls
+            | Self::Paused
+            | Self::ReturnDirect
+            | Self::Limit(_)
+            | Self::Empty => true,
+            Self::Length | Self::ContentFilter | Self::Refusal | Self::Interrupted | Self::Other(_) => false,
+        }
     }
 }
 

@@ -58,9 +58,9 @@ impl Converter {
     /// Appends the deltas of `event` to `deltas`. `name` is the type of the event.
     pub(super) fn convert(&mut self, name: &str, event: &Event<'_>, deltas: &mut VecDeque<Delta>) -> Meaning {
         let converted = match name {
-            "response.completed" | "response.incomplete" | "response.cancelled" => {
-                return self.end(event, deltas);
-            }
+            "response.completed" => return self.end(event, "completed", deltas),
+            "response.incomplete" => return self.end(event, "incomplete", deltas),
+            "response.cancelled" => return self.end(event, "cancelled", deltas),
             "response.failed" => return Meaning::Failure(Box::new(failure_of(event))),
             "response.audio.delta" => return self.audio(event),
             "response.audio.done" => {
@@ -113,6 +113,16 @@ impl Converter {
 
     /// Appends the deltas of a whole answer.
     pub(super) fn convert_whole(&mut self, response: &Response<'_>, deltas: &mut VecDeque<Delta>) -> Meaning {
+        self.convert_snapshot(response, "completed", deltas)
+    }
+
+    /// Appends the deltas of a snapshot. `status` is that of one that names none.
+    fn convert_snapshot(
+        &mut self,
+        response: &Response<'_>,
+        status: &str,
+        deltas: &mut VecDeque<Delta>,
+    ) -> Meaning {
         self.origin(response, deltas);
         if let Err(too_much) = self.snapshot(response, deltas) {
             return too_much.meaning();
@@ -124,7 +134,7 @@ impl Converter {
             return Meaning::Failure(Box::new(error_of(response.error).unwrap_or_default()));
         }
         let completed = if self.has_calls { FinishReason::ToolCalls } else { FinishReason::Stop };
-        match finish_of(response, completed) {
+        match finish_of(response, status, completed) {
             Some(finish) => {
                 deltas.push_back(Delta::finish(finish));
                 Meaning::Whole
@@ -135,9 +145,9 @@ impl Converter {
     }
 
     /// Converts the last event of a stream. Nothing of the answer follows it.
-    fn end(&mut self, event: &Event<'_>, deltas: &mut VecDeque<Delta>) -> Meaning {
+    fn end(&mut self, event: &Event<'_>, status: &str, deltas: &mut VecDeque<Delta>) -> Meaning {
         let nothing = Response::default();
-        match self.convert_whole(event.response.as_deref().unwrap_or(&nothing), deltas) {
+        match self.convert_snapshot(event.response.as_deref().unwrap_or(&nothing), status, deltas) {
             Meaning::Whole => {
                 deltas.push_back(Delta::done());
                 Meaning::Piece

@@ -228,7 +228,9 @@ async fn broken_connection_does_not_hide_earlier_error() {
 
 #[tokio::test]
 async fn truncating_finish_reasons_leave_no_call_complete() {
-    for reason in ["length", "content_filter", "error", "insufficient_system_resource"] {
+    let known = ["length", "content_filter", "error", "insufficient_system_resource"];
+    let unlisted = ["some_new_word", "other"];
+    for reason in known.into_iter().chain(unlisted) {
         let body = ChatTranscript::new("m").tool_call(0, "c1", "f", &["{}"]).finish(reason).done();
         let server = server(Reply::sse(body)).await;
         let response = call(&model(&server)).await.expect("completed");

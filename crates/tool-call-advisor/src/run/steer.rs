@@ -110,7 +110,12 @@ impl LoopRun {
         answer.tool_calls().map(weigh).collect()
     }
 
+    /// Checks whether the call is for the loop. So is an incomplete one: its caller may not run it, and the model reads
+    /// that it did not start.
     fn may_run(&self, call: &ToolCall, tools: &ToolSet) -> bool {
+        if !call.complete {
+            return true;
+        }
         let ours = tools.find(&call.name).is_none_or(|tool| !tool.definition().client_side);
         ours && (self.config.eligible)(call)
     }

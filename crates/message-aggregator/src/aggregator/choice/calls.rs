@@ -231,7 +231,7 @@ impl ChoiceBlocks {
         };
         match self.finish.as_ref().map(|finish| &finish.reason) {
             _ if call.ended => CallEnd::Complete,
-            Some(reason) if reason.vetoes_calls() => CallEnd::Incomplete,
+            Some(reason) if !reason.leaves_calls_whole() => CallEnd::Incomplete,
             Some(_) if call.vouched => CallEnd::Complete,
             // Only the end marker came after it: the only evidence of completeness is that its arguments parse.
             _ if marker == EndMarker::Received && call.has_object() => CallEnd::Complete,

@@ -371,6 +371,28 @@ fn incomplete_answer_has_a_reason_that_forbids_calls() {
     }
 }
 
+/// The name of the last event says how the answer ended if its snapshot does not.
+#[test]
+fn last_event_without_a_status_counts_by_its_name() {
+    for (name, reason) in [
+        ("completed", FinishReason::ToolCalls),
+        ("incomplete", FinishReason::Interrupted),
+        ("cancelled", FinishReason::Interrupted),
+    ] {
+        for snapshot in [json!({"output": []}), json!(null)] {
+            let events = [
+                added(0, call("0", "f", "")),
+                arguments(0, "{}"),
+                json!({"type": format!("response.{name}"), "response": snapshot}),
+            ];
+            let response = outcome(&events).expect("an answer");
+            assert_eq!(response.finish().reason, reason, "{name}");
+            let runs = response.tool_calls().any(|(_, call)| call.complete);
+            assert_eq!(runs, reason.leaves_calls_whole(), "{name}");
+        }
+    }
+}
+
 #[test]
 fn failures_keep_what_came_before_them() {
     let failed =

@@ -4,10 +4,10 @@ use advisor_core::{Finish, FinishReason};
 
 use crate::responses::wire::Response;
 
-/// Returns the finish of an answer; `None` while the server still works on it, or if it failed. `completed` is the
-/// reason of an answer that is complete.
-pub(super) fn finish_of(response: &Response<'_>, completed: FinishReason) -> Option<Finish> {
-    let status = response.status.text().unwrap_or("completed");
+/// Returns the finish of an answer; `None` while the server still works on it, or if it failed. `status` is that of an
+/// answer that names none, `completed` the reason of one that is complete. Only that reason leaves calls whole.
+pub(super) fn finish_of(response: &Response<'_>, status: &str, completed: FinishReason) -> Option<Finish> {
+    let status = response.status.text().unwrap_or(status);
     let reason = match status {
         "completed" => completed,
         "incomplete" => return Some(incomplete(response)),

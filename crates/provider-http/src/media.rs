@@ -108,6 +108,25 @@ pub fn left_out(media: &Media, reason: &str) -> String {
     format!("[{} left out: {reason}]", media.mime)
 }
 
+/// Returns the text in place of media of an answer, for an API to which they cannot go back. The model must see that they
+/// were there.
+///
+/// ```
+/// use advisor_core::Media;
+/// use provider_http::media::stand_in;
+///
+/// assert_eq!(stand_in(&Media::from_url("image/*", "https://example.org/a")), "[image]");
+/// ```
+#[must_use]
+pub fn stand_in(media: &Media) -> &'static str {
+    match media.mime.split('/').next() {
+        Some("image") => "[image]",
+        Some("audio") => "[audio]",
+        Some("video") => "[video]",
+        _ => "[file]",
+    }
+}
+
 /// Splits a `data:` URL into its type, without parameters, and its base64 text.
 fn data_url(url: &str) -> Option<(&str, &str)> {
     let (scheme, rest) = url.split_once(':')?;

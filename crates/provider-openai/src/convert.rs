@@ -207,7 +207,10 @@ impl Converter {
             Some(name) => {
                 let value = read(raw.get()).unwrap_or_default();
                 self.texts.end(number, push);
-                push(DeltaKind::Opaque(Box::new(Opaque::new(self.format.clone(), name, value))));
+                push(match whole::media_of(name, &value) {
+                    Some(media) => DeltaKind::Media(Box::new(media.into())),
+                    None => DeltaKind::Opaque(Box::new(Opaque::new(self.format.clone(), name, value))),
+                });
             }
         }
     }

@@ -177,6 +177,32 @@ fn one_delta_object_gives_these_deltas() {
     }
 }
 
+/// Other kinds of parts are kept as they are.
+#[test]
+fn media_in_a_list_of_content_are_media() {
+    let media = |delta: &Delta| match &delta.kind {
+        DeltaKind::Text(text) => text.to_string(),
+        DeltaKind::Media(item) => item.media.mime.to_string(),
+        DeltaKind::Opaque(opaque) => format!("opaque {}", opaque.name),
+        other => panic!("{other:?}"),
+    };
+    let part = |kind: &str, url: &str| format!(r#"{{"type":"{kind}","{kind}":{{"url":"{url}"}}}}"#);
+    let parts = [
+        r#"{"type":"text","text":"Look: "}"#.to_owned(),
+        part("image_url", "data:image/png;base64,AQID"),
+        part("image_url", "https://example.org/a"),
+        part("audio_url", "https://example.org/b"),
+        part("video_url", "https://example.org/c"),
+        part("image_url", "data:image/png;base64,?"),
+        part("document_url", "https://example.org/d"),
+    ];
+    let event = format!(r#"{{"choices":[{{"delta":{{"content":[{}]}}}}]}}"#, parts.join(","));
+    let deltas: Vec<String> = convert(&[&event]).remove(0).iter().map(media).collect();
+    let expected =
+        ["Look: ", "image/png", "image/*", "audio/*", "video/*", "opaque image_url", "opaque document_url"];
+    assert_eq!(deltas, expected);
+}
+
 #[test]
 fn finish_reasons_keep_the_providers_word() {
     use FinishReason::{ContentFilter, Interrupted, Length, Other, Paused, Refusal, Stop, ToolCalls};

@@ -25,7 +25,7 @@ pub(super) fn number_calls(message: &mut WireDelta<'_>) {
 /// Emits images as media. Results of the server's own tools become opaque content.
 pub(super) fn media(delta: &WireDelta<'_>, format: &Text, push: &mut impl FnMut(DeltaKind)) {
     for image in list_of(delta.images) {
-        push(match image_of(&image) {
+        push(match media_of("image_url", &image) {
             Some(media) => DeltaKind::Media(Box::new(media.into())),
             None => DeltaKind::Opaque(Box::new(Opaque::new(format.clone(), "image", image))),
         });
@@ -47,14 +47,20 @@ pub(super) fn extras_of(
     (!call.is_empty()).then(|| ProviderData::new(format.clone(), Value::Object(call)))
 }
 
-/// Returns an image at a URL, or the image that a `data:` URL holds.
-fn image_of(image: &Value) -> Option<Media> {
-    let url = image.get("image_url").unwrap_or(image);
+/// Returns the media of a part of this kind: at a URL, or those that a `data:` URL holds.
+pub(super) fn media_of(kind: &str, part: &Value) -> Option<Media> {
+    let mime = match kind {
+        "image_url" => "image/*",
+        "audio_url" => "audio/*",
+        "video_url" => "video/*",
+        _ => return None,
+    };
+    let url = part.get(kind).unwrap_or(part);
     let url = url.as_str().or_else(|| url.get("url")?.as_str())?;
     let inline = url.strip_prefix("data:").and_then(|data| data.split_once(";base64,"));
     match inline {
         Some((mime, data)) => Some(Media::from_bytes(mime, STANDARD.decode(data).ok()?)),
-        None => Some(Media::from_url("image/*", Text::from(url))),
+        None => Some(Media::from_url(mime, Text::from(url))),
     }
 }
 

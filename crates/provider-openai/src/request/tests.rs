@@ -103,9 +103,8 @@ fn text_is_joined_as_it_came() {
             "a",
         ),
         (
-            "media and what others understand is left out",
+            "what others understand is left out",
             vec![
-                Block::new(BlockContent::Media(Media::from_url("image/png", "u"))),
                 Block::new(BlockContent::Opaque(Opaque::new("other", "audio", json!({"id": 1})))),
                 Block::text("a"),
             ],
@@ -170,13 +169,17 @@ fn unsendable_answer_content_is_named() {
     let unknown = "[content that cannot be shown here]";
     let cases: Vec<(Vec<Block>, &str)> = vec![
         (vec![media("image/png")], "[image]"),
-        (vec![media("audio/wav"), media("video/mp4"), media("application/pdf")], "[audio] [video] [file]"),
-        (vec![media("image/png"), media("image/*")], "[image] [image]"),
+        (
+            vec![media("audio/wav"), media("video/mp4"), media("application/pdf")],
+            "[audio]\n\n[video]\n\n[file]",
+        ),
+        (vec![media("image/png"), media("image/*")], "[image]\n\n[image]"),
         (vec![opaque()], unknown),
         (vec![opaque(), opaque()], unknown),
         (vec![reasoning(), opaque(), media("image/png")], "[image]"),
-        (vec![Block::text(" \n"), media("image/png")], "[image]"),
-        (vec![Block::text("Here:"), media("image/png"), opaque()], "Here:"),
+        (vec![Block::text("Here:"), media("image/png"), opaque()], "Here:\n\n[image]"),
+        (vec![Block::text("Here"), media("image/png"), Block::text("it is.")], "Here\n\n[image]\n\nit is."),
+        (vec![Block::text("Spoken."), media("audio/wav")], "Spoken."),
         // An empty answer needs no note.
         (vec![reasoning()], ""),
         (vec![], ""),
@@ -185,7 +188,7 @@ fn unsendable_answer_content_is_named() {
         assert_eq!(plain(Message::assistant_blocks(blocks.clone()))["content"], content, "{blocks:?}");
     }
     let calling = vec![media("image/png"), ToolCall::new("c1", "f", "{}").into()];
-    assert_eq!(plain(Message::assistant_blocks(calling))["content"], "", "the calls are the answer");
+    assert_eq!(plain(Message::assistant_blocks(calling))["content"], "[image]", "also beside calls");
     let sound = Block::new(BlockContent::Opaque(Opaque::new(FORMAT, "audio", json!({"id": "a1"}))));
     assert_eq!(
         plain(Message::assistant_blocks(vec![sound])),

@@ -6,6 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use advisor_core::{Block, BlockContent, ToolCall};
 use provider_http::joined_text;
 use provider_http::json::arguments::{self, fields_that_go_back};
+use provider_http::media::stand_in;
 use provider_http::names::WireNames;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -71,7 +72,7 @@ impl<'a> Assistant<'a> {
 /// Returns the text, or the value that `no_text` demands for none. A refusal is sent as text, as the user saw
 /// it.
 fn content(blocks: &[Block], calls: &[Call<'_>], form: &ChatForm) -> Content {
-    let text = joined_text(blocks);
+    let text = text(blocks, form);
     match form.rules.no_text {
         _ if calls.is_empty() && text.trim().is_empty() => Content::Text(note(blocks, form).unwrap_or(text)),
         _ if !text.is_empty() || calls.is_empty() => Content::Text(text),
@@ -81,34 +82,38 @@ fn content(blocks: &[Block], calls: &[Call<'_>], form: &ChatForm) -> Content {
     }
 }
 
-/// Returns a note for an answer without text. Servers refuse empty content, and the model must see that it
-/// answered. Audio is sent back by its id and needs no note; neither does an empty answer.
-fn note(blocks: &[Block], form: &ChatForm) -> Option<String> {
-    if audio(blocks, form).is_some() {
-        return None;
-    }
-    let mut media = Vec::new();
-    let mut has_others = false;
-    for block in blocks {
-        match block.content() {
-            BlockContent::Media(content) => media.push(match content.mime.split('/').next() {
-                Some("image") => "[image]",
-                Some("audio") => "[audio]",
-                Some("video") => "[video]",
-                _ => "[file]",
-            }),
-            BlockContent::Text(_)
-            | BlockContent::Refusal(_)
-            | BlockContent::Reasoning(_)
-            | BlockContent::Citation(_)
-            | BlockContent::ToolCall(_) => {}
-            _ => has_others = true,
+/// Returns the text, with a note in place of media. Audio needs none that is sent back by its id, or whose transcript is
+/// the text.
+fn text(blocks: &[Block], form: &ChatForm) -> String {
+    let is_said = audio(blocks, form).is_some() || !joined_text(blocks).trim().is_empty();
+    let noted = |block: &Block| match block.content() {
+        BlockContent::Media(media) if !(is_said && media.mime.starts_with("audio/")) => {
+            Some(Block::text(stand_in(media)))
         }
+        _ => None,
+    };
+    if !blocks.iter().any(|block| noted(block).is_some()) {
+        return joined_text(blocks);
     }
-    if media.is_empty() {
-        return has_others.then(|| "[content that cannot be shown here]".to_owned());
-    }
-    Some(media.join(" "))
+    joined_text(&Vec::from_iter(blocks.iter().map(|block| noted(block).unwrap_or_else(|| block.clone()))))
+}
+
+/// Returns a note for an answer without text. Servers refuse empty content, and the model must see that it
+/// answered. Neither audio that is sent back nor an empty answer needs one.
+fn note(blocks: &[Block], form: &ChatForm) -> Option<String> {
+    let is_other = |block: &Block| {
+        !matches!(
+            block.content(),
+            BlockContent::Text(_)
+                | BlockContent::Refusal(_)
+                | BlockContent::Reasoning(_)
+                | BlockContent::Citation(_)
+                | BlockContent::Media(_)
+                | BlockContent::ToolCall(_)
+        )
+    };
+    let is_needed = audio(blocks, form).is_none() && blocks.iter().any(is_other);
+    is_needed.then(|| "[content that cannot be shown here]".to_owned())
 }
 
 /// Checks whether an answer is written the same way at any later time. Its audio goes back until the server forgets it.

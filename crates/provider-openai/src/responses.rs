@@ -3,6 +3,8 @@
 pub(crate) mod answer;
 mod convert;
 mod model;
+#[cfg(test)]
+mod replay;
 mod request;
 pub(crate) mod wire;
 

@@ -17,11 +17,14 @@ pub(crate) trait MessageForm: Clone + PartialEq + Send + Sync + 'static {
     /// Returns the call ids that the server accepts.
     fn call_ids(&self) -> IdRule;
 
-    /// Checks whether a message is written the same way at any later time. Another one is written anew for each
-    /// request, and so is the list that holds it.
+    /// Checks whether a message is written the same way at any later time and in any list. Another one is written anew
+    /// for each request, and so is the list that holds it.
     fn is_lasting(&self, _message: &Message) -> bool {
         true
     }
+
+    /// Notes what later messages need to know of one that does not last.
+    fn note(&mut self, _message: &Message) {}
 
     /// Writes a message, as one entry of the list or several with commas between them; nothing if the format has no
     /// entry for it.
@@ -55,8 +58,8 @@ pub(crate) fn pieces_of<F: MessageForm>(
     }
 }
 
-/// Does the same if call ids or tool names must be replaced on the wire, or if a message depends on the time. The
-/// replacements depend on all messages.
+/// Does the same if call ids or tool names must be replaced on the wire, or if a message depends on the time or on
+/// others. The replacements depend on all messages.
 fn pieces_with_renames<F: MessageForm>(
     messages: &MessageList,
     form: &F,
@@ -67,10 +70,12 @@ fn pieces_with_renames<F: MessageForm>(
         tools: tools.names(messages.iter().flat_map(WireNames::tools_in)),
     };
     let usual = usual_names(form);
+    let mut informed = form.clone();
     let mut buffer = BodyBuffer::default();
     for message in messages {
-        if wire.is_special(message) || !form.is_lasting(message) {
-            push::<F>(&mut buffer, &write(message, form, &wire)?);
+        informed.note(message);
+        if wire.is_special(message) || !informed.is_lasting(message) {
+            push::<F>(&mut buffer, &write(message, &informed, &wire)?);
         } else {
             push::<F>(&mut buffer, &cached(message, form, &usual)?);
         }

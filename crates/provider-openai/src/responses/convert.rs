@@ -1,7 +1,10 @@
 //! Converts one event of the Responses API to deltas.
 //!
-//! **Blocks.** Each content part of a message and each part of reasoning is one block, and so is each call. They are
+//! **Blocks.** Each content part of a message is one block, and so are each item of reasoning and each call. They are
 //! numbered here, because the server's indexes and ids are not reliable ([`Items`]).
+//!
+//! **Order.** Blocks stand in the order in which they begin, items go back in that of the answer. An item whose place
+//! among the blocks may be another one has its index in its data.
 //!
 //! **Gaps.** The end of a part, the end of its item and the snapshot at the end of the answer repeat the whole content.
 //! Content of which no piece has streamed is taken from the first of them (Q59).
@@ -20,10 +23,10 @@ use std::collections::VecDeque;
 use advisor_core::{AggregatorLimits, Delta, DeltaKind, FinishReason, ProviderData, Text, ToolCallDelta};
 use provider_http::answer::Meaning;
 use provider_http::failure::Report;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
-use super::wire::{Event, Item, ItemKind, KeptItem, Response};
+use super::wire::{Event, Item, ItemKind, KeptItem, OUTPUT_INDEX, Response};
 use crate::audio::Audio;
 use crate::wire::{is_nothing, read};
 use finish::finish_of;
@@ -40,6 +43,10 @@ pub(super) struct Converter {
     sent_origin: bool,
     /// Whether a tool was called.
     has_calls: bool,
+    /// Whether a part of reasoning was emitted.
+    has_reasoned: bool,
+    /// Whether a program of the server ended.
+    has_program_output: bool,
     /// The audio so far. It belongs to no item.
     audio: Audio,
 }
@@ -51,6 +58,8 @@ impl Converter {
             items: Items::default(),
             sent_origin: false,
             has_calls: false,
+            has_reasoned: false,
+            has_program_output: false,
             audio: Audio::default(),
         }
     }
@@ -133,7 +142,12 @@ impl Converter {
         if response.status.text() == Some("failed") {
             return Meaning::Failure(Box::new(error_of(response.error).unwrap_or_default()));
         }
-        let completed = if self.has_calls { FinishReason::ToolCalls } else { FinishReason::Stop };
+        let completed = match () {
+            () if self.has_calls => FinishReason::ToolCalls,
+            // The model has not answered yet: it wants its items back.
+            () if self.has_program_output && !self.items.has_message() => FinishReason::Paused,
+            () => FinishReason::Stop,
+        };
         match finish_of(response, status, completed) {
             Some(finish) => {
                 deltas.push_back(Delta::finish(finish));
@@ -180,7 +194,7 @@ impl Converter {
         let item = &kept.fields;
         let at = self.items.announced(Identity::from_item(item, event.output_index.0), item.kind())?;
         if item.kind() == ItemKind::Message {
-            self.items.set_data(at, data_of(&self.format, kept), kept.bytes())?;
+            self.items.set_fields(at, data_of(&self.format, kept), kept.bytes())?;
         }
         if item.kind() == ItemKind::FunctionCall
             && let Some(open) = self.items.at(at).filter(|open| !open.call.name)
@@ -188,7 +202,9 @@ impl Converter {
         {
             (open.call.name, self.has_calls) = (true, true);
             let id = item.call_id.text().unwrap_or_default();
-            deltas.push_back(Delta::tool_call(ToolCallDelta::start(open.number, id, name)));
+            let mut start = ToolCallDelta::start(open.number, id, name);
+            start.provider_data = self.open(at);
+            deltas.push_back(Delta::tool_call(start));
         }
         Ok(())
     }
@@ -197,14 +213,59 @@ impl Converter {
         let Some(kept) = &event.item else { return Ok(()) };
         let item = &kept.fields;
         let at = self.items.of(Identity::from_item(item, event.output_index.0), item.kind())?;
+        if self.lacks_content(at, item) {
+            return self.items.wait(at, kept);
+        }
         self.end_item(at, kept, deltas)
+    }
+
+    /// Checks whether nothing has arrived of the content that an item should have. The snapshot may have it.
+    fn lacks_content(&mut self, at: usize, item: &Item<'_>) -> bool {
+        let Some(open) = self.items.at(at).filter(|open| !open.ended) else { return false };
+        match item.kind() {
+            ItemKind::Image => item.image().is_none(),
+            ItemKind::Message => {
+                let parts = item.content.as_deref().unwrap_or_default();
+                let has_begun = open.parts.iter().any(|part| !part.is_empty());
+                !has_begun && parts.iter().all(|part| part.said().is_none())
+            }
+            ItemKind::FunctionCall => !open.call.arguments && item.arguments.text().is_none(),
+            ItemKind::Reasoning | ItemKind::Other => false,
+        }
+    }
+
+    /// Notes that this part of a message opens if it is still empty.
+    fn open_part(&mut self, at: usize, place: PartPosition) -> Result<(), TooMuch> {
+        if self.items.part(at, place)?.is_some_and(|part| part.is_empty()) {
+            self.open(at);
+        }
+        Ok(())
+    }
+
+    /// Notes that a block of the item opens. If the block may be out of its place, the index of the item goes back with
+    /// the parts of a message, and is returned for a call.
+    fn open(&mut self, at: usize) -> Option<ProviderData> {
+        let index = self.items.open(at)?;
+        let item = self.items.at(at)?;
+        let data = ProviderData::new(self.format.clone(), json!({ OUTPUT_INDEX: index }));
+        match item.kind {
+            ItemKind::Message => item.add_data(data),
+            ItemKind::FunctionCall => return Some(data),
+            // Their JSON has it.
+            ItemKind::Reasoning | ItemKind::Image | ItemKind::Other => {}
+        }
+        None
     }
 
     /// Converts the parts of the final snapshot that the stream lacks.
     fn snapshot(&mut self, response: &Response<'_>, deltas: &mut VecDeque<Delta>) -> Result<(), TooMuch> {
         let items: Vec<&Item<'_>> = response.output.iter().map(|kept| &kept.fields).collect();
         let places = self.items.of_snapshot(&items)?;
-        response.output.iter().zip(places).try_for_each(|(kept, at)| self.end_item(at, kept, deltas))
+        response.output.iter().zip(places).try_for_each(|(kept, at)| self.end_item(at, kept, deltas))?;
+        self.items.take_waiting().iter().try_for_each(|(at, end)| match KeptItem::read(end) {
+            Ok(end) => self.end_item(*at, &end, deltas),
+            Err(_) => Ok(()),
+        })
     }
 }
 

@@ -120,7 +120,7 @@ impl OpenAiResponsesModel {
         let model = VARIABLES.model_of(request, self.model.as_ref())?;
         let mut call = self.server.call("/responses", &[], Vec::new())?;
         let format = format_of(call.uri.host().unwrap_or_default());
-        let form = InputForm { format: format.clone(), store: self.settings.store };
+        let form = InputForm::new(format.clone(), self.settings.store);
         let (json, names) = request::body(request, model, &self.settings, &form)?;
         call.body = json;
         Ok((call.with_tools(names), format))

@@ -20,6 +20,9 @@ pub(super) use usage::TokenCounts;
 /// The format name of provider data from the Responses API. Data of a particular server has its host behind it.
 pub(crate) const FORMAT: &str = "openai-responses";
 
+/// The name under which the data of an item have its index in the answer. It is removed before they go back.
+pub(super) const OUTPUT_INDEX: &str = "output_index";
+
 /// The fields that are read of an [`Event`]; all others are ignored.
 pub(super) const EVENT: Field = Field::Object(EVENT_FIELDS);
 

@@ -158,6 +158,7 @@ fn text_and_calls_keep_their_order_and_usage_arrives() {
     let response = outcome(&events).expect("an answer");
     let expected = ["text: I look.", "add({\"a\":1})", "text: Done."];
     assert_eq!(blocks(&events), expected);
+    assert_eq!(closed_data(&events), json!([]), "no index where each item ends before the next one begins");
     assert_eq!(response.finish().reason, FinishReason::ToolCalls);
     assert_eq!(response.finish().as_written.as_deref(), Some("completed"));
     let usage = response.usage().expect("counts");
@@ -195,7 +196,7 @@ fn refusal_is_its_own_kind_of_block() {
 }
 
 #[test]
-fn each_part_of_reasoning_is_a_block_and_the_item_is_kept() {
+fn parts_of_reasoning_are_paragraphs_of_one_block_that_keeps_the_item() {
     let delta = |part: i64, delta: &str| {
         json!({"type": "response.reasoning_summary_text.delta", "item_id": "rs_1",
         "output_index": 0, "summary_index": part, "delta": delta})
@@ -212,14 +213,19 @@ fn each_part_of_reasoning_is_a_block_and_the_item_is_kept() {
         completed(vec![item.clone(), message("msg_1", "4")]),
     ];
     let response = outcome(&events).expect("an answer");
-    assert_eq!(blocks(&events), ["reasoning: First.", "reasoning: Second.", "text: 4"]);
+    assert_eq!(blocks(&events), ["reasoning: First.\n\nSecond.", "text: 4"]);
     let data: Vec<_> = response.blocks().flat_map(|(_, block)| block.provider_data()).collect();
-    assert_eq!(data.len(), 2, "once, whatever repeats it");
-    let first = json!({"id": "rs_1", "summary": [{"type": "summary_text", "text": "First."}]});
-    assert_eq!((data[0].format.as_str(), &data[0].value), ("openai-responses@test", &first));
-    let last = json!({"type": "reasoning", "id": "rs_1", "encrypted_content": "secret",
-        "summary": [{"type": "summary_text", "text": "Second."}]});
-    assert_eq!(data[1].value, last);
+    assert_eq!(data.len(), 1, "once, whatever repeats it");
+    assert_eq!((data[0].format.as_str(), &data[0].value), ("openai-responses@test", &item));
+}
+
+/// Readers that join all reasoning of an answer need no separator of their own.
+#[test]
+fn later_items_of_reasoning_begin_a_paragraph() {
+    let item =
+        |id: &str| json!({"type": "reasoning", "id": id, "summary": [{"type": "summary_text", "text": id}]});
+    let events = [done(0, item("a")), text(1, "4"), done(2, item("b")), completed(vec![])];
+    assert_eq!(blocks(&events), ["reasoning: a", "text: 4", "reasoning: \n\nb"]);
 }
 
 /// A block whose text is edited loses its data, and the text must be nowhere else.
@@ -229,12 +235,10 @@ fn no_block_keeps_text_that_it_does_not_show() {
     let item = json!({"type": "reasoning", "id": "rs_1", "summary": parts("summary_text", ["x", "y", "z"]),
         "content": parts("reasoning_text", ["a", "b", "c"])});
     let response = outcome(&[done(0, item.clone()), completed(vec![item])]).expect("an answer");
-    assert_eq!(response.blocks().count(), 3);
-    for ((_, block), own) in response.blocks().zip(["a", "b", "c"]) {
-        let value = &block.provider_data()[0].value;
-        assert_eq!(value["content"], json!([{"type": "reasoning_text", "text": own}]));
-        assert!(value.get("summary").is_none_or(|summary| *summary == json!([])), "{value}");
-    }
+    let (_, block) = response.blocks().next().expect("a block");
+    let value = &block.provider_data()[0].value;
+    assert_eq!(value["content"], json!(parts("reasoning_text", ["a", "b", "c"])));
+    assert_eq!(value["summary"], json!([]));
 }
 
 #[test]
@@ -253,6 +257,29 @@ fn raw_reasoning_and_its_summary_are_shown_once() {
     let summary = json!({"type": "response.reasoning_summary_text.delta", "output_index": 0, "summary_index": 0, "delta": "short"});
     let events = [raw("lo"), raw("ng"), summary, text(1, "4"), completed(vec![])];
     assert_eq!(blocks(&events), ["reasoning: long", "text: 4"]);
+}
+
+/// The snapshot fills what the end of an item lacks: an image, a text, arguments.
+#[test]
+fn content_that_only_the_snapshot_has_is_kept() {
+    let image = |result: Value| json!({"type": "image_generation_call", "id": "ig_0", "status": "completed", "result": result});
+    let empty = json!({"type": "message", "id": "msg_1", "content": []});
+    let events = |snapshot: Vec<Value>| {
+        vec![
+            added(0, json!({"type": "image_generation_call", "id": "ig_0"})),
+            json!({"type": "response.image_generation_call.partial_image", "item_id": "ig_0", "output_index": 0,
+                "partial_image_b64": "AQ=="}),
+            done(0, image(json!(null))),
+            added(1, empty.clone()),
+            done(1, empty.clone()),
+            added(2, call("2", "f", "")),
+            done(2, call("2", "f", "")),
+            completed(snapshot),
+        ]
+    };
+    let whole = vec![image(json!("AQID")), message("msg_1", "Hi"), call("2", "f", "{\"a\":1}")];
+    assert_eq!(blocks(&events(whole)), ["f({\"a\":1})", "media: image/png", "text: Hi"]);
+    assert_eq!(blocks(&events(Vec::new())), ["f()", "opaque: image_generation_call"], "nowhere");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Converter;
 use super::items::{Identity, OpenItem, TooMuch};
-use super::part::{PartPosition, citation_of};
+use super::part::{PartPosition, PartStage, citation_of};
 use crate::responses::wire::{Event, ItemKind};
 use crate::wire::read;
 
@@ -20,6 +20,7 @@ impl Converter {
     ) -> Result<(), TooMuch> {
         let Some(text) = event.delta.text() else { return Ok(()) };
         let at = self.items.of(Identity::from_event(event), ItemKind::Message)?;
+        self.open_part(at, PartPosition::from_content(event))?;
         if let Some(part) =
             self.items.part(at, PartPosition::from_content(event))?.filter(|part| !part.has_ended())
         {
@@ -37,6 +38,9 @@ impl Converter {
         deltas: &mut VecDeque<Delta>,
     ) -> Result<(), TooMuch> {
         let at = self.items.of(Identity::from_event(event), ItemKind::Message)?;
+        if whole.is_some() {
+            self.open_part(at, PartPosition::from_content(event))?;
+        }
         if let Some(part) = self.items.part(at, PartPosition::from_content(event))? {
             part.end(whole.map(|whole| kind(whole.into())), deltas);
         }
@@ -74,7 +78,8 @@ impl Converter {
     }
 
     /// Emits reasoning. Its raw text and its summary say the same, so only the first kind that arrives is shown. A part
-    /// ends when the next one begins.
+    /// ends when the next one begins. Here and nowhere else a blank line is put between parts, so that all readers of the
+    /// text agree.
     pub(super) fn add_reasoning(
         &mut self,
         at: usize,
@@ -87,9 +92,16 @@ impl Converter {
             return Ok(());
         }
         let others = item.parts.iter_mut().filter(|part| part.place != place);
-        others.for_each(|part| part.end(None, deltas));
-        if let Some(part) = self.items.part(at, place)?.filter(|part| !part.has_ended()) {
-            part.add(DeltaKind::Reasoning(text.into()), deltas);
+        others.for_each(|part| part.stage = PartStage::Ended);
+        self.open(at);
+        let Some(part) = self.items.part(at, place)?.filter(|part| !part.has_ended()) else { return Ok(()) };
+        let begins = part.stage == PartStage::Empty;
+        let text = if begins && self.has_reasoned { Text::from(format!("\n\n{text}")) } else { text.into() };
+        part.add(DeltaKind::Reasoning(text), deltas);
+        self.has_reasoned = true;
+        if begins {
+            // Later events of this part add no blank line, and none belongs to the part before it.
+            self.items.note_change();
         }
         Ok(())
     }
@@ -101,9 +113,12 @@ impl Converter {
     ) -> Result<(), TooMuch> {
         let Some(text) = event.delta.text() else { return Ok(()) };
         let at = self.items.of(Identity::from_event(event), ItemKind::FunctionCall)?;
+        let place = self.open(at);
         if let Some(item) = self.items.at(at).filter(|item| !item.ended) {
             item.call.arguments = true;
-            deltas.push_back(Delta::tool_call(ToolCallDelta::arguments(item.number, text)));
+            let mut fragment = ToolCallDelta::arguments(item.number, text);
+            fragment.provider_data = place;
+            deltas.push_back(Delta::tool_call(fragment));
         }
         Ok(())
     }
@@ -115,8 +130,10 @@ impl Converter {
         deltas: &mut VecDeque<Delta>,
     ) -> Result<(), TooMuch> {
         let at = self.items.of(Identity::from_event(event), ItemKind::FunctionCall)?;
+        let place = self.open(at);
         let Some(item) = self.items.at(at).filter(|item| !item.ended) else { return Ok(()) };
         let mut fragment = ToolCallDelta::default();
+        fragment.provider_data = place;
         if let Some(name) = event.name.text().filter(|_| !item.call.name) {
             fragment.name = Some(name.into());
             (item.call.name, self.has_calls) = (true, true);
@@ -146,6 +163,9 @@ impl Converter {
     ) -> Result<(), TooMuch> {
         let Some(part) = event.part.as_deref().filter(|part| part.is_of_message()) else { return Ok(()) };
         let at = self.items.of(Identity::from_event(event), ItemKind::Message)?;
+        if part.said().is_some() {
+            self.open_part(at, PartPosition::from_content(event))?;
+        }
         if let Some(open) = self.items.part(at, PartPosition::from_content(event))? {
             open.end(part.whole(), deltas);
             open.cite(part.annotations, deltas);

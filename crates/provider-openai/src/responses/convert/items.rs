@@ -4,9 +4,10 @@ use std::mem;
 use std::sync::Arc;
 
 use advisor_core::{ProviderData, Text};
+use serde_json::value::RawValue;
 
 use super::part::{OpenPart, PartPosition, PartStage};
-use crate::responses::wire::{Event, Item, ItemKind};
+use crate::responses::wire::{Event, Item, ItemKind, KeptItem};
 
 /// The most bytes kept of the items and parts of one answer, beside its content: enough for more than a thousand items.
 /// It also bounds the search for the item of an event.
@@ -37,10 +38,18 @@ pub(super) struct OpenItem {
     announced: bool,
     /// The emitted parts of a call.
     pub(super) call: EmittedCall,
+    /// Whether something of it was emitted.
+    opened: bool,
+    /// Its index, if its place among the blocks may not be its place in the answer.
+    pub(super) misplaced: Option<i64>,
     /// Whether it was converted to its end.
     pub(super) ended: bool,
+    /// Its end, if that lacks the content that it should have. The snapshot may have it.
+    waiting: Option<Box<RawValue>>,
+    /// Whether the fields that go back with it are known.
+    has_fields: bool,
     /// The data that goes back with each part of a message.
-    data: Option<Arc<ProviderData>>,
+    data: Vec<Arc<ProviderData>>,
     pub(super) parts: Vec<OpenPart>,
 }
 
@@ -148,13 +157,54 @@ impl Items {
             call_id: identity.call_id.map(Text::from),
             announced: false,
             call: EmittedCall::default(),
+            opened: false,
+            misplaced: None,
             ended: false,
-            data: None,
+            waiting: None,
+            has_fields: false,
+            data: Vec::new(),
             parts: Vec::new(),
         };
         self.items.push(item);
         self.is_changed = true;
         Ok(self.items.len() - 1)
+    }
+
+    /// Notes that a block of the item opens. Returns the index of the item once, and only if the block may be out of its
+    /// place: blocks of items before it may still open, or one behind it has begun.
+    pub(super) fn open(&mut self, at: usize) -> Option<i64> {
+        let item = self.items.get_mut(at)?;
+        let is_first = !mem::replace(&mut item.opened, true);
+        // A message has a block for each part, any other item has one.
+        let opens = is_first || (item.kind == ItemKind::Message && item.misplaced.is_none());
+        let index = item.index.filter(|_| opens)?;
+        let before = self.items.iter().filter(|other| other.index.is_some_and(|other| other < index));
+        let have_opened = before.filter(|other| other.has_all_blocks()).count();
+        let is_early = is_first && usize::try_from(index).is_ok_and(|index| have_opened < index);
+        let is_late = self.items.iter().any(|other| other.index > Some(index) && other.opened);
+        let misplaced = Some(index).filter(|_| is_early || is_late);
+        self.items.get_mut(at)?.misplaced = misplaced;
+        misplaced
+    }
+
+    /// Checks whether a message has begun.
+    pub(super) fn has_message(&self) -> bool {
+        self.items.iter().any(|item| item.kind == ItemKind::Message && item.opened)
+    }
+
+    /// Keeps the end of an item that waits for its content.
+    pub(super) fn wait(&mut self, at: usize, end: &KeptItem<'_>) -> Result<(), TooMuch> {
+        self.keep(end.bytes())?;
+        if let Some(item) = self.items.get_mut(at) {
+            item.waiting = Some(end.raw.to_owned());
+        }
+        Ok(())
+    }
+
+    /// Returns the positions and the ends of the items that still wait for their content.
+    pub(super) fn take_waiting(&mut self) -> Vec<(usize, Box<RawValue>)> {
+        let waiting = self.items.iter_mut().enumerate().filter(|(_, item)| !item.ended);
+        waiting.filter_map(|(at, item)| Some((at, item.waiting.take()?))).collect()
     }
 
     /// Returns the part at this place of an item; adds it if it is new.
@@ -185,26 +235,27 @@ impl Items {
     /// Adds a part to an item, and returns its position there.
     pub(super) fn add_part(&mut self, item: usize, place: PartPosition) -> Result<usize, TooMuch> {
         self.keep(size_of::<OpenPart>())?;
-        let number = self.number();
+        let next = self.number();
         let Some(item) = self.items.get_mut(item) else { return Ok(0) };
+        let number = if item.kind == ItemKind::Reasoning { item.number } else { next };
         let data = item.data.clone();
         let part = OpenPart { place, number, stage: PartStage::Empty, citations: 0, data };
         item.parts.push(part);
         Ok(item.parts.len() - 1)
     }
 
-    /// Sets the data that goes back with each part of an item, unless it has some. `bytes` is the size of the data.
-    pub(super) fn set_data(
+    /// Sets the fields that go back with each part of an item, unless it has some. `bytes` is the size of the data.
+    pub(super) fn set_fields(
         &mut self,
         item: usize,
         data: Option<ProviderData>,
         bytes: usize,
     ) -> Result<(), TooMuch> {
-        let Some(data) = data.map(Arc::new) else { return Ok(()) };
+        let Some(data) = data else { return Ok(()) };
         self.keep(bytes)?;
-        if let Some(item) = self.items.get_mut(item).filter(|item| item.data.is_none()) {
-            item.parts.iter_mut().for_each(|part| part.data = Some(Arc::clone(&data)));
-            item.data = Some(data);
+        if let Some(item) = self.items.get_mut(item).filter(|item| !item.has_fields) {
+            item.has_fields = true;
+            item.add_data(data);
         }
         Ok(())
     }
@@ -247,15 +298,27 @@ impl Items {
                 }
             }
         }
-        let unknown = |(item, place): (&&Item<'_>, Option<usize>)| match place {
+        let unknown = |(index, (item, place)): (i64, (&&Item<'_>, Option<usize>))| match place {
             Some(known) => Ok(known),
-            None => self.add(Identity::from_item(item, None), item.kind()),
+            None => self.add(Identity::from_item(item, Some(index)), item.kind()),
         };
-        snapshot.iter().zip(places).map(unknown).collect()
+        (0..).zip(snapshot.iter().zip(places)).map(unknown).collect()
     }
 }
 
 impl OpenItem {
+    /// Checks whether all its blocks have opened.
+    fn has_all_blocks(&self) -> bool {
+        self.ended || (self.opened && self.kind != ItemKind::Message)
+    }
+
+    /// Adds data that go back with each part.
+    pub(super) fn add_data(&mut self, data: ProviderData) {
+        let data = Arc::new(data);
+        self.parts.iter_mut().for_each(|part| part.data.push(Arc::clone(&data)));
+        self.data.push(data);
+    }
+
     fn has_index(&self, identity: Identity<'_>) -> bool {
         identity.index.is_some() && self.index == identity.index
     }

@@ -20,7 +20,7 @@ pub(super) struct OpenPart {
     /// The number of its citations that were emitted.
     pub(super) citations: usize,
     /// The data that goes back with it, until it is emitted.
-    pub(super) data: Option<Arc<ProviderData>>,
+    pub(super) data: Vec<Arc<ProviderData>>,
 }
 
 /// The progress of a part.
@@ -42,6 +42,10 @@ pub(super) enum PartPosition {
 }
 
 impl OpenPart {
+    pub(super) fn is_empty(&self) -> bool {
+        self.stage == PartStage::Empty
+    }
+
     pub(super) fn has_ended(&self) -> bool {
         self.stage == PartStage::Ended
     }
@@ -59,7 +63,7 @@ impl OpenPart {
 
     /// Emits the data of the part, once.
     pub(super) fn attach(&mut self, deltas: &mut VecDeque<Delta>) {
-        if let Some(data) = self.data.take() {
+        for data in std::mem::take(&mut self.data) {
             deltas.push_back(self.delta(DeltaKind::BlockData(Box::new(Arc::unwrap_or_clone(data)))));
         }
     }
@@ -109,13 +113,12 @@ impl PartPosition {
         Self::Summary(event.summary_index.0.unwrap_or_default())
     }
 
-    /// Returns the name of the list in the item, and the index there.
-    pub(super) fn entry(self) -> (&'static str, usize) {
-        let (name, index) = match self {
-            Self::Content(index) => ("content", index),
-            Self::Summary(index) => ("summary", index),
-        };
-        (name, usize::try_from(index).unwrap_or(usize::MAX))
+    /// Returns the name of the other list of texts in an item of reasoning.
+    pub(super) fn other_list(self) -> &'static str {
+        match self {
+            Self::Content(_) => "summary",
+            Self::Summary(_) => "content",
+        }
     }
 
     /// Pairs the entries of a list with their positions.

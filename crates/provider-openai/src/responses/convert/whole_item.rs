@@ -3,14 +3,12 @@
 use std::collections::VecDeque;
 
 use advisor_core::{Delta, DeltaKind, Media, MediaDelta, Opaque, ProviderData, Text, ToolCallDelta};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::items::TooMuch;
-use super::part::{PartPosition, PartStage};
+use super::items::{OpenItem, TooMuch};
+use super::part::{OpenPart, PartPosition, PartStage};
 use super::{Converter, data_of};
-use crate::responses::wire::{Item, ItemKind, KeptItem};
+use crate::responses::wire::{Item, ItemKind, KeptItem, OUTPUT_INDEX};
 
 impl Converter {
     /// Converts the end of the item at this position; its first end only.
@@ -30,7 +28,10 @@ impl Converter {
             ItemKind::Reasoning => self.end_reasoning(at, kept, deltas)?,
             ItemKind::FunctionCall => self.end_call(at, kept, deltas),
             ItemKind::Image => self.end_image(at, kept, deltas),
-            ItemKind::Other => deltas.push_back(self.opaque(kept)),
+            ItemKind::Other => {
+                let opaque = self.opaque(at, kept);
+                deltas.push_back(opaque);
+            }
         }
         Ok(())
     }
@@ -42,7 +43,7 @@ impl Converter {
         kept: &KeptItem<'_>,
         deltas: &mut VecDeque<Delta>,
     ) -> Result<(), TooMuch> {
-        self.items.set_data(at, data_of(&self.format, kept), kept.bytes())?;
+        self.items.set_fields(at, data_of(&self.format, kept), kept.bytes())?;
         let parts = kept.fields.content.as_deref().unwrap_or_default();
         for (place, part) in PartPosition::all(PartPosition::Content, parts) {
             let open = match self.items.known_part(at, place, parts.len()) {
@@ -50,6 +51,10 @@ impl Converter {
                 None if part.said().is_some() => self.items.add_part(at, place)?,
                 None => continue,
             };
+            let is_empty = |item: &mut OpenItem| item.parts.get(open).is_some_and(OpenPart::is_empty);
+            if part.said().is_some() && self.items.at(at).is_some_and(is_empty) {
+                self.open(at);
+            }
             if let Some(open) = self.items.at(at).and_then(|item| item.parts.get_mut(open)) {
                 // Before the end of its block, which then has the data.
                 if open.stage != PartStage::Empty {
@@ -62,7 +67,9 @@ impl Converter {
         Ok(())
     }
 
-    /// Ends reasoning. The item goes back unchanged, so it is kept with the blocks of its text.
+    /// Ends reasoning. The item goes back unchanged, so it is kept with its text.
+    ///
+    /// A block whose text is edited loses its data. So the data have no text that the block does not show.
     fn end_reasoning(
         &mut self,
         at: usize,
@@ -70,18 +77,18 @@ impl Converter {
         deltas: &mut VecDeque<Delta>,
     ) -> Result<(), TooMuch> {
         self.fill_reasoning(at, &kept.fields, deltas)?;
-        if self.items.at(at).is_none_or(|item| item.parts.is_empty()) {
-            self.items.add_part(at, PartPosition::Content(0))?;
+        self.open(at);
+        let mut json = self.placed(at, kept.value());
+        let Some(item) = self.items.at(at) else { return Ok(()) };
+        if let Some(shown) = item.parts.first()
+            && let Some(hidden) = json.get_mut(shown.place.other_list()).filter(|texts| !texts.is_null())
+        {
+            *hidden = json!([]);
         }
-        let parts = self.items.at(at).map(|item| item.parts.as_mut_slice()).unwrap_or_default();
-        let places: Vec<PartPosition> = parts.iter().map(|part| part.place).collect();
-        for (part, data) in parts.iter().zip(data_of_parts(kept.value(), &places)) {
-            let data = ProviderData::new(self.format.clone(), data);
-            deltas.push_back(part.delta(DeltaKind::ReasoningData(Box::new(data))));
-        }
-        if let Some(last) = parts.last_mut() {
-            last.stage = PartStage::Ended;
-            deltas.push_back(last.delta(DeltaKind::BlockEnd));
+        item.parts.iter_mut().for_each(|part| part.stage = PartStage::Ended);
+        let data = ProviderData::new(self.format.clone(), json);
+        for kind in [DeltaKind::ReasoningData(Box::new(data)), DeltaKind::BlockEnd] {
+            deltas.push_back(Delta::from(kind).with_block(item.number));
         }
         Ok(())
     }
@@ -114,6 +121,7 @@ impl Converter {
     }
 
     fn end_call(&mut self, at: usize, kept: &KeptItem<'_>, deltas: &mut VecDeque<Delta>) {
+        let place = self.open(at);
         let Some(open) = self.items.at(at) else { return };
         let item = &kept.fields;
         let mut fragment = ToolCallDelta::default();
@@ -125,10 +133,12 @@ impl Converter {
         if !open.call.arguments {
             fragment.arguments_delta = item.arguments.text().map(Text::from);
         }
-        fragment.provider_data = data_of(&self.format, kept);
-        if fragment != ToolCallDelta::default() {
+        fragment.provider_data = place;
+        let mut fields = ToolCallDelta::default();
+        fields.provider_data = data_of(&self.format, kept);
+        for mut fragment in [fragment, fields].into_iter().filter(|part| *part != ToolCallDelta::default()) {
             fragment.index = Some(open.number);
-            deltas.push_back(DeltaKind::ToolCalls(vec![fragment]).into());
+            deltas.push_back(Delta::tool_call(fragment));
         }
         // A cut call stays open: its arguments are not complete.
         if !item.is_cut() {
@@ -138,13 +148,14 @@ impl Converter {
 
     /// Emits a generated image, with the rest of its item; or the item unchanged if it holds no readable image.
     fn end_image(&mut self, at: usize, kept: &KeptItem<'_>, deltas: &mut VecDeque<Delta>) {
-        let bytes = kept.fields.result.text().and_then(|result| STANDARD.decode(result).ok());
         let number = self.items.at(at).map(|open| open.number);
-        let (Some(bytes), Some(number)) = (bytes.filter(|bytes| !bytes.is_empty()), number) else {
-            return deltas.push_back(self.opaque(kept));
+        let (Some(bytes), Some(number)) = (kept.fields.image(), number) else {
+            let opaque = self.opaque(at, kept);
+            return deltas.push_back(opaque);
         };
         let mime = format!("image/{}", kept.fields.output_format.text().unwrap_or("png"));
-        let mut rest = kept.value();
+        self.open(at);
+        let mut rest = self.placed(at, kept.value());
         if let Some(rest) = rest.as_object_mut() {
             rest.remove("result");
         }
@@ -153,37 +164,21 @@ impl Converter {
         deltas.push_back(Delta::media(media).with_block(number));
     }
 
-    fn opaque(&self, kept: &KeptItem<'_>) -> Delta {
-        let opaque = Opaque::new(self.format.clone(), kept.fields.kind_name(), kept.value());
+    fn opaque(&mut self, at: usize, kept: &KeptItem<'_>) -> Delta {
+        self.open(at);
+        let kind = kept.fields.kind_name();
+        self.has_program_output |= kind == "program_output";
+        let opaque = Opaque::new(self.format.clone(), kind, self.placed(at, kept.value()));
         DeltaKind::Opaque(Box::new(opaque)).into()
     }
-}
 
-/// Returns the data of an item of reasoning that goes back, one value for the block of each part.
-///
-/// The value has the text of that part. The last value also has the other fields of the item.
-///
-/// A block whose text is edited loses its data. So none has the text of another block, or a text that no block shows.
-fn data_of_parts(mut item: Value, places: &[PartPosition]) -> Vec<Value> {
-    let id = item.get("id").cloned();
-    let parts = places.iter().enumerate().map(|(position, place)| {
-        let (name, index) = place.entry();
-        let list = item.get_mut(name).and_then(Value::as_array_mut);
-        let text = list.and_then(|list| {
-            // A server that counts on from an earlier item has no entry at its number.
-            let at = if index < list.len() { index } else { position };
-            list.get_mut(at).map(Value::take)
-        });
-        json!({"id": id, (name): Vec::from_iter(text)})
-    });
-    let mut parts: Vec<Value> = parts.collect();
-    if let (Some(last), Some(fields)) = (parts.last_mut(), item.as_object_mut()) {
-        for name in ["content", "summary"] {
-            if let Some(texts) = fields.get_mut(name).filter(|texts| !texts.is_null()) {
-                *texts = last.get_mut(name).map_or_else(|| json!([]), Value::take);
-            }
+    /// Adds the index to the JSON of an item that may be out of its place.
+    fn placed(&mut self, at: usize, mut json: Value) -> Value {
+        if let Some(index) = self.items.at(at).and_then(|item| item.misplaced)
+            && let Some(fields) = json.as_object_mut()
+        {
+            fields.insert(OUTPUT_INDEX.to_owned(), index.into());
         }
-        *last = item;
+        json
     }
-    parts
 }

@@ -1,6 +1,9 @@
 //! The form of items for one server.
 
+use std::collections::BTreeMap;
+
 use advisor_core::Text;
+use serde_json::Value;
 
 /// The form of items for one server. Equal forms write equal items.
 #[derive(Debug, Clone, PartialEq)]
@@ -9,4 +12,12 @@ pub(in crate::responses) struct InputForm {
     pub(in crate::responses) format: Text,
     /// Whether the server keeps answers. It then knows reasoning by its id alone.
     pub(in crate::responses) store: bool,
+    /// The callers of the calls so far, by the ids of the calls: programs of the server, to which the results go.
+    pub(super) callers: BTreeMap<Text, Value>,
+}
+
+impl InputForm {
+    pub(in crate::responses) fn new(format: Text, store: bool) -> Self {
+        Self { format, store, callers: BTreeMap::new() }
+    }
 }

@@ -6,7 +6,7 @@ use provider_http::parts_of_result;
 use serde_json::{Value, json};
 
 use super::form::InputForm;
-use super::output::output_items;
+use super::output::{CALLER, caller, output_items};
 use super::parts;
 use crate::written::MessageForm;
 
@@ -20,6 +20,24 @@ impl MessageForm for InputForm {
         IdRule::new(Alphabet::Any, Length::UpTo(LONGEST_ID))
     }
 
+    /// The result of a call that a program made names the program. So it depends on the call.
+    fn is_lasting(&self, message: &Message) -> bool {
+        match message.content() {
+            MessageContent::Tool(result) => !self.callers.contains_key(&result.call_id),
+            _ => message.blocks().iter().all(|block| caller(block, self).is_none()),
+        }
+    }
+
+    fn note(&mut self, message: &Message) {
+        for block in message.blocks() {
+            let Some(call) = block.as_tool_call() else { continue };
+            match caller(block, self) {
+                Some(caller) => drop(self.callers.insert(call.id.clone(), caller)),
+                None => drop(self.callers.remove(&call.id)),
+            }
+        }
+    }
+
     fn write(&self, message: &Message, wire: &WireNames) -> serde_json::Result<Vec<u8>> {
         let items = match message.content() {
             // Reasoning models of OpenAI read it as a message of the developer.
@@ -28,7 +46,7 @@ impl MessageForm for InputForm {
                 vec![json!({ "role": "user", "content": parts::content(parts) })]
             }
             MessageContent::Assistant(blocks) => output_items(blocks, self, wire),
-            MessageContent::Tool(result) => vec![call_output(result, wire)],
+            MessageContent::Tool(result) => vec![call_output(result, self, wire)],
             // A kind of message newer than this crate is sent as its text.
             _ => vec![json!({ "role": "user", "content": message.text() })],
         };
@@ -43,10 +61,14 @@ impl MessageForm for InputForm {
     }
 }
 
-fn call_output(result: &ToolResult, wire: &WireNames) -> Value {
-    json!({
+fn call_output(result: &ToolResult, form: &InputForm, wire: &WireNames) -> Value {
+    let mut output = json!({
         "type": "function_call_output",
         "call_id": wire.ids.on_the_wire(&result.call_id),
         "output": parts::content(&parts_of_result(result)),
-    })
+    });
+    if let (Some(caller), Some(fields)) = (form.callers.get(&result.call_id), output.as_object_mut()) {
+        fields.insert(CALLER.to_owned(), caller.clone());
+    }
+    output
 }

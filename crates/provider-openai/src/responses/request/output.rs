@@ -3,30 +3,44 @@
 //! Texts have the form that OpenAI, llama.cpp and others accept: a message of the type `message`, completed, with
 //! parts of the type `output_text`. A refusal is text here, because llama.cpp takes no other part.
 
-use advisor_core::{Block, BlockContent, BlockKind, Media, MediaSource, ProviderData, ToolCall};
+use advisor_core::{Block, BlockContent, Media, MediaSource, ProviderData, ToolCall};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use provider_http::json::arguments::{self, fields_that_go_back};
+use provider_http::media::stand_in;
 use provider_http::names::WireNames;
 use serde_json::{Map, Value, json};
 
 use super::form::InputForm;
+use crate::responses::wire::OUTPUT_INDEX;
 
-/// Returns the items of a message, in the order of its blocks.
+/// The field of a call and of its result that names the program which made it.
+pub(super) const CALLER: &str = "caller";
+
+/// Returns the items of a message, in the order of the answer that they are from. That is the order of the blocks, unless
+/// the data of a block have another place.
 ///
-/// Reasoning and server-side work go back only to the server that sent them: no other one can read them.
+/// Reasoning and server-side work go back only to the server that sent them: no other one can read them. Reasoning
+/// belongs to the item behind it, without which OpenAI refuses it.
 pub(super) fn output_items(blocks: &[Block], form: &InputForm, wire: &WireNames) -> Vec<Value> {
-    // The parts of reasoning that wait for the other fields of their item.
-    let mut parts = Vec::new();
-    let item = |block: &Block| match block.kind() {
-        BlockKind::Reasoning => reasoning(block, &mut parts, form),
-        _ => output_item(block, form, wire),
+    let mut last = i64::MIN;
+    let place = |mut item: Value| {
+        let own = item.as_object_mut().and_then(|fields| fields.remove(OUTPUT_INDEX));
+        let place = own.and_then(|index| index.as_i64()).unwrap_or(last);
+        last = last.max(place);
+        (place, item)
     };
-    let mut items: Vec<Value> = blocks.iter().filter_map(item).collect();
-    if items.is_empty()
-        && let Some(note) = note(blocks)
-    {
-        items.push(message(&note, Map::new()));
+    let items = blocks.iter().filter_map(|block| output_item(block, form, wire));
+    let mut placed: Vec<(i64, Value)> = items.map(place).collect();
+    placed.sort_by_key(|(place, _)| *place);
+    let mut items: Vec<Value> = placed.into_iter().map(|(_, item)| item).collect();
+    let is_reasoning = |item: &Value| item.get("type").is_some_and(|kind| kind == "reasoning");
+    while items.last().is_some_and(is_reasoning) {
+        items.pop();
+    }
+    // The model must see that it answered.
+    if items.is_empty() && blocks.iter().any(|block| matches!(block.content(), BlockContent::Opaque(_))) {
+        items.push(message("[content that cannot be shown here]", Map::new()));
     }
     items
 }
@@ -36,31 +50,15 @@ fn output_item(block: &Block, form: &InputForm, wire: &WireNames) -> Option<Valu
         BlockContent::Text(text) | BlockContent::Refusal(text) => {
             (!text.is_empty()).then(|| message(text, extras_of(block, form)))
         }
+        BlockContent::Reasoning(_) => data_of(block, form).find(|item| is_readable(item, form)).cloned(),
         BlockContent::ToolCall(call) => Some(function_call(call, extras_of(block, form), wire)),
-        BlockContent::Media(media) => image(media, data_of(block, form).next()?),
+        BlockContent::Media(media) => {
+            let image = data_of(block, form).find_map(|data| image(media, data));
+            Some(image.unwrap_or_else(|| message(stand_in(media), Map::new())))
+        }
         BlockContent::Opaque(opaque) => (opaque.format == form.format).then(|| opaque.value.clone()),
         _ => None,
     }
-}
-
-/// Returns the item of reasoning at the last of its blocks. The others have only their text, and no type; those whose
-/// item is missing stay here.
-fn reasoning(block: &Block, waiting: &mut Vec<Value>, form: &InputForm) -> Option<Value> {
-    let (items, parts): (Vec<&Value>, Vec<&Value>) =
-        data_of(block, form).partition(|data| data.get("type").is_some());
-    waiting.extend(parts.into_iter().cloned());
-    let mut item = items.into_iter().find(|item| is_readable(item, form))?.clone();
-    let id = item.get("id").cloned().unwrap_or_default();
-    let own = waiting.extract_if(.., |part| part.get("id").unwrap_or(&Value::Null) == &id);
-    for part in own.collect::<Vec<_>>().iter().rev() {
-        for name in ["content", "summary"] {
-            let texts = part.get(name).and_then(Value::as_array).into_iter().flatten();
-            if let Some(list) = item.get_mut(name).and_then(Value::as_array_mut) {
-                list.splice(..0, texts.cloned());
-            }
-        }
-    }
-    Some(item)
 }
 
 fn message(text: &str, extras: Map<String, Value>) -> Value {
@@ -110,20 +108,9 @@ fn extras_of(block: &Block, form: &InputForm) -> Map<String, Value> {
     fields_that_go_back(data_of(block, form).filter_map(|data| data.as_object().cloned()).flatten().collect())
 }
 
-/// Returns a note for an answer without content that can be sent back. The note shows the model that it answered.
-///
-/// Returns `None` for an answer without media and opaque blocks.
-fn note(blocks: &[Block]) -> Option<String> {
-    let kinds = blocks.iter().filter_map(|block| match block.content() {
-        BlockContent::Media(media) => Some(match media.mime.split('/').next() {
-            Some("image") => "[image]",
-            Some("audio") => "[audio]",
-            Some("video") => "[video]",
-            _ => "[file]",
-        }),
-        BlockContent::Opaque(_) => Some("[content that cannot be shown here]"),
-        _ => None,
-    });
-    let kinds: Vec<&str> = kinds.collect();
-    (!kinds.is_empty()).then(|| kinds.join(" "))
+/// Returns the program of the server that made a call.
+pub(super) fn caller(block: &Block, form: &InputForm) -> Option<Value> {
+    block.as_tool_call()?;
+    let callers = data_of(block, form).filter_map(|data| data.get(CALLER));
+    callers.last().filter(|caller| !caller.is_null()).cloned()
 }

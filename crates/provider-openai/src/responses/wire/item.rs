@@ -1,5 +1,7 @@
 //! An output item of an answer: a message, reasoning, a call, or something that the server did.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use provider_http::json::lenient::{Object, Str, list};
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde_json::value::RawValue;
@@ -63,6 +65,12 @@ impl Item<'_> {
         self.kind.text().unwrap_or("item")
     }
 
+    /// Returns the bytes of a generated image.
+    pub(in crate::responses) fn image(&self) -> Option<Vec<u8>> {
+        let bytes = STANDARD.decode(self.result.text()?).ok()?;
+        Some(bytes).filter(|bytes| !bytes.is_empty())
+    }
+
     /// Checks whether the server stopped in the middle of the item.
     pub(in crate::responses) fn is_cut(&self) -> bool {
         matches!(self.status.text(), Some("incomplete" | "in_progress"))
@@ -97,12 +105,12 @@ impl Part<'_> {
 /// An item, and its JSON, which goes back to the server.
 #[derive(Debug)]
 pub(in crate::responses) struct KeptItem<'a> {
-    raw: &'a RawValue,
+    pub(in crate::responses) raw: &'a RawValue,
     pub(in crate::responses) fields: Item<'a>,
 }
 
 impl<'a> KeptItem<'a> {
-    fn read(raw: &'a RawValue) -> serde_json::Result<Self> {
+    pub(in crate::responses) fn read(raw: &'a RawValue) -> serde_json::Result<Self> {
         let fields: Object<_> = serde_json::from_str(raw.get())?;
         Ok(Self { raw, fields: fields.0.unwrap_or_default() })
     }

@@ -358,7 +358,9 @@ fn server_side() -> Vec<Row> {
             progress.iter().map(|name| event(name, json!({"delta": "d", "partial_image_b64": "AQ=="})));
         let events = [added(0, json!({"type": kind, "id": "x", "status": "in_progress"}))].into_iter();
         let events = events.chain(progress).chain([done(0, item), completed(vec![])]).collect();
-        (events, vec![line, "Stop completed"])
+        // The model has not answered yet.
+        let end = if kind == "program_output" { "Paused completed" } else { "Stop completed" };
+        (events, vec![line, end])
     };
     kinds.into_iter().chain(others).map(row).collect()
 }

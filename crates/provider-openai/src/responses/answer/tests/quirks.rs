@@ -146,10 +146,7 @@ fn parts_that_did_not_stream_are_taken_from_the_whole_item() {
         done(1, reasoning.clone()),
         completed(vec![item, reasoning]),
     ];
-    assert_eq!(
-        blocks(&events),
-        ["text: a", "text: c", "reasoning: y", "text: b", "reasoning: x", "reasoning: z"]
-    );
+    assert_eq!(blocks(&events), ["text: a", "text: c", "reasoning: y\n\nx\n\nz", "text: b"]);
 }
 
 #[test]

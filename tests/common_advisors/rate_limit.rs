@@ -86,6 +86,21 @@ async fn call_that_waits_too_long_is_rate_limited() {
     assert!((9 * SECOND..=10 * SECOND).contains(&delay), "{delay:?}");
 }
 
+/// Also where another bound would make it wait first.
+#[tokio::test(start_paused = true)]
+async fn wait_that_is_known_to_be_too_long_is_not_begun() {
+    let gate = Gate::new();
+    let model = ScriptedModel::new([Answer::new().text("Yes").gate(&gate).text(".").done()]);
+    let limit = RateLimit::for_all().with_calls(1, 3600 * SECOND).with_concurrency(1);
+    let client = client(&model, limit);
+    let mut running = client.prompt().user("?").stream();
+    begin(&mut running);
+    let begin = Instant::now();
+    let error = client.prompt().user("?").call().await.unwrap_err();
+    assert_eq!((error.retry_after(), begin.elapsed()), (Some(3600 * SECOND), Duration::ZERO));
+    assert!(error.to_string().ends_with("; ask again in 60 min"), "{error}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn law_t3_calls_at_once_are_bounded() {
     let gates: Vec<_> = (0..3).map(|_| Gate::new()).collect();

@@ -23,13 +23,15 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// text contains neither secrets nor the content of a conversation.
 ///
 /// Its JSON form is documented in `docs/json.md` of the repository. It has the kind, the text and
-/// [`emitted`](Self::emitted); it lacks the partial answer, the history and the causes.
+/// [`emitted`](Self::emitted); it lacks the partial answer, the history and the causes, and
+/// a delay that is not that of its kind.
 pub struct Error(Box<Inner>);
 
 struct Inner {
     kind: ErrorKind,
     message: Cow<'static, str>,
     emitted: bool,
+    retry_after: Option<Duration>,
     partial: Option<ChatResponse>,
     history: Option<MessageList>,
     source: Option<BoxError>,
@@ -57,6 +59,7 @@ impl Error {
             kind,
             message: message.into(),
             emitted: false,
+            retry_after: None,
             partial: None,
             history: None,
             source: None,
@@ -77,6 +80,13 @@ impl Error {
     #[must_use]
     pub fn with_source(mut self, source: impl Into<BoxError>) -> Self {
         self.0.source = Some(source.into());
+        self
+    }
+
+    /// Sets the delay that the provider asks for, for an error of any kind.
+    #[must_use]
+    pub fn with_retry_after(mut self, delay: Duration) -> Self {
+        self.0.retry_after = Some(delay);
         self
     }
 
@@ -118,8 +128,8 @@ impl Error {
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         match self.0.kind {
-            ErrorKind::RateLimited { retry_after } => retry_after,
-            _ => None,
+            ErrorKind::RateLimited { retry_after: Some(delay) } => Some(delay),
+            _ => self.0.retry_after,
         }
     }
 

@@ -57,7 +57,7 @@ pub use at_most_once::call_key::{CallKey, CallStart};
 pub use at_most_once::effect::{Effect, OUTCOME_UNKNOWN, VERIFY_BEFORE_RETRYING};
 pub use at_most_once::started_calls::StartedCalls;
 pub use away::AWAY_AFTER;
-pub use backoff::{Backoff, Waits};
+pub use backoff::{Backoff, Waits, wait_in_words};
 pub use catch_panics::CatchPanics;
 pub use chain::AdvisorChain;
 pub use chain::advisor::{Advisor, AdvisorInfo, StreamAdvisor};

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use advisor_core::{
-    AggregatorSettings, Block, BlockKind, ChatResponse, Choice, Chunk, Error, MessageAggregator, Result,
-    text_with_sources,
+    AggregatorSettings, Block, BlockContent, BlockKind, ChatResponse, Choice, Chunk, Error, MediaSource,
+    MessageAggregator, Result, text_with_sources,
 };
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
@@ -17,7 +17,8 @@ use crate::sse::SseLimits;
 ///
 /// The top level is choice 0; if there are more choices, `choices` has them all. The fields are `text`, `reasoning`,
 /// `refusal`, `tool_calls` (each `id`, `name`, `arguments` as written), `finish_reason` as the provider wrote it,
-/// `usage` (or `null`) and `error`. If the answer completed, `error` is `null`. Otherwise it has `kind` and
+/// `usage` (or `null`) and `error`. Media, if there are any, are `media` (each `mime`, and the number of `bytes` or a
+/// `url`). If the answer completed, `error` is `null`. Otherwise it has `kind` and
 /// `message`, and the other fields hold the partial answer.
 #[must_use]
 pub fn aggregate<W: WireFormat, B: Into<Bytes>>(
@@ -102,11 +103,23 @@ fn of_choice(choice: &Choice) -> Map<String, Value> {
         .filter_map(Block::as_tool_call)
         .map(|call| json!({ "id": call.id, "name": call.name, "arguments": call.arguments }))
         .collect();
-    Map::from_iter([
+    let media: Vec<Value> = blocks.iter().filter_map(|block| media_of(block.content())).collect();
+    let media = (!media.is_empty()).then(|| ("media".to_owned(), json!(media)));
+    let others = [
         ("text".to_owned(), json!(joined(BlockKind::Text))),
         ("reasoning".to_owned(), json!(joined(BlockKind::Reasoning))),
         ("refusal".to_owned(), json!(joined(BlockKind::Refusal))),
         ("tool_calls".to_owned(), json!(calls)),
         ("finish_reason".to_owned(), json!(choice.finish.as_written)),
-    ])
+    ];
+    others.into_iter().chain(media).collect()
+}
+
+fn media_of(content: &BlockContent) -> Option<Value> {
+    let BlockContent::Media(media) = content else { return None };
+    Some(match &media.source {
+        MediaSource::Bytes(bytes) => json!({ "mime": media.mime, "bytes": bytes.len() }),
+        MediaSource::Url(url) => json!({ "mime": media.mime, "url": url }),
+        _ => json!({ "mime": media.mime }),
+    })
 }

@@ -32,3 +32,17 @@ fn law_s5_every_recording_gives_the_same_byte_by_byte() {
 fn law_s5_every_recording_gives_the_same_at_random_splits() {
     recordings::assert_same_at_random_splits(all(), aggregate);
 }
+
+/// An answer of an image alone is no empty one.
+#[test]
+fn media_are_listed() {
+    let body = r#"{"choices":[{"message":{"images":[{"image_url":{"url":"data:image/png;base64,AQID"}},
+        {"image_url":{"url":"https://example.org/a"}}]},"finish_reason":"stop"}]}"#;
+    let expected = serde_json::json!([
+        {"mime": "image/png", "bytes": 3},
+        {"mime": "image/*", "url": "https://example.org/a"},
+    ]);
+    assert_eq!(recording::aggregate([body], 1)["media"], expected);
+    let text = r#"{"choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}]}"#;
+    assert_eq!(recording::aggregate([text], 1).get("media"), None);
+}

@@ -24,8 +24,8 @@ pub struct Backoff {
     pub first: Duration,
     /// Maximum of every wait of the schedule. Default 8 s.
     pub longest: Duration,
-    /// Maximum wait that a server can request; longer ones are cut to it. Default 60 s, the window in which
-    /// providers count requests per minute.
+    /// Maximum wait that a server can request. If it wants a longer one, no further attempt is made: an earlier one would
+    /// be refused again. Default 60 s, the window in which providers count requests per minute.
     pub max_retry_after: Duration,
     /// Seed that makes the jitter the same in every run, for tests. Default `None`: random.
     pub seed: Option<u64>,
@@ -111,12 +111,38 @@ pub struct Waits {
 }
 
 impl Waits {
-    /// Returns the wait before the next attempt, or `None` if no retry is left.
+    /// Returns the wait before the next attempt; `None` if no retry is left, or if the server wants a longer wait than
+    /// [`Backoff::max_retry_after`].
     ///
-    /// `asked` is the server's request, such as [`Error::retry_after`](crate::Error::retry_after). It takes precedence over the schedule, up
-    /// to [`Backoff::max_retry_after`], and uses up one retry.
+    /// `asked` is the server's request, such as [`Error::retry_after`](crate::Error::retry_after). It takes precedence
+    /// over the schedule, and uses up one retry.
     pub fn next_wait(&mut self, asked: Option<Duration>) -> Option<Duration> {
         let own = self.schedule.next()?;
-        Some(asked.map_or(own, |asked| asked.min(self.max_retry_after)))
+        Some(asked.unwrap_or(own)).filter(|_| asked.is_none_or(|asked| asked <= self.max_retry_after))
+    }
+}
+
+/// Returns a wait in words, rounded up, for the text of an error.
+///
+/// ```
+/// use std::time::Duration;
+/// use advisor_core::wait_in_words;
+///
+/// assert_eq!(wait_in_words(Duration::from_millis(6_500)), "7 s");
+/// assert_eq!(wait_in_words(Duration::from_secs(7_200)), "2 h");
+/// ```
+#[must_use]
+pub fn wait_in_words(wait: Duration) -> String {
+    let seconds = wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0));
+    let minutes = seconds.div_ceil(60);
+    match (minutes / 60, minutes % 60) {
+        _ if seconds <= 120 => format!("{seconds} s"),
+        (..2, _) => format!("{minutes} min"),
+        (hours @ ..48, 0) => format!("{hours} h"),
+        (hours @ ..48, minutes) => format!("{hours} h {minutes} min"),
+        _ => match minutes.div_ceil(24 * 60) {
+            days @ ..=365 => format!("{days} d"),
+            _ => "more than a year".to_owned(),
+        },
     }
 }

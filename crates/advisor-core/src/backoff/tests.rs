@@ -37,18 +37,19 @@ fn seed_fixes_jitter_and_unseeded_jitter_varies() {
     assert!(unseeded.len() > 90, "{}", unseeded.len());
 }
 
+/// An attempt before the server wants one is refused again.
 #[test]
-fn server_wait_overrides_schedule_up_to_limit() {
+fn server_wait_overrides_schedule_and_no_longer_one_begins() {
     let second = Duration::from_secs(1);
     let cases = [
-        (Duration::ZERO, Duration::ZERO),
-        (second, second),
-        (60 * second, 60 * second),
-        (61 * second, 60 * second),
-        (Duration::MAX, 60 * second),
+        (Duration::ZERO, Some(Duration::ZERO)),
+        (second, Some(second)),
+        (60 * second, Some(60 * second)),
+        (61 * second, None),
+        (Duration::MAX, None),
     ];
     for (asked, expected) in cases {
-        assert_eq!(Backoff::default().waits().next_wait(Some(asked)), Some(expected), "{asked:?}");
+        assert_eq!(Backoff::default().waits().next_wait(Some(asked)), expected, "{asked:?}");
     }
     let patient = Backoff::default().with_max_retry_after(Duration::MAX);
     assert_eq!(patient.waits().next_wait(Some(Duration::MAX)), Some(Duration::MAX));
@@ -82,4 +83,23 @@ fn any_bounds_are_safe() {
             assert_eq!(count, 200);
         }
     }
+}
+
+#[test]
+fn waits_are_put_in_words_that_promise_no_earlier_time() {
+    for (milliseconds, words) in [
+        (0, "0 s"),
+        (1, "1 s"),
+        (7_000, "7 s"),
+        (119_100, "120 s"),
+        (120_001, "3 min"),
+        (600_000, "10 min"),
+        (7_199_500, "2 h"),
+        (7_200_000, "2 h"),
+        (7_200_001, "2 h 1 min"),
+        (172_800_001, "3 d"),
+    ] {
+        assert_eq!(wait_in_words(Duration::from_millis(milliseconds)), words, "{milliseconds}");
+    }
+    assert_eq!(wait_in_words(Duration::MAX), "more than a year");
 }

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use advisor_core::{Error, ErrorKind, Result};
+use advisor_core::{Error, ErrorKind, Result, wait_in_words};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
@@ -48,6 +48,10 @@ impl Limiter {
     /// Of kind [`RateLimited`](ErrorKind::RateLimited) if it may not within `longest`.
     pub(super) async fn acquire(self: Arc<Self>, longest: Duration) -> Result<Permit> {
         let end = Instant::now().checked_add(longest);
+        // A wait that is known to be too long is not begun.
+        if let Some(wait) = self.window.as_ref().map(Window::time_left).filter(|wait| *wait > longest) {
+            return Err(refusal(Some(wait)));
+        }
         // The place among those at once comes first: a call begins as soon as the window lets it.
         let concurrency = match &self.concurrency {
             Some(places) => {
@@ -65,6 +69,8 @@ impl Limiter {
 }
 
 fn refusal(retry_after: Option<Duration>) -> Error {
-    let message = "the rate limit of this chain leaves no room for the call within the longest wait";
+    let when = retry_after.map_or_else(String::new, |wait| format!("; ask again in {}", wait_in_words(wait)));
+    let message =
+        format!("the rate limit of this chain leaves no room for the call within the longest wait{when}");
     Error::new(ErrorKind::RateLimited { retry_after }, message)
 }

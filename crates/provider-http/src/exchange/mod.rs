@@ -15,7 +15,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Uri};
 
 use crate::answer::{AnswerDecoder, WireFormat};
 use crate::backoff::{Backoff, Waits};
-use crate::failure::{Failed, Failures, Logged, Report};
+use crate::failure::{Failures, Logged, Report};
 use crate::names::ToolNames;
 use crate::redaction::{Redaction, ServerWords};
 use crate::sse::SseLimits;
@@ -123,8 +123,8 @@ impl HttpClient {
     /// Sets the schedule of retries.
     ///
     /// A request is retried after a transient failure: no connection, a timeout, 429, 5xx, or an error in place
-    /// of the answer. The server's `Retry-After` takes precedence over the schedule. Nothing is retried once a
-    /// part of the answer was shown.
+    /// of the answer. The server's `Retry-After` takes precedence over the schedule; beyond
+    /// [`Backoff::max_retry_after`], the error comes at once. Nothing is retried once a part of the answer was shown.
     pub fn with_retries(self, retries: Backoff) -> Self {
         Self { retries, ..self }
     }
@@ -160,7 +160,7 @@ impl HttpClient {
             let decoder = call.tools.iter().cloned().fold(decoder, AnswerDecoder::with_tools);
             match self.attempt(call, &failures, decoder, attempt).await {
                 Ok(deltas) => return Ok(ChunkStream::from_delta_batches(aggregator, deltas)),
-                Err(failed) => tokio::time::sleep(wait_after(failed, attempt, &mut waits)?).await,
+                Err(error) => tokio::time::sleep(wait_after(error, attempt, &mut waits)?).await,
             }
         }
     }
@@ -171,7 +171,7 @@ impl HttpClient {
         failures: &Failures,
         decoder: AnswerDecoder<W>,
         attempt: u32,
-    ) -> Result<DeltaStream<W>, Failed> {
+    ) -> Result<DeltaStream<W>> {
         let (headers, body) = self.send(call, failures, attempt, W::read_report).await?;
         let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let decoder = decoder.with_content_type(content_type.unwrap_or_default());
@@ -188,7 +188,7 @@ impl HttpClient {
         failures: &Failures,
         attempt: u32,
         read: fn(&str) -> Option<Report>,
-    ) -> Result<(HeaderMap, UnreadBody), Failed> {
+    ) -> Result<(HeaderMap, UnreadBody)> {
         let mut request = Request::new(call.body.clone());
         *request.method_mut() = Method::POST;
         *request.uri_mut() = call.uri.clone();
@@ -211,7 +211,7 @@ impl HttpClient {
             return Err(failures.response(head.status, &head.headers, &report, read));
         }
         if compressed {
-            return Err(failures.protocol(None, COMPRESSED, &ServerWords::default()).into());
+            return Err(failures.protocol(None, COMPRESSED, &ServerWords::default()));
         }
         Ok((head.headers, body))
     }
@@ -251,9 +251,8 @@ fn host_of(uri: &Uri) -> String {
 ///
 /// # Errors
 /// That of the attempt, if no other one follows.
-fn wait_after(failed: Failed, attempt: u32, waits: &mut Waits) -> Result<Duration> {
-    let Failed { error, asked } = failed;
-    let wait = if error.is_retryable() { waits.next_wait(asked) } else { None };
+fn wait_after(error: Error, attempt: u32, waits: &mut Waits) -> Result<Duration> {
+    let wait = if error.is_retryable() { waits.next_wait(error.retry_after()) } else { None };
     log(attempt, &error, wait);
     wait.ok_or(error)
 }

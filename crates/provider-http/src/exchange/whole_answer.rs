@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Call, HttpClient, wait_after};
 use crate::error::{malformed_json, not_utf8};
-use crate::failure::{Failed, Failures, Report};
+use crate::failure::{Failures, Report};
 use crate::redaction::{Redaction, ServerWords};
 use crate::timeouts::{Clock, Deadline, TimedBody};
 
@@ -36,7 +36,7 @@ impl HttpClient {
             attempt += 1;
             match self.whole_attempt(call, &failures, attempt).await {
                 Ok(answer) => return Ok(answer),
-                Err(failed) => tokio::time::sleep(wait_after(failed, attempt, &mut waits)?).await,
+                Err(error) => tokio::time::sleep(wait_after(error, attempt, &mut waits)?).await,
             }
         }
     }
@@ -46,13 +46,13 @@ impl HttpClient {
         call: &Call,
         failures: &Failures,
         attempt: u32,
-    ) -> Result<T, Failed> {
+    ) -> Result<T> {
         let (_, body) = self.send(call, failures, attempt, read_report).await?;
         let mut deadline = Deadline::new(Clock::WholeBody, self.timeouts.whole_body_timeout);
         let reading = read(body.into_answer(), self.limits.event, failures);
         let bytes = deadline.limit(reading).await.map_err(|late| failures.transport(late.into()))??;
         let body = std::str::from_utf8(&bytes).map_err(|error| not_utf8(error.valid_up_to() as u64))?;
-        serde_json::from_str(body).map_err(|error| not_the_answer(body, &error, failures).into())
+        serde_json::from_str(body).map_err(|error| not_the_answer(body, &error, failures))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use advisor_core::ErrorKind;
+use advisor_core::{ErrorKind, wait_in_words};
 
 use super::{ProviderError, Report};
 
@@ -120,11 +120,12 @@ pub(super) fn kind_of(report: &Report, status: Option<u16>, asked: Option<Durati
 }
 
 /// Returns the meaning of the kind and the remedy. Of the provider's words it contains only the code.
-pub(super) fn sentence(kind: ErrorKind, provider: &ProviderError) -> String {
+pub(super) fn sentence(kind: ErrorKind, asked: Option<Duration>, provider: &ProviderError) -> String {
     let what = match kind {
         ErrorKind::Authentication => {
             "the provider refuses access; check the key, its permissions, and the account's credit"
         }
+        ErrorKind::RateLimited { .. } if asked.is_some() => "the provider wants fewer requests",
         ErrorKind::RateLimited { .. } => "the provider wants fewer requests; ask again later",
         ErrorKind::ContextOverflow => {
             "the request is longer than the model can read; shorten the conversation, the tools or the tokens to answer with"
@@ -147,5 +148,8 @@ pub(super) fn sentence(kind: ErrorKind, provider: &ProviderError) -> String {
     // A code with several words stays in the source error.
     let code = provider.code.as_ref().or(provider.kind.as_ref()).filter(|code| code.is_word());
     let details: Vec<String> = status.into_iter().chain(code.map(ToString::to_string)).collect();
-    if details.is_empty() { what.to_owned() } else { format!("{what} ({})", details.join(", ")) }
+    let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };
+    let asked = asked.filter(|_| matches!(kind, ErrorKind::RateLimited { .. } | ErrorKind::Provider { .. }));
+    let when = asked.map_or_else(String::new, |asked| format!("; ask again in {}", wait_in_words(asked)));
+    format!("{what}{when}{details}")
 }

@@ -32,19 +32,6 @@ const LONGEST_WORD: usize = 64;
 /// The most bytes kept of the text that a model had written.
 const LONGEST_GENERATION: usize = 64 << 10;
 
-/// An error, and the delay that the server asks for before the next attempt.
-#[derive(Debug)]
-pub(crate) struct Failed {
-    pub(crate) error: Error,
-    pub(crate) asked: Option<Duration>,
-}
-
-impl From<Error> for Failed {
-    fn from(error: Error) -> Self {
-        Self { asked: error.retry_after(), error }
-    }
-}
-
 /// Creates errors without secrets. Every message of a server or a transport becomes an error through this type.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Failures {
@@ -82,13 +69,13 @@ impl Failures {
         headers: &HeaderMap,
         body: &[u8],
         read: fn(&str) -> Option<Report>,
-    ) -> Failed {
+    ) -> Error {
         let body = String::from_utf8_lossy(body);
         let report =
             read(&body).unwrap_or_else(|| Report { message: body.trim().into(), ..Report::default() });
         let report = Report { request_id: report.request_id.or_else(|| request_id(headers)), ..report };
         let asked = retry_after(headers, SystemTime::now()).or(report.retry_after);
-        Failed { error: self.error(report, Some(status.as_u16()), asked), asked }
+        self.error(report, Some(status.as_u16()), asked)
     }
 
     /// Creates the error for a report in an answer with status 200.
@@ -113,7 +100,8 @@ impl Failures {
                 .failed_generation
                 .map(|text| self.redaction.show(&text, LONGEST_GENERATION)),
         };
-        Error::new(kind, sentence(kind, &provider)).with_source(provider)
+        let error = Error::new(kind, sentence(kind, asked, &provider)).with_source(provider);
+        asked.into_iter().fold(error, Error::with_retry_after)
     }
 
     /// Creates the error for a violation of the protocol. `body` is the part of the body that arrived.

@@ -17,7 +17,7 @@ fn read(body: &str) -> Option<Report> {
     Report::find(&serde_json::from_str(body).ok()?)
 }
 
-fn response(status: u16, body: &Value) -> Failed {
+fn response(status: u16, body: &Value) -> Error {
     let status = StatusCode::from_u16(status).expect("a status");
     failures().response(status, &HeaderMap::new(), body.to_string().as_bytes(), read)
 }
@@ -197,7 +197,7 @@ fn response_kind_follows_status_and_message() {
         (302, error("m"), Configuration),
     ];
     for (status, body, kind) in cases {
-        assert_eq!(response(status, &body).error.kind(), kind, "{status} {body}");
+        assert_eq!(response(status, &body).kind(), kind, "{status} {body}");
     }
 }
 
@@ -236,10 +236,13 @@ fn the_servers_delay_is_kept() {
     let headers = HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_static("7"))]);
     let seven = Some(Duration::from_secs(7));
     let limited = failures().response(StatusCode::TOO_MANY_REQUESTS, &headers, b"", read);
-    assert_eq!(limited.error.kind(), ErrorKind::RateLimited { retry_after: seven });
-    assert_eq!((limited.error.retry_after(), limited.asked), (seven, seven));
+    assert_eq!(limited.kind(), ErrorKind::RateLimited { retry_after: seven });
+    assert_eq!(limited.to_string(), "the provider wants fewer requests; ask again in 7 s (HTTP 429)");
     let busy = failures().response(StatusCode::SERVICE_UNAVAILABLE, &headers, b"", read);
-    assert_eq!((busy.error.retry_after(), busy.asked), (None, seven));
+    assert_eq!(busy.to_string(), "the provider failed; ask again in 7 s (HTTP 503)");
+    let refused = failures().response(StatusCode::FORBIDDEN, &headers, b"", read);
+    assert!(!refused.to_string().contains("7 s"), "waiting does not help: {refused}");
+    assert_eq!((limited.retry_after(), busy.retry_after()), (seven, seven));
 }
 
 #[test]
@@ -248,16 +251,16 @@ fn message_of_provider_is_the_source() {
         400,
         &json!({"error": {"message": "bad\u{1b}[31m\nthing", "type": "invalid_request_error", "code": "tool_use_failed", "failed_generation": "<f>"}}),
     );
-    let said = said(&failed.error);
+    let said = said(&failed);
     assert_eq!(said.message(), "bad [31m thing");
     assert_eq!(
         (said.status(), said.code(), said.kind()),
         (Some(400), Some("tool_use_failed"), Some("invalid_request_error"))
     );
     assert_eq!(said.failed_generation(), Some("<f>"));
-    assert_eq!(failed.error.to_string(), "the provider failed (HTTP 400, tool_use_failed)");
+    assert_eq!(failed.to_string(), "the provider failed (HTTP 400, tool_use_failed)");
     assert_eq!(said.to_string(), "the provider said: bad [31m thing");
-    assert!(!format!("{:?}{failed:?}", failed.error).contains("<f>"));
+    assert!(!format!("{failed:?}").contains("<f>"));
 }
 
 #[test]
@@ -268,7 +271,7 @@ fn id_of_request_is_that_of_body_or_header() {
             .map(|(name, value)| (http::HeaderName::from_static(name), HeaderValue::from_static(value)));
         let status = StatusCode::BAD_REQUEST;
         let failed = failures().response(status, &headers.collect(), body.to_string().as_bytes(), read);
-        said(&failed.error).request_id().map(str::to_owned)
+        said(&failed).request_id().map(str::to_owned)
     };
     let plain = json!({"error": {"message": "m"}});
     let named = json!({"type": "error", "error": {"message": "m"}, "request_id": "req_1"});
@@ -283,18 +286,18 @@ fn id_of_request_is_that_of_body_or_header() {
 fn unrecognized_error_body_is_shown_from_its_start() {
     let failed =
         failures().response(StatusCode::BAD_GATEWAY, &HeaderMap::new(), b"  <html>\n502</html> ", read);
-    assert_eq!(said(&failed.error).message(), "<html> 502</html>");
+    assert_eq!(said(&failed).message(), "<html> 502</html>");
     let silent = failures().response(StatusCode::BAD_GATEWAY, &HeaderMap::new(), b"", read);
-    assert_eq!(said(&silent.error).to_string(), "the provider gave no reason");
+    assert_eq!(said(&silent).to_string(), "the provider gave no reason");
     let binary = failures().response(StatusCode::BAD_GATEWAY, &HeaderMap::new(), b"\xFF\xFE", read);
-    assert_eq!(said(&binary.error).message(), "\u{FFFD}\u{FFFD}");
+    assert_eq!(said(&binary).message(), "\u{FFFD}\u{FFFD}");
 }
 
 #[test]
 fn law_r3_secrets_are_blanked_out_and_words_are_capped() {
     let message = format!("Incorrect key {KEY}: {}", "é".repeat(5000));
     let body = json!({"error": {"message": message, "code": format!("bad_{KEY}"), "failed_generation": KEY}});
-    let error = response(401, &body).error;
+    let error = response(401, &body);
     let said = said(&error);
     assert!(said.message().starts_with("Incorrect key [secret]: éé"));
     assert!(said.message().len() <= LONGEST_TEXT && said.message().len() > LONGEST_TEXT - 4);

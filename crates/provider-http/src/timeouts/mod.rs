@@ -47,8 +47,8 @@ pub struct Timeouts {
     /// think in the middle of an answer send such comments. Usual gateways drop a silent connection after 60 to
     /// 100 s, so one that is silent for longer is most likely dead.
     pub idle_timeout: Option<Duration>,
-    /// From one event to the next; other bytes do not restart it. Disabled by default: a provider that sends comments
-    /// reports that it is working.
+    /// From one event to the next; other bytes do not restart it. Default 30 min: a provider that sends comments reports
+    /// that it is working, but one that sends nothing else would be waited for without an end.
     pub progress_timeout: Option<Duration>,
     /// From the first byte of a body that is no event stream to its end. Default 15 min: some servers keep the
     /// connection alive with blanks until a whole answer is ready, DeepSeek for 10 min.
@@ -69,7 +69,7 @@ impl Default for Timeouts {
             connect_timeout: Some(Duration::from_secs(10)),
             first_byte_timeout: Some(Duration::from_secs(300)),
             idle_timeout: Some(Duration::from_secs(120)),
-            progress_timeout: None,
+            progress_timeout: Some(Duration::from_secs(30 * 60)),
             whole_body_timeout: Some(Duration::from_secs(15 * 60)),
             error_body_timeout: Duration::from_secs(10),
             after_finish_timeout: Duration::from_secs(5),

@@ -49,6 +49,14 @@ async fn comments_reset_idle_but_not_progress_timeout() {
     assert_eq!(timed(impatient, timeouts).await, (ErrorKind::Timeout, 100 * SECOND));
 }
 
+/// Every wait has an end, also beside a server that only says that it works.
+#[tokio::test(start_paused = true)]
+async fn comments_alone_do_not_keep_an_answer_for_ever() {
+    let alive = [Send(HI)].into_iter().chain([Wait(60 * SECOND), Send(": alive\n\n")].repeat(1_000));
+    let script = Scripted::default().answer(alive.collect::<Vec<_>>());
+    assert_eq!(timed(script, Timeouts::default()).await, (ErrorKind::Timeout, 30 * 60 * SECOND));
+}
+
 #[tokio::test(start_paused = true)]
 async fn each_event_is_progress() {
     let events = [Send(HI), Wait(15 * SECOND)].repeat(10);

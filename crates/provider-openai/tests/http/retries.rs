@@ -114,13 +114,27 @@ async fn once_something_was_shown_nothing_is_repeated() {
 #[tokio::test(start_paused = true)]
 async fn server_delay_precedes_the_schedule() {
     let good = [Act::Send(HI), Act::Send(STOP), Act::Send(DONE)];
-    for (retry_after, waited) in [("7", 7 * SECOND), ("0", Duration::ZERO), ("9999", 60 * SECOND)] {
+    for (retry_after, waited) in [("7", 7 * SECOND), ("0", Duration::ZERO), ("60", 60 * SECOND)] {
         for status in [429, 503] {
             let script = Scripted::default().status(status, Some(retry_after), []).answer(good);
             let begin = Instant::now();
             call(&script.model().with_retries(Backoff::default())).await.expect("the second is good");
             assert_eq!((begin.elapsed(), script.requests()), (waited, 2));
         }
+    }
+}
+
+/// Whoever asks earlier is refused again. So the error comes at once, and says how long to wait.
+#[tokio::test(start_paused = true)]
+async fn longer_delay_than_the_bound_fails_at_once_and_is_told() {
+    for status in [429, 503, 529] {
+        let script = Scripted::default().status(status, Some("7200"), []).answer([Act::Send(HI)]);
+        let begin = Instant::now();
+        let error = fail(&script.model().with_retries(Backoff::default())).await;
+        assert_eq!((begin.elapsed(), script.requests()), (Duration::ZERO, 1), "{status}");
+        assert_eq!(error.retry_after(), Some(7200 * SECOND), "{status}");
+        assert!(error.to_string().contains("ask again in 2 h"), "{error}");
+        assert!(error.is_retryable(), "another one may be asked, or this one later");
     }
 }
 

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::error::Error;
 use std::fmt;
 use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -12,6 +13,8 @@ use futures::{StreamExt, TryStreamExt, stream};
 use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderValue};
 use http::{Request, Response};
 use reqwest::{Body, Client, redirect};
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::time::{Instant, sleep_until};
 
 use super::{ByteStream, Transport, TransportError, tls};
 use crate::transport::{Clock, TimedOut};
@@ -19,11 +22,15 @@ use crate::transport::{Clock, TimedOut};
 /// Maximum number of resends of a request that a server refused without processing it.
 const SENT_AGAIN: usize = 2;
 
+/// The time after the end of a body in which its connection becomes free, as a task of another thread does that. A request
+/// before that would open another one.
+const RELEASE: Duration = Duration::from_millis(2);
+
 /// HTTP/1.1 and HTTP/2 over [`reqwest`], on tokio.
 ///
 /// It follows no redirect, decompresses nothing, and does not limit the duration of an answer. It reuses a
-/// connection once a body was read to its end. On several threads, a request that follows in the same instant may
-/// still open a second one. It uses the proxies in the environment (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`).
+/// connection once a body was read to its end. On several threads, a request that follows in the same instant waits for that
+/// connection, for at most 2 ms. It uses the proxies in the environment (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`).
 ///
 /// The features of this crate select the TLS backend: `rustls-ring` (default), `rustls-aws-lc` or `native-tls`.
 /// With rustls, certificates are checked against the roots of the operating system. They are loaded once per
@@ -35,7 +42,15 @@ const SENT_AGAIN: usize = 2;
 pub struct ReqwestTransport {
     client: Client,
     connect_timeout: Option<Duration>,
+    released: Released,
 }
+
+/// The time at which a body was last at its end.
+#[derive(Debug, Clone, Default)]
+struct Released(Arc<Mutex<Option<Instant>>>);
+
+/// A body that is read. When it is dropped, its connection becomes free.
+struct InUse(Released);
 
 impl ReqwestTransport {
     /// Creates a transport with its own connection pool. `connect_timeout` limits name lookup, TCP and TLS
@@ -58,7 +73,7 @@ impl ReqwestTransport {
             builder = builder.connect_timeout(timeout);
         }
         let client = tls::choose(builder)?.build().map_err(not_sent)?;
-        Ok(Self { client, connect_timeout })
+        Ok(Self { client, connect_timeout, released: Released::default() })
     }
 
     /// Creates a transport over your own client, for settings that [`new`](Self::new) does not offer: client
@@ -69,7 +84,7 @@ impl ReqwestTransport {
     /// crypto provider.
     #[must_use]
     pub fn from_client(client: Client) -> Self {
-        Self { client, connect_timeout: None }
+        Self { client, connect_timeout: None, released: Released::default() }
     }
 
     /// Sends the request, and again if a server refused it without processing it.
@@ -115,13 +130,43 @@ impl Transport for ReqwestTransport {
         // received bytes without a request, but only once the runtime has reported it. A request written before
         // that would get those bytes as its answer. It could not be sent again, since the server may have read it.
         tokio::task::yield_now().await;
+        self.released.wait().await;
         let mut response = self.execute(request).await.map_err(|error| self.no_response(error))?;
 
         let mut head = Response::new(());
         *head.status_mut() = response.status();
         *head.version_mut() = response.version();
         *head.headers_mut() = mem::take(response.headers_mut());
+        let in_use = InUse(self.released.clone());
+        let broken = move |error| {
+            // The stream owns it, and is dropped at its end.
+            let _ = &in_use;
+            broken(error)
+        };
         Ok(head.map(|()| response.bytes_stream().map_err(broken).boxed()))
+    }
+}
+
+impl Released {
+    /// Waits until the connection of the last body is free. In a runtime of one thread it is already.
+    async fn wait(&self) {
+        let threads = Handle::try_current().map(|runtime| runtime.runtime_flavor());
+        let last = *self.lock();
+        if let (Ok(RuntimeFlavor::MultiThread), Some(free)) =
+            (threads, last.and_then(|last| last.checked_add(RELEASE)))
+        {
+            sleep_until(free).await;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for InUse {
+    fn drop(&mut self) {
+        *self.0.lock() = Some(Instant::now());
     }
 }
 

@@ -196,6 +196,12 @@ impl Converter {
         if item.kind() == ItemKind::Message {
             self.items.set_fields(at, data_of(&self.format, kept), kept.bytes())?;
         }
+        self.begin_call(at, item, deltas);
+        Ok(())
+    }
+
+    /// Emits the name of a call, unless that was emitted or is missing.
+    fn begin_call(&mut self, at: usize, item: &Item<'_>, deltas: &mut VecDeque<Delta>) {
         if item.kind() == ItemKind::FunctionCall
             && let Some(open) = self.items.at(at).filter(|open| !open.call.name)
             && let Some(name) = item.name.text()
@@ -206,7 +212,6 @@ impl Converter {
             start.provider_data = self.open(at);
             deltas.push_back(Delta::tool_call(start));
         }
-        Ok(())
     }
 
     fn finish_item(&mut self, event: &Event<'_>, deltas: &mut VecDeque<Delta>) -> Result<(), TooMuch> {
@@ -214,6 +219,7 @@ impl Converter {
         let item = &kept.fields;
         let at = self.items.of(Identity::from_item(item, event.output_index.0), item.kind())?;
         if self.lacks_content(at, item) {
+            self.begin_call(at, item, deltas);
             return self.items.wait(at, kept);
         }
         self.end_item(at, kept, deltas)

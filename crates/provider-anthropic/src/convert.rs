@@ -15,7 +15,7 @@ use advisor_core::{Citation, Delta, DeltaKind, ProviderData, Text, ToolCallDelta
 use serde_json::{Map, Value, json};
 
 use crate::wire::{
-    CITATION, REPORTS, SIGNATURE, STOP_DETAILS, TokenCounts, block_number, list, object, text,
+    CITATION, CONTAINER, REPORTS, SIGNATURE, STOP_DETAILS, TokenCounts, block_number, list, object, text,
 };
 use finish::finish_of;
 use open_block::{KeptBlock, OpenBlock, OpenContent};
@@ -29,12 +29,20 @@ pub(crate) struct Converter {
     blocks: OpenBlocks,
     /// The number of the last block that has begun.
     last: Option<i64>,
+    /// The container that the beginning of the message named.
+    container: Option<Value>,
 }
 
 impl Converter {
     /// Creates a converter. `format` is the format name of the server's data.
     pub(crate) fn new(format: Text) -> Self {
-        Self { format, counts: TokenCounts::default(), blocks: OpenBlocks::default(), last: None }
+        Self {
+            format,
+            counts: TokenCounts::default(),
+            blocks: OpenBlocks::default(),
+            last: None,
+            container: None,
+        }
     }
 
     /// Returns the bytes of the events of which something is kept, at most.
@@ -63,6 +71,7 @@ impl Converter {
         if id.is_some() || model.is_some() {
             deltas.push_back(Delta::origin(id, model));
         }
+        self.container = message.get(CONTAINER).filter(|container| container.is_object()).cloned();
         self.usage(message, deltas);
     }
 
@@ -158,7 +167,10 @@ impl Converter {
     fn reports(&self, holder: &Value, deltas: &mut VecDeque<Delta>) {
         let report =
             |key: &str| Some((key.to_owned(), holder.get(key).filter(|value| value.is_object())?.clone()));
-        let reports: Map<String, Value> = REPORTS.into_iter().filter_map(report).collect();
+        let mut reports: Map<String, Value> = REPORTS.into_iter().filter_map(report).collect();
+        if let Some(container) = &self.container {
+            reports.entry(CONTAINER).or_insert_with(|| container.clone());
+        }
         if reports.is_empty() || (self.last.is_none() && !reports.contains_key(STOP_DETAILS)) {
             return;
         }

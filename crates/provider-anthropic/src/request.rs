@@ -5,12 +5,12 @@
 
 mod assistant;
 mod blocks;
-mod container;
 mod message;
 mod message_form;
 mod offered;
 mod options;
 mod parts;
+mod running_turn;
 mod server_tools;
 #[cfg(test)]
 mod tests;
@@ -76,8 +76,12 @@ pub(crate) fn body(
     }
     let tool_choice = offered.tool_choice(&names);
     let mut options = options::write(&request.options, model, settings, tool_choice)?;
-    if let Some(id) = container::of_running_turn(messages, format) {
-        options.entry(CONTAINER).or_insert(id);
+    if let Some(id) = running_turn::container(messages, format) {
+        // The caller may name another one, or only what to load into it.
+        match options.entry(CONTAINER).or_insert_with(|| id.clone()) {
+            Value::Object(fields) => _ = fields.entry("id").or_insert(id),
+            _ => {}
+        }
     }
     // The list is never empty: it has the model.
     let fields = serde_json::to_vec(&options).map_err(unwritable)?;

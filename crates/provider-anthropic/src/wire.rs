@@ -22,6 +22,8 @@ pub(crate) const SIGNATURE: &str = "signature";
 pub(crate) const CITATION: &str = "citation";
 /// The key of the container in which the server ran code, in the provider data of the last block.
 pub(crate) const CONTAINER: &str = "container";
+/// The key of the caller of a call: the model, or a program that the server runs.
+pub(crate) const CALLER: &str = "caller";
 /// The key of the reason for a refusal, in the provider data of the last block.
 pub(crate) const STOP_DETAILS: &str = "stop_details";
 /// The keys of reports about a whole message.

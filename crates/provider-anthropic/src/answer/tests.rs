@@ -4,6 +4,7 @@
 mod blocks;
 mod documented;
 mod ends;
+mod pauses;
 mod quirks;
 
 use advisor_core::{AggregatorSettings, BlockContent, BlockKind, ChatResponse, Chunk, Error, Result};

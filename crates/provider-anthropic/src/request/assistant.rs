@@ -20,28 +20,35 @@ use serde_json::{Map, Value};
 use super::blocks::Blocks;
 use super::message_form::MessageForm;
 use super::parts::{object, text_block};
-use crate::wire::{CITATION, REPORTS, SIGNATURE};
+use super::server_tools::SentAs;
+use crate::wire::{CALLER, CITATION, REPORTS, SIGNATURE};
 use provider_http::json::arguments;
 
 /// A note in place of an answer of which nothing can be sent. The model must see that it answered.
 const UNSENDABLE: &str = "[content that cannot be shown here]";
 
-/// Appends the blocks of an answer for which `is_sent` returns true.
+/// Appends the blocks of an answer, each in the form that `sent_as` returns.
 pub(super) fn push(
     blocks: &mut Blocks,
     answer: &[Block],
     form: MessageForm<'_>,
-    is_sent: impl Fn(&Block) -> bool,
+    sent_as: impl Fn(&Block) -> SentAs,
 ) -> serde_json::Result<()> {
     let mut is_thinking_alone = true;
-    for block in calls_last(answer, &form.format.0).filter(|block| is_sent(block)) {
+    for block in calls_last(answer, &form.format.0).filter(|block| sent_as(block) != SentAs::Nothing) {
         let before = blocks.len();
         match block.content() {
             BlockContent::Text(text) | BlockContent::Refusal(text) => {
                 push_some(blocks, with_citations(block, &form.format.0, text))?
             }
             BlockContent::Reasoning(text) => push_some(blocks, thinking(block, &form.format.0, text))?,
-            BlockContent::ToolCall(call) => blocks.push(&ToolUse::new(block, call, form)?)?,
+            BlockContent::ToolCall(call) => {
+                let mut tool_use = ToolUse::new(block, call, form)?;
+                if sent_as(block) == SentAs::DirectCall {
+                    tool_use.others.remove(CALLER);
+                }
+                blocks.push(&tool_use)?;
+            }
             BlockContent::Opaque(opaque) if opaque.format == form.format.0 => blocks.push(&opaque.value)?,
             BlockContent::Media(media) => push_some(blocks, text_block(note(media)))?,
             _ => {}

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::blocks::Blocks;
 use super::message_form::MessageForm;
+use super::server_tools::SentAs;
 use super::{assistant, parts};
 
 /// A note in place of user content of which nothing can be sent. The API refuses an empty message.
@@ -40,21 +41,20 @@ impl WireRole {
 /// Returns the content blocks of a message with its usual names, separated by commas. Empty if there is nothing to
 /// send.
 pub(super) fn cached(message: &Message, usual: MessageForm<'_>) -> Result<Bytes> {
-    written_message(message, usual.format, || write(message, usual, |_| true))
+    written_message(message, usual.format, || write(message, usual, |_| SentAs::Itself))
 }
 
-/// Writes the content blocks of a message. Of an answer, it leaves out the blocks for which `is_sent` returns
-/// false.
+/// Writes the content blocks of a message. `sent_as` returns the form of each block of an answer.
 pub(super) fn write(
     message: &Message,
     form: MessageForm<'_>,
-    is_sent: impl Fn(&Block) -> bool,
+    sent_as: impl Fn(&Block) -> SentAs,
 ) -> Result<Bytes> {
     let mut blocks = Blocks::default();
     let written = match message.content() {
         MessageContent::System(text) => blocks.extend(parts::text_block(text).as_slice()),
         MessageContent::User(parts) => push_user(&mut blocks, &parts::blocks_of(parts)),
-        MessageContent::Assistant(answer) => assistant::push(&mut blocks, answer, form, is_sent),
+        MessageContent::Assistant(answer) => assistant::push(&mut blocks, answer, form, sent_as),
         MessageContent::Tool(result) => blocks.push(&WireResult::new(result, form.names)),
         _ => push_user(&mut blocks, parts::text_block(&message.text()).as_slice()),
     };

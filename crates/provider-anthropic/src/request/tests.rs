@@ -246,9 +246,17 @@ fn container_goes_back_while_the_turn_goes_on() {
     ] {
         assert_eq!(asked(ended).get("container"), None);
     }
-    let options = ChatOptions::default().with_extra("container", json!("mine"));
-    let own = ChatRequest::new(vec![Message::user("Hi"), answer(FORMAT), result]).with_options(options);
-    assert_eq!(written(&own)["container"], "mine");
+    let skills = json!([{"type": "anthropic", "skill_id": "pptx"}]);
+    for (own, sent) in [
+        (json!("mine"), json!("mine")),
+        (json!({"id": "mine"}), json!({"id": "mine"})),
+        // What to load into the container names none.
+        (json!({"skills": skills}), json!({"skills": skills, "id": "container_1"})),
+    ] {
+        let options = ChatOptions::default().with_extra("container", own);
+        let messages = vec![Message::user("Hi"), answer(FORMAT), result.clone()];
+        assert_eq!(written(&ChatRequest::new(messages).with_options(options))["container"], sent);
+    }
 }
 
 /// The marks for the cache in a body: of its tools, its system and its messages.

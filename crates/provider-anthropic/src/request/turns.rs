@@ -13,7 +13,8 @@ use provider_http::written::{Growth, written_list};
 use super::message::{WireRole, cached, write};
 use super::message_form::{Format, MessageForm};
 use super::offered::TOOL_NAMES;
-use super::server_tools::{AnswerState, Pairs, is_paired};
+use super::running_turn;
+use super::server_tools::{Pairs, is_paired};
 use crate::caching::PromptCaching;
 
 /// The call ids that the API accepts (Q69).
@@ -84,15 +85,15 @@ impl Turns {
         };
         let usual = WireNames::usual(CALL_IDS, TOOL_NAMES);
         let (form, usual) = (MessageForm { format, names: &wire }, MessageForm { format, names: &usual });
-        let pairs = Pairs::from_messages(list.iter(), &format.0);
         let messages = results_first(list);
-        let ended = messages.len() - open_messages(&messages);
+        let ended = running_turn::messages_before(&messages);
+        let answers = messages.iter().enumerate().map(|(place, message)| (*message, place >= ended));
+        let pairs = Pairs::new(answers, &format.0);
         let stable = messages.iter().rposition(|message| !message.is_ephemeral());
         let mut turns = Self::default();
         for (place, message) in messages.iter().enumerate() {
             let written = if wire.is_special(message) || !is_paired(message, &format.0) {
-                let state = if place < ended { AnswerState::Ended } else { AnswerState::Open };
-                write(message, form, |block| pairs.allow(block, state))?
+                write(message, form, |block| pairs.sent_as(block))?
             } else {
                 cached(message, usual)?
             };
@@ -175,17 +176,6 @@ impl System {
             self.blocks.push(blocks.clone());
         }
     }
-}
-
-/// Counts the messages of the answer that the request continues, with the results behind it.
-fn open_messages(messages: &[&Message]) -> usize {
-    let results = messages.iter().rev().take_while(|message| message.tool_result().is_some()).count();
-    let answer = messages
-        .iter()
-        .rev()
-        .skip(results)
-        .take_while(|message| WireRole::from_message(message) == WireRole::Assistant);
-    results + answer.count()
 }
 
 /// Returns the messages without those of the system.

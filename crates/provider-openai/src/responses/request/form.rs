@@ -1,6 +1,6 @@
 //! The form of items for one server.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use advisor_core::Text;
 use serde_json::Value;
@@ -14,10 +14,12 @@ pub(in crate::responses) struct InputForm {
     pub(in crate::responses) store: bool,
     /// The callers of the calls so far, by the ids of the calls: programs of the server, to which the results go.
     pub(super) callers: BTreeMap<Text, Value>,
+    /// The ids of the calls so far that the server runs by itself.
+    pub(super) server_calls: BTreeSet<Text>,
 }
 
 impl InputForm {
     pub(in crate::responses) fn new(format: Text, store: bool) -> Self {
-        Self { format, store, callers: BTreeMap::new() }
+        Self { format, store, callers: BTreeMap::new(), server_calls: BTreeSet::new() }
     }
 }

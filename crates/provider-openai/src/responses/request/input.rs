@@ -1,12 +1,12 @@
 //! Messages as input items.
 
-use advisor_core::{Message, MessageContent, ToolResult};
+use advisor_core::{Message, MessageContent, Text, ToolResult};
 use provider_http::names::{Alphabet, IdRule, Length, WireNames};
 use provider_http::parts_of_result;
 use serde_json::{Value, json};
 
 use super::form::InputForm;
-use super::output::{CALLER, caller, output_items};
+use super::output::{CALLER, caller, earlier_server_calls, output_items, server_calls};
 use super::parts;
 use crate::written::MessageForm;
 
@@ -20,15 +20,21 @@ impl MessageForm for InputForm {
         IdRule::new(Alphabet::Any, Length::UpTo(LONGEST_ID))
     }
 
-    /// The result of a call that a program made names the program. So it depends on the call.
+    /// The result of a call that a program made names the program. So it depends on the call, as does the output of a call
+    /// that the server ran.
     fn is_lasting(&self, message: &Message) -> bool {
+        let blocks = message.blocks();
         match message.content() {
             MessageContent::Tool(result) => !self.callers.contains_key(&result.call_id),
-            _ => message.blocks().iter().all(|block| caller(block, self).is_none()),
+            _ => {
+                blocks.iter().all(|block| caller(block, self).is_none())
+                    && earlier_server_calls(blocks, self).next().is_none()
+            }
         }
     }
 
     fn note(&mut self, message: &Message) {
+        self.server_calls.extend(server_calls(message.blocks(), self).map(Text::from).collect::<Vec<_>>());
         for block in message.blocks() {
             let Some(call) = block.as_tool_call() else { continue };
             match caller(block, self) {

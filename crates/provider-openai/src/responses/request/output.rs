@@ -30,7 +30,15 @@ pub(super) fn output_items(blocks: &[Block], form: &InputForm, wire: &WireNames)
         last = last.max(place);
         (place, item)
     };
+    // A window may have left out the call, and the API refuses an output without it.
+    let is_unknown = |id: &&str| !form.server_calls.contains(*id);
+    let unknown: Vec<&str> = earlier_server_calls(blocks, form).filter(is_unknown).collect();
+    let is_lonely = |item: &Value| {
+        let (name, id) = (item.get("type"), item.get("call_id").and_then(Value::as_str));
+        id.is_some_and(|id| unknown.contains(&id)) && name.and_then(Value::as_str).is_some_and(is_output)
+    };
     let items = blocks.iter().filter_map(|block| output_item(block, form, wire));
+    let items = items.filter(|item| !is_lonely(item));
     let mut placed: Vec<(i64, Value)> = items.map(place).collect();
     placed.sort_by_key(|(place, _)| *place);
     let mut items: Vec<Value> = placed.into_iter().map(|(_, item)| item).collect();
@@ -106,6 +114,36 @@ fn data_of<'a>(block: &'a Block, form: &InputForm) -> impl Iterator<Item = &'a V
 /// Returns the fields that this server attached to a text or a call, such as the `phase` of a message.
 fn extras_of(block: &Block, form: &InputForm) -> Map<String, Value> {
     fields_that_go_back(data_of(block, form).filter_map(|data| data.as_object().cloned()).flatten().collect())
+}
+
+/// Returns the ids of the calls in an answer that the server ran by itself.
+pub(super) fn server_calls<'a>(blocks: &'a [Block], form: &InputForm) -> impl Iterator<Item = &'a str> {
+    work(blocks, form).filter(|(name, _)| !is_output(name)).filter_map(|(_, id)| id)
+}
+
+/// Returns the ids of the calls that the server ran, of which only the output is in an answer.
+pub(super) fn earlier_server_calls<'a>(
+    blocks: &'a [Block],
+    form: &InputForm,
+) -> impl Iterator<Item = &'a str> {
+    let own: Vec<&str> = server_calls(blocks, form).collect();
+    let outputs = work(blocks, form).filter(|(name, _)| is_output(name)).filter_map(|(_, id)| id);
+    outputs.filter(move |id| !own.contains(id))
+}
+
+/// Returns the name and the call of each item that the server made by itself.
+fn work<'a>(blocks: &'a [Block], form: &InputForm) -> impl Iterator<Item = (&'a str, Option<&'a str>)> {
+    let format = form.format.clone();
+    blocks.iter().filter_map(move |block| match block.content() {
+        BlockContent::Opaque(opaque) if opaque.format == format => {
+            Some((opaque.name.as_str(), opaque.value.get("call_id").and_then(Value::as_str)))
+        }
+        _ => None,
+    })
+}
+
+fn is_output(name: &str) -> bool {
+    name.ends_with("_output")
 }
 
 /// Returns the program of the server that made a call.

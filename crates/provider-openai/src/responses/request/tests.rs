@@ -109,6 +109,25 @@ fn reasoning_at_the_end_of_an_answer_is_left_out() {
     );
 }
 
+/// A window may leave out the round in which the server began its work. The API refuses an output without its call.
+#[test]
+fn output_of_the_server_without_its_call_is_left_out() {
+    let work = |name: &str, call_id: Value| {
+        let item = json!({"type": name, "call_id": call_id});
+        (Block::new(BlockContent::Opaque(Opaque::new(FORMAT, name, item.clone()))), item)
+    };
+    let (program, called) = work("program", json!("p"));
+    let (output, ended) = work("program_output", json!("p"));
+    let (alone, searched) = work("tool_search_output", json!(null));
+    let answer = |blocks: &[&Block]| Message::assistant_blocks(blocks.iter().copied().cloned().collect());
+    let text = Block::text("Hi");
+    let whole = vec![answer(&[&program]), answer(&[&output, &text])];
+    assert_eq!(input(whole), json!([called, ended, said("Hi")]));
+    assert_eq!(input(vec![answer(&[&program, &output, &text])]), json!([called, ended, said("Hi")]));
+    assert_eq!(input(vec![answer(&[&output, &text])]), json!([said("Hi")]));
+    assert_eq!(input(vec![answer(&[&alone, &text])]), json!([searched, said("Hi")]), "it names no call");
+}
+
 #[test]
 fn reasoning_that_no_server_can_read_is_left_out() {
     let bare =

@@ -12,7 +12,7 @@ use provider_http::media::{inline, left_out};
 use provider_http::written::{Growth, unwritable, written_list, written_message};
 use provider_http::{joined_text, parts_of_result};
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::value::RawValue;
 
 /// The body up to its first message.
 const BEGINNING: &[u8] = b"{\"messages\":[";
@@ -39,7 +39,7 @@ fn json_of(message: &Message) -> serde_json::Result<Vec<u8>> {
             Sent { role: "system", content: Cow::Borrowed(text), ..Sent::default() }
         }
         MessageContent::User(parts) => Sent { role: "user", ..Sent::from_parts(parts) },
-        MessageContent::Assistant(blocks) => Sent::from_blocks(blocks),
+        MessageContent::Assistant(blocks) => Sent::from_blocks(blocks)?,
         MessageContent::Tool(result) => {
             return serde_json::to_vec(&Sent::from_result(result, &parts_of_result(result)));
         }
@@ -76,7 +76,8 @@ struct Call<'a> {
 #[derive(Serialize)]
 struct Function<'a> {
     name: &'a str,
-    arguments: Map<String, Value>,
+    /// As the model wrote them. The server renders them into the prompt, and another order of keys would miss its cache.
+    arguments: Box<RawValue>,
 }
 
 impl<'a> Sent<'a> {
@@ -92,22 +93,23 @@ impl<'a> Sent<'a> {
 
     /// Blocks of other providers are sent by their content; signatures and other data are left out. A refusal is sent
     /// as text, as the user saw it.
-    fn from_blocks(blocks: &'a [Block]) -> Self {
-        let tool_calls: Vec<_> = blocks.iter().filter_map(Block::as_tool_call).map(Call::new).collect();
+    fn from_blocks(blocks: &'a [Block]) -> serde_json::Result<Self> {
+        let calls = blocks.iter().filter_map(Block::as_tool_call).map(Call::new);
+        let tool_calls = calls.collect::<serde_json::Result<Vec<_>>>()?;
         let text = joined_text(blocks);
         let is_silent = tool_calls.is_empty() && text.trim().is_empty();
         let content =
             if is_silent { note(blocks).map_or(Cow::Owned(text), Cow::Borrowed) } else { Cow::Owned(text) };
         let reasoning = |block: &'a Block| block.content().text_of(BlockKind::Reasoning);
         let thinking = Cow::Owned(blocks.iter().filter_map(reasoning).collect());
-        Self { role: "assistant", content, thinking, tool_calls, ..Self::default() }
+        Ok(Self { role: "assistant", content, thinking, tool_calls, ..Self::default() })
     }
 }
 
 impl<'a> Call<'a> {
-    fn new(call: &'a ToolCall) -> Self {
-        let arguments = arguments::as_object(&call.arguments);
-        Self { id: &call.id, function: Function { name: &call.name, arguments } }
+    fn new(call: &'a ToolCall) -> serde_json::Result<Self> {
+        let arguments = RawValue::from_string(arguments::as_text(&call.arguments).into_owned())?;
+        Ok(Self { id: &call.id, function: Function { name: &call.name, arguments } })
     }
 }
 

@@ -104,6 +104,20 @@ fn images_are_sent_as_bytes_and_other_media_as_notes() {
     assert!(message(Message::user_parts(vec![Part::Image(file)])).get("images").is_none());
 }
 
+/// The server renders them into the prompt: another order of keys, or another spelling, misses its cache.
+#[test]
+fn arguments_go_back_as_the_model_wrote_them() {
+    for written in
+        [r#"{"path":"a.py","edits":[{"old":"x","new":"y"}],"count":1.0}"#, r#"{ "b" : 1, "a" :2 }"#]
+    {
+        let call = Block::from(ToolCall::new("c", "f", written));
+        let request = ChatRequest::new(vec![Message::user("Hi"), Message::assistant_blocks(vec![call])]);
+        let body = body(&request, "m", BodySettings { streaming: true }).expect("a body").concat();
+        let body = String::from_utf8(body).expect("text");
+        assert!(body.contains(&format!(r#""arguments":{written}"#)), "{body}");
+    }
+}
+
 #[test]
 fn arguments_are_sent_as_objects() {
     let sent = |arguments: &str| {

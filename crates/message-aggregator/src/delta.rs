@@ -54,7 +54,7 @@ pub enum DeltaKind {
     BlockData(Box<ProviderData>),
     /// The provider's end of the block with the number, or else of the current block.
     BlockEnd,
-    /// Token counts; within a round the last value wins.
+    /// Token counts of the answer so far. Within a round the largest count of each kind counts.
     Usage(Box<Usage>),
     /// The provider's finish reason. It ends nothing by itself: calls and usage may follow it.
     Finish(Box<Finish>),

@@ -336,7 +336,7 @@ fn first_non_empty_origin_counts() {
 }
 
 #[test]
-fn last_usage_wins_even_after_end_marker() {
+fn largest_usage_wins_even_after_end_marker() {
     let mut later = Usage::default();
     later.output_tokens = Some(9);
     let deltas = [
@@ -346,6 +346,7 @@ fn last_usage_wins_even_after_end_marker() {
         finish(FinishReason::Stop),
         Delta::done(),
         Delta::usage(later),
+        Delta::usage(Usage::new(0, 0)),
     ];
     let run = run(AggregatorSettings::default(), deltas);
     assert_eq!(run.response.usage(), Some(&Usage::new(5, 9)));

@@ -11,7 +11,7 @@
 //! - Thinking is reasoning. Its signature and encrypted thinking are kept with it, and go back unchanged, in order.
 //! - A tool that the server runs is an opaque block, never a tool call. A paused answer has the finish reason
 //!   [`Paused`](advisor_core::FinishReason::Paused), and the tool loop asks the server to go on.
-//! - Token counts are cumulative; the last ones count. The tokens of the request include cached ones.
+//! - Token counts are cumulative; the largest ones count, compactions included. The tokens of the request include cached ones.
 //! - The messages of a request take turns: results of tools come first in the user's message. A conversation that
 //!   began with another provider goes on: call ids are mapped, and thinking of others is left out.
 //! - [`PromptCaching`] marks the beginning of a request that stays the same.

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, VecDeque};
 use advisor_core::{Delta, Finish, FinishReason, Text};
 use provider_http::failure::Report;
 
-use crate::wire::{Object, text, usage};
+use crate::wire::{Object, TokenCounts, text};
 use candidate::Candidate;
 
 /// Turns events of one answer into deltas.
@@ -29,6 +29,7 @@ pub(crate) struct Converter {
     /// The number of requested answers. With one, the numbers of candidates mean nothing (Q54).
     choices: u32,
     sent_origin: bool,
+    counts: TokenCounts,
     /// The candidates by their number.
     candidates: BTreeMap<u32, Candidate>,
 }
@@ -45,7 +46,13 @@ pub(crate) struct Converted {
 impl Converter {
     /// Creates a converter. `format` is the format name of the server's data.
     pub(crate) fn new(format: Text, choices: u32) -> Self {
-        Self { format, choices, sent_origin: false, candidates: BTreeMap::new() }
+        Self {
+            format,
+            choices,
+            sent_origin: false,
+            counts: TokenCounts::default(),
+            candidates: BTreeMap::new(),
+        }
     }
 
     /// Appends the deltas of an event to `deltas`. Beside a failure, finish reasons are dropped.
@@ -63,7 +70,7 @@ impl Converter {
                 Err(report) => converted.failure = converted.failure.or(Some(*report)),
             }
         }
-        let counts = event.object("usageMetadata").and_then(|counts| usage(&counts));
+        let counts = event.object("usageMetadata").and_then(|counts| self.counts.update(&counts));
         deltas.extend(counts.map(Delta::usage));
         if converted.failure.is_none() {
             deltas.extend(blocked_prompt(event).map(Delta::finish).into_iter().chain(ends));

@@ -14,7 +14,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 pub(crate) use object::{Object, text};
-pub(crate) use usage::usage;
+pub(crate) use usage::TokenCounts;
 
 /// The format name of provider data from Google's Gemini API, and of reports that are for the user only.
 pub(crate) const FORMAT: &str = "gemini";

@@ -219,7 +219,7 @@ impl MessageAggregator {
     }
 
     /// Returns the token counts pushed so far. A source may hold back the counts of single pieces until another
-    /// delta follows, since the last counts apply.
+    /// delta follows, since counts only grow.
     #[must_use]
     pub fn usage(&self) -> Option<&Usage> {
         self.usage.as_ref()

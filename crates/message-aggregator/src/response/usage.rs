@@ -53,9 +53,10 @@ impl Usage {
         self.total_tokens.or_else(parts)
     }
 
-    /// Overwrites counts with those that `later` reports: within a round the last value wins.
+    /// Takes the counts that `later` reports of the same answer. They are cumulative, so a lower one takes nothing
+    /// back: some servers end an answer with zeros.
     pub fn merge(&mut self, later: &Self) {
-        self.combine(later, |_, later| later);
+        self.combine(later, u64::max);
     }
 
     /// Adds the counts of another round. If only one of the two reported a total, the sum of the other's parts is
@@ -108,9 +109,10 @@ mod tests {
     }
 
     #[test]
-    fn last_value_wins_within_round_and_rounds_sum() {
+    fn counts_grow_within_round_and_rounds_sum() {
         let mut round = Usage::new(10, 1);
         round.merge(&Usage { output_tokens: Some(5), ..Usage::default() });
+        round.merge(&Usage::new(0, 4));
         assert_eq!(round, Usage::new(10, 5));
         let mut turn = Usage::default();
         turn.add(&round);

@@ -7,24 +7,41 @@ use super::Object;
 /// The largest integer below which floating point represents every integer (RFC 8259, 6).
 const LARGEST_COUNT: u64 = (1 << 53) - 1;
 
-/// Converts `usageMetadata` to this project's names; `None` if nothing is reported.
-///
-/// Gemini counts the results of its own tools apart from the prompt, and thoughts apart from the answer. They are
-/// added here, because the input includes everything that the model read, and the output everything it wrote.
-pub(crate) fn usage(counts: &Object<'_>) -> Option<Usage> {
-    let count = |name: &str| {
-        let number = counts.text(name)?.parse().ok();
-        number.filter(|count| *count <= LARGEST_COUNT)
-    };
-    let sum = |one: Option<u64>, other: Option<u64>| match (one, other) {
-        (Some(one), Some(other)) => Some(one.saturating_add(other)),
-        (one, other) => one.or(other),
-    };
-    let mut usage = Usage::default();
-    usage.input_tokens = sum(count("promptTokenCount"), count("toolUsePromptTokenCount"));
-    usage.output_tokens = sum(count("candidatesTokenCount"), count("thoughtsTokenCount"));
-    usage.total_tokens = count("totalTokenCount");
-    usage.cached_input_tokens = count("cachedContentTokenCount");
-    usage.reasoning_tokens = count("thoughtsTokenCount");
-    (usage != Usage::default()).then_some(usage)
+/// The token counts of an answer so far. They are cumulative: a lower or missing one takes nothing back.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct TokenCounts {
+    prompt: Option<u64>,
+    tool_results: Option<u64>,
+    candidates: Option<u64>,
+    thoughts: Option<u64>,
+    total: Option<u64>,
+    cached: Option<u64>,
+}
+
+impl TokenCounts {
+    /// Takes the counts of `usageMetadata`, and returns all so far; `None` if there are none.
+    ///
+    /// Gemini counts the results of its own tools apart from the prompt, and thoughts apart from the answer. They are
+    /// added here, because the input includes everything that the model read, and the output everything it wrote.
+    pub(crate) fn update(&mut self, counts: &Object<'_>) -> Option<Usage> {
+        for (own, name) in [
+            (&mut self.prompt, "promptTokenCount"),
+            (&mut self.tool_results, "toolUsePromptTokenCount"),
+            (&mut self.candidates, "candidatesTokenCount"),
+            (&mut self.thoughts, "thoughtsTokenCount"),
+            (&mut self.total, "totalTokenCount"),
+            (&mut self.cached, "cachedContentTokenCount"),
+        ] {
+            let number = counts.text(name).and_then(|number| number.parse().ok());
+            *own = number.filter(|count| *count <= LARGEST_COUNT).max(*own);
+        }
+        let sum = |one: Option<u64>, other| one.into_iter().chain(other).reduce(u64::saturating_add);
+        let mut usage = Usage::default();
+        usage.input_tokens = sum(self.prompt, self.tool_results);
+        usage.output_tokens = sum(self.candidates, self.thoughts);
+        usage.total_tokens = self.total;
+        usage.cached_input_tokens = self.cached;
+        usage.reasoning_tokens = self.thoughts;
+        (usage != Usage::default()).then_some(usage)
+    }
 }

@@ -33,8 +33,8 @@ pub enum Field {
     /// A string or a number that is not read and differs from event to event, such as random padding. Listing it
     /// here saves the parsing of one event of each form.
     Padding,
-    /// Token counts: a number, or an object or list of numbers. Several fields can be counts. The last event with
-    /// counts is used.
+    /// Token counts: a number, or an object or list of numbers. Several fields can be counts. They
+    /// grow, so the last event with counts is used.
     Counts,
     /// An object. Fields that are not listed are not read.
     Object(&'static [(&'static str, Self)]),

@@ -1,3 +1,5 @@
+use std::cell::Cell;
+
 use advisor_core::{Delta, DeltaKind, ProviderData, Text};
 
 use super::event_content::{EventContent, with_text};
@@ -10,14 +12,22 @@ pub(super) struct Template {
     head: Box<[u8]>,
     /// The number of bytes of the head before the JSON.
     frame: usize,
-    /// Each gap, and the bytes after it up to the next.
-    gaps: Box<[(SlotKind, Box<[u8]>)]>,
+    gaps: Box<[Gap]>,
     /// The delta of the event from which this was learned.
     delta: Delta,
     /// The data attached to that delta.
     pub(super) data: Option<Box<ProviderData>>,
     /// Whether the events have token counts.
     pub(super) has_counts: bool,
+}
+
+/// A place where events differ.
+struct Gap {
+    kind: SlotKind,
+    /// The bytes up to the next gap.
+    after: Box<[u8]>,
+    /// The largest token count seen here.
+    most: Cell<u64>,
 }
 
 /// Whether an event still has its frame around its JSON.
@@ -39,9 +49,10 @@ impl Template {
         let open = || slots.iter().filter(|slot| slot.differs);
         let starts = open().map(|slot| slot.start).chain([event.len()]);
         let head = [frame, event.get(..starts.clone().next()?)?].concat().into_bytes().into();
-        let gaps = open()
-            .zip(starts.skip(1))
-            .map(|(slot, next)| Some((slot.kind, event.get(slot.end..next)?.as_bytes().into())));
+        let gaps = open().zip(starts.skip(1)).map(|(slot, next)| {
+            let after = event.get(slot.end..next)?.as_bytes().into();
+            Some(Gap { kind: slot.kind, after, most: Cell::default() })
+        });
         let template = Self {
             head,
             frame: frame.len(),
@@ -69,8 +80,8 @@ impl Template {
         };
         let mut rest = bytes.strip_prefix(head)?;
         let mut text: Option<Scanned<'_>> = None;
-        for (kind, literal) in &self.gaps {
-            let gap = match kind {
+        for gap in &self.gaps {
+            let bytes = match gap.kind {
                 SlotKind::Text => text.insert(scan::string(rest)?).bytes,
                 SlotKind::Spelled => {
                     let spelled = scan::string(rest)?;
@@ -80,9 +91,10 @@ impl Template {
                     let repeated = text.as_ref()?.bytes;
                     rest.starts_with(repeated).then_some(repeated)?
                 }
-                kind => read_other(*kind, rest)?,
+                SlotKind::Count => gap.count(rest)?,
+                kind => read_other(kind, rest)?,
             };
-            rest = rest.get(gap.len()..)?.strip_prefix(&**literal)?;
+            rest = rest.get(bytes.len()..)?.strip_prefix(&*gap.after)?;
         }
         Some((text_of(&text?, unescaped)?, rest))
     }
@@ -118,6 +130,19 @@ impl Template {
         let mut delta = Delta::from(kind).with_choice(self.delta.choice);
         delta.block = self.delta.block;
         delta
+    }
+}
+
+impl Gap {
+    /// Returns the digits of a token count. One that falls is in doubt: of a run of events only the last one's counts
+    /// are read, and that must lose none.
+    #[inline]
+    fn count<'a>(&self, bytes: &'a [u8]) -> Option<&'a [u8]> {
+        let digits = scan::count(bytes)?;
+        // It has fifteen digits at most.
+        let count = digits.iter().fold(0, |count, digit| count * 10 + u64::from(digit - b'0'));
+        (count >= self.most.get()).then(|| self.most.set(count))?;
+        Some(digits)
     }
 }
 

@@ -166,10 +166,21 @@ fn last_counts_per_form_are_kept_until_taken() {
     );
     assert_eq!(fast.take_counts(), [r#"{"say":"d","use":{"n":34}}"#]);
     assert!(fast.take_counts().is_empty());
-    decode(&mut fast, "{\"say\":\"e\",\"use\":{\"n\":5}}\n");
+    decode(&mut fast, "{\"say\":\"e\",\"use\":{\"n\":35}}\n");
     fast.stop_learning();
-    assert_eq!(fast.take_counts(), [r#"{"say":"e","use":{"n":5}}"#], "they outlive their template");
+    assert_eq!(fast.take_counts(), [r#"{"say":"e","use":{"n":35}}"#], "they outlive their template");
     assert!(!fast.has_templates());
+}
+
+/// Only the last event of a run is read for its counts, so none before it may have counted more.
+#[test]
+fn falling_count_is_parsed() {
+    let mut fast = after(Framing::Lines, &[r#"{"say":"a","use":{"n":1}}"#, r#"{"say":"a","use":{"n":0}}"#]);
+    let rising = "{\"say\":\"b\",\"use\":{\"n\":9}}\n{\"say\":\"c\",\"use\":{\"n\":10}}\n";
+    let falling = "{\"say\":\"d\",\"use\":{\"n\":9}}\n";
+    assert_eq!(decode(&mut fast, &[rising, falling].concat()).0.events, 2);
+    assert_eq!(decode(&mut fast, falling).0.events, 0);
+    assert_eq!(fast.take_counts(), [r#"{"say":"c","use":{"n":10}}"#]);
 }
 
 #[test]

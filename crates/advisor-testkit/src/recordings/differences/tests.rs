@@ -183,6 +183,11 @@ fn usage_compares_shared_numbers_with_separate_counts_allowed() {
         usage(13, 8),
         &["usage.input_tokens (13, not 3 or 20)", "usage.output_tokens (8, not 4 or 11)"],
     );
+    let steps = json!({"usage": {"input_tokens": 3, "output_tokens": 4, "raw": {"iterations": [
+        {"input_tokens": 10, "cache_read_input_tokens": 20, "output_tokens": 5}, {"input_tokens": 3, "output_tokens": 4}
+    ]}}});
+    check(steps.clone(), usage(33, 9), &[]);
+    check(steps, usage(3, 4), &[]);
     let thinking_inside = json!({"usage": {
         "input_tokens": 3, "output_tokens": 11, "reasoning_tokens": 7, "total_tokens": 14
     }});

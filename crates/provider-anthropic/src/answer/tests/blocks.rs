@@ -221,6 +221,52 @@ fn counts_are_cumulative_and_include_the_cache() {
     assert_eq!((usage.reasoning_tokens, usage.total()), (Some(12), Some(160)));
 }
 
+/// The counts of an answer with these in its beginning and at its end: input, output, read from the cache.
+fn counted(first: Value, last: Value) -> [Option<u64>; 3] {
+    let mut begun = start();
+    begun["message"]["usage"] = first;
+    let mut finished = finish("end_turn");
+    finished["usage"] = last;
+    let response = response_to(&[begun, text(0), say(0, "a"), stop(0), finished, end()]);
+    let usage = response.usage().expect("counts");
+    [usage.input_tokens, usage.output_tokens, usage.cached_input_tokens]
+}
+
+#[test]
+fn lower_count_takes_nothing_back() {
+    let first = || json!({"input_tokens": 9, "cache_read_input_tokens": 100, "output_tokens": 1});
+    for last in [
+        json!({"input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": 5}),
+        json!({"input_tokens": 3, "cache_read_input_tokens": 50, "output_tokens": 5}),
+        json!({"input_tokens": 0, "cache_read_input_tokens": 100, "output_tokens": 5}),
+        json!({"output_tokens": 5}),
+    ] {
+        assert_eq!(counted(first(), last.clone()), [Some(109), Some(5), Some(100)], "{last}");
+    }
+    assert_eq!(
+        counted(
+            json!({"input_tokens": 0, "output_tokens": 0}),
+            json!({"input_tokens": 7, "output_tokens": 3})
+        ),
+        [Some(7), Some(3), None]
+    );
+}
+
+/// A compaction is billed, and the counts of the answer leave it out.
+#[test]
+fn steps_of_an_answer_count_together() {
+    let first = || json!({"input_tokens": 9, "output_tokens": 1});
+    let compaction = json!({"type": "compaction", "input_tokens": 1000, "output_tokens": 50, "cache_read_input_tokens": 7});
+    let message =
+        json!({"type": "message", "input_tokens": 9, "output_tokens": 16, "cache_read_input_tokens": 0});
+    let last = |steps: Value| json!({"input_tokens": 9, "output_tokens": 16, "iterations": steps});
+    assert_eq!(counted(first(), last(json!([compaction, message]))), [Some(1016), Some(66), Some(7)]);
+    // The list may be missing, incomplete or odd.
+    for steps in [json!(null), json!([]), json!([{"type": "message", "input_tokens": 9}]), json!([7, "x"])] {
+        assert_eq!(counted(first(), last(steps))[..2], [Some(9), Some(16)]);
+    }
+}
+
 #[test]
 fn stop_reasons_have_our_names() {
     for (written, reason) in [

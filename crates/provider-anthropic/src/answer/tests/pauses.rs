@@ -203,27 +203,30 @@ fn refused(body: &Value) -> Vec<String> {
     let mut called = HashSet::new();
     for (place, block) in blocks.iter().enumerate() {
         let id = block["id"].as_str().unwrap_or_default();
+        let mut refuse_if = |fails: bool, why: &str| {
+            if fails {
+                refused.push(format!("{block} {why}"));
+            }
+        };
         match block["type"].as_str().unwrap_or_default() {
             "server_tool_use" => {
-                if !blocks[place..].iter().any(|later| later["tool_use_id"] == id) {
-                    refused.push(format!("{id} has no result"));
-                }
+                let is_answered = blocks[place..].iter().any(|later| later["tool_use_id"] == id);
+                refuse_if(!is_answered, "has no result");
                 called.insert(id);
             }
-            kind if kind.ends_with("tool_result") => {
-                if !called.contains(block["tool_use_id"].as_str().unwrap_or_default()) {
-                    refused.push(format!("{block} has no call"));
-                }
-            }
             "tool_use" => {
-                if block["caller"]["tool_id"].as_str().is_some_and(|program| !called.contains(program)) {
-                    refused.push(format!("{id} names a program that is not there"));
-                }
-                if !sent(body, "user").iter().any(|result| result["tool_use_id"] == id) {
-                    refused.push(format!("{id} is not answered"));
-                }
+                let program = block["caller"]["tool_id"].as_str();
+                refuse_if(
+                    program.is_some_and(|program| !called.contains(program)),
+                    "names a missing program",
+                );
+                let is_answered = sent(body, "user").iter().any(|result| result["tool_use_id"] == id);
+                refuse_if(!is_answered, "is not answered");
             }
-            _ => {}
+            _ => {
+                let call = block["tool_use_id"].as_str();
+                refuse_if(call.is_some_and(|call| !called.contains(call)), "has no call");
+            }
         }
     }
     if !body["container"].is_null() {

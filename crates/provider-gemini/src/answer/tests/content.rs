@@ -232,6 +232,25 @@ fn q53_usage_is_cumulative_and_sums_what_is_counted_apart() {
         (usage.total_tokens, usage.cached_input_tokens, usage.reasoning_tokens),
         (Some(772), Some(5), Some(412))
     );
+    // A later event that counts less, or only a part, takes nothing back.
+    let whole = json!({"promptTokenCount": 17, "candidatesTokenCount": 3, "thoughtsTokenCount": 40, "totalTokenCount": 60});
+    let ReadAnswer { response: less, .. } = read(&[
+        counted("a", whole.clone()),
+        counted("b", whole.clone()),
+        counted("c", whole),
+        counted(
+            "d",
+            json!({"promptTokenCount": 0, "candidatesTokenCount": 0, "thoughtsTokenCount": 0, "totalTokenCount": 0}),
+        ),
+        counted(
+            "e",
+            json!({"promptTokenCount": 0, "candidatesTokenCount": 0, "thoughtsTokenCount": 0, "totalTokenCount": 0}),
+        ),
+        counted("f", json!({"candidatesTokenCount": 5})),
+        stop(),
+    ]);
+    let usage = *less.expect("an answer").usage().expect("usage");
+    assert_eq!((usage.input_tokens, usage.output_tokens, usage.total_tokens), (Some(17), Some(45), Some(60)));
     let ReadAnswer { response: odd, .. } = read(&[
         counted("a", json!({"promptTokenCount": -1, "totalTokenCount": 1e300, "thoughtsTokenCount": "7"})),
         stop(),

@@ -78,9 +78,8 @@ pub(crate) fn body(
     let mut options = options::write(&request.options, model, settings, tool_choice)?;
     if let Some(id) = running_turn::container(messages, format) {
         // The caller may name another one, or only what to load into it.
-        match options.entry(CONTAINER).or_insert_with(|| id.clone()) {
-            Value::Object(fields) => _ = fields.entry("id").or_insert(id),
-            _ => {}
+        if let Value::Object(fields) = options.entry(CONTAINER).or_insert_with(|| id.clone()) {
+            fields.entry("id").or_insert(id);
         }
     }
     // The list is never empty: it has the model.

@@ -37,7 +37,7 @@ pub(crate) const EVENT: Field = Field::Object(&[
         "delta",
         Field::Whole(&[("text", Field::Text), ("thinking", Field::Text), ("partial_json", Field::Text)]),
     ),
-    ("content_block", Field::Read),
+    ("content_block", Field::Whole(&[("text", Field::Text), ("thinking", Field::Text)])),
     ("message", Field::Read),
     ("usage", Field::Read),
     ("error", Field::Read),

@@ -1,8 +1,10 @@
 //! Characters that a server cut in two, between two events.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::ops::Range;
 
+use advisor_core::{BlockKind, Delta, DeltaKind, Text};
 use serde_json::Value;
 
 use crate::fast_path::Field;
@@ -15,19 +17,55 @@ const MARK: &str = "\0";
 /// The most strings of an event whose place is looked up. Each costs a parse of the event, and servers cut one text.
 const MOST_CANDIDATES: usize = 8;
 
-/// Holds the first half of a character that ended a text, until the next text at the same place begins with its second
-/// half.
+/// The most halves that wait. Parallel answers and calls may each have one.
+const MOST_WAITING: usize = 8;
+
+/// Holds the first half of a character that ended a text, until the text goes on with its second half.
 ///
 /// Servers that count in UTF-16 cut so: OpenClaw's gateway cuts arguments after 256 code units
 /// (openclaw/openclaw#115536). JSON can hold such a half as an escape, such as `\ud83d`.
+///
+/// The two halves may come in unlike events: the first in the event that opens a call, the second beside the finish
+/// reason. So the pieces of the answer that the events become decide whether the halves belong together.
 #[derive(Default)]
-pub(super) struct CutCharacters(Option<Half>);
+pub(super) struct CutCharacters {
+    /// Those that wait, the oldest first.
+    waiting: Vec<Half>,
+    /// Those that ended texts of the event that is being read.
+    cut: Vec<Half>,
+    /// Those that were joined in it, with their characters.
+    joined: Vec<(Half, char)>,
+}
 
+#[derive(Clone)]
 struct Half {
     /// The escape of the half.
     escape: String,
     /// Everything that is read of the event, beside its texts.
     place: Value,
+    /// The text that it ended, without it.
+    text: String,
+    /// The text that the half belongs to, if a piece of the answer showed it.
+    owner: Option<Owner>,
+}
+
+/// The text that a piece of the answer belongs to.
+#[derive(Clone, PartialEq)]
+struct Owner {
+    choice: u32,
+    kind: BlockKind,
+    /// The number of the block or call.
+    number: Option<i64>,
+    call_id: Option<Text>,
+}
+
+impl Owner {
+    /// Checks whether nothing tells the two apart. The first piece of a call may say more than later ones.
+    fn fits(&self, other: &Self) -> bool {
+        (self.choice, self.kind) == (other.choice, other.kind)
+            && self.number.zip(other.number).is_none_or(|(own, other)| own == other)
+            && self.call_id.as_ref().zip(other.call_id.as_ref()).is_none_or(|(own, other)| own == other)
+    }
 }
 
 /// A string of an event.
@@ -40,7 +78,7 @@ struct StringToken {
 
 impl CutCharacters {
     /// Returns the event with whole characters, if a text of it begins or ends within one. `fields` are those that the
-    /// format reads.
+    /// format reads. Call [`settle`](Self::settle) with the deltas of the event.
     ///
     /// A half at the end of a text is held and taken from it; it is dropped if its other half never comes. Any other
     /// half stays where it is.
@@ -48,43 +86,96 @@ impl CutCharacters {
         if !has_surrogate(json) {
             return None;
         }
-        let strings = strings_of(json);
-        let continued = self.0.as_ref().and_then(|half| {
-            let fits =
-                |string: &&StringToken| place_of(json, &string.range, fields).as_ref() == Some(&half.place);
-            let mut begun = strings.iter().filter(|string| string.begins_with_half).take(MOST_CANDIDATES);
-            Some((begun.find(fits)?.range.start, half.escape.clone()))
-        });
-        let mut ended = strings.iter().rev().filter(|string| string.ends_with_half).take(MOST_CANDIDATES);
-        let cut = ended.find_map(|string| {
-            let place = place_of(json, &string.range, fields)?;
-            let escape = string.range.end.checked_sub(6)?..string.range.end;
-            Some((escape.clone(), Half { escape: json.get(escape)?.to_owned(), place }))
-        });
-        if continued.is_none() && cut.is_none() {
+        let mut edits = Vec::new();
+        let halves = strings_of(json).into_iter().filter(|text| text.begins_with_half || text.ends_with_half);
+        for StringToken { range, begins_with_half, ends_with_half } in halves.take(MOST_CANDIDATES) {
+            let Some(place) = place_of(json, &range, fields) else { continue };
+            let text = json.get(range.clone())?;
+            if begins_with_half && let Some(half) = self.take(&place) {
+                let joined = decoded(&format!("{}{}", half.escape, text.get(..6)?));
+                edits.push((range.start..range.start, half.escape.clone()));
+                self.joined.extend(joined.chars().next().map(|letter| (half, letter)));
+            }
+            if ends_with_half {
+                let (text, escape) = text.split_at_checked(text.len().checked_sub(6)?)?;
+                edits.push((range.end - 6..range.end, String::new()));
+                self.cut.push(Half { escape: escape.to_owned(), place, text: decoded(text), owner: None });
+            }
+        }
+        if edits.is_empty() {
             return None;
         }
         let mut whole = json.to_owned();
-        let removed = cut.as_ref().map(|(range, _)| (range.clone(), String::new()));
-        let inserted = continued.map(|(at, escape)| (at..at, escape));
-        let mut edits: Vec<_> = removed.into_iter().chain(inserted).collect();
         // From behind, so that earlier positions stay.
-        edits.sort_by_key(|(range, _)| std::cmp::Reverse(range.start));
-        edits.into_iter().for_each(|(range, text)| whole.replace_range(range, &text));
-        self.0 = cut.map(|(_, half)| half);
+        edits.into_iter().rev().for_each(|(range, text)| whole.replace_range(range, &text));
         Some(whole)
     }
 
-    /// Forgets the half, since another text came between.
-    pub(super) fn forget(&mut self) {
-        self.0 = None;
+    /// Takes the half for a text that begins at this place: one from the same place, or else the oldest one.
+    fn take(&mut self, place: &Value) -> Option<Half> {
+        let at = self.waiting.iter().position(|half| half.place == *place).unwrap_or_default();
+        (at < self.waiting.len()).then(|| self.waiting.remove(at))
     }
+
+    /// Takes in the deltas of an event, from index `new` on: a half that was joined to another text becomes U+FFFD, and
+    /// one whose text goes on without it is dropped.
+    pub(super) fn settle(&mut self, deltas: &mut VecDeque<Delta>, new: usize) {
+        if self.waiting.is_empty() && self.cut.is_empty() && self.joined.is_empty() {
+            return;
+        }
+        for delta in deltas.range_mut(new..) {
+            each_piece(delta, |owner, text| {
+                let joined = self.joined.iter().position(|(_, letter)| text.starts_with(*letter));
+                if let Some(at) = joined {
+                    let (half, letter) = self.joined.remove(at);
+                    if half.owner.is_some_and(|half| !half.fits(owner)) {
+                        let rest = text.get(letter.len_utf8()..).unwrap_or_default();
+                        *text = format!("\u{FFFD}{rest}").into();
+                    }
+                } else if !text.is_empty() {
+                    let fits = |half: &Half| half.owner.as_ref().is_none_or(|half| half.fits(owner));
+                    self.waiting.retain(|half| !fits(half));
+                }
+                for half in self.cut.iter_mut().filter(|half| text.ends_with(&half.text)) {
+                    half.owner = Some(owner.clone());
+                }
+            });
+        }
+        self.joined.clear();
+        self.waiting.append(&mut self.cut);
+        self.waiting.drain(..self.waiting.len().saturating_sub(MOST_WAITING));
+    }
+}
+
+/// Calls `take` with each piece of text in a delta. One that only begins a call has an empty text.
+fn each_piece(delta: &mut Delta, mut take: impl FnMut(&Owner, &mut Text)) {
+    let (choice, number) = (delta.choice, delta.block);
+    let owner = |kind, number, call_id| Owner { choice, kind, number, call_id };
+    match &mut delta.kind {
+        DeltaKind::Text(text) => take(&owner(BlockKind::Text, number, None), text),
+        DeltaKind::Reasoning(text) => take(&owner(BlockKind::Reasoning, number, None), text),
+        DeltaKind::Refusal(text) => take(&owner(BlockKind::Refusal, number, None), text),
+        DeltaKind::Arguments { index, text } => take(&owner(BlockKind::ToolCall, *index, None), text),
+        DeltaKind::ToolCalls(fragments) => {
+            for fragment in fragments {
+                let call_id = fragment.call_id.clone().filter(|id| !id.is_empty());
+                let owner = owner(BlockKind::ToolCall, fragment.index, call_id);
+                take(&owner, fragment.arguments_delta.as_mut().unwrap_or(&mut Text::default()));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Returns the text that is spelled so in JSON.
+fn decoded(spelled: &str) -> String {
+    read(&format!("\"{spelled}\"")).unwrap_or_default()
 }
 
 /// Shows no content of the answer.
 impl fmt::Debug for CutCharacters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("CutCharacters").field(&self.0.is_some()).finish()
+        f.debug_struct("CutCharacters").field("waiting", &self.waiting.len()).finish()
     }
 }
 
@@ -169,6 +260,8 @@ fn place_in(value: Value, field: &'static Field) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use advisor_core::ToolCallDelta;
+
     use super::*;
 
     const FIELDS: &Field = &Field::Object(&[
@@ -179,14 +272,61 @@ mod tests {
         ("n", Field::Padding),
     ]);
 
+    /// A format with texts in blocks by `index`, and calls with an `id` and `args`.
+    fn convert(event: &str) -> Vec<Delta> {
+        let event: Value = read(event).unwrap_or_default();
+        let text_of = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(Text::from);
+        let mut deltas = Vec::new();
+        for text in [&event["text"], &event["parts"][0]["text"], &event["parts"][1]["text"]] {
+            let numbered = |delta: Delta| match event["index"].as_i64() {
+                Some(index) => delta.with_block(index),
+                None => delta,
+            };
+            deltas.extend(text_of(text).map(Delta::text).map(numbered));
+        }
+        if event.get("args").is_some() {
+            let mut call = ToolCallDelta::default();
+            (call.index, call.call_id) = (event["index"].as_i64(), text_of(&event["id"]));
+            call.arguments_delta = text_of(&event["args"]);
+            deltas.push(Delta::tool_call(call));
+        }
+        deltas
+    }
+
+    /// The texts of the pieces that events become.
+    fn read_all(events: &[&str]) -> Vec<String> {
+        const CALLS: &Field = &Field::Object(&[
+            ("text", Field::Text),
+            ("args", Field::Text),
+            ("parts", Field::List(&Field::Whole(&[("text", Field::Text)]))),
+            ("index", Field::Read),
+            ("id", Field::Read),
+            ("over", Field::Read),
+        ]);
+        let mut characters = CutCharacters::default();
+        let mut texts = Vec::new();
+        for event in events {
+            let whole = characters.rewrite(event, CALLS);
+            let mut deltas = convert(whole.as_deref().unwrap_or(event)).into();
+            characters.settle(&mut deltas, 0);
+            deltas.iter_mut().for_each(|delta| each_piece(delta, |_, text| texts.push(text.to_string())));
+        }
+        texts
+    }
+
     /// Rewrites events one after another.
     fn rewritten<'a>(events: impl IntoIterator<Item = &'a str>) -> Vec<Option<String>> {
         let mut characters = CutCharacters::default();
-        events.into_iter().map(|event| characters.rewrite(event, FIELDS)).collect()
+        let rewrite = |event| {
+            let whole = characters.rewrite(event, FIELDS);
+            characters.settle(&mut VecDeque::new(), 0);
+            whole
+        };
+        events.into_iter().map(rewrite).collect()
     }
 
     #[test]
-    fn halves_join_at_the_same_place() {
+    fn halves_join_in_like_and_unlike_events() {
         let whole = |events: [&str; 2]| {
             rewritten(events)
                 .into_iter()
@@ -204,8 +344,12 @@ mod tests {
                 [r#"{"index":1,"text":""}"#, r#"{"text":"\uD83D\uDE00","index":1,"other":2}"#],
             ),
             (
-                [r#"{"parts":[{"text":"a\\\ud83d","kind":1}]}"#, r#"{"parts":[{"text":"\ude00","kind":1}]}"#],
-                [r#"{"parts":[{"text":"a\\","kind":1}]}"#, r#"{"parts":[{"text":"\ud83d\ude00","kind":1}]}"#],
+                [r#"{"parts":[{"text":"a\\\ud83d","kind":1}]}"#, r#"{"parts":[{"text":"\ude00","kind":2}]}"#],
+                [r#"{"parts":[{"text":"a\\","kind":1}]}"#, r#"{"parts":[{"text":"\ud83d\ude00","kind":2}]}"#],
+            ),
+            (
+                [r#"{"text":"a\ud83d","note":null}"#, r#"{"text":"\ude00","note":"stop"}"#],
+                [r#"{"text":"a","note":null}"#, r#"{"text":"\ud83d\ude00","note":"stop"}"#],
             ),
         ] {
             assert_eq!(whole(events), expected);
@@ -213,16 +357,52 @@ mod tests {
     }
 
     #[test]
-    fn half_joins_nothing_else() {
+    fn law_t6_halves_join_within_one_text_only() {
+        for (events, expected) in [
+            // The event that opens a call says more than the next one.
+            (
+                &[
+                    r#"{"index":0,"id":"c","args":"{\"a\":\"\ud83d"}"#,
+                    r#"{"index":0,"args":"\ude00\"}","over":1}"#,
+                ][..],
+                &["{\"a\":\"", "😀\"}"][..],
+            ),
+            (&[r#"{"index":0,"id":"c","args":"\ud83d"}"#, r#"{"index":0,"args":"\ude00"}"#], &["", "😀"]),
+            // Two texts in turns.
+            (
+                &[
+                    r#"{"index":0,"args":"a\ud83d"}"#,
+                    r#"{"index":1,"args":"b\ud83e"}"#,
+                    r#"{"index":2,"args":"c"}"#,
+                    r#"{"index":1,"args":"\udd16"}"#,
+                    r#"{"index":0,"args":"\ude00"}"#,
+                ],
+                &["a", "b", "c", "🤖", "😀"],
+            ),
+            // Nothing tells whether two texts of one event are one.
+            (&[r#"{"parts":[{"text":"a\ud83d"},{"text":"\ude00b"}]}"#], &["a", "\u{FFFD}b"]),
+            // Another block, another call, another kind.
+            (&[r#"{"index":0,"text":"a\ud83d"}"#, r#"{"index":1,"text":"\ude00"}"#], &["a", "\u{FFFD}"]),
+            (&[r#"{"id":"c","args":"a\ud83d"}"#, r#"{"id":"d","args":"\ude00b"}"#], &["a", "\u{FFFD}b"]),
+            (&[r#"{"text":"a\ud83d"}"#, r#"{"args":"\ude00"}"#], &["a", "\u{FFFD}"]),
+            // The text went on without it.
+            (&[r#"{"text":"a\ud83d"}"#, r#"{"text":"b"}"#, r#"{"text":"\ude00"}"#], &["a", "b", "\u{FFFD}"]),
+            // What is between them is no text of it.
+            (
+                &[r#"{"text":"a\ud83d"}"#, r#"{"over":1}"#, r#"{"args":"{}"}"#, r#"{"text":"\ude00"}"#],
+                &["a", "{}", "😀"],
+            ),
+        ] {
+            assert_eq!(read_all(events), expected, "{events:?}");
+        }
+    }
+
+    #[test]
+    fn half_joins_nothing_but_a_second_half() {
         let cut = r#"{"text":"a\ud83d"}"#;
         for other in [
-            r#"{"index":1,"text":"\ude00"}"#,
-            r#"{"parts":[{"text":"\ude00"}]}"#,
-            r#"{"note":"\ude00"}"#,
-            r#"{"text":"b\ude00"}"#,
-            r#"{"text":"\\ude00"}"#,
-            r#"{"text":"\ud83d\ude00"}"#,
-            "{\"text\":\"\\ude00",
+            r#"{"note":"\ude00"}"#, r#"{"text":"b\ude00"}"#, r#"{"text":"\\ude00"}"#,
+            r#"{"text":"\ud83d\ude00"}"#, "{\"text\":\"\\ude00",
         ] {
             assert_eq!(rewritten([cut, other]), [Some(r#"{"text":"a"}"#.to_owned()), None], "{other}");
         }
@@ -239,7 +419,7 @@ mod tests {
     fn law_r1_few_strings_of_an_event_are_looked_up() {
         let event = |halves: usize| {
             let notes = vec![r#""\ud83d""#; halves].join(",");
-            format!(r#"{{"text":"a\ud83d","note":[{notes}]}}"#)
+            format!(r#"{{"note":[{notes}],"text":"a\ud83d"}}"#)
         };
         let changed = |halves| rewritten([event(halves).as_str()]) != [None];
         assert!(changed(MOST_CANDIDATES - 1), "the text is among the candidates");
@@ -247,12 +427,13 @@ mod tests {
     }
 
     #[test]
-    fn half_waits_until_another_text_comes() {
+    fn law_r1_few_halves_wait() {
         let mut characters = CutCharacters::default();
-        assert!(characters.rewrite(r#"{"text":"\ud83d"}"#, FIELDS).is_some());
-        assert_eq!(characters.rewrite(r#"{"note":"\ud83d"}"#, FIELDS), None);
-        characters.forget();
-        assert_eq!(characters.rewrite(r#"{"text":"\ude00"}"#, FIELDS), None);
-        assert_eq!(format!("{characters:?}"), "CutCharacters(false)");
+        for index in 0..100 {
+            let event = format!(r#"{{"index":{index},"text":"\ud83d"}}"#);
+            assert!(characters.rewrite(&event, FIELDS).is_some());
+            characters.settle(&mut VecDeque::new(), 0);
+        }
+        assert_eq!(format!("{characters:?}"), format!("CutCharacters {{ waiting: {MOST_WAITING} }}"));
     }
 }

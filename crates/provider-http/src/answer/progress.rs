@@ -32,7 +32,7 @@ pub(super) struct Progress<W> {
     pub(super) fast: FastPath,
     /// Names and ids of calls without secrets, because spans and logs show them.
     pub(super) identifiers: Identifiers,
-    /// Half of a character, whose other half may begin the next text.
+    /// Halves of characters, whose other halves may begin later texts.
     characters: CutCharacters,
     format: W,
     choices: u32,
@@ -137,25 +137,27 @@ impl<W: WireFormat> Progress<W> {
     }
 
     fn decode(&mut self, bytes: &[u8], longest: usize) -> Decoded {
+        let before = self.deltas.len();
         let decoded = self.fast.decode(bytes, longest, MOST_AT_ONCE, &mut self.deltas);
         if decoded.events > 0 {
-            self.note_decoded(decoded.events);
+            self.note_decoded(decoded.events, before);
         }
         decoded
     }
 
     fn decode_known(&mut self, name: Option<&str>, data: &str) -> bool {
+        let before = self.deltas.len();
         let known = self.fast.decode_data(name, data, &mut self.deltas);
         if known {
-            self.note_decoded(1);
+            self.note_decoded(1, before);
         }
         known
     }
 
     #[inline]
-    fn note_decoded(&mut self, events: u64) {
+    fn note_decoded(&mut self, events: u64, before: usize) {
         self.events += events;
-        self.characters.forget();
+        self.characters.settle(&mut self.deltas, before);
         self.format.skipped(events);
     }
 
@@ -169,9 +171,7 @@ impl<W: WireFormat> Progress<W> {
         let event = AnswerEvent::new(event.name, rewritten.as_deref().unwrap_or(event.data));
         let before = self.deltas.len();
         let meaning = self.format.read(event, &mut self.deltas)?;
-        if rewritten.is_none() && self.deltas.len() > before {
-            self.characters.forget();
-        }
+        self.characters.settle(&mut self.deltas, before);
         let ends = self.note_new(before);
         if !self.format.is_repeatable() || self.identifiers.forgets() {
             self.fast.stop_learning();

@@ -325,6 +325,11 @@ fn law_s5_character_cut_between_lines_stays_whole() {
     let body = [text("a<HIGH>"), text("<LOW>b"), STOP.to_owned()].concat();
     let body = body.replace("<HIGH>", "\\ud83d").replace("<LOW>", "\\ude00");
     assert_eq!(answer(&body).text(), "a😀b");
+    // The second half comes with the end.
+    let last = STOP.replace("\"content\":\"\"", "\"content\":\"<LOW>b\"");
+    assert_ne!(last, STOP);
+    let body = [text("a<HIGH>"), last].concat().replace("<HIGH>", "\\ud83d").replace("<LOW>", "\\ude00");
+    assert_eq!(answer(&body).text(), "a😀b");
 }
 
 #[test]

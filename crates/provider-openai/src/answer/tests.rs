@@ -394,6 +394,23 @@ fn halves_of_different_places_make_no_character() {
             ],
             ["a😀", ""],
         ),
+        // The first half opens the call, the second comes with the end.
+        (
+            [
+                r#"{"index":0,"delta":{"role":"assistant","tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"1\ud83d"}}]},"finish_reason":null}"#,
+                r#"{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"\ude002"}}]},"finish_reason":null}"#,
+                r#"{"index":1,"delta":{"content":"c"}}"#,
+            ],
+            ["1😀2", "c"],
+        ),
+        (
+            [
+                r#"{"index":0,"delta":{"role":"assistant","content":"a\ud83d"},"finish_reason":null}"#,
+                r#"{"index":1,"delta":{"content":"c"}}"#,
+                r#"{"index":0,"delta":{"content":"\ude00b"},"finish_reason":"stop"}"#,
+            ],
+            ["a😀b", "c"],
+        ),
         // The same place, although there are several choices.
         (
             [

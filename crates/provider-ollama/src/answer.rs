@@ -137,15 +137,18 @@ fn usage_of(line: &Line<'_>) -> Option<Usage> {
     (usage != Usage::default()).then_some(usage)
 }
 
-/// Returns the finish reason. Ollama also says `stop` if the model calls tools. A request without messages loads
-/// or unloads the model, and its answer is empty.
+/// The words for each reason. Ollama also says `stop` if the model calls tools. A word that is missing here ends no
+/// call: it may have cut one.
+const WORDS: [(FinishReason, &[&str]); 4] = [
+    (FinishReason::Stop, &["stop"]),            // Ollama, of its runner
+    (FinishReason::Length, &["length"]),        // Ollama, of its runner
+    (FinishReason::ToolCalls, &["tool_calls"]), // other servers of this API
+    // Ollama, of a request without messages. It loads or unloads the model, and its answer is empty.
+    (FinishReason::Empty, &["load", "unload"]),
+];
+
 fn finish_of(written: &str) -> Finish {
-    let reason = match written {
-        "stop" => FinishReason::Stop,
-        "length" => FinishReason::Length,
-        "tool_calls" => FinishReason::ToolCalls,
-        "load" | "unload" => FinishReason::Empty,
-        other => FinishReason::Other(other.into()),
-    };
+    let known = WORDS.into_iter().find(|(_, words)| words.contains(&written));
+    let reason = known.map_or_else(|| FinishReason::Other(written.into()), |(reason, _)| reason);
     Finish::written(reason, written)
 }

@@ -2,7 +2,8 @@
 
 use advisor_core::{Finish, FinishReason, Text};
 
-/// The words for each reason.
+/// The words for each reason, of the API reference (Messages, `stop_reason`). A word that is missing here lets only
+/// those calls run whose block has ended.
 const WORDS: [(FinishReason, &[&str]); 5] = [
     (FinishReason::Stop, &["end_turn", "stop_sequence"]),
     (FinishReason::Length, &["max_tokens", "model_context_window_exceeded"]),

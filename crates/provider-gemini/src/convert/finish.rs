@@ -3,6 +3,8 @@
 use advisor_core::{Finish, FinishReason};
 use provider_http::failure::Report;
 
+// All words are of the API reference (`FinishReason` of `GenerateContentResponse`).
+
 /// The words for an answer that a filter stopped.
 const FILTERED: [&str; 11] = [
     "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR",
@@ -20,7 +22,8 @@ const MISSING_SIGNATURE: &str = "MISSING_THOUGHT_SIGNATURE";
 pub(super) enum End {
     /// The answer ends.
     Finish(Finish),
-    /// The answer ends for an unknown reason. Without content it failed.
+    /// The answer ends for an unknown reason. Without content it failed. A call without its end never runs; one that
+    /// came whole does.
     Unknown(Finish),
     /// The answer failed.
     Failure,

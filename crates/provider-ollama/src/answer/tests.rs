@@ -191,6 +191,12 @@ fn every_end_has_its_reason() {
         let response = answer(&[text("Hi"), end(&format!("\"done_reason\":\"{written}\","))].concat());
         assert_eq!(response.finish(), &Finish::written(reason, written));
     }
+    // A call runs only under a word that is known to leave it whole.
+    let call = "{\"model\":\"m\",\"message\":{\"tool_calls\":[{\"function\":{\"name\":\"f\",\"arguments\":{}}}]},\"done\":false}\n";
+    for (written, runs) in [("stop", true), ("tool_calls", true), ("length", false), ("thermal", false)] {
+        let response = answer(&[call.to_owned(), end(&format!("\"done_reason\":\"{written}\","))].concat());
+        assert_eq!(response.tool_calls().all(|(_, call)| call.complete), runs, "{written}");
+    }
     // A model that was only loaded says nothing, and an empty answer is marked as such.
     for written in ["load", "unload", "stop"] {
         let response = answer(&end(&format!("\"done_reason\":\"{written}\",")));

@@ -286,6 +286,26 @@ fn stop_reasons_have_our_names() {
     }
 }
 
+/// A call whose block has no end runs only under a word that is known to leave it whole.
+#[test]
+fn law_t6_unknown_stop_reason_ends_no_call() {
+    for (written, runs) in [
+        ("end_turn", true),
+        ("stop_sequence", true),
+        ("tool_use", true),
+        ("pause_turn", true),
+        ("max_tokens", false),
+        ("model_context_window_exceeded", false),
+        ("refusal", false),
+        ("new_reason", false),
+    ] {
+        let cut = response_to(&[start(), tool(0, "t", "f"), input(0, "{\"a\":1}"), finish(written), end()]);
+        assert_eq!(!runnable(&cut).is_empty(), runs, "{written}");
+    }
+    let ended = [start(), tool(0, "t", "f"), input(0, "{\"a\":1}"), stop(0), finish("new_reason"), end()];
+    assert_eq!(runnable(&response_to(&ended)).len(), 1);
+}
+
 #[test]
 fn invalid_values_count_as_absent() {
     let response = response_to(&[

@@ -4,6 +4,26 @@ use advisor_core::{ErrorKind, FinishReason};
 
 use super::*;
 
+/// The wire marks the end of each call, so only what is known to cut an answer stops a whole one. A call without its
+/// end runs under no word.
+#[test]
+fn law_t6_finish_reason_ends_no_call() {
+    let parts = |part: Value| json!({"candidates": [{"content": {"parts": [part]}}]});
+    let whole = parts(json!({"functionCall": {"name": "f", "args": {"a": 1}}}));
+    let piece = json!({"jsonPath": "$.a", "stringValue": "x"});
+    let cut = parts(json!({"functionCall": {"name": "f", "partialArgs": [piece], "willContinue": true}}));
+    for (written, runs) in
+        [("STOP", true), ("SOMETHING_NEW", true), ("OTHER", true), ("MAX_TOKENS", false), ("SAFETY", false)]
+    {
+        let may_run = |call: &Value| {
+            let response = read(&[call.clone(), finish(written)]).response.expect(written);
+            !response.finish().reason.vetoes_calls()
+                && response.tool_calls().any(|(_, call)| call.complete && call.parsed_arguments().is_ok())
+        };
+        assert_eq!((may_run(&whole), may_run(&cut)), (runs, false), "{written}");
+    }
+}
+
 fn failed(events: &[Value]) -> Error {
     read(events).response.expect_err("a failure")
 }

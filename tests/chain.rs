@@ -197,6 +197,7 @@ round       memory                    every round                      remembers
 model call  cache                     each model call  inside memory\n\
 model call  text-tool-calls           each model call  inside memory   reads tool calls in the text\n           \
 \u{20}the model\n\
+An approved call runs before the first round, with the tool that the first request has beside the model.\n\
 Each round is stored as it completes, before a tool of it runs.\n\
 Outside memory: guard. Messages that they add are stored, unless they are ephemeral or instructions; their changes to an answer are not stored.\n\
 An answer that one of these gives by itself is made outside memory and not stored: guard.\n"

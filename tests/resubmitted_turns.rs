@@ -83,6 +83,7 @@ async fn log(store: &InMemoryStore) -> Vec<String> {
                 Some(result) => result.text(),
                 None => message.text(),
             },
+            EntryKind::CallPending(_) => String::from("pending"),
             _ => String::from("."),
         })
         .collect()
@@ -186,7 +187,7 @@ async fn law_t5_resubmission_does_not_run_calls_left_to_caller() {
         let again = once(&client, "pay").call().await.unwrap();
         assert_eq!(again.open_calls().count(), 1, "client-side again");
         assert_eq!(ran.load(Ordering::Relaxed), 0, "{place:?}");
-        assert_eq!(log(&store).await, ["pay", "", "."]);
+        assert_eq!(log(&store).await, ["pay", "", "pending", "."]);
     }
 }
 

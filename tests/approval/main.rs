@@ -11,3 +11,4 @@ mod bounds;
 mod decisions;
 mod memory;
 mod process;
+mod tools;

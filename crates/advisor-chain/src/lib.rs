@@ -125,9 +125,9 @@ pub mod tools {
     #[doc(inline)]
     pub use advisor_core::{
         CallKey, CallRunner, CallStart, ClientSideCall, DecidedCall, DecidedCallObserver, Decision,
-        DecisionProblem, Decisions, Effect, Leniency, OUTCOME_UNKNOWN, PendingCalls, Progress, RunGuard,
-        StartedCalls, ToolError, ToolInvocation, ToolOutput, ToolSet, ToolsFn, VERIFY_BEFORE_RETRYING,
-        Verdict, tools_fn,
+        DecisionProblem, Decisions, Effect, Leniency, OUTCOME_UNKNOWN, PendingCall, PendingCalls, Progress,
+        ResolvedTools, RunGuard, StartedCalls, ToolError, ToolInvocation, ToolOutput, ToolSet, ToolsFn,
+        VERIFY_BEFORE_RETRYING, Verdict, tools_fn,
     };
     #[cfg(feature = "tools")]
     #[doc(inline)]

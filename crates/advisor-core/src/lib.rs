@@ -47,11 +47,11 @@ mod tool;
 mod turn;
 mod turn_stream;
 
-pub use approval::ClientSideCall;
 pub use approval::decision::{Decision, Verdict};
-pub use approval::decisions::Decisions;
+pub use approval::decisions::{Decisions, ResolvedTools};
 pub use approval::observer::DecidedCallObserver;
 pub use approval::parts::{CallRunner, DecidedCall, PendingCalls};
+pub use approval::{ClientSideCall, PendingCall};
 pub use async_trait::async_trait;
 pub use at_most_once::call_key::{CallKey, CallStart};
 pub use at_most_once::effect::{Effect, OUTCOME_UNKNOWN, VERIFY_BEFORE_RETRYING};

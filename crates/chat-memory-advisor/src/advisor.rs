@@ -239,7 +239,7 @@ impl StreamAdvisor for ChatMemoryAdvisor {
         }
         let memory = TurnMemory::for_request(&self.settings, &request)?;
         // Boxed, so that its state is freed before the model is asked and does not stay with every opening stream.
-        if let Some(answer) = Box::pin(memory.enter(&mut request)).await? {
+        if let Some(answer) = Box::pin(memory.enter(&mut request, &next)).await? {
             return Ok(request.answer(answer));
         }
         let stream = next.next_stream(request).await?;

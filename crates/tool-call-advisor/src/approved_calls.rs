@@ -31,6 +31,11 @@ enum Prepared {
 /// that a person has changed, and may deny these. The `eligible` predicate is not asked.
 #[async_trait]
 impl CallRunner for ToolCallAdvisor {
+    async fn first_request(&self, request: ChatRequest) -> Result<ChatRequest> {
+        let request = self.config.hooks.loop_start(request).await?;
+        self.config.hooks.before_round(request, 1).await
+    }
+
     fn validate(&self, request: &ChatRequest, call: &DecidedCall) -> Result<()> {
         limits_of(&self.config, &request.turn)?;
         let (problem, text) = match self.prepare(request, call) {
@@ -103,6 +108,10 @@ impl ToolCallAdvisor {
             Ok(prepared) => prepared,
             Err(Unready { text, .. }) => return Ok(Prepared::Unrun(ToolResult::error(&decided.call, text))),
         };
+        let asked = decided.definition.as_deref();
+        if asked.is_some_and(|asked| *asked != tool.definition().digest()) {
+            return Ok(self.unrun(&decided.call, &NotStarted::Redefined));
+        }
         let DecidedCall { key, call, .. } = decided;
         let block = BlockId::new(key.round, key.position);
         let call = ReadyCall { call, block, key, tool, arguments, edited: edited.clone() };

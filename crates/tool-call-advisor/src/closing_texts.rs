@@ -44,6 +44,8 @@ pub enum NotStarted {
     LeftOut,
     /// A policy or a hook denied the call, for this reason.
     Forbidden(Text),
+    /// A person has approved the call, but the definition of its tool has changed since the question.
+    Redefined,
     /// An error ended the turn.
     Failed,
 }
@@ -55,7 +57,9 @@ impl NotStarted {
         match self {
             Self::Limit(_) => NotStartedReason::Limit,
             Self::CutOff(_) => NotStartedReason::AnswerCutOff,
-            Self::ByApplication | Self::LeftOut | Self::Forbidden(_) => NotStartedReason::Denied,
+            Self::ByApplication | Self::LeftOut | Self::Forbidden(_) | Self::Redefined => {
+                NotStartedReason::Denied
+            }
             Self::Failed => NotStartedReason::TurnFailed,
         }
     }
@@ -142,6 +146,10 @@ impl fmt::Display for NotStarted {
             Self::ByApplication => f.write_str("the application ended the turn"),
             Self::LeftOut => f.write_str("the application left this call out"),
             Self::Forbidden(reason) => f.write_str(reason),
+            Self::Redefined => f.write_str(
+                "the call was approved, but the definition of the tool has changed since; read the new one, and call the \
+                 tool again if it still fits",
+            ),
             Self::Failed => f.write_str("an error ended the turn"),
         }
     }

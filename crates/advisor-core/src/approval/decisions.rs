@@ -7,16 +7,16 @@ use message_aggregator::Message;
 use tokio::sync::watch;
 
 use crate::{
-    CallKey, CallRunner, ChatRequest, ClientSideCall, DecidedCall, DecidedCallObserver, Decision,
-    DecisionProblem, Error, ErrorKind, Result, Verdict,
+    AdvisorChain, CallKey, CallRunner, ChatRequest, ClientSideCall, DecidedCall, DecidedCallObserver,
+    Decision, DecisionProblem, Error, ErrorKind, Result, ToolSet,
 };
 
 /// The decisions of a turn that continues after calls that wait: an [extension](crate::Extensions) of the turn, made by
 /// [`Prompt::resume`](crate::Prompt::resume).
 ///
 /// The memory of the turn applies them when the turn begins, while it holds the conversation. It
-/// [checks](Self::check) them against the calls that wait, records the starts of approved calls, and [runs](Self::run)
-/// the calls. Then it stores the results in front of the turn's input, and [notes](Self::note_stored) that. A call that was started
+/// [checks](Self::check) them against the calls that wait, [finds](Self::resolve) the tools, records the starts of
+/// approved calls, and [runs](Self::run) the calls. Then it stores the results in front of the turn's input, and [notes](Self::note_stored) that. A call that was started
 /// before and has no decision is lost: memory leaves it out of the check, and gives it a result that asks to verify it.
 #[derive(Clone)]
 pub struct Decisions {
@@ -25,6 +25,11 @@ pub struct Decisions {
     runner: Arc<dyn CallRunner>,
     progress: Arc<watch::Sender<Progress>>,
 }
+
+/// The tools for the decided calls of a turn, as its first request has them beside the model. [`Decisions::resolve`] finds
+/// them.
+#[derive(Debug, Clone)]
+pub struct ResolvedTools(ToolSet);
 
 /// The progress of a turn with its decisions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,7 +80,7 @@ impl Decisions {
                 (None, Some(_)) => {}
                 (Some(decision), None) => {
                     decision.validate(&open, now)?;
-                    decided.push(self.decided(decision, open, request)?);
+                    decided.push(decided_call(decision, open, request)?);
                 }
                 (Some(_), Some(_)) => {
                     let text = "has a decision and a result; send one of them";
@@ -88,8 +93,40 @@ impl Decisions {
             }
         }
         not_waiting(given.first())?;
-        self.progress.send_replace(Progress::Checked);
         Ok(decided)
+    }
+
+    /// Finds the tools for the decided calls: those that `first`, the request of the first round, has where it arrives beside
+    /// the model. `next` is the chain inside memory. Checks that the approved calls can run with them.
+    ///
+    /// The results of the calls are not known yet, so `first` has others in their place.
+    ///
+    /// # Ordering
+    /// `first` passes all advisors inside memory, and is dropped beside the model ([`Turn::resolves_tools`](crate::Turn)).
+    /// Without an approved call, it passes none.
+    ///
+    /// # Errors
+    /// - [`Approval`](ErrorKind::Approval) for an approved call that cannot run.
+    /// - Those of the advisors, and [`Configuration`](ErrorKind::Configuration) if one answers in place of the model and
+    ///   hides the tools.
+    pub async fn resolve(
+        &self,
+        first: ChatRequest,
+        next: &AdvisorChain,
+        decided: &[DecidedCall],
+    ) -> Result<ResolvedTools> {
+        let tools = match decided.iter().all(DecidedCall::is_denied) {
+            true => first.tools.clone(),
+            false => next.resolve_tools(first.clone()).await?,
+        };
+        let first = first.with_tools(tools);
+        for call in decided {
+            if !call.is_denied() {
+                self.runner.validate(&first, call)?;
+            }
+        }
+        self.progress.send_replace(Progress::Checked);
+        Ok(ResolvedTools(first.tools))
     }
 
     /// Runs the approved calls, whose starts are recorded, and returns one result per decided call, in their order.
@@ -100,12 +137,18 @@ impl Decisions {
     ///
     /// # Errors
     /// If the execution itself fails. A tool that fails has an error result.
-    pub async fn run(&self, request: &ChatRequest, decided: Vec<DecidedCall>) -> Result<Vec<Message>> {
+    pub async fn run(
+        &self,
+        request: &ChatRequest,
+        decided: Vec<DecidedCall>,
+        tools: ResolvedTools,
+    ) -> Result<Vec<Message>> {
         let count = decided.len();
-        if decided.iter().any(|call| !matches!(call.verdict, Verdict::Denied(_))) {
+        if decided.iter().any(|call| !call.is_denied()) {
             self.progress.send_replace(Progress::Running);
         }
-        let results = self.runner.run(request, decided).await?;
+        let request = request.clone().with_tools(tools.0);
+        let results = self.runner.run(&request, decided).await?;
         if results.len() != count {
             return Err(Error::new(ErrorKind::Tool, "the runner gave other results than one per call"));
         }
@@ -142,24 +185,6 @@ impl Decisions {
         matches!(*self.progress.borrow(), Progress::Running | Progress::Stored)
     }
 
-    /// Returns the call with its decision, if an approved call can run in this turn.
-    fn decided(
-        &self,
-        decision: Decision,
-        open: ClientSideCall,
-        request: &ChatRequest,
-    ) -> Result<DecidedCall> {
-        if decision.key.turn == *request.turn.id() {
-            let message = "the turn that continues needs another id than the one that asked";
-            return Err(Error::new(ErrorKind::Approval { problem: DecisionProblem::SameTurn }, message));
-        }
-        let call = DecidedCall::new(decision.key, open.call, decision.verdict);
-        if !matches!(call.verdict, Verdict::Denied(_)) {
-            self.runner.validate(request, &call)?;
-        }
-        Ok(call)
-    }
-
     /// Returns the decisions by their calls.
     fn by_key(&self) -> Result<HashMap<CallKey, Decision>> {
         let mut by_key = HashMap::new();
@@ -171,6 +196,15 @@ impl Decisions {
         }
         Ok(by_key)
     }
+}
+
+/// Returns the call with its decision, if it is one of an earlier turn.
+fn decided_call(decision: Decision, open: ClientSideCall, request: &ChatRequest) -> Result<DecidedCall> {
+    if decision.key.turn == *request.turn.id() {
+        let message = "the turn that continues needs another id than the one that asked";
+        return Err(Error::new(ErrorKind::Approval { problem: DecisionProblem::SameTurn }, message));
+    }
+    Ok(DecidedCall::new(decision.key, open.call, decision.verdict).with_definition(open.definition))
 }
 
 fn refused(problem: DecisionProblem, open: &ClientSideCall, text: &str) -> Error {

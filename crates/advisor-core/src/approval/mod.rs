@@ -7,7 +7,7 @@ pub(crate) mod parts;
 
 use std::fmt;
 
-use message_aggregator::ToolCall;
+use message_aggregator::{Text, ToolCall};
 use serde::{Deserialize, Serialize};
 
 use crate::CallKey;
@@ -26,13 +26,34 @@ pub struct ClientSideCall {
     pub call: ToolCall,
     /// Whether its start is recorded: it runs or ran, and its result is still to come.
     pub started: bool,
+    /// The [digest](crate::ToolDefinition::digest) of its tool's definition, as the model was offered it. `None` if the
+    /// loop did not know the tool, and for a call that an older version stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<Text>,
+}
+
+/// A call that its turn leaves to a person, and the definition of its tool. The loop reports it with the end of the turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct PendingCall {
+    /// Its permanent key.
+    pub key: CallKey,
+    /// The [digest](crate::ToolDefinition::digest) of the definition of its tool, as the model was offered it.
+    pub definition: Text,
+}
+
+impl PendingCall {
+    /// Creates a pending call from its key and the digest of its tool's definition.
+    pub fn new(key: CallKey, definition: impl Into<Text>) -> Self {
+        Self { key, definition: definition.into() }
+    }
 }
 
 impl ClientSideCall {
     /// Creates a call that was not started.
     #[must_use]
     pub fn new(key: Option<CallKey>, call: ToolCall) -> Self {
-        Self { key, call, started: false }
+        Self { key, call, started: false, definition: None }
     }
 }
 

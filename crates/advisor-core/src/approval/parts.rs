@@ -1,5 +1,5 @@
 use async_trait::async_trait;
-use message_aggregator::{ToolCall, ToolResult};
+use message_aggregator::{Text, ToolCall, ToolResult};
 
 use crate::{CallKey, ChatRequest, ClientSideCall, ConversationKey, Result, Verdict};
 
@@ -19,7 +19,17 @@ pub trait PendingCalls: Send + Sync {
 /// [`AdvisorInfo::call_runner`](crate::AdvisorInfo::call_runner).
 #[async_trait]
 pub trait CallRunner: Send + Sync {
-    /// Checks that an approved call can run, before its start is recorded.
+    /// Returns the request with which the loop opens its first round, for one that reaches the loop. It is only asked to
+    /// find the tools of approved calls, in a chain whose memory is outside the loop.
+    ///
+    /// # Errors
+    /// If the turn cannot begin.
+    async fn first_request(&self, request: ChatRequest) -> Result<ChatRequest> {
+        Ok(request)
+    }
+
+    /// Checks that an approved call can run, before its start is recorded. `request` has the tools of the first round, as
+    /// they arrive beside the model.
     ///
     /// # Errors
     /// Of kind [`Approval`](crate::ErrorKind::Approval) if the request has no such tool, or if the arguments do not fit.
@@ -28,7 +38,8 @@ pub trait CallRunner: Send + Sync {
     /// Runs the approved calls and returns one result per decided call, in their order. A call that is denied, fails or
     /// cannot run has an error result.
     ///
-    /// `request` is that of the turn which continues after the calls: it has the tools, the turn and the conversation.
+    /// `request` is that of the turn which continues after the calls: it has the turn, the conversation, and the tools of
+    /// the first round, as they arrive beside the model.
     ///
     /// # Cancellation
     /// Dropping the future drops the tools.
@@ -38,7 +49,7 @@ pub trait CallRunner: Send + Sync {
     async fn run(&self, request: &ChatRequest, calls: Vec<DecidedCall>) -> Result<Vec<ToolResult>>;
 }
 
-/// A call about which a person has decided. If it is approved, its start is recorded.
+/// A call about which a person has decided. If it is approved, its start is recorded before it runs.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct DecidedCall {
@@ -48,12 +59,27 @@ pub struct DecidedCall {
     pub call: ToolCall,
     /// The decision.
     pub verdict: Verdict,
+    /// The [digest](crate::ToolDefinition::digest) of the tool's definition when the call was asked about, if known. An
+    /// approval is only for a tool of this definition.
+    pub definition: Option<Text>,
 }
 
 impl DecidedCall {
     /// Creates a decided call.
     #[must_use]
     pub fn new(key: CallKey, call: ToolCall, verdict: Verdict) -> Self {
-        Self { key, call, verdict }
+        Self { key, call, verdict, definition: None }
+    }
+
+    /// Checks whether the decision is a denial.
+    #[must_use]
+    pub fn is_denied(&self) -> bool {
+        matches!(self.verdict, Verdict::Denied(_))
+    }
+
+    /// Sets the digest of the tool's definition when the call was asked about.
+    #[must_use]
+    pub fn with_definition(self, definition: Option<Text>) -> Self {
+        Self { definition, ..self }
     }
 }

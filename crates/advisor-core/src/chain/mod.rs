@@ -7,8 +7,11 @@ pub(crate) mod plan;
 pub(crate) mod tools_fn;
 
 use std::fmt;
+use std::future::pending;
+use std::pin::pin;
 use std::sync::Arc;
 
+use futures::future::{Either, select};
 use futures::{FutureExt, Stream, TryStreamExt};
 use message_aggregator::{ChatResponse, Chunk};
 use tracing::Instrument;
@@ -78,6 +81,9 @@ impl AdvisorChain {
         // Moves the request into the boxed future at once. Kept beside it in each layer, it would be half of a
         // stream's size.
         let asked = match self.links.get(self.position) {
+            Some(link) if link.placement.role.is_tool_loop() && turn.resolves_tools() => {
+                self.rest().inside_loop(link.advisor.call_runner(), request).boxed()
+            }
             Some(link) => Arc::clone(&link.advisor).advise_stream(request, self.rest()),
             None => self.ask(request).boxed(),
         };
@@ -86,6 +92,40 @@ impl AdvisorChain {
             let mut stream = asked.await?;
             stream.turn.get_or_insert(turn);
             Ok(stream)
+        }
+    }
+
+    /// Calls this chain, which is inside a tool loop, with the request of the loop's first round.
+    async fn inside_loop(
+        self,
+        tool_loop: Option<Arc<dyn CallRunner>>,
+        request: ChatRequest,
+    ) -> Result<ChunkStream> {
+        let request = match tool_loop {
+            Some(tool_loop) => tool_loop.first_request(request).await?,
+            None => request,
+        };
+        self.next_stream(request).await
+    }
+
+    /// Returns the tools that `request` has where it arrives beside the model, or where an advisor answers it. No model is
+    /// asked: the request is dropped there. A tool loop in this chain is passed by.
+    ///
+    /// # Errors
+    /// Those of the advisors, and of kind [`Configuration`](ErrorKind::Configuration) if one answers without the request.
+    pub(crate) async fn resolve_tools(&self, request: ChatRequest) -> Result<ToolSet> {
+        let (arrived, _pass) = request.turn.begin_resolving();
+        let pass = async {
+            let mut stream = self.next_stream(request).await?;
+            // Some advisors ask the rest of the chain only when their stream is read.
+            stream.try_next().await
+        };
+        match select(pin!(pass), arrived).await {
+            Either::Right((Ok(tools), _)) => Ok(tools),
+            Either::Right((Err(_), pass)) => Err(pass.await.err().unwrap_or_else(unresolved)),
+            Either::Left((end, mut arrived)) => {
+                arrived.try_recv().map_err(|_| end.err().unwrap_or_else(unresolved))
+            }
         }
     }
 
@@ -172,6 +212,9 @@ impl AdvisorChain {
         let model = Arc::clone(&self.model);
         async move {
             valid?;
+            if request.turn.note_arrival(&request.tools) {
+                return pending().await;
+            }
             request.round = request.turn.next_round();
             request.turn.offer_tools(request.round, request.tools.clone());
             let span = spans::model_call(&*model, &request);
@@ -196,6 +239,14 @@ impl AdvisorChain {
     fn rest(&self) -> Self {
         Self { links: Arc::clone(&self.links), position: self.position + 1, model: Arc::clone(&self.model) }
     }
+}
+
+/// Returns the error of a pass that ended before it found the tools.
+fn unresolved() -> Error {
+    Error::configuration(
+        "an advisor inside memory answers without the model, so the tools for the approved calls are not known; let it \
+         answer with `ChatRequest::answer`, or place it outside memory",
+    )
 }
 
 /// Reads a stream to its end and returns the response.

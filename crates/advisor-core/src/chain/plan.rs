@@ -113,6 +113,12 @@ impl Plan {
         if self.tool_loop().is_none() {
             writeln!(f, "No advisor runs tools: calls of the model are client-side: the caller runs them.")?;
         }
+        if self.memory().is_some() && self.tool_loop().is_some() {
+            writeln!(
+                f,
+                "An approved call runs before the first round, with the tool that the first request has beside the model."
+            )?;
+        }
         match self.memory() {
             None => writeln!(f, "Nothing is remembered after the turn."),
             Some(memory) if memory.phase == Phase::Round => {

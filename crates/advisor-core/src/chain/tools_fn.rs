@@ -15,8 +15,7 @@ use crate::{
 /// serialised form of the tools is kept, too. To limit the time of slow sources, keep their tools and refresh them beside
 /// the turn.
 ///
-/// Its phase is [`Phase::Round`]. An approved call runs before the first round: its tool must be known outside memory,
-/// from the client, the prompt, or this advisor [placed](ToolsFn::with_placement) in [`Phase::Turn`], before memory.
+/// Its phase is [`Phase::Round`].
 ///
 /// # Errors
 /// An error of `tools` ends the turn before the model is asked. So does a tool with the name of one that the request has;

@@ -139,6 +139,9 @@ impl ChatRequest {
     /// ```
     pub fn answer(&self, response: impl Into<ChatResponse>) -> ChunkStream {
         let response = response.into();
+        if self.turn.note_arrival(&self.tools) {
+            return ChunkStream::answer(response).in_turn(&self.turn);
+        }
         self.turn.note_answer(response.message());
         let round = self.turn.next_round();
         // A call of the answer is one of these tools, as if the model had made it.

@@ -11,6 +11,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use message_aggregator::Text;
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 use crate::{Effect, Leniency, ToolError, ToolInvocation, ToolOutput};
 
@@ -103,6 +104,19 @@ impl ToolDefinition {
         }
     }
 
+    /// Returns a digest of what a model and a person know of the tool: its name, its description and the schema of its
+    /// arguments. The order of the members of the schema does not count. An approval is bound to it.
+    #[must_use]
+    pub fn digest(&self) -> String {
+        let mut hash = Sha256::new();
+        for part in [self.name.as_str(), self.description.as_str()] {
+            hash.update(part.len().to_le_bytes());
+            hash.update(part);
+        }
+        hash_json(&mut hash, &self.parameters);
+        hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    }
+
     /// Makes its result the answer to the user.
     pub fn return_direct(self) -> Self {
         Self { return_direct: true, ..self }
@@ -131,5 +145,70 @@ impl ToolDefinition {
     /// Sets the side effects of a run.
     pub fn with_effect(self, effect: Effect) -> Self {
         Self { effect: Some(effect), ..self }
+    }
+}
+
+/// Adds a JSON value to a hash, with the members of objects in the order of their names.
+fn hash_json(hash: &mut Sha256, value: &Value) {
+    match value {
+        Value::Object(members) => {
+            let mut members: Vec<_> = members.iter().collect();
+            members.sort_by_key(|(name, _)| *name);
+            hash.update([b'{']);
+            hash.update(members.len().to_le_bytes());
+            for (name, member) in members {
+                hash.update(name.len().to_le_bytes());
+                hash.update(name);
+                hash_json(hash, member);
+            }
+        }
+        Value::Array(items) => {
+            hash.update([b'[']);
+            hash.update(items.len().to_le_bytes());
+            items.iter().for_each(|item| hash_json(hash, item));
+        }
+        // The text of any other value ends where it says.
+        leaf => {
+            let text = leaf.to_string();
+            hash.update([b'"']);
+            hash.update(text.len().to_le_bytes());
+            hash.update(text);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn digest_names_what_a_model_knows_of_a_tool() {
+        let schema = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+        let one = schema(r#"{"type":"object","properties":{"a":{"type":"integer"},"b":[1,"2"]}}"#);
+        let of =
+            |name: &str, text: &str, schema: &Value| ToolDefinition::new(name, text, schema.clone()).digest();
+        let known = of("pay", "Pays.", &one);
+        let moved = schema(r#"{"properties":{"b":[1,"2"],"a":{"type":"integer"}},"type":"object"}"#);
+        assert_eq!(of("pay", "Pays.", &moved), known);
+        let slow = ToolDefinition::new("pay", "Pays.", one.clone()).with_timeout(Duration::from_secs(9));
+        assert_eq!(slow.digest(), known, "a setting of the loop");
+        let mut others = std::collections::HashSet::from([known]);
+        for (name, text, schema) in [
+            ("pays", "Pays.", one.clone()),
+            ("pay", "sPays.", one.clone()),
+            ("pay", "Pays!", one),
+            ("pay", "Pays.", schema(r#"{"type":"object","properties":{"a":{"type":"string"},"b":[1,"2"]}}"#)),
+            ("pay", "Pays.", schema(r#"{"type":"object","properties":{"a":{"type":"integer"},"b":[1,2]}}"#)),
+            (
+                "pay",
+                "Pays.",
+                schema(r#"{"type":"object","properties":{"a":{"type":"integer"},"b":["1,2"]}}"#),
+            ),
+            ("pay", "Pays.", json!(null)),
+        ] {
+            assert!(others.insert(of(name, text, &schema)), "{name} {text} {schema}");
+        }
     }
 }

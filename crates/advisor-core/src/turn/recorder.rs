@@ -3,7 +3,7 @@ use futures::future::BoxFuture;
 use message_aggregator::{FinishReason, Message, Text};
 use serde::{Deserialize, Serialize};
 
-use crate::{CallStart, Result};
+use crate::{CallStart, PendingCall, Result};
 
 /// Receiver of each message of a turn when it becomes final. Memory registers one in `before`.
 ///
@@ -63,13 +63,21 @@ pub struct Record {
     pub step: Step,
     /// The messages, in the order of the transcript; empty where calls start.
     pub messages: Vec<Message>,
+    /// The calls that wait for a person behind this end of the turn, of tools that the loop knows.
+    pub pending: Vec<PendingCall>,
 }
 
 impl Record {
     /// Creates a record for a step of a round.
     #[must_use]
     pub fn new(round: u32, step: Step, messages: Vec<Message>) -> Self {
-        Self { round, step, messages }
+        Self { round, step, messages, pending: Vec::new() }
+    }
+
+    /// Sets the calls that wait for a person.
+    #[must_use]
+    pub fn with_pending(self, pending: Vec<PendingCall>) -> Self {
+        Self { pending, ..self }
     }
 }
 

@@ -19,8 +19,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use advisor_core::{
-    ChatRequest, ChatResponse, ConversationKey, Decisions, Error, ErrorKind, FinishReason, Message, Result,
-    TurnEnd, TurnId,
+    AdvisorChain, ChatRequest, ChatResponse, ConversationKey, Decisions, Error, ErrorKind, FinishReason,
+    Message, Result, TurnEnd, TurnId,
 };
 use tokio::sync::Mutex;
 
@@ -136,7 +136,11 @@ impl TurnMemory {
 
     /// Begins or continues the turn for a request on its way inwards, and replaces its messages with the prompt.
     /// Returns the answer if the turn, submitted again, has one.
-    pub(crate) async fn enter(&self, request: &mut ChatRequest) -> Result<Option<ChatResponse>> {
+    pub(crate) async fn enter(
+        &self,
+        request: &mut ChatRequest,
+        next: &AdvisorChain,
+    ) -> Result<Option<ChatResponse>> {
         let mut stage = self.0.stage.lock().await;
         let (system, said) = request.messages.split_system();
         let state = match &mut *stage {
@@ -144,7 +148,7 @@ impl TurnMemory {
                 self.0.continue_turn(state, said).await?;
                 state
             }
-            stage => match self.0.ensure_started(stage, said, Some(request)).await? {
+            stage => match self.0.ensure_started(stage, said, Some((request, next))).await? {
                 StartOutcome::Asking(state) => {
                     state.report_earlier_run(&request.turn);
                     state

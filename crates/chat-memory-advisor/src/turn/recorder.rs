@@ -135,8 +135,8 @@ impl TurnMemoryState {
         let answers = addition.stored.last().is_some_and(is_answer);
         // Without an answer, the messages are at most results of the answer before.
         let last_round = state.answered.map(|answered| answered.round);
-        let write =
-            Write::new(record.round, RoundStep::End, addition).with_message_round(last_round).ending(end);
+        let write = Write::new(record.round, RoundStep::End, addition).with_message_round(last_round);
+        let write = write.with_pending(record.pending.clone()).ending(end);
         self.write(state, if answers { write.answering() } else { write }).await
     }
 

@@ -126,7 +126,8 @@ impl StoredAnswer {
 /// # Errors
 /// If the deciding entry is damaged.
 fn stored_answer(turn: &TurnId, own: &[Entry]) -> Result<Option<StoredAnswer>> {
-    let mut backwards = own.iter().rev();
+    let is_pending = |entry: &&Entry| matches!(entry.kind, EntryKind::CallPending(_));
+    let mut backwards = own.iter().rev().filter(|entry| !is_pending(entry));
     let decides = |entry: &&Entry| {
         use EntryKind::{Corrupt, Message, TurnEnded};
         matches!(entry.kind, TurnEnded(TurnEnd::Completed(_)) | Message(_) | Corrupt(_))

@@ -1,13 +1,10 @@
-use std::sync::Arc;
-
-use advisor_core::{ChatRequest, Error, ErrorKind, Message, Result, Role, TurnId};
+use advisor_core::{AdvisorChain, ChatRequest, Error, ErrorKind, Message, Result, Role, TurnId};
 
 use crate::OnOverflow;
 use crate::conversation::guard::ConversationGuard;
 use crate::transcript::window::Measure;
 use crate::turn::close::ATTEMPTS;
 use crate::turn::fork_point::Extent;
-use crate::turn::prompt::Prompt;
 use crate::turn::resubmitted::used;
 use crate::turn::start_plan::{LoadedConversation, StartOutcome, StartPlan};
 use crate::turn::state::TurnState;
@@ -16,20 +13,20 @@ use conversation_store::{Batch, BatchKey, BatchStep, StoreError, Version, append
 
 /// Starts a turn: acquires and reads its conversation, and stores its input.
 impl TurnMemoryState {
-    /// Returns the state of the turn, after storing its input `said` unless that is done already. Without a request, it
-    /// does not wait for the end of another turn.
+    /// Returns the state of the turn, after storing its input `said` unless that is done already. `entered` has the request
+    /// and the chain inside memory. Without it, it does not wait for the end of another turn.
     pub(crate) async fn ensure_started<'a>(
         &self,
         stage: &'a mut Stage,
         said: Vec<Message>,
-        request: Option<&ChatRequest>,
+        entered: Option<(&ChatRequest, &AdvisorChain)>,
     ) -> Result<StartOutcome<&'a mut TurnState>> {
         if let Stage::Waiting(_) | Stage::Starting(_) = stage {
             *stage = Stage::Starting(said.clone());
         }
         if matches!(stage, Stage::Starting(_) | Stage::Answered) {
-            let guard = self.acquire(request.map(|_| self.on_busy_at_start())).await?;
-            let started = self.start(guard, said, request).await;
+            let guard = self.acquire(entered.map(|_| self.on_busy_at_start())).await?;
+            let started = self.start(guard, said, entered).await;
             if !matches!(started, Ok(StartOutcome::Asking(_))) {
                 self.release_lease().await;
             }
@@ -53,14 +50,14 @@ impl TurnMemoryState {
         &self,
         guard: ConversationGuard,
         said: Vec<Message>,
-        request: Option<&ChatRequest>,
+        entered: Option<(&ChatRequest, &AdvisorChain)>,
     ) -> Result<StartOutcome<TurnState>> {
-        if let Some((decisions, request)) = self.decisions.as_ref().zip(request) {
+        if let Some((decisions, (request, next))) = self.decisions.as_ref().zip(entered) {
             // Boxed, so that other turns do not carry its state.
-            Box::pin(self.apply_decisions(decisions, request)).await?;
+            Box::pin(self.apply_decisions(decisions, request, next)).await?;
         }
         let said = self.decided_results().chain(said).collect();
-        let system = request.map(|request| request.messages.split_system().0).unwrap_or_default();
+        let system = entered.map(|(request, _)| request.messages.split_system().0).unwrap_or_default();
         self.store_input(guard, said, &system).await
     }
 
@@ -136,8 +133,7 @@ impl TurnMemoryState {
         system: &[Message],
         plan: StartPlan,
     ) -> TurnState {
-        let texts = Arc::clone(&self.measure.texts);
-        let prompt = Prompt::new(system.to_vec(), plan.summary, &plan.fitted, texts).with_past(plan.past);
+        let prompt = plan.prompt(system, &self.measure).with_past(plan.past);
         let (last_turn, parent) = if plan.entries.is_empty() {
             self.registry.unfinished.forget_turn(&self.key, &self.turn);
             (plan.last_turn, plan.parent)

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use advisor_core::{Error, Message, Result, Role, TurnEnd, TurnId};
 
 use crate::MemoryTexts;
@@ -9,6 +11,7 @@ use crate::transcript::summary::{Pending, after, last_summary, message_of};
 use crate::transcript::whole_turns::whole_turns;
 use crate::transcript::window::{Fitted, Measure};
 use crate::turn::closing_entries::{closing, end_of, round_of_calls};
+use crate::turn::prompt::Prompt;
 use crate::turn::resubmitted::{EarlierRun, StoredAnswer, StoredTurn};
 use conversation_store::{Entry, EntryId, EntryKind, NewEntry, Snapshot, Summary, Version, same_turn};
 
@@ -104,6 +107,12 @@ impl StartPlan {
         let plan =
             Self { version, parent, last_turn, entries, fitted, past, read, summary, turns, earlier_run };
         Ok(StartOutcome::Asking(plan))
+    }
+
+    /// Returns the prompt with which the turn begins.
+    pub(crate) fn prompt(&self, system: &[Message], measure: &Measure) -> Prompt {
+        let texts = Arc::clone(&measure.texts);
+        Prompt::new(system.to_vec(), self.summary.clone(), &self.fitted, texts)
     }
 
     /// Returns how many entries were read, if more may be needed later. If summaries are sent, everything that

@@ -1,6 +1,6 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use advisor_core::{CallKey, CallStart, Message, StartedCalls, Turn, TurnEnd, TurnId};
+use advisor_core::{CallKey, CallStart, Message, PendingCall, StartedCalls, Turn, TurnEnd, TurnId};
 use uuid::Uuid;
 
 use crate::conversation::guard::ConversationGuard;
@@ -100,19 +100,21 @@ pub(crate) struct Write {
     message_round: Option<u32>,
     addition: Addition,
     starts: Vec<CallStart>,
+    /// The calls that wait for a person behind the end.
+    pending: Vec<PendingCall>,
     answered: Option<u32>,
     end: Option<TurnEnd>,
 }
 
 impl Write {
     pub(crate) fn new(round: u32, step: RoundStep, addition: Addition) -> Self {
-        let step = Some(step);
-        Self { round, step, message_round: None, addition, starts: Vec::new(), answered: None, end: None }
+        Self { step: Some(step), ..Self::starts(round, Vec::new(), addition) }
     }
 
     /// Creates a write of the starts of these calls.
     pub(crate) fn starts(round: u32, starts: Vec<CallStart>, addition: Addition) -> Self {
-        Self { round, step: None, message_round: None, addition, starts, answered: None, end: None }
+        let pending = Vec::new();
+        Self { round, step: None, message_round: None, addition, starts, pending, answered: None, end: None }
     }
 
     /// Sets the round whose answer and results its messages are.
@@ -125,13 +127,18 @@ impl Write {
         Self { answered: Some(self.round), message_round: Some(self.round), ..self }
     }
 
+    /// Adds the calls that wait for a person, before the end of the turn.
+    pub(crate) fn with_pending(self, pending: Vec<PendingCall>) -> Self {
+        Self { pending, ..self }
+    }
+
     /// Adds the end of the turn after the other entries.
     pub(crate) fn ending(self, end: TurnEnd) -> Self {
         Self { end: Some(end), ..self }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.addition.stored.len() + self.starts.len() + usize::from(self.end.is_some())
+        self.addition.stored.len() + self.starts.len() + self.pending.len() + usize::from(self.end.is_some())
     }
 
     pub(crate) fn entries(&self, turn: &TurnId) -> Vec<NewEntry> {
@@ -141,7 +148,8 @@ impl Write {
     fn kinds(&self) -> impl Iterator<Item = EntryKind> {
         let messages = self.addition.stored.iter().cloned().map(EntryKind::Message);
         let starts = self.starts.iter().cloned().map(EntryKind::CallStarted);
-        messages.chain(starts).chain(self.end.clone().map(EntryKind::TurnEnded))
+        let pending = self.pending.iter().cloned().map(EntryKind::CallPending);
+        messages.chain(starts).chain(pending).chain(self.end.clone().map(EntryKind::TurnEnded))
     }
 
     fn answer(&self) -> Option<&Message> {

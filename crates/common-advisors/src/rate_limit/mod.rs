@@ -141,6 +141,9 @@ impl AdvisorInfo for RateLimit {
 #[async_trait]
 impl StreamAdvisor for RateLimit {
     async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
+        if request.turn.resolves_tools() {
+            return next.next_stream(request).await;
+        }
         let permit = self.limiter(&request)?.acquire(self.wait_timeout).await?;
         let answer = next.next_stream(request).await?;
         // Also dropped with the stream, after an error or a drop.

@@ -13,7 +13,7 @@ use advisor_core::{
 /// tools of an advisor may come later.
 ///
 /// Its phase is [`Phase::Round`]. Add it after advisors that add tools, so that the model is not offered what it may not
-/// call. A call that waits for an approval was allowed when it was made, and can be approved in any turn.
+/// call. A call that waits for an approval can be approved in a turn that allows its tool.
 ///
 /// # Errors
 /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration) if the options require a call of another tool, or of

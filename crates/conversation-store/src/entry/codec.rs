@@ -54,6 +54,7 @@ impl Serialize for BodyRef<'_> {
                 Written { round, ..Written::new("message", message) }.serialize(serializer)
             }
             EntryKind::CallStarted(start) => Written::new("call_started", start).serialize(serializer),
+            EntryKind::CallPending(call) => Written::new("call_pending", call).serialize(serializer),
             EntryKind::TurnEnded(end) => Written::new("turn_ended", end).serialize(serializer),
             EntryKind::Summary(summary) => Written::new("summary", summary).serialize(serializer),
             EntryKind::Unknown(raw) => raw.serialize(serializer),
@@ -116,6 +117,7 @@ fn reader(raw: &Map<String, Value>) -> Result<Option<ReadValue>, &'static str> {
         _ if format > FORMAT => return Ok(None),
         "message" => |value| serde_json::from_value(value).map(EntryKind::Message),
         "call_started" => |value| serde_json::from_value(value).map(EntryKind::CallStarted),
+        "call_pending" => |value| serde_json::from_value(value).map(EntryKind::CallPending),
         "turn_ended" => |value| serde_json::from_value(value).map(EntryKind::TurnEnded),
         "summary" => |value| serde_json::from_value(value).map(EntryKind::Summary),
         "corrupt" => |value| serde_json::from_value::<WrittenBytes>(value)?.read().map(EntryKind::Corrupt),
@@ -172,7 +174,9 @@ impl From<&Vec<u8>> for WrittenBytes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use advisor_core::{Block, CallKey, CallStart, FinishReason, Message, ToolCall, ToolResult, TurnEnd};
+    use advisor_core::{
+        Block, CallKey, CallStart, FinishReason, Message, PendingCall, ToolCall, ToolResult, TurnEnd,
+    };
     use serde_json::json;
 
     fn round_trip(kind: EntryKind) {
@@ -191,7 +195,8 @@ mod tests {
         ])));
         round_trip(EntryKind::Message(Message::tool(ToolResult::error(&call, "no"))));
         let key = CallKey::new(TurnId::new("t").unwrap(), 3, 1);
-        round_trip(EntryKind::CallStarted(CallStart::new(key, "c1")));
+        round_trip(EntryKind::CallStarted(CallStart::new(key.clone(), "c1")));
+        round_trip(EntryKind::CallPending(PendingCall::new(key, "0a")));
         round_trip(EntryKind::Summary("short".into()));
         round_trip(EntryKind::Corrupt(b"half an en".into()));
         round_trip(EntryKind::Corrupt(vec![0xFF, 0, 0xFE]));
@@ -275,14 +280,25 @@ mod tests {
     }
 
     #[test]
-    fn call_start_has_own_kind_older_versions_keep() {
-        let key = CallKey::new(TurnId::new("t").unwrap(), 3, 1);
-        let entry =
-            Entry::new(7, TurnId::new("t").unwrap(), EntryKind::CallStarted(CallStart::new(key, "c1")));
-        let value = json!({"key": "t/3/1", "call_id": "c1"});
-        let written = json!({"format": 1, "kind": "call_started", "value": value});
-        let written = json!({"seq": 7, "turn": "t", "entry": written});
-        assert_eq!(serde_json::to_value(&entry).unwrap(), written);
+    fn states_of_calls_have_own_kinds_that_older_versions_keep() {
+        let key = || CallKey::new(TurnId::new("t").unwrap(), 3, 1);
+        for (kind, name, value) in [
+            (
+                EntryKind::CallStarted(CallStart::new(key(), "c1")),
+                "call_started",
+                json!({"key": "t/3/1", "call_id": "c1"}),
+            ),
+            (
+                EntryKind::CallPending(PendingCall::new(key(), "0a")),
+                "call_pending",
+                json!({"key": "t/3/1", "definition": "0a"}),
+            ),
+        ] {
+            let entry = Entry::new(7, TurnId::new("t").unwrap(), kind);
+            let written = json!({"format": 1, "kind": name, "value": value});
+            let written = json!({"seq": 7, "turn": "t", "entry": written});
+            assert_eq!(serde_json::to_value(&entry).unwrap(), written);
+        }
     }
 
     #[test]

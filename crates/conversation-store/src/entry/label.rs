@@ -5,12 +5,13 @@ use super::EntryKind;
 impl EntryKind {
     /// Returns a label without content, for journals and logs.
     ///
-    /// Such as `user`, `assistant(c1,c2)` with the ids of its calls, `started(c1)`, `result(c1)`, `summary` or `end`.
+    /// Such as `user`, `assistant(c1,c2)` with the ids of its calls, `started(c1)`, `result(c1)`, `pending`, `summary` or `end`.
     #[must_use]
     pub fn label(&self) -> String {
         let message = match self {
             Self::Message(message) => message,
             Self::CallStarted(start) => return format!("started({})", start.call_id),
+            Self::CallPending(_) => return "pending".into(),
             Self::TurnEnded(_) => return "end".into(),
             Self::Summary(_) => return "summary".into(),
             Self::Corrupt(_) => return "corrupt".into(),

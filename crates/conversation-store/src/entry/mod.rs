@@ -3,7 +3,7 @@ mod label;
 pub(crate) mod readable;
 pub(crate) mod summary;
 
-use advisor_core::{CallStart, Message, Role, TurnEnd, TurnId};
+use advisor_core::{CallStart, Message, PendingCall, Role, TurnEnd, TurnId};
 use serde_json::{Map, Value};
 
 use crate::{EntryId, Summary};
@@ -51,6 +51,8 @@ pub enum EntryKind {
     /// ([`Effect::AtMostOnce`](advisor_core::Effect)). It is never sent to the model and does not open or close
     /// the turn. A call with this entry and no result was started; its outcome is unknown.
     CallStarted(CallStart),
+    /// A call of the last answer waits for a person. It is never sent to the model and does not open or close the turn.
+    CallPending(PendingCall),
     /// The turn has ended. If messages of the turn follow, it is open again until its next end.
     TurnEnded(TurnEnd),
     /// A summary of earlier turns, which a memory sends instead of its oldest ones. It does not open or close a
@@ -125,6 +127,7 @@ impl EntryKind {
                 Role::Tool => "a tool result",
             },
             Self::CallStarted(_) => "the start of a call",
+            Self::CallPending(_) => "a pending call",
             Self::TurnEnded(_) => "the end of a turn",
             Self::Summary(_) => "a summary",
             Self::Unknown(_) => "an entry of an unknown kind",

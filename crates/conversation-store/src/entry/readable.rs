@@ -32,7 +32,11 @@ impl EntryKind {
             }
             Self::Unknown(raw) if raw.keys().any(|name| is_reserved_name(name)) => unreadable(reserved),
             Self::Unknown(raw) => raw.values().try_for_each(|value| check(0, value)),
-            Self::CallStarted(_) | Self::TurnEnded(_) | Self::Summary(_) | Self::Corrupt(_) => Ok(()),
+            Self::CallStarted(_)
+            | Self::CallPending(_)
+            | Self::TurnEnded(_)
+            | Self::Summary(_)
+            | Self::Corrupt(_) => Ok(()),
         }
     }
 }

@@ -1,7 +1,8 @@
 use std::collections::HashSet;
 
 use advisor_core::{
-    Block, BlockId, ChatResponse, Chunk, Error, FinishReason, Limit, Message, Result, Step, TurnEnd,
+    Block, BlockId, CallKey, ChatResponse, Chunk, Error, FinishReason, Limit, Message, PendingCall, Record,
+    Result, Step, TurnEnd,
 };
 
 use crate::run::LoopRun;
@@ -45,12 +46,25 @@ impl LoopRun {
         open: HashSet<BlockId>,
     ) -> Result<Outcome> {
         let end = Step::End(TurnEnd::Completed(FinishReason::ToolCalls));
-        self.record(answer.round(), end, Vec::new()).await?;
+        let record = Record::new(answer.round(), end, Vec::new()).with_pending(self.pending(answer, &open));
+        self.request.turn.record(&record).await?;
         let mut chunks = withheld(answer, self.filter(answer.round()), &open);
         let left = ClientSideAnswer { answer: answer.clone(), open };
         self.request.turn.extensions().insert(left);
         chunks.push(self.completed(answer.clone()));
         Ok(Outcome::new(chunks, Next::End))
+    }
+
+    /// Returns those of the open calls that a person may decide about: their tools are known, and not client-side.
+    fn pending(&self, answer: &ChatResponse, open: &HashSet<BlockId>) -> Vec<PendingCall> {
+        let tools = self.tools_of(answer.round());
+        let calls = (0_u32..).zip(answer.tool_calls()).filter(|(_, (block, _))| open.contains(block));
+        let pending = calls.filter_map(|(position, (_, call))| {
+            let definition = tools.find(&call.name)?.definition();
+            let key = CallKey::new(self.request.turn.id().clone(), answer.round(), position);
+            (!definition.client_side).then(|| PendingCall::new(key, definition.digest()))
+        });
+        pending.collect()
     }
 
     /// Ends the turn with the answer that it was given when it was submitted before. The calls that wait are the caller's.

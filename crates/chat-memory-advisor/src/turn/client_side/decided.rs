@@ -1,8 +1,8 @@
 use std::collections::HashSet;
 
 use advisor_core::{
-    CallKey, CallStart, ChatRequest, ClientSideCall, DecidedCall, Decision, Decisions, Error, ErrorKind,
-    Message, Record, Result, Step, ToolResult, Verdict,
+    AdvisorChain, CallKey, CallStart, ChatRequest, ClientSideCall, DecidedCall, Decision, Decisions, Error,
+    ErrorKind, Message, Record, ResolvedTools, Result, Step, ToolResult, Verdict,
 };
 use conversation_store::{Entry, EntryKind, ReadRange, Snapshot, StoreError, same_turn};
 
@@ -13,7 +13,7 @@ use crate::turn::client_side::decided_results::DecidedResults;
 use crate::turn::client_side::last_turn::{LastTurn, last_with_messages};
 use crate::turn::fork_point::Extent;
 use crate::turn::resubmitted::used;
-use crate::turn::start_plan::StartPlan;
+use crate::turn::start_plan::{StartOutcome, StartPlan};
 
 /// The calls that a conversation waits for, as a turn with decisions finds them.
 struct Plan {
@@ -76,7 +76,12 @@ impl TurnMemoryState {
 
     /// Sets the results of the decided calls, which are in front of the turn's input. If they are set already, does
     /// nothing: the calls run once, however often the turn tries to begin.
-    pub(crate) async fn apply_decisions(&self, decisions: &Decisions, request: &ChatRequest) -> Result<()> {
+    pub(crate) async fn apply_decisions(
+        &self,
+        decisions: &Decisions,
+        request: &ChatRequest,
+        next: &AdvisorChain,
+    ) -> Result<()> {
         if self.results.get().is_some() {
             return Ok(());
         }
@@ -91,8 +96,9 @@ impl TurnMemoryState {
             None => DecidedResults {
                 asked: last.entries.first().map(|entry| entry.turn.clone()),
                 results: {
-                    self.check_start(&last, decisions, request).await?;
-                    self.apply(decisions, request).await?
+                    let (first, decided) = self.check_start(&last, decisions, request).await?;
+                    let tools = decisions.resolve(first, next, &decided).await?;
+                    self.apply(decisions, request, tools).await?
                 },
             },
         };
@@ -118,27 +124,44 @@ impl TurnMemoryState {
         }
     }
 
-    /// Checks that the turn can begin with results, before a call runs.
+    /// Checks that the turn can begin with results, before a call runs. Returns the request of its first round, with empty
+    /// results, and the decided calls.
     ///
     /// # Errors
     /// Those of the decisions, and of a turn that would be too large even with empty results.
-    async fn check_start(&self, last: &LastTurn, decisions: &Decisions, request: &ChatRequest) -> Result<()> {
+    async fn check_start(
+        &self,
+        last: &LastTurn,
+        decisions: &Decisions,
+        request: &ChatRequest,
+    ) -> Result<(ChatRequest, Vec<DecidedCall>)> {
         let Plan { decided, lost } = Plan::new(last.client_side_calls(), decisions, request)?;
         let calls = decided.iter().map(|call| &call.call).chain(lost.iter().map(|open| &open.call));
         let results = calls.map(|call| Message::tool(ToolResult::new(call, Vec::new())));
-        let said: Vec<_> = results.chain(request.messages.split_system().1).collect();
+        let (system, said) = request.messages.split_system();
+        let said: Vec<_> = results.chain(said).collect();
         let loaded = self.read(&said, Extent::Whole).await?;
-        StartPlan::plan(&self.turn, said, loaded, &self.measure).map(drop)
+        let planned = StartPlan::plan(&self.turn, said, loaded, &self.measure)?;
+        let messages = match planned {
+            StartOutcome::Asking(plan) => plan.prompt(&system, &self.measure).messages(system),
+            StartOutcome::Answered(_) => request.messages.clone(),
+        };
+        Ok((request.clone().with_messages(messages), decided))
     }
 
-    async fn apply(&self, decisions: &Decisions, request: &ChatRequest) -> Result<Vec<Message>> {
+    async fn apply(
+        &self,
+        decisions: &Decisions,
+        request: &ChatRequest,
+        tools: ResolvedTools,
+    ) -> Result<Vec<Message>> {
         let plan = |last: &LastTurn| {
             let plan = Plan::new(last.client_side_calls(), decisions, request)?;
             Ok((plan.starts(), plan))
         };
         let Plan { decided, lost } = self.append_starts(plan).await?;
         let positions: Vec<_> = decided.iter().map(|call| call.key.position).collect();
-        let ran = decisions.run(request, decided).await?;
+        let ran = decisions.run(request, decided, tools).await?;
         let lost = lost.into_iter().map(|open| {
             let text = self.measure.texts.verify_before_retrying.clone();
             let position = open.key.map_or(u32::MAX, |key| key.position);
@@ -230,7 +253,7 @@ impl Plan {
 
     /// Returns the starts of the approved calls.
     fn starts(&self) -> Vec<CallStart> {
-        let approved = self.decided.iter().filter(|call| !matches!(call.verdict, Verdict::Denied(_)));
+        let approved = self.decided.iter().filter(|call| !call.is_denied());
         approved.map(|call| CallStart::new(call.key.clone(), call.call.id.clone())).collect()
     }
 }

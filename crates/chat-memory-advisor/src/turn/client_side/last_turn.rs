@@ -1,4 +1,6 @@
-use advisor_core::{CallKey, ClientSideCall, ConversationKey, Message, Result, ToolCall, TurnEnd, TurnId};
+use advisor_core::{
+    CallKey, ClientSideCall, ConversationKey, Message, Result, Text, ToolCall, TurnEnd, TurnId,
+};
 use conversation_store::{
     ConversationStore, Entry, EntryKind, ReadRange, StoreError, Version, last_end, same_turn,
 };
@@ -93,10 +95,10 @@ fn open_at_end(turn: &[Entry]) -> Option<Vec<ClientSideCall>> {
     // An incomplete call must not run.
     let calls = (0..).zip(answer.tool_calls()).filter(|(_, call)| is_open(call) && call.complete);
     let client_side = |(position, call): (_, &ToolCall)| {
-        let key = key(position);
-        let started = key.as_ref().is_some_and(|key| is_started(turn, key));
-        let mut open = ClientSideCall::new(key, call.clone());
-        open.started = started;
+        let mut open = ClientSideCall::new(key(position), call.clone());
+        if let Some(key) = &open.key {
+            (open.started, open.definition) = (is_started(turn, key), definition_of(turn, key));
+        }
         open
     };
     Some(calls.map(client_side).collect())
@@ -105,6 +107,14 @@ fn open_at_end(turn: &[Entry]) -> Option<Vec<ClientSideCall>> {
 fn is_started(turn: &[Entry], key: &CallKey) -> bool {
     let mut kinds = turn.iter().map(|entry| &entry.kind);
     kinds.any(|kind| matches!(kind, EntryKind::CallStarted(start) if start.key == *key))
+}
+
+/// Returns the digest of the definition of a call's tool, as the model was offered it.
+fn definition_of(turn: &[Entry], key: &CallKey) -> Option<Text> {
+    turn.iter().find_map(|entry| match &entry.kind {
+        EntryKind::CallPending(call) if call.key == *key => Some(call.definition.clone()),
+        _ => None,
+    })
 }
 
 /// Returns the remembered messages of a turn, without empty answers, each with its entry.

@@ -1,4 +1,4 @@
-use advisor_core::{ChatRequest, ConversationKey, FinishReason, Turn};
+use advisor_core::{AdvisorChain, ChatRequest, ConversationKey, FinishReason, Turn};
 use conversation_store::{ConversationStore, InMemoryStore, ReadRange};
 
 use super::*;
@@ -27,7 +27,8 @@ impl Recorded {
         let recorded = Self::new();
         let mut request =
             ChatRequest::new(user("u")).with_turn(Turn::new(turn("t"))).with_conversation(key());
-        recorded.memory.enter(&mut request).await.unwrap();
+        let model = AdvisorChain::builder(advisor_testkit::ScriptedModel::new([])).build().unwrap();
+        recorded.memory.enter(&mut request, &model).await.unwrap();
         recorded
     }
 

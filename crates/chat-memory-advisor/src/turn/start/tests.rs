@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use advisor_core::{ChatRequest, ConversationKey, Turn};
 use conversation_store::{InMemoryStore, ReadRange, Snapshot};
 

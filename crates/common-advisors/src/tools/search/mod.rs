@@ -20,8 +20,7 @@ use self::index::Index;
 ///
 /// The search compares words with the names, the descriptions and the parameters of the tools. Rare words count more.
 ///
-/// Its phase is [`Phase::Round`], inside memory, so that it sees the conversation: add it after memory. An approved call runs before the
-/// first round: add a tool that needs an approval also to the client. A search does not know which tools an
+/// Its phase is [`Phase::Round`], inside memory, so that it sees the conversation: add it after memory. A search does not know which tools an
 /// [`OnlyTools`](crate::OnlyTools) inside it forbids: give it the allowed ones.
 ///
 /// # Errors

@@ -24,7 +24,7 @@ use advisor_chain::chain::OnDrop;
 use advisor_chain::memory::store::EntryKind;
 use advisor_chain::memory::{OnBusy, repair};
 use advisor_chain::messages::ToolCall;
-use advisor_chain::tools::{CallKey, CallStart, ToolCallStreaming};
+use advisor_chain::tools::{CallKey, CallStart, PendingCall, ToolCallStreaming};
 use advisor_chain::{
     AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, ChunkStream, FinishReason,
     InMemoryStore, Message, Phase, Role, StreamAdvisor, TurnId, from_fn,
@@ -273,11 +273,17 @@ async fn law_m4_k4_m6_every_point_with_intermediate_advisor_or_no_loop() {
 fn nameless(kind: &EntryKind) -> EntryKind {
     match kind {
         EntryKind::CallStarted(CallStart { key, call_id, .. }) => {
-            let key = CallKey::new(TurnId::new("t").unwrap(), key.round, key.position);
-            EntryKind::CallStarted(CallStart::new(key, call_id.clone()))
+            EntryKind::CallStarted(CallStart::new(nameless_key(key), call_id.clone()))
+        }
+        EntryKind::CallPending(PendingCall { key, definition, .. }) => {
+            EntryKind::CallPending(PendingCall::new(nameless_key(key), definition.clone()))
         }
         kind => kind.clone(),
     }
+}
+
+fn nameless_key(key: &CallKey) -> CallKey {
+    CallKey::new(TurnId::new("t").unwrap(), key.round, key.position)
 }
 
 fn kinds(turn: &TurnRun) -> Vec<EntryKind> {

@@ -11,6 +11,10 @@ use crate::{CallDecision, ReadyCall};
 /// call, the tools, `next_messages` · and `finalize` exactly once on every exit. `after_round` runs after all advisors inside the
 /// loop have completed for the answer. `next_messages` runs after all results of the round are recorded.
 ///
+/// If a turn continues after approved calls, and memory is outside the loop, `loop_start` and the first `before_round` run
+/// once more before, to find the tools of these calls. [`Turn::resolves_tools`](advisor_core::Turn::resolves_tools) tells
+/// a hook that counts.
+///
 /// # Cancellation
 /// Dropping the turn drops a running hook at its await point; `finalize` still runs.
 ///

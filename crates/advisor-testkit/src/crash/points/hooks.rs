@@ -29,13 +29,17 @@ impl PointHooks {
 #[deny(clippy::missing_trait_methods)]
 impl LoopHooks for PointHooks {
     async fn loop_start(&self, request: ChatRequest) -> Result<ChatRequest> {
-        self.points.record(Event::LoopStarted);
+        if !request.turn.resolves_tools() {
+            self.points.record(Event::LoopStarted);
+        }
         self.pass("loop_start").await?;
         self.inner.loop_start(request).await
     }
 
     async fn before_round(&self, request: ChatRequest, round: u32) -> Result<ChatRequest> {
-        self.points.record(Event::RoundStarted);
+        if !request.turn.resolves_tools() {
+            self.points.record(Event::RoundStarted);
+        }
         self.pass("before_round").await?;
         self.inner.before_round(request, round).await
     }

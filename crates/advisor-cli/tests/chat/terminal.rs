@@ -303,6 +303,31 @@ async fn calls_wait_for_the_user_on_a_terminal() {
     assert!(sent.contains("GMT") && sent.contains("not started: not twice"), "{sent}");
 }
 
+/// Keys typed before the question is shown decide nothing: those behind the line before, and those that arrive while the
+/// model answers.
+#[tokio::test]
+async fn keys_typed_ahead_decide_no_call() {
+    for ahead in ["What time?\ry\r", "What time?\ry\ry\ry\r", "What time?\re\r{}\r"] {
+        let calls = answer()
+            .tool_call(0, "a", "current_time", &["{}"])
+            .tool_call(1, "b", "current_time", &["{}"])
+            .finish("tool_calls");
+        let server = server([calls, answer().text("So be it.").finish("stop")]).await;
+        let script = [
+            ("Ctrl-D", Keys(ahead)),
+            // The second call is not known before the first is decided.
+            ("y runs it", Keys("n not seen\ry\r")),
+            ("y runs it", Keys("n nor this\r")),
+            ("So be it.", Keys("\x04")),
+        ];
+        let (code, screen) = typed_with(&server, &["--ask", "*"], script).await;
+        assert_eq!(code, Some(0), "{screen:?}");
+        let sent = server.requests()[1].text().into_owned();
+        let refused = sent.contains("not started: not seen") && sent.contains("not started: nor this");
+        assert!(refused && !sent.contains("GMT"), "{ahead:?} {sent}");
+    }
+}
+
 /// Calls that the user leaves open still wait after a restart.
 #[tokio::test]
 async fn calls_left_open_wait_after_a_restart() {

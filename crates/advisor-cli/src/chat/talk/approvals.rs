@@ -57,6 +57,8 @@ impl<A: Write, N: Write> Talk<A, N> {
     async fn decision(&mut self, call: &ClientSideCall) -> Result<Said, Failure> {
         loop {
             self.screen.note(QUESTION)?;
+            // Keys that were typed before say nothing about a call that was not shown.
+            self.input.discard()?;
             let Entered::Line(line) = self.input.next("", &mut self.interrupts).await? else {
                 return Ok(Said::Nothing);
             };

@@ -104,7 +104,7 @@ impl Decision {
     ///
     /// # Errors
     /// Of kind [`Approval`](ErrorKind::Approval), or [`CallAlreadyStarted`](ErrorKind::CallAlreadyStarted).
-    pub(super) fn validate(&self, call: &ClientSideCall, now: SystemTime) -> Result<()> {
+    pub(crate) fn validate(&self, call: &ClientSideCall, now: SystemTime) -> Result<()> {
         let invalid = |problem, text: &str| {
             let message = format!("the decision about the call {} cannot be applied: {text}", self.key);
             Err(Error::new(ErrorKind::Approval { problem }, message))

@@ -1,7 +1,6 @@
 //! Calls that wait for their caller, and decisions about them.
 
 pub(crate) mod decision;
-pub(crate) mod decisions;
 pub(crate) mod observer;
 pub(crate) mod parts;
 
@@ -30,23 +29,6 @@ pub struct ClientSideCall {
     /// loop did not know the tool, and for a call that an older version stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<Text>,
-}
-
-/// A call that its turn leaves to a person, and the definition of its tool. The loop reports it with the end of the turn.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct PendingCall {
-    /// Its permanent key.
-    pub key: CallKey,
-    /// The [digest](crate::ToolDefinition::digest) of the definition of its tool, as the model was offered it.
-    pub definition: Text,
-}
-
-impl PendingCall {
-    /// Creates a pending call from its key and the digest of its tool's definition.
-    pub fn new(key: CallKey, definition: impl Into<Text>) -> Self {
-        Self { key, definition: definition.into() }
-    }
 }
 
 impl ClientSideCall {

@@ -1,6 +1,7 @@
 pub(crate) mod advisor;
 pub(crate) mod builder;
 pub(crate) mod context_advisor;
+pub(crate) mod decisions;
 pub(crate) mod from_fn;
 pub(crate) mod placement;
 pub(crate) mod plan;

@@ -3,6 +3,7 @@ pub(crate) mod leniency;
 pub(crate) mod offered;
 pub(crate) mod output;
 pub(crate) mod prefixed;
+mod resolving;
 pub(crate) mod set;
 pub(crate) mod validate;
 

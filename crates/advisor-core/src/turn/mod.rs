@@ -8,7 +8,6 @@ pub(crate) mod once_per_turn;
 pub(crate) mod recorder;
 mod rejections;
 pub(crate) mod replacements;
-pub(crate) mod resolving;
 pub(crate) mod side_tasks;
 
 use std::collections::BTreeMap;
@@ -23,7 +22,6 @@ use crate::turn::extensions::Extensions;
 use crate::turn::interrupted_calls::RunningCalls;
 use crate::turn::rejections::Rejections;
 use crate::turn::replacements::Replacements;
-use crate::turn::resolving::Resolving;
 use crate::turn::side_tasks::SideTasks;
 use crate::{Error, Record, Result, Step, TurnId, TurnRecorder};
 
@@ -53,7 +51,6 @@ struct State {
     running_calls: Option<RunningCalls>,
     replacements: Replacements,
     rejections: Rejections,
-    resolving: Resolving,
     /// The last part of a position that was given to an added block, by the position's first part.
     parts: BTreeMap<BlockId, u32>,
 }

@@ -3,7 +3,7 @@ use futures::future::BoxFuture;
 use message_aggregator::{FinishReason, Message, Text};
 use serde::{Deserialize, Serialize};
 
-use crate::{CallStart, PendingCall, Result};
+use crate::{CallKey, CallStart, Result};
 
 /// Receiver of each message of a turn when it becomes final. Memory registers one in `before`.
 ///
@@ -65,6 +65,23 @@ pub struct Record {
     pub messages: Vec<Message>,
     /// The calls that wait for a person behind this end of the turn, of tools that the loop knows.
     pub pending: Vec<PendingCall>,
+}
+
+/// A call that its turn leaves to a person, and the definition of its tool. The loop reports it with the end of the turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct PendingCall {
+    /// Its permanent key.
+    pub key: CallKey,
+    /// The [digest](crate::ToolDefinition::digest) of the definition of its tool, as the model was offered it.
+    pub definition: Text,
+}
+
+impl PendingCall {
+    /// Creates a pending call from its key and the digest of its tool's definition.
+    pub fn new(key: CallKey, definition: impl Into<Text>) -> Self {
+        Self { key, definition: definition.into() }
+    }
 }
 
 impl Record {

@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 use super::blocks::Blocks;
 use super::message_form::MessageForm;
 use super::parts::{object, text_block};
-use super::server_tools::SentAs;
+use super::server_tools::{SentAs, own_data};
 use crate::wire::{CALLER, CITATION, REPORTS, SIGNATURE};
 use provider_http::json::arguments;
 
@@ -121,12 +121,6 @@ fn with_citations(block: &Block, format: &Text, text: &str) -> Option<Value> {
 fn thinking(block: &Block, format: &Text, text: &str) -> Option<Value> {
     let signature = own_data(block, format).filter_map(|data| data.get(SIGNATURE)).last()?;
     Some(object([("type", "thinking".into()), ("thinking", text.into()), (SIGNATURE, signature.clone())]))
-}
-
-/// Returns the data of this format that came with a block, in the order of arrival.
-pub(super) fn own_data<'a>(block: &'a Block, format: &Text) -> impl Iterator<Item = &'a Value> {
-    let data = block.provider_data().iter();
-    data.filter(move |data| data.format == *format).map(|data| &data.value)
 }
 
 fn note(media: &Media) -> &'static str {

@@ -6,8 +6,8 @@
 use advisor_core::{Message, MessageList, Text};
 use serde_json::Value;
 
-use super::assistant::own_data;
 use super::message::WireRole;
+use super::server_tools::own_data;
 use crate::wire::CONTAINER;
 
 /// Returns the number of messages before the running turn.

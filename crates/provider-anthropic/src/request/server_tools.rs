@@ -11,7 +11,6 @@ use std::collections::HashSet;
 use advisor_core::{Block, BlockContent, Message, Text};
 use serde_json::Value;
 
-use super::assistant::own_data;
 use crate::wire::{CALLER, text};
 
 /// A block about a tool that the server runs.
@@ -119,4 +118,10 @@ fn own_opaque<'a>(block: &'a Block, format: &Text) -> Option<&'a Value> {
 fn has_input(block: &Block) -> bool {
     let BlockContent::Opaque(opaque) = block.content() else { return true };
     opaque.value.get("input").is_none_or(Value::is_object)
+}
+
+/// Returns the data of this format that came with a block, in the order of arrival.
+pub(super) fn own_data<'a>(block: &'a Block, format: &Text) -> impl Iterator<Item = &'a Value> {
+    let data = block.provider_data().iter();
+    data.filter(move |data| data.format == *format).map(|data| &data.value)
 }

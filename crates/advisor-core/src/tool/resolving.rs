@@ -1,19 +1,14 @@
 //! The pass of a turn that finds the tools which a chain makes of a request.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::oneshot;
 
 use crate::{ToolSet, Turn};
 
-/// Whether a turn finds its tools, and who waits for them.
-#[derive(Default)]
-pub(super) enum Resolving {
-    #[default]
-    No,
-    Waiting(oneshot::Sender<ToolSet>),
-    Arrived,
-}
+/// Who waits for the tools of a turn, until they are found. An extension of the turn while it only finds its tools.
+#[derive(Clone)]
+struct Resolving(Arc<Mutex<Option<oneshot::Sender<ToolSet>>>>);
 
 /// Ends the pass when it is dropped.
 pub(crate) struct ResolvingPass(Arc<Turn>);
@@ -26,29 +21,23 @@ impl Turn {
     /// model is asked. An advisor that counts calls of the model leaves it out.
     #[must_use]
     pub fn resolves_tools(&self) -> bool {
-        !matches!(self.lock().resolving, Resolving::No)
+        self.extensions().get::<Resolving>().is_some()
     }
 
     /// Begins the pass. The receiver gets the tools of the first request that arrives beside the model.
     pub(crate) fn begin_resolving(self: &Arc<Self>) -> (oneshot::Receiver<ToolSet>, ResolvingPass) {
         let (sender, receiver) = oneshot::channel();
-        self.lock().resolving = Resolving::Waiting(sender);
+        self.extensions().insert(Resolving(Arc::new(Mutex::new(Some(sender)))));
         (receiver, ResolvingPass(Arc::clone(self)))
     }
 
     /// Notes that a request with these tools has arrived. Returns whether the turn only finds its tools: the request must
     /// not be answered then.
     pub(crate) fn note_arrival(&self, tools: &ToolSet) -> bool {
-        let resolving = &mut self.lock().resolving;
-        match resolving {
-            Resolving::No => return false,
-            Resolving::Arrived => {}
-            Resolving::Waiting(_) => {
-                if let Resolving::Waiting(waiting) = std::mem::replace(resolving, Resolving::Arrived) {
-                    // Without a receiver, the pass is being dropped.
-                    let _ = waiting.send(tools.clone());
-                }
-            }
+        let Some(Resolving(waiting)) = self.extensions().get() else { return false };
+        if let Some(waiting) = waiting.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            // Without a receiver, the pass is being dropped.
+            let _ = waiting.send(tools.clone());
         }
         true
     }
@@ -56,6 +45,6 @@ impl Turn {
 
 impl Drop for ResolvingPass {
     fn drop(&mut self) {
-        self.0.lock().resolving = Resolving::No;
+        self.0.extensions().remove::<Resolving>();
     }
 }

@@ -65,6 +65,7 @@ const KNOWN: u32 = MIGRATIONS.len() as u32;
 
 /// Opens a writing connection to a file and brings its schema up to date.
 pub(crate) fn writer(path: &Path) -> Result<Connection, OpenError> {
+    create_private(path);
     let mut connection = connect(path)?;
     // A file that is refused stays unchanged.
     version(&connection.transaction()?, KNOWN)?;
@@ -72,6 +73,19 @@ pub(crate) fn writer(path: &Path) -> Result<Connection, OpenError> {
     write_ahead(&connection)?;
     migrate(&mut connection, MIGRATIONS)?;
     Ok(connection)
+}
+
+/// Creates a file that, on Unix, only its owner can read and write, if there is none. SQLite gives its further files the
+/// same permissions.
+///
+/// SQLite reports why a file cannot be created. A file that exists is not opened here: closing it would release the
+/// locks of other connections of this process.
+fn create_private(path: &Path) {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    drop(options.open(path));
 }
 
 /// Checks the whole file for damage, up to the first finding.

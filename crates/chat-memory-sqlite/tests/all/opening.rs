@@ -159,3 +159,17 @@ async fn debug_shows_the_path_and_nothing_else() {
     let path = std::path::absolute(file.path()).unwrap();
     assert_eq!(format!("{store:?}"), format!("SqliteStore {{ path: Some({path:?}), .. }}"));
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn new_files_are_for_their_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let file = File::new();
+    let store = file.open().await;
+    store.append(&key(), Version::EMPTY, said("t1", 1, &["secret"])).await.unwrap();
+    for end in ["", "-wal", "-shm"] {
+        let path = format!("{}{end}", file.path().display());
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o600, "{path}");
+    }
+}

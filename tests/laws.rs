@@ -11,7 +11,7 @@ fn root() -> PathBuf {
 
 /// Returns the ids of all laws.
 fn laws() -> BTreeSet<String> {
-    let counts = [("S", 7), ("O", 7), ("M", 7), ("T", 7), ("K", 4), ("R", 4)];
+    let counts = [("S", 7), ("O", 7), ("M", 8), ("T", 7), ("K", 4), ("R", 4)];
     counts
         .iter()
         .flat_map(|(letter, count)| (1..=*count).map(move |number| format!("{letter}{number}")))

@@ -101,6 +101,39 @@ impl Refusal {
         Self::new(StatusCode::BAD_REQUEST, "previous_response_not_found", message)
     }
 
+    /// Of a list that has an answer, and no conversation to continue.
+    pub(crate) fn history_without_name() -> Self {
+        Self::bad_request(
+            "name the conversation, such as in the header `x-conversation-id`: the server keeps the history, and takes \
+             none from clients; a new conversation begins with the user's message alone",
+        )
+    }
+
+    /// Of a list that has an answer, in a conversation that memory does not have.
+    pub(crate) fn unknown_history() -> Self {
+        let message = "the server has no conversation of this name, or none any more, and takes no history from clients: \
+                       begin it with the user's message alone";
+        Self::new(StatusCode::BAD_REQUEST, "history_not_found", message)
+    }
+
+    /// Of a list that has other messages than the conversation. `number` counts those of the user.
+    pub(crate) fn other_history(number: usize) -> Self {
+        let what = match number {
+            0 => "a call before the user's first message".to_owned(),
+            number => format!("the user's message {number} of the list, or the answer to it,"),
+        };
+        let message = format!(
+            "the conversation does not have this history: {what} is not in memory; send the new message alone, or begin \
+             another conversation"
+        );
+        Self::new(StatusCode::BAD_REQUEST, "history_not_found", message)
+    }
+
+    pub(crate) fn instructions() -> Self {
+        let message = "instructions are not accepted, at any place of the list: the chain has its own";
+        Self::bad_request(message)
+    }
+
     pub(crate) fn method_not_allowed() -> Self {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "the route does not have this method")
     }

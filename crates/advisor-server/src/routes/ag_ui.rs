@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::ask::answers::{self, SentApproval, SentVerdict};
 use super::ask::call_suffix::CallSuffix;
-use super::ask::content::{SentMessage, SentResult};
+use super::ask::content::{SentAnswer, SentMessage, SentResult};
 use super::ask::decided_calls::{ShowsEnds, WithEnds};
 use super::ask::shown_call::ShownCall;
 use super::input::{JsonBody, null_is_absent};
@@ -119,9 +119,10 @@ impl AgMessage {
                 let content = self.error.map_or(self.content, Value::String);
                 SentMessage::Result(SentResult { is_error, ..SentResult::new(call_id, content) })
             }
-            ("assistant" | "tool", _) => {
-                SentMessage::answer(self.tool_calls.as_array().map_or(&[], Vec::as_slice))
+            ("assistant", _) => {
+                SentMessage::Answer(SentAnswer::message(&self.content.into(), &self.tool_calls))
             }
+            ("tool", _) => SentMessage::item(None),
             ("system" | "developer", _) => SentMessage::Instructions,
             _ => return None,
         })

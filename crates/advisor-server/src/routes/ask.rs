@@ -3,6 +3,7 @@ pub(super) mod call_suffix;
 pub(super) mod content;
 pub(super) mod decided_calls;
 pub(super) mod headers;
+mod history;
 pub(super) mod new_input;
 mod parts;
 pub(super) mod shown_call;

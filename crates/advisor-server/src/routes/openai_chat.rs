@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::ask::Question;
-use super::ask::content::{Content, SentMessage, SentResult};
+use super::ask::content::{Content, SentAnswer, SentMessage, SentResult};
 use super::ask::headers::{header, server_tools};
 use super::ask::new_input::new_input;
 use super::input::{JsonBody, given, null_is_absent};
@@ -66,10 +66,8 @@ impl ChatMessage {
             ("tool", Some(call_id)) => {
                 SentMessage::Result(SentResult { call_id, content: self.content, is_error: false })
             }
-            ("assistant" | "tool" | "function", _) => match (self.tool_calls, self.content) {
-                (Value::Array(calls), _) | (_, Content::Parts(calls)) => SentMessage::answer(&calls),
-                _ => SentMessage::answer(&[]),
-            },
+            ("assistant", _) => SentMessage::Answer(SentAnswer::message(&self.content, &self.tool_calls)),
+            ("tool" | "function", _) => SentMessage::item(None),
             _ => SentMessage::Instructions,
         }
     }

@@ -117,7 +117,7 @@ impl InputItem {
             Self::Other { kind, call_id: Some(call_id), output, .. } if kind == "function_call_output" => {
                 SentMessage::Result(SentResult::new(call_id, output))
             }
-            Self::Other { call_id, .. } => SentMessage::Answer(call_id.into_iter().collect()),
+            Self::Other { call_id, .. } => SentMessage::item(call_id),
         })
     }
 }
@@ -167,7 +167,7 @@ pub(super) async fn ask(
     without_tools(&server, &user, &body.tools)?;
     let server_tools = server_tools(&headers)?;
     if given(body.instructions.as_ref()).is_some() {
-        return Err(Refusal::bad_request("instructions are not accepted: the chain has its own"));
+        return Err(Refusal::instructions());
     }
     let previous = body.previous_response_id.as_deref().map(previous).transpose()?;
     let named = header(&headers, "x-conversation-id")?.or(body.conversation.as_ref().map(Conversation::id));

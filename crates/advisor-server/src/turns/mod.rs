@@ -187,6 +187,13 @@ impl Turns {
         self.lock().owned(key).map(|entry| entry.run.turn.clone())
     }
 
+    /// Counts the turns of a conversation that an advisor outside memory has answered, among those that this process keeps.
+    pub(crate) fn answered_outside_memory(&self, conversation: &ConversationKey) -> usize {
+        let known = self.lock();
+        let runs = known.turns.iter().filter(|((of, _), _)| of == conversation).map(|(_, entry)| &entry.run);
+        runs.filter(|run| run.is_outside_memory() && run.turn.error().is_none()).count()
+    }
+
     fn entry(&self, key: &TurnKey) -> Option<Entry> {
         self.lock().turns.get(key).cloned()
     }

@@ -17,6 +17,11 @@ impl Run {
         let turn = &self.turn;
         turn.is_abandoned()
             || turn.error().is_some_and(|error| may_begin_again(error.kind()))
-            || (turn.has_ended() && !self.receipt.has_turn())
+            || self.is_outside_memory()
+    }
+
+    /// Checks whether the turn has ended, and memory never had it.
+    pub(super) fn is_outside_memory(&self) -> bool {
+        self.turn.has_ended() && !self.receipt.has_turn()
     }
 }

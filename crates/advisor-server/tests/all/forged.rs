@@ -1,6 +1,5 @@
 //! A client sends a history that never happened, in each protocol.
 
-use advisor_core::Message;
 use advisor_testkit::Answer;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
@@ -47,43 +46,21 @@ fn forged_call() -> [Value; 2] {
 }
 
 #[tokio::test]
-async fn forged_messages_before_the_answer_are_not_taken_over() {
+async fn law_m8_forged_messages_are_refused() {
     let histories = [
         vec![forged("assistant")],
         vec![forged("system"), forged("assistant")],
         vec![forged("developer"), forged("tool")],
+        vec![forged("assistant"), forged("system")],
         forged_call().to_vec(),
     ];
     for between in &histories {
         for (path, first, second) in bodies(between) {
             let setting = setting(["One.", "Two."].map(Answer::from_text));
             text(setting.post(path, &first).await).await;
-            let answer = text(setting.post(path, &second).await).await;
-            assert!(answer.contains("Two."), "{path}: {answer}");
-            let prompt = &setting.model.prompts()[1].messages;
-            let sent: Vec<_> = prompt.iter().map(Message::text).collect();
-            assert_eq!(sent, ["How is it?", "One.", "And then?"], "{path} with {between:?}");
-            assert!(!format!("{prompt:?}").contains("forged"), "{path} with {between:?}");
-        }
-    }
-}
-
-/// Behind the last answer, only the user speaks.
-#[tokio::test]
-async fn forged_instructions_behind_the_answer_are_refused() {
-    for role in ["system", "developer"] {
-        for (path, first, second) in bodies(&[forged("assistant"), forged(role)]) {
-            let setting = setting(["One.", "Two."].map(Answer::from_text));
-            text(setting.post(path, &first).await).await;
             let response = setting.post(path, &second).await;
-            // This protocol takes the last message alone.
-            if path == "/api/ui" {
-                text(response).await;
-                assert!(!format!("{:?}", setting.model.prompts()).contains("forged"), "{path}");
-            } else {
-                assert_eq!(refused(response, StatusCode::BAD_REQUEST).await, "invalid_request", "{path}");
-                assert_eq!(setting.model.calls(), 1, "{path}");
-            }
+            assert_eq!(response.status(), StatusCode::BAD_REQUEST, "{path} with {between:?}");
+            assert_eq!(setting.model.calls(), 1, "{path} with {between:?}");
         }
     }
 }
@@ -106,9 +83,9 @@ async fn forged_results_in_a_message_of_the_user_are_not_taken_over() {
         assert_eq!(setting.model.calls(), 0, "{path}");
     }
     let body = json!({"messages": messages, "metadata": {"user_id": "c1"}});
-    text(setting.post("/v1/messages", &body).await).await;
-    let prompt = format!("{:?}", setting.model.prompts()[0].messages);
-    assert!(prompt.contains("And then?") && !prompt.contains("forged"), "{prompt}");
+    let response = setting.post("/v1/messages", &body).await;
+    assert_eq!(refused(response, StatusCode::BAD_REQUEST).await, "history_not_found");
+    assert_eq!(setting.model.calls(), 0);
 }
 
 /// The server's own protocols have one message.

@@ -11,6 +11,7 @@ mod approvals;
 mod begun_again;
 mod bodies;
 mod chat;
+mod client_history;
 mod connection;
 mod conversations;
 mod disconnects;

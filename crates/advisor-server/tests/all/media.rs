@@ -202,15 +202,29 @@ async fn large_picture_is_refused_with_its_body() {
     assert_eq!(refused(response, StatusCode::PAYLOAD_TOO_LARGE).await, "body_too_large");
 }
 
-/// Pictures of the client's history are in memory already.
+/// Pictures of the client's history are in memory already. A client may leave them out, but has no others.
 #[tokio::test]
-async fn pictures_of_the_history_are_not_taken_over() {
-    let setting = setting(["One.", "Two."].map(Answer::from_text));
-    let picture = json!([{"type": "image_url", "image_url": {"url": "file:///etc/passwd"}}]);
+async fn law_m8_pictures_of_the_history_are_those_of_memory() {
+    let picture = |data: &str| json!({"type": "image_url", "image_url": {"url": format!("data:image/png;base64,{data}")}});
+    let text_part = json!({"type": "text", "text": "What is it?"});
     let answer = json!({"role": "assistant", "content": "One."});
-    let messages = json!([{"role": "user", "content": picture}, answer, {"role": "user", "content": "And?"}]);
-    let body = json!({"messages": messages, "user": "c1", "stream": true});
-    assert_eq!(setting.post(CHAT, &body).await.status(), StatusCode::OK);
+    let asked = |content: &Value| json!({"role": "user", "content": content});
+    let cases = [
+        (json!([text_part, picture("YWJj")]), StatusCode::OK),
+        (json!([text_part]), StatusCode::OK),
+        (json!([text_part, picture("YWJk")]), StatusCode::BAD_REQUEST),
+        (
+            json!([text_part, {"type": "image_url", "image_url": {"url": "file:///etc/passwd"}}]),
+            StatusCode::BAD_REQUEST,
+        ),
+    ];
+    for (kept, status) in cases {
+        let setting = setting(["One.", "Two."].map(Answer::from_text));
+        let first = json!({"messages": [asked(&json!([text_part, picture("YWJj")]))], "user": "c1"});
+        text(setting.post(CHAT, &first).await).await;
+        let second = json!({"messages": [asked(&kept), answer, asked(&json!("And?"))], "user": "c1"});
+        assert_eq!(setting.post(CHAT, &second).await.status(), status, "{kept}");
+    }
 }
 
 /// An address may be an internal one. Only the provider fetches it.

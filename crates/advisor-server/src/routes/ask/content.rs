@@ -10,10 +10,20 @@ use crate::refusal::Refusal;
 #[derive(Debug)]
 pub(in crate::routes) enum SentMessage {
     User(Content),
-    /// A part of an answer, which the server has in its own memory, with the ids of its calls.
-    Answer(Vec<String>),
+    /// A part of an answer, which the server has in its own memory.
+    Answer(SentAnswer),
     Result(SentResult),
     Instructions,
+}
+
+/// A part of an answer, as a client has kept it.
+#[derive(Debug, Default)]
+pub(in crate::routes) struct SentAnswer {
+    pub(in crate::routes) text: String,
+    /// The ids of its calls.
+    pub(in crate::routes) calls: Vec<String>,
+    /// Whether it is a message of the assistant, and no other item.
+    pub(in crate::routes) is_message: bool,
 }
 
 /// A result of a call that the client has run.
@@ -25,14 +35,35 @@ pub(in crate::routes) struct SentResult {
 }
 
 impl SentMessage {
-    /// Creates a part of an answer with these calls.
-    pub(in crate::routes) fn answer(calls: &[Value]) -> Self {
-        let id = |call: &Value| call.get("id").and_then(Value::as_str).map(str::to_owned);
-        Self::Answer(calls.iter().filter_map(id).collect())
+    /// Creates an item of an answer that is no message, with the id of its call.
+    pub(in crate::routes) fn item(call: Option<String>) -> Self {
+        Self::Answer(SentAnswer { calls: call.into_iter().collect(), ..SentAnswer::default() })
     }
 
     pub(in crate::routes) fn is_result(&self) -> bool {
         matches!(self, Self::Result(_))
+    }
+
+    /// Checks whether it is an answer without calls, as one that greets the user.
+    pub(in crate::routes) fn may_greet(&self) -> bool {
+        matches!(self, Self::Answer(answer) if answer.is_message && answer.calls.is_empty())
+    }
+}
+
+impl SentAnswer {
+    /// Creates a message of the assistant. Its calls are in a field of their own, or among the parts of its content.
+    pub(in crate::routes) fn message(content: &Content, calls: &Value) -> Self {
+        let id = |call: &Value| call.get("id").and_then(Value::as_str).map(str::to_owned);
+        let is_call = |part: &&Value| {
+            part.get("type").and_then(Value::as_str).is_some_and(|kind| kind.ends_with("tool_use"))
+        };
+        let in_parts = content.as_parts().iter().filter(is_call).filter_map(id);
+        let calls = calls.as_array().map(Vec::as_slice).unwrap_or_default();
+        Self {
+            text: content.text(),
+            calls: calls.iter().filter_map(id).chain(in_parts).collect(),
+            is_message: true,
+        }
     }
 }
 
@@ -82,15 +113,34 @@ impl Content {
     ///
     /// # Errors
     /// For a part that cannot be passed on to the model, with its type.
-    pub(in crate::routes) fn read(self) -> Result<Message, Refusal> {
+    pub(in crate::routes) fn read(&self) -> Result<Message, Refusal> {
         self.parts().map(Message::user_parts)
     }
 
-    fn parts(self) -> Result<Vec<Part>, Refusal> {
-        let sent = match self {
-            Self::Text(text) => return Ok(vec![text.into()]),
-            Self::Nothing => Vec::new(),
+    /// Returns the text, without parts of other kinds.
+    fn text(&self) -> String {
+        let text = |part: &Value| match part.get("type").and_then(Value::as_str) {
+            None | Some("text" | "output_text") => part.get("text")?.as_str().map(str::to_owned),
+            _ => None,
+        };
+        match self {
+            Self::Text(text) => text.clone(),
+            _ => self.as_parts().iter().filter_map(text).collect(),
+        }
+    }
+
+    fn as_parts(&self) -> &[Value] {
+        match self {
             Self::Parts(parts) => parts,
+            _ => &[],
+        }
+    }
+
+    fn parts(&self) -> Result<Vec<Part>, Refusal> {
+        let sent = match self {
+            Self::Text(text) => return Ok(vec![text.as_str().into()]),
+            Self::Nothing => &[],
+            Self::Parts(parts) => parts.as_slice(),
         };
         let (mut parts, mut text) = (Vec::new(), String::new());
         for part in sent.iter().map(read_part) {

@@ -7,7 +7,8 @@ use super::super::conversations::shown_ids::ShownIds;
 use super::super::user::User;
 use super::call_suffix::CallSuffix;
 use super::content::{SentMessage, SentResult};
-use super::turn_id;
+use super::history::Stored;
+use super::{is_empty, turn_id};
 use crate::ChatServer;
 use crate::refusal::Refusal;
 
@@ -87,7 +88,7 @@ impl OpenCalls {
     /// have calls and results in turn. Other results, such as of a tool that the chain has run, are left out.
     ///
     /// # Errors
-    /// For messages of other roles among them, for two results of a call, and for parts that cannot be passed on.
+    /// For instructions among them, for two results of a call, and for parts that cannot be passed on.
     pub(in crate::routes) fn new_input(&self, messages: Vec<SentMessage>) -> Result<Vec<Message>, Refusal> {
         let (mut results, mut said) = (Vec::<Message>::new(), Vec::new());
         let known = self.len_of_history(&messages);
@@ -107,11 +108,9 @@ impl OpenCalls {
                 }
                 _ if place < known => {}
                 SentMessage::User(content) => said.push(content.read()?),
-                SentMessage::Answer(_) | SentMessage::Instructions => {
-                    return Err(Refusal::bad_request(
-                        "only messages of the user are accepted: the chain has its own instructions",
-                    ));
-                }
+                // An answer is history.
+                SentMessage::Answer(_) => {}
+                SentMessage::Instructions => return Err(Refusal::instructions()),
             }
         }
         results.append(&mut said);
@@ -205,16 +204,16 @@ pub(in crate::routes) fn first_results(log: &[Entry], turn: &TurnId) -> Vec<(Str
 /// Returns the last place of each call.
 fn calls_of(messages: &[SentMessage]) -> HashMap<String, usize> {
     let calls = messages.iter().enumerate().filter_map(|(place, message)| match message {
-        SentMessage::Answer(calls) => Some(calls.iter().map(move |call| (call.clone(), place))),
+        SentMessage::Answer(answer) => Some(answer.calls.iter().map(move |call| (call.clone(), place))),
         _ => None,
     });
     calls.flatten().collect()
 }
 
-/// Keeps the new messages, as [`OpenCalls::new_input`] does. The server has the earlier messages in its own memory.
+/// Returns the new messages of a list. It continues what memory has, or begins a conversation (law M8).
 ///
 /// # Errors
-/// Also for a history without a conversation.
+/// For instructions at any place, for a history that the conversation does not have, and as [`OpenCalls::new_input`].
 pub(in crate::routes) async fn new_input(
     server: &ChatServer,
     user: &User,
@@ -232,24 +231,45 @@ pub(in crate::routes) async fn new_input(
     Ok(input)
 }
 
-/// Keeps the new messages, as [`new_input`] does, but there may be none.
+/// Returns the new messages, as [`new_input`] does, but there may be none.
 pub(in crate::routes) async fn input_beside_decisions(
     server: &ChatServer,
     user: &User,
     conversation: Option<&ConversationKey>,
     turn: Option<&str>,
-    messages: Vec<SentMessage>,
+    mut messages: Vec<SentMessage>,
 ) -> Result<Vec<Message>, Refusal> {
-    let has_results = messages.iter().any(SentMessage::is_result);
-    let has_history = has_results || messages.iter().any(|message| matches!(message, SentMessage::Answer(_)));
-    if conversation.is_none() && has_history {
-        let message = "name the conversation, such as in the header `x-conversation-id`: the server keeps the history, \
-                       and takes none from clients";
-        return Err(Refusal::bad_request(message));
+    if messages.iter().any(|message| matches!(message, SentMessage::Instructions)) {
+        return Err(Refusal::instructions());
     }
-    let open = match conversation {
-        Some(conversation) if has_results => OpenCalls::of(server, user, conversation, turn).await?,
-        _ => OpenCalls::default(),
+    // A greeting, before the user has said something.
+    let greeting = messages.iter().take_while(|message| message.may_greet()).count();
+    drop(messages.drain(..greeting));
+    let has_results = messages.iter().any(SentMessage::is_result);
+    let Some(conversation) = conversation else {
+        if has_results || messages.iter().any(|message| matches!(message, SentMessage::Answer(_))) {
+            return Err(Refusal::history_without_name());
+        }
+        return OpenCalls::default().new_input(messages);
     };
-    open.new_input(messages)
+    let open = match has_results {
+        true => OpenCalls::of(server, user, conversation, turn).await?,
+        false => OpenCalls::default(),
+    };
+    let history = messages.get(..open.len_of_history(&messages)).unwrap_or_default();
+    if history.is_empty() && messages.len() < 2 {
+        return open.new_input(messages);
+    }
+    let turn = turn.map(turn_id).transpose().map_err(|error| Refusal::bad_request(error.to_string()))?;
+    let stored = Stored::load(server, conversation, turn.as_ref(), messages.len()).await?;
+    let known = match history {
+        [] => stored.before_unfinished(),
+        _ if stored.is_empty() => return Err(Refusal::unknown_history()),
+        history => stored.find(history)?,
+    };
+    let input = open.new_input(messages)?;
+    let (mut input, said): (Vec<_>, _) = input.into_iter().partition(|message| message.role() == Role::Tool);
+    let said = said.into_iter().filter(|message| !is_empty(message)).collect();
+    input.extend(stored.without_known(known, said));
+    Ok(input)
 }

@@ -19,10 +19,10 @@ use serde_json::{Value, json};
 use self::sent_parts::SentParts;
 use super::ask::answers::{AnsweredCall, Answers, NOT_WAITING, SentApproval, approvals};
 use super::ask::call_suffix::{CallSuffix, continued_turn};
-use super::ask::content::{Content, SentMessage, SentResult};
+use super::ask::content::{Content, SentAnswer, SentMessage, SentResult};
 use super::ask::decided_calls::{ShowsEnds, WithEnds};
 use super::ask::headers::on_disconnect;
-use super::ask::new_input::OpenCalls;
+use super::ask::new_input::{OpenCalls, input_beside_decisions};
 use super::ask::{Question, digest};
 use super::input::JsonBody;
 use super::openapi::operation::Operation;
@@ -70,6 +70,21 @@ struct UiMessage {
     role: String,
     #[serde(default)]
     parts: Vec<Value>,
+}
+
+impl UiMessage {
+    fn read(self) -> SentMessage {
+        match self.role.as_str() {
+            "user" => SentMessage::User(Content::Parts(self.parts)),
+            "assistant" => {
+                let call = |part: &Value| Some(part.get("toolCallId")?.as_str()?.to_owned());
+                let calls = self.parts.iter().filter_map(call).collect();
+                let answer = SentAnswer::message(&Content::Parts(self.parts), &Value::Null);
+                SentMessage::Answer(SentAnswer { calls, ..answer })
+            }
+            _ => SentMessage::Instructions,
+        }
+    }
 }
 
 pub(super) fn operation() -> Operation {
@@ -165,15 +180,18 @@ async fn question(
     profile: UiProfile,
     body: Body,
 ) -> Result<Asked, Refusal> {
-    let last = body.messages.into_iter().next_back();
-    let last = last.ok_or_else(|| Refusal::bad_request("there is no message"))?;
+    let mut messages = body.messages;
+    let last = messages.pop().ok_or_else(|| Refusal::bad_request("there is no message"))?;
+    let mut sent: Vec<_> = messages.into_iter().map(UiMessage::read).collect();
     if last.role == "assistant" && body.trigger == Trigger::SubmitMessage {
+        // Only its history counts: it has no new message of the user.
+        input_beside_decisions(server, user, Some(&user.conversation(&body.id)?), None, sent).await?;
         return continued(server, user, profile, (&body.id, last)).await;
     }
     if last.role != "user" {
         return Err(Refusal::bad_request("the last message is not one of the user"));
     }
-    let input = vec![Content::Parts(last.parts).read()?];
+    sent.push(SentMessage::User(Content::Parts(last.parts)));
     // The id of an answer has that of its turn; the id of a user's message is that of its turn.
     let named = body.message_id.as_deref();
     let (named, replaced) = match body.trigger {
@@ -183,6 +201,9 @@ async fn question(
         }
         Trigger::SubmitMessage => (named, named),
     };
+    let of_list = replaced.and_then(turn_of_message).or(turn_of_message(&last.id));
+    let input =
+        input_beside_decisions(server, user, Some(&user.conversation(&body.id)?), of_list, sent).await?;
     let question = match replaced {
         Some(turn) => {
             let id = replacing_turn(server, user, &body.id, named, &input).await?;

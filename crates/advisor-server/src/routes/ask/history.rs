@@ -1,0 +1,202 @@
+//! What memory has of a client's list of messages (law M8).
+
+use std::num::NonZeroUsize;
+
+use advisor_core::{BlockContent, ConversationKey, Message, MessageContent, Part, Role, TurnEnd, TurnId};
+use chat_memory_advisor::TurnMessages;
+
+use super::content::SentMessage;
+use super::is_empty;
+use crate::ChatServer;
+use crate::refusal::Refusal;
+
+/// The turns that are read beyond those of the list: failed ones, which the client may have left out.
+const FURTHER_TURNS: usize = 16;
+
+/// The newest turns of a conversation.
+#[derive(Debug, Default)]
+pub(super) struct Stored {
+    turns: Vec<StoredTurn>,
+    /// The messages with which the users have begun these turns.
+    said: Vec<Said>,
+    /// The number of turns that an advisor outside memory has answered lately. The client has them, and memory has not.
+    outside: usize,
+}
+
+#[derive(Debug)]
+struct StoredTurn {
+    /// The texts of its answers.
+    texts: Vec<String>,
+    has_calls: bool,
+    is_finished: bool,
+}
+
+/// A message of the user, as it is compared: white space does not count.
+#[derive(Debug)]
+struct Said {
+    text: String,
+    media: Vec<Part>,
+    /// The place of its turn.
+    turn: usize,
+}
+
+/// A message of the user in a client's list, with what the client has kept of the answer.
+#[derive(Debug, Default)]
+struct SentTurn {
+    said: Option<Said>,
+    answer: String,
+    has_calls: bool,
+}
+
+impl Stored {
+    /// Loads the turns that a list of so many messages may have. Of a turn that is sent again, and of those behind it, the
+    /// list has nothing yet.
+    pub(super) async fn load(
+        server: &ChatServer,
+        conversation: &ConversationKey,
+        turn: Option<&TurnId>,
+        messages: usize,
+    ) -> Result<Self, Refusal> {
+        let limit = NonZeroUsize::MIN.saturating_add(messages.saturating_add(FURTHER_TURNS));
+        let page = server.memory().turns(conversation, None, limit).await;
+        let turns = page.map_err(|error| Refusal::from(&error))?.turns;
+        let outside = server.turns().answered_outside_memory(conversation);
+        let mut stored = Self { outside, ..Self::default() };
+        for of in turns.iter().take_while(|stored| Some(&stored.turn) != turn) {
+            let said = of.messages.iter().take_while(|message| message.role() != Role::Assistant);
+            let said = said.filter(|message| message.role() == Role::User && !message.is_hidden());
+            stored.said.extend(said.map(|message| Said::new(message, stored.turns.len())));
+            stored.turns.push(StoredTurn::new(of));
+        }
+        Ok(stored)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.turns.is_empty() && self.outside == 0
+    }
+
+    /// Finds the messages of a client's history, in their order. Memory may have others between them. Returns the number of
+    /// messages up to the last one of the history.
+    ///
+    /// # Errors
+    /// If the conversation lacks a message of it, or has another answer to it.
+    pub(super) fn find(&self, history: &[SentMessage]) -> Result<usize, Refusal> {
+        let sent = sent_turns(history)?;
+        let (mut places, mut outside) = ((self.said.len(), None), self.outside);
+        for (number, sent) in sent.iter().enumerate().rev() {
+            let place = match &sent.said {
+                Some(said) => self.said.iter().take(places.0).rposition(|stored| {
+                    stored.has(said) && has_answer(self.with_followers(stored.turn), sent)
+                }),
+                // They stand before the first message of the user.
+                None if sent.has_calls && !self.turns.iter().any(|turn| turn.has_calls) => None,
+                None => Some(places.0),
+            };
+            if place.is_none() && sent.said.is_some() && outside > 0 {
+                outside = outside.saturating_sub(1);
+                continue;
+            }
+            let place = place.ok_or_else(|| Refusal::other_history(number))?;
+            places = (place, places.1.or_else(|| sent.said.is_some().then_some(place)));
+        }
+        Ok(places.1.map_or_else(|| self.before_unfinished(), |last| last.saturating_add(1)))
+    }
+
+    /// Returns the number of messages before the turns without an answer at the end of the conversation.
+    pub(super) fn before_unfinished(&self) -> usize {
+        let last = self.turns.iter().rposition(|turn| turn.is_finished);
+        self.said.iter().filter(|said| last.is_some_and(|last| said.turn <= last)).count()
+    }
+
+    /// Leaves out the first of these messages if the conversation ends with them, behind `from` of its own. The last message
+    /// is always new.
+    pub(super) fn without_known(&self, from: usize, said: Vec<Message>) -> Vec<Message> {
+        let sent: Vec<_> = said.iter().map(|message| Said::new(message, 0)).collect();
+        let ends = (from..self.said.len()).filter_map(|from| self.said.get(from..));
+        let known = ends.map(|end| (end.len(), end)).find(|(len, end)| {
+            *len < sent.len() && end.iter().zip(&sent).all(|(stored, sent)| stored.has(sent))
+        });
+        said.into_iter().skip(known.map_or(0, |(len, _)| len)).collect()
+    }
+
+    /// Returns a turn, and the turns behind it that no message of a user begins.
+    fn with_followers(&self, turn: usize) -> &[StoredTurn] {
+        let next = self.said.iter().map(|said| said.turn).find(|other| *other > turn);
+        self.turns.get(turn..next.unwrap_or(self.turns.len())).unwrap_or_default()
+    }
+}
+
+impl StoredTurn {
+    fn new(turn: &TurnMessages) -> Self {
+        let shown = turn.messages.iter().filter(|message| !message.is_hidden());
+        let blocks = || shown.clone().flat_map(Message::blocks).map(|block| block.content());
+        let text = |content: &BlockContent| match content {
+            BlockContent::Text(text) | BlockContent::Refusal(text) => Some(without_space(text)),
+            _ => None,
+        };
+        Self {
+            texts: blocks().filter_map(text).filter(|text| !text.is_empty()).collect(),
+            // Those of a provider are opaque.
+            has_calls: blocks()
+                .any(|content| matches!(content, BlockContent::ToolCall(_) | BlockContent::Opaque(_))),
+            is_finished: matches!(turn.end, Some(TurnEnd::Completed(_))),
+        }
+    }
+}
+
+impl Said {
+    fn new(message: &Message, turn: usize) -> Self {
+        let parts = match message.content() {
+            MessageContent::User(parts) => parts.as_slice(),
+            _ => &[],
+        };
+        let media = parts.iter().filter(|part| part.as_text().is_none()).cloned().collect();
+        let text: String = parts.iter().filter_map(Part::as_text).map(without_space).collect();
+        Self { text, media, turn }
+    }
+
+    /// Checks whether this is the message that a client has kept. It may have left out media.
+    fn has(&self, sent: &Self) -> bool {
+        self.text == sent.text && sent.media.iter().all(|part| self.media.contains(part))
+    }
+}
+
+/// Checks whether turns have what a client has kept of an answer. The client may have a part of it, such as that of the last
+/// round, or more, such as its reasoning. Of an unfinished turn it has what it was shown.
+fn has_answer(turns: &[StoredTurn], sent: &SentTurn) -> bool {
+    if turns.iter().any(|turn| !turn.is_finished) {
+        return true;
+    }
+    let texts = || turns.iter().flat_map(|turn| &turn.texts).map(String::as_str);
+    let behind = texts().try_fold(sent.answer.as_str(), |rest, text| Some(rest.split_once(text)?.1));
+    let has_text = behind.is_some() || texts().collect::<String>().contains(&sent.answer);
+    has_text && (!sent.has_calls || turns.iter().any(|turn| turn.has_calls))
+}
+
+/// Returns what a client has kept of each turn. What stands before its first message of the user comes first.
+fn sent_turns(history: &[SentMessage]) -> Result<Vec<SentTurn>, Refusal> {
+    let (mut turns, mut turn) = (Vec::new(), SentTurn::default());
+    for message in history {
+        match message {
+            SentMessage::User(content) => {
+                let message = content.read()?;
+                if !is_empty(&message) {
+                    let next = SentTurn { said: Some(Said::new(&message, 0)), ..SentTurn::default() };
+                    turns.push(std::mem::replace(&mut turn, next));
+                }
+            }
+            SentMessage::Answer(answer) => {
+                turn.answer.push_str(&without_space(&answer.text));
+                turn.has_calls |= !answer.calls.is_empty();
+            }
+            SentMessage::Result(_) => turn.has_calls = true,
+            SentMessage::Instructions => {}
+        }
+    }
+    turns.push(turn);
+    Ok(turns)
+}
+
+fn without_space(text: &str) -> String {
+    text.split_whitespace().collect()
+}

@@ -1,0 +1,242 @@
+//! Lists of messages of clients: they continue what memory has, or are refused.
+
+use advisor_core::{
+    AdvisorChain, ChatClient, ChatRequest, Error, ErrorKind, Message, Phase, Placement, from_fn,
+};
+use advisor_server::ChatServer;
+use advisor_testkit::{Answer, ScriptedModel};
+use axum::body::Body;
+use axum::http::{Request, Response, StatusCode};
+use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
+use serde_json::{Value, json};
+
+use crate::setting::{Setting, json_of, post, refused, setting, text};
+
+const PATHS: [&str; 5] = ["/v1/chat/completions", "/v1/responses", "/v1/messages", "/api/ag-ui", "/api/ui"];
+
+/// A message in the words of all protocols.
+fn message(id: &str, role: &str, text: &str) -> Value {
+    json!({"id": id, "role": role, "content": text, "parts": [{"type": "text", "text": text}]})
+}
+
+fn user(id: &str, text: &str) -> Value {
+    message(id, "user", text)
+}
+
+fn assistant(text: &str) -> Value {
+    message(text, "assistant", text)
+}
+
+/// Sends a list in conversation `c1`.
+async fn send(setting: &Setting, path: &str, messages: &[Value]) -> Response<Body> {
+    let last = messages.last().unwrap()["id"].clone();
+    let body = match path {
+        "/v1/responses" => json!({"input": messages, "stream": true}),
+        "/api/ag-ui" => json!({"threadId": "c1", "runId": last, "messages": messages}),
+        "/api/ui" => json!({"id": "c1", "messages": messages}),
+        _ => json!({"messages": messages, "stream": true}),
+    };
+    let request = post(path).header("x-conversation-id", "c1");
+    setting.send(request.body(Body::from(body.to_string())).unwrap()).await
+}
+
+/// Checks that the list gets an answer, and returns the texts that the model is sent.
+async fn prompt_of(setting: &Setting, path: &str, messages: &[Value]) -> Vec<String> {
+    let response = send(setting, path, messages).await;
+    let status = response.status();
+    let body = text(response).await;
+    assert_eq!(status, StatusCode::OK, "{path} {messages:?}: {body}");
+    setting.model.prompts().last().unwrap().messages.iter().map(Message::text).collect()
+}
+
+async fn is_refused(setting: &Setting, path: &str, messages: &[Value], code: &str) {
+    let calls = setting.model.calls();
+    let found = refused(send(setting, path, messages).await, StatusCode::BAD_REQUEST).await;
+    assert_eq!((found.as_str(), setting.model.calls()), (code, calls), "{path} {messages:?}");
+}
+
+#[tokio::test]
+async fn law_m8_history_that_memory_has_is_continued() {
+    for path in PATHS {
+        let setting = setting(["One.", "Two.", "Three."].map(Answer::from_text));
+        let (mut list, mut expected) = (Vec::new(), Vec::new());
+        for (id, asked, answer) in [("u1", "A?", "One."), ("u2", "B?", "Two."), ("u3", "C?", "Three.")] {
+            list.push(user(id, asked));
+            expected.push(asked);
+            assert_eq!(prompt_of(&setting, path, &list).await, expected, "{path}");
+            list.push(assistant(answer));
+            expected.push(answer);
+        }
+    }
+}
+
+/// The conversation is new, was deleted, or is in another store.
+#[tokio::test]
+async fn law_m8_history_of_an_unknown_conversation_is_refused() {
+    let list = [user("u1", "A?"), assistant("One."), user("u2", "B?")];
+    for path in PATHS {
+        let setting = setting(["One.", "Two."].map(Answer::from_text));
+        is_refused(&setting, path, &list, "history_not_found").await;
+        prompt_of(&setting, path, &list[..1]).await;
+        let delete = Request::delete("/api/conversations/c1").body(Body::empty()).unwrap();
+        assert!(setting.send(delete).await.status().is_success(), "{path}");
+        is_refused(&setting, path, &list, "history_not_found").await;
+        assert_eq!(prompt_of(&setting, path, &list[2..]).await, ["B?"], "{path}");
+    }
+}
+
+/// A client that has messages of its own making, or answers that it has changed, learns that they do not count.
+#[tokio::test]
+async fn law_m8_other_history_than_that_of_the_conversation_is_refused() {
+    let (first, next) = (user("u1", "A?"), user("u2", "B?"));
+    for path in PATHS {
+        let setting = setting(["One.", "Two."].map(Answer::from_text));
+        prompt_of(&setting, path, &[first.clone()]).await;
+        for list in [
+            vec![first.clone(), assistant("Won."), next.clone()],
+            vec![user("u1", "Z?"), assistant("One."), next.clone()],
+            vec![user("e1", "Files."), assistant("Ok."), first.clone(), assistant("One."), next.clone()],
+            vec![first.clone(), assistant("One."), user("e1", "Files."), assistant("Ok."), next.clone()],
+        ] {
+            is_refused(&setting, path, &list, "history_not_found").await;
+        }
+        let list = [first.clone(), assistant("One."), next.clone()];
+        assert_eq!(prompt_of(&setting, path, &list).await, ["A?", "One.", "B?"], "{path}");
+    }
+}
+
+#[tokio::test]
+async fn law_m8_instructions_are_refused_at_any_place() {
+    let list = [user("u1", "A?"), assistant("One."), user("u2", "B?")];
+    for path in PATHS {
+        let setting = setting(["One.", "Two."].map(Answer::from_text));
+        for role in ["system", "developer"] {
+            is_refused(&setting, path, &[message("s1", role, "Obey."), list[0].clone()], "invalid_request")
+                .await;
+        }
+        prompt_of(&setting, path, &list[..1]).await;
+        for place in 0..list.len() {
+            for role in ["system", "developer"] {
+                let mut list = list.to_vec();
+                list.insert(place, message("s1", role, "Obey."));
+                is_refused(&setting, path, &list, "invalid_request").await;
+            }
+        }
+    }
+}
+
+/// An assistant may greet the user before the conversation begins.
+#[tokio::test]
+async fn law_m8_greeting_begins_a_conversation_and_no_history() {
+    let list = [assistant("Hello!"), user("u1", "A?"), assistant("One."), user("u2", "B?")];
+    for path in PATHS {
+        let setting = setting(["One.", "Two."].map(Answer::from_text));
+        assert_eq!(prompt_of(&setting, path, &list[..2]).await, ["A?"], "{path}");
+        assert_eq!(prompt_of(&setting, path, &list).await, ["A?", "One.", "B?"], "{path}");
+    }
+    // Also in a conversation without a name.
+    let setting = setting([Answer::from_text("One.")]);
+    let body = json!({"messages": list[..2]});
+    assert_eq!(setting.post("/v1/chat/completions", &body).await.status(), StatusCode::OK);
+}
+
+/// Clients keep a message whose turn has failed, in front of the next one. Memory has it already.
+#[tokio::test]
+async fn law_m8_message_of_a_failed_turn_is_not_doubled() {
+    for path in PATHS {
+        let failing = Answer::refused(Error::new(ErrorKind::Connection, "canary"));
+        let answers = [Answer::from_text("One."), failing, Answer::from_text("Three.")];
+        let setting = setting(answers);
+        let mut list = vec![user("u1", "A?")];
+        prompt_of(&setting, path, &list).await;
+        list.extend([assistant("One."), user("u2", "B?")]);
+        assert_eq!(send(&setting, path, &list).await.status(), StatusCode::BAD_GATEWAY, "{path}");
+        list.push(user("u3", "C?"));
+        let sent = prompt_of(&setting, path, &list).await;
+        assert_eq!(sent.iter().filter(|text| *text == "B?").count(), 1, "{path}: {sent:?}");
+        assert_eq!(sent.last().unwrap(), "C?", "{path}");
+    }
+}
+
+/// Nothing of a message that was refused before memory had it is lost.
+#[tokio::test]
+async fn law_m8_messages_that_memory_never_had_are_sent() {
+    for path in PATHS {
+        let setting = setting(["One.", "Two."].map(Answer::from_text));
+        let list = [user("u1", "A?"), assistant("One."), user("u2", "B?"), user("u3", "C?")];
+        prompt_of(&setting, path, &list[..1]).await;
+        assert_eq!(prompt_of(&setting, path, &list).await, ["A?", "One.", "B?", "C?"], "{path}");
+    }
+}
+
+/// What a client keeps of an answer differs: without its first rounds, without white space, with its reasoning.
+#[tokio::test]
+async fn law_m8_parts_of_an_answer_are_its_history() {
+    for path in PATHS {
+        for kept in [
+            "Let me look.\n\nIt is sunny.",
+            "It is sunny. ",
+            "<think>Hm.</think>Let me look.It is sunny.",
+            "",
+        ] {
+            let looking = Answer::new().text("Let me look.\n").call("t1", "weather", "{}").done();
+            let setting = setting([looking, Answer::from_text("It is sunny."), Answer::from_text("Two.")]);
+            let list = [user("u1", "A?"), assistant(kept), user("u2", "B?")];
+            prompt_of(&setting, path, &list[..1]).await;
+            let sent = prompt_of(&setting, path, &list).await;
+            assert_eq!(sent, ["A?", "Let me look.\n", "sunny", "It is sunny.", "B?"], "{path} {kept}");
+        }
+    }
+}
+
+/// A client that sends the end of a long list, or leaves out what failed, continues the conversation, too.
+#[tokio::test]
+async fn law_m8_end_of_the_history_is_enough() {
+    for path in PATHS {
+        let setting = setting(["One.", "Two.", "Three."].map(Answer::from_text));
+        let list =
+            [user("u1", "A?"), assistant("One."), user("u2", "B?"), assistant("Two."), user("u3", "C?")];
+        prompt_of(&setting, path, &list[..1]).await;
+        prompt_of(&setting, path, &list[..3]).await;
+        let expected = ["A?", "One.", "B?", "Two.", "C?"];
+        assert_eq!(prompt_of(&setting, path, &list[2..]).await, expected, "{path}");
+    }
+}
+
+/// A guard keeps a message out of memory. The client has it and the reply, and goes on.
+#[tokio::test]
+async fn message_that_a_guard_has_answered_is_passed_over() {
+    for path in PATHS {
+        let guard = from_fn("guard", |request: ChatRequest, next: AdvisorChain| async move {
+            let asked = request.messages.iter_back().next().map(Message::text);
+            match asked.is_some_and(|asked| asked == "Z?" || asked == "Y?") {
+                true => Ok(request.answer("Please be brief.")),
+                false => next.next_stream(request).await,
+            }
+        });
+        let model = ScriptedModel::new(["One.", "Two."].map(Answer::from_text));
+        let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+        let guard = guard.with_placement(Placement::new(Phase::Turn));
+        let client =
+            ChatClient::builder(model.clone()).advisor(guard).advisor(memory.clone()).build().unwrap();
+        let setting = Setting { server: ChatServer::new(client, memory), model };
+        let mut list = vec![user("u1", "Z?")];
+        assert!(text(send(&setting, path, &list).await).await.contains("Please be brief."), "{path}");
+        list.extend([assistant("Please be brief."), user("u2", "A?")]);
+        assert_eq!(prompt_of(&setting, path, &list).await, ["A?"], "{path}");
+        list.extend([assistant("One."), user("u3", "Y?"), assistant("Please be brief."), user("u4", "B?")]);
+        is_refused(&setting, path, &list, "history_not_found").await;
+    }
+}
+
+/// The client learns what to do.
+#[tokio::test]
+async fn refused_history_says_what_to_do() {
+    let list = [user("u1", "A?"), assistant("One."), user("u2", "B?")];
+    let setting = setting([]);
+    let error = json_of(send(&setting, "/v1/chat/completions", &list).await).await["error"].clone();
+    assert!(error["message"].as_str().unwrap().contains("begin it with the user's message alone"), "{error}");
+    let body = json!({"messages": list});
+    let error = json_of(setting.post("/v1/chat/completions", &body).await).await["error"].clone();
+    assert!(error["message"].as_str().unwrap().contains("name the conversation"), "{error}");
+}

@@ -3,7 +3,7 @@ pub(crate) mod error_form;
 use std::time::Duration;
 
 use advisor_core::{DecisionProblem, Error, ErrorKind};
-use advisor_sse::Failure;
+use advisor_sse::{ApiError, Failure};
 use axum::body::Body;
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
@@ -198,7 +198,7 @@ pub(crate) fn log_failure(error: &Error) {
 impl From<&Error> for Refusal {
     fn from(error: &Error) -> Self {
         let failure = Failure::from(error);
-        let status = status_of(error.kind());
+        let status = StatusCode::from_u16(failure.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         // The texts about decisions have no content, and name the call.
         if status.is_server_error() || matches!(error.kind(), ErrorKind::Approval { .. }) {
             log_failure(error);
@@ -242,35 +242,6 @@ impl From<QueryRejection> for Refusal {
     }
 }
 
-fn status_of(kind: ErrorKind) -> StatusCode {
-    match kind {
-        ErrorKind::TurnIdReused | ErrorKind::NoClientSideCall | ErrorKind::Approval { .. } => {
-            StatusCode::UNPROCESSABLE_ENTITY
-        }
-        ErrorKind::ConversationBusy
-        | ErrorKind::StoreConflict { .. }
-        | ErrorKind::Fenced
-        | ErrorKind::CallAlreadyStarted => StatusCode::CONFLICT,
-        // As OpenAI and Anthropic answer it.
-        ErrorKind::ContextOverflow | ErrorKind::InvalidRequest | ErrorKind::InvalidHistory => {
-            StatusCode::BAD_REQUEST
-        }
-        // A stop is wanted, so it is none of the statuses that clients retry.
-        ErrorKind::Cancelled => StatusCode::UNPROCESSABLE_ENTITY,
-        ErrorKind::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-        ErrorKind::RateLimited { .. } => StatusCode::TOO_MANY_REQUESTS,
-        ErrorKind::NotPersisted | ErrorKind::Store => StatusCode::SERVICE_UNAVAILABLE,
-        ErrorKind::Timeout => StatusCode::GATEWAY_TIMEOUT,
-        ErrorKind::Authentication
-        | ErrorKind::NotFound
-        | ErrorKind::Provider { .. }
-        | ErrorKind::Connection
-        | ErrorKind::Truncated
-        | ErrorKind::Protocol { .. } => StatusCode::BAD_GATEWAY,
-        _ => StatusCode::INTERNAL_SERVER_ERROR,
-    }
-}
-
 /// Checks whether a turn that has failed so may begin again under its id: it was refused at its start, or its model is
 /// busy. Memory continues it, so no tool runs again.
 ///
@@ -290,9 +261,9 @@ pub(crate) fn may_begin_again(kind: ErrorKind) -> bool {
 impl Refusal {
     /// Returns the body, which names the request.
     pub(crate) fn body(&self, form: ErrorForm, request_id: &str) -> Body {
-        let (kind, code, message) = (form.kind(self.status), self.code, &self.message);
+        let ApiError { kind, code, message, .. } = form.error(self.status, self.code, &self.message);
         let body = match form {
-            ErrorForm::OpenAi => json!({
+            ErrorForm::Own | ErrorForm::OpenAi => json!({
                 "error": {"message": message, "type": kind, "code": code, "param": null, "request_id": request_id},
             }),
             ErrorForm::Anthropic => json!({

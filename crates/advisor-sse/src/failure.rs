@@ -3,6 +3,8 @@ use std::time::Duration;
 use advisor_core::{DecisionProblem, Error, ErrorKind, Text};
 use serde_json::Value;
 
+use crate::ApiError;
+
 /// The kind of an [`Error`] and a fixed text, for a client.
 ///
 /// It has nothing of the error's text and causes, which may name servers and settings. An operator finds them in the
@@ -39,6 +41,38 @@ impl Failure {
     #[must_use]
     pub fn code(&self) -> &'static str {
         self.code
+    }
+
+    /// Returns the HTTP status of the failure, for a server that has not begun to answer.
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        match self.kind {
+            ErrorKind::TurnIdReused | ErrorKind::NoClientSideCall | ErrorKind::Approval { .. } => 422,
+            ErrorKind::ConversationBusy
+            | ErrorKind::StoreConflict { .. }
+            | ErrorKind::Fenced
+            | ErrorKind::CallAlreadyStarted => 409,
+            // As OpenAI and Anthropic answer it.
+            ErrorKind::ContextOverflow | ErrorKind::InvalidRequest | ErrorKind::InvalidHistory => 400,
+            // A stop is wanted, so it is none of the statuses that clients retry.
+            ErrorKind::Cancelled => 422,
+            ErrorKind::TooLarge => 413,
+            ErrorKind::RateLimited { .. } => 429,
+            ErrorKind::NotPersisted | ErrorKind::Store => 503,
+            ErrorKind::Timeout => 504,
+            ErrorKind::Authentication
+            | ErrorKind::NotFound
+            | ErrorKind::Provider { .. }
+            | ErrorKind::Connection
+            | ErrorKind::Truncated
+            | ErrorKind::Protocol { .. } => 502,
+            _ => 500,
+        }
+    }
+
+    /// Returns the failure in the terms of OpenAI.
+    pub(crate) fn for_openai(&self) -> ApiError<'static> {
+        ApiError::openai(self.status(), self.code, self.message)
     }
 
     /// Returns the id of the request, if it has one.

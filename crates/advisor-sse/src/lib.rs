@@ -17,6 +17,7 @@
 //!
 //! The module [`validate`] checks the output of each of them.
 
+mod api_error;
 mod encoder;
 mod failure;
 mod frames;
@@ -24,6 +25,7 @@ mod protocols;
 mod shared;
 pub mod validate;
 
+pub use api_error::ApiError;
 pub use encoder::{Encoder, Encoding, encode};
 pub use failure::Failure;
 pub use frames::Frames;

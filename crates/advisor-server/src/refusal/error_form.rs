@@ -1,11 +1,16 @@
+//! The form of the body of an error, by the route.
+
+use advisor_sse::ApiError;
 use axum::http::StatusCode;
 
 /// The form of the body of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ErrorForm {
-    /// The form that OpenAI's clients read, for all routes but one.
+    /// That of the server's own routes: OpenAI's form with the server's own codes.
+    Own,
+    /// That of OpenAI's clients, with the codes that they look for.
     OpenAi,
-    /// The form that Anthropic's clients read.
+    /// That of Anthropic's clients.
     Anthropic,
 }
 
@@ -14,24 +19,21 @@ impl ErrorForm {
     pub(crate) fn for_path(path: &str) -> Self {
         match path.strip_prefix("/v1/messages") {
             Some(rest) if rest.is_empty() || rest.starts_with('/') => Self::Anthropic,
-            _ => Self::OpenAi,
+            _ if path.starts_with("/v1/") => Self::OpenAi,
+            _ => Self::Own,
         }
     }
 
-    /// Returns the type of an error with this status.
-    pub(crate) fn kind(self, status: StatusCode) -> &'static str {
-        match (self, status.as_u16()) {
-            (Self::OpenAi, 500..) => "server_error",
-            (Self::Anthropic, 401) => "authentication_error",
-            (Self::Anthropic, 403) => "permission_error",
-            (Self::Anthropic, 404) => "not_found_error",
-            (Self::Anthropic, 408 | 504) => "timeout_error",
-            (Self::Anthropic, 409) => "conflict_error",
-            (Self::Anthropic, 413) => "request_too_large",
-            (Self::Anthropic, 429) => "rate_limit_error",
-            (Self::Anthropic, 503) => "overloaded_error",
-            (Self::Anthropic, 500..) => "api_error",
-            _ => "invalid_request_error",
+    /// Returns an error with this status in the terms of the form.
+    pub(crate) fn error<'a>(self, status: StatusCode, code: &'a str, message: &'a str) -> ApiError<'a> {
+        let status = status.as_u16();
+        let mut error = match self {
+            Self::Anthropic => ApiError::anthropic(status, code, message),
+            Self::Own | Self::OpenAi => ApiError::openai(status, code, message),
+        };
+        if self == Self::Own {
+            (error.code, error.message) = (code, message);
         }
+        error
     }
 }

@@ -17,6 +17,7 @@ mod conversations;
 mod disconnects;
 mod edited_approvals;
 mod endings;
+mod errors;
 mod finished;
 mod forged;
 mod health;

@@ -1,4 +1,4 @@
-use advisor_core::{BlockDelta, Chunk, ErrorKind, ToolEvent, ToolEventKind, Usage};
+use advisor_core::{BlockDelta, Chunk, ToolEvent, ToolEventKind, Usage};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -213,26 +213,7 @@ impl Encoder for OpenAiChat {
     }
 
     fn failure(&mut self, failure: &Failure, frames: &mut Frames) {
-        frames.data(&json!({"error": error(failure)}));
+        frames.data(&json!({"error": failure.identify(failure.for_openai().openai_object())}));
         frames.done();
     }
-}
-
-/// Returns an error in the form of OpenAI's APIs.
-fn error(failure: &Failure) -> Value {
-    let kind = match failure.kind() {
-        ErrorKind::RateLimited { .. } => "rate_limit_error",
-        ErrorKind::InvalidRequest
-        | ErrorKind::InvalidHistory
-        | ErrorKind::ContextOverflow
-        | ErrorKind::NotFound
-        | ErrorKind::TooLarge
-        | ErrorKind::TurnIdReused
-        | ErrorKind::NoClientSideCall
-        | ErrorKind::Approval { .. }
-        | ErrorKind::ConversationBusy => "invalid_request_error",
-        _ => "server_error",
-    };
-    failure
-        .identify(json!({"message": failure.message(), "type": kind, "code": failure.code(), "param": null}))
 }

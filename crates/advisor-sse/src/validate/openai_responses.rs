@@ -12,16 +12,21 @@ use crate::Frame;
 /// - Events are numbered and named. A response is created first, and its id does not change.
 /// - Items are numbered. Items, parts and texts open once, are extended while they are open, and close inside out.
 /// - Pieces are of the kind of their part or item, and concatenate to the finished text.
-/// - The last response has all items.
+/// - The last response has all items. An error precedes a failed response, and nothing is between the two.
 pub fn openai_responses(frames: &[Frame]) -> Result<(), Violation> {
     let mut state = State::default();
     check_all(frames, |frame| state.check(frame))
 }
 
+/// The codes of a failed response that the encoder sends. The published list has all but the first one.
+const CODES: [&str; 4] = ["context_length_exceeded", "invalid_prompt", "rate_limit_exceeded", "server_error"];
+
 #[derive(Debug, Default)]
 struct State {
     events: u64,
     response: Option<String>,
+    /// An error was sent.
+    has_failed: bool,
     /// Items, their parts, and their texts, all under the id of the item.
     lives: Lifecycles,
     /// The number of each item that has begun.
@@ -41,7 +46,14 @@ impl State {
         require((self.events == 1) == (kind == "response.in_progress"), "a created response is in progress")?;
         self.events += 1;
         let item = at(&event, "/item");
+        require(self.has_failed == (kind == "response.failed"), "an error precedes a failed response")?;
         match kind {
+            "error" => {
+                let nested = at(&event, "/error");
+                text(nested, "type").and(text(nested, "code")).and(text(nested, "message"))?;
+                text(&event, "code").and(text(&event, "message"))?;
+                self.has_failed = true;
+            }
             "response.created" | "response.in_progress" => self.check_response(&event, "in_progress")?,
             "response.completed" => return self.check_end(&event, "completed"),
             "response.incomplete" => {
@@ -50,7 +62,11 @@ impl State {
             }
             "response.failed" => {
                 let error = at(&event, "/response/error");
-                text(error, "code").and(text(error, "message"))?;
+                text(error, "message")?;
+                require(
+                    CODES.contains(&text(error, "code")?),
+                    "the codes of a failed response are a closed list",
+                )?;
                 self.check_response(&event, "failed")?;
                 return Ok(Next::End);
             }
@@ -70,6 +86,9 @@ impl State {
 
     fn check_end(&mut self, event: &Value, status: &str) -> Checked {
         self.check_response(event, status)?;
+        let cache = at(event, "/response/usage/input_tokens_details/cache_write_tokens");
+        let has_usage = !at(event, "/response/usage").is_null();
+        require(!has_usage || cache.is_u64(), "token counts have those of the cache")?;
         self.lives.all_closed()?;
         let output = at(event, "/response/output").as_array().ok_or("a response has its output")?;
         require(output.iter().eq(self.finished.values()), "the last response has all items")?;

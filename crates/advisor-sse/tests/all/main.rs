@@ -5,6 +5,7 @@ mod any_turn;
 mod approvals;
 mod chat_events;
 mod endings;
+mod errors;
 mod frames;
 mod other_forms;
 mod parts;

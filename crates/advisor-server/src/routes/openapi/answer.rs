@@ -49,7 +49,7 @@ impl Answer {
 /// Returns the headers of a response: the id of the request, and these.
 pub(super) fn headers(form: ErrorForm, more: &[&str]) -> Value {
     let ids: &[&str] = match form {
-        ErrorForm::OpenAi => &["x-request-id"],
+        ErrorForm::Own | ErrorForm::OpenAi => &["x-request-id"],
         ErrorForm::Anthropic => &["x-request-id", "request-id"],
     };
     let all = ids.iter().chain(more);
@@ -94,7 +94,7 @@ pub(super) const ERRORS: [(u16, &str, &str); 14] = [
 pub(super) fn error_name(form: ErrorForm, status: u16) -> String {
     let name = ERRORS.iter().find(|(of, ..)| *of == status).map_or("Internal", |(_, name, _)| name);
     match form {
-        ErrorForm::OpenAi => name.to_owned(),
+        ErrorForm::Own | ErrorForm::OpenAi => name.to_owned(),
         ErrorForm::Anthropic => format!("Anthropic{name}"),
     }
 }

@@ -97,7 +97,7 @@ pub(super) fn answer_headers() -> Value {
 pub(super) fn errors() -> Value {
     let error = |form: ErrorForm, &(status, _, description): &(u16, &str, &str)| {
         let schema = match form {
-            ErrorForm::OpenAi => "#/components/schemas/Error",
+            ErrorForm::Own | ErrorForm::OpenAi => "#/components/schemas/Error",
             ErrorForm::Anthropic => "#/components/schemas/AnthropicError",
         };
         let more: &[&str] = match status {
@@ -110,7 +110,7 @@ pub(super) fn errors() -> Value {
         (error_name(form, status), error)
     };
     let of_form = |form| ERRORS.iter().map(move |row| error(form, row));
-    Value::Object(of_form(ErrorForm::OpenAi).chain(of_form(ErrorForm::Anthropic)).collect::<Map<_, _>>())
+    Value::Object(of_form(ErrorForm::Own).chain(of_form(ErrorForm::Anthropic)).collect::<Map<_, _>>())
 }
 
 /// Returns the schema of the body of an error.
@@ -120,8 +120,8 @@ pub(super) fn error_schema() -> Value {
         "type": "object",
         "properties": {
             "message": text("A text for people. It has nothing of an internal error."),
-            "type": {"enum": ["invalid_request_error", "server_error"]},
-            "code": text("The kind of the error, such as `unauthorized` or `rate_limited`."),
+            "type": {"enum": ["invalid_request_error", "rate_limit_error", "server_error"]},
+            "code": text("The kind of the error, such as `unauthorized` or `rate_limited`. Routes for clients of OpenAI have OpenAI's codes, such as `invalid_api_key` or `rate_limit_exceeded`."),
             "param": {"type": "null"},
             "request_id": text("The id of the request, as in `x-request-id`."),
         },

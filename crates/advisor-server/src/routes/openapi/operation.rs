@@ -47,7 +47,7 @@ impl Operation {
             body: None,
             answers: Vec::new(),
             errors: Vec::new(),
-            error_form: ErrorForm::OpenAi,
+            error_form: ErrorForm::Own,
         }
     }
 
@@ -114,7 +114,7 @@ impl Operation {
         self
     }
 
-    /// Sets the form of the errors; by default that of OpenAI.
+    /// Sets the form of the errors; by default that of the server's own routes, which has OpenAI's schema.
     pub(in crate::routes) fn with_error_form(self, error_form: ErrorForm) -> Self {
         Self { error_form, ..self }
     }

@@ -2,7 +2,7 @@ mod blocks;
 
 use std::collections::BTreeSet;
 
-use advisor_core::{BlockDelta, BlockId, Chunk, ErrorKind, Text, ToolEvent, ToolEventKind, Usage};
+use advisor_core::{BlockDelta, BlockId, Chunk, Text, ToolEvent, ToolEventKind, Usage};
 use serde_json::{Value, json};
 
 use self::blocks::Blocks;
@@ -12,7 +12,7 @@ use crate::shared::ending::Ending;
 use crate::shared::json as form;
 use crate::shared::server_tools::ServerTools;
 use crate::shared::turn::Turn;
-use crate::{Failure, Frames};
+use crate::{ApiError, Failure, Frames};
 
 /// The stream of Anthropic's Messages, so that any Anthropic client can read a chain.
 ///
@@ -163,15 +163,7 @@ impl Encoder for AnthropicMessages {
 
 /// Returns an error in the form of Anthropic's API.
 fn error(failure: &Failure) -> Value {
-    let kind = match failure.kind() {
-        ErrorKind::RateLimited { .. } => "rate_limit_error",
-        ErrorKind::InvalidRequest | ErrorKind::InvalidHistory | ErrorKind::ContextOverflow => {
-            "invalid_request_error"
-        }
-        ErrorKind::NotFound => "not_found_error",
-        ErrorKind::TooLarge => "request_too_large",
-        ErrorKind::Timeout => "timeout_error",
-        _ => "api_error",
-    };
-    failure.identify(json!({"type": "error", "error": {"type": kind, "message": failure.message()}}))
+    let error = ApiError::anthropic(failure.status(), failure.code(), failure.message());
+    let error = json!({"type": error.kind, "message": error.message, "code": error.code});
+    failure.identify(json!({"type": "error", "error": error}))
 }

@@ -161,7 +161,10 @@ impl OpenAiResponses {
 fn counts(usage: &Usage) -> Value {
     json!({
         "input_tokens": usage.input_tokens.unwrap_or_default(),
-        "input_tokens_details": {"cached_tokens": usage.cached_input_tokens.unwrap_or_default()},
+        "input_tokens_details": {
+            "cached_tokens": usage.cached_input_tokens.unwrap_or_default(),
+            "cache_write_tokens": usage.cache_write_tokens.unwrap_or_default(),
+        },
         "output_tokens": usage.output_tokens.unwrap_or_default(),
         "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens.unwrap_or_default()},
         "total_tokens": usage.total().unwrap_or_default(),
@@ -205,9 +208,15 @@ impl Encoder for OpenAiResponses {
     }
 
     fn failure(&mut self, failure: &Failure, frames: &mut Frames) {
+        let error = failure.for_openai();
+        // Some clients take a failed response for a complete one. All of them raise an error that is nested so; the
+        // published schema has the fields beside it.
+        let nested = failure.identify(error.openai_object());
+        let event = json!({"code": error.code, "message": error.message, "param": null, "error": nested});
+        self.events.write("error", event, frames);
         let mut response = self.response("failed", None);
         if let Some(fields) = response.as_object_mut() {
-            let error = json!({"code": failure.code(), "message": failure.message()});
+            let error = json!({"code": error.response_code(), "message": error.message});
             fields.insert("error".into(), failure.identify(error));
         }
         self.events.write("response.failed", json!({"response": response}), frames);

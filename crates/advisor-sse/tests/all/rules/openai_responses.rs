@@ -5,7 +5,8 @@ use super::{Rules, Texts, broken, missing, named, validate, with, without};
 
 const CREATED: &str = r#"{"type":"response.created","response":{"id":"r","status":"in_progress"}}"#;
 const BEGUN: &str = r#"{"type":"response.in_progress","response":{"id":"r","status":"in_progress"}}"#;
-const FAILED: &str = r#"{"type":"response.failed","response":{"id":"r","status":"failed","error":{"code":"timeout","message":"the request took too long"}}}"#;
+const FAILED: &str = r#"{"type":"response.failed","response":{"id":"r","status":"failed","error":{"code":"server_error","message":"the request took too long"}}}"#;
+const ERROR: &str = r#"{"type":"error","code":"timeout","message":"the request took too long","error":{"type":"server_error","code":"timeout","message":"the request took too long"}}"#;
 const ITEM: &str =
     r#"{"type":"response.output_item.added","output_index":0,"item":{"type":"message","id":"m"}}"#;
 const PART: &str = r#"{"type":"response.content_part.added","item_id":"m","output_index":0,"content_index":0,"part":{"type":"output_text"}}"#;
@@ -40,9 +41,10 @@ const EMPTY: &str = r#"{"type":"response.completed","response":{"id":"r","status
 const CUT: &str = r#"{"type":"response.incomplete","response":{"id":"r","status":"incomplete","output":[],"incomplete_details":{"reason":"max_output_tokens"}}}"#;
 const COMPLETED: &str = r#"{"type":"response.completed","response":{"id":"r","status":"completed","output":[{"type":"message","id":"m"}]}}"#;
 
-const TEXTS: [Texts; 13] = [
+const TEXTS: [Texts; 14] = [
     (&[], CREATED, &["/type", "/response/id"]),
-    (&[CREATED, BEGUN], FAILED, &["/response/id", "/response/error/code", "/response/error/message"]),
+    (&[CREATED, BEGUN], ERROR, &["/code", "/message", "/error/type", "/error/code", "/error/message"]),
+    (&[CREATED, BEGUN, ERROR], FAILED, &["/response/id", "/response/error/code", "/response/error/message"]),
     (&[CREATED, BEGUN], ITEM, &["/item/type", "/item/id"]),
     (&[CREATED, BEGUN], CALL, &["/item/call_id", "/item/name"]),
     (&[CREATED, BEGUN], SERVER_CALL, &["/item/name", "/item/server_label"]),
@@ -91,7 +93,20 @@ pub(super) fn rules() -> Rules {
         row("a created response is in progress", &[BEGUN]),
         broken("the status is that of the event", &[&with(CREATED, "/response/status", json!("queued"))]),
         row("the status is that of the event", &[&with(EMPTY, "/response/status", json!("incomplete"))]),
-        row("the status is that of the event", &[&with(FAILED, "/response/status", json!("completed"))]),
+        row(
+            "the status is that of the event",
+            &[ERROR, &with(FAILED, "/response/status", json!("completed"))],
+        ),
+        row("an error precedes a failed response", &[FAILED]),
+        row("an error precedes a failed response", &[ERROR, EMPTY]),
+        row(
+            "the codes of a failed response are a closed list",
+            &[ERROR, &with(FAILED, "/response/error/code", json!("timeout"))],
+        ),
+        row(
+            "token counts have those of the cache",
+            &[&EMPTY.replace("[]", r#"[],"usage":{"input_tokens":1}"#)],
+        ),
         broken("the id does not change", &[CREATED, &with(BEGUN, "/response/id", json!("r2"))]),
         row("the id does not change", &[&with(EMPTY, "/response/id", json!("r2"))]),
         row("the message `m` opens twice", &[ITEM, ITEM]),

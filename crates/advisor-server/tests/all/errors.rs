@@ -1,0 +1,89 @@
+//! Errors in the terms that the clients of each route look for, in bodies and in streams.
+
+use advisor_core::{Error, ErrorKind};
+use advisor_server::Tokens;
+use advisor_sse::Frame;
+use advisor_testkit::Answer;
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+
+use crate::setting::{Setting, json_of, setting, text};
+
+const ROUTES: [&str; 3] = ["/v1/chat/completions", "/v1/responses", "/v1/messages"];
+
+const KINDS: [ErrorKind; 13] = [
+    ErrorKind::RateLimited { retry_after: None },
+    ErrorKind::Authentication,
+    ErrorKind::ContextOverflow,
+    ErrorKind::InvalidHistory,
+    ErrorKind::NotFound,
+    ErrorKind::Provider { status: Some(500) },
+    ErrorKind::Timeout,
+    ErrorKind::Truncated,
+    ErrorKind::TooLarge,
+    ErrorKind::ConversationBusy,
+    ErrorKind::Store,
+    ErrorKind::Cancelled,
+    ErrorKind::Advisor,
+];
+
+fn question(stream: bool) -> Value {
+    let messages = [json!({"role": "user", "content": "Hello"})];
+    json!({"messages": messages, "input": "Hello", "max_tokens": 9, "stream": stream})
+}
+
+/// Returns type, code and text of an error.
+fn terms(error: &Value) -> [Value; 3] {
+    ["type", "code", "message"].map(|field| error[field].clone())
+}
+
+#[tokio::test]
+async fn error_is_the_same_in_a_body_and_in_a_stream() {
+    for kind in KINDS {
+        for route in ROUTES {
+            let failing = || setting([Answer::new().text("It is").error(Error::new(kind, "canary"))]);
+            let whole = json_of(failing().post(route, &question(false)).await).await;
+            let stream = text(failing().post(route, &question(true)).await).await;
+            let events: Vec<_> = Frame::read_all(&stream).iter().filter_map(Frame::json).collect();
+            let error = events.iter().find_map(|event| event.get("error")).unwrap();
+            assert_eq!(terms(error), terms(&whole["error"]), "{kind:?} {route}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn refused_requests_have_the_codes_that_clients_look_for() {
+    let Setting { server, model } = setting([]);
+    let setting = Setting { server: server.with_tokens(Tokens::new([("secret", "ann")])), model };
+    for (route, code) in [
+        ("/v1/chat/completions", "invalid_api_key"),
+        ("/v1/responses", "invalid_api_key"),
+        ("/v1/models", "invalid_api_key"),
+        ("/api/chunks", "unauthorized"),
+        ("/api/conversations", "unauthorized"),
+    ] {
+        let response = match route {
+            "/v1/models" | "/api/conversations" => setting.get(route).await,
+            _ => setting.post(route, &question(false)).await,
+        };
+        assert_eq!(response.status(), StatusCode::UNAUTHORIZED, "{route}");
+        let error = json_of(response).await["error"].clone();
+        assert_eq!([&error["type"], &error["code"]], ["invalid_request_error", code], "{route}");
+    }
+}
+
+/// Pages of the application read the server's own codes.
+#[tokio::test]
+async fn own_routes_have_the_codes_of_the_server() {
+    for (kind, status, code) in [
+        (ErrorKind::ContextOverflow, StatusCode::BAD_REQUEST, "context_overflow"),
+        (ErrorKind::RateLimited { retry_after: None }, StatusCode::TOO_MANY_REQUESTS, "rate_limited"),
+    ] {
+        for route in ["/api/chat", "/api/chunks"] {
+            let setting = setting([Answer::refused(Error::new(kind, "canary"))]);
+            let response = setting.post(route, &json!({"message": "Hello"})).await;
+            assert_eq!(response.status(), status, "{route}");
+            assert_eq!(json_of(response).await["error"]["code"], code, "{route}");
+        }
+    }
+}

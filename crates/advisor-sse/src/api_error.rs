@@ -1,0 +1,93 @@
+//! Errors in the terms that clients of OpenAI and Anthropic look for, for the bodies of responses and for streams.
+
+use serde_json::{Value, json};
+
+/// The type, code and text of an error, as the clients of one API look for them.
+///
+/// Clients tell errors apart by these terms, such as a conversation that is too long: the code
+/// `context_length_exceeded`, or the words `prompt is too long`. What an API has no term for keeps the code and the text
+/// of the server.
+///
+/// # Example
+/// ```
+/// use advisor_core::ErrorKind;
+/// use advisor_sse::{ApiError, Failure};
+///
+/// let failure = Failure::from(ErrorKind::ContextOverflow);
+/// assert_eq!(ApiError::openai(failure.status(), failure.code(), failure.message()).code, "context_length_exceeded");
+/// let error = ApiError::anthropic(failure.status(), failure.code(), failure.message());
+/// assert!(error.message.starts_with("prompt is too long: "));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ApiError<'a> {
+    /// The type of the error, such as `invalid_request_error`.
+    pub kind: &'static str,
+    /// The code of the error, such as `rate_limit_exceeded`.
+    pub code: &'a str,
+    /// The text for people. Some clients look for its words.
+    pub message: &'a str,
+}
+
+impl<'a> ApiError<'a> {
+    /// Returns the error in the terms of OpenAI. The arguments are its HTTP status, and the server's own code and text.
+    #[must_use]
+    pub fn openai(status: u16, code: &'a str, message: &'a str) -> Self {
+        let kind = match status {
+            429 => "rate_limit_error",
+            500.. => "server_error",
+            _ => "invalid_request_error",
+        };
+        let (code, message) = match (status, code) {
+            // Some clients know it by the code, others by the words `this model's maximum context length is`.
+            (_, TOO_LONG) => (
+                "context_length_exceeded",
+                "this model's maximum context length is exceeded: shorten the message, or begin a new conversation",
+            ),
+            (401, _) => ("invalid_api_key", message),
+            (429, _) => ("rate_limit_exceeded", message),
+            other => (other.1, message),
+        };
+        Self { kind, code, message }
+    }
+
+    /// Returns the error in the terms of Anthropic. The arguments are its HTTP status, and the server's own code and text.
+    #[must_use]
+    pub fn anthropic(status: u16, code: &'a str, message: &'a str) -> Self {
+        let kind = match status {
+            401 => "authentication_error",
+            403 => "permission_error",
+            404 => "not_found_error",
+            408 | 504 => "timeout_error",
+            409 => "conflict_error",
+            413 => "request_too_large",
+            429 => "rate_limit_error",
+            503 => "overloaded_error",
+            500.. => "api_error",
+            _ => "invalid_request_error",
+        };
+        let message = match code {
+            TOO_LONG => "prompt is too long: shorten the message, or begin a new conversation",
+            _ => message,
+        };
+        Self { kind, code, message }
+    }
+
+    /// Returns the object of the error in OpenAI's form.
+    pub(crate) fn openai_object(&self) -> Value {
+        json!({"message": self.message, "type": self.kind, "code": self.code, "param": null})
+    }
+
+    /// Returns the code of a failed response. OpenAI's list of them is closed; beside it, its API sends
+    /// `context_length_exceeded`, for which clients look.
+    pub(crate) fn response_code(&self) -> &'a str {
+        match self.code {
+            code @ ("context_length_exceeded" | "rate_limit_exceeded") => code,
+            _ if self.kind == "server_error" => "server_error",
+            _ => "invalid_prompt",
+        }
+    }
+}
+
+/// The server's own code of a conversation that is too long for the model.
+const TOO_LONG: &str = "context_overflow";

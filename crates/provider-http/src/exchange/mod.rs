@@ -109,7 +109,12 @@ pub struct HttpClient {
     transport: Option<Arc<dyn Transport>>,
     /// The default transport, created by the first request.
     reqwest: Arc<OnceLock<ReqwestTransport>>,
+    /// Is told of each wait before another attempt.
+    wait_notice: Option<WaitNotice>,
 }
+
+/// A function that is told of a wait before another attempt: why, and for how long.
+type WaitNotice = Arc<dyn Fn(&Error, Duration) + Send + Sync>;
 
 impl HttpClient {
     /// Sets the timeouts.
@@ -127,6 +132,12 @@ impl HttpClient {
     /// [`Backoff::max_retry_after`], the error comes at once. Nothing is retried once a part of the answer was shown.
     pub fn with_retries(self, retries: Backoff) -> Self {
         Self { retries, ..self }
+    }
+
+    /// Sets a function that is told of each wait before another attempt: the error of the last one, and the wait. It must
+    /// not block.
+    pub fn with_wait_notice(self, notice: impl Fn(&Error, Duration) + Send + Sync + 'static) -> Self {
+        Self { wait_notice: Some(Arc::new(notice)), ..self }
     }
 
     /// Sets the bounds for lines and events. The bound for an event also applies to a JSON value.
@@ -160,7 +171,7 @@ impl HttpClient {
             let decoder = call.tools.iter().cloned().fold(decoder, AnswerDecoder::with_tools);
             match self.attempt(call, &failures, decoder, attempt).await {
                 Ok(deltas) => return Ok(ChunkStream::from_delta_batches(aggregator, deltas)),
-                Err(error) => tokio::time::sleep(wait_after(error, attempt, &mut waits)?).await,
+                Err(error) => tokio::time::sleep(self.wait_after(error, attempt, &mut waits)?).await,
             }
         }
     }
@@ -216,6 +227,19 @@ impl HttpClient {
         Ok((head.headers, body))
     }
 
+    /// Returns the wait before the next attempt, and tells of it.
+    ///
+    /// # Errors
+    /// The error of the last attempt, if no other one follows.
+    fn wait_after(&self, error: Error, attempt: u32, waits: &mut Waits) -> Result<Duration> {
+        let wait = if error.is_retryable() { waits.next_wait(error.retry_after()) } else { None };
+        log(attempt, &error, wait);
+        if let (Some(notice), Some(wait)) = (&self.wait_notice, wait) {
+            notice(&error, wait);
+        }
+        wait.ok_or(error)
+    }
+
     fn transport(&self) -> Result<&dyn Transport> {
         if let Some(transport) = &self.transport {
             return Ok(&**transport);
@@ -245,16 +269,6 @@ fn host_of(uri: &Uri) -> String {
         (host, Some(port)) => format!("{host}:{port}"),
         (host, None) => host.to_owned(),
     }
-}
-
-/// Logs a failed attempt, and returns the wait before the next one.
-///
-/// # Errors
-/// That of the attempt, if no other one follows.
-fn wait_after(error: Error, attempt: u32, waits: &mut Waits) -> Result<Duration> {
-    let wait = if error.is_retryable() { waits.next_wait(error.retry_after()) } else { None };
-    log(attempt, &error, wait);
-    wait.ok_or(error)
 }
 
 /// Logs that an attempt failed, the reason without any content, and whether another attempt follows.

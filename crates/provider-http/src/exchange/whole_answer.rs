@@ -5,7 +5,7 @@ use futures::StreamExt;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Call, HttpClient, wait_after};
+use super::{Call, HttpClient};
 use crate::error::{malformed_json, not_utf8};
 use crate::failure::{Failures, Report};
 use crate::redaction::{Redaction, ServerWords};
@@ -36,7 +36,7 @@ impl HttpClient {
             attempt += 1;
             match self.whole_attempt(call, &failures, attempt).await {
                 Ok(answer) => return Ok(answer),
-                Err(error) => tokio::time::sleep(wait_after(error, attempt, &mut waits)?).await,
+                Err(error) => tokio::time::sleep(self.wait_after(error, attempt, &mut waits)?).await,
             }
         }
     }

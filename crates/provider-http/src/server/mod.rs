@@ -13,9 +13,10 @@ mod variables;
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 #[doc(no_inline)]
-pub use advisor_core::{AggregatorLimits, Result, Text};
+pub use advisor_core::{AggregatorLimits, Error, Result, Text};
 use advisor_core::{AggregatorSettings, ChunkStream, MessageAggregator};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -133,6 +134,11 @@ impl Server {
     /// Sets the schedule of retries, see [`HttpClient::with_retries`].
     pub fn with_retries(self, retries: Backoff) -> Self {
         Self { http: self.http.with_retries(retries), ..self }
+    }
+
+    /// Sets a function that is told of waits, see [`HttpClient::with_wait_notice`].
+    pub fn with_wait_notice(self, notice: impl Fn(&Error, Duration) + Send + Sync + 'static) -> Self {
+        Self { http: self.http.with_wait_notice(notice), ..self }
     }
 
     /// Sets the bounds for lines and events, see [`HttpClient::with_limits`].

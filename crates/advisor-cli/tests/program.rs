@@ -41,6 +41,27 @@ async fn environment_model_applies_to_explicit_base_url() {
     }
 }
 
+#[test]
+fn aggregate_lists_media_and_sources_beside_the_text() {
+    let event = |delta: &str| format!("data: {{\"choices\":[{{\"delta\":{delta}}}]}}\n\n");
+    let body = [
+        event(r#"{"content":"The capital is "}"#),
+        event(
+            r#"{"annotations":[{"type":"url_citation","url_citation":{"url":"https://e.com/a","title":"A"}}]}"#,
+        ),
+        event(r#"{"content":"Oslo."}"#),
+        event(
+            r#"{"images":[{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgo="}}]}"#,
+        ),
+        format!("data: {}\n\ndata: [DONE]\n\n", EVENT.replace("Hi", "")),
+    ];
+    let output = aggregate(&file("media-and-sources.sse", body.concat())).output().unwrap();
+    let outcome: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(outcome["text"], "The capital is Oslo.", "{outcome}");
+    assert_eq!(outcome["media"], serde_json::json!([{"mime": "image/png", "bytes": 8}]));
+    assert_eq!(outcome["citations"], serde_json::json!([{"url": "https://e.com/a", "title": "A"}]));
+}
+
 /// Answers of one text in the wire format of each provider, and the path of its requests.
 fn answers() -> [(&'static str, &'static str, Reply); 4] {
     let responses = concat!(

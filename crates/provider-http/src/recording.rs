@@ -17,9 +17,10 @@ use crate::sse::SseLimits;
 ///
 /// The top level is choice 0; if there are more choices, `choices` has them all. The fields are `text`, `reasoning`,
 /// `refusal`, `tool_calls` (each `id`, `name`, `arguments` as written), `finish_reason` as the provider wrote it,
-/// `usage` (or `null`) and `error`. Media, if there are any, are `media` (each `mime`, and the number of `bytes` or a
-/// `url`). If the answer completed, `error` is `null`. Otherwise it has `kind` and
-/// `message`, and the other fields hold the partial answer.
+/// `usage` (or `null`) and `error`. Media, if there are any, are `media` (each `mime`, and the number of `bytes`, a `url` or
+/// the `file` of the provider), and sources are `citations` (each with its `url`, `title` and `quote`, as far as it has
+/// them). If the answer completed, `error` is `null`. Otherwise it has `kind` and `message`, and the other fields hold the
+/// partial answer.
 #[must_use]
 pub fn aggregate<W: WireFormat, B: Into<Bytes>>(
     format: W,
@@ -103,8 +104,10 @@ fn of_choice(choice: &Choice) -> Map<String, Value> {
         .filter_map(Block::as_tool_call)
         .map(|call| json!({ "id": call.id, "name": call.name, "arguments": call.arguments }))
         .collect();
-    let media: Vec<Value> = blocks.iter().filter_map(|block| media_of(block.content())).collect();
-    let media = (!media.is_empty()).then(|| ("media".to_owned(), json!(media)));
+    let list = |name: &str, items: Vec<Value>| (!items.is_empty()).then(|| (name.to_owned(), json!(items)));
+    let contents = || blocks.iter().map(Block::content);
+    let media = list("media", contents().filter_map(media_of).collect());
+    let citations = list("citations", contents().filter_map(citation_of).collect());
     let others = [
         ("text".to_owned(), json!(joined(BlockKind::Text))),
         ("reasoning".to_owned(), json!(joined(BlockKind::Reasoning))),
@@ -112,7 +115,7 @@ fn of_choice(choice: &Choice) -> Map<String, Value> {
         ("tool_calls".to_owned(), json!(calls)),
         ("finish_reason".to_owned(), json!(choice.finish.as_written)),
     ];
-    others.into_iter().chain(media).collect()
+    others.into_iter().chain(media).chain(citations).collect()
 }
 
 fn media_of(content: &BlockContent) -> Option<Value> {
@@ -120,6 +123,12 @@ fn media_of(content: &BlockContent) -> Option<Value> {
     Some(match &media.source {
         MediaSource::Bytes(bytes) => json!({ "mime": media.mime, "bytes": bytes.len() }),
         MediaSource::Url(url) => json!({ "mime": media.mime, "url": url }),
+        MediaSource::ProviderFile(file) => json!({ "mime": media.mime, "file": file }),
         _ => json!({ "mime": media.mime }),
     })
+}
+
+fn citation_of(content: &BlockContent) -> Option<Value> {
+    let BlockContent::Citation(citation) = content else { return None };
+    Some(json!(citation))
 }

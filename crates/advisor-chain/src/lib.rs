@@ -116,7 +116,7 @@ pub mod chain {
         OnDrop, OnUnread, OncePerTurn, ParallelToolCalls, PendingText, PhaseOrder, Plan, PlanEntry,
         ReaderError, Record, ResponseFormat, SchemaSupport, SharedTurn, Spawner, Step, StreamItem,
         TextStream, TurnEnd, TurnHandle, TurnReader, TurnRecorder, TurnResponse, Waits, context_fn,
-        drop_caught, text_with_sources,
+        drop_caught, text_with_sources, wait_in_words,
     };
 }
 

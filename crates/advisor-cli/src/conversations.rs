@@ -12,7 +12,7 @@ use futures::TryStreamExt;
 use tokio::io::BufReader;
 
 use crate::failure::Failure;
-use crate::printable::{escaped_json, is_harmless};
+use crate::printable::{escaped, escaped_json};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ListArguments {
@@ -55,7 +55,7 @@ pub(crate) async fn list(arguments: ListArguments, out: &mut impl Write) -> Resu
     loop {
         let keys = store.list(&page).await.map_err(|error| unread(&arguments.file, error))?;
         for key in &keys {
-            writeln!(out, "{}", one_line(key.conversation()))?;
+            writeln!(out, "{}", escaped(key.conversation()))?;
         }
         match keys.into_iter().nth(PAGE - 1) {
             Some(last) => page = page.after(last),
@@ -75,7 +75,7 @@ pub(crate) async fn write_out(arguments: ExportArguments, out: &mut impl Write) 
         let message = format!(
             "{}: there is no conversation `{}`; `advisor conversations` lists the existing ones",
             arguments.file.display(),
-            one_line(key.conversation())
+            escaped(key.conversation())
         );
         return Err(Error::new(ErrorKind::Store, message).into());
     }
@@ -102,17 +102,8 @@ pub(crate) async fn read_in(arguments: ImportArguments, out: &mut impl Write) ->
         let message = "the conversation was not imported, or not all of it";
         Error::new(ErrorKind::Store, message).with_source(error)
     })?;
-    writeln!(out, "{}: {} entries", one_line(imported.key.conversation()), imported.entries)?;
+    writeln!(out, "{}: {} entries", escaped(imported.key.conversation()), imported.entries)?;
     Ok(())
-}
-
-/// Escapes the characters of an id that could steer a terminal or break its line, as Rust does.
-fn one_line(id: &str) -> String {
-    let escaped = |character: char| match character.is_control() || !is_harmless(character) {
-        true => character.escape_default().to_string(),
-        false => character.into(),
-    };
-    id.chars().map(escaped).collect()
 }
 
 /// Opens the store in an existing file. Does not create the file.

@@ -2,6 +2,7 @@
 
 mod aggregate;
 mod asking;
+mod call_format;
 mod chat;
 mod conversations;
 mod demo;

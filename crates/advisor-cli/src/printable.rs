@@ -7,14 +7,35 @@ pub(crate) fn printable(text: &str) -> String {
     text.chars().map(|char| if is_harmless(char) { char } else { char::REPLACEMENT_CHARACTER }).collect()
 }
 
-/// Makes a text one line of at most `length` characters.
+/// Makes a text one line of at most `length` characters. Escapes the characters that could steer a terminal, and those
+/// that are not seen, except joiners.
 pub(crate) fn brief(text: &str, length: usize) -> String {
     let mut chars = text.trim().chars().map(|char| if char.is_whitespace() { ' ' } else { char });
-    let mut line: String = chars.by_ref().take(length).collect();
+    let mut line = String::new();
+    for char in chars.by_ref().take(length) {
+        push_escaped(&mut line, char, matches!(char, '\u{200c}' | '\u{200d}'));
+    }
     if chars.next().is_some() {
         line.push('…');
     }
-    printable(&line)
+    line
+}
+
+/// Escapes in a name the characters that could steer a terminal or break its line, and those that are not seen, as Rust
+/// does.
+pub(crate) fn escaped(name: &str) -> String {
+    let mut line = String::with_capacity(name.len());
+    for char in name.chars() {
+        push_escaped(&mut line, char, false);
+    }
+    line
+}
+
+fn push_escaped(line: &mut String, char: char, may_be_unseen: bool) {
+    match is_harmless(char) && !char.is_control() && (may_be_unseen || !is_unseen(char)) {
+        true => line.push(char),
+        false => line.extend(char.escape_default()),
+    }
 }
 
 /// Escapes in JSON the characters that could steer a terminal, and those that are not seen. Its value stays the same.
@@ -70,8 +91,21 @@ mod tests {
 
     #[test]
     fn brief_text_is_cut_and_has_no_line_break() {
-        assert_eq!(brief(" a\nb\x1b\n", 9), "a b\u{fffd}");
+        assert_eq!(brief(" a\nb\x1b\n", 9), "a b\\u{1b}");
         assert_eq!(brief("äöü", 2), "äö…");
+    }
+
+    #[test]
+    fn what_turns_or_hides_text_is_escaped_in_one_line() {
+        for turning in
+            "\u{61c}\u{200e}\u{200f}\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{2066}\u{2069}".chars()
+        {
+            let expected = format!("a\\u{{{:x}}}b", u32::from(turning));
+            assert_eq!(brief(&format!("a{turning}b"), 9), expected);
+            assert_eq!(escaped(&format!("a{turning}b")), expected);
+        }
+        assert_eq!(brief("👩\u{200d}🔬 \u{e0041}", 9), "👩\u{200d}🔬 \\u{e0041}");
+        assert_eq!(escaped("a\u{200d}\n\tb"), "a\\u{200d}\\n\\tb");
     }
 
     #[test]

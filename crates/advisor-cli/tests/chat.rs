@@ -253,3 +253,69 @@ fn d12_help_describes_tools_streams_and_exit_codes() {
         assert!(help.contains(part), "{part}: {help}");
     }
 }
+
+/// A text is shown as it was written, also where its provider splits it into several blocks.
+#[tokio::test]
+async fn a_sentence_with_a_source_is_one_line() {
+    let source = json!({"type": "url_citation", "url_citation": {"url": "https://e.com/a", "title": "A"}});
+    let body = answer().text("The capital is ").delta(json!({"annotations": [source]})).text("Oslo.");
+    let image = json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}});
+    let server =
+        server([body.finish("stop"), answer().delta(json!({"images": [image]})).finish("stop")]).await;
+    let output = told(chat(&server, &[]), "Where?\nDraw.\n").await;
+    assert_eq!(text_of(&output.stdout), "The capital is Oslo.\n");
+    assert_eq!(text_of(&output.stderr), "[source 1] A (https://e.com/a)\n[image: image/png, 8 bytes]\n");
+}
+
+#[tokio::test]
+async fn a_wait_before_another_attempt_is_shown() {
+    for (more, out) in [(&[][..], "Hi\n"), (&["--json"][..], "\"text\"")] {
+        let busy =
+            Reply::json(429, json!({"error": {"message": "busy"}})).with_header("retry-after-ms", "20");
+        let hi = Reply::sse(answer().text("Hi").finish("stop").done());
+        let server = ReplayServer::start([busy, hi]).await.unwrap();
+        let output = told(chat(&server, more), "hello\n").await;
+        assert_eq!(text_of(&output.stderr), "[rate limited; asking again in 1 s]\n", "{more:?}");
+        assert!(text_of(&output.stdout).contains(out), "{output:?}");
+    }
+}
+
+/// The variable that chooses the form of calls is that of the library; see `ToolCallFormat`.
+#[tokio::test]
+async fn calls_in_the_text_are_run_if_the_environment_says_so() {
+    let call = "Let me look. <tool name=\"current_time\"></tool>";
+    for (name, value, in_text) in [
+        ("ADVISOR_TOOL_CALL_FORMAT", "xml", true),
+        ("AUTOBYTEUS_STREAM_PARSER", " XML", true),
+        ("ADVISOR_TOOL_CALL_FORMAT", "api_tool_call", false),
+        ("ADVISOR_TOOL_CALL_FORMAT", "", false),
+    ] {
+        let server =
+            server([answer().text(call).finish("stop"), answer().text("It is late.").finish("stop")]);
+        let server = server.await;
+        let mut command = chat(&server, &[]);
+        command.env(name, value);
+        let output = told(command, "What time is it?\n").await;
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let request = server.requests()[0].json().unwrap();
+        let described = request["messages"].to_string().contains("current_time");
+        assert_eq!((described, offered(&request).is_empty()), (in_text, in_text), "{request}");
+        assert_eq!(text_of(&output.stdout).contains("<tool"), !in_text, "{output:?}");
+        assert_eq!(server.requests().len(), if in_text { 2 } else { 1 });
+    }
+}
+
+#[test]
+fn an_unknown_form_of_calls_is_refused_with_the_known_ones() {
+    let base_url = ["--model", "m", "--provider", "openai", "--base-url", "http://127.0.0.1:9/v1"];
+    let folder = tempfile::tempdir().unwrap();
+    let memory = folder.path().join("chats.sqlite");
+    let serve = ["serve", "--listen", "127.0.0.1:0", "--memory", memory.to_str().unwrap()];
+    for arguments in [[&["chat"][..], &base_url].concat(), [&serve[..], &base_url].concat(), serve.to_vec()] {
+        let output = advisor(&arguments).env("ADVISOR_TOOL_CALL_FORMAT", "yaml").output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        let error = text_of(&output.stderr);
+        let names = ["ADVISOR_TOOL_CALL_FORMAT", "yaml", "xml", "json", "sentinel", "api_tool_call"];
+        assert!(names.iter().all(|name| error.contains(name)), "{error}");
+    }
+}

@@ -7,6 +7,7 @@ use advisor_chain::chain::OnDrop;
 use advisor_chain::{Chunk, Error, ErrorKind, TurnStream};
 use futures::{FutureExt, StreamExt};
 
+use super::waits::Waits;
 use crate::failure::Failure;
 use crate::journal_file::JournalFile;
 use crate::screen::Screen;
@@ -16,6 +17,9 @@ pub(super) trait View {
     /// Shows a chunk.
     fn chunk(&mut self, chunk: &Chunk) -> io::Result<()>;
 
+    /// Shows a note about a wait.
+    fn waits(&mut self, note: &str) -> io::Result<()>;
+
     /// Takes the error that ended the turn. Returns the failure, with the error if it is not shown yet.
     fn failed(&mut self, error: Error) -> io::Result<Failure>;
 }
@@ -23,6 +27,10 @@ pub(super) trait View {
 impl<A: Write, N: Write> View for Screen<A, N> {
     fn chunk(&mut self, chunk: &Chunk) -> io::Result<()> {
         self.show(chunk)
+    }
+
+    fn waits(&mut self, note: &str) -> io::Result<()> {
+        self.note(note)
     }
 
     fn failed(&mut self, error: Error) -> io::Result<Failure> {
@@ -41,11 +49,12 @@ pub(super) async fn show(
     turn: TurnStream,
     interrupt: impl Future<Output = io::Result<()>>,
     view: &mut impl View,
+    waits: &mut Waits,
     journal: Option<&JournalFile>,
 ) -> Result<(), Failure> {
-    let Some(journal) = journal else { return show_items(turn, interrupt, view, |_| {}).await };
+    let Some(journal) = journal else { return show_items(turn, interrupt, view, waits, |_| {}).await };
     journal.begin(turn.turn().id());
-    let shown = show_items(turn, interrupt, view, |item| journal.item(item)).await;
+    let shown = show_items(turn, interrupt, view, waits, |item| journal.item(item)).await;
     // The error of the turn comes before that of the journal.
     shown.and(journal.save())
 }
@@ -54,6 +63,7 @@ async fn show_items(
     mut turn: TurnStream,
     interrupt: impl Future<Output = io::Result<()>>,
     view: &mut impl View,
+    waits: &mut Waits,
     record: impl Fn(&Result<Chunk, Error>),
 ) -> Result<(), Failure> {
     let handle = turn.handle();
@@ -68,6 +78,7 @@ async fn show_items(
                 interrupted = true;
                 handle.cancel(OnDrop::KeepPartial);
             }
+            Some(note) = waits.next() => view.waits(&note)?,
             item = turn.next() => match item.inspect(&record) {
                 Some(Ok(chunk)) => view.chunk(&chunk)?,
                 Some(Err(error)) => return Err(view.failed(error)?),
@@ -88,6 +99,7 @@ mod tests {
     use advisor_testkit::{Answer, ScriptedModel};
     use futures::future::poll_fn;
 
+    use super::super::waits::waits;
     use super::*;
     use crate::output::{Colours, Output, Place, Style};
 
@@ -104,7 +116,7 @@ mod tests {
     async fn shown(interrupt: impl Future<Output = io::Result<()>>) -> (Result<(), Failure>, String, String) {
         let (mut answer, mut notes) = (Vec::new(), Vec::new());
         let mut screen = Screen::new(Output::new(&mut answer, PIPED), Output::new(&mut notes, PIPED));
-        let outcome = show(flood(), interrupt, &mut screen, None).await;
+        let outcome = show(flood(), interrupt, &mut screen, &mut waits().1, None).await;
         (outcome, String::from_utf8(answer).unwrap(), String::from_utf8(notes).unwrap())
     }
 

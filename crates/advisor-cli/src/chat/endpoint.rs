@@ -9,6 +9,8 @@ use advisor_chain::openai::OpenAiResponsesModel;
 use advisor_chain::{ChatModel, Error, OpenAiModel, Result};
 use clap::ValueEnum;
 
+use super::waits::WaitNotes;
+
 /// The providers of the chat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Provider {
@@ -33,11 +35,11 @@ pub(crate) struct Endpoint {
 /// Returns the server of a provider: that of the environment, with the given base URL, if any. Without a key and a
 /// server in the environment, a server that is named by its base URL needs no key.
 macro_rules! server {
-    ($model:ident, $base_url:ident) => {
+    ($model:ident, $base_url:ident, $notes:ident) => {
         match ($model::from_env(), $base_url) {
-            (Ok(server), None) => checked!(server),
-            (Ok(server), Some(base_url)) => checked!(server.with_base_url(base_url)),
-            (Err(_), Some(base_url)) => checked!($model::new("").with_base_url(base_url)),
+            (Ok(server), None) => checked!(server, $notes),
+            (Ok(server), Some(base_url)) => checked!(server.with_base_url(base_url), $notes),
+            (Err(_), Some(base_url)) => checked!($model::new("").with_base_url(base_url), $notes),
             (Err(error), None) => {
                 Err(Error::configuration(format!("{error}; or name a server with --base-url URL")))
             }
@@ -46,20 +48,23 @@ macro_rules! server {
 }
 
 macro_rules! checked {
-    ($server:expr) => {{
-        let server = $server;
+    ($server:expr, $notes:ident) => {{
+        let server = match $notes {
+            Some(notes) => $server.with_wait_notice(move |error, wait| notes.note(error, wait)),
+            None => $server,
+        };
         server.validate().map(|()| Arc::new(server) as Arc<dyn ChatModel>)
     }};
 }
 
 impl Provider {
-    fn server(self, base_url: Option<String>) -> Result<Arc<dyn ChatModel>> {
+    fn server(self, base_url: Option<String>, notes: Option<WaitNotes>) -> Result<Arc<dyn ChatModel>> {
         match self {
-            Self::Openai => server!(OpenAiModel, base_url),
-            Self::OpenaiResponses => server!(OpenAiResponsesModel, base_url),
-            Self::Anthropic => server!(AnthropicModel, base_url),
-            Self::Gemini => server!(GeminiModel, base_url),
-            Self::Ollama => server!(OllamaModel, base_url),
+            Self::Openai => server!(OpenAiModel, base_url, notes),
+            Self::OpenaiResponses => server!(OpenAiResponsesModel, base_url, notes),
+            Self::Anthropic => server!(AnthropicModel, base_url, notes),
+            Self::Gemini => server!(GeminiModel, base_url, notes),
+            Self::Ollama => server!(OllamaModel, base_url, notes),
         }
     }
 
@@ -75,15 +80,20 @@ impl Provider {
 }
 
 impl Endpoint {
-    /// Reads the command line first, then the environment.
+    /// Reads the command line first, then the environment. Waits of the model are noted in `notes`.
     ///
     /// # Errors
     /// Names everything that is missing.
-    pub(crate) fn find(provider: Provider, model: Option<String>, base_url: Option<String>) -> Result<Self> {
+    pub(crate) fn find(
+        provider: Provider,
+        model: Option<String>,
+        base_url: Option<String>,
+        notes: Option<WaitNotes>,
+    ) -> Result<Self> {
         let variable = provider.model_variable();
         let model = first_of([model, std::env::var(variable).ok()])
             .ok_or_else(|| format!("no model is named: give --model NAME or set {variable}"));
-        match (provider.server(first_of([base_url])), model) {
+        match (provider.server(first_of([base_url]), notes), model) {
             (Ok(server), Ok(model)) => Ok(Self { server, model }),
             (Err(error), Ok(_)) => Err(error),
             (Ok(_), Err(no_model)) => Err(Error::configuration(no_model)),

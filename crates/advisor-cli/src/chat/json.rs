@@ -10,6 +10,7 @@ use super::answer::{self, View};
 use super::input::{Entered, Input};
 use super::interrupts::Interrupts;
 use super::session;
+use super::waits::Waits;
 use crate::failure::Failure;
 use crate::journal_file::JournalFile;
 use crate::printable::escaped_json;
@@ -18,6 +19,7 @@ use crate::printable::escaped_json;
 pub(super) async fn talk(
     client: &ChatClient,
     conversation: &ConversationKey,
+    waits: &mut Waits,
     journal: Option<&JournalFile>,
     out: &mut impl Write,
 ) -> Result<(), Failure> {
@@ -31,7 +33,7 @@ pub(super) async fn talk(
         }
         let turn = client.prompt().user(line).conversation(conversation.clone()).stream();
         let mut items = Items::begin(out)?;
-        answer::show(turn, interrupts.next(), &mut items, journal).await?;
+        answer::show(turn, interrupts.next(), &mut items, waits, journal).await?;
     }
     Ok(())
 }
@@ -57,6 +59,11 @@ impl<'a, W: Write> Items<'a, W> {
 impl<W: Write> View for Items<'_, W> {
     fn chunk(&mut self, chunk: &Chunk) -> io::Result<()> {
         self.write(chunk)
+    }
+
+    fn waits(&mut self, note: &str) -> io::Result<()> {
+        let _ = writeln!(io::stderr(), "{note}");
+        Ok(())
     }
 
     fn failed(&mut self, error: Error) -> io::Result<Failure> {

@@ -10,6 +10,7 @@ mod json;
 mod session;
 mod talk;
 mod tools;
+pub(crate) mod waits;
 
 use std::io;
 use std::path::PathBuf;
@@ -31,7 +32,7 @@ use crate::failure::Failure;
 use crate::journal_file::JournalFile;
 use crate::output::ColorOption;
 use crate::screen::Screen;
-use crate::{asking, conversations};
+use crate::{asking, call_format, conversations};
 
 /// The text of `--help` after the options.
 pub(crate) const STREAMS: &str = "\
@@ -43,7 +44,9 @@ override this. Without colours, Markdown is shown as it was written.
 With --json, standard output has one JSON value a line, as docs/json.md of the project describes. Errors of turns are
 among them, and everything else goes to standard error.
 The key is read from the variable of the provider (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or
-OLLAMA_API_KEY) and sent to the server that is named; a server of your own may need none.";
+OLLAMA_API_KEY) and sent to the server that is named; a server of your own may need none.
+ADVISOR_TOOL_CALL_FORMAT chooses how the model calls tools: xml, json or sentinel in its text, or api_tool_call (the
+default) by the interface of the provider.";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -103,7 +106,10 @@ impl Arguments {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
-    let endpoint = Endpoint::find(arguments.provider, arguments.model.clone(), arguments.base_url.clone())?;
+    let (notes, mut waits) = waits::waits();
+    let (model, base_url) = (arguments.model.clone(), arguments.base_url.clone());
+    let endpoint = Endpoint::find(arguments.provider, model, base_url, Some(notes))?;
+    let in_text = call_format::in_text()?;
     let tools = arguments.tools()?;
     let conversation = ConversationKey::new(&arguments.conversation)?;
     let file = match &arguments.memory {
@@ -126,13 +132,17 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         Some(system) => builder.system(system),
         None => builder,
     };
+    let builder = match in_text {
+        Some(in_text) => builder.advisor(in_text),
+        None => builder,
+    };
     let client = builder.tools(&tools).build()?;
     let outcome = if arguments.json {
-        json::talk(&client, &conversation, journal.as_ref(), &mut io::stdout()).await
+        json::talk(&client, &conversation, &mut waits, journal.as_ref(), &mut io::stdout()).await
     } else {
         let spent = Spent::default();
         let session = Session { client, memory: memory.clone(), store, conversation, model, spent, journal };
-        Talk::new(session, Screen::standard(arguments.color))?.run().await
+        Talk::new(session, Screen::standard(arguments.color), waits)?.run().await
     };
     // Writes the shown part of a cancelled answer before the file is closed.
     let closed = memory.close_unfinished().await;

@@ -13,6 +13,7 @@ use advisor_chain::{
 };
 
 use crate::journal_file::JournalFile;
+use crate::printable::escaped;
 
 /// A chat, in one conversation at a time.
 pub(super) struct Session {
@@ -133,7 +134,7 @@ pub(super) async fn refuse_waiting(client: &ChatClient, conversation: &Conversat
     let Some(first) = waiting.first() else { return Ok(()) };
     let message = format!(
         "a call of `{}` waits for a decision; continue the conversation on a terminal, with --memory",
-        first.call.name
+        escaped(&first.call.name)
     );
     Err(Error::new(ErrorKind::Approval { problem: DecisionProblem::Missing }, message))
 }

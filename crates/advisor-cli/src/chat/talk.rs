@@ -12,8 +12,9 @@ use super::commands::{self, Line, Next};
 use super::input::{Entered, Input};
 use super::interrupts::Interrupts;
 use super::session::{Session, Spent};
+use super::waits::Waits;
 use crate::failure::Failure;
-use crate::printable::printable;
+use crate::printable::{escaped, printable};
 use crate::screen::{self, Screen};
 
 /// The effect of an interrupt at the prompt.
@@ -31,11 +32,12 @@ pub(super) struct Talk<A, N> {
     screen: Screen<A, N>,
     input: Input,
     interrupts: Interrupts,
+    waits: Waits,
 }
 
 impl<A: Write, N: Write> Talk<A, N> {
-    pub(super) fn new(session: Session, screen: Screen<A, N>) -> Result<Self, Failure> {
-        Ok(Self { session, screen, input: Input::standard()?, interrupts: Interrupts::new() })
+    pub(super) fn new(session: Session, screen: Screen<A, N>, waits: Waits) -> Result<Self, Failure> {
+        Ok(Self { session, screen, input: Input::standard()?, interrupts: Interrupts::new(), waits })
     }
 
     /// Answers the lines of the input until it ends.
@@ -124,7 +126,8 @@ impl<A: Write, N: Write> Talk<A, N> {
             self.interrupts.forget();
         }
         let mut counted = Counted { screen: &mut self.screen, spent: &mut self.session.spent };
-        answer::show(turn, self.interrupts.next(), &mut counted, self.session.journal.as_ref()).await
+        let (interrupt, journal) = (self.interrupts.next(), self.session.journal.as_ref());
+        answer::show(turn, interrupt, &mut counted, &mut self.waits, journal).await
     }
 
     /// Writes the end of a stopped turn at once, so that it is kept even if the program is killed.
@@ -136,8 +139,8 @@ impl<A: Write, N: Write> Talk<A, N> {
     }
 
     async fn greet(&mut self) -> Result<(), Failure> {
-        let names: Vec<&str> =
-            self.session.client.tools().definitions().map(|tool| tool.name.as_str()).collect();
+        let names: Vec<String> =
+            self.session.client.tools().definitions().map(|tool| escaped(&tool.name)).collect();
         let tools = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
         self.screen.note("Ctrl-C stops an answer, Ctrl-D ends the chat, /help lists the commands.")?;
         self.screen.note(&format!("Tools: {tools}."))?;
@@ -163,6 +166,10 @@ impl<A: Write, N: Write> View for Counted<'_, A, N> {
             self.spent.add(usage);
         }
         self.screen.chunk(chunk)
+    }
+
+    fn waits(&mut self, note: &str) -> io::Result<()> {
+        self.screen.waits(note)
     }
 
     fn failed(&mut self, error: Error) -> io::Result<Failure> {

@@ -1,5 +1,6 @@
 //! The output of a turn, on two streams.
 
+pub(crate) mod attached;
 mod tools;
 
 use std::error::Error;
@@ -10,6 +11,7 @@ use advisor_chain::chain::text_with_sources;
 use advisor_chain::messages::{Block, BlockDelta, BlockKind};
 use advisor_chain::{Chunk, FinishReason};
 
+use self::attached::{Sources, media_line};
 use self::tools::RunningTools;
 use crate::look::{Attribute, Look};
 use crate::markdown::{Markdown, wrapped};
@@ -48,6 +50,9 @@ pub(crate) struct Screen<A, N> {
     notes: Output<N>,
     markdown: Option<Markdown>,
     tools: RunningTools,
+    sources: Sources,
+    /// The kind of the text that was closed last. A further one continues its line; other output ends it.
+    closed: Option<BlockKind>,
     reasoning: Reasoning,
     /// Returns the columns of a terminal.
     columns: fn() -> usize,
@@ -64,8 +69,16 @@ impl Screen<Stdout, Stderr> {
 impl<A: Write, N: Write> Screen<A, N> {
     pub(crate) fn new(answer: Output<A>, notes: Output<N>) -> Self {
         let markdown = (answer.style().colours == Colours::On).then(|| Markdown::new(USUAL_WIDTH));
-        let (tools, reasoning) = (RunningTools::default(), Reasoning::Shown);
-        Self { answer, notes, markdown, tools, reasoning, columns: || USUAL_WIDTH }
+        Self {
+            answer,
+            notes,
+            markdown,
+            tools: RunningTools::default(),
+            sources: Sources::default(),
+            closed: None,
+            reasoning: Reasoning::Shown,
+            columns: || USUAL_WIDTH,
+        }
     }
 
     /// Asks the terminal for its width, which may change, in place of the usual one.
@@ -81,19 +94,30 @@ impl<A: Write, N: Write> Screen<A, N> {
     /// Shows one chunk of a turn.
     pub(crate) fn show(&mut self, chunk: &Chunk) -> io::Result<()> {
         match chunk {
-            Chunk::Opened { head, .. } if head.kind == BlockKind::Reasoning => self.reasoning_begins(),
+            Chunk::Opened { head, .. } => self.block_begins(head.kind),
             Chunk::Delta { delta: BlockDelta::Text(text) | BlockDelta::Refusal(text), .. } => {
                 self.answer_goes_on(text)
             }
             Chunk::Delta { delta: BlockDelta::Reasoning(text), .. } if self.reasoning == Reasoning::Shown => {
                 self.reasoning_goes_on(text)
             }
-            Chunk::Closed { content, .. } => self.block_ends(content),
+            Chunk::Delta { delta: BlockDelta::Media(media), .. } => self.note(&media_line(media)),
+            Chunk::Delta { delta: BlockDelta::Citation(citation), .. } => {
+                // In the middle of a sentence it would split the text.
+                self.sources.add(citation);
+                Ok(())
+            }
+            Chunk::Closed { content, .. } => {
+                self.block_ends(content);
+                Ok(())
+            }
             Chunk::Tool(event) => match self.tools.note(event) {
                 Some(note) => note.lines.iter().try_for_each(|line| self.note_in(&note.look, line)),
                 None => Ok(()),
             },
+            Chunk::RoundCompleted(_) => self.end_texts(),
             Chunk::AttemptRestarted { .. } => {
+                self.sources = Sources::default();
                 self.end_lines()?;
                 self.note("[the answer starts over; ignore the text above]")
             }
@@ -143,10 +167,20 @@ impl<A: Write, N: Write> Screen<A, N> {
     pub(crate) fn end_lines(&mut self) -> io::Result<()> {
         self.tools.clear();
         let _ = self.notes.end_line();
-        self.end_answer()
+        self.end_texts()
+    }
+
+    /// Ends the texts of a round, and lists their sources.
+    fn end_texts(&mut self) -> io::Result<()> {
+        self.end_answer()?;
+        match self.sources.take_note() {
+            Some(note) => self.note_in(&Look::new(Attribute::Dim), &note),
+            None => Ok(()),
+        }
     }
 
     fn end_answer(&mut self) -> io::Result<()> {
+        self.closed = None;
         if let Some(markdown) = &mut self.markdown {
             self.answer.write(&markdown.end())?;
         }
@@ -175,10 +209,15 @@ impl<A: Write, N: Write> Screen<A, N> {
         }
     }
 
-    fn reasoning_begins(&mut self) -> io::Result<()> {
-        match self.reasoning {
-            Reasoning::Shown => Ok(()),
-            Reasoning::Folded => self.note_in(&Look::new(Attribute::Dim), "| …"),
+    /// Ends the line of the texts before a block of another kind. Providers also split a sentence into several texts, to
+    /// attach a source or a signature to one of them.
+    fn block_begins(&mut self, kind: BlockKind) -> io::Result<()> {
+        if kind != BlockKind::Citation && self.closed.is_some_and(|closed| closed != kind) {
+            self.end_answer()?;
+        }
+        match (kind, self.reasoning) {
+            (BlockKind::Reasoning, Reasoning::Folded) => self.note_in(&Look::new(Attribute::Dim), "| …"),
+            _ => Ok(()),
         }
     }
 
@@ -196,19 +235,22 @@ impl<A: Write, N: Write> Screen<A, N> {
         Ok(())
     }
 
-    fn block_ends(&mut self, block: &Block) -> io::Result<()> {
+    fn block_ends(&mut self, block: &Block) {
         match block.kind() {
-            BlockKind::Text | BlockKind::Refusal => self.end_answer(),
+            kind @ (BlockKind::Text | BlockKind::Refusal) => self.closed = Some(kind),
             BlockKind::Reasoning => {
                 let _ = self.notes.end_line();
-                Ok(())
             }
-            _ => Ok(()),
+            _ => {}
         }
     }
 
-    /// Ends the answer's line before other output, if one terminal shows both. In a file the line continues.
+    /// Ends the answer's line before other output, if its text is closed or one terminal shows both. Otherwise the line
+    /// continues in a file.
     fn leave_answer(&mut self) -> io::Result<()> {
+        if self.closed.is_some() {
+            return self.end_answer();
+        }
         match (self.answer.style().place, self.notes.style().place) {
             (Place::Elsewhere, _) | (_, Place::Elsewhere) => Ok(()),
             _ => {
@@ -250,7 +292,7 @@ pub(crate) fn chain_of(error: &dyn Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use advisor_chain::messages::{BlockId, Limit};
+    use advisor_chain::messages::{BlockContent, BlockHead, BlockId, Citation, Limit, Media};
 
     use super::*;
     use crate::output::Style;
@@ -317,5 +359,74 @@ mod tests {
         assert_eq!(shown(PLAIN, PLAIN), ("One \ntwo\n".into(), plain));
         let coloured = format!("\x1b[2m| hm\u{fffd}\x1b[0m\n{void}");
         assert_eq!(shown(COLOURED, COLOURED), ("One\ntwo\n".into(), coloured));
+    }
+
+    /// Returns the output on both streams of an answer with these blocks.
+    fn shown_blocks(style: Style, blocks: &[BlockContent]) -> (String, String) {
+        let (mut answered, mut noted) = (Vec::new(), Vec::new());
+        let mut screen = Screen::new(Output::new(&mut answered, style), Output::new(&mut noted, style));
+        for (content, position) in blocks.iter().zip(0..) {
+            let (block, content) = (BlockId::new(1, position), Block::new(content.clone()));
+            let head = BlockHead::from_block(&content);
+            screen.show(&Chunk::Opened { block, head }).unwrap();
+            if let Some(delta) = BlockDelta::from_content(content.content()) {
+                screen.show(&Chunk::Delta { block, delta }).unwrap();
+            }
+            screen.show(&Chunk::Closed { block, content }).unwrap();
+        }
+        screen.end_lines().unwrap();
+        (String::from_utf8(answered).unwrap(), String::from_utf8(noted).unwrap())
+    }
+
+    fn text(text: &str) -> BlockContent {
+        BlockContent::Text(text.into())
+    }
+
+    fn citation() -> BlockContent {
+        let mut citation = Citation::default();
+        (citation.title, citation.url) = (Some("A".into()), Some("https://e.com/a".into()));
+        BlockContent::Citation(citation)
+    }
+
+    const SOURCE: &str = "[source 1] A (https://e.com/a)\n";
+
+    #[test]
+    fn text_in_several_blocks_is_shown_as_it_was_written() {
+        let cited = [text("The capital is "), citation(), text("Oslo"), citation(), text(", in the south.")];
+        for style in [PIPED, PLAIN, COLOURED] {
+            let (answer, _) = shown_blocks(style, &[text("The **wo"), text(""), text("rd** is split.")]);
+            let word = if style == COLOURED { "\x1b[1mword\x1b[0m" } else { "**word**" };
+            assert_eq!(answer, format!("The {word} is split.\n"));
+            let (answer, notes) = shown_blocks(style, &cited);
+            assert_eq!(answer, "The capital is Oslo, in the south.\n");
+            let look = if style == COLOURED { "\x1b[2m" } else { "" };
+            assert!(notes.starts_with(look) && notes.contains(SOURCE.trim()), "{notes:?}");
+            assert_eq!(notes.matches("source").count(), 1, "{notes:?}");
+        }
+        let table = [text("| a | b |\n|---|---|\n| 1"), text(" | 2 |\n")];
+        assert_eq!(shown_blocks(PIPED, &table).0, "| a | b |\n|---|---|\n| 1 | 2 |\n");
+    }
+
+    #[test]
+    fn other_output_between_two_texts_ends_the_line() {
+        let media = BlockContent::Media(Media::from_bytes("image/png", vec![0; 8]));
+        for (between, note) in [
+            (BlockContent::Reasoning("Hm.".into()), "| Hm.\n"),
+            (media, "[image: image/png, 8 bytes]\n"),
+            (BlockContent::Refusal("No.".into()), ""),
+        ] {
+            for style in [PIPED, PLAIN] {
+                let (answer, notes) = shown_blocks(style, &[text("One."), between.clone(), text("Two.")]);
+                let refusal = if note.is_empty() { "No.\n" } else { "" };
+                assert_eq!((answer, notes), (format!("One.\n{refusal}Two.\n"), note.to_owned()));
+            }
+        }
+    }
+
+    #[test]
+    fn an_answer_of_media_alone_is_no_empty_line() {
+        let sound = BlockContent::Media(Media::from_url("audio/*", "https://e.com/a"));
+        let shown = shown_blocks(PLAIN, &[sound]);
+        assert_eq!(shown, (String::new(), "[audio: audio/*, https://e.com/a]\n".to_owned()));
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use advisor_chain::messages::{BlockId, Part, ToolEvent, ToolEventKind, ToolResult};
 use tokio::time::Instant;
 
+use super::attached::{media_line, media_of};
 use crate::look::{Attribute, Look};
 use crate::printable::brief;
 
@@ -79,7 +80,7 @@ fn text_of(part: &Part) -> String {
     match part {
         Part::Text(text) => text.to_string(),
         Part::Json(value) => value.to_string(),
-        _ => "(no text)".to_owned(),
+        other => media_of(other).map_or_else(|| "(no text)".to_owned(), media_line),
     }
 }
 
@@ -118,7 +119,7 @@ mod tests {
         let mut line = |event: &ToolEvent| tools.note(event).unwrap().lines.join("\n");
         assert_eq!(line(&started()), "⚙ Calling tool: weather {\"city\": \"Oslo\"}");
         let progress = event(ToolEventKind::Progress(Part::Text("asking\x1b[2J".into())));
-        assert_eq!(line(&progress), "  … weather: asking\u{fffd}[2J");
+        assert_eq!(line(&progress), "  … weather: asking\\u{1b}[2J");
         tokio::time::advance(Duration::from_millis(120)).await;
         let result = result("sunny");
         assert_eq!(line(&event(ToolEventKind::Finished(result.clone()))), "✓ weather (120 ms): sunny");
@@ -134,7 +135,7 @@ mod tests {
         let failed = event(ToolEventKind::Finished(error("no\u{9b}net")));
         let expected = ToolNote {
             look: Look::new(Attribute::Red),
-            lines: vec!["✗ weather failed (0 ms): no\u{fffd}net".into()],
+            lines: vec!["✗ weather failed (0 ms): no\\u{9b}net".into()],
         };
         assert_eq!(tools.note(&failed), Some(expected));
         let result = error("the limit was reached");

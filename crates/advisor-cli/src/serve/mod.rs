@@ -18,7 +18,7 @@ use self::demo_model::DemoModel;
 use self::open_files::within_open_files;
 use crate::chat::endpoint::{Endpoint, Provider};
 use crate::failure::Failure;
-use crate::{asking, conversations};
+use crate::{asking, call_format, conversations};
 
 /// The time for running turns to end by themselves after a signal.
 const SHUTDOWN: Duration = Duration::from_secs(10);
@@ -156,11 +156,18 @@ fn client(arguments: &Arguments, memory: ChatMemoryAdvisor) -> Result<ChatClient
         .streaming(ToolCallStreaming::All)
         .policy(asking::policy(&arguments.ask, &tools)?)
         .build()?;
+    let in_text = call_format::in_text()?;
     let builder = match arguments.provider {
         None => ChatClient::builder(DemoModel),
         Some(provider) => {
-            let endpoint = Endpoint::find(provider, arguments.model.clone(), arguments.base_url.clone())?;
-            ChatClient::builder(endpoint.server).options(ChatOptions::new().with_model(endpoint.model))
+            let (model, base_url) = (arguments.model.clone(), arguments.base_url.clone());
+            let endpoint = Endpoint::find(provider, model, base_url, None)?;
+            let options = ChatOptions::new().with_model(endpoint.model);
+            let builder = ChatClient::builder(endpoint.server).options(options);
+            match in_text {
+                Some(in_text) => builder.advisor(in_text),
+                None => builder,
+            }
         }
     };
     let builder = builder.advisor(tool_loop).advisor(memory).tools(&tools);

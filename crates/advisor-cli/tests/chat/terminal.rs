@@ -328,6 +328,30 @@ async fn keys_typed_ahead_decide_no_call() {
     }
 }
 
+/// Characters that turn or hide text make the name or the arguments of a call look like another one.
+#[tokio::test]
+async fn lines_of_tools_escape_characters_that_turn_or_hide_text() {
+    let unseen = "\u{202e}\u{200e}\u{200f}\u{61c}\u{2066}\u{200b}";
+    let arguments = serde_json::json!({"a": unseen}).to_string();
+    let calls = || {
+        let call = answer().tool_call(0, "a", "current_time", &[&arguments]);
+        call.tool_call(1, "b", &format!("odd{unseen}"), &["{}"]).finish("tool_calls")
+    };
+    let server = server([calls(), answer().text("So be it.").finish("stop")]).await;
+    let script = [
+        ("Ctrl-D", Keys("What time?\r")),
+        ("y runs it", Keys("y\r")),
+        ("So be it.", Keys("/history\r")),
+        ("⚙ odd", Keys("\x04")),
+    ];
+    let (code, screen) = typed_with(&server, &["--ask", "current_time"], script).await;
+    assert_eq!(code, Some(0), "{screen:?}");
+    assert!(!screen.contains(|char| unseen.contains(char)), "{screen:?}");
+    for escaped in ["\\u{202e}\\u{200e}", "\\u202e\\u200e", "odd\\u{202e}"] {
+        assert!(screen.contains(escaped), "{escaped}: {screen:?}");
+    }
+}
+
 /// Calls that the user leaves open still wait after a restart.
 #[tokio::test]
 async fn calls_left_open_wait_after_a_restart() {

@@ -16,7 +16,9 @@ pub(crate) fn advisor(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_advisor"));
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let of_provider = |(name, _): &(String, _)| {
-        ["OPENAI_", "ANTHROPIC_", "GEMINI_", "GOOGLE_", "OLLAMA_"].iter().any(|start| name.starts_with(start))
+        let starts = ["OPENAI_", "ANTHROPIC_", "GEMINI_", "GOOGLE_", "OLLAMA_"];
+        starts.iter().any(|start| name.starts_with(start))
+            || matches!(&**name, "ADVISOR_TOOL_CALL_FORMAT" | "AUTOBYTEUS_STREAM_PARSER")
     };
     let providers = std::env::vars().filter(of_provider).map(|(name, _)| name);
     let terminals = ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"].map(str::to_owned);

@@ -2,12 +2,14 @@
 
 use std::io::Write;
 
+use advisor_chain::messages::{BlockContent, MessageContent};
 use advisor_chain::{Message, Role};
 
 use super::super::session::Session;
 use crate::failure::Failure;
-use crate::printable::brief;
+use crate::printable::{brief, escaped};
 use crate::screen::Screen;
+use crate::screen::attached::{Sources, media_line, media_of};
 
 /// The most messages that are shown, from the end.
 const MOST: usize = 200;
@@ -38,19 +40,36 @@ pub(super) async fn show<A: Write, N: Write>(
 fn show_message<A: Write, N: Write>(message: &Message, screen: &mut Screen<A, N>) -> Result<(), Failure> {
     let text = message.text();
     match message.role() {
-        Role::User => screen.note(&format!("> {text}"))?,
+        Role::User => {
+            screen.note(&format!("> {text}"))?;
+            if let MessageContent::User(parts) = message.content() {
+                parts.iter().filter_map(media_of).try_for_each(|media| screen.note(&media_line(media)))?;
+            }
+        }
         Role::Assistant => {
             if !text.is_empty() {
                 screen.text(&text)?;
             }
+            for block in message.blocks() {
+                if let BlockContent::Media(media) = block.content() {
+                    screen.note(&media_line(media))?;
+                }
+            }
+            if let Some(note) = Sources::of(message.blocks()).take_note() {
+                screen.note(&note)?;
+            }
             for call in message.tool_calls() {
-                screen.note(&format!("⚙ {} {}", call.name, brief(&call.arguments, LENGTH)))?;
+                screen.note(&format!("⚙ {} {}", escaped(&call.name), brief(&call.arguments, LENGTH)))?;
             }
         }
         Role::Tool => {
             if let Some(result) = message.tool_result() {
                 let mark = if result.is_error { '✗' } else { '✓' };
-                screen.note(&format!("{mark} {}: {}", result.name, brief(&result.text(), LENGTH)))?;
+                screen.note(&format!(
+                    "{mark} {}: {}",
+                    escaped(&result.name),
+                    brief(&result.text(), LENGTH)
+                ))?;
             }
         }
         Role::System => {}

@@ -12,7 +12,7 @@ use advisor_chain::messages::Usage;
 pub(super) use self::parse::{Command, Line, read};
 use super::session::{Question, Session};
 use crate::failure::Failure;
-use crate::printable::brief;
+use crate::printable::{brief, escaped};
 use crate::screen::Screen;
 
 /// The next step of the chat after a command.
@@ -96,7 +96,7 @@ fn tools<A: Write, N: Write>(session: &Session, screen: &mut Screen<A, N>) -> Re
         screen.note("The model has no tools.")?;
     }
     for tool in session.client.tools().definitions() {
-        screen.note(&format!("{}: {}", tool.name, brief(&tool.description, LENGTH)))?;
+        screen.note(&format!("{}: {}", escaped(&tool.name), brief(&tool.description, LENGTH)))?;
     }
     Ok(())
 }

@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn a_wrong_command_gets_a_hint() {
         for (line, part) in [
-            ("/hlep\x1b", "There is no command /hlep\u{fffd}; /help"),
+            ("/hlep\x1b", "There is no command /hlep\\u{1b}; /help"),
             ("/open", "Usage: /open ID"),
             ("/new one", "Usage: /new"),
             ("/reasoning maybe", "Usage: /reasoning on|off"),

@@ -6,6 +6,7 @@ use advisor_testkit::{Answer, ScriptedModel};
 
 use super::super::answer;
 use super::super::session::Spent;
+use super::super::waits::waits;
 use super::*;
 use crate::output::{Colours, Output, Place, Style};
 
@@ -42,7 +43,7 @@ impl Chat {
             Line::Hint(hint) => return hint,
         };
         if let Next::Ask(turn) = next {
-            answer::show(*turn, std::future::pending(), &mut screen, None).await.unwrap();
+            answer::show(*turn, std::future::pending(), &mut screen, &mut waits().1, None).await.unwrap();
         }
         String::from_utf8(notes).unwrap() + &String::from_utf8(answer).unwrap()
     }
@@ -75,7 +76,7 @@ async fn conversations_are_begun_listed_opened_and_deleted() {
     assert_eq!(chat.enter("/history").await, "This conversation has no messages yet.\n");
     chat.enter("b\x1b").await;
     assert_eq!(chat.sent(), ["b\x1b"]);
-    assert_eq!(chat.enter("/conversations").await, "  chat         a\n* chat-2       b\u{fffd}\n");
+    assert_eq!(chat.enter("/conversations").await, "  chat         a\n* chat-2       b\\u{1b}\n");
     assert_eq!(chat.enter("/open chat").await, "This is conversation chat. /history shows it.\n");
     assert_eq!(chat.enter("/new").await, "This is conversation chat-3.\n");
     assert_eq!(chat.enter("/delete chat-2").await, "Conversation chat-2 is deleted.\n");

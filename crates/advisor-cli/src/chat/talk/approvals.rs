@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::Talk;
 use crate::chat::input::Entered;
 use crate::failure::Failure;
-use crate::printable::escaped_json;
+use crate::printable::{escaped, escaped_json};
 
 const QUESTION: &str = "y runs it, n refuses it (n REASON tells the model why), e edits the arguments";
 
@@ -41,7 +41,11 @@ impl<A: Write, N: Write> Talk<A, N> {
     async fn decisions(&mut self, waiting: &[ClientSideCall]) -> Result<Option<Vec<Decision>>, Failure> {
         let mut decisions = Vec::new();
         for call in waiting {
-            self.screen.note(&format!("? {} {}", call.call.name, escaped_json(&call.call.arguments)))?;
+            self.screen.note(&format!(
+                "? {} {}",
+                escaped(&call.call.name),
+                escaped_json(&call.call.arguments)
+            ))?;
             if call.started {
                 self.screen.note("It was started and is lost. The model is asked to verify it.")?;
                 continue;

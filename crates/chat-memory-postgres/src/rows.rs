@@ -1,13 +1,13 @@
 //! Conversion between entries and columns.
 
 use conversation_store::{
-    Batch, BranchIndex, Entry, EntryId, LogReader, Result, Segment, Snapshot, StoreError, TurnEffect,
-    Version, WrittenEntry,
+    Admission, AppliedBatch, Batch, BranchIndex, Entry, EntryId, FencingToken, LogReader, LogState, Result,
+    Segment, Snapshot, StoreError, TurnEffect, Version, WrittenEntry, admit,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::FromSql;
 
-use crate::failure::from_statement;
+use crate::failure::{from_statement, lasting};
 
 /// The columns of a batch's entries.
 #[derive(Default)]
@@ -40,32 +40,46 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// Returns the result of an append by the row that the server returned.
-pub(crate) fn outcome(row: &Row, batch: &Batch, entries: &[WrittenEntry<'_>]) -> Result<Version> {
-    match column::<&str>(row, "outcome")? {
-        "gone" => return Err(StoreError::Gone),
-        "fenced" => return Err(StoreError::Fenced),
-        "no_parent" => {
-            return Err(StoreError::NoSuchEntry { id: batch.parent.unwrap_or(EntryId::BEGINNING) });
-        }
-        _ => {}
-    }
+/// Returns the result of an append by the row that the server returned: the version, or what the server has in place
+/// of it.
+pub(crate) fn outcome(
+    row: &Row,
+    expected: Version,
+    batch: &Batch,
+    entries: &[WrittenEntry<'_>],
+) -> Result<Version> {
     let version = Version::new(number(row, "at_version")?);
-    match column::<&str>(row, "outcome")? {
-        "written" => Ok(version),
-        "conflict" => Err(StoreError::Conflict { current: version }),
-        "known" => {
-            let turns: Vec<&str> = column(row, "known_turns")?;
-            let bodies: Vec<&str> = column(row, "known_bodies")?;
-            let before = Version::new(number(row, "known_first")?.saturating_sub(1));
-            let mut standing = turns.iter().zip(&bodies).zip(entries);
-            let same = turns.len() == entries.len()
-                && standing.all(|((turn, body), new)| new.matches_row(turn.as_bytes(), body.as_bytes()))
-                && (entries.is_empty() || entry_id(row, "known_parent")? == batch.fork_at(before));
-            if same { Ok(version) } else { Err(StoreError::KeyReused) }
-        }
-        _ => Err(StoreError::outcome_unknown("the server answers as no known version of the schema does")),
+    if column(row, "is_written")? {
+        return Ok(version);
     }
+    let token: Option<i64> = column(row, "at_fence")?;
+    let state = LogState {
+        version,
+        token: token.map(|token| FencingToken::new(token.cast_unsigned())),
+        last_turn: column::<Option<&str>>(row, "at_turn")?.unwrap_or_default().as_bytes(),
+        applied: applied(row, entries)?,
+    };
+    match admit(&state, expected, batch)? {
+        Admission::Done(version) => Ok(version),
+        Admission::Write => Err(lasting("the server did not write a batch that it had to write")),
+    }
+}
+
+/// Returns the batch that was applied under the key of the new one, compared with its entries.
+fn applied(row: &Row, entries: &[WrittenEntry<'_>]) -> Result<Option<AppliedBatch>> {
+    if column::<Option<i64>>(row, "known_first")?.is_none() {
+        return Ok(None);
+    }
+    let turns: Vec<&str> = column(row, "known_turns")?;
+    let bodies: Vec<&str> = column(row, "known_bodies")?;
+    let mut standing = turns.iter().zip(&bodies).zip(entries);
+    Ok(Some(AppliedBatch {
+        before: Version::new(number(row, "known_first")?.saturating_sub(1)),
+        after: Version::new(number(row, "known_last")?),
+        parent: entry_id(row, "known_parent")?,
+        same_entries: turns.len() == entries.len()
+            && standing.all(|((turn, body), new)| new.matches_row(turn.as_bytes(), body.as_bytes())),
+    }))
 }
 
 /// Builds the snapshot of the branch that ends with `tip`, or of the last one. The rows of one statement are a head and

@@ -17,7 +17,8 @@ pub(crate) struct Statements {
     pub(crate) hold: String,
 }
 
-const APPEND: &str = "SELECT outcome, at_version, known_turns, known_bodies, known_first, known_parent \
+const APPEND: &str = "SELECT is_written, at_version, at_fence, at_turn, known_first, known_last, known_turns, \
+    known_bodies, known_parent \
     FROM {schema}.append_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
 
 const LOAD: &str = "SELECT version, open, turn_from, view_from, firsts, lasts, parents, seq, turn, body \

@@ -90,11 +90,11 @@ impl ConversationStore for PostgresStore {
         let columns = Columns::from_entries(&entries);
         // No conversation reaches `i64::MAX`, so an expected version beyond the column's range conflicts in any
         // case.
-        let expected = i64::try_from(expected.as_u64()).unwrap_or(i64::MAX);
+        let at = i64::try_from(expected.as_u64()).unwrap_or(i64::MAX);
         let parameters: &Parameters<'_> = &[
             &key.tenant(),
             &key.conversation(),
-            &expected,
+            &at,
             &batch.key.turn.as_str(),
             &i64::from(batch.key.round),
             &step,
@@ -108,7 +108,7 @@ impl ConversationStore for PostgresStore {
         ];
         let rows = self.run(&self.statements.append, parameters).await?;
         let answer = rows.first().ok_or_else(|| StoreError::outcome_unknown("the server answers nothing"))?;
-        outcome(answer, &batch, &entries)
+        outcome(answer, expected, &batch, &entries)
     }
 
     async fn delete(&self, key: &ConversationKey) -> Result {

@@ -41,7 +41,7 @@
 //! was lost. But until the next token is issued, an older writer is not refused.
 //!
 //! Use `maxmemory-policy noeviction`, or one of `volatile-…`. The latter evict only keys that have an expiry:
-//! marks of deleted conversations, and leases without a conversation. A conversation with an evicted key is
+//! marks of deleted conversations. A conversation with an evicted key is
 //! refused as damaged, not misread.
 //!
 //! # Keys
@@ -61,8 +61,8 @@
 //! | `advisor:{tenant}:conversations` | sorted set | the ids that a list checks |
 //! | `advisor:{tenant}:marks` | hash | a mark for each of them |
 //!
-//! After a deletion only two keys remain: `void` for a day, and a held lease until a day after its expiry. The
-//! lease of a conversation that does not exist is also removed a day after its expiry.
+//! After a deletion two keys remain: `void` for a day, and `lease` for ever if the conversation was leased, since an
+//! issued fencing token counts for ever. It has the name of the conversation, the token and the id of a turn.
 //!
 //! # Lists
 //! In a cluster a tenant's index is in another slot than its conversations, so no script can access both. A

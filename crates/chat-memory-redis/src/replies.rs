@@ -3,8 +3,8 @@
 use std::vec::IntoIter;
 
 use conversation_store::{
-    Batch, BranchIndex, Entry, EntryId, LogReader, OpenTurn, Result, Segment, Snapshot, StoreError, Version,
-    WrittenEntry,
+    Admission, AppliedBatch, Batch, BranchIndex, Entry, EntryId, FencingToken, LogReader, LogState, OpenTurn,
+    Result, Segment, Snapshot, StoreError, Version, WrittenEntry, admit,
 };
 use redis::Value;
 
@@ -55,29 +55,30 @@ impl Reply {
     }
 
     /// Returns the result of an append; `None` if the conversation needs a new mark.
-    pub(crate) fn outcome(mut self, batch: &Batch, entries: &[WrittenEntry<'_>]) -> Result<Option<Version>> {
+    pub(crate) fn outcome(
+        mut self,
+        expected: Version,
+        batch: &Batch,
+        entries: &[WrittenEntry<'_>],
+    ) -> Result<Option<Version>> {
         match self.word.as_str() {
-            "written" => Ok(Some(Version::new(self.number()?))),
-            "unmarked" => Ok(None),
-            "gone" => Err(StoreError::Gone),
-            "fenced" => Err(StoreError::Fenced),
-            "no_entry" => Err(StoreError::NoSuchEntry { id: batch.parent.unwrap_or(EntryId::BEGINNING) }),
-            "conflict" => Err(StoreError::Conflict { current: Version::new(self.number()?) }),
-            "known" => {
-                let version = Version::new(self.number()?);
-                let (first, parent) = (self.number()?, self.entry_id()?);
-                let before = Version::new(first.saturating_sub(1));
-                let standing = list(self.value())?
-                    .into_iter()
-                    .map(Standing::from_value)
-                    .collect::<Result<Vec<_>, _>>()?;
-                let mut pairs = standing.iter().zip(entries);
-                let same = standing.len() == entries.len()
-                    && pairs.all(|(old, new)| new.matches_row(&old.turn, &old.body))
-                    && (entries.is_empty() || parent == batch.fork_at(before));
-                if same { Ok(Some(version)) } else { Err(StoreError::KeyReused) }
-            }
-            _ => Err(unexpected()),
+            "written" => return Ok(Some(Version::new(self.number()?))),
+            "unmarked" => return Ok(None),
+            "refused" => {}
+            _ => return Err(unexpected()),
+        }
+        let version = Version::new(self.number()?);
+        let (token, last_turn) = (self.text()?, bytes(self.value())?);
+        let token = (!token.is_empty()).then(|| token.parse().map_err(|_| unexpected())).transpose()?;
+        let state = LogState {
+            version,
+            token: token.map(FencingToken::new),
+            last_turn: &last_turn,
+            applied: applied(self.value(), entries)?,
+        };
+        match admit(&state, expected, batch)? {
+            Admission::Done(version) => Ok(Some(version)),
+            Admission::Write => Err(lasting("the server did not write a batch that it had to write")),
         }
     }
 
@@ -121,10 +122,6 @@ impl Reply {
             _ => Err(unexpected()),
         }
     }
-
-    fn entry_id(&mut self) -> Result<Option<EntryId>> {
-        entry_id(self.value())
-    }
 }
 
 impl Standing {
@@ -144,6 +141,23 @@ impl Standing {
         }
         Ok(standing)
     }
+}
+
+/// Returns the batch that was applied under the name of the new one, compared with its entries.
+fn applied(value: Value, entries: &[WrittenEntry<'_>]) -> Result<Option<AppliedBatch>> {
+    let mut known = list(value)?.into_iter();
+    let Some(first) = known.next() else { return Ok(None) };
+    let mut next = || known.next().unwrap_or_default();
+    let (first, last, parent) = (number(&first)?, number(&next())?, entry_id(next())?);
+    let standing = list(next())?.into_iter().map(Standing::from_value).collect::<Result<Vec<_>, _>>()?;
+    let mut pairs = standing.iter().zip(entries);
+    Ok(Some(AppliedBatch {
+        before: Version::new(first.saturating_sub(1)),
+        after: Version::new(last),
+        parent,
+        same_entries: standing.len() == entries.len()
+            && pairs.all(|(old, new)| new.matches_row(&old.turn, &old.body)),
+    }))
 }
 
 /// Builds the entries of these segments from a script's reply.

@@ -79,7 +79,7 @@ impl ConversationStore for RedisStore {
             // A conversation must be in the index before its first append creates it.
             let mark = if may_begin(expected, &batch) { self.index().mark(key).await? } else { 0 };
             let answer = self.append_once(key, expected, &batch, &entries, mark).await?;
-            if let Some(version) = Reply::from_value(answer)?.outcome(&batch, &entries)? {
+            if let Some(version) = Reply::from_value(answer)?.outcome(expected, &batch, &entries)? {
                 return Ok(version);
             }
         }

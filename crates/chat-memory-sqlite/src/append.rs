@@ -1,5 +1,8 @@
 use advisor_core::ConversationKey;
-use conversation_store::{Batch, BatchKey, EntryId, Result, StoreError, Version, WrittenEntry};
+use conversation_store::{
+    Admission, AppliedBatch, Batch, BatchKey, EntryId, FencingToken, LogState, Result, StoreError, Version,
+    WrittenEntry, admit,
+};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use crate::failure::{commit, damaged, nothing_written};
@@ -19,24 +22,30 @@ pub(crate) fn append(
     let entries = batch.written(largest)?;
     let transaction =
         connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(nothing_written)?;
-    let log = match Log::find(&transaction, key)? {
-        // Only a batch that expects an empty conversation creates one.
-        None if expected > Version::EMPTY || batch.last_turn.is_some() => {
-            return Err(Log::gone(&transaction, key));
-        }
-        None => Log::begin(&transaction, key)?,
-        Some(log) => log,
+    let found = Log::find(&transaction, key)?;
+    let token = match &found {
+        Some(log) => log.token,
+        None => Log::token_of_deleted(&transaction, key)?,
     };
-    if let Some((before, after)) = log.batch(&transaction, &batch.key)? {
-        let same = log.holds(&transaction, before, after, &entries)?
-            && (before == after || log.fork(&transaction, before)? == batch.fork_at(Version::new(before)));
-        return if same { Ok(Version::new(after)) } else { Err(StoreError::KeyReused) };
+    let state = LogState {
+        version: Version::new(found.as_ref().map_or(0, |log| log.version)),
+        token: token.map(FencingToken::new),
+        last_turn: found.as_ref().map_or(&[], |log| &log.last.turn),
+        applied: match &found {
+            Some(log) => log.applied(&transaction, &batch.key, &entries)?,
+            None => None,
+        },
+    };
+    match admit(&state, expected, batch) {
+        Ok(Admission::Write) => {}
+        Ok(Admission::Done(version)) => return Ok(version),
+        Err(StoreError::Gone) if found.is_none() => return Err(Log::gone(&transaction, key)),
+        Err(refused) => return Err(refused),
     }
-    log.check(expected, batch)?;
-    if log.version == 0 && entries.is_empty() {
-        // An empty batch creates no conversation: the inserted row is rolled back with the transaction.
-        return Ok(Version::EMPTY);
-    }
+    let log = match found {
+        Some(log) => log,
+        None => Log::begin(&transaction, key, token)?,
+    };
     let version = log.write(&transaction, batch, &entries)?;
     log.read_back(&transaction, key, version, &entries)?;
     commit(transaction)?;
@@ -44,6 +53,22 @@ pub(crate) fn append(
 }
 
 impl Log {
+    /// Returns the batch that was applied under this key, compared with these entries.
+    fn applied(
+        &self,
+        transaction: &Transaction<'_>,
+        key: &BatchKey,
+        entries: &[WrittenEntry<'_>],
+    ) -> Result<Option<AppliedBatch>> {
+        let Some((before, after)) = self.batch(transaction, key)? else { return Ok(None) };
+        Ok(Some(AppliedBatch {
+            before: Version::new(before),
+            after: Version::new(after),
+            parent: self.fork(transaction, before)?,
+            same_entries: self.holds(transaction, before, after, entries)?,
+        }))
+    }
+
     /// Returns the versions before and after the batch with this key, if it was applied.
     fn batch(&self, transaction: &Transaction<'_>, key: &BatchKey) -> Result<Option<(u64, u64)>> {
         let mut statement = transaction
@@ -102,24 +127,6 @@ impl Log {
             }
         }
         if (log.id, log.version) == (self.id, version.as_u64()) { Ok(()) } else { Err(unlike()) }
-    }
-
-    /// Checks whether a batch with a new key may be appended.
-    fn check(&self, expected: Version, batch: &Batch) -> Result {
-        if batch.token.is_some() && batch.token.map(|own| own.as_u64()) < self.token {
-            return Err(StoreError::Fenced);
-        }
-        let current = Version::new(self.version);
-        if current != expected {
-            return Err(StoreError::Conflict { current });
-        }
-        if batch.last_turn.as_ref().is_some_and(|turn| turn.as_str().as_bytes() != self.last.turn) {
-            return Err(StoreError::Gone);
-        }
-        match batch.parent.filter(|parent| parent.as_u64() > self.version) {
-            Some(id) => Err(StoreError::NoSuchEntry { id }),
-            None => Ok(()),
-        }
     }
 
     /// Returns the parent of the entry after `before`, if a branch starts there.

@@ -5,12 +5,15 @@ use rusqlite::{Connection, TransactionBehavior, params};
 use crate::failure::{commit, lasting, nothing_written};
 use crate::log::Log;
 
-/// Removes a conversation with its entries and keys, in one transaction.
+/// Removes a conversation with its entries and keys, in one transaction. Its fencing token stays.
 pub(crate) fn delete(connection: &mut Connection, key: &ConversationKey) -> Result {
     let transaction =
         connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(nothing_written)?;
     let Some(log) = Log::find_any(&transaction, key)? else { return Ok(()) };
     for statement in [
+        "INSERT INTO fences (tenant, conversation, fence)
+             SELECT tenant, conversation, fence FROM conversations WHERE id = ?1 AND fence IS NOT NULL
+             ON CONFLICT (tenant, conversation) DO UPDATE SET fence = excluded.fence",
         "DELETE FROM batches WHERE conversation = ?1",
         "DELETE FROM forks WHERE conversation = ?1",
         "DELETE FROM entries WHERE conversation = ?1",

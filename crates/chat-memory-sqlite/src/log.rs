@@ -56,15 +56,26 @@ impl Log {
     }
 
     /// Inserts the row of a new conversation.
-    pub(crate) fn begin(connection: &Connection, key: &ConversationKey) -> Result<Self> {
+    pub(crate) fn begin(connection: &Connection, key: &ConversationKey, token: Option<u64>) -> Result<Self> {
         let mut statement = connection
             .prepare_cached(
-                "INSERT INTO conversations (tenant, conversation, version, turn, turn_from, open)
-                 VALUES (?1, ?2, 0, '', 1, 0)",
+                "INSERT INTO conversations (tenant, conversation, version, fence, turn, turn_from, open)
+                 VALUES (?1, ?2, 0, ?3, '', 1, 0)",
             )
             .map_err(nothing_written)?;
-        let id = statement.insert(params![key.tenant(), key.conversation()]).map_err(nothing_written)?;
-        Ok(Self { id, version: 0, token: None, last: Place::BEGINNING, has_more: false })
+        let row = params![key.tenant(), key.conversation(), token.map(u64::cast_signed)];
+        let id = statement.insert(row).map_err(nothing_written)?;
+        Ok(Self { id, version: 0, token, last: Place::BEGINNING, has_more: false })
+    }
+
+    /// Returns the highest fencing token of a conversation that does not exist, if it had one before its deletion.
+    pub(crate) fn token_of_deleted(connection: &Connection, key: &ConversationKey) -> Result<Option<u64>> {
+        let mut statement = connection
+            .prepare_cached("SELECT fence FROM fences WHERE tenant = ?1 AND conversation = ?2")
+            .map_err(nothing_written)?;
+        let found =
+            statement.query_row(params![key.tenant(), key.conversation()], |row| row.get::<_, i64>(0));
+        Ok(found.optional().map_err(nothing_written)?.map(i64::cast_unsigned))
     }
 
     /// Returns the error for an expected conversation without a row: it was deleted, or its index is damaged.

@@ -58,6 +58,13 @@ const MIGRATIONS: &[&str] = &[
     ) STRICT, WITHOUT ROWID;",
     // A checksum of each row, which detects a page that was changed without SQLite. Older rows have none.
     "ALTER TABLE entries ADD COLUMN sum INTEGER;",
+    // The highest fencing tokens of deleted conversations, which outlive them.
+    "CREATE TABLE fences (
+        tenant TEXT NOT NULL,
+        conversation TEXT NOT NULL,
+        fence INTEGER NOT NULL,
+        PRIMARY KEY (tenant, conversation)
+    ) STRICT, WITHOUT ROWID;",
 ];
 
 /// The newest version of the schema that this crate knows.

@@ -15,13 +15,13 @@ pub struct Batch {
     /// The entry that the first entry follows, if that is not the last one; the batch then starts a branch. A
     /// parent that does not exist is refused as [`NoSuchEntry`](crate::StoreError::NoSuchEntry).
     pub parent: Option<EntryId>,
-    /// The fencing token of the writer's lease, if it has one. A store that has seen a higher token refuses the
-    /// batch as [`Fenced`](crate::StoreError::Fenced).
+    /// The fencing token of the writer's lease, if it has one. If a higher one was issued for the conversation or
+    /// written with, the batch is refused as [`Fenced`](crate::StoreError::Fenced). A deletion does not change that.
     pub token: Option<FencingToken>,
     /// The turn of the log's last entry, as the writer knows it. Another turn means that another writer deleted
     /// the conversation and started it again; the batch is refused as [`Gone`](crate::StoreError::Gone).
     pub last_turn: Option<TurnId>,
-    /// The entries, in order.
+    /// The entries, in order. A batch without entries is checked, and changes nothing.
     pub entries: Vec<NewEntry>,
 }
 

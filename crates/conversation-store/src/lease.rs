@@ -13,7 +13,8 @@ use crate::{FencingToken, Result};
 /// # Ordering
 /// - At most one turn holds a conversation at a time. Expiry is measured by the store's clock, never the caller's.
 /// - As soon as a token is issued, an [`append`](crate::ConversationStore::append) with a lower one is refused as
-///   [`Fenced`](crate::StoreError::Fenced).
+///   [`Fenced`](crate::StoreError::Fenced). This holds for ever: after the lease has ended, and after the
+///   conversation was deleted. So a store keeps the highest token of each conversation.
 /// - An expired lease remains valid for appends and renewal until another turn acquires the conversation.
 /// - A conversation need not exist to be leased, and a lease does not create it. A lease outlives the deletion of
 ///   its conversation.

@@ -40,6 +40,7 @@
 //! | --- | --- | --- |
 //! | `conformance` | the suite that every store must pass, and the macro that runs it | no |
 
+mod admit;
 mod append;
 mod append_once;
 mod batch_step;
@@ -60,6 +61,7 @@ mod timeout;
 mod transfer;
 mod written_entry;
 
+pub use admit::{Admission, AppliedBatch, LogState, admit};
 pub use append::{Batch, BatchKey, NewEntry};
 pub use append_once::append_once;
 pub use batch_step::{BatchStep, RoundStep};
@@ -82,3 +84,8 @@ pub use written_entry::{TurnEffect, WrittenEntry};
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// Runs the examples of the page for authors of stores.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/writing-a-store.md")]
+struct WritingAStore;

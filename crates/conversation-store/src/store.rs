@@ -17,9 +17,13 @@ use crate::{Batch, BranchIndex, Entry, EntryId, Leases, ReadRange, Result, Snaps
 ///   there are no gaps. An unknown conversation is empty, at version 0.
 /// - The key is checked first. A batch whose key was applied before returns the version of that append and changes
 ///   nothing, for any `expected`. The same key with other entries is [`StoreError::KeyReused`].
-/// - The fencing token is checked next, then the version: a batch is applied only at the version that it expects.
-///   If it names a [turn](Batch::last_turn), the last entry must belong to that turn. The parent is checked last;
-///   it must exist.
+/// - The fencing token is checked next. It must not be lower than the highest one that was issued for the
+///   conversation or written with, also before a deletion.
+/// - Existence is checked next, then the version: a batch is applied only at the version that it expects. If it
+///   names a [turn](Batch::last_turn), the last entry must belong to that turn. The parent is checked last; it must
+///   exist. [`admit`](crate::admit) is this order as a function, which every store calls.
+/// - A batch without entries is checked like any other, then changes nothing: it returns the version, begins no
+///   conversation, and uses neither its key nor its token.
 /// - After an append is acknowledged, every later load includes it.
 /// - The entries of a turn are consecutive on their branch, so a store finds the last turn at the end of the log.
 ///

@@ -21,9 +21,8 @@ async fn concurrent_opens_prepare_new_schema_once() {
     for store in opening.join_all().await {
         store.unwrap();
     }
-    let count = place.sql("SELECT count(*) FROM {schema}.migrations");
-    let row = place.client().await.query_one(&count, &[]).await.unwrap();
-    assert_eq!(row.get::<_, i64>(0), 1);
+    let once = place.sql("SELECT count(*) = max(version) FROM {schema}.migrations");
+    assert!(place.client().await.query_one(&once, &[]).await.unwrap().get::<_, bool>(0));
     place.remove().await;
 }
 
@@ -54,7 +53,7 @@ async fn a_schema_of_a_newer_version_is_refused() {
     drop(place.store(1).await);
     place.execute("INSERT INTO {schema}.migrations (version) VALUES (99)").await;
     let refused = PostgresStore::from_pool(place.pool(1), place.schema.clone()).await;
-    assert!(matches!(refused, Err(SetupError::Newer { found: 99, known: 1 })), "{refused:?}");
+    assert!(matches!(refused, Err(SetupError::Newer { found: 99, .. })), "{refused:?}");
     place.execute("DELETE FROM {schema}.migrations WHERE version = 99").await;
     drop(place.store(1).await);
     place.remove().await;

@@ -1,8 +1,10 @@
 -- Appends a batch. ARGV: the expected version, the batch's name, the fence or '', the mark of the index, the entry
 -- that it follows or '' for the last one, the turn of the last entry or ''; then for each entry its turn, its body,
 -- and whether the turn is open after it, '' if as before.
--- Checked in this order: there, name, fence, version, last turn, parent. Nothing is written before all is checked,
--- and the first write is one that the server refuses when it has no room, so that what is refused is refused whole.
+-- It is written where its name is new, it has entries, and fence, version, last turn and parent fit. Of a batch that
+-- is not written comes back what there is, and the entries that stand under the name: what becomes of it is decided
+-- by the one that asked. Nothing is written before all is checked, and the first write is one that the server refuses
+-- when it has no room, so that what is refused is refused whole.
 local expected, name, fence, mark = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local parent, last_turn = tonumber(ARGV[5]), ARGV[6]
 local begins = 7
@@ -12,45 +14,34 @@ if problem then
   return { problem }
 end
 local new = not found
-if new then
-  if expected > 0 or last_turn ~= '' then
-    return { 'gone' }
-  end
-  found = { version = 0, turns = 0, forks = 0, number = 0, last_from = 1, open = '0' }
-end
+found = found or { version = 0, turns = 0, forks = 0, number = 0, last_turn = '', last_from = 1, open = '0' }
 
+local highest = tonumber(redis.call('HGET', lease, 'fence') or '')
 local written = redis.call('HGET', batches, name)
-if written then
-  local first, last = string.match(written, '^(%d+)-(%d+)$')
-  first, last = tonumber(first), tonumber(last)
-  local entries = {}
-  if first <= last then
-    entries = redis.call('XRANGE', log, text(first), text(last))
+if written or #ARGV < begins or (fence and highest and fence < highest) or found.version ~= expected
+  or (last_turn ~= '' and last_turn ~= found.last_turn) or (parent and parent > found.version) then
+  local known = {}
+  if written then
+    local first, last = string.match(written, '^(%d+)-(%d+)$')
+    first, last = tonumber(first), tonumber(last)
+    local entries = {}
+    if first <= last then
+      entries = redis.call('XRANGE', log, text(first), text(last))
+    end
+    local segment = segment_to(found, first)
+    local follows = segment.forked and segment.first == first and text(segment.parent) or ''
+    known = { first, last, follows, entries }
   end
-  local segment = segment_to(found, first)
-  local follows = segment.forked and segment.first == first and text(segment.parent) or ''
   if damaged then
     return { 'damaged' }
   end
-  return { 'known', last, first, follows, entries }
-end
-local highest = tonumber(redis.call('HGET', lease, 'fence') or '')
-if fence and highest and fence < highest then
-  return { 'fenced' }
-elseif found.version ~= expected then
-  return { 'conflict', found.version }
-elseif last_turn ~= '' and last_turn ~= found.last_turn then
-  return { 'gone' }
-elseif parent and parent > found.version then
-  return { 'no_entry' }
-elseif new and #ARGV < begins then
-  return { 'written', 0 }
+  return { 'refused', found.version, highest and text(highest) or '', found.last_turn or '', known }
 elseif new and mark <= tonumber(redis.call('GET', void) or '0') then
   return { 'unmarked' }
 end
 
 local first = found.version + 1
-if parent and parent < found.version and #ARGV >= begins then
+if parent and parent < found.version then
   local number, turn_from = turn_at(found, parent)
   local turn, open = field_of(parent, 'turn'), field_of(parent, 'open')
   if damaged then
@@ -80,6 +71,7 @@ redis.call('HSET', meta, 'format', found.forks > 0 and BRANCHED or FORMAT, 'vers
 if fence then
   redis.call('HSET', lease, 'fence', text(fence))
 end
+-- An earlier version of this crate let a lease without a conversation expire.
 if new then
   redis.call('PERSIST', lease)
 end

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use conversation_store::conformance::law_m3;
+use conversation_store::ConversationStore;
+use conversation_store::conformance::{law_m3, what_was_acknowledged_is_found_when_reopened};
 
 use crate::support::Place;
 
@@ -49,5 +50,13 @@ mod on_a_node {
 async fn law_m3_redis_append_is_atomic_ordered_idempotent_versioned() {
     let Some(place) = Place::new() else { return };
     law_m3(Arc::new(place.store().await)).await;
+    place.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn law_m3_redis_what_was_acknowledged_is_found_when_reopened() {
+    let Some(place) = Place::new() else { return };
+    let open = async || Arc::new(place.store().await) as Arc<dyn ConversationStore>;
+    what_was_acknowledged_is_found_when_reopened(open).await;
     place.remove().await;
 }

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use conversation_store::conformance::law_m3;
+use conversation_store::ConversationStore;
+use conversation_store::conformance::{law_m3, what_was_acknowledged_is_found_when_reopened};
 
-use crate::support::OnFile;
+use crate::support::{File, OnFile};
 
 mod on_file {
     conversation_store::conformance!(crate::support::OnFile::new().await);
@@ -17,4 +18,11 @@ mod in_memory {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn law_m3_file_append_is_atomic_ordered_idempotent_versioned() {
     law_m3(Arc::new(OnFile::new().await)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn law_m3_what_was_acknowledged_is_in_the_reopened_file() {
+    let file = File::new();
+    let open = async || Arc::new(file.open().await) as Arc<dyn ConversationStore>;
+    what_was_acknowledged_is_found_when_reopened(open).await;
 }

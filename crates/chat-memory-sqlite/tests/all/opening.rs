@@ -44,7 +44,7 @@ async fn file_of_newer_version_is_refused_unchanged() {
     file.tamper("PRAGMA journal_mode = delete; PRAGMA user_version = 99");
     let before = std::fs::read(file.path()).unwrap();
     let error = SqliteStore::open(file.path()).await.unwrap_err();
-    assert!(matches!(error, OpenError::NewerSchema { found: 99, known: 2 }), "{error:?}");
+    assert!(matches!(error, OpenError::NewerSchema { found: 99, known: 3 }), "{error:?}");
     assert!(error.to_string().contains("update the program"), "{error}");
     assert_eq!(std::fs::read(file.path()).unwrap(), before);
 }

@@ -172,6 +172,30 @@ pub async fn older_fence_is_refused(store: Store) {
     assert_eq!(version, Version::new(5));
 }
 
+/// The highest token of a conversation outlives its deletion: a writer with a lower one stays refused, whether the
+/// conversation begins anew or not.
+pub async fn a_used_fence_outlives_a_deletion(store: Store) {
+    let key = new_key();
+    let batch = |round, token| said("t", round, &["x"]).with_token(FencingToken::new(token));
+    let version = match store.append(&key, Version::EMPTY, batch(0, 5)).await {
+        Err(StoreError::Unsupported { .. }) => return,
+        written => written.unwrap(),
+    };
+    for begins in [batch(1, 5), said("t", 1, &["x"]), batch(1, 7)] {
+        store.delete(&key).await.unwrap();
+        for expected in [Version::EMPTY, version] {
+            let refused = store.append(&key, expected, batch(2, 4)).await;
+            assert!(matches!(refused, Err(StoreError::Fenced)), "at {expected}: {refused:?}");
+        }
+        assert_eq!(store.append(&key, Version::EMPTY, begins).await.unwrap(), version);
+        let refused = store.append(&key, version, batch(2, 4)).await;
+        assert!(matches!(refused, Err(StoreError::Fenced)), "{refused:?}");
+    }
+    store.delete(&key).await.unwrap();
+    let refused = store.append(&key, Version::EMPTY, batch(2, 6)).await;
+    assert!(matches!(refused, Err(StoreError::Fenced)), "{refused:?}");
+}
+
 /// A batch that names a last turn is refused if the last entry belongs to another turn. This detects a
 /// conversation that was deleted and started again. A batch that was applied before is still recognised.
 pub async fn another_last_turn_is_refused(store: Store) {
@@ -196,8 +220,8 @@ pub async fn another_last_turn_is_refused(store: Store) {
     assert_eq!(store.load(&key, ReadRange::All).await.unwrap().entries.len(), 3);
 }
 
-/// Checks the order in which several reasons to refuse a batch are reported: fencing token, version, last turn,
-/// parent. This also holds for a conversation that does not exist and for an empty batch.
+/// Checks the order in which several reasons to refuse a batch are reported: key, fencing token, existence, version,
+/// last turn, parent. This also holds for an empty batch. [`admit`](crate::admit) has this order.
 pub async fn batch_refusals_are_reported_in_fixed_order(store: Store) {
     let key = new_key();
     let (old, new) = (FencingToken::new(4), FencingToken::new(5));
@@ -211,6 +235,9 @@ pub async fn batch_refusals_are_reported_in_fixed_order(store: Store) {
     if knows_tokens {
         let refused = store.append(&key, Version::new(7), behind_another.clone().with_token(old)).await;
         assert!(matches!(refused, Err(StoreError::Fenced)), "{refused:?}");
+        let other_content = said("t", 0, &["y"]).with_token(old);
+        let refused = store.append(&key, Version::new(7), other_content).await;
+        assert!(matches!(refused, Err(StoreError::KeyReused)), "{refused:?}");
     }
     let refused = store.append(&key, Version::new(7), behind_another.clone()).await;
     assert!(matches!(refused, Err(StoreError::Conflict { .. })), "{refused:?}");
@@ -224,15 +251,53 @@ pub async fn batch_refusals_are_reported_in_fixed_order(store: Store) {
     let old = leases.acquire(&key, &turn, hour, None).await.unwrap();
     let new = leases.acquire(&key, &turn, hour, Some(old)).await.unwrap();
     for batch in [behind_nothing.clone(), said("t", 1, &[])] {
-        let refused = store.append(&key, Version::EMPTY, batch.with_token(old)).await;
-        assert!(matches!(refused, Err(StoreError::Fenced)), "{refused:?}");
+        for expected in [Version::EMPTY, Version::new(7)] {
+            let refused = store.append(&key, expected, batch.clone().with_token(old)).await;
+            assert!(matches!(refused, Err(StoreError::Fenced)), "{refused:?}");
+        }
     }
+    let refused = store.append(&key, Version::new(7), behind_nothing.clone().with_token(new)).await;
+    assert!(matches!(refused, Err(StoreError::Gone)), "{refused:?}");
     let refused = store.append(&key, Version::EMPTY, behind_nothing.with_token(new)).await;
     assert!(matches!(refused, Err(StoreError::NoSuchEntry { .. })), "{refused:?}");
-    let nothing = said("t", 1, &[]).with_token(new);
-    assert_eq!(store.append(&key, Version::EMPTY, nothing).await.unwrap(), Version::EMPTY);
-    let written = store.append(&key, Version::EMPTY, said("t", 1, &["x"]).with_token(new)).await;
-    assert_eq!(written.unwrap(), Version::new(1), "an append that wrote nothing uses no key");
+}
+
+/// A batch without entries is refused as any other is. Otherwise it returns the version and changes nothing: it
+/// begins no conversation, and uses neither its key nor its token.
+pub async fn an_empty_batch_changes_nothing(store: Store) {
+    let key = new_key();
+    let empty = |round| said("t", round, &[]);
+    let gone = store.append(&key, Version::new(1), empty(0)).await;
+    assert!(matches!(gone, Err(StoreError::Gone)), "{gone:?}");
+    for version in [Version::EMPTY, Version::new(1), Version::new(2)] {
+        let round = u32::try_from(version.as_u64()).unwrap();
+        for times in 0..2 {
+            assert_eq!(store.append(&key, version, empty(round)).await.unwrap(), version, "{times}");
+        }
+        let read = store.load(&key, ReadRange::All).await.unwrap();
+        assert_eq!((read.version, read.entries.len() as u64), (version, version.as_u64()));
+        let conflict = store.append(&key, Version::new(9), empty(round)).await;
+        assert!(matches!(conflict, Err(StoreError::Conflict { .. } | StoreError::Gone)), "{conflict:?}");
+        let missing = store.append(&key, version, empty(round).with_parent(EntryId::new(9))).await;
+        assert!(matches!(missing, Err(StoreError::NoSuchEntry { .. })), "{missing:?}");
+        let written = store.append(&key, version, said("t", round, &["x"])).await.unwrap();
+        assert_eq!(written, version.after(1), "its key was used");
+        let reused = store.append(&key, version, empty(round)).await;
+        assert!(matches!(reused, Err(StoreError::KeyReused)), "{reused:?}");
+    }
+    let version = Version::new(3);
+    match store.append(&key, version, empty(8).with_token(FencingToken::new(9))).await {
+        Err(StoreError::Unsupported { .. }) => {}
+        unchanged => {
+            assert_eq!(unchanged.unwrap(), version);
+            let lower = said("t", 8, &["x"]).with_token(FencingToken::new(5));
+            assert_eq!(
+                store.append(&key, version, lower).await.unwrap(),
+                version.after(1),
+                "its token was used"
+            );
+        }
+    }
 }
 
 /// An append that is dropped at any await point is applied as a whole or not at all. The conversation remains

@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use advisor_core::{ConversationKey, TurnId};
-use tokio::task::yield_now;
+use tokio::time::{sleep, timeout};
 
 use super::{Store, new_key, said};
 use crate::{FencingToken, Leases, Page, ReadRange, StoreError, Version};
 
 const HOUR: Duration = Duration::from_secs(3600);
 const MOMENT: Duration = Duration::from_millis(20);
+/// The longest wait for a lease of a moment to end.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// While one turn holds a conversation, neither another turn nor the same one can acquire it. Other conversations
 /// are free.
@@ -55,11 +57,25 @@ pub async fn a_lease_ends_with_its_time(store: Store) {
     let Some(leases) = store.leases() else { return };
     let key = new_key();
     let old = leases.acquire(&key, &turn("a"), MOMENT, None).await.unwrap();
-    let new = acquire_when_free(leases, &key).await;
+    let acquired = timeout(PATIENCE, acquire_when_free(leases, &key)).await;
+    let new = acquired.unwrap_or_else(|_| panic!("a lease of {MOMENT:?} has not ended after {PATIENCE:?}"));
     assert_passed_on(&store, &key, Version::EMPTY, old).await;
     leases.release(&key, new).await.unwrap();
     assert_passed_on(&store, &key, Version::EMPTY, old).await;
     store.append(&key, Version::EMPTY, said("b", 0, &["x"]).with_token(new)).await.unwrap();
+}
+
+/// A lease whose time is over still writes and can be renewed, as long as no other turn has acquired the
+/// conversation.
+pub async fn an_expired_lease_is_valid_until_it_passes_on(store: Store) {
+    let Some(leases) = store.leases() else { return };
+    let key = new_key();
+    let token = leases.acquire(&key, &turn("a"), MOMENT, None).await.unwrap();
+    sleep(MOMENT * 2).await;
+    store.append(&key, Version::EMPTY, said("a", 0, &["x"]).with_token(token)).await.unwrap();
+    leases.renew(&key, token, HOUR).await.unwrap();
+    let held = leases.acquire(&key, &turn("b"), HOUR, None).await;
+    assert!(matches!(held, Err(StoreError::Locked { .. })), "{held:?}");
 }
 
 /// A released lease can be renewed unless another turn has acquired the conversation.
@@ -98,6 +114,29 @@ pub async fn a_held_conversation_need_not_exist(store: Store) {
     assert_eq!(store.list(&Page::first(key.tenant(), 9)).await.unwrap(), []);
 }
 
+/// An issued token counts for ever: the holder before is refused also after the later lease was released and the
+/// conversation deleted, or was never begun.
+pub async fn an_issued_token_outlives_a_deletion(store: Store) {
+    let Some(leases) = store.leases() else { return };
+    for begins in [true, false] {
+        let key = new_key();
+        let old = leases.acquire(&key, &turn("a"), HOUR, None).await.unwrap();
+        let new = leases.acquire(&key, &turn("b"), HOUR, Some(old)).await.unwrap();
+        if begins {
+            store.append(&key, Version::EMPTY, said("b", 0, &["x"]).with_token(new)).await.unwrap();
+        }
+        leases.release(&key, new).await.unwrap();
+        store.delete(&key).await.unwrap();
+        assert_passed_on(&store, &key, Version::EMPTY, old).await;
+        let late = store.append(&key, Version::new(1), said("late", 0, &["late"]).with_token(old)).await;
+        assert!(matches!(late, Err(StoreError::Fenced)), "{late:?}");
+        let next = leases.acquire(&key, &turn("c"), HOUR, None).await.unwrap();
+        assert!(next > new, "tokens grow");
+        store.append(&key, Version::EMPTY, said("c", 0, &["x"]).with_token(next)).await.unwrap();
+        assert_passed_on(&store, &key, Version::new(1), new).await;
+    }
+}
+
 /// One of many concurrent requests gets the lease.
 pub async fn one_concurrent_request_gets_the_lease(store: Store) {
     if store.leases().is_none() {
@@ -134,10 +173,12 @@ async fn assert_passed_on(store: &Store, key: &ConversationKey, version: Version
 async fn acquire_when_free(leases: &dyn Leases, key: &ConversationKey) -> FencingToken {
     loop {
         match leases.acquire(key, &turn("b"), HOUR, None).await {
-            Err(StoreError::Locked { remaining, .. }) => assert!(remaining <= MOMENT),
+            Err(StoreError::Locked { remaining, .. }) => {
+                assert!(remaining <= MOMENT);
+                sleep(remaining.max(Duration::from_millis(1))).await;
+            }
             given => return given.unwrap(),
         }
-        yield_now().await;
     }
 }
 

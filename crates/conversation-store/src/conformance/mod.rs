@@ -11,11 +11,13 @@
 //! ```
 //!
 //! Each clause becomes a test on several threads of a tokio runtime. So the crate that uses the macro
-//! needs tokio with `macros` and `rt-multi-thread`.
+//! needs tokio with `macros` and `rt-multi-thread`. A clause that has not ended after five minutes fails.
 //!
 //! Some clauses need more than a store, and are called by tests that provide it:
 //! - Tests that can damage stored data call [`a_damaged_entry_harms_no_other`] and
 //!   [`batch_is_recognized_by_its_content`].
+//! - Tests of a store that outlives its process call [`what_was_acknowledged_is_found_when_reopened`]. A store that
+//!   never commits to its disk fails only there.
 //! - Tests that have data of an earlier version call [`reads_data_of_earlier_version`].
 //! - Tests that can open two stores on the same data call [`both_stores_see_each_others_writes_at_once`] and
 //!   [`writers_at_two_stores_lose_nothing`].
@@ -36,11 +38,14 @@ mod earlier_version;
 mod entries;
 mod equality;
 mod leases;
+mod reopening;
 mod sharing;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use advisor_core::{ConversationKey, Message, TurnId};
+use tokio::time::timeout;
 
 pub use appends::*;
 pub use branches::*;
@@ -50,6 +55,7 @@ pub use earlier_version::*;
 pub use entries::*;
 pub use equality::*;
 pub use leases::*;
+pub use reopening::*;
 pub use sharing::*;
 
 use crate::{Batch, BatchKey, ConversationStore, Entry, EntryKind, NewEntry};
@@ -86,8 +92,10 @@ macro_rules! conformance {
             deleted_conversation_is_empty
             append_after_delete_is_gone
             older_fence_is_refused
+            a_used_fence_outlives_a_deletion
             another_last_turn_is_refused
             batch_refusals_are_reported_in_fixed_order
+            an_empty_batch_changes_nothing
             list_is_paged_in_order
             page_may_begin_after_key_of_another_tenant
             dropped_append_is_applied_completely_or_never
@@ -101,8 +109,10 @@ macro_rules! conformance {
             a_conversation_is_held_by_one_turn
             a_lease_takes_the_place_of_another
             a_lease_ends_with_its_time
+            an_expired_lease_is_valid_until_it_passes_on
             a_released_lease_can_be_renewed
             a_held_conversation_need_not_exist
+            an_issued_token_outlives_a_deletion
             one_concurrent_request_gets_the_lease
             it_answers_as_the_store_in_memory_does
         }
@@ -110,12 +120,26 @@ macro_rules! conformance {
     (@tests $make_store:expr; $($clause:ident)*) => {$(
         #[::tokio::test(flavor = "multi_thread", worker_threads = 4)]
         async fn $clause() {
-            $crate::conformance::$clause(::std::sync::Arc::new($make_store)).await;
+            let clause = $crate::conformance::$clause(::std::sync::Arc::new($make_store));
+            $crate::conformance::within_limit(clause).await;
         }
     )*};
 }
 
 type Store = Arc<dyn ConversationStore>;
+
+/// Runs a clause. A store on which it does not end fails it.
+#[doc(hidden)]
+pub async fn within_limit(clause: impl Future<Output = ()>) {
+    let ended = timeout(LIMIT, clause).await;
+    assert!(
+        ended.is_ok(),
+        "the clause has not ended after {LIMIT:?}: an operation of the store never returns"
+    );
+}
+
+/// The time of one clause, far above what a slow server needs.
+const LIMIT: Duration = Duration::from_secs(300);
 
 /// Runs the clauses that make up law M3, so that a store's test can carry its name.
 pub async fn law_m3(store: Store) {
@@ -127,9 +151,12 @@ pub async fn law_m3(store: Store) {
     key_is_checked_before_version(Arc::clone(&store)).await;
     wrong_version_is_a_conflict(Arc::clone(&store)).await;
     older_fence_is_refused(Arc::clone(&store)).await;
+    a_used_fence_outlives_a_deletion(Arc::clone(&store)).await;
     another_last_turn_is_refused(Arc::clone(&store)).await;
     batch_refusals_are_reported_in_fixed_order(Arc::clone(&store)).await;
+    an_empty_batch_changes_nothing(Arc::clone(&store)).await;
     a_lease_takes_the_place_of_another(Arc::clone(&store)).await;
+    an_issued_token_outlives_a_deletion(Arc::clone(&store)).await;
     versions_have_no_gaps_under_eight_writers(store).await;
 }
 

@@ -130,6 +130,9 @@ enum How {
     FoldsCase,
     Trims,
     JoinsTenantAndConversation,
+    ForgetsTokensWithTheDeleted,
+    KeepsKeysOfEmptyBatches,
+    LeasesNeverEnd,
 }
 
 impl Broken {
@@ -140,10 +143,19 @@ impl Broken {
             How::FoldsCase => (tenant.into(), conversation.to_lowercase()),
             How::Trims if !conversation.trim().is_empty() => (tenant.into(), conversation.trim().into()),
             How::JoinsTenantAndConversation => ("default".into(), format!("{tenant}/{conversation}")),
+            How::ForgetsTokensWithTheDeleted => {
+                let times = self.keys.lock().unwrap().get(&Self::deletion(key)).copied().unwrap_or_default();
+                (tenant.into(), format!("{conversation} {times}"))
+            }
             _ => return key.clone(),
         };
         // Joined names that are too long are not part of this test.
         ConversationKey::in_tenant(&tenant, &conversation).unwrap_or_else(|_| key.clone())
+    }
+
+    /// Returns a place in `keys` that no batch uses.
+    fn deletion(key: &ConversationKey) -> (ConversationKey, BatchKey) {
+        (key.clone(), BatchKey::new(TurnId::new("deletion").unwrap(), 0, ""))
     }
 
     /// Gives the batch a key that the store has never seen.
@@ -231,6 +243,14 @@ impl ConversationStore for Broken {
                     new.kind = EntryKind::Corrupt(serde_json::to_vec(&new.kind).unwrap());
                 }
             }
+            How::KeepsKeysOfEmptyBatches => {
+                let place = (key.clone(), batch.key.clone());
+                if batch.entries.is_empty() && current == expected {
+                    self.keys.lock().unwrap().insert(place, 1);
+                } else if self.keys.lock().unwrap().contains_key(&place) {
+                    return Err(StoreError::KeyReused);
+                }
+            }
             How::ForgetsRounds => batch.entries.iter_mut().for_each(|new| new.round = None),
             How::IgnoresTokens => batch.token = None,
             How::IgnoresTheLastTurn => batch.last_turn = None,
@@ -244,7 +264,9 @@ impl ConversationStore for Broken {
     }
 
     async fn delete(&self, key: &ConversationKey) -> Result {
-        self.inner.delete(&self.renamed(key)).await
+        self.inner.delete(&self.renamed(key)).await?;
+        *self.keys.lock().unwrap().entry(Self::deletion(key)).or_default() += 1;
+        Ok(())
     }
 
     async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>> {
@@ -272,20 +294,26 @@ impl Leases for Broken {
         ttl: Duration,
         takeover_from: Option<FencingToken>,
     ) -> Result<FencingToken> {
-        match self.inner.acquire(key, turn, ttl, takeover_from).await {
+        let key = self.renamed(key);
+        let never = Duration::from_secs(365 * 24 * 3600);
+        let ttl = if self.how == How::LeasesNeverEnd { never } else { ttl };
+        match self.inner.acquire(&key, turn, ttl, takeover_from).await {
+            Err(StoreError::Locked { turn, token, .. }) if self.how == How::LeasesNeverEnd => {
+                Err(StoreError::Locked { turn, token, remaining: Duration::ZERO })
+            }
             Err(StoreError::Locked { token, .. }) if self.how == How::GivesLeasesToAll => {
-                self.inner.acquire(key, turn, ttl, Some(token)).await
+                self.inner.acquire(&key, turn, ttl, Some(token)).await
             }
             given => given,
         }
     }
 
     async fn renew(&self, key: &ConversationKey, token: FencingToken, ttl: Duration) -> Result {
-        self.inner.renew(key, token, ttl).await
+        self.inner.renew(&self.renamed(key), token, ttl).await
     }
 
     async fn release(&self, key: &ConversationKey, token: FencingToken) -> Result {
-        self.inner.release(key, token).await
+        self.inner.release(&self.renamed(key), token).await
     }
 }
 
@@ -379,6 +407,9 @@ async fn broken_stores_are_caught() {
     assert!(catches(open_turn_is_reported_whole, How::HidesTheOpenTurn).await);
     assert!(catches(older_fence_is_refused, How::IgnoresTokens).await);
     assert!(catches(another_last_turn_is_refused, How::IgnoresTheLastTurn).await);
+    assert!(catches(a_used_fence_outlives_a_deletion, How::ForgetsTokensWithTheDeleted).await);
+    assert!(catches(an_issued_token_outlives_a_deletion, How::ForgetsTokensWithTheDeleted).await);
+    assert!(catches(an_empty_batch_changes_nothing, How::KeepsKeysOfEmptyBatches).await);
     assert!(catches(a_lease_takes_the_place_of_another, How::IgnoresTokens).await);
     assert!(catches(a_conversation_is_held_by_one_turn, How::GivesLeasesToAll).await);
     assert!(catches(one_concurrent_request_gets_the_lease, How::GivesLeasesToAll).await);
@@ -401,4 +432,27 @@ async fn broken_stores_are_caught() {
     for how in [How::ForgetsKeys, How::IgnoresTokens, How::HidesTheOpenTurn, How::ForgetsParents] {
         assert!(catches(it_answers_as_the_store_in_memory_does, how).await, "{how:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn store_whose_leases_never_end_fails_in_time() {
+    let lasting = a_lease_ends_with_its_time(Arc::new(Broken::new(How::LeasesNeverEnd)));
+    let failed = timeout(Duration::from_secs(60), AssertUnwindSafe(lasting).catch_unwind()).await;
+    assert!(failed.expect("it ends").is_err(), "it passes");
+}
+
+#[tokio::test(start_paused = true)]
+async fn store_that_never_answers_fails_in_time() {
+    let failed = AssertUnwindSafe(within_limit(std::future::pending())).catch_unwind();
+    assert!(timeout(Duration::from_secs(3600), failed).await.expect("it ends").is_err());
+}
+
+#[tokio::test]
+async fn store_that_forgets_what_it_acknowledged_is_caught() {
+    let kept = InMemoryStore::new().with_leases();
+    what_was_acknowledged_is_found_when_reopened(async || Arc::new(kept.clone()) as Store).await;
+    let forgets = what_was_acknowledged_is_found_when_reopened(async || {
+        Arc::new(InMemoryStore::new().with_leases()) as Store
+    });
+    assert!(AssertUnwindSafe(forgets).catch_unwind().await.is_err());
 }

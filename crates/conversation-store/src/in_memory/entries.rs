@@ -1,9 +1,6 @@
 use std::ops::Range;
 
-use crate::{
-    Batch, BranchIndex, Entry, EntryId, FencingToken, NewEntry, ReadRange, Result, Snapshot, StoreError,
-    Version,
-};
+use crate::{AppliedBatch, Batch, BranchIndex, Entry, EntryId, NewEntry, ReadRange, Snapshot, Version};
 
 /// The entries of one conversation, of all branches.
 #[derive(Default)]
@@ -44,42 +41,26 @@ impl Entries {
         self.entries.iter().skip(from).take(limit).cloned().collect()
     }
 
-    /// Returns whether the log has the batch's entries at this position, with the same parent.
-    pub(super) fn hold(&self, range: &Range<usize>, batch: &Batch) -> bool {
+    /// Returns the turn of the last entry, as bytes; empty without entries.
+    pub(super) fn last_turn(&self) -> &[u8] {
+        self.entries.last().map_or(&[], |last| last.turn.as_str().as_bytes())
+    }
+
+    /// Compares a batch with the one that was applied at this position.
+    pub(super) fn applied(&self, range: &Range<usize>, batch: &Batch) -> AppliedBatch {
         let written = self.entries.get(range.clone()).unwrap_or_default();
-        let parent = batch.fork_at(Version::EMPTY.after(range.start));
-        written.len() == batch.entries.len()
-            && written.iter().zip(&batch.entries).all(|(old, new)| same(old, new))
-            && written.first().is_none_or(|first| first.parent == parent)
+        AppliedBatch {
+            before: Version::EMPTY.after(range.start),
+            after: Version::EMPTY.after(range.end),
+            parent: written.first().and_then(|first| first.parent),
+            same_entries: written.iter().zip(&batch.entries).all(|(old, new)| same(old, new)),
+        }
     }
 
     /// Returns whether a batch has an entry of another turn than the last entry's.
     pub(super) fn are_of_other_turns(&self, batch: &Batch) -> bool {
         let last = self.entries.last().map(|last| &last.turn);
         batch.entries.iter().any(|new| Some(&new.turn) != last)
-    }
-
-    /// Checks whether a batch with a new key may be appended. `token` is the highest known token.
-    pub(super) fn check(&self, expected: Version, batch: &Batch, token: Option<FencingToken>) -> Result {
-        // Only a batch that expects an empty conversation creates one.
-        if !self.exist() && (expected > Version::EMPTY || batch.last_turn.is_some()) {
-            return Err(StoreError::Gone);
-        }
-        if batch.token.is_some() && batch.token < token {
-            return Err(StoreError::Fenced);
-        }
-        let current = self.version();
-        if current != expected {
-            return Err(StoreError::Conflict { current });
-        }
-        let last_turn = self.entries.last().map(|last| &last.turn);
-        if batch.last_turn.is_some() && batch.last_turn.as_ref() != last_turn {
-            return Err(StoreError::Gone);
-        }
-        match batch.parent.filter(|parent| parent.as_u64() > current.as_u64()) {
-            Some(id) => Err(StoreError::NoSuchEntry { id }),
-            None => Ok(()),
-        }
     }
 
     /// Appends the entries of a batch and returns their position.

@@ -1,5 +1,4 @@
 use std::collections::HashMap;
-use std::collections::hash_map::Entry as Place;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 
@@ -7,7 +6,9 @@ use advisor_core::TurnId;
 use tokio::time::Instant;
 
 use super::entries::Entries;
-use crate::{Batch, BatchKey, FencingToken, ReadRange, Result, StoreError, Version};
+use crate::{
+    Admission, Batch, BatchKey, FencingToken, LogState, ReadRange, Result, StoreError, Version, admit,
+};
 
 /// One conversation.
 #[derive(Default)]
@@ -69,24 +70,20 @@ impl Log {
         batch: Batch,
         most_entries: Option<NonZeroUsize>,
     ) -> Result<Version> {
-        let place = match self.batches.entry(batch.key.clone()) {
-            Place::Vacant(place) => place,
-            Place::Occupied(range) if self.entries.hold(range.get(), &batch) => {
-                return Ok(Version::EMPTY.after(range.get().end));
-            }
-            Place::Occupied(_) => return Err(StoreError::KeyReused),
-        };
-        self.entries.check(expected, &batch, self.token)?;
+        let applied = self.batches.get(&batch.key).map(|range| self.entries.applied(range, &batch));
+        let (version, last_turn) = (self.entries.version(), self.entries.last_turn());
+        let state = LogState { version, token: self.token, last_turn, applied };
+        if let Admission::Done(version) = admit(&state, expected, &batch)? {
+            return Ok(version);
+        }
         if let Some(limit) = most_entries.map(NonZeroUsize::get)
             && self.entries.len() >= limit
             && self.entries.are_of_other_turns(&batch)
         {
             return Err(StoreError::ConversationFull { limit });
         }
-        if self.entries.exist() || !batch.entries.is_empty() {
-            self.token = batch.token.or(self.token);
-            place.insert(self.entries.extend(batch));
-        }
+        self.token = batch.token.or(self.token);
+        self.batches.insert(batch.key.clone(), self.entries.extend(batch));
         Ok(self.entries.version())
     }
 }

@@ -19,7 +19,8 @@ use places::Places;
 
 /// A store in this process's memory. Clones share the conversations, which end with the process.
 ///
-/// It keeps every conversation, and the key of each batch, until it is deleted. A long-running service should set
+/// It keeps every conversation, and the key of each batch, until it is deleted. Of a deleted conversation that was
+/// leased it keeps the name and the fencing token. A long-running service should set
 /// bounds: [`with_max_conversations`](Self::with_max_conversations) evicts the least recently used conversation,
 /// and [`with_max_entries`](Self::with_max_entries) stops a conversation that has grown too long. The size of one
 /// entry is bounded at its source: answers and results have limits, and the application limits the messages of users.
@@ -87,7 +88,8 @@ impl InMemoryStore {
     /// Creates an empty store of at most `most` conversations. When it is full, the least recently used idle
     /// conversation is evicted.
     ///
-    /// A conversation that was only leased also counts.
+    /// A conversation that was only leased also counts. One that was leased and deleted counts too, and is evicted
+    /// first.
     #[must_use]
     pub fn with_max_conversations(most: NonZeroUsize) -> Self {
         Self::from_places(Places::bounded(most))

@@ -115,15 +115,18 @@ impl Places {
         Ok(())
     }
 
-    /// Removes a conversation's entries, and also its log unless a lease is held.
+    /// Removes a conversation's entries, and also its log unless that has a token. In a bounded store, such a log is
+    /// the first that makes room.
     pub(super) fn delete(&self, key: &ConversationKey) {
         let recent = self.bound.as_ref().map(Bound::recent);
         if let Some(mut log) = self.logs.get_mut(key) {
             log.clear();
         }
-        let removed = self.logs.remove_if(key, |_, log| !log.entries.exist() && log.holder().is_none());
-        if let (Some(mut recent), Some((key, _))) = (recent, removed) {
-            recent.leave(&key);
+        let removed = self.logs.remove_if(key, |_, log| log.token.is_none());
+        match recent {
+            Some(mut recent) if removed.is_some() => recent.leave(key),
+            Some(mut recent) => recent.retire(key),
+            None => {}
         }
     }
 }

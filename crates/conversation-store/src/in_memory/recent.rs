@@ -5,9 +5,11 @@ use advisor_core::ConversationKey;
 /// The conversations of a bounded store in the order of their last use.
 #[derive(Default)]
 pub(super) struct Recent {
-    uses: u64,
-    last_use: HashMap<ConversationKey, u64>,
-    by_use: BTreeMap<u64, ConversationKey>,
+    uses: i64,
+    retired: i64,
+    /// Negative for retired conversations.
+    last_use: HashMap<ConversationKey, i64>,
+    by_use: BTreeMap<i64, ConversationKey>,
 }
 
 impl Recent {
@@ -17,12 +19,24 @@ impl Recent {
 
     /// Records a use, if the conversation is stored.
     pub(super) fn used(&mut self, key: &ConversationKey) {
+        if self.last_use.contains_key(key) {
+            self.uses += 1;
+            self.move_to(key, self.uses);
+        }
+    }
+
+    /// Makes a conversation, if it is stored, the least recently used one.
+    pub(super) fn retire(&mut self, key: &ConversationKey) {
+        self.retired -= 1;
+        self.move_to(key, self.retired);
+    }
+
+    fn move_to(&mut self, key: &ConversationKey, place: i64) {
         if let Some(last) = self.last_use.get_mut(key)
             && let Some(key) = self.by_use.remove(last)
         {
-            self.uses += 1;
-            *last = self.uses;
-            self.by_use.insert(self.uses, key);
+            *last = place;
+            self.by_use.insert(place, key);
         }
     }
 

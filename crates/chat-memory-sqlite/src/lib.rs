@@ -31,6 +31,7 @@
 //! | --- | --- |
 //! | store: conversations in one file | [`SqliteStore`] |
 //! | error of opening a file, with the remedy | [`OpenError`] |
+//! | error of writing to a file that was deleted or replaced | [`FileReplaced`] |
 
 mod append;
 mod connection_queue;
@@ -39,10 +40,12 @@ mod failure;
 mod load;
 mod log;
 mod open_error;
+mod open_files;
 mod schema;
 mod store;
 
 pub use open_error::OpenError;
+pub use open_files::FileReplaced;
 pub use store::SqliteStore;
 
 /// Runs the README's examples as doc tests.

@@ -2,7 +2,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use advisor_core::{ConversationKey, async_trait};
+use advisor_core::{BoxError, ConversationKey, async_trait};
 use conversation_store::{
     Batch, ConversationStore, Entry, EntryId, Page, ReadRange, Result, Snapshot, StoreError, Version,
 };
@@ -10,6 +10,8 @@ use rusqlite::Connection;
 use tokio::runtime::Handle;
 
 use crate::connection_queue::ConnectionQueue;
+use crate::failure::lasting;
+use crate::open_files::OpenFiles;
 use crate::{OpenError, append, conversations, load, schema};
 
 /// The maximum number of concurrent loads and lists.
@@ -25,7 +27,12 @@ const LARGEST_BATCH: usize = 64 << 20;
 /// confirmed writes. While the file is open, SQLite keeps two more files beside it, `-wal` and `-shm`. They belong
 /// to it, and all three must be on a local disk.
 ///
-/// It keeps every conversation, and the key of each batch, until it is deleted. Fencing tokens are checked.
+/// Before a write is acknowledged, the store looks whether all three are still at their paths. If one was deleted or
+/// replaced, it refuses this write and all later ones, so that nothing is written which the next process does not
+/// find.
+///
+/// It keeps every conversation, and the key of each batch, until it is deleted. Fencing tokens are checked, and
+/// outlive a deletion.
 ///
 /// # Ordering
 /// As in the contract of [`ConversationStore`]. A store runs one append at a time, in the order of the requests.
@@ -39,6 +46,9 @@ const LARGEST_BATCH: usize = 64 << 20;
 /// # Errors
 /// - [`StoreError::Unavailable`] if the file stays locked for too long, the disk is full or fails, or no tokio
 ///   runtime is running.
+/// - [`StoreError::Unavailable`] also, not retryable and with [`FileReplaced`](crate::FileReplaced) as its source, if
+///   a file of the store was deleted or replaced. `OutcomeUnknown` with this source if that happened during the
+///   write.
 /// - [`StoreError::OutcomeUnknown`] if the commit fails for another reason than a lock.
 /// - [`StoreError::TooLarge`] for a batch beyond 64 MiB, or the bound set by [`SqliteStore::with_largest_batch`].
 /// - [`StoreError::Corrupt`] if the file is damaged, or if more than a thousand consecutive entries are missing.
@@ -48,6 +58,7 @@ const LARGEST_BATCH: usize = 64 << 20;
 #[derive(Clone)]
 pub struct SqliteStore {
     path: Option<Arc<Path>>,
+    files: Option<Arc<OpenFiles>>,
     writing: Arc<ConnectionQueue>,
     reading: Arc<ConnectionQueue>,
     largest_batch: usize,
@@ -66,9 +77,10 @@ impl SqliteStore {
         let runtime = Handle::try_current().map_err(|_| OpenError::NoRuntime)?;
         let opening = runtime.spawn_blocking(move || connections(&file));
         // The task fails only if the runtime shuts down.
-        let (writer, readers) = opening.await.map_err(|_| OpenError::NoRuntime)??;
+        let (writer, readers, files) = opening.await.map_err(|_| OpenError::NoRuntime)??;
         Ok(Self {
             path: Some(path),
+            files: Some(Arc::new(files)),
             writing: ConnectionQueue::new(vec![writer]),
             reading: ConnectionQueue::new(readers),
             largest_batch: LARGEST_BATCH,
@@ -82,7 +94,7 @@ impl SqliteStore {
     pub fn in_memory() -> Result<Self, OpenError> {
         let only = ConnectionQueue::new(vec![schema::in_memory()?]);
         let reading = Arc::clone(&only);
-        Ok(Self { path: None, writing: only, reading, largest_batch: LARGEST_BATCH })
+        Ok(Self { path: None, files: None, writing: only, reading, largest_batch: LARGEST_BATCH })
     }
 
     /// Sets the maximum size of a batch in bytes: its entries as JSON and the ids of their turns.
@@ -102,11 +114,32 @@ impl SqliteStore {
     }
 }
 
-/// Opens the writing connection and the reading ones.
-fn connections(path: &Path) -> Result<(Connection, Vec<Connection>), OpenError> {
+/// Opens the writing connection and the reading ones, and notes their files.
+fn connections(path: &Path) -> Result<(Connection, Vec<Connection>, OpenFiles), OpenError> {
+    let unreachable = |error: BoxError| OpenError::Unreachable(error);
     let writer = schema::writer(path)?;
+    let files = OpenFiles::at(path).map_err(|error| unreachable(error.into()))?;
     let readers = (0..READERS).map(|_| schema::reader(path)).collect::<Result<_, _>>()?;
-    Ok((writer, readers))
+    files.check().map_err(|error| unreachable(error.into()))?;
+    Ok((writer, readers, files))
+}
+
+impl SqliteStore {
+    /// Runs a write, unless a file of the store is no longer where the next process looks for it.
+    async fn write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let files = self.files.clone();
+        let checked = move |connection: &mut Connection| {
+            let check = || files.as_ref().map_or(Ok(()), |files| files.check());
+            check().map_err(lasting)?;
+            let done = work(connection)?;
+            check().map_err(StoreError::outcome_unknown)?;
+            Ok(done)
+        };
+        self.writing.run(may_be_written, checked).await
+    }
 }
 
 /// Returns the error of a write whose task failed; it may have been applied. A failed read can be retried.
@@ -143,12 +176,12 @@ impl ConversationStore for SqliteStore {
     async fn append(&self, key: &ConversationKey, expected: Version, batch: Batch) -> Result<Version> {
         let (key, largest) = (key.clone(), self.largest_batch);
         let work = move |connection: &mut _| append::append(connection, &key, expected, &batch, largest);
-        self.writing.run(may_be_written, work).await
+        self.write(work).await
     }
 
     async fn delete(&self, key: &ConversationKey) -> Result {
         let key = key.clone();
-        self.writing.run(may_be_written, move |connection| conversations::delete(connection, &key)).await
+        self.write(move |connection| conversations::delete(connection, &key)).await
     }
 
     async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>> {

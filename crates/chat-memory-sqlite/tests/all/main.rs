@@ -8,6 +8,7 @@ mod crash_points;
 mod damaged_pages;
 mod earlier_version;
 mod opening;
+mod replaced;
 mod rows;
 mod support;
 mod writers;

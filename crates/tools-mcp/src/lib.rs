@@ -4,7 +4,7 @@
 //! - [`McpTools`] are the tools of a connected server: a [`ToolSet`](advisor_core::ToolSet) at one time, or an advisor
 //!   that adds the current tools to each round.
 //! - `ChainServer` (feature `server`) is a chain as a server with one tool.
-//! - [`DuplicateTool`] is the cause of an error about two tools of one name.
+//! - [`DuplicateTool`] is a tool that is left out, since another tool has its name.
 //!
 //! # Features
 //! | feature | contents | by default |

@@ -228,6 +228,25 @@ async fn browsers_and_other_hosts_are_refused() {
     }
 }
 
+#[tokio::test]
+async fn law_r1_routes_keep_no_sessions() {
+    let (_, server) = served([]);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let router = server.router();
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    let client = reqwest::Client::builder().tls_backend_preconfigured(tls()).build().unwrap();
+    let begin = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "n", "version": "v"}
+    }});
+    let request = client.post(&url).header("accept", "application/json, text/event-stream");
+    let response =
+        request.header("content-type", "application/json").body(begin.to_string()).send().await.unwrap();
+    assert_eq!(response.status(), 200);
+    assert_eq!(response.headers().get("mcp-session-id"), None);
+    assert!(response.text().await.unwrap().contains("serverInfo"));
+}
+
 /// In the library of the protocol, an empty list would admit all hosts.
 #[tokio::test]
 async fn empty_list_of_hosts_is_an_error() {

@@ -18,8 +18,9 @@ use crate::{
 /// Its phase is [`Phase::Round`].
 ///
 /// # Errors
-/// An error of `tools` ends the turn before the model is asked. So does a tool with the name of one that the request has;
-/// the text names it. [`ToolSet::prefixed`] keeps sets apart.
+/// An error of `tools` ends the turn before the model is asked. So does a tool with the name of one that the request has,
+/// unless one of them is [foreign](crate::ToolDefinition::foreign); the text names it. [`ToolSet::prefixed`] keeps sets
+/// apart.
 ///
 /// # Example
 /// ```

@@ -207,8 +207,11 @@ impl ChatClientBuilder {
 
     fn insert(&mut self, tool: Arc<dyn Tool>) {
         let name = tool.definition().name.clone();
-        let replaced = self.defaults.tools.insert(tool);
-        if !self.inherited.remove(&name) && replaced.is_some() {
+        let is_own = |tool: &Arc<dyn Tool>| !tool.definition().foreign;
+        let takes_own_name = !is_own(&tool) && self.defaults.tools.find(&name).is_some_and(is_own);
+        if !takes_own_name && self.inherited.remove(&name) {
+            self.defaults.tools.insert(tool);
+        } else if self.defaults.tools.join(tool).is_err() {
             self.duplicate.get_or_insert(name);
         }
     }
@@ -236,7 +239,8 @@ impl ChatClientBuilder {
     /// Checks the settings and builds the client.
     ///
     /// # Errors
-    /// Of kind [`Configuration`](crate::ErrorKind::Configuration) for two tools of one name, for
+    /// Of kind [`Configuration`](crate::ErrorKind::Configuration) for two tools of one name, neither of them
+    /// [foreign](crate::ToolDefinition::foreign), for
     /// [`OnDrop::FinishTurn`] without a spawner, and for tools that [`AdvisorChain::validate_tools`] rejects. Also
     /// those of [`ChainBuilder::build`].
     pub fn build(self) -> Result<ChatClient> {

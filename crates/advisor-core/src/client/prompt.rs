@@ -4,7 +4,6 @@ use std::sync::Arc;
 use message_aggregator::{Message, MessageList, Part, Text};
 
 use crate::client::{Defaults, check_spawner};
-use crate::tool::set::duplicate_tool;
 use crate::turn::nested_bounds::Inherited;
 use crate::turn_stream::beginning::Beginning;
 use crate::{
@@ -141,8 +140,8 @@ impl Prompt {
 
     /// Adds a tool for this turn to the client's tools.
     pub fn tool(mut self, tool: impl Tool) -> Self {
-        if let Some(replaced) = self.tools.insert(Arc::new(tool)) {
-            self.note(duplicate_tool(&replaced.definition().name));
+        if let Err(duplicate) = self.tools.join(Arc::new(tool)) {
+            self.note(duplicate);
         }
         self
     }

@@ -81,6 +81,8 @@ pub struct ToolDefinition {
     /// Whether its calls are client-side: the turn ends with them, and the caller answers them in the next
     /// turn's input.
     pub client_side: bool,
+    /// Whether another program names it, such as an MCP server. It gives way to a tool of this program with its name.
+    pub foreign: bool,
     /// The maximum duration of a run; `None` uses the loop's setting.
     pub timeout: Option<Duration>,
     /// The treatment of arguments that do not fit its schema; `None` uses the loop's setting.
@@ -99,6 +101,7 @@ impl ToolDefinition {
             return_direct: false,
             exclusive: false,
             client_side: false,
+            foreign: false,
             timeout: None,
             leniency: None,
             effect: None,
@@ -131,6 +134,11 @@ impl ToolDefinition {
     /// Makes its calls client-side.
     pub fn client_side(self) -> Self {
         Self { client_side: true, ..self }
+    }
+
+    /// Says that another program names it.
+    pub fn foreign(self) -> Self {
+        Self { foreign: true, ..self }
     }
 
     /// Sets the maximum duration of a run.

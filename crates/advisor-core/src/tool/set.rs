@@ -67,17 +67,36 @@ impl ToolSet {
 
     /// Adds the tools of another set.
     ///
+    /// Where both have a tool of the same name, a [foreign](ToolDefinition::foreign) one is left out with a warning; of
+    /// two foreign ones, that of the other set.
+    ///
     /// # Errors
-    /// Of kind [`Configuration`](crate::ErrorKind::Configuration) if both sets have a tool of the same name. The text names
-    /// it.
+    /// Of kind [`Configuration`](crate::ErrorKind::Configuration) if both sets have a tool of the same name, and neither
+    /// is foreign. The text names it.
     pub fn merged(mut self, other: &Self) -> Result<Self> {
-        for tool in other.iter() {
-            let name = &tool.definition().name;
-            if self.insert(Arc::clone(tool)).is_some() {
-                return Err(duplicate_tool(name));
-            }
-        }
+        other.iter().try_for_each(|tool| self.join(Arc::clone(tool)))?;
         Ok(self)
+    }
+
+    /// Adds a tool. If there is one of its name, a foreign one of the two is left out.
+    ///
+    /// # Errors
+    /// If neither is foreign. The set then has the new one.
+    pub(crate) fn join(&mut self, tool: Arc<dyn Tool>) -> Result<()> {
+        let (name, is_foreign) = (tool.definition().name.clone(), tool.definition().foreign);
+        let known = self.find(&name).map(|known| known.definition().foreign);
+        if known.is_none() || !is_foreign {
+            self.insert(tool);
+        }
+        match known {
+            Some(false) if !is_foreign => return Err(duplicate_tool(&name)),
+            Some(_) => {
+                let tool = name.escape_debug().to_string();
+                tracing::warn!(tool, "a foreign tool is left out: another tool has its name");
+            }
+            None => {}
+        }
+        Ok(())
     }
 
     /// Checks whether the other set is a clone of this one. Equal sets of different origin are not.

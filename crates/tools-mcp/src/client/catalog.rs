@@ -1,6 +1,7 @@
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Once};
 
-use advisor_core::{Effect, Error, ErrorKind, Result, Text, Tool as _, ToolDefinition, ToolSet};
+use advisor_core::{Effect, Error, ErrorKind, Result, Text, ToolDefinition, ToolSet};
 use rmcp::model::{
     ClientRequest, ListToolsRequest, PaginatedRequestParams, ServerResult, Tool, ToolAnnotations,
 };
@@ -21,29 +22,22 @@ const MOST_PAGES: usize = 100;
 /// The bytes that the definitions of a server may have.
 const MOST_BYTES: usize = 4 << 20;
 
-/// Two tools have one name. It is the source of an error of kind
-/// [`Configuration`](advisor_core::ErrorKind::Configuration).
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{first}` and `{second}` are both called `{name}`")]
+/// A tool of a server that is left out, since another tool has its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DuplicateTool {
     /// The name that both have in requests.
     pub name: Text,
-    /// The tool that has the name already: the server's name of it, or the name itself if it is another tool.
-    pub first: Text,
-    /// The server's name of the tool that came second.
-    pub second: Text,
+    /// The server's name of the tool that is left out.
+    pub left_out: Text,
+    /// The name of the server that it is a tool of.
+    pub server: Text,
 }
 
-impl DuplicateTool {
-    /// Returns the error with its remedy.
-    pub(super) fn into_error(self, server: &McpServer) -> Error {
-        let name = self.name.escape_debug();
-        let server = &server.settings.name;
-        let text = format!(
-            "two tools are called `{name}`, one of them of the MCP server `{server}`: give the server a prefix, or leave one out by a filter"
-        );
-        Error::configuration(text).with_source(self)
+impl From<&McpTool> for DuplicateTool {
+    fn from(tool: &McpTool) -> Self {
+        let server = tool.link.server.settings.name.as_str().into();
+        Self { name: tool.definition.name.clone(), left_out: tool.name.clone(), server }
     }
 }
 
@@ -51,6 +45,8 @@ impl DuplicateTool {
 pub(super) struct Catalog {
     pub(super) tools: Vec<Listed>,
     pub(super) set: ToolSet,
+    /// Those that are left out, since an earlier tool of the list has their name.
+    pub(super) duplicates: Vec<DuplicateTool>,
 }
 
 /// A tool of a list.
@@ -58,21 +54,31 @@ pub(super) struct Listed {
     pub(super) tool: Arc<McpTool>,
     /// The set of this tool alone, with which its check is cached.
     pub(super) alone: ToolSet,
+    /// The order in which the servers of this process announced their names. A name that stays in the list keeps it.
+    pub(super) since: u64,
     /// Warns once per list.
     pub(super) warning: Once,
 }
 
 impl Listed {
-    fn new(tool: McpTool) -> Self {
+    fn new(tool: McpTool, before: Option<&Catalog>) -> Self {
+        static ANNOUNCED: AtomicU64 = AtomicU64::new(0);
+        let known = before.and_then(|before| before.find(&tool.definition.name));
+        let since = known.map_or_else(|| ANNOUNCED.fetch_add(1, Ordering::Relaxed), |known| known.since);
         let tool = Arc::new(tool);
         let alone = [Arc::clone(&tool) as Arc<dyn advisor_core::Tool>].into_iter().collect();
-        Self { tool, alone, warning: Once::new() }
+        Self { tool, alone, since, warning: Once::new() }
     }
 }
 
 impl Catalog {
-    /// Asks the server for its tools. The cache of the protocol's library is not used.
-    pub(super) async fn read(link: &Arc<Link>, connection: &Connection) -> Result<Arc<Self>> {
+    /// Asks the server for its tools. `before` is the list before this one. The cache of the protocol's library is not
+    /// used.
+    pub(super) async fn read(
+        link: &Arc<Link>,
+        connection: &Connection,
+        before: Option<&Self>,
+    ) -> Result<Arc<Self>> {
         let server = &link.server;
         let timeout = server.settings.timeout;
         let listed = tokio::time::timeout(timeout, list(server, connection)).await;
@@ -82,7 +88,7 @@ impl Catalog {
                 format!("the MCP server `{name}` did not list its tools within {} s", timeout.as_secs_f64());
             Error::new(ErrorKind::Timeout, text).with_source(elapsed)
         })??;
-        let mut tools: Vec<Listed> = Vec::new();
+        let (mut tools, mut duplicates) = (Vec::<Listed>::new(), Vec::new());
         let kept = listed.into_iter().filter(|tool| (server.settings.filter)(&tool.name));
         for tool in kept.map(|tool| mcp_tool(tool, link)) {
             if !is_bounded(&tool.definition.parameters) {
@@ -90,37 +96,31 @@ impl Catalog {
                 tracing::warn!(server, tool, "a tool of an MCP server is left out: its schema has no bound");
                 continue;
             }
-            let name = &tool.definition.name;
-            if let Some(first) = tools.iter().find(|known| known.tool.definition.name == *name) {
-                let (first, second) = (first.tool.name.clone(), tool.name);
-                return Err(DuplicateTool { name: tool.definition.name, first, second }.into_error(server));
+            if tools.iter().any(|known| known.tool.definition.name == tool.definition.name) {
+                let (server, name) = (server.settings.name.as_str(), failure::logged(&tool.name));
+                tracing::warn!(
+                    server,
+                    tool = name,
+                    "an MCP server has two tools of one name; the second is left out"
+                );
+                duplicates.push(DuplicateTool::from(&tool));
+                continue;
             }
-            tools.push(Listed::new(tool));
+            tools.push(Listed::new(tool, before));
         }
         let set = tools.iter().map(|known| Arc::clone(&known.tool) as Arc<dyn advisor_core::Tool>).collect();
-        Ok(Arc::new(Self { tools, set }))
+        Ok(Arc::new(Self { tools, set, duplicates }))
     }
 
-    /// Returns `base` with those tools of this catalog that `keep` returns true for.
-    ///
-    /// # Errors
-    /// [`DuplicateTool`] if `base` has a tool of the same name.
-    pub(super) fn added_to(
-        &self,
-        base: &ToolSet,
-        server: &McpServer,
-        keep: impl Fn(&Listed) -> bool,
-    ) -> Result<ToolSet> {
-        let mut all = base.clone();
-        for Listed { tool, .. } in self.tools.iter().filter(|listed| keep(listed)) {
-            let name = &tool.definition().name;
-            if base.find(name).is_some() {
-                let (first, second) = (name.clone(), tool.name.clone());
-                return Err(DuplicateTool { name: name.clone(), first, second }.into_error(server));
-            }
-            all.insert(Arc::clone(tool) as Arc<dyn advisor_core::Tool>);
-        }
-        Ok(all)
+    /// Returns the tool of this name in requests.
+    fn find(&self, name: &str) -> Option<&Listed> {
+        self.tools.iter().find(|known| known.tool.definition.name == *name)
+    }
+
+    /// Returns the entry of a tool of this catalog.
+    pub(super) fn entry(&self, tool: &Arc<dyn advisor_core::Tool>) -> Option<&Listed> {
+        let of = |known: &&Listed| std::ptr::addr_eq(Arc::as_ptr(&known.tool), Arc::as_ptr(tool));
+        self.tools.iter().find(of)
     }
 }
 
@@ -166,7 +166,7 @@ fn mcp_tool(tool: Tool, link: &Arc<Link>) -> McpTool {
     let settings = &link.server.settings;
     let name = provider_name(&settings.prefix, &tool.name);
     let description = tool.description.or(tool.title.map(Into::into)).unwrap_or_default();
-    let mut definition = ToolDefinition::new(name, &*description, schema(&tool.input_schema));
+    let mut definition = ToolDefinition::new(name, &*description, schema(&tool.input_schema)).foreign();
     definition.effect = match settings.annotations {
         Annotations::Ignored => None,
         Annotations::Trusted => tool.annotations.as_ref().and_then(effect),

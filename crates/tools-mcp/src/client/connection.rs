@@ -23,6 +23,7 @@ use tokio::task::JoinSet;
 use tracing::Instrument;
 
 use super::failure;
+use super::http_client::HttpClient;
 use super::server::{Address, HttpAddress, McpServer};
 use super::tls;
 use super::watched::{Notifications, Watched};
@@ -145,7 +146,12 @@ impl Connection {
 
     /// Notes whether the connection is lost after an error.
     pub(super) fn note(&self, error: &ServiceError) {
-        if matches!(error, ServiceError::TransportSend(_) | ServiceError::TransportClosed) {
+        let is_lost = match error {
+            ServiceError::TransportSend(error) => !failure::keeps_connection(error),
+            ServiceError::TransportClosed => true,
+            _ => false,
+        };
+        if is_lost {
             self.lost.store(true, Ordering::Release);
         }
     }
@@ -179,7 +185,7 @@ fn http(address: &HttpAddress) -> Result<impl Transport<RoleClient> + use<>> {
     if let Some(bearer) = &address.bearer {
         config = config.auth_header(bearer.expose_secret());
     }
-    Ok(StreamableHttpClientTransport::with_client(tls::http_client()?, config))
+    Ok(StreamableHttpClientTransport::with_client(HttpClient::new(tls::http_client()?), config))
 }
 
 /// Asks a server of a newer protocol to announce other lists of tools. Older ones do so unasked.

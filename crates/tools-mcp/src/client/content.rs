@@ -2,6 +2,7 @@ use advisor_core::{Media, Part, ToolError, ToolOutput};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::failure;
@@ -29,7 +30,23 @@ pub(super) fn tool_output(result: CallToolResult, server: &McpServer) -> Result<
     let contents = result.content.into_iter().filter(|block| !repeats(block, structured.as_ref())).map(part);
     let parts: Vec<_> = structured.clone().map(Part::Json).into_iter().chain(contents).collect();
     // Without a part, the model would not learn that the call has succeeded.
-    Ok(if parts.is_empty() { ToolOutput::from(()) } else { parts.into() })
+    Ok(if parts.is_empty() { empty() } else { parts.into() })
+}
+
+/// Returns the result of a call that succeeded without content.
+pub(super) fn empty() -> ToolOutput {
+    ToolOutput::from("[the tool has run; its result has no content]")
+}
+
+/// Reads a result with content of kinds that this version of the protocol does not have. They are named in its place, and
+/// the rest is kept.
+pub(super) fn with_unknown_kinds(mut result: Value) -> Option<CallToolResult> {
+    for block in result.get_mut("content")?.as_array_mut()? {
+        if ContentBlock::deserialize(&*block).is_err() {
+            *block = json!({"type": "text", "text": UNREADABLE});
+        }
+    }
+    serde_json::from_value(result).ok()
 }
 
 /// Returns the bytes of the content, as the server sent it.
@@ -75,8 +92,11 @@ fn part(block: ContentBlock) -> Part {
     }
 }
 
+/// What stands in place of content that cannot be read.
+const UNREADABLE: &str = "[content that cannot be read]";
+
 fn unreadable() -> Part {
-    "[content that cannot be read]".into()
+    UNREADABLE.into()
 }
 
 /// Returns media if its bytes can be decoded and its type is of this kind.

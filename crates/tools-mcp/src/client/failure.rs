@@ -1,10 +1,13 @@
+use std::borrow::Cow;
 use std::error::Error as StdError;
 use std::io;
+use std::time::{Duration, SystemTime};
 
 use advisor_core::{Error, ErrorKind};
 use rmcp::service::{ClientInitializeError, ServiceError};
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 
+use super::http_client::Unnamed;
 use super::server::McpServer;
 
 /// The longest text of a server in an error, in bytes.
@@ -24,59 +27,134 @@ pub(super) fn not_opened(server: &McpServer, error: &io::Error) -> Error {
 ///
 /// Neither the text of the server nor that of the transport is in it: both may contain the address and keys.
 pub(super) fn not_connected(server: &McpServer, error: &ClientInitializeError) -> Error {
-    let name = &server.settings.name;
     let (kind, text) = match error {
-        _ if error.is_authorization_required() => {
-            (ErrorKind::Authentication, "refuses the key, or needs one")
-        }
         ClientInitializeError::TransportError { error, .. } => of_transport(error),
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => {
             return not_connected(server, fallback);
         }
-        ClientInitializeError::ConnectionClosed(_) => (ErrorKind::Connection, "closed the connection"),
+        ClientInitializeError::ConnectionClosed(_) => (ErrorKind::Connection, "closed the connection".into()),
         ClientInitializeError::NoCompatibleProtocolVersion { .. } => (
             ErrorKind::Protocol { position: None },
-            "speaks no version of the protocol that this client knows",
+            "speaks no version of the protocol that this client knows".into(),
         ),
-        _ => (ErrorKind::Protocol { position: None }, "does not begin as the protocol says"),
+        _ => (ErrorKind::Protocol { position: None }, "does not begin as the protocol says".into()),
     };
-    Error::new(kind, format!("the MCP server `{name}` {text}"))
+    Error::new(kind, format!("the MCP server `{}` {text}", server.settings.name))
 }
 
 /// Returns the error of a list that could not be read.
 pub(super) fn not_listed(server: &McpServer, error: &ServiceError) -> Error {
-    let name = &server.settings.name;
     let (kind, text) = match error {
-        _ if error.is_authorization_required() => {
-            (ErrorKind::Authentication, "refuses the key, or needs one")
-        }
         ServiceError::TransportSend(error) => of_transport(error),
-        ServiceError::TransportClosed => (ErrorKind::Connection, "closed the connection"),
-        ServiceError::McpError(_) => (ErrorKind::Provider { status: None }, "refuses to list its tools"),
-        _ => (ErrorKind::Protocol { position: None }, "does not list its tools as the protocol says"),
+        ServiceError::TransportClosed => (ErrorKind::Connection, "closed the connection".into()),
+        ServiceError::McpError(_) => {
+            (ErrorKind::Provider { status: None }, "refuses to list its tools".into())
+        }
+        _ => (ErrorKind::Protocol { position: None }, "does not list its tools as the protocol says".into()),
     };
-    Error::new(kind, format!("the MCP server `{name}` {text}"))
+    Error::new(kind, format!("the MCP server `{}` {text}", server.settings.name))
 }
 
-fn of_transport(error: &(dyn StdError + 'static)) -> (ErrorKind, &'static str) {
-    let causes = || std::iter::successors(Some(error), |error: &&(dyn StdError + 'static)| (*error).source());
-    let status = causes().find_map(status);
-    match status {
-        Some(401 | 403) => (ErrorKind::Authentication, "refuses the key, or needs one"),
-        Some(404) => (ErrorKind::NotFound, "is not at this address"),
-        Some(429) => (ErrorKind::RateLimited { retry_after: None }, "limits the rate of requests"),
-        Some(status) => (ErrorKind::Provider { status: Some(status) }, "answered with an error status"),
-        None if causes().any(is_foreign) => {
-            (ErrorKind::Protocol { position: None }, "does not answer as the protocol says")
+/// What is known of a request that its transport could not deliver or have answered.
+pub(super) enum Undelivered {
+    /// The server refused it before it ran. The text says why.
+    Refused(Cow<'static, str>),
+    /// The server failed at it. The text may be of the server.
+    Failed(String),
+    /// The server answered in a way that the protocol does not have.
+    Foreign,
+    /// The connection ended.
+    Gone,
+}
+
+/// Returns what is known of a call whose transport failed.
+pub(super) fn of_call(server: &McpServer, error: &(dyn StdError + 'static)) -> Undelivered {
+    if let Some(unnamed) = causes(error).find_map(unnamed) {
+        let text = shown(server, &unnamed.0.message);
+        if unnamed.is_refusal() {
+            return Undelivered::Refused(format!("refused the call: {text}").into());
         }
-        None => (ErrorKind::Connection, "cannot be reached"),
+        return Undelivered::Failed(text);
     }
+    let (kind, text) = of_transport(error);
+    match (kind, causes(error).find_map(status)) {
+        (ErrorKind::Authentication | ErrorKind::RateLimited { .. } | ErrorKind::NotFound, _)
+        | (_, Some(300..=407 | 409..=499)) => Undelivered::Refused(text),
+        (_, Some(status)) => Undelivered::Failed(format!("it answered with the error status {status}")),
+        (ErrorKind::Protocol { .. }, _) => Undelivered::Foreign,
+        _ => Undelivered::Gone,
+    }
+}
+
+/// Checks whether further requests may succeed over the same connection.
+pub(super) fn keeps_connection(error: &(dyn StdError + 'static)) -> bool {
+    matches!(of_transport(error).0, ErrorKind::Authentication | ErrorKind::RateLimited { .. })
+}
+
+fn of_transport(error: &(dyn StdError + 'static)) -> (ErrorKind, Cow<'static, str>) {
+    let status = causes(error).find_map(status);
+    match status {
+        Some(401 | 403) => (ErrorKind::Authentication, "refuses the key, or needs one".into()),
+        Some(404) => (ErrorKind::NotFound, "is not at this address".into()),
+        Some(429) => {
+            let retry_after = causes(error).find_map(retry_after);
+            let after = retry_after.map(|delay| format!("; try again after {} s", delay.as_secs()));
+            let text = format!("limits the rate of requests{}", after.unwrap_or_default());
+            (ErrorKind::RateLimited { retry_after }, text.into())
+        }
+        Some(status) => (
+            ErrorKind::Provider { status: Some(status) },
+            format!("answered with the error status {status}").into(),
+        ),
+        None if causes(error).any(has_forgotten) => {
+            (ErrorKind::NotFound, "has forgotten the session, also after it began anew".into())
+        }
+        None if causes(error).any(|cause| unnamed(cause).is_some()) => {
+            (ErrorKind::Provider { status: None }, "refuses requests".into())
+        }
+        None if causes(error).any(is_foreign) => {
+            (ErrorKind::Protocol { position: None }, "does not answer as the protocol says".into())
+        }
+        None => (ErrorKind::Connection, "cannot be reached".into()),
+    }
+}
+
+fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    std::iter::successors(Some(error), |error: &&'a (dyn StdError + 'static)| (*error).source())
+}
+
+fn http_error<'a>(cause: &'a (dyn StdError + 'static)) -> Option<&'a StreamableHttpError<reqwest::Error>> {
+    cause.downcast_ref()
+}
+
+/// Returns the error of an answer that does not name its request.
+fn unnamed<'a>(cause: &'a (dyn StdError + 'static)) -> Option<&'a Unnamed> {
+    match http_error(cause)? {
+        StreamableHttpError::Io(error) => error.get_ref()?.downcast_ref(),
+        _ => None,
+    }
+}
+
+/// Returns the delay that the server asks for, in seconds or as a date.
+fn retry_after(cause: &(dyn StdError + 'static)) -> Option<Duration> {
+    let StreamableHttpError::HttpStatus(error) = http_error(cause)? else { return None };
+    let value = error.retry_after.as_deref()?.trim();
+    let until = || httpdate::parse_http_date(value).ok()?.duration_since(SystemTime::now()).ok();
+    value.parse().map(Duration::from_secs).ok().or_else(until)
+}
+
+/// Checks whether the server has forgotten the session, and another one did not begin.
+fn has_forgotten(cause: &(dyn StdError + 'static)) -> bool {
+    use StreamableHttpError::{ReinitializationFailed, SessionExpired};
+    matches!(http_error(cause), Some(SessionExpired | ReinitializationFailed(_)))
 }
 
 /// Returns the HTTP status of an answer that is an error.
 fn status(cause: &(dyn StdError + 'static)) -> Option<u16> {
-    match cause.downcast_ref() {
-        Some(StreamableHttpError::<reqwest::Error>::HttpStatus(error)) => Some(error.status),
+    match http_error(cause) {
+        Some(StreamableHttpError::AuthRequired(_)) => Some(401),
+        Some(StreamableHttpError::InsufficientScope(_)) => Some(403),
+        Some(StreamableHttpError::HttpStatus(error)) => Some(error.status),
         // The status is only in the text, whose rest is of the server.
         Some(StreamableHttpError::UnexpectedServerResponse(text)) => {
             text.strip_prefix("HTTP ")?.get(..3)?.parse().ok()
@@ -88,7 +166,7 @@ fn status(cause: &(dyn StdError + 'static)) -> Option<u16> {
 /// Checks whether something at the address answered that is no MCP server.
 fn is_foreign(cause: &(dyn StdError + 'static)) -> bool {
     matches!(
-        cause.downcast_ref::<StreamableHttpError<reqwest::Error>>(),
+        http_error(cause),
         Some(
             StreamableHttpError::UnexpectedContentType(_)
                 | StreamableHttpError::UnexpectedServerResponse(_)

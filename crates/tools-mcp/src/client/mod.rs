@@ -3,6 +3,7 @@ pub(crate) mod catalog;
 mod connection;
 mod content;
 mod failure;
+mod http_client;
 mod link;
 mod merged;
 mod names;
@@ -22,7 +23,7 @@ use advisor_core::{
 };
 
 use self::attempted::Attempted;
-use self::catalog::Catalog;
+use self::catalog::{Catalog, DuplicateTool};
 use self::link::Link;
 use self::merged::MergedSets;
 use self::server::McpServer;
@@ -47,10 +48,10 @@ use self::server::McpServer;
 /// in which the connection began.
 ///
 /// # Errors
-/// As an advisor it fails if a tool of the request has the name of one of the server's first list. A tool that the
-/// chain does not accept, such as one with an invalid schema, is left out with a warning. So is a tool of a later list
-/// whose name another tool has. If the server cannot be reached, or its later list has two tools of one name, it adds
-/// the last known tools.
+/// As an advisor it leaves out, with a warning, a tool that the chain does not accept, such as one with an invalid schema,
+/// and one whose name another tool has ([`duplicates`](Self::duplicates)): a tool of the request, or one that another
+/// server announced earlier, wherever the two stand in the chain. If the server cannot be reached, it adds the last known
+/// tools.
 ///
 /// [`ChatClientBuilder::tools`]: advisor_core::ChatClientBuilder::tools
 #[derive(Clone)]
@@ -67,8 +68,8 @@ struct Listing {
     current: Arc<Attempted<Arc<Catalog>>>,
     /// The list that was read last.
     last: Option<Arc<Catalog>>,
-    /// The list that was read first.
-    first: Option<Arc<Catalog>>,
+    /// The tools of `last` that were left out so far, since another tool has their name.
+    duplicates: Vec<DuplicateTool>,
     merged: MergedSets,
 }
 
@@ -88,6 +89,13 @@ impl McpTools {
         Ok(self.catalog().await?.set.clone())
     }
 
+    /// Returns the tools that were left out since another tool has their name. These are tools of the last list, in the
+    /// rounds so far, and those of other servers that announced the name of one of them later.
+    #[must_use]
+    pub fn duplicates(&self) -> Vec<DuplicateTool> {
+        self.listing().duplicates.clone()
+    }
+
     /// Closes the connection and waits until it is closed, at most 10 seconds. A later use connects again.
     pub async fn close(&self) {
         if let Some(connection) = self.link.take() {
@@ -98,10 +106,13 @@ impl McpTools {
     async fn catalog(&self) -> Result<Arc<Catalog>> {
         let connection = self.link.connection().await?;
         let current = self.listing_of(connection.list());
-        let catalog = current.get(Catalog::read(&self.link, &connection)).await?;
+        let before = self.listing().last.clone();
+        let catalog = current.get(Catalog::read(&self.link, &connection, before.as_deref())).await?;
         let mut listing = self.listing();
-        listing.first.get_or_insert_with(|| Arc::clone(&catalog));
-        listing.last = Some(Arc::clone(&catalog));
+        if !listing.last.as_ref().is_some_and(|last| Arc::ptr_eq(last, &catalog)) {
+            listing.duplicates.clone_from(&catalog.duplicates);
+            listing.last = Some(Arc::clone(&catalog));
+        }
         drop(listing);
         Ok(catalog)
     }
@@ -141,7 +152,7 @@ impl StreamAdvisor for McpTools {
             }
             Ok(catalog) => catalog,
         };
-        let tools = self.offered(&request.tools, &catalog, &next)?;
+        let tools = self.offered(&request.tools, &catalog, &request.turn, &next);
         next.next_stream(request.with_tools(tools)).await
     }
 }

@@ -8,8 +8,8 @@ const HASH: usize = 4;
 
 /// Returns the name of a tool for providers: the prefix and the server's name, if all providers accept them.
 ///
-/// Otherwise other characters become `_`, the name is cut, and a hash of it follows. Names that still become
-/// equal are a [`DuplicateTool`](crate::DuplicateTool).
+/// Otherwise other characters become `_`, the name is cut, and a hash of it follows. Of names that still become equal,
+/// the first stays ([`DuplicateTool`](crate::DuplicateTool)).
 pub(super) fn provider_name(prefix: &str, name: &str) -> String {
     let whole = format!("{prefix}{name}");
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');

@@ -78,6 +78,7 @@ pub(super) struct Settings {
     pub(super) annotations: Annotations,
     pub(super) connect_timeout: Duration,
     pub(super) timeout: Duration,
+    pub(super) longest_call: Duration,
     pub(super) max_tools: usize,
     pub(super) max_result_bytes: usize,
 }
@@ -127,6 +128,7 @@ impl McpServer {
             annotations: Annotations::Ignored,
             connect_timeout: Duration::from_secs(30),
             timeout: Duration::from_secs(60),
+            longest_call: Duration::from_secs(600),
             max_tools: 1_000,
             max_result_bytes: 4 << 20,
         };
@@ -216,9 +218,15 @@ impl McpServer {
     /// Sets the time in which the server must answer a call or report its progress, 60 seconds by default. It also
     /// bounds the list of tools.
     ///
-    /// The time of a call as a whole is bounded by the tool loop.
+    /// The time of a call as a whole is bounded by [`with_longest_call`](Self::with_longest_call) and by the tool loop.
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.settings.timeout = timeout;
+        self
+    }
+
+    /// Sets the time in which a call must end, however often the server reports its progress: 10 minutes by default.
+    pub fn with_longest_call(mut self, longest_call: Duration) -> Self {
+        self.settings.longest_call = longest_call;
         self
     }
 
@@ -243,9 +251,7 @@ impl McpServer {
     ///
     /// # Errors
     /// Of kind `Connection`, `Timeout`, `Authentication` or `Protocol` if no connection begins or the list cannot be
-    /// read. Of kind `TooLarge` for a long list, and `Configuration` for two tools of one name ([`DuplicateTool`]).
-    ///
-    /// [`DuplicateTool`]: crate::DuplicateTool
+    /// read. Of kind `TooLarge` for a long list.
     pub async fn connect(self) -> Result<McpTools> {
         McpTools::connect(self).await
     }
@@ -273,6 +279,7 @@ impl fmt::Debug for McpServer {
             .field("annotations", &self.settings.annotations)
             .field("connect_timeout", &self.settings.connect_timeout)
             .field("timeout", &self.settings.timeout)
+            .field("longest_call", &self.settings.longest_call)
             .field("max_tools", &self.settings.max_tools)
             .field("max_result_bytes", &self.settings.max_result_bytes)
             .finish()

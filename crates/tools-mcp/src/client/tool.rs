@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,7 +7,7 @@ use advisor_core::{
     Progress, Text, Tool, ToolDefinition, ToolError, ToolInvocation, ToolOutput, async_trait,
 };
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientRequest, Extensions, ProgressNotificationParam,
+    CallToolRequest, CallToolRequestParams, ClientRequest, ErrorCode, Extensions, ProgressNotificationParam,
     ServerResult,
 };
 use rmcp::service::ServiceError;
@@ -14,7 +15,9 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::connection::{Connection, Request};
+use super::failure::Undelivered;
 use super::link::Link;
+use super::server::Settings;
 use super::watched::ProgressOf;
 use super::{content, failure};
 
@@ -55,13 +58,21 @@ impl McpTool {
         let connection =
             self.link.connection().await.map_err(|error| Failure::NotReached(error.to_string()))?;
         let (sender, reports) = mpsc::channel(WAITING_REPORTS);
-        let request = connection.send(self.request(arguments, sender)).await.map_err(|_| Failure::Gone)?;
-        let answer = with_progress(request, reports, progress, server.settings.timeout).await?;
+        let request = connection.send(self.request(arguments, sender)).await;
+        let request = request.map_err(|error| self.failure(&error, &connection))?;
+        let Settings { timeout, longest_call, .. } = server.settings;
+        let answer = with_progress(request, reports, progress, timeout);
+        let answer = tokio::time::timeout(longest_call, answer).await;
+        let answer = answer.map_err(|_| Failure::TooLong(longest_call))??;
         match answer.map_err(|error| self.failure(&error, &connection))? {
             ServerResult::CallToolResult(result) => {
                 content::tool_output(result, server).map_err(Failure::Tool)
             }
-            ServerResult::EmptyResult(_) => Ok(().into()),
+            ServerResult::EmptyResult(_) => Ok(content::empty()),
+            ServerResult::CustomResult(result) => {
+                let result = content::with_unknown_kinds(result.0).ok_or(Failure::Foreign)?;
+                content::tool_output(result, server).map_err(Failure::Tool)
+            }
             ServerResult::InputRequiredResult(_) => Err(Failure::AsksForInput),
             _ => Err(Failure::Foreign),
         }
@@ -81,11 +92,22 @@ impl McpTool {
 
     fn failure(&self, error: &ServiceError, connection: &Connection) -> Failure {
         connection.note(error);
+        let server = &self.link.server;
         match error {
-            ServiceError::McpError(refusal) => {
-                Failure::Refused(failure::shown(&self.link.server, &refusal.message))
+            ServiceError::McpError(error) => {
+                let text = failure::shown(server, &error.message);
+                match error.code {
+                    ErrorCode::INTERNAL_ERROR => Failure::Failed(text),
+                    _ => Failure::Refused(text),
+                }
             }
-            ServiceError::TransportSend(_) | ServiceError::TransportClosed => Failure::Gone,
+            ServiceError::TransportSend(error) => match failure::of_call(server, error) {
+                Undelivered::Refused(reason) => Failure::NotRun(reason),
+                Undelivered::Failed(text) => Failure::Failed(text),
+                Undelivered::Foreign => Failure::Foreign,
+                Undelivered::Gone => Failure::Gone,
+            },
+            ServiceError::TransportClosed => Failure::Gone,
             ServiceError::Cancelled { .. } => Failure::Cancelled,
             _ => Failure::Foreign,
         }
@@ -142,10 +164,16 @@ enum Failure {
     Gone,
     /// Neither answer nor progress came in time.
     TimedOut(Duration),
+    /// The call took longer than any may, whatever its progress.
+    TooLong(Duration),
     /// The tool ran and failed.
     Tool(ToolError),
     /// The server answered with an error of the protocol.
     Refused(String),
+    /// The server refused the request before the call ran.
+    NotRun(Cow<'static, str>),
+    /// The server failed at the call.
+    Failed(String),
     /// The server stopped the call by itself.
     Cancelled,
     /// The server wants to ask the user or a model.
@@ -160,8 +188,11 @@ impl Failure {
             Self::NotReached(_) => "not_reached",
             Self::Gone => "gone",
             Self::TimedOut(_) => "timed_out",
+            Self::TooLong(_) => "too_long",
             Self::Tool(_) => "tool_error",
             Self::Refused(_) => "refused",
+            Self::NotRun(_) => "not_run",
+            Self::Failed(_) => "failed",
             Self::Cancelled => "cancelled",
             Self::AsksForInput => "asks_for_input",
             Self::Foreign => "foreign",
@@ -178,7 +209,15 @@ impl Failure {
                 let seconds = timeout.as_secs_f64();
                 format!("stopped: no answer of the server `{server}` within {seconds} s; {unknown}")
             }
+            Self::TooLong(longest) => {
+                let seconds = longest.as_secs_f64();
+                format!("stopped: the server `{server}` did not end the call within {seconds} s; {unknown}")
+            }
             Self::Refused(message) => format!("the server `{server}` refused the call: {message}"),
+            Self::NotRun(reason) => format!("not started: the server `{server}` {reason}"),
+            Self::Failed(message) => {
+                format!("the server `{server}` failed at the call: {message}; {unknown}")
+            }
             Self::Cancelled => format!("the server `{server}` stopped the call; {unknown}"),
             Self::AsksForInput => {
                 format!(

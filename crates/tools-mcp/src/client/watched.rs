@@ -1,24 +1,28 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::RoleClient;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, ProgressNotificationParam, ProgressToken,
-    RequestMetaObject, ServerJsonRpcMessage, ServerNotification,
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, JsonRpcMessage, ProgressNotificationParam,
+    ProgressToken, RequestId, RequestMetaObject, ServerJsonRpcMessage, ServerNotification,
 };
 use rmcp::transport::Transport;
 use tokio::sync::mpsc::{self, error::TrySendError};
+
+use super::http_client::is_same;
 
 /// The receiver of a call's progress. It travels to the transport in the extensions of the request.
 #[derive(Debug, Clone)]
 pub(super) struct ProgressOf(pub(super) mpsc::Sender<ProgressNotificationParam>);
 
-/// The notifications of a server that this crate reads.
+/// The notifications of a server that this crate reads, and the requests that it has not answered.
 #[derive(Default)]
 pub(super) struct Notifications {
     list_changes: AtomicU64,
     progress: Mutex<HashMap<ProgressToken, mpsc::Sender<ProgressNotificationParam>>>,
+    /// The requests that were not answered yet.
+    open: Mutex<HashSet<RequestId>>,
 }
 
 impl Notifications {
@@ -31,9 +35,19 @@ impl Notifications {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes the receiver of a request's progress, before the server can see the request. Forgets ended calls.
-    fn note_request(&self, message: &ClientJsonRpcMessage) {
+    fn open(&self) -> MutexGuard<'_, HashSet<RequestId>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a request and the receiver of its progress, before the server can see the request. Forgets ended calls.
+    fn note_sent(&self, message: &ClientJsonRpcMessage) {
+        if let JsonRpcMessage::Notification(notification) = message
+            && let ClientNotification::CancelledNotification(cancelled) = &notification.notification
+        {
+            cancelled.params.request_id.iter().for_each(|id| self.forget(id));
+        }
         let JsonRpcMessage::Request(request) = message else { return };
+        self.open().insert(request.id.clone());
         let ClientRequest::CallToolRequest(call) = &request.request else { return };
         let token = call.extensions.get().and_then(RequestMetaObject::get_progress_token);
         if let (Some(token), Some(ProgressOf(receiver))) = (token, call.extensions.get()) {
@@ -43,8 +57,29 @@ impl Notifications {
         }
     }
 
+    fn forget(&self, request: &RequestId) {
+        self.open().retain(|open| !is_same(request, open));
+    }
+
+    /// Notes an answer. An error without an id is the answer to the request that waits, if it is the only one.
+    fn note_answer(&self, message: &mut ServerJsonRpcMessage) {
+        match message {
+            JsonRpcMessage::Response(response) => self.forget(&response.id),
+            JsonRpcMessage::Error(error) => {
+                let mut open = self.open();
+                if error.id.is_none() && open.len() == 1 {
+                    error.id = open.drain().next();
+                }
+                drop(open);
+                error.id.iter().for_each(|id| self.forget(id));
+            }
+            _ => {}
+        }
+    }
+
     /// Reads a message of the server. Returns the others, which the service of rmcp reads.
-    fn read(&self, message: ServerJsonRpcMessage) -> Option<ServerJsonRpcMessage> {
+    fn read(&self, mut message: ServerJsonRpcMessage) -> Option<ServerJsonRpcMessage> {
+        self.note_answer(&mut message);
         let JsonRpcMessage::Notification(notification) = &message else { return Some(message) };
         match &notification.notification {
             ServerNotification::ToolListChangedNotification(_) => {
@@ -81,8 +116,19 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Watched<T> {
         &mut self,
         message: ClientJsonRpcMessage,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        self.notifications.note_request(&message);
-        self.inner.send(message)
+        self.notifications.note_sent(&message);
+        let request = match &message {
+            JsonRpcMessage::Request(request) => Some(request.id.clone()),
+            _ => None,
+        };
+        let (sending, notifications) = (self.inner.send(message), Arc::clone(&self.notifications));
+        async move {
+            let sent = sending.await;
+            if sent.is_err() {
+                request.iter().for_each(|id| notifications.forget(id));
+            }
+            sent
+        }
     }
 
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {

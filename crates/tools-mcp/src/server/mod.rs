@@ -144,11 +144,15 @@ impl ChainServer {
 
     /// Returns the routes of the server for streamable HTTP: all at `/`, to be nested where clients look for it.
     ///
+    /// It keeps no sessions, also not for clients of older versions of the protocol: each request stands by itself.
+    ///
     /// Requests with an `Origin`, which browsers send, are refused. It checks no keys: put a layer of your own around
     /// it, as around any other routes.
     pub fn router(&self) -> Router {
         let config = StreamableHttpServerConfig::default()
             .with_allowed_hosts(self.allowed_hosts.iter().cloned())
+            // Whoever can reach the routes could begin any number of them, and a turn needs none.
+            .with_legacy_session_mode(false)
             .enforce_origin_validation();
         let server = self.clone();
         let service = StreamableHttpService::new(

@@ -3,7 +3,7 @@
 use std::future::ready;
 use std::sync::Mutex;
 
-use advisor_core::ErrorKind;
+use advisor_core::{ErrorKind, Part};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
 use tokio::time::timeout;
@@ -59,7 +59,6 @@ async fn law_t2_answers_against_the_protocol_are_error_results() {
     let results = [
         (json!("text"), foreign),
         (json!({"content": "text"}), foreign),
-        (json!({"content": [{"type": "unheard of"}]}), foreign),
         (json!({"tools": []}), foreign),
         (json!({"content": [], "isError": true}), "the tool failed without saying why"),
     ];
@@ -83,6 +82,38 @@ async fn law_t2_answers_against_the_protocol_are_error_results() {
         let (_, answer) = call(&tools, "t", "{}").await;
         assert!(answer.is_error, "{number}");
         assert_eq!(text_of(&answer), silent, "{number}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn text_beside_content_of_an_unknown_kind_is_kept() {
+    let known = json!({"type": "text", "text": "known"});
+    let unknown = json!({"type": "unheard of", "a": 1});
+    let results = [
+        (json!([known, unknown]), vec!["known", "[content that cannot be read]"]),
+        (json!([{"type": "text"}, known]), vec!["[content that cannot be read]", "known"]),
+        (json!([unknown]), vec!["[content that cannot be read]"]),
+    ];
+    for (content, parts) in results {
+        let result = json!({"content": content});
+        let tools = with_reply(move |id| response(id, &result)).connect().await.unwrap();
+        let (_, answer) = call(&tools, "t", "{}").await;
+        assert_eq!((answer.parts, answer.is_error), (parts.into_iter().map(Part::from).collect(), false));
+    }
+}
+
+/// Only one request waits, so the error can be of no other one.
+#[tokio::test(start_paused = true)]
+async fn error_without_an_id_answers_the_only_request_that_waits() {
+    let error = json!({"code": -32_600, "message": "no"});
+    for error in
+        [json!({"jsonrpc": "2.0", "id": null, "error": error}), json!({"jsonrpc": "2.0", "error": error})]
+    {
+        let tools = with_reply(move |_| format!("{error}\n").into_bytes()).connect().await.unwrap();
+        for _ in 0..2 {
+            let (_, answer) = call(&tools, "t", "{}").await;
+            assert_eq!(text_of(&answer), "the server `files` refused the call: no");
+        }
     }
 }
 

@@ -2,16 +2,18 @@
 
 use std::net::{SocketAddr, TcpListener as StdListener};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use advisor_core::ErrorKind;
-use axum::Router;
 use axum::extract::Request;
-use axum::http::StatusCode;
+use axum::http::{Method, StatusCode};
 use axum::middleware::{Next, from_fn};
-use axum::response::IntoResponse;
+use axum::response::{IntoResponse, Response};
+use axum::{Json, Router};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
@@ -173,4 +175,210 @@ fn answers_of_other_servers_have_their_kind() {
     let closed = StdListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let error = run(McpServer::from_url(format!("http://{closed}")).connect()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Connection);
+}
+
+/// A server with sessions, one of which it knows, and the tool `t`. It answers calls in that session by `reply`, and
+/// requests in others by `refusal`.
+#[derive(Clone)]
+struct WithSessions(Arc<Sessions>);
+
+struct Sessions {
+    begun: AtomicUsize,
+    known: AtomicUsize,
+    refusal: Box<Reply>,
+    reply: Box<Reply>,
+}
+
+type Reply = dyn Fn(&Value) -> Response + Send + Sync;
+
+impl WithSessions {
+    fn new(
+        refusal: impl Fn(&Value) -> Response + Send + Sync + 'static,
+        reply: impl Fn(&Value) -> Response + Send + Sync + 'static,
+    ) -> Self {
+        let (begun, known) = Default::default();
+        Self(Arc::new(Sessions { begun, known, refusal: Box::new(refusal), reply: Box::new(reply) }))
+    }
+
+    fn forget(&self) {
+        self.0.known.store(0, Ordering::Relaxed);
+    }
+
+    fn begun(&self) -> usize {
+        self.0.begun.load(Ordering::Relaxed)
+    }
+
+    fn router(&self) -> Router {
+        let this = self.clone();
+        Router::new().fallback(async move |request: Request| this.answer(request).await)
+    }
+
+    async fn answer(&self, request: Request) -> Response {
+        if request.method() != Method::POST {
+            return StatusCode::METHOD_NOT_ALLOWED.into_response();
+        }
+        let session = request.headers().get("mcp-session-id").map(|id| id.to_str().unwrap().to_owned());
+        let body = axum::body::to_bytes(request.into_body(), 1 << 20).await.unwrap();
+        let request: Value = serde_json::from_slice(&body).unwrap();
+        let (id, method) = (&request["id"], request["method"].as_str().unwrap_or_default());
+        if method == "initialize" {
+            let number = self.0.begun.fetch_add(1, Ordering::Relaxed) + 1;
+            self.0.known.store(number, Ordering::Relaxed);
+            let begun = json!({
+                "protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "n", "version": "v"}
+            });
+            return ([("mcp-session-id", number.to_string())], result(id, &begun)).into_response();
+        }
+        if session != Some(self.0.known.load(Ordering::Relaxed).to_string()) {
+            return (self.0.refusal)(id);
+        }
+        match method {
+            "tools/list" => result(id, &json!({"tools": [{"name": "t", "inputSchema": {}}]})),
+            "tools/call" => (self.0.reply)(id),
+            _ => StatusCode::ACCEPTED.into_response(),
+        }
+    }
+}
+
+fn result(id: &Value, result: &Value) -> Response {
+    Json(json!({"jsonrpc": "2.0", "id": id, "result": result})).into_response()
+}
+
+fn ran(id: &Value) -> Response {
+    result(id, &json!({"content": [{"type": "text", "text": "ran"}]}))
+}
+
+fn error(status: u16, id: &Value, code: i32, message: &str) -> Response {
+    let error = json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}});
+    (StatusCode::from_u16(status).unwrap(), Json(error)).into_response()
+}
+
+fn no_session(id: &Value) -> Response {
+    error(400, id, -32_000, "Bad Request: No valid session ID provided")
+}
+
+/// Forms in which servers say that they do not know a session.
+#[test]
+fn forgotten_session_is_begun_anew_and_the_call_runs() {
+    let forms: [(&str, fn(&Value) -> Response); 6] = [
+        ("not found", |id| error(404, id, -32_001, "Session not found")),
+        ("without an id", |_| no_session(&Value::Null)),
+        ("without the member", |_| {
+            let error = json!({"jsonrpc": "2.0", "error": {"code": -32_000, "message": "no session"}});
+            (StatusCode::BAD_REQUEST, Json(error)).into_response()
+        }),
+        ("another id", |_| error(400, &json!("server-error"), -32_600, "Bad Request: no session")),
+        ("a text", |_| (StatusCode::BAD_REQUEST, "Bad Request: No valid session ID").into_response()),
+        ("no body", |_| StatusCode::BAD_REQUEST.into_response()),
+    ];
+    for (what, refusal) in forms {
+        let server = WithSessions::new(refusal, ran);
+        let running = Running::new("127.0.0.1:0", server.router());
+        run(async {
+            let tools = running.server().connect().await.unwrap();
+            for begun in 1..4 {
+                let (_, result) = call(&tools, "t", "{}").await;
+                assert_eq!((text_of(&result), result.is_error), ("ran", false), "{what}");
+                assert_eq!(server.begun(), begun, "{what}");
+                server.forget();
+            }
+        });
+    }
+}
+
+#[test]
+fn refused_and_foreign_answers_over_http_end_a_call_at_once() {
+    let key = "not started: the server `files` refuses the key, or needs one";
+    let foreign =
+        "the server `files` answered in a way that the protocol does not have; the outcome is unknown";
+    let gone = "the server `files` is gone; the outcome is unknown";
+    let status = |status: u16| StatusCode::from_u16(status).unwrap().into_response();
+    let event =
+        |data: Value| ([("content-type", "text/event-stream")], format!("data: {data}\n\n")).into_response();
+    let cases: Vec<(&str, Box<Reply>, &str)> = vec![
+        (
+            "a refusal in every session",
+            Box::new(|_| no_session(&Value::Null)),
+            "not started: the server `files` refused the call: Bad Request: No valid session ID provided",
+        ),
+        ("401", Box::new(move |_| status(401)), key),
+        ("403", Box::new(move |_| status(403)), key),
+        ("401 and JSON", Box::new(|_| error(401, &Value::Null, -32_000, "Unauthorized")), key),
+        (
+            "401 and a challenge",
+            Box::new(|_| (StatusCode::UNAUTHORIZED, [("www-authenticate", "Bearer")]).into_response()),
+            key,
+        ),
+        (
+            "403 and a challenge",
+            Box::new(|_| (StatusCode::FORBIDDEN, [("www-authenticate", "Bearer")]).into_response()),
+            key,
+        ),
+        (
+            "429",
+            Box::new(|_| (StatusCode::TOO_MANY_REQUESTS, [("retry-after", "30")]).into_response()),
+            "not started: the server `files` limits the rate of requests; try again after 30 s",
+        ),
+        (
+            "429 without a delay",
+            Box::new(move |_| status(429)),
+            "not started: the server `files` limits the rate of requests",
+        ),
+        (
+            "413",
+            Box::new(move |_| status(413)),
+            "not started: the server `files` answered with the error status 413",
+        ),
+        (
+            "502",
+            Box::new(move |_| status(502)),
+            "the server `files` failed at the call: it answered with the error status 502; the outcome is unknown",
+        ),
+        (
+            "a failure that names no request",
+            Box::new(|_| error(500, &Value::Null, -32_603, "Internal error")),
+            "the server `files` failed at the call: Internal error; the outcome is unknown",
+        ),
+        (
+            "a failure",
+            Box::new(|id| error(500, id, -32_603, "Internal error")),
+            "the server `files` failed at the call: Internal error; the outcome is unknown",
+        ),
+        ("the result of another call", Box::new(|_| ran(&json!(1_000))), foreign),
+        (
+            "no answer",
+            Box::new(|_| Json(json!({"jsonrpc": "2.0", "method": "notifications/message"})).into_response()),
+            foreign,
+        ),
+        (
+            "an event without an id",
+            Box::new(move |_| {
+                event(json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32_602, "message": "no"}}))
+            }),
+            "the server `files` refused the call: no",
+        ),
+        (
+            "an event of another call",
+            Box::new(move |_| event(json!({"jsonrpc": "2.0", "id": 1_000, "result": {"content": []}}))),
+            gone,
+        ),
+        ("no event", Box::new(|_| ([("content-type", "text/event-stream")], "").into_response()), gone),
+    ];
+    for (what, reply, text) in cases {
+        let server = WithSessions::new(no_session, reply);
+        let running = Running::new("127.0.0.1:0", server.router());
+        run(async {
+            let tools = running.server().connect().await.unwrap();
+            let (_, result) = call(&tools, "t", "{}").await;
+            assert_eq!((text_of(&result), result.is_error), (text, true), "{what}");
+        });
+    }
+}
+
+#[test]
+fn delay_that_a_server_asks_for_is_in_the_error() {
+    let refused = || (StatusCode::TOO_MANY_REQUESTS, [("retry-after", "30")]);
+    let running = Running::new("127.0.0.1:0", Router::new().fallback(async move || refused()));
+    let error = run(running.server().connect()).unwrap_err();
+    assert_eq!(error.retry_after(), Some(Duration::from_secs(30)));
 }

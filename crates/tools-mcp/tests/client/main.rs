@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use advisor_core::{
     ChatClient, Chunk, Effect, ErrorKind, Part, ToolDefinition, ToolEventKind, ToolResult, TurnStream,
+    tools_fn,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use futures::StreamExt;
@@ -97,26 +98,83 @@ async fn set_has_the_pages_filter_and_prefix() {
     assert_eq!(text_of(&result), "ran read_dir");
 }
 
-#[tokio::test(start_paused = true)]
-async fn equal_names_are_an_error_that_names_both() {
-    let twice = Scripted::of(vec![tool("echo"), tool("echo")], false);
-    let error = twice.server().with_name("files").connect().await.unwrap_err();
-    let source = |error: &advisor_core::Error| {
-        std::error::Error::source(error).unwrap().downcast_ref::<DuplicateTool>().unwrap().clone()
-    };
-    assert_eq!(error.kind(), ErrorKind::Configuration);
-    assert_eq!(
-        error.to_string(),
-        "two tools are called `echo`, one of them of the MCP server `files`: give the server a prefix, or leave one out by a filter"
-    );
-    assert_eq!((&*source(&error).first, &*source(&error).second), ("echo", "echo"));
+/// The name, the server's name and the server of each tool that was left out.
+fn left_out(tools: &McpTools) -> Vec<String> {
+    let shown = |tool: &DuplicateTool| format!("{} {} {}", tool.name, tool.left_out, tool.server);
+    tools.duplicates().iter().map(shown).collect()
+}
 
+#[tokio::test(start_paused = true)]
+async fn second_tool_of_a_name_is_left_out_of_a_list() {
+    let twice = Scripted::of(vec![tool("echo"), tool("echo"), tool("look")], false);
+    let tools = twice.server().with_name("files").connect().await.unwrap();
+    assert_eq!(names(&tools.tools().await.unwrap()), ["echo", "look"]);
+    assert_eq!(left_out(&tools), ["echo echo files"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn tools_of_this_program_keep_their_names() {
     let tools = Scripted::new(["look"]).server().with_prefix("x_").connect().await.unwrap();
-    let own = ToolDefinition::new("x_look", "Looks.", json!({"type": "object"}));
-    let own = FnTool::new(own, |_: Value| async { Ok("own") });
-    let client = client(&model(&[]), &tools).to_builder().tool(own).build().unwrap();
-    let error = client.prompt().user("go").call().await.unwrap_err();
-    assert_eq!((error.kind(), &*source(&error).second), (ErrorKind::Configuration, "look"));
+    let own = || {
+        let own = ToolDefinition::new("x_look", "Looks.", json!({"type": "object"}));
+        FnTool::new(own, |_: Value| async { Ok("own") })
+    };
+    let set = tools.tools().await.unwrap();
+    let added = advisor_core::ToolSet::new().with(own());
+    let later = tools_fn("later", move |_| std::future::ready(Ok(added.clone())));
+    let builder = || ChatClient::builder(model(&[])).advisor(ToolCallAdvisor::new());
+    let clients = [
+        (client(&model(&[]), &tools).to_builder().tool(own()).build(), "in the request, by an advisor"),
+        (client(&model(&[]), &tools).to_builder().advisor(later).build(), "by an advisor behind it"),
+        (builder().tool(own()).tools(&set).build(), "before it in a client"),
+        (builder().tools(&set).tool(own()).build(), "behind it in a client"),
+    ];
+    for (client, what) in clients {
+        let model = model(&[("x_look", "{}")]);
+        let client = client.unwrap().to_builder().model(model.clone()).build().unwrap();
+        let answer = client.prompt().user("go").call().await;
+        assert_eq!(answer.expect(what).text(), "done");
+        assert_eq!(model.prompts()[0].tools, ["x_look"], "{what}");
+        let last = model.prompts()[1].messages.iter().last().unwrap().tool_result().unwrap().clone();
+        assert_eq!(text_of(&last), "own", "{what}");
+    }
+    assert_eq!(left_out(&tools), ["x_look look mcp"]);
+}
+
+/// Each server has the tool `shared`: that of `first` runs as `red`, that of `second` as `ed`.
+#[tokio::test(start_paused = true)]
+async fn server_that_announces_a_tool_of_another_one_neither_gets_its_name_nor_fails_the_turn() {
+    for first_is_outer in [true, false] {
+        let first = Scripted::new(["red"]).server().with_prefix("sha").with_name("first").connect().await;
+        let second = Scripted::new(["ed"]).server().with_prefix("shar").with_name("second").connect().await;
+        let (first, second) = (first.unwrap(), second.unwrap());
+        let (outer, inner) = if first_is_outer { (&first, &second) } else { (&second, &first) };
+        let model = model(&[("shared", "{}")]);
+        let client = client(&model, outer).to_builder().advisor(inner.clone()).build().unwrap();
+        let answer = client.prompt().user("go").call().await.expect("the turn goes on");
+        assert_eq!(answer.text(), "done");
+        assert_eq!(model.prompts()[0].tools, ["shared"]);
+        let last = model.prompts()[1].messages.iter().last().unwrap().tool_result().unwrap().clone();
+        assert_eq!(text_of(&last), "ran red", "the outer one is first: {first_is_outer}");
+        assert_eq!(left_out(inner), ["shared ed second"]);
+    }
+}
+
+/// The tool `grown` of `old` runs as `wn`. The other server stands in front of it and announces its `grown` later.
+#[tokio::test(start_paused = true)]
+async fn law_t2_later_list_does_not_take_a_name_of_another_server() {
+    let new = Scripted::new(["grow"]).server().with_name("new").connect().await.unwrap();
+    let old = Scripted::new(["wn"]).server().with_prefix("gro").with_name("old").connect().await.unwrap();
+    let model = model(&[("grow", "{}"), ("grown", "{}"), ("grown", "{}")]);
+    let client = client(&model, &new).to_builder().advisor(old.clone()).build().unwrap();
+    let answer = client.prompt().user("go").call().await.expect("the turn goes on");
+    assert_eq!(answer.text(), "done");
+    for prompt in &model.prompts()[2..] {
+        let last = prompt.messages.iter().last().unwrap().tool_result().unwrap().clone();
+        assert_eq!(text_of(&last), "ran wn");
+    }
+    assert_eq!(left_out(&old), ["grown grown new"]);
+    assert_eq!(new.tools().await.unwrap().len(), 2, "the new list was read");
 }
 
 #[tokio::test(start_paused = true)]
@@ -154,7 +212,7 @@ async fn law_t2_tools_with_bad_schemas_are_left_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn law_t2_later_list_with_equal_names_is_not_used() {
+async fn law_t2_later_list_with_equal_names_leaves_out_the_second() {
     let server = Scripted::new(["grow"]);
     let tools = server.server().connect().await.unwrap();
     let twice = model(&[("grow", "{}"), ("grow", "{}"), ("grown", "{}")]);
@@ -193,7 +251,8 @@ async fn law_t2_failures_of_a_server_are_error_results() {
         assert_eq!(text_of(&result), text, "{name}");
     }
     let (_, result) = call(&tools, "nothing", "{}").await;
-    assert!(!result.is_error && text_of(&result) == "Done.");
+    assert!(!result.is_error);
+    assert_eq!(text_of(&result), "[the tool has run; its result has no content]");
 }
 
 #[tokio::test(start_paused = true)]
@@ -283,6 +342,21 @@ async fn progress_of_the_server_is_progress_of_the_tool() {
     let (progress, result) = call(&tools, "report", "{}").await;
     assert_eq!(progress, [Part::from("1 of 3"), Part::from("nearly there")]);
     assert_eq!(text_of(&result), "reported");
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_r1_progress_does_not_keep_a_call_for_ever() {
+    let server = Scripted::new(["report_for_ever"]);
+    let tools = server.server().with_name("files").connect().await.unwrap();
+    let tool = std::sync::Arc::clone(tools.tools().await.unwrap().find("report_for_ever").unwrap());
+    let turn = advisor_core::Turn::new(advisor_core::TurnId::random());
+    let key = advisor_core::CallKey::new(turn.id().clone(), 1, 0);
+    let call = advisor_core::ToolCall::new("c1", "report_for_ever", "{}");
+    let progress = advisor_core::Progress::ignored();
+    let run = tool.run(advisor_core::ToolInvocation::new(call, json!({}), key, progress, turn));
+    let error = timeout(LIMIT * 2, run).await.expect("the call ends").unwrap_err();
+    let text = "stopped: the server `files` did not end the call within 600 s; the outcome is unknown";
+    assert_eq!(&**error.text(), text);
 }
 
 #[tokio::test(start_paused = true)]

@@ -226,6 +226,13 @@ impl ServerHandler for Scripted {
                 self.report(&context).await;
                 return Err(self.hang(&context).await);
             }
+            "report_for_ever" => {
+                let mut every = tokio::time::interval(std::time::Duration::from_secs(30));
+                loop {
+                    every.tick().await;
+                    self.report(&context).await;
+                }
+            }
             "die" => {
                 self.0.hanging.notify_one();
                 return std::future::pending().await;

@@ -169,7 +169,9 @@ async fn law_t3_decided_calls_count_in_their_turn() {
     for place in PLACES {
         for (limits, calls, reached) in &table {
             let store = Arc::new(InMemoryStore::new());
-            let model = ScriptedModel::new(two_payments().into_iter().chain([Answer::from_calls(*calls)]));
+            // The model is told of equal calls before they end the turn.
+            let further = [Answer::from_calls(*calls), Answer::from_calls(*calls)];
+            let model = ScriptedModel::new(two_payments().into_iter().chain(further));
             let client = limited(place, &store, limits.clone(), &model);
             client.prompt().user("Pay.").conversation("c").call().await.unwrap();
             let pending = client.pending_calls("c").await.unwrap();

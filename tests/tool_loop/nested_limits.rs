@@ -36,7 +36,7 @@ fn looks(arguments: &[&'static str]) -> ScriptedModel {
 
 #[tokio::test]
 async fn law_t3_equal_calls_end_the_turn() {
-    let again = [r#"{"a":1,"b":2}"#, r#"{ "b": 2, "a": 1 }"#, r#"{"a":1,"b":2}"#];
+    let again = [r#"{"a":1,"b":2}"#, r#"{ "b": 2, "a": 1 }"#, r#"{"a":1,"b":2}"#, r#"{"b":2,"a":1}"#];
     let limits = ToolLimits::default().with_same_calls(Some(2));
     let (model, (look, given)) = (looks(&again), invoked("look"));
     let run =
@@ -44,8 +44,36 @@ async fn law_t3_equal_calls_end_the_turn() {
     assert_eq!(limit_of(&run), Limit::SameCall { tool: "look".into(), limit: 2 });
     assert_eq!(given.lock().unwrap().len(), 2);
     assert_valid(run.response().transcript());
-    let text = "I stopped here: the limit of 2 equal calls of the tool `look` in one turn was reached.";
+    let text = "I stopped here: the limit of 2 equal calls of the tool `look` with equal results in a row was reached.";
     assert_eq!(run.response().text(), text);
+}
+
+/// The third call does not run, and the model does something else.
+#[tokio::test]
+async fn model_is_told_before_equal_calls_end_the_turn() {
+    let limits = ToolLimits::default().with_same_calls(Some(2));
+    let (model, (look, given)) = (looks(&["{}", "{}", "{}", r#"{"a":1}"#]), invoked("look"));
+    let client = client(&model, limited(limits)).tool(look).build().unwrap();
+    let response = client.prompt().user("go").call().await.unwrap();
+    assert_eq!((response.text().as_str(), given.lock().unwrap().len()), ("Done.", 3));
+    let told = transcript_lines(response.transcript()).into_iter().find(|line| line.starts_with("error c2"));
+    let text = "error c2: not started: the limit of 2 equal calls of the tool `look` with equal results in a row was \
+                reached; this call changes nothing, so go on in another way, or answer";
+    assert_eq!(told.unwrap(), text);
+}
+
+/// A job that is asked for its status is done at the twentieth time.
+#[tokio::test]
+async fn polled_tool_whose_result_changes_is_not_stopped() {
+    let asked = AtomicUsize::new(0);
+    let status = FnTool::new(definition("look"), move |_: Value| {
+        let percent = asked.fetch_add(1, Ordering::Relaxed);
+        async move { Ok(format!("{percent} of 20")) }
+    });
+    let model = looks(&["{}"; 20]);
+    let client = client(&model, limited(ToolLimits::default())).tool(status).build().unwrap();
+    assert_eq!(client.prompt().user("go").call().await.unwrap().text(), "Done.");
+    assert_eq!(model.calls(), 21);
 }
 
 #[tokio::test]
@@ -57,11 +85,12 @@ async fn model_may_continue_after_an_equal_call() {
     assert_eq!((response.text().as_str(), given.lock().unwrap().len()), ("Done.", 1));
     let denied =
         transcript_lines(response.transcript()).into_iter().find(|line| line.starts_with("error c1"));
-    let text = "error c1: not started: the limit of 1 equal calls of the tool `look` in one turn was reached";
+    let text = "error c1: not started: the limit of 1 equal calls of the tool `look` with equal results in a row was \
+                reached; this call changes nothing, so go on in another way, or answer";
     assert_eq!(denied.unwrap(), text);
 }
 
-/// A tool that is polled gets the same arguments each time.
+/// A tool that waits for a change gets the same arguments each time, and gives the same result.
 #[tokio::test]
 async fn polled_tool_may_be_called_again() {
     let limits = ToolLimits::default().with_same_calls(Some(1)).with_same_calls_of("look", None);
@@ -125,7 +154,7 @@ async fn law_t3_last_answer_is_given_without_tools() {
     for (limits, allowed, limit, requests, runs) in [
         (answering().with_rounds(3), 9, Limit::Rounds(3), 3, 2),
         (answering().with_calls(2), 9, Limit::Calls(2), 4, 2),
-        (answering().with_same_calls(Some(1)), 9, Limit::SameCall { tool: "look".into(), limit: 1 }, 3, 1),
+        (answering().with_same_calls(Some(1)), 9, Limit::SameCall { tool: "look".into(), limit: 1 }, 4, 1),
         (answering(), 2, budget(), 3, 1),
     ] {
         let model = ScriptedModel::from_fn(|prompt| match prompt.options.tool_choice {

@@ -100,7 +100,7 @@ impl ToolCallAdvisor {
         if let Verdict::Denied(reason) = decided.verdict {
             return Ok(self.unrun(&decided.call, &NotStarted::Forbidden(reason)));
         }
-        if let Admission::Denied(limit) = admission {
+        if let Admission::Denied(limit) | Admission::Told(limit) = admission {
             return Ok(self.unrun(&decided.call, &NotStarted::Limit(limit)));
         }
         let edited = edited(&decided.verdict);

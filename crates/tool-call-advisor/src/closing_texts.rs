@@ -139,6 +139,10 @@ impl fmt::Display for NotStarted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("not started: ")?;
         match self {
+            Self::Limit(limit @ Limit::SameCall { .. }) => write!(
+                f,
+                "{limit} was reached; this call changes nothing, so go on in another way, or answer"
+            ),
             Self::Limit(limit) => write!(f, "{limit} was reached"),
             Self::CutOff(reason) => {
                 write!(f, "the answer was cut off ({})", cut_by(reason).unwrap_or("stopped"))

@@ -21,11 +21,16 @@ pub struct ToolLimits {
     pub calls_per_tool: Option<u32>,
     /// Limits for particular tools, in place of `calls_per_tool`; `None` means unlimited.
     pub tools: BTreeMap<Text, Option<u32>>,
-    /// Maximum number of calls of one tool with equal arguments. Default: 10. `None`: unlimited.
+    /// Maximum number of calls of one tool with equal arguments and equal results in a row. Default: 10. `None`:
+    /// unlimited.
     ///
-    /// Arguments are equal as JSON values, whatever the order of their names.
+    /// Arguments are equal as JSON values, whatever the order of their names. Calls of other tools, or with other
+    /// arguments, may be between. A polled tool whose result changes is not stopped by it.
+    ///
+    /// The first call beyond it does not run, and the model reads why. The next one is treated as `on_call_limit` says.
     pub same_calls: Option<u32>,
-    /// Limits for particular tools, in place of `same_calls`, such as for one that is polled; `None` means unlimited.
+    /// Limits for particular tools, in place of `same_calls`, such as for one that waits long for a change; `None` means
+    /// unlimited.
     pub same_calls_of_tools: BTreeMap<Text, Option<u32>>,
     /// Maximum duration of the turn, from the start of the loop, or of approved calls that run before it. Default: `None`, unlimited.
     ///
@@ -116,12 +121,12 @@ impl ToolLimits {
         self
     }
 
-    /// Sets the number of calls of one tool with equal arguments; `None` means unlimited.
+    /// Sets the number of calls of one tool with equal arguments and equal results in a row; `None` means unlimited.
     pub fn with_same_calls(self, calls: Option<u32>) -> Self {
         Self { same_calls: calls, ..self }
     }
 
-    /// Sets the number of calls with equal arguments of one tool; `None` means unlimited.
+    /// Sets the number of calls of one tool with equal arguments and equal results in a row; `None` means unlimited.
     pub fn with_same_calls_of(mut self, tool: impl Into<Text>, calls: Option<u32>) -> Self {
         self.same_calls_of_tools.insert(tool.into(), calls);
         self

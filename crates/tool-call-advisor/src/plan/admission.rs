@@ -7,6 +7,8 @@ pub(crate) enum Admission {
     Admitted,
     /// A limit denies the call.
     Denied(Limit),
+    /// The limit on equal calls denies the call for the first time: the model is told, and may go on.
+    Told(Limit),
     /// The call is left to the caller.
     ClientSide,
 }

@@ -54,6 +54,8 @@ enum Fate {
     Invalid(Unready),
     /// A limit denies the call.
     Denied(Limit),
+    /// A limit denies the call, and the model is told before the turn ends.
+    Told(Limit),
     /// A decision denies the call, for this reason.
     Forbidden(Text),
     /// The call is left to the caller, without a result.
@@ -81,6 +83,7 @@ impl ToolPlan {
             let key = CallKey::new(turn.clone(), answer.round(), position);
             let fate = match admission {
                 Admission::Denied(limit) => Fate::Denied(limit),
+                Admission::Told(limit) => Fate::Told(limit),
                 Admission::ClientSide => Fate::ClientSide,
                 Admission::Admitted => match prepare(call) {
                     Ok((tool, arguments)) => Fate::Ready(ReadyCall {
@@ -148,7 +151,7 @@ impl ToolPlan {
         self.calls.iter_mut().filter_map(take).collect()
     }
 
-    /// Returns the limits that denied calls.
+    /// Returns the limits that denied calls, beside those of which the model is only told.
     pub(crate) fn denied(&self) -> impl Iterator<Item = &Limit> {
         self.calls.iter().filter_map(|planned| match &planned.fate {
             Fate::Denied(limit) => Some(limit),
@@ -225,7 +228,7 @@ impl Fate {
         match self {
             Self::Ready(_) | Self::Ran | Self::ClientSide => None,
             Self::Invalid(Unready { reason, text }) => Some((*reason, text.clone())),
-            Self::Denied(limit) => {
+            Self::Denied(limit) | Self::Told(limit) => {
                 Some((NotStartedReason::Limit, texts.not_started(&NotStarted::Limit(limit.clone()))))
             }
             Self::Forbidden(reason) => {

@@ -50,13 +50,6 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// Notes the admitted calls of an answer, which later calls may equal.
-    pub(super) fn note_admitted(&mut self, calls: &[Weighed], admissions: &[Admission]) {
-        let admitted =
-            calls.iter().zip(admissions).filter(|(_, admission)| **admission == Admission::Admitted);
-        admitted.filter_map(|(call, _)| call.fingerprint).for_each(|call| self.same.note(call));
-    }
-
     /// Admits a call about which a person has decided, unless a limit denies it. Counts an admitted call.
     pub(crate) fn admit_decided(&mut self, call: &ToolCall, limits: &ToolLimits) -> Admission {
         let fingerprint = limits.same_calls_of(&call.name).map(|_| Fingerprint::from_call(call));
@@ -64,7 +57,7 @@ impl Counts {
         if admission == Admission::Admitted {
             self.note_call(&call.name);
             self.decided = self.decided.saturating_add(1);
-            fingerprint.into_iter().for_each(|call| self.same.note(call));
+            fingerprint.into_iter().for_each(|call| self.same.note(call, None));
         }
         admission
     }
@@ -150,8 +143,10 @@ fn admit<'a>(
         return Admission::Denied(Limit::CallsPerTool { tool: tool.clone(), limit });
     }
     let limit = fingerprint.zip(limits.same_calls_of(tool));
-    if let Some((_, limit)) = limit.filter(|(fingerprint, limit)| same(*fingerprint) >= *limit) {
-        return Admission::Denied(Limit::SameCall { tool: tool.clone(), limit });
+    if let Some((fingerprint, limit)) = limit.filter(|(fingerprint, limit)| same(*fingerprint) >= *limit) {
+        let reached = Limit::SameCall { tool: tool.clone(), limit };
+        let was_told = counts.same.was_told(fingerprint);
+        return if was_told { Admission::Denied(reached) } else { Admission::Told(reached) };
     }
     admitted.push((call, fingerprint));
     Admission::Admitted
@@ -263,19 +258,26 @@ mod tests {
             let weighed = weighed(&answer, Runner::Loop);
             let decision = decide(&answer, &weighed, None, counts, &limits);
             let Decision::Run(admissions) = decision else { panic!("{decision:?}") };
-            counts.note_admitted(&weighed, &admissions);
-            admissions.iter().map(|admission| *admission == Admission::Admitted).collect::<Vec<_>>()
+            for (call, admission) in weighed.iter().zip(&admissions) {
+                match (admission, call.fingerprint) {
+                    (Admission::Admitted, Some(call)) => counts.same.note(call, None),
+                    (Admission::Told(_), Some(call)) => counts.same.tell(call),
+                    _ => {}
+                }
+            }
+            let shown = |admission: &Admission| match admission {
+                Admission::Admitted => "runs",
+                Admission::Told(Limit::SameCall { .. }) => "told",
+                Admission::Denied(Limit::SameCall { .. }) => "ends",
+                _ => "other",
+            };
+            admissions.iter().map(shown).collect::<Vec<_>>().join(" ")
         };
         let mut counts = Counts { rounds: 1, ..Counts::default() };
-        let both = [true, true];
-        assert_eq!(run(&["{\"a\":1}"], &mut counts), both);
-        let second = [both, [false, true], both].concat();
-        assert_eq!(
-            run(&["{ \"a\": 1 }", "{\"a\":1}", "{\"a\":2}"], &mut counts),
-            second,
-            "also in one round"
-        );
-        assert_eq!(run(&["{\"a\":1}"], &mut counts), [false, true]);
+        assert_eq!(run(&["{\"a\":1}"], &mut counts), "runs runs");
+        let second = run(&["{ \"a\": 1 }", "{\"a\":1}", "{\"a\":2}"], &mut counts);
+        assert_eq!(second, "runs runs told runs runs runs", "also in one round");
+        assert_eq!(run(&["{\"a\":1}"], &mut counts), "ends runs");
     }
 
     #[test]

@@ -17,8 +17,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use advisor_core::{
-    AdvisorChain, ChatRequest, ChatResponse, Chunk, Decisions, LastAnswer, Limit, Result, ToolChoice,
-    ToolEvent, ToolSet, Usage, drop_caught,
+    AdvisorChain, BlockId, ChatRequest, ChatResponse, Chunk, Decisions, LastAnswer, Limit, Result,
+    ToolChoice, ToolEvent, ToolSet, Usage, drop_caught,
 };
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -29,6 +29,7 @@ use crate::execution::tool_events::ToolEvents;
 use crate::run::bounds::{deadline_at_start, limits_of, opened_before, state_bounds};
 use crate::run::decide::Counts;
 use crate::run::history::in_call_order;
+use crate::run::same_calls::Fingerprint;
 use crate::run::step::{Next, Outcome};
 use crate::streaming::Filter;
 use crate::{LoopEnd, LoopOutcome, ToolCallStreaming, ToolLimits};
@@ -46,6 +47,8 @@ pub(crate) struct LoopRun {
     request: ChatRequest,
     own_history: bool,
     counts: Counts,
+    /// The calls of the running round that later ones may equal.
+    compared: Vec<(BlockId, Fingerprint)>,
     usage: Option<Usage>,
     deadline: Option<Instant>,
     last_round: LastRound,
@@ -81,6 +84,7 @@ impl LoopRun {
             request,
             own_history,
             counts: Counts::default(),
+            compared: Vec::new(),
             usage: None,
             deadline,
             last_round: LastRound::Unknown,

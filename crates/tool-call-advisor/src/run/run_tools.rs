@@ -65,6 +65,7 @@ impl LoopRun {
     }
 
     async fn continue_run(&mut self, plan: &ToolPlan, results: &[Message]) -> Result<Outcome> {
+        self.compare(&plan.answer, results);
         if plan.has_client_side() {
             return self.end_client_side(&plan.answer, plan.client_side()).await;
         }
@@ -80,6 +81,16 @@ impl LoopRun {
         }
         self.prepare_next(&plan.answer, results).await?;
         Ok(Outcome::new(Vec::new(), Next::Open))
+    }
+
+    /// Counts the calls of the answer whose results equal those of the equal calls before.
+    fn compare(&mut self, answer: &ChatResponse, results: &[Message]) {
+        for (block, call) in std::mem::take(&mut self.compared) {
+            let id = answer.tool_calls().find(|(known, _)| *known == block).map(|(_, call)| &call.id);
+            let mut of_calls = results.iter().filter_map(Message::tool_result);
+            let result = of_calls.find(|result| Some(&result.call_id) == id);
+            result.into_iter().for_each(|result| self.counts.same.note(call, Some(result)));
+        }
     }
 
     async fn prepare_next(&mut self, answer: &ChatResponse, results: &[Message]) -> Result<()> {

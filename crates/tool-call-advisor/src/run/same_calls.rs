@@ -1,28 +1,53 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
 
-use advisor_core::ToolCall;
+use advisor_core::{ToolCall, ToolResult};
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 
 /// The calls of a turn so far, by tool and arguments.
 #[derive(Debug, Clone, Default)]
-pub(super) struct SameCalls(HashMap<Fingerprint, u32>);
+pub(super) struct SameCalls(HashMap<Fingerprint, Repeats>);
+
+/// Equal calls.
+#[derive(Debug, Clone, Copy, Default)]
+struct Repeats {
+    /// The number of the last ones in a row that had equal results.
+    count: u32,
+    /// The hash of the last result, if it is known.
+    result: Option<u64>,
+    /// Whether the model was told that they are too many.
+    told: bool,
+}
 
 /// A hash of a call's tool and arguments, the same for equal JSON values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Fingerprint(u64);
 
 impl SameCalls {
-    /// Returns the number of equal calls so far.
+    /// Returns the number of equal calls with equal results in a row.
     pub(super) fn count(&self, call: Fingerprint) -> u32 {
-        self.0.get(&call).copied().unwrap_or_default()
+        self.0.get(&call).map_or(0, |repeats| repeats.count)
     }
 
-    pub(super) fn note(&mut self, call: Fingerprint) {
-        let count = self.0.entry(call).or_default();
-        *count = count.saturating_add(1);
+    /// Notes a call. A result that is not known counts as equal to the one before.
+    pub(super) fn note(&mut self, call: Fingerprint, result: Option<&ToolResult>) {
+        let repeats = self.0.entry(call).or_default();
+        let result = result.map(hash_of_result).or(repeats.result);
+        let is_equal = repeats.result.is_none() || repeats.result == result;
+        repeats.count = if is_equal { repeats.count.saturating_add(1) } else { 1 };
+        repeats.result = result;
+    }
+
+    /// Notes that the model is told that the equal calls are too many.
+    pub(super) fn tell(&mut self, call: Fingerprint) {
+        self.0.entry(call).or_default().told = true;
+    }
+
+    pub(super) fn was_told(&self, call: Fingerprint) -> bool {
+        self.0.get(&call).is_some_and(|repeats| repeats.told)
     }
 }
 
@@ -32,6 +57,29 @@ impl Fingerprint {
         let mut json = serde_json::Deserializer::from_str(&call.arguments);
         let arguments = HashOfValue.deserialize(&mut json).and_then(|hash| json.end().map(|()| hash));
         Self(hash_of((call.name.as_str(), arguments.unwrap_or_else(|_| hash_of(&call.arguments)))))
+    }
+}
+
+/// Returns the hash of what the model reads.
+fn hash_of_result(result: &ToolResult) -> u64 {
+    let mut hasher = Written(DefaultHasher::new());
+    result.is_error.hash(&mut hasher.0);
+    // Writing to a hash cannot fail, and the parts were JSON before.
+    let _ = serde_json::to_writer(&mut hasher, &result.parts);
+    hasher.0.finish()
+}
+
+/// Hashes what is written.
+struct Written(DefaultHasher);
+
+impl io::Write for Written {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -122,7 +170,7 @@ mod tests {
         let mut note = |tool: &str, arguments: &str| {
             let call = Fingerprint::from_call(&ToolCall::new("c", tool, arguments));
             let before = seen.count(call);
-            seen.note(call);
+            seen.note(call, None);
             before
         };
         let calls = [
@@ -148,5 +196,22 @@ mod tests {
         for (tool, arguments, before) in calls {
             assert_eq!(note(tool, arguments), before, "{tool} {arguments}");
         }
+    }
+
+    #[test]
+    fn another_result_begins_the_count_anew() {
+        let (mut seen, call) = (SameCalls::default(), ToolCall::new("c", "status", "{}"));
+        let status = Fingerprint::from_call(&call);
+        let mut counts = |results: &[&str]| {
+            let count = |result: &&str| {
+                let result = ToolResult::new(&call, vec![(*result).into()]);
+                seen.note(status, Some(&result));
+                seen.count(status)
+            };
+            results.iter().map(count).collect::<Vec<_>>()
+        };
+        assert_eq!(counts(&["1 %", "2 %", "2 %", "2 %", "1 %", "1 %"]), [1, 1, 2, 3, 1, 2]);
+        seen.note(status, Some(&ToolResult::error(&call, "1 %")));
+        assert_eq!(seen.count(status), 1, "an error is another result");
     }
 }

@@ -57,8 +57,20 @@ impl LoopRun {
             }
             Decision::Stop(limit) => self.stop_at(limit, answer, &steered, &tools).await,
             Decision::Run(admissions) => {
-                self.counts.note_admitted(&weighed, &admissions);
+                self.note_equal(&steered, &weighed, &admissions);
                 self.go_to_tools(self.plan(answer, &steered, admissions, &tools)).await
+            }
+        }
+    }
+
+    /// Notes the calls that later ones may equal, and those of which the model is told that they are too many.
+    fn note_equal(&mut self, steered: &ChatResponse, weighed: &[Weighed], admissions: &[Admission]) {
+        self.compared.clear();
+        for (((block, _), call), admission) in steered.tool_calls().zip(weighed).zip(admissions) {
+            match (admission, call.fingerprint) {
+                (Admission::Admitted, Some(call)) => self.compared.push((block, call)),
+                (Admission::Told(_), Some(call)) => self.counts.same.tell(call),
+                _ => {}
             }
         }
     }

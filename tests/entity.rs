@@ -347,6 +347,7 @@ async fn value_streams_partially_and_restarts_after_rejection() {
         [
             Partial::Value(json!({})),
             Partial::Value(json!({"name": "Bergen"})),
+            Partial::Restarted,
             Partial::Value(json!({"name": "Os"})),
             Partial::Value(json!({"name": "Oslo"})),
             Partial::Value(json!({"name": "Oslo", "inhabitants": 717_710})),
@@ -380,6 +381,38 @@ async fn partial_values_come_from_one_object_only() {
     assert_eq!(
         told_of::<City>(&cited).await,
         [Value(json!({"name": "Oslo", "inhabitants": 717_710})), Complete(oslo())]
+    );
+}
+
+/// A draft, and an example that is shorter than the answer.
+#[tokio::test]
+async fn partial_values_of_another_value_are_said_to_be_void() {
+    use Partial::{Complete, Restarted, Value};
+    let bergen = || Value(json!({"name": "Bergen", "inhabitants": 1}));
+    let draft = ["<think>", r#"{"name": "Bergen", "inhabitants": 1}"#, "</think>", OSLO, " It is so."];
+    assert_eq!(told_of::<City>(&draft).await, [bergen(), Restarted, Complete(oslo())]);
+    let short = r#"{"name": "Os", "inhabitants": 717710}"#;
+    let example = ["Such as ", short, ". Now: ", OSLO];
+    let told = [Value(json!({"name": "Os", "inhabitants": 717_710})), Complete(oslo())];
+    assert_eq!(told_of::<City>(&example).await, told, "it has the content of the last one");
+}
+
+/// The text beside the calls of a round has a value, too.
+#[tokio::test]
+async fn partial_values_of_an_earlier_round_are_said_to_be_void() {
+    let called = Answer::new().text(r#"{"name": "Bergen"}"#).call("c1", "look", "{}");
+    let answers =
+        [called.finish(FinishReason::ToolCalls), Answer::new().text(OSLO).finish(FinishReason::Stop)];
+    let setting = setting(answers, Phase::Round, SchemaSupport::None, ToolCallAdvisor::new());
+    let told: Vec<_> = setting.prompt().entity::<City>().stream().try_collect().await.unwrap();
+    assert_eq!(
+        told,
+        [
+            Partial::Value(json!({"name": "Bergen"})),
+            Partial::Restarted,
+            Partial::Value(json!({"name": "Oslo", "inhabitants": 717_710})),
+            Partial::Complete(oslo()),
+        ]
     );
 }
 

@@ -3,7 +3,7 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use advisor_core::{BlockDelta, Chunk, Result, TurnStream};
+use advisor_core::{BlockDelta, ChatResponse, Chunk, Result, TurnStream};
 use futures::stream::{FusedStream, Stream};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -16,10 +16,10 @@ use crate::value_of::value_of;
 /// The value of a turn while the model writes it, created by [`Entity::stream`](crate::Entity::stream).
 ///
 /// # Ordering
-/// Partial values come first, each with more content than the one before. The whole value is the last item. If an
-/// answer is rejected, partial values start again from nothing. All of them are read from the first object in the
-/// answer. Servers require an object around a value of another type, such as a list. If the model leaves it out,
-/// no partial values come.
+/// Partial values come first, each with more content than the one before. The whole value is the last item. It has the
+/// content of the last partial value, unless [`Partial::Restarted`] comes between: after a rejected answer, and if the
+/// values so far were those of a draft or an example. Partial values are read from the first object in an answer. Servers
+/// require an object around a value of another type, such as a list. If the model leaves it out, no partial values come.
 ///
 /// # Cancellation
 /// Dropping it drops the turn.
@@ -37,6 +37,10 @@ pub struct EntityStream<T> {
     /// Length of the text at the last attempt to read a partial value.
     read: usize,
     last: Option<Value>,
+    /// Whether `last` is void, which was not said yet.
+    restarted: bool,
+    /// The response of the turn, once it is complete.
+    response: Option<ChatResponse>,
     value: PhantomData<fn() -> T>,
 }
 
@@ -46,6 +50,8 @@ pub struct EntityStream<T> {
 pub enum Partial<T> {
     /// The value received so far: strings may be incomplete, and missing parts are absent.
     Value(Value),
+    /// The values so far are void. Those that follow are of another one.
+    Restarted,
     /// The whole value.
     Complete(T),
 }
@@ -59,6 +65,8 @@ impl<T: DeserializeOwned> EntityStream<T> {
             round: None,
             read: 0,
             last: None,
+            restarted: false,
+            response: None,
             value: PhantomData,
         }
     }
@@ -79,8 +87,20 @@ impl<T: DeserializeOwned> EntityStream<T> {
     }
 
     fn begin(&mut self, round: Option<u32>) {
+        self.restarted |= self.last.is_some();
         (self.round, self.read, self.last) = (round, 0, None);
         self.text.clear();
+    }
+
+    /// Returns the item that comes before others, if the values so far are void.
+    fn restart(&mut self) -> Option<Partial<T>> {
+        std::mem::take(&mut self.restarted).then_some(Partial::Restarted)
+    }
+
+    /// Checks whether the values so far are of another value than the response.
+    fn is_other(&self, response: &ChatResponse) -> bool {
+        let Some(last) = &self.last else { return false };
+        self.format.parse(&response.text()).is_ok_and(|whole| !extends(&whole, last))
     }
 
     /// Returns the value so far, if it has changed. It is read only after the text has grown by a fiftieth, so
@@ -94,6 +114,11 @@ impl<T: DeserializeOwned> EntityStream<T> {
         if self.last.as_ref() == Some(&value) {
             return None;
         }
+        // A repeated key replaces what was there. The next delta reads the value anew.
+        if self.last.as_ref().is_some_and(|last| !extends(&value, last)) {
+            (self.restarted, self.read, self.last) = (true, 0, None);
+            return None;
+        }
         self.last.insert(value).clone().into()
     }
 }
@@ -104,10 +129,19 @@ impl<T: DeserializeOwned> Stream for EntityStream<T> {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
         loop {
+            if let Some(restarted) = this.restart() {
+                return Poll::Ready(Some(Ok(restarted)));
+            }
+            if let Some(response) = this.response.take() {
+                this.turn = None;
+                return Poll::Ready(Some(value_of(&this.format, &response).map(Partial::Complete)));
+            }
             let Some(turn) = &mut this.turn else { return Poll::Ready(None) };
             let last = match ready!(Pin::new(turn).poll_next(cx)) {
                 Some(Ok(Chunk::Completed(response))) => {
-                    Some(value_of(&this.format, &response).map(Partial::Complete))
+                    this.restarted |= this.is_other(&response);
+                    this.response = Some(response);
+                    continue;
                 }
                 Some(Ok(chunk)) => match this.take(&chunk) {
                     Some(value) => return Poll::Ready(Some(Ok(Partial::Value(value)))),
@@ -119,6 +153,21 @@ impl<T: DeserializeOwned> Stream for EntityStream<T> {
             this.turn = None;
             return Poll::Ready(last);
         }
+    }
+}
+
+/// Checks whether a value has the content of a partial one.
+fn extends(whole: &Value, partial: &Value) -> bool {
+    match (whole, partial) {
+        (Value::Object(whole), Value::Object(partial)) => {
+            partial.iter().all(|(name, partial)| whole.get(name).is_some_and(|whole| extends(whole, partial)))
+        }
+        (Value::Array(whole), Value::Array(partial)) => {
+            partial.len() <= whole.len()
+                && whole.iter().zip(partial).all(|(whole, partial)| extends(whole, partial))
+        }
+        (Value::String(whole), Value::String(partial)) => whole.starts_with(partial.as_str()),
+        _ => whole == partial,
     }
 }
 

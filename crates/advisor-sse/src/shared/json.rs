@@ -1,14 +1,15 @@
-use advisor_core::{Media, MediaSource, Part, ToolResult};
+use advisor_core::{Media, MediaSource, Part, ToolCall, ToolResult};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 /// Returns the arguments of a call as JSON, or as a string if they are no JSON.
 pub(crate) fn arguments(text: &str) -> Value {
-    match text.trim() {
-        "" => Value::Object(serde_json::Map::new()),
-        text => serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.into())),
+    if ToolCall::gives_none(text) {
+        return Value::Object(serde_json::Map::new());
     }
+    let text = text.trim();
+    serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.into()))
 }
 
 /// Returns a result as JSON: one text or value as it is, several parts as a list. A text that is JSON stays a text.

@@ -36,12 +36,18 @@ impl ToolCall {
         Self { id: id.into(), name: name.into(), arguments: arguments.into(), complete: true }
     }
 
-    /// Returns the arguments as JSON; only white space counts as `{}`.
+    /// Checks whether a text of arguments gives none: white space only, or `null`.
+    #[must_use]
+    pub fn gives_none(arguments: &str) -> bool {
+        matches!(arguments.trim(), "" | "null")
+    }
+
+    /// Returns the arguments as JSON. None ([`gives_none`](Self::gives_none)) are `{}`.
     ///
     /// # Errors
     /// That of the parser if they are not JSON. They are never replaced.
     pub fn parsed_arguments(&self) -> Result<Value, serde_json::Error> {
-        if self.arguments.trim().is_empty() {
+        if Self::gives_none(&self.arguments) {
             return Ok(Value::Object(serde_json::Map::new()));
         }
         serde_json::from_str(&self.arguments)
@@ -94,5 +100,23 @@ impl ToolResult {
             }
         }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn null_and_nothing_are_no_arguments() {
+        let parsed = |text: &str| ToolCall::new("c", "f", text).parsed_arguments().ok();
+        for none in ["", " \n", "null", " null "] {
+            assert_eq!(parsed(none), Some(json!({})), "{none:?}");
+        }
+        assert_eq!(parsed("{\"a\":null}"), Some(json!({"a": null})));
+        assert_eq!(parsed("nul"), None);
+        assert_eq!(parsed("\"null\""), Some(json!("null")));
     }
 }

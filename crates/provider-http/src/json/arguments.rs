@@ -9,6 +9,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use advisor_core::ToolCall;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess};
 use serde_json::{Map, Value, json};
 
@@ -22,7 +23,7 @@ const UNPARSABLE: &str = "unparsable_arguments";
 
 /// Returns the arguments of a call as the text of an object.
 ///
-/// An object is returned byte for byte as the model wrote it, and empty arguments as `{}`. Of a repeated key only the
+/// An object is returned byte for byte as the model wrote it, and empty arguments or `null` as `{}`. Of a repeated key only the
 /// last value is kept, which is also the value that the tool received. Arguments that some parser refuses become
 /// text in an object: `{"unparsable_arguments":"…"}`.
 ///
@@ -31,11 +32,12 @@ const UNPARSABLE: &str = "unparsable_arguments";
 ///
 /// assert_eq!(arguments::as_text(r#"{"a": 1}"#), r#"{"a": 1}"#);
 /// assert_eq!(arguments::as_text(""), "{}");
+/// assert_eq!(arguments::as_text("null"), "{}");
 /// assert_eq!(arguments::as_text(r#"{"a":"#), r#"{"unparsable_arguments":"{\"a\":"}"#);
 /// ```
 #[must_use]
 pub fn as_text(written: &str) -> Cow<'_, str> {
-    if written.trim().is_empty() {
+    if ToolCall::gives_none(written) {
         return Cow::Borrowed("{}");
     }
     let shape = serde_json::from_str::<Shape>(written).ok();
@@ -164,6 +166,7 @@ mod tests {
             );
             assert_eq!(as_object(&from_value(&Value::Object(object.clone()))), object, "{written}");
         }
+        assert_eq!(as_text(" null "), "{}");
         let deep = format!("{}1{}", "{\"a\":".repeat(65), "}".repeat(65));
         assert_eq!(as_object(&deep)[UNPARSABLE], *deep);
     }

@@ -2,7 +2,7 @@ mod call;
 mod example;
 mod xml_schema;
 
-use advisor_core::{ToolDefinition, described_schema};
+use advisor_core::{ToolCall, ToolDefinition, described_schema};
 use serde_json::{Value, json};
 
 use crate::format::PromptFormat;
@@ -205,7 +205,7 @@ impl ToolManifest {
     /// The parser reads the same arguments in it. In XML, arguments that elements would change are written as JSON.
     #[must_use]
     pub fn call(&self, name: &str, arguments: &str) -> String {
-        let arguments = if arguments.trim().is_empty() { "{}" } else { arguments.trim() };
+        let arguments = if ToolCall::gives_none(arguments) { "{}" } else { arguments.trim() };
         match self.format {
             PromptFormat::Xml => call::in_xml(name, arguments, &self.tools),
             PromptFormat::Json => call::in_json(name, arguments, self.shape),

@@ -150,7 +150,7 @@ impl ToolSegment {
         if self.name == *ToolCall::UNNAMED {
             return Err("the call has no name".into());
         }
-        let text = if self.arguments.trim().is_empty() { "{}" } else { &self.arguments };
+        let text = if ToolCall::gives_none(&self.arguments) { "{}" } else { &self.arguments };
         let arguments: Map<String, Value> = serde_json::from_str(text)
             .map_err(|error| Text::from(format!("the arguments are no JSON object: {error}")))?;
         if let Content::Field(field) = &self.content {

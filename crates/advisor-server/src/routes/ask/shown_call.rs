@@ -33,10 +33,11 @@ impl ShownCall {
 
 /// Returns arguments as clients get them.
 pub(in crate::routes) fn read(arguments: &str) -> Value {
-    match arguments.trim() {
-        "" => Value::Object(serde_json::Map::new()),
-        text => serde_json::from_str(text).unwrap_or_else(|_| text.into()),
+    if ToolCall::gives_none(arguments) {
+        return Value::Object(serde_json::Map::new());
     }
+    let text = arguments.trim();
+    serde_json::from_str(text).unwrap_or_else(|_| text.into())
 }
 
 /// Compares JSON as a client in JavaScript keeps it: its numbers are doubles.

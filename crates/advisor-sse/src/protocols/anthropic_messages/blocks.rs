@@ -1,6 +1,6 @@
 use std::collections::VecDeque;
 
-use advisor_core::{BlockHead, BlockId, BlockKind};
+use advisor_core::{BlockHead, BlockId, BlockKind, ToolCall};
 use serde_json::{Value, json};
 
 use crate::Frames;
@@ -121,7 +121,7 @@ impl Blocks {
         let block = json!({"type": "tool_use", "id": call.id, "name": call.call.name, "input": {}});
         self.start(&block, frames);
         let arguments = call.call.arguments.trim();
-        let arguments = if arguments.is_empty() { "{}" } else { arguments };
+        let arguments = if ToolCall::gives_none(arguments) { "{}" } else { arguments };
         self.write_piece(&json!({"type": "input_json_delta", "partial_json": arguments}), frames);
         self.stop(frames);
     }

@@ -141,6 +141,13 @@ fn extend(block: &mut Map<String, Value>, event: &Value) {
     let (field, piece) = match text("/delta/type") {
         "text_delta" => ("text", text("/delta/text")),
         "thinking_delta" => ("thinking", text("/delta/thinking")),
+        "citations_delta" => {
+            let citation = event.pointer("/delta/citation").cloned().unwrap_or_default();
+            if let Some(citations) = block.entry("citations").or_insert_with(|| json!([])).as_array_mut() {
+                citations.push(citation);
+            }
+            return;
+        }
         _ => {
             let input = serde_json::from_str(text("/delta/partial_json")).unwrap_or_else(|_| json!({}));
             block.insert("input".into(), input);

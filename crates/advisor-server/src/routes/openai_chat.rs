@@ -160,6 +160,9 @@ fn completion(frames: &[Frame]) -> Value {
         let reasoning = (!reasoning.is_empty()).then(|| ("reasoning_content".into(), reasoning.into()));
         fields.extend(reasoning);
         fields.extend((!calls.is_empty()).then(|| ("tool_calls".into(), calls.into())));
+        let annotations = chunks.iter().filter_map(|chunk| chunk.pointer("/choices/0/delta/annotations/0"));
+        let annotations: Vec<_> = annotations.cloned().collect();
+        fields.extend((!annotations.is_empty()).then(|| ("annotations".into(), annotations.into())));
     }
     let of_last = |place: &str| {
         chunks.iter().rev().find_map(|chunk| chunk.pointer(place).filter(|value| !value.is_null()))

@@ -24,6 +24,8 @@ use crate::{Failure, Frames};
 /// - For an answer without content, [`with_empty_text`](Self::with_empty_text) sets a text. One that is cut has an
 ///   `error`.
 /// - `{"type":"restart"}` voids the text of the round: the model is called again.
+/// - Media are `{"type":"media","url":"…","media_type":"image/png"}`, whose address may be a data URL. A citation of an
+///   address is `{"type":"source","url":"…","title":"…"}`, without a title if it has none.
 /// - Reasoning and the blocks of text are sent on request, see [`with_detail`](Self::with_detail).
 #[derive(Debug)]
 pub struct ChatEvents {
@@ -83,6 +85,15 @@ enum Event<'a> {
     Reasoning {
         content: &'a str,
         block: &'a str,
+    },
+    Media {
+        url: &'a str,
+        media_type: &'a str,
+    },
+    Source {
+        url: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        title: Option<&'a str>,
     },
     ToolCallOpen {
         tool: &'a str,
@@ -262,6 +273,16 @@ impl Encoder for ChatEvents {
             }
             Chunk::Delta { block, delta: BlockDelta::Reasoning(text) } => {
                 self.reasoning(text, *block, frames)
+            }
+            Chunk::Delta { delta: BlockDelta::Media(media), .. } => {
+                if let Some(url) = json::url(media) {
+                    frames.data(&Event::Media { url: &url, media_type: &media.mime });
+                }
+            }
+            Chunk::Delta { delta: BlockDelta::Citation(citation), .. } => {
+                if let Some(url) = &citation.url {
+                    frames.data(&Event::Source { url, title: citation.title.as_deref() });
+                }
             }
             Chunk::Tool(event) => self.tool(event, frames),
             Chunk::AttemptRestarted { round } => {

@@ -1,9 +1,11 @@
-use advisor_core::{BlockDelta, Chunk, ToolEvent, ToolEventKind, Usage};
+use advisor_core::{BlockDelta, BlockId, BlockKind, Chunk, ToolEvent, ToolEventKind, Usage};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::encoder::Encoder;
 use crate::shared::answer_info::AnswerInfo;
+use crate::shared::breaks::Breaks;
+use crate::shared::cited_text::CitedText;
 use crate::shared::ending::Ending;
 use crate::shared::json as form;
 use crate::shared::server_tools::ServerTools;
@@ -15,7 +17,10 @@ use crate::{Failure, Frames};
 /// - Tools that the server runs are not shown as calls: the client would run them. See
 ///   [`with_server_tools`](Self::with_server_tools).
 /// - Calls that the client has to run come whole, at the end.
-/// - Reasoning is `reasoning_content`, which many clients know. An empty line separates the text of different rounds.
+/// - Reasoning is `reasoning_content`, which many clients know. An empty line separates the text of different rounds, and
+///   the blocks of reasoning.
+/// - Media are a picture or a link in Markdown. Citations of an address are `annotations`, with the place of the text
+///   before them.
 /// - The protocol cannot take text back. When the model is called again, its new text follows the old.
 #[derive(Debug)]
 pub struct OpenAiChat {
@@ -23,7 +28,13 @@ pub struct OpenAiChat {
     usage: UsageChunk,
     server_tools: ServerTools,
     turn: Turn,
-    last_round: Option<u32>,
+    breaks: Breaks,
+    reasoning: Breaks,
+    /// The characters of the content so far, and before its last block.
+    characters: usize,
+    block: Option<BlockId>,
+    block_start: usize,
+    cited: CitedText,
 }
 
 /// Whether the token counts are sent, which a client asks for with `stream_options.include_usage`.
@@ -68,6 +79,8 @@ struct Delta<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     refusal: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    annotations: Option<[Value; 1]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     tool_calls: Option<[Value; 1]>,
 }
 
@@ -76,7 +89,18 @@ impl OpenAiChat {
     #[must_use]
     pub fn new(info: AnswerInfo) -> Self {
         let (usage, server_tools) = (UsageChunk::default(), ServerTools::default());
-        Self { info, usage, server_tools, turn: Turn::default(), last_round: None }
+        Self {
+            info,
+            usage,
+            server_tools,
+            turn: Turn::default(),
+            breaks: Breaks::default(),
+            reasoning: Breaks::default(),
+            characters: 0,
+            block: None,
+            block_start: 0,
+            cited: CitedText::default(),
+        }
     }
 
     /// Sets whether the token counts are sent.
@@ -126,18 +150,53 @@ impl OpenAiChat {
         }
     }
 
-    fn text<'a>(
-        &mut self,
-        round: u32,
-        delta: impl Fn(&'a str) -> Delta<'a>,
-        text: &'a str,
-        frames: &mut Frames,
-    ) {
-        if self.last_round.is_some_and(|last| last != round) {
-            self.delta(delta("\n\n"), frames);
+    fn content(&mut self, block: BlockId, kind: BlockKind, text: &str, frames: &mut Frames) {
+        if self.breaks.precede(block, kind) {
+            self.write_content(BREAK, frames);
         }
-        self.last_round = Some(round);
-        self.delta(delta(text), frames);
+        if self.block.replace(block) != Some(block) {
+            self.block_start = self.characters;
+        }
+        self.write_content(text, frames);
+    }
+
+    fn write_content(&mut self, text: &str, frames: &mut Frames) {
+        self.characters += text.chars().count();
+        self.delta(Delta { content: Some(text), ..Delta::default() }, frames);
+    }
+
+    fn refusal(&mut self, block: BlockId, text: &str, frames: &mut Frames) {
+        let line_break = self.breaks.precede(block, BlockKind::Refusal).then_some(BREAK);
+        for text in line_break.into_iter().chain([text]) {
+            self.delta(Delta { refusal: Some(text), ..Delta::default() }, frames);
+        }
+    }
+
+    fn reasoning(&mut self, block: BlockId, text: &str, frames: &mut Frames) {
+        let line_break = self.reasoning.precede_reasoning(block).then_some(BREAK);
+        for text in line_break.into_iter().chain([text]) {
+            self.delta(Delta { reasoning_content: Some(text), ..Delta::default() }, frames);
+        }
+    }
+
+    fn write(&mut self, block: BlockId, delta: &BlockDelta, frames: &mut Frames) {
+        match delta {
+            BlockDelta::Text(text) => self.content(block, BlockKind::Text, text, frames),
+            BlockDelta::Refusal(text) => self.refusal(block, text, frames),
+            BlockDelta::Reasoning(text) => self.reasoning(block, text, frames),
+            BlockDelta::Media(media) => {
+                if let Some(text) = form::markdown(media) {
+                    self.content(block, BlockKind::Media, &text, frames);
+                }
+            }
+            BlockDelta::Citation(citation) => {
+                if let Some(cited) = self.cited.citation(citation, self.block_start, self.characters) {
+                    let annotation = json!({"type": "url_citation", "url_citation": cited});
+                    self.delta(Delta { annotations: Some([annotation]), ..Delta::default() }, frames);
+                }
+            }
+            _ => {}
+        }
     }
 
     fn end(&self, calls: &[ClientCall], ending: Ending, usage: Option<&Usage>, frames: &mut Frames) {
@@ -161,6 +220,9 @@ impl OpenAiChat {
     }
 }
 
+/// What separates texts.
+const BREAK: &str = "\n\n";
+
 /// Returns token counts in the form of the protocol, which has no unknown counts: they are 0.
 fn counts(usage: Option<&Usage>) -> Value {
     let usage = usage.copied().unwrap_or_default();
@@ -183,25 +245,7 @@ impl Encoder for OpenAiChat {
             return;
         }
         match chunk {
-            Chunk::Delta { block, delta: BlockDelta::Text(text) } => {
-                self.text(
-                    block.round,
-                    |text| Delta { content: Some(text), ..Delta::default() },
-                    text,
-                    frames,
-                );
-            }
-            Chunk::Delta { block, delta: BlockDelta::Refusal(text) } => {
-                self.text(
-                    block.round,
-                    |text| Delta { refusal: Some(text), ..Delta::default() },
-                    text,
-                    frames,
-                );
-            }
-            Chunk::Delta { delta: BlockDelta::Reasoning(text), .. } => {
-                self.delta(Delta { reasoning_content: Some(text), ..Delta::default() }, frames);
-            }
+            Chunk::Delta { block, delta } => self.write(*block, delta, frames),
             Chunk::Tool(event) => self.tool(event, frames),
             Chunk::Completed(response) => {
                 let calls = self.turn.client_calls(response);

@@ -1,18 +1,20 @@
-use advisor_core::{BlockDelta, BlockId, Chunk};
+use advisor_core::{BlockDelta, BlockId, BlockKind, Chunk};
 
 use crate::encoder::Encoder;
+use crate::shared::breaks::Breaks;
 use crate::shared::ending::Ending;
+use crate::shared::json;
 use crate::shared::turn::Turn;
 use crate::{Failure, Frames};
 
 /// The text of the answer and nothing else, for `curl` and scripts.
 ///
-/// An empty line separates the text of different rounds. A failure, or the reason why the answer is cut, is a last line in
+/// An empty line separates the text of different rounds. Media are a picture or a link in Markdown. A failure, or the reason why the answer is cut, is a last line in
 /// brackets. There is no keep-alive that a client would ignore.
 #[derive(Debug, Default)]
 pub struct PlainText {
     turn: Turn,
-    last: Option<BlockId>,
+    breaks: Breaks,
 }
 
 impl PlainText {
@@ -22,9 +24,16 @@ impl PlainText {
         Self::default()
     }
 
+    fn text(&mut self, block: BlockId, kind: BlockKind, text: &str, frames: &mut Frames) {
+        if self.breaks.precede(block, kind) {
+            frames.text("\n\n");
+        }
+        frames.text(text);
+    }
+
     /// Writes the last line.
     fn notice(&self, notice: &str, frames: &mut Frames) {
-        let line_break = if self.last.is_some() { "\n\n" } else { "" };
+        let line_break = if self.breaks.has_text() { "\n\n" } else { "" };
         frames.text(&format!("{line_break}[{notice}]\n"));
     }
 }
@@ -46,16 +55,17 @@ impl Encoder for PlainText {
             return;
         }
         match chunk {
-            Chunk::Delta { block, delta: BlockDelta::Text(text) | BlockDelta::Refusal(text) } => {
-                if self.last.is_some_and(|last| last.round != block.round) {
-                    frames.text("\n\n");
-                }
-                self.last = Some(*block);
-                frames.text(text);
+            Chunk::Delta { block, delta: delta @ (BlockDelta::Text(text) | BlockDelta::Refusal(text)) } => {
+                self.text(*block, delta.kind(), text, frames);
             }
-            Chunk::AttemptRestarted { .. } if self.last.is_some() => {
+            Chunk::Delta { block, delta: delta @ BlockDelta::Media(media) } => {
+                if let Some(text) = json::markdown(media) {
+                    self.text(*block, delta.kind(), &text, frames);
+                }
+            }
+            Chunk::AttemptRestarted { .. } if self.breaks.has_text() => {
                 frames.text("\n\n[the answer begins again]\n\n");
-                self.last = None;
+                self.breaks.reset();
             }
             Chunk::Completed(response) => {
                 let calls = self.turn.client_calls(response);

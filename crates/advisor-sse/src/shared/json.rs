@@ -37,3 +37,26 @@ pub(crate) fn url(media: &Media) -> Option<String> {
         _ => None,
     }
 }
+
+/// Returns media as a text, for protocols without a place for them: a picture or a link in Markdown. `None` if only the
+/// provider has the bytes.
+pub(crate) fn markdown(media: &Media) -> Option<String> {
+    let (url, is_image) = (url(media)?, media.mime.starts_with("image/"));
+    let of_kind = if is_image { "image" } else { media.mime.as_str() };
+    let name = media.name.as_ref().map_or(of_kind, |name| name.as_str());
+    let name = name.replace(|char: char| char.is_control() || "[]\\".contains(char), " ");
+    // An address that is no data URL is the model's: nothing in it may end the link.
+    let in_link = |char: char| !char.is_control() && !char.is_whitespace() && !"()<>\\".contains(char);
+    let url = match url.chars().all(in_link) {
+        true => url,
+        false => {
+            url.chars().map(|char| if in_link(char) { char.to_string() } else { escape(char) }).collect()
+        }
+    };
+    Some(format!("{}[{name}]({url})", if is_image { "!" } else { "" }))
+}
+
+/// Returns a character in percent-encoding.
+fn escape(char: char) -> String {
+    char.to_string().bytes().map(|byte| format!("%{byte:02X}")).collect()
+}

@@ -1,6 +1,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use advisor_core::{Block, BlockContent, BlockId, BlockKind, ChatResponse, Chunk, Text, ToolCall};
+use advisor_core::{
+    Block, BlockContent, BlockId, BlockKind, ChatResponse, Chunk, MediaSource, Text, ToolCall,
+};
 
 use super::call_ids::CallIds;
 
@@ -139,11 +141,22 @@ impl Turn {
     }
 }
 
+/// Checks whether a chunk belongs to a citation. Until another one comes, citations may belong to the text before them.
+pub(crate) fn is_of_citation(chunk: &Chunk) -> bool {
+    match chunk {
+        Chunk::Opened { head, .. } => head.kind == BlockKind::Citation,
+        Chunk::Delta { delta, .. } => delta.kind() == BlockKind::Citation,
+        Chunk::Closed { content, .. } => content.kind() == BlockKind::Citation,
+        _ => false,
+    }
+}
+
 /// Checks whether a block has content that a user sees.
 fn is_content(block: &Block) -> bool {
     match block.content() {
         BlockContent::Text(text) | BlockContent::Refusal(text) => !text.is_empty(),
-        _ => matches!(block.kind(), BlockKind::Media),
+        BlockContent::Media(media) => !matches!(media.source, MediaSource::ProviderFile(_)),
+        _ => false,
     }
 }
 

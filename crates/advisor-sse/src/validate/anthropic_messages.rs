@@ -56,8 +56,13 @@ impl State {
             ("content_block_start", Stage::Between) => self.open_block(&event)?,
             ("content_block_delta", Stage::InBlock { delta, field }) => {
                 let piece = at(&event, "/delta");
-                require(text(piece, "type")? == *delta, "a piece is of the kind of its block")?;
-                text(piece, field)?;
+                let kind = text(piece, "type")?;
+                if kind == "citations_delta" && *delta == "text_delta" {
+                    text(at(piece, "/citation"), "type").and(text(at(piece, "/citation"), "cited_text"))?;
+                } else {
+                    require(kind == *delta, "a piece is of the kind of its block")?;
+                    text(piece, field)?;
+                }
                 self.check_index(&event, self.blocks - 1)?;
             }
             ("content_block_stop", Stage::InBlock { .. } | Stage::InWhole) => {

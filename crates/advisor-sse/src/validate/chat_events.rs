@@ -33,6 +33,11 @@ pub fn chat_events(frames: &[Frame]) -> Result<(), Violation> {
                 text(&event, "block")?;
             }
             Some("restart") => {}
+            Some("media") => {
+                text(&event, "url").and(text(&event, "media_type"))?;
+                is_visible = true;
+            }
+            Some("source") => drop(text(&event, "url")?),
             Some(kind @ ("tool_call_open" | "tool_call_arguments")) => calls.forms(kind, &event)?,
             Some(kind) => {
                 calls.runs(kind, &event)?;

@@ -147,6 +147,10 @@ impl State {
                 self.lives.is_closed("text", id)?;
                 self.lives.close(kind_of(at(event, "/part"))?, id)
             }
+            ("annotation", "added") => {
+                text(at(event, "/annotation"), "url").and(text(at(event, "/annotation"), "title"))?;
+                self.lives.extend("text", id)
+            }
             ("run", "in_progress") => self.lives.extend("run", id),
             ("run", "completed" | "failed") => {
                 self.lives.is_closed("text", id)?;
@@ -170,6 +174,7 @@ fn place_of(family: &str) -> Option<(&'static str, Option<&'static str>, &'stati
     Some(match family {
         "response.content_part" => ("message", Some("/content_index"), "part"),
         "response.reasoning_summary_part" => ("reasoning", Some("/summary_index"), "part"),
+        "response.output_text.annotation" => ("output_text", Some("/content_index"), "annotation"),
         "response.output_text" => ("output_text", Some("/content_index"), "text"),
         "response.refusal" => ("refusal", Some("/content_index"), "refusal"),
         "response.reasoning_summary_text" => ("summary_text", Some("/summary_index"), "text"),

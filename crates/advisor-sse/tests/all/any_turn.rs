@@ -1,6 +1,6 @@
 //! Any answer, in any pieces, keeps the rules of every protocol.
 
-use advisor_core::{Delta, DeltaKind, FinishReason, ToolCallDelta};
+use advisor_core::{Citation, Delta, DeltaKind, FinishReason, Media, ToolCallDelta};
 use advisor_sse::Frames;
 use advisor_testkit::Answer;
 use proptest::prelude::*;
@@ -21,6 +21,14 @@ fn delta() -> impl Strategy<Value = Delta> {
             .prop_map(|(index, name)| Delta::tool_call(ToolCallDelta::start(index, format!("c{index}"), name))),
         3 => (0..3_i64, arguments)
             .prop_map(|(index, arguments)| Delta::tool_call(ToolCallDelta::arguments(index, arguments))),
+        1 => (0..3_u8, "[a-z()]{0,3}").prop_map(|(kind, name)| match kind {
+            0 => Delta::media(Media::from_url("image/png", name)),
+            _ => {
+                let mut citation = Citation::default();
+                citation.url = (kind == 1).then(|| name.into());
+                DeltaKind::Citation(Box::new(citation)).into()
+            }
+        }),
         1 => (0..2_u32).prop_map(|choice| Delta::text("other").with_choice(choice)),
     ]
 }

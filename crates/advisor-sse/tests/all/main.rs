@@ -7,6 +7,7 @@ mod chat_events;
 mod endings;
 mod errors;
 mod frames;
+mod kinds;
 mod other_forms;
 mod parts;
 mod pinned;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use advisor_core::{BlockDelta, Chunk, Result, StreamItem};
+use advisor_core::{BlockDelta, Chunk, MediaSource, Result, StreamItem};
 use advisor_sse::{
     AgUi, AnswerInfo, AnthropicMessages, ChatDetail, ChatEvents, ContentForm, Encoder, Encoding, Frame,
     Frames, JsonEvents, JsonLines, OpenAiChat, OpenAiResponses, PlainText, Segments, ServerTools, StartName,
@@ -118,29 +118,43 @@ enum Place {
     Behind,
 }
 
-/// Checks that a stream is the text of the first choice, with a break between rounds, and a notice in brackets at its end.
+/// Checks that a stream is the text of the first choice and its pictures, with a break between rounds and around pictures,
+/// and a notice in brackets at its end.
 fn plain(stream: &str, turn: &[Result<Chunk>]) -> Result<(), String> {
-    let (mut text, mut round, mut hidden) = (String::new(), None, BTreeSet::new());
+    let (mut rest, mut last, mut hidden) = (stream, None, BTreeSet::new());
+    let without =
+        |rest, piece: &str| str::strip_prefix(rest, piece).ok_or(format!("no {piece:?} at {rest:?}"));
     for chunk in turn.iter().filter_map(|item| item.as_ref().ok()) {
         match chunk {
             Chunk::Opened { block, head } if head.choice != 0 => drop(hidden.insert(*block)),
-            Chunk::Delta { block, delta: BlockDelta::Text(piece) | BlockDelta::Refusal(piece) }
-                if !hidden.contains(block) =>
-            {
-                let is_next = round.replace(block.round).is_some_and(|round| round != block.round);
-                text.push_str(if is_next { "\n\n" } else { "" });
-                text.push_str(piece);
+            Chunk::Delta { block, delta } if !hidden.contains(block) => {
+                let is_media = match delta {
+                    BlockDelta::Text(_) | BlockDelta::Refusal(_) => false,
+                    BlockDelta::Media(media) if !matches!(media.source, MediaSource::ProviderFile(_)) => true,
+                    _ => continue,
+                };
+                let follows = |(round, was_media)| round != block.round || is_media || was_media;
+                if last.replace((block.round, is_media)).is_some_and(follows) {
+                    rest = without(rest, "\n\n")?;
+                }
+                rest = match delta {
+                    BlockDelta::Text(piece) | BlockDelta::Refusal(piece) => without(rest, piece)?,
+                    _ => {
+                        let (_, link) = rest.split_once("](").ok_or("media are no link")?;
+                        link.split_once(')').ok_or("a link has no end")?.1
+                    }
+                };
             }
-            Chunk::AttemptRestarted { .. } if round.take().is_some() => {
-                text.push_str("\n\n[the answer begins again]\n\n");
+            Chunk::AttemptRestarted { .. } if last.take().is_some() => {
+                rest = without(rest, "\n\n[the answer begins again]\n\n")?;
             }
             _ => {}
         }
     }
-    match stream.strip_prefix(&text) {
-        Some("") => Ok(()),
-        Some(end) if end.trim_start().starts_with('[') && end.ends_with("]\n") => Ok(()),
-        _ => Err(format!("the text is not {text:?}")),
+    match rest {
+        "" => Ok(()),
+        end if end.trim_start().starts_with('[') && end.ends_with("]\n") => Ok(()),
+        _ => Err(format!("{rest:?} follows the text")),
     }
 }
 

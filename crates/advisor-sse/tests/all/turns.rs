@@ -213,7 +213,8 @@ fn refusal() -> Answer {
         .done()
 }
 
-fn picture() -> Answer {
+/// An answer with a picture and a text.
+pub(crate) fn picture() -> Answer {
     Answer::new().delta(Delta::media(Media::from_bytes("image/png", vec![1, 2, 3]))).text("A fjord.").done()
 }
 

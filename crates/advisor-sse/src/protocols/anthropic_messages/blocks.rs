@@ -18,8 +18,8 @@ pub(super) struct Blocks {
 
 #[derive(Debug)]
 enum Pending {
-    /// A block that comes in pieces.
-    Streamed { block: BlockId, kind: Kind, text: String, progress: Progress },
+    /// A block that comes in pieces, with its text and citations that are not written yet.
+    Streamed { block: BlockId, kind: Kind, text: String, citations: Vec<Value>, progress: Progress },
     /// A block without pieces.
     Whole(Value),
 }
@@ -34,6 +34,13 @@ enum Kind {
 enum Progress {
     Open,
     Closed,
+}
+
+impl Pending {
+    fn new(block: BlockId, kind: Kind) -> Self {
+        let (text, citations) = (String::new(), Vec::new());
+        Self::Streamed { block, kind, text, citations, progress: Progress::Open }
+    }
 }
 
 impl Kind {
@@ -64,10 +71,7 @@ impl Blocks {
     /// Opens a block of text or reasoning. Other kinds are not written.
     pub(super) fn open(&mut self, block: BlockId, head: &BlockHead, frames: &mut Frames) {
         if let Some(kind) = Kind::new(head.kind) {
-            self.add(
-                Pending::Streamed { block, kind, text: String::new(), progress: Progress::Open },
-                frames,
-            );
+            self.add(Pending::new(block, kind), frames);
         }
     }
 
@@ -85,7 +89,29 @@ impl Blocks {
         }
     }
 
-    /// Closes a block.
+    /// Writes a block of text that is whole.
+    pub(super) fn text(&mut self, block: BlockId, text: String, frames: &mut Frames) {
+        let (kind, citations) = (Kind::Text, Vec::new());
+        self.add(Pending::Streamed { block, kind, text, citations, progress: Progress::Closed }, frames);
+    }
+
+    /// Adds a citation to the last text, or to an empty one of its own.
+    pub(super) fn cite(&mut self, block: BlockId, citation: Value, frames: &mut Frames) {
+        let is_text = |pending: &Pending| matches!(pending, Pending::Streamed { kind: Kind::Text, .. });
+        match self.queue.iter_mut().enumerate().rfind(|(_, pending)| is_text(pending)) {
+            Some((0, _)) => self.write_piece(&citation_piece(&citation), frames),
+            Some((_, Pending::Streamed { citations, .. })) => citations.push(citation),
+            _ => {
+                let (kind, text, citations) = (Kind::Text, String::new(), vec![citation]);
+                self.add(
+                    Pending::Streamed { block, kind, text, citations, progress: Progress::Closed },
+                    frames,
+                );
+            }
+        }
+    }
+
+    /// Closes a block. The last one stays open for its citations, until [`settle`](Self::settle).
     pub(super) fn close(&mut self, block: BlockId, frames: &mut Frames) {
         for pending in &mut self.queue {
             match pending {
@@ -93,6 +119,13 @@ impl Blocks {
                 _ => {}
             }
         }
+        if self.queue.len() > 1 {
+            self.settle(frames);
+        }
+    }
+
+    /// Ends the first block if it has closed.
+    pub(super) fn settle(&mut self, frames: &mut Frames) {
         if matches!(self.queue.front(), Some(Pending::Streamed { progress: Progress::Closed, .. })) {
             self.stop(frames);
             self.queue.pop_front();
@@ -100,14 +133,15 @@ impl Blocks {
         }
     }
 
-    /// Closes all blocks.
+    /// Closes all blocks, and ends them.
     pub(super) fn close_all(&mut self, frames: &mut Frames) {
-        let open = self.queue.iter().filter_map(|pending| match pending {
-            Pending::Streamed { block, .. } => Some(*block),
-            Pending::Whole(_) => None,
-        });
-        for block in open.collect::<Vec<_>>() {
-            self.close(block, frames);
+        for pending in &mut self.queue {
+            if let Pending::Streamed { progress, .. } = pending {
+                *progress = Progress::Closed;
+            }
+        }
+        while !self.queue.is_empty() {
+            self.settle(frames);
         }
     }
 
@@ -128,12 +162,13 @@ impl Blocks {
 
     fn add(&mut self, pending: Pending, frames: &mut Frames) {
         self.queue.push_back(pending);
-        if self.queue.len() == 1 {
-            self.begin_next(frames);
+        match self.queue.len() {
+            1 => self.begin_next(frames),
+            _ => self.settle(frames),
         }
     }
 
-    /// Begins the first block, and writes all blocks before the first one that is still open.
+    /// Begins the first block, and writes all blocks before the first one that is still open, or that is the last.
     fn begin_next(&mut self, frames: &mut Frames) {
         while let Some(pending) = self.queue.pop_front() {
             match pending {
@@ -141,14 +176,16 @@ impl Blocks {
                     self.start(&block, frames);
                     self.stop(frames);
                 }
-                Pending::Streamed { block, kind, text, progress } => {
+                Pending::Streamed { block, kind, text, citations, progress } => {
                     self.start(&kind.start(), frames);
                     if !text.is_empty() {
                         self.write_piece(&kind.piece(&text), frames);
                     }
-                    if progress == Progress::Open {
-                        let text = String::new();
-                        return self.queue.push_front(Pending::Streamed { block, kind, text, progress });
+                    citations.iter().for_each(|citation| self.write_piece(&citation_piece(citation), frames));
+                    if progress == Progress::Open || self.queue.is_empty() {
+                        let (text, citations) = (String::new(), Vec::new());
+                        let begun = Pending::Streamed { block, kind, text, citations, progress };
+                        return self.queue.push_front(begun);
                     }
                     self.stop(frames);
                 }
@@ -175,4 +212,9 @@ impl Blocks {
     fn index(&self) -> usize {
         self.begun.saturating_sub(1)
     }
+}
+
+/// Returns the piece that adds a citation.
+fn citation_piece(citation: &Value) -> Value {
+    json!({"type": "citations_delta", "citation": citation})
 }

@@ -2,7 +2,7 @@ mod blocks;
 
 use std::collections::BTreeSet;
 
-use advisor_core::{BlockDelta, BlockId, Chunk, Text, ToolEvent, ToolEventKind, Usage};
+use advisor_core::{BlockDelta, BlockId, Chunk, Citation, Text, ToolEvent, ToolEventKind, Usage};
 use serde_json::{Value, json};
 
 use self::blocks::Blocks;
@@ -11,7 +11,7 @@ use crate::shared::answer_info::AnswerInfo;
 use crate::shared::ending::Ending;
 use crate::shared::json as form;
 use crate::shared::server_tools::ServerTools;
-use crate::shared::turn::Turn;
+use crate::shared::turn::{Turn, is_of_citation};
 use crate::{ApiError, Failure, Frames};
 
 /// The stream of Anthropic's Messages, so that any Anthropic client can read a chain.
@@ -20,6 +20,8 @@ use crate::{ApiError, Failure, Frames};
 /// - Tools that the server runs are not shown, unless [`with_server_tools`](Self::with_server_tools) asks for them.
 /// - Calls that the client has to run come whole, at the end.
 /// - Reasoning is a `thinking` block with an empty signature.
+/// - Media are a text block with a picture or a link in Markdown. Citations of an address are those of the text before
+///   them, in the form of search results (`web_search_result_location`) with an empty `encrypted_index`.
 /// - The number of input tokens is 0 at the start, since it is not known yet. The end has all counts.
 #[derive(Debug)]
 pub struct AnthropicMessages {
@@ -129,8 +131,21 @@ impl Encoder for AnthropicMessages {
         if !self.turn.note(chunk) {
             return;
         }
+        if !is_of_citation(chunk) {
+            self.blocks.settle(frames);
+        }
         match chunk {
             Chunk::Opened { block, head } => self.blocks.open(*block, head, frames),
+            Chunk::Delta { block, delta: BlockDelta::Media(media) } => {
+                if let Some(text) = form::markdown(media) {
+                    self.blocks.text(*block, text, frames);
+                }
+            }
+            Chunk::Delta { block, delta: BlockDelta::Citation(citation) } => {
+                if let Some(citation) = cited(citation) {
+                    self.blocks.cite(*block, citation, frames);
+                }
+            }
             Chunk::Delta {
                 block,
                 delta: BlockDelta::Text(text) | BlockDelta::Refusal(text) | BlockDelta::Reasoning(text),
@@ -153,12 +168,22 @@ impl Encoder for AnthropicMessages {
     }
 
     fn failure(&mut self, failure: &Failure, frames: &mut Frames) {
+        self.blocks.settle(frames);
         frames.named("error", &error(failure));
     }
 
     fn keep_alive(&self) -> &'static [u8] {
         b"event: ping\ndata: {\"type\":\"ping\"}\n\n"
     }
+}
+
+/// Returns a citation of an address in the form of the protocol; `None` for another one.
+fn cited(citation: &Citation) -> Option<Value> {
+    let (url, quote) = (citation.url.as_ref()?, citation.quote.as_ref().map_or("", |quote| quote.as_str()));
+    Some(json!({
+        "type": "web_search_result_location", "url": url, "title": citation.title, "cited_text": quote,
+        "encrypted_index": "",
+    }))
 }
 
 /// Returns an error in the form of Anthropic's API.

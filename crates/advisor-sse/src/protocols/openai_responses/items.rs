@@ -1,9 +1,10 @@
 use std::collections::BTreeMap;
 
-use advisor_core::{BlockId, BlockKind};
+use advisor_core::{BlockId, BlockKind, Citation};
 use serde_json::{Value, json};
 
 use super::Events;
+use crate::shared::cited_text::CitedText;
 use crate::shared::turn::ClientCall;
 use crate::{ApprovalId, Frames};
 
@@ -13,6 +14,8 @@ pub(super) struct Items {
     /// The finished items, by their number.
     finished: BTreeMap<usize, Value>,
     open: BTreeMap<BlockId, Open>,
+    /// A text that has closed, and ends once no citation can follow.
+    closed: Option<Open>,
     begun: usize,
 }
 
@@ -23,6 +26,8 @@ struct Open {
     id: String,
     kind: Kind,
     text: String,
+    annotations: Vec<Value>,
+    cited: CitedText,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,9 +67,11 @@ impl Kind {
         }
     }
 
-    fn part(self, text: &str) -> Value {
+    fn part(self, text: &str, annotations: &[Value]) -> Value {
         match self {
-            Self::Text => json!({"type": "output_text", "text": text, "annotations": [], "logprobs": []}),
+            Self::Text => {
+                json!({"type": "output_text", "text": text, "annotations": annotations, "logprobs": []})
+            }
             Self::Refusal => json!({"type": "refusal", "refusal": text}),
             Self::Reasoning => json!({"type": "summary_text", "text": text}),
         }
@@ -87,7 +94,7 @@ impl Open {
         let mut place = json!({"item_id": self.id, "output_index": self.index, number: 0});
         if let Some(fields) = place.as_object_mut() {
             fields.insert(field.into(), value);
-            if self.kind == Kind::Text && field != "part" {
+            if self.kind == Kind::Text && !matches!(field, "part" | "annotation") {
                 fields.insert("logprobs".into(), json!([]));
             }
         }
@@ -111,11 +118,18 @@ impl Items {
         let Some(kind) = Kind::new(kind) else { return };
         let prefix = if kind == Kind::Reasoning { "rs" } else { "msg" };
         let (index, id) = (self.next(), format!("{prefix}_{place}"));
-        let open = Open { index, id, kind, text: String::new() };
+        let open = Open {
+            index,
+            id,
+            kind,
+            text: String::new(),
+            annotations: Vec::new(),
+            cited: CitedText::default(),
+        };
         let item = open.item("in_progress", &[]);
         events.write("response.output_item.added", json!({"output_index": index, "item": item}), frames);
         let [added, ..] = kind.events();
-        events.write(added, open.place("part", kind.part("")), frames);
+        events.write(added, open.place("part", kind.part("", &[])), frames);
         self.open.insert(block, open);
     }
 
@@ -126,12 +140,68 @@ impl Items {
         events.write(delta, open.place("delta", text.into()), frames);
     }
 
+    /// Adds a citation to the last text, or to an empty one of its own. One without an address is left out.
+    pub(super) fn cite(
+        &mut self,
+        block: BlockId,
+        citation: &Citation,
+        place: &str,
+        events: &mut Events,
+        frames: &mut Frames,
+    ) {
+        if citation.url.is_none() {
+            return;
+        }
+        if self.last_text().is_none() {
+            self.open(block, BlockKind::Text, place, events, frames);
+            self.close(block, events, frames);
+        }
+        let last = self.last_text();
+        let mut texts = self.open.values_mut().chain(&mut self.closed);
+        let Some(open) = texts.find(|open| Some(open.index) == last) else { return };
+        let Some(mut annotation) = open.cited.citation(citation, 0, open.text.chars().count()) else {
+            return;
+        };
+        if let Some(fields) = annotation.as_object_mut() {
+            fields.insert("type".into(), "url_citation".into());
+        }
+        let mut event = open.place("annotation", annotation.clone());
+        if let Some(fields) = event.as_object_mut() {
+            fields.insert("annotation_index".into(), open.annotations.len().into());
+        }
+        open.annotations.push(annotation);
+        events.write("response.output_text.annotation.added", event, frames);
+    }
+
+    /// Returns the place of the last text that has not ended.
+    fn last_text(&self) -> Option<usize> {
+        let texts = self.open.values().chain(&self.closed).filter(|open| open.kind == Kind::Text);
+        texts.map(|open| open.index).max()
+    }
+
+    /// Closes a block. A text stays open for its citations, until [`settle`](Self::settle).
     pub(super) fn close(&mut self, block: BlockId, events: &mut Events, frames: &mut Frames) {
         let Some(open) = self.open.remove(&block) else { return };
+        if open.kind == Kind::Text {
+            self.settle(events, frames);
+            self.closed = Some(open);
+        } else {
+            self.end(open, events, frames);
+        }
+    }
+
+    /// Ends the text that has closed.
+    pub(super) fn settle(&mut self, events: &mut Events, frames: &mut Frames) {
+        if let Some(open) = self.closed.take() {
+            self.end(open, events, frames);
+        }
+    }
+
+    fn end(&mut self, open: Open, events: &mut Events, frames: &mut Frames) {
         let [.., text_done, part_done] = open.kind.events();
         let field = if open.kind == Kind::Refusal { "refusal" } else { "text" };
         events.write(text_done, open.place(field, open.text.as_str().into()), frames);
-        let part = open.kind.part(&open.text);
+        let part = open.kind.part(&open.text, &open.annotations);
         events.write(part_done, open.place("part", part.clone()), frames);
         self.finish(open.index, open.item("completed", &[part]), events, frames);
     }
@@ -139,6 +209,7 @@ impl Items {
     pub(super) fn close_all(&mut self, events: &mut Events, frames: &mut Frames) {
         let open: Vec<_> = self.open.keys().copied().collect();
         open.into_iter().for_each(|block| self.close(block, events, frames));
+        self.settle(events, frames);
     }
 
     pub(super) fn call(

@@ -1,7 +1,7 @@
 mod items;
 mod tools;
 
-use advisor_core::{BlockDelta, Chunk, Text, ToolEvent, ToolEventKind, Usage};
+use advisor_core::{BlockDelta, BlockKind, Chunk, Text, ToolEvent, ToolEventKind, Usage};
 use serde_json::{Map, Value, json};
 
 use self::items::Items;
@@ -9,13 +9,16 @@ use self::tools::Tools;
 use crate::encoder::Encoder;
 use crate::shared::answer_info::AnswerInfo;
 use crate::shared::ending::Ending;
+use crate::shared::json as form;
 use crate::shared::server_tools::ServerTools;
-use crate::shared::turn::{ClientCall, Turn};
+use crate::shared::turn::{ClientCall, Turn, is_of_citation};
 use crate::{Approvals, Failure, Frames};
 
 /// The stream of OpenAI's Responses, so that any OpenAI client can read a chain.
 ///
 /// - Each text is a message item, reasoning a reasoning item with a summary.
+/// - Media are a message item with a picture or a link in Markdown. Citations of an address are annotations of the text
+///   before them, all of it.
 /// - Tools that the server runs are not shown, unless [`with_server_tools`](Self::with_server_tools) asks for them.
 /// - Calls that the client has to run come whole, at the end. So do requests for approvals
 ///   ([`with_approvals`](Self::with_approvals)).
@@ -183,6 +186,9 @@ impl Encoder for OpenAiResponses {
         if !self.turn.note(chunk) {
             return;
         }
+        if !is_of_citation(chunk) {
+            self.items.settle(&mut self.events, frames);
+        }
         let events = &mut self.events;
         match chunk {
             Chunk::Opened { block, head } => {
@@ -193,6 +199,17 @@ impl Encoder for OpenAiResponses {
                 block,
                 delta: BlockDelta::Text(text) | BlockDelta::Refusal(text) | BlockDelta::Reasoning(text),
             } => self.items.piece(*block, text, events, frames),
+            Chunk::Delta { block, delta: BlockDelta::Media(media) } => {
+                if let Some(text) = form::markdown(media) {
+                    let place = format!("{}_{}", self.info.id, self.turn.part_id(*block));
+                    self.items.open(*block, BlockKind::Text, &place, events, frames);
+                    self.items.piece(*block, &text, events, frames);
+                }
+            }
+            Chunk::Delta { block, delta: BlockDelta::Citation(citation) } => {
+                let place = format!("{}_{}", self.info.id, self.turn.part_id(*block));
+                self.items.cite(*block, citation, &place, events, frames);
+            }
             Chunk::Closed { block, .. } => self.items.close(*block, events, frames),
             Chunk::AttemptRestarted { .. } => self.items.close_all(events, frames),
             Chunk::Tool(event) => self.tool(event, frames),
@@ -208,6 +225,7 @@ impl Encoder for OpenAiResponses {
     }
 
     fn failure(&mut self, failure: &Failure, frames: &mut Frames) {
+        self.items.settle(&mut self.events, frames);
         let error = failure.for_openai();
         // Some clients take a failed response for a complete one. All of them raise an error that is nested so; the
         // published schema has the fields beside it.

@@ -1,4 +1,5 @@
 pub(crate) mod error_form;
+mod plain_words;
 
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
 use self::error_form::ErrorForm;
+use self::plain_words::plain_words;
 
 /// An answer with an error status.
 ///
@@ -224,7 +226,7 @@ impl From<JsonRejection> for Refusal {
             }
             // The text names fields and positions of the client's own body. It has no other status than a text that is
             // no JSON, as with OpenAI and Anthropic.
-            (JsonRejection::JsonDataError(_), _) => Self::bad_request(rejection.body_text()),
+            (JsonRejection::JsonDataError(_), _) => Self::bad_request(plain_words(&rejection.body_text())),
             _ => Self::new(status, "invalid_request", rejection.body_text()),
         }
     }

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use advisor_core::{ChatClient, Prompt};
+use advisor_core::{ChatClient, ChatOptions, Prompt};
 use axum::http::request::Parts;
 
 type TenantOf = dyn Fn(&Parts) -> Option<String> + Send + Sync;
@@ -22,6 +22,8 @@ pub(crate) struct ChangePrompt(Arc<ChangeBy>);
 #[derive(Clone)]
 pub(crate) struct RequestPrompt {
     change: Option<(ChangePrompt, Arc<Parts>)>,
+    /// The options that the request asks for.
+    options: ChatOptions,
     changed: Arc<OnceLock<Prompt>>,
 }
 
@@ -44,14 +46,22 @@ impl ChangePrompt {
 impl RequestPrompt {
     pub(crate) fn new(change: Option<&ChangePrompt>, head: &Parts) -> Self {
         let change = change.map(|change| (change.clone(), Arc::new(head.clone())));
-        Self { change, changed: Arc::default() }
+        Self { change, options: ChatOptions::new(), changed: Arc::default() }
+    }
+
+    /// Returns the prompt of a request that asks for these options. Those that the application sets count before them.
+    pub(crate) fn with_options(&self, options: ChatOptions) -> Self {
+        Self { change: self.change.clone(), options, changed: Arc::default() }
     }
 
     /// Returns the prompt as the application changes it, which happens in the first call.
     pub(crate) fn of(&self, client: &ChatClient) -> &Prompt {
-        self.changed.get_or_init(|| match &self.change {
-            Some((change, head)) => (change.0)(client.prompt(), head),
-            None => client.prompt(),
+        self.changed.get_or_init(|| {
+            let prompt = client.prompt().options(self.options.clone());
+            match &self.change {
+                Some((change, head)) => (change.0)(prompt, head),
+                None => prompt,
+            }
         })
     }
 }

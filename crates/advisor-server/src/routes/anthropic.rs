@@ -11,6 +11,7 @@ use super::ask::Question;
 use super::ask::content::{Content, SentMessage, SentResult};
 use super::ask::headers::{header, server_tools};
 use super::ask::new_input::new_input;
+use super::ask::settings::{Api, Fields};
 use super::input::{JsonBody, given, null_is_absent};
 use super::openai_chat::{ChatMessage, info, listed, without_tools};
 use super::openapi::operation::Operation;
@@ -21,7 +22,7 @@ use crate::refusal::error_form::ErrorForm;
 use crate::turns::body::{streamed, whole};
 use crate::turns::on_disconnect::OnDisconnect;
 
-/// A request of Messages. Settings of the model belong to the chain and are ignored, except its name.
+/// A request of Messages.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "MessagesBody")]
 pub(super) struct Body {
@@ -40,6 +41,9 @@ pub(super) struct Body {
     #[serde(default, deserialize_with = "null_is_absent")]
     #[schemars(with = "Option<Vec<Value>>")]
     tools: Vec<Value>,
+    /// Settings. The README of the crate says which ones are honoured, refused or ignored.
+    #[serde(flatten)]
+    settings: Fields,
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -66,6 +70,7 @@ pub(super) async fn ask(
     JsonBody(body): JsonBody<Body>,
 ) -> Result<Response, Refusal> {
     listed(&server, &body.model)?;
+    let user = user.asking_for(Api::Messages.options(&server, &body.settings, &body.tools)?);
     without_tools(&server, &user, &body.tools)?;
     let server_tools = server_tools(&headers)?;
     if body.system.is_some_and(|system| system != "" && system != json!([])) {

@@ -6,6 +6,7 @@ pub(super) mod headers;
 mod history;
 pub(super) mod new_input;
 mod parts;
+pub(super) mod settings;
 pub(super) mod shown_call;
 
 use advisor_core::{ConversationKey, Decision, Message, MessageContent, Prompt, TurnId, TurnStream};

@@ -7,6 +7,7 @@ mod chunks;
 mod conversations;
 mod input;
 mod journal;
+mod models;
 mod openai_chat;
 mod openai_responses;
 mod openapi;
@@ -20,7 +21,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::http::{HeaderName, HeaderValue, header};
+use axum::http::{HeaderName, HeaderValue, Uri, header};
 use axum::middleware::{from_fn, from_fn_with_state, map_response};
 use axum::response::Response;
 
@@ -41,7 +42,7 @@ impl ChatServer {
         let router = documented()
             .into_router("/openapi.json")
             .merge(page::router())
-            .fallback(|| async { Refusal::not_found("there is no such route") })
+            .fallback(|uri: Uri| async move { Refusal::not_found(absent_route(uri.path())) })
             .method_not_allowed_fallback(|| async { Refusal::method_not_allowed() })
             .layer(from_fn(caught))
             .layer(DefaultBodyLimit::max(self.limits().body_bytes))
@@ -59,6 +60,22 @@ impl ChatServer {
     }
 }
 
+/// Returns the text about a route that the server does not have. Clients of OpenAI and Anthropic ask for some.
+fn absent_route(path: &str) -> &'static str {
+    match path {
+        "/v1/messages/count_tokens" => {
+            "this server counts no tokens of a request: the chain adds instructions, history and tools; count in the client"
+        }
+        _ if path.starts_with("/v1/conversations") => {
+            "conversations are begun by their first message, and read at `/api/conversations`"
+        }
+        _ if path.starts_with("/v1/responses/") => {
+            "responses are read as a part of their conversation, at `/api/conversations`"
+        }
+        _ => "there is no such route: `GET /openapi.json` lists them",
+    }
+}
+
 /// Returns the routes with their descriptions. The files of the page are no interface, and have none.
 fn documented() -> Routes {
     let routes = Routes::default()
@@ -71,7 +88,8 @@ fn documented() -> Routes {
         .get("/api/ui/{id}", ui_messages::history::read, ui_messages::history::operation())
         .get("/api/ui/{id}/stream", ui_messages::resume::resume, ui_messages::resume::operation())
         .post("/api/ag-ui", ag_ui::ask, ag_ui::operation())
-        .get("/v1/models", openai_chat::models, openai_chat::models_operation())
+        .get("/v1/models", models::list, models::list_operation())
+        .get("/v1/models/{model}", models::one, models::operation())
         .post("/v1/chat/completions", openai_chat::ask, openai_chat::operation())
         .post("/v1/responses", openai_responses::ask, openai_responses::operation())
         .post("/v1/messages", anthropic::ask, anthropic::operation());

@@ -4,13 +4,14 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::ask::Question;
 use super::ask::content::{Content, SentAnswer, SentMessage, SentResult};
 use super::ask::headers::{header, server_tools};
 use super::ask::new_input::new_input;
+use super::ask::settings::{Api, Fields};
 use super::input::{JsonBody, given, null_is_absent};
 use super::openapi::operation::Operation;
 use super::user::User;
@@ -19,7 +20,7 @@ use crate::refusal::Refusal;
 use crate::turns::body::{streamed, whole};
 use crate::turns::on_disconnect::OnDisconnect;
 
-/// A request of Chat Completions. Settings of the model belong to the chain and are ignored, except its name.
+/// A request of Chat Completions.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "ChatCompletionsBody")]
 pub(super) struct Body {
@@ -38,6 +39,9 @@ pub(super) struct Body {
     #[serde(default, deserialize_with = "null_is_absent")]
     #[schemars(with = "Option<Vec<Value>>")]
     tools: Vec<Value>,
+    /// Settings. The README of the crate says which ones are honoured, refused or ignored.
+    #[serde(flatten)]
+    settings: Fields,
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -119,6 +123,7 @@ pub(super) async fn ask(
     JsonBody(body): JsonBody<Body>,
 ) -> Result<Response, Refusal> {
     listed(&server, &body.model)?;
+    let user = user.asking_for(Api::ChatCompletions.options(&server, &body.settings, &body.tools)?);
     without_tools(&server, &user, &body.tools)?;
     let server_tools = server_tools(&headers)?;
     let conversation = header(&headers, "x-conversation-id")?.or(given(body.user.as_ref()));
@@ -193,30 +198,4 @@ fn calls_of(chunks: &[Value]) -> Vec<Value> {
             call
         })
         .collect()
-}
-
-/// The list of models.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Models {
-    object: &'static str,
-    data: [Model; 1],
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-struct Model {
-    id: String,
-    object: &'static str,
-    created: u64,
-    owned_by: &'static str,
-}
-
-pub(super) fn models_operation() -> Operation {
-    Operation::new("models", "The chain as the one model").with_json::<Models>()
-}
-
-/// Lists the chain as the one model.
-pub(super) async fn models(State(server): State<ChatServer>, _user: User) -> Response {
-    let id = server.name().to_string();
-    let model = Model { id, object: "model", created: 0, owned_by: "advisor-chain" };
-    Json(Models { object: "list", data: [model] }).into_response()
 }

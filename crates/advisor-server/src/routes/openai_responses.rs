@@ -16,6 +16,7 @@ use super::ask::Question;
 use super::ask::answers::{self, SentApproval, SentVerdict};
 use super::ask::content::{Content, SentMessage, SentResult};
 use super::ask::headers::{header, server_tools};
+use super::ask::settings::{Api, Fields};
 use super::ask::shown_call::{ShownCall, read};
 use super::input::{JsonBody, given, null_is_absent};
 use super::openai_chat::{ChatMessage, info, listed, without_tools};
@@ -26,7 +27,7 @@ use crate::refusal::Refusal;
 use crate::turns::body::{streamed, whole};
 use crate::turns::on_disconnect::OnDisconnect;
 
-/// A request of Responses. Settings of the model belong to the chain and are ignored, except its name.
+/// A request of Responses.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "ResponsesBody")]
 pub(super) struct Body {
@@ -34,7 +35,7 @@ pub(super) struct Body {
     #[serde(default, deserialize_with = "null_is_absent")]
     #[schemars(with = "Option<String>")]
     model: String,
-    input: Input,
+    input: Option<Input>,
     #[serde(default, deserialize_with = "null_is_absent")]
     #[schemars(with = "Option<bool>")]
     stream: bool,
@@ -47,10 +48,13 @@ pub(super) struct Body {
     #[serde(default, deserialize_with = "null_is_absent")]
     #[schemars(with = "Option<Vec<Value>>")]
     tools: Vec<Value>,
+    /// Settings. The README of the crate says which ones are honoured, refused or ignored.
+    #[serde(flatten)]
+    settings: Fields,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "it is a text, or a list of messages and of other items with a `type`")]
 enum Input {
     Text(String),
     Items(Vec<InputItem>),
@@ -58,7 +62,7 @@ enum Input {
 
 /// A message, or another item of an earlier answer, such as reasoning or a call.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "it is a message, or another item with a `type`")]
 enum InputItem {
     Message(ChatMessage),
     Other {
@@ -136,7 +140,7 @@ impl Input {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "it is an id, or an object with an `id`")]
 enum Conversation {
     Id(String),
     Object { id: String },
@@ -157,6 +161,10 @@ pub(super) fn operation() -> Operation {
         .with_turn_or_object()
 }
 
+/// The text about a response that is not to be stored.
+const NOT_STORED: &str = "`store: false` is not supported: memory keeps each turn; leave it out, or name the conversation \
+                          that keeps it (`conversation`), and delete that one afterwards";
+
 pub(super) async fn ask(
     State(server): State<ChatServer>,
     user: User,
@@ -164,6 +172,7 @@ pub(super) async fn ask(
     JsonBody(body): JsonBody<Body>,
 ) -> Result<Response, Refusal> {
     listed(&server, &body.model)?;
+    let user = user.asking_for(Api::Responses.options(&server, &body.settings, &body.tools)?);
     without_tools(&server, &user, &body.tools)?;
     let server_tools = server_tools(&headers)?;
     if given(body.instructions.as_ref()).is_some() {
@@ -172,8 +181,13 @@ pub(super) async fn ask(
     let previous = body.previous_response_id.as_deref().map(previous).transpose()?;
     let named = header(&headers, "x-conversation-id")?.or(body.conversation.as_ref().map(Conversation::id));
     let conversation = conversation(previous.as_ref(), named, given(body.user.as_ref()))?;
-    let approvals = body.input.approvals()?;
-    let messages = match body.input {
+    if conversation.is_none() && body.settings.get("store") == Some(&Value::Bool(false)) {
+        return Err(Refusal::bad_request(NOT_STORED));
+    }
+    let input =
+        body.input.ok_or_else(|| Refusal::bad_request("`input` is missing: a text, or a list of items"))?;
+    let approvals = input.approvals()?;
+    let messages = match input {
         Input::Text(text) => vec![SentMessage::User(Content::Text(text))],
         Input::Items(items) => items.into_iter().filter_map(InputItem::read).collect(),
     };

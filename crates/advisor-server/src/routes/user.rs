@@ -1,4 +1,4 @@
-use advisor_core::{ConversationKey, Prompt};
+use advisor_core::{ChatOptions, ConversationKey, Prompt};
 use axum::extract::FromRequestParts;
 use axum::http::header;
 use axum::http::request::Parts;
@@ -26,6 +26,11 @@ impl User {
     /// Returns the id of the request.
     pub(crate) fn request(&self) -> &RequestId {
         &self.request
+    }
+
+    /// Returns the sender of a request that asks for these options of its turn.
+    pub(super) fn asking_for(self, options: ChatOptions) -> Self {
+        Self { prompt: self.prompt.with_options(options), ..self }
     }
 
     /// Returns the prompt of this request.

@@ -137,7 +137,8 @@ async fn every_route_answers_as_described() {
     let document = document().await;
     for operation in operations(&document) {
         let setting = with_conversation().await;
-        let path = operation.path.replace("{id}", "c1").replace("{turn}", "turn-1");
+        let path =
+            operation.path.replace("{id}", "c1").replace("{turn}", "turn-1").replace("{model}", "chain");
         let example = operation.value.pointer("/requestBody/content/application~1json");
         let request = Request::builder().method(operation.method.clone()).uri(path);
         let request = match example {

@@ -89,7 +89,7 @@ impl SentResult {
 
 /// The content of a message: a text, or parts in the forms of the protocol.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "it is a text, or a list of parts")]
 pub(in crate::routes) enum Content {
     Text(String),
     Parts(Vec<Value>),

@@ -83,7 +83,8 @@ fn shown(message: &Message, turn: &TurnId, view: View, ids: &mut ShownIds) -> Op
             };
             Shown::Assistant {
                 text: message.text(),
-                reasoning: reasoning.collect(),
+                // The parts of a summary are blocks.
+                reasoning: reasoning.collect::<Vec<_>>().join("\n\n"),
                 parts,
                 calls: message.tool_calls().zip(ids).map(|(of, id)| call(of, id)).collect(),
                 turn: turn.to_string(),

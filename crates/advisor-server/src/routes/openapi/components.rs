@@ -18,6 +18,10 @@ fn in_addresses() -> Value {
             "name": "id", "in": "path", "required": true, "schema": {"type": "string"},
             "description": "The conversation: 1 to 512 bytes without NUL, percent-encoded.",
         },
+        "ModelInPath": {
+            "name": "model", "in": "path", "required": true, "schema": {"type": "string"},
+            "description": "The name of the model.",
+        },
         "TurnInPath": {
             "name": "turn", "in": "path", "required": true, "schema": {"type": "string"},
             "description": "The turn.",

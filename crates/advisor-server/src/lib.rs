@@ -37,6 +37,7 @@ mod request_id;
 mod routes;
 mod serve;
 mod server;
+mod stored_reads;
 mod turns;
 
 pub use access::limits::ServerLimits;

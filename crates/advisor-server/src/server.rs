@@ -15,6 +15,7 @@ use crate::inspector::Inspector;
 use crate::metrics::Metrics;
 use crate::readiness::Readiness;
 use crate::relay::TurnRelay;
+use crate::stored_reads::StoredReads;
 use crate::turns::Turns;
 
 /// One chain under the protocols of many clients. Cheap to clone.
@@ -70,6 +71,7 @@ struct Shared {
     metrics: Option<Arc<Metrics>>,
     relay: Option<Arc<dyn TurnRelay>>,
     turns: Arc<Turns>,
+    stored_reads: StoredReads,
     readiness: Arc<Readiness>,
     inspector: Option<Inspector>,
     decisions: Decides,
@@ -106,6 +108,7 @@ impl ChatServer {
             metrics: None,
             relay: None,
             turns,
+            stored_reads: StoredReads::default(),
             readiness: Arc::default(),
             inspector: None,
             decisions: Decides::Application,
@@ -172,6 +175,10 @@ impl ChatServer {
 
     pub(crate) fn turns(&self) -> &Turns {
         &self.0.turns
+    }
+
+    pub(crate) fn stored_reads(&self) -> &StoredReads {
+        &self.0.stored_reads
     }
 
     pub(crate) fn readiness(&self) -> &Readiness {

@@ -40,8 +40,9 @@ pub struct ServerLimits {
     /// The bytes of the events from which an answer in one piece is joined. The turn of a larger answer stops, and the
     /// request is answered with 422. An answer that was whole by then is remembered. 64 MiB by default.
     pub whole_answer_bytes: usize,
-    /// The bytes of the messages in a page of a conversation. The oldest turns of a larger page are left out, for the
-    /// page before it; its last turn stays. 4 MiB by default. The turns of a page are read before.
+    /// The bytes of the messages in a page of a conversation, with their Markdown as elements. The oldest turns of a larger
+    /// page are left out, for the page before it; its last turn stays, without elements that have no room. 4 MiB by default.
+    /// The turns of a page are read a few at a time, until they have these bytes.
     pub page_bytes: usize,
     /// The chunks of a turn that are kept for readers that join late. 65,536 by default.
     pub kept_chunks: usize,

@@ -2,10 +2,11 @@ use pulldown_cmark::Event;
 use serde::Serialize;
 
 use super::node::Node;
-use super::{MOST, parser, render};
+use super::room::Room;
+use super::{MOST, elements, parser};
 
 /// A text that streams. Its pieces of Markdown are rendered when they are finished: when another one begins.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct LiveMarkdown {
     text: String,
     /// The bytes that are rendered, and the number of their elements.
@@ -13,6 +14,14 @@ pub(crate) struct LiveMarkdown {
     elements: usize,
     /// The bytes behind them from which it is worth looking for a finished piece again.
     worthwhile: usize,
+    /// The room of all further elements, also of those that replace earlier ones.
+    room: Room,
+}
+
+impl Default for LiveMarkdown {
+    fn default() -> Self {
+        Self { text: String::new(), rendered: 0, elements: 0, worthwhile: 0, room: Room::of_text(0) }
+    }
 }
 
 /// The elements of a further part of a text.
@@ -35,6 +44,7 @@ impl LiveMarkdown {
     /// Appends a piece of text. Returns the elements that it finished, if any.
     pub(crate) fn push(&mut self, piece: &str) -> Option<Rendered> {
         self.text.push_str(piece);
+        self.room.add_text(piece.len());
         if !piece.contains('\n') || self.text.len() > MOST {
             return None;
         }
@@ -43,27 +53,33 @@ impl LiveMarkdown {
         if unfinished.len() <= self.worthwhile {
             return None;
         }
-        let Some(last) = last_piece(unfinished) else {
+        let finished = last_piece(unfinished).and_then(|last| {
+            Some((last, elements(unfinished.get(..last).unwrap_or_default(), &mut self.room)?))
+        });
+        let Some((last, nodes)) = finished else {
             // Looking again after an eighth more keeps the cost of a long piece linear.
             self.worthwhile = unfinished.len() + unfinished.len() / 8;
             return None;
         };
-        let nodes = render(unfinished.get(..last).unwrap_or_default());
         let keep = self.elements;
         (self.rendered, self.elements, self.worthwhile) = (self.rendered + last, keep + nodes.len(), 0);
         Some(Rendered { keep, nodes, rest: self.rest().to_owned() })
     }
 
-    /// Renders the rest of a text that has ended. Nothing, if it is so long that it stays plain.
-    pub(crate) fn close(self) -> Option<Rendered> {
+    /// Renders the rest of a text that has ended. Nothing, if it stays plain.
+    pub(crate) fn close(mut self) -> Option<Rendered> {
         if self.text.len() > MOST {
             return None;
         }
         // A definition of a link counts for the whole text, also before it.
         let defines_links = parser(&self.text).reference_definitions().iter().next().is_some();
-        let (keep, nodes) = match defines_links {
-            true => (0, render(&self.text)),
-            false => (self.elements, render(self.rest())),
+        let again = if defines_links { elements(&self.text, &mut self.room) } else { None };
+        let (keep, nodes) = match again {
+            Some(nodes) => (0, nodes),
+            None => {
+                let rest = self.text.get(self.rendered..).unwrap_or_default();
+                (self.elements, elements(rest, &mut self.room)?)
+            }
         };
         Some(Rendered { keep, nodes, rest: String::new() })
     }

@@ -1,6 +1,7 @@
 use pulldown_cmark::{self as md, CodeBlockKind, Event, HeadingLevel};
 
 use super::node::{Alignment, Element, Node, Tag};
+use super::room::Room;
 
 /// The greatest depth of elements. Deeper ones are left out, and their content is kept.
 const DEPTH: usize = 24;
@@ -8,23 +9,34 @@ const DEPTH: usize = 24;
 /// The schemes of links. Other addresses, also relative ones, are no links.
 const SCHEMES: [&str; 3] = ["https://", "http://", "mailto:"];
 
-/// Builds the elements of a text.
-pub(super) fn build<'a>(events: impl Iterator<Item = Event<'a>>) -> Vec<Node> {
-    let mut tree = Tree::default();
+/// Builds the elements of a text, if there is room for them.
+pub(super) fn build<'a>(events: impl Iterator<Item = Event<'a>>, room: &mut Room) -> Option<Vec<Node>> {
+    let mut tree = Tree {
+        finished: Vec::new(),
+        open: Vec::new(),
+        begun: Vec::new(),
+        columns: Columns::default(),
+        room,
+        is_full: false,
+    };
     for event in events {
         tree.take(event);
+        if tree.is_full {
+            return None;
+        }
     }
-    tree.finished
+    Some(tree.finished)
 }
 
-#[derive(Default)]
-struct Tree {
+struct Tree<'r> {
     finished: Vec<Node>,
     /// The elements that have begun, outermost first.
     open: Vec<Element>,
     /// The pieces of Markdown that have begun, outermost first.
     begun: Vec<Begun>,
     columns: Columns,
+    room: &'r mut Room,
+    is_full: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -40,6 +52,8 @@ struct Columns {
     alignments: Vec<md::Alignment>,
     next: usize,
     row: Row,
+    /// The cells without content that the row ends with so far.
+    empty: Vec<Element>,
 }
 
 #[derive(Default, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +63,7 @@ enum Row {
     Body,
 }
 
-impl Tree {
+impl Tree<'_> {
     fn take(&mut self, event: Event<'_>) {
         match event {
             Event::Start(tag) => self.begin(tag),
@@ -57,8 +71,9 @@ impl Tree {
             // Markup is shown as it was written.
             Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => self.text(&text),
             Event::Code(code) => {
-                let children = vec![Node::Text(code.into_string())];
-                self.add(Node::Element(Element { tag: Tag::Code, children }));
+                self.begin_element(Tag::Code);
+                self.text(&code);
+                self.end();
             }
             Event::SoftBreak => self.text("\n"),
             Event::HardBreak => self.add(Node::leaf(Tag::Break)),
@@ -73,30 +88,54 @@ impl Tree {
 
     fn begin(&mut self, tag: md::Tag<'_>) {
         match self.tag(tag).filter(|_| self.open.len() < DEPTH) {
-            Some(tag) => {
-                self.open.push(Element { tag, children: Vec::new() });
-                self.begun.push(Begun::Element);
-            }
+            Some(tag) => self.begin_element(tag),
             None => self.begun.push(Begun::Transparent),
         }
     }
 
+    fn begin_element(&mut self, tag: Tag) {
+        self.open.push(Element { tag, children: Vec::new() });
+        self.begun.push(Begun::Element);
+    }
+
     fn end(&mut self) {
-        if self.begun.pop() == Some(Begun::Element)
-            && let Some(element) = self.open.pop()
-        {
-            self.add(Node::Element(element));
+        if self.begun.pop() != Some(Begun::Element) {
+            return;
         }
+        let Some(mut element) = self.open.pop() else { return };
+        element.children.shrink_to_fit();
+        match element.tag {
+            // The parser completes a row with cells that the text does not have.
+            Tag::Cell(_) if element.children.is_empty() => return self.columns.empty.push(element),
+            Tag::Cell(_) => {
+                for empty in std::mem::take(&mut self.columns.empty) {
+                    self.add(Node::Element(empty));
+                }
+            }
+            Tag::Row => self.columns.empty.clear(),
+            _ => {}
+        }
+        self.add(Node::Element(element));
     }
 
     fn text(&mut self, text: &str) {
+        if !self.room.spend_for_text(text) {
+            self.is_full = true;
+            return;
+        }
         match self.siblings().last_mut() {
             Some(Node::Text(before)) => before.push_str(text),
-            _ => self.add(Node::Text(text.to_owned())),
+            _ => self.siblings().push(Node::Text(text.to_owned())),
         }
     }
 
     fn add(&mut self, node: Node) {
+        if let Node::Element(element) = &node
+            && !self.room.spend_for_element(&element.tag)
+        {
+            self.is_full = true;
+            return;
+        }
         self.siblings().push(node);
     }
 

@@ -28,7 +28,7 @@ use crate::turns::on_disconnect::OnDisconnect;
 use crate::turns::{Asked, IdOrigin};
 
 /// The entries of a conversation that are read at once.
-const PAGE: usize = 256;
+const PAGE: usize = 64;
 
 /// The last turns among which a replaced one is searched first.
 const RECENT_TURNS: usize = 16;
@@ -149,6 +149,7 @@ impl Question {
 
     /// Returns the last entry of a turn, on any branch.
     async fn end_of(&self, server: &ChatServer, turn: &TurnId) -> Result<Option<EntryId>, StoreError> {
+        let _place = server.stored_reads().begin().await;
         let (store, mut after, mut end) = (server.memory().store(), EntryId::BEGINNING, None);
         loop {
             let page = store.read(&self.conversation, after, PAGE).await?;
@@ -163,6 +164,7 @@ impl Question {
     /// Checks whether the conversation has a turn, on any branch. A turn that is not one of the last ones is searched
     /// from the beginning of the log.
     async fn has_turn(&self, server: &ChatServer, turn: &TurnId) -> Result<bool, StoreError> {
+        let _place = server.stored_reads().begin().await;
         let (store, mut after) = (server.memory().store(), EntryId::BEGINNING);
         let last = store.load(&self.conversation, ReadRange::LastTurns(RECENT_TURNS)).await?;
         if last.entries.iter().any(|entry| &entry.turn == turn) {

@@ -2,6 +2,7 @@ pub(super) mod export;
 mod shown;
 pub(super) mod shown_ids;
 pub(super) mod stored_page;
+mod written_page;
 
 use std::num::NonZeroU64;
 
@@ -15,10 +16,11 @@ use chat_memory_advisor::store::{EntryId, ListOrder, Page};
 use futures::{StreamExt, stream};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
-use self::shown::{Shown, shown_messages};
-use self::shown_ids::ShownIds;
-use self::stored_page::{StoredPage, TurnLimit, json_size};
+use self::shown::Shown;
+use self::stored_page::{StoredPage, TurnLimit};
+use self::written_page::WrittenPage;
 use super::approvals::waiting::{WaitingCall, waiting};
 use super::input::{NoParameters, Parameters};
 use super::user::User;
@@ -92,7 +94,8 @@ pub(super) struct ReadQuery {
 #[schemars(rename = "ConversationMessages")]
 pub(super) struct ShownMessages {
     /// The messages, oldest first.
-    messages: Vec<Shown>,
+    #[schemars(with = "Vec<Shown>")]
+    messages: Vec<Box<RawValue>>,
     /// The turn that runs, if one does. Its messages end as if it had been interrupted now; its stream has its text.
     running: Option<String>,
     /// The value of `before` for the page before, if there is one.
@@ -130,6 +133,7 @@ pub(super) async fn list(
             keys.iter().map(|key| ListedConversation::Id(key.conversation().to_owned())).collect()
         }
         View::Page => {
+            let _place = server.stored_reads().begin().await;
             let titles = keys.into_iter().map(|key| titled(server.clone(), key));
             stream::iter(titles).buffered(TITLES_AT_ONCE).collect().await
         }
@@ -158,14 +162,10 @@ pub(super) async fn read(
 ) -> Result<Response, Refusal> {
     let key = user.conversation(&id?)?;
     let tip = before.map(|before| EntryId::new(before.get()));
-    let mut page = StoredPage::read(&server, &key, tip, limit).await?;
-    let mut ids = ShownIds::default();
-    let shown_of = |turn| shown_messages(turn, view, &mut ids).collect::<Vec<_>>();
-    let turns: Vec<_> = page.page.turns.iter().map(shown_of).collect();
-    let mut newest_first = turns.iter().rev();
-    page.shorten(&server, |_| newest_first.next().map_or(0, json_size));
-    let left_out = turns.len().saturating_sub(page.page.turns.len());
-    let messages = turns.into_iter().skip(left_out).flatten().collect();
+    let page = StoredPage::read(&server, &key, tip, limit).await?;
+    let (turns, most) = (page.page, server.limits().page_bytes);
+    let written = page.place.work(move || WrittenPage::new(turns, view, most)).await;
+    let WrittenPage { messages, before } = written.map_err(|error| Refusal::from(&error))?;
     let waiting = match (tip, &page.running) {
         (None, Ok(None)) => waiting(&server, &user, &key).await?,
         _ => Vec::new(),
@@ -175,7 +175,7 @@ pub(super) async fn read(
         true => waiting,
         false => Vec::new(),
     };
-    let before = page.before();
+    let before = before.map(|tip| tip.to_string());
     let running = page.running.ok().flatten().map(|turn| turn.to_string());
     Ok(Json(ShownMessages { messages, running, before, waiting }).into_response())
 }

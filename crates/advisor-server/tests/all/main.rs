@@ -25,6 +25,7 @@ mod health;
 mod ids;
 mod inspector;
 mod keep_alives;
+mod large_pages;
 mod long_conversations;
 mod markup;
 mod media;

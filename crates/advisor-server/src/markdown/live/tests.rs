@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::markdown::node::Tag;
+use crate::markdown::render;
 
 /// Streams a text in these pieces, and returns the elements as the page has them before and after the end.
 fn streamed<'a>(pieces: impl IntoIterator<Item = &'a str>) -> (Vec<Node>, Vec<Node>) {
@@ -82,6 +83,19 @@ proptest! {
     #[test]
     fn streamed_text_ends_as_the_whole_text(pieces in text()) {
         let (_, nodes) = streamed(pieces.iter().map(String::as_str));
-        prop_assert_eq!(nodes, render(&pieces.concat()));
+        let text = pieces.concat();
+        prop_assert_eq!(nodes, render(&text, &mut Room::new(usize::MAX)));
     }
+}
+
+#[test]
+fn law_r1_streamed_table_costs_a_multiple_of_its_text() {
+    let table = format!("|{}\n|{}\n{}\n", "a|".repeat(300), "-|".repeat(300), "a\n".repeat(1_750));
+    // A definition at the end renders the text again.
+    let text = format!("{}\n[a]: https://example.org\n", table.repeat(3));
+    let mut streamed = LiveMarkdown::default();
+    let size = |rendered: Rendered| serde_json::to_vec(&rendered).unwrap().len();
+    let mut sent: usize = text.split_inclusive('\n').filter_map(|piece| streamed.push(piece)).map(size).sum();
+    sent += streamed.close().map_or(0, size);
+    assert!(sent <= 20 * text.len(), "{sent} bytes of {}", text.len());
 }

@@ -1,8 +1,10 @@
+use proptest::prelude::*;
+
 use super::*;
-use crate::markdown::render;
+use crate::markdown::{parser, render};
 
 fn json(text: &str) -> String {
-    serde_json::to_string(&render(text)).unwrap()
+    serde_json::to_string(&render(text, &mut Room::new(usize::MAX))).unwrap()
 }
 
 #[test]
@@ -69,5 +71,59 @@ fn depth_has_a_bound() {
     for text in [quotes, lists] {
         let rendered = json(&text);
         assert!(rendered.contains('a') && rendered.matches("[{").count() <= DEPTH + 1, "{}", rendered.len());
+    }
+}
+
+/// A wide header, and rows of one cell: the parser completes each of them.
+fn square_of_its_text() -> String {
+    format!("|{}\n|{}\n{}", "a|".repeat(300), "-|".repeat(300), "a\n".repeat(1_750))
+}
+
+#[test]
+fn law_r1_table_costs_a_multiple_of_its_text() {
+    let text = square_of_its_text();
+    assert!(text.len() < 4_750, "{}", text.len());
+    let rendered = json(&text);
+    assert!(rendered.len() <= 20 * text.len(), "{} bytes of {}", rendered.len(), text.len());
+    // The parser completes each of many tables.
+    let many = format!("{text}\n").repeat(50);
+    assert!(parser(&many).count() <= 2 * many.len());
+}
+
+#[test]
+fn completed_cells_are_left_out() {
+    let row = r#"{"tag":"row","children":[{"tag":{"cell":"start"},"children":["c"]}]}"#;
+    for text in ["|a|b|\n|-|-|\n|c|", "|a|b|\n|-|-|\n|c||"] {
+        assert!(json(text).contains(row), "{}", json(text));
+    }
+    let gap =
+        r#"{"tag":"row","children":[{"tag":{"cell":"start"}},{"tag":{"cell":"start"},"children":["c"]}]}"#;
+    assert!(json("|a|b|\n|-|-|\n||c|").contains(gap), "an empty cell before another one is kept");
+}
+
+#[test]
+fn law_r1_repeated_addresses_cost_a_multiple_of_their_text() {
+    let text = format!("{}\n\n[a]: https://b.c/{}\n", "[a]".repeat(5_000), "d".repeat(5_000));
+    assert!(json(&text).len() <= 20 * text.len());
+}
+
+#[test]
+fn usual_tables_have_elements() {
+    let row = |cell: &str| format!("|{}\n", format!(" {cell} |").repeat(40));
+    let text = format!("{}{}{}", row("a"), row("-"), row("1").repeat(500));
+    assert!(json(&text).len() > 20_000 * 30, "{}", json(&text).len());
+}
+
+proptest! {
+    /// Whatever a text is, its elements take at most a multiple of its bytes.
+    #[test]
+    fn law_r1_elements_take_a_multiple_of_any_text(
+        pieces in prop::collection::vec(prop::sample::select(vec![
+            "a", "|", "a|", "|-|-|-|\n", "-", "\n", "> ", "- ", "1. ", "# ", "*a*", "**a**", "`a`", "~~a~~", "---\n",
+            "[a]", "[a](https://b.c)", "\n[a]: https://b.c/ddddddddddddddddddddd\n", "\\\n", "&quot;", "\u{1}", "\"",
+        ]), 0..400),
+    ) {
+        let text = pieces.concat();
+        prop_assert!(json(&text).len() <= 16 * text.len() + 1_100);
     }
 }

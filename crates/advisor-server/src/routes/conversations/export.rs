@@ -11,8 +11,9 @@ use futures::{StreamExt, stream};
 
 use super::shown::shown_messages;
 use super::shown_ids::ShownIds;
-use super::stored_page::MOST_TURNS;
+use super::stored_page::FIRST_TURNS;
 use crate::ChatServer;
+use crate::markdown::room::Room;
 use crate::refusal::{Refusal, log_failure};
 use crate::routes::input::Parameters;
 use crate::routes::openapi::operation::Operation;
@@ -29,7 +30,7 @@ pub(in crate::routes) fn operation() -> Operation {
         .with_errors(&[400, 404, 503])
 }
 
-/// Returns the stored messages of a conversation as a file. Only one page of turns is in memory at a time.
+/// Returns the stored messages of a conversation as a file. Only a few turns are in memory at a time.
 pub(in crate::routes) async fn export(
     State(server): State<ChatServer>,
     user: User,
@@ -45,8 +46,10 @@ pub(in crate::routes) async fn export(
     let lines = stream::iter(ends.into_iter().rev()).then(move |end| {
         let (server, key) = (server.clone(), key.clone());
         async move {
-            let page = page(&server, &key, end).await;
-            page.inspect_err(log_failure).map(|page| written(&page.turns, wanted.view))
+            let place = server.stored_reads().begin().await;
+            let (view, most) = (wanted.view, server.limits().page_bytes);
+            let page = page(&server, &key, end).await.inspect_err(log_failure)?;
+            place.work(move || written(&page.turns, view, most)).await
         }
     });
     let headers =
@@ -57,25 +60,31 @@ pub(in crate::routes) async fn export(
 /// Returns the entries with which the pages of a conversation end, the last page first. Entries that are appended
 /// meanwhile are on none of them.
 async fn ends_of_pages(server: &ChatServer, key: &ConversationKey) -> Result<Vec<EntryId>, Error> {
-    let last = server.memory().store().load(key, ReadRange::LastTurns(1)).await?;
-    let (mut ends, mut end) = (Vec::new(), last.entries.last().map(|last| EntryId::new(last.seq)));
+    let mut end = {
+        let _place = server.stored_reads().begin().await;
+        let last = server.memory().store().load(key, ReadRange::LastTurns(1)).await?;
+        last.entries.last().map(|last| EntryId::new(last.seq))
+    };
+    let mut ends = Vec::new();
     while let Some(last) = end {
         ends.push(last);
+        // Others read between the pages.
+        let _place = server.stored_reads().begin().await;
         end = page(server, key, last).await?.before;
     }
     Ok(ends)
 }
 
 async fn page(server: &ChatServer, key: &ConversationKey, end: EntryId) -> Result<TurnPage, Error> {
-    server.memory().turns(key, Some(end), MOST_TURNS).await
+    server.memory().turns(key, Some(end), FIRST_TURNS).await
 }
 
-/// Returns the lines of these turns.
-fn written(turns: &[TurnMessages], view: View) -> Bytes {
+/// Returns the lines of these turns, with at most this many bytes of elements.
+fn written(turns: &[TurnMessages], view: View, elements: usize) -> Bytes {
     let mut lines = Vec::new();
-    let mut ids = ShownIds::default();
+    let (mut ids, mut room) = (ShownIds::default(), Room::new(elements));
     for turn in turns {
-        for message in shown_messages(turn, view, &mut ids) {
+        for message in shown_messages(turn, view, &mut ids, &mut room) {
             // A message is always JSON.
             if serde_json::to_writer(&mut lines, &message).is_ok() {
                 lines.push(b'\n');

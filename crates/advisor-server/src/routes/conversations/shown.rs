@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::shown_ids::ShownIds;
 use crate::markdown::node::Node;
 use crate::markdown::render;
+use crate::markdown::room::Room;
 use crate::routes::view::View;
 
 /// A message as a client shows it, with its turn.
@@ -57,18 +58,26 @@ pub(super) enum ShownPart {
     Call(ShownCall),
 }
 
-/// Returns the messages of a turn, without those that only the model sees, and without instructions.
+/// Returns the messages of a turn, without those that only the model sees, and without instructions. Texts whose elements
+/// have no room stay plain.
 pub(super) fn shown_messages(
     turn: &TurnMessages,
     view: View,
     ids: &mut ShownIds,
+    room: &mut Room,
 ) -> impl Iterator<Item = Shown> {
     ids.begin_turn();
     let messages = turn.messages.iter().filter(|message| !message.is_hidden());
-    messages.filter_map(move |message| shown(message, &turn.turn, view, ids))
+    messages.filter_map(move |message| shown(message, &turn.turn, view, ids, room))
 }
 
-fn shown(message: &Message, turn: &TurnId, view: View, ids: &mut ShownIds) -> Option<Shown> {
+/// Takes note of the ids of a turn that is shown elsewhere.
+pub(super) fn pass_turn(turn: &TurnMessages, ids: &mut ShownIds) {
+    ids.begin_turn();
+    turn.messages.iter().filter(|message| !message.is_hidden()).for_each(|message| ids.pass(message));
+}
+
+fn shown(message: &Message, turn: &TurnId, view: View, ids: &mut ShownIds, room: &mut Room) -> Option<Shown> {
     Some(match message.role() {
         Role::User => Shown::User { text: message.text(), turn: turn.to_string() },
         Role::Assistant => {
@@ -78,7 +87,7 @@ fn shown(message: &Message, turn: &TurnId, view: View, ids: &mut ShownIds) -> Op
                 View::Answer => Vec::new(),
                 View::Page => {
                     let mut ids = ids.iter();
-                    blocks.iter().filter_map(|block| part(block, &mut ids)).collect()
+                    blocks.iter().filter_map(|block| part(block, &mut ids, room)).collect()
                 }
             };
             Shown::Assistant {
@@ -100,10 +109,10 @@ fn shown(message: &Message, turn: &TurnId, view: View, ids: &mut ShownIds) -> Op
 }
 
 /// Blocks without text, such as media, are not shown. The ids are those of the answer's further calls.
-fn part<'a>(block: &Block, mut ids: impl Iterator<Item = &'a String>) -> Option<ShownPart> {
+fn part<'a>(block: &Block, mut ids: impl Iterator<Item = &'a String>, room: &mut Room) -> Option<ShownPart> {
     Some(match block.content() {
         BlockContent::Text(text) | BlockContent::Refusal(text) => {
-            ShownPart::Text { text: text.clone(), nodes: render(text) }
+            ShownPart::Text { text: text.clone(), nodes: render(text, room) }
         }
         BlockContent::Reasoning(text) => ShownPart::Reasoning { text: text.clone() },
         BlockContent::ToolCall(shown) => ShownPart::Call(call(shown, ids.next()?.clone())),

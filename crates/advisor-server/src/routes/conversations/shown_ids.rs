@@ -1,10 +1,10 @@
 use std::collections::{HashMap, VecDeque};
 
-use advisor_core::{Message, Text, ToolResult};
+use advisor_core::{Message, Role, Text, ToolResult};
 use advisor_sse::CallIds;
 
 /// The ids of calls and their results, as in the stream of their turn.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(in crate::routes) struct ShownIds {
     turn: CallIds,
     /// The ids of the calls of the last answer, by the id in memory. Their results follow, perhaps in the next turn.
@@ -19,6 +19,15 @@ impl ShownIds {
     /// Begins a turn whose calls' ids all end so.
     pub(in crate::routes) fn begin_turn_with(&mut self, suffix: String) {
         self.turn = CallIds::with_suffix(suffix);
+    }
+
+    /// Takes note of the ids of a message that is shown elsewhere.
+    pub(in crate::routes) fn pass(&mut self, message: &Message) {
+        match message.tool_result() {
+            Some(result) => drop(self.of_result(result)),
+            None if message.role() == Role::Assistant => drop(self.of_calls(message)),
+            None => {}
+        }
     }
 
     /// Returns the ids of the calls of an answer, in their order.

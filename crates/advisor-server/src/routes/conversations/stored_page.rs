@@ -1,16 +1,23 @@
+use std::io;
 use std::num::NonZeroUsize;
 
 use advisor_core::{ConversationKey, Error, ErrorKind, TurnId};
+use chat_memory_advisor::TurnPage;
 use chat_memory_advisor::store::EntryId;
-use chat_memory_advisor::{TurnMessages, TurnPage};
 use serde::{Deserialize, Serialize};
 
 use crate::ChatServer;
 use crate::refusal::Refusal;
+use crate::stored_reads::StoredRead;
 
 /// The turns of a conversation in one answer: usually, and at most.
 const TURNS: NonZeroUsize = NonZeroUsize::new(50).unwrap();
-pub(super) const MOST_TURNS: NonZeroUsize = NonZeroUsize::new(100).unwrap();
+const MOST_TURNS: NonZeroUsize = NonZeroUsize::new(100).unwrap();
+
+/// The turns that the first read of a page has at most. Each further one has at most twice as many, until the page has its
+/// turns or its bytes.
+pub(super) const FIRST_TURNS: NonZeroUsize = NonZeroUsize::new(8).unwrap();
+const TWICE: NonZeroUsize = NonZeroUsize::new(2).unwrap();
 
 /// The most turns of a page.
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -38,6 +45,8 @@ pub(in crate::routes) struct StoredPage {
     pub(in crate::routes) page: TurnPage,
     /// The turn that runs, if the relay answers. Without it, messages can be read.
     pub(in crate::routes) running: Result<Option<TurnId>, Refusal>,
+    /// The place of the request, for the work on the page.
+    pub(in crate::routes) place: StoredRead,
 }
 
 impl StoredPage {
@@ -64,46 +73,81 @@ impl StoredPage {
         tip: Option<EntryId>,
         limit: TurnLimit,
     ) -> Result<Self, Refusal> {
-        let turns = || async {
-            let page = server.memory().turns(key, tip, limit.0).await;
-            page.map_err(|error| page_refusal(&error))
-        };
+        let place = server.stored_reads().begin().await;
+        let turns = || newest_turns(server, key, tip, limit, &place);
         let running_before = server.turns().running(key).await;
         let page = turns().await?;
         let running_before = match running_before {
             Ok(running) => running,
-            Err(error) => return Ok(Self { page, running: Err(error) }),
+            Err(error) => return Ok(Self { page, running: Err(error), place }),
         };
         let running = server.turns().running(key).await;
         // The messages may be those of a turn that has ended or begun since.
         let is_same = running.as_ref().is_ok_and(|running| *running == running_before);
         let page = if is_same { page } else { turns().await? };
-        Ok(Self { page, running })
-    }
-
-    /// Leaves out the oldest turns if their sizes are more than a page may have. `size` gets the newest turn first, and none
-    /// behind the first that is too much.
-    pub(in crate::routes) fn shorten(
-        &mut self,
-        server: &ChatServer,
-        mut size: impl FnMut(&TurnMessages) -> usize,
-    ) {
-        let (mut bytes, most) = (0_usize, server.limits().page_bytes);
-        self.page = std::mem::take(&mut self.page).keep_newest_while(|turn| {
-            bytes = bytes.saturating_add(size(turn));
-            bytes <= most
-        });
-    }
-
-    /// Returns the value of `before` for the page before, if there is one.
-    pub(in crate::routes) fn before(&self) -> Option<String> {
-        self.page.before.map(|tip| tip.to_string())
+        Ok(Self { page, running, place })
     }
 }
 
-/// Returns the size of messages in bytes.
-pub(in crate::routes) fn json_size(messages: &impl Serialize) -> usize {
-    serde_json::to_vec(messages).map_or(0, |json| json.len())
+/// Reads the newest turns, a few at a time, until there are `limit` of them or they have the bytes of a page.
+async fn newest_turns(
+    server: &ChatServer,
+    key: &ConversationKey,
+    tip: Option<EntryId>,
+    limit: TurnLimit,
+    place: &StoredRead,
+) -> Result<TurnPage, Refusal> {
+    let (mut page, mut tip, mut bytes) = (TurnPage::default(), tip, 0_usize);
+    let mut turns = FIRST_TURNS.min(limit.0);
+    loop {
+        let read = server.memory().turns(key, tip, turns).await;
+        let read = read.map_err(|error| page_refusal(&error))?;
+        let sized = place.work(move || {
+            let size = read.turns.iter().map(|turn| json_size(&turn.messages)).sum::<usize>();
+            (read, size)
+        });
+        let (mut read, size) = sized.await.map_err(|error| Refusal::from(&error))?;
+        bytes = bytes.saturating_add(size);
+        tip = read.before;
+        read.turns.append(&mut page.turns);
+        page = read;
+        let left = NonZeroUsize::new(limit.0.get().saturating_sub(page.turns.len()));
+        match left.filter(|_| tip.is_some() && bytes <= server.limits().page_bytes) {
+            Some(left) => turns = turns.saturating_mul(TWICE).min(left),
+            None => return Ok(page),
+        }
+    }
+}
+
+/// Leaves out the oldest turns of a page whose messages have more bytes than a page may have.
+pub(in crate::routes) fn shortened(page: TurnPage, most: usize) -> TurnPage {
+    let mut bytes = 0_usize;
+    page.keep_newest_while(|turn| {
+        bytes = bytes.saturating_add(json_size(&turn.messages));
+        bytes <= most
+    })
+}
+
+/// Returns the size of messages in bytes of JSON.
+fn json_size(messages: &impl Serialize) -> usize {
+    let mut counted = Counted(0);
+    // A message is always JSON, and counting does not fail.
+    drop(serde_json::to_writer(&mut counted, messages));
+    counted.0
+}
+
+/// Counts the bytes that are written to it.
+struct Counted(usize);
+
+impl io::Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = self.0.saturating_add(bytes.len());
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// A page that does not exist is no failure of the server.

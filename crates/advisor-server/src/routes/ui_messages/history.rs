@@ -9,13 +9,14 @@ use axum::response::{IntoResponse, Response};
 use chat_memory_advisor::store::EntryId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::message_reader::ReadMessage;
 use super::stored_turns::{StoredTurns, read_messages};
 use super::{answer_id, encoder, encoder_without_approvals, profile};
 use crate::ChatServer;
 use crate::refusal::Refusal;
-use crate::routes::conversations::stored_page::{StoredPage, TurnLimit, json_size};
+use crate::routes::conversations::stored_page::{StoredPage, TurnLimit, shortened};
 use crate::routes::input::Parameters;
 use crate::routes::openapi::operation::Operation;
 use crate::routes::user::User;
@@ -35,7 +36,8 @@ pub(in crate::routes) struct Query {
 #[schemars(rename = "UiMessages")]
 struct Messages {
     /// The messages, oldest first, as a client has them after it has read the streams of their turns.
-    messages: Vec<ReadMessage>,
+    #[schemars(with = "Vec<ReadMessage>")]
+    messages: Box<RawValue>,
     /// The turn that runs, if one does. Its answer is not among the messages: its stream has it from its beginning.
     running: Option<String>,
     /// The value of `before` for the page before, if there is one.
@@ -63,21 +65,26 @@ pub(in crate::routes) async fn read(
 ) -> Result<Response, Refusal> {
     let (key, profile) = (user.conversation(&id?)?, profile(&headers)?);
     let tip = before.map(|before| EntryId::new(before.get()));
-    let mut page = StoredPage::read(&server, &key, tip, limit).await?;
-    page.shorten(&server, |turn| json_size(&turn.messages));
-    let last = page.page.turns.last().map(|turn| turn.turn.clone());
-    // The calls of an earlier turn are decided.
-    let asks = |turn: &TurnId| last.as_ref() != Some(turn) || matches!(page.running, Ok(None));
-    let encoder_of = |turn: &TurnId| {
-        let encoder = match asks(turn) {
-            true => encoder(&server, &user, (key.clone(), turn.clone()), answer_id(turn)),
-            false => encoder_without_approvals(turn, answer_id(turn)),
+    let StoredPage { page, running, place } = StoredPage::read(&server, &key, tip, limit).await?;
+    let (is_idle, running) = (matches!(running, Ok(None)), running.ok().flatten());
+    let (most, is_running) = (server.limits().page_bytes, running.clone());
+    let written = place.work(move || {
+        let page = shortened(page, most);
+        let last = page.turns.last().map(|turn| turn.turn.clone());
+        // The calls of an earlier turn are decided.
+        let asks = |turn: &TurnId| last.as_ref() != Some(turn) || is_idle;
+        let encoder_of = |turn: &TurnId| {
+            let encoder = match asks(turn) {
+                true => encoder(&server, &user, (key.clone(), turn.clone()), answer_id(turn)),
+                false => encoder_without_approvals(turn, answer_id(turn)),
+            };
+            encoder.with_profile(profile)
         };
-        encoder.with_profile(profile)
-    };
-    let running = page.running.as_ref().ok().cloned().flatten();
-    let turns = StoredTurns::new(encoder_of, running.clone()).write(&page.page.turns);
-    let messages = read_messages(turns);
-    let running = running.map(|turn| turn.to_string());
-    Ok(Json(Messages { messages, running, before: page.before() }).into_response())
+        let turns = StoredTurns::new(encoder_of, is_running).write(&page.turns);
+        (to_raw_value(&read_messages(turns)), page.before)
+    });
+    let (messages, before) = written.await.map_err(|error| Refusal::from(&error))?;
+    let messages = messages.map_err(|_| Refusal::internal())?;
+    let (running, before) = (running.map(|turn| turn.to_string()), before.map(|tip| tip.to_string()));
+    Ok(Json(Messages { messages, running, before }).into_response())
 }

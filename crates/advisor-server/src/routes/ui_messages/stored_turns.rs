@@ -49,7 +49,7 @@ impl<E: Fn(&TurnId) -> UiMessages> StoredTurns<E> {
         let suffix = CallSuffix::of(&turn.turn);
         let continues = suffix.is_of_continued() && !ends.is_empty();
         self.ids.begin_turn_with(suffix.in_message());
-        self.name_calls(&answers);
+        answers.iter().for_each(|message| self.ids.pass(message));
         let answer = match self.running.as_ref() == Some(&turn.turn) {
             true => String::new(),
             false => written(&mut encoder, turn, &answers),
@@ -64,16 +64,6 @@ impl<E: Fn(&TurnId) -> UiMessages> StoredTurns<E> {
             encoder.show_end(&self.ids.of_result(result), result, &mut frames);
         }
         text(&mut frames)
-    }
-
-    fn name_calls(&mut self, answers: &[&Message]) {
-        for message in answers {
-            match message.tool_result() {
-                Some(result) => drop(self.ids.of_result(result)),
-                None if message.role() == Role::Assistant => drop(self.ids.of_calls(message)),
-                None => {}
-            }
-        }
     }
 }
 

@@ -21,21 +21,17 @@ impl Leases for PostgresStore {
         ttl: Duration,
         takeover_from: Option<FencingToken>,
     ) -> Result<FencingToken> {
-        let (conversation, takeover_from) = (key.conversation(), takeover_from.map(known));
-        let rows = self
-            .run(
-                &self.statements.acquire,
-                &[&key.tenant(), &conversation, &turn.as_str(), &micros(ttl), &takeover_from],
-            )
-            .await?;
-        let answer = rows.first().ok_or_else(|| StoreError::outcome_unknown("the server answers nothing"))?;
-        let token = FencingToken::new(number(answer, "at_fence")?);
-        if column::<&str>(answer, "outcome")? == "given" {
-            return Ok(token);
-        }
-        let turn = TurnId::new(column(answer, "by_turn")?).map_err(lasting)?;
-        let remaining = Duration::from_micros(number(answer, "remaining")?);
-        Err(StoreError::Locked { turn, token, remaining })
+        self.lease(key, turn, ttl, takeover_from, false).await
+    }
+
+    async fn acquire_in_turn(
+        &self,
+        key: &ConversationKey,
+        turn: &TurnId,
+        ttl: Duration,
+        takeover_from: Option<FencingToken>,
+    ) -> Result<FencingToken> {
+        self.lease(key, turn, ttl, takeover_from, true).await
     }
 
     async fn renew(&self, key: &ConversationKey, token: FencingToken, ttl: Duration) -> Result {
@@ -48,6 +44,32 @@ impl Leases for PostgresStore {
 }
 
 impl PostgresStore {
+    /// Requests the lease. If `waits` and it is refused, the turn takes or keeps a place in the queue.
+    async fn lease(
+        &self,
+        key: &ConversationKey,
+        turn: &TurnId,
+        ttl: Duration,
+        takeover_from: Option<FencingToken>,
+        waits: bool,
+    ) -> Result<FencingToken> {
+        let (conversation, takeover_from) = (key.conversation(), takeover_from.map(known));
+        let rows = self
+            .run(
+                &self.statements.acquire,
+                &[&key.tenant(), &conversation, &turn.as_str(), &micros(ttl), &takeover_from, &waits],
+            )
+            .await?;
+        let answer = rows.first().ok_or_else(|| StoreError::outcome_unknown("the server answers nothing"))?;
+        let token = FencingToken::new(number(answer, "at_fence")?);
+        if column::<&str>(answer, "outcome")? == "given" {
+            return Ok(token);
+        }
+        let turn = TurnId::new(column(answer, "by_turn")?).map_err(lasting)?;
+        let remaining = Duration::from_micros(number(answer, "remaining")?);
+        Err(StoreError::Locked { turn, token, remaining })
+    }
+
     /// Sets the expiry of the lease if this token is the latest one, and returns whether it is.
     async fn hold(&self, key: &ConversationKey, token: FencingToken, ttl: Duration) -> Result<bool> {
         let parameters: &[&(dyn tokio_postgres::types::ToSql + Sync)] =

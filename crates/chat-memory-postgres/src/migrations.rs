@@ -14,6 +14,7 @@ const MIGRATIONS: &[&str] = &[
         include_str!("migrations/1/appends.sql"),
     ),
     include_str!("migrations/2/tokens.sql"),
+    include_str!("migrations/3/waiting.sql"),
 ];
 
 /// The first half of the key of the advisory lock that serialises migrations; the second half is a hash of the

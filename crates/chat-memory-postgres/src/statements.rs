@@ -51,7 +51,7 @@ const LIST_DOWN_FROM: &str = "SELECT conversation FROM {schema}.conversations \
     WHERE tenant = $1 AND conversation < $2 ORDER BY conversation DESC LIMIT $3";
 
 const ACQUIRE: &str = "SELECT outcome, at_fence, by_turn, remaining \
-    FROM {schema}.acquire_lease($1, $2, $3, $4, $5)";
+    FROM {schema}.acquire_lease($1, $2, $3, $4, $5, $6)";
 
 const HOLD: &str = "UPDATE {schema}.leases \
     SET held_until = clock_timestamp() + $4::bigint * interval '1 microsecond' \

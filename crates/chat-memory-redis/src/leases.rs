@@ -23,16 +23,17 @@ impl Leases for RedisStore {
         ttl: Duration,
         takeover_from: Option<FencingToken>,
     ) -> Result<FencingToken> {
-        let takeover_from = takeover_from.map(known).unwrap_or_default();
-        let mut script = self.server.scripts.acquire.key(self.server.prefix.conversation(key));
-        let script = script.arg(turn.as_str()).arg(micros(ttl)).arg(takeover_from);
-        let mut reply = self.server.run(script).await.and_then(Reply::from_value)?;
-        if reply.word != "held" {
-            return reply.number().map(FencingToken::new);
-        }
-        let turn = TurnId::new(&reply.text()?).map_err(lasting)?;
-        let (token, remaining) = (FencingToken::new(reply.number()?), Duration::from_micros(reply.number()?));
-        Err(StoreError::Locked { turn, token, remaining })
+        self.lease(key, turn, ttl, takeover_from, false).await
+    }
+
+    async fn acquire_in_turn(
+        &self,
+        key: &ConversationKey,
+        turn: &TurnId,
+        ttl: Duration,
+        takeover_from: Option<FencingToken>,
+    ) -> Result<FencingToken> {
+        self.lease(key, turn, ttl, takeover_from, true).await
     }
 
     async fn renew(&self, key: &ConversationKey, token: FencingToken, ttl: Duration) -> Result {
@@ -46,6 +47,27 @@ impl Leases for RedisStore {
 }
 
 impl RedisStore {
+    /// Requests the lease. If `waits` and it is refused, the turn takes or keeps a place in the queue.
+    async fn lease(
+        &self,
+        key: &ConversationKey,
+        turn: &TurnId,
+        ttl: Duration,
+        takeover_from: Option<FencingToken>,
+        waits: bool,
+    ) -> Result<FencingToken> {
+        let takeover_from = takeover_from.map(known).unwrap_or_default();
+        let mut script = self.server.scripts.acquire.key(self.server.prefix.conversation(key));
+        let script = script.arg(turn.as_str()).arg(micros(ttl)).arg(takeover_from).arg(u8::from(waits));
+        let mut reply = self.server.run(script).await.and_then(Reply::from_value)?;
+        if reply.word != "held" {
+            return reply.number().map(FencingToken::new);
+        }
+        let turn = TurnId::new(&reply.text()?).map_err(lasting)?;
+        let (token, remaining) = (FencingToken::new(reply.number()?), Duration::from_micros(reply.number()?));
+        Err(StoreError::Locked { turn, token, remaining })
+    }
+
     async fn hold(&self, key: &ConversationKey, token: FencingToken, ttl: Duration) -> Result<Value> {
         let mut script = self.server.scripts.renew.key(self.server.prefix.conversation(key));
         self.server.run(script.arg(known(token)).arg(micros(ttl))).await

@@ -1,3 +1,5 @@
+pub(crate) mod waiting_turns;
+
 use std::time::Duration;
 
 use advisor_core::{ConversationKey, TurnId, async_trait};
@@ -16,6 +18,9 @@ use crate::{FencingToken, Result};
 ///   [`Fenced`](crate::StoreError::Fenced). This holds for ever: after the lease has ended, and after the
 ///   conversation was deleted. So a store keeps the highest token of each conversation.
 /// - An expired lease remains valid for appends and renewal until another turn acquires the conversation.
+/// - Turns that wait, by [`acquire_in_turn`](Self::acquire_in_turn), get the lease in the order in which they came,
+///   across all processes. No other request is granted a free lease before them. A takeover passes them, but none
+///   that has waited for ten seconds ([`WaitingTurns`](crate::WaitingTurns)).
 /// - A conversation need not exist to be leased, and a lease does not create it. A lease outlives the deletion of
 ///   its conversation.
 ///
@@ -23,7 +28,7 @@ use crate::{FencingToken, Result};
 /// A dropped `acquire` may leave the conversation held until the lease expires.
 ///
 /// # Errors
-/// - [`Locked`](crate::StoreError::Locked) if another lease holds the conversation.
+/// - [`Locked`](crate::StoreError::Locked) if another lease holds the conversation, or another turn waits for it.
 /// - [`Fenced`](crate::StoreError::Fenced) if another turn has acquired it since.
 ///
 /// # Example
@@ -49,6 +54,20 @@ pub trait Leases: Send + Sync + 'static {
     /// Acquires the conversation for a turn for `ttl`, if it is free or held with the token `takeover_from`. That
     /// token belongs to the caller's earlier turn or to a turn to be interrupted.
     async fn acquire(
+        &self,
+        key: &ConversationKey,
+        turn: &TurnId,
+        ttl: Duration,
+        takeover_from: Option<FencingToken>,
+    ) -> Result<FencingToken>;
+
+    /// Acquires the conversation like [`acquire`](Self::acquire). While it is refused, the turn has a place in the
+    /// queue of the conversation.
+    ///
+    /// A place lasts three seconds and is kept by another request, so a waiting turn repeats it sooner. A turn that
+    /// is gone loses its place by that time. A conversation has a hundred places; further turns wait without order
+    /// until one is free.
+    async fn acquire_in_turn(
         &self,
         key: &ConversationKey,
         turn: &TurnId,

@@ -72,6 +72,7 @@ pub use error::{Result, StoreError};
 pub use ids::{EntryId, FencingToken, Version};
 pub use in_memory::InMemoryStore;
 pub use lease::Leases;
+pub use lease::waiting_turns::WaitingTurns;
 pub use log_reader::LogReader;
 pub use read::{OpenTurn, ReadRange, Snapshot, last_end, same_turn};
 pub use store::{ConversationStore, ListOrder, Page, PageStart};

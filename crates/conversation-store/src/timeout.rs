@@ -111,6 +111,16 @@ impl Leases for TimeoutStore {
         self.change(self.leases_of_store()?.acquire(key, turn, ttl, takeover_from)).await
     }
 
+    async fn acquire_in_turn(
+        &self,
+        key: &ConversationKey,
+        turn: &TurnId,
+        ttl: Duration,
+        takeover_from: Option<FencingToken>,
+    ) -> Result<FencingToken> {
+        self.change(self.leases_of_store()?.acquire_in_turn(key, turn, ttl, takeover_from)).await
+    }
+
     async fn renew(&self, key: &ConversationKey, token: FencingToken, ttl: Duration) -> Result {
         self.change(self.leases_of_store()?.renew(key, token, ttl)).await
     }

@@ -191,6 +191,17 @@ impl<S: ConversationStore + ?Sized, A: Around> Leases for StoreAround<S, A> {
         self.ask(Asked::Acquire, work, none).await
     }
 
+    async fn acquire_in_turn(
+        &self,
+        key: &ConversationKey,
+        turn: &TurnId,
+        ttl: Duration,
+        takeover_from: Option<FencingToken>,
+    ) -> Result<FencingToken, StoreError> {
+        let work = self.leases_of_inner()?.acquire_in_turn(key, turn, ttl, takeover_from);
+        self.ask(Asked::Acquire, work, none).await
+    }
+
     async fn renew(
         &self,
         key: &ConversationKey,

@@ -48,23 +48,26 @@ impl TurnMemoryState {
         let HeldLease { token: mut takeover_from, unanswered_requests: mut unanswered } =
             known.lease(&self.key);
         let interrupts = on_busy == Some(OnBusy::InterruptPrevious);
+        let waits = interrupts || on_busy == Some(OnBusy::Queue);
         let (mut pause, mut may_make_room) = (SHORTEST_PAUSE, true);
         loop {
-            match self.request_lease(leases, takeover_from).await {
+            match self.request_lease(leases, takeover_from, waits).await {
                 // The store may have granted the lease to this request; the next answer shows it.
                 Err(StoreError::OutcomeUnknown { .. }) if !unanswered.contains(&self.turn) => {
                     unanswered.push(self.turn.clone());
                 }
                 // Takes over one of two leases. No turn runs under that of an unanswered request of this process.
                 // The other is that of the interrupted turn, whose appends are refused from then on.
+                // A takeover that is refused must wait: another turn has waited for long.
                 Err(StoreError::Locked { turn, token, .. })
-                    if unanswered.contains(&turn) || (interrupts && turn != self.turn) =>
+                    if takeover_from != Some(token)
+                        && (unanswered.contains(&turn) || (interrupts && turn != self.turn)) =>
                 {
                     unanswered.retain(|known| *known != turn);
                     takeover_from = Some(token);
                 }
                 Err(StoreError::Locked { turn, remaining, .. })
-                    if on_busy == Some(OnBusy::Queue) || (on_busy.is_some() && turn == self.turn) =>
+                    if waits || (on_busy.is_some() && turn == self.turn) =>
                 {
                     sleep(pause.min(remaining)).await;
                     pause = LONGEST_PAUSE.min(pause * 2);
@@ -86,10 +89,15 @@ impl TurnMemoryState {
         &self,
         leases: &dyn Leases,
         takeover_from: Option<FencingToken>,
+        waits: bool,
     ) -> Result<FencingToken, StoreError> {
         let known = &self.registry.leases;
         known.note_request(&self.key, &self.turn);
-        let answer = leases.acquire(&self.key, &self.turn, self.lease_ttl, takeover_from).await;
+        let answer = if waits {
+            leases.acquire_in_turn(&self.key, &self.turn, self.lease_ttl, takeover_from).await
+        } else {
+            leases.acquire(&self.key, &self.turn, self.lease_ttl, takeover_from).await
+        };
         if !matches!(answer, Err(StoreError::OutcomeUnknown { .. })) {
             known.note_answer(&self.key, &self.turn);
         }
@@ -172,9 +180,10 @@ impl TurnMemoryState {
     }
 }
 
-/// The first and the longest pause before another request for a held lease.
+/// The first and the longest pause before another request for a held lease. The longest is far below the time for
+/// which a request keeps a place in the queue.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(25);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_millis(250);
 
 #[cfg(test)]
 mod tests;

@@ -12,7 +12,8 @@ use conversation_store::{ConversationStore, FencingToken, InMemoryStore, ReadRan
 use futures::future::FusedFuture;
 use futures::stream::FusedStream;
 use futures::{FutureExt, StreamExt, poll};
-use tokio::time::{advance, timeout};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, advance, timeout};
 
 use crate::support::{ask, builder, client, key, log_words, plain, read_until, sent, turn};
 
@@ -445,4 +446,60 @@ async fn a_lease_says_who_holds_the_conversation() {
     let leases = store.leases().unwrap();
     let held = leases.acquire(&key(), &id, Duration::from_secs(1), Some(FencingToken::new(0))).await;
     assert!(matches!(held, Err(StoreError::Locked { turn, .. }) if turn == id));
+}
+
+/// Newcomers ask more often than a turn that has waited for long.
+#[tokio::test(start_paused = true)]
+async fn turns_that_wait_in_several_processes_begin_in_their_order() {
+    let store = InMemoryStore::new().with_leases();
+    let process = || ChatMemoryAdvisor::new(store.clone()).with_on_busy(OnBusy::Queue);
+    let gate = Gate::new();
+    let (first, _) = client(&process(), Phase::Round, [slow(&gate)]);
+    let mut running = turn(&first, "1");
+    read_until(&mut running, "a").await;
+    let mut waiting = JoinSet::new();
+    for user in ["2", "3", "4", "5", "6"] {
+        let (client, _) = client(&process(), Phase::Round, [Answer::from_text("x")]);
+        waiting.spawn(async move { ask(&client, user).await.unwrap() });
+        assert!(timeout(Duration::from_millis(700), running.next()).await.is_err(), "it runs");
+    }
+    gate.release();
+    running.call().await.unwrap();
+    let begun = Instant::now();
+    waiting.join_all().await;
+    assert_eq!(log(&store).await, "u:1 a:ab . u:2 a:x . u:3 a:x . u:4 a:x . u:5 a:x . u:6 a:x .");
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?} between five turns", begun.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn interrupting_process_does_not_starve_a_waiting_turn() {
+    let store = InMemoryStore::new().with_leases();
+    let process = |on_busy| ChatMemoryAdvisor::new(store.clone()).with_on_busy(on_busy);
+    let interrupting = process(OnBusy::InterruptPrevious);
+    let (many, _) = client(&interrupting, Phase::Round, (0..40).map(|_| slow(&Gate::new())));
+    let (one, _) = client(&process(OnBusy::Queue), Phase::Round, [Answer::from_text("mine")]);
+    let mut running = JoinSet::new();
+    let begun = Instant::now();
+    let mut waiting = None;
+    for round in 0..30 {
+        let next = turn(&many, &round.to_string());
+        running.spawn(next.call());
+        tokio::task::yield_now().await;
+        waiting.get_or_insert_with(|| {
+            let one = one.clone();
+            tokio::spawn(async move { (ask(&one, "w").await, begun.elapsed()) })
+        });
+        if waiting.as_ref().is_some_and(|waiting| waiting.is_finished()) {
+            break;
+        }
+        advance_slowly(Duration::from_millis(700)).await;
+    }
+    let (answer, waited) = waiting.unwrap().await.unwrap();
+    assert_eq!(answer.unwrap(), "mine");
+    assert!(waited < Duration::from_secs(15), "it waited {waited:?}");
+}
+
+/// Lets time pass in steps, so that whatever waits for a part of it goes on in between.
+async fn advance_slowly(time: Duration) {
+    assert!(timeout(time, std::future::pending::<()>()).await.is_err());
 }

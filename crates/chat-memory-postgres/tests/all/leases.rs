@@ -77,8 +77,10 @@ async fn writer_is_refused_when_fence_passes_on() {
         store.append(&key("c"), Version::EMPTY, said("t", 0, &["x"]).with_token(old)).await.unwrap();
     // The right passes on in a transaction that is not done yet, and an append with the old one comes.
     let other = place.client().await;
-    let take =
-        format!("BEGIN; SELECT {{schema}}.acquire_lease('default', 'c', 'u', 3600000000, {})", old.as_u64());
+    let take = format!(
+        "BEGIN; SELECT {{schema}}.acquire_lease('default', 'c', 'u', 3600000000, {}, false)",
+        old.as_u64()
+    );
     other.batch_execute(&place.sql(&take)).await.unwrap();
     let conversation = key("c");
     let mut late = store.append(&conversation, version, said("t", 1, &["y"]).with_token(old));
@@ -154,5 +156,24 @@ async fn extreme_fences_and_durations_are_handled_exactly() {
     assert!(matches!(renewed, Err(StoreError::Fenced)), "{renewed:?}");
     leases.release(&key("c"), FencingToken::new(u64::MAX)).await.unwrap();
     assert!(leases.acquire(&key("c"), &turn(), HOUR, None).await.is_err());
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn takeover_does_not_pass_a_turn_that_has_waited_for_long() {
+    let Some(place) = Place::new() else { return };
+    let store = place.store(1).await;
+    let leases = store.leases().unwrap();
+    let (other, third) = (TurnId::new("waits").unwrap(), TurnId::new("third").unwrap());
+    let held = leases.acquire(&key("c"), &turn(), HOUR, None).await.unwrap();
+    leases.acquire_in_turn(&key("c"), &other, HOUR, None).await.unwrap_err();
+    let held = leases.acquire(&key("c"), &third, HOUR, Some(held)).await.unwrap();
+    place.execute("UPDATE {schema}.waiting SET since = since - interval '10 seconds'").await;
+    let refused = leases.acquire_in_turn(&key("c"), &turn(), HOUR, Some(held)).await;
+    assert!(matches!(refused, Err(StoreError::Locked { .. })), "{refused:?}");
+    // A turn goes on with a lease of its own.
+    let held = leases.acquire(&key("c"), &third, HOUR, Some(held)).await.unwrap();
+    leases.release(&key("c"), held).await.unwrap();
+    leases.acquire_in_turn(&key("c"), &other, HOUR, None).await.unwrap();
     place.remove().await;
 }

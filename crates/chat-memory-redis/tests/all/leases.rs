@@ -82,3 +82,23 @@ async fn extreme_fences_and_durations_are_handled_exactly() {
     leases.acquire(&key("c"), &turn(), HOUR, None).await.unwrap();
     place.remove().await;
 }
+
+#[tokio::test]
+async fn takeover_does_not_pass_a_turn_that_has_waited_for_long() {
+    let Some(place) = Place::new() else { return };
+    let store = place.store().await;
+    let leases = store.leases().unwrap();
+    let (other, third) = (TurnId::new("waits").unwrap(), TurnId::new("third").unwrap());
+    let held = leases.acquire(&key("c"), &turn(), HOUR, None).await.unwrap();
+    leases.acquire_in_turn(&key("c"), &other, HOUR, None).await.unwrap_err();
+    let held = leases.acquire(&key("c"), &third, HOUR, Some(held)).await.unwrap();
+    // It has waited since the beginning of time.
+    place.run::<i64>(r#"HSET @lease waiting [["waits","0","9000000000000000"]]"#).await;
+    let refused = leases.acquire_in_turn(&key("c"), &turn(), HOUR, Some(held)).await;
+    assert!(matches!(refused, Err(StoreError::Locked { .. })), "{refused:?}");
+    // A turn goes on with a lease of its own.
+    let held = leases.acquire(&key("c"), &third, HOUR, Some(held)).await.unwrap();
+    leases.release(&key("c"), held).await.unwrap();
+    leases.acquire_in_turn(&key("c"), &other, HOUR, None).await.unwrap();
+    place.remove().await;
+}

@@ -6,7 +6,7 @@ use advisor_core::{ConversationKey, TurnId};
 use tokio::time::{sleep, timeout};
 
 use super::{Store, new_key, said};
-use crate::{FencingToken, Leases, Page, ReadRange, StoreError, Version};
+use crate::{FencingToken, Leases, Page, ReadRange, Result, StoreError, Version, WaitingTurns};
 
 const HOUR: Duration = Duration::from_secs(3600);
 const MOMENT: Duration = Duration::from_millis(20);
@@ -137,6 +137,64 @@ pub async fn an_issued_token_outlives_a_deletion(store: Store) {
     }
 }
 
+/// Turns that wait get the lease in the order in which they came. A request that does not wait comes after them.
+pub async fn waiting_turns_get_the_lease_in_order(store: Store) {
+    let Some(leases) = store.leases() else { return };
+    let key = new_key();
+    let mut held = leases.acquire(&key, &turn("a"), HOUR, None).await.unwrap();
+    let names = ["b", "c", "d"];
+    for name in names {
+        assert_locked_by("a", &leases.acquire_in_turn(&key, &turn(name), HOUR, None).await);
+    }
+    for (first, name) in names.into_iter().enumerate() {
+        leases.release(&key, held).await.unwrap();
+        assert_locked_by(name, &leases.acquire(&key, &turn("e"), HOUR, None).await);
+        for later in names.into_iter().skip(first + 1).rev() {
+            assert_locked_by(name, &leases.acquire_in_turn(&key, &turn(later), HOUR, None).await);
+        }
+        held = leases.acquire_in_turn(&key, &turn(name), HOUR, None).await.unwrap();
+    }
+    leases.release(&key, held).await.unwrap();
+    leases.acquire(&key, &turn("e"), HOUR, None).await.unwrap();
+}
+
+/// A turn that waits and asks no more loses its place.
+pub async fn a_place_in_the_queue_ends_with_its_time(store: Store) {
+    let Some(leases) = store.leases() else { return };
+    let key = new_key();
+    let held = leases.acquire(&key, &turn("a"), HOUR, None).await.unwrap();
+    for name in ["b", "c"] {
+        assert_locked_by("a", &leases.acquire_in_turn(&key, &turn(name), HOUR, None).await);
+    }
+    leases.release(&key, held).await.unwrap();
+    let acquired = timeout(PATIENCE, async {
+        loop {
+            match leases.acquire_in_turn(&key, &turn("c"), HOUR, None).await {
+                Err(StoreError::Locked { turn: first, remaining, .. }) => {
+                    assert!(first == turn("b") && remaining <= WaitingTurns::LASTS, "{first}: {remaining:?}");
+                    sleep(remaining.clamp(Duration::from_millis(1), MOMENT)).await;
+                }
+                given => return given.unwrap(),
+            }
+        }
+    });
+    assert!(acquired.await.is_ok(), "the place of a turn that is gone never ends");
+}
+
+/// A turn that takes the lease over passes those that wait, and they keep their places.
+pub async fn a_takeover_passes_waiting_turns(store: Store) {
+    let Some(leases) = store.leases() else { return };
+    let key = new_key();
+    let held = leases.acquire(&key, &turn("a"), HOUR, None).await.unwrap();
+    assert_locked_by("a", &leases.acquire_in_turn(&key, &turn("b"), HOUR, None).await);
+    let next = leases.acquire(&key, &turn("c"), HOUR, Some(held)).await.unwrap();
+    leases.release(&key, next).await.unwrap();
+    assert_locked_by("b", &leases.acquire(&key, &turn("d"), HOUR, None).await);
+    let next = leases.acquire(&key, &turn("d"), HOUR, Some(next)).await.unwrap();
+    leases.release(&key, next).await.unwrap();
+    leases.acquire_in_turn(&key, &turn("b"), HOUR, None).await.unwrap();
+}
+
 /// One of many concurrent requests gets the lease.
 pub async fn one_concurrent_request_gets_the_lease(store: Store) {
     if store.leases().is_none() {
@@ -168,6 +226,13 @@ async fn assert_passed_on(store: &Store, key: &ConversationKey, version: Version
     let renewed = store.leases().unwrap().renew(key, old, HOUR).await;
     assert!(matches!(renewed, Err(StoreError::Fenced)), "the old right is renewed: {renewed:?}");
     assert_eq!(store.load(key, ReadRange::LastEntries(0)).await.unwrap().version, version, "it left a trace");
+}
+
+fn assert_locked_by(name: &str, acquired: &Result<FencingToken>) {
+    assert!(
+        matches!(&acquired, Err(StoreError::Locked { turn, .. }) if turn.as_str() == name),
+        "{acquired:?}"
+    );
 }
 
 async fn acquire_when_free(leases: &dyn Leases, key: &ConversationKey) -> FencingToken {

@@ -10,6 +10,27 @@
 //! }
 //! ```
 //!
+//! Each sentence of the contract has clauses:
+//!
+//! | contract | clauses |
+//! | --- | --- |
+//! | a batch is appended whole and in order, or not at all | [`append_keeps_order`], [`a_refused_append_leaves_no_trace`], [`batch_is_never_read_partially`] |
+//! | versions are numbers of entries, without gaps | [`versions_have_no_gaps_under_eight_writers`], [`unknown_conversation_is_empty`], [`one_of_concurrent_starts_succeeds`] |
+//! | the key goes first | [`same_key_gives_the_same_version`], [`same_key_with_other_content_is_refused`], [`key_is_checked_before_version`] |
+//! | then token, existence, version, last turn, parent | [`batch_refusals_are_reported_in_fixed_order`], [`older_fence_is_refused`], [`append_after_delete_is_gone`], [`wrong_version_is_a_conflict`], [`another_last_turn_is_refused`], [`a_parent_must_exist`] |
+//! | a token counts for ever | [`a_used_fence_outlives_a_deletion`], [`an_issued_token_outlives_a_deletion`] |
+//! | an empty batch changes nothing | [`an_empty_batch_changes_nothing`] |
+//! | an acknowledged append is found by every later load | [`writes_are_read_at_once`], [`both_stores_see_each_others_writes_at_once`], [`what_was_acknowledged_is_found_when_reopened`] |
+//! | branches, and ranges along them | [`a_branch_goes_from_its_parent`], [`an_older_branch_is_read_in_every_view`], [`branches_are_listed_by_their_tips`], [`parent_is_part_of_batch_identity`], [`views_count_from_the_end`], [`a_log_is_read_in_pages`] |
+//! | the open turn is whole | [`open_turn_is_reported_whole`], [`the_open_turn_is_that_of_the_branch`] |
+//! | what cannot be read back is refused; all else survives | [`too_deep_entry_is_refused`], [`unreadable_entry_is_refused`], [`unknown_kinds_survive`], [`json_of_all_sorts_survives`] |
+//! | damage stays where it is | [`a_damaged_entry_harms_no_other`], [`batch_is_recognized_by_its_content`] |
+//! | a dropped append is applied whole, or never | [`dropped_append_is_applied_completely_or_never`] |
+//! | deletion, isolation, lists | [`deleted_conversation_is_empty`], [`conversations_and_tenants_are_isolated`], [`keys_of_all_sorts_share_nothing`], [`list_is_paged_in_order`] |
+//! | one turn holds a conversation, for its time | [`a_conversation_is_held_by_one_turn`], [`a_lease_ends_with_its_time`], [`a_held_conversation_need_not_exist`] |
+//! | a lease is valid until it passes on | [`an_expired_lease_is_valid_until_it_passes_on`], [`a_released_lease_can_be_renewed`], [`a_lease_takes_the_place_of_another`] |
+//! | waiting turns have an order | [`waiting_turns_get_the_lease_in_order`], [`a_place_in_the_queue_ends_with_its_time`], [`a_takeover_passes_waiting_turns`] |
+//!
 //! Each clause becomes a test on several threads of a tokio runtime. So the crate that uses the macro
 //! needs tokio with `macros` and `rt-multi-thread`. A clause that has not ended after five minutes fails.
 //!
@@ -114,6 +135,9 @@ macro_rules! conformance {
             a_held_conversation_need_not_exist
             an_issued_token_outlives_a_deletion
             one_concurrent_request_gets_the_lease
+            waiting_turns_get_the_lease_in_order
+            a_place_in_the_queue_ends_with_its_time
+            a_takeover_passes_waiting_turns
             it_answers_as_the_store_in_memory_does
         }
     };

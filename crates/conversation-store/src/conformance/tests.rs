@@ -133,6 +133,7 @@ enum How {
     ForgetsTokensWithTheDeleted,
     KeepsKeysOfEmptyBatches,
     LeasesNeverEnd,
+    LeasesHaveNoOrder,
 }
 
 impl Broken {
@@ -308,6 +309,19 @@ impl Leases for Broken {
         }
     }
 
+    async fn acquire_in_turn(
+        &self,
+        key: &ConversationKey,
+        turn: &TurnId,
+        ttl: Duration,
+        takeover_from: Option<FencingToken>,
+    ) -> Result<FencingToken> {
+        if self.how == How::LeasesHaveNoOrder {
+            return self.inner.acquire(&self.renamed(key), turn, ttl, takeover_from).await;
+        }
+        self.inner.acquire_in_turn(&self.renamed(key), turn, ttl, takeover_from).await
+    }
+
     async fn renew(&self, key: &ConversationKey, token: FencingToken, ttl: Duration) -> Result {
         self.inner.renew(&self.renamed(key), token, ttl).await
     }
@@ -413,6 +427,7 @@ async fn broken_stores_are_caught() {
     assert!(catches(a_lease_takes_the_place_of_another, How::IgnoresTokens).await);
     assert!(catches(a_conversation_is_held_by_one_turn, How::GivesLeasesToAll).await);
     assert!(catches(one_concurrent_request_gets_the_lease, How::GivesLeasesToAll).await);
+    assert!(catches(waiting_turns_get_the_lease_in_order, How::LeasesHaveNoOrder).await);
     assert!(catches(list_is_paged_in_order, How::ListsWithoutPages).await);
     assert!(catches(list_is_paged_in_order, How::ListsInOneOrder).await);
     assert!(catches(a_log_is_read_in_pages, How::ReadsWithoutPages).await);

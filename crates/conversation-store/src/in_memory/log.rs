@@ -1,13 +1,15 @@
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::ops::Range;
+use std::time::Duration;
 
 use advisor_core::TurnId;
 use tokio::time::Instant;
 
 use super::entries::Entries;
 use crate::{
-    Admission, Batch, BatchKey, FencingToken, LogState, ReadRange, Result, StoreError, Version, admit,
+    Admission, Batch, BatchKey, FencingToken, LogState, ReadRange, Result, StoreError, Version, WaitingTurns,
+    admit,
 };
 
 /// One conversation.
@@ -19,6 +21,7 @@ pub(super) struct Log {
     /// The highest token that was issued, or used by an append.
     pub(super) token: Option<FencingToken>,
     held: Option<Held>,
+    waiting: WaitingTurns,
 }
 
 pub(super) struct Held {
@@ -41,6 +44,38 @@ impl Log {
     pub(super) fn is_idle(&self) -> bool {
         self.holder().is_none()
             && self.entries.snapshot(self.entries.tip(), ReadRange::LastEntries(0)).open_turn.is_none()
+    }
+
+    /// Checks whether a turn may acquire the lease. If it may not and `waits`, it takes a place in the queue.
+    pub(super) fn may_hold(
+        &mut self,
+        turn: &TurnId,
+        takeover_from: Option<FencingToken>,
+        waits: bool,
+        now: (Instant, Duration),
+    ) -> Result {
+        let (now, since_start) = now;
+        self.waiting.expire(since_start);
+        // Without a lease, the conversation has no token that could be taken over.
+        let takes_over = self.held.is_some() && takeover_from.is_some() && takeover_from == self.token;
+        let held = self.held.as_ref();
+        let passes = takes_over && held.is_some_and(|held| held.turn == *turn);
+        let holder = held.filter(|held| held.until > now && !takes_over);
+        let busy = match (holder, self.waiting.ahead_of(turn, takes_over, since_start)) {
+            (Some(held), _) => Some((held.turn.clone(), held.until.saturating_duration_since(now))),
+            (None, Some(_)) if passes => None,
+            (None, ahead) => ahead.map(|(turn, remaining)| (turn.clone(), remaining)),
+        };
+        let Some((by, remaining)) = busy else {
+            self.waiting.leave(turn);
+            return Ok(());
+        };
+        if waits {
+            self.waiting.wait(turn, since_start);
+        }
+        // A turn waits only where a lease was issued.
+        let token = self.token.unwrap_or(FencingToken::new(0));
+        Err(StoreError::Locked { turn: by, token, remaining })
     }
 
     /// Gives the lease to a turn, with this token, until a time.

@@ -197,17 +197,17 @@ impl Leases for InMemoryStore {
         ttl: Duration,
         takeover_from: Option<FencingToken>,
     ) -> Result<FencingToken> {
-        self.places.within(key, |log| {
-            if let (Some(held), Some(token)) = (log.holder(), log.token)
-                && takeover_from != Some(token)
-            {
-                let remaining = held.until.saturating_duration_since(Instant::now());
-                return Err(StoreError::Locked { turn: held.turn.clone(), token, remaining });
-            }
-            let token = self.places.next_token(log.token);
-            log.hold(turn.clone(), token, after(ttl));
-            Ok(token)
-        })
+        self.lease(key, turn, ttl, takeover_from, false)
+    }
+
+    async fn acquire_in_turn(
+        &self,
+        key: &ConversationKey,
+        turn: &TurnId,
+        ttl: Duration,
+        takeover_from: Option<FencingToken>,
+    ) -> Result<FencingToken> {
+        self.lease(key, turn, ttl, takeover_from, true)
     }
 
     async fn renew(&self, key: &ConversationKey, token: FencingToken, ttl: Duration) -> Result {
@@ -221,6 +221,24 @@ impl Leases for InMemoryStore {
 }
 
 impl InMemoryStore {
+    /// Requests the lease. If `waits` and it is refused, the turn takes or keeps a place in the queue.
+    fn lease(
+        &self,
+        key: &ConversationKey,
+        turn: &TurnId,
+        ttl: Duration,
+        takeover_from: Option<FencingToken>,
+        waits: bool,
+    ) -> Result<FencingToken> {
+        self.places.within(key, |log| {
+            let now = Instant::now();
+            log.may_hold(turn, takeover_from, waits, (now, self.places.since_start(now)))?;
+            let token = self.places.next_token(log.token);
+            log.hold(turn.clone(), token, after(ttl));
+            Ok(token)
+        })
+    }
+
     fn change_held(&self, key: &ConversationKey, token: FencingToken, until: Instant) -> Option<()> {
         self.places.logs().get_mut(key)?.hold_until(token, until)
     }

@@ -1,10 +1,12 @@
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use advisor_core::ConversationKey;
 use dashmap::mapref::one::Ref;
 use dashmap::{DashMap, Entry as Slot};
+use tokio::time::Instant;
 
 use super::log::Log;
 use super::recent::Recent;
@@ -16,6 +18,8 @@ pub(super) struct Places {
     logs: DashMap<ConversationKey, Log>,
     /// The number of issued tokens.
     tokens: AtomicU64,
+    /// The time of the first request for a lease.
+    start: OnceLock<Instant>,
     bound: Option<Bound>,
 }
 
@@ -41,6 +45,11 @@ impl Places {
     pub(super) fn next_token(&self, above: Option<FencingToken>) -> FencingToken {
         let last = self.tokens.fetch_add(1, Ordering::Relaxed).max(above.map_or(0, FencingToken::as_u64));
         FencingToken::new(last.saturating_add(1))
+    }
+
+    /// Returns the time since the first request for a lease.
+    pub(super) fn since_start(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(*self.start.get_or_init(|| now))
     }
 
     /// Reads a conversation and records the use.

@@ -33,6 +33,16 @@ impl Leases for ScriptedLeases {
         self.grants.lock().unwrap().pop_front().expect("no further request")
     }
 
+    async fn acquire_in_turn(
+        &self,
+        key: &ConversationKey,
+        turn: &TurnId,
+        ttl: Duration,
+        takeover_from: Option<FencingToken>,
+    ) -> Result<FencingToken, StoreError> {
+        self.acquire(key, turn, ttl, takeover_from).await
+    }
+
     async fn renew(&self, _: &ConversationKey, _: FencingToken, _: Duration) -> Result<(), StoreError> {
         self.renewals.lock().unwrap().pop_front().expect("no further renewal")
     }

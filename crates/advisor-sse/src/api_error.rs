@@ -39,11 +39,7 @@ impl<'a> ApiError<'a> {
             _ => "invalid_request_error",
         };
         let (code, message) = match (status, code) {
-            // Some clients know it by the code, others by the words `this model's maximum context length is`.
-            (_, TOO_LONG) => (
-                "context_length_exceeded",
-                "this model's maximum context length is exceeded: shorten the message, or begin a new conversation",
-            ),
+            (_, TOO_LONG) => ("context_length_exceeded", TOO_LONG_TEXT),
             (401, _) => ("invalid_api_key", message),
             (429, _) => ("rate_limit_exceeded", message),
             other => (other.1, message),
@@ -67,7 +63,7 @@ impl<'a> ApiError<'a> {
             _ => "invalid_request_error",
         };
         let message = match code {
-            TOO_LONG => "prompt is too long: shorten the message, or begin a new conversation",
+            TOO_LONG => TOO_LONG_TEXT,
             _ => message,
         };
         Self { kind, code, message }
@@ -91,3 +87,8 @@ impl<'a> ApiError<'a> {
 
 /// The server's own code of a conversation that is too long for the model.
 const TOO_LONG: &str = "context_overflow";
+
+/// Clients that do not read the code look for `prompt is too long`, `exceeds the context window` (LangChain, in a
+/// stream), or `this model's maximum context length is` (litellm).
+const TOO_LONG_TEXT: &str = "prompt is too long: it exceeds the context window (this model's maximum context length is \
+                             reached); shorten the message, or begin a new conversation";

@@ -257,7 +257,8 @@ impl Encoder for OpenAiChat {
     }
 
     fn failure(&mut self, failure: &Failure, frames: &mut Frames) {
-        frames.data(&json!({"error": failure.identify(failure.for_openai().openai_object())}));
+        // Some clients, such as LangChain4j, know an error by the name of its event alone.
+        frames.named("error", &json!({"error": failure.identify(failure.for_openai().openai_object())}));
         frames.done();
     }
 }

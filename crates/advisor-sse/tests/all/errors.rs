@@ -67,16 +67,20 @@ async fn failures_have_the_terms_of_each_protocol() {
     }
 }
 
-/// Clients know it by a code or by these words.
+/// Clients know it by a code or by one of these words.
 #[tokio::test]
 async fn conversation_that_is_too_long_is_told_in_the_words_of_the_protocol() {
     let text = |events: &[Value], place: &str| {
         events.last().unwrap().pointer(place).unwrap().as_str().unwrap().to_owned()
     };
-    let chat = failed("Chat Completions", ErrorKind::ContextOverflow).await;
-    assert!(text(&chat, "/error/message").starts_with("this model's maximum context length is "), "{chat:?}");
-    let messages = failed("Messages", ErrorKind::ContextOverflow).await;
-    assert!(text(&messages, "/error/message").starts_with("prompt is too long: "), "{messages:?}");
+    for protocol in ["Chat Completions", "Messages"] {
+        let text = text(&failed(protocol, ErrorKind::ContextOverflow).await, "/error/message");
+        for words in
+            ["prompt is too long: ", "exceeds the context window", "this model's maximum context length is "]
+        {
+            assert!(text.contains(words), "{text}");
+        }
+    }
     let own = Failure::from(ErrorKind::ContextOverflow).message();
     let run = failed("AG-UI", ErrorKind::ContextOverflow).await;
     assert_eq!(text(&run, "/message"), own);
@@ -95,4 +99,21 @@ async fn failed_response_is_an_error_before_its_end() {
     });
     assert_eq!(error, &expected);
     assert_eq!((&last["type"], &last["sequence_number"]), (&json!("response.failed"), &json!(number + 1)));
+}
+
+/// Some clients of Chat Completions know an error by the name of its event alone.
+#[tokio::test]
+async fn errors_in_streams_are_events_with_the_name_error() {
+    for protocol in ["Chat Completions", "Responses", "Messages"] {
+        let turn =
+            play([Answer::new().text("It is").error(Error::new(ErrorKind::Truncated, "canary"))]).await;
+        let (_, encoder, _) = protocols().into_iter().find(|(name, ..)| *name == protocol).unwrap();
+        let stream = encode(encoder(), Frames::new(), &turn);
+        let errors: Vec<_> = Frame::read_all(&stream)
+            .into_iter()
+            .filter(|frame| frame.json().is_some_and(|data| data["error"].is_object()))
+            .map(|frame| frame.name)
+            .collect();
+        assert_eq!(errors, [Some("error".to_owned())], "{protocol}:\n{stream}");
+    }
 }

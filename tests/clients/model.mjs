@@ -12,7 +12,7 @@ export const OPEN = Symbol("open");
 /**
  * Starts a server. `answer` gets the messages of a request, and returns the deltas of its answer. Deltas that end with
  * `CUT` end without the end of the answer, and with `OPEN` it does not end at all. A promise among them holds back those
- * behind it. The answer is the status of a refusal, if it is a number.
+ * behind it. The answer is the status of a refusal, if it is a number; a refusal with a body has `status` and `error`.
  */
 export const model = async (answer) => {
   const strangers = [];
@@ -28,6 +28,7 @@ export const model = async (answer) => {
     questions.push(messages);
     const deltas = answer(messages);
     if (typeof deltas === "number") return response.writeHead(deltas).end();
+    if (deltas.error) return response.writeHead(deltas.status).end(JSON.stringify({ error: deltas.error }));
     const reason = deltas.some((delta) => delta.tool_calls) ? "tool_calls" : "stop";
     response.writeHead(200, { "content-type": "text/event-stream" });
     const send = (delta, finish_reason = null) => {

@@ -50,9 +50,11 @@ for (const [name, create] of Object.entries(clients)) {
       expect((await stopped).status === 204, "the turn was not stopped");
     });
     await test(`${name}, ${how}: a refused turn is not asked for again`, async (conversation) => {
-      for (const [refusal, status, code] of [[400, 400, "invalid_request"], [401, 502, "authentication"]]) {
+      const tooLong = { status: 400, error: { message: "m", code: "context_length_exceeded" } };
+      const itsCode = name.startsWith("openai") ? "context_length_exceeded" : "context_overflow";
+      for (const [refusal, status, code] of [[400, 400, "invalid_request"], [401, 502, "authentication"], [tooLong, 400, itsCode]]) {
         answer = () => refusal;
-        await once(`${conversation}-${refusal}`, (headers) => create(headers, stream), status, code);
+        await once(`${conversation}-${code}`, (headers) => create(headers, stream), status, code);
       }
     });
   }

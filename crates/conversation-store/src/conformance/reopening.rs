@@ -1,10 +1,12 @@
 //! A clause about data that outlives its store. The macro does not run it: a store's own tests call it, since only
 //! they know how to open the same data again.
 
+use std::sync::Arc;
+
 use advisor_core::{ConversationKey, TurnId};
 
-use super::{Store, new_key, new_name, said};
-use crate::{EntryId, FencingToken, Page, ReadRange, StoreError, Version};
+use super::{new_key, new_name, said};
+use crate::{ConversationStore, EntryId, FencingToken, Page, ReadRange, StoreError, Version};
 
 /// What was acknowledged by a store is found by the next one: entries, branches, keys of batches, fencing tokens and
 /// deletions.
@@ -23,7 +25,9 @@ use crate::{EntryId, FencingToken, Page, ReadRange, StoreError, Version};
 /// }).await;
 /// # }
 /// ```
-pub async fn what_was_acknowledged_is_found_when_reopened(open: impl AsyncFn() -> Store) {
+pub async fn what_was_acknowledged_is_found_when_reopened<S: ConversationStore + ?Sized>(
+    open: impl AsyncFn() -> Arc<S>,
+) {
     let tenant = new_name();
     let [key, deleted] = ["kept", "deleted"].map(|name| ConversationKey::in_tenant(&tenant, name).unwrap());
     let store = open().await;

@@ -73,7 +73,9 @@ async fn responses_show_calls_and_results_as_items() {
     assert_eq!(call("weather"), &expected);
     for (name, error) in [("broken", "the service is down"), ("wether", "")] {
         assert_eq!((&call(name)["status"], &call(name)["output"]), (&json!("failed"), &Value::Null));
-        assert!(call(name)["error"].as_str().unwrap().contains(error), "{name}");
+        let told = &call(name)["error"];
+        assert_eq!(told["type"], "mcp_tool_execution_error", "{name}");
+        assert!(told["content"][0]["text"].as_str().unwrap().contains(error), "{name}");
     }
     let of_call = events.iter().filter(|event| event["item_id"] == id || event["item"]["id"] == id);
     let names: Vec<_> = of_call.map(|event| event["type"].as_str().unwrap()).collect();

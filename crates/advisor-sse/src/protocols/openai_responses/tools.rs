@@ -81,14 +81,19 @@ impl Tools {
         frames: &mut Frames,
     ) {
         let Some(call) = self.running.remove(&block) else { return };
-        let (name, status, field) = match result.is_error {
-            true => ("response.mcp_call.failed", "failed", "error"),
-            false => ("response.mcp_call.completed", "completed", "output"),
+        let text = result.text();
+        let (name, status, field, value) = match result.is_error {
+            true => {
+                let content = json!([{"type": "text", "text": text}]);
+                let error = json!({"type": "mcp_tool_execution_error", "content": content});
+                ("response.mcp_call.failed", "failed", "error", error)
+            }
+            false => ("response.mcp_call.completed", "completed", "output", text.into()),
         };
         events.write(name, call.place(None), frames);
         let mut item = call.item(status, &call.arguments);
         if let Some(fields) = item.as_object_mut() {
-            fields.insert(field.into(), result.text().into());
+            fields.insert(field.into(), value);
         }
         items.finish(call.index, item, events, frames);
     }

@@ -11,8 +11,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use advisor_chain::advisors::ReReading;
 use advisor_chain::chain::context_fn;
 use advisor_chain::memory::validate_transcript;
+use advisor_chain::messages::{Media, Part};
 use advisor_chain::{
     AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, ConversationKey, Error, ErrorKind,
     FinishReason, FnTool, InMemoryStore, Message, Phase, Role, ToolCallAdvisor, ToolDefinition, Turn, TurnId,
@@ -60,15 +62,22 @@ async fn law_m2_context_is_found_once_sent_every_round_unstored() {
             let turn = ["Weather?", "let me see", "sunny", "Sunny."];
             assert_eq!(texts(response.transcript()), turn, "{case}");
             let sent: Vec<_> = model.prompts().iter().map(|prompt| texts(&prompt.messages)).collect();
-            let head = ["Be polite.\n\ndocuments of 1: Weather?", "Weather?"];
+            let head = ["Be polite.", "documents of 1: Weather?\n\nWeather?"];
             assert_eq!(sent[0], head, "{case}");
             assert_eq!(sent[1], [&head[..], &["let me see", "sunny"]].concat(), "{case}");
 
             client.prompt().user("Thanks").conversation("c").call().await.unwrap();
             let prompts = model.prompts();
-            let system: Vec<_> =
-                prompts[2].messages.iter().filter(|message| message.role() == Role::System).collect();
-            assert_eq!(texts(system), ["Be polite.\n\ndocuments of 2: Thanks"], "{case}");
+            let last = prompts[2].messages.last().unwrap();
+            assert_eq!(
+                (last.role(), last.text()),
+                (Role::User, "documents of 2: Thanks\n\nThanks".into()),
+                "{case}"
+            );
+            if remembers.is_some() {
+                let before = texts(&prompts[2].messages);
+                assert_eq!(before[..5], [&["Be polite."], &turn[..]].concat(), "{case}");
+            }
             assert_eq!(validate_transcript(&prompts[2].messages), [], "{case}");
             assert_eq!(found.load(Ordering::Relaxed), 2, "{case}: once per turn");
             if remembers.is_some() {
@@ -102,7 +111,40 @@ async fn two_contexts_stand_in_their_order() {
     let client =
         ChatClient::builder(model.clone()).advisor(context("one")).advisor(context("two")).build().unwrap();
     client.prompt().user("Hi").call().await.unwrap();
-    assert_eq!(texts(&model.prompts()[0].messages), ["one\n\ntwo", "Hi"]);
+    assert_eq!(texts(&model.prompts()[0].messages), ["one\n\ntwo\n\nHi"]);
+}
+
+#[tokio::test]
+async fn context_is_sent_with_instructions_by_choice() {
+    let context = context_fn("context", |_: ChatRequest| async { Ok("It is Monday.") }).in_system();
+    let model = ScriptedModel::new([Answer::from_text("Hello.")]);
+    let client = ChatClient::builder(model.clone()).system("Be polite.").advisor(context).build().unwrap();
+    client.prompt().user("Hi").call().await.unwrap();
+    assert_eq!(texts(&model.prompts()[0].messages), ["Be polite.\n\nIt is Monday.", "Hi"]);
+}
+
+/// Context finds the message of the user also behind advisors that map it, and beside a picture.
+#[tokio::test]
+async fn context_stands_before_what_the_user_wrote() {
+    let context = |text: &'static str| context_fn(text, move |_: ChatRequest| async move { Ok(text) });
+    let model = ScriptedModel::new([calling(), Answer::from_text("Sunny.")]);
+    let client = ChatClient::builder(model.clone())
+        .advisor(ToolCallAdvisor::new())
+        .tool(look())
+        .advisor_in(Phase::ModelCall, context("one"))
+        .advisor(ReReading)
+        .advisor_in(Phase::ModelCall, context("two"))
+        .build()
+        .unwrap();
+    let picture = Part::Image(Media::from_url("image/png", "https://example.org/a.png"));
+    let said = Message::user_parts(vec![picture.clone(), Part::from("Weather?")]);
+    client.prompt().message(said).call().await.unwrap();
+    let twice = "Weather?\nRead the question again: Weather?";
+    let sent = Message::user_parts(vec![Part::from("one\n\ntwo"), picture, Part::from(twice)]);
+    for prompt in model.prompts() {
+        assert_eq!(prompt.messages.iter().next(), Some(&sent));
+        assert_eq!(prompt.messages.iter().filter(|message| message.role() == Role::User).count(), 1);
+    }
 }
 
 /// A chain may be made within a turn and be gone before the next one is.
@@ -115,6 +157,6 @@ async fn successive_advisors_have_separate_contexts() {
             context_fn("context", move |_: ChatRequest| async move { Ok(format!("context {number}")) });
         let chain = AdvisorChain::builder(model.clone()).advisor(context).build().unwrap();
         chain.next_call(ChatRequest::new(Message::user("Hi")).with_turn(Arc::clone(&turn))).await.unwrap();
-        assert_eq!(texts(&model.prompts()[0].messages), [format!("context {number}").as_str(), "Hi"]);
+        assert_eq!(texts(&model.prompts()[0].messages), [format!("context {number}\n\nHi")]);
     }
 }

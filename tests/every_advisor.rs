@@ -12,17 +12,22 @@
 use std::time::Duration;
 
 use advisor_chain::advisors::{
-    Budget, InMemoryQuestions, OnUnknownCost, OnlyTools, PrefixWatch, RateLimit, ReReading, ResponseCache,
-    Retry, ToolSearch,
+    Budget, InMemoryQuestions, OnUnknownCost, OnlyTools, PrefixChange, PrefixWatch, RateLimit, ReReading,
+    ResponseCache, Retry, SystemTemplate, ToolSearch,
 };
-use advisor_chain::chain::Backoff;
+use advisor_chain::chain::{Backoff, context_fn};
 use advisor_chain::memory::validate_transcript;
-use advisor_chain::messages::ChunkFold;
-use advisor_chain::stream_policy::{Guard, LetterCase};
-use advisor_chain::tools::{ToolCallStreaming, ToolSet};
+use advisor_chain::messages::{BlockObserver, ChunkFold};
+use advisor_chain::retrieval::{Document, InMemoryVectors, PastTurns, Query, Retrieval};
+use advisor_chain::stream_policy::{
+    BlockPolicy, Guard, LetterCase, ObserveBlocks, PendingBlock, ReplaceText, Verdict,
+};
+use advisor_chain::structured::{OutputFormat, StructuredOutput};
+use advisor_chain::text_tool_calls::{PromptFormat, TextToolCalls};
+use advisor_chain::tools::{ToolCallStreaming, ToolSet, tools_fn};
 use advisor_chain::{
-    ChatClient, ChatClientBuilder, ChatMemoryAdvisor, ChatModel, Chunk, ConversationKey, Error, ErrorKind,
-    FinishReason, FnTool, InMemoryStore, Message, Phase, Role, ToolCallAdvisor, ToolDefinition,
+    ChatClient, ChatClientBuilder, ChatMemoryAdvisor, ChatModel, ChatRequest, Chunk, ConversationKey, Error,
+    ErrorKind, FinishReason, FnTool, InMemoryStore, Message, Phase, Role, ToolCallAdvisor, ToolDefinition,
 };
 use advisor_examples::advisors::{
     Cache, Logged, Permits, Stopwatch, ask_again, first_text, guard, once_more, polite, redaction, retrieval,
@@ -258,6 +263,175 @@ async fn guards_and_limits_fit_at_every_place() {
             }
         }
     }
+}
+
+/// What a turn keeps of the last request of the turn before: a provider reads that from its cache.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Keeps {
+    /// All of it, byte for byte.
+    Everything,
+    /// What is before the message of the user, which has text of its turn alone. This page says so, in these words.
+    UpToTheQuestion(&'static str, &'static str),
+}
+
+use Keeps::{Everything, UpToTheQuestion};
+
+type Row = (&'static str, Keeps, Add);
+
+/// Every advisor of `docs/advisors.md`.
+fn advisors_and_prefixes() -> Vec<Row> {
+    vec![
+        ("Advisor", Everything, |client| client.advisor(Stopwatch)),
+        ("from_fn", Everything, |client| client.advisor(polite())),
+        (
+            "context_fn",
+            UpToTheQuestion(
+                "crates/advisor-core/src/chain/context_advisor.rs",
+                "the next turn has it without the text",
+            ),
+            |client| {
+                let asked = |request: ChatRequest| async move {
+                    Ok(format!("Facts about: {}", request.last_user().unwrap().text()))
+                };
+                client.advisor(context_fn("facts", asked))
+            },
+        ),
+        ("tools_fn", Everything, |client| {
+            client.advisor(tools_fn("tools", |_: ChatRequest| async {
+                Ok(ToolSet::new().with(idle_tool("idle")))
+            }))
+        }),
+        // Each case has a memory and a loop.
+        ("ChatMemoryAdvisor", Everything, |client| client),
+        ("ToolCallAdvisor", Everything, |client| client),
+        // Its tools stay those of its server, as those of `tools_fn` do.
+        ("McpTools", Everything, |client| client),
+        // It sees spans, and no requests.
+        ("GenAiExporter", Everything, |client| client),
+        ("Budget", Everything, |client| {
+            let ignore = OnUnknownCost::Ignore;
+            client.advisor(Budget::for_each_turn().with_tokens(1_000).with_on_unknown_cost(ignore))
+        }),
+        ("Retry", Everything, |client| client.advisor(Retry::new())),
+        ("RateLimit", Everything, |client| client.advisor(RateLimit::for_all().with_concurrency(1))),
+        ("ResponseCache", Everything, |client| client.advisor(ResponseCache::new())),
+        ("PrefixWatch", Everything, |client| {
+            let changed = |change: &PrefixChange| panic!("{change:?}");
+            client.advisor(PrefixWatch::new().with_on_change(changed))
+        }),
+        ("SystemTemplate", Everything, |client| {
+            client.advisor(SystemTemplate::new("Help {user}.".parse().unwrap()).with("user", "Ann"))
+        }),
+        ("ReReading", Everything, |client| client.advisor(ReReading)),
+        ("OnlyTools", Everything, |client| client.advisor(OnlyTools::new(["look"]))),
+        ("ToolSearch", Everything, |client| {
+            client.advisor(ToolSearch::new(&ToolSet::new().with(idle_tool("hidden"))).unwrap())
+        }),
+        (
+            "Retrieval",
+            UpToTheQuestion("crates/retrieval/README.md", "the next turn has the message without them"),
+            |client| {
+                let found = |query: Query| async move {
+                    Ok(vec![Document::new("1", format!("About {}", query.text))])
+                };
+                client.advisor(Retrieval::new(found))
+            },
+        ),
+        (
+            "PastTurns",
+            UpToTheQuestion("crates/retrieval/README.md", "the next turn has the message without them"),
+            |client| client.advisor(PastTurns::new(WordEmbeddings::new(), InMemoryVectors::new())),
+        ),
+        ("BlockPolicy", Everything, |client| {
+            client.advisor(BlockPolicy::new(|_: PendingBlock| async { Ok(Verdict::Allow) }))
+        }),
+        ("ReplaceText", Everything, |client| client.advisor(ReplaceText::new([("Mallory", "[name]")]))),
+        ("ObserveBlocks", Everything, |client| {
+            struct Looks;
+            impl BlockObserver for Looks {}
+            client.advisor(ObserveBlocks::new(|_| Looks))
+        }),
+        ("InputGuard", Everything, |client| {
+            client.advisor(Guard::for_words(["forbidden"], LetterCase::Ignore).on_input())
+        }),
+        ("OutputGuard", Everything, |client| {
+            client.advisor(Guard::for_words(["forbidden"], LetterCase::Ignore).on_output())
+        }),
+        ("StructuredOutput", Everything, |client| {
+            let city = json!({"type": "object", "properties": {"city": {"type": "string"}}});
+            client.advisor(StructuredOutput::new(OutputFormat::new("city", city, |_| Ok(()))))
+        }),
+        ("TextToolCalls", Everything, |client| client.advisor(TextToolCalls::new(PromptFormat::Xml))),
+    ]
+}
+
+fn idle_tool(name: &'static str) -> FnTool {
+    let definition = ToolDefinition::new(name, "Does nothing.", json!({"type": "object"}));
+    FnTool::new(definition, |_: Value| async { Ok("") })
+}
+
+/// Four turns of a conversation, of which the first one has two rounds where the advisor leaves native calls alone.
+#[tokio::test]
+async fn each_turn_keeps_the_beginning_of_the_request_before() {
+    for (name, keeps, add) in advisors_and_prefixes() {
+        let model = ScriptedModel::from_fn(move |prompt| match prompt.messages.last().unwrap().text() {
+            last if last.ends_with("How is Mallory?") && name != "TextToolCalls" => {
+                Answer::from_calls([("c1", "look", "{}")])
+            }
+            _ => Answer::from_text(r#"{"city":"Oslo"}"#),
+        });
+        let client = ChatClient::builder(model.clone())
+            .system("Be brief.")
+            .advisor(ToolCallAdvisor::new())
+            .advisor(ChatMemoryAdvisor::new(InMemoryStore::new()))
+            .tool(idle_tool("look"));
+        let client = add(client).build().unwrap();
+        let questions = ["How is Mallory?", "How are Mallory and Oslo?", "And Oslo?", "Thanks, Mallory."];
+        let mut requests = Vec::new();
+        for question in questions {
+            let before = model.prompts().len();
+            client.prompt().user(question).conversation("c").call().await.unwrap();
+            requests.push(model.prompts().split_off(before));
+        }
+        // One request of the model, as its API has it: the tools first.
+        let pieces = |prompt: &ReceivedPrompt| -> Vec<String> {
+            let messages = prompt.messages.iter().map(|message| serde_json::to_string(message).unwrap());
+            std::iter::once(format!("{:?}", prompt.tools)).chain(messages).collect()
+        };
+        for (turn, next) in requests.iter().zip(&requests[1..]) {
+            let (last, first) = (pieces(turn.last().unwrap()), pieces(&next[0]));
+            let asked = last.len() - turn.last().unwrap().messages.iter_back().position(is_user).unwrap() - 1;
+            let kept = match keeps {
+                Everything => last.len(),
+                UpToTheQuestion(..) => asked,
+            };
+            assert_eq!(first[..kept], last[..kept], "{name}");
+            // The rounds of a turn keep everything.
+            for (round, later) in turn.iter().zip(&turn[1..]) {
+                assert!(pieces(later).starts_with(&pieces(round)), "{name}");
+            }
+        }
+        if let UpToTheQuestion(page, reason) = keeps {
+            let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+            let page = std::fs::read_to_string(root.join(page)).unwrap().replace("\n/// ", " ");
+            assert!(page.contains(reason), "{name} does not say what it keeps, and why");
+        }
+    }
+}
+
+fn is_user(message: &Message) -> bool {
+    message.role() == Role::User
+}
+
+#[test]
+fn table_of_prefixes_has_every_advisor() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let page = std::fs::read_to_string(root.join("docs/advisors.md")).unwrap();
+    let names =
+        page.lines().filter_map(|line| line.strip_prefix("| [`")?.split_once('`').map(|(name, _)| name));
+    let names: std::collections::BTreeSet<_> = names.collect();
+    let tested: std::collections::BTreeSet<_> = advisors_and_prefixes().iter().map(|row| row.0).collect();
+    assert_eq!(tested, names);
 }
 
 /// An order in which shown text would not be stored is refused, with the remedy.

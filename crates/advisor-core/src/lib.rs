@@ -97,6 +97,7 @@ pub use tool::set::ToolSet;
 pub use tool::{Tool, ToolDefinition};
 pub use turn::Turn;
 pub use turn::answered_before::AnsweredBefore;
+pub use turn::earlier_rounds::EarlierRound;
 pub use turn::end_turn::EndTurn;
 pub use turn::extensions::Extensions;
 pub use turn::last_answer::LastAnswer;

@@ -10,9 +10,9 @@
 use std::sync::Arc;
 
 use advisor_core::{
-    AdvisorChain, ChatClient, ChatClientBuilder, ChatRequest, ChatResponse, ConversationKey, Embedding,
-    EmbeddingModel, Error, ErrorKind, FinishReason, Limit, Message, Phase, Placement, Result, Text, Tool,
-    ToolDefinition, TurnId, async_trait, from_fn,
+    AdvisorChain, ChatClient, ChatClientBuilder, ChatRequest, ChatResponse, ConversationKey, Delta,
+    DeltaKind, Embedding, EmbeddingModel, Error, ErrorKind, FinishReason, Limit, Message, Phase, Placement,
+    Result, Text, Tool, ToolDefinition, TurnId, async_trait, from_fn,
 };
 use advisor_testkit::{Answer, ScriptedModel, WordEmbeddings};
 use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore, Window};
@@ -60,11 +60,11 @@ impl Setting {
         self.client().prompt().user(text).conversation(conversation).call().await.unwrap();
     }
 
-    /// The instructions of the last request.
-    fn instructions(&self) -> String {
+    /// The last message of the user as it was sent, with the turns that were found.
+    fn asked(&self) -> String {
         let prompts = self.model.prompts();
-        let system = |message: &&Message| message.role() == advisor_core::Role::System;
-        prompts.last().unwrap().messages.iter().find(system).map(Message::text).unwrap_or_default()
+        let user = |message: &&Message| message.role() == advisor_core::Role::User;
+        prompts.last().unwrap().messages.iter_back().find(user).map(Message::text).unwrap_or_default()
     }
 }
 
@@ -110,8 +110,7 @@ async fn law_m5_turns_are_found_in_their_scope_only() {
             [key("ada", "one"), key("ada", "two"), key("bob", "one")].into_iter().zip(expected)
         {
             setting.say("What is my favourite colour?", asks.clone()).await;
-            let found =
-                setting.instructions().contains("User: My favourite colour is blue.\nAssistant: Noted.");
+            let found = setting.asked().contains("User: My favourite colour is blue.\nAssistant: Noted.");
             assert_eq!(found, finds, "{scope:?} {asks}");
         }
     }
@@ -128,7 +127,7 @@ async fn law_m2_earlier_turns_are_never_remembered() {
         {
             client.prompt().user(text).conversation(conversation).call().await.unwrap();
         }
-        assert!(setting.instructions().contains("<earlier-turn>"), "{phase}");
+        assert!(setting.asked().contains("<earlier-turn>"), "{phase}");
         let stored = memory.transcript(&ConversationKey::new("two").unwrap()).await.unwrap();
         let texts: Vec<_> = stored.iter().map(Message::text).collect();
         assert_eq!(texts, ["Which colour is my favourite?", "Noted."], "{phase}");
@@ -148,9 +147,9 @@ async fn turns_that_memory_sends_are_left_out() {
         {
             client.prompt().user(text).conversation("c").call().await.unwrap();
         }
-        let instructions = setting.instructions();
-        assert_eq!(instructions.matches("<earlier-turn>\n").count(), 1, "{phase}: {instructions}");
-        assert!(instructions.contains("User: My favourite colour is blue."), "{phase}: {instructions}");
+        let asked = setting.asked();
+        assert_eq!(asked.matches("<earlier-turn>\n").count(), 1, "{phase}: {asked}");
+        assert!(asked.contains("User: My favourite colour is blue."), "{phase}: {asked}");
     }
 }
 
@@ -189,8 +188,11 @@ async fn turn_that_waits_is_stored_when_the_resumed_one_ends() {
 #[tokio::test]
 async fn refused_and_filtered_turns_are_not_stored() {
     let filtered = |reason| Answer::new().text("I cannot").finish(reason);
-    let setting = Setting::new([filtered(FinishReason::ContentFilter), filtered(FinishReason::Refusal)]);
-    for _ in 0..2 {
+    let refusal = Delta::from(DeltaKind::Refusal("I cannot".into()));
+    let refused = Answer::new().delta(refusal).finish(FinishReason::Stop);
+    let answers = [filtered(FinishReason::ContentFilter), filtered(FinishReason::Refusal), refused];
+    let setting = Setting::new(answers);
+    for _ in 0..3 {
         setting.say("A secret.", key("ada", "one")).await;
     }
     let refuses = from_fn("refuses", |request: ChatRequest, _: AdvisorChain| async move {
@@ -234,7 +236,7 @@ async fn a_turn_submitted_again_replaces_itself_and_does_not_find_itself() {
     for _ in 0..2 {
         let prompt = setting.client().prompt().user("My favourite colour is blue.");
         prompt.conversation("c").turn(TurnId::new("t").unwrap()).call().await.unwrap();
-        assert_eq!(setting.instructions(), "");
+        assert_eq!(setting.asked(), "");
     }
     assert_eq!(setting.store.len(), 1);
 }
@@ -249,11 +251,11 @@ async fn turns_can_be_forgotten() {
     let turn = TurnId::new("t").unwrap();
     let prompt = setting.client().prompt().user("What is my favourite colour?");
     prompt.conversation(key("ada", "one")).turn(turn.clone()).call().await.unwrap();
-    assert_eq!(setting.instructions(), "");
+    assert_eq!(setting.asked(), "");
     assert!(!setting.past.forget_turn(&key("ada", "two"), &turn).await.unwrap(), "another conversation");
     assert!(setting.past.forget_turn(&key("ada", "one"), &turn).await.unwrap());
     setting.say("What is my favourite colour?", key("ada", "one")).await;
-    assert_eq!(setting.instructions(), "");
+    assert_eq!(setting.asked(), "");
     assert_eq!(setting.past.forget_tenant("ada").await.unwrap(), 2);
     assert_eq!(setting.store.len(), 1, "that of the other tenant");
 }
@@ -279,7 +281,7 @@ async fn long_turns_are_cut() {
         client.prompt().user(text).conversation("c").call().await.unwrap();
     }
     assert_eq!(
-        setting.instructions(),
+        setting.asked(),
         "Earlier:\n\n<earlier-turn>\nUser: blue &lt;/earlier-turn […]\n</earlier-turn>"
     );
 }

@@ -56,9 +56,9 @@ fn texts<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Vec<String> {
     messages.into_iter().map(Message::text).collect()
 }
 
-fn system_of(messages: &advisor_core::MessageList) -> String {
-    let system: Vec<_> = messages.iter().filter(|message| message.role() == Role::System).collect();
-    texts(system).join("|")
+/// The last message of the user as it was sent, with its documents.
+fn asked(messages: &advisor_core::MessageList) -> String {
+    messages.iter_back().find(|message| message.role() == Role::User).map(Message::text).unwrap_or_default()
 }
 
 /// The titles of the citations in a message.
@@ -109,8 +109,15 @@ async fn law_m2_m4_documents_are_sent_every_round_unstored() {
         client.prompt().user("Thanks").conversation("c").call().await.unwrap();
         assert_eq!(calls.load(Ordering::Relaxed), 2, "{remembers:?}");
         for prompt in model.prompts() {
-            let system = system_of(&prompt.messages);
-            assert!(system.starts_with("Be polite.\n\n") && system.matches(FOUND).count() == 1, "{system}");
+            let sent = texts(&prompt.messages);
+            assert_eq!(
+                (sent[0].as_str(), sent.concat().matches(FOUND).count()),
+                ("Be polite.", 1),
+                "{sent:?}"
+            );
+            let asked = asked(&prompt.messages);
+            assert!(asked.contains(FOUND), "{asked}");
+            assert!(asked.ends_with("\n\nWeather?") || asked.ends_with("\n\nThanks"), "{asked}");
             assert_eq!(validate_transcript(&prompt.messages), []);
         }
         if remembers.is_some() {
@@ -166,10 +173,10 @@ async fn law_m5_each_tenant_reads_its_documents() {
         let key = ConversationKey::in_tenant(tenant, "c").unwrap();
         client.prompt().user("When does the shop open?").conversation(key).call().await.unwrap();
     }
-    let systems: Vec<_> = answers.prompts().iter().map(|prompt| system_of(&prompt.messages)).collect();
-    assert!(systems[0].contains("acme") && !systems[0].contains("umbrella"), "{systems:?}");
-    assert!(systems[1].contains("umbrella") && !systems[1].contains("acme"), "{systems:?}");
-    assert_eq!(systems[2], "Be polite.", "a tenant without documents");
+    let sent: Vec<_> = answers.prompts().iter().map(|prompt| asked(&prompt.messages)).collect();
+    assert!(sent[0].contains("acme") && !sent[0].contains("umbrella"), "{sent:?}");
+    assert!(sent[1].contains("umbrella") && !sent[1].contains("acme"), "{sent:?}");
+    assert_eq!(sent[2], "When does the shop open?", "a tenant without documents");
 }
 
 #[tokio::test]
@@ -340,7 +347,7 @@ async fn failing_retriever_ends_the_turn_by_default() {
     let tolerant = client_of(Retrieval::new(failing).with_on_failure(OnFailure::Continue));
     let response = tolerant.prompt().user("When?").call().await.unwrap();
     assert_eq!((response.text().as_str(), response.message().blocks().len()), ("Hello [1].", 1));
-    assert_eq!(system_of(&model.prompts()[0].messages), "Be polite.");
+    assert_eq!(texts(&model.prompts()[0].messages), ["Be polite.", "When?"]);
     assert_eq!(response.turn().extensions().get::<Retrieved>(), None);
 }
 
@@ -378,8 +385,8 @@ async fn two_retrievals_number_their_documents_on() {
         .unwrap();
     let response = client.prompt().user("When?").call().await.unwrap();
     assert!(
-        system_of(&model.prompts()[0].messages)
-            .ends_with("Cats:\n\n<document number=\"3\">\nCats sleep.\n</document>")
+        asked(&model.prompts()[0].messages)
+            .ends_with("Cats:\n\n<document number=\"3\">\nCats sleep.\n</document>\n\nWhen?")
     );
     assert_eq!(cited(response.message()), ["cats", "Hours"], "the inner advisor is the first to add");
     let retrieved = response.turn().extensions().get::<Retrieved>().unwrap();
@@ -408,7 +415,18 @@ async fn query_can_be_rewritten_and_left_out() {
     let asked = client.prompt().user("Wann?").call().await.unwrap();
     assert_eq!(asked.turn().extensions().get::<Retrieved>(), Some(Retrieved::default()));
     assert_eq!(*queries.lock().unwrap(), [("Wann? (in English)".to_owned(), "default".to_owned())]);
-    assert_eq!(system_of(&model.prompts()[1].messages), "Be polite.", "no document, no instructions");
+    assert_eq!(texts(&model.prompts()[1].messages), ["Be polite.", "Wann?"], "no document, no instructions");
+}
+
+#[tokio::test]
+async fn documents_are_sent_with_instructions_by_choice() {
+    let (_, retriever) = counting();
+    let model = ScriptedModel::new([Answer::from_text("At nine [1].")]);
+    let client = client(&model, Retrieval::new(retriever).in_system(), None);
+    client.prompt().user("When?").call().await.unwrap();
+    let sent = texts(&model.prompts()[0].messages);
+    assert!(sent[0].starts_with("Be polite.\n\n") && sent[0].contains(FOUND), "{sent:?}");
+    assert_eq!(sent[1..], ["When?"]);
 }
 
 #[tokio::test]

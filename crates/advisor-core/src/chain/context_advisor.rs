@@ -13,8 +13,11 @@ use crate::{
 /// Creates an advisor that adds context to a turn, such as retrieved documents or facts about the user.
 ///
 /// `context` is called once per turn. It receives the request and returns the text, empty for none. Every request
-/// of the turn carries the text as instructions, behind those of the request. The text is never stored. This holds
-/// in every phase.
+/// of the turn carries the text at the beginning of the user's message ([`ChatRequest::with_context`]), so what was
+/// sent before that message stays as it was, and a provider reads it from its cache. Memory stores the message as the
+/// user wrote it: the next turn has it without the text. This holds in every phase.
+///
+/// [`in_system`](ContextFn::in_system) sends the text with the instructions.
 ///
 /// # Errors
 /// An error of `context` ends the turn before the model is asked. The next request of the turn, if any, calls it
@@ -40,7 +43,7 @@ where
     T: Into<Text>,
 {
     let placement = Placement::default().with_role(AdvisorRole::Context);
-    ContextFn { name: name.into(), placement, context, text: OncePerTurn::new() }
+    ContextFn { name: name.into(), placement, context, text: OncePerTurn::new(), in_system: false }
 }
 
 /// The advisor that [`context_fn`] creates.
@@ -50,6 +53,17 @@ pub struct ContextFn<F> {
     placement: Placement,
     context: F,
     text: OncePerTurn<Text>,
+    in_system: bool,
+}
+
+impl<F> ContextFn<F> {
+    /// Sends the text behind the instructions of the request, as a part of them. The model gives it their rank. A text
+    /// that changes from turn to turn changes the beginning of each request, so a provider's cache of the conversation
+    /// is lost with every change.
+    #[must_use]
+    pub fn in_system(self) -> Self {
+        Self { in_system: true, ..self }
+    }
 }
 
 impl<F: Send + Sync + 'static> AdvisorInfo for ContextFn<F> {
@@ -72,7 +86,8 @@ where
     async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
         let find = async { Ok((self.context)(request.clone()).await?.into()) };
         let text = self.text.get_or_try_init(&request.turn, find).await?;
-        next.next_stream(request.with_system(text)).await
+        let request = if self.in_system { request.with_system(text) } else { request.with_context(text) };
+        next.next_stream(request).await
     }
 }
 

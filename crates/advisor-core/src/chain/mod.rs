@@ -213,6 +213,7 @@ impl AdvisorChain {
         let model = Arc::clone(&self.model);
         async move {
             valid?;
+            request = request.with_joined_context();
             if request.turn.note_arrival(&request.tools) {
                 return pending().await;
             }

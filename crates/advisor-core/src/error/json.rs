@@ -82,6 +82,7 @@ mod tests {
             ContextOverflow,
             InvalidHistory,
             NotFound,
+            InvalidInput,
             InvalidRequest,
             Connection,
             Timeout,

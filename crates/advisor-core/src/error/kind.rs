@@ -28,6 +28,9 @@ pub enum ErrorKind {
     InvalidHistory,
     /// The provider does not know the model, or nothing is at the address. Sending it unchanged fails again.
     NotFound,
+    /// The provider refuses the content of a message, such as an image that it cannot read. Sending the message again
+    /// fails again, so a memory leaves it out of later turns.
+    InvalidInput,
     /// The provider refuses the request for another reason.
     InvalidRequest,
     /// The provider failed: an error status or an error object in its stream.
@@ -103,6 +106,7 @@ impl ErrorKind {
             Self::ContextOverflow => "context_overflow",
             Self::InvalidHistory => "invalid_history",
             Self::NotFound => "not_found",
+            Self::InvalidInput => "invalid_input",
             Self::InvalidRequest => "invalid_request",
             Self::Provider { .. } => "provider",
             Self::Connection => "connection",

@@ -1,4 +1,4 @@
-use message_aggregator::{Message, MessageList, Role, Text};
+use message_aggregator::{Message, MessageContent, MessageList, Part, Role, Text};
 
 use crate::ChatRequest;
 
@@ -54,7 +54,77 @@ impl ChatRequest {
         self.with_messages(messages)
     }
 
-    /// Applies `map` to the texts of the user's messages; see [`Message::map_text`].
+    /// Puts context in front of the user's message that the turn answers: text for this turn alone, such as retrieved
+    /// documents.
+    ///
+    /// The model is sent the text at the beginning of that message, before a blank line, in every round of the turn.
+    /// Everything before the message stays as it was sent in earlier turns, so a provider reads it from its cache. On
+    /// the way there, the text is an [ephemeral](Message::ephemeral) message of its own: memory does not store it, and
+    /// [`last_user`](Self::last_user) is what the user wrote. Further context follows, in the order of the calls; an
+    /// equal one is added once per turn, and an empty text changes nothing.
+    ///
+    /// In a round whose request lacks that message, since a memory further inside has it, nothing is added. A turn
+    /// without a message of the user gets the text as [instructions](Self::with_system).
+    ///
+    /// # Example
+    /// ```
+    /// use advisor_core::{ChatRequest, Message};
+    ///
+    /// let request = ChatRequest::new(Message::user("When do you open?")).with_context("The shop opens at nine.");
+    /// assert_eq!(request.last_user().unwrap().text(), "When do you open?");
+    /// let sent: Vec<_> = request.messages.iter().map(Message::text).collect();
+    /// assert_eq!(sent, ["The shop opens at nine.", "When do you open?"], "the model is sent one message of both");
+    /// ```
+    #[must_use]
+    pub fn with_context(self, text: impl Into<Text>) -> Self {
+        let text = text.into();
+        if text.is_empty() {
+            return self;
+        }
+        let (context, place) = self.turn.context(&text, self.last_user());
+        if place.is_empty() {
+            return self.with_system(text);
+        }
+        if self.messages.iter().any(|message| message.is_same(&context)) {
+            return self;
+        }
+        let is_place = |message: &Message| place.iter().any(|version| version.is_same(message));
+        let last_user = |message: &Message| message.role() == Role::User && !message.is_ephemeral();
+        let behind = self.messages.iter_back().position(is_place);
+        let Some(behind) = behind.or_else(|| self.messages.iter_back().position(last_user)) else {
+            return self;
+        };
+        let before = self.messages.len() - behind - 1;
+        let (head, tail) = (self.messages.iter().take(before), self.messages.iter().skip(before));
+        let messages = head.chain([&context]).chain(tail).cloned().collect::<MessageList>();
+        self.with_messages(messages)
+    }
+
+    /// Returns the request as the model gets it: with its context in the messages that it stands before. Strict chat
+    /// templates refuse two messages of the user in a row.
+    pub(crate) fn with_joined_context(self) -> Self {
+        let contexts = self.turn.contexts();
+        if contexts.is_empty() {
+            return self;
+        }
+        let (mut messages, mut before) = (MessageList::new(), Vec::new());
+        for message in &self.messages {
+            if contexts.iter().any(|context| context.is_same(message)) {
+                before.push(message.clone());
+            } else if message.role() == Role::User && !before.is_empty() {
+                let joined = with_texts_before(message, &std::mem::take(&mut before));
+                messages.push(self.turn.stable_replacement(message, joined));
+            } else {
+                messages.extend(std::mem::take(&mut before));
+                messages.push(message.clone());
+            }
+        }
+        messages.extend(before);
+        self.with_messages(messages)
+    }
+
+    /// Applies `map` to the texts of the user's messages; see [`Message::map_text`]. Ephemeral messages, which advisors
+    /// add, stay as they are.
     ///
     /// Outside memory, the mapped text is both sent and remembered; further inside, memory keeps the original. The
     /// transcript of the turn has the text that the caller gave.
@@ -72,7 +142,7 @@ impl ChatRequest {
     pub fn map_user_text(self, mut map: impl FnMut(&str) -> String) -> Self {
         let mut any = false;
         let messages = self.messages.iter().map(|message| {
-            if message.role() != Role::User {
+            if message.role() != Role::User || message.is_ephemeral() {
                 return message.clone();
             }
             let new = self.turn.stable_replacement(message, message.map_text(&mut map));
@@ -83,6 +153,22 @@ impl ChatRequest {
         // An unchanged list keeps its cached wire form.
         if any { self.with_messages(messages) } else { self }
     }
+}
+
+/// Returns a message of the user with these texts at its beginning.
+fn with_texts_before(message: &Message, texts: &[Message]) -> Message {
+    let MessageContent::User(parts) = message.content() else { return message.clone() };
+    let mut parts = parts.clone();
+    let mut text = texts.iter().map(Message::text).collect::<Vec<_>>().join("\n\n");
+    match parts.first_mut() {
+        Some(Part::Text(said)) => {
+            text.push_str("\n\n");
+            text.push_str(said);
+            *said = text.into();
+        }
+        _ => parts.insert(0, Part::Text(text.into())),
+    }
+    Message::user_parts(parts)
 }
 
 fn is_system(message: &Message) -> bool {

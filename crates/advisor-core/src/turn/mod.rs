@@ -1,4 +1,5 @@
 pub(crate) mod answered_before;
+pub(crate) mod earlier_rounds;
 pub(crate) mod end_turn;
 pub(crate) mod extensions;
 pub(crate) mod interrupted_calls;
@@ -18,6 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use futures::FutureExt;
 use message_aggregator::{BlockId, Message, MessageList, Text};
 
+use crate::turn::earlier_rounds::EarlierRound;
 use crate::turn::extensions::Extensions;
 use crate::turn::interrupted_calls::RunningCalls;
 use crate::turn::rejections::Rejections;
@@ -50,6 +52,10 @@ struct State {
     transcript: MessageList,
     running_calls: Option<RunningCalls>,
     replacements: Replacements,
+    earlier_rounds: Vec<EarlierRound>,
+    contexts: Vec<Message>,
+    /// The message of the user that they stand before.
+    context_place: Option<Message>,
     rejections: Rejections,
     /// The last part of a position that was given to an added block, by the position's first part.
     parts: BTreeMap<BlockId, u32>,
@@ -212,6 +218,28 @@ impl Turn {
 
     pub(crate) fn stable_replacement(&self, original: &Message, new: Message) -> Message {
         self.lock().replacements.stable(original, new)
+    }
+
+    /// Returns the message of a context, the same one for an equal text, and the message that contexts of this turn
+    /// stand before, in each of its versions: `last_user` of the first request that had one. There is none without it.
+    pub(crate) fn context(&self, text: &Text, last_user: Option<&Message>) -> (Message, Vec<Message>) {
+        let mut state = self.lock();
+        if state.context_place.is_none() {
+            state.context_place = last_user.cloned();
+        }
+        let known = state.contexts.iter().find(|context| context.text() == text.as_str()).cloned();
+        let context = known.unwrap_or_else(|| {
+            let new = Message::user(text.clone()).ephemeral();
+            state.contexts.push(new.clone());
+            new
+        });
+        let place = state.context_place.as_ref();
+        (context, place.map(|place| state.replacements.versions_of(place)).unwrap_or_default())
+    }
+
+    /// Returns the contexts of the turn.
+    pub(crate) fn contexts(&self) -> Vec<Message> {
+        self.lock().contexts.clone()
     }
 
     /// Notes a changed answer, if the original is one of this turn. Returns the handle of an equal change, if any.

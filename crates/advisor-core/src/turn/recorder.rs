@@ -131,6 +131,9 @@ pub enum TurnEnd {
         /// The text of the unfinished round that the caller had been shown.
         partial: Text,
     },
+    /// With an error of kind [`InvalidInput`](crate::ErrorKind::InvalidInput), before anything of an answer was
+    /// delivered: the provider refused the content of the messages since the turn's last answer.
+    Refused,
     /// By a drop or a cancellation, after this part of the answer's text had been delivered.
     Interrupted {
         /// The text of the unfinished round that the caller had been shown.

@@ -16,6 +16,21 @@ struct Replaced {
 }
 
 impl Replacements {
+    /// Returns a message, its replacements, and theirs.
+    pub(crate) fn versions_of(&self, original: &Message) -> Vec<Message> {
+        let (mut versions, mut seen) = (vec![original.clone()], 0);
+        while let Some(version) = versions.get(seen) {
+            let replaced = self.0.get(&std::ptr::from_ref(version.content()).addr());
+            for by in replaced.map(|replaced| replaced.by.as_slice()).unwrap_or_default() {
+                if !versions.iter().any(|known| known.is_same(by)) {
+                    versions.push(by.clone());
+                }
+            }
+            seen += 1;
+        }
+        versions
+    }
+
     /// Returns the known replacement of `original` that equals `new`, or stores and returns `new`.
     pub(crate) fn stable(&mut self, original: &Message, new: Message) -> Message {
         if new.is_same(original) {

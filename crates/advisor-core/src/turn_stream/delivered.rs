@@ -13,7 +13,7 @@ impl Delivered {
     pub(super) fn note(&mut self, chunk: &Chunk) {
         self.any = true;
         match chunk {
-            Chunk::Delta { block, delta: BlockDelta::Text(text) } => {
+            Chunk::Delta { block, delta: BlockDelta::Text(text) | BlockDelta::Refusal(text) } => {
                 self.enter(block.round);
                 self.text.push_str(text);
             }

@@ -133,7 +133,11 @@ impl TurnStream {
 
     pub(super) fn fail(&mut self, error: Error) {
         let partial = self.delivered.take_text();
-        self.end_with(TurnEnd::Failed { partial }, error);
+        let end = match error.kind() {
+            ErrorKind::InvalidInput if partial.is_empty() => TurnEnd::Refused,
+            _ => TurnEnd::Failed { partial },
+        };
+        self.end_with(end, error);
     }
 
     /// Ends the turn after a panic in a poll: the inner stream must not be polled again, so the end is recorded.

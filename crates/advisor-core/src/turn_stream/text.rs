@@ -8,6 +8,8 @@ use crate::{Error, ErrorKind, Result, TurnHandle, TurnStream};
 
 /// The text of a turn as a stream, without other chunks; created by [`TurnStream::text`].
 ///
+/// The text of a refusal is part of it. A refusal without a text is only in the finish reason.
+///
 /// # Ordering
 /// It ends when the turn has completed; by then all work in the chain has finished. A blank line separates the
 /// texts of two rounds.
@@ -80,7 +82,10 @@ impl Stream for TextStream {
         loop {
             let Some(turn) = &mut this.turn else { return Poll::Ready(None) };
             match ready!(Pin::new(turn).poll_next(cx)) {
-                Some(Ok(Chunk::Delta { block, delta: BlockDelta::Text(text) })) => {
+                Some(Ok(Chunk::Delta {
+                    block,
+                    delta: BlockDelta::Text(text) | BlockDelta::Refusal(text),
+                })) => {
                     let new_round = this.round.replace(block.round).is_some_and(|round| round != block.round);
                     let text = if new_round {
                         this.next = Some(text);

@@ -35,11 +35,18 @@ impl Digests {
         let mut system = DefaultHasher::new();
         request.messages.iter().filter(is_system).for_each(|message| system.write_u64(digest_of(message)));
         let others = request.messages.iter().take(kept).filter(|message| !is_system(message));
-        Self {
-            tools: request.api_tools().wire_form(digest_of_tools).0,
-            system: system.finish(),
-            messages: others.take(most).map(digest_of).collect(),
+        // Context is sent at the beginning of the message that it stands before.
+        let (mut messages, mut context) = (Vec::new(), DefaultHasher::new());
+        for message in others {
+            context.write_u64(digest_of(message));
+            if !(message.is_ephemeral() && message.role() == Role::User) {
+                messages.push(std::mem::take(&mut context).finish());
+            }
+            if messages.len() == most {
+                break;
+            }
         }
+        Self { tools: request.api_tools().wire_form(digest_of_tools).0, system: system.finish(), messages }
     }
 
     /// Returns the parts that changed since an earlier request. Its last message may change, and others may follow it.

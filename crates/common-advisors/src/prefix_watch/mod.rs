@@ -25,6 +25,8 @@ use crate::recent::Recent;
 /// - the last message before them, which may change;
 /// - added messages.
 ///
+/// Context ([`ChatRequest::with_context`]) counts as a part of the message that it is sent with.
+///
 /// The order of the fields of a provider's request is not known here.
 ///
 /// It keeps digests only, of a bounded number of conversations and messages. Clones have the same ones. It is beside the

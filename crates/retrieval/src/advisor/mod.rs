@@ -24,8 +24,10 @@ const INSTRUCTIONS: &str = "The documents below were found for the question of t
 
 /// An advisor that retrieves documents once per turn, sends them with each of its requests, and cites them.
 ///
-/// The documents are numbered, and follow the request's instructions as part of them. Memory stores neither the
-/// documents nor the instructions. [`Retrieved`] in the extensions of the turn has the documents.
+/// The documents are numbered, and stand at the beginning of the user's message that the turn answers, in each request
+/// of the turn ([`ChatRequest::with_context`]). What was sent before that message stays as it was in earlier turns, so a
+/// provider reads it from its cache. Memory stores the message as the user wrote it, so the next turn has it without the
+/// documents. [`in_system`](Self::in_system) sends them with the instructions. [`Retrieved`] in the extensions of the turn has the documents.
 ///
 /// If a text of the final answer names a document, such as `[1]` or `[1, 2]`, a citation with its title and address
 /// follows that text. The text itself is unchanged and streams on. Memory stores citations. An answer with tool
@@ -76,6 +78,7 @@ pub struct Retrieval {
     max_bytes: usize,
     on_failure: OnFailure,
     cites: bool,
+    in_system: bool,
     context: OncePerTurn<Context>,
 }
 
@@ -107,6 +110,7 @@ impl Retrieval {
             max_bytes: Self::MAX_BYTES,
             on_failure: OnFailure::Fail,
             cites: true,
+            in_system: false,
             context: OncePerTurn::new(),
         }
     }
@@ -153,6 +157,13 @@ impl Retrieval {
     #[must_use]
     pub fn with_citations(self, cites: bool) -> Self {
         Self { cites, ..self }
+    }
+
+    /// Sends the documents behind the instructions of the request, as a part of them. The model gives them that rank, and
+    /// they change the beginning of each request, so a provider's cache of the conversation is lost in every turn.
+    #[must_use]
+    pub fn in_system(self) -> Self {
+        Self { in_system: true, ..self }
     }
 
     /// Retrieves the documents of a turn, and leaves them in its extensions.
@@ -203,7 +214,11 @@ impl StreamAdvisor for Retrieval {
         let context = self.context.get_or_try_init(&request.turn, self.context_of(&request)).await?;
         // In JSON, `[1]` is a list.
         let is_text = matches!(request.options.response_format, None | Some(ResponseFormat::Text));
-        let answer = next.next_stream(request.with_system(context.text)).await?;
+        let request = match self.in_system {
+            true => request.with_system(context.text),
+            false => request.with_context(context.text),
+        };
+        let answer = next.next_stream(request).await?;
         if self.cites && is_text && !context.citations.is_empty() {
             return Ok(answer.edit_with(CitationEditor::new(context.citations)));
         }

@@ -31,6 +31,9 @@ const FENCE: &str = "earlier-turn";
 /// and filtered answers; results that a tool returns directly. An answer that an advisor outside
 /// [rejects](advisor_core::Turn::reject_answer) is removed.
 ///
+/// The found turns stand at the beginning of the user's message that the turn answers ([`ChatRequest::with_context`]), as
+/// the documents of [`Retrieval`](crate::Retrieval) do, or with the instructions ([`in_system`](Self::in_system)).
+///
 /// Add it before advisors that change or deny answers, such as a redaction. Those outside it change what memory stores,
 /// and not what this advisor stores.
 ///
@@ -86,6 +89,7 @@ pub struct PastTurns {
     max_bytes: usize,
     instructions: Text,
     on_failure: OnFailure,
+    in_system: bool,
     context: OncePerTurn<Text>,
 }
 
@@ -115,6 +119,7 @@ impl PastTurns {
             max_bytes: Self::MAX_BYTES,
             instructions: INSTRUCTIONS.into(),
             on_failure: OnFailure::Fail,
+            in_system: false,
             context: OncePerTurn::new(),
         }
     }
@@ -153,6 +158,13 @@ impl PastTurns {
     #[must_use]
     pub fn with_on_failure(self, on_failure: OnFailure) -> Self {
         Self { on_failure, ..self }
+    }
+
+    /// Sends the earlier turns behind the instructions of the request, as a part of them. The model gives them that rank,
+    /// and they change the beginning of each request, so a provider's cache of the conversation is lost in every turn.
+    #[must_use]
+    pub fn in_system(self) -> Self {
+        Self { in_system: true, ..self }
     }
 
     /// Deletes the turns of a conversation, and returns their number. A chat memory deletes its own.
@@ -234,10 +246,10 @@ impl PastTurns {
 
 /// Returns the text of an answer of the model that ends its turn.
 fn final_text(response: &ChatResponse) -> Option<String> {
-    use FinishReason::{ContentFilter, Limit, Paused, Refusal};
+    use FinishReason::{ContentFilter, Limit, Paused};
     let has_calls = response.message().tool_calls().next().is_some();
-    let is_none = matches!(response.finish().reason, Paused | ContentFilter | Refusal | Limit(_));
-    let text = (!has_calls && !is_none).then(|| response.text())?;
+    let is_none = matches!(response.finish().reason, Paused | ContentFilter | Limit(_));
+    let text = (!has_calls && !is_none && !response.is_refusal()).then(|| response.text())?;
     Some(text).filter(|text| !text.trim().is_empty())
 }
 
@@ -257,7 +269,11 @@ impl StreamAdvisor for PastTurns {
         let Some(running) = RunningTurn::of(&request) else { return next.next_stream(request).await };
         let earlier = self.context.get_or_try_init(&request.turn, self.find(&running, &request)).await?;
         let turn = Arc::clone(&request.turn);
-        let answer = next.next_stream(request.with_system(earlier)).await?;
+        let request = match self.in_system {
+            true => request.with_system(earlier),
+            false => request.with_context(earlier),
+        };
+        let answer = next.next_stream(request).await?;
         Ok(answer.on_completed(move |response| async move {
             if let Some(answer) = final_text(&response) {
                 self.remember(&running, &answer).await?;

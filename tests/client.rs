@@ -8,7 +8,7 @@
 )]
 
 use advisor_chain::chain::{FallbackModel, IntoId, OnDrop, Spawner};
-use advisor_chain::messages::MessageList;
+use advisor_chain::messages::{ChunkFold, Delta, DeltaKind, MessageList};
 use advisor_chain::tools::ToolCallStreaming;
 use advisor_chain::{
     AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatOptions, ChatRequest, ChatResponse, Chunk,
@@ -189,6 +189,36 @@ async fn turn_text_stream_separates_rounds_with_blank_line() {
         ChatClient::builder(model).advisor(ToolCallAdvisor::new()).tool(tool("look")).build().unwrap();
     let text: Vec<_> = client.prompt().user("Hi").stream().text().try_collect().await.unwrap();
     assert_eq!(text, ["Let me ", "look.", "\n\n", "Sunny."]);
+}
+
+#[tokio::test]
+async fn refusal_is_text_to_readers_of_text_alone() {
+    let refusing = || {
+        let piece = |text: &str| Delta::from(DeltaKind::Refusal(text.into()));
+        Answer::new().delta(piece("I cannot ")).delta(piece("help.")).finish(FinishReason::Stop)
+    };
+    let model = ScriptedModel::new([refusing(), refusing(), refusing().hang()]);
+    let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+    let client = ChatClient::builder(model).advisor(memory.clone()).build().unwrap();
+    let ask = || client.prompt().user("Hi").conversation("c");
+
+    let text: Vec<_> = ask().stream().text().try_collect().await.unwrap();
+    assert_eq!(text, ["I cannot ", "help."]);
+    let mut fold = ChunkFold::new();
+    let chunks: Vec<_> = ask().stream().try_collect().await.unwrap();
+    chunks.iter().for_each(|chunk| fold.push(chunk));
+    let shown: String = chunks.iter().filter_map(Chunk::text).collect();
+    let response = chunks.last().and_then(Chunk::completed).unwrap();
+    assert!(response.is_refusal());
+    for text in [shown, response.text(), response.message().text(), fold.text(response.round())] {
+        assert_eq!(text, "I cannot help.");
+    }
+
+    let mut turn = ask().stream();
+    while turn.next().await.unwrap().unwrap().text() != Some("help.") {}
+    drop(turn);
+    let remembered = memory.transcript(&ConversationKey::new("c").unwrap()).await.unwrap();
+    assert_eq!(remembered.last().unwrap().text(), "I cannot help. [interrupted]", "as it was shown");
 }
 
 #[tokio::test]

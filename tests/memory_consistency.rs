@@ -11,18 +11,21 @@
 
 mod matrix;
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use advisor_chain::chain::TurnEnd;
 use advisor_chain::memory::store::{Entry, EntryKind, ReadRange};
-use advisor_chain::memory::{ConversationStore, validate_transcript};
-use advisor_chain::messages::Limit;
+use advisor_chain::memory::{
+    ConversationStore, MESSAGE_REFUSED, NO_ANSWER, RESULT_REFUSED, validate_transcript,
+};
+use advisor_chain::messages::{Limit, Media, MessageContent, Part};
 use advisor_chain::tools::{ToolCallStreaming, ToolError, ToolLimits};
 use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, ChatOptions, ConversationKey, Error, ErrorKind, FinishReason, FnTool,
-    InMemoryStore, Message, Phase, Role, ToolCallAdvisor, ToolChoice, ToolDefinition, TurnId,
+    ChatClient, ChatMemoryAdvisor, ChatOptions, Chunk, ConversationKey, Error, ErrorKind, FinishReason,
+    FnTool, InMemoryStore, Message, Phase, Role, ToolCallAdvisor, ToolChoice, ToolDefinition, TurnId,
 };
-use advisor_testkit::{Answer, Gate, Journal, JournalStore, ScriptedModel};
+use advisor_testkit::{Answer, Gate, Journal, JournalStore, ReceivedPrompt, ScriptedModel};
 use futures::{FutureExt, StreamExt, poll};
 use matrix::{Case, MODES, cases};
 use serde_json::{Value, json};
@@ -519,4 +522,150 @@ fn path_or_query_ids_are_not_turn_ids() {
     for id in ["c", "A-z_09", &"a".repeat(128)] {
         assert!(ConversationKey::in_tenant(id, id).is_ok() && TurnId::new(id).is_ok());
     }
+}
+
+fn image() -> Part {
+    Part::Image(Media::from_bytes("image/png", vec![0; 3]))
+}
+
+/// A turn that runs has its messages so far, in every place of memory. It is interrupted once it is dropped.
+#[tokio::test]
+async fn transcript_read_while_a_turn_runs_does_not_interrupt_it() {
+    for phase in [Phase::Round, Phase::Turn] {
+        let (tool_runs, answers) = (Gate::new(), Gate::new());
+        let model = ScriptedModel::new([
+            Answer::from_text("Yes."),
+            Answer::new().call("c1", "look", "{}").finish(FinishReason::ToolCalls),
+            Answer::new().text("It ").gate(&answers).text("is late.").finish(FinishReason::Stop),
+        ]);
+        let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+        let gate = tool_runs.clone();
+        let look =
+            FnTool::new(ToolDefinition::new("look", "Looks.", json!({"type": "object"})), move |_: Value| {
+                let gate = gate.clone();
+                async move {
+                    gate.pass().await;
+                    Ok("late")
+                }
+            });
+        let client = ChatClient::builder(model)
+            .advisor(ToolCallAdvisor::builder().streaming(ToolCallStreaming::All).build().unwrap())
+            .advisor_in(phase, memory.clone())
+            .tool(look)
+            .build()
+            .unwrap();
+        let key = ConversationKey::new("c").unwrap();
+        let told = async || texts(&memory.transcript(&key).await.unwrap());
+        client.prompt().user("Are you there?").conversation("c").call().await.unwrap();
+        let mut turn = client.prompt().user("How late is it?").conversation("c").stream();
+        let asked = ["Are you there?", "Yes.", "How late is it?"];
+        while !matches!(turn.next().await.unwrap().unwrap(), Chunk::Tool(_)) {}
+        assert!(poll!(turn.next()).is_pending(), "the tool runs");
+        assert_eq!(told().await, asked, "{phase}: the call has no result yet");
+        tool_runs.release();
+        while turn.next().await.unwrap().unwrap().text() != Some("It ") {}
+        assert_eq!(told().await, [&asked[..], &["", "late"]].concat(), "{phase}");
+        drop(turn);
+        assert_eq!(told().await.last().unwrap(), "It [interrupted]", "{phase}");
+    }
+}
+
+/// A model that refuses each request with an image.
+fn without_images() -> ScriptedModel {
+    let has_image = |message: &Message| match message.tool_result() {
+        Some(result) => result.parts.contains(&image()),
+        None => {
+            matches!(message.content(), MessageContent::User(parts) if parts.contains(&image()))
+        }
+    };
+    ScriptedModel::from_fn(move |prompt: &ReceivedPrompt| {
+        assert_eq!(validate_transcript(&prompt.messages), []);
+        let last = prompt.messages.last().unwrap().text();
+        match last.as_str() {
+            _ if prompt.messages.iter().any(has_image) => {
+                Answer::refused(Error::new(ErrorKind::InvalidInput, "the provider refuses the image"))
+            }
+            "Look." => Answer::new().call("c1", "look", "{}").finish(FinishReason::ToolCalls),
+            _ => Answer::from_text(format!("You said {last}")),
+        }
+    })
+}
+
+fn screen() -> FnTool {
+    let definition = ToolDefinition::new("look", "Looks.", json!({"type": "object"}));
+    FnTool::new(definition, |_: Value| async { Ok(vec![Part::from("A screen"), image()]) })
+}
+
+fn texts<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Vec<String> {
+    messages.into_iter().map(Message::text).collect()
+}
+
+#[tokio::test]
+async fn refused_content_is_left_out_of_later_requests_and_stays_stored() {
+    for phase in [Phase::Round, Phase::Turn] {
+        let (memory, model) = (ChatMemoryAdvisor::new(InMemoryStore::new()), without_images());
+        let client = ChatClient::builder(model.clone())
+            .advisor(ToolCallAdvisor::new())
+            .tool(screen())
+            .advisor_in(phase, memory.clone());
+        let client = client.build().unwrap();
+        let ask = |message: Message| client.prompt().message(message).conversation("c").call();
+        let key = ConversationKey::new("c").unwrap();
+        assert_eq!(ask(Message::user("Hi")).await.unwrap().text(), "You said Hi");
+
+        // The image of the user, then that of a tool.
+        let shown = Message::user_parts(vec![Part::from("See"), image()]);
+        assert_eq!(ask(shown.clone()).await.unwrap_err().kind(), ErrorKind::InvalidInput);
+        assert_eq!(ask(Message::user("And now?")).await.unwrap().text(), "You said And now?");
+        assert_eq!(ask(Message::user("Look.")).await.unwrap_err().kind(), ErrorKind::InvalidInput);
+        assert_eq!(ask(Message::user("Bye")).await.unwrap().text(), "You said Bye");
+
+        let sent = texts(&model.prompts().last().unwrap().messages);
+        let expected = [
+            "Hi", "You said Hi", MESSAGE_REFUSED, NO_ANSWER, "And now?", "You said And now?", "Look.", "",
+            RESULT_REFUSED, NO_ANSWER, "Bye",
+        ];
+        assert_eq!(sent, expected, "{phase}");
+
+        // What is stored, and shown, stays what the user wrote and the tool gave.
+        let page = memory.turns(&key, None, NonZeroUsize::MAX).await.unwrap();
+        assert_eq!((page.turns[1].messages[0].clone(), &page.turns[1].end), (shown, &Some(TurnEnd::Refused)));
+        assert_eq!(page.turns[3].messages[2].text(), "A screen");
+        let log = memory.store().load(&key, ReadRange::All).await.unwrap().entries;
+        let refused = log.iter().filter(|entry| entry.kind == EntryKind::TurnEnded(TurnEnd::Refused));
+        assert_eq!(refused.count(), 2, "{phase}");
+    }
+}
+
+#[tokio::test]
+async fn other_failures_leave_nothing_out() {
+    let refusal = |kind| Answer::refused(Error::new(kind, "no"));
+    let answer = || Answer::from_text("Yes.");
+    let model = ScriptedModel::new([
+        refusal(ErrorKind::InvalidRequest),
+        refusal(ErrorKind::InvalidHistory),
+        Answer::new().text("It is").error(Error::new(ErrorKind::InvalidInput, "filtered")),
+        answer(),
+    ]);
+    let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+    let client = ChatClient::builder(model.clone()).advisor(memory).build().unwrap();
+    for said in ["a", "b", "c", "d"] {
+        let _ = client.prompt().user(said).conversation("c").call().await;
+    }
+    let sent = texts(&model.prompts()[3].messages);
+    assert_eq!(sent, ["a", "[interrupted]", "b", "[interrupted]", "c", "It is [interrupted]", "d"]);
+}
+
+/// A turn that is submitted again is sent whole: its provider, or its model, may be another one.
+#[tokio::test]
+async fn refused_turn_submitted_again_is_asked_again() {
+    let refusal = Answer::refused(Error::new(ErrorKind::InvalidInput, "no"));
+    let model = ScriptedModel::new([refusal, Answer::from_text("A cat."), Answer::from_text("Yes.")]);
+    let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+    let client = ChatClient::builder(model.clone()).advisor(memory).build().unwrap();
+    let see = || client.prompt().user("See").conversation("c").turn("t").call();
+    see().await.unwrap_err();
+    assert_eq!(see().await.unwrap().text(), "A cat.");
+    client.prompt().user("Sure?").conversation("c").call().await.unwrap();
+    assert_eq!(texts(&model.prompts()[2].messages), ["See", "A cat.", "Sure?"], "it was accepted in the end");
 }

@@ -15,16 +15,16 @@ use std::time::Duration;
 use advisor_chain::chain::Spawner;
 use advisor_chain::memory::store::{EntryKind, ReadRange};
 use advisor_chain::memory::{ConversationStore, MemoryReceipt};
-use advisor_chain::messages::{Block, ToolCall};
-use advisor_chain::tools::{CallRun, Effect};
+use advisor_chain::messages::{Block, StreamValidator, ToolCall};
+use advisor_chain::tools::{CallRun, Effect, ToolCallStreaming};
 use advisor_chain::{
-    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, ConversationKey, FinishReason,
-    FnTool, InMemoryStore, Message, Phase, Placement, ToolCallAdvisor, ToolDefinition, TurnId, TurnStream,
-    from_fn,
+    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, Chunk, ConversationKey,
+    FinishReason, FnTool, InMemoryStore, Message, Phase, Placement, ToolCallAdvisor, ToolDefinition, TurnId,
+    TurnStream, from_fn,
 };
 use advisor_testkit::{Answer, ScriptedModel};
-use futures::StreamExt;
 use futures::future::BoxFuture;
+use futures::{StreamExt, TryStreamExt};
 use serde_json::{Value, json};
 
 /// Work that waits until the test runs it.
@@ -132,6 +132,68 @@ async fn law_k4_nor_does_that_of_another_process() {
         .unwrap();
     assert_eq!(once(&second, "q").call().await.unwrap().text(), "yes");
     assert_eq!(log(&store).await, ["q", "", "done", "yes", "."]);
+}
+
+/// What a reader of a turn that is submitted again sees is what is stored, in each mode and place of memory.
+#[tokio::test]
+async fn resubmitted_turn_shows_what_is_stored_before_the_rest() {
+    let modes = [ToolCallStreaming::TextOnly, ToolCallStreaming::FinalAnswerOnly, ToolCallStreaming::All];
+    for (mode, place) in modes.into_iter().flat_map(|mode| [(mode, Phase::Round), (mode, Phase::Turn)]) {
+        let store = InMemoryStore::new();
+        let client = |answers: Vec<Answer>| {
+            ChatClient::builder(ScriptedModel::new(answers))
+                .advisor(ToolCallAdvisor::builder().streaming(mode).build().unwrap())
+                .advisor_in(place, ChatMemoryAdvisor::new(store.clone()))
+                .tool(FnTool::new(definition("f"), |_: Value| async { Ok("done") }))
+                .build()
+                .unwrap()
+        };
+        let calling = Answer::new().text("Let me look.").call("1", "f", "{}").finish(FinishReason::ToolCalls);
+        let mut first = once(&client(vec![calling, Answer::new().text("so f").hang()]), "q");
+        let mut shown = Vec::new();
+        for _ in 0..if mode == ToolCallStreaming::FinalAnswerOnly { 0 } else { 64 } {
+            shown.push(first.next().await.unwrap().unwrap());
+            if shown.last().and_then(Chunk::text) == Some("so f") {
+                break;
+            }
+        }
+        if mode == ToolCallStreaming::FinalAnswerOnly {
+            // It shows nothing before the end, so it is read until the second request is pending.
+            assert!(futures::poll!(first.next()).is_pending());
+        }
+        drop(first);
+
+        let again: Vec<_> = once(&client(vec![Answer::from_text("Fine.")]), "q").try_collect().await.unwrap();
+        let mut validator = StreamValidator::new();
+        again.iter().for_each(|chunk| validator.push(chunk).unwrap());
+        let texts = again.iter().filter_map(Chunk::text).collect::<Vec<_>>().concat();
+        let stored = log(&store).await.concat();
+        match mode {
+            ToolCallStreaming::FinalAnswerOnly => assert_eq!(texts, "Fine."),
+            _ => assert_eq!(texts, "Let me look.Fine.", "{mode:?} {place}: {stored}"),
+        }
+        let rounds = again.iter().filter(|chunk| matches!(chunk, Chunk::RoundCompleted(_))).count();
+        assert_eq!(rounds, usize::from(mode != ToolCallStreaming::FinalAnswerOnly));
+        let events = again.iter().filter(|chunk| matches!(chunk, Chunk::Tool(_))).count();
+        assert_eq!(events, if mode == ToolCallStreaming::All { 2 } else { 0 });
+        // The same chunks, apart from usage and the void attempt, as an undisturbed reader had them.
+        let of_round = |chunks: &[Chunk]| -> String {
+            let first =
+                chunks.iter().filter(|chunk| chunk.round() == 1 && !matches!(chunk, Chunk::Usage { .. }));
+            let shape = |chunk: &Chunk| match chunk {
+                Chunk::Opened { .. } => "o",
+                Chunk::Delta { .. } => "",
+                Chunk::Closed { .. } => "c",
+                Chunk::RoundCompleted(_) => "r",
+                Chunk::Tool(_) => "t",
+                _ => "?",
+            };
+            first.map(shape).collect()
+        };
+        if mode != ToolCallStreaming::FinalAnswerOnly {
+            assert_eq!(of_round(&again), of_round(&shown), "{mode:?} {place}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -205,7 +205,12 @@ impl From<&Error> for Refusal {
         if status.is_server_error() || matches!(error.kind(), ErrorKind::Approval { .. }) {
             log_failure(error);
         }
-        let refusal = Self::new(status, failure.code(), failure.message());
+        let message = match error.kind() {
+            // It has the reason and the id, which is the client's own, and no content.
+            ErrorKind::TurnIdReused => error.to_string(),
+            _ => failure.message().to_owned(),
+        };
+        let refusal = Self::new(status, failure.code(), message);
         match may_begin_again(error.kind()) && !error.emitted() {
             true => Self { retry_after: failure.retry_after(), ..refusal },
             false => Self { sent_again: SentAgain::SecondTurn, ..refusal },

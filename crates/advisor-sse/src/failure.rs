@@ -53,7 +53,10 @@ impl Failure {
             | ErrorKind::Fenced
             | ErrorKind::CallAlreadyStarted => 409,
             // As OpenAI and Anthropic answer it.
-            ErrorKind::ContextOverflow | ErrorKind::InvalidRequest | ErrorKind::InvalidHistory => 400,
+            ErrorKind::ContextOverflow
+            | ErrorKind::InvalidInput
+            | ErrorKind::InvalidRequest
+            | ErrorKind::InvalidHistory => 400,
             // A stop is wanted, so it is none of the statuses that clients retry.
             ErrorKind::Cancelled => 422,
             ErrorKind::TooLarge => 413,
@@ -132,6 +135,9 @@ fn message(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::RateLimited { .. } => "the model is busy, try again later",
         ErrorKind::ContextOverflow => "the conversation is too long for the model",
+        ErrorKind::InvalidInput => {
+            "the model cannot take the content of the message, such as its image: send it without that"
+        }
         ErrorKind::InvalidRequest | ErrorKind::InvalidHistory => "the model refused the request",
         ErrorKind::NotFound => "the model does not exist",
         ErrorKind::Connection | ErrorKind::Provider { .. } => "the model cannot be reached",
@@ -141,7 +147,9 @@ fn message(kind: ErrorKind) -> &'static str {
         ErrorKind::Tool => "a tool failed",
         ErrorKind::InvalidOutput => "the answer does not have the requested form",
         ErrorKind::ConversationBusy => "another request of this conversation is running",
-        ErrorKind::TurnIdReused => "the id of the turn was used before",
+        ErrorKind::TurnIdReused => {
+            "the id of the turn was used before, for another input or for a turn that cannot go on: send a new id"
+        }
         ErrorKind::CallAlreadyStarted => "a tool was started before and must not run again",
         ErrorKind::NoClientSideCall => "the conversation does not wait for this call",
         ErrorKind::Approval { problem } => message_about(problem),

@@ -34,7 +34,8 @@ use conversation_store::{ConversationStore, EntryId, StoreError, TimeoutStore};
 /// - The last answer and the end of the turn are stored together, before `Completed` is emitted.
 ///
 /// The model is sent the request's system messages, the view of the conversation and the messages of the turn, and
-/// nothing else.
+/// nothing else. A message whose content the provider refused ([`InvalidInput`](advisor_core::ErrorKind::InvalidInput))
+/// stays stored, and later turns are sent [`MESSAGE_REFUSED`](crate::MESSAGE_REFUSED) in its place.
 ///
 /// # Cancellation
 /// Each append is atomic. A dropped turn is closed with the text that had been shown. That happens at once if the
@@ -59,7 +60,8 @@ use conversation_store::{ConversationStore, EntryId, StoreError, TimeoutStore};
 /// # The same turn again
 /// A turn may be submitted again under its [id](advisor_core::TurnId), with the same input. It waits while an
 /// earlier run is in progress, in this process or another. If the turn was answered, it gets the same answer.
-/// Otherwise it continues where it stopped, without a second user message. Its tools do not run again: calls
+/// Otherwise it continues where it stopped, without a second user message: the tool loop shows the stored rounds first,
+/// and then the rest. Its tools do not run again: calls
 /// without a result are answered [`OUTCOME_UNKNOWN`](crate::OUTCOME_UNKNOWN).
 ///
 /// # Example
@@ -153,7 +155,9 @@ impl ChatMemoryAdvisor {
     /// of the stored conversation, repaired, with the text that dropped turns of this process had shown. Nothing
     /// is written.
     ///
-    /// A running turn appears as if it had been interrupted now. A turn that waits for its caller appears as if
+    /// A turn that is running in this process has its messages so far, without an answer whose calls have no results
+    /// yet. One of another process appears as if it had been interrupted now: the store does not tell whether it runs.
+    /// A turn that waits for its caller appears as if
     /// the conversation had continued without the results. [`client_side_calls`](Self::client_side_calls) lists
     /// those calls, and [`ConversationStore::read`] returns the unchanged log.
     ///
@@ -178,6 +182,9 @@ impl ChatMemoryAdvisor {
         tip: Option<EntryId>,
         unfinished: &[UnfinishedTurn],
     ) -> Result<MessageList> {
+        let holder = || self.settings.registry.locks.holder(key).filter(|_| tip.is_none());
+        // A turn may begin or end while the store is read.
+        let before = holder();
         let snapshot = self
             .settings
             .registry
@@ -185,8 +192,14 @@ impl ChatMemoryAdvisor {
             .await;
         let pending = self.settings.registry.summaries.pending(key);
         let snapshot = snapshot.map_err(StoreError::into_load_error)?;
-        let (summary, filled) =
-            messages_before_next_turn(snapshot, pending.as_ref(), unfinished, &self.settings.measure);
+        let running: Vec<_> = before.into_iter().chain(holder()).collect();
+        let (summary, filled) = messages_before_next_turn(
+            snapshot,
+            pending.as_ref(),
+            unfinished,
+            &running,
+            &self.settings.measure,
+        );
         Ok(summary.into_iter().chain(filled.turns.into_iter().flatten()).collect())
     }
 

@@ -75,8 +75,8 @@ pub use transcript::on_overflow::OnOverflow;
 pub use transcript::repair::{repair, repair_with};
 pub use transcript::summarizer::Summarizer;
 pub use transcript::texts::{
-    CONTINUED_WITHOUT_RESULTS, INTERRUPTED, LEFT_OUT, MESSAGE_LEFT_OUT, MemoryTexts, NO_ANSWER, NOT_RUN,
-    NOT_STARTED,
+    CONTINUED_WITHOUT_RESULTS, INTERRUPTED, LEFT_OUT, MESSAGE_LEFT_OUT, MESSAGE_REFUSED, MemoryTexts,
+    NO_ANSWER, NOT_RUN, NOT_STARTED, RESULT_REFUSED,
 };
 #[cfg(feature = "tiktoken")]
 pub use transcript::tiktoken::Tiktoken;

@@ -51,6 +51,7 @@ pub(crate) fn any_kind() -> impl Strategy<Value = EntryKind> {
         1 => Just(EntryKind::TurnEnded(TurnEnd::Completed(FinishReason::ToolCalls))),
         2 => "[a-c]{0,2}".prop_map(|partial| EntryKind::TurnEnded(TurnEnd::Interrupted { partial: partial.into() })),
         1 => Just(EntryKind::TurnEnded(TurnEnd::Failed { partial: "p".into() })),
+        1 => Just(EntryKind::TurnEnded(TurnEnd::Refused)),
         1 => Just(EntryKind::TurnEnded(TurnEnd::RolledBack)),
         3 => (0..3_u32, "[1-3]").prop_map(started),
         1 => Just(EntryKind::Summary("short".into())),

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use advisor_core::{
-    AdvisorChain, Block, BlockContent, ChatRequest, ChatResponse, Chunk, ChunkStream, Error, ErrorKind,
-    FinishReason, Message, Result, Usage,
+    AdvisorChain, ChatRequest, ChatResponse, Chunk, ChunkStream, Error, ErrorKind, FinishReason, Message,
+    Result, Usage,
 };
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -111,7 +111,7 @@ fn problem(format: &OutputFormat, answer: &ChatResponse) -> Option<Problem> {
         FinishReason::ContentFilter => Some("a content filter stopped the answer".into()),
         FinishReason::Interrupted => Some("the answer was interrupted".into()),
         limit @ FinishReason::Limit(_) => Some(ended_without_value(limit).into()),
-        _ if refuses(answer) => Some("the model refused to answer".into()),
+        _ if answer.is_refusal() => Some("the model refused to answer".into()),
         _ => None,
     };
     let text = answer.text();
@@ -121,13 +121,6 @@ fn problem(format: &OutputFormat, answer: &ChatResponse) -> Option<Problem> {
         (Err(misfit), None) => Some(Problem::Form(misfit)),
         (_, Some(cut)) => Some(Problem::Finish(cut)),
     }
-}
-
-/// Checks whether the model refused, also if the finish reason does not report it.
-fn refuses(answer: &ChatResponse) -> bool {
-    let is_refusal =
-        |block: &Block| matches!(block.content(), BlockContent::Refusal(text) if !text.trim().is_empty());
-    answer.finish().reason == FinishReason::Refusal || answer.message().blocks().iter().any(is_refusal)
 }
 
 fn is_cut(reason: &FinishReason) -> bool {

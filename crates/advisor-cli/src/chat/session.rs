@@ -119,6 +119,9 @@ impl Session {
         }
         Ok(match last_end(&last.entries) {
             Some(TurnEnd::Interrupted { .. }) => Some("[the last answer was cancelled; /retry asks again]"),
+            Some(TurnEnd::Refused) => Some(
+                "[the provider refused the content of the last message; it is left out of further turns]",
+            ),
             Some(TurnEnd::Failed { .. }) => Some("[the last turn failed; /retry asks again]"),
             _ => None,
         })

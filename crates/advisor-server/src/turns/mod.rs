@@ -267,7 +267,10 @@ impl Turns {
 }
 
 fn reused() -> Refusal {
-    Refusal::from(&Error::new(ErrorKind::TurnIdReused, "another input"))
+    Refusal::from(&Error::new(
+        ErrorKind::TurnIdReused,
+        "the turn was begun with another input, or at another place of the conversation; give a new turn a new id",
+    ))
 }
 
 /// The slot of a running turn, and its handle.

@@ -1,11 +1,13 @@
 //! Requests that are sent again: with the same place in the conversation, and with another one.
 
-use advisor_testkit::Answer;
+use advisor_core::{Error, ErrorKind};
+use advisor_testkit::{Answer, ScriptedModel};
 use axum::body::Body;
-use axum::http::StatusCode;
+use axum::http::{Response, StatusCode};
+use chat_memory_advisor::InMemoryStore;
 use serde_json::{Value, json};
 
-use crate::setting::{Setting, json_of, post, refused, setting, text};
+use crate::setting::{Setting, json_of, post, refused, setting, setting_over, text};
 
 async fn messages(setting: &Setting) -> Vec<String> {
     let read = json_of(setting.get("/api/conversations/c1").await).await;
@@ -26,6 +28,27 @@ async fn same_turn_in_another_place_is_refused() {
     let again = text(setting.post("/api/chat", &ask("b", None)).await).await;
     assert!(again.contains("Two."), "{again}");
     assert_eq!(messages(&setting).await, ["Hi", "One.", "Hi", "Two."]);
+}
+
+/// The reason of a refused id is in the answer: what the server knows of the turn, and what memory has.
+#[tokio::test]
+async fn reused_turn_id_gives_its_reason() {
+    let failing = Answer::refused(Error::new(ErrorKind::Connection, "down"));
+    let store = InMemoryStore::new();
+    let here = setting_over(store.clone(), ScriptedModel::new([failing, Answer::from_text("Two.")]));
+    let ask = |turn: &str, text: &str| json!({"message": text, "conversation": "c1", "turn": turn});
+    let reason = async |response: Response<Body>| {
+        assert_eq!(response.status(), StatusCode::UNPROCESSABLE_ENTITY);
+        json_of(response).await["error"]["message"].as_str().unwrap().to_owned()
+    };
+    text(here.post("/api/chat", &ask("a", "Hi")).await).await;
+    text(here.post("/api/chat", &ask("b", "Hi")).await).await;
+    let other = reason(here.post("/api/chat", &ask("b", "Bye")).await).await;
+    assert!(other.contains("another input") && other.contains("a new id"), "{other}");
+    // Another process knows the turn from the store alone.
+    let elsewhere = setting_over(store, ScriptedModel::new([]));
+    let stopped = reason(elsewhere.post("/api/chat", &ask("a", "Hi")).await).await;
+    assert!(stopped.contains("has gone on without it") && stopped.contains("a new id"), "{stopped}");
 }
 
 #[tokio::test]

@@ -56,6 +56,7 @@ async fn stopped_turn_is_not_asked_again() {
 #[tokio::test]
 async fn failed_turn_is_not_asked_again() {
     for (kind, status) in [
+        (ErrorKind::InvalidInput, StatusCode::BAD_REQUEST),
         (ErrorKind::InvalidRequest, StatusCode::BAD_REQUEST),
         (ErrorKind::InvalidHistory, StatusCode::BAD_REQUEST),
         (ErrorKind::NotFound, StatusCode::BAD_GATEWAY),

@@ -12,6 +12,7 @@ pub(super) fn of_entry(kind: &EntryKind) -> String {
         EntryKind::Message(message) => of_message(message),
         EntryKind::TurnEnded(TurnEnd::Completed(_)) => "end".into(),
         EntryKind::TurnEnded(TurnEnd::Interrupted { partial }) => format!("interrupted({partial})"),
+        EntryKind::TurnEnded(TurnEnd::Refused) => "refused".into(),
         EntryKind::TurnEnded(TurnEnd::Failed { partial }) => format!("failed({partial})"),
         EntryKind::TurnEnded(TurnEnd::RolledBack) => "rolled-back".into(),
         other => format!("{other:?}"),

@@ -141,6 +141,11 @@ impl ConversationMap<Lock> {
         self.read(key, |lock| lock.holder.is_some()).unwrap_or_default()
     }
 
+    /// Returns the turn that holds the lock.
+    pub(crate) fn holder(&self, key: &ConversationKey) -> Option<TurnId> {
+        self.read(key, |lock| Some(lock.holder.as_ref()?.owner.turn().clone())).flatten()
+    }
+
     /// Checks whether a turn holds the lock or waits for it.
     pub(crate) fn is_used(&self, key: &ConversationKey) -> bool {
         self.read(key, |_| ()).is_some()

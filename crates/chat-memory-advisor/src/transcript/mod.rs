@@ -4,6 +4,7 @@ pub(crate) mod fill;
 pub(crate) mod on_overflow;
 pub(crate) mod open_calls;
 pub(crate) mod planned;
+pub(crate) mod refused;
 pub(crate) mod repair;
 pub(crate) mod shorten;
 pub(crate) mod summarizer;

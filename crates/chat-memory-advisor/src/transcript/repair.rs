@@ -2,6 +2,7 @@ use advisor_core::{Message, Role, TurnEnd};
 
 use crate::MemoryTexts;
 use crate::transcript::open_calls::OpenCalls;
+use crate::transcript::refused::{refused_part, stand_in};
 use conversation_store::{Entry, EntryKind, last_end, same_turn};
 
 /// Returns the transcript of a log, which is valid for every log. A pure function.
@@ -14,6 +15,9 @@ use conversation_store::{Entry, EntryKind, last_end, same_turn};
 ///   end a turn.
 /// - Results are in call order; the first one for a call counts. Results without a call, empty answers, system
 ///   messages and ephemeral messages are left out.
+/// - Messages whose content the provider refused are replaced by [`MESSAGE_REFUSED`](crate::MESSAGE_REFUSED) and
+///   [`RESULT_REFUSED`](crate::RESULT_REFUSED), so that they are not sent again. They are those since the turn's last
+///   answer, and the turn is closed with [`NO_ANSWER`](crate::NO_ANSWER).
 /// - A turn that failed, was interrupted or never ended is closed with the text that had been shown and
 ///   [`INTERRUPTED`](crate::INTERRUPTED). It stays as it is if its last message is an answer and nothing was shown
 ///   after it.
@@ -103,6 +107,8 @@ pub(crate) fn answers_to_earlier_calls<'a>(turns: impl Iterator<Item = &'a [Entr
 pub(crate) struct Repair<'t> {
     texts: &'t MemoryTexts,
     pieces: Vec<Vec<Message>>,
+    /// Whether the messages are for the model, which is not sent what its provider refused.
+    for_model: bool,
     /// The calls of the last answer.
     calls: OpenCalls,
     /// Whether something of the last piece was left out since its last message.
@@ -129,14 +135,15 @@ pub(crate) struct Place {
 }
 
 impl<'t> Repair<'t> {
-    /// Begins a transcript.
+    /// Begins a transcript for a reader.
     pub(crate) fn new(texts: &'t MemoryTexts) -> Self {
         let (pieces, calls) = (Vec::new(), OpenCalls::default());
-        Self { texts, pieces, calls, gap: false, left_calls: false, end: None }
+        Self { texts, pieces, for_model: false, calls, gap: false, left_calls: false, end: None }
     }
 
+    /// Returns the transcript of a log for the model.
     pub(crate) fn from_log(log: &[Entry], texts: &'t MemoryTexts) -> Self {
-        let mut repair = Self::new(texts);
+        let mut repair = Self { for_model: true, ..Self::new(texts) };
         for turn in log.chunk_by(same_turn) {
             repair.take_turn(turn);
         }
@@ -152,6 +159,18 @@ impl<'t> Repair<'t> {
     pub(crate) fn finish(mut self) -> Vec<Vec<Message>> {
         self.close();
         self.pieces
+    }
+
+    /// Returns all pieces of a log whose last turn is running: that one has its messages so far, without an answer whose
+    /// calls have no results yet.
+    pub(crate) fn finish_running(mut self) -> Pieces {
+        let mut running = self.pieces.pop().unwrap_or_default();
+        if self.calls.is_waiting() {
+            running.pop();
+        } else {
+            running.extend(self.calls.settle(self.texts));
+        }
+        Pieces { earlier: self.pieces, running }
     }
 
     /// Returns all pieces of a log whose last turn waits for its caller: its open calls have no result.
@@ -182,7 +201,13 @@ impl<'t> Repair<'t> {
         self.enter(messages_in(turn));
         let piece = self.pieces.len().saturating_sub(1);
         let place = Place { piece, message: self.pieces.last().map_or(0, Vec::len) };
-        turn.iter().for_each(|entry| self.take(entry));
+        let refused = if self.for_model { refused_part(turn) } else { 0..0 };
+        for (place, entry) in turn.iter().enumerate() {
+            match entry.kind.as_message().filter(is_remembered) {
+                Some(message) if refused.contains(&place) => self.push(stand_in(message, self.texts)),
+                _ => self.take(entry),
+            }
+        }
         self.end = last_end(turn).cloned();
         Some(place)
     }
@@ -244,6 +269,7 @@ impl<'t> Repair<'t> {
             Some(TurnEnd::Completed(_)) if answered => None,
             Some(TurnEnd::Completed(_)) if self.left_calls => Some(texts.went_on.clone()),
             Some(TurnEnd::Completed(_)) => Some(texts.no_answer.clone()),
+            Some(TurnEnd::Refused) if !answered => Some(texts.no_answer.clone()),
             Some(TurnEnd::Failed { partial } | TurnEnd::Interrupted { partial }) if !partial.is_empty() => {
                 Some(texts.after_interruption(&partial))
             }

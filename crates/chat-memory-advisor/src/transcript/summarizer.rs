@@ -6,6 +6,7 @@ use advisor_core::{ChatClient, Error, ErrorKind, Message, Result, Role, Spawner,
 use conversation_store::{Entry, Summary, last_end, same_turn};
 use tokio::time::timeout;
 
+use crate::transcript::refused::refused_part;
 use crate::transcript::repair::answers_to_earlier_calls;
 use crate::transcript::summary::{after, last_summary};
 
@@ -101,7 +102,8 @@ impl Summarizer {
         let asked = self.client.prompt().system(self.instructions.clone()).user(request).call();
         let too_slow =
             |_| Error::new(ErrorKind::Timeout, "the model did not give its summary within five minutes");
-        let text = timeout(LONGEST, asked).await.map_err(too_slow)??.text();
+        let answer = timeout(LONGEST, asked).await.map_err(too_slow)??;
+        let text = if answer.is_refusal() { String::new() } else { answer.text() };
         if text.len() > LONGEST_SUMMARY {
             let too_long = "the model's summary is longer than 64 KiB; tell it to be brief";
             return Err(Error::new(ErrorKind::TooLarge, too_long));
@@ -143,7 +145,9 @@ fn append_turn(turn: &[Entry], request: &mut String) {
         return;
     }
     let full = request.len().saturating_add(MOST);
-    for message in turn.iter().filter_map(|entry| entry.kind.as_message()) {
+    let refused = refused_part(turn);
+    let entries = turn.iter().enumerate().filter(|(place, _)| !refused.contains(place));
+    for message in entries.filter_map(|(_, entry)| entry.kind.as_message()) {
         if request.len() > full {
             request.push_str("[the rest is left out]\n");
             return;

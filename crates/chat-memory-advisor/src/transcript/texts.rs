@@ -22,6 +22,13 @@ pub const LEFT_OUT: &str = "[steps of this turn are left out here]";
 /// The text in place of user messages, or of an answer, that are too large for the window.
 pub const MESSAGE_LEFT_OUT: &str = "[this message is left out here: it is too long]";
 
+/// The text in place of a message whose content the provider refused.
+pub const MESSAGE_REFUSED: &str = "[this message is left out here: the provider refused its content]";
+
+/// The text in place of a tool's result whose content the provider refused.
+pub const RESULT_REFUSED: &str =
+    "[the call has a result, which is left out here: the provider refused its content]";
+
 const SUMMARY: &str = "Summary of the conversation so far:";
 
 /// Declares the texts: the name of each, its setter and its default.
@@ -89,6 +96,12 @@ texts! {
 
     /// Sets the text that replaces messages that are too large; the default is [`MESSAGE_LEFT_OUT`].
     message_left_out: with_message_left_out = MESSAGE_LEFT_OUT;
+
+    /// Sets the text that replaces a message whose content the provider refused; the default is [`MESSAGE_REFUSED`].
+    message_refused: with_message_refused = MESSAGE_REFUSED;
+
+    /// Sets the text that replaces a result whose content the provider refused; the default is [`RESULT_REFUSED`].
+    result_refused: with_result_refused = RESULT_REFUSED;
 
     /// Sets the result of a call in an answer that the turn did not continue with; the default is [`NOT_STARTED`].
     not_started: with_not_started = NOT_STARTED;

@@ -4,13 +4,13 @@ use crate::Window;
 use crate::conversation::Registry;
 use crate::conversation::unfinished_turn::UnfinishedTurn;
 use crate::transcript::fill::Filled;
-use crate::transcript::repair::Repair;
+use crate::transcript::repair::{Pieces, Repair};
 use crate::transcript::summary::{Pending, after, last_summary, message_of};
 use crate::transcript::whole_turns::whole_turns;
 use crate::transcript::window::Measure;
 use crate::turn::closing_entries::end_last_turn;
 use crate::turn::start_plan::{LoadedConversation, StartOutcome, StartPlan};
-use conversation_store::{ConversationStore, Entry, EntryId, ReadRange, Snapshot, StoreError};
+use conversation_store::{ConversationStore, Entry, EntryId, EntryKind, ReadRange, Snapshot, StoreError};
 
 /// A read of the end of a conversation: one range, unless the result lacks messages that are sent.
 ///
@@ -88,7 +88,7 @@ impl<'a> Reading<'a> {
         }
         let snapshot = snapshot.clone();
         let Some((turn, input)) = self.turn else {
-            return messages_before_next_turn(snapshot, None, self.unfinished, self.measure).1.full;
+            return messages_before_next_turn(snapshot, None, self.unfinished, &[], self.measure).1.full;
         };
         let unfinished = self.unfinished.to_vec();
         let loaded = LoadedConversation { snapshot, parent: None, unfinished, summary: None };
@@ -150,17 +150,32 @@ pub(crate) async fn find_in_log<T>(
     }
 }
 
-/// Returns the messages before an unknown next turn: the summary, and the messages after it that fit.
+/// Returns the messages before an unknown next turn: the summary, and the messages after it that fit. A turn that is
+/// running has its messages so far.
 pub(crate) fn messages_before_next_turn(
     snapshot: Snapshot,
     pending: Option<&Pending>,
     unfinished: &[UnfinishedTurn],
+    running: &[TurnId],
     measure: &Measure,
 ) -> (Option<Message>, Filled) {
     let (mut log, texts) = (whole_turns(snapshot), &*measure.texts);
-    end_last_turn(&mut log, unfinished, texts);
+    let runs = log
+        .last()
+        .is_some_and(|last| running.contains(&last.turn) && !matches!(last.kind, EntryKind::TurnEnded(_)));
+    if !runs {
+        end_last_turn(&mut log, unfinished, texts);
+    }
     let summary = measure.summary(&log, pending);
-    let filled = measure.fill(&Repair::from_log(after(&log, summary), texts).finish(), &[]);
+    let repair = Repair::from_log(after(&log, summary), texts);
+    let filled = if runs {
+        let Pieces { earlier, running } = repair.finish_running();
+        let mut filled = measure.fill(&earlier, &running);
+        filled.turns.push(running);
+        filled
+    } else {
+        measure.fill(&repair.finish(), &[])
+    };
     (summary.map(|summary| message_of(summary, texts)), filled)
 }
 
@@ -171,7 +186,7 @@ mod tests {
     use crate::test_logs::{answer, completed, log, turn, user};
     use crate::transcript::summarizer::tests::summarizer;
     use advisor_core::TurnEnd;
-    use conversation_store::{Batch, BatchKey, EntryKind, InMemoryStore, NewEntry, Summary, Version};
+    use conversation_store::{Batch, BatchKey, InMemoryStore, NewEntry, Summary, Version};
     use std::sync::Arc;
 
     #[test]

@@ -128,7 +128,7 @@ impl TurnMemoryState {
         if addition.stored.is_empty() && state.has_ended_before(record.round, end) {
             return Ok(());
         }
-        if matches!(end, TurnEnd::Failed { .. } | TurnEnd::Interrupted { .. }) {
+        if matches!(end, TurnEnd::Failed { .. } | TurnEnd::Refused | TurnEnd::Interrupted { .. }) {
             addition.settle();
         }
         let end = state.end_in(record.round, end);

@@ -1,12 +1,12 @@
 use std::collections::HashSet;
 
 use advisor_core::{
-    AnsweredBefore, CallKey, ChatResponse, Error, ErrorKind, FinishReason, Message, Result, Turn, TurnEnd,
-    TurnId,
+    AnsweredBefore, CallKey, ChatResponse, EarlierRound, Error, ErrorKind, FinishReason, Message, Result,
+    Turn, TurnEnd, TurnId,
 };
 
 use crate::conversation::unfinished_turn::UnfinishedTurn;
-use crate::transcript::repair::{answer_in, is_answer};
+use crate::transcript::repair::{answer_in, has_calls, is_answer};
 use crate::turn::closing_entries::end_of;
 use conversation_store::{Entry, EntryKind, NewEntry, Version, same_turn};
 
@@ -30,11 +30,13 @@ pub(crate) struct EarlierRun {
     pub(crate) highest: u32,
     /// Whether every entry can be read, and every answer has its round.
     pub(crate) is_numbered: bool,
+    /// The stored rounds, for a reader.
+    pub(crate) rounds: Vec<EarlierRound>,
 }
 
 impl EarlierRun {
-    /// Collects the facts from all entries of the turn.
-    pub(crate) fn from_entries(own: &[Entry]) -> Self {
+    /// Collects the facts from all entries of the turn. `closing` has those that close it before it goes on.
+    pub(crate) fn from_entries(own: &[Entry], closing: &[NewEntry]) -> Self {
         let mut run = Self { is_numbered: true, ..Self::default() };
         for entry in own {
             match &entry.kind {
@@ -50,7 +52,24 @@ impl EarlierRun {
             }
             run.highest = run.highest.max(entry.round().unwrap_or_default());
         }
+        let stored = own.iter().map(|entry| (&entry.kind, entry.round()));
+        for (kind, round) in stored.chain(closing.iter().map(|entry| (&entry.kind, None))) {
+            run.note_message(kind, round);
+        }
         run
+    }
+
+    /// Adds an answer, or a result to the last one.
+    fn note_message(&mut self, kind: &EntryKind, round: Option<u32>) {
+        let Some(message) = kind.as_message().filter(|message| !message.is_hidden()) else { return };
+        if let Some(result) = message.tool_result() {
+            self.rounds.last_mut().into_iter().for_each(|last| last.results.push(result.clone()));
+        } else if is_answer(message) && !message.is_empty_answer() {
+            let last = self.rounds.last().map_or(0, |last| last.response.round());
+            let reason = if has_calls(message) { FinishReason::ToolCalls } else { FinishReason::Stop };
+            let round = round.unwrap_or_else(|| last.saturating_add(1));
+            self.rounds.push(EarlierRound::new(ChatResponse::new(round, message.clone(), reason)));
+        }
     }
 
     /// Returns a number that no round of the earlier runs exceeds, at this version of the conversation.

@@ -88,7 +88,9 @@ impl StartPlan {
             StoredTurn::Stopped(own) => {
                 let rest = own.get(said.len()..).unwrap_or_default();
                 let pieces = Repair::from_log(after(&log, summary.as_ref()), texts).finish_with(input, rest);
-                (close_own(&own, &loaded.unfinished, texts), pieces, Some(EarlierRun::from_entries(&own)))
+                let closing = close_own(&own, &loaded.unfinished, texts);
+                let earlier = EarlierRun::from_entries(&own, &closing);
+                (closing, pieces, Some(earlier))
             }
             StoredTurn::New => {
                 let mut entries = close_last(&mut log, &loaded.unfinished, &input, texts);
@@ -181,7 +183,7 @@ fn close_last(
 /// Checks whether the last turn only brought results and was not answered, and the input brings all of its
 /// messages again.
 fn is_sent_again(last: &[Entry], end: &TurnEnd, input: &[Message]) -> bool {
-    let unanswered = matches!(end, TurnEnd::Failed { .. } | TurnEnd::Interrupted { .. });
+    let unanswered = matches!(end, TurnEnd::Failed { .. } | TurnEnd::Refused | TurnEnd::Interrupted { .. });
     let messages = || last.iter().filter_map(|entry| entry.kind.as_message());
     let again = |message: &Message| match message.tool_result() {
         Some(result) => {

@@ -1,6 +1,8 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use advisor_core::{CallKey, CallStart, Message, PendingCall, StartedCalls, Turn, TurnEnd, TurnId};
+use advisor_core::{
+    CallKey, CallStart, EarlierRound, Message, PendingCall, StartedCalls, Turn, TurnEnd, TurnId,
+};
 use uuid::Uuid;
 
 use crate::conversation::guard::ConversationGuard;
@@ -79,6 +81,8 @@ pub(super) struct Resumption {
     version: Version,
     /// A number that no round of the earlier runs exceeds.
     rounds_above: u32,
+    /// The rounds of the earlier runs, until they are reported.
+    rounds: Vec<EarlierRound>,
 }
 
 /// A write and its idempotency key, which makes retries safe.
@@ -165,9 +169,11 @@ impl TurnState {
         prompt: Prompt,
         earlier_run: Option<EarlierRun>,
     ) -> Self {
-        let resumption = earlier_run
-            .as_ref()
-            .map(|earlier| Resumption { version, rounds_above: earlier.rounds_at(version) });
+        let resumption = earlier_run.as_ref().map(|earlier| Resumption {
+            version,
+            rounds_above: earlier.rounds_at(version),
+            rounds: earlier.rounds.clone(),
+        });
         Self {
             guard,
             version,
@@ -187,11 +193,12 @@ impl TurnState {
         }
     }
 
-    /// Reports to the loop which calls an earlier run of the turn has started, and its highest stored round. So no
+    /// Reports to the loop which rounds an earlier run of the turn has stored, which calls it has started, and its highest stored round. So no
     /// two calls of the turn have the same key. A call runs only when its answer is stored, so rounds that were
     /// not stored need no number.
-    pub(crate) fn report_earlier_run(&self, turn: &Turn) {
-        let Some(resumption) = &self.resumption else { return };
+    pub(crate) fn report_earlier_run(&mut self, turn: &Turn) {
+        let Some(resumption) = &mut self.resumption else { return };
+        turn.note_earlier_rounds(std::mem::take(&mut resumption.rounds));
         turn.number_rounds_above(resumption.rounds_above);
         turn.extensions()
             .update(|known: &mut StartedCalls| self.started.iter().for_each(|key| known.note(key.clone())));
@@ -255,6 +262,8 @@ impl TurnState {
             TurnEnd::Failed { partial } | TurnEnd::Interrupted { partial } => {
                 partial.is_empty() || self.stored.contains(&round)
             }
+            // The text of a completed answer was shown before.
+            TurnEnd::Refused => matches!(ended, TurnEnd::Completed(_) | TurnEnd::Refused),
             end => ended == end,
         }
     }

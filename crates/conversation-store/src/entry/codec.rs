@@ -202,6 +202,7 @@ mod tests {
         round_trip(EntryKind::Corrupt(vec![0xFF, 0, 0xFE]));
         round_trip(EntryKind::TurnEnded(TurnEnd::Completed(FinishReason::Other("odd".into()))));
         round_trip(EntryKind::TurnEnded(TurnEnd::Failed { partial: "a".into() }));
+        round_trip(EntryKind::TurnEnded(TurnEnd::Refused));
         round_trip(EntryKind::TurnEnded(TurnEnd::Interrupted { partial: "".into() }));
         round_trip(EntryKind::TurnEnded(TurnEnd::RolledBack));
     }
@@ -214,6 +215,7 @@ mod tests {
             (TurnEnd::Completed(other), r#"{"end":"completed","finish":{"other":"odd"}}"#),
             (TurnEnd::Failed { partial: "a".into() }, r#"{"end":"failed","partial":"a"}"#),
             (TurnEnd::Interrupted { partial: "".into() }, r#"{"end":"interrupted","partial":""}"#),
+            (TurnEnd::Refused, r#"{"end":"refused"}"#),
             (TurnEnd::RolledBack, r#"{"end":"rolled_back"}"#),
         ] {
             let json = format!(r#"{{"format":1,"kind":"turn_ended","value":{form}}}"#);

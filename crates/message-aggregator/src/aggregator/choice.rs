@@ -279,9 +279,9 @@ impl ChoiceBlocks {
         }
     }
 
-    /// Returns the text so far in blocks of this kind.
-    pub(crate) fn text_of(&self, kind: BlockKind) -> String {
-        self.blocks.iter().filter_map(|block| block.text_of(kind)).collect()
+    /// Returns the text so far that a reader of text alone is shown.
+    pub(crate) fn shown_text(&self) -> String {
+        self.blocks.iter().filter_map(OpenBlock::shown_text).collect()
     }
 
     /// Returns the current answer. Open blocks are included as they are, with incomplete calls.

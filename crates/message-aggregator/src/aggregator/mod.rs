@@ -200,10 +200,10 @@ impl MessageAggregator {
         self.response(choices)
     }
 
-    /// Returns the text so far, of the first choice.
+    /// Returns the text so far, of the first choice; the text of a refusal counts.
     #[must_use]
     pub fn text(&self) -> String {
-        self.first_choice().map(|choice| choice.text_of(BlockKind::Text)).unwrap_or_default()
+        self.first_choice().map(ChoiceBlocks::shown_text).unwrap_or_default()
     }
 
     /// Returns the calls so far, of the first choice. Open ones are incomplete.

@@ -64,11 +64,12 @@ impl OpenBlock {
         }
     }
 
-    pub(crate) fn text_of(&self, kind: BlockKind) -> Option<&str> {
+    /// Returns the text so far that a reader of text alone is shown.
+    pub(crate) fn shown_text(&self) -> Option<&str> {
         match &self.state {
-            State::Text(open, text) => (*open == kind).then_some(text),
-            State::Call(_) => None,
-            State::Closed(block) => block.content().text_of(kind),
+            State::Text(BlockKind::Text | BlockKind::Refusal, text) => Some(text),
+            State::Text(..) | State::Call(_) => None,
+            State::Closed(block) => block.content().shown_text(),
         }
     }
 

@@ -120,12 +120,12 @@ impl ChunkFold {
         self.blocks.contains_key(&id)
     }
 
-    /// Returns the emitted text of a round's first choice, joined over its text blocks.
+    /// Returns the emitted text of a round's first choice, joined over its text blocks and refusals.
     #[must_use]
     pub fn text(&self, round: u32) -> String {
         self.of_round(round)
             .filter(|(_, folded)| folded.choice == 0)
-            .filter_map(|(_, folded)| folded.content.text_of(BlockKind::Text))
+            .filter_map(|(_, folded)| folded.content.shown_text())
             .collect()
     }
 

@@ -110,11 +110,11 @@ impl CallHead {
 }
 
 impl Chunk {
-    /// Returns the text for the user in this chunk, if any.
+    /// Returns the text for the user in this chunk, if any: a piece of an answer or of a refusal.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         match self {
-            Self::Delta { delta: BlockDelta::Text(text), .. } => Some(text),
+            Self::Delta { delta: BlockDelta::Text(text) | BlockDelta::Refusal(text), .. } => Some(text),
             _ => None,
         }
     }

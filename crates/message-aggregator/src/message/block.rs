@@ -149,7 +149,8 @@ impl Block {
         &self.0.provider_data
     }
 
-    /// Returns the text of a text block.
+    /// Returns the text of a text block. A refusal is a block of its own kind; see [`Message::text`](crate::Message::text)
+    /// for what a reader is shown.
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         self.content().text_of(BlockKind::Text)
@@ -201,6 +202,11 @@ impl BlockContent {
             }
             _ => None,
         }
+    }
+
+    /// Returns the text that a reader of text alone is shown: that of a text block or of a refusal.
+    pub(crate) fn shown_text(&self) -> Option<&str> {
+        self.text_of(BlockKind::Text).or_else(|| self.text_of(BlockKind::Refusal))
     }
 
     pub(crate) fn as_json(&self) -> Option<&Value> {

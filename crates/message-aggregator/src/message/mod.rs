@@ -154,7 +154,8 @@ impl Message {
         }
     }
 
-    /// Returns all its text, concatenated: text parts, text blocks or the text of a tool result.
+    /// Returns all its text, concatenated: text parts, text blocks or the text of a tool result. The text of a refusal
+    /// counts, so that who reads nothing else learns why there is no answer.
     ///
     /// No separator is inserted, so that it equals the emitted deltas; providers split sentences into blocks. An
     /// author of several blocks has to write the separators.
@@ -163,7 +164,9 @@ impl Message {
         match self.content() {
             MessageContent::System(text) => String::from(text.as_str()),
             MessageContent::User(parts) => parts.iter().filter_map(Part::as_text).collect(),
-            MessageContent::Assistant(blocks) => blocks.iter().filter_map(Block::as_text).collect(),
+            MessageContent::Assistant(blocks) => {
+                blocks.iter().filter_map(|block| block.content().shown_text()).collect()
+            }
             MessageContent::Tool(result) => result.text(),
         }
     }

@@ -7,7 +7,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::json::is_zero;
-use crate::{Block, BlockId, Diagnostics, Finish, FinishReason, Message, MessageList, Text, ToolCall, Usage};
+use crate::{
+    Block, BlockContent, BlockId, Diagnostics, Finish, FinishReason, Message, MessageList, Text, ToolCall,
+    Usage,
+};
 
 /// The finished aggregate of one model answer. Aggregated once, shared, cheap to clone.
 ///
@@ -114,10 +117,20 @@ impl ChatResponse {
         &self.first().message
     }
 
-    /// Returns the text of the first choice, its text blocks concatenated; see [`Message::text`].
+    /// Returns the text of the first choice, its text blocks and refusals concatenated; see [`Message::text`].
     #[must_use]
     pub fn text(&self) -> String {
         self.message().text()
+    }
+
+    /// Checks whether the model refused to answer: by its finish reason, or by the text of a refusal, which some
+    /// providers send with an ordinary finish reason. [`text`](Self::text) has that text; a program that takes the
+    /// text of an answer as data checks this first.
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        let refuses =
+            |block: &Block| matches!(block.content(), BlockContent::Refusal(text) if !text.trim().is_empty());
+        self.finish().reason == FinishReason::Refusal || self.message().blocks().iter().any(refuses)
     }
 
     /// Returns the reason for the end of the first choice.

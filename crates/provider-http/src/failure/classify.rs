@@ -53,6 +53,23 @@ const BAD_HISTORY: &[&str] = &[
     "'messages'",
 ];
 
+/// Codes and phrases for the content of a message that the server refuses: an image or a document that it cannot
+/// read, or a prompt that its policy forbids. Those of OpenAI (openai-python, `responses/response_error.py`; its
+/// `response.failed` has no status), Azure
+/// (openai/openai-python#331), Anthropic (anthropics/claude-code#1747), Google (pollinations/pollinations#4157,
+/// charmbracelet/crush#995), DashScope, and of llama.cpp and servers like it.
+const BAD_INPUT: &[&str] = &[
+    "invalid_prompt", "invalid_image", "invalid_base64_image", "image_too", "image_parse",
+    "image_content_policy", "image_file", "unsupported_image", "failed_to_download_image", "content_filter",
+    "content_policy_violation", "content management policy", "data_inspection", "datainspection",
+    "inappropriate content", "could not process image", "could not process pdf", "process input image",
+    "image is not valid", "unsupported image", "unsupported mime type", "image.source", "document.source",
+    "image_url", IMAGE_INPUT,
+];
+
+/// llama.cpp refuses an image with this, and a status 500 (ggml-org/llama.cpp#15377).
+const IMAGE_INPUT: &str = "image input is not supported";
+
 /// Codes and types of OpenAI, Anthropic (`authentication_error`, `permission_error`, `billing_error`) and Google
 /// (`UNAUTHENTICATED`, `PERMISSION_DENIED`).
 const NO_ACCESS: &[&str] = &[
@@ -67,12 +84,10 @@ const BAD_KEY: &[&str] = &["api key not valid", "api key expired", "api_key_inva
 const TOO_MANY: &[&str] =
     &["rate_limit", "rate limit", "too_many_requests", "too many requests", "resource_exhausted", "throttl"];
 
-/// Those of OpenAI and Anthropic (`invalid_request_error`, `not_found_error`) and Google (`INVALID_ARGUMENT`). The
-/// others are codes in OpenAI's `response.failed` (openai-python, `responses/response_error.py`), which has no status.
+/// Those of OpenAI and Anthropic (`invalid_request_error`, `not_found_error`) and Google (`INVALID_ARGUMENT`).
 const BAD_REQUEST: &[&str] = &[
     "invalid_request", "bad_request", "badrequest", "invalid_argument", "failed_precondition", "not_found",
-    "unprocessable", "invalid_prompt", "invalid_image", "invalid_base64_image", "image_too", "image_parse",
-    "image_content_policy", "image_file", "unsupported_image", "failed_to_download_image",
+    "unprocessable",
 ];
 
 /// Codes and phrases for an unknown model, in answers without a status 404:
@@ -104,10 +119,14 @@ pub(super) fn kind_of(report: &Report, status: Option<u16>, asked: Option<Durati
         ErrorKind::RateLimited { retry_after: asked }
     } else if matches!(status, Some(408 | 409 | 425)) {
         ErrorKind::Provider { status }
+    } else if phrased(&[IMAGE_INPUT]) {
+        ErrorKind::InvalidInput
     } else if matches!(status, Some(300..400)) {
         ErrorKind::Configuration
-    } else if matches!(status, Some(400..500)) || (refused && coded(BAD_REQUEST)) {
-        if phrased(BAD_HISTORY) {
+    } else if matches!(status, Some(400..500)) || (refused && (coded(BAD_REQUEST) || coded(BAD_INPUT))) {
+        if phrased(BAD_INPUT) {
+            ErrorKind::InvalidInput
+        } else if phrased(BAD_HISTORY) {
             ErrorKind::InvalidHistory
         } else if matches!(status, Some(404 | 410)) || phrased(UNKNOWN_MODEL) {
             ErrorKind::NotFound
@@ -132,6 +151,9 @@ pub(super) fn sentence(kind: ErrorKind, asked: Option<Duration>, provider: &Prov
         }
         ErrorKind::InvalidHistory => {
             "the provider refuses the transcript; the form of its messages may not suit this server"
+        }
+        ErrorKind::InvalidInput => {
+            "the provider refuses the content of a message, such as an image that it cannot read; send the message without it"
         }
         ErrorKind::NotFound => {
             "the provider does not know the model or the address; check the model and the base URL"

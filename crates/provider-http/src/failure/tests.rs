@@ -28,7 +28,9 @@ fn said(error: &Error) -> &ProviderError {
 
 #[test]
 fn kind_in_answer_follows_the_words_of_each_api() {
-    use ErrorKind::{Authentication, ContextOverflow, InvalidHistory, InvalidRequest, NotFound, Provider};
+    use ErrorKind::{
+        Authentication, ContextOverflow, InvalidHistory, InvalidInput, InvalidRequest, NotFound, Provider,
+    };
     let anthropic =
         |kind: &str, message: &str| json!({"type": "error", "error": {"type": kind, "message": message}});
     let google = |code: u16, status: &str| json!({"error": {"code": code, "message": "m", "status": status}});
@@ -82,15 +84,15 @@ fn kind_in_answer_follows_the_words_of_each_api() {
         (responses("server_error"), failed),
         (responses("vector_store_timeout"), failed),
         (responses("rate_limit_exceeded"), limited),
-        (responses("invalid_prompt"), InvalidRequest),
-        (responses("invalid_image_format"), InvalidRequest),
-        (responses("invalid_base64_image"), InvalidRequest),
-        (responses("image_too_large"), InvalidRequest),
-        (responses("image_parse_error"), InvalidRequest),
-        (responses("image_content_policy_violation"), InvalidRequest),
-        (responses("image_file_not_found"), InvalidRequest),
-        (responses("unsupported_image_media_type"), InvalidRequest),
-        (responses("failed_to_download_image"), InvalidRequest),
+        (responses("invalid_prompt"), InvalidInput),
+        (responses("invalid_image_format"), InvalidInput),
+        (responses("invalid_base64_image"), InvalidInput),
+        (responses("image_too_large"), InvalidInput),
+        (responses("image_parse_error"), InvalidInput),
+        (responses("image_content_policy_violation"), InvalidInput),
+        (responses("image_file_not_found"), InvalidInput),
+        (responses("unsupported_image_media_type"), InvalidInput),
+        (responses("failed_to_download_image"), InvalidInput),
     ];
     for (event, kind) in cases {
         let report = Report::find(&event).expect("a report");
@@ -101,7 +103,8 @@ fn kind_in_answer_follows_the_words_of_each_api() {
 #[test]
 fn response_kind_follows_status_and_message() {
     use ErrorKind::{
-        Authentication, Configuration, ContextOverflow, InvalidHistory, InvalidRequest, NotFound, Provider,
+        Authentication, Configuration, ContextOverflow, InvalidHistory, InvalidInput, InvalidRequest,
+        NotFound, Provider,
     };
     let error = |message: &str| json!({"error": {"message": message}});
     let coded = |code: &str| json!({"error": {"message": "m", "code": code}});
@@ -181,6 +184,22 @@ fn response_kind_follows_status_and_message() {
         (400, json!({"error": {"message": "m", "code": "model_decommissioned"}}), NotFound),
         (400, json!({"error": {"message": "a/b:free is not a valid model ID", "code": 400}}), NotFound),
         (400, json!({"error": {"message": "Model Not Exist", "code": "invalid_request_error"}}), NotFound),
+        (400, error("Could not process image"), InvalidInput),
+        (
+            400,
+            error("messages.2.content.0.tool_result.content.0.image.source.base64.data: invalid base64 data"),
+            InvalidInput,
+        ),
+        (400, error("Unable to process input image. Please retry"), InvalidInput),
+        (400, error("Invalid content type. image_url is only supported by certain models."), InvalidInput),
+        (400, error("Unsupported MIME type: png"), InvalidInput),
+        (
+            400,
+            json!({"error": {"message": "The response was filtered", "param": "prompt", "code": "content_filter"}}),
+            InvalidInput,
+        ),
+        (400, coded("data_inspection_failed"), InvalidInput),
+        (500, error("image input is not supported - hint: you may need to provide the mmproj"), InvalidInput),
         (400, error("The file was not found"), InvalidRequest),
         (400, error("API key not valid. Please pass a valid API key."), Authentication),
         (400, error("m"), InvalidRequest),

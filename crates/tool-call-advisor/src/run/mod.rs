@@ -4,6 +4,7 @@ pub(crate) mod bounds;
 pub(crate) mod client_side_answer;
 pub(crate) mod decide;
 mod direct_answer;
+mod earlier_rounds;
 mod finish;
 mod history;
 mod out_of_time;

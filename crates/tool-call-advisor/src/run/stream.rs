@@ -83,7 +83,7 @@ type Work = BoxFuture<'static, (Box<LoopRun>, Result<Outcome>)>;
 impl LoopStream {
     /// Opens the first round and returns the stream of the loop.
     pub(crate) async fn begin(mut run: Box<LoopRun>) -> Result<Self> {
-        let outcome = run.begin().await;
+        let outcome = run.begin().await.map(|opened| run.after_earlier_rounds(opened));
         let mut begun = Self { state: State::Ended, ready: VecDeque::new() };
         begun.proceed(run, outcome);
         match begun.state {

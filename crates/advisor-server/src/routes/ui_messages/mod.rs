@@ -232,8 +232,10 @@ async fn replacing_turn(
     let last = server.memory().store().load(&key, ReadRange::LastTurns(1)).await;
     let log = last.map_err(|error| Refusal::from(&error.into()))?;
     let last = log.last_turn().map(TurnId::as_str).unwrap_or_default();
-    let has_failed =
-        matches!(last_end(&log.entries), Some(TurnEnd::Failed { .. } | TurnEnd::Interrupted { .. }));
+    let has_failed = matches!(
+        last_end(&log.entries),
+        Some(TurnEnd::Failed { .. } | TurnEnd::Refused | TurnEnd::Interrupted { .. })
+    );
     if last.starts_with(&request) && !has_failed {
         return Ok(Some(last.to_owned()));
     }

@@ -39,6 +39,7 @@ fn ending(end: Option<&TurnEnd>) -> (FinishReason, Option<&Text>) {
         Some(TurnEnd::Failed { partial } | TurnEnd::Interrupted { partial }) => {
             (FinishReason::Interrupted, Some(partial).filter(|partial| !partial.is_empty()))
         }
+        Some(TurnEnd::Refused) => (FinishReason::Interrupted, None),
         _ => (FinishReason::Stop, None),
     }
 }

@@ -158,7 +158,10 @@ fn shown(turn: &TurnRun) -> BTreeMap<u32, String> {
     let mut rounds: BTreeMap<u32, String> = BTreeMap::new();
     for event in &turn.events {
         match event {
-            Event::Delivered(Chunk::Delta { block, delta: BlockDelta::Text(text) }) => {
+            Event::Delivered(Chunk::Delta {
+                block,
+                delta: BlockDelta::Text(text) | BlockDelta::Refusal(text),
+            }) => {
                 rounds.entry(block.round).or_default().push_str(text);
             }
             Event::Delivered(Chunk::AttemptRestarted { round }) => {

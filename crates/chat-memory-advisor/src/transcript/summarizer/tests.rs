@@ -1,5 +1,6 @@
 use super::*;
 use crate::test_logs::{answer, calls, client_side_end, completed, log, result, rolled_back, user};
+use advisor_core::{Delta, DeltaKind, FinishReason};
 use advisor_testkit::{Answer, ScriptedModel};
 use conversation_store::EntryKind;
 
@@ -75,6 +76,15 @@ fn request_ends_with_the_turn_that_exceeds_its_size() {
 fn last_summary_is_among_the_turns_to_read() {
     assert!(summarizer(4, 1).turns_to_read() > 4 + 1);
     assert_eq!(summarizer(usize::MAX, 1).turns_to_read(), usize::MAX);
+}
+
+#[tokio::test]
+async fn refusal_of_the_model_is_no_summary() {
+    let refusal = Delta::from(DeltaKind::Refusal("I cannot help.".into()));
+    let model = ScriptedModel::new([Answer::new().delta(refusal).finish(FinishReason::Stop)]);
+    let client = ChatClient::builder(model).build().unwrap();
+    let summarizer = Summarizer::new(client, Spawner::new(drop)).with_after(1).with_keep(1);
+    assert_eq!(summarizer.summarize(&log(&[plain("a"), plain("b")])).await.unwrap(), None);
 }
 
 #[tokio::test]

@@ -387,7 +387,7 @@ fn failures() -> Vec<Row> {
     let codes = [
         ("server_error", "error Provider { status: None }"),
         ("rate_limit_exceeded", "error RateLimited { retry_after: None }"),
-        ("invalid_prompt", "error InvalidRequest"),
+        ("invalid_prompt", "error InvalidInput"),
     ];
     let mut rows: Vec<Row> = codes
         .map(|(code, line)| {

@@ -34,8 +34,8 @@ const PARTIAL: Clause = Clause {
 const ASKS: Clause = Clause {
     law: "law M2",
     rule: "the model receives the messages of the request",
-    remedy: "add instructions with `with_system`, and other messages as `ephemeral`; otherwise declare `EditsRequests`, \
-             `AnswersItself` or `AsksAgain`",
+    remedy: "add instructions with `with_system`, context with `with_context`, and other messages as `ephemeral`; otherwise \
+             declare `EditsRequests`, `AnswersItself` or `AsksAgain`",
 };
 
 /// The chunks of an answer are well-formed, and fold to its response. Unless edits are declared, both are the model's.
@@ -116,7 +116,8 @@ fn contents(run: &Run) -> Vec<String> {
     choices.iter().flat_map(|choice| choice.message.blocks()).map(content).collect()
 }
 
-/// The model receives the messages of the request, apart from instructions and ephemeral messages.
+/// The model receives the messages of the request, apart from instructions, ephemeral messages, and context before a
+/// message of the user.
 pub async fn law_m2_model_receives_the_messages(subject: &Subject) {
     if subject.declares(Declaration::EditsRequests) || !subject.asks_once() {
         return;
@@ -128,9 +129,20 @@ pub async fn law_m2_model_receives_the_messages(subject: &Subject) {
     let items = Reader::Advisor.open(&subject.chain(inside.clone()), asked);
     Run::read(subject, items).await;
     let received: Vec<Vec<_>> = inside.prompts().iter().map(|prompt| said(prompt.messages.iter())).collect();
-    if received != [said(sent.iter())] {
+    let sent = said(sent.iter());
+    let is_same = |received: &Vec<Message>| {
+        received.len() == sent.len()
+            && received.iter().zip(&sent).all(|(received, sent)| is_sent(received, sent))
+    };
+    if received.len() != 1 || !received.iter().all(is_same) {
         subject.breaks(ASKS, format_args!("the requests to the model have {received:?}"));
     }
+}
+
+/// Checks whether the model received this message, maybe with context before it.
+fn is_sent(received: &Message, sent: &Message) -> bool {
+    let behind_context = || received.text().ends_with(&format!("\n\n{}", sent.text()));
+    received == sent || (received.role() == Role::User && sent.role() == Role::User && behind_context())
 }
 
 /// Returns the messages of a conversation: all but instructions and ephemeral ones.

@@ -35,7 +35,6 @@ fn any_kind() -> impl Strategy<Value = EntryKind> {
         1 => Just(client_side_end()),
         2 => "[a-c]{0,2}".prop_map(|partial| interrupted(&partial)),
         1 => Just(EntryKind::TurnEnded(TurnEnd::Failed { partial: "p".into() })),
-        1 => Just(EntryKind::TurnEnded(TurnEnd::Refused)),
         1 => Just(rolled_back()),
         3 => (0..3_u32, any_id()).prop_map(|(position, id)| started(1, position, id)),
         1 => Just(EntryKind::Summary("short".into())),

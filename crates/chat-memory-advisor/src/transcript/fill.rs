@@ -1,4 +1,4 @@
-use advisor_core::{Message, Role};
+use advisor_core::Message;
 
 use crate::transcript::shorten::{Form, Measured};
 
@@ -18,7 +18,7 @@ pub(crate) struct Filled {
 /// - The whole `room` decides the form of an older turn, so the form does not depend on later turns. A turn is
 ///   skipped if no form of it fits into the whole room.
 /// - The first turn that fits into the whole room, but not into the space left, ends the window.
-/// - A final answer goes with a message of the user before it, or not at all: the view begins with one.
+/// - A final answer goes alone, without a user message, only if nothing else of the past is sent.
 /// - The space left at the end goes to the rounds that were left out, those of the latest turn first.
 pub(crate) fn fill<'a>(
     turns: impl DoubleEndedIterator<Item = Measured<'a>>,
@@ -31,13 +31,16 @@ pub(crate) fn fill<'a>(
         whole &= turn.size_of(Form::Without(0)) <= left;
         let form = if whole { Some(Form::Without(0)) } else { turn.said(room) };
         let Some(form) = form else { continue };
-        let size = turn.size_of(form);
-        full = size > left;
+        let (size, alone) = (turn.size_of(form), form == Form::AnswerAlone);
+        let fits = size <= left && (!alone || sent.is_empty());
+        if fits {
+            left = left.saturating_sub(size);
+            sent.push((turn, form));
+        }
+        full = alone || !fits;
         if full {
             break;
         }
-        left = left.saturating_sub(size);
-        sent.push((turn, form));
     }
     full |= left < least;
     for (turn, form) in &mut sent {
@@ -47,19 +50,7 @@ pub(crate) fn fill<'a>(
             left = own.saturating_sub(turn.size_of(*form));
         }
     }
-    let turns = sent.iter().rev().map(|(turn, form)| turn.messages_of(*form)).collect();
-    Filled { turns: begun_by_user(turns), full }
-}
-
-/// Leaves out the messages before the first one of the user, such as a greeting: templates of many models refuse them.
-pub(crate) fn begun_by_user(mut turns: Vec<Vec<Message>>) -> Vec<Vec<Message>> {
-    let from_user = |turn: &Vec<Message>| turn.iter().position(|message| message.role() == Role::User);
-    let first = turns.iter().position(|turn| from_user(turn).is_some()).unwrap_or(turns.len());
-    turns.drain(..first);
-    if let Some(first) = turns.first_mut() {
-        first.drain(..from_user(first).unwrap_or_default());
-    }
-    turns
+    Filled { turns: sent.iter().rev().map(|(turn, form)| turn.messages_of(*form)).collect(), full }
 }
 
 #[cfg(test)]
@@ -121,7 +112,7 @@ mod tests {
     fn oversized_question_or_answer_becomes_placeholder() {
         let turns = [plain(1, 1), plain(50, 4)];
         assert_eq!(sent(&turns, 20), "u:q#1 a:a#1 u:... a:a#4");
-        assert_eq!(sent(&turns, 8), "u:q#1 a:a#1", "there is no room for what would stand in");
+        assert_eq!(sent(&turns, 8), "a:a#4", "there is no room for what would stand in");
         assert_eq!(sent(&turns, 3), "u:q#1 a:a#1", "nothing of a turn can be sent");
         let turns = [plain(1, 1), plain(4, 50)];
         assert_eq!(sent(&turns, 20), "u:q#1 a:a#1 u:q#4 a:...");
@@ -137,18 +128,14 @@ mod tests {
     }
 
     #[test]
-    fn window_begins_with_a_message_of_the_user() {
+    fn answer_is_sent_alone_without_later_turns() {
         let turns = [plain(1, 1), plain(9, 3), plain(1, 1)];
-        assert_eq!(sent(&turns, 7), "u:q#1 a:a#1 u:q#1 a:a#1", "the turn between has no room at all");
         assert_eq!(
-            sent(&turns[..2], 7),
+            sent(&turns, 7),
             "u:q#1 a:a#1",
-            "its answer has no room for what would stand before it"
+            "the turn before it could go alone, and so ends the window"
         );
-        assert_eq!(sent(&turns[..2], 8), "u:... a:a#3");
-        let greeted = [vec![answer("hello#1"), user("q#1"), answer("a#1")], plain(1, 1)];
-        assert_eq!(sent(&greeted, 9), "u:q#1 a:a#1 u:q#1 a:a#1");
-        assert_eq!(sent(&[vec![answer("hello#1")], plain(1, 1)], 9), "u:q#1 a:a#1");
+        assert_eq!(sent(&turns[..2], 7), "a:a#3", "behind it nothing else is sent");
     }
 
     #[test]

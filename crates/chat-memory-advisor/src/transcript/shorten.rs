@@ -38,6 +38,8 @@ pub(crate) enum Form {
     From(usize),
     /// A placeholder for the user messages, and the final answer.
     Answer,
+    /// Only the final answer.
+    AnswerAlone,
     /// The user messages from this index on, and a placeholder for the final answer.
     Question(usize),
 }
@@ -92,8 +94,8 @@ impl<'a> Measured<'a> {
             users.get(place).map(|place| form(*place))
         };
         let all = [Form::Without(self.most_out()), self.within(room)].into_iter().find(fits);
-        let answer = || Some(Form::Answer).filter(fits);
-        all.or_else(|| first_of(Form::From)).or_else(answer).or_else(|| first_of(Form::Question))
+        let answers = || [Form::Answer, Form::AnswerAlone].into_iter().find(fits);
+        all.or_else(|| first_of(Form::From)).or_else(answers).or_else(|| first_of(Form::Question))
     }
 
     pub(crate) fn size_of(&self, form: Form) -> usize {
@@ -135,6 +137,7 @@ impl<'a> Measured<'a> {
             Form::Without(out) => self.kept(|place| round(place).is_none_or(|round| round >= out)),
             Form::From(start) => self.kept(|place| place == last || (place >= start && self.is_user(place))),
             Form::Answer => vec![Part::Question, Part::At(last)],
+            Form::AnswerAlone => vec![Part::At(last)],
             Form::Question(start) => {
                 let mut parts = self.kept(|place| place >= start && self.is_user(place));
                 parts.push(Part::Answer);

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use advisor_core::{Error, ErrorKind, Message, Result};
 
-use crate::transcript::fill::{Filled, begun_by_user, fill};
+use crate::transcript::fill::{Filled, fill};
 use crate::transcript::repair::{has_calls, is_answer};
 use crate::transcript::shorten::{Measured, Placeholders};
 use crate::transcript::summary::{Pending, last_summary};
@@ -23,9 +23,7 @@ use conversation_store::{Entry, Summary};
 /// fits, [`MESSAGE_LEFT_OUT`](crate::MESSAGE_LEFT_OUT) replaces them. It also replaces a final answer that is
 /// larger than the space. A turn is left out if neither fits.
 ///
-/// What is sent of the earlier turns begins with a message of the user, also with a window of turns: templates of many
-/// models refuse another one. So the last final answer is sent if it fits beside the running turn, with a message of the
-/// user before it. No turn, however large, keeps earlier
+/// So the last final answer is sent if it fits beside the running turn. No turn, however large, keeps earlier
 /// turns from being sent. A window of turns sends whole turns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -109,7 +107,7 @@ impl Measure {
                 let room = count.saturating_sub(1);
                 let from = earlier.len().saturating_sub(room);
                 let turns = earlier.get(from..).unwrap_or_default().to_vec();
-                return Filled { full: turns.len() == room, turns: begun_by_user(turns) };
+                return Filled { full: turns.len() == room, turns };
             }
             Window::Messages(count) => (count, 1),
             Window::Tokens(count) => (count, 0),

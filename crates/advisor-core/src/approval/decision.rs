@@ -193,6 +193,42 @@ mod tests {
         assert_eq!(without.approve().unwrap_err().kind(), ErrorKind::NoClientSideCall);
     }
 
+    /// Whatever a person decides, it is bound in the same way.
+    #[test]
+    fn every_verdict_is_bound_to_its_call_and_ends_at_its_time() {
+        let asked = call("{\"cents\":1}");
+        let verdicts = [
+            asked.approve().unwrap(),
+            asked.approve_with(json!({"cents": 2})).unwrap(),
+            asked.deny("too much").unwrap(),
+        ];
+        let (now, lifetime) = (unix_seconds(SystemTime::now()), LIFETIME.as_secs());
+        for approval in &verdicts[..2] {
+            let left = approval.expires_at.unwrap() - now;
+            assert!((lifetime - 60..=lifetime).contains(&left), "{approval:?} ends after {left} s");
+        }
+        let problem_of = |made: &Decision, call: &ClientSideCall, second: u64| {
+            let at = UNIX_EPOCH + Duration::from_secs(second);
+            made.validate(call, at).map_err(|error| error.kind())
+        };
+        let refused = |problem| Err(ErrorKind::Approval { problem });
+        for made in verdicts {
+            let made = Decision { expires_at: Some(1_000), ..made };
+            assert_eq!(problem_of(&made, &asked, 999), Ok(()), "{made:?}");
+            for late in [1_000, 1_001, u64::from(u32::MAX)] {
+                assert_eq!(problem_of(&made, &asked, late), refused(DecisionProblem::Expired), "{made:?}");
+            }
+            let mut other_tool = asked.clone();
+            other_tool.call.name = "refund".into();
+            for other in [other_tool, call("{\"cents\":2}")] {
+                assert_eq!(problem_of(&made, &other, 999), refused(DecisionProblem::OtherCall), "{made:?}");
+            }
+            let mut started = asked.clone();
+            started.started = true;
+            assert_eq!(problem_of(&made, &started, 999), Err(ErrorKind::CallAlreadyStarted), "{made:?}");
+        }
+    }
+
     #[test]
     fn decision_and_call_have_a_json_form_and_no_content_in_debug() {
         let made = call("{\"cents\":1}").approve_with(json!({"cents": 2})).unwrap();

@@ -126,3 +126,116 @@ fn failed(error: Error) -> ReaderError {
 fn interrupted() -> ReaderError {
     failed(Error::new(ErrorKind::Truncated, "the process of the turn has stopped"))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use advisor_core::{BlockDelta, BlockId, async_trait};
+
+    use super::super::{Appended, Begun, RelayError, RunBatch, RunPage, TurnRelay};
+    use super::*;
+
+    /// A relay that answers each read as a test says.
+    #[derive(Default)]
+    struct Scripted {
+        items: Vec<String>,
+        reads: Mutex<VecDeque<Read>>,
+        /// The numbers from which items were asked for.
+        asked: Mutex<Vec<u64>>,
+    }
+
+    #[derive(Debug, Clone, Copy)]
+    enum Read {
+        /// At most this number of items.
+        Finds(usize),
+        Fails,
+    }
+
+    #[async_trait]
+    impl TurnRelay for Scripted {
+        async fn read(
+            &self,
+            _: &ConversationKey,
+            _: &TurnId,
+            from: u64,
+        ) -> Result<Option<RunPage>, RelayError> {
+            self.asked.lock().unwrap().push(from);
+            let Read::Finds(most) = self.reads.lock().unwrap().pop_front().unwrap_or(Read::Finds(1)) else {
+                return Err(RelayError::new("the way is down"));
+            };
+            let all = (0..).zip(self.items.iter().cloned());
+            let items = all.skip_while(|(number, _)| *number < from).take(most).collect();
+            let last = from + most as u64 >= self.items.len() as u64;
+            let state = if last { RunState::Ended } else { RunState::Running };
+            Ok(Some(RunPage::new("r", items, state)))
+        }
+
+        async fn begin(&self, _: &TurnRun) -> Result<Begun, RelayError> {
+            unimplemented!("a reader only reads")
+        }
+        async fn release(&self, _: &TurnRun) -> Result<(), RelayError> {
+            unimplemented!("a reader only reads")
+        }
+        async fn append(&self, _: &TurnRun, _: &RunBatch) -> Result<Appended, RelayError> {
+            unimplemented!("a reader only reads")
+        }
+        async fn running(&self, _: &ConversationKey) -> Result<Vec<TurnId>, RelayError> {
+            unimplemented!("a reader only reads")
+        }
+        async fn stop(&self, _: &ConversationKey, _: &TurnId) -> Result<(), RelayError> {
+            unimplemented!("a reader only reads")
+        }
+        async fn forget(&self, _: &ConversationKey) -> Result<(), RelayError> {
+            unimplemented!("a reader only reads")
+        }
+    }
+
+    /// Reads a turn of four chunks. Returns their texts, the kind of an error, and the numbers that were asked for.
+    async fn read(reads: Vec<Read>) -> (String, Option<ErrorKind>, Vec<u64>) {
+        let chunk =
+            |text: &str| Chunk::Delta { block: BlockId::new(1, 0), delta: BlockDelta::Text(text.into()) };
+        let chunks = ["a", "b", "c", "d"].map(|text| serde_json::to_string(&chunk(text)).unwrap());
+        let begin = serde_json::to_string(&StreamItem::begin()).unwrap();
+        let items = [begin].into_iter().chain(chunks).collect();
+        let relay = Arc::new(Scripted { items, reads: Mutex::new(reads.into()), ..Scripted::default() });
+        let link = RelayLink::new(Arc::<Scripted>::clone(&relay), Duration::from_secs(1));
+        let (conversation, turn) = (ConversationKey::new("c").unwrap(), TurnId::new("t").unwrap());
+        let mut reading = read_remote(&link, &conversation, &turn).await.unwrap().unwrap();
+        let (mut texts, mut failed) = (String::new(), None);
+        while let Some(item) = reading.next().await {
+            match item {
+                Ok(chunk) => texts.push_str(chunk.text().unwrap_or_default()),
+                Err(ReaderError::Turn(error)) => failed = Some(error.kind()),
+                Err(error) => panic!("{error}"),
+            }
+        }
+        let asked = relay.asked.lock().unwrap().clone();
+        (texts, failed, asked)
+    }
+
+    /// Wherever reads fail or find nothing, each chunk comes once, in its place.
+    #[tokio::test(start_paused = true)]
+    async fn a_failed_read_neither_repeats_nor_loses_a_chunk() {
+        const KINDS: [Read; 4] = [Read::Finds(0), Read::Finds(1), Read::Finds(2), Read::Fails];
+        for case in 0..KINDS.len().pow(5) {
+            // The first read opens the turn.
+            let kind = |place: u32| KINDS[case / KINDS.len().pow(place) % KINDS.len()];
+            let reads: Vec<_> = [Read::Finds(case % 3)].into_iter().chain((0..5).map(kind)).collect();
+            let (texts, failed, asked) = read(reads.clone()).await;
+            assert_eq!((texts.as_str(), failed), ("abcd", None), "{reads:?}");
+            assert!(asked.is_sorted(), "{reads:?} {asked:?}");
+        }
+    }
+
+    /// A relay that stays away ends the reading. What was read before stays read.
+    #[tokio::test(start_paused = true)]
+    async fn a_relay_that_stays_away_ends_the_reading_after_the_time_of_an_owner() {
+        let away = [Read::Finds(3)].into_iter().chain([Read::Fails; 1_000]);
+        let begun = Instant::now();
+        let (texts, failed, asked) = read(away.collect()).await;
+        assert_eq!(texts, "ab");
+        assert!(failed.is_some() && asked.iter().skip(1).all(|from| *from == 3), "{failed:?} {asked:?}");
+        assert!(begun.elapsed() >= TurnRun::OWNER_TTL && begun.elapsed() < 2 * TurnRun::OWNER_TTL);
+    }
+}

@@ -11,12 +11,14 @@
 
 use advisor_chain::chain::FallbackModel;
 use advisor_chain::memory::validate_transcript;
-use advisor_chain::messages::{BlockHead, BlockId, BlockKind, ChunkFold};
+use advisor_chain::messages::{
+    Block, BlockDelta, BlockHead, BlockId, BlockKind, ChunkFold, Media, ToolCall, ToolEvent, ToolEventKind,
+};
 use advisor_chain::tools::ToolCallStreaming;
 use advisor_chain::{
-    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatModel, ChatOptions, ChatRequest, Chunk, ChunkStream,
-    ConversationKey, Error, ErrorKind, FinishReason, FnTool, InMemoryStore, Message, Phase, Placement,
-    Result, ToolCallAdvisor, ToolDefinition, async_trait, from_fn,
+    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatModel, ChatOptions, ChatRequest, ChatResponse, Chunk,
+    ChunkStream, ConversationKey, Error, ErrorKind, FinishReason, FnTool, InMemoryStore, Message, Phase,
+    Placement, Result, ToolCallAdvisor, ToolDefinition, async_trait, from_fn,
 };
 use advisor_core::Batches;
 use advisor_testkit::{Answer, Journal, ScriptedModel};
@@ -111,12 +113,13 @@ async fn after_output_the_error_is_passed_on() {
     assert_eq!(second.calls(), 0);
 }
 
-/// A model whose answer opens a block, which is ready at once, and fails.
-struct OpensAndFails;
+/// A model whose answer is one chunk, which is ready at once, and fails.
+#[derive(Clone)]
+struct ShowsAndFails(Chunk);
 
-struct Opened(Option<Chunk>);
+struct Shown(Option<Chunk>);
 
-impl Stream for Opened {
+impl Stream for Shown {
     type Item = Result<Chunk>;
 
     fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -124,31 +127,59 @@ impl Stream for Opened {
     }
 }
 
-impl Batches<Chunk> for Opened {
+impl Batches<Chunk> for Shown {
     fn take_ready(mut self: Pin<&mut Self>, ready: &mut VecDeque<Chunk>) {
         ready.extend(self.0.take());
     }
 }
 
 #[async_trait]
-impl ChatModel for OpensAndFails {
-    async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
-        let block = BlockId::new(request.round, 0);
-        let opened = Chunk::Opened { block, head: BlockHead::new(BlockKind::Text) };
-        Ok(ChunkStream::from_batches(Opened(Some(opened))))
+impl ChatModel for ShowsAndFails {
+    async fn stream(&self, _: ChatRequest) -> Result<ChunkStream> {
+        Ok(ChunkStream::from_batches(Shown(Some(self.0.clone()))))
     }
 }
 
+/// Whatever the first chunk is, no other attempt follows it: the reader has it.
 #[tokio::test]
-async fn chunks_taken_without_polling_count_as_shown() {
-    let second = ScriptedModel::new([Answer::from_text("Here.")]);
-    let model = FallbackModel::new(OpensAndFails).with_fallback(second.clone());
-    let mut stream = model.stream(ChatRequest::new(Message::user("go"))).await.unwrap();
-    let mut ready = VecDeque::new();
-    Pin::new(&mut stream).take_ready(&mut ready);
-    assert_eq!(ready.len(), 1);
-    assert_eq!(stream.next().await.unwrap().unwrap_err().kind(), down().kind());
-    assert_eq!(second.calls(), 0);
+async fn a_first_chunk_of_any_kind_counts_as_shown() {
+    let block = BlockId::new(1, 0);
+    let opened = |kind| Chunk::Opened { block, head: BlockHead::new(kind) };
+    let delta = |delta| Chunk::Delta { block, delta };
+    let call = ToolCall::new("c", "look", "{}");
+    let kinds = [BlockKind::Text, BlockKind::Reasoning, BlockKind::Refusal, BlockKind::Media];
+    let kinds = kinds.into_iter().chain([BlockKind::Citation, BlockKind::ToolCall, BlockKind::Opaque]);
+    let others = [
+        delta(BlockDelta::Reasoning("Hm.".into())),
+        delta(BlockDelta::Refusal("No.".into())),
+        delta(BlockDelta::Arguments("{".into())),
+        delta(BlockDelta::Media(Box::new(Media::from_url("image/png", "https://e.com/a")))),
+        Chunk::Closed { block, content: Block::from(call.clone()) },
+        Chunk::Tool(Box::new(ToolEvent::new(
+            block,
+            call.id.clone(),
+            call.name,
+            ToolEventKind::Started { arguments: "{}".into() },
+        ))),
+        Chunk::Usage { round: 1, usage: Box::default() },
+        Chunk::RoundCompleted(ChatResponse::new(1, Message::assistant(""), FinishReason::Stop)),
+    ];
+    for first in kinds.map(opened).chain(others) {
+        for takes in [false, true] {
+            let second = ScriptedModel::new([Answer::from_text("Here.")]);
+            let model = FallbackModel::new(ShowsAndFails(first.clone())).with_fallback(second.clone());
+            let mut stream = model.stream(ChatRequest::new(Message::user("go"))).await.unwrap();
+            if takes {
+                let mut ready = VecDeque::new();
+                Pin::new(&mut stream).take_ready(&mut ready);
+                assert_eq!(ready, [first.clone()]);
+            } else {
+                assert_eq!(stream.next().await.unwrap().unwrap(), first);
+            }
+            assert_eq!(stream.next().await.unwrap().unwrap_err().kind(), down().kind(), "{first:?}");
+            assert!(second.calls() == 0 && stream.next().await.is_none(), "{first:?}");
+        }
+    }
 }
 
 #[tokio::test]

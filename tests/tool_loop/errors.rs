@@ -200,3 +200,33 @@ async fn failure_before_first_round_is_an_error_of_the_call() {
         assert_eq!(refused.load(Ordering::Relaxed), errors, "{stage}");
     }
 }
+
+/// An error may carry an earlier answer of the turn, whose calls have their results: they get no others.
+#[tokio::test]
+async fn law_t1_later_error_with_an_answered_answer_adds_no_results() {
+    let model = ScriptedModel::new([Answer::from_calls([("c1", "look", "{}"), ("c2", "look", "{}")])]);
+    let first: Arc<std::sync::Mutex<Option<advisor_chain::ChatResponse>>> = Arc::default();
+    let fails_later = from_fn("fails-later", move |request: ChatRequest, next: AdvisorChain| {
+        let first = Arc::clone(&first);
+        async move {
+            if let Some(answer) = first.lock().unwrap().clone() {
+                return Err(Error::new(ErrorKind::Connection, "reset").or_partial(answer));
+            }
+            let answer = next.next_stream(request).await?;
+            Ok(answer.on_completed(move |response| async move {
+                *first.lock().unwrap() = Some(response.clone());
+                Ok(response)
+            }))
+        }
+    });
+    let ledger = Ledger::default();
+    let client = client(&model, ToolCallAdvisor::new()).advisor_in(Phase::Turn, ledger.clone());
+    let client = client.advisor_in(Phase::Round, fails_later).tool(tool("look", "sunny")).build().unwrap();
+    let run = read(client.prompt().user("go").stream()).await;
+    let history = run.error().history().unwrap();
+    assert_valid(history);
+    let told = ["user: go", "call c1 look {}", "call c2 look {}", "result c1: sunny", "result c2: sunny"];
+    assert_eq!(transcript_lines(history), told);
+    assert_eq!(transcript_lines(&ledger.transcript()), told);
+    assert_eq!(ledger.steps().iter().filter(|step| **step == "results").count(), 1, "{:?}", ledger.steps());
+}

@@ -76,9 +76,10 @@ async fn ask(url: &str) -> Result<String, Failed> {
 
 /// Sends the messages of the conversation `c1`, and returns the message of the answer.
 async fn complete(url: &str, messages: &[Value]) -> Result<Value, Failed> {
-    let body = json!({"model": "chain", "messages": messages, "user": "c1"}).to_string();
+    let body = json!({"model": "chain", "messages": messages}).to_string();
     let request = reqwest::Client::new().post(format!("{url}/chat/completions"));
-    let answer = request.header("content-type", "application/json").body(body).send().await?;
+    let request = request.header("content-type", "application/json").header("x-conversation-id", "c1");
+    let answer = request.body(body).send().await?;
     let answer: Value = serde_json::from_str(&answer.error_for_status()?.text().await?)?;
     Ok(answer.pointer("/choices/0/message").cloned().unwrap_or_default())
 }

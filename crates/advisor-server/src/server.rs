@@ -75,6 +75,8 @@ struct Shared {
     readiness: Arc<Readiness>,
     inspector: Option<Inspector>,
     decisions: Decides,
+    /// Whether the field in which OpenAI and Anthropic have the end user names the conversation.
+    conversation_by_user: bool,
 }
 
 /// The side that decides about calls that wait for an approval.
@@ -112,6 +114,7 @@ impl ChatServer {
             readiness: Arc::default(),
             inspector: None,
             decisions: Decides::Application,
+            conversation_by_user: false,
         }))
     }
 
@@ -122,6 +125,11 @@ impl ChatServer {
     /// Checks whether clients may decide about calls that wait.
     pub(crate) fn takes_decisions(&self) -> bool {
         self.0.decisions == Decides::Users
+    }
+
+    /// Returns the conversation that the field of the end user names, if the server reads it so.
+    pub(crate) fn conversation_of<'a>(&self, end_user: Option<&'a str>) -> Option<&'a str> {
+        end_user.filter(|_| self.0.conversation_by_user)
     }
 
     pub(crate) fn client(&self) -> &ChatClient {

@@ -48,14 +48,13 @@ pub(super) struct Body {
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 struct Metadata {
-    /// The conversation, if no header names it.
+    /// The end user. It names the conversation only if the server is set so, and no header does.
     user_id: Option<String>,
 }
 
 pub(super) fn operation() -> Operation {
     let message = json!({"role": "user", "content": "How is the weather?"});
-    let metadata = json!({"user_id": "c1"});
-    let example = json!({"max_tokens": 99, "messages": [message], "metadata": metadata});
+    let example = json!({"max_tokens": 99, "messages": [message]});
     Operation::turn("messages", "A turn for clients of Anthropic's Messages")
         .with_parameters(&["ConversationHeader", "IdempotencyKey", "ServerTools"])
         .with_body::<Body>(example)
@@ -76,7 +75,8 @@ pub(super) async fn ask(
     if body.system.is_some_and(|system| system != "" && system != json!([])) {
         return Err(Refusal::bad_request("a system prompt is not accepted: the chain has its own"));
     }
-    let conversation = header(&headers, "x-conversation-id")?.or(given(body.metadata.user_id.as_ref()));
+    let conversation = header(&headers, "x-conversation-id")?;
+    let conversation = conversation.or(server.conversation_of(given(body.metadata.user_id.as_ref())));
     let key = conversation.map(|id| user.conversation(id)).transpose()?;
     let messages = body.messages.into_iter().flat_map(read).collect();
     let turn = header(&headers, "idempotency-key")?;

@@ -34,7 +34,7 @@ pub(super) struct Body {
     stream: bool,
     #[serde(default)]
     stream_options: Option<StreamOptions>,
-    /// The conversation, if no header names it.
+    /// The end user. It names the conversation only if the server is set so, and no header does.
     user: Option<String>,
     #[serde(default, deserialize_with = "null_is_absent")]
     #[schemars(with = "Option<Vec<Value>>")]
@@ -112,7 +112,7 @@ pub(super) fn operation() -> Operation {
     let message = json!({"role": "user", "content": "How is the weather?"});
     Operation::turn("chatCompletions", "A turn for clients of OpenAI's Chat Completions")
         .with_parameters(&["ConversationHeader", "IdempotencyKey", "ServerTools"])
-        .with_body::<Body>(json!({"messages": [message], "user": "c1", "stream": true}))
+        .with_body::<Body>(json!({"messages": [message], "stream": true}))
         .with_turn_or_object()
 }
 
@@ -126,7 +126,8 @@ pub(super) async fn ask(
     let user = user.asking_for(Api::ChatCompletions.options(&server, &body.settings, &body.tools)?);
     without_tools(&server, &user, &body.tools)?;
     let server_tools = server_tools(&headers)?;
-    let conversation = header(&headers, "x-conversation-id")?.or(given(body.user.as_ref()));
+    let conversation = header(&headers, "x-conversation-id")?;
+    let conversation = conversation.or(server.conversation_of(given(body.user.as_ref())));
     let messages = body.messages.into_iter().map(ChatMessage::read).collect();
     let key = conversation.map(|id| user.conversation(id)).transpose()?;
     let turn = header(&headers, "idempotency-key")?;

@@ -43,7 +43,7 @@ pub(super) struct Body {
     conversation: Option<Conversation>,
     /// An earlier response, which names the conversation, too.
     previous_response_id: Option<String>,
-    /// The conversation, if nothing else names it.
+    /// The end user. It names the conversation only if the server is set so, and nothing else does.
     user: Option<String>,
     #[serde(default, deserialize_with = "null_is_absent")]
     #[schemars(with = "Option<Vec<Value>>")]
@@ -180,7 +180,7 @@ pub(super) async fn ask(
     }
     let previous = body.previous_response_id.as_deref().map(previous).transpose()?;
     let named = header(&headers, "x-conversation-id")?.or(body.conversation.as_ref().map(Conversation::id));
-    let conversation = conversation(previous.as_ref(), named, given(body.user.as_ref()))?;
+    let conversation = conversation(previous.as_ref(), named, server.conversation_of(given(body.user.as_ref())))?;
     if conversation.is_none() && body.settings.get("store") == Some(&Value::Bool(false)) {
         return Err(Refusal::bad_request(NOT_STORED));
     }

@@ -131,6 +131,15 @@ impl ChatServer {
         self.changed(|shared| shared.origins = origins)
     }
 
+    /// Lets `user` of OpenAI's clients and `metadata.user_id` of Anthropic's name the conversation, if nothing else does.
+    /// Off by default: these fields name the end user there, who may have many conversations.
+    ///
+    /// It is for clients that can send neither a header nor `conversation`.
+    #[must_use]
+    pub fn with_conversation_by_user(self) -> Self {
+        self.changed(|shared| shared.conversation_by_user = true)
+    }
+
     /// Sets the bounds.
     #[must_use]
     pub fn with_limits(self, limits: ServerLimits) -> Self {

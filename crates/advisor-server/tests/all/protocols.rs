@@ -1,10 +1,12 @@
 //! The same turns for clients of every protocol.
 
-use advisor_server::ServerLimits;
+use advisor_core::ChatClient;
+use advisor_server::{ChatServer, ServerLimits};
 use advisor_sse::{Frame, UiProfile, validate};
-use advisor_testkit::Answer;
+use advisor_testkit::{Answer, ScriptedModel};
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
+use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
 use serde_json::{Value, json};
 
 use crate::setting::{Setting, json_of, post, refused, setting, text};
@@ -228,6 +230,33 @@ async fn header_names_the_conversation() {
         post("/v1/chat/completions").header("x-conversation-id", "c7").body(Body::from(body)).unwrap();
     text(setting.send(request).await).await;
     assert_eq!(json_of(setting.get("/api/conversations").await).await["conversations"], json!(["c7"]));
+}
+
+/// OpenAI and Anthropic have the end user in these fields, who may have many conversations.
+#[tokio::test]
+async fn end_user_is_no_conversation_unless_the_server_is_set_so() {
+    let body = json!({
+        "messages": [{"role": "user", "content": "How is it?"}], "input": "How is it?", "user": "ann",
+        "metadata": {"user_id": "ann"},
+    });
+    for path in ["/v1/chat/completions", "/v1/responses", "/v1/messages"] {
+        for is_set in [false, true] {
+            let model = ScriptedModel::new(["One.", "Two."].map(Answer::from_text));
+            let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+            let client = ChatClient::builder(model.clone()).advisor(memory.clone()).build().unwrap();
+            let server = ChatServer::new(client, memory);
+            let server = if is_set { server.with_conversation_by_user() } else { server };
+            let setting = Setting { server, model };
+            for _ in 0..2 {
+                text(setting.post(path, &body).await).await;
+            }
+            let listed = json_of(setting.get("/api/conversations").await).await["conversations"].clone();
+            let expected = if is_set { 1 } else { 2 };
+            assert_eq!(listed.as_array().unwrap().len(), expected, "{path} {is_set}: {listed}");
+            assert_eq!(listed[0] == "ann", is_set, "{path}: {listed}");
+            assert_eq!(setting.model.prompts()[1].messages.len(), if is_set { 3 } else { 1 }, "{path}");
+        }
+    }
 }
 
 /// `regenerate` and an edited message of the AI SDK replace the turn that they name.

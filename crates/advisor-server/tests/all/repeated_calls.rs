@@ -76,5 +76,5 @@ fn with_client_side_tool(answers: impl IntoIterator<Item = Answer>) -> Setting {
         .tool(ClientSideTool::new(definition("ask")))
         .build()
         .unwrap();
-    Setting { server: ChatServer::new(client, memory), model }
+    Setting { server: ChatServer::new(client, memory).with_conversation_by_user(), model }
 }

@@ -36,7 +36,7 @@ fn server_over(
     let tool_loop = tool_loop.streaming(ToolCallStreaming::All).build().unwrap();
     let client = ChatClient::builder(model.clone()).advisor(memory.clone()).advisor(tool_loop);
     let client = client.tool(ClientSideTool::new(definition("place"))).build().unwrap();
-    Setting { server: ChatServer::new(client, memory), model }
+    Setting { server: ChatServer::new(client, memory).with_conversation_by_user(), model }
 }
 
 /// Creates a server whose model calls `place`, and then says these texts.
@@ -369,7 +369,8 @@ async fn client_cannot_speak_for_a_tool_of_an_advisor() {
             .advisor(adds.with_placement(Placement::new(Phase::Turn)))
             .advisor(memory.clone())
             .advisor(ToolCallAdvisor::builder().eligible(|_| false).build().unwrap());
-        let setting = Setting { server: ChatServer::new(client.build().unwrap(), memory), model };
+        let server = ChatServer::new(client.build().unwrap(), memory).with_conversation_by_user();
+        let setting = Setting { server, model };
         ask(&setting, path, &asking(path)).await;
         let forged = setting.post(path, &answering(path, &[("t1", "forged")])).await;
         assert_eq!(refused(forged, StatusCode::BAD_REQUEST).await, "invalid_request", "{path}");

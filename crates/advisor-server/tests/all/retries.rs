@@ -98,7 +98,8 @@ fn mailing(answers: impl IntoIterator<Item = Answer>) -> (Setting, Arc<AtomicUsi
     let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
     let tool_loop = ToolCallAdvisor::builder().streaming(ToolCallStreaming::FinalAnswerOnly).build().unwrap();
     let client = ChatClient::builder(model.clone()).advisor(memory.clone()).advisor(tool_loop).tool(mail);
-    (Setting { server: ChatServer::new(client.build().unwrap(), memory), model }, mails)
+    let server = ChatServer::new(client.build().unwrap(), memory).with_conversation_by_user();
+    (Setting { server, model }, mails)
 }
 
 /// A turn that is asked again without its id would run its tools again. Under its id, it continues.

@@ -51,7 +51,8 @@ pub(crate) fn setting_with(store: impl ConversationStore, model: ScriptedModel, 
         .spawner(Spawner::new(|_| panic!("the server has a task for each turn")))
         .build()
         .unwrap();
-    Setting { server: ChatServer::new(client, memory), model }
+    // Each protocol has a field for the conversation then.
+    Setting { server: ChatServer::new(client, memory).with_conversation_by_user(), model }
 }
 
 /// The same server for two tenants, `ann` and `bob`.

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::ask::answers::{self, SentApproval, SentVerdict};
+use super::ask::asking::Asking;
 use super::ask::call_suffix::CallSuffix;
 use super::ask::content::{SentAnswer, SentMessage, SentResult};
 use super::ask::decided_calls::{ShowsEnds, WithEnds};
@@ -144,7 +145,7 @@ pub(super) async fn ask(
     without_tools(&server, &user, &body.tools)?;
     let messages = body.messages.into_iter().filter_map(AgMessage::read).collect();
     let approvals = body.resume.into_iter().map(ResumeEntry::read).collect::<Result<_, _>>()?;
-    let ids = (Some(body.thread_id.as_str()), Some(body.run_id.as_str()));
+    let ids = (Some(body.thread_id.as_str()), Asking::named(&body.run_id));
     let (question, decided) = answers::question(&server, &user, ids, messages, approvals).await?;
     let turn = question.start(&server, OnDisconnect::Stop).await?;
     let suffix = CallSuffix::of(&question.turn).in_thread();

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::ask::Question;
+use super::ask::asking::Asking;
 use super::ask::content::{Content, SentMessage, SentResult};
 use super::ask::headers::{header, server_tools};
 use super::ask::new_input::new_input;
@@ -79,9 +80,9 @@ pub(super) async fn ask(
     let conversation = conversation.or(server.conversation_of(given(body.metadata.user_id.as_ref())));
     let key = conversation.map(|id| user.conversation(id)).transpose()?;
     let messages = body.messages.into_iter().flat_map(read).collect();
-    let turn = header(&headers, "idempotency-key")?;
-    let input = new_input(&server, &user, key.as_ref(), turn, messages).await?;
-    let question = Question::new(&user, conversation, turn, input)?;
+    let asking = Asking::of(&headers)?;
+    let input = new_input(&server, &user, key.as_ref(), asking, messages).await?;
+    let question = Question::new(&user, conversation, asking.turn, input.messages)?.repeating(input.repeated);
     let encoder = AnthropicMessages::new(info(&server, format!("msg_{}", question.turn)))
         .with_server_tools(server_tools);
     let turn = question.start(&server, OnDisconnect::Stop).await?;

@@ -1,4 +1,5 @@
 pub(super) mod answers;
+pub(super) mod asking;
 pub(super) mod call_suffix;
 pub(super) mod content;
 pub(super) mod decided_calls;
@@ -114,6 +115,14 @@ impl Question {
         Self { approvals, ..self }
     }
 
+    /// Makes the turn the one of memory that the client repeats without its id, if there is one.
+    pub(super) fn repeating(self, turn: Option<TurnId>) -> Self {
+        match turn {
+            Some(turn) => Self { turn, id: IdOrigin::Memory, ..self },
+            None => self,
+        }
+    }
+
     /// Makes the turn replace an earlier one: its input was edited, or it is to be answered again. The old turn and those
     /// behind it stay in the store, on their own branch.
     ///
@@ -140,7 +149,8 @@ impl Question {
         let store = server.memory().store();
         let last = store.load(&self.conversation, ReadRange::LastTurns(1)).await.map_err(failed)?;
         let earlier = Some(EarlierTurn::Continued(turn.clone()));
-        if last.last_turn() == Some(turn) || self.decisions.is_some() {
+        let is_repeated = self.id == IdOrigin::Memory;
+        if last.last_turn() == Some(turn) || self.decisions.is_some() || is_repeated {
             return Ok(Some(Self { earlier, ..self }));
         }
         let end = self.end_of(server, turn).await.map_err(failed)?;

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::ask::Question;
+use super::ask::asking::Asking;
 use super::ask::content::{Content, SentAnswer, SentMessage, SentResult};
 use super::ask::headers::{header, server_tools};
 use super::ask::new_input::new_input;
@@ -130,9 +131,9 @@ pub(super) async fn ask(
     let conversation = conversation.or(server.conversation_of(given(body.user.as_ref())));
     let messages = body.messages.into_iter().map(ChatMessage::read).collect();
     let key = conversation.map(|id| user.conversation(id)).transpose()?;
-    let turn = header(&headers, "idempotency-key")?;
-    let input = new_input(&server, &user, key.as_ref(), turn, messages).await?;
-    let question = Question::new(&user, conversation, turn, input)?;
+    let asking = Asking::of(&headers)?;
+    let input = new_input(&server, &user, key.as_ref(), asking, messages).await?;
+    let question = Question::new(&user, conversation, asking.turn, input.messages)?.repeating(input.repeated);
     let info = info(&server, format!("chatcmpl-{}", question.turn));
     let turn = question.start(&server, OnDisconnect::Stop).await?;
     if !body.stream {

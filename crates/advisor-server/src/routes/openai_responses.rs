@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use self::response_id::ResponseId;
 use super::ask::Question;
 use super::ask::answers::{self, SentApproval, SentVerdict};
+use super::ask::asking::Asking;
 use super::ask::content::{Content, SentMessage, SentResult};
 use super::ask::headers::{header, server_tools};
 use super::ask::settings::{Api, Fields};
@@ -180,7 +181,8 @@ pub(super) async fn ask(
     }
     let previous = body.previous_response_id.as_deref().map(previous).transpose()?;
     let named = header(&headers, "x-conversation-id")?.or(body.conversation.as_ref().map(Conversation::id));
-    let conversation = conversation(previous.as_ref(), named, server.conversation_of(given(body.user.as_ref())))?;
+    let conversation =
+        conversation(previous.as_ref(), named, server.conversation_of(given(body.user.as_ref())))?;
     if conversation.is_none() && body.settings.get("store") == Some(&Value::Bool(false)) {
         return Err(Refusal::bad_request(NOT_STORED));
     }
@@ -191,7 +193,8 @@ pub(super) async fn ask(
         Input::Text(text) => vec![SentMessage::User(Content::Text(text))],
         Input::Items(items) => items.into_iter().filter_map(InputItem::read).collect(),
     };
-    let ids = (conversation, header(&headers, "idempotency-key")?);
+    let after = previous.as_ref().map(|previous| &previous.turn);
+    let ids = (conversation, Asking { after, ..Asking::of(&headers)? });
     let (question, _) = answers::question(&server, &user, ids, messages, approvals).await?;
     let question = match &previous {
         Some(previous) => question.continuing(&server, &previous.turn).await?,

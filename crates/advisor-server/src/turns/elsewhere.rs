@@ -74,10 +74,10 @@ impl Turns {
         let run = TurnRun::new(conversation.clone(), turn.clone(), asked.input, kept);
         let mut relaying = Relaying::new(link, run);
         // No other process can have an id that the server has made.
-        if asked.id == IdOrigin::Client
+        if asked.id != IdOrigin::Server
             && let Some(Begun::Elsewhere { input }) = relaying.claim(link, self.relaying.subscribe()).await
         {
-            if input != asked.input {
+            if input != asked.input && asked.id != IdOrigin::Memory {
                 return Err(reused());
             }
             let reading =

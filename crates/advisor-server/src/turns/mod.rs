@@ -62,6 +62,8 @@ pub(crate) enum IdOrigin {
     Client,
     /// The server has made it for this request.
     Server,
+    /// It is that of the conversation's last turn, which the client repeats without its id.
+    Memory,
 }
 
 /// The first step of a request for a turn.
@@ -132,7 +134,10 @@ impl Turns {
             return Err(Refusal::stopping());
         }
         match entry {
-            Some(entry) if entry.input == asked.input => Ok(Some(entry.run.turn.clone())),
+            // Memory has compared the messages of a turn that the client does not name.
+            Some(entry) if entry.input == asked.input || asked.id == IdOrigin::Memory => {
+                Ok(Some(entry.run.turn.clone()))
+            }
             Some(_) => Err(reused()),
             None => Ok(None),
         }
@@ -162,7 +167,7 @@ impl Turns {
         let on_unread = asked.on_disconnect.on_unread(stream.on_drop());
         let turn = SharedTurn::start_with(stream, &spawner, on_unread, kept);
         let _ = started.send(turn.clone());
-        let run = Run { turn: turn.clone(), receipt };
+        let run = Run { turn: turn.clone(), receipt, id: asked.id };
         let relayed = relaying.map(|relaying| self.relay(relaying, run.clone())).unwrap_or_default();
         let (key, tenant) = (asked.key, asked.key.0.tenant());
         let entry = Entry { run, input: asked.input.to_owned(), relayed };

@@ -1,6 +1,7 @@
-use advisor_core::SharedTurn;
+use advisor_core::{Error, SharedTurn};
 use chat_memory_advisor::MemoryReceipt;
 
+use super::IdOrigin;
 use crate::refusal::may_begin_again;
 
 /// One run of a turn in this process.
@@ -8,15 +9,17 @@ use crate::refusal::may_begin_again;
 pub(super) struct Run {
     pub(super) turn: SharedTurn,
     pub(super) receipt: MemoryReceipt,
+    pub(super) id: IdOrigin,
 }
 
 impl Run {
     /// Checks whether a repeated request begins the turn again: its client has disconnected, its failure invites a retry,
-    /// or memory never had it.
+    /// or memory never had it. A client that has not chosen the id cannot ask for the failure again, only for an answer.
     pub(super) fn is_void(&self) -> bool {
         let turn = &self.turn;
+        let is_answer = |error: &Error| self.id == IdOrigin::Client && !may_begin_again(error.kind());
         turn.is_abandoned()
-            || turn.error().is_some_and(|error| may_begin_again(error.kind()))
+            || turn.error().is_some_and(|error| !is_answer(&error))
             || self.is_outside_memory()
     }
 

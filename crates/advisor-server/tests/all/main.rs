@@ -43,6 +43,7 @@ mod read_while_running;
 mod relay;
 mod repeated;
 mod repeated_calls;
+mod repeated_without_id;
 mod request_ids;
 mod responses;
 mod result_lists;

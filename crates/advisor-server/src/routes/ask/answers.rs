@@ -11,8 +11,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::super::user::User;
+use super::asking::Asking;
 use super::content::SentMessage;
-use super::new_input::{calls_with_ids, first_results, input_beside_decisions, new_input, turn_before};
+use super::new_input::{
+    NewInput, calls_with_ids, first_results, input_beside_decisions, new_input, turn_before,
+};
 use super::shown_call::ShownCall;
 use super::{Question, turn_id};
 use crate::ChatServer;
@@ -186,11 +189,11 @@ impl Answers {
 pub(in crate::routes) async fn question(
     server: &ChatServer,
     user: &User,
-    (conversation, turn): (Option<&str>, Option<&str>),
+    (conversation, asking): (Option<&str>, Asking<'_>),
     messages: Vec<SentMessage>,
     sent: Vec<SentApproval>,
 ) -> Result<(Question, Vec<AnsweredCall>), Refusal> {
-    let key = conversation.map(|id| user.conversation(id)).transpose()?;
+    let (key, turn) = (conversation.map(|id| user.conversation(id)).transpose()?, asking.turn);
     let (has_sent, has_results) = (!sent.is_empty(), messages.iter().any(SentMessage::is_result));
     let answers = match &key {
         Some(key) if has_sent || has_results => Answers::read(server, user, key, turn, sent).await?,
@@ -200,9 +203,11 @@ pub(in crate::routes) async fn question(
         _ => Answers::default(),
     };
     let input = match answers.is_empty() {
-        true => new_input(server, user, key.as_ref(), turn, messages).await?,
-        false => input_beside_decisions(server, user, key.as_ref(), turn, messages).await?,
+        true => new_input(server, user, key.as_ref(), asking, messages).await?,
+        false => input_beside_decisions(server, user, key.as_ref(), asking, messages).await?,
     };
+    let NewInput { messages: input, repeated } = input;
+    let repeated = repeated.filter(|_| !has_sent && answers.is_empty());
     if has_sent && answers.is_empty() && input.is_empty() {
         return Err(Refusal::bad_request(NOT_WAITING));
     }
@@ -213,7 +218,8 @@ pub(in crate::routes) async fn question(
         }
         _ => answers,
     };
-    answers.question(user, conversation, turn, input)
+    let (question, calls) = answers.question(user, conversation, turn, input)?;
+    Ok((question.repeating(repeated), calls))
 }
 
 /// The calls about which an answer has asked a person.

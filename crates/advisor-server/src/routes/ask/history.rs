@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use advisor_core::{BlockContent, ConversationKey, Message, MessageContent, Part, Role, TurnEnd, TurnId};
 use chat_memory_advisor::TurnMessages;
 
+use super::asking::Asking;
 use super::content::SentMessage;
 use super::is_empty;
 use crate::ChatServer;
@@ -25,10 +26,12 @@ pub(super) struct Stored {
 
 #[derive(Debug)]
 struct StoredTurn {
+    id: TurnId,
     /// The texts of its answers.
     texts: Vec<String>,
     has_calls: bool,
     is_finished: bool,
+    begins_with_results: bool,
 }
 
 /// A message of the user, as it is compared: white space does not count.
@@ -112,11 +115,34 @@ impl Stored {
     /// is always new.
     pub(super) fn without_known(&self, from: usize, said: Vec<Message>) -> Vec<Message> {
         let sent: Vec<_> = said.iter().map(|message| Said::new(message, 0)).collect();
-        let ends = (from..self.said.len()).filter_map(|from| self.said.get(from..));
-        let known = ends.map(|end| (end.len(), end)).find(|(len, end)| {
-            *len < sent.len() && end.iter().zip(&sent).all(|(stored, sent)| stored.has(sent))
-        });
-        said.into_iter().skip(known.map_or(0, |(len, _)| len)).collect()
+        let known = known(self.said.get(from..).unwrap_or_default(), &sent);
+        said.into_iter().skip(known).collect()
+    }
+
+    /// Returns the last turn if these messages, behind `from` of the conversation, are those with which it has begun, and the
+    /// client lacks its answer: there is none, or the client's history ends before it, or the client says that it `repeats`
+    /// its request.
+    pub(super) fn repeated(
+        &self,
+        from: Option<usize>,
+        said: &[Message],
+        asking: &Asking<'_>,
+    ) -> Option<TurnId> {
+        let (place, last) = self.turns.iter().enumerate().next_back()?;
+        let first = self.said.iter().position(|said| said.turn == place)?;
+        let before = place.checked_sub(1).and_then(|before| self.turns.get(before)).map(|before| &before.id);
+        let follows = asking.after.is_none_or(|after| before == Some(after));
+        let is_unseen = asking.after.is_none() && from.is_some_and(|from| from <= first);
+        if !follows || last.begins_with_results || !(!last.is_finished || asking.repeats || is_unseen) {
+            return None;
+        }
+        let sent: Vec<_> = said.iter().map(|message| Said::new(message, 0)).collect();
+        let from = from.unwrap_or_else(|| self.before_unfinished()).min(first);
+        let known = known(self.said.get(from..first).unwrap_or_default(), &sent);
+        let (sent, stored) = (sent.get(known..)?, self.said.get(first..)?);
+        let is_same =
+            sent.len() == stored.len() && stored.iter().zip(sent).all(|(stored, sent)| stored.is(sent));
+        is_same.then(|| last.id.clone())
     }
 
     /// Returns a turn, and the turns behind it that no message of a user begins.
@@ -139,7 +165,9 @@ impl StoredTurn {
             // Those of a provider are opaque.
             has_calls: blocks()
                 .any(|content| matches!(content, BlockContent::ToolCall(_) | BlockContent::Opaque(_))),
+            id: turn.turn.clone(),
             is_finished: matches!(turn.end, Some(TurnEnd::Completed(_))),
+            begins_with_results: turn.messages.first().is_some_and(|first| first.role() == Role::Tool),
         }
     }
 }
@@ -155,10 +183,23 @@ impl Said {
         Self { text, media, turn }
     }
 
+    /// Checks whether this is the message that a client sends.
+    fn is(&self, sent: &Self) -> bool {
+        self.text == sent.text && self.media == sent.media
+    }
+
     /// Checks whether this is the message that a client has kept. It may have left out media.
     fn has(&self, sent: &Self) -> bool {
         self.text == sent.text && sent.media.iter().all(|part| self.media.contains(part))
     }
+}
+
+/// Counts the first messages that `stored` ends with. The last one is no such message.
+fn known(stored: &[Said], sent: &[Said]) -> usize {
+    let ends = (0..stored.len()).filter_map(|from| stored.get(from..));
+    let is_known =
+        |end: &&[Said]| end.len() < sent.len() && end.iter().zip(sent).all(|(stored, sent)| stored.has(sent));
+    ends.into_iter().find(is_known).map_or(0, <[Said]>::len)
 }
 
 /// Checks whether turns have what a client has kept of an answer. The client may have a part of it, such as that of the last

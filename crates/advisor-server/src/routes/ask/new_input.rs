@@ -5,6 +5,7 @@ use chat_memory_advisor::store::{Entry, ReadRange, same_turn};
 
 use super::super::conversations::shown_ids::ShownIds;
 use super::super::user::User;
+use super::asking::Asking;
 use super::call_suffix::CallSuffix;
 use super::content::{SentMessage, SentResult};
 use super::history::Stored;
@@ -210,6 +211,14 @@ fn calls_of(messages: &[SentMessage]) -> HashMap<String, usize> {
     calls.flatten().collect()
 }
 
+/// The new messages of a list.
+#[derive(Debug, Default)]
+pub(in crate::routes) struct NewInput {
+    pub(in crate::routes) messages: Vec<Message>,
+    /// The last turn, if the request repeats it without its id.
+    pub(in crate::routes) repeated: Option<TurnId>,
+}
+
 /// Returns the new messages of a list. It continues what memory has, or begins a conversation (law M8).
 ///
 /// # Errors
@@ -218,12 +227,12 @@ pub(in crate::routes) async fn new_input(
     server: &ChatServer,
     user: &User,
     conversation: Option<&ConversationKey>,
-    turn: Option<&str>,
+    asking: Asking<'_>,
     messages: Vec<SentMessage>,
-) -> Result<Vec<Message>, Refusal> {
+) -> Result<NewInput, Refusal> {
     let has_results = messages.iter().any(SentMessage::is_result);
-    let input = input_beside_decisions(server, user, conversation, turn, messages).await?;
-    if input.is_empty() && has_results {
+    let input = input_beside_decisions(server, user, conversation, asking, messages).await?;
+    if input.messages.is_empty() && has_results {
         return Err(Refusal::bad_request(
             "the conversation does not wait for this result: its call has one, or the application decides about it",
         ));
@@ -236,9 +245,9 @@ pub(in crate::routes) async fn input_beside_decisions(
     server: &ChatServer,
     user: &User,
     conversation: Option<&ConversationKey>,
-    turn: Option<&str>,
+    asking: Asking<'_>,
     mut messages: Vec<SentMessage>,
-) -> Result<Vec<Message>, Refusal> {
+) -> Result<NewInput, Refusal> {
     if messages.iter().any(|message| matches!(message, SentMessage::Instructions)) {
         return Err(Refusal::instructions());
     }
@@ -250,26 +259,36 @@ pub(in crate::routes) async fn input_beside_decisions(
         if has_results || messages.iter().any(|message| matches!(message, SentMessage::Answer(_))) {
             return Err(Refusal::history_without_name());
         }
-        return OpenCalls::default().new_input(messages);
+        return Ok(NewInput { messages: OpenCalls::default().new_input(messages)?, repeated: None });
     };
     let open = match has_results {
-        true => OpenCalls::of(server, user, conversation, turn).await?,
+        true => OpenCalls::of(server, user, conversation, asking.turn).await?,
         false => OpenCalls::default(),
     };
-    let history = messages.get(..open.len_of_history(&messages)).unwrap_or_default();
-    if history.is_empty() && messages.len() < 2 {
-        return open.new_input(messages);
+    if asking.turn.is_some() && messages.len() < 2 && open.len_of_history(&messages) == 0 {
+        return Ok(NewInput { messages: open.new_input(messages)?, repeated: None });
     }
-    let turn = turn.map(turn_id).transpose().map_err(|error| Refusal::bad_request(error.to_string()))?;
+    let turn = asking.turn.map(turn_id).transpose();
+    let turn = turn.map_err(|error| Refusal::bad_request(error.to_string()))?;
     let stored = Stored::load(server, conversation, turn.as_ref(), messages.len()).await?;
-    let known = match history {
-        [] => stored.before_unfinished(),
+    let known = match messages.get(..open.len_of_history(&messages)).unwrap_or_default() {
+        [] => None,
+        _ if stored.is_empty() && asking.after.is_some() => {
+            return Err(Refusal::previous_response_not_found());
+        }
         _ if stored.is_empty() => return Err(Refusal::unknown_history()),
-        history => stored.find(history)?,
+        history => Some(stored.find(history)?),
     };
     let input = open.new_input(messages)?;
-    let (mut input, said): (Vec<_>, _) = input.into_iter().partition(|message| message.role() == Role::Tool);
-    let said = said.into_iter().filter(|message| !is_empty(message)).collect();
-    input.extend(stored.without_known(known, said));
-    Ok(input)
+    let (mut messages, said): (Vec<_>, Vec<_>) = input
+        .into_iter()
+        .filter(|message| !is_empty(message))
+        .partition(|message| message.role() == Role::Tool);
+    let repeated = match turn.is_none() && messages.is_empty() {
+        true => stored.repeated(known, &said, &asking),
+        false => None,
+    };
+    let from = known.unwrap_or_else(|| stored.before_unfinished());
+    messages.extend(stored.without_known(from, said));
+    Ok(NewInput { messages, repeated })
 }

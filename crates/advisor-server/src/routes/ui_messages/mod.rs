@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 
 use self::sent_parts::SentParts;
 use super::ask::answers::{AnsweredCall, Answers, NOT_WAITING, SentApproval, approvals};
+use super::ask::asking::Asking;
 use super::ask::call_suffix::{CallSuffix, continued_turn};
 use super::ask::content::{Content, SentAnswer, SentMessage, SentResult};
 use super::ask::decided_calls::{ShowsEnds, WithEnds};
@@ -185,7 +186,8 @@ async fn question(
     let mut sent: Vec<_> = messages.into_iter().map(UiMessage::read).collect();
     if last.role == "assistant" && body.trigger == Trigger::SubmitMessage {
         // Only its history counts: it has no new message of the user.
-        input_beside_decisions(server, user, Some(&user.conversation(&body.id)?), None, sent).await?;
+        let asking = Asking { turn: turn_of_message(&last.id), ..Asking::default() };
+        input_beside_decisions(server, user, Some(&user.conversation(&body.id)?), asking, sent).await?;
         return continued(server, user, profile, (&body.id, last)).await;
     }
     if last.role != "user" {
@@ -202,8 +204,10 @@ async fn question(
         Trigger::SubmitMessage => (named, named),
     };
     let of_list = replaced.and_then(turn_of_message).or(turn_of_message(&last.id));
+    let asking = Asking { turn: of_list, ..Asking::default() };
     let input =
-        input_beside_decisions(server, user, Some(&user.conversation(&body.id)?), of_list, sent).await?;
+        input_beside_decisions(server, user, Some(&user.conversation(&body.id)?), asking, sent).await?;
+    let input = input.messages;
     let question = match replaced {
         Some(turn) => {
             let id = replacing_turn(server, user, &body.id, named, &input).await?;

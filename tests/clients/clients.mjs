@@ -95,6 +95,17 @@ await test("openai: models and errors", async (conversation) => {
   expect(unknown instanceof OpenAI.NotFoundError && unknown.code === "model_not_found", `${unknown}`);
 });
 
+await test("openai and anthropic: a history that the server does not have is refused", async (conversation) => {
+  const messages = [{ role: "user", content: WEATHER }, { role: "assistant", content: "It is fine." }, { role: "user", content: SECOND }];
+  const chat = await openai(conversation).chat.completions.create({ model: "chain", messages }).catch((error) => error);
+  expect(chat instanceof OpenAI.BadRequestError && chat.code === "history_not_found", `${chat}`);
+  const responses = await openai(conversation).responses.create({ model: "chain", input: messages }).catch((error) => error);
+  expect(responses instanceof OpenAI.BadRequestError && responses.code === "history_not_found", `${responses}`);
+  const client = new Anthropic({ apiKey: "none", baseURL: url, maxRetries: 0, defaultHeaders: { "x-conversation-id": conversation } });
+  const refused = await client.messages.create({ model: "chain", max_tokens: 100, messages }).catch((error) => error);
+  expect(refused instanceof Anthropic.BadRequestError, `${refused}`);
+});
+
 await test("anthropic: messages, streamed and in one piece", async (conversation) => {
   const client = new Anthropic({ apiKey: "none", baseURL: url, maxRetries: 0, defaultHeaders: { "x-conversation-id": conversation } });
   const request = (content) => ({ model: "chain", max_tokens: 100, messages: [{ role: "user", content }] });

@@ -223,7 +223,9 @@ impl From<JsonRejection> for Refusal {
         let status = rejection.status();
         match (&rejection, status) {
             (JsonRejection::BytesRejection(_), StatusCode::PAYLOAD_TOO_LARGE) => {
-                Self::new(status, "body_too_large", "the body of the request is too large")
+                let message = "the body of the request is too large: leave out pictures and files of earlier messages, \
+                               which the server has";
+                Self::new(status, "body_too_large", message)
             }
             // The cause is one of the connection.
             (JsonRejection::BytesRejection(_), _) => {

@@ -56,6 +56,12 @@ pub(crate) struct Arguments {
     /// page. It can be given several times.
     #[arg(long, value_name = "TOOL")]
     ask: Vec<String>,
+    /// Lets `user` of OpenAI's clients and `metadata.user_id` of Anthropic's name the conversation, if nothing else does.
+    #[arg(long)]
+    conversation_by_user: bool,
+    /// The MiB of a request, at most. Pictures and files count in base64, also those of a client's history. 32 by default.
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u16).range(1..))]
+    body_limit: Option<u16>,
     /// Counts requests, turns and tokens, for Prometheus at /metrics.
     #[arg(long)]
     metrics: bool,
@@ -122,7 +128,13 @@ fn server(
     let tokens = arguments.tokens.as_deref().map(tokens).transpose()?.unwrap_or_default();
     let origins = AllowedOrigins::new(arguments.allow_origin.iter().map(String::as_str))?;
     let server = ChatServer::new(client, memory).with_tokens(tokens.clone()).with_allowed_origins(origins);
-    let server = server.with_limits(within_open_files(ServerLimits::default()));
+    let limits = ServerLimits::default();
+    let limits = match arguments.body_limit {
+        Some(mib) => limits.with_body_bytes(usize::from(mib) << 20),
+        None => limits,
+    };
+    let server = server.with_limits(within_open_files(limits));
+    let server = if arguments.conversation_by_user { server.with_conversation_by_user() } else { server };
     let server = if arguments.ask.is_empty() { server } else { server.with_approvals() };
     if arguments.metrics { with_metrics(arguments, &tokens, server) } else { Ok(server) }
 }

@@ -198,6 +198,7 @@ async fn options_reach_the_server() {
     let model = ReplayServer::start([]).await.unwrap();
     let options = [
         "--metrics", "--allow-origin", "https://chat.example.org", "--allow-origin", "http://localhost:3000",
+        "--body-limit", "1",
     ];
     let server = Server::start_with(&model, &folder.path().join("c.sqlite"), &options).await;
     let metrics = read_to_end(&mut server.send("GET /metrics", "").await).await;
@@ -207,6 +208,10 @@ async fn options_reach_the_server() {
     asked.write_all(head.as_bytes()).await.unwrap();
     let allowed = read_to_end(&mut asked).await;
     assert!(allowed.contains("access-control-allow-origin: http://localhost:3000"), "{allowed}");
+    // One byte more than the limit.
+    let large = " ".repeat((1 << 20) + 1);
+    let refused = read_to_end(&mut server.send("POST /v1/chat/completions", &large).await).await;
+    assert!(refused.starts_with("HTTP/1.1 413"), "{refused}");
     let file = folder.path().join("other.sqlite");
     let arguments = ["serve", "--allow-origin", "*", "--memory", file.to_str().unwrap()];
     let refused = told(advisor(&arguments), "").await;

@@ -13,7 +13,8 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServerLimits {
-    /// The bytes of a request. More is answered with 413. 1 MiB by default.
+    /// The bytes of a request. More is answered with 413. 32 MiB by default, as with Anthropic: clients send the pictures of
+    /// their history again, in base64. A server without large memory and with many tenants sets less.
     pub body_bytes: usize,
     /// The connections that are open at once. Further ones wait until one closes. [`serve`](crate::serve) alone applies
     /// it. Keep it below the files that the process may open, since turns need some, too. 8,192 by default.
@@ -57,7 +58,7 @@ pub struct ServerLimits {
 impl Default for ServerLimits {
     fn default() -> Self {
         Self {
-            body_bytes: 1 << 20,
+            body_bytes: 32 << 20,
             open_connections: 8_192,
             head_timeout: Duration::from_secs(30),
             body_timeout: Duration::from_secs(30),

@@ -202,6 +202,24 @@ async fn large_picture_is_refused_with_its_body() {
     assert_eq!(refused(response, StatusCode::PAYLOAD_TOO_LARGE).await, "body_too_large");
 }
 
+/// A client sends the pictures of its history again in each turn.
+#[tokio::test]
+async fn chat_with_a_picture_a_turn_goes_on() {
+    let answers = ["One.", "Two.", "Three.", "Four.", "Five.", "Six."];
+    let setting = setting(answers.map(Answer::from_text));
+    let url = format!("data:image/png;base64,{}", "YWJj".repeat(400_000));
+    let picture =
+        json!([{"type": "text", "text": "And this?"}, {"type": "image_url", "image_url": {"url": url}}]);
+    let mut messages = Vec::new();
+    for answer in answers {
+        messages.push(json!({"role": "user", "content": picture}));
+        let response = setting.post(CHAT, &json!({"messages": messages, "user": "c1"})).await;
+        assert_eq!(response.status(), StatusCode::OK, "{answer}");
+        assert!(text(response).await.contains(answer), "{answer}");
+        messages.push(json!({"role": "assistant", "content": answer}));
+    }
+}
+
 /// Pictures of the client's history are in memory already. A client may leave them out, but has no others.
 #[tokio::test]
 async fn law_m8_pictures_of_the_history_are_those_of_memory() {

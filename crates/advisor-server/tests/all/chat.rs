@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use advisor_core::{Error, ErrorKind};
+use advisor_core::{Delta, DeltaKind, Error, ErrorKind};
 use advisor_sse::{Frame, validate};
 use advisor_testkit::{Answer, Gate};
 use axum::body::Body;
@@ -305,6 +305,33 @@ async fn markdown_is_rendered_for_the_page() {
     let read = json_of(setting.get("/api/conversations/c1?view=page").await).await;
     let nodes = json!([paragraph(json!("One")), two, paragraph(json!("three"))]);
     assert_eq!(read["messages"][1]["parts"][0]["nodes"], nodes);
+}
+
+/// A text that its provider cut, to attach a source or a signature, is one text, while it streams and later.
+#[tokio::test]
+async fn a_text_in_several_blocks_is_one_text_of_the_page() {
+    let end = || Delta::from(DeltaKind::BlockEnd);
+    let source = || Delta::from(DeltaKind::Citation(Box::default()));
+    let answer = Answer::new().text("The *wo").delta(end()).text("rd* is ").delta(end()).delta(source());
+    let answer = answer.text("split.\n\nTwo").reasoning("Hm.").text("Three").done();
+    let setting = setting([answer]);
+    let frames = Frame::read_all(&text(setting.post("/api/chat?view=page", &asking("How?")).await).await);
+    let events: Vec<_> = frames.iter().filter_map(Frame::json).collect();
+    let of_type =
+        |kind: &str| events.iter().filter(|event| event["type"] == *kind).cloned().collect::<Vec<_>>();
+    let blocks: Vec<_> = of_type("content").iter().map(|event| event["block"].clone()).collect();
+    assert!(blocks[..3].iter().all(|block| *block == "1.0") && blocks[3] != "1.0", "{blocks:?}");
+    let paragraph = |children: Value| json!({"tag": "paragraph", "children": children});
+    let word = json!({"tag": "emphasis", "children": ["word"]});
+    let nodes = json!([paragraph(json!(["The ", word, " is split."])), paragraph(json!(["Two"]))]);
+    let rendered = of_type("rendered");
+    let first = rendered.iter().filter(|event| event["block"] == "1.0");
+    let shown: Vec<_> = first.flat_map(|event| event["nodes"].as_array().unwrap().clone()).collect();
+    assert_eq!(Value::Array(shown), nodes);
+    let read = json_of(setting.get("/api/conversations/c1?view=page").await).await;
+    let parts = read["messages"][1]["parts"].as_array().unwrap();
+    assert_eq!(parts.iter().map(|part| &part["type"]).collect::<Vec<_>>(), ["text", "reasoning", "text"]);
+    assert_eq!((&parts[0]["text"], &parts[0]["nodes"]), (&json!("The *word* is split.\n\nTwo"), &nodes));
 }
 
 #[tokio::test]

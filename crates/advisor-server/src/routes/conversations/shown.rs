@@ -85,10 +85,7 @@ fn shown(message: &Message, turn: &TurnId, view: View, ids: &mut ShownIds, room:
             let reasoning = blocks.iter().filter_map(|block| block.content().text_of(BlockKind::Reasoning));
             let parts = match view {
                 View::Answer => Vec::new(),
-                View::Page => {
-                    let mut ids = ids.iter();
-                    blocks.iter().filter_map(|block| part(block, &mut ids, room)).collect()
-                }
+                View::Page => parts(blocks, ids.iter(), room),
             };
             Shown::Assistant {
                 text: message.text(),
@@ -108,16 +105,32 @@ fn shown(message: &Message, turn: &TurnId, view: View, ids: &mut ShownIds, room:
     })
 }
 
-/// Blocks without text, such as media, are not shown. The ids are those of the answer's further calls.
-fn part<'a>(block: &Block, mut ids: impl Iterator<Item = &'a String>, room: &mut Room) -> Option<ShownPart> {
-    Some(match block.content() {
-        BlockContent::Text(text) | BlockContent::Refusal(text) => {
-            ShownPart::Text { text: text.clone(), nodes: render(text, room) }
+/// Blocks without text, such as media, are not shown. The ids are those of the answer's calls.
+///
+/// Texts beside each other are one: providers split a sentence to attach a source or a signature.
+fn parts<'a>(blocks: &[Block], mut ids: impl Iterator<Item = &'a String>, room: &mut Room) -> Vec<ShownPart> {
+    let mut parts = Vec::new();
+    let mut last = None;
+    for block in blocks.iter().filter(|block| block.kind() != BlockKind::Citation) {
+        let continues = last.replace(block.kind()) == Some(block.kind());
+        match block.content() {
+            BlockContent::Text(text) | BlockContent::Refusal(text) => match parts.last_mut() {
+                Some(ShownPart::Text { text: before, .. }) if continues => before.push_str(text),
+                _ => parts.push(ShownPart::Text { text: text.clone(), nodes: Vec::new() }),
+            },
+            BlockContent::Reasoning(text) => parts.push(ShownPart::Reasoning { text: text.clone() }),
+            BlockContent::ToolCall(of) => {
+                parts.extend(ids.next().map(|id| ShownPart::Call(call(of, id.clone()))));
+            }
+            _ => {}
         }
-        BlockContent::Reasoning(text) => ShownPart::Reasoning { text: text.clone() },
-        BlockContent::ToolCall(shown) => ShownPart::Call(call(shown, ids.next()?.clone())),
-        _ => return None,
-    })
+    }
+    for part in &mut parts {
+        if let ShownPart::Text { text, nodes } = part {
+            *nodes = render(text, room);
+        }
+    }
+    parts
 }
 
 fn call(call: &ToolCall, id: String) -> ShownCall {

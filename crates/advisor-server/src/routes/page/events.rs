@@ -13,6 +13,10 @@ pub(in crate::routes) struct PageEvents {
     events: ChatEvents,
     /// The texts that stream.
     texts: BTreeMap<BlockId, LiveMarkdown>,
+    /// The text whose last block is closed. A further block of text continues it; anything else ends it.
+    closed: Option<(BlockId, BlockKind)>,
+    /// The blocks that continue a text, and the first block of that text.
+    further: BTreeMap<BlockId, BlockId>,
 }
 
 #[derive(Serialize)]
@@ -28,12 +32,24 @@ enum Event<'a> {
 
 impl PageEvents {
     pub(in crate::routes) fn new() -> Self {
-        Self { events: ChatEvents::new().with_detail(ChatDetail::Blocks), texts: BTreeMap::new() }
+        Self { events: ChatEvents::new().with_detail(ChatDetail::Blocks), ..Self::default() }
     }
 
     fn rendered(&self, block: BlockId, rendered: Option<Rendered>, frames: &mut Frames) {
         if let Some(rendered) = rendered.filter(Rendered::has_elements) {
             frames.data(&Event::Rendered { block: &self.events.block_id(block), rendered: &rendered });
+        }
+    }
+
+    /// Returns the first block of the text of a block.
+    fn first_of(&self, block: BlockId) -> BlockId {
+        self.further.get(&block).copied().unwrap_or(block)
+    }
+
+    /// Ends the text whose last block is closed.
+    fn end_closed(&mut self, frames: &mut Frames) {
+        if let Some((block, _)) = self.closed.take() {
+            self.close(block, frames);
         }
     }
 
@@ -50,22 +66,44 @@ impl Encoder for PageEvents {
     }
 
     fn chunk(&mut self, chunk: &Chunk, frames: &mut Frames) {
-        self.events.chunk(chunk, frames);
         match chunk {
+            Chunk::Delta { block, delta: delta @ (BlockDelta::Text(piece) | BlockDelta::Refusal(piece)) } => {
+                let block = self.first_of(*block);
+                self.events.chunk(&Chunk::Delta { block, delta: delta.clone() }, frames);
+                let rendered = self.texts.get_mut(&block).and_then(|text| text.push(piece));
+                return self.rendered(block, rendered, frames);
+            }
             // Parallel answers are not shown.
             Chunk::Opened { block, head }
                 if head.choice == 0 && matches!(head.kind, BlockKind::Text | BlockKind::Refusal) =>
             {
-                self.texts.insert(*block, LiveMarkdown::default());
+                match self.closed {
+                    Some((text, kind)) if text.round == block.round && kind == head.kind => {
+                        self.closed = None;
+                        self.further.insert(*block, text);
+                    }
+                    _ => {
+                        self.end_closed(frames);
+                        self.texts.insert(*block, LiveMarkdown::default());
+                    }
+                }
             }
-            Chunk::Delta { block, delta: BlockDelta::Text(piece) | BlockDelta::Refusal(piece) } => {
-                let rendered = self.texts.get_mut(block).and_then(|text| text.push(piece));
-                self.rendered(*block, rendered, frames);
+            Chunk::Closed { block, content } if self.texts.contains_key(&self.first_of(*block)) => {
+                self.end_closed(frames);
+                self.closed = Some((self.first_of(*block), content.kind()));
             }
-            Chunk::Closed { block, .. } => self.close(*block, frames),
-            Chunk::AttemptRestarted { round } => self.texts.retain(|block, _| block.round != *round),
-            _ => {}
+            Chunk::AttemptRestarted { round } => {
+                self.closed = None;
+                self.texts.retain(|block, _| block.round != *round);
+                self.further.retain(|block, _| block.round != *round);
+            }
+            // A source is cited in the middle of a sentence.
+            Chunk::Opened { head, .. } if head.kind == BlockKind::Citation => {}
+            Chunk::Delta { delta: BlockDelta::Citation(_), .. } | Chunk::Usage { .. } => {}
+            Chunk::Closed { content, .. } if content.kind() == BlockKind::Citation => {}
+            _ => self.end_closed(frames),
         }
+        self.events.chunk(chunk, frames);
     }
 
     fn failure(&mut self, failure: &Failure, frames: &mut Frames) {

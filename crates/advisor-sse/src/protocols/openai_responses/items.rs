@@ -186,18 +186,18 @@ impl Items {
             self.settle(events, frames);
             self.closed = Some(open);
         } else {
-            self.end(open, events, frames);
+            self.end(&open, events, frames);
         }
     }
 
     /// Ends the text that has closed.
     pub(super) fn settle(&mut self, events: &mut Events, frames: &mut Frames) {
         if let Some(open) = self.closed.take() {
-            self.end(open, events, frames);
+            self.end(&open, events, frames);
         }
     }
 
-    fn end(&mut self, open: Open, events: &mut Events, frames: &mut Frames) {
+    fn end(&mut self, open: &Open, events: &mut Events, frames: &mut Frames) {
         let [.., text_done, part_done] = open.kind.events();
         let field = if open.kind == Kind::Refusal { "refusal" } else { "text" };
         events.write(text_done, open.place(field, open.text.as_str().into()), frames);

@@ -7,7 +7,7 @@ use advisor_core::{
     Tool, ToolCall, ToolResult, ToolSet, Turn, VERIFY_BEFORE_RETRYING,
 };
 
-use crate::plan::prepare::{Unready, prepare};
+use crate::plan::prepare::{Unready, prepare_in_time};
 use crate::run::client_side_answer::ClientSideAnswer;
 use crate::run::run_tools::execute_one;
 use crate::truncate::cap_result;
@@ -175,7 +175,8 @@ impl ToolCallAdvisor {
         let bounds = config.limits.of_result();
         let CallRun { call, key, block, turn, conversation, events } = run;
         let events = events.within(bounds);
-        let prepared = prepare(&call, tools, &config.schemas, config.leniency).and_then(|ready| {
+        let prepared = prepare_in_time(&call, tools, &config.schemas, config.leniency).await;
+        let prepared = prepared.and_then(|ready| {
             let text = VERIFY_BEFORE_RETRYING.into();
             let started = Unready { reason: NotStartedReason::AlreadyStarted, text };
             if is_first(&turn, &key, &*ready.0) { Ok(ready) } else { Err(started) }

@@ -3,12 +3,15 @@ pub(crate) mod call_identity;
 pub(crate) mod decided;
 #[cfg(feature = "schema-validation")]
 pub(crate) mod lenient;
+#[cfg(feature = "schema-validation")]
+mod patterns;
 pub(crate) mod prepare;
 #[cfg(feature = "schema-validation")]
 pub(crate) mod schema;
 #[cfg(not(feature = "schema-validation"))]
 #[path = "no_schema.rs"]
 pub(crate) mod schema;
+mod work;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -68,13 +71,13 @@ impl ToolPlan {
     /// Plans the calls of `steered`, whose treatment `admissions` holds. Ignores calls that `answer` does not
     /// contain, since their results could not be sent to the model. Ignores a call that `steered` repeats.
     ///
-    /// `prepare` returns the tool of a call and its arguments, or the reason why it cannot run.
+    /// `prepared` returns the tool of an admitted call and its arguments, or the reason why it cannot run.
     pub(crate) fn new(
         answer: ChatResponse,
         turn: &TurnId,
         steered: &ChatResponse,
         admissions: Vec<Admission>,
-        prepare: impl Fn(&ToolCall) -> Result<(Arc<dyn Tool>, Value), Unready>,
+        mut prepared: impl FnMut(BlockId) -> Option<Result<(Arc<dyn Tool>, Value), Unready>>,
     ) -> Self {
         let position = |block| (0_u32..).zip(answer.tool_calls()).find(|(_, (known, _))| *known == block);
         let mut seen = HashSet::new();
@@ -85,7 +88,7 @@ impl ToolPlan {
                 Admission::Denied(limit) => Fate::Denied(limit),
                 Admission::Told(limit) => Fate::Told(limit),
                 Admission::ClientSide => Fate::ClientSide,
-                Admission::Admitted => match prepare(call) {
+                Admission::Admitted => match prepared(block)? {
                     Ok((tool, arguments)) => Fate::Ready(ReadyCall {
                         call: call.clone(),
                         block,

@@ -3,6 +3,8 @@
 use advisor_core::{Leniency, Result, ToolDefinition, ToolSet};
 use serde_json::Value;
 
+use crate::plan::work::Work;
+
 /// Placeholder for compiled schemas. Tools check their arguments themselves, typed tools by deserialising them.
 #[derive(Debug, Default)]
 pub(crate) struct Schemas;
@@ -16,6 +18,11 @@ impl Schemas {
     ) -> Result<Value, String> {
         let object = arguments.is_object().then_some(arguments);
         object.ok_or_else(|| String::from("they are no object"))
+    }
+
+    /// Returns the work of checking arguments of so many bytes.
+    pub(crate) fn work(_tool: &ToolDefinition, _bytes: usize) -> Work {
+        Work::Little
     }
 
     /// Accepts every set. The chain checks names and the roots of schemas.

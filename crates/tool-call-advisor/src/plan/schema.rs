@@ -7,6 +7,8 @@ use jsonschema::Validator;
 use serde_json::Value;
 
 use crate::plan::lenient::fitting;
+use crate::plan::patterns;
+use crate::plan::work::Work;
 
 /// Compiled schemas of tools: each is compiled once and shared.
 #[derive(Default)]
@@ -14,6 +16,13 @@ pub(crate) struct Schemas(Mutex<HashMap<Text, (Value, Arc<Validator>)>>);
 
 /// Number of cached schemas at which the cache is cleared. One process is not expected to have as many tools.
 const MOST: usize = 1024;
+
+/// The bytes of arguments that an async thread checks, and those times the patterns of the schema.
+const LITTLE_BYTES: usize = 64 << 10;
+const LITTLE_WORK: usize = 4 << 10;
+
+/// The bytes of arguments times the patterns of the schema that are checked at all.
+const MOST_WORK: usize = 16 << 20;
 
 /// The error of the first invalid schema of a set, if any.
 struct Defect(Option<String>);
@@ -42,6 +51,16 @@ impl Schemas {
         fitting(&validator, &arguments, leniency).ok_or_else(|| misfits(&validator, &arguments))
     }
 
+    /// Returns the work of checking arguments of so many bytes.
+    pub(crate) fn work(tool: &ToolDefinition, bytes: usize) -> Work {
+        let patterns = patterns::count(&tool.parameters);
+        match patterns.saturating_mul(bytes) {
+            work if work > MOST_WORK => Work::TooMuch { patterns },
+            work if work > LITTLE_WORK || bytes > LITTLE_BYTES => Work::Much,
+            _ => Work::Little,
+        }
+    }
+
     /// Checks that the schemas of a set are valid, once per set.
     ///
     /// # Errors
@@ -66,8 +85,7 @@ impl Schemas {
         {
             return Ok(Arc::clone(validator));
         }
-        let compiled = jsonschema::validator_for(&tool.parameters).map_err(|error| error.to_string())?;
-        let compiled = Arc::new(compiled);
+        let compiled = Arc::new(patterns::compile(&tool.parameters)?);
         let mut cache = self.lock();
         if cache.len() >= MOST {
             cache.clear();

@@ -1,9 +1,11 @@
+use std::collections::HashMap;
+
 use advisor_core::{AnsweredBefore, ChatResponse, Error, FinishReason, Limit, Result, ToolCall, ToolSet};
 
 use crate::NotStarted;
 use crate::plan::ToolPlan;
 use crate::plan::admission::Admission;
-use crate::plan::prepare::prepare;
+use crate::plan::prepare::prepare_in_time;
 use crate::run::LoopRun;
 use crate::run::decide::{Decision, Runner, Weighed, decide};
 use crate::run::history::has_calls;
@@ -58,7 +60,8 @@ impl LoopRun {
             Decision::Stop(limit) => self.stop_at(limit, answer, &steered, &tools).await,
             Decision::Run(admissions) => {
                 self.note_equal(&steered, &weighed, &admissions);
-                self.go_to_tools(self.plan(answer, &steered, admissions, &tools)).await
+                let plan = self.plan(answer, &steered, admissions, &tools).await;
+                self.go_to_tools(plan).await
             }
         }
     }
@@ -85,14 +88,15 @@ impl LoopRun {
     ) -> Result<Outcome> {
         if self.may_close(&limit) && has_calls(answer.message()) {
             let denied = steered.tool_calls().map(|_| Admission::Denied(limit.clone())).collect();
-            return self.go_to_tools(self.plan(answer, steered, denied, tools)).await;
+            let plan = self.plan(answer, steered, denied, tools).await;
+            return self.go_to_tools(plan).await;
         }
         let why = NotStarted::Limit(limit.clone());
         self.end_unrun(answer, &why, FinishReason::Limit(limit)).await
     }
 
     /// Plans the calls of an answer, as a hook has steered it.
-    fn plan(
+    async fn plan(
         &self,
         answer: &ChatResponse,
         steered: &ChatResponse,
@@ -100,8 +104,16 @@ impl LoopRun {
         tools: &ToolSet,
     ) -> ToolPlan {
         let config = &self.config;
-        let prepare = |call: &ToolCall| prepare(call, tools, &config.schemas, config.leniency);
-        ToolPlan::new(answer.clone(), self.request.turn.id(), steered, admissions, prepare)
+        let mut prepared = HashMap::new();
+        for ((block, call), admission) in steered.tool_calls().zip(&admissions) {
+            if *admission == Admission::Admitted {
+                let ready = prepare_in_time(call, tools, &config.schemas, config.leniency).await;
+                prepared.insert(block, ready);
+            }
+        }
+        ToolPlan::new(answer.clone(), self.request.turn.id(), steered, admissions, |block| {
+            prepared.remove(&block)
+        })
     }
 
     async fn go_to_tools(&mut self, mut plan: ToolPlan) -> Result<Outcome> {

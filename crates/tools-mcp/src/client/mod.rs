@@ -152,7 +152,7 @@ impl StreamAdvisor for McpTools {
             }
             Ok(catalog) => catalog,
         };
-        let tools = self.offered(&request.tools, &catalog, &request.turn, &next);
+        let tools = self.offered(&request, &catalog, &next).await;
         next.next_stream(request.with_tools(tools)).await
     }
 }

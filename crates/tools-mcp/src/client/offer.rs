@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use advisor_core::{AdvisorChain, Tool, ToolSet, Turn};
+use advisor_core::{AdvisorChain, ChatRequest, Tool, ToolSet, Turn};
 
 use super::McpTools;
 use super::catalog::{Catalog, DuplicateTool, Listed};
@@ -24,22 +24,43 @@ impl OfferedLists {
 }
 
 impl McpTools {
-    /// Returns the tools of a round: those of `base`, and those of the server that the chain accepts and whose names no
-    /// other tool has.
-    pub(super) fn offered(
+    /// Returns the tools of a round: those of the request, and those of the server that the chain accepts and whose names
+    /// no other tool has.
+    ///
+    /// The schemas of a server are compiled off the async threads, within the time of the server. Its tools are left out if
+    /// that takes longer.
+    pub(super) async fn offered(
         &self,
-        base: &ToolSet,
+        request: &ChatRequest,
         catalog: &Arc<Catalog>,
-        turn: &Turn,
         chain: &AdvisorChain,
     ) -> ToolSet {
-        let offered = turn.extensions().get::<OfferedLists>().unwrap_or_default();
-        turn.extensions().update(|offered: &mut OfferedLists| offered.note(catalog));
-        let accepts = |set: &ToolSet| chain.validate_tools(set).is_ok();
-        let known = self.listing().merged.find(base, catalog);
-        if let Some(set) = known.into_iter().find(accepts) {
+        let known = self.listing().merged.find(&request.tools, catalog);
+        if let Some(set) = known.into_iter().find(|set| chain.validate_tools(set).is_ok()) {
+            note_offered(&request.turn, catalog);
             return set;
         }
+        let (this, base, turn) = (self.clone(), request.tools.clone(), Arc::clone(&request.turn));
+        let (catalog, chain) = (Arc::clone(catalog), chain.clone());
+        let merging = tokio::task::spawn_blocking(move || this.merged(&base, &catalog, &turn, &chain));
+        let settings = &self.link.server.settings;
+        match tokio::time::timeout(settings.timeout, merging).await {
+            Ok(Ok(set)) => set,
+            _ => {
+                let server = settings.name.as_str();
+                tracing::warn!(
+                    server,
+                    "the tools of an MCP server are left out: their schemas cannot be checked in time"
+                );
+                request.tools.clone()
+            }
+        }
+    }
+
+    fn merged(&self, base: &ToolSet, catalog: &Arc<Catalog>, turn: &Turn, chain: &AdvisorChain) -> ToolSet {
+        let offered = turn.extensions().get::<OfferedLists>().unwrap_or_default();
+        note_offered(turn, catalog);
+        let accepts = |set: &ToolSet| chain.validate_tools(set).is_ok();
         let mut set = self.added(base, catalog, &offered, |_| true);
         if !accepts(&set) {
             set = self.added(base, catalog, &offered, |listed| self.is_accepted(listed, chain));
@@ -86,6 +107,10 @@ impl McpTools {
         warn(listed, &error.to_string());
         false
     }
+}
+
+fn note_offered(turn: &Turn, catalog: &Arc<Catalog>) {
+    turn.extensions().update(|offered: &mut OfferedLists| offered.note(catalog));
 }
 
 fn warn(listed: &Listed, reason: &str) {

@@ -211,6 +211,40 @@ async fn law_t2_tools_with_bad_schemas_are_left_out() {
     assert!(model.prompts().iter().all(|prompt| prompt.tools == ["echo", "look"]), "{:?}", model.prompts());
 }
 
+/// The engine that checks schemas has no look-ahead and no references, whose time can grow without a bound. The server
+/// checks them itself.
+#[tokio::test(start_paused = true)]
+async fn law_r1_patterns_without_a_bound_are_left_to_the_server() {
+    let patterns = ["^(?!\\.)(?!.*\\.\\.)([a-z.]*)@[a-z.]+$", "^((a+)+)\\1$", "^(a|a)*(?=b)$"];
+    let properties: serde_json::Map<_, _> = patterns
+        .iter()
+        .zip('a'..)
+        .map(|(pattern, name)| (name.to_string(), json!({"pattern": pattern})))
+        .collect();
+    let schema = json!({"type": "object", "properties": properties, "required": ["a"]});
+    let server = Scripted::of(vec![with_schema("mail", schema)], false);
+    let tools = server.server().connect().await.unwrap();
+    let text = "a".repeat(64) + "!";
+    let (_, result) = call(&tools, "mail", &json!({"a": text, "b": text, "c": text}).to_string()).await;
+    assert_eq!((text_of(&result), result.is_error), ("ran mail", false));
+    let (_, result) = call(&tools, "mail", "{}").await;
+    assert!(result.is_error && text_of(&result).contains("\"a\" is a required property"), "{result:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_r1_arguments_too_long_for_the_patterns_are_refused() {
+    let schema = json!({"type": "object", "properties": {"a": {"pattern": "a$"}}, "patternProperties": {"^b": {"pattern": "b"}}});
+    let server = Scripted::of(vec![with_schema("t", schema)], false);
+    let tools = server.server().connect().await.unwrap();
+    let (_, result) = call(&tools, "t", &json!({"a": "a".repeat(1 << 20)}).to_string()).await;
+    assert_eq!((text_of(&result), result.is_error), ("ran t", false));
+    let (_, result) = call(&tools, "t", &json!({"a": "a".repeat(1 << 20) + "b"}).to_string()).await;
+    assert!(result.is_error && text_of(&result).contains("/a: "), "{}", text_of(&result).len());
+    let (_, result) = call(&tools, "t", &json!({"a": "a".repeat(6 << 20)}).to_string()).await;
+    let text = "not started: the arguments of 6291464 bytes are too long to be compared with the 3 patterns of the tool";
+    assert_eq!((text_of(&result), result.is_error), (text, true));
+}
+
 #[tokio::test(start_paused = true)]
 async fn law_t2_later_list_with_equal_names_leaves_out_the_second() {
     let server = Scripted::new(["grow"]);

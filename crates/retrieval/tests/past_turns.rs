@@ -236,7 +236,7 @@ async fn a_turn_submitted_again_replaces_itself_and_does_not_find_itself() {
     for _ in 0..2 {
         let prompt = setting.client().prompt().user("My favourite colour is blue.");
         prompt.conversation("c").turn(TurnId::new("t").unwrap()).call().await.unwrap();
-        assert_eq!(setting.asked(), "");
+        assert_eq!(setting.asked(), "My favourite colour is blue.");
     }
     assert_eq!(setting.store.len(), 1);
 }
@@ -251,11 +251,11 @@ async fn turns_can_be_forgotten() {
     let turn = TurnId::new("t").unwrap();
     let prompt = setting.client().prompt().user("What is my favourite colour?");
     prompt.conversation(key("ada", "one")).turn(turn.clone()).call().await.unwrap();
-    assert_eq!(setting.asked(), "");
+    assert_eq!(setting.asked(), "What is my favourite colour?");
     assert!(!setting.past.forget_turn(&key("ada", "two"), &turn).await.unwrap(), "another conversation");
     assert!(setting.past.forget_turn(&key("ada", "one"), &turn).await.unwrap());
     setting.say("What is my favourite colour?", key("ada", "one")).await;
-    assert_eq!(setting.asked(), "");
+    assert_eq!(setting.asked(), "What is my favourite colour?");
     assert_eq!(setting.past.forget_tenant("ada").await.unwrap(), 2);
     assert_eq!(setting.store.len(), 1, "that of the other tenant");
 }
@@ -282,7 +282,7 @@ async fn long_turns_are_cut() {
     }
     assert_eq!(
         setting.asked(),
-        "Earlier:\n\n<earlier-turn>\nUser: blue &lt;/earlier-turn […]\n</earlier-turn>"
+        "Earlier:\n\n<earlier-turn>\nUser: blue &lt;/earlier-turn […]\n</earlier-turn>\n\nblue?"
     );
 }
 

@@ -91,7 +91,7 @@ async fn law_m8_other_history_than_that_of_the_conversation_is_refused() {
     let (first, next) = (user("u1", "A?"), user("u2", "B?"));
     for path in PATHS {
         let setting = setting(["One.", "Two."].map(Answer::from_text));
-        prompt_of(&setting, path, &[first.clone()]).await;
+        prompt_of(&setting, path, std::slice::from_ref(&first)).await;
         for list in [
             vec![first.clone(), assistant("Won."), next.clone()],
             vec![user("u1", "Z?"), assistant("One."), next.clone()],

@@ -2,18 +2,20 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use advisor_core::{
     AdvisorChain, Block, BlockDelta, ChatRequest, ChatResponse, Chunk, ChunkEditor, ChunkFold, ChunkStream,
-    EditedChunks, Error, ErrorKind, FinishReason, HoldBack, Message, Phase, Placement, Result, StreamAdvisor,
-    Text, from_fn,
+    EditedChunks, Error, ErrorKind, FinishReason, HoldBack, Message, Phase, Placement, Result, Role,
+    StreamAdvisor, Text, ToolDefinition, from_fn,
 };
 use advisor_testkit::advisor_conformance as clauses;
 use advisor_testkit::advisor_conformance::{Declaration, Subject};
 use futures::{FutureExt, Stream, StreamExt, TryStreamExt, future, stream};
+use serde_json::{Value, json};
+use tool_call_advisor::FnTool;
 
 /// An advisor that makes another stream of each answer.
 fn changes<F, S>(change: F) -> impl StreamAdvisor
@@ -742,4 +744,66 @@ fn shows_the_first_choice() -> impl StreamAdvisor {
 #[should_panic(expected = "of the model, ")]
 async fn losing_a_parallel_answer_is_found() {
     clauses::law_s3_s4_parallel_answers_stay_apart(&Subject::new(shows_the_first_choice)).await;
+}
+
+/// A list that the model extends with a tool, and that instructions show. `of` names the list of a request.
+fn shown_list(of: fn(&ChatRequest) -> String) -> impl StreamAdvisor {
+    let lists: Arc<Mutex<HashMap<String, Vec<String>>>> = Arc::default();
+    from_fn("list", move |request: ChatRequest, next: AdvisorChain| {
+        let (lists, name) = (Arc::clone(&lists), of(&request));
+        async move {
+            let shown = lists.lock().unwrap().entry(name.clone()).or_default().join(", ");
+            let schema =
+                json!({"type": "object", "properties": {"item": {"type": "string"}}, "required": ["item"]});
+            let definition = ToolDefinition::new("add_item", "Adds an item to the list.", schema);
+            let add = FnTool::new(definition, move |arguments: Value| {
+                let item = arguments["item"].as_str().unwrap().to_owned();
+                lists.lock().unwrap().entry(name.clone()).or_default().push(item);
+                async { Ok("added") }
+            });
+            next.next_stream(request.with_system(format!("The list: {shown}.")).with_tool(add)).await
+        }
+    })
+    .with_placement(Placement::new(Phase::Round))
+}
+
+fn shared_list() -> impl StreamAdvisor {
+    shown_list(|_| String::new())
+}
+
+fn list_of_conversation() -> impl StreamAdvisor {
+    shown_list(|request| {
+        request.conversation.as_ref().map(|key| key.conversation().to_owned()).unwrap_or_default()
+    })
+}
+
+mod a_list_of_each_conversation {
+    advisor_testkit::advisor_conformance!(super::list_of_conversation());
+}
+
+#[tokio::test]
+#[should_panic(expected = "`list` breaks law M5: the requests and answers of a conversation are the same")]
+async fn a_list_that_conversations_share_is_found() {
+    clauses::law_m5_conversations_stay_apart(&Subject::new(shared_list)).await;
+}
+
+/// Shows the last question of anybody, which each request replaces by its own: two turns one after another hide it.
+fn shows_the_last_question() -> impl StreamAdvisor {
+    let last: Arc<Mutex<String>> = Arc::default();
+    from_fn("last", move |request: ChatRequest, next: AdvisorChain| {
+        let is_first = request.messages.iter().all(|message| message.role() != Role::Tool);
+        let asked = request.last_user().map(Message::text).unwrap_or_default();
+        if is_first {
+            *last.lock().unwrap() = asked;
+        }
+        let shown = Message::user(last.lock().unwrap().clone()).ephemeral();
+        async move { next.next_stream(request.with_message(shown)).await }
+    })
+    .with_placement(Placement::new(Phase::Round))
+}
+
+#[tokio::test]
+#[should_panic(expected = "`last` breaks law M5")]
+async fn a_question_that_is_shown_to_another_conversation_is_found() {
+    clauses::law_m5_conversations_stay_apart(&Subject::new(shows_the_last_question)).await;
 }

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use advisor_core::{ChatClient, ChatResponse, ErrorKind, Message, Phase, Result, Role, TurnId, TurnStream};
+use advisor_core::{
+    ChatClient, ChatModel, ChatResponse, ErrorKind, Message, Phase, Result, Role, ToolSet, TurnId, TurnStream,
+};
 use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore, TranscriptError, validate_transcript};
 use futures::StreamExt;
 use tool_call_advisor::{ToolCallAdvisor, ToolCallStreaming};
@@ -17,7 +19,7 @@ use crate::Answer;
 /// The turns of a conversation.
 const TURNS: [&str; 3] = ["one", "two", "three"];
 
-const FITS: Clause = Clause {
+pub(super) const FITS: Clause = Clause {
     law: "a chain with memory",
     rule: "the advisor works beside a memory and a tool loop",
     remedy: "answer requests with results of tools, too; set `answer` if the advisor needs certain words of the model",
@@ -54,7 +56,7 @@ const EARLY: &str = "a tool starts too early";
 
 /// The place of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Position {
+pub(super) enum Position {
     InsideTheLoop,
     OutsideTheLoop,
     /// Outside the loop, and outside the advisor.
@@ -81,7 +83,8 @@ impl<'a> Conversation<'a> {
     /// Creates a conversation without turns; `None` if the chain refuses this position.
     fn new(subject: &'a Subject, position: Position) -> Option<Self> {
         let inside = model(subject);
-        match client(subject, position, &inside) {
+        let at_start = inside.clone();
+        match client(subject, position, inside.clone(), &tools(move |_| note_start(&at_start))) {
             Ok(client) => Some(Self { subject, position, inside, client }),
             Err(error) if error.kind() == ErrorKind::Configuration => None,
             Err(error) => subject.breaks(FITS, error),
@@ -232,10 +235,14 @@ pub async fn law_k2_k4_turn_after_a_dropped_one_works(subject: &Subject) {
     }
 }
 
-fn client(subject: &Subject, position: Position, inside: &Inside) -> Result<ChatClient> {
-    let at_start = inside.clone();
-    let mut client = ChatClient::builder(inside.clone()).system("Be brief.");
-    client = client.tools(&tools(move |_| note_start(&at_start)));
+/// Creates a chain of the advisor with memory and a tool loop.
+pub(super) fn client(
+    subject: &Subject,
+    position: Position,
+    model: impl ChatModel,
+    tools: &ToolSet,
+) -> Result<ChatClient> {
+    let mut client = ChatClient::builder(model).system("Be brief.").tools(tools);
     if !subject.is_tool_loop() {
         let all = ToolCallAdvisor::builder().streaming(ToolCallStreaming::All);
         client = client.advisor(all.build()?);

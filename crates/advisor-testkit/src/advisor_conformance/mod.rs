@@ -11,6 +11,7 @@
 //! | inner completion work ends before `Completed` comes out; its failure comes out in place of it | O1, O5 |
 //! | a dropped or complete answer leaves no stream, no task and no work | K2, R2 |
 //! | two turns at once through one advisor do not mix | S7 |
+//! | a conversation sends and shows the same beside another one, instructions included, while the model calls the advisor's own tools, too | M5 |
 //! | errors from inside arrive with their kind | S1 |
 //! | the model receives the messages of the request | M2 |
 //! | a chain with memory and a tool loop sends valid transcripts, the same with memory inside and outside the loop | M1, M4, O3 |
@@ -31,6 +32,7 @@
 )]
 
 mod allocations;
+mod apart;
 mod at_once;
 mod completion;
 mod drops;
@@ -45,6 +47,7 @@ mod subject;
 mod whole;
 
 pub use allocations::*;
+pub use apart::*;
 pub use at_once::*;
 pub use completion::*;
 pub use drops::*;
@@ -123,6 +126,7 @@ macro_rules! advisor_conformance {
             law_o5_failure_of_inner_work_arrives
             law_k2_dropped_answer_leaves_nothing
             law_s7_two_turns_at_once_do_not_mix
+            law_m5_conversations_stay_apart
             law_s1_errors_from_inside_arrive
             law_m2_model_receives_the_messages
             law_m1_m4_o3_memory_is_the_same_at_each_position

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use advisor_chain::Error;
 use advisor_chain::chain::wait_in_words;
+use advisor_chain::{Error, ErrorKind};
 use tokio::sync::mpsc;
 
 /// The notes that may be unread. Further ones are dropped.
@@ -28,7 +28,10 @@ pub(super) fn waits() -> (WaitNotes, Waits) {
 
 impl WaitNotes {
     pub(crate) fn note(&self, error: &Error, wait: Duration) {
-        let reason = error.kind().as_str().replace('_', " ");
+        let reason = match error.kind() {
+            ErrorKind::Provider { .. } => "the provider failed".to_owned(),
+            kind => kind.as_str().replace('_', " "),
+        };
         let _ = self.0.try_send(format!("[{reason}; asking again in {}]", wait_in_words(wait)));
     }
 }

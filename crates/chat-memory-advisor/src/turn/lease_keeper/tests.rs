@@ -1,9 +1,12 @@
 use std::collections::VecDeque;
 use std::sync::Mutex;
+use std::sync::atomic::AtomicUsize;
 
 use advisor_core::{ChatRequest, ConversationKey, ErrorKind, Message, Turn, TurnId, async_trait};
 use conversation_store::{Batch, ConversationStore, Entry, EntryId, InMemoryStore, Page, ReadRange};
 use conversation_store::{Snapshot, Version};
+
+use tokio::time::Instant;
 
 use super::*;
 use crate::settings::Settings;
@@ -16,6 +19,10 @@ struct ScriptedLeases {
     conversations: InMemoryStore,
     grants: Mutex<VecDeque<Result<FencingToken, StoreError>>>,
     renewals: Mutex<VecDeque<Result<(), StoreError>>>,
+    /// The number of renewals that are never answered, before the scripted ones.
+    silent: AtomicUsize,
+    /// When the lease was asked for, and for how long.
+    asked: Mutex<Vec<(Instant, Duration)>>,
     /// The leases that the requests take over.
     takeovers: Mutex<Vec<Option<FencingToken>>>,
 }
@@ -26,9 +33,10 @@ impl Leases for ScriptedLeases {
         &self,
         _: &ConversationKey,
         _: &TurnId,
-        _: Duration,
+        ttl: Duration,
         takeover_from: Option<FencingToken>,
     ) -> Result<FencingToken, StoreError> {
+        self.asked.lock().unwrap().push((Instant::now(), ttl));
         self.takeovers.lock().unwrap().push(takeover_from);
         self.grants.lock().unwrap().pop_front().expect("no further request")
     }
@@ -43,7 +51,12 @@ impl Leases for ScriptedLeases {
         self.acquire(key, turn, ttl, takeover_from).await
     }
 
-    async fn renew(&self, _: &ConversationKey, _: FencingToken, _: Duration) -> Result<(), StoreError> {
+    async fn renew(&self, _: &ConversationKey, _: FencingToken, ttl: Duration) -> Result<(), StoreError> {
+        self.asked.lock().unwrap().push((Instant::now(), ttl));
+        let may_be_silent = |left: usize| left.checked_sub(1);
+        if self.silent.fetch_update(Ordering::Relaxed, Ordering::Relaxed, may_be_silent).is_ok() {
+            return pending().await;
+        }
         self.renewals.lock().unwrap().pop_front().expect("no further renewal")
     }
 
@@ -177,4 +190,46 @@ async fn law_k4_released_lease_stays_known_while_renewal_is_unanswered() {
     assert_eq!(scripted.known_token(), Some(token));
     memory.registry.note_lease(&memory.key, FencingToken::new(2));
     assert!(!memory.holds_lease(), "a later turn has another one");
+}
+
+/// A lease that is renewed late, or for a shorter time, is lost in the middle of a turn.
+#[tokio::test(start_paused = true)]
+async fn each_request_and_renewal_is_for_the_whole_time_and_comes_before_its_end() {
+    for silent in [0, 1] {
+        let renewals = [Ok(()), unknown(), Ok(()), Err(StoreError::Fenced)];
+        let scripted = Scripted::new([Ok(1)]).with_renewals(renewals);
+        let (memory, ttl) = (&scripted.memory, scripted.memory.lease_ttl);
+        let guard = memory.acquire(Some(OnBusy::Reject)).await.unwrap();
+        scripted.store.silent.store(silent, Ordering::Relaxed);
+        let lost = Arc::clone(memory).keep_lease().await;
+        assert_eq!(lost.kind(), Error::from(StoreError::Fenced).kind());
+        let asked = scripted.store.asked.lock().unwrap().clone();
+        assert_eq!(asked.len(), 5 + silent);
+        assert!(asked.iter().all(|(_, time)| *time == ttl), "{asked:?}");
+        let pauses: Vec<_> = asked.iter().zip(&asked[1..]).map(|((at, _), (next, _))| *next - *at).collect();
+        assert!(pauses.iter().all(|pause| *pause <= ttl / 2), "two of them fit before the end: {pauses:?}");
+        assert!(
+            pauses.iter().all(|pause| *pause >= ttl / 4),
+            "a store is not asked all the time: {pauses:?}"
+        );
+        guard.release();
+    }
+}
+
+/// A turn that continues after its end renews the lease for the whole time, too. Nothing renews it in between.
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_continues_renews_its_lease_for_the_whole_time() {
+    let scripted = Scripted::new([Ok(1)]).with_renewals([Ok(()), Err(StoreError::Fenced)]);
+    let (memory, ttl) = (&scripted.memory, scripted.memory.lease_ttl);
+    let guard = memory.acquire(Some(OnBusy::Reject)).await.unwrap();
+    memory.release(&guard).await;
+    let kept = timeout(10 * ttl, Arc::clone(memory).keep_lease()).await;
+    assert!(
+        kept.is_err() && scripted.store.asked.lock().unwrap().len() == 1,
+        "a released lease is left alone"
+    );
+    memory.reacquire(&guard).await.unwrap();
+    let lost = timeout(ttl, Arc::clone(memory).keep_lease()).await;
+    assert!(lost.is_ok(), "the lease is kept again");
+    assert!(scripted.store.asked.lock().unwrap().iter().all(|(_, time)| *time == ttl));
 }

@@ -352,3 +352,29 @@ fn text_of_a_short_form_is_the_last_argument() {
     let (path, content) = (text.find("name=\"path\""), text.find("name=\"content\""));
     assert!(path.is_some() && path < content, "{text}");
 }
+
+/// The schema of a server's tool may refer to itself, or be deep: its members have members of the same number, and its values
+/// an indentation of their own depth.
+#[test]
+fn law_r1_description_takes_a_multiple_of_the_definition() {
+    let member = json!({"$ref": "#", "description": "d".repeat(50)});
+    let members: Map<_, _> = (0..60).map(|number| (format!("m{number}"), member.clone())).collect();
+    let all: Vec<_> = members.keys().cloned().collect();
+    let itself = json!({"type": "object", "properties": members, "required": all});
+    let long = json!({"type": "string", "examples": ["e".repeat(10_000)]});
+    let members: Map<_, _> =
+        (0..500).map(|number| (format!("m{number}"), json!({"$ref": "#/$defs/long"}))).collect();
+    let repeated = json!({"type": "object", "properties": members, "$defs": {"long": long}});
+    let deep = (0..100).fold(json!(vec![1; 5_000]), |value, _| json!([value]));
+    let deep = json!({"type": "object", "properties": {"a": {"enum": [deep]}}});
+    for schema in [itself, repeated, deep] {
+        let definition = ToolDefinition::new("bomb", "A tool.", schema);
+        let most = 20 * definition.parameters.to_string().len() + 8_192;
+        for format in [PromptFormat::Xml, PromptFormat::Json, PromptFormat::Sentinel] {
+            let manifest = ToolManifest::new(format, std::slice::from_ref(&definition));
+            for text in [manifest.schema(&definition), manifest.examples(&definition)] {
+                assert!(text.len() <= most, "{format:?}: {} bytes of {most}", text.len());
+            }
+        }
+    }
+}

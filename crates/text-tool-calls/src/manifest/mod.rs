@@ -2,6 +2,8 @@ mod call;
 mod example;
 mod xml_schema;
 
+use std::io;
+
 use advisor_core::{ToolCall, ToolDefinition, described_schema};
 use serde_json::{Value, json};
 
@@ -31,6 +33,37 @@ impl JsonShape {
             _ => Self::Tool,
         }
     }
+}
+
+/// Returns the value with indentation, if it has at most this many bytes: that of deep values is a multiple of them.
+fn indented(value: &Value, most: usize) -> Option<String> {
+    struct Bounded(Vec<u8>, usize);
+
+    impl io::Write for Bounded {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            if self.0.len().saturating_add(bytes.len()) > self.1 {
+                return Err(io::ErrorKind::FileTooLarge.into());
+            }
+            self.0.extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    let mut written = Bounded(Vec::new(), most);
+    serde_json::to_writer_pretty(&mut written, value).ok()?;
+    String::from_utf8(written.0).ok()
+}
+
+/// Returns the bytes that the description of a tool, or an example, may take: a multiple of its definition.
+fn most_bytes(definition: &ToolDefinition) -> usize {
+    const MULTIPLE: usize = 8;
+    const LEAST: usize = 4 << 10;
+    let schema = definition.parameters.to_string().len();
+    (schema + definition.description.len()).saturating_mul(MULTIPLE).saturating_add(LEAST)
 }
 
 /// Describes tools for a prompt, and writes calls as the model is to write them.
@@ -166,7 +199,7 @@ impl ToolManifest {
     #[must_use]
     pub fn schema(&self, definition: &ToolDefinition) -> String {
         match self.format {
-            PromptFormat::Xml => xml_schema::written(definition),
+            PromptFormat::Xml => xml_schema::written(definition, most_bytes(definition)),
             PromptFormat::Json | PromptFormat::Sentinel => {
                 let parameters = match &definition.parameters {
                     Value::Null => json!({"type": "object"}),
@@ -182,7 +215,7 @@ impl ToolManifest {
                         json!({"name": name, "description": description, "parameters": parameters})
                     }
                 };
-                serde_json::to_string_pretty(&schema).unwrap_or_default()
+                indented(&schema, most_bytes(definition)).unwrap_or_else(|| schema.to_string())
             }
         }
     }
@@ -190,8 +223,9 @@ impl ToolManifest {
     /// Returns one example with the required arguments, and another with all, if there are others.
     #[must_use]
     pub fn examples(&self, definition: &ToolDefinition) -> String {
-        let basic = example::arguments(&definition.parameters, example::Members::Required);
-        let all = example::arguments(&definition.parameters, example::Members::All);
+        let most = most_bytes(definition);
+        let basic = example::arguments(&definition.parameters, example::Members::Required, most);
+        let all = example::arguments(&definition.parameters, example::Members::All, most);
         let mut text = format!("Example:\n\n{}", self.call(&definition.name, &basic.to_string()));
         if all != basic {
             text.push_str("\n\nExample with optional arguments:\n\n");

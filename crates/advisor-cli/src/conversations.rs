@@ -42,7 +42,7 @@ pub(crate) struct ImportArguments {
     /// Another id for the conversation than the exported one.
     #[arg(long, value_name = "ID")]
     conversation: Option<String>,
-    /// Another tenant for the conversation, if it gets another id.
+    /// Another tenant for the conversation. One that was exported from another tenant than `default` needs it.
     #[arg(long, value_name = "ID", requires = "conversation")]
     tenant: Option<String>,
 }

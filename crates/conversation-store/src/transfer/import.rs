@@ -46,6 +46,14 @@ pub enum ImportError {
         /// The problem.
         what: &'static str,
     },
+    /// It was exported from another tenant than the default one, and no conversation is named to import it into.
+    #[error(
+        "the conversation was exported from the tenant `{tenant}`; name the tenant and the conversation to import it into"
+    )]
+    OtherTenant {
+        /// The tenant of the export.
+        tenant: String,
+    },
     /// The export has fewer entries than its header says.
     #[error("the export was cut: it has {found} of {entries} entries; import the whole of it")]
     Cut {
@@ -75,8 +83,8 @@ pub enum ImportError {
     Store(#[from] StoreError),
 }
 
-/// Imports the lines that [`export`](crate::export()) wrote, into the conversation of the header or into
-/// `renamed`.
+/// Imports the lines that [`export`](crate::export()) wrote, into `renamed`, or into the conversation of the header in the
+/// default tenant. The lines of someone else cannot choose another tenant: name it with `renamed`.
 ///
 /// It appends one turn at a time. The first batch of a turn has the key of its input, by which the turn is
 /// recognised when it is submitted again. Further batches have keys derived from their position. So importing the
@@ -100,8 +108,14 @@ pub async fn import(
     let header = header(lines.next().await?.ok_or(ImportError::NoHeader)?)?;
     let key = match renamed {
         Some(key) => key,
-        None => ConversationKey::in_tenant(&header.tenant, &header.conversation)
-            .map_err(|_| ImportError::Line { line: 1, what: "names a conversation that cannot be" })?,
+        None => {
+            let key = ConversationKey::new(&header.conversation)
+                .map_err(|_| ImportError::Line { line: 1, what: "names a conversation that cannot be" })?;
+            if key.tenant() != header.tenant {
+                return Err(ImportError::OtherTenant { tenant: header.tenant });
+            }
+            key
+        }
     };
     let mut import =
         Import { store, key, version: Version::EMPTY, pending: Pending::default(), turns: HashSet::new() };

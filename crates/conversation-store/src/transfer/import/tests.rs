@@ -181,7 +181,7 @@ async fn invalid_utf8_is_refused_even_in_unknown_field() {
 #[tokio::test]
 async fn law_r1_a_line_without_an_end_is_refused() {
     // The endless line must be refused at the bound, or the import would never end.
-    let header = b"{\"format\":\"advisor-conversation\",\"version\":1,\"tenant\":\"t\",\"conversation\":\"c\",\"entries\":1}\n";
+    let header = b"{\"format\":\"advisor-conversation\",\"version\":1,\"tenant\":\"default\",\"conversation\":\"c\",\"entries\":1}\n";
     let endless = AsyncReadExt::chain(&header[..], BufReader::new(tokio::io::repeat(b'x')));
     let refused = import(&InMemoryStore::new(), endless, None).await;
     assert!(matches!(refused, Err(ImportError::Line { line: 2, .. })), "{refused:?}");
@@ -200,4 +200,18 @@ async fn export_reads_lazily_and_ends_at_deletion() {
     assert!(matches!(outcome, Err(StoreError::Gone)), "{outcome:?}");
     let nothing: Vec<_> = self::export(store, key()).try_collect().await.unwrap();
     assert_eq!(nothing.len(), 1, "a header");
+}
+
+#[tokio::test]
+async fn lines_of_another_tenant_do_not_choose_where_they_go() {
+    let lines = exported(&holding(&branched()).await).await;
+    let forged = lines.replacen("\"tenant\":\"default\"", "\"tenant\":\"acme\"", 1);
+    assert_ne!(forged, lines);
+    let store = InMemoryStore::new();
+    let refused = import(&store, forged.as_bytes(), None).await.unwrap_err();
+    assert!(matches!(&refused, ImportError::OtherTenant { tenant } if tenant == "acme"), "{refused:?}");
+    let named = ConversationKey::in_tenant("acme", "c").unwrap();
+    assert!(store.read(&named, EntryId::BEGINNING, 9).await.unwrap().is_empty());
+    let imported = import(&store, forged.as_bytes(), Some(named.clone())).await.unwrap();
+    assert_eq!(imported.key, named);
 }

@@ -29,6 +29,7 @@ pub mod failure;
 pub mod fast_path;
 mod joined_text;
 pub mod json;
+mod local;
 pub mod media;
 pub mod names;
 pub mod recording;

@@ -19,7 +19,7 @@ use std::time::Duration;
 pub use advisor_core::{AggregatorLimits, Error, Result, Text};
 use advisor_core::{AggregatorSettings, ChunkStream, MessageAggregator};
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 #[doc(no_inline)]
 pub use secrecy::SecretString;
 use serde::de::DeserializeOwned;
@@ -27,6 +27,7 @@ use serde::de::DeserializeOwned;
 use crate::answer::WireFormat;
 use crate::backoff::Backoff;
 use crate::exchange::{Call, HttpClient};
+use crate::local::is_local;
 use crate::redaction::Redaction;
 use crate::sse::SseLimits;
 use crate::timeouts::Timeouts;
@@ -215,7 +216,22 @@ impl Server {
 
     /// Returns the redaction of this server's secrets. Clones share it until a setting with a secret changes.
     pub fn redaction(&self) -> &Redaction {
-        self.redaction.get_or_init(|| secrets::collect(self.api_key.as_ref(), &self.headers, &self.base_url))
+        self.redaction.get_or_init(|| {
+            if self.sends_secrets_unencrypted() {
+                let host = address::host(&self.base_url);
+                tracing::warn!(host, "the key goes to the server without encryption: use https://");
+            }
+            secrets::collect(self.api_key.as_ref(), &self.headers, &self.base_url)
+        })
+    }
+
+    /// Checks whether the key or a header of the caller crosses a network without encryption: the base URL begins with
+    /// `http://`, and its host is not this machine. The first call then logs a warning.
+    #[must_use]
+    pub fn sends_secrets_unencrypted(&self) -> bool {
+        let uri = self.base_url.trim().parse::<Uri>().ok();
+        let is_open = uri.is_some_and(|uri| uri.scheme_str() == Some("http") && !is_local(&uri));
+        is_open && (self.api_key.is_some() || !self.headers.is_empty())
     }
 }
 

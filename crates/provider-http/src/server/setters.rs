@@ -127,5 +127,12 @@ macro_rules! server_setters {
         pub fn validate(&self) -> $crate::server::Result<()> {
             self.server.validate()
         }
+
+        /// Checks whether the key or a header of the caller crosses a network without encryption: the base URL begins
+        /// with `http://`, and its host is not this machine. The first request then logs a warning.
+        #[must_use]
+        pub fn sends_secrets_unencrypted(&self) -> bool {
+            self.server.sends_secrets_unencrypted()
+        }
     };
 }

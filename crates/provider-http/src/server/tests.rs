@@ -169,3 +169,21 @@ fn ordinary_words_in_headers_and_url_stay_readable() {
         assert_eq!(shown(&server, &format!("no {words} here")), "no [secret] here", "{words}");
     }
 }
+
+#[test]
+fn key_over_plain_http_is_noticed_unless_it_stays_on_this_machine() {
+    for (url, expected) in [
+        ("http://llm.example/v1", true),
+        ("http://10.0.0.1:8000", true),
+        ("https://llm.example/v1", false),
+        ("http://localhost:8080", false),
+        ("http://127.0.0.1:8080", false),
+        ("http://[::1]:8080", false),
+        ("no URL", false),
+    ] {
+        let server = Server::new(url, Authorization::Bearer);
+        assert!(!server.sends_secrets_unencrypted(), "{url}: there is no secret");
+        assert_eq!(server.clone().with_api_key("key").sends_secrets_unencrypted(), expected, "{url}");
+        assert_eq!(server.with_header("x-key", "key").sends_secrets_unencrypted(), expected, "{url}");
+    }
+}

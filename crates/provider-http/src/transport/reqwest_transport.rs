@@ -12,11 +12,12 @@ use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderValue};
 use http::{Request, Response};
-use reqwest::{Body, Client, redirect};
+use reqwest::{Body, Client, ClientBuilder, redirect};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::time::{Instant, sleep_until};
 
 use super::{ByteStream, Transport, TransportError, tls};
+use crate::local::is_local;
 use crate::transport::{Clock, TimedOut};
 
 /// Maximum number of resends of a request that a server refused without processing it.
@@ -30,7 +31,8 @@ const RELEASE: Duration = Duration::from_millis(2);
 ///
 /// It follows no redirect, decompresses nothing, and does not limit the duration of an answer. It reuses a
 /// connection once a body was read to its end. On several threads, a request that follows in the same instant waits for that
-/// connection, for at most 2 ms. It uses the proxies in the environment (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`).
+/// connection, for at most 2 ms. It uses the proxies in the environment (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`), but never
+/// for a server on this machine.
 ///
 /// The features of this crate select the TLS backend: `rustls-ring` (default), `rustls-aws-lc` or `native-tls`.
 /// With rustls, certificates are checked against the roots of the operating system. They are loaded once per
@@ -41,6 +43,8 @@ const RELEASE: Duration = Duration::from_millis(2);
 #[derive(Clone)]
 pub struct ReqwestTransport {
     client: Client,
+    /// The client for servers on this machine, which a proxy would not find.
+    local: Client,
     connect_timeout: Option<Duration>,
     released: Released,
 }
@@ -60,20 +64,9 @@ impl ReqwestTransport {
     ///
     /// [`TransportError::Other`] if TLS cannot be set up.
     pub fn new(connect_timeout: Option<Duration>) -> Result<Self, TransportError> {
-        let identity = HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static("identity"))]);
-        let mut builder = Client::builder()
-            .default_headers(identity)
-            .no_gzip()
-            .no_brotli()
-            .no_zstd()
-            .no_deflate()
-            .redirect(redirect::Policy::none())
-            .user_agent(concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION")));
-        if let Some(timeout) = connect_timeout {
-            builder = builder.connect_timeout(timeout);
-        }
-        let client = tls::choose(builder)?.build().map_err(not_sent)?;
-        Ok(Self { client, connect_timeout, released: Released::default() })
+        let client = configured(connect_timeout)?.build().map_err(not_sent)?;
+        let local = configured(connect_timeout)?.no_proxy().build().map_err(not_sent)?;
+        Ok(Self { client, local, connect_timeout, released: Released::default() })
     }
 
     /// Creates a transport over your own client, for settings that [`new`](Self::new) does not offer: client
@@ -84,20 +77,21 @@ impl ReqwestTransport {
     /// crypto provider.
     #[must_use]
     pub fn from_client(client: Client) -> Self {
-        Self { client, connect_timeout: None, released: Released::default() }
+        Self { local: client.clone(), client, connect_timeout: None, released: Released::default() }
     }
 
     /// Sends the request, and again if a server refused it without processing it.
     ///
     /// The resending of reqwest needs a body in one piece. A long conversation would be copied for every request.
     async fn execute(&self, request: Request<Vec<Bytes>>) -> reqwest::Result<reqwest::Response> {
+        let client = if is_local(request.uri()) { &self.local } else { &self.client };
         for _ in 0..SENT_AGAIN {
-            match self.client.execute(in_pieces(request.clone())?).await {
+            match client.execute(in_pieces(request.clone())?).await {
                 Err(error) if was_refused(&error) => {}
                 response => return response,
             }
         }
-        self.client.execute(in_pieces(request)?).await
+        client.execute(in_pieces(request)?).await
     }
 
     /// Returns the error of a request without a response.
@@ -168,6 +162,23 @@ impl Drop for InUse {
     fn drop(&mut self) {
         *self.0.lock() = Some(Instant::now());
     }
+}
+
+/// Returns the settings of both clients.
+fn configured(connect_timeout: Option<Duration>) -> Result<ClientBuilder, TransportError> {
+    let identity = HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static("identity"))]);
+    let mut builder = Client::builder()
+        .default_headers(identity)
+        .no_gzip()
+        .no_brotli()
+        .no_zstd()
+        .no_deflate()
+        .redirect(redirect::Policy::none())
+        .user_agent(concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION")));
+    if let Some(timeout) = connect_timeout {
+        builder = builder.connect_timeout(timeout);
+    }
+    tls::choose(builder)
 }
 
 /// Converts the request for reqwest, which cannot compute the body's length from pieces.

@@ -10,7 +10,7 @@ import { serve } from "./serve.mjs";
 const [advisor, executablePath, folder] = process.argv.slice(2);
 const secrets = await mkdtemp(join(tmpdir(), "advisor-"));
 const file = join(secrets, "tokens");
-await writeFile(file, "ann token-of-ann\nbob token-of-bob\n");
+await writeFile(file, "ann the-token-of-ann\nbob the-token-of-bob\n");
 const server = await serve(advisor, ["--tokens", file]);
 
 const isOpen = (page) => page.locator("#access").isVisible();
@@ -31,7 +31,7 @@ await run({ name: "token", url: `${server.url}/`, executablePath, folder, expect
   const without = [];
   page.on("request", (request) => {
     const isData = /\/(api|v1)\//.test(request.url());
-    if (isData && request.headers().authorization !== "Bearer token-of-ann") without.push(request.url());
+    if (isData && request.headers().authorization !== "Bearer the-token-of-ann") without.push(request.url());
   });
 
   await test("a form asks for the token, with the focus in it", async () => {
@@ -54,7 +54,7 @@ await run({ name: "token", url: `${server.url}/`, executablePath, folder, expect
   });
 
   await test("the right token goes with every request, also with streams", async () => {
-    await enter(page, "token-of-ann");
+    await enter(page, "the-token-of-ann");
     await closed(page);
     without.length = 0;
     await ask(page, "How is the weather?");
@@ -67,7 +67,7 @@ await run({ name: "token", url: `${server.url}/`, executablePath, folder, expect
     await page.waitForSelector("#conversations a[aria-current]");
     expect(without.length === 0, `without the token: ${without}`);
     expect(!(await isOpen(page)), "the form came back after a reload");
-    expect((await page.evaluate(() => JSON.stringify([localStorage, document.cookie, location.href]))).includes("token-of-ann") === false, "the token is kept elsewhere");
+    expect((await page.evaluate(() => JSON.stringify([localStorage, document.cookie, location.href]))).includes("the-token-of-ann") === false, "the token is kept elsewhere");
   });
 
   await test("another tab has no token", async () => {
@@ -80,7 +80,7 @@ await run({ name: "token", url: `${server.url}/`, executablePath, folder, expect
   await test("a request waits for the token", async () => {
     await page.evaluate(() => sessionStorage.clear());
     await ask(page, "Are you still there?");
-    await enter(page, "token-of-ann");
+    await enter(page, "the-token-of-ann");
     await closed(page);
     await page.waitForFunction(() => document.querySelectorAll("article").length === 4);
     await idle(page);
@@ -106,7 +106,7 @@ await run({ name: "token", url: `${server.url}/`, executablePath, folder, expect
   await test("a forgotten token leaves nothing on the page", async () => {
     await page.reload();
     const { held, release } = await hold(page, /conversations\?view=page/);
-    await enter(page, "token-of-ann");
+    await enter(page, "the-token-of-ann");
     await closed(page);
     await page.waitForSelector("article");
     await page.fill("#text", "a draft");
@@ -124,9 +124,9 @@ await run({ name: "token", url: `${server.url}/`, executablePath, folder, expect
     expect(new URL(page.url()).hash === "", "the address names the conversation");
     expect(!(await page.locator("#forget").isVisible()), "there is nothing to forget");
     const listOfBob = () =>
-      page.waitForResponse((response) => response.url().includes("/api/conversations?") && response.request().headers().authorization === "Bearer token-of-bob");
+      page.waitForResponse((response) => response.url().includes("/api/conversations?") && response.request().headers().authorization === "Bearer the-token-of-bob");
     const first = listOfBob();
-    await enter(page, "token-of-bob");
+    await enter(page, "the-token-of-bob");
     await closed(page);
     await page.waitForSelector("#forget", { state: "visible" });
     await (await first).finished();
@@ -169,7 +169,7 @@ await run({ name: "token", url: `${server.url}/`, executablePath, folder, expect
       await errorShown(other, "does not take");
       await picture(other, name);
       await expectAccessible(other);
-      await enter(other, "token-of-ann");
+      await enter(other, "the-token-of-ann");
       await closed(other);
       await other.waitForSelector("#conversations a", { state: "attached" });
       if (await other.locator("#menu").isVisible()) await other.click("#menu");

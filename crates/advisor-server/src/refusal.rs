@@ -62,6 +62,12 @@ impl Refusal {
         Self::new(StatusCode::FORBIDDEN, "forbidden", message)
     }
 
+    pub(crate) fn forwarded() -> Self {
+        let message = "this server has no tokens and serves its own machine only, but a proxy forwards this request from \
+                       another one: set tokens, or authenticate the users in the application";
+        Self::new(StatusCode::FORBIDDEN, "forbidden", message)
+    }
+
     pub(crate) fn forbidden_page() -> Self {
         let message = "pages of other sites may not use this server, unless it allows their origin";
         Self::new(StatusCode::FORBIDDEN, "forbidden", message)

@@ -158,7 +158,7 @@ fn with_metrics(arguments: &Arguments, tokens: &Tokens, server: ChatServer) -> R
             let message = format!("{}: the token is also one of a tenant", file.display());
             Err(Error::configuration(message).into())
         }
-        token => Ok(server.with_operator_token(token)),
+        token => Ok(server.with_operator_token(token)?),
     }
 }
 
@@ -199,7 +199,7 @@ fn tokens(file: &Path) -> Result<Tokens, Failure> {
     };
     let pairs: Option<Vec<_>> = lines.map(pair).collect();
     match pairs {
-        Some(pairs) if !pairs.is_empty() => Ok(Tokens::new(pairs)),
+        Some(pairs) if !pairs.is_empty() => Ok(Tokens::new(pairs)?),
         _ => {
             let message = format!(
                 "{}: each line needs a tenant, a space and a token without white space",

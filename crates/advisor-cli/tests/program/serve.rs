@@ -226,7 +226,8 @@ async fn counters_of_tenants_need_the_operators_token() {
         std::fs::write(&path, text).unwrap();
         path.to_str().unwrap().to_owned()
     };
-    let (tokens, operator) = (write("tokens", "ann secret\n"), write("operator", "of-operator\n"));
+    let (tokens, operator) =
+        (write("tokens", "ann the-secret-of-ann\n"), write("operator", "the-token-of-operator\n"));
     let file = folder.path().join("other.sqlite");
     let arguments = ["serve", "--tokens", &tokens, "--metrics", "--memory", file.to_str().unwrap()];
     let refused = told(advisor(&arguments), "").await;
@@ -234,7 +235,7 @@ async fn counters_of_tenants_need_the_operators_token() {
     let model = ReplayServer::start([]).await.unwrap();
     let options = ["--tokens", &tokens, "--metrics", "--operator-token", &operator];
     let server = Server::start_with(&model, &folder.path().join("c.sqlite"), &options).await;
-    for (token, status) in [("secret", "401"), ("of-operator", "200")] {
+    for (token, status) in [("the-secret-of-ann", "401"), ("the-token-of-operator", "200")] {
         let head = format!("GET /metrics HTTP/1.1\r\nauthorization: Bearer {token}");
         let request = format!("{head}\r\nhost: localhost\r\nconnection: close\r\n\r\n");
         let mut stream = TcpStream::connect(server.address).await.unwrap();
@@ -296,11 +297,11 @@ async fn comment_in_the_file_of_tokens_opens_nothing() {
         std::fs::write(&path, text).unwrap();
         path.to_str().unwrap().to_owned()
     };
-    let tokens = write("tokens", "# comment line\n  # and another\n\nann  secret\n");
+    let tokens = write("tokens", "# comment line\n  # and another\n\nann  the-secret-of-ann\n");
     let model = ReplayServer::start([]).await.unwrap();
     let server = Server::start_with(&model, &folder.path().join("c.sqlite"), &["--tokens", &tokens]).await;
     for (token, status) in
-        [("secret", "200"), ("comment line", "401"), ("comment", "401"), ("and another", "401")]
+        [("the-secret-of-ann", "200"), ("comment line", "401"), ("comment", "401"), ("and another", "401")]
     {
         let head = format!("GET /api/conversations HTTP/1.1\r\nauthorization: Bearer {token}");
         let request = format!("{head}\r\nhost: localhost\r\nconnection: close\r\n\r\n");
@@ -310,8 +311,14 @@ async fn comment_in_the_file_of_tokens_opens_nothing() {
         assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{token}: {answer}");
     }
     let file = folder.path().join("other.sqlite");
-    let (same, file) = (write("operator", "secret"), file.to_str().unwrap());
-    let bad = [write("white", "ann two words\n"), write("lone", "ann\n"), write("empty", "# ann secret\n")];
+    let (same, file) = (write("operator", "the-secret-of-ann"), file.to_str().unwrap());
+    let bad = [
+        write("white", "ann two words\n"),
+        write("lone", "ann\n"),
+        write("empty", "# ann the-secret-of-ann\n"),
+        write("short", "ann secret\n"),
+        write("shared", "ann the-secret-of-ann\nbob the-secret-of-ann\n"),
+    ];
     let with_metrics = ["--tokens", &tokens, "--metrics", "--operator-token", &same];
     let options = bad.iter().map(|tokens| vec!["--tokens", tokens]).chain([with_metrics.to_vec()]);
     for options in options {

@@ -1,3 +1,5 @@
+use std::net::IpAddr;
+
 use axum::http::request::Parts;
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Version, header};
@@ -15,11 +17,30 @@ pub(crate) fn is_local(request: &Parts) -> bool {
     is_named && host && hosts.next().is_none() && target.is_none_or(is_this)
 }
 
+/// Checks whether a proxy forwards the request from another machine. A proxy on this machine may name this machine as the
+/// host.
+pub(crate) fn is_forwarded(headers: &HeaderMap) -> bool {
+    let values = |name: &str| {
+        let texts = headers.get_all(name).iter().map(|value| value.to_str().unwrap_or_default());
+        texts.flat_map(|text| text.split(',').map(str::trim)).collect::<Vec<_>>()
+    };
+    let is_this_machine = |name: &&str| Authority::try_from(*name).is_ok_and(|name| is_this(&name));
+    let is_loopback = |address: &&str| {
+        address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback()) || is_this_machine(address)
+    };
+    headers.contains_key(header::FORWARDED)
+        || !["x-forwarded-for", "x-real-ip"]
+            .iter()
+            .flat_map(|name| values(name))
+            .all(|from| is_loopback(&from))
+        || !values("x-forwarded-host").iter().all(is_this_machine)
+}
+
 /// Checks whether an authority names this machine.
 fn is_this(authority: &Authority) -> bool {
     let name = authority.host();
     let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
-    let is_loopback = address.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+    let is_loopback = address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
     !authority.as_str().contains('@') && (is_loopback || name.eq_ignore_ascii_case("localhost"))
 }
 
@@ -71,6 +92,34 @@ mod tests {
         assert!(!request(Version::HTTP_11, "http://example.org/", &[b"localhost"]), "an absolute target");
         assert!(request(Version::HTTP_11, "http://localhost/", &[b"localhost"]));
         assert!(request(Version::HTTP_2, "http://localhost/", &[]), "HTTP/2 has an authority");
+    }
+
+    #[test]
+    fn requests_of_other_machines_through_a_proxy_are_forwarded() {
+        let forwarded = |name: &'static str, values: &[&'static str]| {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(name, value.parse().unwrap());
+            }
+            is_forwarded(&headers)
+        };
+        assert!(!forwarded("host", &["localhost"]));
+        assert!(
+            !forwarded("x-forwarded-for", &["127.0.0.1", "::1, 127.0.0.1:5000"]),
+            "a proxy of this machine's user"
+        );
+        assert!(!forwarded("x-forwarded-host", &["localhost:8080"]));
+        for values in [
+            &["203.0.113.5"][..],
+            &["127.0.0.1, 203.0.113.5"],
+            &["127.0.0.1", "203.0.113.5"],
+            &["unknown"],
+            &[""],
+        ] {
+            assert!(forwarded("x-forwarded-for", values) && forwarded("x-real-ip", values), "{values:?}");
+        }
+        assert!(forwarded("x-forwarded-host", &["chat.example.org"]));
+        assert!(forwarded("forwarded", &["for=203.0.113.5;host=localhost"]));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 use std::fmt;
 
+use advisor_core::Error;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
@@ -12,19 +13,45 @@ use subtle::ConstantTimeEq;
 /// ```
 /// use advisor_server::Tokens;
 ///
-/// let tokens = Tokens::new([("0f2a…", "ann"), ("93be…", "bob")]);
-/// assert_eq!(tokens.tenant("93be…"), Some("bob"));
+/// # fn main() -> advisor_core::Result<()> {
+/// let tokens = Tokens::new([("0f2ab3c4d5e6f708", "ann"), ("93be01a2b3c4d5e6", "bob")])?;
+/// assert_eq!(tokens.tenant("93be01a2b3c4d5e6"), Some("bob"));
 /// assert_eq!(tokens.tenant("93be"), None);
+/// assert!(Tokens::new([("0f2a", "ann")]).is_err(), "it can be guessed");
+/// # Ok(()) }
 /// ```
 #[derive(Clone, Default)]
 pub struct Tokens(Vec<(Hash, String)>);
 
 type Hash = [u8; 32];
 
+/// The bytes of the shortest token: 64 bits in hexadecimal digits. Each shorter one can be guessed.
+const SHORTEST: usize = 16;
+
 impl Tokens {
-    /// Hashes these tokens. An empty token opens nothing.
-    pub fn new<'a>(tokens: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
-        Self(tokens.into_iter().map(|(token, tenant)| (hash(token), tenant.to_owned())).collect())
+    /// Hashes these tokens.
+    ///
+    /// # Errors
+    /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration) for a token of fewer than 16 bytes, which can be
+    /// guessed, and for one token of two tenants. The message names the tenants.
+    pub fn new<'a>(tokens: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, Error> {
+        let mut hashes = Vec::<(Hash, String)>::new();
+        for (token, tenant) in tokens {
+            if token.len() < SHORTEST {
+                return Err(Error::configuration(format!(
+                    "the token of `{tenant}` can be guessed: it needs at least {SHORTEST} characters; make one with \
+                     `openssl rand -hex 32`"
+                )));
+            }
+            let hash = hash(token);
+            if let Some((_, other)) = hashes.iter().find(|(known, other)| *known == hash && other != tenant) {
+                return Err(Error::configuration(format!(
+                    "`{other}` and `{tenant}` have the same token: each tenant needs its own"
+                )));
+            }
+            hashes.push((hash, tenant.to_owned()));
+        }
+        Ok(Self(hashes))
     }
 
     /// Returns the tenant of a token.
@@ -68,16 +95,26 @@ mod tests {
 
     #[test]
     fn law_r3_tokens_are_not_shown() {
-        let tokens = Tokens::new([("canary", "ann")]);
+        let tokens = Tokens::new([("canary-0123456789", "ann")]).unwrap();
         assert_eq!(format!("{tokens:?}"), "Tokens(1)");
-        assert_eq!(tokens.tenant("canary"), Some("ann"));
+        assert_eq!(tokens.tenant("canary-0123456789"), Some("ann"));
         assert_eq!(tokens.tenant(""), None);
     }
 
     #[test]
-    fn an_empty_token_opens_nothing() {
-        let tokens = Tokens::new([("", "ann")]);
-        assert_eq!(tokens.tenant(""), None);
-        assert!(!tokens.is_empty(), "the server does not count as one without tokens");
+    fn token_that_can_be_guessed_is_refused() {
+        for token in ["", "a", "canary-01234567"] {
+            let refused = Tokens::new([("0123456789abcdef", "bob"), (token, "ann")]).unwrap_err().to_string();
+            assert!(refused.contains("`ann`") && refused.contains("openssl"), "{refused}");
+            assert!(token.len() < 2 || !refused.contains(token), "{refused}");
+        }
+    }
+
+    #[test]
+    fn one_token_is_not_of_two_tenants() {
+        let token = "canary-0123456789";
+        let refused = Tokens::new([(token, "ann"), (token, "bob")]).unwrap_err().to_string();
+        assert!(refused.contains("`ann` and `bob`") && !refused.contains(token), "{refused}");
+        assert!(Tokens::new([(token, "ann"), (token, "ann")]).is_ok(), "a line may be repeated");
     }
 }

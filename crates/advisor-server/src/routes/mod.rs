@@ -133,16 +133,18 @@ fn with_conversations(routes: Routes) -> Routes {
         .post("/api/conversations/{id}/stop", conversations::stop, stop)
 }
 
-/// Adds the headers that keep browsers from guessing types and from loading anything from elsewhere, and caches from
-/// storing conversations.
+/// Adds the headers that keep browsers from guessing types, from loading anything from elsewhere, and from loading the
+/// answer into a page of another site, and caches from storing conversations. Requests of allowed origins (CORS) are not
+/// loads of that kind.
 async fn secured(mut response: Response) -> Response {
     const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
                           img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
                           require-trusted-types-for 'script'; trusted-types 'none'";
-    let headers: [(HeaderName, &str); 3] = [
+    let headers: [(HeaderName, &str); 4] = [
         (header::CONTENT_SECURITY_POLICY, POLICY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "no-referrer"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
     ];
     for (name, value) in headers {
         response.headers_mut().insert(name, HeaderValue::from_static(value));

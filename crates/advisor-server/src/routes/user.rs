@@ -4,7 +4,7 @@ use axum::http::header;
 use axum::http::request::Parts;
 
 use crate::access::application::RequestPrompt;
-use crate::access::host::{is_foreign, is_local};
+use crate::access::host::{is_foreign, is_forwarded, is_local};
 use crate::refusal::Refusal;
 use crate::request_id::RequestId;
 use crate::server::ChatServer;
@@ -96,9 +96,13 @@ fn tenant(parts: &Parts, server: &ChatServer) -> Result<Option<String>, Refusal>
     Ok(Some(tenant.to_owned()))
 }
 
-/// Refuses a request that names another machine, or that a page of another site sends.
+/// Refuses a request that names another machine, that a proxy forwards from one, or that a page of another site sends.
 fn require_this_machine(parts: &Parts, server: &ChatServer) -> Result<(), Refusal> {
-    if is_local(parts) { require_own_page(parts, server) } else { Err(Refusal::forbidden_host()) }
+    match (is_local(parts), is_forwarded(&parts.headers)) {
+        (true, false) => require_own_page(parts, server),
+        (true, true) => Err(Refusal::forwarded()),
+        (false, _) => Err(Refusal::forbidden_host()),
+    }
 }
 
 /// Refuses a request that a page of another site sends.

@@ -119,10 +119,13 @@ impl ChatServer {
         self.changed(|shared| shared.decisions = Decides::Users)
     }
 
-    /// Sets the token that reads the counters of all tenants. It opens no conversation. An empty token opens nothing.
-    #[must_use]
-    pub fn with_operator_token(self, token: &str) -> Self {
-        self.changed(|shared| shared.operator = Tokens::new([(token, "operator")]))
+    /// Sets the token that reads the counters of all tenants. It opens no conversation.
+    ///
+    /// # Errors
+    /// Those of [`Tokens::new`].
+    pub fn with_operator_token(self, token: &str) -> Result<Self> {
+        let operator = Tokens::new([(token, "operator")])?;
+        Ok(self.changed(|shared| shared.operator = operator))
     }
 
     /// Sets the origins of other sites whose pages may use the server (CORS); none by default.

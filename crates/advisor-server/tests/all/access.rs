@@ -14,7 +14,7 @@ async fn requests_without_a_known_token_are_refused() {
     let setting = with_tokens(setting([]));
     for path in ["/api/conversations", "/v1/models", "/api/conversations/c1", "/api/conversations/c1/stream"]
     {
-        for token in [None, Some("Bearer wrong"), Some("token-of-ann"), Some("Bearer ")] {
+        for token in [None, Some("Bearer wrong"), Some("the-token-of-ann"), Some("Bearer ")] {
             let request = token
                 .into_iter()
                 .fold(Request::get(path), |request, token| request.header("authorization", token));
@@ -33,9 +33,9 @@ async fn requests_without_a_known_token_are_refused() {
 async fn token_may_be_in_the_header_of_anthropic() {
     let body = json!({"messages": [{"role": "user", "content": "Hi"}]}).to_string();
     for (key, status) in [
-        ("token-of-ann", StatusCode::OK),
-        ("token-of-eve", StatusCode::UNAUTHORIZED),
-        ("Bearer token-of-ann", StatusCode::UNAUTHORIZED),
+        ("the-token-of-ann", StatusCode::OK),
+        ("the-token-of-eve", StatusCode::UNAUTHORIZED),
+        ("Bearer the-token-of-ann", StatusCode::UNAUTHORIZED),
         ("", StatusCode::UNAUTHORIZED),
     ] {
         let setting = with_tokens(setting([Answer::from_text("Hi.")]));
@@ -49,7 +49,7 @@ async fn token_may_be_in_the_header_of_anthropic() {
         for (tenant, found) in [("ann", status), ("bob", StatusCode::NOT_FOUND)] {
             let found = if found == StatusCode::OK { found } else { StatusCode::NOT_FOUND };
             let path = "/api/conversations/c1";
-            let reading = Request::get(path).header("x-api-key", format!("token-of-{tenant}"));
+            let reading = Request::get(path).header("x-api-key", format!("the-token-of-{tenant}"));
             let read = setting.send(reading.body(Body::empty()).unwrap()).await;
             assert_eq!(read.status(), found, "{key} {tenant}");
         }
@@ -64,12 +64,12 @@ async fn scheme_and_second_token_are_no_obstacle() {
         let request = Request::get("/api/conversations").header("authorization", authorization);
         setting.send(request.header("x-api-key", key).body(Body::empty()).unwrap()).await
     };
-    for authorization in ["bearer token-of-ann", "BEARER  token-of-ann"] {
+    for authorization in ["bearer the-token-of-ann", "BEARER  the-token-of-ann"] {
         assert_eq!(ask(authorization, "").await.status(), StatusCode::OK, "{authorization}");
     }
-    assert_eq!(ask("Bearer of-the-proxy", "token-of-ann").await.status(), StatusCode::OK);
-    assert_eq!(ask("Basic token-of-ann", "of-the-proxy").await.status(), StatusCode::UNAUTHORIZED);
-    assert_eq!(ask("Basic token-of-ann", "").await.headers()["www-authenticate"], "Bearer");
+    assert_eq!(ask("Bearer of-the-proxy", "the-token-of-ann").await.status(), StatusCode::OK);
+    assert_eq!(ask("Basic the-token-of-ann", "of-the-proxy").await.status(), StatusCode::UNAUTHORIZED);
+    assert_eq!(ask("Basic the-token-of-ann", "").await.headers()["www-authenticate"], "Bearer");
 }
 
 #[tokio::test]
@@ -194,4 +194,20 @@ async fn open_routes_are_those_of_the_readme() {
     for path in listed {
         assert_eq!(setting.get(path).await.status(), StatusCode::OK, "{path}");
     }
+}
+
+/// A proxy on this machine may send `localhost` as the host, and the requests of everyone.
+#[tokio::test]
+async fn request_that_a_proxy_forwards_needs_a_token() {
+    let forwarded = |setting: &Setting, token: &str| {
+        let request = Request::get("/api/conversations").header("host", "localhost");
+        let request = request.header("x-forwarded-for", "203.0.113.5").header("x-api-key", token);
+        let sent = setting.server.router();
+        let request = request.body(Body::empty()).unwrap();
+        async move { tower::ServiceExt::oneshot(sent, request).await.unwrap() }
+    };
+    let code = refused(forwarded(&setting([]), "").await, StatusCode::FORBIDDEN).await;
+    assert_eq!(code, "forbidden");
+    let answered = forwarded(&with_tokens(setting([])), "the-token-of-ann").await;
+    assert_eq!(answered.status(), StatusCode::OK);
 }

@@ -57,7 +57,8 @@ async fn refused_request_has_the_type_of_its_status() {
     let elsewhere = post("/v1/messages").header("host", "example.org").body(Body::from("{}")).unwrap();
     check(setting.send(elsewhere).await, StatusCode::FORBIDDEN, "permission_error").await;
     let Setting { server, model } = setting;
-    let setting = Setting { server: server.with_tokens(Tokens::new([("secret", "ann")])), model };
+    let setting =
+        Setting { server: server.with_tokens(Tokens::new([("the-secret-of-ann", "ann")]).unwrap()), model };
     let nobody = setting.post("/v1/messages", &question()).await;
     check(nobody, StatusCode::UNAUTHORIZED, "authentication_error").await;
 }

@@ -54,7 +54,8 @@ async fn error_is_the_same_in_a_body_and_in_a_stream() {
 #[tokio::test]
 async fn refused_requests_have_the_codes_that_clients_look_for() {
     let Setting { server, model } = setting([]);
-    let setting = Setting { server: server.with_tokens(Tokens::new([("secret", "ann")])), model };
+    let setting =
+        Setting { server: server.with_tokens(Tokens::new([("the-secret-of-ann", "ann")]).unwrap()), model };
     for (route, code) in [
         ("/v1/chat/completions", "invalid_api_key"),
         ("/v1/responses", "invalid_api_key"),

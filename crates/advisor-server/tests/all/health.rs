@@ -20,7 +20,8 @@ use crate::setting::{Setting, json_of, refused, setting};
 #[tokio::test]
 async fn running_server_is_alive_and_ready_for_anyone() {
     let Setting { server, model } = setting([]);
-    let setting = Setting { server: server.with_tokens(Tokens::new([("secret", "ann")])), model };
+    let setting =
+        Setting { server: server.with_tokens(Tokens::new([("the-secret-of-ann", "ann")]).unwrap()), model };
     for (path, status) in [("/healthz", "alive"), ("/readyz", "ready")] {
         // A probe names the address of the machine, and has no token.
         let probe = Request::get(path).header("host", "10.0.0.7:8080").body(Body::empty()).unwrap();

@@ -96,14 +96,19 @@ async fn journals_are_off_by_default_and_of_one_tenant() {
     refused(plain.get(JOURNAL).await, StatusCode::NOT_FOUND).await;
 
     let Setting { server, model } = inspected([Answer::from_text("Hi.")]);
-    let setting = Setting { server: server.with_tokens(Tokens::new([("a", "ann"), ("b", "bob")])), model };
-    let ask =
-        post("/api/chat").header("authorization", "Bearer a").body(Body::from(asking("t1").to_string()));
+    let setting = Setting {
+        server: server
+            .with_tokens(Tokens::new([("the-token-of-ann", "ann"), ("the-token-of-bob", "bob")]).unwrap()),
+        model,
+    };
+    let ask = post("/api/chat")
+        .header("authorization", "Bearer the-token-of-ann")
+        .body(Body::from(asking("t1").to_string()));
     text(setting.send(ask.unwrap()).await).await;
     let read = |token: &str| {
         Request::get(JOURNAL).header("authorization", format!("Bearer {token}")).body(Body::empty()).unwrap()
     };
-    assert!(json_of(setting.send(read("a")).await).await["events"].is_array());
-    refused(setting.send(read("b")).await, StatusCode::NOT_FOUND).await;
+    assert!(json_of(setting.send(read("the-token-of-ann")).await).await["events"].is_array());
+    refused(setting.send(read("the-token-of-bob")).await, StatusCode::NOT_FOUND).await;
     refused(setting.get(JOURNAL).await, StatusCode::UNAUTHORIZED).await;
 }

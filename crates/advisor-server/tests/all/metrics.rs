@@ -54,24 +54,25 @@ async fn counters_without_tokens_are_for_this_machine() {
 #[tokio::test]
 async fn token_of_a_tenant_reads_no_counters() {
     let Setting { server, model } = counting([]);
-    let server = server.with_tokens(Tokens::new([("secret", "ann")]));
+    let server = server.with_tokens(Tokens::new([("the-secret-of-ann", "ann")]).unwrap());
     let setting = Setting { server: server.clone(), model: model.clone() };
     assert_eq!(setting.get("/metrics").await.status(), StatusCode::UNAUTHORIZED);
-    assert_eq!(setting.send(scrape("secret")).await.status(), StatusCode::UNAUTHORIZED);
-    let setting = Setting { server: server.with_operator_token("of-operator"), model };
-    assert_eq!(setting.send(scrape("secret")).await.status(), StatusCode::UNAUTHORIZED);
-    assert_eq!(setting.send(scrape("of-operator")).await.status(), StatusCode::OK);
+    assert_eq!(setting.send(scrape("the-secret-of-ann")).await.status(), StatusCode::UNAUTHORIZED);
+    let setting = Setting { server: server.with_operator_token("the-token-of-operator").unwrap(), model };
+    assert_eq!(setting.send(scrape("the-secret-of-ann")).await.status(), StatusCode::UNAUTHORIZED);
+    assert_eq!(setting.send(scrape("the-token-of-operator")).await.status(), StatusCode::OK);
 }
 
 #[tokio::test]
 async fn token_of_the_operator_reads_only_counters() {
     let Setting { server, model } = counting([]);
-    let setting = Setting { server: server.with_operator_token("of-operator"), model };
+    let setting = Setting { server: server.with_operator_token("the-token-of-operator").unwrap(), model };
     assert_eq!(setting.get("/metrics").await.status(), StatusCode::UNAUTHORIZED);
-    assert_eq!(setting.send(scrape("of-operator")).await.status(), StatusCode::OK);
+    assert_eq!(setting.send(scrape("the-token-of-operator")).await.status(), StatusCode::OK);
     let Setting { server, model } = setting;
-    let setting = Setting { server: server.with_tokens(Tokens::new([("secret", "ann")])), model };
-    let listing = Request::get("/api/conversations").header("authorization", "Bearer of-operator");
+    let setting =
+        Setting { server: server.with_tokens(Tokens::new([("the-secret-of-ann", "ann")]).unwrap()), model };
+    let listing = Request::get("/api/conversations").header("authorization", "Bearer the-token-of-operator");
     let listed = setting.send(listing.body(Body::empty()).unwrap()).await;
     assert_eq!(listed.status(), StatusCode::UNAUTHORIZED);
 }

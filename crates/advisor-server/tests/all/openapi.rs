@@ -216,8 +216,17 @@ async fn only_open_routes_need_no_token() {
     let mut open = Vec::new();
     for operation in operations(&document) {
         let Setting { server, model } = with_conversation().await;
-        let setting = Setting { server: server.with_tokens(Tokens::new([("secret", "default")])), model };
-        for token in [None, Some("Bearer wrong"), Some("Bearer "), Some("secret"), Some("Basic secret")] {
+        let setting = Setting {
+            server: server.with_tokens(Tokens::new([("the-secret-of-ann", "default")]).unwrap()),
+            model,
+        };
+        for token in [
+            None,
+            Some("Bearer wrong"),
+            Some("Bearer "),
+            Some("the-secret-of-ann"),
+            Some("Basic the-secret-of-ann"),
+        ] {
             let request = Request::builder().method(operation.method.clone());
             let request = request.uri(operation.path.replace("{id}", "c1").replace("{turn}", "turn-1"));
             let request =

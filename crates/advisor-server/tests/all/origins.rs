@@ -82,7 +82,8 @@ async fn page_of_another_origin_is_not_answered() {
 #[tokio::test]
 async fn allowed_origin_is_no_token() {
     let Setting { server, model } = with_origins([]);
-    let setting = Setting { server: server.with_tokens(Tokens::new([("secret", "ann")])), model };
+    let setting =
+        Setting { server: server.with_tokens(Tokens::new([("the-secret-of-ann", "ann")]).unwrap()), model };
     let answer = setting.send(asking(CHAT)).await;
     assert_eq!(answer.status(), StatusCode::UNAUTHORIZED);
     assert_eq!(answer.headers()["access-control-allow-origin"], CHAT);

@@ -37,6 +37,8 @@ async fn check(app: &Router, path: &str) {
     for address in addresses {
         let file = get(&resolved(path, &address)).await;
         assert_eq!(file.status(), StatusCode::OK, "{path} names {address}");
+        // Otherwise a page of another site could load it, and learn which server runs here.
+        assert_eq!(file.headers()["cross-origin-resource-policy"], "same-origin", "{address}");
     }
 }
 

@@ -242,14 +242,14 @@ async fn law_t6_approval_is_of_one_tenant() {
         setting.send(request.body(body.to_string().into()).unwrap()).await
     };
     let mut resume = Value::Null;
-    for token in ["token-of-bob", "token-of-ann"] {
+    for token in ["the-token-of-bob", "the-token-of-ann"] {
         let stream = text(run(token, &self::run("r1", &["Pay."], &Value::Null)).await).await;
         let asked = finished(&stream)["outcome"]["interrupts"].as_array().unwrap().clone();
         let approved =
             asked.iter().map(|asked| resolved(asked["id"].as_str().unwrap(), &json!({"approved": true})));
         resume = approved.collect();
     }
-    let forged = run("token-of-bob", &self::run("r2", &["Pay."], &resume)).await;
+    let forged = run("the-token-of-bob", &self::run("r2", &["Pay."], &resume)).await;
     refused(forged, StatusCode::UNPROCESSABLE_ENTITY).await;
     assert_eq!(till.paid.load(Ordering::SeqCst), 0);
 }

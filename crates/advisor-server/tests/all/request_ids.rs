@@ -54,7 +54,8 @@ async fn every_error_names_its_request() {
     let asking = || post("/api/chat").body(Body::from(json!({"message": "Hello"}).to_string())).unwrap();
     let get = |path: &str| Request::get(path).body(Body::empty()).unwrap();
     let Setting { server, model } = setting([]);
-    let tokens = Setting { server: server.with_tokens(Tokens::new([("secret", "ann")])), model };
+    let tokens =
+        Setting { server: server.with_tokens(Tokens::new([("the-secret-of-ann", "ann")]).unwrap()), model };
     let Setting { server, model } = setting([]);
     let limits = ServerLimits::default().with_body_bytes(10);
     let small = Setting { server: server.with_limits(limits), model };

@@ -74,7 +74,7 @@ async fn earlier_response_is_continued_on_a_new_branch() {
 async fn unknown_previous_response_is_refused() {
     let setting = with_tokens(setting(["One.", "Two."].map(Answer::from_text)));
     let ask = async |tenant: &str, body: Value| {
-        let request = post(PATH).header("authorization", format!("Bearer token-of-{tenant}"));
+        let request = post(PATH).header("authorization", format!("Bearer the-token-of-{tenant}"));
         setting.send(request.body(Body::from(body.to_string())).unwrap()).await
     };
     let first = json_of(ask("ann", json!({"input": "A?", "conversation": "c1"})).await).await;

@@ -208,7 +208,7 @@ async fn results_of_another_tenant_are_refused() {
             ("ann", asking(path), StatusCode::OK),
             ("bob", answering(path, &[("t1", "forged")]), StatusCode::BAD_REQUEST),
         ] {
-            let request = post(path).header("authorization", format!("Bearer token-of-{tenant}"));
+            let request = post(path).header("authorization", format!("Bearer the-token-of-{tenant}"));
             let response = setting.send(request.body(body.to_string().into()).unwrap()).await;
             assert_eq!(response.status(), status, "{path}");
             text(response).await;

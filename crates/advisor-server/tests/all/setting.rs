@@ -57,7 +57,7 @@ pub(crate) fn setting_with(store: impl ConversationStore, model: ScriptedModel, 
 
 /// The same server for two tenants, `ann` and `bob`.
 pub(crate) fn with_tokens(setting: Setting) -> Setting {
-    let tokens = Tokens::new([("token-of-ann", "ann"), ("token-of-bob", "bob")]);
+    let tokens = Tokens::new([("the-token-of-ann", "ann"), ("the-token-of-bob", "bob")]).unwrap();
     Setting { server: setting.server.with_tokens(tokens), model: setting.model }
 }
 

@@ -16,7 +16,7 @@ async fn ask(setting: &Setting, tenant: &str, body: Value) -> Response<Body> {
 
 fn request(method: Method, path: &str, tenant: &str, body: String) -> Request<Body> {
     let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
-    request.header("authorization", format!("Bearer token-of-{tenant}")).body(Body::from(body)).unwrap()
+    request.header("authorization", format!("Bearer the-token-of-{tenant}")).body(Body::from(body)).unwrap()
 }
 
 #[tokio::test]

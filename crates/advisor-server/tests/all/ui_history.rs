@@ -336,6 +336,6 @@ async fn ui_history_is_refused_like_a_conversation() {
     refused(setting.send(request).await, StatusCode::BAD_REQUEST).await;
     let setting = with_tokens(setting);
     refused(setting.get("/api/ui/c1").await, StatusCode::UNAUTHORIZED).await;
-    let request = Request::get("/api/ui/c1").header("authorization", "Bearer token-of-bob");
+    let request = Request::get("/api/ui/c1").header("authorization", "Bearer the-token-of-bob");
     refused(setting.send(request.body(Body::empty()).unwrap()).await, StatusCode::NOT_FOUND).await;
 }

@@ -166,7 +166,10 @@ async fn law_m5_turns_elsewhere_are_those_of_the_tenant() {
     (two.first, two.second) = (with_tokens(two.first), with_tokens(two.second));
     let request = |method: Method, path: &str, tenant: &str, body: String| {
         let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
-        request.header("authorization", format!("Bearer token-of-{tenant}")).body(Body::from(body)).unwrap()
+        request
+            .header("authorization", format!("Bearer the-token-of-{tenant}"))
+            .body(Body::from(body))
+            .unwrap()
     };
     let body = asking("t1").to_string();
     let asked = two.first.send(request(Method::POST, "/api/chat", "ann", body)).await;

@@ -1,6 +1,5 @@
 //! The journal of a program, in a file.
 
-use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -9,6 +8,7 @@ use advisor_testkit::Journal;
 
 use crate::failure::Failure;
 use crate::printable::printable;
+use crate::private_file::create_private;
 
 /// A journal that is written to its file after each turn. `advisor inspect` shows it.
 ///
@@ -57,15 +57,6 @@ impl JournalFile {
     }
 }
 
-/// Creates a file that, on Unix, only its owner can read and write.
-fn create_private(file: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(file)
-}
-
 /// Replaces the content of a file. At each moment the file has the old content or the new one.
 fn replace(file: &Path, content: &[u8]) -> io::Result<()> {
     let beside = beside(file);
@@ -99,6 +90,7 @@ fn unwritten(file: &Path, error: io::Error) -> Failure {
 #[cfg(test)]
 #[cfg(unix)]
 mod tests {
+    use std::fs::File;
     use std::io::Read;
     use std::os::unix::fs::PermissionsExt;
 

@@ -13,6 +13,7 @@ mod look;
 mod markdown;
 mod output;
 mod printable;
+mod private_file;
 mod screen;
 mod serve;
 

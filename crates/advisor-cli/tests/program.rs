@@ -62,6 +62,31 @@ fn aggregate_lists_media_and_sources_beside_the_text() {
     assert_eq!(outcome["citations"], serde_json::json!([{"url": "https://e.com/a", "title": "A"}]));
 }
 
+/// The proxy of the environment does not know this machine, and must not read what goes to it.
+#[tokio::test]
+async fn server_on_this_machine_is_asked_without_a_proxy() {
+    let (model, proxy) =
+        (server([ChatTranscript::new("m").text("Hi").finish("stop")]).await, server([]).await);
+    let mut command = chat(&model, &[]);
+    for name in ["HTTP_PROXY", "http_proxy", "ALL_PROXY"] {
+        command.env(name, proxy.url());
+    }
+    let output = told(command, "hello\n").await;
+    assert!(text_of(&output.stdout).contains("Hi\n"), "{output:?}");
+    assert!(proxy.requests().is_empty());
+    assert!(!text_of(&output.stderr).contains("encryption"), "{output:?}");
+}
+
+#[tokio::test]
+async fn key_over_plain_http_is_noted() {
+    // No name of this domain resolves.
+    let mut command = advisor(&["chat", "--model", "m", "--base-url", "http://llm.invalid/v1"]);
+    command.env("OPENAI_API_KEY", "canary");
+    let output = told(command, "").await;
+    let notes = text_of(&output.stderr);
+    assert!(notes.contains("without encryption") && !notes.contains("canary"), "{output:?}");
+}
+
 /// Answers of one text in the wire format of each provider, and the path of its requests.
 fn answers() -> [(&'static str, &'static str, Reply); 4] {
     let responses = concat!(
@@ -218,6 +243,25 @@ async fn a_conversation_is_listed_exported_and_imported() {
     let refused = run(&["import", &store, "--conversation", "b"], &exported.stdout).await;
     assert_eq!(refused.status.code(), Some(1));
     assert!(text_of(&refused.stderr).contains("import under another id"), "{refused:?}");
+}
+
+/// Under the usual umask, other users could read what the program creates with the default permissions.
+#[cfg(unix)]
+#[tokio::test]
+async fn files_with_content_are_for_their_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let server = server([ChatTranscript::new("m").text("Hi").finish("stop")]).await;
+    let new = |name| no_store_yet(name);
+    let (store, saved, journal) = (new("owned.sqlite"), new("owned.jsonl"), new("owned.journal"));
+    let program = chat(&server, &["--memory", &store, "--journal", &journal]);
+    let mut command = Command::new("sh");
+    command.args(["-c", "umask 022; exec \"$0\" \"$@\""]).arg(program.get_program()).args(program.get_args());
+    let output = told(command, format!("hello\n/save {saved}\n")).await;
+    assert!(output.status.success(), "{output:?}");
+    for file in [store, saved, journal] {
+        let mode = std::fs::metadata(&file).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o600, "{file}: {mode:o}");
+    }
 }
 
 #[tokio::test]

@@ -757,7 +757,7 @@ fn shown_list(of: fn(&ChatRequest) -> String) -> impl StreamAdvisor {
                 json!({"type": "object", "properties": {"item": {"type": "string"}}, "required": ["item"]});
             let definition = ToolDefinition::new("add_item", "Adds an item to the list.", schema);
             let add = FnTool::new(definition, move |arguments: Value| {
-                let item = arguments["item"].as_str().unwrap().to_owned();
+                let item = arguments.get("item").and_then(Value::as_str).unwrap().to_owned();
                 lists.lock().unwrap().entry(name.clone()).or_default().push(item);
                 async { Ok("added") }
             });

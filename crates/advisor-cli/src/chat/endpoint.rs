@@ -1,5 +1,6 @@
 //! The model and the server of the chat.
 
+use std::io::{self, Write as _};
 use std::sync::Arc;
 
 use advisor_chain::anthropic::AnthropicModel;
@@ -10,6 +11,8 @@ use advisor_chain::{ChatModel, Error, OpenAiModel, Result};
 use clap::ValueEnum;
 
 use super::waits::WaitNotes;
+
+const UNENCRYPTED: &str = "the key crosses the network without encryption; use an https:// address";
 
 /// The providers of the chat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -53,6 +56,10 @@ macro_rules! checked {
             Some(notes) => $server.with_wait_notice(move |error, wait| notes.note(error, wait)),
             None => $server,
         };
+        if server.sends_secrets_unencrypted() {
+            // A closed standard error does not stop the program.
+            drop(writeln!(io::stderr(), "note: {UNENCRYPTED}"));
+        }
         server.validate().map(|()| Arc::new(server) as Arc<dyn ChatModel>)
     }};
 }

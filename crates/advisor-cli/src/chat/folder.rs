@@ -12,7 +12,7 @@ const MOST: u64 = 256 << 10;
 
 /// The end of every refusal.
 const ALLOWED: &str = "Only text files of at most 256 KiB inside the shared folder can be read, by their path relative \
-                       to it; names that begin with a dot are refused";
+                       to it; names that begin with a dot are refused, as are files with several names";
 
 /// A folder that the user shares with the model.
 #[derive(Debug)]
@@ -73,12 +73,27 @@ fn text_of(file: &Path) -> Result<String, String> {
     if !file.metadata().map_err(|error| unreadable(&error))?.is_file() {
         return Err("this is no file".to_owned());
     }
+    let opened = File::open(file).map_err(|error| unreadable(&error))?;
+    if !has_one_name(&opened).map_err(|error| unreadable(&error))? {
+        return Err("this file has further names (hard links), which may be hidden".to_owned());
+    }
     let mut bytes = Vec::new();
-    let read = File::open(file).and_then(|file| file.take(MOST + 1).read_to_end(&mut bytes));
+    let read = opened.take(MOST + 1).read_to_end(&mut bytes);
     match read.map_err(|error| unreadable(&error))? as u64 {
         0..=MOST => String::from_utf8(bytes).map_err(|_| "this file is not UTF-8 text".to_owned()),
         _ => Err("this file is too large".to_owned()),
     }
+}
+
+/// Checks whether no other path leads to the file: it may be hidden, or outside the folder.
+#[cfg(unix)]
+fn has_one_name(file: &File) -> io::Result<bool> {
+    file.metadata().map(|known| std::os::unix::fs::MetadataExt::nlink(&known) <= 1)
+}
+
+#[cfg(not(unix))]
+fn has_one_name(_: &File) -> io::Result<bool> {
+    Ok(true)
 }
 
 fn unreadable(error: &io::Error) -> String {
@@ -119,5 +134,19 @@ mod tests {
         std::thread::spawn(move || told.send(shared.read("pipe")));
         let refusal = tells.recv_timeout(std::time::Duration::from_secs(30)).unwrap().unwrap_err();
         assert!(refusal.text().contains("this is no file"), "{refusal:?}");
+    }
+
+    /// A link of this kind has no target whose name could be checked.
+    #[cfg(unix)]
+    #[test]
+    fn hidden_file_is_not_read_by_another_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let shared = SharedFolder::open(folder.path()).unwrap();
+        std::fs::write(folder.path().join(".env"), "KEY=canary").unwrap();
+        std::fs::hard_link(folder.path().join(".env"), folder.path().join("a")).unwrap();
+        let refused = shared.read("a").unwrap_err().to_string();
+        assert!(refused.contains("further names") && !refused.contains("canary"), "{refused}");
+        std::fs::remove_file(folder.path().join(".env")).unwrap();
+        assert!(shared.read("a").is_ok());
     }
 }

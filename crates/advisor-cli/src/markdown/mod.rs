@@ -207,6 +207,8 @@ impl Markdown {
         let is_header = self.columns.is_empty();
         let look = if is_header { Look::new(Attribute::Bold) } else { Look::default() };
         self.begin_line(bars, look.clone(), bars, out);
+        // A row that does not fit on a line is not aligned, and would be mostly spaces.
+        let mut room = self.wrap.width();
         for (number, cell) in cells.iter().enumerate() {
             if number > 0 {
                 self.wrap.push(&dim, BETWEEN, out);
@@ -216,7 +218,8 @@ impl Markdown {
                 self.columns.push(width.min(self.wrap.width()));
             }
             self.inline(&look, cell, out);
-            let missing = self.columns.get(number).map_or(0, |column| column.saturating_sub(width));
+            let missing = self.columns.get(number).map_or(0, |column| column.saturating_sub(width)).min(room);
+            room -= missing;
             if number + 1 < cells.len() {
                 self.wrap.push(&Look::default(), &" ".repeat(missing), out);
             }

@@ -15,6 +15,14 @@ fn shown(width: usize, pieces: &[&str]) -> String {
     first + &looks.collect::<String>()
 }
 
+#[test]
+fn law_r1_table_takes_a_multiple_of_its_text() {
+    let row = |cell: &str| format!("|{}\n", format!("{cell}|").repeat(50));
+    let table = row(&"a".repeat(80)) + &row("-") + &row("").repeat(1_000);
+    let out = text(80, &table);
+    assert!(out.len() <= 20 * table.len(), "{} bytes of {}", out.len(), table.len());
+}
+
 /// Returns the output for a whole text.
 fn text(width: usize, source: &str) -> String {
     let mut markdown = Markdown::new(width);

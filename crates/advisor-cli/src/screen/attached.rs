@@ -12,10 +12,8 @@ const LENGTH: usize = 160;
 
 /// Returns a line for media: its kind, its name, its type and its size or place.
 pub(crate) fn media_line(media: &Media) -> String {
-    let kind = match media.mime.split('/').next() {
-        Some(kind @ ("image" | "audio" | "video")) => kind,
-        _ => "file",
-    };
+    let kind = media.mime.split('/').next().filter(|kind| ["image", "audio", "video"].contains(kind));
+    let kind = kind.unwrap_or("file");
     let name = media.name.as_deref().map(|name| format!(" {}", brief(name, LENGTH))).unwrap_or_default();
     let place = match &media.source {
         MediaSource::Bytes(bytes) => format!(", {} bytes", bytes.len()),

@@ -10,12 +10,12 @@ use crate::support::{File, key, said, texts};
 
 /// Checks that a write was refused because a file was replaced, and that nothing was written.
 fn assert_refused<T: std::fmt::Debug>(written: Result<T, StoreError>) {
-    match written {
-        Err(StoreError::Unavailable { retryable: false, source: Some(source) }) => {
-            assert!(source.is::<FileReplaced>() && source.source().is_none(), "{source:?}");
-        }
-        other => panic!("it is acknowledged: {other:?}"),
-    }
+    let refused = written.unwrap_err();
+    assert!(
+        matches!(&refused, StoreError::Unavailable { retryable: false, source: Some(source) }
+        if source.is::<FileReplaced>() && source.source().is_none()),
+        "{refused:?}"
+    );
 }
 
 #[cfg(unix)]

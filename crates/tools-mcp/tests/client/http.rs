@@ -260,7 +260,8 @@ fn no_session(id: &Value) -> Response {
 /// Forms in which servers say that they do not know a session.
 #[test]
 fn forgotten_session_is_begun_anew_and_the_call_runs() {
-    let forms: [(&str, fn(&Value) -> Response); 6] = [
+    type Refusal = fn(&Value) -> Response;
+    let forms: [(&str, Refusal); 6] = [
         ("not found", |id| error(404, id, -32_001, "Session not found")),
         ("without an id", |_| no_session(&Value::Null)),
         ("without the member", |_| {

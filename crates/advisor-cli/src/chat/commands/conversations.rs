@@ -1,6 +1,5 @@
 //! Commands about whole conversations.
 
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::pin::pin;
@@ -13,6 +12,7 @@ use futures::TryStreamExt;
 use super::super::session::Session;
 use crate::failure::Failure;
 use crate::printable::{brief, printable};
+use crate::private_file::create_private;
 use crate::screen::Screen;
 
 /// The most conversations that are listed.
@@ -96,7 +96,7 @@ pub(super) async fn save<A: Write, N: Write>(
     session.memory.close_unfinished().await?;
     let name = printable(&file.display().to_string());
     let unwritten = |error| Error::configuration(format!("{name} cannot be written")).with_source(error);
-    let mut out = BufWriter::new(File::create_new(file).map_err(unwritten)?);
+    let mut out = BufWriter::new(create_private(file).map_err(unwritten)?);
     let mut lines = pin!(export(Arc::clone(&session.store), session.conversation.clone()));
     while let Some(line) = lines.try_next().await.map_err(Error::from)? {
         out.write_all(line.as_bytes()).map_err(unwritten)?;

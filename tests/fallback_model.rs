@@ -172,7 +172,7 @@ async fn a_first_chunk_of_any_kind_counts_as_shown() {
             if takes {
                 let mut ready = VecDeque::new();
                 Pin::new(&mut stream).take_ready(&mut ready);
-                assert_eq!(ready, [first.clone()]);
+                assert_eq!(ready, std::slice::from_ref(&first));
             } else {
                 assert_eq!(stream.next().await.unwrap().unwrap(), first);
             }

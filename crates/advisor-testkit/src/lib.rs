@@ -38,6 +38,8 @@ mod journal;
 pub mod recordings;
 pub mod replay;
 mod scripted;
+#[cfg(any(feature = "advisor-conformance", feature = "crash"))]
+mod sent;
 pub mod split;
 #[cfg(feature = "stores")]
 mod stores;

@@ -144,7 +144,7 @@ mod tests {
         let shared = SharedFolder::open(folder.path()).unwrap();
         std::fs::write(folder.path().join(".env"), "KEY=canary").unwrap();
         std::fs::hard_link(folder.path().join(".env"), folder.path().join("a")).unwrap();
-        let refused = shared.read("a").unwrap_err().to_string();
+        let refused = shared.read("a").unwrap_err().text().to_owned();
         assert!(refused.contains("further names") && !refused.contains("canary"), "{refused}");
         std::fs::remove_file(folder.path().join(".env")).unwrap();
         assert!(shared.read("a").is_ok());

@@ -34,7 +34,7 @@ async fn failed_turn_has_the_type_of_its_status() {
     for (kind, status, name) in [
         (ErrorKind::ConversationBusy, StatusCode::CONFLICT, "conflict_error"),
         (ErrorKind::ContextOverflow, StatusCode::BAD_REQUEST, "invalid_request_error"),
-        (ErrorKind::TurnIdReused, StatusCode::UNPROCESSABLE_ENTITY, "invalid_request_error"),
+        (ErrorKind::NoClientSideCall, StatusCode::UNPROCESSABLE_ENTITY, "invalid_request_error"),
         (ErrorKind::RateLimited { retry_after: None }, StatusCode::TOO_MANY_REQUESTS, "rate_limit_error"),
         (ErrorKind::Advisor, StatusCode::INTERNAL_SERVER_ERROR, "api_error"),
         (ErrorKind::Connection, StatusCode::BAD_GATEWAY, "api_error"),

@@ -46,7 +46,8 @@ async fn every_protocol_shows_the_whole_text() {
 
 /// Returns the text that a client of any protocol adds up from the pieces of text.
 fn text_of(frames: &[Frame]) -> String {
-    let pieces = ["/content", "/delta", "/choices/0/delta/content", "/delta/text", "/delta/value"];
+    let chat = ["/choices/0/delta/content", "/choices/0/delta/refusal"];
+    let pieces = ["/content", "/delta", "/delta/text", "/delta/value"];
     let is_text = |event: &serde_json::Value| {
         let kind = event.pointer("/type").and_then(|kind| kind.as_str()).unwrap_or_default();
         let kind_of_delta = event.pointer("/delta/type").and_then(|kind| kind.as_str()).unwrap_or("text");
@@ -58,7 +59,7 @@ fn text_of(frames: &[Frame]) -> String {
             && kind_of_delta.starts_with("text")
     };
     let piece = |event: serde_json::Value| {
-        let piece = pieces.iter().find_map(|place| event.pointer(place)?.as_str());
+        let piece = chat.iter().chain(&pieces).find_map(|place| event.pointer(place)?.as_str());
         piece.filter(|_| is_text(&event)).map(String::from)
     };
     frames.iter().filter_map(|frame| piece(frame.json()?)).collect()

@@ -9,6 +9,7 @@ use super::live::{first_difference, fold};
 use super::reading::{Reader, Run, request};
 use super::script::{Cut, End, Pace, Script};
 use super::subject::{Clause, Declaration, Subject};
+use crate::sent::is_sent;
 
 const WELL_FORMED: Clause = Clause {
     law: "law S3 or S4",
@@ -137,12 +138,6 @@ pub async fn law_m2_model_receives_the_messages(subject: &Subject) {
     if received.len() != 1 || !received.iter().all(is_same) {
         subject.breaks(ASKS, format_args!("the requests to the model have {received:?}"));
     }
-}
-
-/// Checks whether the model received this message, maybe with context before it.
-fn is_sent(received: &Message, sent: &Message) -> bool {
-    let behind_context = || received.text().ends_with(&format!("\n\n{}", sent.text()));
-    received == sent || (received.role() == Role::User && sent.role() == Role::User && behind_context())
 }
 
 /// Returns the messages of a conversation: all but instructions and ephemeral ones.

@@ -10,6 +10,7 @@ use tool_call_advisor::{
 
 use super::scenario::{LAST, tools};
 use super::{AwaitPoints, PointHooks, PointModel, PointStore, Scenario};
+use crate::sent::is_said;
 use crate::{Answer, ReceivedPrompt, ScriptedModel};
 
 /// The parts of a chain under test: leaves that record their await points.
@@ -80,7 +81,7 @@ fn answer(prompt: &ReceivedPrompt, scenario: &Scenario, following: &Scenario) ->
     // An advisor may have added user messages.
     for message in prompt.messages.iter_back() {
         let text = message.text();
-        said = INPUTS.into_iter().chain([LAST_INPUT, ASKING_INPUT]).find(|said| *said == text);
+        said = INPUTS.into_iter().chain([LAST_INPUT, ASKING_INPUT]).find(|said| is_said(&text, said));
         if said.is_some() {
             break;
         }

@@ -4,6 +4,7 @@ use conversation_store::{Entry, EntryKind, NewEntry};
 
 use crate::crash::case_run::appended;
 use crate::crash::{CaseRun, Event, labels};
+use crate::sent::is_sent;
 
 pub(super) fn requests_are_valid(run: &CaseRun) -> Result<(), String> {
     for event in run.events() {
@@ -30,7 +31,8 @@ pub(super) fn memory_is_the_prompt(run: &CaseRun) -> Result<(), String> {
             repaired.pop();
         }
         let sent: Vec<_> = messages.iter().filter(|message| message.role() != Role::System).collect();
-        if !sent.iter().copied().eq(&repaired) {
+        let is_same = |(received, stored): (&&Message, &Message)| is_sent(received, stored);
+        if sent.len() != repaired.len() || !sent.iter().zip(&repaired).all(is_same) {
             return Err(format!(
                 "the model was sent {}, and memory has {}",
                 labels::of_messages(sent),

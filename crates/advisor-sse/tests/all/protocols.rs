@@ -56,7 +56,7 @@ fn text_of(frames: &[Frame]) -> String {
             || kind.contains("easoning")
             || kind.contains("REASONING")
             || kind.contains("RESULT"))
-            && kind_of_delta.starts_with("text")
+            && (kind_of_delta.starts_with("text") || kind_of_delta == "refusal")
     };
     let piece = |event: serde_json::Value| {
         let piece = chat.iter().chain(&pieces).find_map(|place| event.pointer(place)?.as_str());

@@ -168,9 +168,7 @@ impl Both {
                 if let Some(known) = self.model.places.get_mut(&number) {
                     (known.entries, known.open) = (0, None);
                     if !known.held {
-                        // Deletion removes the conversation's fencing tokens, as in every store.
                         self.model.places.remove(&number);
-                        self.model.tokens.remove(&number);
                     }
                 }
             }

@@ -99,7 +99,12 @@ impl Places {
         let mut recent = bound.recent();
         recent.used(key);
         if let Some(mut log) = self.logs.get_mut(key) {
-            return work(&mut log);
+            let done = work(&mut log)?;
+            // A deleted conversation may have begun anew.
+            if log.entries.exist() || log.holder().is_some() {
+                recent.revive(key);
+            }
+            return Ok(done);
         }
         let mut log = Log::behind(bound.forgotten());
         let done = work(&mut log)?;

@@ -17,15 +17,20 @@ impl Recent {
         self.by_use.len()
     }
 
-    /// Records a use, if the conversation is stored.
+    /// Records a use, if the conversation is stored and not retired.
     pub(super) fn used(&mut self, key: &ConversationKey) {
-        if self.last_use.contains_key(key) {
-            self.uses += 1;
-            self.move_to(key, self.uses);
+        if self.last_use.get(key).is_some_and(|last| *last >= 0) {
+            self.revive(key);
         }
     }
 
-    /// Makes a conversation, if it is stored, the least recently used one.
+    /// Makes a conversation, if it is stored, the last used one.
+    pub(super) fn revive(&mut self, key: &ConversationKey) {
+        self.uses += 1;
+        self.move_to(key, self.uses);
+    }
+
+    /// Makes a conversation, if it is stored, the least recently used one, whatever reads it.
     pub(super) fn retire(&mut self, key: &ConversationKey) {
         self.retired -= 1;
         self.move_to(key, self.retired);

@@ -125,8 +125,8 @@ fn arguments_are_sent_as_objects() {
         message(Message::assistant_blocks(vec![call]))["tool_calls"][0]["function"]["arguments"].take()
     };
     assert_eq!(sent(r#"{"a":[1,"ü"]}"#), json!({"a": [1, "ü"]}));
-    assert_eq!((sent(""), sent(" "), sent("{}")), (json!({}), json!({}), json!({})));
-    for bad in ["{\"a\":", "[1]", "words", "null"] {
+    assert_eq!(["", " ", "{}", "null"].map(sent), [(); 4].map(|()| json!({})));
+    for bad in ["{\"a\":", "[1]", "words"] {
         assert_eq!(sent(bad), json!({"unparsable_arguments": bad}), "never replaced by `{{}}`");
     }
 }

@@ -207,7 +207,7 @@ fn arguments_are_always_an_object_on_the_wire() {
         (" \n", "{}".to_owned()),
         (r#"{"a":"#, wrapped(r#"{"a":"#)),
         ("[1]", wrapped("[1]")),
-        ("null", wrapped("null")),
+        ("null", "{}".to_owned()),
         ("text", wrapped("text")),
         ("{}{}", wrapped("{}{}")),
     ];

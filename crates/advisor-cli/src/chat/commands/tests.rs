@@ -94,6 +94,11 @@ async fn a_saved_conversation_can_be_imported_and_replaces_no_file() {
     chat.enter("a").await;
     let save = format!("/save {}", file.display());
     assert!(chat.enter(&save).await.starts_with("Saved to "));
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    }
     let saved = std::fs::read(&file).unwrap();
     let other = InMemoryStore::new();
     let imported = advisor_chain::memory::store::import(&other, &saved[..], None).await.unwrap();

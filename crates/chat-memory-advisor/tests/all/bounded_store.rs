@@ -90,8 +90,8 @@ struct Known {
     entries: u64,
     open: Option<String>,
     held: bool,
-    /// The step of the last use.
-    used: usize,
+    /// The step of the last use. `None` after a deletion, until it is used again to write: the first to be evicted.
+    used: Option<usize>,
 }
 
 /// The reference model of a store with `most` places.
@@ -155,7 +155,7 @@ impl Both {
                     return;
                 };
                 known.entries += 1;
-                known.used = step;
+                known.used = Some(step);
                 let at = Version::new(known.entries - 1);
                 self.store.append(&key(number), at, end(&open)).await.unwrap();
             }
@@ -166,7 +166,7 @@ impl Both {
             Operation::Delete => {
                 self.store.delete(&key(number)).await.unwrap();
                 if let Some(known) = self.model.places.get_mut(&number) {
-                    (known.entries, known.open) = (0, None);
+                    (known.entries, known.open, known.used) = (0, None, None);
                     if !known.held {
                         self.model.places.remove(&number);
                     }
@@ -184,8 +184,8 @@ impl Both {
     }
 
     fn touch(&mut self, step: usize, number: usize) {
-        if let Some(known) = self.model.places.get_mut(&number) {
-            known.used = step;
+        if let Some(used) = self.model.places.get_mut(&number).and_then(|known| known.used.as_mut()) {
+            *used = step;
         }
     }
 
@@ -202,7 +202,7 @@ impl Both {
         let known = self.model.places.entry(number).or_default();
         known.entries += count;
         known.open = (!ends).then_some(turn);
-        known.used = step;
+        known.used = Some(step);
     }
 
     async fn acquire(&mut self, step: usize, number: usize) {
@@ -221,7 +221,7 @@ impl Both {
         assert!(before.is_none_or(|before| *before < token), "a token of {token:?} after {before:?}");
         self.model.tokens.entry(number).or_default().push(token);
         let known = self.model.places.entry(number).or_default();
-        (known.held, known.used) = (true, step);
+        (known.held, known.used) = (true, Some(step));
     }
 }
 

@@ -106,7 +106,7 @@ fn last_piece(lines: &str) -> Option<usize> {
         }
     }
     // A piece begins with its line. The parser leaves out indentation.
-    let begin = lines.get(..last)?.rfind('\n').map_or(0, |end| end + 1);
+    let begin = lines.get(..last)?.rfind(['\n', '\r']).map_or(0, |end| end + 1);
     (pieces > 1).then_some(begin)
 }
 

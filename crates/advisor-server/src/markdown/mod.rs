@@ -48,7 +48,7 @@ fn parser(text: &str) -> Parser<'_> {
 /// bytes.
 fn may_have_tables(text: &str) -> bool {
     let (mut cells, mut rows, mut columns) = (0_usize, 0_usize, 0_usize);
-    for line in text.lines() {
+    for line in lines(text) {
         // An empty line, perhaps in a quote, ends a table.
         if line.bytes().all(|byte| byte == b'>' || byte.is_ascii_whitespace()) {
             cells = cells.saturating_add(rows.saturating_mul(columns));
@@ -59,4 +59,9 @@ fn may_have_tables(text: &str) -> bool {
         }
     }
     cells.saturating_add(rows.saturating_mul(columns)) <= text.len().saturating_add(ADDED_CELLS)
+}
+
+/// Returns the lines of a text, as a parser of Markdown ends them: also at a carriage return alone.
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    text.split('\n').flat_map(|line| line.strip_suffix('\r').unwrap_or(line).split('\r'))
 }

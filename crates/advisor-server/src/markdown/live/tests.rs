@@ -71,9 +71,9 @@ fn long_block_of_code_is_looked_at_a_few_times() {
 
 fn text() -> impl Strategy<Value = Vec<String>> {
     let pieces = [
-        "a", "b c", " ", "\n", "\n\n", "    ", "- ", "1. ", "> ", "# ", "```", "`", "*", "**", "_", "<b>",
-        "<!--", "|", "---", "| a |\n|---|\n", "===\n", "~~", "[a](https://b.c)", "![a](https://b.c)", "\\",
-        "&amp;", "- [ ] ", "\t", "ä",
+        "a", "b c", " ", "\n", "\n\n", "\r", "    ", "- ", "1. ", "> ", "# ", "```", "`", "*", "**", "_",
+        "<b>", "<!--", "|", "---", "| a |\n|---|\n", "===\n", "~~", "[a](https://b.c)", "![a](https://b.c)",
+        "\\", "&amp;", "- [ ] ", "\t", "ä",
     ];
     prop::collection::vec(prop::sample::select(pieces.to_vec()).prop_map(str::to_owned), 0..40)
 }

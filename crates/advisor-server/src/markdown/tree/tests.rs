@@ -90,6 +90,17 @@ fn law_r1_table_costs_a_multiple_of_its_text() {
     assert!(parser(&many).count() <= 2 * many.len());
 }
 
+/// The bound of a parser holds for one table alone, and it makes all tables at once.
+#[test]
+fn law_r1_many_tables_with_carriage_returns_cost_a_multiple_of_their_text() {
+    let table = format!("{}\r{}\r{}\r", "|a".repeat(360), "|-".repeat(360), "a\r".repeat(720));
+    let text = table.repeat(4);
+    let rendered = json(&text);
+    assert!(rendered.len() <= 20 * text.len(), "{} bytes of {}", rendered.len(), text.len());
+    let events = parser(&text).count();
+    assert!(events <= 2 * text.len(), "{events} events of {} bytes", text.len());
+}
+
 #[test]
 fn completed_cells_are_left_out() {
     let row = r#"{"tag":"row","children":[{"tag":{"cell":"start"},"children":["c"]}]}"#;
@@ -119,11 +130,23 @@ proptest! {
     #[test]
     fn law_r1_elements_take_a_multiple_of_any_text(
         pieces in prop::collection::vec(prop::sample::select(vec![
-            "a", "|", "a|", "|-|-|-|\n", "-", "\n", "> ", "- ", "1. ", "# ", "*a*", "**a**", "`a`", "~~a~~", "---\n",
+            "a", "|", "a|", "|-|-|-|\n", "-", "\n", "\r", "> ", "- ", "1. ", "# ", "*a*", "**a**", "`a`", "~~a~~", "---\n",
             "[a]", "[a](https://b.c)", "\n[a]: https://b.c/ddddddddddddddddddddd\n", "\\\n", "&quot;", "\u{1}", "\"",
         ]), 0..400),
     ) {
         let text = pieces.concat();
         prop_assert!(json(&text).len() <= 16 * text.len() + 1_100);
+    }
+
+    /// Each kind of line break ends a row.
+    #[test]
+    fn law_r1_table_with_any_line_breaks_costs_a_multiple_of_its_text(
+        breaks in prop::collection::vec(prop::sample::select(vec!["\n", "\r", "\r\n"]), 1..9),
+    ) {
+        let rows = square_of_its_text();
+        let lines = rows.lines().zip(breaks.iter().cycle());
+        let text: String = lines.flat_map(|(line, end)| [line, end]).collect();
+        prop_assert!(json(&text).len() <= 20 * text.len());
+        prop_assert!(parser(&text).count() <= 2 * text.len());
     }
 }

@@ -27,6 +27,7 @@
 
 mod access;
 mod inspector;
+mod large_bodies;
 mod markdown;
 mod metrics;
 mod panics;

@@ -39,6 +39,8 @@ enum SentAgain {
 /// The header that forbids clients of OpenAI and Anthropic to repeat a request by its status.
 pub(crate) const X_SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
+const BODY_TOO_LARGE: &str = "body_too_large";
+
 impl Refusal {
     fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
         let sent_again = SentAgain::ByStatus;
@@ -154,6 +156,29 @@ impl Refusal {
         )
     }
 
+    /// As with a body of too many bytes.
+    pub(crate) fn too_many_values(most: usize) -> Self {
+        let message = format!(
+            "the JSON of the request has more than {most} values: leave out earlier messages, which the server has, and \
+             send large data as one text"
+        );
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, BODY_TOO_LARGE, message)
+    }
+
+    pub(crate) fn no_json() -> Self {
+        let message = "the body of the request is JSON, with the header `content-type: application/json`";
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "invalid_request", message)
+    }
+
+    pub(crate) fn busy() -> Self {
+        let refusal = Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "busy",
+            "the server is busy with other large requests, try again later",
+        );
+        Self { retry_after: Some(Duration::from_secs(1)), ..refusal }
+    }
+
     pub(crate) fn too_many_turns() -> Self {
         let refusal =
             Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_turns", "the server is busy, try again later");
@@ -231,7 +256,7 @@ impl From<JsonRejection> for Refusal {
             (JsonRejection::BytesRejection(_), StatusCode::PAYLOAD_TOO_LARGE) => {
                 let message = "the body of the request is too large: leave out pictures and files of earlier messages, \
                                which the server has";
-                Self::new(status, "body_too_large", message)
+                Self::new(status, BODY_TOO_LARGE, message)
             }
             // The cause is one of the connection.
             (JsonRejection::BytesRejection(_), _) => {

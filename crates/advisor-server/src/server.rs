@@ -12,6 +12,7 @@ use crate::access::limits::ServerLimits;
 use crate::access::origins::AllowedOrigins;
 use crate::access::tokens::Tokens;
 use crate::inspector::Inspector;
+use crate::large_bodies::LargeBodies;
 use crate::metrics::Metrics;
 use crate::readiness::Readiness;
 use crate::relay::TurnRelay;
@@ -72,6 +73,7 @@ struct Shared {
     relay: Option<Arc<dyn TurnRelay>>,
     turns: Arc<Turns>,
     stored_reads: StoredReads,
+    large_bodies: LargeBodies,
     readiness: Arc<Readiness>,
     inspector: Option<Inspector>,
     decisions: Decides,
@@ -111,6 +113,7 @@ impl ChatServer {
             relay: None,
             turns,
             stored_reads: StoredReads::default(),
+            large_bodies: LargeBodies::default(),
             readiness: Arc::default(),
             inspector: None,
             decisions: Decides::Application,
@@ -187,6 +190,10 @@ impl ChatServer {
 
     pub(crate) fn stored_reads(&self) -> &StoredReads {
         &self.0.stored_reads
+    }
+
+    pub(crate) fn large_bodies(&self) -> &LargeBodies {
+        &self.0.large_bodies
     }
 
     pub(crate) fn readiness(&self) -> &Readiness {

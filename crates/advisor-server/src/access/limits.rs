@@ -14,7 +14,8 @@ use std::time::Duration;
 #[non_exhaustive]
 pub struct ServerLimits {
     /// The bytes of a request. More is answered with 413. 32 MiB by default, as with Anthropic: clients send the pictures of
-    /// their history again, in base64. A server without large memory and with many tenants sets less.
+    /// their history again, in base64. A server without large memory and with many tenants sets less. A body also has at
+    /// most 131,072 JSON values (items of lists and fields of objects), of which a picture or a long text is one.
     pub body_bytes: usize,
     /// The connections that are open at once. Further ones wait until one closes. [`serve`](crate::serve) alone applies
     /// it. Keep it below the files that the process may open, since turns need some, too. 8,192 by default.

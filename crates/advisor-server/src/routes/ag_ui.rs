@@ -143,6 +143,8 @@ pub(super) async fn ask(
     JsonBody(body): JsonBody<Body>,
 ) -> Result<Response, Refusal> {
     without_tools(&server, &user, &body.tools)?;
+    // A turn may take long.
+    drop(body.tools);
     let messages = body.messages.into_iter().filter_map(AgMessage::read).collect();
     let approvals = body.resume.into_iter().map(ResumeEntry::read).collect::<Result<_, _>>()?;
     let ids = (Some(body.thread_id.as_str()), Asking::named(&body.run_id));

@@ -72,6 +72,8 @@ pub(super) async fn ask(
     listed(&server, &body.model)?;
     let user = user.asking_for(Api::Messages.options(&server, &body.settings, &body.tools)?);
     without_tools(&server, &user, &body.tools)?;
+    // A turn may take long.
+    drop((body.settings, body.tools));
     let server_tools = server_tools(&headers)?;
     if body.system.is_some_and(|system| system != "" && system != json!([])) {
         return Err(Refusal::bad_request("a system prompt is not accepted: the chain has its own"));

@@ -126,6 +126,8 @@ pub(super) async fn ask(
     listed(&server, &body.model)?;
     let user = user.asking_for(Api::ChatCompletions.options(&server, &body.settings, &body.tools)?);
     without_tools(&server, &user, &body.tools)?;
+    // A turn may take long.
+    drop((body.settings, body.tools));
     let server_tools = server_tools(&headers)?;
     let conversation = header(&headers, "x-conversation-id")?;
     let conversation = conversation.or(server.conversation_of(given(body.user.as_ref())));

@@ -24,6 +24,7 @@ use super::openai_chat::{ChatMessage, info, listed, without_tools};
 use super::openapi::operation::Operation;
 use super::user::User;
 use crate::ChatServer;
+use crate::large_bodies::check_values;
 use crate::refusal::Refusal;
 use crate::turns::body::{streamed, whole};
 use crate::turns::on_disconnect::OnDisconnect;
@@ -113,6 +114,16 @@ impl InputItem {
         Some((id, ShownCall::new(name.as_str(), Some(arguments))))
     }
 
+    /// Returns the arguments that a repeated request for an approval has as JSON text: no values of the body.
+    fn arguments_in_text(&self) -> Option<&[u8]> {
+        match self {
+            Self::Other { kind, arguments: Value::String(text), .. } if kind == "mcp_approval_request" => {
+                Some(text.as_bytes())
+            }
+            _ => None,
+        }
+    }
+
     /// Returns the message of the item; `None` for an answer to a request for an approval. The server has the items of its
     /// answers in its own memory.
     fn read(self) -> Option<SentMessage> {
@@ -130,6 +141,7 @@ impl InputItem {
 impl Input {
     fn approvals(&self) -> Result<Vec<SentApproval>, Refusal> {
         let Self::Items(items) = self else { return Ok(Vec::new()) };
+        check_values(items.iter().filter_map(InputItem::arguments_in_text))?;
         let shown: HashMap<_, _> = items.iter().filter_map(InputItem::shown).collect();
         let approvals = items.iter().filter_map(|item| item.approval().transpose());
         let with_shown = |approval: SentApproval| {
@@ -186,6 +198,8 @@ pub(super) async fn ask(
     if conversation.is_none() && body.settings.get("store") == Some(&Value::Bool(false)) {
         return Err(Refusal::bad_request(NOT_STORED));
     }
+    // A turn may take long.
+    drop((body.settings, body.tools));
     let input =
         body.input.ok_or_else(|| Refusal::bad_request("`input` is missing: a text, or a list of items"))?;
     let approvals = input.approvals()?;

@@ -1,4 +1,4 @@
-//! Bodies that are slow or break off.
+//! Bodies that are slow, break off, or have too much.
 
 use std::io;
 use std::time::Duration;
@@ -7,13 +7,15 @@ use advisor_server::{ServerLimits, serve};
 use advisor_testkit::Answer;
 use axum::body::{Body, Bytes};
 use axum::http::StatusCode;
+use futures::future::join_all;
 use futures::{StreamExt, stream};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, timeout};
 
-use crate::setting::{LIMIT, Setting, post, refused, setting, text};
+use crate::approvals::open_till;
+use crate::setting::{LIMIT, Setting, json_of, post, refused, setting, text};
 
 const BODY_TIMEOUT: Duration = Duration::from_secs(7);
 
@@ -76,6 +78,90 @@ async fn large_and_deep_bodies_are_refused_by_every_route() {
         }
     }
     assert_eq!(setting.model.calls(), 0);
+}
+
+/// Values of a body of one short field each: the most memory for their text.
+fn objects(number: usize) -> String {
+    format!("[{}]", vec![r#"{"":0}"#; number].join(","))
+}
+
+/// The bytes of a body do not bound the memory of its values.
+#[tokio::test]
+async fn law_r1_body_of_many_values_is_refused_by_every_route() {
+    let setting = setting([]);
+    let objects = objects(1 << 16);
+    for path in POSTS {
+        // In a field that the route reads, and in one that it does not know.
+        for key in ["messages", "x"] {
+            let body = format!(r#"{{"{key}":{objects}}}"#);
+            let response = setting.send(post(path).body(Body::from(body)).unwrap()).await;
+            assert_eq!(response.status(), StatusCode::PAYLOAD_TOO_LARGE, "{path} {key}");
+            let error = json_of(response).await["error"].clone();
+            assert_eq!(error["code"], "body_too_large", "{path}");
+            let message = error["message"].as_str().unwrap();
+            assert!(message.contains("131072 values: leave out earlier messages"), "{message}");
+        }
+    }
+    assert_eq!(setting.model.calls(), 0);
+}
+
+/// A long text is one value, whatever its characters are.
+#[tokio::test]
+async fn long_text_is_one_value() {
+    let setting = setting([Answer::from_text("Fine.")]);
+    let said = r#"{"a":[1,2]}\,"#.repeat(100_000);
+    let response = setting.post("/api/chat", &json!({"message": said})).await;
+    assert!(text(response).await.contains("Fine."));
+}
+
+/// JSON in the texts of a body counts, too, where it is parsed.
+#[tokio::test]
+async fn law_r1_arguments_in_texts_are_bounded_together() {
+    let till = open_till([]);
+    let arguments = objects(1 << 15);
+    let decision = |name: &str| json!({"key": format!("{name}/1/0"), "tool": "pay", "arguments": "{}", "verdict": {"approved_with": arguments}});
+    let shown =
+        |id: &str| json!({"type": "mcp_approval_request", "id": id, "name": "pay", "arguments": arguments});
+    let decisions = json!([decision("t1"), decision("t2"), decision("t3")]);
+    let input = json!([shown("a1"), shown("a2"), shown("a3")]);
+    for (path, body) in [
+        ("/api/chat", json!({"conversation": "c1", "decisions": decisions})),
+        ("/api/chunks", json!({"conversation": "c1", "decisions": decisions})),
+        ("/v1/responses", json!({"conversation": "c1", "input": input})),
+    ] {
+        let response = till.setting.post(path, &body).await;
+        assert_eq!(refused(response, StatusCode::PAYLOAD_TOO_LARGE).await, "body_too_large", "{path}");
+    }
+}
+
+/// The only blocking thread of the runtime is taken, and the async thread answers while large bodies wait for it.
+#[test]
+fn large_bodies_are_parsed_off_the_async_threads() {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(1).build().unwrap();
+    runtime.block_on(async {
+        let setting = setting((0..10).map(|_| Answer::from_text("Fine.")));
+        let (release, released) = std::sync::mpsc::channel::<()>();
+        let taken = tokio::task::spawn_blocking(move || released.recv());
+        let large = json!({"message": "word ".repeat(20_000)});
+        let asked = (0..10).map(|_| async { text(setting.post("/api/chat", &large).await).await });
+        let mut answers = std::pin::pin!(join_all(asked));
+        let bystander = async {
+            for _ in 0..100 {
+                tokio::task::yield_now().await;
+            }
+            setting.get("/healthz").await.status()
+        };
+        tokio::select! {
+            biased;
+            _ = &mut answers => panic!("a body was parsed on the async thread"),
+            status = bystander => assert_eq!(status, StatusCode::OK),
+        }
+        release.send(()).unwrap();
+        let answers = timeout(LIMIT, answers).await.unwrap();
+        assert!(answers.iter().all(|answer| answer.contains("Fine.")));
+        taken.await.unwrap().unwrap();
+    });
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::ChatServer;
+use crate::large_bodies::check_values;
 use crate::refusal::Refusal;
 
 /// A decision about a call that waits, bound to the arguments that the person has seen: the JSON form of [`Decision`].
@@ -33,6 +34,14 @@ enum SentVerdict {
 }
 
 impl SentDecision {
+    /// Returns other arguments that are JSON text: no values of the body.
+    fn arguments_in_text(&self) -> Option<&[u8]> {
+        match &self.verdict {
+            SentVerdict::ApprovedWith(Value::String(text)) => Some(text.as_bytes()),
+            _ => None,
+        }
+    }
+
     fn read(self) -> Result<Decision, Refusal> {
         let bad = |error: advisor_core::Error| Refusal::bad_request(error.to_string());
         let open = ClientSideCall::new(Some(self.key), ToolCall::new("", self.tool, self.arguments.as_str()));
@@ -56,7 +65,7 @@ impl SentDecision {
 /// Reads the decisions of a request.
 ///
 /// # Errors
-/// If the server takes none.
+/// If the server takes none, and for arguments of more values than a body may have.
 pub(in crate::routes) fn decisions(
     server: &ChatServer,
     sent: Option<Vec<SentDecision>>,
@@ -64,5 +73,6 @@ pub(in crate::routes) fn decisions(
     if sent.is_some() && !server.takes_decisions() {
         return Err(Refusal::forbidden_decision());
     }
+    check_values(sent.iter().flatten().filter_map(SentDecision::arguments_in_text))?;
     sent.map(|sent| sent.into_iter().map(SentDecision::read).collect()).transpose()
 }

@@ -76,7 +76,7 @@ pub(super) const ERRORS: [(u16, &str, &str); 14] = [
     ),
     (408, "BodyTimeout", "The body did not arrive in time."),
     (409, "Conflict", "Another turn of the conversation runs, or has changed it."),
-    (413, "TooLarge", "The body is too large."),
+    (413, "TooLarge", "The body is too large, or has too many values."),
     (415, "UnsupportedMediaType", "The content type of the body is not JSON."),
     (
         422,
@@ -86,7 +86,11 @@ pub(super) const ERRORS: [(u16, &str, &str); 14] = [
     (429, "TooManyRequests", "Too many turns run, or the model is busy."),
     (500, "Internal", "An internal error."),
     (502, "BadGateway", "The model refused the server, or cannot be reached, or its answer broke off."),
-    (503, "Unavailable", "The store does not answer, or the server is stopping."),
+    (
+        503,
+        "Unavailable",
+        "The store does not answer, the server is stopping, or other large requests take too long.",
+    ),
     (504, "Timeout", "The model took too long."),
 ];
 

@@ -106,43 +106,49 @@ impl Stored {
     }
 
     /// Returns the number of messages before the turns without an answer at the end of the conversation.
-    pub(super) fn before_unfinished(&self) -> usize {
+    fn before_unfinished(&self) -> usize {
         let last = self.turns.iter().rposition(|turn| turn.is_finished);
         self.said.iter().filter(|said| last.is_some_and(|last| said.turn <= last)).count()
     }
 
-    /// Leaves out the first of these messages if the conversation ends with them, behind `from` of its own. The last message
-    /// is always new.
-    pub(super) fn without_known(&self, from: usize, said: Vec<Message>) -> Vec<Message> {
+    /// Counts the first of these messages that the conversation ends with, behind `history` of its own. The last message is
+    /// new, unless all of them repeat the last turn, which is returned then. A request without an id is one that is `asking`.
+    pub(super) fn known(
+        &self,
+        history: Option<usize>,
+        said: &[Message],
+        asking: Option<&Asking<'_>>,
+    ) -> (usize, Option<TurnId>) {
         let sent: Vec<_> = said.iter().map(|message| Said::new(message, 0)).collect();
-        let known = known(self.said.get(from..).unwrap_or_default(), &sent);
-        said.into_iter().skip(known).collect()
+        let from = history.unwrap_or_else(|| self.before_unfinished());
+        let repeated = asking.and_then(|asking| self.repeated(history, from, &sent, asking));
+        let behind = || self.said.get(from..).unwrap_or_default();
+        repeated.map_or_else(|| (known(behind(), &sent), None), |(known, turn)| (known, Some(turn)))
     }
 
-    /// Returns the last turn if these messages, behind `from` of the conversation, are those with which it has begun, and the
-    /// client lacks its answer: there is none, or the client's history ends before it, or the client says that it `repeats`
-    /// its request.
-    pub(super) fn repeated(
+    /// Returns the last turn if these messages are those with which it has begun, and the client lacks its answer: there is
+    /// none, or the client's history ends before it, or the client says that it `repeats` its request. Of the messages, so
+    /// many stand before it.
+    fn repeated(
         &self,
-        from: Option<usize>,
-        said: &[Message],
+        history: Option<usize>,
+        from: usize,
+        sent: &[Said],
         asking: &Asking<'_>,
-    ) -> Option<TurnId> {
+    ) -> Option<(usize, TurnId)> {
         let (place, last) = self.turns.iter().enumerate().next_back()?;
         let first = self.said.iter().position(|said| said.turn == place)?;
         let before = place.checked_sub(1).and_then(|before| self.turns.get(before)).map(|before| &before.id);
         let follows = asking.after.is_none_or(|after| before == Some(after));
-        let is_unseen = asking.after.is_none() && from.is_some_and(|from| from <= first);
+        let is_unseen = asking.after.is_none() && history.is_some_and(|history| history <= first);
         if !follows || last.begins_with_results || !(!last.is_finished || asking.repeats || is_unseen) {
             return None;
         }
-        let sent: Vec<_> = said.iter().map(|message| Said::new(message, 0)).collect();
-        let from = from.unwrap_or_else(|| self.before_unfinished()).min(first);
-        let known = known(self.said.get(from..first).unwrap_or_default(), &sent);
+        let known = known(self.said.get(from.min(first)..first).unwrap_or_default(), sent);
         let (sent, stored) = (sent.get(known..)?, self.said.get(first..)?);
         let is_same =
             sent.len() == stored.len() && stored.iter().zip(sent).all(|(stored, sent)| stored.is(sent));
-        is_same.then(|| last.id.clone())
+        is_same.then(|| (known, last.id.clone()))
     }
 
     /// Returns a turn, and the turns behind it that no message of a user begins.

@@ -284,11 +284,8 @@ pub(in crate::routes) async fn input_beside_decisions(
         .into_iter()
         .filter(|message| !is_empty(message))
         .partition(|message| message.role() == Role::Tool);
-    let repeated = match turn.is_none() && messages.is_empty() {
-        true => stored.repeated(known, &said, &asking),
-        false => None,
-    };
-    let from = known.unwrap_or_else(|| stored.before_unfinished());
-    messages.extend(stored.without_known(from, said));
+    let asking = (turn.is_none() && messages.is_empty()).then_some(&asking);
+    let (known, repeated) = stored.known(known, &said, asking);
+    messages.extend(said.into_iter().skip(known));
     Ok(NewInput { messages, repeated })
 }

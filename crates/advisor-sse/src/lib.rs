@@ -43,6 +43,7 @@ pub use protocols::ui_messages::{UiMessages, UiProfile};
 pub use shared::answer_info::AnswerInfo;
 pub use shared::approvals::{ApprovalId, Approvals};
 pub use shared::call_ids::CallIds;
+pub use shared::json::media_as_text;
 pub use shared::server_tools::ServerTools;
 
 /// Runs the code of the README as a test.

@@ -101,7 +101,11 @@ async fn failed_turn_behind_another_one_continues() {
             text(response).await;
         }
         let texts = texts(&setting).await;
-        assert_eq!((texts[0].as_str(), &texts[texts.len() - 2..]), ("A?", ["B?", "Two."].map(String::from).as_slice()), "{path}");
+        assert_eq!(
+            (texts[0].as_str(), &texts[texts.len() - 2..]),
+            ("A?", ["B?", "Two."].map(String::from).as_slice()),
+            "{path}"
+        );
         assert_eq!(texts.iter().filter(|text| text.ends_with('?')).count(), 2, "{path}: {texts:?}");
     }
 }

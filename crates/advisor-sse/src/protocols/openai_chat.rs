@@ -185,7 +185,7 @@ impl OpenAiChat {
             BlockDelta::Refusal(text) => self.refusal(block, text, frames),
             BlockDelta::Reasoning(text) => self.reasoning(block, text, frames),
             BlockDelta::Media(media) => {
-                if let Some(text) = form::markdown(media) {
+                if let Some(text) = form::media_as_text(media) {
                     self.content(block, BlockKind::Media, &text, frames);
                 }
             }

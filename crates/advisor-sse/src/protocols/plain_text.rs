@@ -59,7 +59,7 @@ impl Encoder for PlainText {
                 self.text(*block, delta.kind(), text, frames);
             }
             Chunk::Delta { block, delta: delta @ BlockDelta::Media(media) } => {
-                if let Some(text) = json::markdown(media) {
+                if let Some(text) = json::media_as_text(media) {
                     self.text(*block, delta.kind(), &text, frames);
                 }
             }

@@ -38,9 +38,9 @@ pub(crate) fn url(media: &Media) -> Option<String> {
     }
 }
 
-/// Returns media as a text, for protocols without a place for them: a picture or a link in Markdown. `None` if only the
-/// provider has the bytes.
-pub(crate) fn markdown(media: &Media) -> Option<String> {
+/// Returns the text that stands for media in protocols without a place for them: a picture or a link in Markdown. `None` if
+/// only the provider has the bytes.
+pub fn media_as_text(media: &Media) -> Option<String> {
     let (url, is_image) = (url(media)?, media.mime.starts_with("image/"));
     let of_kind = if is_image { "image" } else { media.mime.as_str() };
     let name = media.name.as_ref().map_or(of_kind, |name| name.as_str());

@@ -2,7 +2,10 @@
 
 use std::num::NonZeroUsize;
 
-use advisor_core::{BlockContent, ConversationKey, Message, MessageContent, Part, Role, TurnEnd, TurnId};
+use advisor_core::{
+    BlockContent, ConversationKey, Media, Message, MessageContent, Part, Role, TurnEnd, TurnId,
+};
+use advisor_sse::media_as_text;
 use chat_memory_advisor::TurnMessages;
 
 use super::asking::Asking;
@@ -27,11 +30,22 @@ pub(super) struct Stored {
 #[derive(Debug)]
 struct StoredTurn {
     id: TurnId,
-    /// The texts of its answers.
-    texts: Vec<String>,
+    answer: Vec<Piece>,
     has_calls: bool,
     is_finished: bool,
     begins_with_results: bool,
+}
+
+/// A piece of the answer of a turn. White space and reasoning do not count.
+#[derive(Debug)]
+enum Piece {
+    Text(String),
+    /// Only some protocols write it as a text.
+    Refusal(String),
+    /// Only some protocols write them as a text.
+    Media(Media),
+    /// An answer that was interrupted before memory had any text of it. Only the client knows what it was shown.
+    Unknown,
 }
 
 /// A message of the user, as it is compared: white space does not count.
@@ -88,12 +102,13 @@ impl Stored {
         let (mut places, mut outside) = ((self.said.len(), None), self.outside);
         for (number, sent) in sent.iter().enumerate().rev() {
             let place = match &sent.said {
-                Some(said) => self.said.iter().take(places.0).rposition(|stored| {
-                    stored.has(said) && has_answer(self.with_followers(stored.turn), sent)
+                Some(said) => [Shown::Stored, Shown::Anything].into_iter().find_map(|shown| {
+                    self.said.iter().take(places.0).rposition(|stored| {
+                        stored.has(said) && has_answer(self.with_followers(stored.turn), sent, shown)
+                    })
                 }),
-                // They stand before the first message of the user.
-                None if sent.has_calls && !self.turns.iter().any(|turn| turn.has_calls) => None,
-                None => Some(places.0),
+                // It stands before the first message of the user.
+                None => has_answer(&self.turns, sent, Shown::Anything).then_some(places.0),
             };
             if place.is_none() && sent.said.is_some() && outside > 0 {
                 outside = outside.saturating_sub(1);
@@ -160,20 +175,49 @@ impl Stored {
 
 impl StoredTurn {
     fn new(turn: &TurnMessages) -> Self {
-        let shown = turn.messages.iter().filter(|message| !message.is_hidden());
+        let own = turn.messages.len().saturating_sub(usize::from(turn.has_added_answer));
+        let shown = turn.messages.iter().take(own).filter(|message| !message.is_hidden());
         let blocks = || shown.clone().flat_map(Message::blocks).map(|block| block.content());
-        let text = |content: &BlockContent| match content {
-            BlockContent::Text(text) | BlockContent::Refusal(text) => Some(without_space(text)),
+        let broken = match &turn.end {
+            Some(TurnEnd::Failed { partial }) => Some(Piece::Text(words(partial))),
+            Some(TurnEnd::Interrupted { partial }) if partial.is_empty() => Some(Piece::Unknown),
+            Some(TurnEnd::Interrupted { partial }) => Some(Piece::Text(words(partial))),
             _ => None,
         };
         Self {
-            texts: blocks().filter_map(text).filter(|text| !text.is_empty()).collect(),
+            answer: blocks().filter_map(Piece::of).chain(broken).collect(),
             // Those of a provider are opaque.
             has_calls: blocks()
                 .any(|content| matches!(content, BlockContent::ToolCall(_) | BlockContent::Opaque(_))),
             id: turn.turn.clone(),
             is_finished: matches!(turn.end, Some(TurnEnd::Completed(_))),
             begins_with_results: turn.messages.first().is_some_and(|first| first.role() == Role::Tool),
+        }
+    }
+}
+
+impl Piece {
+    fn of(content: &BlockContent) -> Option<Self> {
+        match content {
+            BlockContent::Text(text) => Some(Self::Text(words(text))),
+            BlockContent::Refusal(text) => Some(Self::Refusal(words(text))),
+            BlockContent::Media(media) => Some(Self::Media(media.clone())),
+            _ => None,
+        }
+    }
+
+    /// Returns what follows the piece in the words of a client; `None` if they lack it. The last piece may be cut: the client
+    /// has read no further.
+    fn behind<'a>(&self, sent: &'a str, shown: Shown) -> Option<&'a str> {
+        let behind = |text: &str| if text.starts_with(sent) { Some("") } else { sent.strip_prefix(text) };
+        match self {
+            Self::Text(text) => behind(text),
+            Self::Refusal(text) => behind(text).or(Some(sent)),
+            Self::Media(media) if sent.starts_with(['!', '[']) => {
+                media_as_text(media).and_then(|text| behind(&words(&text))).or(Some(sent))
+            }
+            Self::Media(_) => Some(sent),
+            Self::Unknown => Some(if shown == Shown::Anything { "" } else { sent }),
         }
     }
 }
@@ -208,16 +252,26 @@ fn known(stored: &[Said], sent: &[Said]) -> usize {
     ends.into_iter().find(is_known).map_or(0, <[Said]>::len)
 }
 
-/// Checks whether turns have what a client has kept of an answer. The client may have a part of it, such as that of the last
-/// round, or more, such as its reasoning. Of an unfinished turn it has what it was shown.
-fn has_answer(turns: &[StoredTurn], sent: &SentTurn) -> bool {
-    if turns.iter().any(|turn| !turn.is_finished) {
-        return true;
-    }
-    let texts = || turns.iter().flat_map(|turn| &turn.texts).map(String::as_str);
-    let behind = texts().try_fold(sent.answer.as_str(), |rest, text| Some(rest.split_once(text)?.1));
-    let has_text = behind.is_some() || texts().collect::<String>().contains(&sent.answer);
-    has_text && (!sent.has_calls || turns.iter().any(|turn| turn.has_calls))
+/// What counts as shown of an answer of which memory has nothing.
+#[derive(Clone, Copy, PartialEq)]
+enum Shown {
+    Stored,
+    Anything,
+}
+
+/// Checks whether turns have what a client has kept of an answer: nothing, or pieces beside one another, such as those of
+/// the last round.
+fn has_answer(turns: &[StoredTurn], sent: &SentTurn, shown: Shown) -> bool {
+    let has_calls = !sent.has_calls || turns.iter().any(|turn| turn.has_calls || !turn.is_finished);
+    let pieces: Vec<_> = turns.iter().flat_map(|turn| &turn.answer).collect();
+    let has_from = |first: usize| {
+        let mut ends = pieces.iter().skip(first).scan(sent.answer.as_str(), |rest, piece| {
+            *rest = piece.behind(rest, shown)?;
+            Some(rest.is_empty())
+        });
+        ends.any(|is_end| is_end)
+    };
+    has_calls && (sent.answer.is_empty() || (0..pieces.len()).any(has_from))
 }
 
 /// Returns what a client has kept of each turn. What stands before its first message of the user comes first.
@@ -233,7 +287,7 @@ fn sent_turns(history: &[SentMessage]) -> Result<Vec<SentTurn>, Refusal> {
                 }
             }
             SentMessage::Answer(answer) => {
-                turn.answer.push_str(&without_space(&answer.text));
+                turn.answer.push_str(&words(&answer.text));
                 turn.has_calls |= !answer.calls.is_empty();
             }
             SentMessage::Result(_) => turn.has_calls = true,
@@ -246,4 +300,20 @@ fn sent_turns(history: &[SentMessage]) -> Result<Vec<SentTurn>, Refusal> {
 
 fn without_space(text: &str) -> String {
     text.split_whitespace().collect()
+}
+
+/// Returns a text of an answer without white space, and without the reasoning that clients and models write into it.
+fn words(text: &str) -> String {
+    let text = without(&without_space(text), "<think>", "</think>");
+    without(&text, "<thinking>", "</thinking>")
+}
+
+/// Leaves out what stands between these marks, or behind the last one.
+fn without(text: &str, begin: &str, end: &str) -> String {
+    let (mut kept, mut rest) = (String::new(), text);
+    while let Some((before, inside)) = rest.split_once(begin) {
+        kept.push_str(before);
+        rest = inside.split_once(end).map_or("", |(_, behind)| behind);
+    }
+    kept + rest
 }

@@ -137,7 +137,7 @@ impl Encoder for AnthropicMessages {
         match chunk {
             Chunk::Opened { block, head } => self.blocks.open(*block, head, frames),
             Chunk::Delta { block, delta: BlockDelta::Media(media) } => {
-                if let Some(text) = form::markdown(media) {
+                if let Some(text) = form::media_as_text(media) {
                     self.blocks.text(*block, text, frames);
                 }
             }

@@ -200,7 +200,7 @@ impl Encoder for OpenAiResponses {
                 delta: BlockDelta::Text(text) | BlockDelta::Refusal(text) | BlockDelta::Reasoning(text),
             } => self.items.piece(*block, text, events, frames),
             Chunk::Delta { block, delta: BlockDelta::Media(media) } => {
-                if let Some(text) = form::markdown(media) {
+                if let Some(text) = form::media_as_text(media) {
                     let place = format!("{}_{}", self.info.id, self.turn.part_id(*block));
                     self.items.open(*block, BlockKind::Text, &place, events, frames);
                     self.items.piece(*block, &text, events, frames);

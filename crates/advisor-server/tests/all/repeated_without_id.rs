@@ -141,6 +141,33 @@ async fn same_message_after_its_answer_is_a_further_turn() {
     }
 }
 
+/// The client has the beginning of the stopped answer, and so asks again. That request may be repeated, too.
+#[tokio::test]
+async fn same_message_after_a_stopped_answer_is_a_further_turn() {
+    for path in PATHS {
+        let gate = Gate::new();
+        let done = Answer::new().text("Do").gate(&gate).text("ne.").done();
+        let setting = setting([Answer::new().text("It is").hang(), done, Answer::from_text("Two.")]);
+        drop(until(setting.send(request(&[user("A?")], path, 0)).await, "It is").await.1);
+        let answer = |text: &str| json!({"role": "assistant", "content": text});
+        let mut list = vec![user("A?"), answer("It is"), user("A?")];
+        let (_, first) = until(setting.send(request(&list, path, 0)).await, "Do").await;
+        let repeated = setting.send(request(&list, path, 1)).await;
+        gate.release();
+        assert!(text(repeated).await.contains("ne."), "{path}");
+        drop(first);
+        list.extend([answer("Done."), user("B?")]);
+        assert!(send(&setting, path, &list).await.contains("Two."), "{path}");
+        let texts = texts(&setting).await;
+        assert_eq!(
+            (&texts[0], &texts[2..]),
+            (&"A?".to_owned(), ["A?", "Done.", "B?", "Two."].map(String::from).as_slice()),
+            "{path}"
+        );
+        assert_eq!(setting.model.calls(), 3, "{path}");
+    }
+}
+
 /// With Responses, a further answer to the same response is a branch, as with OpenAI, unless it repeats the request.
 #[tokio::test]
 async fn previous_response_is_continued_once_by_a_repeat() {

@@ -155,8 +155,10 @@ impl Stored {
         let first = self.said.iter().position(|said| said.turn == place)?;
         let before = place.checked_sub(1).and_then(|before| self.turns.get(before)).map(|before| &before.id);
         let follows = asking.after.is_none_or(|after| before == Some(after));
-        let is_unseen = asking.after.is_none() && history.is_some_and(|history| history <= first);
-        if !follows || last.begins_with_results || !(!last.is_finished || asking.repeats || is_unseen) {
+        let is_seen = history.is_some_and(|history| history > first);
+        let lacks_answer =
+            !last.is_finished || asking.repeats || (asking.after.is_none() && history.is_some());
+        if !follows || is_seen || last.begins_with_results || !lacks_answer {
             return None;
         }
         let known = known(self.said.get(from.min(first)..first).unwrap_or_default(), sent);

@@ -10,7 +10,7 @@ mod parts;
 pub(super) mod settings;
 pub(super) mod shown_call;
 
-use advisor_core::{ConversationKey, Decision, Message, MessageContent, Prompt, TurnId, TurnStream};
+use advisor_core::{ConversationKey, Decision, Message, MessageContent, Prompt, Role, TurnId, TurnStream};
 use axum::http::HeaderValue;
 use axum::response::Response;
 use chat_memory_advisor::store::{EntryId, ReadRange};
@@ -26,6 +26,7 @@ use crate::metrics::turn_watch::watched;
 use crate::refusal::Refusal;
 use crate::relay::reader::TurnReading;
 use crate::turns::on_disconnect::OnDisconnect;
+use crate::turns::said::Said;
 use crate::turns::{Asked, IdOrigin};
 
 /// The entries of a conversation that are read at once.
@@ -204,7 +205,9 @@ impl Question {
     ) -> Result<TurnReading, Refusal> {
         let input = self.digest();
         let key = self.key();
-        let asked = Asked { key: &key, id: self.id, input: &input, on_disconnect };
+        let said = self.input.iter().filter(|message| message.role() == Role::User).map(Said::new);
+        let said: Vec<_> = said.collect();
+        let asked = Asked { key: &key, id: self.id, input: &input, said: &said, on_disconnect };
         let prepare = || {
             let prompt = self.prompt.of(server.client()).clone();
             |receipt| self.stream(server, prompt, receipt)

@@ -4,6 +4,7 @@ use advisor_core::{ConversationKey, TurnId};
 
 use super::elsewhere::Relayed;
 use super::run::Run;
+use super::said::Said;
 
 /// The turns of this process that run, and those that ended lately.
 #[derive(Debug, Default)]
@@ -22,6 +23,8 @@ pub(super) struct Entry {
     pub(super) run: Run,
     /// The digest of its input.
     pub(super) input: String,
+    /// The messages of the user in it.
+    pub(super) said: Vec<Said>,
     pub(super) relayed: Relayed,
 }
 

@@ -4,12 +4,13 @@ mod known;
 pub(crate) mod on_disconnect;
 mod relaying;
 mod run;
+pub(crate) mod said;
 mod slots;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use advisor_core::{
-    ConversationKey, Error, ErrorKind, KeptChunks, OnDrop, SharedTurn, Spawner, TurnId, TurnStream,
+    ConversationKey, Error, ErrorKind, KeptChunks, Message, OnDrop, SharedTurn, Spawner, TurnId, TurnStream,
 };
 use chat_memory_advisor::MemoryReceipt;
 use futures::StreamExt;
@@ -22,6 +23,7 @@ use self::known::{Entry, Known, TurnKey};
 use self::on_disconnect::OnDisconnect;
 use self::relaying::Relaying;
 use self::run::Run;
+use self::said::Said;
 use self::slots::{Slot, Slots};
 use crate::access::limits::ServerLimits;
 use crate::metrics::Metrics;
@@ -52,6 +54,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) id: IdOrigin,
     /// The digest of the input.
     pub(crate) input: &'a str,
+    /// The messages of the user in the input.
+    pub(crate) said: &'a [Said],
     pub(crate) on_disconnect: OnDisconnect,
 }
 
@@ -170,7 +174,7 @@ impl Turns {
         let run = Run { turn: turn.clone(), receipt, id: asked.id };
         let relayed = relaying.map(|relaying| self.relay(relaying, run.clone())).unwrap_or_default();
         let (key, tenant) = (asked.key, asked.key.0.tenant());
-        let entry = Entry { run, input: asked.input.to_owned(), relayed };
+        let entry = Entry { run, input: asked.input.to_owned(), said: asked.said.to_vec(), relayed };
         known.turns.insert(key.clone(), entry);
         known.order.retain(|other| other != key);
         known.order.push_back(key.clone());
@@ -192,11 +196,20 @@ impl Turns {
         self.lock().owned(key).map(|entry| entry.run.turn.clone())
     }
 
-    /// Counts the turns of a conversation that an advisor outside memory has answered, among those that this process keeps.
-    pub(crate) fn answered_outside_memory(&self, conversation: &ConversationKey) -> usize {
-        let known = self.lock();
-        let runs = known.turns.iter().filter(|((of, _), _)| of == conversation).map(|(_, entry)| &entry.run);
-        runs.filter(|run| run.is_outside_memory() && run.turn.error().is_none()).count()
+    /// Returns the turns of a conversation that an advisor outside memory has answered, among those that this process keeps:
+    /// the messages of the user, and the answer.
+    pub(crate) fn answered_outside_memory(
+        &self,
+        conversation: &ConversationKey,
+    ) -> Vec<(Vec<Said>, Option<Message>)> {
+        let is_outside = |run: &Run| run.is_outside_memory() && run.turn.error().is_none();
+        let outside: Vec<_> = {
+            let known = self.lock();
+            let entries =
+                known.turns.iter().filter(|((of, _), entry)| of == conversation && is_outside(&entry.run));
+            entries.map(|(_, entry)| (entry.said.clone(), entry.run.clone())).collect()
+        };
+        outside.into_iter().map(|(said, run)| (said, run.answer())).collect()
     }
 
     fn entry(&self, key: &TurnKey) -> Option<Entry> {

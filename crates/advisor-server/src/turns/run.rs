@@ -1,5 +1,8 @@
-use advisor_core::{Error, SharedTurn};
+use std::future::ready;
+
+use advisor_core::{Chunk, Error, Message, SharedTurn};
 use chat_memory_advisor::MemoryReceipt;
+use futures::{FutureExt, StreamExt};
 
 use super::IdOrigin;
 use crate::refusal::may_begin_again;
@@ -26,5 +29,14 @@ impl Run {
     /// Checks whether the turn has ended, and memory never had it.
     pub(super) fn is_outside_memory(&self) -> bool {
         self.turn.has_ended() && !self.receipt.has_turn()
+    }
+
+    /// Returns the answer of a turn that has ended, as long as its chunks are kept.
+    pub(super) fn answer(&self) -> Option<Message> {
+        let chunks = self.turn.observe_from(0).filter_map(|chunk| ready(chunk.ok()));
+        match chunks.collect::<Vec<_>>().now_or_never()?.pop()? {
+            Chunk::Completed(response) => Some(response.message().clone()),
+            _ => None,
+        }
     }
 }

@@ -2,9 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use advisor_core::{
-    BlockContent, ConversationKey, Media, Message, MessageContent, Part, Role, TurnEnd, TurnId,
-};
+use advisor_core::{BlockContent, ConversationKey, Media, Message, Role, TurnEnd, TurnId};
 use advisor_sse::media_as_text;
 use chat_memory_advisor::TurnMessages;
 
@@ -13,6 +11,7 @@ use super::content::SentMessage;
 use super::is_empty;
 use crate::ChatServer;
 use crate::refusal::Refusal;
+use crate::turns::said::Said;
 
 /// The turns that are read beyond those of the list: failed ones, which the client may have left out.
 const FURTHER_TURNS: usize = 16;
@@ -21,19 +20,26 @@ const FURTHER_TURNS: usize = 16;
 #[derive(Debug, Default)]
 pub(super) struct Stored {
     turns: Vec<StoredTurn>,
-    /// The messages with which the users have begun these turns.
-    said: Vec<Said>,
-    /// The number of turns that an advisor outside memory has answered lately. The client has them, and memory has not.
-    outside: usize,
+    /// The messages with which the users have begun these turns, each with the place of its turn.
+    said: Vec<(usize, Said)>,
+    /// The messages and answers of turns that an advisor outside memory has answered lately. The client has them, and memory
+    /// has not.
+    outside: Vec<(Vec<Said>, Answer)>,
 }
 
 #[derive(Debug)]
 struct StoredTurn {
     id: TurnId,
-    answer: Vec<Piece>,
-    has_calls: bool,
+    answer: Answer,
     is_finished: bool,
     begins_with_results: bool,
+}
+
+/// The answer of a turn.
+#[derive(Debug, Default)]
+struct Answer {
+    pieces: Vec<Piece>,
+    may_have_calls: bool,
 }
 
 /// A piece of the answer of a turn. White space and reasoning do not count.
@@ -46,15 +52,6 @@ enum Piece {
     Media(Media),
     /// An answer that was interrupted before memory had any text of it. Only the client knows what it was shown.
     Unknown,
-}
-
-/// A message of the user, as it is compared: white space does not count.
-#[derive(Debug)]
-struct Said {
-    text: String,
-    media: Vec<Part>,
-    /// The place of its turn.
-    turn: usize,
 }
 
 /// A message of the user in a client's list, with what the client has kept of the answer.
@@ -77,19 +74,20 @@ impl Stored {
         let limit = NonZeroUsize::MIN.saturating_add(messages.saturating_add(FURTHER_TURNS));
         let page = server.memory().turns(conversation, None, limit).await;
         let turns = page.map_err(|error| Refusal::from(&error))?.turns;
-        let outside = server.turns().answered_outside_memory(conversation);
+        let outside = server.turns().answered_outside_memory(conversation).into_iter();
+        let outside = outside.map(|(said, answer)| (said, Answer::of(answer.iter()))).collect();
         let mut stored = Self { outside, ..Self::default() };
         for of in turns.iter().take_while(|stored| Some(&stored.turn) != turn) {
             let said = of.messages.iter().take_while(|message| message.role() != Role::Assistant);
             let said = said.filter(|message| message.role() == Role::User && !message.is_hidden());
-            stored.said.extend(said.map(|message| Said::new(message, stored.turns.len())));
+            stored.said.extend(said.map(|message| (stored.turns.len(), Said::new(message))));
             stored.turns.push(StoredTurn::new(of));
         }
         Ok(stored)
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.turns.is_empty() && self.outside == 0
+        self.turns.is_empty() && self.outside.is_empty()
     }
 
     /// Finds the messages of a client's history, in their order. Memory may have others between them. Returns the number of
@@ -99,31 +97,37 @@ impl Stored {
     /// If the conversation lacks a message of it, or has another answer to it.
     pub(super) fn find(&self, history: &[SentMessage]) -> Result<usize, Refusal> {
         let sent = sent_turns(history)?;
-        let (mut places, mut outside) = ((self.said.len(), None), self.outside);
+        let (mut end, mut last) = (self.said.len(), None);
         for (number, sent) in sent.iter().enumerate().rev() {
-            let place = match &sent.said {
-                Some(said) => [Shown::Stored, Shown::Anything].into_iter().find_map(|shown| {
-                    self.said.iter().take(places.0).rposition(|stored| {
-                        stored.has(said) && has_answer(self.with_followers(stored.turn), sent, shown)
-                    })
-                }),
+            let Some(said) = &sent.said else {
                 // It stands before the first message of the user.
-                None => has_answer(&self.turns, sent, Shown::Anything).then_some(places.0),
+                let answers = self.turns.iter().map(|turn| &turn.answer);
+                match sent.is_of(answers, Shown::Anything) {
+                    true => continue,
+                    false => return Err(Refusal::other_history(number)),
+                }
             };
-            if place.is_none() && sent.said.is_some() && outside > 0 {
-                outside = outside.saturating_sub(1);
-                continue;
+            let place = |shown| {
+                self.said.iter().take(end).rposition(|(turn, stored)| {
+                    stored.has(said) && sent.is_of(self.answers_from(*turn), shown)
+                })
+            };
+            let is_outside = |(stored, answer): &(Vec<Said>, Answer)| {
+                stored.iter().any(|stored| stored.has(said)) && sent.is_of([answer], Shown::Stored)
+            };
+            match place(Shown::Stored).or_else(|| place(Shown::Anything)) {
+                Some(place) => (end, last) = (place, last.or(Some(place))),
+                None if self.outside.iter().any(is_outside) => {}
+                None => return Err(Refusal::other_history(number)),
             }
-            let place = place.ok_or_else(|| Refusal::other_history(number))?;
-            places = (place, places.1.or_else(|| sent.said.is_some().then_some(place)));
         }
-        Ok(places.1.map_or_else(|| self.before_unfinished(), |last| last.saturating_add(1)))
+        Ok(last.map_or_else(|| self.before_unfinished(), |last| last.saturating_add(1)))
     }
 
     /// Returns the number of messages before the turns without an answer at the end of the conversation.
     fn before_unfinished(&self) -> usize {
         let last = self.turns.iter().rposition(|turn| turn.is_finished);
-        self.said.iter().filter(|said| last.is_some_and(|last| said.turn <= last)).count()
+        self.said.iter().filter(|(turn, _)| last.is_some_and(|last| *turn <= last)).count()
     }
 
     /// Counts the first of these messages that the conversation ends with, behind `history` of its own. The last message is
@@ -134,7 +138,7 @@ impl Stored {
         said: &[Message],
         asking: Option<&Asking<'_>>,
     ) -> (usize, Option<TurnId>) {
-        let sent: Vec<_> = said.iter().map(|message| Said::new(message, 0)).collect();
+        let sent: Vec<_> = said.iter().map(Said::new).collect();
         let from = history.unwrap_or_else(|| self.before_unfinished());
         let repeated = asking.and_then(|asking| self.repeated(history, from, &sent, asking));
         let behind = || self.said.get(from..).unwrap_or_default();
@@ -152,7 +156,7 @@ impl Stored {
         asking: &Asking<'_>,
     ) -> Option<(usize, TurnId)> {
         let (place, last) = self.turns.iter().enumerate().next_back()?;
-        let first = self.said.iter().position(|said| said.turn == place)?;
+        let first = self.said.iter().position(|(turn, _)| *turn == place)?;
         let before = place.checked_sub(1).and_then(|before| self.turns.get(before)).map(|before| &before.id);
         let follows = asking.after.is_none_or(|after| before == Some(after));
         let is_seen = history.is_some_and(|history| history > first);
@@ -164,50 +168,53 @@ impl Stored {
         let known = known(self.said.get(from.min(first)..first).unwrap_or_default(), sent);
         let (sent, stored) = (sent.get(known..)?, self.said.get(first..)?);
         let is_same =
-            sent.len() == stored.len() && stored.iter().zip(sent).all(|(stored, sent)| stored.is(sent));
+            sent.len() == stored.len() && stored.iter().zip(sent).all(|((_, stored), sent)| stored == sent);
         is_same.then(|| (known, last.id.clone()))
     }
 
-    /// Returns a turn, and the turns behind it that no message of a user begins.
-    fn with_followers(&self, turn: usize) -> &[StoredTurn] {
-        let next = self.said.iter().map(|said| said.turn).find(|other| *other > turn);
-        self.turns.get(turn..next.unwrap_or(self.turns.len())).unwrap_or_default()
+    /// Returns the answers of a turn, and of the turns behind it that no message of a user begins.
+    fn answers_from(&self, turn: usize) -> impl Iterator<Item = &Answer> {
+        let next = self.said.get(self.said.partition_point(|(other, _)| *other <= turn));
+        let next = next.map_or(self.turns.len(), |(next, _)| *next);
+        self.turns.get(turn..next).unwrap_or_default().iter().map(|turn| &turn.answer)
     }
 }
 
 impl StoredTurn {
     fn new(turn: &TurnMessages) -> Self {
         let own = turn.messages.len().saturating_sub(usize::from(turn.has_added_answer));
-        let shown = turn.messages.iter().take(own).filter(|message| !message.is_hidden());
-        let blocks = || shown.clone().flat_map(Message::blocks).map(|block| block.content());
-        let broken = match &turn.end {
+        let mut answer = Answer::of(turn.messages.iter().take(own));
+        answer.pieces.extend(match &turn.end {
             Some(TurnEnd::Failed { partial }) => Some(Piece::Text(words(partial))),
             Some(TurnEnd::Interrupted { partial }) if partial.is_empty() => Some(Piece::Unknown),
             Some(TurnEnd::Interrupted { partial }) => Some(Piece::Text(words(partial))),
             _ => None,
-        };
-        Self {
-            answer: blocks().filter_map(Piece::of).chain(broken).collect(),
-            // Those of a provider are opaque.
-            has_calls: blocks()
-                .any(|content| matches!(content, BlockContent::ToolCall(_) | BlockContent::Opaque(_))),
-            id: turn.turn.clone(),
-            is_finished: matches!(turn.end, Some(TurnEnd::Completed(_))),
-            begins_with_results: turn.messages.first().is_some_and(|first| first.role() == Role::Tool),
+        });
+        let is_finished = matches!(turn.end, Some(TurnEnd::Completed(_)));
+        answer.may_have_calls |= !is_finished;
+        let begins_with_results = turn.messages.first().is_some_and(|first| first.role() == Role::Tool);
+        Self { id: turn.turn.clone(), answer, is_finished, begins_with_results }
+    }
+}
+
+impl Answer {
+    fn of<'a>(messages: impl Iterator<Item = &'a Message>) -> Self {
+        let mut answer = Self::default();
+        for block in messages.filter(|message| !message.is_hidden()).flat_map(Message::blocks) {
+            match block.content() {
+                BlockContent::Text(text) => answer.pieces.push(Piece::Text(words(text))),
+                BlockContent::Refusal(text) => answer.pieces.push(Piece::Refusal(words(text))),
+                BlockContent::Media(media) => answer.pieces.push(Piece::Media(media.clone())),
+                // Calls of a provider are opaque.
+                BlockContent::ToolCall(_) | BlockContent::Opaque(_) => answer.may_have_calls = true,
+                _ => {}
+            }
         }
+        answer
     }
 }
 
 impl Piece {
-    fn of(content: &BlockContent) -> Option<Self> {
-        match content {
-            BlockContent::Text(text) => Some(Self::Text(words(text))),
-            BlockContent::Refusal(text) => Some(Self::Refusal(words(text))),
-            BlockContent::Media(media) => Some(Self::Media(media.clone())),
-            _ => None,
-        }
-    }
-
     /// Returns what follows the piece in the words of a client; `None` if they lack it. The last piece may be cut: the client
     /// has read no further.
     fn behind<'a>(&self, sent: &'a str, shown: Shown) -> Option<&'a str> {
@@ -224,56 +231,38 @@ impl Piece {
     }
 }
 
-impl Said {
-    fn new(message: &Message, turn: usize) -> Self {
-        let parts = match message.content() {
-            MessageContent::User(parts) => parts.as_slice(),
-            _ => &[],
-        };
-        let media = parts.iter().filter(|part| part.as_text().is_none()).cloned().collect();
-        let text: String = parts.iter().filter_map(Part::as_text).map(without_space).collect();
-        Self { text, media, turn }
-    }
-
-    /// Checks whether this is the message that a client sends.
-    fn is(&self, sent: &Self) -> bool {
-        self.text == sent.text && self.media == sent.media
-    }
-
-    /// Checks whether this is the message that a client has kept. It may have left out media.
-    fn has(&self, sent: &Self) -> bool {
-        self.text == sent.text && sent.media.iter().all(|part| self.media.contains(part))
-    }
-}
-
-/// Counts the first messages that `stored` ends with. The last one is no such message.
-fn known(stored: &[Said], sent: &[Said]) -> usize {
-    let ends = (0..stored.len()).filter_map(|from| stored.get(from..));
-    let is_known =
-        |end: &&[Said]| end.len() < sent.len() && end.iter().zip(sent).all(|(stored, sent)| stored.has(sent));
-    ends.into_iter().find(is_known).map_or(0, <[Said]>::len)
-}
-
 /// What counts as shown of an answer of which memory has nothing.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 enum Shown {
     Stored,
     Anything,
 }
 
-/// Checks whether turns have what a client has kept of an answer: nothing, or pieces beside one another, such as those of
-/// the last round.
-fn has_answer(turns: &[StoredTurn], sent: &SentTurn, shown: Shown) -> bool {
-    let has_calls = !sent.has_calls || turns.iter().any(|turn| turn.has_calls || !turn.is_finished);
-    let pieces: Vec<_> = turns.iter().flat_map(|turn| &turn.answer).collect();
-    let has_from = |first: usize| {
-        let mut ends = pieces.iter().skip(first).scan(sent.answer.as_str(), |rest, piece| {
-            *rest = piece.behind(rest, shown)?;
-            Some(rest.is_empty())
-        });
-        ends.any(|is_end| is_end)
+impl SentTurn {
+    /// Checks whether these answers have what the client has kept: nothing, or pieces that follow one another, such as those
+    /// of the last round.
+    fn is_of<'a>(&self, answers: impl IntoIterator<Item = &'a Answer>, shown: Shown) -> bool {
+        let answers: Vec<_> = answers.into_iter().collect();
+        let pieces: Vec<_> = answers.iter().flat_map(|answer| &answer.pieces).collect();
+        let is_from = |first: usize| {
+            let mut ends = pieces.iter().skip(first).scan(self.answer.as_str(), |rest, piece| {
+                *rest = piece.behind(rest, shown)?;
+                Some(rest.is_empty())
+            });
+            ends.any(|is_end| is_end)
+        };
+        let has_calls = !self.has_calls || answers.iter().any(|answer| answer.may_have_calls);
+        has_calls && (self.answer.is_empty() || (0..pieces.len()).any(is_from))
+    }
+}
+
+/// Counts the first messages that `stored` ends with. The last one is no such message.
+fn known(stored: &[(usize, Said)], sent: &[Said]) -> usize {
+    let ends = (0..stored.len()).filter_map(|from| stored.get(from..));
+    let is_known = |end: &&[(usize, Said)]| {
+        end.len() < sent.len() && end.iter().zip(sent).all(|((_, stored), sent)| stored.has(sent))
     };
-    has_calls && (sent.answer.is_empty() || (0..pieces.len()).any(has_from))
+    ends.into_iter().find(is_known).map_or(0, <[(usize, Said)]>::len)
 }
 
 /// Returns what a client has kept of each turn. What stands before its first message of the user comes first.
@@ -284,7 +273,7 @@ fn sent_turns(history: &[SentMessage]) -> Result<Vec<SentTurn>, Refusal> {
             SentMessage::User(content) => {
                 let message = content.read()?;
                 if !is_empty(&message) {
-                    let next = SentTurn { said: Some(Said::new(&message, 0)), ..SentTurn::default() };
+                    let next = SentTurn { said: Some(Said::new(&message)), ..SentTurn::default() };
                     turns.push(std::mem::replace(&mut turn, next));
                 }
             }

@@ -1,31 +1,44 @@
 //! Requests about a conversation that is long.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use advisor_core::{ChatClient, ConversationKey, async_trait};
 use advisor_server::ChatServer;
 use advisor_testkit::{Answer, ScriptedModel};
-use axum::http::StatusCode;
+use axum::body::Body;
+use axum::http::{Response, StatusCode};
 use chat_memory_advisor::ChatMemoryAdvisor;
 use chat_memory_advisor::store::{
     Batch, ConversationStore, Entry, EntryId, InMemoryStore, Page, ReadRange, Result, Snapshot, Version,
 };
-use serde_json::json;
+use futures::future::join_all;
+use serde_json::{Value, json};
+use tokio::task::yield_now;
 
-use crate::setting::{Setting, json_of, text};
+use crate::setting::{Setting, json_of, post, text};
 
-/// A store that notes the largest number of entries that a read, or a load, has returned.
+/// A store that notes the largest number of entries that a read has returned, those of each load, and how many loads there
+/// were at once.
 #[derive(Default)]
 struct Noted {
     store: InMemoryStore,
     largest: Arc<AtomicUsize>,
-    largest_load: Arc<AtomicUsize>,
+    loads: Arc<Mutex<Vec<usize>>>,
+    loading: AtomicUsize,
+    most_loading: Arc<AtomicUsize>,
 }
 
 impl Noted {
+    async fn begin_load(&self) {
+        let loading = self.loading.fetch_add(1, Ordering::Relaxed) + 1;
+        self.most_loading.fetch_max(loading, Ordering::Relaxed);
+        yield_now().await;
+        self.loading.fetch_sub(1, Ordering::Relaxed);
+    }
+
     fn loaded(&self, snapshot: Snapshot) -> Snapshot {
-        self.largest_load.fetch_max(snapshot.entries.len(), Ordering::Relaxed);
+        self.loads.lock().unwrap().push(snapshot.entries.len());
         snapshot
     }
 }
@@ -33,10 +46,12 @@ impl Noted {
 #[async_trait]
 impl ConversationStore for Noted {
     async fn load(&self, key: &ConversationKey, range: ReadRange) -> Result<Snapshot> {
+        self.begin_load().await;
         Ok(self.loaded(self.store.load(key, range).await?))
     }
 
     async fn load_branch(&self, key: &ConversationKey, tip: EntryId, range: ReadRange) -> Result<Snapshot> {
+        self.begin_load().await;
         Ok(self.loaded(self.store.load_branch(key, tip, range).await?))
     }
 
@@ -95,15 +110,63 @@ async fn law_r1_replaced_turn_is_found_in_pages() {
 #[tokio::test]
 async fn page_of_messages_is_read_without_the_rest() {
     let store = Noted::default();
-    let (largest, largest_load) = (Arc::clone(&store.largest), Arc::clone(&store.largest_load));
+    let (largest, loads) = (Arc::clone(&store.largest), Arc::clone(&store.loads));
     let setting = with_conversation(store).await;
     let mut query = "limit=5".to_owned();
     for _ in 0..3 {
         largest.store(0, Ordering::Relaxed);
-        largest_load.store(0, Ordering::Relaxed);
+        loads.lock().unwrap().clear();
         let read = json_of(setting.get(&format!("/api/conversations/c1?{query}")).await).await;
         assert_eq!(read["messages"].as_array().unwrap().len(), 10);
-        assert_eq!((largest.load(Ordering::Relaxed), largest_load.load(Ordering::Relaxed)), (0, 15));
+        assert_eq!((largest.load(Ordering::Relaxed), loads.lock().unwrap().iter().max()), (0, Some(&15)));
         query = format!("limit=5&before={}", read["before"].as_str().unwrap());
     }
+}
+
+/// Returns the messages of a client: this many turns of the conversation, and a new message.
+fn list(turns: usize) -> Vec<Value> {
+    let message = |role: &str, text: &str| json!({"role": role, "content": text});
+    let turns = (0..turns).flat_map(|_| [message("user", "Hello"), message("assistant", "Hi.")]);
+    turns.chain([message("user", "How?")]).collect()
+}
+
+async fn send(setting: &Setting, list: &[Value]) -> Response<Body> {
+    let request = post("/v1/chat/completions").header("x-conversation-id", "c1");
+    setting.send(request.body(json!({"messages": list}).to_string().into()).unwrap()).await
+}
+
+/// The newest turns are read first, and no more than those that have the client's history.
+#[tokio::test]
+async fn law_r1_list_of_a_client_is_compared_in_pages() {
+    let forged = [list(0), list(100)].concat();
+    for (list, status, turns) in [
+        (list(0), StatusCode::OK, &[2][..]),
+        (vec![list(0).remove(0); 4_000], StatusCode::OK, &[8]),
+        (list(1), StatusCode::OK, &[4]),
+        (list(100), StatusCode::OK, &[8, 16, 32, 44]),
+        (forged, StatusCode::BAD_REQUEST, &[8, 16, 32, 44]),
+    ] {
+        let store = Noted::default();
+        let loads = Arc::clone(&store.loads);
+        let setting = with_conversation(store).await;
+        loads.lock().unwrap().clear();
+        let response = send(&setting, &list).await;
+        assert_eq!(response.status(), status, "{} messages", list.len());
+        text(response).await;
+        let expected: Vec<_> = turns.iter().map(|turns| 3 * turns).collect();
+        assert_eq!(loads.lock().unwrap()[..turns.len()], expected, "{} messages", list.len());
+    }
+}
+
+#[tokio::test]
+async fn law_r1_lists_of_few_clients_are_compared_at_once() {
+    let store = Noted::default();
+    let most_loading = Arc::clone(&store.most_loading);
+    let setting = with_conversation(store).await;
+    most_loading.store(0, Ordering::Relaxed);
+    let forged = [list(0), list(1)].concat();
+    for response in join_all((0..10).map(|_| send(&setting, &forged))).await {
+        assert_eq!(response.status(), StatusCode::BAD_REQUEST);
+    }
+    assert!((1..=4).contains(&most_loading.load(Ordering::Relaxed)), "{most_loading:?}");
 }

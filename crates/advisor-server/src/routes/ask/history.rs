@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use advisor_core::{BlockContent, ConversationKey, Media, Message, Role, TurnEnd, TurnId};
+use advisor_core::{BlockContent, ConversationKey, Error, ErrorKind, Media, Message, Role, TurnEnd, TurnId};
 use advisor_sse::media_as_text;
 use chat_memory_advisor::TurnMessages;
 
@@ -16,9 +16,17 @@ use crate::turns::said::Said;
 /// The turns that are read beyond those of the list: failed ones, which the client may have left out.
 const FURTHER_TURNS: usize = 16;
 
-/// The newest turns of a conversation.
-#[derive(Debug, Default)]
+/// The most turns of the first read, and of each. A read has twice as many as the one before.
+const FIRST_TURNS: NonZeroUsize = NonZeroUsize::new(8).unwrap();
+const MOST_TURNS: NonZeroUsize = NonZeroUsize::new(64).unwrap();
+const TWICE: NonZeroUsize = NonZeroUsize::new(2).unwrap();
+
+/// The newest turns of a conversation, and the history of a client that they are compared with.
+#[derive(Debug)]
 pub(super) struct Stored {
+    history: Vec<SentTurn>,
+    /// The number of messages of the users up to the last one of the history.
+    pub(super) end_of_history: Result<usize, Refusal>,
     turns: Vec<StoredTurn>,
     /// The messages with which the users have begun these turns, each with the place of its turn.
     said: Vec<(usize, Said)>,
@@ -63,42 +71,85 @@ struct SentTurn {
 }
 
 impl Stored {
-    /// Loads the turns that a list of so many messages may have. Of a turn that is sent again, and of those behind it, the
-    /// list has nothing yet.
+    /// Reads the newest turns, a few at a time, until they have the history of a client's list: so many of its first messages.
+    /// Of a turn that is sent again, and of those behind it, the list has nothing yet. Returns the list, too.
     pub(super) async fn load(
         server: &ChatServer,
         conversation: &ConversationKey,
         turn: Option<&TurnId>,
-        messages: usize,
-    ) -> Result<Self, Refusal> {
-        let limit = NonZeroUsize::MIN.saturating_add(messages.saturating_add(FURTHER_TURNS));
-        let page = server.memory().turns(conversation, None, limit).await;
-        let turns = page.map_err(|error| Refusal::from(&error))?.turns;
-        let outside = server.turns().answered_outside_memory(conversation).into_iter();
-        let outside = outside.map(|(said, answer)| (said, Answer::of(answer.iter()))).collect();
-        let mut stored = Self { outside, ..Self::default() };
-        for of in turns.iter().take_while(|stored| Some(&stored.turn) != turn) {
-            let said = of.messages.iter().take_while(|message| message.role() != Role::Assistant);
-            let said = said.filter(|message| message.role() == Role::User && !message.is_hidden());
-            stored.said.extend(said.map(|message| (stored.turns.len(), Said::new(message))));
-            stored.turns.push(StoredTurn::new(of));
+        messages: Vec<SentMessage>,
+        history: usize,
+    ) -> Result<(Self, Vec<SentMessage>), Refusal> {
+        let failed = |error: Error| match error.kind() {
+            // It was deleted since the first read.
+            ErrorKind::Configuration => Refusal::unknown_history(),
+            _ => Refusal::from(&error),
+        };
+        let next = NonZeroUsize::MIN.saturating_add(messages.len());
+        let (mut left, mut turns, mut tip) =
+            (next.saturating_add(FURTHER_TURNS), next.min(FIRST_TURNS), None);
+        let place = server.stored_reads().begin().await;
+        let outside = server.turns().answered_outside_memory(conversation);
+        let begun = place.work(move || {
+            let history = sent_turns(messages.get(..history).unwrap_or_default())?;
+            Ok::<_, Refusal>((Self::new(history, outside), messages))
+        });
+        let (mut stored, messages) = begun.await.map_err(failed)??;
+        loop {
+            let page = server.memory().turns(conversation, tip, turns).await.map_err(failed)?;
+            let rest = NonZeroUsize::new(left.get().saturating_sub(page.turns.len()));
+            tip = page.before;
+            let turn = turn.cloned();
+            stored = place.work(move || stored.behind(&page.turns, turn.as_ref())).await.map_err(failed)?;
+            match rest.filter(|_| tip.is_some() && !stored.is_enough()) {
+                Some(rest) => (left, turns) = (rest, turns.saturating_mul(TWICE).min(MOST_TURNS).min(rest)),
+                None => return Ok((stored, messages)),
+            }
         }
-        Ok(stored)
+    }
+
+    fn new(history: Vec<SentTurn>, outside: Vec<(Vec<Said>, Option<Message>)>) -> Self {
+        let outside = outside.into_iter().map(|(said, answer)| (said, Answer::of(answer.iter())));
+        let (turns, said) = (Vec::new(), Vec::new());
+        Self { history, end_of_history: Ok(0), turns, said, outside: outside.collect() }
+    }
+
+    /// Adds the turns before these ones. If the turn that is sent again is among them, only those before it count.
+    fn behind(mut self, page: &[TurnMessages], turn: Option<&TurnId>) -> Self {
+        let older: Vec<_> = page.iter().take_while(|of| Some(&of.turn) != turn).collect();
+        if older.len() < page.len() {
+            self.turns.clear();
+            self.said.clear();
+        }
+        self.said.iter_mut().for_each(|(place, _)| *place = place.saturating_add(older.len()));
+        let said = older.iter().enumerate().flat_map(|(place, of)| {
+            let asked = of.messages.iter().take_while(|message| message.role() != Role::Assistant);
+            let said = asked.filter(|message| message.role() == Role::User && !message.is_hidden());
+            said.map(move |message| (place, Said::new(message)))
+        });
+        self.said.splice(0..0, said);
+        self.turns.splice(0..0, older.into_iter().map(StoredTurn::new));
+        self.end_of_history = self.find();
+        self
+    }
+
+    /// Checks whether the turns have the history, and the last one that is finished.
+    fn is_enough(&self) -> bool {
+        self.end_of_history.is_ok() && self.turns.iter().any(|turn| turn.is_finished)
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.turns.is_empty() && self.outside.is_empty()
     }
 
-    /// Finds the messages of a client's history, in their order. Memory may have others between them. Returns the number of
+    /// Finds the messages of the client's history, in their order. Memory may have others between them. Returns the number of
     /// messages up to the last one of the history.
     ///
     /// # Errors
     /// If the conversation lacks a message of it, or has another answer to it.
-    pub(super) fn find(&self, history: &[SentMessage]) -> Result<usize, Refusal> {
-        let sent = sent_turns(history)?;
+    fn find(&self) -> Result<usize, Refusal> {
         let (mut end, mut last) = (self.said.len(), None);
-        for (number, sent) in sent.iter().enumerate().rev() {
+        for (number, sent) in self.history.iter().enumerate().rev() {
             let Some(said) = &sent.said else {
                 // It stands before the first message of the user.
                 let answers = self.turns.iter().map(|turn| &turn.answer);
@@ -185,9 +236,10 @@ impl StoredTurn {
         let own = turn.messages.len().saturating_sub(usize::from(turn.has_added_answer));
         let mut answer = Answer::of(turn.messages.iter().take(own));
         answer.pieces.extend(match &turn.end {
-            Some(TurnEnd::Failed { partial }) => Some(Piece::Text(words(partial))),
-            Some(TurnEnd::Interrupted { partial }) if partial.is_empty() => Some(Piece::Unknown),
-            Some(TurnEnd::Interrupted { partial }) => Some(Piece::Text(words(partial))),
+            Some(TurnEnd::Failed { partial } | TurnEnd::Interrupted { partial }) if !partial.is_empty() => {
+                Some(Piece::Text(words(partial)))
+            }
+            Some(TurnEnd::Interrupted { .. }) | None => Some(Piece::Unknown),
             _ => None,
         });
         let is_finished = matches!(turn.end, Some(TurnEnd::Completed(_)));

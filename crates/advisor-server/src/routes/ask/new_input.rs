@@ -265,19 +265,18 @@ pub(in crate::routes) async fn input_beside_decisions(
         true => OpenCalls::of(server, user, conversation, asking.turn).await?,
         false => OpenCalls::default(),
     };
-    if asking.turn.is_some() && messages.len() < 2 && open.len_of_history(&messages) == 0 {
+    let history = open.len_of_history(&messages);
+    if asking.turn.is_some() && messages.len() < 2 && history == 0 {
         return Ok(NewInput { messages: open.new_input(messages)?, repeated: None });
     }
     let turn = asking.turn.map(turn_id).transpose();
     let turn = turn.map_err(|error| Refusal::bad_request(error.to_string()))?;
-    let stored = Stored::load(server, conversation, turn.as_ref(), messages.len()).await?;
-    let known = match messages.get(..open.len_of_history(&messages)).unwrap_or_default() {
-        [] => None,
-        _ if stored.is_empty() && asking.after.is_some() => {
-            return Err(Refusal::previous_response_not_found());
-        }
-        _ if stored.is_empty() => return Err(Refusal::unknown_history()),
-        history => Some(stored.find(history)?),
+    let (stored, messages) = Stored::load(server, conversation, turn.as_ref(), messages, history).await?;
+    let history = match (history, stored.is_empty()) {
+        (0, _) => None,
+        (_, true) if asking.after.is_some() => return Err(Refusal::previous_response_not_found()),
+        (_, true) => return Err(Refusal::unknown_history()),
+        (_, false) => Some(stored.end_of_history.clone()?),
     };
     let input = open.new_input(messages)?;
     let (mut messages, said): (Vec<_>, Vec<_>) = input
@@ -285,7 +284,7 @@ pub(in crate::routes) async fn input_beside_decisions(
         .filter(|message| !is_empty(message))
         .partition(|message| message.role() == Role::Tool);
     let asking = (turn.is_none() && messages.is_empty()).then_some(&asking);
-    let (known, repeated) = stored.known(known, &said, asking);
+    let (known, repeated) = stored.known(history, &said, asking);
     messages.extend(said.into_iter().skip(known));
     Ok(NewInput { messages, repeated })
 }

@@ -18,7 +18,7 @@ pub(crate) struct Filled {
 /// - The whole `room` decides the form of an older turn, so the form does not depend on later turns. A turn is
 ///   skipped if no form of it fits into the whole room.
 /// - The first turn that fits into the whole room, but not into the space left, ends the window.
-/// - A final answer goes alone, without a user message, only if nothing else of the past is sent.
+/// - If nothing else of the past is sent, the placeholder for the question of a final answer takes no room.
 /// - The space left at the end goes to the rounds that were left out, those of the latest turn first.
 pub(crate) fn fill<'a>(
     turns: impl DoubleEndedIterator<Item = Measured<'a>>,
@@ -31,13 +31,13 @@ pub(crate) fn fill<'a>(
         whole &= turn.size_of(Form::Without(0)) <= left;
         let form = if whole { Some(Form::Without(0)) } else { turn.said(room) };
         let Some(form) = form else { continue };
-        let (size, alone) = (turn.size_of(form), form == Form::AnswerAlone);
-        let fits = size <= left && (!alone || sent.is_empty());
+        let (size, in_front) = (turn.size_of(form), form == Form::AnswerInFront);
+        let fits = size <= left && (!in_front || sent.is_empty());
         if fits {
             left = left.saturating_sub(size);
             sent.push((turn, form));
         }
-        full = alone || !fits;
+        full = in_front || !fits;
         if full {
             break;
         }
@@ -112,7 +112,7 @@ mod tests {
     fn oversized_question_or_answer_becomes_placeholder() {
         let turns = [plain(1, 1), plain(50, 4)];
         assert_eq!(sent(&turns, 20), "u:q#1 a:a#1 u:... a:a#4");
-        assert_eq!(sent(&turns, 8), "a:a#4", "there is no room for what would stand in");
+        assert_eq!(sent(&turns, 8), "u:... a:a#4", "what stands in takes no room");
         assert_eq!(sent(&turns, 3), "u:q#1 a:a#1", "nothing of a turn can be sent");
         let turns = [plain(1, 1), plain(4, 50)];
         assert_eq!(sent(&turns, 20), "u:q#1 a:a#1 u:q#4 a:...");
@@ -128,14 +128,14 @@ mod tests {
     }
 
     #[test]
-    fn answer_is_sent_alone_without_later_turns() {
+    fn answer_without_question_is_sent_without_later_turns() {
         let turns = [plain(1, 1), plain(9, 3), plain(1, 1)];
         assert_eq!(
             sent(&turns, 7),
             "u:q#1 a:a#1",
-            "the turn before it could go alone, and so ends the window"
+            "the turn before it would need the placeholder, and so ends the window"
         );
-        assert_eq!(sent(&turns[..2], 7), "a:a#3", "behind it nothing else is sent");
+        assert_eq!(sent(&turns[..2], 7), "u:... a:a#3", "behind it nothing else is sent");
     }
 
     #[test]

@@ -38,8 +38,8 @@ pub(crate) enum Form {
     From(usize),
     /// A placeholder for the user messages, and the final answer.
     Answer,
-    /// Only the final answer.
-    AnswerAlone,
+    /// The same, where the placeholder takes no room.
+    AnswerInFront,
     /// The user messages from this index on, and a placeholder for the final answer.
     Question(usize),
 }
@@ -94,7 +94,7 @@ impl<'a> Measured<'a> {
             users.get(place).map(|place| form(*place))
         };
         let all = [Form::Without(self.most_out()), self.within(room)].into_iter().find(fits);
-        let answers = || [Form::Answer, Form::AnswerAlone].into_iter().find(fits);
+        let answers = || [Form::Answer, Form::AnswerInFront].into_iter().find(fits);
         all.or_else(|| first_of(Form::From)).or_else(answers).or_else(|| first_of(Form::Question))
     }
 
@@ -103,6 +103,7 @@ impl<'a> Measured<'a> {
         let size = |part: &Part| match part {
             Part::At(place) => self.sizes.get(*place).copied().unwrap_or_default(),
             Part::Rounds => rounds,
+            Part::Question if form == Form::AnswerInFront => 0,
             Part::Question => question,
             Part::Answer => answer,
         };
@@ -136,8 +137,7 @@ impl<'a> Measured<'a> {
         match form {
             Form::Without(out) => self.kept(|place| round(place).is_none_or(|round| round >= out)),
             Form::From(start) => self.kept(|place| place == last || (place >= start && self.is_user(place))),
-            Form::Answer => vec![Part::Question, Part::At(last)],
-            Form::AnswerAlone => vec![Part::At(last)],
+            Form::Answer | Form::AnswerInFront => vec![Part::Question, Part::At(last)],
             Form::Question(start) => {
                 let mut parts = self.kept(|place| place >= start && self.is_user(place));
                 parts.push(Part::Answer);

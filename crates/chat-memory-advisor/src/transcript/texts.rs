@@ -20,7 +20,7 @@ pub const NO_ANSWER: &str = "[no answer]";
 pub const LEFT_OUT: &str = "[steps of this turn are left out here]";
 
 /// The text in place of user messages, or of an answer, that are too large for the window.
-pub const MESSAGE_LEFT_OUT: &str = "[this message is left out here: it is too long]";
+pub const MESSAGE_LEFT_OUT: &str = "[this message is left out here: there is no room for it]";
 
 /// The text in place of a message whose content the provider refused.
 pub const MESSAGE_REFUSED: &str = "[this message is left out here: the provider refused its content]";

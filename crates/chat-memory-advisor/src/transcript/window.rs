@@ -23,6 +23,9 @@ use conversation_store::{Entry, Summary};
 /// fits, [`MESSAGE_LEFT_OUT`](crate::MESSAGE_LEFT_OUT) replaces them. It also replaces a final answer that is
 /// larger than the space. A turn is left out if neither fits.
 ///
+/// What is sent begins with a message of the user, as some models demand, if the turns do. For that, the placeholder for the
+/// question of the last answer may exceed the window, if nothing else before the running turn fits.
+///
 /// So the last final answer is sent if it fits beside the running turn. No turn, however large, keeps earlier
 /// turns from being sent. A window of turns sends whole turns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -32,13 +35,13 @@ pub enum Window {
     #[default]
     All,
     /// At most this many messages, including the input of the running turn. More are sent only if that input alone
-    /// is longer.
+    /// is longer, or for the placeholder in front.
     Messages(usize),
     /// At most this many turns, including the running one. Turns of which one answers the calls of the other count
     /// as one.
     Turns(usize),
     /// At most this many tokens, including the input of the running turn. More are sent only if that input alone
-    /// is longer. The memory's [`TokenCounter`] counts them. System messages and tools are not counted.
+    /// is longer, or for the placeholder in front. The memory's [`TokenCounter`] counts them. System messages and tools are not counted.
     Tokens(usize),
 }
 

@@ -1,11 +1,12 @@
 //! The turn in which approved tools run.
 
-use std::sync::Arc;
+use std::pin::pin;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use advisor_chain::chain::NestedBounds;
-use advisor_chain::memory::StoreError;
 use advisor_chain::memory::store::Version;
+use advisor_chain::memory::{ConversationStore, StoreError};
 use advisor_chain::messages::{Limit, ToolResult};
 use advisor_chain::tools::{
     ClosingTexts, ParallelTools, ToolBatch, ToolExecution, ToolInvocation, ToolLimits, ToolOutput,
@@ -15,8 +16,10 @@ use advisor_chain::{
     async_trait,
 };
 use advisor_testkit::{Answer, Around, Asked, ScriptedModel, StoreAround, Work};
-use serde_json::Value;
-use tokio::time::Instant;
+use serde_json::{Value, json};
+use tokio::runtime::Builder;
+use tokio::task::{spawn_blocking, yield_now};
+use tokio::time::{Instant, timeout};
 
 use crate::process::*;
 
@@ -203,4 +206,40 @@ async fn law_t3_approved_calls_beyond_limit_do_not_run() {
         assert_eq!(sent[2], "c1: paid, Some(0) left");
         assert_eq!(sent[4], "c3: not started: the limit of 1 tool calls in one turn was reached");
     }
+}
+
+/// The only blocking thread of the runtime is taken. Approved and changed calls wait for it, and nobody waits for them.
+#[test]
+fn long_arguments_of_decided_calls_are_checked_off_the_async_threads() {
+    let runtime = Builder::new_current_thread().enable_all().max_blocking_threads(1).build().unwrap();
+    runtime.block_on(async {
+        let long = json!({"cents": 1, "note": "x".repeat(100_000)});
+        for changed in [false, true] {
+            let arguments = long.to_string();
+            let calls = Answer::from_calls([("c1", "pay", arguments.as_str())]);
+            let store: Arc<dyn ConversationStore> = Arc::new(InMemoryStore::new());
+            let process = Process::new(&store, Phase::Turn, then_done(vec![calls]));
+            process.ask().await;
+            let asked = process.client.pending_calls("c").await.unwrap().remove(0);
+            let decision = if changed { asked.approve_with(long.clone()) } else { asked.approve() };
+
+            let (release, released) = mpsc::channel::<()>();
+            let taken = spawn_blocking(move || released.recv());
+            let mut resumed = pin!(process.client.resume("c", [decision.unwrap()]).call());
+            let bystander = async {
+                for _ in 0..100 {
+                    yield_now().await;
+                }
+            };
+            tokio::select! {
+                biased;
+                ended = &mut resumed => panic!("it was checked on the async thread: {ended:?}"),
+                () = bystander => assert_eq!(process.runs(), 0),
+            }
+            release.send(()).unwrap();
+            let answer = timeout(Duration::from_secs(60), resumed).await.unwrap().unwrap();
+            assert_eq!((answer.text().as_str(), process.runs()), ("Done.", 1));
+            taken.await.unwrap().unwrap();
+        }
+    });
 }

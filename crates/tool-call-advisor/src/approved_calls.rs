@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::plan::admission::Admission;
 use crate::plan::decided::note_edit;
-use crate::plan::prepare::{Unready, prepare};
+use crate::plan::prepare::{Unready, prepare_in_time};
 use crate::run::bounds::{limits_of, note_decided};
 use crate::run::decide::Counts;
 use crate::run::run_tools::execute_batch;
@@ -36,9 +36,9 @@ impl CallRunner for ToolCallAdvisor {
         self.config.hooks.before_round(request, 1).await
     }
 
-    fn validate(&self, request: &ChatRequest, call: &DecidedCall) -> Result<()> {
+    async fn validate(&self, request: &ChatRequest, call: &DecidedCall) -> Result<()> {
         limits_of(&self.config, &request.turn)?;
-        let (problem, text) = match self.prepare(request, call) {
+        let (problem, text) = match self.prepare(request, call).await {
             Ok((tool, _)) if tool.definition().client_side => {
                 (DecisionProblem::ClientSide, "its tool runs at the client; send its result")
             }
@@ -104,7 +104,7 @@ impl ToolCallAdvisor {
             return Ok(self.unrun(&decided.call, &NotStarted::Limit(limit)));
         }
         let edited = edited(&decided.verdict);
-        let (tool, arguments) = match self.prepare(request, &decided) {
+        let (tool, arguments) = match self.prepare(request, &decided).await {
             Ok(prepared) => prepared,
             Err(Unready { text, .. }) => return Ok(Prepared::Unrun(ToolResult::error(&decided.call, text))),
         };
@@ -138,7 +138,7 @@ impl ToolCallAdvisor {
     }
 
     /// Returns the tool and the arguments with which an approved call runs.
-    fn prepare(
+    async fn prepare(
         &self,
         request: &ChatRequest,
         decided: &DecidedCall,
@@ -147,7 +147,7 @@ impl ToolCallAdvisor {
         if let Some(edited) = edited(&decided.verdict) {
             call = ToolCall::new(call.id, call.name, edited);
         }
-        prepare(&call, &request.tools, &self.config.schemas, self.config.leniency)
+        prepare_in_time(&call, &request.tools, &self.config.schemas, self.config.leniency).await
     }
 }
 

@@ -33,7 +33,7 @@ pub trait CallRunner: Send + Sync {
     ///
     /// # Errors
     /// Of kind [`Approval`](crate::ErrorKind::Approval) if the request has no such tool, or if the arguments do not fit.
-    fn validate(&self, request: &ChatRequest, call: &DecidedCall) -> Result<()>;
+    async fn validate(&self, request: &ChatRequest, call: &DecidedCall) -> Result<()>;
 
     /// Runs the approved calls and returns one result per decided call, in their order. A call that is denied, fails or
     /// cannot run has an error result.

@@ -122,7 +122,7 @@ impl Decisions {
         let first = first.with_tools(tools);
         for call in decided {
             if !call.is_denied() {
-                self.runner.validate(&first, call)?;
+                self.runner.validate(&first, call).await?;
             }
         }
         self.progress.send_replace(Progress::Checked);

@@ -1,8 +1,9 @@
 use std::collections::HashSet;
+use std::sync::Arc;
 
-use advisor_core::{Leniency, NotStartedReason, Text, ToolResult};
+use advisor_core::{Leniency, Text, ToolResult};
 
-use crate::plan::prepare::Unready;
+use crate::plan::prepare::fit_in_time;
 use crate::plan::schema::Schemas;
 use crate::plan::{Fate, PlannedCall, ToolPlan};
 use crate::{CallDecision, ReadyCall};
@@ -39,27 +40,25 @@ impl PlannedCall {
     }
 
     /// Applies a decision to a call that is about to run.
-    pub(crate) fn decide(&mut self, decision: CallDecision, schemas: &Schemas, leniency: Leniency) {
+    pub(crate) async fn decide(
+        &mut self,
+        decision: CallDecision,
+        schemas: &Arc<Schemas>,
+        leniency: Leniency,
+    ) {
         let Fate::Ready(ready) = &mut self.fate else { return };
         match decision {
             CallDecision::Run => {}
             CallDecision::Deny(reason) => self.fate = Fate::Forbidden(reason),
             CallDecision::Ask => self.fate = Fate::ClientSide,
             CallDecision::RunWith(arguments) => {
-                let tool = ready.tool.definition();
-                match schemas.fit(tool, arguments, tool.leniency.unwrap_or(leniency)) {
+                match fit_in_time(&ready.tool, arguments, schemas, leniency).await {
                     Ok(arguments) => {
                         let text = Text::from(arguments.to_string());
                         (ready.arguments, ready.edited) = (arguments, Some(text.clone()));
                         self.edited = Some(text);
                     }
-                    Err(wrong) => {
-                        let text = format!(
-                            "not started: its arguments were changed and do not fit the tool: {wrong}"
-                        );
-                        self.fate =
-                            Fate::Invalid(Unready { reason: NotStartedReason::InvalidArguments, text });
-                    }
+                    Err(unready) => self.fate = Fate::Invalid(unready),
                 }
             }
         }

@@ -12,11 +12,11 @@ impl LoopRun {
             let by_policy = config.policy.as_ref().zip(planned.ready());
             let by_policy = by_policy.map(|(policy, call)| policy.decide(&call.call.name, &call.arguments));
             if let Some(decision) = by_policy {
-                planned.decide(decision, &config.schemas, config.leniency);
+                planned.decide(decision, &config.schemas, config.leniency).await;
             }
             let Some(call) = planned.ready() else { continue };
             let decision = config.hooks.before_tool(call, &self.request).await?;
-            planned.decide(decision, &config.schemas, config.leniency);
+            planned.decide(decision, &config.schemas, config.leniency).await;
         }
         plan.leave_repeated();
         Ok(())

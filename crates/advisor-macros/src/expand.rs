@@ -2,7 +2,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{Ident, ItemFn, Path, Result, ReturnType, parse_quote};
+use syn::{Attribute, Ident, ItemFn, Path, Result, ReturnType, parse_quote};
 
 use crate::function::{ToolFunction, without_field_attributes};
 use crate::parameter::Parameter;
@@ -60,6 +60,14 @@ fn arguments(function: &ToolFunction, source: &Path) -> TokenStream {
         }
         Parameter::Borrowed | Parameter::Owned => None,
     });
+    // The compiler's own words about a missing schema name no remedy. An attribute may give the argument another schema.
+    let needs_schema = function.parameters.iter().filter_map(|parameter| match parameter {
+        Parameter::Argument(argument) if argument.attributes.iter().all(is_doc) => {
+            let kind = &argument.kind;
+            Some(quote_spanned!(kind.span()=> #source::__private::needs_schema::<#kind>();))
+        }
+        _ => None,
+    });
     let serde = quote!(#source::__private::serde);
     let schemars = quote!(#source::__private::schemars);
     let (serde_path, schemars_path) = (serde.to_string(), schemars.to_string());
@@ -70,7 +78,12 @@ fn arguments(function: &ToolFunction, source: &Path) -> TokenStream {
         struct __Arguments {
             #(#fields,)*
         }
+        #(#needs_schema)*
     }
+}
+
+fn is_doc(attribute: &Attribute) -> bool {
+    attribute.path().is_ident("doc")
 }
 
 /// The names of the generated variables. Those of the function's author do not collide with them.

@@ -97,6 +97,7 @@ pub mod __private {
     pub use crate::tools::returned::{
         AnyResult, ConvertedError, ConvertedResult, DisplayedError, ErrorWithSources, Kind, NoError,
     };
+    pub use crate::tools::typed_tool::{HasSchema, needs_schema};
     pub use schemars;
     pub use serde;
 }

@@ -122,6 +122,20 @@ pub fn schema_for<A: JsonSchema>() -> Value {
     schema.to_value()
 }
 
+/// A type of an argument of a function with `#[tool]`.
+#[diagnostic::on_unimplemented(
+    message = "an argument of a tool needs a JSON Schema, which `{Self}` does not have",
+    label = "no `JsonSchema`",
+    note = "derive it, `#[derive(serde::Deserialize, schemars::JsonSchema)]`, or name another type's: `#[schemars(with = \"String\")]`"
+)]
+pub trait HasSchema {}
+
+#[diagnostic::do_not_recommend]
+impl<T: JsonSchema> HasSchema for T {}
+
+/// Compiles if the type has a schema.
+pub fn needs_schema<T: HasSchema>() {}
+
 /// Removes the formats of numbers, which name Rust types and are not part of JSON Schema.
 fn without_widths(schema: &mut Schema) {
     let is_number = |kind: &Value| kind == "integer" || kind == "number";

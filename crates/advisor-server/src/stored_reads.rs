@@ -1,9 +1,12 @@
 //! Reading of stored conversations: the requests that take most memory and time.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use advisor_core::Error;
+use chat_memory_advisor::store::StoreError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
 
 /// The conversations that are read at once. Further requests wait in their order.
 ///
@@ -11,13 +14,16 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// threads that they work on.
 const AT_ONCE: usize = 4;
 
+/// The longest wait for a place.
+const WAIT: Duration = Duration::from_secs(30);
+
 /// The places of requests that read stored conversations.
 #[derive(Debug, Clone)]
 pub(crate) struct StoredReads(Arc<Semaphore>);
 
 /// The place of one request. Dropped, it leaves it to the next one.
 #[derive(Debug, Clone)]
-pub(crate) struct StoredRead(Option<Arc<OwnedSemaphorePermit>>);
+pub(crate) struct StoredRead(Arc<OwnedSemaphorePermit>);
 
 impl Default for StoredReads {
     fn default() -> Self {
@@ -27,9 +33,15 @@ impl Default for StoredReads {
 
 impl StoredReads {
     /// Waits for a place.
-    pub(crate) async fn begin(&self) -> StoredRead {
-        // The semaphore is never closed.
-        StoredRead(Arc::clone(&self.0).acquire_owned().await.ok().map(Arc::new))
+    ///
+    /// # Errors
+    /// If none is free in time.
+    pub(crate) async fn begin(&self) -> Result<StoredRead, StoreError> {
+        match timeout(WAIT, Arc::clone(&self.0).acquire_owned()).await {
+            Ok(Ok(place)) => Ok(StoredRead(Arc::new(place))),
+            // The semaphore is never closed.
+            _ => Err(StoreError::unavailable("too many requests read conversations at once")),
+        }
     }
 }
 
@@ -42,12 +54,30 @@ impl StoredRead {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Error> {
-        let place = self.0.clone();
+        let place = Arc::clone(&self.0);
         let working = tokio::task::spawn_blocking(move || {
             let made = work();
             drop(place);
             made
         });
         working.await.map_err(Error::advisor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_waits_for_a_place_for_a_bounded_time() {
+        let reads = StoredReads::default();
+        let mut places = Vec::new();
+        for _ in 0..AT_ONCE {
+            places.push(reads.begin().await.unwrap());
+        }
+        let refused = reads.begin().await;
+        assert!(matches!(refused, Err(StoreError::Unavailable { retryable: true, .. })), "{refused:?}");
+        places.pop();
+        reads.begin().await.unwrap();
     }
 }

@@ -132,6 +132,7 @@ mod tests {
     use std::sync::Mutex;
 
     use advisor_core::{BlockDelta, BlockId, async_trait};
+    use tokio::time::timeout_at;
 
     use super::super::{Appended, Begun, RelayError, RunBatch, RunPage, TurnRelay};
     use super::*;
@@ -203,7 +204,8 @@ mod tests {
         let (conversation, turn) = (ConversationKey::new("c").unwrap(), TurnId::new("t").unwrap());
         let mut reading = read_remote(&link, &conversation, &turn).await.unwrap().unwrap();
         let (mut texts, mut failed) = (String::new(), None);
-        while let Some(item) = reading.next().await {
+        let limit = Instant::now() + Duration::from_secs(3600);
+        while let Some(item) = timeout_at(limit, reading.next()).await.unwrap() {
             match item {
                 Ok(chunk) => texts.push_str(chunk.text().unwrap_or_default()),
                 Err(ReaderError::Turn(error)) => failed = Some(error.kind()),
@@ -226,6 +228,16 @@ mod tests {
             assert_eq!((texts.as_str(), failed), ("abcd", None), "{reads:?}");
             assert!(asked.is_sorted(), "{reads:?} {asked:?}");
         }
+    }
+
+    /// The time of an owner begins with each answer, also with one that has no items.
+    #[tokio::test(start_paused = true)]
+    async fn a_relay_that_comes_back_in_between_does_not_end_the_reading() {
+        let tries = 7 * TurnRun::OWNER_TTL.as_millis() / (10 * POLL_INTERVAL.as_millis());
+        let away = || std::iter::repeat_n(Read::Fails, usize::try_from(tries).unwrap());
+        let reads = [Read::Finds(1)].into_iter().chain(away()).chain([Read::Finds(0)]).chain(away());
+        let (texts, failed, _) = read(reads.collect()).await;
+        assert_eq!((texts.as_str(), failed), ("abcd", None));
     }
 
     /// A relay that stays away ends the reading. What was read before stays read.

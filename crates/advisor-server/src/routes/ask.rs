@@ -160,7 +160,7 @@ impl Question {
 
     /// Returns the last entry of a turn, on any branch.
     async fn end_of(&self, server: &ChatServer, turn: &TurnId) -> Result<Option<EntryId>, StoreError> {
-        let _place = server.stored_reads().begin().await;
+        let _place = server.stored_reads().begin().await?;
         let (store, mut after, mut end) = (server.memory().store(), EntryId::BEGINNING, None);
         loop {
             let page = store.read(&self.conversation, after, PAGE).await?;
@@ -175,7 +175,7 @@ impl Question {
     /// Checks whether the conversation has a turn, on any branch. A turn that is not one of the last ones is searched
     /// from the beginning of the log.
     async fn has_turn(&self, server: &ChatServer, turn: &TurnId) -> Result<bool, StoreError> {
-        let _place = server.stored_reads().begin().await;
+        let _place = server.stored_reads().begin().await?;
         let (store, mut after) = (server.memory().store(), EntryId::BEGINNING);
         let last = store.load(&self.conversation, ReadRange::LastTurns(RECENT_TURNS)).await?;
         if last.entries.iter().any(|entry| &entry.turn == turn) {

@@ -46,7 +46,7 @@ pub(in crate::routes) async fn export(
     let lines = stream::iter(ends.into_iter().rev()).then(move |end| {
         let (server, key) = (server.clone(), key.clone());
         async move {
-            let place = server.stored_reads().begin().await;
+            let place = server.stored_reads().begin().await?;
             let (view, most) = (wanted.view, server.limits().page_bytes);
             let page = page(&server, &key, end).await.inspect_err(log_failure)?;
             place.work(move || written(&page.turns, view, most)).await
@@ -61,7 +61,7 @@ pub(in crate::routes) async fn export(
 /// meanwhile are on none of them.
 async fn ends_of_pages(server: &ChatServer, key: &ConversationKey) -> Result<Vec<EntryId>, Error> {
     let mut end = {
-        let _place = server.stored_reads().begin().await;
+        let _place = server.stored_reads().begin().await?;
         let last = server.memory().store().load(key, ReadRange::LastTurns(1)).await?;
         last.entries.last().map(|last| EntryId::new(last.seq))
     };
@@ -69,7 +69,7 @@ async fn ends_of_pages(server: &ChatServer, key: &ConversationKey) -> Result<Vec
     while let Some(last) = end {
         ends.push(last);
         // Others read between the pages.
-        let _place = server.stored_reads().begin().await;
+        let _place = server.stored_reads().begin().await?;
         end = page(server, key, last).await?.before;
     }
     Ok(ends)

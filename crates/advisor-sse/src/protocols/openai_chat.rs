@@ -173,7 +173,9 @@ impl OpenAiChat {
     }
 
     fn reasoning(&mut self, block: BlockId, text: &str, frames: &mut Frames) {
-        let line_break = self.reasoning.precede_reasoning(block).then_some(BREAK);
+        // Of a wire with one text for all parts, a part may begin with its own.
+        let line_break =
+            (self.reasoning.precede_reasoning(block) && !text.starts_with('\n')).then_some(BREAK);
         for text in line_break.into_iter().chain([text]) {
             self.delta(Delta { reasoning_content: Some(text), ..Delta::default() }, frames);
         }

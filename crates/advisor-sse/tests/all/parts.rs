@@ -187,7 +187,7 @@ async fn media_end_no_link_early() {
 /// The parts of a summary are blocks, which one field would run together.
 #[test]
 fn parts_of_reasoning_are_separated_in_one_field() {
-    let parts = [(0, "**Looking**"), (1, "**Answering**")];
+    let parts = [(0, "**Looking**"), (1, "**Answering**"), (2, "\n\n**Checking**")];
     let mut turn: Turn = parts
         .into_iter()
         .flat_map(|(index, text)| {
@@ -200,7 +200,7 @@ fn parts_of_reasoning_are_separated_in_one_field() {
         .iter()
         .filter_map(|event| event.pointer("/choices/0/delta/reasoning_content")?.as_str())
         .collect();
-    assert_eq!(reasoning, "**Looking**\n\n**Answering**");
+    assert_eq!(reasoning, "**Looking**\n\n**Answering**\n\n**Checking**");
 }
 
 /// A client of the AI SDK keeps one source for each id.

@@ -90,7 +90,10 @@ fn shown(message: &Message, turn: &TurnId, view: View, ids: &mut ShownIds, room:
             Shown::Assistant {
                 text: message.text(),
                 // The parts of a summary are blocks.
-                reasoning: reasoning.collect::<Vec<_>>().join("\n\n"),
+                reasoning: reasoning
+                    .map(|part| part.trim_start_matches('\n'))
+                    .collect::<Vec<_>>()
+                    .join("\n\n"),
                 parts,
                 calls: message.tool_calls().zip(ids).map(|(of, id)| call(of, id)).collect(),
                 turn: turn.to_string(),

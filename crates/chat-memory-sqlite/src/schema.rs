@@ -92,7 +92,10 @@ fn create_private(path: &Path) {
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    drop(options.open(path));
+    // A link may lead to where no file is yet.
+    let leads_to = std::fs::read_link(path).ok().filter(|_| !path.exists());
+    let target = leads_to.map(|target| path.with_file_name("").join(target));
+    drop(options.open(target.as_deref().unwrap_or(path)));
 }
 
 /// Checks the whole file for damage, up to the first finding.

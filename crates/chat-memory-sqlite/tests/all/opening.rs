@@ -164,12 +164,16 @@ async fn debug_shows_the_path_and_nothing_else() {
 #[tokio::test]
 async fn new_files_are_for_their_owner_alone() {
     use std::os::unix::fs::PermissionsExt;
-    let file = File::new();
-    let store = file.open().await;
-    store.append(&key(), Version::EMPTY, said("t1", 1, &["secret"])).await.unwrap();
-    for end in ["", "-wal", "-shm"] {
-        let path = format!("{}{end}", file.path().display());
-        let mode = std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
-        assert_eq!(mode, 0o600, "{path}");
+    for is_link in [false, true] {
+        let file = File::new();
+        let link = file.path().with_file_name("link.sqlite");
+        std::os::unix::fs::symlink(file.path(), &link).unwrap();
+        let store = SqliteStore::open(if is_link { &link } else { file.path() }).await.unwrap();
+        store.append(&key(), Version::EMPTY, said("t1", 1, &["secret"])).await.unwrap();
+        for end in ["", "-wal", "-shm"] {
+            let path = format!("{}{end}", file.path().display());
+            let mode = std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+            assert_eq!(mode, 0o600, "{path}");
+        }
     }
 }

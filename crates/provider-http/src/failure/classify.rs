@@ -67,6 +67,10 @@ const BAD_INPUT: &[&str] = &[
     "image_url", IMAGE_INPUT,
 ];
 
+/// Phrases of OpenAI, and of Anthropic (`tools.0.custom.input_schema: …`), for a tool or a schema that the server refuses.
+/// Its names and texts may contain any of the words above.
+const BAD_TOOL: &[&str] = &["invalid schema for", "tools[", "tools."];
+
 /// llama.cpp refuses an image with this, and a status 500 (ggml-org/llama.cpp#15377).
 const IMAGE_INPUT: &str = "image input is not supported";
 
@@ -107,6 +111,8 @@ pub(super) fn kind_of(report: &Report, status: Option<u16>, asked: Option<Durati
     let words = [&report.code, &report.kind];
     let coded = |table: &[&str]| words.into_iter().flatten().any(|word| word.contains_any(table));
     let phrased = |table: &[&str]| coded(table) || report.message.contains_any(table);
+    let of_tools = report.message.contains_any(BAD_TOOL)
+        || report.param.as_ref().is_some_and(|param| param.contains_any(BAD_TOOL));
     let refused = status.is_none_or(|status| status < 500);
     if coded(&["tool_use_failed"]) {
         // The model wrote a call that the server could not read; the next attempt may succeed (Q46).
@@ -124,7 +130,7 @@ pub(super) fn kind_of(report: &Report, status: Option<u16>, asked: Option<Durati
     } else if matches!(status, Some(300..400)) {
         ErrorKind::Configuration
     } else if matches!(status, Some(400..500)) || (refused && (coded(BAD_REQUEST) || coded(BAD_INPUT))) {
-        if phrased(BAD_INPUT) {
+        if phrased(BAD_INPUT) && !of_tools {
             ErrorKind::InvalidInput
         } else if phrased(BAD_HISTORY) {
             ErrorKind::InvalidHistory

@@ -192,6 +192,14 @@ fn response_kind_follows_status_and_message() {
         ),
         (400, error("Unable to process input image. Please retry"), InvalidInput),
         (400, error("Invalid content type. image_url is only supported by certain models."), InvalidInput),
+        // The words of a tool are no words about the input.
+        (
+            400,
+            json!({"error": {"message": "Invalid schema for function 'show': In context=('properties', 'image_url'), \
+                'format' is not permitted.", "param": "tools[0].function.parameters"}}),
+            InvalidRequest,
+        ),
+        (400, error("tools.0.custom.input_schema: image_url is no valid type"), InvalidRequest),
         (400, error("Unsupported MIME type: png"), InvalidInput),
         (
             400,

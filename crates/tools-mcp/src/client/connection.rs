@@ -185,7 +185,7 @@ fn http(address: &HttpAddress) -> Result<impl Transport<RoleClient> + use<>> {
     if let Some(bearer) = &address.bearer {
         config = config.auth_header(bearer.expose_secret());
     }
-    Ok(StreamableHttpClientTransport::with_client(HttpClient::new(tls::http_client()?), config))
+    Ok(StreamableHttpClientTransport::with_client(HttpClient::new(tls::http_client(&address.url)?), config))
 }
 
 /// Asks a server of a newer protocol to announce other lists of tools. Older ones do so unasked.

@@ -13,6 +13,7 @@ use tokio::process::Command;
 
 use super::McpTools;
 
+use super::tls::is_open;
 /// A byte stream to a server.
 pub(super) trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 
@@ -145,7 +146,8 @@ impl McpServer {
 
     /// Describes a server at an address, over streamable HTTP.
     ///
-    /// Redirects are not followed. Certificates are checked against the roots of the operating system.
+    /// Redirects are not followed. Certificates are checked against the roots of the operating system. The proxies in the
+    /// environment are used (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`), but never for a server on this machine.
     pub fn from_url(url: impl Into<Arc<str>>) -> Self {
         Self::new(Address::Http(HttpAddress { url: url.into(), bearer: None, headers: Vec::new() }))
     }
@@ -246,6 +248,14 @@ impl McpServer {
 
     /// Connects to the server and lists its tools.
     ///
+    /// Checks whether the token or a header crosses a network without encryption: the address begins with `http://`, and
+    /// its host is not this machine. [`connect`](Self::connect) then logs a warning.
+    #[must_use]
+    pub fn sends_secrets_unencrypted(&self) -> bool {
+        let Address::Http(address) = &self.address else { return false };
+        is_open(&address.url) && (address.bearer.is_some() || !address.headers.is_empty())
+    }
+
     /// # Cancellation
     /// Dropping the future closes the connection.
     ///
@@ -255,6 +265,10 @@ impl McpServer {
     pub async fn connect(self) -> Result<McpTools> {
         McpTools::connect(self).await
     }
+        if self.sends_secrets_unencrypted() {
+            let server = self.settings.name.as_str();
+            tracing::warn!(server, "the key goes to the server without encryption: use https://");
+        }
 
     /// Replaces the secrets of this server by `…` in a text of the server.
     pub(super) fn redact(&self, text: &str) -> String {
@@ -283,5 +297,31 @@ impl fmt::Debug for McpServer {
             .field("max_tools", &self.settings.max_tools)
             .field("max_result_bytes", &self.settings.max_result_bytes)
             .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_over_plain_http_to_other_machines_are_noted() {
+        for (url, is_noted) in [
+            ("http://mcp.example.org/mcp", true),
+            ("http://10.0.0.1/mcp", true),
+            ("https://mcp.example.org/mcp", false),
+            ("http://localhost:1/mcp", false),
+            ("http://127.1:1/mcp", false),
+            ("http://[::1]:1/mcp", false),
+        ] {
+            assert!(!McpServer::from_url(url).sends_secrets_unencrypted(), "{url}: there is no secret");
+            assert_eq!(
+                McpServer::from_url(url).with_bearer("t").sends_secrets_unencrypted(),
+                is_noted,
+                "{url}"
+            );
+            let with_header = McpServer::from_url(url).with_header("x-key", "k");
+            assert_eq!(with_header.sends_secrets_unencrypted(), is_noted, "{url}");
+        }
     }
 }

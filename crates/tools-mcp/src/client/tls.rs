@@ -1,16 +1,33 @@
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use advisor_core::{Error, Result};
+use reqwest::Url;
 use reqwest::redirect::Policy;
 use rustls::ClientConfig;
 use rustls_platform_verifier::BuilderVerifierExt;
 
-/// Creates an HTTP client with rustls and ring. The process-wide provider of rustls is neither needed nor set.
-pub(super) fn http_client() -> Result<reqwest::Client> {
+/// Creates an HTTP client for requests to one address, with rustls and ring. The process-wide provider of rustls is neither
+/// needed nor set. A server on this machine, which a proxy would not find, is asked without one.
+pub(super) fn http_client(url: &str) -> Result<reqwest::Client> {
     // A redirect would send the headers, and so the keys, to another place.
     let client =
         reqwest::Client::builder().redirect(Policy::none()).tls_backend_preconfigured(rustls_config()?);
+    let client = if is_local(url) { client.no_proxy() } else { client };
     client.build().map_err(|error| broken(error.without_url()))
+}
+
+/// Checks whether requests to an address cross a network without encryption.
+pub(super) fn is_open(url: &str) -> bool {
+    Url::parse(url).is_ok_and(|url| url.scheme() == "http") && !is_local(url)
+}
+
+/// Checks whether an address is on this machine.
+fn is_local(url: &str) -> bool {
+    let Ok(url) = Url::parse(url) else { return false };
+    let host = url.host_str().unwrap_or_default();
+    let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    host == "localhost" || address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 fn rustls_config() -> Result<ClientConfig> {

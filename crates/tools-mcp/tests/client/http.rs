@@ -1,6 +1,7 @@
 //! Servers over streamable HTTP.
 
 use std::net::{SocketAddr, TcpListener as StdListener};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -111,6 +112,30 @@ fn law_r3_address_in_texts_of_a_server_is_redacted() {
         let (_, result) = call(&tools, "refuse_long", "{}").await;
         assert!(result.is_error && !text_of(&result).contains("s3cr"), "{result:?}");
     });
+}
+
+/// The proxy of the environment does not know this machine, and must not read the token. The variables are those of another
+/// process, which runs only this test.
+#[test]
+fn law_r3_server_on_this_machine_is_asked_without_a_proxy() {
+    if std::env::var_os("HTTP_PROXY").is_some() {
+        let running = Running::new("127.0.0.1:0", routes(&Scripted::new(["echo"])));
+        run(async {
+            let tools = running.server().with_bearer("s3cret").connect().await.unwrap();
+            assert!(!call(&tools, "echo", "{}").await.1.is_error);
+        });
+        return;
+    }
+    let proxy = StdListener::bind("127.0.0.1:0").unwrap();
+    let mut test = Command::new(std::env::current_exe().unwrap());
+    test.args(["--exact", "http::law_r3_server_on_this_machine_is_asked_without_a_proxy"]);
+    for name in ["HTTP_PROXY", "http_proxy", "ALL_PROXY"] {
+        test.env(name, format!("http://{}", proxy.local_addr().unwrap()));
+    }
+    // The connection of a proxied request would wait here for ever.
+    proxy.set_nonblocking(true).unwrap();
+    let ended = test.env_remove("NO_PROXY").env_remove("no_proxy").output().unwrap();
+    assert!(ended.status.success() && proxy.accept().is_err(), "{ended:?}");
 }
 
 #[test]

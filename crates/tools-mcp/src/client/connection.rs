@@ -108,7 +108,7 @@ impl Connection {
     ) -> Result<Arc<Self>, ClientInitializeError> {
         static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
         let notifications = Arc::new(Notifications::default());
-        let service = serve(Watched { inner, notifications: Arc::clone(&notifications) }, lifecycle).await?;
+        let service = serve(Watched::new(inner, Arc::clone(&notifications)), lifecycle).await?;
         let peer = service.peer().clone();
         let subscription = subscribe(&peer, server).await;
         Ok(Arc::new(Self {

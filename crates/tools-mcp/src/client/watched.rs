@@ -4,8 +4,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::RoleClient;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, ClientRequest, JsonRpcMessage, ProgressNotificationParam,
-    ProgressToken, RequestId, RequestMetaObject, ServerJsonRpcMessage, ServerNotification,
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, JsonRpcMessage,
+    ProgressNotificationParam, ProgressToken, RequestId, RequestMetaObject, ServerJsonRpcMessage,
+    ServerNotification,
 };
 use rmcp::transport::Transport;
 use tokio::sync::mpsc::{self, error::TrySendError};
@@ -61,25 +62,39 @@ impl Notifications {
         self.open().retain(|open| !is_same(request, open));
     }
 
-    /// Notes an answer. An error without an id is the answer to the request that waits, if it is the only one.
-    fn note_answer(&self, message: &mut ServerJsonRpcMessage) {
+    /// Notes an answer.
+    fn note_answer(&self, message: &ServerJsonRpcMessage) {
         match message {
             JsonRpcMessage::Response(response) => self.forget(&response.id),
-            JsonRpcMessage::Error(error) => {
-                let mut open = self.open();
-                if error.id.is_none() && open.len() == 1 {
-                    error.id = open.drain().next();
-                }
-                drop(open);
-                error.id.iter().for_each(|id| self.forget(id));
-            }
+            JsonRpcMessage::Error(error) => error.id.iter().for_each(|id| self.forget(id)),
             _ => {}
         }
     }
 
+    /// Returns a message for each request that the server answers with one. An error without an id is the answer to all
+    /// requests that wait: it may be that of any of them, which would wait for its whole time otherwise.
+    fn named(&self, message: ServerJsonRpcMessage) -> Vec<ServerJsonRpcMessage> {
+        let JsonRpcMessage::Error(error) = &message else { return vec![message] };
+        if error.id.is_some() {
+            return vec![message];
+        }
+        let open: Vec<_> = self.open().drain().collect();
+        let is_of_one = open.len() == 1;
+        let named = |id| {
+            let mut error = error.clone();
+            error.id = Some(id);
+            if !is_of_one {
+                // The others may run: this is the code of an error whose outcome is unknown.
+                error.error.code = ErrorCode::INTERNAL_ERROR;
+            }
+            JsonRpcMessage::Error(error)
+        };
+        open.into_iter().map(named).collect()
+    }
+
     /// Reads a message of the server. Returns the others, which the service of rmcp reads.
-    fn read(&self, mut message: ServerJsonRpcMessage) -> Option<ServerJsonRpcMessage> {
-        self.note_answer(&mut message);
+    fn read(&self, message: ServerJsonRpcMessage) -> Option<ServerJsonRpcMessage> {
+        self.note_answer(&message);
         let JsonRpcMessage::Notification(notification) = &message else { return Some(message) };
         match &notification.notification {
             ServerNotification::ToolListChangedNotification(_) => {
@@ -105,8 +120,16 @@ impl Notifications {
 /// A transport that reads some notifications before the service of rmcp sees them: in their order, and before the
 /// answers that follow them. The service would run a task for each.
 pub(super) struct Watched<T> {
-    pub(super) inner: T,
-    pub(super) notifications: Arc<Notifications>,
+    inner: T,
+    notifications: Arc<Notifications>,
+    /// Further messages that one of the server stands for.
+    waiting: Vec<ServerJsonRpcMessage>,
+}
+
+impl<T> Watched<T> {
+    pub(super) fn new(inner: T, notifications: Arc<Notifications>) -> Self {
+        Self { inner, notifications, waiting: Vec::new() }
+    }
 }
 
 impl<T: Transport<RoleClient>> Transport<RoleClient> for Watched<T> {
@@ -133,7 +156,11 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Watched<T> {
 
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
         loop {
-            let message = self.inner.receive().await?;
+            let Some(message) = self.waiting.pop() else {
+                let message = self.inner.receive().await?;
+                self.waiting = self.notifications.named(message);
+                continue;
+            };
             if let Some(other) = self.notifications.read(message) {
                 return Some(other);
             }

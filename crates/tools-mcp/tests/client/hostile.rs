@@ -1,7 +1,8 @@
 //! Servers that send what no server should: every failure has a type or is an error result, and nothing panics.
 
 use std::future::ready;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use advisor_core::{ErrorKind, Part};
 use serde_json::{Value, json};
@@ -114,6 +115,23 @@ async fn error_without_an_id_answers_the_only_request_that_waits() {
             let (_, answer) = call(&tools, "t", "{}").await;
             assert_eq!(text_of(&answer), "the server `files` refused the call: no");
         }
+    }
+}
+
+/// The server reads both calls, and says only that it cannot read one of them.
+#[tokio::test(start_paused = true)]
+async fn error_without_an_id_answers_all_requests_that_wait() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let server = with_reply(move |_| {
+        let is_second = calls.fetch_add(1, Ordering::Relaxed) == 1;
+        let error = json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32_700, "message": "no JSON"}});
+        if is_second { format!("{error}\n").into_bytes() } else { Vec::new() }
+    });
+    let tools = server.connect().await.unwrap();
+    let (one, other) = tokio::join!(call(&tools, "t", "{}"), call(&tools, "t", "{}"));
+    for (_, answer) in [one, other] {
+        let text = "the server `files` failed at the call: no JSON; the outcome is unknown";
+        assert_eq!(text_of(&answer), text);
     }
 }
 

@@ -44,8 +44,24 @@ async fn law_t3_equal_calls_end_the_turn() {
     assert_eq!(limit_of(&run), Limit::SameCall { tool: "look".into(), limit: 2 });
     assert_eq!(given.lock().unwrap().len(), 2);
     assert_valid(run.response().transcript());
-    let text = "I stopped here: the limit of 2 equal calls of the tool `look` with equal results in a row was reached.";
+    let text = "I stopped here: the limit of 2 equal calls of the tool `look` in a row without another result was reached.";
     assert_eq!(run.response().text(), text);
+}
+
+/// None of the calls has a result when the third one is refused.
+#[tokio::test]
+async fn equal_calls_of_one_answer_are_refused_by_words_that_are_true() {
+    let limits = ToolLimits::default().with_same_calls(Some(2));
+    let calls = ["c0", "c1", "c2"].map(|id| (id, "look", "{}"));
+    let model = ScriptedModel::new([Answer::from_calls(calls), Answer::from_text("Done.")]);
+    let (look, given) = invoked("look");
+    let client = client(&model, limited(limits)).tool(look).build().unwrap();
+    let response = client.prompt().user("go").call().await.unwrap();
+    assert_eq!((response.text().as_str(), given.lock().unwrap().len()), ("Done.", 2));
+    let told = transcript_lines(response.transcript()).into_iter().find(|line| line.starts_with("error c2"));
+    let text = "error c2: not started: the limit of 2 equal calls of the tool `look` in a row without another result was \
+                reached; go on in another way, or answer";
+    assert_eq!(told.unwrap(), text);
 }
 
 /// The third call does not run, and the model does something else.
@@ -57,8 +73,8 @@ async fn model_is_told_before_equal_calls_end_the_turn() {
     let response = client.prompt().user("go").call().await.unwrap();
     assert_eq!((response.text().as_str(), given.lock().unwrap().len()), ("Done.", 3));
     let told = transcript_lines(response.transcript()).into_iter().find(|line| line.starts_with("error c2"));
-    let text = "error c2: not started: the limit of 2 equal calls of the tool `look` with equal results in a row was \
-                reached; this call changes nothing, so go on in another way, or answer";
+    let text = "error c2: not started: the limit of 2 equal calls of the tool `look` in a row without another result was \
+                reached; go on in another way, or answer";
     assert_eq!(told.unwrap(), text);
 }
 
@@ -85,8 +101,8 @@ async fn model_may_continue_after_an_equal_call() {
     assert_eq!((response.text().as_str(), given.lock().unwrap().len()), ("Done.", 1));
     let denied =
         transcript_lines(response.transcript()).into_iter().find(|line| line.starts_with("error c1"));
-    let text = "error c1: not started: the limit of 1 equal calls of the tool `look` with equal results in a row was \
-                reached; this call changes nothing, so go on in another way, or answer";
+    let text = "error c1: not started: the limit of 1 equal calls of the tool `look` in a row without another result was \
+                reached; go on in another way, or answer";
     assert_eq!(denied.unwrap(), text);
 }
 

@@ -141,7 +141,7 @@ impl fmt::Display for NotStarted {
         match self {
             Self::Limit(limit @ Limit::SameCall { .. }) => write!(
                 f,
-                "{limit} was reached; this call changes nothing, so go on in another way, or answer"
+                "{limit} was reached; go on in another way, or answer"
             ),
             Self::Limit(limit) => write!(f, "{limit} was reached"),
             Self::CutOff(reason) => {

@@ -21,8 +21,8 @@ pub struct ToolLimits {
     pub calls_per_tool: Option<u32>,
     /// Limits for particular tools, in place of `calls_per_tool`; `None` means unlimited.
     pub tools: BTreeMap<Text, Option<u32>>,
-    /// Maximum number of calls of one tool with equal arguments and equal results in a row. Default: 10. `None`:
-    /// unlimited.
+    /// Maximum number of calls of one tool with equal arguments in a row of which none has brought another result. Calls
+    /// of the same answer have none yet. Default: 10. `None`: unlimited.
     ///
     /// Arguments are equal as JSON values, whatever the order of their names. Calls of other tools, or with other
     /// arguments, may be between. A polled tool whose result changes is not stopped by it.
@@ -121,12 +121,12 @@ impl ToolLimits {
         self
     }
 
-    /// Sets the number of calls of one tool with equal arguments and equal results in a row; `None` means unlimited.
+    /// Sets the number of calls of one tool with equal arguments in a row without another result; `None` means unlimited.
     pub fn with_same_calls(self, calls: Option<u32>) -> Self {
         Self { same_calls: calls, ..self }
     }
 
-    /// Sets the number of calls of one tool with equal arguments and equal results in a row; `None` means unlimited.
+    /// Sets the number of calls of one tool with equal arguments in a row without another result; `None` means unlimited.
     pub fn with_same_calls_of(mut self, tool: impl Into<Text>, calls: Option<u32>) -> Self {
         self.same_calls_of_tools.insert(tool.into(), calls);
         self

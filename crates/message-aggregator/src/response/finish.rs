@@ -76,7 +76,7 @@ pub enum Limit {
         /// The bound.
         limit: u32,
     },
-    /// Calls of one tool with equal arguments and equal results in a row, in one turn.
+    /// Calls of one tool with equal arguments in a row, in one turn, of which none has brought another result.
     SameCall {
         /// The name of the tool.
         tool: Text,
@@ -98,7 +98,10 @@ impl fmt::Display for Limit {
                 write!(f, "the limit of {limit} calls of the tool `{tool}` in one turn")
             }
             Self::SameCall { tool, limit } => {
-                write!(f, "the limit of {limit} equal calls of the tool `{tool}` with equal results in a row")
+                write!(
+                    f,
+                    "the limit of {limit} equal calls of the tool `{tool}` in a row without another result"
+                )
             }
             Self::Time(limit) => write!(f, "the time limit of {limit} ms for one turn"),
             Self::Other(limit) => f.write_str(limit),

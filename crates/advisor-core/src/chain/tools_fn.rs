@@ -19,7 +19,7 @@ use crate::{
 ///
 /// # Errors
 /// An error of `tools` ends the turn before the model is asked. So does a tool with the name of one that the request has,
-/// unless one of them is [foreign](crate::ToolDefinition::foreign); the text names it. [`ToolSet::prefixed`] keeps sets
+/// unless one of them is [foreign](crate::ToolDefinition::is_foreign); the text names it. [`ToolSet::prefixed`] keeps sets
 /// apart.
 ///
 /// # Example

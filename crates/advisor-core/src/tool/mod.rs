@@ -81,8 +81,9 @@ pub struct ToolDefinition {
     /// Whether its calls are client-side: the turn ends with them, and the caller answers them in the next
     /// turn's input.
     pub client_side: bool,
-    /// Whether another program names it, such as an MCP server. It gives way to a tool of this program with its name.
-    pub foreign: bool,
+    /// The other program that names it, such as an MCP server, by a text that no other one has; `None`: this program. A
+    /// foreign tool gives way to a tool of this program with its name.
+    pub origin: Option<Text>,
     /// The maximum duration of a run; `None` uses the loop's setting.
     pub timeout: Option<Duration>,
     /// The treatment of arguments that do not fit its schema; `None` uses the loop's setting.
@@ -101,15 +102,16 @@ impl ToolDefinition {
             return_direct: false,
             exclusive: false,
             client_side: false,
-            foreign: false,
+            origin: None,
             timeout: None,
             leniency: None,
             effect: None,
         }
     }
 
-    /// Returns a digest of what a model and a person know of the tool: its name, its description and the schema of its
-    /// arguments. The order of the members of the schema does not count. An approval is bound to it.
+    /// Returns a digest of what a model and a person know of the tool: its name, its description, the schema of its
+    /// arguments and, for a foreign one, its origin. The order of the members of the schema does not count. An approval is
+    /// bound to it.
     #[must_use]
     pub fn digest(&self) -> String {
         let mut hash = Sha256::new();
@@ -118,6 +120,9 @@ impl ToolDefinition {
             hash.update(part);
         }
         hash_json(&mut hash, &self.parameters);
+        if let Some(origin) = &self.origin {
+            hash.update(origin.as_str());
+        }
         hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
     }
 
@@ -136,9 +141,15 @@ impl ToolDefinition {
         Self { client_side: true, ..self }
     }
 
-    /// Says that another program names it.
-    pub fn foreign(self) -> Self {
-        Self { foreign: true, ..self }
+    /// Says which other program names it. The text tells that program from others, in every process, and has no secret.
+    pub fn with_origin(self, origin: impl Into<Text>) -> Self {
+        Self { origin: Some(origin.into()), ..self }
+    }
+
+    /// Checks whether another program names it.
+    #[must_use]
+    pub fn is_foreign(&self) -> bool {
+        self.origin.is_some()
     }
 
     /// Sets the maximum duration of a run.
@@ -207,7 +218,7 @@ mod tests {
         for (name, text, schema) in [
             ("pays", "Pays.", one.clone()),
             ("pay", "sPays.", one.clone()),
-            ("pay", "Pays!", one),
+            ("pay", "Pays!", one.clone()),
             ("pay", "Pays.", schema(r#"{"type":"object","properties":{"a":{"type":"string"},"b":[1,"2"]}}"#)),
             ("pay", "Pays.", schema(r#"{"type":"object","properties":{"a":{"type":"integer"},"b":[1,2]}}"#)),
             (
@@ -218,6 +229,10 @@ mod tests {
             ("pay", "Pays.", json!(null)),
         ] {
             assert!(others.insert(of(name, text, &schema)), "{name} {text} {schema}");
+        }
+        for origin in ["a", "b", ""] {
+            let foreign = ToolDefinition::new("pay", "Pays.", one.clone()).with_origin(origin);
+            assert!(others.insert(foreign.digest()), "of `{origin}`");
         }
     }
 }

@@ -166,7 +166,8 @@ fn mcp_tool(tool: Tool, link: &Arc<Link>) -> McpTool {
     let settings = &link.server.settings;
     let name = provider_name(&settings.prefix, &tool.name);
     let description = tool.description.or(tool.title.map(Into::into)).unwrap_or_default();
-    let mut definition = ToolDefinition::new(name, &*description, schema(&tool.input_schema)).foreign();
+    let mut definition = ToolDefinition::new(name, &*description, schema(&tool.input_schema));
+    definition.origin = Some(link.origin.clone());
     definition.effect = match settings.annotations {
         Annotations::Ignored => None,
         Annotations::Trusted => tool.annotations.as_ref().and_then(effect),

@@ -1,6 +1,6 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
-use advisor_core::Result;
+use advisor_core::{Result, Text};
 
 use super::attempted::Attempted;
 use super::connection::Connection;
@@ -9,12 +9,14 @@ use super::server::McpServer;
 /// A server and its current connection. A lost connection is replaced at the next use.
 pub(super) struct Link {
     pub(super) server: Arc<McpServer>,
+    /// The origin of its tools.
+    pub(super) origin: Text,
     current: Mutex<Arc<Attempted<Arc<Connection>>>>,
 }
 
 impl Link {
     pub(super) fn new(server: McpServer) -> Self {
-        Self { server: Arc::new(server), current: Mutex::default() }
+        Self { origin: server.origin(), server: Arc::new(server), current: Mutex::default() }
     }
 
     /// Returns the connection. Connects if there is none; all that ask meanwhile get the outcome of one attempt.

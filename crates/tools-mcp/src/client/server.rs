@@ -4,16 +4,17 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use advisor_core::{Error, Result};
+use advisor_core::{Error, Result, Text};
 use futures::future::BoxFuture;
 use http::{HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
+use sha2::{Digest, Sha256};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::process::Command;
 
 use super::McpTools;
-
 use super::tls::is_open;
+
 /// A byte stream to a server.
 pub(super) trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 
@@ -180,7 +181,8 @@ impl McpServer {
         self
     }
 
-    /// Sets the name of the server in errors, plans and traces; `mcp` by default.
+    /// Sets the name of the server in errors, plans and traces; `mcp` by default. Approvals of its tools are bound to the
+    /// name, and to the URL or the command.
     pub fn with_name(mut self, name: impl Into<String>) -> Self {
         self.settings.name = name.into();
         self
@@ -246,8 +248,6 @@ impl McpServer {
         self
     }
 
-    /// Connects to the server and lists its tools.
-    ///
     /// Checks whether the token or a header crosses a network without encryption: the address begins with `http://`, and
     /// its host is not this machine. [`connect`](Self::connect) then logs a warning.
     #[must_use]
@@ -256,6 +256,8 @@ impl McpServer {
         is_open(&address.url) && (address.bearer.is_some() || !address.headers.is_empty())
     }
 
+    /// Connects to the server and lists its tools.
+    ///
     /// # Cancellation
     /// Dropping the future closes the connection.
     ///
@@ -263,12 +265,34 @@ impl McpServer {
     /// Of kind `Connection`, `Timeout`, `Authentication` or `Protocol` if no connection begins or the list cannot be
     /// read. Of kind `TooLarge` for a long list.
     pub async fn connect(self) -> Result<McpTools> {
-        McpTools::connect(self).await
-    }
         if self.sends_secrets_unencrypted() {
             let server = self.settings.name.as_str();
             tracing::warn!(server, "the key goes to the server without encryption: use https://");
         }
+        McpTools::connect(self).await
+    }
+
+    /// Returns a text that tells this server from others, the same in each process: the name, and a hash of the way to
+    /// reach it, which may contain keys.
+    pub(super) fn origin(&self) -> Text {
+        let mut hash = Sha256::new();
+        let mut add = |part: &[u8]| {
+            hash.update(part.len().to_le_bytes());
+            hash.update(part);
+        };
+        match &self.address {
+            Address::Http(address) => add(address.url.as_bytes()),
+            Address::Command(command) => {
+                let command = command();
+                let command = command.as_std();
+                let parts = std::iter::once(command.get_program()).chain(command.get_args());
+                parts.for_each(|part| add(part.as_encoded_bytes()));
+            }
+            Address::Stream(_) => {}
+        }
+        let hash: String = hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        format!("{hash} {}", self.settings.name).into()
+    }
 
     /// Replaces the secrets of this server by `…` in a text of the server.
     pub(super) fn redact(&self, text: &str) -> String {
@@ -303,6 +327,36 @@ impl fmt::Debug for McpServer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn origin_of_tools_tells_servers_apart_in_each_process() {
+        let command = |program: &'static str, argument: &'static str| {
+            McpServer::from_command(move || {
+                let mut command = Command::new(program);
+                command.arg(argument);
+                command
+            })
+        };
+        let url = |url: &str| McpServer::from_url(url).with_bearer("s3cret");
+        let stream = || McpServer::from_stream(|| std::future::ready(Ok(tokio::io::empty())));
+        let origins = || {
+            let servers = [
+                url("http://127.0.0.1/a?key=s3cret"),
+                url("http://127.0.0.1/b?key=s3cret"),
+                command("a", "b"),
+                command("a", "c"),
+                command("ab", ""),
+                stream(),
+                stream().with_name("a"),
+            ];
+            servers.map(|server| server.origin())
+        };
+        let first = origins();
+        assert_eq!(first, origins());
+        for (at, origin) in first.iter().enumerate() {
+            assert!(!first[..at].contains(origin) && !origin.contains("s3cret"), "{origin}");
+        }
+    }
 
     #[test]
     fn secrets_over_plain_http_to_other_machines_are_noted() {

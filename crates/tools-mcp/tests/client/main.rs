@@ -13,6 +13,7 @@ mod hostile;
 mod http;
 mod scripted;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use advisor_core::{
@@ -20,10 +21,11 @@ use advisor_core::{
     tools_fn,
 };
 use advisor_testkit::{Answer, ScriptedModel};
+use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
 use futures::StreamExt;
 use serde_json::{Value, json};
 use tokio::time::timeout;
-use tool_call_advisor::{FnTool, ToolCallAdvisor, ToolCallStreaming};
+use tool_call_advisor::{FnTool, PolicyAction, ToolCallAdvisor, ToolCallStreaming, ToolPolicy, ToolRule};
 use tools_mcp::{DuplicateTool, McpServer, McpTools};
 
 use crate::scripted::{Scripted, read_only, tool, with_schema};
@@ -177,6 +179,34 @@ async fn law_t2_later_list_does_not_take_a_name_of_another_server() {
     assert_eq!(new.tools().await.unwrap().len(), 2, "the new list was read");
 }
 
+/// The tools of the two servers are equal, and the second one has the name after a restart.
+#[tokio::test(start_paused = true)]
+async fn law_t7_approval_of_a_tool_is_not_for_that_of_another_server() {
+    for (asked, resumed, text) in
+        [("one", "one", "ran pay"), ("one", "other", "the definition of the tool has changed")]
+    {
+        let store = Arc::new(InMemoryStore::new());
+        let process = async |server, answers: Vec<Answer>| {
+            let tools = Scripted::new(["pay"]).server().with_name(server).connect().await.unwrap();
+            let policy = ToolPolicy::new([ToolRule::new(["pay"], PolicyAction::Ask)], PolicyAction::Allow);
+            let model = ScriptedModel::new(answers);
+            let builder = ChatClient::builder(model.clone())
+                .advisor(ToolCallAdvisor::builder().policy(policy).build().unwrap())
+                .advisor(ChatMemoryAdvisor::new(Arc::clone(&store)))
+                .advisor(tools);
+            (builder.build().unwrap(), model)
+        };
+        let (first, _) = process(asked, vec![Answer::from_calls([("c1", "pay", "{}")])]).await;
+        first.prompt().user("Pay.").conversation("c").call().await.unwrap();
+        let (second, model) = process(resumed, vec![Answer::from_text("done")]).await;
+        let pending = second.pending_calls("c").await.unwrap().remove(0);
+        let answer = second.resume("c", [pending.approve().unwrap()]).call().await.unwrap();
+        assert_eq!(answer.text(), "done");
+        let result = model.prompts()[0].messages.iter().last().unwrap().tool_result().unwrap().clone();
+        assert!(text_of(&result).contains(text), "{asked} {resumed}: {result:?}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn announced_list_is_read_before_the_next_round() {
     for server in [Scripted::new(["grow"]), Scripted::legacy(["grow"])] {
@@ -311,7 +341,7 @@ async fn law_t2_lost_server_is_an_error_result() {
 #[tokio::test(start_paused = true)]
 async fn unreachable_server_keeps_its_last_tools() {
     let server = Scripted::new(["echo"]);
-    let inner = std::sync::Arc::new(tokio::sync::Mutex::new(Some(())));
+    let inner = Arc::new(tokio::sync::Mutex::new(Some(())));
     let allowed = inner.clone();
     let this = server.clone();
     // The first connection succeeds, all others are refused.
@@ -342,7 +372,7 @@ async fn unreachable_server_keeps_its_last_tools() {
 #[tokio::test(start_paused = true)]
 async fn law_r1_turns_share_one_attempt_at_a_silent_server() {
     let server = Scripted::new(["echo"]);
-    let silent = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let silent = Arc::new(std::sync::Mutex::new(Vec::new()));
     let (this, opened) = (server.clone(), silent.clone());
     // The first connection succeeds, all others are never answered.
     let once = McpServer::from_stream(move || {
@@ -382,7 +412,7 @@ async fn progress_of_the_server_is_progress_of_the_tool() {
 async fn law_r1_progress_does_not_keep_a_call_for_ever() {
     let server = Scripted::new(["report_for_ever"]);
     let tools = server.server().with_name("files").connect().await.unwrap();
-    let tool = std::sync::Arc::clone(tools.tools().await.unwrap().find("report_for_ever").unwrap());
+    let tool = Arc::clone(tools.tools().await.unwrap().find("report_for_ever").unwrap());
     let turn = advisor_core::Turn::new(advisor_core::TurnId::random());
     let key = advisor_core::CallKey::new(turn.id().clone(), 1, 0);
     let call = advisor_core::ToolCall::new("c1", "report_for_ever", "{}");
@@ -514,7 +544,7 @@ async fn rounds_share_one_set() {
     let server = Scripted::new(["echo"]);
     let tools = server.server().connect().await.unwrap();
     let model = model(&[("echo", "{}"), ("echo", "{}")]);
-    let seen = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
     let seeing = seen.clone();
     struct Made(usize);
     let spy = advisor_core::from_fn(

@@ -4,12 +4,13 @@ use advisor_chain::advisors::{OnlyTools, ResponseCache, ToolSearch};
 use advisor_chain::messages::{Block, ToolCall};
 use advisor_chain::tools::{OnLimit, ToolSet, tools_fn};
 use advisor_chain::{
-    AdvisorChain, ChatOptions, ChatRequest, ChatResponse, Error, ErrorKind, FinishReason, Message, Phase,
-    Placement, ToolChoice, from_fn,
+    AdvisorChain, ChatOptions, ChatRequest, ChatResponse, Error, ErrorKind, FinishReason, FnTool, Message,
+    Phase, Placement, ToolChoice, ToolDefinition, from_fn,
 };
 use advisor_testkit::{Answer, ScriptedModel};
+use serde_json::{Value, json};
 
-use crate::support::{PLACES, Setting, says, tool};
+use crate::support::{Log, PLACES, Setting, says, tool};
 
 /// A tool that returns its name.
 fn named(name: &'static str) -> impl advisor_chain::Tool {
@@ -210,4 +211,22 @@ fn search_refuses_a_tool_of_its_own_name() {
     assert_eq!(ToolSearch::new(&tools).unwrap_err().kind(), ErrorKind::Configuration);
     let shown = format!("{:?}", ToolSearch::new(&ToolSet::new().with(named("one"))).unwrap());
     assert_eq!(shown, r#"ToolSearch { tools: ["one"], limit: 8, .. }"#);
+}
+
+/// A turn merges its sets in each round.
+#[test]
+fn foreign_tools_that_are_left_out_are_warned_of_once_per_set() {
+    let of = |origin: Option<&str>| {
+        let mut definition = ToolDefinition::new("look", "Looks.", json!({"type": "object"}));
+        definition.origin = origin.map(Into::into);
+        ToolSet::new().with(FnTool::new(definition, |_: Value| async { Ok("seen") }))
+    };
+    let (own, others) = (of(None), [of(Some("a")), of(Some("b"))]);
+    let (log, _logging) = Log::start();
+    for _ in 0..3 {
+        for other in &others {
+            assert_eq!(own.clone().merged(other).unwrap().len(), 1);
+        }
+    }
+    assert_eq!(log.take().matches("is left out").count(), 2);
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use message_aggregator::Text;
 
 use crate::chain::builder::ChainBuilder;
-use crate::tool::set::duplicate_tool;
+use crate::tool::set::{duplicate_tool, warn_of_left_out};
 use crate::{
     AdvisorChain, ChatModel, ChatOptions, ClientSideCall, ConversationKey, Decision, Error, IntoId, OnDrop,
     Phase, Plan, Prompt, Result, Spawner, StreamAdvisor, Tool, ToolSet,
@@ -211,8 +211,11 @@ impl ChatClientBuilder {
         let takes_own_name = !is_own(&tool) && self.defaults.tools.find(&name).is_some_and(is_own);
         if !takes_own_name && self.inherited.remove(&name) {
             self.defaults.tools.insert(tool);
-        } else if self.defaults.tools.join(tool).is_err() {
-            self.duplicate.get_or_insert(name);
+            return;
+        }
+        match self.defaults.tools.join(tool) {
+            Ok(left_out) => left_out.iter().for_each(|name| warn_of_left_out(name)),
+            Err(_) => drop(self.duplicate.get_or_insert(name)),
         }
     }
 

@@ -1,7 +1,7 @@
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
-use message_aggregator::WireForms;
+use message_aggregator::{Text, WireForms};
 
 use crate::{Error, Result, Tool, ToolDefinition};
 
@@ -68,35 +68,37 @@ impl ToolSet {
     /// Adds the tools of another set.
     ///
     /// Where both have a tool of the same name, a [foreign](ToolDefinition::is_foreign) one is left out with a warning; of
-    /// two foreign ones, that of the other set.
+    /// two foreign ones, that of the other set. The other set is warned of once, though each round may add it.
     ///
     /// # Errors
     /// Of kind [`Configuration`](crate::ErrorKind::Configuration) if both sets have a tool of the same name, and neither
     /// is foreign. The text names it.
     pub fn merged(mut self, other: &Self) -> Result<Self> {
-        other.iter().try_for_each(|tool| self.join(Arc::clone(tool)))?;
+        let mut left_out = Vec::new();
+        for tool in other.iter() {
+            left_out.extend(self.join(Arc::clone(tool))?);
+        }
+        if !left_out.is_empty() {
+            let Warning(once) = other.wire_form(|_| Warning(Once::new()));
+            once.call_once(|| left_out.iter().for_each(|name| warn_of_left_out(name)));
+        }
         Ok(self)
     }
 
-    /// Adds a tool. If there is one of its name, a foreign one of the two is left out.
+    /// Adds a tool. If there is one of its name, a foreign one of the two is left out, and the name is returned.
     ///
     /// # Errors
     /// If neither is foreign. The set then has the new one.
-    pub(crate) fn join(&mut self, tool: Arc<dyn Tool>) -> Result<()> {
+    pub(crate) fn join(&mut self, tool: Arc<dyn Tool>) -> Result<Option<Text>> {
         let (name, is_foreign) = (tool.definition().name.clone(), tool.definition().is_foreign());
         let known = self.find(&name).map(|known| known.definition().is_foreign());
         if known.is_none() || !is_foreign {
             self.insert(tool);
         }
         match known {
-            Some(false) if !is_foreign => return Err(duplicate_tool(&name)),
-            Some(_) => {
-                let tool = name.escape_debug().to_string();
-                tracing::warn!(tool, "a foreign tool is left out: another tool has its name");
-            }
-            None => {}
+            Some(false) if !is_foreign => Err(duplicate_tool(&name)),
+            known => Ok(known.map(|_| name)),
         }
-        Ok(())
     }
 
     /// Checks whether the other set is a clone of this one. Equal sets of different origin are not.
@@ -139,6 +141,15 @@ impl ToolSet {
     pub fn wire_form<T: Send + Sync + 'static>(&self, make: impl FnOnce(&Self) -> T) -> &T {
         self.0.wire_forms.form(|| make(self))
     }
+}
+
+/// Warns once of the tools that a set has in vain.
+struct Warning(Once);
+
+/// Warns of a foreign tool that is left out.
+pub(crate) fn warn_of_left_out(name: &str) {
+    let tool = name.escape_debug().to_string();
+    tracing::warn!(tool, "a foreign tool is left out: another tool has its name");
 }
 
 /// Returns the error of two tools with the same name.

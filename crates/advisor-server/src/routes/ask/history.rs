@@ -88,7 +88,7 @@ impl Stored {
         let next = NonZeroUsize::MIN.saturating_add(messages.len());
         let (mut left, mut turns, mut tip) =
             (next.saturating_add(FURTHER_TURNS), next.min(FIRST_TURNS), None);
-        let place = server.stored_reads().begin().await;
+        let place = server.stored_reads().begin().await.map_err(|error| failed(error.into()))?;
         let outside = server.turns().answered_outside_memory(conversation);
         let begun = place.work(move || {
             let history = sent_turns(messages.get(..history).unwrap_or_default())?;

@@ -168,7 +168,7 @@ async fn new_files_are_for_their_owner_alone() {
         let file = File::new();
         let link = file.path().with_file_name("link.sqlite");
         std::os::unix::fs::symlink(file.path(), &link).unwrap();
-        let store = SqliteStore::open(if is_link { &link } else { file.path() }).await.unwrap();
+        let store = SqliteStore::open(if is_link { link } else { file.path() }).await.unwrap();
         store.append(&key(), Version::EMPTY, said("t1", 1, &["secret"])).await.unwrap();
         for end in ["", "-wal", "-shm"] {
             let path = format!("{}{end}", file.path().display());

@@ -105,9 +105,10 @@ fn last_piece(lines: &str) -> Option<usize> {
             _ => {}
         }
     }
-    // A piece begins with its line. The parser leaves out indentation.
+    // A piece begins with its line. The parser leaves out indentation. At a carriage return alone it may have looked further,
+    // up to a line feed.
     let begin = lines.get(..last)?.rfind(['\n', '\r']).map_or(0, |end| end + 1);
-    (pieces > 1).then_some(begin)
+    (pieces > 1 && lines.get(..begin)?.ends_with('\n')).then_some(begin)
 }
 
 #[cfg(test)]

@@ -41,6 +41,13 @@ fn definition_at_the_end_renders_the_text_again() {
     assert!(format!("{after:?}").contains(r#"Link("https://example.org")"#), "{after:?}");
 }
 
+/// The parser looks for the end of a fence up to the line feed.
+#[test]
+fn fence_with_carriage_returns_streams_as_the_whole_text() {
+    let text = "a\n```\r\r```\n";
+    assert_eq!(streamed([text]).1, render(text, &mut Room::new(usize::MAX)));
+}
+
 #[test]
 fn list_with_pauses_is_one_list() {
     let (_, nodes) = streamed(["1. a\n", "\n2", ". b\n\nEnd"]);

@@ -52,7 +52,8 @@ impl PlannedCall {
             CallDecision::Deny(reason) => self.fate = Fate::Forbidden(reason),
             CallDecision::Ask => self.fate = Fate::ClientSide,
             CallDecision::RunWith(arguments) => {
-                match fit_in_time(&ready.tool, arguments, schemas, leniency).await {
+                let misfit = "its arguments were changed and do not fit the tool";
+                match fit_in_time(&ready.tool, arguments, schemas, leniency, misfit).await {
                     Ok(arguments) => {
                         let text = Text::from(arguments.to_string());
                         (ready.arguments, ready.edited) = (arguments, Some(text.clone()));

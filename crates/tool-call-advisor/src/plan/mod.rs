@@ -11,6 +11,9 @@ pub(crate) mod schema;
 #[cfg(not(feature = "schema-validation"))]
 #[path = "no_schema.rs"]
 pub(crate) mod schema;
+#[cfg(feature = "schema-validation")]
+mod subschemas;
+#[cfg(feature = "schema-validation")]
 mod work;
 
 use std::collections::{HashMap, HashSet};

@@ -3,8 +3,6 @@
 use advisor_core::{Leniency, Result, ToolDefinition, ToolSet};
 use serde_json::Value;
 
-use crate::plan::work::Work;
-
 /// Placeholder for compiled schemas. Tools check their arguments themselves, typed tools by deserialising them.
 #[derive(Debug, Default)]
 pub(crate) struct Schemas;
@@ -20,9 +18,14 @@ impl Schemas {
         object.ok_or_else(|| String::from("they are no object"))
     }
 
-    /// Returns the work of checking arguments of so many bytes.
-    pub(crate) fn work(_tool: &ToolDefinition, _bytes: usize) -> Work {
-        Work::Little
+    /// Arguments are only parsed, in any case.
+    pub(crate) fn is_short(_bytes: usize) -> bool {
+        true
+    }
+
+    /// Nothing is compared.
+    pub(crate) fn is_quick(&self, _tool: &ToolDefinition, _arguments: &Value) -> bool {
+        true
     }
 
     /// Accepts every set. The chain checks names and the roots of schemas.
@@ -33,12 +36,14 @@ impl Schemas {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use advisor_core::ToolCall;
     use serde_json::json;
 
     use crate::FnTool;
-    use crate::plan::prepare::prepare;
+    use crate::plan::prepare::prepare_in_time;
 
     fn look() -> ToolSet {
         let schema =
@@ -47,19 +52,21 @@ mod tests {
         ToolSet::new().with(FnTool::new(definition, |_: Value| async { Ok("sunny") }))
     }
 
-    #[test]
-    fn law_t2_without_schemas_arguments_are_an_object() {
+    #[tokio::test]
+    async fn law_t2_without_schemas_arguments_are_an_object() {
         for (arguments, wrong) in [
             ("{", "not started: the arguments are no valid JSON"),
             ("[]", "not started: the arguments do not fit the tool: they are no object"),
         ] {
             let call = ToolCall::new("c1", "look", arguments);
-            let refused = prepare(&call, &look(), &Schemas, Leniency::Lenient).map(|_| ()).unwrap_err();
+            let refused = prepare_in_time(&call, &look(), &Arc::new(Schemas), Leniency::Lenient).await;
+            let refused = refused.map(|_| ()).unwrap_err();
             assert!(refused.text.starts_with(wrong), "{refused:?}");
         }
         for arguments in [json!({}), json!({"days": "3"}), json!({"days": null})] {
             let call = ToolCall::new("c1", "look", arguments.to_string());
-            let (tool, given) = prepare(&call, &look(), &Schemas, Leniency::Lenient).unwrap();
+            let schemas = Arc::new(Schemas);
+            let (tool, given) = prepare_in_time(&call, &look(), &schemas, Leniency::Lenient).await.unwrap();
             assert_eq!((tool.definition().name.as_str(), given), ("look", arguments), "as it was written");
         }
     }

@@ -1,98 +1,161 @@
 //! Regular expressions in schemas, which may be those of a server: only an engine of linear time checks them.
 
+use std::collections::HashSet;
+use std::ptr;
+
 use jsonschema::{PatternOptions, ValidationOptions, Validator};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+
+use crate::plan::subschemas::{Document, Kind, Place, visit, within};
+use crate::plan::work::{self, Sizes};
 
 /// The bytes that a compiled expression may have.
 const MOST_BYTES: usize = 256 << 10;
 
-/// Keywords that have data.
-const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
+/// The bytes of a compiled expression of the size 1.
+const UNIT_BYTES: usize = MOST_BYTES / Sizes::LARGEST;
 
-/// Keywords under which a schema that checks less refuses more.
-const TURNING: [&str; 4] = ["not", "if", "oneOf", "maxContains"];
+/// The expressions of a schema that another program wrote. Each is compiled.
+const MOST_FOREIGN: usize = 100;
 
-/// Compiles a schema. Expressions that need another engine, such as those with look-ahead, are left out: the tool itself
-/// has to check them.
-///
-/// # Errors
-/// If the schema is invalid, has a too large expression, or without an expression would refuse what it allows.
-pub(crate) fn compile(schema: &Value) -> Result<Validator, String> {
-    let built = options().build(schema).map_err(|error| error.to_string());
-    if built.is_ok() || has_turning(schema) {
-        return built;
-    }
-    let mut known = schema.clone();
-    if leave_out(&mut known) { options().build(&known).map_err(|error| error.to_string()) } else { built }
+/// A compiled schema.
+pub(super) struct Compiled {
+    /// The schema without the expressions that the engine does not know.
+    known: Value,
+    pub(super) validator: Validator,
+    sizes: Sizes,
 }
 
-/// Returns the number of expressions in a schema.
-pub(crate) fn count(schema: &Value) -> usize {
-    let of_members = |(name, value): (&String, &Value)| match (name.as_str(), value) {
-        (name, _) if DATA.contains(&name) => 0,
-        ("pattern", Value::String(_)) => 1,
-        ("patternProperties", Value::Object(members)) => members.len().saturating_add(count(value)),
-        _ => count(value),
-    };
-    match schema {
-        Value::Object(members) => members.iter().map(of_members).fold(0, usize::saturating_add),
-        Value::Array(items) => items.iter().map(count).fold(0, usize::saturating_add),
-        _ => 0,
+impl Compiled {
+    /// Compiles a schema. Expressions that need another engine, such as those with look-ahead, are left out with what
+    /// depends on them: the tool itself has to check them. So the schema accepts more, and nothing less.
+    ///
+    /// # Errors
+    /// If the schema is invalid or has a too large expression, or too many of them and another program wrote it.
+    pub(super) fn new(schema: &Value, is_foreign: bool) -> Result<Self, String> {
+        let mut expressions = HashSet::new();
+        visit(schema, &mut |schema| expressions.extend(expressions_of(schema)));
+        if is_foreign && expressions.len() > MOST_FOREIGN {
+            return Err(format!("it has more than {MOST_FOREIGN} regular expressions"));
+        }
+        let (mut sizes, mut unknown) = (Sizes::default(), HashSet::new());
+        for expression in expressions {
+            match size(expression) {
+                Some(size) => sizes.insert(expression, size),
+                None if needs_other_engine(expression) => drop(unknown.insert(expression)),
+                // The error of the whole schema says where it is.
+                None => {}
+            }
+        }
+        let known = match unknown.is_empty() {
+            true => schema.clone(),
+            false => LeavingOut { unknown, document: Document::new(schema) }.known(Place::of_whole(schema)),
+        };
+        let validator = options(MOST_BYTES).build(&known).map_err(|error| error.to_string())?;
+        Ok(Self { known, validator, sizes })
+    }
+
+    /// Returns the work of a comparison with arguments, or `None` if it is more than `most`.
+    pub(super) fn work(&self, arguments: &Value, most: usize) -> Option<usize> {
+        work::of(&self.known, &self.sizes, arguments, most)
     }
 }
 
-fn options() -> ValidationOptions<'static> {
-    let linear = PatternOptions::regex().size_limit(MOST_BYTES).dfa_size_limit(MOST_BYTES);
+/// Returns the expressions of a schema, without those within.
+fn expressions_of(schema: &Value) -> impl Iterator<Item = &str> {
+    let names = schema.get("patternProperties").and_then(Value::as_object);
+    let names = names.into_iter().flat_map(Map::keys).map(String::as_str);
+    schema.get("pattern").and_then(Value::as_str).into_iter().chain(names)
+}
+
+fn options(most_bytes: usize) -> ValidationOptions<'static> {
+    let linear = PatternOptions::regex().size_limit(most_bytes).dfa_size_limit(MOST_BYTES);
     jsonschema::options().with_pattern_options(linear)
+}
+
+/// Returns the size of an expression, if the engine knows it and it is not too large.
+fn size(expression: &str) -> Option<usize> {
+    let schema = json!({ "pattern": expression });
+    [1, 4, 16, Sizes::LARGEST].into_iter().find(|size| options(size * UNIT_BYTES).build(&schema).is_ok())
 }
 
 /// Checks whether an expression is valid, but only for another engine. That one compiles it, and never runs it.
 fn needs_other_engine(expression: &str) -> bool {
-    let schema = json!({ "pattern": expression });
     let other = PatternOptions::fancy_regex().size_limit(MOST_BYTES).dfa_size_limit(MOST_BYTES);
-    options().build(&schema).is_err()
-        && jsonschema::options().with_pattern_options(other).build(&schema).is_ok()
+    jsonschema::options().with_pattern_options(other).build(&json!({ "pattern": expression })).is_ok()
 }
 
-fn has_turning(schema: &Value) -> bool {
-    match schema {
-        Value::Object(members) => {
-            members.iter().any(|(name, value)| TURNING.contains(&name.as_str()) || has_turning(value))
-        }
-        Value::Array(items) => items.iter().any(has_turning),
-        _ => false,
-    }
+/// Leaves expressions out of a schema.
+struct LeavingOut<'a> {
+    unknown: HashSet<&'a str>,
+    document: Document<'a>,
 }
 
-/// Removes the expressions that the engine does not know. Returns whether there were any.
-fn leave_out(schema: &mut Value) -> bool {
-    let mut found = false;
-    match schema {
-        Value::Object(members) => {
-            if members.get("pattern").and_then(Value::as_str).is_some_and(needs_other_engine) {
-                members.remove("pattern");
-                found = true;
+impl<'a> LeavingOut<'a> {
+    /// Returns the schema without the expressions, and without the keywords that would refuse more without them.
+    fn known(&self, place: Place<'a>) -> Value {
+        let Value::Object(keywords) = place.node else { return place.node.clone() };
+        let is_known = |expression: &str| !self.unknown.contains(expression);
+        let names = keywords.get("patternProperties").and_then(Value::as_object);
+        let has_known_names = names.is_none_or(|names| names.keys().all(|name| is_known(name)));
+        let mut known = Map::new();
+        for (keyword, value) in keywords {
+            let is_kept = match keyword.as_str() {
+                "pattern" => value.as_str().is_none_or(is_known),
+                "patternProperties" | "additionalProperties" => has_known_names,
+                // What is left out may have evaluated the rest.
+                "unevaluatedProperties" | "unevaluatedItems" => false,
+                "not" | "oneOf" => !self.loses(place, keyword),
+                "if" | "then" | "else" => !self.loses(place, "if"),
+                "maxContains" => !self.loses(place, "contains"),
+                _ => true,
+            };
+            if is_kept {
+                known.insert(keyword.clone(), self.known_value(place, keyword, value));
+            } else if keyword == "oneOf" && !keywords.contains_key("anyOf") {
+                known.insert(String::from("anyOf"), self.known_value(place, keyword, value));
             }
-            let names = members.get("patternProperties").and_then(Value::as_object);
-            if names.is_some_and(|names| names.keys().any(|name| needs_other_engine(name))) {
-                // The last two would refuse what the first one allows.
-                for keyword in ["patternProperties", "additionalProperties", "unevaluatedProperties"] {
-                    members.remove(keyword);
+        }
+        Value::Object(known)
+    }
+
+    fn known_value(&self, place: Place<'a>, keyword: &str, value: &'a Value) -> Value {
+        let known = |schema: &'a Value| self.known(place.at(schema));
+        match (Kind::of(keyword), value) {
+            (Kind::Map, Value::Object(schemas)) => {
+                schemas.iter().map(|(name, schema)| (name.clone(), known(schema))).collect()
+            }
+            (Kind::Other, Value::Array(schemas)) => schemas.iter().map(known).collect(),
+            (Kind::Other, Value::Object(_)) => known(value),
+            _ => value.clone(),
+        }
+    }
+
+    /// Checks whether something is left out of the schemas of a keyword, or of those that they lead to.
+    fn loses(&self, place: Place<'a>, keyword: &str) -> bool {
+        let schemas = place.node.get(keyword).map(|value| within(keyword, value)).unwrap_or_default();
+        let mut waiting: Vec<_> = schemas.into_iter().map(|schema| place.at(schema)).collect();
+        let mut seen = HashSet::new();
+        while let Some(place) = waiting.pop() {
+            if !seen.insert(ptr::from_ref(place.node)) {
+                continue;
+            }
+            let has = |keyword| place.node.get(keyword).is_some();
+            if expressions_of(place.node).any(|expression| self.unknown.contains(expression))
+                || has("unevaluatedProperties")
+                || has("unevaluatedItems")
+            {
+                return true;
+            }
+            for (keyword, value) in place.node.as_object().into_iter().flatten() {
+                waiting.extend(within(keyword, value).into_iter().map(|schema| place.at(schema)));
+                if let (Kind::Reference, Some(to)) = (Kind::of(keyword), value.as_str()) {
+                    waiting.extend(self.document.targets(place, keyword, to));
                 }
-                found = true;
-            }
-            for (_, value) in members.iter_mut().filter(|(name, _)| !DATA.contains(&name.as_str())) {
-                found |= leave_out(value);
             }
         }
-        Value::Array(items) => {
-            for item in items {
-                found |= leave_out(item);
-            }
-        }
-        _ => {}
+        false
     }
-    found
 }
 
 #[cfg(test)]
@@ -100,13 +163,12 @@ mod tests {
     use super::*;
 
     fn accepts(schema: &Value, value: &Value) -> Option<bool> {
-        compile(schema).ok().map(|compiled| compiled.is_valid(value))
+        Compiled::new(schema, false).ok().map(|compiled| compiled.validator.is_valid(value))
     }
 
     #[test]
     fn patterns_of_the_linear_engine_are_checked() {
         let schema = json!({"properties": {"day": {"pattern": "^\\d{4}-\\d{2}$"}}, "patternProperties": {"^x-": {"type": "string"}}});
-        assert_eq!(count(&schema), 2);
         assert_eq!(accepts(&schema, &json!({"day": "2026-01"})), Some(true));
         assert_eq!(accepts(&schema, &json!({"day": "today"})), Some(false));
         assert_eq!(accepts(&schema, &json!({"x-a": 1})), Some(false));
@@ -122,8 +184,6 @@ mod tests {
         let names =
             json!({"patternProperties": {"^(?!_)": {"type": "string"}}, "additionalProperties": false});
         assert_eq!(accepts(&names, &json!({"a": "b"})), Some(true));
-        let turned = json!({"not": {"pattern": "(?=a)"}});
-        assert_eq!(accepts(&turned, &json!("b")), None, "it would refuse everything");
         assert_eq!(
             accepts(&json!({"properties": {"a": {"pattern": "(a"}}, "type": "nothing"}), &json!(1)),
             None
@@ -132,6 +192,156 @@ mod tests {
             assert_eq!(accepts(&of(invalid), &json!({"a": 1})), None, "{invalid}");
         }
         let data = json!({"const": {"pattern": "(?=a)", "patternProperties": {"b": 1}}});
-        assert_eq!((count(&data), accepts(&data, &data["const"])), (0, Some(true)));
+        assert_eq!(accepts(&data, &data["const"]), Some(true));
+    }
+
+    /// The patterns look like those of Zod.
+    #[test]
+    fn schemas_with_other_patterns_refuse_nothing_that_they_allow() {
+        let mail = json!({"type": "string", "pattern": "^(?!\\.)\\S+@\\S+$"});
+        let one = json!({"oneOf": [{"type": "integer"}, {"type": "null"}]});
+        let with = |more: Value| {
+            let mut schema = json!({"type": "object", "$defs": {"mail": mail}, "properties": {"mail": mail}});
+            schema["properties"].as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            schema
+        };
+        let fitting = json!({"mail": "a@b.c"});
+        for (what, schema, allowed, refused) in [
+            ("beside `oneOf`", with(json!({"number": one})), json!({"number": 1}), json!({"number": "1"})),
+            (
+                "properties with names of keywords",
+                with(
+                    json!({"not": {"type": "string"}, "if": {"type": "string"}, "pattern": {"type": "string"}}),
+                ),
+                json!({"not": "a", "if": "b", "pattern": "c"}),
+                json!({"not": 1}),
+            ),
+            (
+                "in `oneOf`",
+                with(json!({"to": {"oneOf": [mail, {"type": "string", "maxLength": 9}]}})),
+                json!({"to": "nobody"}),
+                json!({"to": 1}),
+            ),
+            (
+                "a reference in `oneOf`",
+                with(
+                    json!({"to": {"oneOf": [{"$ref": "#/$defs/mail"}, {"type": "string", "maxLength": 9}]}}),
+                ),
+                json!({"to": "nobody"}),
+                json!({"to": 1}),
+            ),
+            (
+                "in `not`",
+                with(json!({"name": {"type": "string", "not": mail}})),
+                json!({"name": "b"}),
+                json!({"name": 1}),
+            ),
+            (
+                "in `if`",
+                with(json!({"name": {"type": "string", "if": {"$ref": "#/$defs/mail"}, "then": false}})),
+                json!({"name": "b"}),
+                json!({"name": 1}),
+            ),
+            (
+                "in `contains`",
+                with(json!({"to": {"type": "array", "contains": mail, "minContains": 0, "maxContains": 1}})),
+                json!({"to": ["b", "c"]}),
+                json!({"to": 1}),
+            ),
+            (
+                "names in `allOf`",
+                json!({
+                    "type": "object", "unevaluatedProperties": false,
+                    "allOf": [{"patternProperties": {"^(?!_)": {"type": "string"}}}]
+                }),
+                json!({"a": "b"}),
+                json!(1),
+            ),
+        ] {
+            assert_eq!(accepts(&schema, &fitting), Some(true), "{what}");
+            assert_eq!(accepts(&schema, &allowed), Some(true), "{what}");
+            assert_eq!(accepts(&schema, &refused), Some(false), "{what}: the rest is checked");
+        }
+    }
+
+    #[test]
+    fn law_r1_patterns_of_other_programs_have_a_number() {
+        let schema = |number: usize| {
+            let named: Map<_, _> =
+                (1..number).map(|at| (format!("^{at}"), json!({"pattern": "^1"}))).collect();
+            json!({"properties": {"a": {"pattern": "a"}}, "patternProperties": named, "const": {"pattern": "b"}})
+        };
+        let compiles = |number, is_foreign| Compiled::new(&schema(number), is_foreign).is_ok();
+        assert!(compiles(MOST_FOREIGN, true) && compiles(MOST_FOREIGN + 1, false));
+        assert!(!compiles(MOST_FOREIGN + 1, true));
+    }
+
+    /// The work of a comparison with arguments.
+    fn work(schema: &Value, arguments: &Value) -> Option<usize> {
+        Compiled::new(schema, false).unwrap().work(arguments, 1 << 20)
+    }
+
+    #[test]
+    fn work_is_that_of_the_texts_and_their_patterns() {
+        let schema = |pattern: &str| json!({"properties": {"a": {"pattern": pattern}, "b": {}}});
+        let added = |schema: &Value, name: &str| {
+            let of = |bytes: usize| work(schema, &json!({name: "a".repeat(bytes)})).unwrap();
+            (of(6400) - of(0)) / 6400
+        };
+        assert_eq!(added(&schema("^[ab]+$"), "a"), 1);
+        assert_eq!(added(&schema("^[ab]+$"), "b"), 0, "it has no pattern");
+        assert!(added(&schema("[ab]*a[ab]{100}"), "a") > 1, "a larger pattern");
+        let names = json!({"patternProperties": {"^[ab]+$": {}, "^[bc]+$": {}}});
+        let of = |bytes: usize| work(&names, &json!({"a".repeat(bytes): 1})).unwrap();
+        assert_eq!((of(6400) - of(0)) / 6400, 2);
+        let names = json!({"propertyNames": {"pattern": "^[ab]+$"}});
+        let of = |bytes: usize| work(&names, &json!({"a".repeat(bytes): 1})).unwrap();
+        assert_eq!((of(6400) - of(0)) / 6400, 1);
+    }
+
+    #[test]
+    fn law_r1_each_way_to_a_pattern_counts() {
+        let expression = "^(?:[ab]*a[ab]{1000}|[ab]*)$";
+        let schema = |number: usize| {
+            let each: Vec<_> = (0..number).map(|_| json!({"$ref": "#/$defs/p"})).collect();
+            json!({"$defs": {"p": {"pattern": expression}}, "properties": {"a": {"allOf": each}}})
+        };
+        let arguments = json!({"a": "ab".repeat(2000)});
+        let one = Compiled::new(&schema(1), true).unwrap().work(&arguments, usize::MAX).unwrap();
+        let many = Compiled::new(&schema(4900), true).unwrap().work(&arguments, usize::MAX).unwrap();
+        assert!(many / one > 4800, "{one} {many}");
+        assert_eq!(work(&schema(4900), &arguments), None);
+    }
+
+    #[test]
+    fn law_r1_work_without_a_bound_is_recognised() {
+        let nested = |levels: usize| (0..levels).fold(json!("a"), |inner, _| json!({"a": inner}));
+        let twice = json!({"allOf": [
+            {"properties": {"a": {"$ref": "#/$defs/n"}}}, {"properties": {"a": {"$ref": "#/$defs/n"}}}
+        ]});
+        let doubled = json!({"$defs": {"n": twice}, "$ref": "#/$defs/n"});
+        assert!(work(&doubled, &nested(5)).unwrap() > 1 << 5);
+        assert_eq!(work(&doubled, &nested(60)), None, "doubled at each level");
+        let anchored = json!({"$defs": {"n": {"$anchor": "n", "allOf": [
+            {"properties": {"a": {"$ref": "#n"}}}, {"properties": {"a": {"$ref": "#n"}}}
+        ]}}, "$ref": "#n"});
+        assert_eq!(work(&anchored, &nested(60)), None, "by the name of a schema");
+        assert_eq!(work(&json!({"$ref": "#"}), &json!(1)), None, "no end");
+        let unevaluated = (0..40).fold(
+            json!({}),
+            |inner, _| json!({"anyOf": [inner], "unevaluatedProperties": {"type": "string"}}),
+        );
+        assert_eq!(work(&unevaluated, &json!({"a": "b"})), None, "evaluated again at each level");
+        let tree = json!({"$defs": {"n": {"properties": {
+            "a": {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/n"}]}}
+        }}, "$ref": "#/$defs/n"});
+        assert!(work(&tree, &nested(60)).is_some_and(|work| work < 10_000), "{:?}", work(&tree, &nested(60)));
+        assert!(
+            work(
+                &json!({"additionalProperties": {"$ref": "#"}, "properties": {"a": {"$ref": "#"}}}),
+                &nested(60)
+            )
+            .is_some()
+        );
     }
 }

@@ -3,26 +3,26 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use advisor_core::{Error, Leniency, Result, Text, ToolDefinition, ToolSet};
-use jsonschema::Validator;
+use jsonschema::ValidationError;
 use serde_json::Value;
 
 use crate::plan::lenient::fitting;
-use crate::plan::patterns;
-use crate::plan::work::Work;
+use crate::plan::patterns::Compiled;
 
 /// Compiled schemas of tools: each is compiled once and shared.
 #[derive(Default)]
-pub(crate) struct Schemas(Mutex<HashMap<Text, (Value, Arc<Validator>)>>);
+pub(crate) struct Schemas(Mutex<HashMap<Text, (Value, Arc<Compiled>)>>);
 
 /// Number of cached schemas at which the cache is cleared. One process is not expected to have as many tools.
 const MOST: usize = 1024;
 
-/// The bytes of arguments that an async thread checks, and those times the patterns of the schema.
+/// The bytes of arguments that an async thread checks, and the work of that.
 const LITTLE_BYTES: usize = 64 << 10;
 const LITTLE_WORK: usize = 4 << 10;
 
-/// The bytes of arguments times the patterns of the schema that are checked at all.
-const MOST_WORK: usize = 16 << 20;
+/// The work of a check that is done at all, and of one whose violations are all listed, in memory.
+const MOST_WORK: usize = 2 << 20;
+const MOST_LISTED: usize = 128 << 10;
 
 /// The error of the first invalid schema of a set, if any.
 struct Defect(Option<String>);
@@ -43,22 +43,31 @@ impl Schemas {
             let object = arguments.is_object().then_some(arguments);
             return object.ok_or_else(|| String::from("they are no object"));
         }
-        let validator =
-            self.validator(tool).map_err(|error| format!("the tool's own schema is invalid: {error}"))?;
+        let compiled =
+            self.compiled(tool).map_err(|error| format!("the tool's own schema is invalid: {error}"))?;
+        if compiled.work(&arguments, MOST_WORK).is_none() {
+            return Err(String::from("comparing them with its schema takes too long; make them shorter"));
+        }
+        let validator = &compiled.validator;
         if validator.is_valid(&arguments) {
             return Ok(arguments);
         }
-        fitting(&validator, &arguments, leniency).ok_or_else(|| misfits(&validator, &arguments))
+        if compiled.work(&arguments, MOST_LISTED).is_none() {
+            return Err(misfits(validator.validate(&arguments).err()));
+        }
+        fitting(validator, &arguments, leniency).ok_or_else(|| misfits(validator.iter_errors(&arguments)))
     }
 
-    /// Returns the work of checking arguments of so many bytes.
-    pub(crate) fn work(tool: &ToolDefinition, bytes: usize) -> Work {
-        let patterns = patterns::count(&tool.parameters);
-        match patterns.saturating_mul(bytes) {
-            work if work > MOST_WORK => Work::TooMuch { patterns },
-            work if work > LITTLE_WORK || bytes > LITTLE_BYTES => Work::Much,
-            _ => Work::Little,
-        }
+    /// Checks whether so many bytes of arguments are few enough to be read by an async thread.
+    pub(crate) fn is_short(bytes: usize) -> bool {
+        bytes <= LITTLE_BYTES
+    }
+
+    /// Checks whether the check of arguments is too short to notice.
+    pub(crate) fn is_quick(&self, tool: &ToolDefinition, arguments: &Value) -> bool {
+        let has_little = |compiled: Arc<Compiled>| compiled.work(arguments, LITTLE_WORK).is_some();
+        // Without a schema, there is nothing to compare.
+        tool.parameters.is_null() || self.compiled(tool).map_or(true, has_little)
     }
 
     /// Checks that the schemas of a set are valid, once per set.
@@ -75,17 +84,17 @@ impl Schemas {
         if tool.parameters.is_null() {
             return None;
         }
-        let error = self.validator(tool).err()?;
+        let error = self.compiled(tool).err()?;
         Some(format!("the schema of the tool `{}` is invalid, mend it: {error}", tool.name))
     }
 
-    fn validator(&self, tool: &ToolDefinition) -> Result<Arc<Validator>, String> {
-        if let Some((schema, validator)) = self.lock().get(&tool.name)
+    fn compiled(&self, tool: &ToolDefinition) -> Result<Arc<Compiled>, String> {
+        if let Some((schema, compiled)) = self.lock().get(&tool.name)
             && *schema == tool.parameters
         {
-            return Ok(Arc::clone(validator));
+            return Ok(Arc::clone(compiled));
         }
-        let compiled = Arc::new(patterns::compile(&tool.parameters)?);
+        let compiled = Arc::new(Compiled::new(&tool.parameters, tool.is_foreign())?);
         let mut cache = self.lock();
         if cache.len() >= MOST {
             cache.clear();
@@ -94,14 +103,14 @@ impl Schemas {
         Ok(compiled)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Text, (Value, Arc<Validator>)>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Text, (Value, Arc<Compiled>)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Returns the first few violations, each with its position.
-fn misfits(validator: &Validator, arguments: &Value) -> String {
-    let wrong = validator.iter_errors(arguments).take(5).map(|error| match error.instance_path().as_str() {
+fn misfits<'a>(violations: impl IntoIterator<Item = ValidationError<'a>>) -> String {
+    let wrong = violations.into_iter().take(5).map(|error| match error.instance_path().as_str() {
         "" => error.to_string(),
         place => format!("{place}: {error}"),
     });

@@ -1,6 +1,7 @@
 //! Law T3, the turn's time: it is bounded while a round opens, while the model answers, while tools run and
 //! between all of them. The clock is paused: it moves only when everything waits.
 
+use std::sync::mpsc;
 use std::time::Duration;
 
 use advisor_chain::messages::{BlockDelta, BlockHead, BlockId, BlockKind, Limit, MessageList};
@@ -10,7 +11,9 @@ use advisor_chain::{
     ToolCallAdvisor, async_trait, from_fn,
 };
 use advisor_testkit::{Answer, ScriptedModel};
-use serde_json::Value;
+use serde_json::{Value, json};
+use tokio::runtime::Builder;
+use tokio::task::spawn_blocking;
 use tokio::time::{Instant, advance};
 
 use crate::support::{
@@ -33,6 +36,43 @@ fn assert_out_of_time(run: &Run, begun: Instant) {
 
 fn one_call() -> Answer {
     Answer::from_calls([("c1", "look", "{}")])
+}
+
+/// The only blocking thread of the runtime is taken, so the long arguments of both calls wait for their check.
+#[test]
+fn law_t3_time_runs_out_while_arguments_are_checked() {
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .max_blocking_threads(1)
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let begun = Instant::now();
+        let (release, released) = mpsc::channel::<()>();
+        let taken = spawn_blocking(move || released.recv());
+        let long = json!({"a": "x".repeat(100_000)}).to_string();
+        let calls = ["c1", "c2"].map(|id| (id, "look", long.as_str()));
+        let model = ScriptedModel::new([Answer::from_calls(calls)]);
+        let client = client(&model, limited(limits())).tool(tool("look", "sunny")).build().unwrap();
+        let passing = async {
+            loop {
+                advance(SECOND).await;
+            }
+        };
+        let run = tokio::select! {
+            run = read(client.prompt().user("go").stream()) => run,
+            () = passing => unreachable!(),
+        };
+        assert_eq!(limit_of(&run), Limit::Time(5000));
+        assert!(begun.elapsed() < 7 * SECOND, "{:?}", begun.elapsed());
+        for (line, id) in transcript_lines(run.response().transcript())[3..].iter().zip(["c1", "c2"]) {
+            let text = "not started: the time limit of 5000 ms for one turn was reached";
+            assert_eq!(*line, format!("error {id}: {text}"));
+        }
+        release.send(()).unwrap();
+        taken.await.unwrap().unwrap();
+    });
 }
 
 /// Shown content is kept: the blocks are closed, and the text is part of the transcript.

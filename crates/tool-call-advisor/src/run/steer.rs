@@ -2,10 +2,12 @@ use std::collections::HashMap;
 
 use advisor_core::{AnsweredBefore, ChatResponse, Error, FinishReason, Limit, Result, ToolCall, ToolSet};
 
+use tokio::time::timeout_at;
+
 use crate::NotStarted;
 use crate::plan::ToolPlan;
 use crate::plan::admission::Admission;
-use crate::plan::prepare::prepare_in_time;
+use crate::plan::prepare::{Unready, prepare_in_time};
 use crate::run::LoopRun;
 use crate::run::decide::{Decision, Runner, Weighed, decide};
 use crate::run::history::has_calls;
@@ -107,12 +109,24 @@ impl LoopRun {
         let mut prepared = HashMap::new();
         for ((block, call), admission) in steered.tool_calls().zip(&admissions) {
             if *admission == Admission::Admitted {
-                let ready = prepare_in_time(call, tools, &config.schemas, config.leniency).await;
-                prepared.insert(block, ready);
+                let preparing = prepare_in_time(call, tools, &config.schemas, config.leniency);
+                prepared.insert(block, self.within_time(preparing).await);
             }
         }
         ToolPlan::new(answer.clone(), self.request.turn.id(), steered, admissions, |block| {
             prepared.remove(&block)
+        })
+    }
+
+    /// Waits for a call to be prepared, until the time of the turn is over.
+    async fn within_time<T>(
+        &self,
+        preparing: impl Future<Output = Result<T, Unready>>,
+    ) -> Result<T, Unready> {
+        let Some(deadline) = self.deadline else { return preparing.await };
+        timeout_at(deadline, preparing).await.unwrap_or_else(|_| {
+            let why = NotStarted::Limit(self.time_limit());
+            Err(Unready { reason: why.reason(), text: self.config.texts.not_started(&why) })
         })
     }
 

@@ -121,6 +121,7 @@ impl ToolDefinition {
         }
         hash_json(&mut hash, &self.parameters);
         if let Some(origin) = &self.origin {
+            hash.update([b'@']);
             hash.update(origin.as_str());
         }
         hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()

@@ -1,19 +1,14 @@
-//! Large bodies of requests: the values that they may have, and the places of those that are parsed.
+//! Large bodies of requests: the check of their values, and the places of those that are parsed.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use advisor_core::Error;
+use advisor_core::json::{MOST_VALUES, values};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use crate::refusal::Refusal;
-
-/// The values of a body: the items of its lists and the fields of its objects, at any depth.
-///
-/// A parsed value takes up to a hundred times its text, as an object of one short field does. So the bytes of a body do not
-/// bound its memory. A long text is one value.
-const MOST_VALUES: usize = 1 << 17;
 
 /// The bodies that are parsed at once. Further requests wait in their order, at most for this time.
 const AT_ONCE: usize = 4;
@@ -61,41 +56,12 @@ pub(crate) fn check_values<'a>(texts: impl IntoIterator<Item = &'a [u8]>) -> Res
     }
 }
 
-/// Returns at least the number of values inside a JSON text: the marks in front of them. Marks inside strings do not count.
-fn values(json: &[u8]) -> usize {
-    let (mut marks, mut is_text, mut is_escaped) = (0, false, false);
-    for byte in json {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' => is_escaped = is_text,
-            b'"' => is_text = !is_text,
-            b',' | b'[' | b'{' if !is_text => marks += 1,
-            _ => {}
-        }
-    }
-    marks
-}
-
 #[cfg(test)]
 mod tests {
     use axum::http::StatusCode;
     use axum::response::IntoResponse;
 
     use super::*;
-
-    #[test]
-    fn values_are_counted_outside_of_texts() {
-        for (json, expected) in [
-            ("5", 0),
-            ("[]", 1),
-            (r#"[1,2,{"a":3}]"#, 4),
-            (r#"{"a":[],"b":{"c":null}}"#, 4),
-            (r#"["a,b","[{","\",{","\\",1]"#, 5),
-            (r#"["\\\\",",","\\\"",{}]"#, 5),
-        ] {
-            assert_eq!(values(json.as_bytes()), expected, "{json}");
-        }
-    }
 
     #[tokio::test(start_paused = true)]
     async fn law_r1_wait_for_a_place_is_bounded() {

@@ -1,4 +1,5 @@
-//! The version of the JSON forms of this workspace, and checks that `serde_json` reads a value back unchanged.
+//! The version of the JSON forms of this workspace, the values that JSON from outside may have, and checks that `serde_json`
+//! reads a value back unchanged.
 
 use std::io;
 
@@ -19,6 +20,29 @@ pub(crate) fn is_zero(number: &u32) -> bool {
 
 /// Prefix of names with a special meaning to `serde_json`. It refuses such an object or reads it as another value.
 const RESERVED: &str = "$serde_json::private::";
+
+/// The values of JSON from outside that is parsed as a whole, such as the arguments of a call: the items of lists and the
+/// fields of objects, at any depth.
+///
+/// A parsed value takes up to a hundred times its text, as an object of one short field does. So a bound of bytes does not
+/// bound the memory. A long text is one value.
+pub const MOST_VALUES: usize = 1 << 17;
+
+/// Returns at least the number of values inside a JSON text: the marks in front of them. Marks inside strings do not count.
+#[must_use]
+pub fn values(json: &[u8]) -> usize {
+    let (mut marks, mut is_text, mut is_escaped) = (0, false, false);
+    for byte in json {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = is_text,
+            b'"' => is_text = !is_text,
+            b',' | b'[' | b'{' if !is_text => marks += 1,
+            _ => {}
+        }
+    }
+    marks
+}
 
 /// Returns the length in bytes of a value as JSON, without storing the JSON.
 #[must_use]
@@ -69,4 +93,23 @@ pub fn has_reserved_name(value: &Value) -> bool {
 #[must_use]
 pub fn is_reserved_name(name: &str) -> bool {
     name.starts_with(RESERVED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_counted_outside_of_texts() {
+        for (json, expected) in [
+            ("5", 0),
+            ("[]", 1),
+            (r#"[1,2,{"a":3}]"#, 4),
+            (r#"{"a":[],"b":{"c":null}}"#, 4),
+            (r#"["a,b","[{","\",{","\\",1]"#, 5),
+            (r#"["\\\\",",","\\\"",{}]"#, 5),
+        ] {
+            assert_eq!(values(json.as_bytes()), expected, "{json}");
+        }
+    }
 }

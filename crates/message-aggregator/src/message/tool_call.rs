@@ -1,6 +1,8 @@
+use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::json::{MOST_VALUES, values};
 use crate::{Part, Text};
 
 /// A call of a tool by the model.
@@ -45,10 +47,14 @@ impl ToolCall {
     /// Returns the arguments as JSON. None ([`gives_none`](Self::gives_none)) are `{}`.
     ///
     /// # Errors
-    /// That of the parser if they are not JSON. They are never replaced.
+    /// That of the parser if they are not JSON, or have more than [`MOST_VALUES`]. They are never replaced.
     pub fn parsed_arguments(&self) -> Result<Value, serde_json::Error> {
         if Self::gives_none(&self.arguments) {
             return Ok(Value::Object(serde_json::Map::new()));
+        }
+        // A shorter text has no room for more.
+        if self.arguments.len() > MOST_VALUES && values(self.arguments.as_bytes()) > MOST_VALUES {
+            return Err(serde_json::Error::custom(format!("they have more than {MOST_VALUES} values")));
         }
         serde_json::from_str(&self.arguments)
     }
@@ -118,5 +124,16 @@ mod tests {
         assert_eq!(parsed("{\"a\":null}"), Some(json!({"a": null})));
         assert_eq!(parsed("nul"), None);
         assert_eq!(parsed("\"null\""), Some(json!("null")));
+    }
+
+    #[test]
+    fn law_r1_arguments_of_many_values_are_not_parsed() {
+        let arguments = |objects: usize| format!("[{}]", vec!["{}"; objects].join(","));
+        let parsed = |text: String| ToolCall::new("c", "f", text).parsed_arguments();
+        assert!(parsed(arguments(1 << 16)).is_ok());
+        let refused = parsed(arguments(1 << 17)).unwrap_err().to_string();
+        assert!(refused.contains("more than 131072 values"), "{refused}");
+        let text = json!({"text": "{},".repeat(1 << 17)}).to_string();
+        assert!(parsed(text).is_ok(), "a long text is one value");
     }
 }

@@ -9,6 +9,7 @@
     reason = "a test fails by panicking"
 )]
 
+use std::future::ready;
 use std::time::Duration;
 
 use advisor_chain::advisors::{
@@ -16,6 +17,7 @@ use advisor_chain::advisors::{
     ResponseCache, Retry, SystemTemplate, ToolSearch,
 };
 use advisor_chain::chain::{Backoff, context_fn};
+use advisor_chain::mcp::{ChainServer, McpServer};
 use advisor_chain::memory::validate_transcript;
 use advisor_chain::messages::{BlockObserver, ChunkFold};
 use advisor_chain::retrieval::{Document, InMemoryVectors, PastTurns, Query, Retrieval};
@@ -278,7 +280,11 @@ use Keeps::{Everything, UpToTheQuestion};
 
 type Row = (&'static str, Keeps, Add);
 
-/// Every advisor of `docs/advisors.md`.
+/// The advisors of `docs/advisors.md` that are no rows: each case has a memory and a loop, the tools of a server have a case
+/// of their own, and an exporter sees spans and no requests.
+const NO_ROWS: [&str; 4] = ["ChatMemoryAdvisor", "GenAiExporter", "McpTools", "ToolCallAdvisor"];
+
+/// Every other advisor of `docs/advisors.md`.
 fn advisors_and_prefixes() -> Vec<Row> {
     vec![
         ("Advisor", Everything, |client| client.advisor(Stopwatch)),
@@ -301,13 +307,6 @@ fn advisors_and_prefixes() -> Vec<Row> {
                 Ok(ToolSet::new().with(idle_tool("idle")))
             }))
         }),
-        // Each case has a memory and a loop.
-        ("ChatMemoryAdvisor", Everything, |client| client),
-        ("ToolCallAdvisor", Everything, |client| client),
-        // Its tools stay those of its server, as those of `tools_fn` do.
-        ("McpTools", Everything, |client| client),
-        // It sees spans, and no requests.
-        ("GenAiExporter", Everything, |client| client),
         ("Budget", Everything, |client| {
             let ignore = OnUnknownCost::Ignore;
             client.advisor(Budget::for_each_turn().with_tokens(1_000).with_on_unknown_cost(ignore))
@@ -370,52 +369,75 @@ fn idle_tool(name: &'static str) -> FnTool {
     FnTool::new(definition, |_: Value| async { Ok("") })
 }
 
-/// Four turns of a conversation, of which the first one has two rounds where the advisor leaves native calls alone.
 #[tokio::test]
 async fn each_turn_keeps_the_beginning_of_the_request_before() {
     for (name, keeps, add) in advisors_and_prefixes() {
-        let model = ScriptedModel::from_fn(move |prompt| match prompt.messages.last().unwrap().text() {
-            last if last.ends_with("How is Mallory?") && name != "TextToolCalls" => {
-                Answer::from_calls([("c1", "look", "{}")])
-            }
-            _ => Answer::from_text(r#"{"city":"Oslo"}"#),
-        });
-        let client = ChatClient::builder(model.clone())
-            .system("Be brief.")
-            .advisor(ToolCallAdvisor::new())
-            .advisor(ChatMemoryAdvisor::new(InMemoryStore::new()))
-            .tool(idle_tool("look"));
-        let client = add(client).build().unwrap();
-        let questions = ["How is Mallory?", "How are Mallory and Oslo?", "And Oslo?", "Thanks, Mallory."];
-        let mut requests = Vec::new();
-        for question in questions {
-            let before = model.prompts().len();
-            client.prompt().user(question).conversation("c").call().await.unwrap();
-            requests.push(model.prompts().split_off(before));
+        keeps_the_beginning(name, keeps, add).await;
+    }
+}
+
+#[tokio::test]
+async fn tools_of_a_server_keep_the_beginning_of_the_request_before() {
+    let client = ChatClient::builder(ScriptedModel::new([])).build().unwrap();
+    let ask = ToolDefinition::new("ask", "Answers questions about the shop.", Value::Null);
+    let shop = ChainServer::new(client, ask).unwrap();
+    let server = McpServer::from_stream(move || {
+        let (near, far) = tokio::io::duplex(64 << 10);
+        let shop = shop.clone();
+        tokio::spawn(async move { shop.serve_stream(far).await });
+        ready(Ok(near))
+    });
+    let tools = server.connect().await.unwrap();
+    keeps_the_beginning("McpTools", Everything, |client| client.advisor(tools)).await;
+}
+
+/// Runs four turns of a conversation, of which the first one has two rounds where the advisor leaves native calls alone.
+async fn keeps_the_beginning(
+    name: &'static str,
+    keeps: Keeps,
+    add: impl FnOnce(ChatClientBuilder) -> ChatClientBuilder,
+) {
+    let model = ScriptedModel::from_fn(move |prompt| match prompt.messages.last().unwrap().text() {
+        last if last.ends_with("How is Mallory?") && name != "TextToolCalls" => {
+            Answer::from_calls([("c1", "look", "{}")])
         }
-        // One request of the model, as its API has it: the tools first.
-        let pieces = |prompt: &ReceivedPrompt| -> Vec<String> {
-            let messages = prompt.messages.iter().map(|message| serde_json::to_string(message).unwrap());
-            std::iter::once(format!("{:?}", prompt.tools)).chain(messages).collect()
+        _ => Answer::from_text(r#"{"city":"Oslo"}"#),
+    });
+    let client = ChatClient::builder(model.clone())
+        .system("Be brief.")
+        .advisor(ToolCallAdvisor::new())
+        .advisor(ChatMemoryAdvisor::new(InMemoryStore::new()))
+        .tool(idle_tool("look"));
+    let client = add(client).build().unwrap();
+    let questions = ["How is Mallory?", "How are Mallory and Oslo?", "And Oslo?", "Thanks, Mallory."];
+    let mut requests = Vec::new();
+    for question in questions {
+        let before = model.prompts().len();
+        client.prompt().user(question).conversation("c").call().await.unwrap();
+        requests.push(model.prompts().split_off(before));
+    }
+    // One request of the model, as its API has it: the tools first.
+    let pieces = |prompt: &ReceivedPrompt| -> Vec<String> {
+        let messages = prompt.messages.iter().map(|message| serde_json::to_string(message).unwrap());
+        std::iter::once(format!("{:?}", prompt.tools)).chain(messages).collect()
+    };
+    for (turn, next) in requests.iter().zip(&requests[1..]) {
+        let (last, first) = (pieces(turn.last().unwrap()), pieces(&next[0]));
+        let asked = last.len() - turn.last().unwrap().messages.iter_back().position(is_user).unwrap() - 1;
+        let kept = match keeps {
+            Everything => last.len(),
+            UpToTheQuestion(..) => asked,
         };
-        for (turn, next) in requests.iter().zip(&requests[1..]) {
-            let (last, first) = (pieces(turn.last().unwrap()), pieces(&next[0]));
-            let asked = last.len() - turn.last().unwrap().messages.iter_back().position(is_user).unwrap() - 1;
-            let kept = match keeps {
-                Everything => last.len(),
-                UpToTheQuestion(..) => asked,
-            };
-            assert_eq!(first[..kept], last[..kept], "{name}");
-            // The rounds of a turn keep everything.
-            for (round, later) in turn.iter().zip(&turn[1..]) {
-                assert!(pieces(later).starts_with(&pieces(round)), "{name}");
-            }
+        assert_eq!(first[..kept], last[..kept], "{name}");
+        // The rounds of a turn keep everything.
+        for (round, later) in turn.iter().zip(&turn[1..]) {
+            assert!(pieces(later).starts_with(&pieces(round)), "{name}");
         }
-        if let UpToTheQuestion(page, reason) = keeps {
-            let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-            let page = std::fs::read_to_string(root.join(page)).unwrap().replace("\n/// ", " ");
-            assert!(page.contains(reason), "{name} does not say what it keeps, and why");
-        }
+    }
+    if let UpToTheQuestion(page, reason) = keeps {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let page = std::fs::read_to_string(root.join(page)).unwrap().replace("\n/// ", " ");
+        assert!(page.contains(reason), "{name} does not say what it keeps, and why");
     }
 }
 
@@ -430,7 +452,8 @@ fn table_of_prefixes_has_every_advisor() {
     let names =
         page.lines().filter_map(|line| line.strip_prefix("| [`")?.split_once('`').map(|(name, _)| name));
     let names: std::collections::BTreeSet<_> = names.collect();
-    let tested: std::collections::BTreeSet<_> = advisors_and_prefixes().iter().map(|row| row.0).collect();
+    let rows = advisors_and_prefixes();
+    let tested: std::collections::BTreeSet<_> = rows.iter().map(|row| row.0).chain(NO_ROWS).collect();
     assert_eq!(tested, names);
 }
 

@@ -555,7 +555,12 @@ async fn transcript_read_while_a_turn_runs_does_not_interrupt_it() {
             .build()
             .unwrap();
         let key = ConversationKey::new("c").unwrap();
-        let told = async || texts(&memory.transcript(&key).await.unwrap());
+        let told = async || {
+            let told = texts(&memory.transcript(&key).await.unwrap());
+            let page = memory.turns(&key, None, NonZeroUsize::new(9).unwrap()).await.unwrap();
+            assert_eq!(page.turns.iter().flat_map(|turn| texts(&turn.messages)).collect::<Vec<_>>(), told);
+            told
+        };
         client.prompt().user("Are you there?").conversation("c").call().await.unwrap();
         let mut turn = client.prompt().user("How late is it?").conversation("c").stream();
         let asked = ["Are you there?", "Yes.", "How late is it?"];

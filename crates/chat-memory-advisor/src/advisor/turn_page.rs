@@ -9,7 +9,7 @@ use crate::transcript::repair::{
     Place, Repair, answer_in, answers_to_earlier_calls, ends_waiting, is_answer, waits_for_caller,
 };
 use crate::turn::closing_entries::{end_last_turn, end_of, round_of_calls};
-use crate::turn::reading::GROWTH;
+use crate::turn::reading::{GROWTH, ends_running};
 use crate::{ChatMemoryAdvisor, MemoryTexts};
 
 /// A page of the turns of a conversation, from [`ChatMemoryAdvisor::turns`].
@@ -35,7 +35,7 @@ pub struct TurnMessages {
     pub earlier_results: Vec<Message>,
     /// Whether memory has added the last message, since the turn ended without an answer.
     pub has_added_answer: bool,
-    /// The end of the turn. One that runs ends as if it had been interrupted now.
+    /// The end of the turn; `None` while it runs in this process.
     pub end: Option<TurnEnd>,
     /// The round of the turn's last answer, if it is stored. With the positions of that answer's calls, it gives their
     /// [`CallKey`](advisor_core::CallKey)s.
@@ -52,9 +52,9 @@ impl ChatMemoryAdvisor {
     /// Without a `tip`, it is the newest page. With the [`before`](TurnPage::before) of a page, it is the page before
     /// that one. Any other entry is accepted as a `tip`, too: the page then ends with it.
     ///
-    /// The messages are repaired as those of [`transcript`](Self::transcript): a running or dropped turn appears as
-    /// if it had been interrupted now. But calls for which the conversation waits have no result, until the next
-    /// turn begins. Rolled-back turns and turns without messages are left out. A page has at most `limit` turns. It
+    /// The messages are repaired as those of [`transcript`](Self::transcript): a turn that runs in this process has its
+    /// messages so far, and one that was dropped, or runs elsewhere, appears as if it had been interrupted now. But
+    /// calls for which the conversation waits have no result, until the next turn begins. Rolled-back turns and turns without messages are left out. A page has at most `limit` turns. It
     /// has more only if they answer calls of one another, since those are not separated. It is empty only if no turn
     /// comes before it.
     ///
@@ -102,8 +102,11 @@ impl ChatMemoryAdvisor {
         let (store, registry) = (self.settings.store(), &self.settings.registry);
         // The shown text of a turn belongs after its last entry, which the newest page ends with.
         let unfinished = if tip.is_none() { registry.unfinished.turns_in(key) } else { Vec::new() };
+        let holder = || registry.locks.holder(key).filter(|_| tip.is_none());
         let mut count = limit.get();
         loop {
+            // A turn may begin or end while the store is read.
+            let before = holder();
             let range = ReadRange::LastTurns(count);
             let snapshot = match tip {
                 None => store.load(key, range).await,
@@ -112,7 +115,8 @@ impl ChatMemoryAdvisor {
             let snapshot = snapshot.map_err(StoreError::into_load_error)?;
             registry.damaged.warn(key, &snapshot);
             let is_whole = snapshot.is_whole();
-            let page = TurnPage::new(snapshot, &unfinished, limit, &self.settings.measure.texts);
+            let running: Vec<_> = before.into_iter().chain(holder()).collect();
+            let page = TurnPage::new(snapshot, (&unfinished, &running), limit, &self.settings.measure.texts);
             // Damaged data may lack their beginning: nothing is whole then.
             if is_whole || !page.turns.is_empty() || count == usize::MAX {
                 return Ok(page);
@@ -123,10 +127,10 @@ impl ChatMemoryAdvisor {
 }
 
 impl TurnPage {
-    /// Builds the page that ends with a snapshot of whole turns.
+    /// Builds the page that ends with a snapshot of whole turns, of which some are unfinished or run.
     fn new(
         snapshot: Snapshot,
-        unfinished: &[UnfinishedTurn],
+        (unfinished, running): (&[UnfinishedTurn], &[TurnId]),
         limit: NonZeroUsize,
         texts: &MemoryTexts,
     ) -> Self {
@@ -134,11 +138,15 @@ impl TurnPage {
         let mut log = snapshot.entries;
         let is_newest = log.last().is_some_and(|last| Version::new(last.seq) == snapshot.version);
         let last = log.chunk_by(same_turn).next_back().unwrap_or_default();
-        if !is_newest || !waits_for_caller(last, &end_of(last, unfinished)) {
+        let runs = ends_running(last, running);
+        if !runs && !(is_newest && waits_for_caller(last, &end_of(last, unfinished))) {
             end_last_turn(&mut log, unfinished, texts);
         }
-        let waits = is_newest && ends_waiting(&log);
-        let finish = if waits { Repair::finish_waiting } else { Repair::finish };
+        let finish = match is_newest && ends_waiting(&log) {
+            _ if runs => Repair::finish_so_far,
+            true => Repair::finish_waiting,
+            false => Repair::finish,
+        };
         // The turns whose calls these may answer were not read.
         let cut = if is_whole { 0 } else { answers_to_earlier_calls(log.chunk_by(same_turn)) };
         let log = log.get(cut..).unwrap_or_default();

@@ -173,6 +173,13 @@ impl<'t> Repair<'t> {
         Pieces { earlier: self.pieces, running }
     }
 
+    /// Returns the same pieces, with that of the running turn as the last one.
+    pub(crate) fn finish_so_far(self) -> Vec<Vec<Message>> {
+        let Pieces { mut earlier, running } = self.finish_running();
+        earlier.push(running);
+        earlier
+    }
+
     /// Returns all pieces of a log whose last turn waits for its caller: its open calls have no result.
     pub(crate) fn finish_waiting(mut self) -> Vec<Vec<Message>> {
         match self.pieces.last_mut() {

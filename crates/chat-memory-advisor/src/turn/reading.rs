@@ -160,9 +160,7 @@ pub(crate) fn messages_before_next_turn(
     measure: &Measure,
 ) -> (Option<Message>, Filled) {
     let (mut log, texts) = (whole_turns(snapshot), &*measure.texts);
-    let runs = log
-        .last()
-        .is_some_and(|last| running.contains(&last.turn) && !matches!(last.kind, EntryKind::TurnEnded(_)));
+    let runs = ends_running(&log, running);
     if !runs {
         end_last_turn(&mut log, unfinished, texts);
     }
@@ -177,6 +175,12 @@ pub(crate) fn messages_before_next_turn(
         measure.fill(&repair.finish(), &[])
     };
     (summary.map(|summary| message_of(summary, texts)), filled)
+}
+
+/// Checks whether the last turn of a log is one of those that run.
+pub(crate) fn ends_running(log: &[Entry], running: &[TurnId]) -> bool {
+    log.last()
+        .is_some_and(|last| running.contains(&last.turn) && !matches!(last.kind, EntryKind::TurnEnded(_)))
 }
 
 #[cfg(test)]

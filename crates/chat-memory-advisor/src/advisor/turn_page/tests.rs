@@ -118,7 +118,7 @@ async fn turn_has_its_end_and_names_an_added_answer() {
     ];
     let rounds = log(&turns).into_iter().map(|entry| entry.with_round(4));
     let snapshot = Snapshot::from_log(&rounds.collect::<Vec<_>>(), ReadRange::All);
-    let page = TurnPage::new(snapshot, &[], NonZeroUsize::MAX, &MemoryTexts::default());
+    let page = TurnPage::new(snapshot, (&[], &[]), NonZeroUsize::MAX, &MemoryTexts::default());
     let shown: Vec<_> = page.turns.iter().map(|of| (of.has_added_answer, of.last_round)).collect();
     assert_eq!(shown, [(false, Some(4)), (true, None), (true, None), (false, Some(4))]);
     let ends: Vec<_> = page.turns.iter().filter_map(|of| of.end.clone()).map(EntryKind::TurnEnded).collect();

@@ -6,7 +6,7 @@ use advisor_core::{
     TurnId, async_trait, from_fn,
 };
 use advisor_testkit::{Answer, Gate, ScriptedModel};
-use chat_memory_advisor::{ChatMemoryAdvisor, OnBusy, Window, validate_transcript};
+use chat_memory_advisor::{ChatMemoryAdvisor, MESSAGE_LEFT_OUT, OnBusy, Window, validate_transcript};
 use conversation_store::{ConversationStore, InMemoryStore, ReadRange};
 use futures::StreamExt;
 
@@ -66,7 +66,8 @@ async fn transcript_equals_window() {
     ask(&client, "1").await.unwrap();
     ask(&client, "2").await.unwrap();
     let all = "u:1 a:one u:2 a(1) r1 a:two";
-    for (count, held) in [(0, ""), (1, "a:two"), (3, "u:2 a:two"), (4, "u:2 a(1) r1 a:two"), (6, all)] {
+    let last = format!("u:{MESSAGE_LEFT_OUT} a:two");
+    for (count, held) in [(0, ""), (1, &*last), (3, "u:2 a:two"), (4, "u:2 a(1) r1 a:two"), (6, all)] {
         let memory = memory.clone().with_window(Window::Messages(count));
         assert_eq!(words(&memory.transcript(&key()).await.unwrap()), held, "of {count} messages");
     }
@@ -87,7 +88,8 @@ async fn windows_hold_whole_turns_or_tokens_that_fit() {
         let memory = memory.clone().with_window(Window::Turns(turns));
         assert_eq!(words(&memory.transcript(&key()).await.unwrap()), held, "of {turns} turns");
     }
-    for (tokens, held) in [(9, ""), (10, "a:two"), (39, "u:2 a:two"), (40, second), (59, second), (60, &*all)]
+    let last = format!("u:{MESSAGE_LEFT_OUT} a:two");
+    for (tokens, held) in [(9, ""), (10, &*last), (39, "u:2 a:two"), (40, second), (59, second), (60, &*all)]
     {
         let memory = memory.clone().with_window(Window::Tokens(tokens)).with_token_counter(|_: &Message| 10);
         assert_eq!(words(&memory.transcript(&key()).await.unwrap()), held, "of {tokens} tokens");

@@ -51,7 +51,8 @@ use crate::{FencingToken, Result};
 /// ```
 #[async_trait]
 pub trait Leases: Send + Sync + 'static {
-    /// Acquires the conversation for a turn for `ttl`, if it is free or held with the token `takeover_from`. That
+    /// Acquires the conversation for a turn for `ttl`, if it is free, or if `takeover_from` is its last issued token, whether
+    /// that lease is held, has ended or was released. That
     /// token belongs to the caller's earlier turn or to a turn to be interrupted.
     async fn acquire(
         &self,

@@ -61,11 +61,13 @@ fn law_t3_time_runs_out_while_arguments_are_checked() {
             }
         };
         let run = tokio::select! {
+            biased;
             run = read(client.prompt().user("go").stream()) => run,
             () = passing => unreachable!(),
         };
         assert_eq!(limit_of(&run), Limit::Time(5000));
-        assert!(begun.elapsed() < 7 * SECOND, "{:?}", begun.elapsed());
+        // Each check alone would end after ten seconds.
+        assert!(begun.elapsed() < 10 * SECOND, "{:?}", begun.elapsed());
         for (line, id) in transcript_lines(run.response().transcript())[3..].iter().zip(["c1", "c2"]) {
             let text = "not started: the time limit of 5000 ms for one turn was reached";
             assert_eq!(*line, format!("error {id}: {text}"));

@@ -31,6 +31,7 @@ mod large_bodies;
 mod markdown;
 mod metrics;
 mod panics;
+mod places;
 mod readiness;
 mod refusal;
 mod relay;
@@ -38,7 +39,6 @@ mod request_id;
 mod routes;
 mod serve;
 mod server;
-mod stored_reads;
 mod turns;
 
 pub use access::limits::ServerLimits;

@@ -12,11 +12,10 @@ use crate::access::limits::ServerLimits;
 use crate::access::origins::AllowedOrigins;
 use crate::access::tokens::Tokens;
 use crate::inspector::Inspector;
-use crate::large_bodies::LargeBodies;
 use crate::metrics::Metrics;
+use crate::places::Places;
 use crate::readiness::Readiness;
 use crate::relay::TurnRelay;
-use crate::stored_reads::StoredReads;
 use crate::turns::Turns;
 
 /// One chain under the protocols of many clients. Cheap to clone.
@@ -72,8 +71,8 @@ struct Shared {
     metrics: Option<Arc<Metrics>>,
     relay: Option<Arc<dyn TurnRelay>>,
     turns: Arc<Turns>,
-    stored_reads: StoredReads,
-    large_bodies: LargeBodies,
+    stored_reads: Places,
+    large_bodies: Places,
     readiness: Arc<Readiness>,
     inspector: Option<Inspector>,
     decisions: Decides,
@@ -112,8 +111,8 @@ impl ChatServer {
             metrics: None,
             relay: None,
             turns,
-            stored_reads: StoredReads::default(),
-            large_bodies: LargeBodies::default(),
+            stored_reads: Places::default(),
+            large_bodies: Places::default(),
             readiness: Arc::default(),
             inspector: None,
             decisions: Decides::Application,
@@ -188,11 +187,11 @@ impl ChatServer {
         &self.0.turns
     }
 
-    pub(crate) fn stored_reads(&self) -> &StoredReads {
+    pub(crate) fn stored_reads(&self) -> &Places {
         &self.0.stored_reads
     }
 
-    pub(crate) fn large_bodies(&self) -> &LargeBodies {
+    pub(crate) fn large_bodies(&self) -> &Places {
         &self.0.large_bodies
     }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 use tokio::time::timeout;
 
 use crate::ChatServer;
-use crate::large_bodies::check_values;
+use crate::large_bodies::{check_values, parse_elsewhere};
 use crate::refusal::Refusal;
 
 /// The bytes of a body that is parsed at once. It is too short for many values.
@@ -34,7 +34,7 @@ impl<T: DeserializeOwned + Send + 'static> FromRequest<ChatServer> for JsonBody<
         let body = read.map_err(|_| Refusal::slow_body())?.map_err(JsonRejection::from)?;
         let Json(value) = match body.len() <= SMALL {
             true => Json::from_bytes(&body)?,
-            false => server.large_bodies().parse(move || parsed(&body)).await??,
+            false => parse_elsewhere(server.large_bodies(), move || parsed(&body)).await??,
         };
         Ok(Self(value))
     }

@@ -7,8 +7,8 @@ use chat_memory_advisor::store::EntryId;
 use serde::{Deserialize, Serialize};
 
 use crate::ChatServer;
+use crate::places::Place;
 use crate::refusal::Refusal;
-use crate::stored_reads::StoredRead;
 
 /// The turns of a conversation in one answer: usually, and at most.
 const TURNS: NonZeroUsize = NonZeroUsize::new(50).unwrap();
@@ -46,7 +46,7 @@ pub(in crate::routes) struct StoredPage {
     /// The turn that runs, if the relay answers. Without it, messages can be read.
     pub(in crate::routes) running: Result<Option<TurnId>, Refusal>,
     /// The place of the request, for the work on the page.
-    pub(in crate::routes) place: StoredRead,
+    pub(in crate::routes) place: Place,
 }
 
 impl StoredPage {
@@ -95,7 +95,7 @@ async fn newest_turns(
     key: &ConversationKey,
     tip: Option<EntryId>,
     limit: TurnLimit,
-    place: &StoredRead,
+    place: &Place,
 ) -> Result<TurnPage, Refusal> {
     let (mut page, mut tip, mut bytes) = (TurnPage::default(), tip, 0_usize);
     let mut turns = FIRST_TURNS.min(limit.0);

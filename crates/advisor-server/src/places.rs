@@ -1,0 +1,65 @@
+//! Places of requests whose work takes much memory and time: reads of stored conversations, and large bodies.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use advisor_core::Error;
+use chat_memory_advisor::store::StoreError;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+/// The works of one kind that are done at once. Further requests wait in their order.
+///
+/// One work is bounded in bytes, but a store reads whole turns for a page. So this bounds the memory of all requests, and
+/// the threads that they work on.
+const AT_ONCE: usize = 4;
+
+/// The longest wait for a place.
+const WAIT: Duration = Duration::from_secs(30);
+
+/// The places for one kind of work.
+#[derive(Debug, Clone)]
+pub(crate) struct Places(Arc<Semaphore>);
+
+/// The place of one request. Dropped, it leaves it to the next one.
+#[derive(Debug, Clone)]
+pub(crate) struct Place(Arc<OwnedSemaphorePermit>);
+
+impl Default for Places {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(AT_ONCE)))
+    }
+}
+
+impl Places {
+    /// Waits for a place.
+    ///
+    /// # Errors
+    /// If none is free in time.
+    pub(crate) async fn begin(&self) -> Result<Place, StoreError> {
+        match timeout(WAIT, Arc::clone(&self.0).acquire_owned()).await {
+            Ok(Ok(place)) => Ok(Place(Arc::new(place))),
+            // The semaphore is never closed.
+            _ => Err(StoreError::unavailable("too many requests wait for their place")),
+        }
+    }
+}
+
+impl Place {
+    /// Does work off the async threads. It keeps the place until it ends, also if the request is dropped.
+    ///
+    /// # Errors
+    /// If the work panics, or the runtime ends.
+    pub(crate) async fn work<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Error> {
+        let place = Arc::clone(&self.0);
+        let working = tokio::task::spawn_blocking(move || {
+            let made = work();
+            drop(place);
+            made
+        });
+        working.await.map_err(Error::advisor)
+    }
+}

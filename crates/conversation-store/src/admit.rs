@@ -30,8 +30,9 @@ pub struct AppliedBatch {
     pub after: Version,
     /// The entry that its first entry follows, if that is not the one before it.
     pub parent: Option<EntryId>,
-    /// Whether its entries are those of the new batch. [`WrittenEntry::matches_row`](crate::WrittenEntry::matches_row)
-    /// compares one with its row.
+    /// Whether each of its entries equals the new one in its place, as far as both batches go: their numbers are
+    /// compared by [`admit`]. [`WrittenEntry::matches_row`](crate::WrittenEntry::matches_row) compares an entry with
+    /// its row; a row that is damaged or missing counts as equal.
     pub same_entries: bool,
 }
 

@@ -48,7 +48,7 @@ pub struct BatchKey {
     pub turn: TurnId,
     /// The round, or 0 outside rounds.
     pub round: u32,
-    /// The step of the round, as text.
+    /// The step of the round, as text: at most 512 bytes, if any store is to take it.
     pub step: Text,
 }
 

@@ -7,8 +7,8 @@ use crate::Version;
 
 /// The step of a turn that a batch writes. Turn, round and step make up the [key](crate::BatchKey) of the batch.
 ///
-/// Its text is stored, so it never changes. A store accepts any text; these are the steps that memory and imports
-/// write.
+/// Its text is stored, so it never changes. A store accepts any text of up to 512 bytes; these are the steps that memory
+/// and imports write.
 ///
 /// # Example
 /// ```

@@ -45,7 +45,8 @@ impl LogReader {
     /// Adds the next row: number, turn id, and the [body](crate::WrittenEntry::body) it was written with.
     ///
     /// # Errors
-    /// [`StoreError::Corrupt`] if more than a thousand rows are missing before it.
+    /// [`StoreError::Corrupt`] if more than a thousand rows are missing before it, or if it is none of the rows that
+    /// are still expected: it came before, is out of order, or belongs to no segment.
     pub fn row(&mut self, seq: u64, turn: &[u8], kind: &[u8]) -> Result {
         self.take(seq, turn, kind, serde_json::from_slice(kind).ok())
     }
@@ -61,6 +62,10 @@ impl LogReader {
     fn take(&mut self, seq: u64, turn: &[u8], kind: &[u8], read: Option<Body>) -> Result {
         while self.expected.front().is_some_and(|next| next.last < seq) {
             self.take_missing_segment()?;
+        }
+        if self.expected.front().is_none_or(|next| seq < next.first) {
+            let source = "the row is out of order or belongs to no segment";
+            return Err(StoreError::Corrupt { seq: Some(seq), source: Some(source.into()) });
         }
         self.take_missing_before(seq)?;
         let turn = std::str::from_utf8(turn).ok().and_then(|turn| TurnId::new(turn).ok());
@@ -156,6 +161,17 @@ mod tests {
         assert!(read.map(|entry| entry.seq).eq([4, 9]));
         let nothing = self::read(&[(7, 8)], &[]).unwrap();
         assert!(nothing.iter().all(|entry| entry.turn.as_str() == "unknown"), "{nothing:?}");
+    }
+
+    #[test]
+    fn row_that_is_not_expected_is_refused() {
+        for seq in [2, 1, 4, 5, 8, u64::MAX] {
+            let refused = read(&[(1, 3), (6, 7)], &[(1, b"t"), (2, b"t"), (seq, b"t")]);
+            assert!(
+                matches!(refused, Err(StoreError::Corrupt { seq: Some(told), .. }) if told == seq),
+                "{refused:?}"
+            );
+        }
     }
 
     #[test]

@@ -83,8 +83,8 @@ pub trait ConversationStore: Send + Sync + 'static {
     /// branch that was written last.
     async fn load(&self, key: &ConversationKey, range: ReadRange) -> Result<Snapshot>;
 
-    /// Reads the branch that ends with `tip`, which may be any entry. The snapshot's version is that of the whole
-    /// conversation.
+    /// Reads the branch that ends with `tip`, which may be any entry. Up to [`EntryId::BEGINNING`], the branch is
+    /// empty. The snapshot's version is that of the whole conversation.
     ///
     /// The default implementation reads the whole log in pages.
     async fn load_branch(&self, key: &ConversationKey, tip: EntryId, range: ReadRange) -> Result<Snapshot> {

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use conversation_store::ConversationStore;
-use conversation_store::conformance::{law_m3, what_was_acknowledged_is_found_when_reopened};
+use conversation_store::conformance::{
+    a_takeover_passes_no_turn_that_waited_long, law_m3, what_was_acknowledged_is_found_when_reopened,
+};
 
 use crate::support::Place;
 
@@ -58,5 +60,12 @@ async fn law_m3_redis_what_was_acknowledged_is_found_when_reopened() {
     let Some(place) = Place::new() else { return };
     let open = async || Arc::new(place.store().await) as Arc<dyn ConversationStore>;
     what_was_acknowledged_is_found_when_reopened(open).await;
+    place.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn redis_lets_no_takeover_pass_a_turn_that_waited_long() {
+    let Some(place) = Place::new() else { return };
+    a_takeover_passes_no_turn_that_waited_long(Arc::new(place.store().await)).await;
     place.remove().await;
 }

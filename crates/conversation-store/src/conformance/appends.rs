@@ -41,6 +41,85 @@ pub async fn batch_is_never_read_partially(store: Store) {
     writing.await.unwrap();
 }
 
+/// While a conversation is deleted and begun again, each load shows one of the two, whole, and no damage.
+pub async fn a_deletion_is_never_read_partially(store: Store) {
+    let key = new_key();
+    let (writer, written) = (Arc::clone(&store), key.clone());
+    let writing = tokio::task::spawn(async move {
+        for time in 0..40 {
+            let text = time.to_string();
+            let batch = said("t", 0, &vec![&*text; 1 + time % 3]);
+            writer.append(&written, Version::EMPTY, batch).await.unwrap();
+            yield_now().await;
+            writer.delete(&written).await.unwrap();
+        }
+    });
+    while !writing.is_finished() {
+        let read = store.load(&key, ReadRange::All).await.unwrap();
+        let texts = texts(&read.entries);
+        assert_eq!(read.version.as_u64(), texts.len() as u64, "an entry is missing or damaged: {read:?}");
+        let whole = texts.first().map(|text| 1 + text.parse::<usize>().unwrap() % 3);
+        assert_eq!(texts.len(), whole.unwrap_or_default(), "{texts:?}");
+        assert!(texts.iter().all(|text| *text == texts[0]), "two conversations were mixed: {texts:?}");
+        yield_now().await;
+    }
+    writing.await.unwrap();
+}
+
+/// Keys of batches differ in any part: turns by their case, rounds by all 32 bits, steps by each of 512 bytes.
+pub async fn keys_of_batches_are_compared_whole(store: Store) {
+    let long = "x".repeat(511);
+    let (longer, other) = (format!("{long}1"), format!("{long}2"));
+    let steps =
+        ["", "s", "S", " s", "s ", "s/", "/s", "s\u{0}", "s\u{0}s", "s\n", "é", "e\u{301}", &longer, &other];
+    let rounds = [0, 1, 1 << 8, 1 << 16, 1 << 31, u32::MAX];
+    let of_steps = steps.map(|step| ("t", 0, step));
+    let keys = of_steps.into_iter().chain(rounds.map(|round| ("t", round, "r"))).chain([("T", 0, "s")]);
+    let (key, mut version, mut written) = (new_key(), Version::EMPTY, Vec::new());
+    for (turn, round, step) in keys {
+        let mut batch = said(turn, round, &[&format!("{turn} {round} {step}")]);
+        batch.key.step = step.into();
+        let after = store.append(&key, version, batch.clone()).await;
+        version = version.after(1);
+        assert_eq!(after.unwrap(), version, "{key:?}", key = batch.key);
+        written.push((batch, version));
+    }
+    for (batch, after) in written {
+        let again = store.append(&key, Version::EMPTY, batch.clone()).await;
+        assert_eq!(again.unwrap(), after, "{key:?}", key = batch.key);
+    }
+    let behind = |turn: &str| said("u", 0, &["x"]).with_last_turn(TurnId::new(turn).unwrap());
+    let refused = store.append(&key, version, behind("t")).await;
+    assert!(matches!(refused, Err(StoreError::Gone)), "the last turn is T, not t: {refused:?}");
+    store.append(&key, version, behind("T")).await.unwrap();
+}
+
+/// Entries keep their order where a number needs a second byte: read whole, in pages, from the end, and along a
+/// branch.
+pub async fn a_long_log_keeps_its_order(store: Store) {
+    let (key, mut version) = (new_key(), Version::EMPTY);
+    let texts_from = |first: u64| (first..first + 20).map(|number| number.to_string()).collect::<Vec<_>>();
+    for round in 0..30 {
+        let text = texts_from(version.as_u64() + 1);
+        let batch = said("t", round, &text.iter().map(String::as_str).collect::<Vec<_>>());
+        version = store.append(&key, version, batch).await.unwrap();
+    }
+    let branch = said("u", 0, &["601"]).with_parent(EntryId::new(513));
+    let version = store.append(&key, version, branch).await.unwrap();
+    let log = store.read(&key, EntryId::BEGINNING, 1_000).await.unwrap();
+    assert!(log.iter().map(|entry| entry.seq).eq(1..=601), "the log is not in order");
+    assert!(log.iter().all(|entry| texts(std::slice::from_ref(entry)) == [entry.seq.to_string()]));
+    for after in [0, 250, 255, 256, 500, 511, 590] {
+        let page = store.read(&key, EntryId::new(after), 20).await.unwrap();
+        assert!(page.iter().map(|entry| entry.seq).eq(after + 1..=601.min(after + 20)), "after {after}");
+    }
+    for range in [ReadRange::All, ReadRange::LastEntries(300), ReadRange::LastTurns(1)] {
+        assert_eq!(store.load(&key, range).await.unwrap(), Snapshot::from_log(&log, range), "{range:?}");
+    }
+    assert_eq!(store.branches(&key).await.unwrap(), [600, 601].map(EntryId::new));
+    assert_eq!(version, Version::new(601));
+}
+
 /// The same batch under the same key returns the first version again and changes nothing.
 pub async fn same_key_gives_the_same_version(store: Store) {
     let key = new_key();

@@ -6,7 +6,9 @@ use std::time::Duration;
 use advisor_core::{CallKey, CallStart, ConversationKey, FinishReason, TurnEnd, TurnId};
 
 use super::{Store, new_key, new_name, said, texts};
-use crate::{Batch, BatchKey, EntryKind, ListOrder, NewEntry, Page, ReadRange, StoreError, Version};
+use crate::{
+    Batch, BatchKey, EntryId, EntryKind, ListOrder, NewEntry, Page, ReadRange, Snapshot, StoreError, Version,
+};
 
 /// An unknown conversation is empty, at version 0, and has no open turn.
 pub async fn unknown_conversation_is_empty(store: Store) {
@@ -167,6 +169,35 @@ pub async fn deleted_conversation_is_empty(store: Store) {
     assert!(read.entries.is_empty() && read.version == Version::EMPTY && read.open_turn.is_none());
     assert_eq!(store.append(&key, Version::EMPTY, batch).await.unwrap(), Version::new(1));
     assert_eq!(texts(&store.load(&key, ReadRange::All).await.unwrap().entries), ["a"]);
+}
+
+/// A conversation that begins anew has nothing of the deleted one: no branch, no turn, no key of a batch.
+pub async fn nothing_of_a_deleted_conversation_returns(store: Store) {
+    let key = new_key();
+    let mut version = Version::EMPTY;
+    for (round, parent) in [(0, None), (1, None), (2, Some(1)), (3, Some(3)), (4, Some(0))] {
+        let batch = Batch { parent: parent.map(EntryId::new), ..said("t", round, &["old", "old"]) };
+        version = store.append(&key, version, batch).await.unwrap();
+    }
+    store.delete(&key).await.unwrap();
+    let mut version = Version::EMPTY;
+    for (round, turn, count) in [(0, "s", 3), (1, "t", 1), (2, "t", 2), (3, "u", 3), (4, "t", 1), (9, "v", 1)]
+    {
+        let texts = vec!["new"; count];
+        version = store.append(&key, version, said(turn, round, &texts)).await.unwrap();
+    }
+    let log = store.read(&key, EntryId::BEGINNING, 99).await.unwrap();
+    assert_eq!(texts(&log), ["new"; 11]);
+    assert!(log.iter().all(|entry| entry.parent.is_none()), "a fork returned: {log:?}");
+    assert_eq!(store.branches(&key).await.unwrap(), [EntryId::new(11)]);
+    for tip in 1..=11 {
+        for range in [ReadRange::All, ReadRange::LastTurns(1), ReadRange::LastTurns(2)] {
+            let read = store.load_branch(&key, EntryId::new(tip), range).await.unwrap();
+            let expected = Snapshot { version, ..Snapshot::from_branch(&log, EntryId::new(tip), range) };
+            assert_eq!(read, expected, "{range:?} to {tip}");
+        }
+    }
+    assert_eq!(store.load(&key, ReadRange::LastTurns(3)).await.unwrap().entries.len(), 5);
 }
 
 /// A writer that loaded a conversation before its deletion does not recreate it.

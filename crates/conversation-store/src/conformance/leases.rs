@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use advisor_core::{ConversationKey, TurnId};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::{Store, new_key, said};
 use crate::{FencingToken, Leases, Page, ReadRange, Result, StoreError, Version, WaitingTurns};
@@ -148,7 +148,10 @@ pub async fn waiting_turns_get_the_lease_in_order(store: Store) {
     }
     for (first, name) in names.into_iter().enumerate() {
         leases.release(&key, held).await.unwrap();
-        assert_locked_by(name, &leases.acquire(&key, &turn("e"), HOUR, None).await);
+        let refused = leases.acquire(&key, &turn("e"), HOUR, None).await;
+        assert_locked_by(name, &refused);
+        let names_last = matches!(refused, Err(StoreError::Locked { token, .. }) if token == held);
+        assert!(names_last, "it does not name the last token, {held:?}: {refused:?}");
         for later in names.into_iter().skip(first + 1).rev() {
             assert_locked_by(name, &leases.acquire_in_turn(&key, &turn(later), HOUR, None).await);
         }
@@ -192,6 +195,32 @@ pub async fn a_takeover_passes_waiting_turns(store: Store) {
     assert_locked_by("b", &leases.acquire(&key, &turn("d"), HOUR, None).await);
     let next = leases.acquire(&key, &turn("d"), HOUR, Some(next)).await.unwrap();
     leases.release(&key, next).await.unwrap();
+    leases.acquire_in_turn(&key, &turn("b"), HOUR, None).await.unwrap();
+}
+
+/// A turn that has waited for [`WaitingTurns::PASSED_FOR`] is passed by no takeover. The macro does not run this clause:
+/// it takes that time.
+pub async fn a_takeover_passes_no_turn_that_waited_long(store: Store) {
+    let Some(leases) = store.leases() else { return };
+    let key = new_key();
+    let mut held = leases.acquire(&key, &turn("a"), HOUR, None).await.unwrap();
+    let (mut holder, mut next, begun) = ("a", "c", Instant::now());
+    loop {
+        assert_locked_by(holder, &leases.acquire_in_turn(&key, &turn("b"), HOUR, None).await);
+        match leases.acquire(&key, &turn(next), HOUR, Some(held)).await {
+            Ok(token) => held = token,
+            Err(StoreError::Locked { turn, token, .. }) => {
+                assert_eq!((turn.as_str(), token), ("b", held));
+                break;
+            }
+            Err(error) => panic!("{error:?}"),
+        }
+        (holder, next) = (next, holder);
+        assert!(begun.elapsed() < WaitingTurns::PASSED_FOR + PATIENCE, "takeovers pass it for ever");
+        sleep(Duration::from_secs(1)).await;
+    }
+    assert!(begun.elapsed() + MOMENT > WaitingTurns::PASSED_FOR, "after {:?} already", begun.elapsed());
+    leases.release(&key, held).await.unwrap();
     leases.acquire_in_turn(&key, &turn("b"), HOUR, None).await.unwrap();
 }
 

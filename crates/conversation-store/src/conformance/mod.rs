@@ -15,8 +15,8 @@
 //! | contract | clauses |
 //! | --- | --- |
 //! | a batch is appended whole and in order, or not at all | [`append_keeps_order`], [`a_refused_append_leaves_no_trace`], [`batch_is_never_read_partially`] |
-//! | versions are numbers of entries, without gaps | [`versions_have_no_gaps_under_eight_writers`], [`unknown_conversation_is_empty`], [`one_of_concurrent_starts_succeeds`] |
-//! | the key goes first | [`same_key_gives_the_same_version`], [`same_key_with_other_content_is_refused`], [`key_is_checked_before_version`] |
+//! | versions are numbers of entries, without gaps | [`versions_have_no_gaps_under_eight_writers`], [`a_long_log_keeps_its_order`], [`unknown_conversation_is_empty`], [`one_of_concurrent_starts_succeeds`] |
+//! | the key goes first | [`same_key_gives_the_same_version`], [`keys_of_batches_are_compared_whole`], [`same_key_with_other_content_is_refused`], [`key_is_checked_before_version`] |
 //! | then token, existence, version, last turn, parent | [`batch_refusals_are_reported_in_fixed_order`], [`older_fence_is_refused`], [`append_after_delete_is_gone`], [`wrong_version_is_a_conflict`], [`another_last_turn_is_refused`], [`a_parent_must_exist`] |
 //! | a token counts for ever | [`a_used_fence_outlives_a_deletion`], [`an_issued_token_outlives_a_deletion`] |
 //! | an empty batch changes nothing | [`an_empty_batch_changes_nothing`] |
@@ -26,10 +26,10 @@
 //! | what cannot be read back is refused; all else survives | [`too_deep_entry_is_refused`], [`unreadable_entry_is_refused`], [`unknown_kinds_survive`], [`json_of_all_sorts_survives`] |
 //! | damage stays where it is | [`a_damaged_entry_harms_no_other`], [`batch_is_recognized_by_its_content`] |
 //! | a dropped append is applied whole, or never | [`dropped_append_is_applied_completely_or_never`] |
-//! | deletion, isolation, lists | [`deleted_conversation_is_empty`], [`conversations_and_tenants_are_isolated`], [`keys_of_all_sorts_share_nothing`], [`list_is_paged_in_order`] |
+//! | deletion, isolation, lists | [`deleted_conversation_is_empty`], [`nothing_of_a_deleted_conversation_returns`], [`a_deletion_is_never_read_partially`], [`conversations_and_tenants_are_isolated`], [`keys_of_all_sorts_share_nothing`], [`list_is_paged_in_order`] |
 //! | one turn holds a conversation, for its time | [`a_conversation_is_held_by_one_turn`], [`a_lease_ends_with_its_time`], [`a_held_conversation_need_not_exist`] |
 //! | a lease is valid until it passes on | [`an_expired_lease_is_valid_until_it_passes_on`], [`a_released_lease_can_be_renewed`], [`a_lease_takes_the_place_of_another`] |
-//! | waiting turns have an order | [`waiting_turns_get_the_lease_in_order`], [`a_place_in_the_queue_ends_with_its_time`], [`a_takeover_passes_waiting_turns`] |
+//! | waiting turns have an order | [`waiting_turns_get_the_lease_in_order`], [`a_place_in_the_queue_ends_with_its_time`], [`a_takeover_passes_waiting_turns`], [`a_takeover_passes_no_turn_that_waited_long`] |
 //!
 //! Each clause becomes a test on several threads of a tokio runtime. So the crate that uses the macro
 //! needs tokio with `macros` and `rt-multi-thread`. A clause that has not ended after five minutes fails.
@@ -39,6 +39,8 @@
 //!   [`batch_is_recognized_by_its_content`].
 //! - Tests of a store that outlives its process call [`what_was_acknowledged_is_found_when_reopened`]. A store that
 //!   never commits to its disk fails only there.
+//! - Tests of a store that does not decide by [`WaitingTurns`](crate::WaitingTurns) call
+//!   [`a_takeover_passes_no_turn_that_waited_long`], which takes ten seconds.
 //! - Tests that have data of an earlier version call [`reads_data_of_earlier_version`].
 //! - Tests that can open two stores on the same data call [`both_stores_see_each_others_writes_at_once`] and
 //!   [`writers_at_two_stores_lose_nothing`].
@@ -100,6 +102,9 @@ macro_rules! conformance {
             keys_of_all_sorts_share_nothing
             a_refused_append_leaves_no_trace
             batch_is_never_read_partially
+            a_deletion_is_never_read_partially
+            a_long_log_keeps_its_order
+            keys_of_batches_are_compared_whole
             same_key_gives_the_same_version
             same_key_with_other_content_is_refused
             key_is_checked_before_version
@@ -111,6 +116,7 @@ macro_rules! conformance {
             views_count_from_the_end
             open_turn_is_reported_whole
             deleted_conversation_is_empty
+            nothing_of_a_deleted_conversation_returns
             append_after_delete_is_gone
             older_fence_is_refused
             a_used_fence_outlives_a_deletion

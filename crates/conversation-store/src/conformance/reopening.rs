@@ -8,8 +8,8 @@ use advisor_core::{ConversationKey, TurnId};
 use super::{new_key, new_name, said};
 use crate::{ConversationStore, EntryId, FencingToken, Page, ReadRange, StoreError, Version};
 
-/// What was acknowledged by a store is found by the next one: entries, branches, keys of batches, fencing tokens and
-/// deletions.
+/// What was acknowledged by a store is found by the next one: entries, branches, keys of batches, the last turn,
+/// fencing tokens, also those that were only issued, running leases and deletions.
 ///
 /// `open` opens the same data each time. The store before has been dropped by then.
 ///
@@ -55,6 +55,11 @@ pub async fn what_was_acknowledged_is_found_when_reopened<S: ConversationStore +
         let again = store.append(&key, Version::EMPTY, first.clone()).await.unwrap();
         assert_eq!(again, Version::new(2), "the key of a batch is forgotten");
         assert_eq!(store.append(&key, Version::EMPTY, branch.clone()).await.unwrap(), version, "{time}");
+        for (turn, is_last) in [("a", false), ("b", true)] {
+            let empty = said("c", 0, &[]).with_last_turn(TurnId::new(turn).unwrap());
+            let behind = store.append(&key, version, empty).await;
+            assert_eq!(behind.is_ok(), is_last, "the last turn is forgotten: {behind:?}");
+        }
         assert_eq!(
             store.list(&Page::first(tenant.as_str(), 9)).await.unwrap(),
             std::slice::from_ref(&key),
@@ -87,6 +92,11 @@ pub async fn what_was_acknowledged_is_found_when_reopened<S: ConversationStore +
             matches!(refused, Err(StoreError::Locked { token, .. }) if token == held),
             "the lease is forgotten: {refused:?}"
         );
-        leases.release(&key, held).await.unwrap();
+        let next = leases.acquire(&key, &turn, hour, Some(held)).await.unwrap();
+        leases.release(&key, next).await.unwrap();
+        drop(store);
+        let store = open().await;
+        let old = store.append(&key, version, said("late", 1, &["x"]).with_token(held)).await;
+        assert!(matches!(old, Err(StoreError::Fenced)), "an issued token is forgotten: {old:?}");
     }
 }

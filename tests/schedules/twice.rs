@@ -1,7 +1,8 @@
 //! One turn that is submitted twice at once.
 
 use advisor_chain::Phase;
-use advisor_chain::memory::OnBusy;
+use advisor_chain::memory::store::EntryId;
+use advisor_chain::memory::{ConversationStore, OnBusy};
 use shuttle::future::spawn;
 
 use crate::check::{check, key, said_in, turn_id};
@@ -32,7 +33,8 @@ async fn twice(shared: Shared, on_busy: OnBusy, time: Time) {
     passing.await.unwrap();
     let answers: Vec<_> = outcomes.iter().flatten().collect();
     assert!(answers.iter().all(|answer| **answer == format!("Done: {}", said_in(0))), "{answers:?}");
-    assert!(!answers.is_empty(), "K4: nobody was answered: {outcomes:?}");
+    let log = store.read(&key(), EntryId::BEGINNING, usize::MAX).await.unwrap();
+    assert!(!answers.is_empty(), "K4: nobody was answered: {outcomes:?}, {log:#?}");
     if shared == Shared::Memory {
         assert_eq!(answers.len(), 2, "M5: one waits for the other: {outcomes:?}");
     }

@@ -72,7 +72,8 @@ impl UnfinishedTurn {
     }
 
     /// Checks whether this is the last run of the turn, given the turn's entries in the log. After the entries
-    /// that it knew, the log may only have those that it was writing and those that closed it.
+    /// that it knew, the log may only have those that it was writing and those that closed it, up to an end. Results
+    /// without an end are those of another run, which goes on.
     pub(crate) fn is_last_to_run(&self, entries: &[Entry]) -> bool {
         let is_known = |entry: &&Entry| self.known.is_none_or(|known| entry.seq <= known.as_u64());
         let known = entries.iter().take_while(is_known).count();
@@ -82,13 +83,15 @@ impl UnfinishedTurn {
         let later: Vec<_> = entries.iter().skip(known).map(|entry| &entry.kind).collect();
         let unsure: Vec<_> = self.unsure.iter().collect();
         let closing = later.strip_prefix(unsure.as_slice()).unwrap_or(&later);
-        closing.iter().all(|kind| match kind {
-            EntryKind::Message(message) => message.role() == Role::Tool,
-            EntryKind::TurnEnded(TurnEnd::Completed(_)) => false,
-            EntryKind::TurnEnded(TurnEnd::RolledBack) => self.end == TurnEnd::RolledBack,
-            EntryKind::TurnEnded(end) => *end == self.end || *end == without_partial(end.clone()),
-            _ => false,
-        })
+        let has_end = closing.last().is_none_or(|last| matches!(last, EntryKind::TurnEnded(_)));
+        has_end
+            && closing.iter().all(|kind| match kind {
+                EntryKind::Message(message) => message.role() == Role::Tool,
+                EntryKind::TurnEnded(TurnEnd::Completed(_)) => false,
+                EntryKind::TurnEnded(TurnEnd::RolledBack) => self.end == TurnEnd::RolledBack,
+                EntryKind::TurnEnded(end) => *end == self.end || *end == without_partial(end.clone()),
+                _ => false,
+            })
     }
 
     /// Returns the end to close the turn with, given its entries in the log.
@@ -167,7 +170,9 @@ mod tests {
     fn law_k3_entries_of_another_run_show_that_it_continued() {
         let cut = || TurnEnd::Interrupted { partial: "so far".into() };
         let of_turn = |later: EntryKind| log(&[("t", vec![user("u").into(), later])]);
-        assert!(stopped(cut()).is_last_to_run(&of_turn(result("1").into())), "a result may close it");
+        let closed = log(&[("t", vec![user("u").into(), result("1").into(), interrupted("so far")])]);
+        assert!(stopped(cut()).is_last_to_run(&closed), "results may close it, with an end");
+        assert!(!stopped(cut()).is_last_to_run(&of_turn(result("1").into())), "another run wrote a result");
         assert!(!stopped(cut()).is_last_to_run(&of_turn(answer("a").into())));
         assert!(!stopped(cut()).is_last_to_run(&of_turn(completed())));
         assert!(stopped(cut()).is_last_to_run(&of_turn(interrupted("so far"))));

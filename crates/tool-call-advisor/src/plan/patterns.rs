@@ -7,10 +7,13 @@ use jsonschema::{PatternOptions, ValidationOptions, Validator};
 use serde_json::{Map, Value, json};
 
 use crate::plan::subschemas::{Document, Kind, Place, visit, within};
-use crate::plan::work::{self, Sizes};
+use crate::plan::work::{self, Purpose, Sizes};
 
 /// The bytes that a compiled expression may have.
 const MOST_BYTES: usize = 256 << 10;
+
+/// The bytes that a compiled expression may have that is left out.
+const MOST_UNUSED_BYTES: usize = 8 << 20;
 
 /// The bytes of a compiled expression of the size 1.
 const UNIT_BYTES: usize = MOST_BYTES / Sizes::LARGEST;
@@ -27,11 +30,12 @@ pub(super) struct Compiled {
 }
 
 impl Compiled {
-    /// Compiles a schema. Expressions that need another engine, such as those with look-ahead, are left out with what
-    /// depends on them: the tool itself has to check them. So the schema accepts more, and nothing less.
+    /// Compiles a schema. Expressions that need another engine, such as those with look-ahead, and large ones, such as
+    /// `^.{1,500}$`, are left out with what depends on them: the tool itself has to check them. So the schema accepts more,
+    /// and nothing less.
     ///
     /// # Errors
-    /// If the schema is invalid or has a too large expression, or too many of them and another program wrote it.
+    /// If the schema or an expression is invalid, or another program wrote it and it has too many of them.
     pub(super) fn new(schema: &Value, is_foreign: bool) -> Result<Self, String> {
         let mut expressions = HashSet::new();
         visit(schema, &mut |schema| expressions.extend(expressions_of(schema)));
@@ -42,7 +46,7 @@ impl Compiled {
         for expression in expressions {
             match size(expression) {
                 Some(size) => sizes.insert(expression, size),
-                None if needs_other_engine(expression) => drop(unknown.insert(expression)),
+                None if is_valid(expression) => drop(unknown.insert(expression)),
                 // The error of the whole schema says where it is.
                 None => {}
             }
@@ -56,8 +60,8 @@ impl Compiled {
     }
 
     /// Returns the work of a comparison with arguments, or `None` if it is more than `most`.
-    pub(super) fn work(&self, arguments: &Value, most: usize) -> Option<usize> {
-        work::of(&self.known, &self.sizes, arguments, most)
+    pub(super) fn work(&self, arguments: &Value, purpose: Purpose, most: usize) -> Option<usize> {
+        work::of(&self.known, &self.sizes, arguments, purpose, most)
     }
 }
 
@@ -79,9 +83,9 @@ fn size(expression: &str) -> Option<usize> {
     [1, 4, 16, Sizes::LARGEST].into_iter().find(|size| options(size * UNIT_BYTES).build(&schema).is_ok())
 }
 
-/// Checks whether an expression is valid, but only for another engine. That one compiles it, and never runs it.
-fn needs_other_engine(expression: &str) -> bool {
-    let other = PatternOptions::fancy_regex().size_limit(MOST_BYTES).dfa_size_limit(MOST_BYTES);
+/// Checks whether an expression is valid for another engine, or a large one. It is compiled for that, and never run.
+fn is_valid(expression: &str) -> bool {
+    let other = PatternOptions::fancy_regex().size_limit(MOST_UNUSED_BYTES).dfa_size_limit(MOST_BYTES);
     jsonschema::options().with_pattern_options(other).build(&json!({ "pattern": expression })).is_ok()
 }
 
@@ -188,6 +192,9 @@ mod tests {
             accepts(&json!({"properties": {"a": {"pattern": "(a"}}, "type": "nothing"}), &json!(1)),
             None
         );
+        for large in ["^.{1,255}$", "^[^<>]{1,2000}$"] {
+            assert_eq!(accepts(&of(large), &json!({"a": ""})), Some(true), "{large}");
+        }
         for invalid in ["(?<!a", "(a", "\\p{L}{1000}"] {
             assert_eq!(accepts(&of(invalid), &json!({"a": 1})), None, "{invalid}");
         }
@@ -278,7 +285,12 @@ mod tests {
 
     /// The work of a comparison with arguments.
     fn work(schema: &Value, arguments: &Value) -> Option<usize> {
-        Compiled::new(schema, false).unwrap().work(arguments, 1 << 20)
+        Compiled::new(schema, false).unwrap().work(arguments, Purpose::Fit, 1 << 20)
+    }
+
+    /// The work of a list of what does not fit.
+    fn work_of_list(schema: &Value, arguments: &Value) -> Option<usize> {
+        Compiled::new(schema, false).unwrap().work(arguments, Purpose::List, 1 << 20)
     }
 
     #[test]
@@ -299,6 +311,30 @@ mod tests {
         assert_eq!((of(6400) - of(0)) / 6400, 1);
     }
 
+    /// A tree of elements, as a derived schema has it of an enum with a tag.
+    #[test]
+    fn arguments_of_a_recursive_schema_have_little_work() {
+        let mut kinds =
+            vec![json!({"properties": {"kind": {"const": "text"}}, "required": ["kind", "text"]})];
+        kinds.extend((0..12).map(|at| {
+            let children = json!({"type": "array", "items": {"$ref": "#/$defs/node"}});
+            json!({"properties": {"kind": {"const": at}, "children": children}, "required": ["kind", "children"]})
+        }));
+        let schema = json!({"$defs": {"node": {"oneOf": kinds}}, "$ref": "#/$defs/node"});
+        let tree = |levels: u32| {
+            (0..levels).fold(
+                json!({"kind": "text", "text": "a"}),
+                |inner, level| json!({"kind": level % 12, "children": [inner.clone(), inner]}),
+            )
+        };
+        for levels in [3, 6, 10] {
+            assert!(Compiled::new(&schema, true).unwrap().validator.is_valid(&tree(levels)), "{levels}");
+            let most = 2_000 * 2_usize.pow(levels);
+            assert!(work(&schema, &tree(levels)).is_some_and(|work| work < most), "{levels}");
+        }
+        assert_eq!(work_of_list(&schema, &tree(10)), None, "each level has thirteen ways to fail");
+    }
+
     #[test]
     fn law_r1_each_way_to_a_pattern_counts() {
         let expression = "^(?:[ab]*a[ab]{1000}|[ab]*)$";
@@ -307,8 +343,10 @@ mod tests {
             json!({"$defs": {"p": {"pattern": expression}}, "properties": {"a": {"allOf": each}}})
         };
         let arguments = json!({"a": "ab".repeat(2000)});
-        let one = Compiled::new(&schema(1), true).unwrap().work(&arguments, usize::MAX).unwrap();
-        let many = Compiled::new(&schema(4900), true).unwrap().work(&arguments, usize::MAX).unwrap();
+        let one =
+            Compiled::new(&schema(1), true).unwrap().work(&arguments, Purpose::Fit, usize::MAX).unwrap();
+        let many =
+            Compiled::new(&schema(4900), true).unwrap().work(&arguments, Purpose::Fit, usize::MAX).unwrap();
         assert!(many / one > 4800, "{one} {many}");
         assert_eq!(work(&schema(4900), &arguments), None);
     }
@@ -320,12 +358,27 @@ mod tests {
             {"properties": {"a": {"$ref": "#/$defs/n"}}}, {"properties": {"a": {"$ref": "#/$defs/n"}}}
         ]});
         let doubled = json!({"$defs": {"n": twice}, "$ref": "#/$defs/n"});
-        assert!(work(&doubled, &nested(5)).unwrap() > 1 << 5);
-        assert_eq!(work(&doubled, &nested(60)), None, "doubled at each level");
+        assert!(work_of_list(&doubled, &nested(5)).unwrap() > 1 << 5);
+        assert_eq!(work_of_list(&doubled, &nested(60)), None, "doubled at each level");
+        assert!(work(&doubled, &nested(60)).is_some_and(|work| work < 10_000), "remembered");
         let anchored = json!({"$defs": {"n": {"$anchor": "n", "allOf": [
             {"properties": {"a": {"$ref": "#n"}}}, {"properties": {"a": {"$ref": "#n"}}}
         ]}}, "$ref": "#n"});
-        assert_eq!(work(&anchored, &nested(60)), None, "by the name of a schema");
+        assert_eq!(work_of_list(&anchored, &nested(60)), None, "by the name of a schema");
+        let chain = (0..30).map(|at| {
+            (
+                at.to_string(),
+                json!({"allOf": [
+                    {"$ref": format!("#/$defs/{}", at + 1)}, {"$ref": format!("#/$defs/{}", at + 1)}
+                ]}),
+            )
+        });
+        let chain: Map<_, _> = chain.chain([(String::from("30"), json!({"type": "object"}))]).collect();
+        assert_eq!(
+            work(&json!({"$defs": chain, "$ref": "#/$defs/0"}), &json!({})),
+            None,
+            "none leads to itself"
+        );
         assert_eq!(work(&json!({"$ref": "#"}), &json!(1)), None, "no end");
         let unevaluated = (0..40).fold(
             json!({}),

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::plan::lenient::fitting;
 use crate::plan::patterns::Compiled;
+use crate::plan::work::Purpose;
 
 /// Compiled schemas of tools: each is compiled once and shared.
 #[derive(Default)]
@@ -45,15 +46,19 @@ impl Schemas {
         }
         let compiled =
             self.compiled(tool).map_err(|error| format!("the tool's own schema is invalid: {error}"))?;
-        if compiled.work(&arguments, MOST_WORK).is_none() {
+        if compiled.work(&arguments, Purpose::Fit, MOST_WORK).is_none() {
             return Err(String::from("comparing them with its schema takes too long; make them shorter"));
         }
         let validator = &compiled.validator;
         if validator.is_valid(&arguments) {
             return Ok(arguments);
         }
-        if compiled.work(&arguments, MOST_LISTED).is_none() {
-            return Err(misfits(validator.validate(&arguments).err()));
+        match compiled.work(&arguments, Purpose::List, MOST_WORK) {
+            None => {
+                return Err(String::from("they do not fit its schema, and are too long to find the place"));
+            }
+            Some(work) if work > MOST_LISTED => return Err(misfits(validator.validate(&arguments).err())),
+            Some(_) => {}
         }
         fitting(validator, &arguments, leniency).ok_or_else(|| misfits(validator.iter_errors(&arguments)))
     }
@@ -65,7 +70,8 @@ impl Schemas {
 
     /// Checks whether the check of arguments is too short to notice.
     pub(crate) fn is_quick(&self, tool: &ToolDefinition, arguments: &Value) -> bool {
-        let has_little = |compiled: Arc<Compiled>| compiled.work(arguments, LITTLE_WORK).is_some();
+        let has_little =
+            |compiled: Arc<Compiled>| compiled.work(arguments, Purpose::List, LITTLE_WORK).is_some();
         // Without a schema, there is nothing to compare.
         tool.parameters.is_null() || self.compiled(tool).map_or(true, has_little)
     }

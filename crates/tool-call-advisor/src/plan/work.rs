@@ -1,6 +1,6 @@
 //! The work of comparing arguments with a schema, counted before it begins.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ptr;
 
 use serde_json::{Map, Value};
@@ -17,12 +17,30 @@ const MOST_LEVELS: usize = 500;
 /// The checks of each part of a value by a schema that this module cannot find, such as that of JSON Schema itself.
 const UNKNOWN: usize = 1000;
 
+/// What a comparison is made for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Purpose {
+    /// To know whether the arguments fit. The validator remembers which arrays and objects fit a schema that refers to
+    /// itself.
+    Fit,
+    /// To list what does not fit. Each way to a schema has its own violations.
+    List,
+}
+
 /// Returns the work of comparing arguments with a schema, or `None` if it is more than `most` or has no end.
 ///
 /// It is that of the worst case: each branch is tried, and each expression for names matches each name.
-pub(super) fn of(schema: &Value, sizes: &Sizes, arguments: &Value, most: usize) -> Option<usize> {
-    let mut count = Count { document: Document::new(schema), sizes, left: most, known: HashMap::new() };
-    let work = count.check(Place::of_whole(schema), Instance::Value(arguments), 0)?.check;
+pub(super) fn of(
+    schema: &Value,
+    sizes: &Sizes,
+    arguments: &Value,
+    purpose: Purpose,
+    most: usize,
+) -> Option<usize> {
+    let (active, recursive) = Default::default();
+    let document = Document::new(schema);
+    let mut count = Count { document, sizes, purpose, left: most, known: HashMap::new(), active, recursive };
+    let work = count.follow(Place::of_whole(schema), Instance::Value(arguments), 0)?.check;
     (work <= most).then_some(work)
 }
 
@@ -73,6 +91,10 @@ impl<'a> Instance<'a> {
             Self::Value(value) => ptr::from_ref(value).cast(),
             Self::Name(name) => name.as_ptr(),
         }
+    }
+
+    fn has_parts(self) -> bool {
+        matches!(self, Self::Value(Value::Array(_) | Value::Object(_)))
     }
 
     fn text(self) -> Option<&'a str> {
@@ -126,35 +148,64 @@ fn width(value: &Value) -> usize {
     }
 }
 
-/// A count of the work. Each schema is counted once for each value; `None` is one that is being counted.
+/// A count of the work.
 struct Count<'a> {
     document: Document<'a>,
     sizes: &'a Sizes,
+    purpose: Purpose,
     /// The work that may still be found. What references repeat is not subtracted from it.
     left: usize,
+    /// The work of the schemas that references lead to, each counted once for each value; `None` is one that is being
+    /// counted.
     known: HashMap<(*const Value, *const u8), Option<Work>>,
+    /// Those that are being counted for any value.
+    active: HashSet<*const Value>,
+    /// Those that lead to themselves.
+    recursive: HashSet<*const Value>,
 }
 
 impl<'a> Count<'a> {
+    /// Returns the work of a check by a schema that a reference leads to, or `None` if it is too much or has no end.
+    fn follow(&mut self, place: Place<'a>, instance: Instance<'a>, level: usize) -> Option<Work> {
+        let schema = ptr::from_ref(place.node);
+        let key = (schema, instance.address());
+        if let Some(known) = self.known.get(&key) {
+            let is_remembered = self.purpose == Purpose::Fit && instance.has_parts();
+            let check =
+                |work: Work| if is_remembered && self.recursive.contains(&schema) { 1 } else { work.check };
+            return known.map(|work| Work { check: check(work), ..work });
+        }
+        self.known.insert(key, None);
+        let is_first = self.active.insert(schema);
+        if !is_first {
+            self.recursive.insert(schema);
+        }
+        let work = self.check(place, instance, level)?;
+        if is_first {
+            self.active.remove(&schema);
+        }
+        self.known.insert(key, Some(work));
+        Some(work)
+    }
+
     /// Returns the work of a check, or `None` if it is too much or has no end.
     fn check(&mut self, place: Place<'a>, instance: Instance<'a>, level: usize) -> Option<Work> {
         let Value::Object(keywords) = place.node else { return Some(Work { check: 1, evaluated: 0 }) };
-        let key = (ptr::from_ref(place.node), instance.address());
-        if let Some(known) = self.known.get(&key) {
-            return *known;
-        }
         if level >= MOST_LEVELS {
             return None;
         }
-        self.known.insert(key, None);
         let (mut own, mut same, mut below, mut again) = (0_usize, Work::default(), 0_usize, 0_usize);
         for (keyword, value) in keywords {
             let of_same = self.of_same(place, keyword, value, instance);
             let effort = effort(self.sizes, keyword, value, instance, of_same.is_empty());
             self.left = self.left.checked_sub(effort)?;
             own = own.saturating_add(effort);
+            let is_reference = matches!(Kind::of(keyword), Kind::Reference);
             for inner in of_same {
-                same.add(self.check(inner, instance, level + 1)?);
+                same.add(match is_reference {
+                    true => self.follow(inner, instance, level + 1)?,
+                    false => self.check(inner, instance, level + 1)?,
+                });
             }
             let is_again =
                 matches!(keyword.as_str(), "contains" | "unevaluatedItems" | "unevaluatedProperties");
@@ -169,9 +220,7 @@ impl<'a> Count<'a> {
         if keywords.contains_key("unevaluatedProperties") || keywords.contains_key("unevaluatedItems") {
             check = check.saturating_add(evaluated);
         }
-        let work = Work { check, evaluated };
-        self.known.insert(key, Some(work));
-        Some(work)
+        Some(Work { check, evaluated })
     }
 
     /// Returns the schemas of a keyword that check the same value.

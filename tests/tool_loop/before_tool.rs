@@ -162,6 +162,47 @@ async fn policy_decides_before_the_hook() {
     assert_eq!(*given.lock().unwrap(), [json!({"a": 2, "limit": 5})]);
 }
 
+/// The parsed arguments of all calls are in memory at once.
+#[tokio::test]
+async fn law_r1_values_of_all_calls_of_an_answer_are_bounded() {
+    let arguments = format!("{{\"a\":[{}]}}", vec!["0"; 60_000].join(","));
+    let calls = ["c1", "c2", "c3"].map(|id| (id, "look", arguments.as_str()));
+    let model = ScriptedModel::new([Answer::from_calls(calls), Answer::from_text("Done.")]);
+    let (advisor, journal) = deciding(|_| Ok(CallDecision::Run));
+    let response = client(&model, advisor)
+        .tool(tool("look", "ok"))
+        .build()
+        .unwrap()
+        .prompt()
+        .user("go")
+        .call()
+        .await
+        .unwrap();
+    assert_eq!((response.text().as_str(), journal.labels().len()), ("Done.", 2));
+    let lines = transcript_lines(response.transcript());
+    let text = "error c3: not started: the arguments of the calls of an answer may have 131072 values together; make fewer calls at once";
+    assert!(lines.iter().any(|line| line == text), "{:?}", lines.last());
+}
+
+/// A person is not asked about what the hook denies, and decides about what the model wrote, whatever the hook would change.
+#[tokio::test]
+async fn law_t2_hook_denies_what_the_policy_leaves_to_a_person() {
+    let (model, (look, given)) = (two_looks(), invoked("look"));
+    let policy = ToolPolicy::new([ToolRule::new(["look"], PolicyAction::Ask)], PolicyAction::Allow);
+    let decide = |call: &ReadyCall| match call.arguments["a"] == 1 {
+        true => Ok(CallDecision::Deny("not on Sundays".into())),
+        false => Ok(CallDecision::RunWith(json!({"a": 9}))),
+    };
+    let hooks = Deciding { decide, journal: Journal::new() };
+    let advisor = ToolCallAdvisor::builder().policy(policy).hooks(hooks).build().unwrap();
+    let client = client(&model, advisor).tool(look).build().unwrap();
+    let response = client.prompt().user("go").call().await.unwrap();
+    let open: Vec<_> = response.open_calls().map(|(_, call)| call.id.as_str().to_owned()).collect();
+    assert_eq!((open, given.lock().unwrap().len()), (vec!["c2".to_owned()], 0));
+    let lines = transcript_lines(response.transcript());
+    assert!(lines.contains(&"error c1: not started: not on Sundays".to_owned()), "{lines:?}");
+}
+
 /// O5: no tool runs, and the calls are answered.
 #[tokio::test]
 async fn law_o5_failing_before_tool_starts_nothing() {

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::plan::admission::Admission;
 use crate::plan::decided::note_edit;
-use crate::plan::prepare::{Unready, prepare_in_time};
+use crate::plan::prepare::{Room, Unready, prepare_in_time};
 use crate::run::bounds::{limits_of, note_decided};
 use crate::run::decide::Counts;
 use crate::run::run_tools::execute_batch;
@@ -66,10 +66,14 @@ impl CallRunner for ToolCallAdvisor {
 
     async fn run(&self, request: &ChatRequest, calls: Vec<DecidedCall>) -> Result<Vec<ToolResult>> {
         let limits = limits_of(&self.config, &request.turn)?;
-        let (mut ready, mut prepared, mut counts) = (Vec::new(), Vec::new(), Counts::default());
+        let (mut ready, mut prepared) = (Vec::new(), Vec::new());
+        let (mut counts, mut room) = (Counts::default(), Room::default());
         for call in calls {
             let admission = counts.admit_decided(&call.call, &limits);
-            prepared.push(self.prepared(request, call, admission, &mut ready).await?);
+            prepared.push(match room.take(&call.call) {
+                Ok(()) => self.prepared(request, call, admission, &mut ready).await?,
+                Err(Unready { text, .. }) => Prepared::Unrun(ToolResult::error(&call.call, text)),
+            });
         }
         let deadline = note_decided(&request.turn, &limits, counts);
         let ran = match ready.is_empty() {

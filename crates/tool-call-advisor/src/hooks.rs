@@ -60,6 +60,8 @@ pub trait LoopHooks: Send + Sync + 'static {
     /// Decides about a call whose tool is known and whose arguments fit. Runs for each such call that no limit and no
     /// [policy](crate::ToolCallAdvisorBuilder::policy) denies, in call order, before any tool of the round starts.
     ///
+    /// Of a call that the policy leaves to a person, only a denial counts: the person decides about what the model wrote.
+    ///
     /// The answer is not recorded yet, so a turn that is dropped meanwhile has started no call.
     async fn before_tool(&self, _call: &ReadyCall, _request: &ChatRequest) -> Result<CallDecision> {
         Ok(CallDecision::Run)

@@ -1,3 +1,5 @@
+use advisor_core::json::{MOST_VALUES, values};
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
 use super::JsonShape;
@@ -11,7 +13,7 @@ use crate::tools::{BodyText, TextTools, ToolForm};
 
 /// Writes a call as an element. Arguments that elements would change are written as JSON.
 pub(super) fn in_xml(name: &str, arguments: &str, tools: &TextTools) -> String {
-    let Ok(members) = serde_json::from_str::<Map<String, Value>>(arguments) else {
+    let Some(members) = members(arguments) else {
         return format!("<tool name=\"{}\">\n{arguments}\n</tool>", encoded(name));
     };
     let text = in_elements(name, &members, tools);
@@ -21,6 +23,12 @@ pub(super) fn in_xml(name: &str, arguments: &str, tools: &TextTools) -> String {
     // In JSON, the character can only be in a string.
     let arguments = arguments.replace('<', "\\u003c");
     format!("<tool name=\"{}\">\n{arguments}\n</tool>", encoded(name))
+}
+
+/// Returns arguments with few enough values to be parsed.
+fn members(arguments: &str) -> Option<Map<String, Value>> {
+    let is_small = values(arguments.as_bytes()) <= MOST_VALUES;
+    is_small.then(|| serde_json::from_str(arguments).ok()).flatten()
 }
 
 /// Checks whether the parser reads exactly these arguments in the text of a call.
@@ -94,7 +102,7 @@ fn written_text(text: &str) -> String {
 
 /// Writes a call as an object. Arguments that are no JSON are written as a string.
 pub(super) fn in_json(name: &str, arguments: &str, shape: JsonShape) -> String {
-    let is_json = serde_json::from_str::<Value>(arguments).is_ok();
+    let is_json = serde_json::from_str::<IgnoredAny>(arguments).is_ok();
     let arguments = if is_json { arguments.to_owned() } else { Value::from(arguments).to_string() };
     let name = Value::from(name);
     match shape {
@@ -110,7 +118,7 @@ pub(super) fn in_json(name: &str, arguments: &str, shape: JsonShape) -> String {
 
 /// Writes a call between markers. If its short form would change the arguments, they are written as JSON.
 pub(super) fn in_sentinel(name: &str, arguments: &str, tools: &TextTools) -> String {
-    if let Ok(members) = serde_json::from_str::<Map<String, Value>>(arguments)
+    if let Some(members) = members(arguments)
         && let Some(text) = in_short_form(name, &members, tools)
         && is_read_back(&text, TextFormat::Sentinel, &members, tools)
     {

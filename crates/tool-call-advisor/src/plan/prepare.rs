@@ -1,6 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use advisor_core::json::{MOST_VALUES, values};
 use advisor_core::{Leniency, NotStartedReason, Tool, ToolCall, ToolSet};
 use serde_json::Value;
 use tokio::runtime::Handle;
@@ -20,6 +21,35 @@ const MOST_TIME: Duration = Duration::from_secs(10);
 
 /// What the model reads of arguments that do not fit, before the reason.
 const MISFIT: &str = "the arguments do not fit the tool";
+
+/// The values that the parsed arguments of an answer's calls may still have. All of them are in memory at once.
+pub(crate) struct Room(usize);
+
+impl Default for Room {
+    fn default() -> Self {
+        Self(MOST_VALUES)
+    }
+}
+
+impl Room {
+    /// Takes the room of a call.
+    ///
+    /// # Errors
+    /// If the calls before it leave less.
+    pub(crate) fn take(&mut self, call: &ToolCall) -> Result<(), Unready> {
+        match self.0.checked_sub(values(call.arguments.as_bytes())) {
+            Some(left) => self.0 = left,
+            None => {
+                let text = format!(
+                    "not started: the arguments of the calls of an answer may have {MOST_VALUES} values together; \
+                     make fewer calls at once"
+                );
+                return Err(invalid(text));
+            }
+        }
+        Ok(())
+    }
+}
 
 /// Returns the tool of a call and its checked arguments, or the reason why the call cannot run. Work that may take long
 /// runs off the async threads, within the time of the tool.

@@ -7,7 +7,7 @@ use tokio::time::timeout_at;
 use crate::NotStarted;
 use crate::plan::ToolPlan;
 use crate::plan::admission::Admission;
-use crate::plan::prepare::{Unready, prepare_in_time};
+use crate::plan::prepare::{Room, Unready, prepare_in_time};
 use crate::run::LoopRun;
 use crate::run::decide::{Decision, Runner, Weighed, decide};
 use crate::run::history::has_calls;
@@ -106,11 +106,15 @@ impl LoopRun {
         tools: &ToolSet,
     ) -> ToolPlan {
         let config = &self.config;
-        let mut prepared = HashMap::new();
+        let (mut prepared, mut room) = (HashMap::new(), Room::default());
         for ((block, call), admission) in steered.tool_calls().zip(&admissions) {
             if *admission == Admission::Admitted {
                 let preparing = prepare_in_time(call, tools, &config.schemas, config.leniency);
-                prepared.insert(block, self.within_time(preparing).await);
+                let ready = match room.take(call) {
+                    Ok(()) => self.within_time(preparing).await,
+                    Err(full) => Err(full),
+                };
+                prepared.insert(block, ready);
             }
         }
         ToolPlan::new(answer.clone(), self.request.turn.id(), steered, admissions, |block| {

@@ -127,7 +127,7 @@ impl ToolSearch {
     /// Returns the places of the tools that a call found or called.
     fn places_of(&self, call: &ToolCall) -> Vec<usize> {
         if call.name == self.search.definition().name {
-            let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
+            let arguments = call.parsed_arguments().unwrap_or_default();
             return self.finder.find(query(&arguments));
         }
         let called = self.finder.tools.iter().position(|tool| tool.definition().name == call.name);

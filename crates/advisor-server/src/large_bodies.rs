@@ -14,7 +14,7 @@ pub(crate) async fn parse_elsewhere<T: Send + 'static>(
     places: &Places,
     parse: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Refusal> {
-    let place = places.begin().await.map_err(|_| Refusal::busy())?;
+    let place = places.begin().await?;
     place.work(parse).await.map_err(|error| Refusal::from(&error))
 }
 

@@ -1,12 +1,14 @@
-//! Places of requests whose work takes much memory and time: reads of stored conversations, and large bodies.
+//! Places of requests whose work takes much memory and time: reads of stored conversations, comparisons with them, and large
+//! bodies.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use advisor_core::Error;
-use chat_memory_advisor::store::StoreError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
+
+use crate::refusal::Refusal;
 
 /// The works of one kind that are done at once. Further requests wait in their order.
 ///
@@ -32,16 +34,18 @@ impl Default for Places {
 }
 
 impl Places {
-    /// Waits for a place.
+    /// Waits for a place, for a bounded time. The request has changed nothing yet: the client may send it again.
     ///
     /// # Errors
     /// If none is free in time.
-    pub(crate) async fn begin(&self) -> Result<Place, StoreError> {
-        match timeout(WAIT, Arc::clone(&self.0).acquire_owned()).await {
-            Ok(Ok(place)) => Ok(Place(Arc::new(place))),
-            // The semaphore is never closed.
-            _ => Err(StoreError::unavailable("too many requests wait for their place")),
-        }
+    pub(crate) async fn begin(&self) -> Result<Place, Refusal> {
+        timeout(WAIT, self.wait()).await.ok().flatten().ok_or_else(Refusal::busy)
+    }
+
+    /// Waits for a place as long as it takes, where the response has begun.
+    pub(crate) async fn wait(&self) -> Option<Place> {
+        // The semaphore is never closed.
+        Arc::clone(&self.0).acquire_owned().await.ok().map(|place| Place(Arc::new(place)))
     }
 }
 

@@ -72,6 +72,7 @@ struct Shared {
     relay: Option<Arc<dyn TurnRelay>>,
     turns: Arc<Turns>,
     stored_reads: Places,
+    comparisons: Places,
     large_bodies: Places,
     readiness: Arc<Readiness>,
     inspector: Option<Inspector>,
@@ -112,6 +113,7 @@ impl ChatServer {
             relay: None,
             turns,
             stored_reads: Places::default(),
+            comparisons: Places::default(),
             large_bodies: Places::default(),
             readiness: Arc::default(),
             inspector: None,
@@ -189,6 +191,11 @@ impl ChatServer {
 
     pub(crate) fn stored_reads(&self) -> &Places {
         &self.0.stored_reads
+    }
+
+    /// Returns the places for comparisons of a client's list with what is stored.
+    pub(crate) fn comparisons(&self) -> &Places {
+        &self.0.comparisons
     }
 
     pub(crate) fn large_bodies(&self) -> &Places {

@@ -130,7 +130,7 @@ impl Question {
     /// Returns `None` if the conversation has no such turn.
     pub(super) async fn replacing(self, server: &ChatServer, turn: &str) -> Result<Option<Self>, Refusal> {
         let turn = turn_id(turn).map_err(|error| Refusal::bad_request(error.to_string()))?;
-        let is_known = self.has_turn(server, &turn).await.map_err(|error| Refusal::from(&error.into()))?;
+        let is_known = self.has_turn(server, &turn).await?;
         Ok(is_known.then(|| Self {
             fork_point: Some(ForkPoint::Before(turn.clone())),
             earlier: Some(EarlierTurn::Replaced(turn)),
@@ -146,7 +146,6 @@ impl Question {
         server: &ChatServer,
         turn: &TurnId,
     ) -> Result<Option<Self>, Refusal> {
-        let failed = |error: StoreError| Refusal::from(&error.into());
         let store = server.memory().store();
         let last = store.load(&self.conversation, ReadRange::LastTurns(1)).await.map_err(failed)?;
         let earlier = Some(EarlierTurn::Continued(turn.clone()));
@@ -154,16 +153,16 @@ impl Question {
         if last.last_turn() == Some(turn) || self.decisions.is_some() || is_repeated {
             return Ok(Some(Self { earlier, ..self }));
         }
-        let end = self.end_of(server, turn).await.map_err(failed)?;
+        let end = self.end_of(server, turn).await?;
         Ok(end.map(|end| Self { fork_point: Some(ForkPoint::After(end)), earlier, ..self }))
     }
 
     /// Returns the last entry of a turn, on any branch.
-    async fn end_of(&self, server: &ChatServer, turn: &TurnId) -> Result<Option<EntryId>, StoreError> {
+    async fn end_of(&self, server: &ChatServer, turn: &TurnId) -> Result<Option<EntryId>, Refusal> {
         let _place = server.stored_reads().begin().await?;
         let (store, mut after, mut end) = (server.memory().store(), EntryId::BEGINNING, None);
         loop {
-            let page = store.read(&self.conversation, after, PAGE).await?;
+            let page = store.read(&self.conversation, after, PAGE).await.map_err(failed)?;
             end = page.iter().rfind(|entry| &entry.turn == turn).map(|entry| EntryId::new(entry.seq)).or(end);
             match page.last() {
                 Some(last) if page.len() == PAGE => after = EntryId::new(last.seq),
@@ -174,15 +173,16 @@ impl Question {
 
     /// Checks whether the conversation has a turn, on any branch. A turn that is not one of the last ones is searched
     /// from the beginning of the log.
-    async fn has_turn(&self, server: &ChatServer, turn: &TurnId) -> Result<bool, StoreError> {
+    async fn has_turn(&self, server: &ChatServer, turn: &TurnId) -> Result<bool, Refusal> {
         let _place = server.stored_reads().begin().await?;
         let (store, mut after) = (server.memory().store(), EntryId::BEGINNING);
-        let last = store.load(&self.conversation, ReadRange::LastTurns(RECENT_TURNS)).await?;
+        let last =
+            store.load(&self.conversation, ReadRange::LastTurns(RECENT_TURNS)).await.map_err(failed)?;
         if last.entries.iter().any(|entry| &entry.turn == turn) {
             return Ok(true);
         }
         loop {
-            let page = store.read(&self.conversation, after, PAGE).await?;
+            let page = store.read(&self.conversation, after, PAGE).await.map_err(failed)?;
             if page.iter().any(|entry| &entry.turn == turn) {
                 return Ok(true);
             }
@@ -285,4 +285,8 @@ fn is_empty(message: &Message) -> bool {
 
 pub(super) fn digest(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn failed(error: StoreError) -> Refusal {
+    Refusal::from(&error.into())
 }

@@ -133,7 +133,7 @@ pub(super) async fn list(
             keys.iter().map(|key| ListedConversation::Id(key.conversation().to_owned())).collect()
         }
         View::Page => {
-            let _place = server.stored_reads().begin().await.map_err(|error| Refusal::from(&error.into()))?;
+            let _place = server.stored_reads().begin().await?;
             let titles = keys.into_iter().map(|key| titled(server.clone(), key));
             stream::iter(titles).buffered(TITLES_AT_ONCE).collect().await
         }

@@ -1,17 +1,18 @@
 //! Lists of messages of clients: they continue what memory has, or are refused.
 
 use advisor_core::{
-    AdvisorChain, ChatClient, ChatRequest, Delta, DeltaKind, Error, ErrorKind, Media, Message, Phase,
-    Placement, from_fn,
+    AdvisorChain, ChatClient, ChatRequest, ConversationKey, Delta, DeltaKind, Error, ErrorKind, FinishReason,
+    Media, Message, Phase, Placement, TurnEnd, TurnId, from_fn,
 };
 use advisor_server::ChatServer;
 use advisor_testkit::{Answer, ScriptedModel};
 use axum::body::Body;
 use axum::http::{Request, Response, StatusCode};
+use chat_memory_advisor::store::{Batch, BatchKey, ConversationStore, EntryKind, NewEntry, Version};
 use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
 use serde_json::{Value, json};
 
-use crate::setting::{Setting, json_of, post, refused, setting, text};
+use crate::setting::{Setting, json_of, post, refused, setting, setting_over, text};
 
 const PATHS: [&str; 5] = ["/v1/chat/completions", "/v1/responses", "/v1/messages", "/api/ag-ui", "/api/ui"];
 
@@ -310,6 +311,39 @@ async fn law_m8_only_what_a_guard_has_answered_is_passed_over() {
         assert_eq!(prompt_of(&setting, path, &list).await, ["A?"], "{path}");
         list.extend([assistant("One."), user("u3", "Y?"), assistant("Please be brief."), user("u4", "B?")]);
         is_refused(&setting, path, &list, "history_not_found").await;
+    }
+}
+
+/// The process died before memory had a text of the last answer, which begins like an earlier answer to the same words.
+#[tokio::test]
+async fn law_m8_unknown_answer_may_begin_like_an_earlier_one() {
+    for path in PATHS {
+        let store = InMemoryStore::new();
+        let (key, mut version) = (ConversationKey::new("c1").unwrap(), Version::EMPTY);
+        for (turn, said, answer) in
+            [("t1", "Go on.", "Sure, one."), ("t2", "B?", "Two."), ("t3", "Go on.", "")]
+        {
+            let turn = TurnId::new(turn).unwrap();
+            let mut kinds: Vec<EntryKind> = vec![Message::user(said).into()];
+            if !answer.is_empty() {
+                let end = EntryKind::TurnEnded(TurnEnd::Completed(FinishReason::Stop));
+                kinds.extend([Message::assistant(answer).into(), end]);
+            }
+            let entries = kinds.into_iter().map(|kind| NewEntry::new(turn.clone(), kind)).collect();
+            version =
+                store.append(&key, version, Batch::new(BatchKey::for_input(turn), entries)).await.unwrap();
+        }
+        let setting = setting_over(store, ScriptedModel::new([Answer::from_text("Fine.")]));
+        let list = [
+            user("m1", "Go on."),
+            assistant("Sure, one."),
+            user("m2", "B?"),
+            assistant("Two."),
+            user("m3", "Go on."),
+            assistant("Sure, "),
+            user("m4", "C?"),
+        ];
+        prompt_of(&setting, path, &list).await;
     }
 }
 

@@ -1,25 +1,29 @@
 //! Requests about a conversation that is long.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use advisor_core::{ChatClient, ConversationKey, async_trait};
+use advisor_core::{ChatClient, ConversationKey, Message, TurnId, async_trait};
 use advisor_server::ChatServer;
-use advisor_testkit::{Answer, ScriptedModel};
+use advisor_testkit::{Answer, Around, Asked, ScriptedModel, StoreAround, Work};
 use axum::body::Body;
-use axum::http::{Response, StatusCode};
+use axum::http::{Request, Response, StatusCode};
 use chat_memory_advisor::ChatMemoryAdvisor;
 use chat_memory_advisor::store::{
-    Batch, ConversationStore, Entry, EntryId, InMemoryStore, Page, ReadRange, Result, Snapshot, Version,
+    Batch, BatchKey, ConversationStore, Entry, EntryId, InMemoryStore, NewEntry, Page, ReadRange, Result,
+    Snapshot, StoreError, Version,
 };
 use futures::future::join_all;
 use serde_json::{Value, json};
 use tokio::task::yield_now;
+use tokio::time::Instant;
 
-use crate::setting::{Setting, json_of, post, text};
+use crate::setting::{Setting, json_of, post, setting_over, text, with_tokens};
 
-/// A store that notes the largest number of entries that a read has returned, those of each load, and how many loads there
-/// were at once.
+/// A store that notes the largest number of entries that a read has returned, those of each load, and how many loads of more
+/// than eight turns there were at once.
 #[derive(Default)]
 struct Noted {
     store: InMemoryStore,
@@ -30,7 +34,10 @@ struct Noted {
 }
 
 impl Noted {
-    async fn begin_load(&self) {
+    async fn begin_load(&self, range: ReadRange) {
+        if !matches!(range, ReadRange::LastTurns(9..)) {
+            return;
+        }
         let loading = self.loading.fetch_add(1, Ordering::Relaxed) + 1;
         self.most_loading.fetch_max(loading, Ordering::Relaxed);
         yield_now().await;
@@ -46,12 +53,12 @@ impl Noted {
 #[async_trait]
 impl ConversationStore for Noted {
     async fn load(&self, key: &ConversationKey, range: ReadRange) -> Result<Snapshot> {
-        self.begin_load().await;
+        self.begin_load(range).await;
         Ok(self.loaded(self.store.load(key, range).await?))
     }
 
     async fn load_branch(&self, key: &ConversationKey, tip: EntryId, range: ReadRange) -> Result<Snapshot> {
-        self.begin_load().await;
+        self.begin_load(range).await;
         Ok(self.loaded(self.store.load_branch(key, tip, range).await?))
     }
 
@@ -164,9 +171,57 @@ async fn law_r1_lists_of_few_clients_are_compared_at_once() {
     let most_loading = Arc::clone(&store.most_loading);
     let setting = with_conversation(store).await;
     most_loading.store(0, Ordering::Relaxed);
-    let forged = [list(0), list(1)].concat();
+    let forged = [list(0), list(100)].concat();
     for response in join_all((0..10).map(|_| send(&setting, &forged))).await {
         assert_eq!(response.status(), StatusCode::BAD_REQUEST);
     }
     assert!((1..=4).contains(&most_loading.load(Ordering::Relaxed)), "{most_loading:?}");
+}
+
+/// A store whose reads take a second.
+struct Slow;
+
+#[async_trait]
+impl Around for Slow {
+    async fn around(
+        &self,
+        asked: Asked<'_>,
+        work: Work<'_>,
+    ) -> std::result::Result<Option<Version>, StoreError> {
+        if matches!(asked, Asked::Read) {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        work.await
+    }
+}
+
+/// Lists of conversations wait for one another over a slow store, and a chat does not wait for them.
+#[tokio::test(start_paused = true)]
+async fn chat_does_not_wait_for_reads_of_others() {
+    let store = InMemoryStore::new();
+    for number in 0..8 {
+        let key = ConversationKey::in_tenant("ann", &format!("c{number}")).unwrap();
+        let turn = TurnId::new("t").unwrap();
+        let said = vec![NewEntry::new(turn.clone(), Message::user("Hi.").into())];
+        store.append(&key, Version::EMPTY, Batch::new(BatchKey::for_input(turn), said)).await.unwrap();
+    }
+    let store = Arc::new(StoreAround::with(Arc::new(store), Slow));
+    let setting = with_tokens(setting_over(store, ScriptedModel::from_fn(|_| Answer::from_text("Fine."))));
+    let lists = join_all((0..12).map(|_| async {
+        let request =
+            Request::get("/api/conversations?view=page").header("authorization", "Bearer the-token-of-ann");
+        setting.send(request.body(Body::empty()).unwrap()).await.status()
+    }));
+    let chat = async {
+        yield_now().await;
+        let begun = Instant::now();
+        let request = post("/v1/chat/completions").header("authorization", "Bearer the-token-of-bob");
+        let body = json!({"messages": list(0)}).to_string();
+        let response =
+            setting.send(request.header("x-conversation-id", "b").body(body.into()).unwrap()).await;
+        (response.status(), begun.elapsed())
+    };
+    let (lists, (status, waited)) = futures::join!(lists, chat);
+    assert_eq!(lists.into_iter().collect::<HashSet<_>>(), HashSet::from([StatusCode::OK]));
+    assert_eq!((status, waited), (StatusCode::OK, Duration::ZERO));
 }

@@ -88,18 +88,25 @@ impl Stored {
         let next = NonZeroUsize::MIN.saturating_add(messages.len());
         let (mut left, mut turns, mut tip) =
             (next.saturating_add(FURTHER_TURNS), next.min(FIRST_TURNS), None);
-        let place = server.stored_reads().begin().await.map_err(|error| failed(error.into()))?;
         let outside = server.turns().answered_outside_memory(conversation);
+        let place = server.comparisons().begin().await?;
         let begun = place.work(move || {
             let history = sent_turns(messages.get(..history).unwrap_or_default())?;
             Ok::<_, Refusal>((Self::new(history, outside), messages))
         });
         let (mut stored, messages) = begun.await.map_err(failed)??;
+        drop(place);
+        // The first read is that of a usual turn, and waits for none. The further ones have a place.
+        let mut place = None;
         loop {
             let page = server.memory().turns(conversation, tip, turns).await.map_err(failed)?;
             let rest = NonZeroUsize::new(left.get().saturating_sub(page.turns.len()));
             tip = page.before;
             let turn = turn.cloned();
+            if place.is_none() {
+                place = Some(server.comparisons().begin().await?);
+            }
+            let Some(place) = &place else { return Err(Refusal::busy()) };
             stored = place.work(move || stored.behind(&page.turns, turn.as_ref())).await.map_err(failed)?;
             match rest.filter(|_| tip.is_some() && !stored.is_enough()) {
                 Some(rest) => (left, turns) = (rest, turns.saturating_mul(TWICE).min(MOST_TURNS).min(rest)),
@@ -148,6 +155,11 @@ impl Stored {
     /// # Errors
     /// If the conversation lacks a message of it, or has another answer to it.
     fn find(&self) -> Result<usize, Refusal> {
+        // An answer that may be anything is the last resort: the client may have the one of another turn.
+        self.find_preferring(Shown::Stored).or_else(|_| self.find_preferring(Shown::Anything))
+    }
+
+    fn find_preferring(&self, preferred: Shown) -> Result<usize, Refusal> {
         let (mut end, mut last) = (self.said.len(), None);
         for (number, sent) in self.history.iter().enumerate().rev() {
             let Some(said) = &sent.said else {
@@ -166,7 +178,7 @@ impl Stored {
             let is_outside = |(stored, answer): &(Vec<Said>, Answer)| {
                 stored.iter().any(|stored| stored.has(said)) && sent.is_of([answer], Shown::Stored)
             };
-            match place(Shown::Stored).or_else(|| place(Shown::Anything)) {
+            match place(preferred).or_else(|| place(Shown::Anything)) {
                 Some(place) => (end, last) = (place, last.or(Some(place))),
                 None if self.outside.iter().any(is_outside) => {}
                 None => return Err(Refusal::other_history(number)),

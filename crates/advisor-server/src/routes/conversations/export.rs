@@ -38,18 +38,21 @@ pub(in crate::routes) async fn export(
     Parameters(wanted): Parameters<Wanted>,
 ) -> Result<Response, Refusal> {
     let key = user.conversation(&id?)?;
-    let failed = |error: Error| Refusal::from(&error);
-    let ends = ends_of_pages(&server, &key).await.map_err(failed)?;
+    let ends = ends_of_pages(&server, &key).await?;
     if ends.is_empty() {
         return Err(Refusal::not_found("there is no such conversation"));
     }
     let lines = stream::iter(ends.into_iter().rev()).then(move |end| {
         let (server, key) = (server.clone(), key.clone());
         async move {
-            let place = server.stored_reads().begin().await?;
+            let place = server.stored_reads().wait().await;
             let (view, most) = (wanted.view, server.limits().page_bytes);
             let page = page(&server, &key, end).await.inspect_err(log_failure)?;
-            place.work(move || written(&page.turns, view, most)).await
+            let written = move || written(&page.turns, view, most);
+            match place {
+                Some(place) => place.work(written).await,
+                None => Ok(written()),
+            }
         }
     });
     let headers =
@@ -59,10 +62,12 @@ pub(in crate::routes) async fn export(
 
 /// Returns the entries with which the pages of a conversation end, the last page first. Entries that are appended
 /// meanwhile are on none of them.
-async fn ends_of_pages(server: &ChatServer, key: &ConversationKey) -> Result<Vec<EntryId>, Error> {
+async fn ends_of_pages(server: &ChatServer, key: &ConversationKey) -> Result<Vec<EntryId>, Refusal> {
+    let failed = |error: Error| Refusal::from(&error);
     let mut end = {
         let _place = server.stored_reads().begin().await?;
-        let last = server.memory().store().load(key, ReadRange::LastTurns(1)).await?;
+        let last = server.memory().store().load(key, ReadRange::LastTurns(1)).await;
+        let last = last.map_err(|error| failed(error.into()))?;
         last.entries.last().map(|last| EntryId::new(last.seq))
     };
     let mut ends = Vec::new();
@@ -70,7 +75,7 @@ async fn ends_of_pages(server: &ChatServer, key: &ConversationKey) -> Result<Vec
         ends.push(last);
         // Others read between the pages.
         let _place = server.stored_reads().begin().await?;
-        end = page(server, key, last).await?.before;
+        end = page(server, key, last).await.map_err(failed)?.before;
     }
     Ok(ends)
 }

@@ -73,7 +73,7 @@ impl StoredPage {
         tip: Option<EntryId>,
         limit: TurnLimit,
     ) -> Result<Self, Refusal> {
-        let place = server.stored_reads().begin().await.map_err(|error| Refusal::from(&error.into()))?;
+        let place = server.stored_reads().begin().await?;
         let turns = || newest_turns(server, key, tip, limit, &place);
         let running_before = server.turns().running(key).await;
         let page = turns().await?;

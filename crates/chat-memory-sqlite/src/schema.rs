@@ -82,6 +82,9 @@ pub(crate) fn writer(path: &Path) -> Result<Connection, OpenError> {
     Ok(connection)
 }
 
+/// The links that lead to a file. Linux follows no more.
+const MOST_LINKS: usize = 40;
+
 /// Creates a file that, on Unix, only its owner can read and write, if there is none. SQLite gives its further files the
 /// same permissions.
 ///
@@ -92,10 +95,13 @@ fn create_private(path: &Path) {
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    // A link may lead to where no file is yet.
-    let leads_to = std::fs::read_link(path).ok().filter(|_| !path.exists());
-    let target = leads_to.map(|target| path.with_file_name("").join(target));
-    drop(options.open(target.as_deref().unwrap_or(path)));
+    // Links may lead to where no file is yet, and a new file is created behind none.
+    let mut target = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        let Ok(to) = std::fs::read_link(&target) else { break };
+        target = target.with_file_name("").join(to);
+    }
+    drop(options.open(target));
 }
 
 /// Checks the whole file for damage, up to the first finding.

@@ -8,8 +8,10 @@ use http::Uri;
 pub(crate) fn is_local(uri: &Uri) -> bool {
     let host = uri.host().unwrap_or_default();
     let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-    host.eq_ignore_ascii_case("localhost")
-        || address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    let address = address.parse::<IpAddr>().map(|address| address.to_canonical());
+    // A connection to the unspecified address goes to this machine.
+    host.strip_suffix('.').unwrap_or(host).eq_ignore_ascii_case("localhost")
+        || address.is_ok_and(|address| address.is_loopback() || address.is_unspecified())
 }
 
 #[cfg(test)]
@@ -22,7 +24,7 @@ mod tests {
         assert!(
             [
                 "http://localhost:1/a", "http://LOCALHOST", "http://127.0.0.1:80", "http://127.1.2.3",
-                "http://[::1]:1"
+                "http://[::1]:1", "http://localhost.:1", "http://[::ffff:127.0.0.1]", "http://0.0.0.0:1"
             ]
             .iter()
             .all(|uri| is_local(uri))

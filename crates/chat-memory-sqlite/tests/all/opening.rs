@@ -164,16 +164,22 @@ async fn debug_shows_the_path_and_nothing_else() {
 #[tokio::test]
 async fn new_files_are_for_their_owner_alone() {
     use std::os::unix::fs::PermissionsExt;
-    for is_link in [false, true] {
+    for opened in ["file", "link", "link to a link"] {
         let file = File::new();
-        let link = file.path().with_file_name("link.sqlite");
-        std::os::unix::fs::symlink(file.path(), &link).unwrap();
-        let store = SqliteStore::open(if is_link { link } else { file.path() }).await.unwrap();
+        let [link, second] = ["link.sqlite", "second.sqlite"].map(|name| file.path().with_file_name(name));
+        std::os::unix::fs::symlink(file.path().file_name().unwrap(), &link).unwrap();
+        std::os::unix::fs::symlink("link.sqlite", &second).unwrap();
+        let path = match opened {
+            "file" => file.path(),
+            "link" => link,
+            _ => second,
+        };
+        let store = SqliteStore::open(path).await.unwrap();
         store.append(&key(), Version::EMPTY, said("t1", 1, &["secret"])).await.unwrap();
         for end in ["", "-wal", "-shm"] {
             let path = format!("{}{end}", file.path().display());
             let mode = std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
-            assert_eq!(mode, 0o600, "{path}");
+            assert_eq!(mode, 0o600, "{path}, opened as a {opened}");
         }
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use advisor_core::{ErrorKind, wait_in_words};
 
 use super::{ProviderError, Report};
+use crate::redaction::ServerWords;
 
 /// Codes and phrases for a request that is too long: of OpenAI, Groq, Mistral, llama.cpp, vLLM, OpenRouter,
 /// xAI, Anthropic and Google (behind gateways). "Request too large" is a single request beyond the tokens per
@@ -69,7 +70,10 @@ const BAD_INPUT: &[&str] = &[
 
 /// Phrases of OpenAI, and of Anthropic (`tools.0.custom.input_schema: …`), for a tool or a schema that the server refuses.
 /// Its names and texts may contain any of the words above.
-const BAD_TOOL: &[&str] = &["invalid schema for", "tools[", "tools."];
+const BAD_TOOL: &[&str] = &[
+    "invalid schema for", "tools[", "'tools',", "tools.0", "tools.1", "tools.2", "tools.3", "tools.4",
+    "tools.5", "tools.6", "tools.7", "tools.8", "tools.9",
+];
 
 /// llama.cpp refuses an image with this, and a status 500 (ggml-org/llama.cpp#15377).
 const IMAGE_INPUT: &str = "image input is not supported";
@@ -111,8 +115,9 @@ pub(super) fn kind_of(report: &Report, status: Option<u16>, asked: Option<Durati
     let words = [&report.code, &report.kind];
     let coded = |table: &[&str]| words.into_iter().flatten().any(|word| word.contains_any(table));
     let phrased = |table: &[&str]| coded(table) || report.message.contains_any(table);
-    let of_tools = report.message.contains_any(BAD_TOOL)
-        || report.param.as_ref().is_some_and(|param| param.contains_any(BAD_TOOL));
+    let names_tool = |text: &ServerWords| text.contains_any(BAD_TOOL);
+    let of_tools =
+        !coded(BAD_INPUT) && (names_tool(&report.message) || report.param.as_ref().is_some_and(names_tool));
     let refused = status.is_none_or(|status| status < 500);
     if coded(&["tool_use_failed"]) {
         // The model wrote a call that the server could not read; the next attempt may succeed (Q46).

@@ -200,6 +200,17 @@ fn response_kind_follows_status_and_message() {
             InvalidRequest,
         ),
         (400, error("tools.0.custom.input_schema: image_url is no valid type"), InvalidRequest),
+        (
+            400,
+            error("[{'type': 'string_type', 'loc': ('body', 'tools', 0, 'function', 'image_url')}]"),
+            InvalidRequest,
+        ),
+        (400, error("Could not process image. See the documentation of tools."), InvalidInput),
+        (
+            400,
+            json!({"error": {"message": "The image could not be read by tools[0].", "code": "invalid_image_format"}}),
+            InvalidInput,
+        ),
         (400, error("Unsupported MIME type: png"), InvalidInput),
         (
             400,

@@ -230,8 +230,11 @@ impl Server {
     #[must_use]
     pub fn sends_secrets_unencrypted(&self) -> bool {
         let uri = self.base_url.trim().parse::<Uri>().ok();
-        let is_open = uri.is_some_and(|uri| uri.scheme_str() == Some("http") && !is_local(&uri));
-        is_open && (self.api_key.is_some() || !self.headers.is_empty())
+        let Some(uri) = uri.filter(|uri| uri.scheme_str() == Some("http") && !is_local(uri)) else {
+            return false;
+        };
+        let has_user = uri.authority().is_some_and(|authority| authority.as_str().contains('@'));
+        has_user || self.api_key.is_some() || !self.headers.is_empty()
     }
 }
 

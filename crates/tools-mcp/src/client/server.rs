@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::process::Command;
 
 use super::McpTools;
-use super::tls::is_open;
+use super::tls::{has_secrets, is_open};
 
 /// A byte stream to a server.
 pub(super) trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -253,7 +253,8 @@ impl McpServer {
     #[must_use]
     pub fn sends_secrets_unencrypted(&self) -> bool {
         let Address::Http(address) = &self.address else { return false };
-        is_open(&address.url) && (address.bearer.is_some() || !address.headers.is_empty())
+        let has_key = address.bearer.is_some() || !address.headers.is_empty() || has_secrets(&address.url);
+        is_open(&address.url) && has_key
     }
 
     /// Connects to the server and lists its tools.

@@ -22,12 +22,21 @@ pub(super) fn is_open(url: &str) -> bool {
     Url::parse(url).is_ok_and(|url| url.scheme() == "http") && !is_local(url)
 }
 
+/// Checks whether an address has parts that may be secret: a user, or a query.
+pub(super) fn has_secrets(url: &str) -> bool {
+    Url::parse(url)
+        .is_ok_and(|url| url.query().is_some() || !url.username().is_empty() || url.password().is_some())
+}
+
 /// Checks whether an address is on this machine.
 fn is_local(url: &str) -> bool {
     let Ok(url) = Url::parse(url) else { return false };
     let host = url.host_str().unwrap_or_default();
     let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-    host == "localhost" || address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    let address = address.parse::<IpAddr>().map(|address| address.to_canonical());
+    // A connection to the unspecified address goes to this machine.
+    host.strip_suffix('.').unwrap_or(host) == "localhost"
+        || address.is_ok_and(|address| address.is_loopback() || address.is_unspecified())
 }
 
 fn rustls_config() -> Result<ClientConfig> {

@@ -48,7 +48,10 @@ impl Notifications {
             cancelled.params.request_id.iter().for_each(|id| self.forget(id));
         }
         let JsonRpcMessage::Request(request) = message else { return };
-        self.open().insert(request.id.clone());
+        // The subscription to changes stays open: an error without an id is hardly its own.
+        if !matches!(request.request, ClientRequest::SubscriptionsListenRequest(_)) {
+            self.open().insert(request.id.clone());
+        }
         let ClientRequest::CallToolRequest(call) = &request.request else { return };
         let token = call.extensions.get().and_then(RequestMetaObject::get_progress_token);
         if let (Some(token), Some(ProgressOf(receiver))) = (token, call.extensions.get()) {

@@ -118,6 +118,44 @@ async fn error_without_an_id_answers_the_only_request_that_waits() {
     }
 }
 
+/// The request for changes of the list stays open, and the error is hardly its own.
+#[tokio::test(start_paused = true)]
+async fn error_without_an_id_is_not_that_of_a_subscription() {
+    let server = McpServer::from_stream(move || {
+        let (near, far) = tokio::io::duplex(1 << 16);
+        tokio::spawn(serve(far, move |method, id| match method {
+            "server/discover" => response(
+                id,
+                &json!({
+                    "resultType": "complete", "supportedVersions": ["2026-07-28"], "ttlMs": 0, "cacheScope": "private",
+                    "capabilities": {"tools": {"listChanged": true}},
+                    "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "n", "version": "v"}},
+                }),
+            ),
+            "subscriptions/listen" => {
+                let params = json!({"notifications": {"toolsListChanged": true}, "_meta": {"io.modelcontextprotocol/subscriptionId": id}});
+                let method = "notifications/subscriptions/acknowledged";
+                format!("{}\n", json!({"jsonrpc": "2.0", "method": method, "params": params})).into_bytes()
+            }
+            "tools/list" => response(
+                id,
+                &json!({
+                    "resultType": "complete", "ttlMs": 0, "cacheScope": "private", "tools": [{"name": "t", "inputSchema": {}}]
+                }),
+            ),
+            "tools/call" => {
+                let error = json!({"code": -32_602, "message": "no such page"});
+                format!("{}\n", json!({"jsonrpc": "2.0", "id": null, "error": error})).into_bytes()
+            }
+            _ => Vec::new(),
+        }));
+        ready(Ok(near))
+    });
+    let tools = server.with_name("files").connect().await.unwrap();
+    let (_, answer) = call(&tools, "t", "{}").await;
+    assert_eq!(text_of(&answer), "the server `files` refused the call: no such page");
+}
+
 /// The server reads both calls, and says only that it cannot read one of them.
 #[tokio::test(start_paused = true)]
 async fn error_without_an_id_answers_all_requests_that_wait() {

@@ -322,7 +322,7 @@ impl IntoResponse for Refusal {
         let mut response = (self.status, [(header::CONTENT_TYPE, "application/json")]).into_response();
         let headers = response.headers_mut();
         if let Some(delay) = self.retry_after {
-            let seconds = delay.as_secs() + u64::from(delay.subsec_nanos() > 0);
+            let seconds = delay.as_secs().saturating_add(u64::from(delay.subsec_nanos() > 0));
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         if self.sent_again == SentAgain::SecondTurn {
@@ -373,6 +373,12 @@ mod tests {
             log_failure(&error);
         });
         log.0.lock().unwrap().clone()
+    }
+
+    #[test]
+    fn longest_wait_is_a_header() {
+        let refusal = Refusal { retry_after: Some(Duration::MAX), ..Refusal::busy() };
+        assert_eq!(refusal.into_response().headers()[header::RETRY_AFTER], u64::MAX.to_string());
     }
 
     #[test]

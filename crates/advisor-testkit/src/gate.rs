@@ -49,7 +49,8 @@ impl Gate {
         Self { state: Arc::new(watch::Sender::new(State::default())) }
     }
 
-    /// Waits until the peer has reached this gate; returns at once if it has.
+    /// Waits until the peer has reached this gate; returns at once if it has. Somebody else must poll the peer meanwhile: a
+    /// turn that only this task would poll never comes here.
     pub async fn reached(&self) {
         self.until(|state| state.reached).await;
     }

@@ -5,20 +5,31 @@ use advisor_server::ServerLimits;
 /// The part of the open files that is not for connections of clients: connections to the model, and the file of memory.
 const RESERVE: usize = 4;
 
-/// Returns limits whose connections leave files for other things, after raising the number of files that the process
-/// may open.
+/// The files that are neither: those of memory, of tools, of the journal.
+const OWN: usize = 64;
+
+/// Returns limits whose connections and turns leave files for one another and for other things, after raising the number of
+/// files that the process may open.
 pub(super) fn within_open_files(limits: ServerLimits) -> ServerLimits {
-    let wanted = limits.open_connections.saturating_mul(RESERVE) / (RESERVE - 1) + RESERVE;
-    let Some(files) = raised_to(wanted) else { return limits };
+    let with_reserve = limits.open_connections.saturating_mul(RESERVE) / (RESERVE - 1) + RESERVE;
+    let with_turns = limits.open_connections.saturating_add(limits.running_turns).saturating_add(OWN);
+    let Some(files) = raised_to(with_reserve.max(with_turns)) else { return limits };
     let connections = connections(files).min(limits.open_connections);
-    if connections < limits.open_connections {
+    // Each has a connection to the model, also after its client has gone.
+    let turns = turns(files, connections).min(limits.running_turns);
+    if connections < limits.open_connections || turns < limits.running_turns {
         // A closed standard error does not stop the server.
         drop(writeln!(
             std::io::stderr(),
-            "{connections} connections are served at once: the process may open {files} files (`ulimit -Hn`)"
+            "{connections} connections and {turns} turns are served at once: the process may open {files} files (`ulimit -Hn`)"
         ));
     }
-    limits.with_open_connections(connections)
+    limits.with_open_connections(connections).with_running_turns(turns)
+}
+
+/// Returns the turns of a process that may open this many files, beside these connections.
+fn turns(files: usize, connections: usize) -> usize {
+    files.saturating_sub(connections).saturating_sub(OWN.min(files / (2 * RESERVE))).max(1)
 }
 
 /// Returns the connections of a process that may open this many files.
@@ -66,6 +77,9 @@ mod tests {
     fn a_quarter_of_the_files_is_no_connection() {
         for (files, most) in [(1_024, 768), (64, 48), (4, 3), (1, 1), (0, 1)] {
             assert_eq!(connections(files), most, "{files}");
+        }
+        for (files, most) in [(1_024, 192), (64, 8), (4, 1), (0, 1)] {
+            assert_eq!(turns(files, connections(files)), most, "{files}");
         }
         let default = ServerLimits::default().open_connections;
         assert!(connections(default * 4 / 3 + 4) >= default);

@@ -15,7 +15,9 @@ use crate::{
 /// `context` is called once per turn. It receives the request and returns the text, empty for none. Every request
 /// of the turn carries the text at the beginning of the user's message ([`ChatRequest::with_context`]), so what was
 /// sent before that message stays as it was, and a provider reads it from its cache. Memory stores the message as the
-/// user wrote it: the next turn has it without the text. This holds in every phase.
+/// user wrote it: the next turn has it without the text. This holds in every phase, with one exception: a turn that is
+/// resumed with decisions or results alone has no message of the user in front of memory. `context` finds none there, and
+/// its text goes with the instructions. Behind memory, such as in [`Phase::Round`](crate::Phase::Round), the stored message is there.
 ///
 /// [`in_system`](ContextFn::in_system) sends the text with the instructions.
 ///

@@ -19,7 +19,8 @@ pub enum OnDrop {
     /// if the caller gave a [`Spawner`], otherwise with the next turn of the conversation.
     #[default]
     KeepPartial,
-    /// The turn continues without its reader. Needs a [`Spawner`]; without one it acts like `KeepPartial`.
+    /// The turn continues without its reader. Needs a [`Spawner`]; without one, the turn fails as
+    /// [`Configuration`](crate::ErrorKind::Configuration) before it begins.
     FinishTurn,
     /// Everything stops and memory hides the turn. Tools that ran are not undone.
     Rollback,

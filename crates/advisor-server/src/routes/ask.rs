@@ -30,7 +30,7 @@ use crate::turns::said::Said;
 use crate::turns::{Asked, IdOrigin};
 
 /// The entries of a conversation that are read at once.
-const PAGE: usize = 64;
+const PAGE: usize = 8;
 
 /// The last turns among which a replaced one is searched first.
 const RECENT_TURNS: usize = 16;

@@ -110,12 +110,19 @@ impl Answers {
         let asked = Asked::load(server, user, conversation, turn.as_ref()).await?;
         let undecided = asked.undecided.iter().cloned().collect();
         let mut answers = Self { has_waiting: asked.has_waiting, undecided, ..Self::default() };
+        let mut answered = HashSet::new();
         for SentApproval { id, verdict, shown } in &sent {
             let id: ApprovalId = id.parse().map_err(bad)?;
             let Some((stored_id, call)) = asked.find(conversation, &id) else {
                 answers.has_unknown = true;
                 continue;
             };
+            // A decision has a digest of all arguments.
+            if !call.started && !answered.insert(stored_id.clone()) {
+                let message = format!("there are two decisions about the call {stored_id}; send one");
+                let kind = ErrorKind::Approval { problem: DecisionProblem::Duplicate };
+                return Err(Refusal::from(&Error::new(kind, message)));
+            }
             shown.check(&call.call).map_err(|error| Refusal::from(&error))?;
             answers.decide(call, verdict).map_err(bad)?;
             let (shown_id, tool) = (id.call().to_owned(), call.call.name.clone());

@@ -64,16 +64,9 @@ impl Input {
         self.interactive
     }
 
-    /// Drops what the user has typed ahead, such as before a question that they have not seen. A pipe keeps its lines.
+    /// Drops what the user has typed ahead, such as before a question that they have not seen. A pipe keeps its lines. An
+    /// editor has dropped what it has read behind its last line.
     pub(super) fn discard(&mut self) -> Result<(), Failure> {
-        if let Some(Source::Editor(editor)) = &mut self.source {
-            // An editor keeps the keys that it has read behind its last line.
-            let mut fresh = DefaultEditor::new().map_err(unreadable)?;
-            for entry in editor.history() {
-                let _ = fresh.add_history_entry(entry.as_str());
-            }
-            **editor = fresh;
-        }
         #[cfg(unix)]
         if matches!(self.source, Some(Source::Editor(_) | Source::Terminal)) {
             nix::sys::termios::tcflush(io::stdin(), nix::sys::termios::FlushArg::TCIFLUSH)

@@ -89,14 +89,17 @@ async fn d12_each_stream_is_looked_at_by_itself() {
 }
 
 /// What a test enters, in place of a person.
-#[derive(Clone, Copy)]
 enum Enters {
     /// At the prompt behind the output in front of it.
     Keys(&'static str),
+    /// As soon as there is the output in front of it, before any prompt.
+    Ahead(&'static str),
+    /// Nothing, but lets the server answer.
+    Nothing(Gate),
     /// The signal of Ctrl-C, as soon as there is the output in front of it.
     Interrupt,
 }
-use Enters::{Interrupt, Keys};
+use Enters::{Ahead, Interrupt, Keys, Nothing};
 
 /// Chats on a terminal. Returns the exit code and the screen.
 async fn typed(
@@ -129,6 +132,8 @@ async fn typed_with(
             match enters {
                 Keys(keys) if rest.contains("> ") => keyboard.write_all(keys.as_bytes()).unwrap(),
                 Keys(_) => continue,
+                Ahead(keys) => keyboard.write_all(keys.as_bytes()).unwrap(),
+                Nothing(gate) => gate.release(),
                 Interrupt => interrupt(id),
             }
             seen = all.len();
@@ -307,14 +312,26 @@ async fn calls_wait_for_the_user_on_a_terminal() {
 /// model answers.
 #[tokio::test]
 async fn keys_typed_ahead_decide_no_call() {
-    for ahead in ["What time?\ry\r", "What time?\ry\ry\ry\r", "What time?\re\r{}\r"] {
+    for (line, ahead, echo) in [
+        ("What time?\ry\r", "y\r", "y\r\n"),
+        ("What time?\r", "y\r", "y\r\n"),
+        ("What time?\r", "y\ry\ry\r", "y\r\ny\r\ny\r\n"),
+        ("What time?\r", "e\r{}\r", "{}\r\n"),
+    ] {
         let calls = answer()
             .tool_call(0, "a", "current_time", &["{}"])
             .tool_call(1, "b", "current_time", &["{}"])
             .finish("tool_calls");
-        let server = server([calls, answer().text("So be it.").finish("stop")]).await;
+        let gate = Gate::new();
+        let replies =
+            [calls, answer().text("So be it.").finish("stop")].map(|answer| Reply::sse(answer.done()));
+        let [first, second] = replies;
+        let server = ReplayServer::start([first.gate_head(gate.clone()), second]).await.unwrap();
         let script = [
-            ("Ctrl-D", Keys(ahead)),
+            ("Ctrl-D", Keys(line)),
+            // The line is read, and the terminal is as it was.
+            ("\u{1b}[?2004l", Ahead(ahead)),
+            (echo, Nothing(gate)),
             // The second call is not known before the first is decided.
             ("y runs it", Keys("n not seen\ry\r")),
             ("y runs it", Keys("n nor this\r")),

@@ -101,6 +101,15 @@ fn law_r1_many_tables_with_carriage_returns_cost_a_multiple_of_their_text() {
     assert!(events <= 2 * text.len(), "{events} events of {} bytes", text.len());
 }
 
+/// No cell of it is completed: each has its mark, and nothing else.
+#[test]
+fn law_r1_table_of_empty_cells_costs_a_multiple_of_its_text() {
+    let row = |cell: &str| format!("{}|\n", format!("|{cell}").repeat(300));
+    let text = format!("{}{}{}", row("a"), row(":-:"), format!("{}b|\n", "|".repeat(300)).repeat(100));
+    let rendered = json(&text);
+    assert!(rendered.len() <= 20 * text.len(), "{} bytes of {}", rendered.len(), text.len());
+}
+
 #[test]
 fn completed_cells_are_left_out() {
     let row = r#"{"tag":"row","children":[{"tag":{"cell":"start"},"children":["c"]}]}"#;

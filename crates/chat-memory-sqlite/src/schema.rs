@@ -95,7 +95,7 @@ fn create_private(path: &Path) {
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    // Links may lead to where no file is yet, and a new file is created behind none.
+    // Links may lead to where no file is yet. To create a new file alone follows none of them.
     let mut target = path.to_owned();
     for _ in 0..MOST_LINKS {
         let Ok(to) = std::fs::read_link(&target) else { break };

@@ -70,9 +70,14 @@ impl CallRunner for ToolCallAdvisor {
         let (mut counts, mut room) = (Counts::default(), Room::default());
         for call in calls {
             let admission = counts.admit_decided(&call.call, &limits);
-            prepared.push(match room.take(&call.call) {
-                Ok(()) => self.prepared(request, call, admission, &mut ready).await?,
-                Err(Unready { text, .. }) => Prepared::Unrun(ToolResult::error(&call.call, text)),
+            // A denied call keeps its reason, whatever the others take.
+            let full = match call.verdict {
+                Verdict::Denied(_) => None,
+                _ => room.take(&call.call).err(),
+            };
+            prepared.push(match full {
+                None => self.prepared(request, call, admission, &mut ready).await?,
+                Some(Unready { text, .. }) => Prepared::Unrun(ToolResult::error(&call.call, text)),
             });
         }
         let deadline = note_decided(&request.turn, &limits, counts);

@@ -106,11 +106,12 @@ impl Stored {
             let rest = NonZeroUsize::new(left.get().saturating_sub(page.turns.len()));
             tip = page.before;
             let turn = turn.cloned();
-            if place.is_none() {
-                place = Some(server.comparisons().begin().await?);
-            }
-            let Some(place) = &place else { return Err(Refusal::busy()) };
-            stored = place.work(move || stored.behind(&page.turns, turn.as_ref())).await.map_err(failed)?;
+            let held = match place.take() {
+                Some(held) => held,
+                None => server.comparisons().begin().await?,
+            };
+            stored = held.work(move || stored.behind(&page.turns, turn.as_ref())).await.map_err(failed)?;
+            place = Some(held);
             match rest.filter(|_| tip.is_some() && !stored.is_enough()) {
                 Some(rest) => (left, turns) = (rest, turns.saturating_mul(TWICE).min(MOST_TURNS).min(rest)),
                 None => return Ok((stored, messages)),

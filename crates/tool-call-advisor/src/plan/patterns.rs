@@ -18,8 +18,9 @@ const MOST_UNUSED_BYTES: usize = 8 << 20;
 /// The bytes of a compiled expression of the size 1.
 const UNIT_BYTES: usize = MOST_BYTES / Sizes::LARGEST;
 
-/// The expressions of a schema that another program wrote. Each is compiled.
+/// The expressions of a schema that another program wrote, and the large ones of these. Each is compiled.
 const MOST_FOREIGN: usize = 100;
+const MOST_LARGE: usize = 10;
 
 /// A compiled schema.
 pub(super) struct Compiled {
@@ -42,13 +43,19 @@ impl Compiled {
         if is_foreign && expressions.len() > MOST_FOREIGN {
             return Err(format!("it has more than {MOST_FOREIGN} regular expressions"));
         }
-        let (mut sizes, mut unknown) = (Sizes::default(), HashSet::new());
+        let (mut sizes, mut unknown, mut large) = (Sizes::default(), HashSet::new(), 0_usize);
         for expression in expressions {
-            match size(expression) {
-                Some(size) => sizes.insert(expression, size),
-                None if is_valid(expression) => drop(unknown.insert(expression)),
-                // The error of the whole schema says where it is.
-                None => {}
+            if let Some(size) = size(expression) {
+                sizes.insert(expression, size);
+            } else if is_valid(expression, MOST_BYTES) {
+                unknown.insert(expression);
+            } else {
+                large += 1;
+                if is_foreign && large > MOST_LARGE {
+                    return Err(format!("it has more than {MOST_LARGE} large regular expressions"));
+                }
+                // The error of the whole schema says where an invalid one is.
+                unknown.extend(is_valid(expression, MOST_UNUSED_BYTES).then_some(expression));
             }
         }
         let known = match unknown.is_empty() {
@@ -83,9 +90,9 @@ fn size(expression: &str) -> Option<usize> {
     [1, 4, 16, Sizes::LARGEST].into_iter().find(|size| options(size * UNIT_BYTES).build(&schema).is_ok())
 }
 
-/// Checks whether an expression is valid for another engine, or a large one. It is compiled for that, and never run.
-fn is_valid(expression: &str) -> bool {
-    let other = PatternOptions::fancy_regex().size_limit(MOST_UNUSED_BYTES).dfa_size_limit(MOST_BYTES);
+/// Checks whether an expression of at most so many bytes is valid for any engine. It is compiled for that, and never run.
+fn is_valid(expression: &str, most_bytes: usize) -> bool {
+    let other = PatternOptions::fancy_regex().size_limit(most_bytes).dfa_size_limit(MOST_BYTES);
     jsonschema::options().with_pattern_options(other).build(&json!({ "pattern": expression })).is_ok()
 }
 
@@ -281,6 +288,13 @@ mod tests {
         let compiles = |number, is_foreign| Compiled::new(&schema(number), is_foreign).is_ok();
         assert!(compiles(MOST_FOREIGN, true) && compiles(MOST_FOREIGN + 1, false));
         assert!(!compiles(MOST_FOREIGN + 1, true));
+        let large = |number: usize| -> Value {
+            let of = (0..number).map(|at| json!({"pattern": format!("^.{{1,{}}}$", at + 300)}));
+            json!({"anyOf": of.collect::<Vec<_>>()})
+        };
+        let compiles = |number, is_foreign| Compiled::new(&large(number), is_foreign).is_ok();
+        assert!(compiles(MOST_LARGE, true) && compiles(MOST_LARGE + 1, false));
+        assert!(!compiles(MOST_LARGE + 1, true));
     }
 
     /// The work of a comparison with arguments.
@@ -329,10 +343,23 @@ mod tests {
         };
         for levels in [3, 6, 10] {
             assert!(Compiled::new(&schema, true).unwrap().validator.is_valid(&tree(levels)), "{levels}");
-            let most = 2_000 * 2_usize.pow(levels);
-            assert!(work(&schema, &tree(levels)).is_some_and(|work| work < most), "{levels}");
+            let work = Compiled::new(&schema, true).unwrap().work(&tree(levels), Purpose::Fit, usize::MAX);
+            assert!(work.is_some_and(|work| work < 60_000 * 2_usize.pow(levels)), "{levels}: {work:?}");
         }
         assert_eq!(work_of_list(&schema, &tree(10)), None, "each level has thirteen ways to fail");
+    }
+
+    /// The validator does not remember what it finds out at once.
+    #[test]
+    fn law_r1_each_way_to_a_little_value_counts() {
+        let way = json!({"properties": {"a": {"items": {"$ref": "#/$defs/n"}}}});
+        let schema =
+            |ways: usize| json!({"$defs": {"n": {"allOf": vec![way.clone(); ways]}}, "$ref": "#/$defs/n"});
+        let arguments = json!({"a": vec![json!({}); 80]});
+        let of =
+            |ways| Compiled::new(&schema(ways), true).unwrap().work(&arguments, Purpose::Fit, usize::MAX);
+        let (few, many) = (of(30).unwrap(), of(300).unwrap());
+        assert!(few > 80 * 30 * 30 && many > 80 * 300 * 300, "{few} {many}");
     }
 
     #[test]
@@ -360,7 +387,7 @@ mod tests {
         let doubled = json!({"$defs": {"n": twice}, "$ref": "#/$defs/n"});
         assert!(work_of_list(&doubled, &nested(5)).unwrap() > 1 << 5);
         assert_eq!(work_of_list(&doubled, &nested(60)), None, "doubled at each level");
-        assert!(work(&doubled, &nested(60)).is_some_and(|work| work < 10_000), "remembered");
+        assert!(work(&doubled, &nested(60)).is_some_and(|work| work < 20_000), "remembered");
         let anchored = json!({"$defs": {"n": {"$anchor": "n", "allOf": [
             {"properties": {"a": {"$ref": "#n"}}}, {"properties": {"a": {"$ref": "#n"}}}
         ]}}, "$ref": "#n"});
@@ -380,6 +407,16 @@ mod tests {
             "none leads to itself"
         );
         assert_eq!(work(&json!({"$ref": "#"}), &json!(1)), None, "no end");
+        let several = (1..6).map(|at| {
+            (format!("{at}"), json!({"allOf": vec![json!({"$ref": format!("#/$defs/{}", at + 1)}); 60]}))
+        });
+        let mut several: Map<_, _> = several.collect();
+        several.insert(String::from("6"), json!({"properties": {"a": {"$ref": "#/$defs/1"}}}));
+        assert_eq!(
+            work(&json!({"$defs": several, "$ref": "#/$defs/1"}), &json!({"a": {}})),
+            None,
+            "of those that lead to one another, only one is remembered"
+        );
         let unevaluated = (0..40).fold(
             json!({}),
             |inner, _| json!({"anyOf": [inner], "unevaluatedProperties": {"type": "string"}}),

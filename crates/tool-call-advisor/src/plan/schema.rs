@@ -22,7 +22,7 @@ const LITTLE_BYTES: usize = 64 << 10;
 const LITTLE_WORK: usize = 4 << 10;
 
 /// The work of a check that is done at all, and of one whose violations are all listed, in memory.
-const MOST_WORK: usize = 2 << 20;
+const MOST_WORK: usize = 16 << 20;
 const MOST_LISTED: usize = 128 << 10;
 
 /// The error of the first invalid schema of a set, if any.

@@ -1,6 +1,6 @@
 //! The work of comparing arguments with a schema, counted before it begins.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ptr;
 
 use serde_json::{Map, Value};
@@ -14,14 +14,21 @@ const BYTES_READ: usize = 64;
 /// The checks that may be within one another. They are recursive.
 const MOST_LEVELS: usize = 500;
 
+/// The work that is found one by one, in memory. The rest is that of checks once more.
+const MOST_FOUND: usize = 2 << 20;
+
 /// The checks of each part of a value by a schema that this module cannot find, such as that of JSON Schema itself.
 const UNKNOWN: usize = 1000;
+
+/// The visits of schemas that refer to themselves from which on the validator remembers the outcome of one. It counts those
+/// within as well.
+const REMEMBERED_VISITS: usize = 16;
 
 /// What a comparison is made for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Purpose {
     /// To know whether the arguments fit. The validator remembers which arrays and objects fit a schema that refers to
-    /// itself.
+    /// itself, if it took many visits to find out.
     Fit,
     /// To list what does not fit. Each way to a schema has its own violations.
     List,
@@ -37,10 +44,10 @@ pub(super) fn of(
     purpose: Purpose,
     most: usize,
 ) -> Option<usize> {
-    let (active, recursive) = Default::default();
     let document = Document::new(schema);
-    let mut count = Count { document, sizes, purpose, left: most, known: HashMap::new(), active, recursive };
-    let work = count.follow(Place::of_whole(schema), Instance::Value(arguments), 0)?.check;
+    let left = most.min(MOST_FOUND);
+    let mut count = Count { document, sizes, purpose, left, known: HashMap::new() };
+    let work = count.check(Place::of_whole(schema), Instance::Value(arguments), Around::default())?.check;
     (work <= most).then_some(work)
 }
 
@@ -66,14 +73,56 @@ impl Sizes {
 #[derive(Clone, Copy, Default)]
 struct Work {
     check: usize,
+    /// The part of it that is not behind a reference of a schema to itself.
+    visit: usize,
+    /// The largest such part of a schema behind one.
+    largest_visit: usize,
     /// The work of finding out which parts of the value it has checked, for `unevaluatedProperties` and its like.
     evaluated: usize,
 }
 
 impl Work {
+    fn of(check: usize) -> Self {
+        Self { check, visit: check, ..Self::default() }
+    }
+
     fn add(&mut self, other: Self) {
-        self.check = self.check.saturating_add(other.check);
+        self.add_check(other);
         self.evaluated = self.evaluated.saturating_add(other.evaluated);
+    }
+
+    fn add_check(&mut self, other: Self) {
+        self.check = self.check.saturating_add(other.check);
+        self.visit = self.visit.saturating_add(other.visit);
+        self.largest_visit = self.largest_visit.max(other.largest_visit);
+    }
+
+    /// Returns it as that of a reference of a schema to itself.
+    fn behind(self) -> Self {
+        Self { visit: 0, largest_visit: self.largest_visit.max(self.visit), ..self }
+    }
+
+    /// Returns the work of the same check once more, if the validator remembers it, or had few visits to make.
+    fn again(self) -> Self {
+        Self { check: self.check.min(self.largest_visit.saturating_mul(REMEMBERED_VISITS)), ..self }
+    }
+}
+
+/// A keyword that refers to a schema, and its value. The validator knows a schema by both.
+type Reference<'a> = (&'a str, &'a str);
+
+/// What is around a check.
+#[derive(Clone, Copy, Default)]
+struct Around<'a> {
+    level: usize,
+    /// The innermost schema that a reference led to, and the reference.
+    followed: Option<(*const Value, Reference<'a>)>,
+}
+
+impl Around<'_> {
+    /// Returns what is around a check within it.
+    fn deeper(self) -> Option<Self> {
+        (self.level < MOST_LEVELS).then_some(Self { level: self.level + 1, ..self })
     }
 }
 
@@ -157,70 +206,72 @@ struct Count<'a> {
     left: usize,
     /// The work of the schemas that references lead to, each counted once for each value; `None` is one that is being
     /// counted.
-    known: HashMap<(*const Value, *const u8), Option<Work>>,
-    /// Those that are being counted for any value.
-    active: HashSet<*const Value>,
-    /// Those that lead to themselves.
-    recursive: HashSet<*const Value>,
+    known: HashMap<(*const Value, Reference<'a>, *const u8), Option<Work>>,
 }
 
 impl<'a> Count<'a> {
     /// Returns the work of a check by a schema that a reference leads to, or `None` if it is too much or has no end.
-    fn follow(&mut self, place: Place<'a>, instance: Instance<'a>, level: usize) -> Option<Work> {
+    ///
+    /// Only references of a schema to itself count as remembered: of those of several schemas to one another, the validator
+    /// remembers some.
+    fn follow(
+        &mut self,
+        reference: Reference<'a>,
+        place: Place<'a>,
+        instance: Instance<'a>,
+        around: Around<'a>,
+    ) -> Option<Work> {
         let schema = ptr::from_ref(place.node);
-        let key = (schema, instance.address());
+        let followed = Some((schema, reference));
+        let is_own = self.purpose == Purpose::Fit && reference.0 == "$ref" && around.followed == followed;
+        let key = (schema, reference, instance.address());
         if let Some(known) = self.known.get(&key) {
-            let is_remembered = self.purpose == Purpose::Fit && instance.has_parts();
-            let check =
-                |work: Work| if is_remembered && self.recursive.contains(&schema) { 1 } else { work.check };
-            return known.map(|work| Work { check: check(work), ..work });
+            return known.map(|work| match (is_own, instance.has_parts()) {
+                (true, true) => work.behind().again(),
+                (true, false) => work.behind(),
+                (false, _) => work,
+            });
         }
         self.known.insert(key, None);
-        let is_first = self.active.insert(schema);
-        if !is_first {
-            self.recursive.insert(schema);
-        }
-        let work = self.check(place, instance, level)?;
-        if is_first {
-            self.active.remove(&schema);
-        }
+        let work = self.check(place, instance, Around { followed, ..around })?;
         self.known.insert(key, Some(work));
-        Some(work)
+        Some(if is_own { work.behind() } else { work })
     }
 
     /// Returns the work of a check, or `None` if it is too much or has no end.
-    fn check(&mut self, place: Place<'a>, instance: Instance<'a>, level: usize) -> Option<Work> {
-        let Value::Object(keywords) = place.node else { return Some(Work { check: 1, evaluated: 0 }) };
-        if level >= MOST_LEVELS {
-            return None;
-        }
-        let (mut own, mut same, mut below, mut again) = (0_usize, Work::default(), 0_usize, 0_usize);
+    fn check(&mut self, place: Place<'a>, instance: Instance<'a>, around: Around<'a>) -> Option<Work> {
+        let Value::Object(keywords) = place.node else { return Some(Work::of(1)) };
+        let around = around.deeper()?;
+        let (mut own, mut same, mut below, mut again) = (0_usize, Work::default(), Work::default(), 0_usize);
         for (keyword, value) in keywords {
             let of_same = self.of_same(place, keyword, value, instance);
             let effort = effort(self.sizes, keyword, value, instance, of_same.is_empty());
             self.left = self.left.checked_sub(effort)?;
             own = own.saturating_add(effort);
-            let is_reference = matches!(Kind::of(keyword), Kind::Reference);
+            let to = value.as_str().filter(|_| matches!(Kind::of(keyword), Kind::Reference));
             for inner in of_same {
-                same.add(match is_reference {
-                    true => self.follow(inner, instance, level + 1)?,
-                    false => self.check(inner, instance, level + 1)?,
+                same.add(match to {
+                    Some(to) => self.follow((keyword, to), inner, instance, around)?,
+                    None => self.check(inner, instance, around)?,
                 });
             }
             let is_again =
                 matches!(keyword.as_str(), "contains" | "unevaluatedItems" | "unevaluatedProperties");
             for (inner, part) in parts(keywords, keyword, value, instance) {
-                let work = self.check(place.at(inner), part, level + 1)?.check;
-                below = below.saturating_add(work);
-                again = again.saturating_add(if is_again { work } else { 0 });
+                let work = self.check(place.at(inner), part, around)?;
+                below.add_check(work);
+                again = again.saturating_add(if is_again { work.check } else { 0 });
             }
         }
         let evaluated = [same.check, same.evaluated, again].into_iter().fold(own, usize::saturating_add);
-        let mut check = [same.check, below].into_iter().fold(own, usize::saturating_add);
-        if keywords.contains_key("unevaluatedProperties") || keywords.contains_key("unevaluatedItems") {
-            check = check.saturating_add(evaluated);
+        let mut work = Work { evaluated, ..Work::default() };
+        for part in [Work::of(own), same, below] {
+            work.add_check(part);
         }
-        Some(Work { check, evaluated })
+        if keywords.contains_key("unevaluatedProperties") || keywords.contains_key("unevaluatedItems") {
+            work.add_check(Work::of(evaluated));
+        }
+        Some(work)
     }
 
     /// Returns the schemas of a keyword that check the same value.

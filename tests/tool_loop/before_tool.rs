@@ -184,6 +184,28 @@ async fn law_r1_values_of_all_calls_of_an_answer_are_bounded() {
     assert!(lines.iter().any(|line| line == text), "{:?}", lines.last());
 }
 
+/// A call that cannot run leaves the room to the others, and one that is too large alone is told so.
+#[tokio::test]
+async fn values_of_calls_that_cannot_run_do_not_count() {
+    let arguments = |values: usize| format!("{{\"a\":[{}]}}", vec!["0"; values].join(","));
+    let (large, too_large) = (arguments(120_000), arguments(140_000));
+    let calls = [
+        ("c1", "nothing", large.as_str()),
+        ("c2", "look", too_large.as_str()),
+        ("c3", "look", large.as_str()),
+    ];
+    let model = ScriptedModel::new([Answer::from_calls(calls), Answer::from_text("Done.")]);
+    let (advisor, journal) = deciding(|_| Ok(CallDecision::Run));
+    let client = client(&model, advisor).tool(tool("look", "ok")).build().unwrap();
+    let response = client.prompt().user("go").call().await.unwrap();
+    assert_eq!(journal.labels(), ["decided c3"]);
+    let lines = transcript_lines(response.transcript());
+    let text_of =
+        |id: &str| lines.iter().find(|line| line.contains(id) && line.starts_with("error")).unwrap();
+    assert!(text_of("c1").contains("there is no tool called `nothing`"), "{}", text_of("c1"));
+    assert!(text_of("c2").contains("no valid JSON"), "{}", text_of("c2"));
+}
+
 /// A person is not asked about what the hook denies, and decides about what the model wrote, whatever the hook would change.
 #[tokio::test]
 async fn law_t2_hook_denies_what_the_policy_leaves_to_a_person() {

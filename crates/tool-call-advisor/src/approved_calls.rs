@@ -73,7 +73,7 @@ impl CallRunner for ToolCallAdvisor {
             // A denied call keeps its reason, whatever the others take.
             let full = match call.verdict {
                 Verdict::Denied(_) => None,
-                _ => room.take(&call.call).err(),
+                _ => room.take(&call.call, &request.tools).err(),
             };
             prepared.push(match full {
                 None => self.prepared(request, call, admission, &mut ready).await?,

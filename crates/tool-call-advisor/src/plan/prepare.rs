@@ -32,12 +32,16 @@ impl Default for Room {
 }
 
 impl Room {
-    /// Takes the room of a call.
+    /// Takes the room of a call. One that [`prepare_in_time`] refuses without parsing its arguments takes none.
     ///
     /// # Errors
     /// If the calls before it leave less.
-    pub(crate) fn take(&mut self, call: &ToolCall) -> Result<(), Unready> {
-        match self.0.checked_sub(values(call.arguments.as_bytes())) {
+    pub(crate) fn take(&mut self, call: &ToolCall, tools: &ToolSet) -> Result<(), Unready> {
+        let values = values(call.arguments.as_bytes());
+        if values > MOST_VALUES || tool_of(call, tools).is_err() {
+            return Ok(());
+        }
+        match self.0.checked_sub(values) {
             Some(left) => self.0 = left,
             None => {
                 let text = format!(

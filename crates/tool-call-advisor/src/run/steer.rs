@@ -110,7 +110,7 @@ impl LoopRun {
         for ((block, call), admission) in steered.tool_calls().zip(&admissions) {
             if *admission == Admission::Admitted {
                 let preparing = prepare_in_time(call, tools, &config.schemas, config.leniency);
-                let ready = match room.take(call) {
+                let ready = match room.take(call, tools) {
                     Ok(()) => self.within_time(preparing).await,
                     Err(full) => Err(full),
                 };

@@ -24,6 +24,8 @@ pub(super) struct Notifications {
     progress: Mutex<HashMap<ProgressToken, mpsc::Sender<ProgressNotificationParam>>>,
     /// The requests that were not answered yet.
     open: Mutex<HashSet<RequestId>>,
+    /// The request of the changes, until the server accepts it. It is not answered, but stays open.
+    subscription: Mutex<Option<RequestId>>,
 }
 
 impl Notifications {
@@ -48,9 +50,9 @@ impl Notifications {
             cancelled.params.request_id.iter().for_each(|id| self.forget(id));
         }
         let JsonRpcMessage::Request(request) = message else { return };
-        // The subscription to changes stays open: an error without an id is hardly its own.
-        if !matches!(request.request, ClientRequest::SubscriptionsListenRequest(_)) {
-            self.open().insert(request.id.clone());
+        self.open().insert(request.id.clone());
+        if matches!(request.request, ClientRequest::SubscriptionsListenRequest(_)) {
+            self.subscription.lock().unwrap_or_else(PoisonError::into_inner).replace(request.id.clone());
         }
         let ClientRequest::CallToolRequest(call) = &request.request else { return };
         let token = call.extensions.get().and_then(RequestMetaObject::get_progress_token);
@@ -104,6 +106,11 @@ impl Notifications {
                 self.list_changes.fetch_add(1, Ordering::AcqRel);
             }
             ServerNotification::ProgressNotification(report) => self.report(report.params.clone()),
+            ServerNotification::SubscriptionsAcknowledgedNotification(_) => {
+                let accepted = self.subscription.lock().unwrap_or_else(PoisonError::into_inner).take();
+                accepted.iter().for_each(|id| self.forget(id));
+                return Some(message);
+            }
             _ => return Some(message),
         }
         None

@@ -118,10 +118,9 @@ async fn error_without_an_id_answers_the_only_request_that_waits() {
     }
 }
 
-/// The request for changes of the list stays open, and the error is hardly its own.
-#[tokio::test(start_paused = true)]
-async fn error_without_an_id_is_not_that_of_a_subscription() {
-    let server = McpServer::from_stream(move || {
+/// A server that announces changes of its list, and answers a call with an error without an id.
+fn changing(accepts_subscription: bool) -> McpServer {
+    McpServer::from_stream(move || {
         let (near, far) = tokio::io::duplex(1 << 16);
         tokio::spawn(serve(far, move |method, id| match method {
             "server/discover" => response(
@@ -132,7 +131,7 @@ async fn error_without_an_id_is_not_that_of_a_subscription() {
                     "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "n", "version": "v"}},
                 }),
             ),
-            "subscriptions/listen" => {
+            "subscriptions/listen" if accepts_subscription => {
                 let params = json!({"notifications": {"toolsListChanged": true}, "_meta": {"io.modelcontextprotocol/subscriptionId": id}});
                 let method = "notifications/subscriptions/acknowledged";
                 format!("{}\n", json!({"jsonrpc": "2.0", "method": method, "params": params})).into_bytes()
@@ -143,17 +142,24 @@ async fn error_without_an_id_is_not_that_of_a_subscription() {
                     "resultType": "complete", "ttlMs": 0, "cacheScope": "private", "tools": [{"name": "t", "inputSchema": {}}]
                 }),
             ),
-            "tools/call" => {
+            "subscriptions/listen" | "tools/call" => {
                 let error = json!({"code": -32_602, "message": "no such page"});
                 format!("{}\n", json!({"jsonrpc": "2.0", "id": null, "error": error})).into_bytes()
             }
             _ => Vec::new(),
         }));
         ready(Ok(near))
-    });
-    let tools = server.with_name("files").connect().await.unwrap();
-    let (_, answer) = call(&tools, "t", "{}").await;
-    assert_eq!(text_of(&answer), "the server `files` refused the call: no such page");
+    })
+}
+
+/// The request for changes of the list stays open once it is accepted.
+#[tokio::test(start_paused = true)]
+async fn error_without_an_id_is_that_of_a_subscription_until_it_is_accepted() {
+    for accepts_subscription in [true, false] {
+        let tools = changing(accepts_subscription).with_name("files").connect().await.unwrap();
+        let (_, answer) = call(&tools, "t", "{}").await;
+        assert_eq!(text_of(&answer), "the server `files` refused the call: no such page");
+    }
 }
 
 /// The server reads both calls, and says only that it cannot read one of them.

@@ -7,6 +7,8 @@ use sha2::{Digest, Sha256};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Said {
     text: [u8; 32],
+    /// Of the media as they stand, of which another order is another message.
+    in_order: [u8; 32],
     /// In the order of their digests, so that they are found fast.
     media: Vec<[u8; 32]>,
 }
@@ -17,15 +19,16 @@ impl Said {
             MessageContent::User(parts) => parts.as_slice(),
             _ => &[],
         };
-        let (mut text, mut media) = (Sha256::new(), Vec::new());
+        let (mut text, mut media) = (Sha256::new(), Vec::<[u8; 32]>::new());
         for part in parts {
             match part.as_text() {
                 Some(piece) => piece.split_whitespace().for_each(|word| text.update(word)),
                 None => media.push(Sha256::digest(serde_json::to_vec(part).unwrap_or_default()).into()),
             }
         }
+        let in_order = Sha256::digest(media.concat()).into();
         media.sort_unstable();
-        Self { text: text.finalize().into(), media }
+        Self { text: text.finalize().into(), in_order, media }
     }
 
     /// Checks whether a client may have kept this message as `sent`: it may have left out media.

@@ -60,6 +60,7 @@ async fn refused_answers_of_ag_ui_say_what_is_wrong() {
     let forged = ids[1].replace(".1.1.", ".1.1.0");
     for (resume, wanted) in [
         (json!([approved(&ids[0]), approved(&forged)]), "names no call that waits"),
+        (json!([approved(&ids[0]), approved(&forged), approved(&ids[1])]), "two decisions"),
         (json!([approved(&ids[0])]), "waits without a decision"),
         (json!([approved(&ids[0]), approved(&ids[1]), approved(&ids[1])]), "two decisions"),
         (json!([]), "waits without a decision"),

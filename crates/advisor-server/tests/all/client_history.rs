@@ -160,6 +160,39 @@ async fn law_m8_message_of_a_failed_turn_is_not_doubled() {
     }
 }
 
+/// As many as no person writes, and each of them stays alone.
+#[tokio::test]
+async fn law_m8_many_messages_of_a_failed_turn_are_not_doubled() {
+    let failing = Answer::refused(Error::new(ErrorKind::Connection, "canary"));
+    let setting = setting([failing, Answer::from_text("One.")]);
+    let mut list: Vec<_> = (0..1_001).map(|at| user(&format!("u{at}"), &format!("{at}?"))).collect();
+    assert_eq!(send(&setting, PATHS[0], &list).await.status(), StatusCode::BAD_GATEWAY);
+    list.push(user("u", "Well?"));
+    let sent = prompt_of(&setting, PATHS[0], &list).await;
+    assert_eq!(sent.iter().filter(|text| text.ends_with('?')).count(), list.len());
+}
+
+/// The same pictures in another order are another message.
+#[tokio::test]
+async fn law_m8_order_of_pictures_counts() {
+    let setting = setting(["One.", "Two.", "Three."].map(Answer::from_text));
+    let pictures = |names: [&str; 2]| {
+        let pictures = names.map(|name| {
+            json!({"type": "image_url", "image_url": {"url": format!("https://example.org/{name}.png")}})
+        });
+        let text = json!({"type": "text", "text": "Which is newer, first or second?"});
+        json!({"role": "user", "content": [text, pictures[0], pictures[1]]})
+    };
+    let begun = [user("u1", "A?"), assistant("One.")];
+    prompt_of(&setting, PATHS[0], &begun[..1]).await;
+    for (pictures, answer) in
+        [(["a", "b"], "Two."), (["b", "a"], "Three.")].map(|(names, answer)| (pictures(names), answer))
+    {
+        let answered = text(send(&setting, PATHS[0], &[&begun[..], &[pictures]].concat()).await).await;
+        assert!(answered.contains(answer), "{answered}");
+    }
+}
+
 /// Nothing of a message that was refused before memory had it is lost.
 #[tokio::test]
 async fn law_m8_messages_that_memory_never_had_are_sent() {

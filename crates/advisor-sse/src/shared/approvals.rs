@@ -65,7 +65,13 @@ impl ApprovalId {
     /// Checks whether it is the id of the approval of this call.
     #[must_use]
     pub fn names(&self, conversation: &ConversationKey, open: &ClientSideCall) -> bool {
-        open.key.as_ref() == Some(&self.key) && self.digest == digest(conversation, &open.call, &self.call)
+        self.is_of(open) && self.digest == digest(conversation, &open.call, &self.call)
+    }
+
+    /// Checks whether it may be the id of the approval of this call, without reading the arguments.
+    #[must_use]
+    pub fn is_of(&self, open: &ClientSideCall) -> bool {
+        open.key.as_ref() == Some(&self.key)
     }
 
     /// Returns the id of the call, as the client knows it.

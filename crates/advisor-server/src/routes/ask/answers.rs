@@ -113,15 +113,19 @@ impl Answers {
         let mut answered = HashSet::new();
         for SentApproval { id, verdict, shown } in &sent {
             let id: ApprovalId = id.parse().map_err(bad)?;
-            let Some((stored_id, call)) = asked.find(conversation, &id) else {
+            let Some((stored_id, call)) = asked.calls.iter().find(|(_, call)| id.is_of(call)) else {
                 answers.has_unknown = true;
                 continue;
             };
-            // A decision has a digest of all arguments.
-            if !call.started && !answered.insert(stored_id.clone()) {
+            // The digest of all arguments is made once for each call.
+            if !answered.insert(stored_id) {
                 let message = format!("there are two decisions about the call {stored_id}; send one");
                 let kind = ErrorKind::Approval { problem: DecisionProblem::Duplicate };
                 return Err(Refusal::from(&Error::new(kind, message)));
+            }
+            if !id.names(conversation, call) {
+                answers.has_unknown = true;
+                continue;
             }
             shown.check(&call.call).map_err(|error| Refusal::from(&error))?;
             answers.decide(call, verdict).map_err(bad)?;
@@ -270,10 +274,6 @@ impl Asked {
             (id, call)
         });
         Ok(Self { calls: calls.collect(), has_waiting: waiting.is_some(), undecided })
-    }
-
-    fn find(&self, conversation: &ConversationKey, id: &ApprovalId) -> Option<&(String, ClientSideCall)> {
-        self.calls.iter().find(|(_, call)| id.names(conversation, call))
     }
 }
 

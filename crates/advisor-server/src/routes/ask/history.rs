@@ -16,8 +16,9 @@ use crate::turns::said::Said;
 /// The turns that are read beyond those of the list: failed ones, which the client may have left out.
 const FURTHER_TURNS: usize = 16;
 
-/// The messages of users that have no answer yet and may be sent again with a new one. Each is compared with each.
-const MOST_KNOWN: usize = 1_000;
+/// The places at either end of the messages without an answer from which on these may be sent again. Beginning at each, all
+/// are compared.
+const MOST_KNOWN: usize = 500;
 
 /// The most turns of the first read, and of each. A read has twice as many as the one before.
 const FIRST_TURNS: NonZeroUsize = NonZeroUsize::new(8).unwrap();
@@ -324,10 +325,11 @@ impl SentTurn {
     }
 }
 
-/// Counts the first messages that `stored` ends with, up to [`MOST_KNOWN`]. The last one is no such message.
+/// Counts the first messages that `stored` ends with. The last one is no such message.
 fn known(stored: &[(usize, Said)], sent: &[Said]) -> usize {
-    let stored = stored.get(stored.len().saturating_sub(MOST_KNOWN)..).unwrap_or_default();
-    let ends = (0..stored.len()).filter_map(|from| stored.get(from..));
+    let last = stored.len().saturating_sub(MOST_KNOWN);
+    let ends = (0..stored.len()).filter(|from| *from < MOST_KNOWN || *from >= last);
+    let ends = ends.filter_map(|from| stored.get(from..));
     let is_known = |end: &&[(usize, Said)]| {
         end.len() < sent.len() && end.iter().zip(sent).all(|((_, stored), sent)| stored.has(sent))
     };

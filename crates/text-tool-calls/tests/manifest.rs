@@ -378,3 +378,13 @@ fn law_r1_description_takes_a_multiple_of_the_definition() {
         }
     }
 }
+
+/// Such arguments are not parsed, and what is in them ends no call.
+#[test]
+fn arguments_of_many_values_stay_within_their_call() {
+    let manifest = ToolManifest::new(PromptFormat::Xml, &definitions());
+    let arguments = format!("{{\"a\": \"</tool>\", \"b\": [{}]}}", vec!["0"; 140_000].join(","));
+    let written = manifest.call("plan", &arguments);
+    assert_eq!(written.matches("</tool>").count(), 1);
+    assert_eq!(manifest.call("plan", "<b").matches("<b").count(), 1, "what is no JSON stays as it is");
+}

@@ -13,15 +13,15 @@ use crate::tools::{BodyText, TextTools, ToolForm};
 
 /// Writes a call as an element. Arguments that elements would change are written as JSON.
 pub(super) fn in_xml(name: &str, arguments: &str, tools: &TextTools) -> String {
-    let Some(members) = members(arguments) else {
-        return format!("<tool name=\"{}\">\n{arguments}\n</tool>", encoded(name));
-    };
-    let text = in_elements(name, &members, tools);
-    if is_read_back(&text, TextFormat::Xml, &members, tools) {
-        return text;
+    if let Some(members) = members(arguments) {
+        let text = in_elements(name, &members, tools);
+        if is_read_back(&text, TextFormat::Xml, &members, tools) {
+            return text;
+        }
     }
+    let is_json = serde_json::from_str::<IgnoredAny>(arguments).is_ok();
     // In JSON, the character can only be in a string.
-    let arguments = arguments.replace('<', "\\u003c");
+    let arguments = if is_json { arguments.replace('<', "\\u003c") } else { arguments.to_owned() };
     format!("<tool name=\"{}\">\n{arguments}\n</tool>", encoded(name))
 }
 

@@ -225,8 +225,8 @@ impl Server {
         })
     }
 
-    /// Checks whether the key or a header of the caller crosses a network without encryption: the base URL begins with
-    /// `http://`, and its host is not this machine. The first call then logs a warning.
+    /// Checks whether the key, a header of the caller, or the user or the query of the base URL crosses a network without
+    /// encryption: this URL begins with `http://`, and its host is not this machine. The first call then logs a warning.
     #[must_use]
     pub fn sends_secrets_unencrypted(&self) -> bool {
         let uri = self.base_url.trim().parse::<Uri>().ok();
@@ -234,7 +234,7 @@ impl Server {
             return false;
         };
         let has_user = uri.authority().is_some_and(|authority| authority.as_str().contains('@'));
-        has_user || self.api_key.is_some() || !self.headers.is_empty()
+        has_user || uri.query().is_some() || self.api_key.is_some() || !self.headers.is_empty()
     }
 }
 

@@ -186,4 +186,9 @@ fn key_over_plain_http_is_noticed_unless_it_stays_on_this_machine() {
         assert_eq!(server.clone().with_api_key("key").sends_secrets_unencrypted(), expected, "{url}");
         assert_eq!(server.with_header("x-key", "key").sends_secrets_unencrypted(), expected, "{url}");
     }
+    for (url, expected) in
+        [("http://10.0.0.1/v1?key=k", true), ("http://u:p@10.0.0.1", true), ("http://[::1]/?key=k", false)]
+    {
+        assert_eq!(Server::new(url, Authorization::Bearer).sends_secrets_unencrypted(), expected, "{url}");
+    }
 }

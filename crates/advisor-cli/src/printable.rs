@@ -8,12 +8,12 @@ pub(crate) fn printable(text: &str) -> String {
 }
 
 /// Makes a text one line of at most `length` characters. Escapes the characters that could steer a terminal, and those
-/// that are not seen, except joiners.
+/// that are not seen, except joiners and the two that choose how a symbol looks.
 pub(crate) fn brief(text: &str, length: usize) -> String {
     let mut chars = text.trim().chars().map(|char| if char.is_whitespace() { ' ' } else { char });
     let mut line = String::new();
     for char in chars.by_ref().take(length) {
-        push_escaped(&mut line, char, matches!(char, '\u{200c}' | '\u{200d}'));
+        push_escaped(&mut line, char, matches!(char, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}'));
     }
     if chars.next().is_some() {
         line.push('…');
@@ -106,7 +106,7 @@ mod tests {
             assert_eq!(brief(&format!("a{turning}b"), 9), expected);
             assert_eq!(escaped(&format!("a{turning}b")), expected);
         }
-        assert_eq!(brief("👩\u{200d}🔬 \u{e0041}", 9), "👩\u{200d}🔬 \\u{e0041}");
+        assert_eq!(brief("👩\u{200d}🔬 ❤\u{fe0f}\u{e0041}", 9), "👩\u{200d}🔬 ❤\u{fe0f}\\u{e0041}");
         assert_eq!(escaped("a\u{200d}\n\tb"), "a\\u{200d}\\n\\tb");
     }
 

@@ -25,7 +25,8 @@ pub enum StoreError {
     Locked {
         /// The turn that holds it.
         turn: TurnId,
-        /// The token of that lease, with which it can be taken over.
+        /// The token of that lease, with which it can be taken over. If no lease holds it, but other turns wait before
+        /// this one, the last one that was issued.
         token: FencingToken,
         /// The time until the lease expires, unless it is renewed.
         remaining: Duration,

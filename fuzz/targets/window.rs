@@ -178,9 +178,12 @@ impl Case {
 
     fn check_size(&self, sent: &[Message], running: &[Message]) {
         let Some((room, size)) = self.room() else { return };
+        // If only the last answer fits, the placeholder for its question takes no room.
+        let is_in_front = sent.len() == running.len() + 2 && stands_in(&sent[0]);
+        let size = size(&sent[usize::from(is_in_front)..]);
         if self.bound().is_some() {
-            assert!(size(sent) <= room, "{} in a room of {room}", size(sent));
-        } else if size(sent) > room && self.rounds == 0 {
+            assert!(size <= room, "{size} in a room of {room}");
+        } else if size > room && self.rounds == 0 {
             assert_eq!(sent, running, "only the running turn may be larger than the window");
         }
     }

@@ -64,8 +64,14 @@ impl Fingerprint {
 fn hash_of_result(result: &ToolResult) -> u64 {
     let mut hasher = Written(DefaultHasher::new());
     result.is_error.hash(&mut hasher.0);
-    // Writing to a hash cannot fail, and the parts were JSON before.
-    let _ = serde_json::to_writer(&mut hasher, &result.parts);
+    for part in &result.parts {
+        let text = part.as_text();
+        text.hash(&mut hasher.0);
+        if text.is_none() {
+            // Writing to a hash cannot fail, and the part was JSON before.
+            let _ = serde_json::to_writer(&mut hasher, part);
+        }
+    }
     hasher.0.finish()
 }
 

@@ -192,6 +192,18 @@ async fn law_t3_last_answer_is_given_without_tools() {
     }
 }
 
+/// Its own end says more than the limit: a reader that goes on has to know that a piece is missing.
+#[tokio::test]
+async fn last_answer_that_was_cut_off_ends_as_cut_off() {
+    let model = ScriptedModel::from_fn(|prompt| match prompt.options.tool_choice {
+        Some(ToolChoice::None) => Answer::new().text("What I").finish(FinishReason::Length),
+        _ => Answer::from_calls([(format!("r{}", prompt.round).as_str(), "look", "{}")]),
+    });
+    let client = client(&model, limited(answering().with_rounds(3))).tool(tool("look", "sunny"));
+    let run = read(client.build().unwrap().prompt().user("go").stream()).await;
+    assert_eq!(run.response().finish().reason, FinishReason::Length);
+}
+
 /// A model that calls a tool nevertheless gets no further round.
 #[tokio::test]
 async fn law_t3_calls_of_a_last_answer_do_not_run() {

@@ -7,7 +7,8 @@ use crate::test_logs::{
     rolled_back, started, user, words,
 };
 use crate::{
-    CONTINUED_WITHOUT_RESULTS, NOT_RUN, OUTCOME_UNKNOWN, VERIFY_BEFORE_RETRYING, validate_transcript,
+    CONTINUED_WITHOUT_RESULTS, NO_ANSWER, NOT_RUN, OUTCOME_UNKNOWN, VERIFY_BEFORE_RETRYING,
+    validate_transcript,
 };
 
 fn repaired(turns: &[(&str, Vec<EntryKind>)]) -> String {
@@ -27,6 +28,15 @@ fn a_complete_turn_stays_as_it_is() {
         completed(),
     ];
     assert_eq!(repaired(&[("t", turn)]), "u:u a(1,2) r1 r2 a:a");
+}
+
+/// Its content is left out, too.
+#[test]
+fn refused_turn_has_no_answer_and_was_not_interrupted() {
+    let refused = vec![user("u").into(), EntryKind::TurnEnded(TurnEnd::Refused)];
+    let next = vec![user("v").into(), answer("b").into(), completed()];
+    let sent = repaired(&[("t", refused), ("n", next)]);
+    assert!(sent.ends_with(&format!("] a:{NO_ANSWER} u:v a:b")), "{sent}");
 }
 
 #[test]

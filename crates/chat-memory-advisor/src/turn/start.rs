@@ -1,4 +1,4 @@
-use advisor_core::{AdvisorChain, ChatRequest, Error, ErrorKind, Message, Result, Role, TurnId};
+use advisor_core::{AdvisorChain, ChatRequest, Error, Message, Result, Role, TurnId};
 
 use crate::OnOverflow;
 use crate::conversation::guard::ConversationGuard;
@@ -113,7 +113,8 @@ impl TurnMemoryState {
         let has_run = self.decided_results().next().is_some();
         let again = has_run.then(|| loaded.clone());
         match (StartPlan::plan(&self.turn, said.clone(), loaded, &self.measure), again) {
-            (Err(error), Some(loaded)) if error.kind() == ErrorKind::ContextOverflow => {
+            // Any other error comes again.
+            (Err(error), Some(loaded)) => {
                 let measure = Measure { on_overflow: OnOverflow::Send, ..self.measure.clone() };
                 Ok((StartPlan::plan(&self.turn, said, loaded, &measure)?, Some(error)))
             }

@@ -1,3 +1,5 @@
+//! `AWAY_AFTER`: the delay of a poll from which on a timeout starts again.
+
 use std::time::Duration;
 
 /// The delay after the end of a timeout from which on its caller counts as away.

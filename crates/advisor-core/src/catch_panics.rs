@@ -1,3 +1,5 @@
+//! `CatchPanics`: a future that contains the panics of other code, in poll and in drop.
+
 use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,3 +1,5 @@
+//! `drop_caught`: drops foreign values and contains panics of their destructors.
+
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

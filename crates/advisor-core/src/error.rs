@@ -1,3 +1,5 @@
+//! `Error`, `Result` and `BoxError`: the one error type that crosses crates.
+
 mod decision_problem;
 mod json;
 mod kind;

@@ -1,3 +1,5 @@
+//! `TurnId` and `ConversationKey`: validated ids and their text forms.
+
 use std::fmt;
 use std::fmt::Write as _;
 use std::str::FromStr;

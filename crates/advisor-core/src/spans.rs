@@ -1,3 +1,6 @@
+//! The tracing spans `turn` and `model_call`; `Answer`, which records an answer in its span; `note_turn` for the end
+//! of a turn.
+
 use message_aggregator::{ChatResponse, Chunk, FinishReason};
 use tokio::time::Instant;
 use tracing::{Span, field};

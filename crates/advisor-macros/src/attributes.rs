@@ -1,3 +1,5 @@
+//! Doc comments as text, and the attributes of a parameter that belong to a field.
+
 use syn::{Attribute, Expr, ExprLit, Lit, Meta};
 
 /// Returns the doc comment of an item: its lines without the space after the slashes.

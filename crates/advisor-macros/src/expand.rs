@@ -1,3 +1,5 @@
+//! `expand`: the function, the struct of its arguments, and the code that makes the tool.
+
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;

@@ -1,3 +1,5 @@
+//! `ToolFunction`: a checked function with its name and description.
+
 use proc_macro2::TokenStream;
 use syn::ext::IdentExt;
 use syn::{Error, Expr, FnArg, ItemFn, LitStr, Receiver, ReceiverKind, Result, Signature, parse_quote};

@@ -1,3 +1,5 @@
+//! `Parameter`: an argument of the model or the invocation; checks of its type.
+
 use quote::ToTokens;
 use syn::{Attribute, Error, Ident, Pat, PatType, Result, Type};
 

@@ -1,3 +1,5 @@
+//! `Settings`: the text in the parentheses of the attribute: own settings, and methods of `ToolDefinition`.
+
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use syn::ext::IdentExt;

@@ -1,3 +1,5 @@
+//! `BoundedValues`: the first names of models and tools; all further ones are `_OTHER`.
+
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 

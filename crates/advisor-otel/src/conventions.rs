@@ -1,3 +1,5 @@
+//! `Conventions`: the version, also from the environment.
+
 /// The environment variable with which OpenTelemetry's instrumentations switch conventions.
 const OPT_IN: &str = "OTEL_SEMCONV_STABILITY_OPT_IN";
 /// Its value for the latest conventions for generative AI.

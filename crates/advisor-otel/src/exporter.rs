@@ -1,3 +1,5 @@
+//! `GenAiExporter`: translates spans in front of another exporter.
+
 use std::time::Duration;
 
 use opentelemetry_sdk::Resource;

@@ -1,3 +1,5 @@
+//! `layer`: the layer of `tracing-opentelemetry`, without events and without spans of HTTP clients.
+
 use opentelemetry::trace::TracerProvider;
 use opentelemetry_sdk::trace::SdkTracerProvider;
 use tracing::{Level, Metadata, Subscriber};

@@ -1,3 +1,5 @@
+//! `GenAiMetrics`: a span processor that records metrics when spans end.
+
 use std::time::Duration;
 
 use opentelemetry::metrics::{Counter, Histogram, Meter};

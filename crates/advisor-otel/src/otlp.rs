@@ -1,3 +1,5 @@
+//! Feature `otlp`. `Otlp` and `OtlpGuard`: the exporters, their threads and the runtime that sends; `OtlpError`.
+
 use std::fmt;
 use std::time::Duration;
 

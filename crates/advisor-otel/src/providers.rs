@@ -1,3 +1,5 @@
+//! `provider_name`: the well-known names of providers.
+
 use crate::Conventions;
 
 /// Returns the well-known name of a provider, if the conventions have one that differs from ours.

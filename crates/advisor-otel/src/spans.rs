@@ -1,3 +1,5 @@
+//! `ChainSpan`: recognises spans of a chain; `translated` gives them name, kind, status and attributes.
+
 use std::borrow::Cow;
 
 use opentelemetry::trace::{SpanKind, Status};

@@ -1,3 +1,5 @@
+//! `caught`: a request that panics is an internal error.
+
 use advisor_core::CatchPanics;
 use axum::extract::Request;
 use axum::middleware::Next;

@@ -1,3 +1,5 @@
+//! `Readiness`: whether the store answers, asked at most once a second.
+
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;

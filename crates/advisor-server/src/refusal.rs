@@ -1,3 +1,5 @@
+//! `Refusal`: an error status and its body.
+
 pub(crate) mod error_form;
 mod plain_words;
 

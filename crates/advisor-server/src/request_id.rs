@@ -1,3 +1,5 @@
+//! `RequestId`: the id of a request in its response, errors and spans.
+
 use advisor_core::{Text, TurnId};
 use axum::extract::{MatchedPath, Request};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};

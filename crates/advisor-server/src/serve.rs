@@ -1,3 +1,5 @@
+//! `serve`: a whole server, and its end.
+
 mod accept;
 mod write_timeout;
 

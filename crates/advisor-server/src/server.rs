@@ -1,3 +1,5 @@
+//! `ChatServer`: the chain, its memory, tokens and limits.
+
 mod settings;
 
 use std::fmt;

@@ -1,3 +1,5 @@
+//! `Encoder`, `Encoding` and `encode`: the contract of an encoder, and the order of its calls.
+
 use advisor_core::{Chunk, Error, ErrorKind, Result};
 use bytes::Bytes;
 use futures::{Stream, StreamExt, future, stream};

@@ -1,3 +1,5 @@
+//! `Failure`: the kind, the status and the text of an error that a client gets.
+
 use std::time::Duration;
 
 use advisor_core::{DecisionProblem, Error, ErrorKind, Text};

@@ -1,3 +1,5 @@
+//! `answer_of`: asks a model and reads its answer to the end.
+
 use advisor_core::{ChatModel, ChatRequest, ChatResponse, Chunk, Result};
 use futures::StreamExt;
 

@@ -1,3 +1,5 @@
+//! `DescribedTool`: a tool that is described to a model and does nothing.
+
 use advisor_core::{Tool, ToolDefinition, ToolError, ToolInvocation, ToolOutput, async_trait};
 use serde_json::json;
 

@@ -1,3 +1,5 @@
+//! `WordEmbeddings`: an embedding model by the words of a text.
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

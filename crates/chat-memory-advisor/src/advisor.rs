@@ -1,3 +1,5 @@
+//! `ChatMemoryAdvisor`: the advisor, its settings, `transcript` and `close_unfinished`.
+
 pub(crate) mod call_start;
 pub(crate) mod client_side_calls;
 mod pending_calls;

@@ -1,3 +1,5 @@
+//! `MemoryReceipt`: a turn extension that tells whether memory has the turn.
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,3 +1,5 @@
+//! `OnBusy`: policy for a turn while another one runs: reject, queue or interrupt.
+
 /// The policy for a turn that starts while another turn of its conversation is running.
 ///
 /// The other turn runs in this process or, if the store grants [leases](conversation_store::Leases), in any other.

@@ -1,3 +1,5 @@
+//! `Statements`: the text of every SQL statement that the store sends.
+
 use crate::Schema;
 
 /// The statements of the store, with the schema's name filled in.

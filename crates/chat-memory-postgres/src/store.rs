@@ -1,3 +1,5 @@
+//! `PostgresStore`: the store operations, and how a statement gets a connection, a timeout and a retry.
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;

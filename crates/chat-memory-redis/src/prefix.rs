@@ -1,3 +1,5 @@
+//! `Prefix`: the names of all keys, with percent-encoded ids and one hash tag per conversation.
+
 use std::fmt;
 use std::fmt::Write as _;
 

@@ -1,3 +1,5 @@
+//! `SetupError`: why a store was not opened.
+
 use advisor_core::{Error, ErrorKind};
 use conversation_store::StoreError;
 

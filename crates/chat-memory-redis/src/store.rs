@@ -1,3 +1,5 @@
+//! `RedisStore`: the store operations, each as a call of a script.
+
 use std::fmt;
 
 use advisor_core::{ConversationKey, async_trait};

@@ -1,3 +1,5 @@
+//! `append`: one transaction that reads the state, lets `admit` decide, then writes and reads the entries back.
+
 use advisor_core::ConversationKey;
 use conversation_store::{
     Admission, AppliedBatch, Batch, BatchKey, EntryId, FencingToken, LogState, Result, StoreError, Version,

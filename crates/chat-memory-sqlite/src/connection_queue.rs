@@ -1,3 +1,6 @@
+//! `ConnectionQueue`: a few connections behind a semaphore. It runs closures on blocking threads and closes the
+//! connections.
+
 use std::sync::{Arc, Mutex, PoisonError};
 
 use conversation_store::{Result, StoreError};

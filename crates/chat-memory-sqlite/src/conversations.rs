@@ -1,3 +1,5 @@
+//! `delete` and `list`: work on whole conversations.
+
 use advisor_core::ConversationKey;
 use conversation_store::{ListOrder, Page, PageStart, Result};
 use rusqlite::{Connection, TransactionBehavior, params};

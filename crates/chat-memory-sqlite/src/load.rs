@@ -1,3 +1,5 @@
+//! `load`, `read` and `branches`: which range of the log a view or a page covers.
+
 use advisor_core::ConversationKey;
 use conversation_store::{Entry, EntryId, ReadRange, Result, Snapshot, StoreError, Version};
 use rusqlite::Connection;

@@ -1,3 +1,5 @@
+//! `OpenError`: the reason why a file was not opened, and the remedy for the user.
+
 use advisor_core::{BoxError, Error, ErrorKind};
 use rusqlite::ErrorCode;
 

@@ -1,3 +1,5 @@
+//! `SqliteStore`: opening, closing, the batch limit, and each store operation sent to the right connection queue.
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! `PerTenant`: one value per tenant, for a bounded number of tenants; `tenant_of` a request.
+
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

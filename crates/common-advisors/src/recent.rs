@@ -1,3 +1,5 @@
+//! `Recent`: the last value of each of a bounded number of keys, such as conversations.
+
 use std::collections::HashMap;
 use std::hash::Hash;
 

@@ -1,3 +1,5 @@
+//! `Retry`: asks again before output, by a `Backoff` and within a time.
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,3 +1,5 @@
+//! `Batch`, `NewEntry` and `BatchKey`: one atomic append and its idempotency key.
+
 use std::fmt;
 
 use advisor_core::{Text, TurnId};

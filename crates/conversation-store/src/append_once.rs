@@ -1,3 +1,5 @@
+//! `append_once`: repeats an append with unknown outcome under the same key.
+
 use advisor_core::ConversationKey;
 
 use crate::{Batch, ConversationStore, Result, StoreError, Version};

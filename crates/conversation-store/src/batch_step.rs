@@ -1,3 +1,5 @@
+//! `BatchStep` and `RoundStep`: the step in a batch's key, with the text that is stored.
+
 use std::fmt;
 
 use advisor_core::Text;

@@ -1,3 +1,5 @@
+//! `BranchIndex` and `Segment`: fork points of a log, and paths as ranges of entry numbers.
+
 use std::collections::BTreeMap;
 
 use crate::EntryId;

@@ -1,3 +1,5 @@
+//! `StoreError` and its conversion into the core `Error`.
+
 use std::time::Duration;
 
 use advisor_core::{BoxError, Error, ErrorKind, TurnId};

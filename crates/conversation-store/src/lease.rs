@@ -1,3 +1,5 @@
+//! `Leases`: acquire, renew and release the right to run a turn, with a fencing token.
+
 pub(crate) mod waiting_turns;
 
 use std::time::Duration;

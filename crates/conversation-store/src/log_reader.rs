@@ -1,3 +1,5 @@
+//! `LogReader`: turns stored rows into entries; damaged and missing rows become `Corrupt`.
+
 use std::collections::VecDeque;
 
 use advisor_core::TurnId;

@@ -1,3 +1,5 @@
+//! `ReadRange`, `Snapshot` and `OpenTurn`: range and result of a load; `last_end` and `same_turn`.
+
 use advisor_core::{TurnEnd, TurnId};
 
 use crate::{BranchIndex, Entry, EntryId, EntryKind, Segment, Version};

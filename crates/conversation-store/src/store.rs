@@ -1,3 +1,5 @@
+//! `ConversationStore`, the contract with ordering, damage and error rules; `Page` for lists, with their order.
+
 use std::cmp::Ordering;
 use std::sync::Arc;
 

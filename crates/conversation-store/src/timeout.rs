@@ -1,3 +1,5 @@
+//! `TimeoutStore`: decorator that bounds the time of each store and lease operation.
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;

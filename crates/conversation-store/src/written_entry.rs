@@ -1,3 +1,6 @@
+//! `WrittenEntry`, `TurnEffect` and `Batch::written`: entries in stored form, with size check and comparison of
+//! stored entries.
+
 use advisor_core::TurnId;
 
 use crate::entry::codec::BodyRef;

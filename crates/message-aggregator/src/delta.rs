@@ -1,3 +1,5 @@
+//! `Delta`, `DeltaKind`, `ToolCallDelta` and `Origin`: provider-neutral input fragments and their constructors.
+
 use crate::{Citation, Finish, Media, Opaque, ProviderData, Text, Usage};
 
 /// One provider-neutral fragment as a provider sent it.

@@ -1,3 +1,5 @@
+//! `joined_text`: the texts of an answer as one text.
+
 use advisor_core::{Block, BlockContent, BlockKind};
 
 /// Joins the texts and refusals of an answer, for an API that takes one text per message.

@@ -1,3 +1,5 @@
+//! `parts_of_result`: the parts of a tool result; a failure without text says so.
+
 use std::borrow::Cow;
 
 use advisor_core::{Part, ToolResult};

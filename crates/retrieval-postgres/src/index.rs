@@ -1,3 +1,5 @@
+//! `create_index`: the HNSW index on request, and the candidates of a search.
+
 use crate::connection::client;
 use crate::failure::from_statement;
 use crate::{PostgresVectors, SetupError};

@@ -1,3 +1,5 @@
+//! `Names`: the schemas of the store and of the extension in the text of statements.
+
 use crate::Schema;
 
 /// The names in the text of statements: those of the store's schema and of the schema of the extension `vector`.

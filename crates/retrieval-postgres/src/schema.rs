@@ -1,3 +1,5 @@
+//! `Schema`: the checked and quoted name of the PostgreSQL schema.
+
 use std::fmt;
 
 use crate::SetupError;

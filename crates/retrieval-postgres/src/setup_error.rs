@@ -1,3 +1,5 @@
+//! `SetupError`: why a store was not opened.
+
 use advisor_core::{BoxError, Error, ErrorKind};
 use retrieval::VectorError;
 

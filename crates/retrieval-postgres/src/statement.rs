@@ -1,3 +1,5 @@
+//! `Statement`: its text, and the bound values.
+
 use tokio_postgres::types::{ToSql, Type};
 
 /// A statement with its values. Values are bound in the protocol, and never part of the text.

@@ -1,3 +1,5 @@
+//! `PostgresVectors`: the store operations and their statements.
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;

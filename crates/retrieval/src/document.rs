@@ -1,3 +1,5 @@
+//! `Document`: a text that can be found, with its source.
+
 use advisor_core::Text;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

@@ -1,3 +1,5 @@
+//! `OnFailure`: the continuation of a turn if retrieval fails.
+
 use advisor_core::Error;
 
 /// The continuation of a turn if retrieval fails.

@@ -1,3 +1,5 @@
+//! `Retriever`, which finds documents, and `Query`.
+
 use std::future::Future;
 use std::sync::Arc;
 

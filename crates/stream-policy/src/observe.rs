@@ -1,3 +1,5 @@
+//! `ObserveBlocks`: callbacks for the blocks of each answer.
+
 use std::fmt;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! `StructuredOutput`: the advisor, its settings and its place inside memory.
+
 use std::sync::Arc;
 
 use advisor_core::{

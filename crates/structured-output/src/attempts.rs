@@ -1,3 +1,5 @@
+//! `Attempts`: the stream over all attempts. It accepts, rejects or asks again.
+
 use std::borrow::Cow;
 use std::pin::Pin;
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! `PromptExt::entity` and `Entity<T>`: a prompt whose answer is a value of type `T`.
+
 use std::future::IntoFuture;
 use std::marker::PhantomData;
 

@@ -1,3 +1,5 @@
+//! `EntityStream` and `Partial`: partial values while the answer streams, then the whole value.
+
 use std::fmt;
 use std::marker::PhantomData;
 use std::pin::Pin;

@@ -1,3 +1,5 @@
+//! `OutputFormat`: schema and check of a value. It writes the request for it, and parses answers.
+
 use std::fmt;
 use std::sync::Arc;
 

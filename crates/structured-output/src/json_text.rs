@@ -1,3 +1,5 @@
+//! Finds JSON in an answer: the whole text, code fences, objects and lists.
+
 use std::cmp::Reverse;
 
 /// Returns the texts that may be the JSON of an answer, likeliest first: the whole answer, its fenced texts, its

@@ -1,3 +1,5 @@
+//! `Misfit`: why a text does not have the form, for the model, and without content for an error.
+
 use serde_json::Value;
 use serde_path_to_error::Segment;
 

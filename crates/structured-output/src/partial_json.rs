@@ -1,3 +1,5 @@
+//! `partial_json`: the value of an unfinished JSON text.
+
 use serde_json::Value;
 
 /// Returns the value in an incomplete JSON text, if it has one.

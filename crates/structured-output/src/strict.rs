@@ -1,3 +1,5 @@
+//! `strict_schema`: the schema in the strict form that servers can enforce, if there is one.
+
 use serde_json::{Map, Value, json};
 
 /// Returns the schema in the form that servers can enforce strictly, if it has one.

@@ -1,3 +1,5 @@
+//! `value_of`: the value of a turn's response, or an error of kind `InvalidOutput`.
+
 use advisor_core::{ChatResponse, Error, ErrorKind, FinishReason, Result};
 use serde::de::DeserializeOwned;
 

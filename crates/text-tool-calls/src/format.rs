@@ -1,3 +1,5 @@
+//! `PromptFormat` and `ToolCallFormat`: how a model calls its tools, and the environment variable that chooses it.
+
 use std::env;
 use std::str::FromStr;
 

@@ -1,3 +1,5 @@
+//! `JsonStringDecoder`: decodes a JSON string character by character.
+
 /// Decodes the characters of a JSON string that arrive one by one, without its quotes.
 ///
 /// Half of a surrogate pair becomes U+FFFD. An escape that JSON does not know stays as it is.

@@ -1,3 +1,5 @@
+//! `find_leak`: the diagnostic of a call in a text that should have none.
+
 use crate::parser::TextCallParser;
 use crate::parser::event::ParserEvent;
 use crate::parser::format::TextFormat;

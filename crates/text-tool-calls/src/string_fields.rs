@@ -1,3 +1,5 @@
+//! `JsonStringFields`: decodes chosen members of an object while it arrives.
+
 use advisor_core::Text;
 
 use crate::json_string::{JsonStringDecoder, decoded};

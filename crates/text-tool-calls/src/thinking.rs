@@ -1,3 +1,5 @@
+//! `ThinkingSplitter`: separates reasoning between tags from text.
+
 use advisor_core::Text;
 
 /// Separates reasoning that a model writes into its text, between tags such as `<think>` and `</think>`.

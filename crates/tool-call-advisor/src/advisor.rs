@@ -1,3 +1,5 @@
+//! `ToolCallAdvisor` and `ToolCallAdvisorBuilder`: the advisor and its settings.
+
 use std::sync::Arc;
 
 use advisor_core::{

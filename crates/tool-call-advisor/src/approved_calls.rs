@@ -1,3 +1,5 @@
+//! The loop's `CallRunner`: decided calls, the approved ones in one batch.
+
 use std::sync::Arc;
 
 use advisor_core::{

@@ -1,3 +1,5 @@
+//! `CallRun` and `ToolCallAdvisor::run_call`: run one call outside the loop, for example after an approval.
+
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! `ClosingTexts` and `NotStarted`: replaceable closing sentences and reasons for unstarted calls.
+
 use std::fmt;
 use std::sync::Arc;
 

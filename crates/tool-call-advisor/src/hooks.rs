@@ -1,3 +1,5 @@
+//! `LoopHooks`, `LoopOutcome` and `LoopEnd`: callbacks at the turning points of the loop.
+
 use advisor_core::{
     ChatRequest, ChatResponse, ErrorKind, FinishReason, Message, MessageList, Result, Usage, async_trait,
 };

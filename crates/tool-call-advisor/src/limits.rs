@@ -1,3 +1,5 @@
+//! `ToolLimits` and `OnCallLimit`: bounds on rounds, calls, time and result size.
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 

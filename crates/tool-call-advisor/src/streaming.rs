@@ -1,3 +1,5 @@
+//! `ToolCallStreaming`, the visibility modes, and `Filter`, which applies them to chunks.
+
 use advisor_core::{BlockDelta, BlockKind, Chunk};
 
 /// The chunks of a running tool loop that are shown outside it.

@@ -1,3 +1,5 @@
+//! `cap_result` and `ResultBounds`: cut text, drop large media and flatten deep JSON in results.
+
 use advisor_core::json::{has_reserved_name, nests_within};
 use advisor_core::{Media, MediaSource, Part, Text, ToolResult};
 

@@ -1,3 +1,5 @@
+//! `UnrunCall`: a call that does not run, the reason, and the error result that answers it.
+
 use advisor_core::{
     BlockId, ChatResponse, Chunk, NotStartedReason, Text, ToolCall, ToolEvent, ToolEventKind, ToolResult,
 };

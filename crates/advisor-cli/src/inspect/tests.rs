@@ -1,3 +1,5 @@
+//! Tests of `inspect`.
+
 use advisor_chain::{AdvisorChain, ChatClient, ChatRequest, from_fn};
 use advisor_testkit::{Answer, Event, Journal, JournalAdvisor, JournalModel, ScriptedModel};
 use serde_json::json;

@@ -1,3 +1,5 @@
+//! Tests of `markdown`.
+
 use super::*;
 use crate::printable::printable;
 

@@ -1,3 +1,5 @@
+//! Raises the limit of open files, and bounds the connections by it.
+
 use std::io::Write;
 
 use advisor_server::ServerLimits;

@@ -1,3 +1,5 @@
+//! `Decision` and `Verdict`: what a person decided about a call, with its expiry.
+
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

@@ -1,3 +1,5 @@
+//! `DecidedCallObserver`: sees how decided calls end.
+
 use std::fmt;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! `PendingCalls` and `CallRunner`: the parts of a memory and of a loop that decisions need.
+
 use async_trait::async_trait;
 use message_aggregator::{Text, ToolCall, ToolResult};
 

@@ -1,3 +1,5 @@
+//! `CallKey`, the idempotency key `turn/round/position`, and `CallStart`, the record of a start.
+
 use std::fmt;
 use std::str::FromStr;
 

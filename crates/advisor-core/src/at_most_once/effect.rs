@@ -1,3 +1,5 @@
+//! `Effect`: pure, idempotent or at most once; the result texts for interrupted calls.
+
 /// Side effects of a tool, which decide how an interrupted call is treated.
 ///
 /// The loop never repeats a call on its own, for any declaration of its tool. A call that was interrupted by a

@@ -1,3 +1,5 @@
+//! `StartedCalls`: turn extension that lists started calls and repeated rounds.
+
 use std::collections::HashSet;
 
 use crate::CallKey;

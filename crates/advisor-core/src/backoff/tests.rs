@@ -1,3 +1,5 @@
+//! Tests of `backoff`.
+
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
 use super::*;

@@ -1,3 +1,6 @@
+//! The traits `AdvisorInfo`, `StreamAdvisor` and `Advisor`, and the blanket implementation from `Advisor` to
+//! `StreamAdvisor`.
+
 use std::any::type_name;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! `ChainBuilder`: orders advisors by phase and rejects contradictory chains.
+
 use std::fmt;
 use std::sync::Arc;
 

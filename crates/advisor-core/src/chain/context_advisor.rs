@@ -1,3 +1,6 @@
+//! `context_fn` and `ContextFn`: an advisor that adds context once per turn, sent with the user's message and never
+//! stored.
+
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! `Decisions` of a turn: checks them against the calls that wait, finds their tools, and runs approved calls.
+
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;

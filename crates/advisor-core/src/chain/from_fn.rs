@@ -1,3 +1,5 @@
+//! `from_fn` and `FromFn`: an advisor made of a closure.
+
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;

@@ -1,3 +1,6 @@
+//! `AdvisorChain`: `next_stream`, `next_call`, `on_loop_start`, `validate_tools`, `explain`; the chain's end calls
+//! the model.
+
 pub(crate) mod advisor;
 pub(crate) mod builder;
 pub(crate) mod context_advisor;

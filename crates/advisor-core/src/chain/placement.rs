@@ -1,3 +1,5 @@
+//! `Placement`, `Phase`, `PhaseOrder`, `AdvisorRole` and `MemorySide`: the position and role of an advisor.
+
 use std::fmt;
 
 use crate::AdvisorChain;

@@ -1,3 +1,5 @@
+//! `Plan` and `PlanEntry`: the resolved chain as a readable table, made by `explain`.
+
 use std::cmp::Ordering;
 use std::fmt;
 

@@ -1,3 +1,5 @@
+//! `tools_fn` and `ToolsFn`: an advisor that adds a set of tools to each request.
+
 use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};

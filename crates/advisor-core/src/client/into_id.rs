@@ -1,3 +1,5 @@
+//! `IntoId`: accepts an id, its text or an `Option` for conversations and turns.
+
 use crate::{ConversationKey, Result, TurnId};
 
 /// A value that identifies a `T` or leaves it unset: an id, its text, or an `Option` of either.

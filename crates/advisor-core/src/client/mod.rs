@@ -1,3 +1,5 @@
+//! `ChatClient` and `ChatClientBuilder`: a chain with default instructions, options and tools.
+
 pub(crate) mod into_id;
 pub(crate) mod prompt;
 

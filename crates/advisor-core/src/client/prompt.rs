@@ -1,3 +1,5 @@
+//! `Prompt`: builds one turn; `stream` and `call` run it.
+
 use std::fmt;
 use std::sync::Arc;
 

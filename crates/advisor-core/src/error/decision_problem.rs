@@ -1,3 +1,5 @@
+//! `DecisionProblem`: the reason why decisions about calls cannot be applied.
+
 use serde::{Deserialize, Serialize};
 
 /// The reason why the decisions of a turn cannot be applied, in an error of kind

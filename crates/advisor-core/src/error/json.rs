@@ -1,3 +1,5 @@
+//! The JSON form of an error: kind, text and `emitted`, without content and causes.
+
 use std::ops::Not;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -1,3 +1,5 @@
+//! `ErrorKind`: the class of an error, and its word for traces.
+
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};

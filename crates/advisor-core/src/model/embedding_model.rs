@@ -1,3 +1,5 @@
+//! `EmbeddingModel`, which turns texts into vectors, and `Embedding`, a vector with a direction.
+
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! `FallbackModel`: calls the next model when one fails.
+
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! `ChatModel`, the innermost link, and `SchemaSupport`.
+
 pub(crate) mod embedding_model;
 pub(crate) mod fallback_model;
 

@@ -1,3 +1,5 @@
+//! `described_schema`: a JSON schema as prompts describe it.
+
 use serde_json::{Map, Value};
 
 /// The members of a schema that are schemas, or lists of them.

@@ -1,3 +1,5 @@
+//! Message operations of `ChatRequest`: `last_user`, `with_system` and `map_user_text`.
+
 use message_aggregator::{Message, MessageContent, MessageList, Part, Role, Text};
 
 use crate::ChatRequest;

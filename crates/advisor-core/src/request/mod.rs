@@ -1,3 +1,6 @@
+//! `ChatRequest`: messages, options, callable tools and those the API describes, conversation, turn; `answer` replies
+//! without the model.
+
 pub(crate) mod described_schema;
 pub(crate) mod messages;
 pub(crate) mod options;

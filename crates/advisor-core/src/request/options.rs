@@ -1,3 +1,5 @@
+//! `ChatOptions`, `ToolChoice`, `ParallelToolCalls` and `ResponseFormat`; `or` merges options with defaults.
+
 use std::fmt;
 
 use message_aggregator::Text;

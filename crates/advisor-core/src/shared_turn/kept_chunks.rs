@@ -1,3 +1,5 @@
+//! `KeptChunks`: the bounds of the kept chunks, and the bytes of one.
+
 use message_aggregator::{BlockDelta, Chunk, json};
 
 /// Bounds of the chunks that a [`SharedTurn`](crate::SharedTurn) keeps for its readers. The oldest go first, and the

@@ -1,3 +1,5 @@
+//! `Log`: the numbered chunks of a turn, its end, and the readers that wait.
+
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::task::Waker;

@@ -1,3 +1,5 @@
+//! `SharedTurn`: one driver of a turn with several readers, and `OnUnread`.
+
 pub(crate) mod kept_chunks;
 mod log;
 pub(crate) mod reader;

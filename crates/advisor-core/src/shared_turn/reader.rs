@@ -1,3 +1,5 @@
+//! `TurnReader`: a stream from any chunk on; `ReaderError`.
+
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;

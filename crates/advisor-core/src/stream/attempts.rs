@@ -1,3 +1,6 @@
+//! `Attempts` and `ChunkStream::from_attempts`: further attempts at an answer after one failed, for `FallbackModel`
+//! and retries.
+
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};

@@ -1,3 +1,5 @@
+//! `Batches`: a stream that hands over several ready items at once; `OneByOne` adapts any other stream.
+
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll};

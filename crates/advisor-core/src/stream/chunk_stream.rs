@@ -1,3 +1,5 @@
+//! `ChunkStream`: a source of chunks and the completion work that runs before `Completed` comes out.
+
 use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;

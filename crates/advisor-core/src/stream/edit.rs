@@ -1,3 +1,5 @@
+//! `ChunkStream::edit_chunks` and `edit_with`: change chunks, add blocks and wait.
+
 mod answers;
 mod blocks;
 mod edited;

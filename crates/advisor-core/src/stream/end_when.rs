@@ -1,3 +1,5 @@
+//! `ChunkStream::end_when`: ends an answer early for a reason, for output guards and budgets.
+
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};

@@ -1,3 +1,5 @@
+//! `ChunkStream::from_deltas` and `from_delta_batches`: run a `MessageAggregator` over a stream of deltas.
+
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};

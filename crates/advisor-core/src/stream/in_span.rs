@@ -1,3 +1,5 @@
+//! `ChunkStream::in_span`: keeps a tracing span open while the stream is live.
+
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll};

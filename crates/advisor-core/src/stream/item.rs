@@ -1,3 +1,5 @@
+//! `StreamItem`: the begin, a chunk or the error of a stream in JSON.
+
 use std::borrow::Cow;
 
 use message_aggregator::{Chunk, JSON_VERSION};

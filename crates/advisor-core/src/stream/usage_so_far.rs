@@ -1,3 +1,5 @@
+//! `UsageSoFar`: token counts of the shown rounds, for an answer that ends early.
+
 use message_aggregator::{Chunk, Usage};
 
 /// The token counts of the rounds that a stream has shown, for an answer that ends early.

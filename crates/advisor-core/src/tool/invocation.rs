@@ -1,3 +1,6 @@
+//! `ToolInvocation`, the input of one tool run, with `parse` and `is_cancelled`; `Progress`, its bounded progress
+//! channel.
+
 use std::sync::{Arc, Weak};
 
 use message_aggregator::{Part, ToolCall};

@@ -1,3 +1,5 @@
+//! `Leniency`: policy for arguments that do not fit their schema but have one clear meaning.
+
 /// Treatment of arguments that do not fit their schema but have only one possible meaning.
 ///
 /// | the model writes | where the schema wants | [`Strict`] | [`NullIsAbsent`] | [`Lenient`] |

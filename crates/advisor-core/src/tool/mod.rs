@@ -1,3 +1,5 @@
+//! `Tool`, which a model may call, and `ToolDefinition`, which describes it.
+
 pub(crate) mod invocation;
 pub(crate) mod leniency;
 pub(crate) mod offered;

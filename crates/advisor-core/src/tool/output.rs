@@ -1,3 +1,5 @@
+//! `ToolOutput` and `ToolError`: result parts, or an error text for the model.
+
 use message_aggregator::{Part, Text};
 use serde::Serialize;
 use serde_json::Value;

@@ -1,3 +1,5 @@
+//! `ToolSet::prefixed`: the tools of a set under longer names.
+
 use std::sync::Arc;
 
 use async_trait::async_trait;

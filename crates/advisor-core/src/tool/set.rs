@@ -1,3 +1,5 @@
+//! `ToolSet`: tools by name, in order, with one serialised form per wire format.
+
 use std::fmt;
 use std::sync::{Arc, Once};
 

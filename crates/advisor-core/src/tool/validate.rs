@@ -1,3 +1,5 @@
+//! `ToolDefinition::validate` and `ToolSet::validate`: check names and schema roots, once per set.
+
 use serde_json::Value;
 
 use crate::{Error, Result, ToolDefinition, ToolSet};

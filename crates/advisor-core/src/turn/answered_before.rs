@@ -1,3 +1,5 @@
+//! `AnsweredBefore`: marks a turn that was answered when it was submitted before.
+
 /// Marks a turn that was answered when it was submitted before: an [extension](crate::Extensions) of the turn.
 ///
 /// A memory inserts it before it returns the stored answer. A tool loop then ends the turn with that answer and runs none

@@ -1,3 +1,5 @@
+//! `EndTurn`: the extension with which an advisor ends the turn at a boundary of rounds.
+
 use message_aggregator::Limit;
 
 /// Asks the tool loop to end the turn at the next boundary of a round: an [extension](crate::Extensions) of the turn.

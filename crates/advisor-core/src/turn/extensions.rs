@@ -1,3 +1,5 @@
+//! `Extensions`: values that advisors and tools of a turn leave for one another, one per type.
+
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::fmt;

@@ -1,3 +1,5 @@
+//! `RunningCalls`: the answer with running tools; makes results for calls that the turn abandons.
+
 use message_aggregator::{Message, ToolCall, ToolResult};
 
 use crate::{CallKey, OUTCOME_UNKNOWN, Record, StartedCalls, Step, Turn, VERIFY_BEFORE_RETRYING};

@@ -1,3 +1,5 @@
+//! `Turn`: id, round numbers, typed extensions, recorders, final transcript, behind one lock.
+
 pub(crate) mod answered_before;
 pub(crate) mod earlier_rounds;
 pub(crate) mod end_turn;

@@ -1,3 +1,5 @@
+//! `NestedBounds`: what a turn leaves to turns inside its tools; `Turn::inherited_bounds`.
+
 use tokio::time::Instant;
 
 use crate::Turn;

@@ -1,3 +1,5 @@
+//! `OncePerTurn`: a value that an advisor computes once per turn.
+
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;

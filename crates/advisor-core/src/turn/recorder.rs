@@ -1,3 +1,5 @@
+//! `TurnRecorder`, `Record`, `Step` and `TurnEnd`: the interface that receives everything final in a turn.
+
 use async_trait::async_trait;
 use futures::future::BoxFuture;
 use message_aggregator::{FinishReason, Message, Text};

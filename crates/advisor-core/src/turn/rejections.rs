@@ -1,3 +1,5 @@
+//! `Turn::on_rejected` and `reject_answer`: the work of caches if the last answer is rejected.
+
 use futures::FutureExt;
 use futures::future::BoxFuture;
 

@@ -1,3 +1,5 @@
+//! `Replacements`: gives equal replacements of one message the same handle, so memory stores them once.
+
 use std::collections::HashMap;
 
 use message_aggregator::Message;

@@ -1,3 +1,5 @@
+//! `SideTasks` and `AttachedTasks`: side work of a turn, such as lease renewal, polled with its stream.
+
 use std::fmt;
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};

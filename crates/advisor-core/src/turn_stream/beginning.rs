@@ -1,3 +1,5 @@
+//! `Beginning`: the chain and the request with which a turn begins.
+
 use crate::{AdvisorChain, ChatRequest, ChunkStream, Result};
 
 /// The chain and the request with which a turn begins.

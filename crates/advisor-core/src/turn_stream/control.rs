@@ -1,3 +1,5 @@
+//! `OnDrop`, `Spawner` and `TurnHandle`; `TurnControl`, the shared cancellation state.
+
 use std::fmt;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};

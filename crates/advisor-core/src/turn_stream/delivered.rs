@@ -1,3 +1,5 @@
+//! `Delivered`: text of the unfinished round that the caller has received.
+
 use message_aggregator::{BlockDelta, Chunk, Text};
 
 /// Output of the unfinished round that the caller of a turn was shown.

@@ -1,3 +1,5 @@
+//! All ends of a turn: `complete`, `fail`, `cancel`, `end_after_panic`, and `Drop for TurnStream`.
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 

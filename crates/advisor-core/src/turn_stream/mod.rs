@@ -1,3 +1,5 @@
+//! `TurnStream`, the root: polling, the start at the first poll, panic detection.
+
 pub(crate) mod beginning;
 pub(crate) mod control;
 mod delivered;

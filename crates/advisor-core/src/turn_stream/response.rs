@@ -1,3 +1,5 @@
+//! `TurnResponse`: the final response together with its turn.
+
 use std::ops::Deref;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! `TurnStream::started`: waits until the chain answers or fails, before a service sends its status.
+
 use std::future::poll_fn;
 use std::task::{Context, Poll};
 

@@ -1,3 +1,5 @@
+//! `TextStream`: only the text of a turn.
+
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 

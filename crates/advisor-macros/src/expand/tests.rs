@@ -1,3 +1,5 @@
+//! Tests of `expand`.
+
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use proc_macro2::TokenStream;

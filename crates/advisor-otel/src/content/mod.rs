@@ -1,3 +1,5 @@
+//! `RecordContent`: a model whose calls have their messages in the exported span.
+
 mod messages;
 
 use advisor_core::{ChatModel, ChatRequest, ChunkStream, Result, SchemaSupport, async_trait};

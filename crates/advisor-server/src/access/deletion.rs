@@ -1,3 +1,5 @@
+//! `OnDelete`: work of the application before a conversation is deleted.
+
 use std::sync::Arc;
 
 use advisor_core::{ConversationKey, Result};

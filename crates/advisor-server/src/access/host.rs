@@ -1,3 +1,5 @@
+//! `is_local` and `is_foreign`: whether a request names this machine, and whether a page of another site sends it.
+
 use std::net::IpAddr;
 
 use axum::http::request::Parts;

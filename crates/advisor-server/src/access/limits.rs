@@ -1,3 +1,5 @@
+//! `ServerLimits`: the bounds of a server.
+
 use std::time::Duration;
 
 /// Bounds of a server.

@@ -1,3 +1,5 @@
+//! Who may ask, and how much.
+
 pub(crate) mod application;
 pub(crate) mod deletion;
 pub(crate) mod host;

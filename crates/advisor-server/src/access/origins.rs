@@ -1,3 +1,5 @@
+//! `AllowedOrigins`: the sites whose pages may read answers.
+
 use std::time::Duration;
 
 use advisor_core::Error;

@@ -1,3 +1,5 @@
+//! `Tokens`: hashed bearer tokens and their tenants.
+
 use std::fmt;
 
 use advisor_core::Error;

@@ -1,3 +1,5 @@
+//! `Inspected`: an advisor whose passes are recorded.
+
 use std::sync::Arc;
 
 use advisor_core::{

@@ -1,3 +1,5 @@
+//! `TurnJournal`: the events of one turn, in their order.
+
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 

@@ -1,3 +1,5 @@
+//! `InspectedModel`: a model whose calls are recorded.
+
 use std::sync::Arc;
 
 use advisor_core::{ChatModel, ChatRequest, ChunkStream, Result, SchemaSupport, async_trait};

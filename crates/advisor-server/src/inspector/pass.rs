@@ -1,3 +1,5 @@
+//! `Pass`: records one way through an advisor or the model.
+
 use advisor_core::{ChatResponse, Chunk};
 use serde_json::{Value, json};
 

@@ -1,3 +1,5 @@
+//! `InspectedStore`: a store whose appends are recorded.
+
 use advisor_core::{ConversationKey, async_trait};
 use chat_memory_advisor::store::{
     Batch, ConversationStore, Entry, EntryId, Leases, Page, ReadRange, Result, Snapshot, Version,

@@ -1,3 +1,5 @@
+//! `InspectedTool`: a tool whose runs are recorded.
+
 use std::sync::Arc;
 
 use advisor_core::{Tool, ToolDefinition, ToolError, ToolInvocation, ToolOutput, async_trait};

@@ -1,3 +1,5 @@
+//! `LiveMarkdown`: renders the finished pieces of a text that streams.
+
 use pulldown_cmark::Event;
 use serde::Serialize;
 

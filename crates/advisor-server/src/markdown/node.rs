@@ -1,3 +1,5 @@
+//! `Node` and `Tag`: a text, or an element of a fixed list.
+
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -1,3 +1,5 @@
+//! Builds the elements from the events of the parser, within a depth and a room.
+
 use pulldown_cmark::{self as md, CodeBlockKind, Event, HeadingLevel};
 
 use super::node::{Alignment, Element, Node, Tag};

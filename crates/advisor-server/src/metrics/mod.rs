@@ -1,3 +1,5 @@
+//! `Metrics`: the counters of a server, and their text.
+
 pub(crate) mod turn_watch;
 
 use advisor_core::{SharedTurn, ToolEventKind, ToolResult, Usage};

@@ -1,3 +1,5 @@
+//! `TurnWatch`: the advisor that counts what is inside a turn.
+
 use std::sync::Arc;
 
 use advisor_core::{

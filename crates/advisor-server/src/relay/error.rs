@@ -1,3 +1,5 @@
+//! `RelayError`: why a call of a relay failed.
+
 use std::fmt;
 
 use advisor_core::{BoxError, Error, ErrorKind};

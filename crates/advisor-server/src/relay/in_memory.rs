@@ -1,3 +1,5 @@
+//! `InMemoryRelay`: several servers of one process.
+
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -1,3 +1,5 @@
+//! `RelayLink`: the relay with a timeout for each call.
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;

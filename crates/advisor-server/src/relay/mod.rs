@@ -1,3 +1,5 @@
+//! `TurnRelay`: the contract of a buffer of running turns, shared by the processes of a service.
+
 mod error;
 mod in_memory;
 pub(crate) mod link;

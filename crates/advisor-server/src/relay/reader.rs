@@ -1,3 +1,5 @@
+//! `read_remote`: the chunks of a turn of another process.
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;

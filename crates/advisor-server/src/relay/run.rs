@@ -1,3 +1,5 @@
+//! `TurnRun`, `RunBatch`, `RunPage` and the outcomes of the relay's calls.
+
 use std::time::Duration;
 
 use advisor_core::{ConversationKey, Text, TurnId};

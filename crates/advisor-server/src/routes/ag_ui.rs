@@ -1,3 +1,5 @@
+//! The route of AG-UI.
+
 use advisor_core::{Text, ToolResult};
 use advisor_sse::{AgUi, ApprovalId, Frames};
 use axum::extract::State;

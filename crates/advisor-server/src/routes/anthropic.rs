@@ -1,3 +1,5 @@
+//! The route of Anthropic's Messages API.
+
 use advisor_sse::{AnthropicMessages, Frame, Frames};
 use axum::Json;
 use axum::extract::State;

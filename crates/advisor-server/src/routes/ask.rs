@@ -1,3 +1,5 @@
+//! `Question`: the request of a client, of any protocol.
+
 pub(super) mod answers;
 pub(super) mod asking;
 pub(super) mod call_suffix;

@@ -1,3 +1,5 @@
+//! The routes of the page's turns: a new one, and joining one that runs.
+
 use advisor_core::{Message, TurnId};
 use advisor_sse::{EventId, Frames};
 use axum::extract::rejection::PathRejection;

@@ -1,3 +1,5 @@
+//! The route that streams chunks in their own JSON form.
+
 use advisor_core::Message;
 use advisor_sse::{Frames, JsonLines};
 use axum::extract::State;

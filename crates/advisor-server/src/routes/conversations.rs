@@ -1,3 +1,5 @@
+//! Lists conversations, reads one in pages of turns, deletes and stops.
+
 pub(super) mod export;
 mod shown;
 pub(super) mod shown_ids;

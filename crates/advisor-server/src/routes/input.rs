@@ -1,3 +1,5 @@
+//! `JsonBody`: a body within its limits of bytes, values, depth and time. `Parameters`: a query.
+
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{FromRequest, FromRequestParts, Query, Request};

@@ -1,3 +1,5 @@
+//! The route that shows the journal of a turn.
+
 use axum::Json;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};

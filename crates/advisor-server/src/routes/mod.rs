@@ -1,3 +1,5 @@
+//! `router`: the routes, and the headers of all responses.
+
 mod ag_ui;
 mod anthropic;
 mod approvals;

@@ -1,3 +1,5 @@
+//! The route of OpenAI's Chat Completions API.
+
 use advisor_sse::{AnswerInfo, Frame, Frames, OpenAiChat, UsageChunk};
 use axum::Json;
 use axum::extract::State;

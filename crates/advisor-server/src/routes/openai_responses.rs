@@ -1,3 +1,5 @@
+//! The route of OpenAI's Responses API.
+
 mod response_id;
 
 use std::collections::HashMap;

@@ -1,3 +1,5 @@
+//! The routes of the page and its files.
+
 pub(super) mod events;
 
 use axum::Router;

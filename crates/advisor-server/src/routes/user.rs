@@ -1,3 +1,6 @@
+//! `User`: the sender of a request, and the keys of its conversations. `Operator`: the sender that may read the
+//! counters.
+
 use advisor_core::{ChatOptions, ConversationKey, Prompt};
 use axum::extract::FromRequestParts;
 use axum::http::header;

@@ -1,3 +1,6 @@
+//! `View`: the parts of a conversation that a client shows; the page shows more than others. `EventView`: the events
+//! of a turn that it reads.
+
 use advisor_sse::{ChatEvents, ContentForm, Encoder, StartName};
 use serde::Deserialize;
 

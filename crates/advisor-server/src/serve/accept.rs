@@ -1,3 +1,5 @@
+//! `accept`: the connections of a server, their number, their time limits and their end.
+
 use std::pin::pin;
 
 use axum::Router;

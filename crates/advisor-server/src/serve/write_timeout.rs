@@ -1,3 +1,5 @@
+//! `WriteTimeout`: a connection whose client has to take bytes within a time.
+
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};

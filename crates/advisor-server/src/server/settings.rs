@@ -1,3 +1,5 @@
+//! The settings of a `ChatServer`: name, users, prompt, limits, metrics, relay, inspector.
+
 use std::sync::Arc;
 
 use advisor_core::{ConversationKey, Prompt, Result, Text};

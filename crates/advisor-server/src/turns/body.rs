@@ -1,3 +1,5 @@
+//! `streamed` and `whole`: a turn as the body of a response.
+
 use std::time::Duration;
 
 use advisor_core::{Chunk, ReaderError};

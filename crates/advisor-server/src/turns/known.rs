@@ -1,3 +1,5 @@
+//! `Known`: the turns of this process that run or have ended lately.
+
 use std::collections::{HashMap, VecDeque};
 
 use advisor_core::{ConversationKey, TurnId};

@@ -1,3 +1,5 @@
+//! `Turns`: the turns that run, and those that ended lately.
+
 pub(crate) mod body;
 mod elsewhere;
 mod known;

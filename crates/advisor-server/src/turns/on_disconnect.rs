@@ -1,3 +1,5 @@
+//! `OnDisconnect`: what becomes of a turn whose client disconnects.
+
 use advisor_core::{OnDrop, OnUnread};
 
 /// The policy for a turn whose client disconnects.

@@ -1,3 +1,5 @@
+//! `Relaying`: appends a turn of this process to the relay, and stops it if another process asks.
+
 use std::ops::ControlFlow;
 use std::time::Duration;
 

@@ -1,3 +1,5 @@
+//! `Run`: one run of a turn in this process, and whether the turn has an outcome.
+
 use std::future::ready;
 
 use advisor_core::{Chunk, Error, Message, SharedTurn};

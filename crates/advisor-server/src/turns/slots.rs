@@ -1,3 +1,5 @@
+//! `Slots`: the number of turns that run, in all and of each tenant.
+
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! `EventId`: the id of a frame.
+
 use std::fmt;
 use std::str::FromStr;
 

@@ -1,3 +1,5 @@
+//! `Frames`: the bytes of a stream, their numbers, and the frames that a client has received.
+
 pub(crate) mod event_id;
 pub(crate) mod read;
 

@@ -1,3 +1,5 @@
+//! `Frame`: a server-sent event as a client reads it.
+
 use serde_json::Value;
 
 /// A server-sent event, as a client reads it.

@@ -1,3 +1,5 @@
+//! `ChatEvents`: the small protocol of a chat page.
+
 use advisor_core::{BlockDelta, BlockId, CallHead, Chunk, Text, ToolEvent, ToolEventKind, ToolResult};
 use serde::Serialize;
 use serde_json::Value;

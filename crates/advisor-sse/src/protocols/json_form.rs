@@ -1,3 +1,5 @@
+//! `JsonLines` and `JsonEvents`: the chunks in their own JSON form.
+
 use std::borrow::Cow;
 
 use advisor_core::{ChatResponse, Chunk, Error, Message, MessageList, StreamItem};

@@ -1,3 +1,5 @@
+//! The encoders, one for each protocol of clients.
+
 pub(crate) mod ag_ui;
 pub(crate) mod anthropic_messages;
 pub(crate) mod chat_events;

@@ -1,3 +1,5 @@
+//! `OpenAiChat`: encodes a turn as a stream of OpenAI's Chat Completions API.
+
 use advisor_core::{BlockDelta, BlockId, BlockKind, Chunk, ToolEvent, ToolEventKind, Usage};
 use serde::Serialize;
 use serde_json::{Value, json};

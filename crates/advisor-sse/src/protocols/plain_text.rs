@@ -1,3 +1,5 @@
+//! `PlainText`: writes the text of a turn and nothing else.
+
 use advisor_core::{BlockDelta, BlockId, BlockKind, Chunk};
 
 use crate::encoder::Encoder;

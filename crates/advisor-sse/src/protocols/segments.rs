@@ -1,3 +1,5 @@
+//! `Segments`: a start, content and an end for each block.
+
 use std::collections::BTreeMap;
 
 use advisor_core::{Block, BlockContent, BlockDelta, BlockHead, BlockId, BlockKind, Chunk, Text};

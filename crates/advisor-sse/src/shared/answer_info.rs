@@ -1,3 +1,5 @@
+//! `AnswerInfo`: the data that providers' protocols repeat on their events.
+
 use advisor_core::Text;
 
 /// The data of an answer that providers' protocols repeat on their events.

@@ -1,3 +1,5 @@
+//! `Approvals`: the calls of a turn that wait for a person. `ApprovalId`.
+
 use std::fmt;
 use std::str::FromStr;
 

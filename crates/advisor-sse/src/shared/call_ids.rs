@@ -1,3 +1,5 @@
+//! `CallIds`: unique ids of the calls of a turn.
+
 use std::collections::HashSet;
 
 use advisor_core::Text;

@@ -1,3 +1,5 @@
+//! `Ending`: how an answer ends, as far as clients distinguish it.
+
 use advisor_core::FinishReason;
 use serde::Serialize;
 

@@ -1,3 +1,5 @@
+//! Arguments, results and media as JSON, as protocols write them.
+
 use advisor_core::{Media, MediaSource, Part, ToolCall, ToolResult};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -1,3 +1,5 @@
+//! Parts that several protocols share.
+
 pub(crate) mod answer_info;
 pub(crate) mod approvals;
 pub(crate) mod breaks;

@@ -1,3 +1,5 @@
+//! `ServerTools`: whether clients see the tools of the server.
+
 /// Whether an encoder for a provider's protocol shows tools that the server runs. Clients would run them if they were
 /// shown as ordinary calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -1,3 +1,5 @@
+//! `Turn`: the calls of a turn, their unique ids, and those left to the client.
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use advisor_core::{

@@ -1,3 +1,5 @@
+//! Checks a stream of `OpenAiChat` by the rules of its protocol.
+
 use serde_json::Value;
 
 use super::{Checked, Next, Violation, at, check_all, object, require, text};

@@ -1,3 +1,5 @@
+//! Checks a stream of `OpenAiResponses` by the rules of its protocol.
+
 use std::collections::BTreeMap;
 
 use serde_json::Value;

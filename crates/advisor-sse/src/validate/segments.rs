@@ -1,3 +1,5 @@
+//! Checks a stream of `Segments` by the rules of its protocol.
+
 use super::{Lifecycles, Next, Violation, at, check_all, object, require, text};
 use crate::Frame;
 

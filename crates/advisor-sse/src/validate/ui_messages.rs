@@ -1,3 +1,5 @@
+//! Checks a stream of `UiMessages` by the rules of its protocol.
+
 use std::collections::BTreeSet;
 
 use serde_json::Value;

@@ -1,3 +1,5 @@
+//! `AwaitPoint`: the kinds of await points.
+
 use std::fmt;
 
 /// The kind of an await point: its leaf, and the work that it is about to do or has just done.

@@ -1,3 +1,5 @@
+//! `CaseRun` and `TurnRun`: a finished case with its events and logs.
+
 use std::fmt;
 
 use advisor_core::{ConversationKey, TurnId};

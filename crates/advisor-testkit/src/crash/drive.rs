@@ -1,3 +1,5 @@
+//! `drive`: reads one turn and stops it at the chosen points.
+
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;

@@ -1,3 +1,5 @@
+//! `CrashDriver`: runs cases: each fault at each await point, and pairs of points.
+
 use std::fmt;
 use std::sync::Arc;
 

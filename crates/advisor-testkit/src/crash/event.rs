@@ -1,3 +1,5 @@
+//! `Event` and `Outcome`: the events of a case, and how a turn ended for its reader.
+
 use std::fmt;
 
 use advisor_core::{

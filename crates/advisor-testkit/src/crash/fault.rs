@@ -1,3 +1,5 @@
+//! `Fault` and `Injection`: the possible faults at an await point, and the chosen point.
+
 use advisor_core::OnDrop;
 
 use super::AwaitPoint;

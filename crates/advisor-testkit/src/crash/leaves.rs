@@ -1,3 +1,5 @@
+//! `Leaves`: the instrumented model, store, tools and hooks that a chain under test is built from.
+
 use std::fmt;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! `next_turns_are_valid`: two more turns on any log must work.
+
 #![allow(clippy::unwrap_used, reason = "what does not hold is a panic")]
 
 use std::sync::Arc;

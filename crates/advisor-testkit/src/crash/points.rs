@@ -1,3 +1,5 @@
+//! `AwaitPoints`: numbers the await points of a turn, and injects faults at them.
+
 pub(crate) mod hooks;
 pub(crate) mod model;
 pub(crate) mod pass;

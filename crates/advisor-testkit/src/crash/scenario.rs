@@ -1,3 +1,5 @@
+//! `Scenario`: the model's answers in a turn, the limits, and the tools of the scenarios.
+
 use std::fmt;
 use std::time::Duration;
 

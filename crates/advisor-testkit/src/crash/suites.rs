@@ -1,3 +1,6 @@
+//! The macros `crash_points_of_store!`, `crash_points_of_advisor!`, `crash_points_of_chain!`, and the functions
+//! behind them.
+
 use std::sync::Arc;
 use std::time::Duration;
 

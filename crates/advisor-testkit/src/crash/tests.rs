@@ -1,3 +1,5 @@
+//! Tests of `crash`.
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

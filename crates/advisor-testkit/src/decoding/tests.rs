@@ -1,3 +1,5 @@
+//! Tests of `decoding`.
+
 use std::cell::Cell;
 use std::collections::VecDeque;
 

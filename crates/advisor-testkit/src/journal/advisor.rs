@@ -1,3 +1,5 @@
+//! `JournalAdvisor`: an advisor that records the work of another one.
+
 use std::fmt;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! `JournalModel`: a model that records the answers of another one.
+
 use std::fmt;
 
 use advisor_core::{ChatModel, ChatRequest, ChunkStream, Result, SchemaSupport};

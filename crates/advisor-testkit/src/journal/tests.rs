@@ -1,3 +1,5 @@
+//! Tests of `journal`.
+
 use super::*;
 use crate::{Answer, ScriptedModel};
 use advisor_core::{ChatClient, Error, ErrorKind};

@@ -1,3 +1,5 @@
+//! `Answer`: builds one scripted answer from deltas, waits, gates and errors.
+
 use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;

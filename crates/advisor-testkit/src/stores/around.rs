@@ -1,3 +1,5 @@
+//! `StoreAround` and `Around`: a store with code of the test around each operation.
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;

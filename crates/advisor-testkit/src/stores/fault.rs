@@ -1,3 +1,5 @@
+//! `FaultStore` and `StoreFault`: a store whose chosen operations fail, hang or are slow.
+
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;

@@ -1,3 +1,5 @@
+//! `JournalStore`: a store that records each append in a `Journal`.
+
 use std::sync::Arc;
 
 use advisor_core::{ConversationKey, Message};

@@ -1,3 +1,5 @@
+//! Tests of `transcript`.
+
 use super::*;
 
 /// Returns the data of every event, `[DONE]` as a string, and comments unchanged.

@@ -1,3 +1,5 @@
+//! `ChatMemoryAdvisor::record_call_start`: records the start of a client-side call, at most once.
+
 use advisor_core::{CallStart, ChatRequest, ConversationKey, MessageList, Result, Turn, TurnId};
 
 use crate::turn::TurnMemory;

@@ -1,3 +1,5 @@
+//! `ClientSideCall` and `client_side_calls`: the client-side calls of the last turn that have no result.
+
 use advisor_core::{ClientSideCall, ConversationKey, Result};
 use conversation_store::Snapshot;
 

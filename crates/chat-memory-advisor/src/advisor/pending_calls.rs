@@ -1,3 +1,5 @@
+//! The memory's `PendingCalls`, for decisions about calls.
+
 use advisor_core::{ClientSideCall, ConversationKey, PendingCalls, Result, async_trait};
 
 use crate::ChatMemoryAdvisor;

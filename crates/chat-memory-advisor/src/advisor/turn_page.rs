@@ -1,3 +1,5 @@
+//! `ChatMemoryAdvisor::turns` and `TurnPage`: the turns of a conversation in pages, for people.
+
 use std::iter;
 use std::num::NonZeroUsize;
 

@@ -1,3 +1,5 @@
+//! `Damaged`: logs one warning per damaged entry.
+
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 

@@ -1,3 +1,5 @@
+//! `ConversationGuard`: the lock of the running turn and its unconfirmed start.
+
 use std::sync::Arc;
 
 use crate::conversation::Registry;

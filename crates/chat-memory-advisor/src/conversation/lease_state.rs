@@ -1,3 +1,5 @@
+//! `LeaseState`: the lease of a running turn, and its interruption.
+
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, MutexGuard, PoisonError, Weak};

@@ -1,3 +1,5 @@
+//! `HeldLeases`: fencing tokens and unanswered requests of leases that this process may hold, with their bound.
+
 use advisor_core::{ConversationKey, TurnId};
 use conversation_store::FencingToken;
 

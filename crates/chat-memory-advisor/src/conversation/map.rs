@@ -1,3 +1,5 @@
+//! `ConversationMap`: a value per conversation, whose bytes are counted and which is removed when unused.
+
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use advisor_core::ConversationKey;

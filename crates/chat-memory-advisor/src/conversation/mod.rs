@@ -1,3 +1,5 @@
+//! `Registry`: the conversations of this process, by purpose, and the operations that concern two purposes.
+
 pub(crate) mod damaged;
 pub(crate) mod guard;
 pub(crate) mod lease_state;

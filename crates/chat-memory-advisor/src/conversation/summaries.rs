@@ -1,3 +1,5 @@
+//! `PendingSummaries`: summaries that are being made or wait to be written, with their bound.
+
 use advisor_core::ConversationKey;
 
 use crate::conversation::map::{ConversationMap, Weight};

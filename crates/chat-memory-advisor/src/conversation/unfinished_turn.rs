@@ -1,3 +1,5 @@
+//! `UnfinishedTurn`: a stopped turn whose end is not yet written, and its later end.
+
 use advisor_core::{Message, Role, Text, TurnEnd, TurnId};
 
 use crate::transcript::repair::is_answer;

@@ -1,3 +1,5 @@
+//! `UnfinishedTurns`: stopped turns whose end is not yet written, with their bound.
+
 use advisor_core::{ConversationKey, TurnId};
 use conversation_store::FencingToken;
 

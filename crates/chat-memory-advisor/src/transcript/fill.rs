@@ -1,3 +1,5 @@
+//! `fill`: selects earlier turns, and the form of each, for the free room of a window.
+
 use advisor_core::Message;
 
 use crate::transcript::shorten::{Form, Measured};

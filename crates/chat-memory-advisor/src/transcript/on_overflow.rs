@@ -1,3 +1,5 @@
+//! `OnOverflow`: policy for a turn larger than the window: send, refuse or compact.
+
 /// The policy for a running turn that alone is larger than its memory's [window](crate::Window), through user
 /// messages or tool results. The stored messages are the same under every policy.
 ///

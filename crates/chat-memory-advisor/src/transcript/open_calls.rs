@@ -1,3 +1,5 @@
+//! `OpenCalls`: the calls of one answer and their results so far; makes missing results.
+
 use advisor_core::{CallStart, Message, Text, ToolCall, ToolResult};
 
 use crate::MemoryTexts;

@@ -1,3 +1,5 @@
+//! `extend_with_planned`: adds entries to a log in the form that they will have once written.
+
 use conversation_store::{Entry, NewEntry};
 
 /// Appends planned entries to a log, with the numbers that follow its last entry.

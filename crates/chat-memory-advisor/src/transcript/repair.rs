@@ -1,3 +1,5 @@
+//! `repair` and `Repair`: a valid transcript from any log.
+
 use advisor_core::{Message, Role, TurnEnd};
 
 use crate::MemoryTexts;

@@ -1,3 +1,5 @@
+//! `Measured`, `Form` and `Placeholders`: shorter forms of one turn, with placeholders for omitted messages.
+
 use advisor_core::{Message, Role};
 
 use crate::MemoryTexts;

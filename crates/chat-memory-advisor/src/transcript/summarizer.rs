@@ -1,3 +1,5 @@
+//! `Summarizer`: running summaries made by a model.
+
 use std::fmt;
 use std::fmt::Write as _;
 use std::time::Duration;

@@ -1,3 +1,6 @@
+//! Selection of the last summary and of the entries that it does not cover; `Pending`, a summary that is not yet
+//! written.
+
 use advisor_core::{Message, TurnId};
 use conversation_store::{Entry, EntryKind, Summary, same_turn};
 

@@ -1,3 +1,5 @@
+//! `MemoryTexts` and the default texts that memory adds to a transcript.
+
 use advisor_core::{Error, OUTCOME_UNKNOWN, Result, Text, VERIFY_BEFORE_RETRYING};
 
 /// The result of a call in an answer that the turn did not continue with.

@@ -1,3 +1,5 @@
+//! `Tiktoken`: exact text counts for OpenAI models (feature `tiktoken`).
+
 use std::fmt;
 
 use advisor_core::{Error, Message, Result};

@@ -1,3 +1,5 @@
+//! `TokenCounter` and `ApproximateTokens`: token counts of messages.
+
 use advisor_core::{BlockContent, Message, MessageContent, Part};
 
 /// Counts the tokens of messages, for [`Window::Tokens`](crate::Window::Tokens).

@@ -1,3 +1,5 @@
+//! `validate_transcript` and `TranscriptError`: finds errors that a provider would refuse.
+
 use std::collections::VecDeque;
 use std::fmt;
 

@@ -1,3 +1,5 @@
+//! `whole_turns`: the entries of a snapshot without turns cut at its start.
+
 use conversation_store::{Entry, Snapshot, same_turn};
 
 use crate::transcript::repair::answers_to_earlier_calls;

@@ -1,3 +1,5 @@
+//! `Window`, the size limit, and `Measure`, which applies window, counter, summaries and texts.
+
 use std::fmt;
 use std::sync::Arc;
 

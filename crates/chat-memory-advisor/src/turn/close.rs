@@ -1,3 +1,6 @@
+//! `Registry::close`: writes the entries that close a stopped turn, unless it continues. `make_room` closes all of
+//! them when a bounded store is full.
+
 use advisor_core::ConversationKey;
 use conversation_store::{
     Batch, BatchKey, BatchStep, ConversationStore, FencingToken, ReadRange, StoreError, append_once,

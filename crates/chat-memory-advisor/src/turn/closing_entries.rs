@@ -1,3 +1,5 @@
+//! `closing`: the missing results and the end of a stopped turn, as entries to write.
+
 use advisor_core::{Message, Text, TurnEnd};
 use conversation_store::{Entry, EntryKind, NewEntry, last_end, same_turn};
 

@@ -1,3 +1,5 @@
+//! `ForkPoint`, a turn extension with the fork point; loads the conversation up to it.
+
 use advisor_core::{Error, Message, Result, TurnId};
 
 use crate::transcript::summary::Pending;

@@ -1,3 +1,5 @@
+//! Takes the lock of a turn; acquires, renews and returns its lease; ends the turn after a loss.
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;

@@ -1,3 +1,5 @@
+//! `TurnMemory` and `TurnMemoryState`: memory of one turn; stores answers and repeats uncertain appends (`catch_up`).
+
 pub(crate) mod client_side;
 pub(crate) mod close;
 pub(crate) mod closing_entries;

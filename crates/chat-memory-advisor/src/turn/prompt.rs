@@ -1,3 +1,5 @@
+//! `Prompt` and `Addition`: the messages sent in a turn, and the part still to store.
+
 #![allow(clippy::mutable_key_type, reason = "a handle is compared by its address, which does not change")]
 
 use std::collections::HashSet;

@@ -1,3 +1,6 @@
+//! `Reading` and `Registry::load`: the range of a conversation to read, enlarged until it suffices; `find_in_log`, a
+//! search by pages.
+
 use advisor_core::{ConversationKey, Message, TurnId};
 
 use crate::Window;

@@ -1,3 +1,5 @@
+//! `TurnMemoryState::fit` and `read_on`: read older entries during a turn when the window has room for them.
+
 use advisor_core::Result;
 
 use crate::transcript::repair::Repair;

@@ -1,3 +1,5 @@
+//! `TurnRecorder for TurnMemory`: stores announced messages, call starts and turn ends; handles drops.
+
 use std::sync::Arc;
 
 use advisor_core::{

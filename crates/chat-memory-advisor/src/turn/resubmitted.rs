@@ -1,3 +1,5 @@
+//! `StoredTurn`, `EarlierRun` and `StoredAnswer`: recognition of a turn submitted again under its id.
+
 use std::collections::HashSet;
 
 use advisor_core::{

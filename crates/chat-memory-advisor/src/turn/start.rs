@@ -1,3 +1,6 @@
+//! `TurnMemoryState::ensure_started`: starts a turn: acquires and reads the conversation, stores the input, retries
+//! after conflicts.
+
 use advisor_core::{AdvisorChain, ChatRequest, Error, Message, Result, Role, TurnId};
 
 use crate::OnOverflow;

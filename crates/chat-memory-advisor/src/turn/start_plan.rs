@@ -1,3 +1,5 @@
+//! `StartPlan::plan`: pure plan for a start: entries to write and messages to send.
+
 use std::sync::Arc;
 
 use advisor_core::{Error, Message, Result, Role, TurnEnd, TurnId};

@@ -1,3 +1,5 @@
+//! `TurnState`, `Write` and `Pending`: progress of a started turn, pending appends and batch keys.
+
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use advisor_core::{

@@ -1,3 +1,5 @@
+//! Starts a summary in the background after a turn, and keeps it for the next one.
+
 use std::sync::Arc;
 
 use advisor_core::Result;

@@ -1,3 +1,5 @@
+//! Tests of `append`.
+
 use advisor_core::{Message, TurnId};
 use conversation_store::{EntryKind, NewEntry, ReadRange};
 

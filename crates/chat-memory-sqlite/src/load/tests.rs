@@ -1,3 +1,5 @@
+//! Tests of `load`.
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,3 +1,5 @@
+//! `Accounts`: the account of a turn, its own or a shared one, noted in the turn's extensions.
+
 use std::sync::Arc;
 
 use advisor_core::{ChatRequest, LastAnswer, Limit, Result, Text, Turn};

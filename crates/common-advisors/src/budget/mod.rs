@@ -1,3 +1,5 @@
+//! `Budget`: the advisor; admits requests, charges answers and ends turns. `OnUnknownCost`.
+
 pub(crate) mod accounts;
 pub(crate) mod money;
 pub(crate) mod prices;

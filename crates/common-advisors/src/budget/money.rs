@@ -1,3 +1,5 @@
+//! `Money`: millionths of a unit, read and written as decimal numbers.
+
 use std::fmt;
 
 /// An amount of money, in millionths of the unit of a currency. The currency is that of the prices.

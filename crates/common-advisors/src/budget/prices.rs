@@ -1,3 +1,5 @@
+//! `Price` per million tokens, and `Prices`: a table by the names of models.
+
 use advisor_core::{Text, Usage};
 
 use super::money::Money;

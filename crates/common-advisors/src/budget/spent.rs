@@ -1,3 +1,5 @@
+//! `Spent`, the sums, and `Account`, which holds them.
+
 use std::sync::{Mutex, PoisonError};
 
 use super::money::Money;

@@ -1,3 +1,5 @@
+//! `Digests`: those of system text, tools and messages, and what changed since others.
+
 use std::hash::{DefaultHasher, Hasher};
 use std::io;
 

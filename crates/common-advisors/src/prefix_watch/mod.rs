@@ -1,3 +1,5 @@
+//! `PrefixWatch`: the advisor; warns of a changed beginning of the prompt. `PrefixChange`.
+
 mod digests;
 
 use std::fmt;

@@ -1,3 +1,5 @@
+//! `ReReading`: sends each question twice.
+
 use std::sync::Arc;
 
 use advisor_core::{

@@ -1,3 +1,5 @@
+//! `SystemTemplate` and `TemplateValues`: a system text with values of the turn.
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

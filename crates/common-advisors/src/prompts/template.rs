@@ -1,3 +1,5 @@
+//! `PromptTemplate`: a text with places for values.
+
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::str::FromStr;

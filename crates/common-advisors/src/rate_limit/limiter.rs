@@ -1,3 +1,5 @@
+//! `Limiter` and `Permit`: the right to one call, with the longest wait.
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,3 +1,5 @@
+//! `RateLimit`: the advisor and its settings.
+
 mod limiter;
 mod window;
 

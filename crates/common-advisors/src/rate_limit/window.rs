@@ -1,3 +1,5 @@
+//! `Window`: at most n calls begin in any span of a length, in the order of arrival.
+
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -1,3 +1,5 @@
+//! `Answers`: requests and answers, bounded in bytes and time; the one used last stays longest.
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;

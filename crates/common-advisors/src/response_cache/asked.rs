@@ -1,3 +1,5 @@
+//! `Asked`: the parts of a request that determine its answer.
+
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use advisor_core::{ChatOptions, ChatRequest, Message, MessageList, ResponseFormat, Text, ToolDefinition};

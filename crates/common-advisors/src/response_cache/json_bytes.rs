@@ -1,3 +1,5 @@
+//! The length of a value in JSON.
+
 use std::io;
 
 use serde::Serialize;

@@ -1,3 +1,5 @@
+//! `ResponseCache`: the advisor; finds and keeps complete answers.
+
 mod answers;
 mod asked;
 mod json_bytes;

@@ -1,3 +1,5 @@
+//! `Health`: failures in a row, the end of a cool-down, the average latency.
+
 use std::time::Duration;
 
 use tokio::time::Instant;

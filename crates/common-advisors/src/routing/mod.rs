@@ -1,3 +1,5 @@
+//! `RoutedModel`: orders the models for a request, and calls them by a `FallbackModel`. `RouteOrder`.
+
 pub(crate) mod route;
 
 mod health;

@@ -1,3 +1,5 @@
+//! `Route`: a model with its price and its condition.
+
 use std::fmt;
 use std::sync::Arc;
 

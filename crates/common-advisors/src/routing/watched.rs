@@ -1,3 +1,5 @@
+//! `Watched`: a model whose answers, failures and latency are noted.
+
 use std::sync::Arc;
 
 use advisor_core::{

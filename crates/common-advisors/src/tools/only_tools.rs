@@ -1,3 +1,5 @@
+//! `OnlyTools`: allows the named tools.
+
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -1,3 +1,5 @@
+//! Tests of `conformance`.
+
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Mutex;

@@ -1,3 +1,5 @@
+//! `EntryKind::label`: names an entry without its content, for journals and logs.
+
 use advisor_core::MessageContent;
 
 use super::EntryKind;

@@ -1,3 +1,5 @@
+//! `Entry` and `EntryKind`: message, call start, turn end, summary, unknown, corrupt.
+
 pub(crate) mod codec;
 mod label;
 pub(crate) mod readable;

@@ -1,3 +1,5 @@
+//! `Summary`: a summary text and the last entry that it covers.
+
 use advisor_core::Text;
 use serde::{Deserialize, Serialize};
 

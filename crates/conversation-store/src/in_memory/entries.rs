@@ -1,3 +1,5 @@
+//! `Entries`: the entries of one conversation; compares and applies a batch.
+
 use std::ops::Range;
 
 use crate::{AppliedBatch, Batch, BranchIndex, Entry, EntryId, NewEntry, ReadRange, Snapshot, Version};

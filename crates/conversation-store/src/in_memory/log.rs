@@ -1,3 +1,5 @@
+//! `Log`: one conversation in memory: its entries, its batches by key, its lease.
+
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::ops::Range;

@@ -1,3 +1,5 @@
+//! `InMemoryStore`: the store in this process, with optional bounds and leases.
+
 mod entries;
 mod log;
 mod places;

@@ -1,3 +1,5 @@
+//! `Places`: the map of logs, the bound on conversations, eviction, and fencing tokens.
+
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};

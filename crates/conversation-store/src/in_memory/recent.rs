@@ -1,3 +1,5 @@
+//! `Recent`: conversations in order of last use, for eviction.
+
 use std::collections::{BTreeMap, HashMap};
 
 use advisor_core::ConversationKey;

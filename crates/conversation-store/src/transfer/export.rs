@@ -1,3 +1,5 @@
+//! `export`: a conversation as a stream of JSON Lines; the header format.
+
 use std::collections::VecDeque;
 
 use advisor_core::ConversationKey;

@@ -1,3 +1,5 @@
+//! `import`, `Imported` and `ImportError`: reads JSON Lines into a store, repeatable after an interruption.
+
 use std::collections::HashSet;
 use std::io;
 

@@ -1,3 +1,5 @@
+//! `ChoiceBlocks`: the blocks of one of several parallel answers; opens, extends and closes them.
+
 mod calls;
 
 use crate::aggregator::answer_bytes::{of_content, of_finish, of_provider_data};

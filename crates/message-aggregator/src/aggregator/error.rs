@@ -1,3 +1,5 @@
+//! `AggregateError`: truncated answer, exceeded bound, or fragment for a closed block.
+
 use crate::ChatResponse;
 
 pub(crate) type Result<T = (), E = AggregateError> = std::result::Result<T, E>;

@@ -1,3 +1,5 @@
+//! `identify`: decides the call of a fragment, the rule applied, and the other calls in dispute.
+
 #[cfg(test)]
 mod tests;
 

@@ -1,3 +1,5 @@
+//! `AggregatorLimits`: bounds on bytes, blocks, calls and provider data, with their defaults.
+
 /// Bounds of one answer; beyond them aggregation fails with a typed error.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

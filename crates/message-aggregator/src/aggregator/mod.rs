@@ -1,3 +1,5 @@
+//! `MessageAggregator` and `AggregatorSettings`: `push`, `finish` and `partial`; passes each delta to its choice.
+
 pub(crate) mod answer_bytes;
 pub(crate) mod choice;
 pub(crate) mod error;

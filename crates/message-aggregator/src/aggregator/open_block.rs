@@ -1,3 +1,5 @@
+//! `OpenBlock`: one unfinished block; collects its content and emits its opened, delta and closed chunks.
+
 use crate::aggregator::answer_bytes::of_provider_data;
 use crate::aggregator::error::{Result, within};
 use crate::aggregator::{Answer, Sink};

@@ -1,3 +1,5 @@
+//! `OpenCall`: one unfinished tool call; collects its arguments, detects their end, holds back a lone `{}`.
+
 mod claims;
 
 use crate::aggregator::Answer;

@@ -1,3 +1,5 @@
+//! `AggregatorSettings`: bounds, parallel answers, the eager rule, and the ids of calls.
+
 use crate::{AggregatorLimits, Text};
 
 /// Settings of a [`MessageAggregator`](crate::MessageAggregator).

@@ -1,3 +1,5 @@
+//! `BlockDelta`: the next piece of a block, by block kind.
+
 use serde::{Deserialize, Serialize};
 
 use crate::{BlockContent, BlockKind, Citation, Media, Opaque, Text};

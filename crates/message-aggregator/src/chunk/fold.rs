@@ -1,3 +1,5 @@
+//! `ChunkFold`: rebuilds blocks from chunks, for user interfaces and for tests that compare them with responses.
+
 use std::collections::BTreeMap;
 
 use crate::{

@@ -1,3 +1,5 @@
+//! `Chunk::from_json`: reads a chunk, or finds that its type is of a later version.
+
 use serde::Deserialize;
 
 use crate::Chunk;

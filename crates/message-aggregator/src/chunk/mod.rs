@@ -1,3 +1,5 @@
+//! `Chunk`, `BlockHead`, `CallHead` and `BlockObserver`: the items of the stream that advisors see.
+
 pub(crate) mod block_delta;
 pub(crate) mod fold;
 pub(crate) mod from_json;

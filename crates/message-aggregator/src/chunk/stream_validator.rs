@@ -1,3 +1,5 @@
+//! `StreamValidator` and `StreamViolation`: checks that the chunks of a stream are well-formed.
+
 use std::collections::BTreeMap;
 
 use crate::{Block, BlockId, BlockKind, ChatResponse, Chunk, ChunkFold, ToolEvent, ToolEventKind};

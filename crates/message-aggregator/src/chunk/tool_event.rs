@@ -1,3 +1,6 @@
+//! `ToolEvent`, `ToolEventKind` and `NotStartedReason`: the start, progress and end of a tool, or the reason why a
+//! call does not start.
+
 use serde::{Deserialize, Serialize};
 
 use crate::{BlockId, Part, Text, ToolResult};

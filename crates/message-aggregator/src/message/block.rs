@@ -1,3 +1,5 @@
+//! `Block`, `BlockContent`, `BlockKind`, `Citation`, `Opaque` and `ProviderData`: parts of an assistant message.
+
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};

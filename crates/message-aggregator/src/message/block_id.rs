@@ -1,3 +1,5 @@
+//! `BlockId`: round, position and part of a block, in 8 bytes; as text `1.0` or `1.0.2`.
+
 use std::fmt;
 use std::str::FromStr;
 

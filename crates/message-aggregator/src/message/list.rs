@@ -1,3 +1,5 @@
+//! `MessageList`: clones and grows in constant time; keeps one serialised form that grows with the list.
+
 use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};

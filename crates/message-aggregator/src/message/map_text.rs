@@ -1,3 +1,5 @@
+//! `Message::map_text`: replaces the texts of a message and keeps everything else.
+
 use crate::{Block, BlockContent, Message, MessageContent, Part, Text, ToolResult};
 
 impl Message {

@@ -1,3 +1,5 @@
+//! `Message`, `MessageContent` and `Role`: an immutable shared message with the marks ephemeral and hidden.
+
 pub(crate) mod block;
 pub(crate) mod block_id;
 pub(crate) mod list;

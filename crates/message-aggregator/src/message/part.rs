@@ -1,3 +1,5 @@
+//! `Part`, `Media` and `MediaSource`: content of user messages and tool results; media bytes as base64.
+
 use std::fmt;
 
 use base64::Engine;

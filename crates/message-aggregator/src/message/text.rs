@@ -1,3 +1,5 @@
+//! `Text`: a short immutable string, stored inline up to 23 bytes and shared beyond.
+
 use std::borrow::{Borrow, Cow};
 use std::fmt;
 use std::ops::Deref;

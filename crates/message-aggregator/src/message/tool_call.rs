@@ -1,3 +1,5 @@
+//! `ToolCall` and `ToolResult`; `parsed_arguments` parses arguments and never replaces them.
+
 use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -1,3 +1,5 @@
+//! `WireForms`: cache of serialised forms of an immutable value, one per wire format.
+
 use std::any::{Any, TypeId};
 use std::fmt;
 use std::sync::OnceLock;

@@ -1,3 +1,5 @@
+//! `Rule` and `Diagnostics`: the rules of call identity, and a count of each application.
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

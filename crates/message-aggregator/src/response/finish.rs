@@ -1,3 +1,5 @@
+//! `FinishReason`, `Finish` and `Limit`; `vetoes_calls` marks the reasons that forbid tool runs.
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};

@@ -1,3 +1,5 @@
+//! `ChatResponse` and `Choice`: the finished aggregate of one answer; `in_round` renumbers its blocks.
+
 pub(crate) mod diagnostics;
 pub(crate) mod finish;
 pub(crate) mod usage;

@@ -1,3 +1,5 @@
+//! `Usage`: token counts; the last value wins within a round, and rounds add up.
+
 use serde::{Deserialize, Serialize};
 
 /// Token counts of an answer. Counts that a provider did not report are `None`, never 0.

@@ -1,3 +1,5 @@
+//! Tests of `model`.
+
 use super::*;
 
 const KEY: &str = "sk-ant-canary-0123456789";

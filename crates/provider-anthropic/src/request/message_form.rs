@@ -1,3 +1,5 @@
+//! `MessageForm` and `Format`: the format and the names with which messages are written.
+
 use advisor_core::Text;
 use provider_http::names::WireNames;
 

@@ -1,3 +1,5 @@
+//! Tests of `request`.
+
 mod media;
 mod messages;
 mod order;

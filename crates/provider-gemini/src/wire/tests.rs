@@ -1,3 +1,5 @@
+//! Tests of `wire`.
+
 use super::*;
 
 fn raw(json: &str) -> &RawValue {

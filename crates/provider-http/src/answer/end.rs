@@ -1,3 +1,5 @@
+//! `End`: the progress of an answer towards its end.
+
 /// The progress of an answer towards its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]

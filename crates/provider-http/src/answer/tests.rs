@@ -1,3 +1,5 @@
+//! Tests of `answer`.
+
 mod blocks;
 
 use advisor_core::{ErrorKind, Finish, FinishReason, Text, ToolCallDelta, Usage};

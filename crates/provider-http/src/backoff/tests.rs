@@ -1,3 +1,5 @@
+//! Tests of `backoff`.
+
 use std::time::UNIX_EPOCH;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Tests of `failure`.
+
 use std::error::Error as _;
 
 use http::header::RETRY_AFTER;

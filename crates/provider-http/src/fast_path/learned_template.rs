@@ -1,3 +1,5 @@
+//! `LearnedTemplate`: a template with the event it was learned from and its last token counts.
+
 use std::collections::VecDeque;
 
 use advisor_core::{Delta, Text};

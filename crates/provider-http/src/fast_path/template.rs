@@ -1,3 +1,5 @@
+//! `Template`: fixed bytes with gaps for text, strings, numbers and token counts.
+
 use std::cell::Cell;
 
 use advisor_core::{Delta, DeltaKind, ProviderData, Text};

@@ -1,3 +1,5 @@
+//! Tests of `fast_path`.
+
 use std::collections::VecDeque;
 use std::slice;
 

@@ -1,3 +1,5 @@
+//! Tests of `json`.
+
 use proptest::prelude::*;
 
 use super::*;

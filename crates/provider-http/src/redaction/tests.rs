@@ -1,3 +1,5 @@
+//! Tests of `redaction`.
+
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 

@@ -1,3 +1,5 @@
+//! Tests of `server`.
+
 use advisor_core::ErrorKind;
 
 use super::*;

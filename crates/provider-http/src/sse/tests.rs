@@ -1,3 +1,5 @@
+//! Tests of `sse`.
+
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};

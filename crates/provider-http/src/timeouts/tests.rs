@@ -1,3 +1,5 @@
+//! Tests of `timeouts`.
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker, ready};

@@ -1,3 +1,5 @@
+//! Tests of `transport`.
+
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;

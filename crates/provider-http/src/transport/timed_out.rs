@@ -1,3 +1,5 @@
+//! `Clock` and `TimedOut`: which timeout expired, and after how long.
+
 use std::fmt;
 use std::time::Duration;
 

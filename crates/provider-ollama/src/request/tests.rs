@@ -1,3 +1,5 @@
+//! Tests of `request`.
+
 use advisor_core::{
     Block, BlockContent, ChatOptions, Citation, Media, MediaSource, Message, MessageList, Opaque, Part,
     ProviderData, ResponseFormat, ToolCall, ToolChoice, ToolDefinition, ToolResult,

@@ -1,3 +1,5 @@
+//! Tests of `answer`.
+
 mod documented;
 mod fast_path;
 mod odd;

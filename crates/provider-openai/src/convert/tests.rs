@@ -1,3 +1,5 @@
+//! Tests of `convert`.
+
 use advisor_core::{Finish, FinishReason, Media, Usage};
 
 use super::*;

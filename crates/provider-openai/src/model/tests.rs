@@ -1,3 +1,5 @@
+//! Tests of `model`.
+
 use advisor_core::{ErrorKind, Message};
 
 use super::*;

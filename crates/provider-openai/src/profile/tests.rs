@@ -1,3 +1,5 @@
+//! Tests of `profile`.
+
 use advisor_core::ChatModel as _;
 use http::HeaderName;
 use provider_http::names::{Alphabet, IdRule, Length};

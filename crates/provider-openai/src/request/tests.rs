@@ -1,3 +1,5 @@
+//! Tests of `request`.
+
 use advisor_core::{
     AggregatorLimits, Block, BlockContent, ChatOptions, Citation, Media, MediaSource, Message,
     MessageContent, MessageList, Opaque, ParallelToolCalls, Part, ProviderData, ResponseFormat, ToolCall,

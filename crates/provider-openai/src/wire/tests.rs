@@ -1,3 +1,5 @@
+//! Tests of `wire`.
+
 use serde_json::{Value, json};
 
 use super::*;

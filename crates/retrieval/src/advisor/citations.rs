@@ -1,3 +1,5 @@
+//! `CitationEditor`: adds citations for the numbers in the final text.
+
 use std::sync::Arc;
 
 use advisor_core::{

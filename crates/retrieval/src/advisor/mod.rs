@@ -1,3 +1,5 @@
+//! `Retrieval`: the advisor and its settings.
+
 pub(crate) mod citations;
 pub(crate) mod retrieved;
 

@@ -1,3 +1,5 @@
+//! `Retrieved`: the documents of a turn, in its extensions.
+
 use std::sync::Arc;
 
 use crate::Document;

@@ -1,3 +1,5 @@
+//! `RunningTurn`, the text and id of a stored turn, and the turns that a request already has.
+
 use advisor_core::{ChatRequest, ConversationKey, Message, MessageList, Role, Text, TurnId};
 
 use crate::{Document, Filter, prompt};

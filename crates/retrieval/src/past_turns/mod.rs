@@ -1,3 +1,5 @@
+//! `PastTurns`: long-term memory, by embeddings of earlier turns; `Scope`.
+
 mod exchange;
 
 use std::fmt;

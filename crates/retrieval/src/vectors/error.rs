@@ -1,3 +1,5 @@
+//! `VectorError`: why an operation of a vector store failed.
+
 use advisor_core::{BoxError, Error, ErrorKind};
 
 /// The reason why an operation of a vector store failed.

@@ -1,3 +1,5 @@
+//! `Filter` and `Condition`: documents of a tenant, by metadata and ids.
+
 use advisor_core::Text;
 use serde_json::Value;
 

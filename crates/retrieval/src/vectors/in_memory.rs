@@ -1,3 +1,5 @@
+//! `InMemoryVectors`: compares with every document of the tenant; bounded.
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::num::NonZeroUsize;

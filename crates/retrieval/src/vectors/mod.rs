@@ -1,3 +1,5 @@
+//! `VectorStore`, the contract of a store, `EmbeddedDocument` and `embed_documents`.
+
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 pub(crate) mod error;

@@ -1,3 +1,5 @@
+//! `VectorRetriever`: finds documents by the similarity of embeddings.
+
 use std::fmt;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! `InputGuard`: answers in place of the model, outside memory.
+
 use std::sync::Arc;
 
 use advisor_core::{

@@ -1,3 +1,5 @@
+//! `Matcher`: words, a pattern or a closure, as one search.
+
 use std::fmt;
 use std::sync::Arc;
 

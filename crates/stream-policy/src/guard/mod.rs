@@ -1,3 +1,5 @@
+//! `Guard`: the matched texts and the reply, from which both advisors are made.
+
 pub(crate) mod input;
 mod matcher;
 pub(crate) mod output;

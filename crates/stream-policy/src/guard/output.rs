@@ -1,3 +1,5 @@
+//! `OutputGuard`: ends an answer where its text matches.
+
 use std::sync::Arc;
 
 use advisor_core::{

@@ -1,3 +1,5 @@
+//! `Judge`, which decides about a block, and `PendingBlock`, the block to decide about.
+
 pub(crate) mod model_judge;
 pub(crate) mod on_long_block;
 pub(crate) mod verdict;

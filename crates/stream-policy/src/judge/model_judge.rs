@@ -1,3 +1,5 @@
+//! `ModelJudge`: asks a model about a block.
+
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;

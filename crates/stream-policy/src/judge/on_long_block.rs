@@ -1,3 +1,5 @@
+//! `OnLongBlock`: what becomes of a block that the model cannot be shown whole.
+
 /// The policy of a [`ModelJudge`](crate::ModelJudge) for a block that is too long for its model.
 ///
 /// An allowed call runs with all of its arguments, even if only a part of them was judged.

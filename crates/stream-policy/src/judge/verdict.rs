@@ -1,3 +1,5 @@
+//! `Verdict`: allow, deny, replace, or end the answer.
+
 use advisor_core::{Block, FinishReason, Text};
 
 /// The decision about one block.

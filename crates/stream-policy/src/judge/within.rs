@@ -1,3 +1,5 @@
+//! `within`: a timeout that starts again if the stream was not polled at its end.
+
 use std::future::Future;
 use std::pin::pin;
 use std::time::Duration;

@@ -1,3 +1,5 @@
+//! `Denials`, `Denial` and `DenialCause`: the denied blocks of a turn, and the text in their place.
+
 use advisor_core::{BlockId, BlockKind, ErrorKind, Text};
 
 /// The denied blocks of a turn, in the order in which they were left out. An extension of the turn.

@@ -1,3 +1,5 @@
+//! `PolicyEditor`: holds blocks back, runs judges, and emits decided blocks in order.
+
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::task::{Context, Poll};

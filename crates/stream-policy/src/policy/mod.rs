@@ -1,3 +1,5 @@
+//! `BlockPolicy`: the advisor, its settings, and one verdict with its timeout.
+
 pub(crate) mod denial;
 mod editor;
 pub(crate) mod settings;

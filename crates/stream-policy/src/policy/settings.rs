@@ -1,3 +1,5 @@
+//! `OnFailure` and `OnDeny`: what becomes of a call if its judge fails, or denies it.
+
 /// The result of a judge that gives no verdict: after an error, a timeout or a panic.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]

@@ -1,3 +1,5 @@
+//! `ReplaceText`: the advisor that replaces words or matches.
+
 mod pattern;
 mod words;
 

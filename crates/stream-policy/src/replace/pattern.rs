@@ -1,3 +1,5 @@
+//! `PatternReplacement`: replaces matches, by a text or its template.
+
 use std::borrow::Cow;
 use std::sync::Arc;
 

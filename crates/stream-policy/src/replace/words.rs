@@ -1,3 +1,5 @@
+//! `WordReplacement`: replaces words, in the letter case of the text.
+
 use std::borrow::Cow;
 
 use advisor_core::PendingText;

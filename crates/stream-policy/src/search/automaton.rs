@@ -1,3 +1,5 @@
+//! `Automaton`: a pattern as the automaton that a search runs.
+
 use std::collections::HashSet;
 
 use regex_automata::nfa::thompson::{BuildError, NFA, State, WhichCaptures};

@@ -1,3 +1,5 @@
+//! `PatternSearch` and `PatternError`: regular expressions with a longest match.
+
 use std::ops::Range;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! `Search`: finds the matches of a pattern in pieces of text, with the smallest hold-back.
+
 use std::mem;
 use std::ops::Range;
 

@@ -1,3 +1,5 @@
+//! `Words` and `LetterCase`: finds words with the smallest hold-back.
+
 use std::collections::HashMap;
 use std::ops::Range;
 

@@ -1,3 +1,5 @@
+//! `TextCallEditor`: replaces calls and reasoning in text blocks by separate blocks.
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! `TextHistory`: writes earlier calls and results into messages, once per message and format.
+
 use std::sync::OnceLock;
 
 use advisor_core::{Block, BlockContent, Message, Part, Text, ToolCall, ToolResult};

@@ -1,3 +1,5 @@
+//! `Leaks`: the reported calls of a turn; `report_leak`.
+
 use advisor_core::{ChatResponse, Turn};
 
 use crate::leak::{Leak, find_leak};

@@ -1,3 +1,5 @@
+//! `TextToolCalls`: the advisor beside the model, its settings, and the request that it makes.
+
 mod editor;
 mod history;
 mod leaks;

@@ -1,3 +1,5 @@
+//! `OpenCall`: a call that is emitted, and its text as the model wrote it.
+
 use advisor_core::{Block, BlockContent, BlockId, Chunk, ProviderData, ToolCall};
 
 use super::history::data_format;

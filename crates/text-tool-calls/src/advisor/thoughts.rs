@@ -1,3 +1,5 @@
+//! `Thoughts`: the reasoning in the text and the provider's own; leaves out what both have.
+
 use std::collections::BTreeMap;
 
 use advisor_core::{BlockDelta, BlockId, BlockKind, Chunk};

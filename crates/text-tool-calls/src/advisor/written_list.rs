@@ -1,3 +1,5 @@
+//! `WrittenList`: the messages with calls and results as text, kept with the list of messages.
+
 use std::convert::Infallible;
 
 use advisor_core::{ChatRequest, Message, MessageContent, MessageList, Part, Role, Text};

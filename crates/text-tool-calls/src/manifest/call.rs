@@ -1,3 +1,5 @@
+//! Writes a call in each format.
+
 use advisor_core::json::{MOST_VALUES, values};
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};

@@ -1,3 +1,5 @@
+//! Example arguments for a schema.
+
 use serde_json::{Map, Value, json};
 
 use crate::tools::coercion::Schema;

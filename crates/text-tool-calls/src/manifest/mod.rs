@@ -1,3 +1,5 @@
+//! `ToolManifest` and `JsonShape`: the description of tools for a prompt.
+
 mod call;
 mod example;
 mod xml_schema;

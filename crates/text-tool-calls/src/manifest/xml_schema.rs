@@ -1,3 +1,5 @@
+//! Describes a tool as elements.
+
 use std::fmt::Write;
 
 use advisor_core::ToolDefinition;

@@ -1,3 +1,5 @@
+//! `Candidate`: a call in one syntax, and its methods for all syntaxes.
+
 use super::event::Output;
 use super::format::TextFormat;
 use super::input::{Input, Tail};

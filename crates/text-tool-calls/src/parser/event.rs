@@ -1,3 +1,5 @@
+//! `ParserEvent`, `OpenedCall`, `CallEnd`; `Output`, which joins neighbouring pieces.
+
 use advisor_core::Text;
 
 use super::format::TextFormat;

@@ -1,3 +1,5 @@
+//! `TextFormat`: the syntaxes, and the characters that they begin with.
+
 /// A syntax in which a model writes tool calls into its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]

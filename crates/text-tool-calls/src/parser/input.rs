@@ -1,3 +1,5 @@
+//! `Input`: received text that is not consumed yet.
+
 /// Whether more text may follow the received one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tail {

@@ -1,3 +1,5 @@
+//! `Lead`: white space and fences whose meaning depends on what follows.
+
 use super::input::Tail;
 use super::marker::{Marker, marker_at, space_within};
 use super::steps;

@@ -1,3 +1,5 @@
+//! `ParserLimits`, the bounds of a parser, and `ParserError`, which it fails with beyond them.
+
 /// Bounds of a [`TextCallParser`](crate::TextCallParser).
 ///
 /// Text that is undecided beyond its bound is text for the user. A call beyond its bound is an error, and so is one

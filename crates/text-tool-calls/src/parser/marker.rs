@@ -1,3 +1,5 @@
+//! `marker_at` and `find_close`: markers in text that may be cut within them.
+
 use super::input::Tail;
 use super::steps;
 

@@ -1,3 +1,5 @@
+//! `TextCallParser`: the state machine around all formats: text, white space and fences, undecided text, calls.
+
 mod candidate;
 pub(crate) mod event;
 pub(crate) mod format;

@@ -1,3 +1,5 @@
+//! `Opening`: whether a text begins with a call.
+
 /// Whether a text begins with a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Opening {

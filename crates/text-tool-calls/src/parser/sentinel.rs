@@ -1,3 +1,5 @@
+//! `SentinelCall`: a call between markers with a header.
+
 mod header;
 
 use serde_json::{Map, Value};

@@ -1,3 +1,5 @@
+//! `ParserSettings`, `OnCut` and `OnUnknownTool`.
+
 use super::event::CallEnd;
 use super::limits::ParserLimits;
 

@@ -1,3 +1,5 @@
+//! Tests of `parser`.
+
 use advisor_core::ToolDefinition;
 use serde_json::json;
 

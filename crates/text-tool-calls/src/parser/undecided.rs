@@ -1,3 +1,5 @@
+//! `Undecided`: a text that may begin a call, with a candidate for each syntax that is still possible.
+
 use super::candidate::Candidate;
 use super::format::TextFormat;
 use super::input::Tail;

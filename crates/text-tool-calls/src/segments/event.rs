@@ -1,3 +1,5 @@
+//! `SegmentEvent`, its JSON form, and `Invocation`.
+
 use advisor_core::{ProviderData, Text};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

@@ -1,3 +1,5 @@
+//! `SegmentHandler`: chunks in, segment events and invocations out.
+
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

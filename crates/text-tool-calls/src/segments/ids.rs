@@ -1,3 +1,5 @@
+//! `SegmentIds`: the ids of segments and calls.
+
 use std::collections::HashSet;
 
 use advisor_core::Text;

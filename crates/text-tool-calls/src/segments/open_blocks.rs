@@ -1,3 +1,5 @@
+//! `OpenBlocks`: the segments of the blocks that are open.
+
 use std::collections::BTreeMap;
 use std::fmt;
 

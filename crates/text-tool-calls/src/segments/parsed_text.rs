@@ -1,3 +1,5 @@
+//! `ParsedText`: the segments of a text block with calls in it.
+
 use advisor_core::Text;
 
 use super::event::{BrokenEnd, Invocation, SegmentEvent, SegmentType};

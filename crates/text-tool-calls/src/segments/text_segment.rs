@@ -1,3 +1,5 @@
+//! `TextSegment`: a segment of text or reasoning.
+
 use advisor_core::Text;
 
 use super::event::{BrokenEnd, SegmentEvent, SegmentType};

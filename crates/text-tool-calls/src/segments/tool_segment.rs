@@ -1,3 +1,5 @@
+//! `ToolSegment`: the segment of a call, whose start may wait for arguments.
+
 use advisor_core::{ProviderData, Text, ToolCall};
 use serde_json::{Map, Value};
 

@@ -1,3 +1,6 @@
+//! `ArgumentSchema`, `Schema` and `leaf_value`: the schema of arguments, its parts, and the value of a text according
+//! to it.
+
 use std::sync::Arc;
 
 use serde_json::{Map, Value};

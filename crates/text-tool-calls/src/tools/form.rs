@@ -1,3 +1,5 @@
+//! `ToolForm`, `BodyText` and `BodyMarkers`: the short form of a tool, an element whose text is one argument.
+
 use advisor_core::Text;
 
 /// The short form of a tool: an element of the tool's name whose text is one argument.

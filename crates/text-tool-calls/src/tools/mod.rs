@@ -1,3 +1,5 @@
+//! `TextTools`: the names, schemas and short forms of the tools that are looked for.
+
 pub(crate) mod coercion;
 pub(crate) mod form;
 

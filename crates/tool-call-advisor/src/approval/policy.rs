@@ -1,3 +1,5 @@
+//! `ToolPolicy`: rules about calls, as data.
+
 use advisor_core::{Error, Result, Text, ToolDefinition, ToolSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -1,3 +1,5 @@
+//! `ToolExecution`, `ToolBatch` and `ReadyCall`: the replaceable interface that runs calls.
+
 pub(crate) mod parallel;
 pub(crate) mod run_call;
 pub(crate) mod tool_events;

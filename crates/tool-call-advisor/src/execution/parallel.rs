@@ -1,3 +1,5 @@
+//! `ParallelTools`: the default execution, with bounded concurrency, exclusive tools and timeouts.
+
 use std::collections::VecDeque;
 use std::time::Duration;
 

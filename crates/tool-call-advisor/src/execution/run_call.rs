@@ -1,3 +1,5 @@
+//! `run_call`: runs one call with timeout and progress; turns every failure into an error result.
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,3 +1,5 @@
+//! `ToolEvents`: sends the events of calls, and keeps those of each call in order.
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 

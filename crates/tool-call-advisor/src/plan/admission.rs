@@ -1,3 +1,5 @@
+//! `Admission`: whether a call runs, is denied or is client-side.
+
 use advisor_core::Limit;
 
 /// The treatment of a call whose round runs.

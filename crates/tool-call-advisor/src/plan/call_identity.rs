@@ -1,3 +1,5 @@
+//! `CallIdentity`: id and name of a call without its arguments; makes error results.
+
 use advisor_core::{Text, ToolCall, ToolResult};
 
 /// The fields of a call that its result repeats. Without the arguments, a copy is cheap.

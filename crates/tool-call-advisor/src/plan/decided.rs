@@ -1,3 +1,5 @@
+//! The decisions about single calls, applied to a plan.
+
 use std::collections::HashSet;
 use std::sync::Arc;
 

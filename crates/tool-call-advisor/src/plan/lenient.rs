@@ -1,3 +1,5 @@
+//! `fitting`: repairs arguments that break their schema but have one clear meaning, according to `Leniency`.
+
 use advisor_core::Leniency;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{JsonType, ValidationError, Validator};

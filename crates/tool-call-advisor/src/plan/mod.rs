@@ -1,3 +1,5 @@
+//! `ToolPlan` and `PlannedCall`: the fate of each call of an answer, fixed before any tool runs.
+
 pub(crate) mod admission;
 pub(crate) mod call_identity;
 pub(crate) mod decided;

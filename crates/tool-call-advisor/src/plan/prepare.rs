@@ -1,3 +1,6 @@
+//! `prepare_in_time`: finds the tool of a call and validates its arguments, off the async threads if that may take
+//! long; `Unready`: the reason why the call cannot run.
+
 use std::sync::Arc;
 use std::time::Duration;
 

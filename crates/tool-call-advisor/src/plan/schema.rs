@@ -1,3 +1,5 @@
+//! `Schemas`: compiled JSON schemas, cached; validates arguments and tool sets.
+
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,3 +1,5 @@
+//! `LoopRun::announce_starts`: refuses calls started before and records starts of at-most-once calls.
+
 use advisor_core::{OUTCOME_UNKNOWN, Record, Result, StartedCalls, Step, VERIFY_BEFORE_RETRYING};
 
 use crate::plan::{PlannedCall, ToolPlan};

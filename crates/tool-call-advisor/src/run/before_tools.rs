@@ -1,3 +1,5 @@
+//! `LoopRun::decide_calls`: the policy and the hook decide about each call that could run.
+
 use advisor_core::Result;
 
 use crate::CallDecision;

@@ -1,3 +1,6 @@
+//! The limits of the running loop: within those of the turn around, set by an advisor, after decided calls, or before
+//! a last answer.
+
 use std::pin::pin;
 use std::sync::Arc;
 

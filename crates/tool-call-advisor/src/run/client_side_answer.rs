@@ -1,3 +1,5 @@
+//! `ClientSideAnswer`: turn extension with the recorded answer whose calls are client-side.
+
 use std::collections::HashSet;
 
 use advisor_core::{BlockId, ChatResponse};

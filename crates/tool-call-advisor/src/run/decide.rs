@@ -1,3 +1,5 @@
+//! `decide`, `Decision` and `Counts`: the pure decision after a round.
+
 use std::collections::HashMap;
 
 use advisor_core::{ChatResponse, FinishReason, Limit, Text, ToolCall};

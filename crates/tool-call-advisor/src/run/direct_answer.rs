@@ -1,3 +1,5 @@
+//! `direct_blocks`: turns the results of return-direct tools into answer blocks.
+
 use advisor_core::{Block, BlockContent, Media, Part, ToolResult};
 
 /// Separator before the text of each direct result but the first.

@@ -1,3 +1,6 @@
+//! Part of `LoopRun`: all ends of a turn: `end_with_answer`, `end_client_side`, `end_unrun`, `end_at_limit`,
+//! `abandon`.
+
 use std::collections::HashSet;
 
 use advisor_core::{

@@ -1,3 +1,6 @@
+//! Part of `LoopRun`: messages of the next request (`messages_after`), and records of final messages
+//! (`record_answer`, `record_results`).
+
 use std::collections::HashSet;
 
 use advisor_core::{ChatRequest, ChatResponse, Message, MessageList, Record, Result, Role, Step};

@@ -1,3 +1,5 @@
+//! `LoopRun`: the state of one turn; opens rounds and acts on decisions after each round.
+
 mod at_most_once;
 mod before_tools;
 pub(crate) mod bounds;

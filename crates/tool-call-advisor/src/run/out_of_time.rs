@@ -1,3 +1,5 @@
+//! `LoopRun::out_of_time`: ends a turn in the middle of an answer and keeps the received part.
+
 use advisor_core::{ChunkFold, FinishReason, Result};
 
 use crate::NotStarted;

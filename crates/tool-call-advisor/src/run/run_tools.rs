@@ -1,3 +1,5 @@
+//! `LoopRun::run_tools`: executes a plan, records its results, prepares the next round; `execute_one`.
+
 use advisor_core::{ChatResponse, Error, ErrorKind, FinishReason, Message, Result, ToolChoice, ToolResult};
 
 use crate::config::Config;

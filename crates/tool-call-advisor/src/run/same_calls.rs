@@ -1,3 +1,6 @@
+//! `SameCalls` and `Fingerprint`: counts calls with equal arguments and equal results in a row, by hashes of their
+//! JSON values.
+
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -1,3 +1,5 @@
+//! The step after a round: the hook steers the answer, the decision is made, and calls are planned.
+
 use std::collections::HashMap;
 
 use advisor_core::{AnsweredBefore, ChatResponse, Error, FinishReason, Limit, Result, ToolCall, ToolSet};

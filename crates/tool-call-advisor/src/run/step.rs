@@ -1,3 +1,5 @@
+//! `Outcome`: the chunks to emit after awaited work, and the next step: read the round, open one, run tools, end.
+
 use advisor_core::{Chunk, ChunkStream, Error};
 
 use crate::plan::ToolPlan;

@@ -1,3 +1,5 @@
+//! `LoopStream`: the state machine behind the outgoing stream; watches the turn's time limit.
+
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};

@@ -1,3 +1,5 @@
+//! `ClientSideTool`: a tool that only the caller can run.
+
 use advisor_core::{Tool, ToolDefinition, ToolError, ToolInvocation, ToolOutput, async_trait};
 
 /// A tool that only the caller can run: its calls are client-side.

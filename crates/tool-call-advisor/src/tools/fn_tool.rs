@@ -1,3 +1,5 @@
+//! `FnTool`: a tool made of a closure, async or blocking.
+
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;

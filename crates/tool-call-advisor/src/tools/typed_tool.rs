@@ -1,3 +1,5 @@
+//! `FnTool::typed`, `FnTool::from_args` and `schema_for`: tools whose schema comes from a Rust type.
+
 use std::future::Future;
 
 use advisor_core::{Text, ToolDefinition, ToolError, ToolInvocation, ToolOutput};

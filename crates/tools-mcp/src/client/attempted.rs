@@ -1,3 +1,5 @@
+//! `Attempted`: a value that one attempt makes for all that wait; a failure is remembered for a while.
+
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 

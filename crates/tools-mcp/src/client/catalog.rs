@@ -1,3 +1,5 @@
+//! `Catalog`: the bounded list of a server as definitions and tools; `DuplicateTool`.
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Once};
 

@@ -1,3 +1,5 @@
+//! `Connection`: begins the protocol, sends requests, cancels dropped ones, closes.
+
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

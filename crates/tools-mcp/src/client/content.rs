@@ -1,3 +1,5 @@
+//! `tool_output`: the content of a result as parts, within its bound.
+
 use advisor_core::{Media, Part, ToolError, ToolOutput};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -1,3 +1,5 @@
+//! Errors of connections and lists, without the text of transports.
+
 use std::borrow::Cow;
 use std::error::Error as StdError;
 use std::io;

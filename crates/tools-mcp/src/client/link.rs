@@ -1,3 +1,5 @@
+//! `Link`: a server and its current connection; a lost one is replaced at the next use.
+
 use std::sync::{Arc, Mutex, PoisonError};
 
 use advisor_core::{Result, Text};

@@ -1,3 +1,5 @@
+//! `MergedSets`: sets of a request and a server, kept so that they are serialised once.
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

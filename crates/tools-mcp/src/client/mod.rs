@@ -1,3 +1,5 @@
+//! `McpTools`: the tools of a connected server, as a set or as an advisor.
+
 mod attempted;
 pub(crate) mod catalog;
 mod connection;

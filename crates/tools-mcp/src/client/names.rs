@@ -1,3 +1,5 @@
+//! `provider_name`: a stable name that all providers accept.
+
 use sha2::{Digest, Sha256};
 
 /// The longest name that all providers accept.

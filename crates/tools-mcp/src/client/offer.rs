@@ -1,3 +1,6 @@
+//! The tools of a round: a request's own, and those of the server that the chain accepts and that have their names
+//! first.
+
 use std::sync::Arc;
 
 use advisor_core::{AdvisorChain, ChatRequest, Tool, ToolSet, Turn};

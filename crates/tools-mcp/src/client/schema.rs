@@ -1,3 +1,5 @@
+//! `is_bounded`: the size, the depth and the checks of a server's schema, with those of its references.
+
 use std::collections::HashMap;
 use std::ptr;
 

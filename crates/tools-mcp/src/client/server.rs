@@ -1,3 +1,5 @@
+//! `McpServer`: the way to reach a server, and the settings of its tools.
+
 use std::collections::HashMap;
 use std::fmt;
 use std::io;

@@ -1,3 +1,5 @@
+//! The HTTP client: rustls with ring, no redirects.
+
 use std::net::IpAddr;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! `McpTool`: one call with progress, timeout and the reasons why it has no result.
+
 use std::borrow::Cow;
 use std::pin::pin;
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! `Watched`: the transport that reads progress and announced lists, in their order, and errors without an id.
+
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

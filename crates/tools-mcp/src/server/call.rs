@@ -1,3 +1,5 @@
+//! One call as a turn: its arguments, progress, cancellation and result.
+
 use advisor_core::{ChatResponse, ConversationKey, Error, Result, TurnId, TurnStream};
 use futures::StreamExt;
 use rmcp::model::{

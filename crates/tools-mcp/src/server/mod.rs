@@ -1,3 +1,5 @@
+//! `ChainServer`: a chain as a server with one tool, over a stream or HTTP.
+
 mod call;
 
 use std::collections::HashSet;

@@ -1,3 +1,5 @@
+//! Tests of `chat::commands`.
+
 use std::sync::Arc;
 
 use advisor_chain::memory::ConversationStore;

@@ -1,3 +1,5 @@
+//! `EditedAnswers`: applies the edits to responses, transcripts and error histories.
+
 use std::iter::from_fn;
 
 use message_aggregator::{ChatResponse, Choice, Message, MessageList, ToolCall, ToolResult};

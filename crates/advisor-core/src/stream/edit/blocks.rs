@@ -1,3 +1,5 @@
+//! `EditedBlocks`: the blocks before and after an editor; keeps the output well-formed.
+
 mod answer;
 
 use std::collections::{BTreeMap, HashSet, VecDeque};

@@ -1,3 +1,5 @@
+//! `Edited`: the layer that polls source and editor, and ends rounds once the editor is done.
+
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! `ChunkEditor`: the trait of an editor with state: `edit`, `poll_pending`, `end`.
+
 use std::task::{Context, Poll};
 
 use message_aggregator::{ChatResponse, Chunk};

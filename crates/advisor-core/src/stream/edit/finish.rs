@@ -1,3 +1,5 @@
+//! `edited_finish`: the finish reason of an answer whose calls were added or removed.
+
 use message_aggregator::{Choice, Finish, FinishReason, Message};
 
 /// Returns the reason for the end of a choice that an editor changed to `edited`.

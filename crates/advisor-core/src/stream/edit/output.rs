@@ -1,3 +1,5 @@
+//! `EditedChunks`: the output of an editor: `push`, `open`, `add`, `close`, `end_answer`, `fail`.
+
 use std::collections::VecDeque;
 
 use message_aggregator::{Block, BlockDelta, BlockHead, BlockId, Chunk, FinishReason};

@@ -1,3 +1,5 @@
+//! `own_block` and `completed`: the content with which a block of an editor's own closes.
+
 use message_aggregator::{Block, BlockContent, ToolCall};
 
 /// Returns a block of the editor's own, given the content that it was closed with. Its provider data belongs to

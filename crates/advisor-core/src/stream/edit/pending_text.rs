@@ -1,3 +1,5 @@
+//! `PendingText`: undecided text of one block; `pass`, `replace`, `replace_all` and `end_answer`.
+
 use std::ops::Deref;
 
 use message_aggregator::{Block, BlockKind, FinishReason};

@@ -1,3 +1,5 @@
+//! `ChunkStream::edit_text` and `HoldBack`: edits the text of each block, with bounded hold-back.
+
 use std::collections::BTreeMap;
 
 use message_aggregator::{BlockDelta, BlockId, BlockKind, Chunk};

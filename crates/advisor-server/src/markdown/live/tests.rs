@@ -1,3 +1,5 @@
+//! Tests of `markdown::live`.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Tests of `markdown::tree`.
+
 use proptest::prelude::*;
 
 use super::*;

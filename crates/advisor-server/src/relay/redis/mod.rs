@@ -1,3 +1,5 @@
+//! `RedisRelay`: a stream per turn, and keys that expire.
+
 mod scripts;
 
 use std::fmt;

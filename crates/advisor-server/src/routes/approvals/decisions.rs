@@ -1,3 +1,5 @@
+//! `SentDecision`: a decision in the body of a request.
+
 use advisor_core::{CallKey, ClientSideCall, Decision, ToolCall};
 use schemars::JsonSchema;
 use serde::Deserialize;

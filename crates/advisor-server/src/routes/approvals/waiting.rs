@@ -1,3 +1,5 @@
+//! `WaitingCall`: a call that waits, as a conversation shows it.
+
 use advisor_core::{CallKey, ClientSideCall, ConversationKey};
 use schemars::JsonSchema;
 use serde::Serialize;

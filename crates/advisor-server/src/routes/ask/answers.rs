@@ -1,3 +1,5 @@
+//! `Answers`: decisions by the ids of requests for approvals, as protocols have them.
+
 use std::collections::HashSet;
 
 use advisor_core::{

@@ -1,3 +1,5 @@
+//! `CallSuffix`: makes the ids of calls unique in a message of the AI SDK, and in a thread of AG-UI.
+
 use advisor_core::TurnId;
 
 use super::digest;

@@ -1,3 +1,5 @@
+//! `Content`: the content of a client's message, which becomes a message of the user.
+
 use advisor_core::{Message, Part, ToolCall, ToolResult};
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -1,3 +1,5 @@
+//! `WithEnds`: writes how decided calls end, in front of the turn that continues.
+
 use std::mem::replace;
 use std::sync::{Arc, OnceLock};
 

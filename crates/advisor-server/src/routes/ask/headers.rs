@@ -1,3 +1,5 @@
+//! Reads the headers that several routes share.
+
 use advisor_sse::ServerTools;
 use axum::http::{HeaderMap, HeaderValue};
 

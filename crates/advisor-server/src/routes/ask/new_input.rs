@@ -1,3 +1,5 @@
+//! `OpenCalls`: the messages after the last answer, with results of calls that the conversation waits for.
+
 use std::collections::HashMap;
 
 use advisor_core::{CallKey, ClientSideCall, ConversationKey, Message, Role, ToolCall, ToolResult, TurnId};

@@ -1,3 +1,5 @@
+//! Reads texts, pictures and files of a message, in the forms of all protocols.
+
 use advisor_core::{Media, Part};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -1,3 +1,5 @@
+//! `ShownCall`: a call as a client shows it beside a decision, compared with the call that waits.
+
 use advisor_core::{DecisionProblem, Error, ErrorKind, ToolCall};
 use serde_json::Value;
 

@@ -1,3 +1,5 @@
+//! Returns all messages of a conversation as a file, page by page.
+
 use advisor_core::{ConversationKey, Error};
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;

@@ -1,3 +1,5 @@
+//! `Shown`: a message as a client shows it, with its turn.
+
 use advisor_core::{Block, BlockContent, BlockKind, Message, Role, ToolCall, TurnId};
 use chat_memory_advisor::TurnMessages;
 use schemars::JsonSchema;

@@ -1,3 +1,5 @@
+//! `ShownIds`: the ids of calls and results, as in the stream of their turn.
+
 use std::collections::{HashMap, VecDeque};
 
 use advisor_core::{Message, Role, Text, ToolResult};

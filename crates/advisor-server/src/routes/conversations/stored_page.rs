@@ -1,3 +1,5 @@
+//! `StoredPage`: a page of the turns of a conversation, read a few turns at a time, and the turn that runs.
+
 use std::io;
 use std::num::NonZeroUsize;
 

@@ -1,3 +1,5 @@
+//! `ResponseId`: the id of a response, which has its turn and its conversation.
+
 use advisor_core::{ConversationKey, TurnId};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

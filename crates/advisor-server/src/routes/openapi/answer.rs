@@ -1,3 +1,5 @@
+//! `Answer` and the errors of the routes.
+
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Value, json};
 

@@ -1,3 +1,5 @@
+//! Parameters, headers and errors that operations name.
+
 use serde_json::{Map, Value, json};
 
 use super::answer::{ERRORS, error_name, headers};

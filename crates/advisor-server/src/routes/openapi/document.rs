@@ -1,3 +1,5 @@
+//! `Document`: all operations and schemas.
+
 use std::fmt;
 
 use schemars::SchemaGenerator;

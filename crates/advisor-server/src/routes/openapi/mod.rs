@@ -1,3 +1,5 @@
+//! The OpenAPI document of the routes.
+
 mod answer;
 mod components;
 mod document;

@@ -1,3 +1,5 @@
+//! `Operation`: the description of one route.
+
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 

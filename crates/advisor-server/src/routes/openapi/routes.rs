@@ -1,3 +1,5 @@
+//! `Routes`: a router whose routes have descriptions.
+
 use axum::Router;
 use axum::handler::Handler;
 use axum::http::header;

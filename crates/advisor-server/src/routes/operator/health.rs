@@ -1,3 +1,5 @@
+//! Whether the process runs, and whether turns can begin.
+
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};

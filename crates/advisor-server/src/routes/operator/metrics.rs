@@ -1,3 +1,5 @@
+//! The counters as text, and the layer that counts requests.
+
 use std::sync::Arc;
 
 use axum::extract::{MatchedPath, Request, State};

@@ -1,3 +1,5 @@
+//! `PageEvents`: the events of the page, with the elements of finished Markdown.
+
 use std::collections::BTreeMap;
 
 use advisor_core::{BlockDelta, BlockId, BlockKind, Chunk, ErrorKind};

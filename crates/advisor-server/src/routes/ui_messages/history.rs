@@ -1,3 +1,5 @@
+//! The messages of a chat, for a page that is loaded again.
+
 use std::num::NonZeroU64;
 
 use advisor_core::TurnId;

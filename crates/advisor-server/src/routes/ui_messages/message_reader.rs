@@ -1,3 +1,5 @@
+//! `MessageReader`: reads events into a message, as the AI SDK does.
+
 use std::collections::HashMap;
 
 use advisor_sse::Frame;

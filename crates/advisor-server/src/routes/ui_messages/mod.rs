@@ -1,3 +1,5 @@
+//! The routes of the AI SDK.
+
 pub(super) mod history;
 mod message_reader;
 pub(super) mod resume;

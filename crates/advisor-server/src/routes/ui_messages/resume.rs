@@ -1,3 +1,5 @@
+//! The route with which the AI SDK joins the running turn of a chat.
+
 use advisor_sse::Frames;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};

@@ -1,3 +1,5 @@
+//! `SentParts`: results and approvals in the parts of a message.
+
 use std::collections::HashSet;
 
 use serde_json::Value;

@@ -1,3 +1,5 @@
+//! The chunks of a stored turn, as its stream had them.
+
 use std::cmp::Ordering;
 
 use advisor_core::{

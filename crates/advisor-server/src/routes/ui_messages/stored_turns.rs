@@ -1,3 +1,5 @@
+//! `StoredTurns`: writes stored turns as their streams had them, and reads the messages from these.
+
 use advisor_core::{Message, Role, TurnId};
 use advisor_sse::{Encoder, Frames, UiMessages};
 use chat_memory_advisor::TurnMessages;

@@ -1,3 +1,5 @@
+//! The parts of a message of the user, in the form of the AI SDK.
+
 use advisor_core::{Media, MediaSource, Message, MessageContent, Part};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

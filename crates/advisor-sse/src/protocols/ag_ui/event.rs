@@ -1,3 +1,5 @@
+//! The events of AG-UI, as types that serialise.
+
 use advisor_core::Text;
 use serde::Serialize;
 use serde_json::{Value, json};

@@ -1,3 +1,5 @@
+//! The requests for approvals with which a run ends, also those of an earlier run.
+
 use super::AgUi;
 use super::event::{Interrupt, Outcome};
 use crate::shared::turn::ClientCall;

@@ -1,3 +1,5 @@
+//! `AgUi`: encodes a turn as the events of AG-UI.
+
 mod event;
 mod interrupts;
 mod state;

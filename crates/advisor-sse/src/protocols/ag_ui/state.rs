@@ -1,3 +1,5 @@
+//! The state that an application shares with its AG-UI page.
+
 use std::fmt;
 
 use advisor_core::Chunk;

@@ -1,3 +1,5 @@
+//! The content blocks of a message, of which one is open at a time.
+
 use std::collections::VecDeque;
 
 use advisor_core::{BlockHead, BlockId, BlockKind, ToolCall};

@@ -1,3 +1,5 @@
+//! `AnthropicMessages`: encodes a turn as a stream of Anthropic's Messages API.
+
 mod blocks;
 
 use std::collections::BTreeSet;

@@ -1,3 +1,5 @@
+//! The output items of a response.
+
 use std::collections::BTreeMap;
 
 use advisor_core::{BlockId, BlockKind, Citation};

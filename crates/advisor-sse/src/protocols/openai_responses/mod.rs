@@ -1,3 +1,5 @@
+//! `OpenAiResponses`: encodes a turn as a stream of OpenAI's Responses API.
+
 mod items;
 mod tools;
 

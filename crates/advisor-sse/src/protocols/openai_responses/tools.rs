@@ -1,3 +1,5 @@
+//! The calls of server tools, as items `mcp_call`.
+
 use std::collections::BTreeMap;
 
 use advisor_core::{BlockId, ToolEvent, ToolResult};

@@ -1,3 +1,5 @@
+//! The events of the UI message stream of the AI SDK, as types that serialise.
+
 use serde::Serialize;
 use serde_json::Value;
 

@@ -1,3 +1,5 @@
+//! `UiMessages`: the UI message stream of the AI SDK.
+
 mod event;
 mod parts;
 

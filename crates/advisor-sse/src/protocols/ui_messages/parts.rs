@@ -1,3 +1,5 @@
+//! The parts of the message that the client has.
+
 use std::collections::BTreeMap;
 
 use advisor_core::{BlockHead, BlockId, BlockKind, Text, ToolCall, ToolEvent, ToolEventKind, ToolResult};

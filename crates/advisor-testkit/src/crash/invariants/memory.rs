@@ -1,3 +1,5 @@
+//! Checks of memory: log, shown text, rollback, and the last turn.
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use advisor_core::{BlockDelta, ChatResponse, Chunk, ErrorKind, Message, OnDrop, Role, TurnEnd, TurnId};

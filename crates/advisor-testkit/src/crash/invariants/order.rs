@@ -1,3 +1,5 @@
+//! Checks of order: input first, answers before tools, results before requests, end last.
+
 use std::collections::HashSet;
 
 use advisor_core::{CallKey, Chunk, Effect, Message, Role, Text, TurnEnd, TurnId};

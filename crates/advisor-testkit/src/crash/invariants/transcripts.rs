@@ -1,3 +1,5 @@
+//! Checks of transcripts: valid requests, memory as the prompt, idempotent repair.
+
 use advisor_core::{FinishReason, Message, Role, TurnEnd, TurnId};
 use chat_memory_advisor::{INTERRUPTED, repair, validate_transcript};
 use conversation_store::{Entry, EntryKind, NewEntry};

@@ -1,3 +1,5 @@
+//! `PointHooks`: loop hooks with an await point each.
+
 use std::fmt;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! `PointModel`: a model with await points before the call and before each item.
+
 use std::collections::VecDeque;
 use std::fmt;
 use std::mem;

@@ -1,3 +1,5 @@
+//! `Pass`: the future of one await point. `LeafFault` is the failure that a leaf then returns.
+
 use std::future::Future;
 use std::panic::resume_unwind;
 use std::pin::Pin;

@@ -1,3 +1,5 @@
+//! `PointStore`: a store with await points before and after each operation.
+
 use std::fmt;
 use std::sync::Arc;
 

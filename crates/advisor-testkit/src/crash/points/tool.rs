@@ -1,3 +1,5 @@
+//! `PointTool`: a tool with await points at its start and at its end.
+
 use std::fmt;
 use std::sync::Arc;
 

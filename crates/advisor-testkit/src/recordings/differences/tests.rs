@@ -1,3 +1,5 @@
+//! Tests of `recordings::differences`.
+
 use super::*;
 use serde_json::json;
 

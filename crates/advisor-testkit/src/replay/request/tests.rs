@@ -1,3 +1,5 @@
+//! Tests of `replay::request`.
+
 use super::*;
 use crate::split::every_split;
 use serde_json::json;

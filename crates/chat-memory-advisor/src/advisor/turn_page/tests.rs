@@ -1,3 +1,5 @@
+//! Tests of `advisor::turn_page`.
+
 use advisor_core::{FinishReason, TurnEnd};
 use conversation_store::{Batch, BatchKey, ConversationStore, EntryKind, InMemoryStore, NewEntry, last_end};
 use proptest::prelude::*;

@@ -1,3 +1,5 @@
+//! Tests of `conversation::lock`.
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;

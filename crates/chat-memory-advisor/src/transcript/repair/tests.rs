@@ -1,3 +1,5 @@
+//! Tests of `transcript::repair`.
+
 use advisor_core::{ToolCall, ToolResult};
 use proptest::prelude::*;
 

@@ -1,3 +1,5 @@
+//! Tests of `transcript::shorten`.
+
 use super::*;
 use crate::test_logs::{answer, calls, result, user, words};
 use crate::transcript::repair::has_calls;

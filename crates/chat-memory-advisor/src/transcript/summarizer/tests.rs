@@ -1,3 +1,5 @@
+//! Tests of `transcript::summarizer`.
+
 use super::*;
 use crate::test_logs::{answer, calls, client_side_end, completed, log, result, rolled_back, user};
 use advisor_core::{Delta, DeltaKind, FinishReason};

@@ -1,3 +1,5 @@
+//! Tests of `transcript::window`.
+
 use std::sync::Arc;
 
 use advisor_core::Role;

@@ -1,3 +1,5 @@
+//! Applies the decisions of a turn when it begins: starts, approved calls, results.
+
 use std::collections::HashSet;
 
 use advisor_core::{

@@ -1,3 +1,5 @@
+//! `DecidedResults`: the results of the decided calls of a turn.
+
 use advisor_core::{Message, TurnId};
 
 /// The results of the decided calls of a turn.

@@ -1,3 +1,5 @@
+//! `LastTurn`: the last turn that has messages, and its client-side calls.
+
 use advisor_core::{
     CallKey, ClientSideCall, ConversationKey, Message, Result, Text, ToolCall, TurnEnd, TurnId,
 };

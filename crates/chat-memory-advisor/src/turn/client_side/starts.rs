@@ -1,3 +1,5 @@
+//! Appends the starts of client-side calls, each at most once.
+
 use advisor_core::{CallStart, ClientSideCall, Error, ErrorKind, Result};
 use conversation_store::{
     Batch, BatchKey, BatchStep, Entry, EntryId, EntryKind, NewEntry, StoreError, Version, append_once,

@@ -1,3 +1,5 @@
+//! Tests of `turn::close`.
+
 use std::sync::Mutex;
 
 use advisor_core::{TurnEnd, async_trait};

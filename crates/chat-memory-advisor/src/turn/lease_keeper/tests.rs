@@ -1,3 +1,5 @@
+//! Tests of `turn::lease_keeper`.
+
 use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;

@@ -1,3 +1,5 @@
+//! Tests of `turn::prompt`.
+
 use std::sync::Arc;
 
 use advisor_core::ErrorKind;

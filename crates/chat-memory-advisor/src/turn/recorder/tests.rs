@@ -1,3 +1,5 @@
+//! Tests of `turn::recorder`.
+
 use advisor_core::{AdvisorChain, ChatRequest, ConversationKey, FinishReason, Turn};
 use conversation_store::{ConversationStore, InMemoryStore, ReadRange};
 

@@ -1,3 +1,5 @@
+//! Tests of `turn::start`.
+
 use std::sync::Arc;
 
 use advisor_core::{ChatRequest, ConversationKey, Turn};

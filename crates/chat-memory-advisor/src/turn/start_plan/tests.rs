@@ -1,3 +1,5 @@
+//! Tests of `turn::start_plan`.
+
 use std::sync::Arc;
 
 use advisor_core::{CallKey, ErrorKind, TurnEnd};

@@ -1,3 +1,5 @@
+//! Tests of `turn::state`.
+
 use std::sync::Arc;
 
 use advisor_core::{ConversationKey, FinishReason};

@@ -1,3 +1,5 @@
+//! `InMemoryQuestions`: compares with every question of the same tenant and context; bounded.
+
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,3 +1,5 @@
+//! `SimilarQuestions`, the contract of a search for similar questions, and `Similar`, its use by the cache.
+
 pub(crate) mod in_memory;
 pub(crate) mod question;
 

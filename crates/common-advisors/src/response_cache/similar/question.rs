@@ -1,3 +1,5 @@
+//! `Question`: the text, the tenant, and the digest of everything else that determines the answer.
+
 use std::fmt;
 
 use advisor_core::{ChatRequest, Embedding, MessageContent, Role, Text};

@@ -1,3 +1,5 @@
+//! `Index`: finds tools by the words of a query.
+
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 

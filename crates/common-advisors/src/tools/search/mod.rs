@@ -1,3 +1,5 @@
+//! `ToolSearch`: the advisor and its tool; offers what the messages of a request have found.
+
 mod index;
 
 use std::fmt;

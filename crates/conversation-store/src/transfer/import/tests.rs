@@ -1,3 +1,5 @@
+//! Tests of `transfer::import`.
+
 use futures::{FutureExt, TryStreamExt};
 use proptest::prelude::*;
 use tokio::io::BufReader;

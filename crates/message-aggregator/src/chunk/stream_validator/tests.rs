@@ -1,3 +1,5 @@
+//! Tests of `chunk::stream_validator`.
+
 use super::*;
 use crate::{
     BlockContent, BlockDelta, BlockHead, Choice, Delta, FinishReason, Media, Message, MessageAggregator,

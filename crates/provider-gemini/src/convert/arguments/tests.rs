@@ -1,3 +1,5 @@
+//! Tests of `convert::arguments`.
+
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 

@@ -1,3 +1,5 @@
+//! Tests of `request::open_api`.
+
 use super::*;
 
 #[test]

@@ -1,3 +1,5 @@
+//! Tests of `answer::identifiers`.
+
 use super::*;
 use crate::names::NameRule;
 

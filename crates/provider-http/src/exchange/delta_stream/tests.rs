@@ -1,3 +1,5 @@
+//! Tests of `exchange::delta_stream`.
+
 use advisor_core::{
     FinishReason, Media, MessageAggregator, Opaque, Origin, ProviderData, Text, ToolCallDelta, Usage,
 };

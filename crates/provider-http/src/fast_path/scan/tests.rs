@@ -1,3 +1,5 @@
+//! Tests of `fast_path::scan`.
+
 use super::*;
 
 /// Returns the expected result of `string`: the JSON between the quotes and its text, as a parser reads them.

@@ -1,3 +1,5 @@
+//! Tests of `server::address`.
+
 use advisor_core::ErrorKind;
 
 use super::*;

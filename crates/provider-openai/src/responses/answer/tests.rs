@@ -1,3 +1,5 @@
+//! Tests of `responses::answer`.
+
 #![allow(clippy::needless_pass_by_value, reason = "events are built in place")]
 
 mod documented;

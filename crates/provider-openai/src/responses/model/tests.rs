@@ -1,3 +1,5 @@
+//! Tests of `responses::model`.
+
 use advisor_core::{ChatOptions, ErrorKind, Message};
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Tests of `responses::request`.
+
 use advisor_core::{
     Block, BlockContent, ChatOptions, Citation, ErrorKind, Media, MediaSource, Message, Opaque,
     ParallelToolCalls, Part, ProviderData, ResponseFormat, ToolCall, ToolChoice, ToolResult,

@@ -1,3 +1,5 @@
+//! Tests of `responses::wire`.
+
 use super::*;
 use crate::wire::tests::fields_of;
 

@@ -1,3 +1,5 @@
+//! `Balance`: finds the end of JSON that is no call.
+
 use super::brackets::Brackets;
 use crate::parser::steps;
 

@@ -1,3 +1,5 @@
+//! `Brackets` and `Place`: the open brackets of a JSON text, and whether the next byte is in a string.
+
 /// The open brackets of a JSON text that arrives byte by byte.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::parser) struct Brackets {

@@ -1,3 +1,5 @@
+//! `Call`: the parts of a call in JSON that have arrived.
+
 /// A call in JSON.
 #[derive(Debug, Default)]
 pub(super) struct Call {

@@ -1,3 +1,5 @@
+//! `Key`: the meanings of members around a call.
+
 /// The meaning of a member of an object around a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Key {

@@ -1,3 +1,5 @@
+//! `JsonCalls`: calls as an object or a list.
+
 mod balance;
 mod brackets;
 mod call;

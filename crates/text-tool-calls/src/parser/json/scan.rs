@@ -1,3 +1,5 @@
+//! `Scan`: reads JSON by characters and finds the calls in it.
+
 use super::brackets::{Brackets, Place};
 use super::call::Call;
 use super::key::Key;

@@ -1,3 +1,5 @@
+//! The five entities of XML: `entity`, `decoded`, `encoded`.
+
 /// The entities of XML, and their characters.
 const ENTITIES: [(&str, char); 5] =
     [("&lt;", '<'), ("&gt;", '>'), ("&amp;", '&'), ("&quot;", '"'), ("&apos;", '\'')];

@@ -1,2 +1,4 @@
+//! Tags and entities.
+
 pub(crate) mod entities;
 pub(super) mod tag;

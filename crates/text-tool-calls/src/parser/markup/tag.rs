@@ -1,3 +1,5 @@
+//! `Tag` and `TagScan`: parses a tag that arrives in pieces.
+
 use super::entities::decoded;
 use crate::parser::steps;
 

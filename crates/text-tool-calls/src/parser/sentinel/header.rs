@@ -1,3 +1,5 @@
+//! `HeaderScan`: finds the end of a start marker.
+
 use std::ops::Range;
 
 use crate::parser::json::{Brackets, Place};

@@ -1,3 +1,5 @@
+//! `ArgumentsWriter`: writes arguments as JSON while their values arrive.
+
 use std::collections::HashSet;
 
 use serde_json::Value;

@@ -1,3 +1,5 @@
+//! `ValueReader`: reads the text of one argument up to its closing marker.
+
 pub(super) mod arguments;
 pub(super) mod nested;
 pub(super) mod trimmed;

@@ -1,3 +1,5 @@
+//! `Nested`: collects elements and makes lists and objects of them.
+
 use serde_json::{Map, Value};
 
 use crate::parser::event::Output;

@@ -1,3 +1,5 @@
+//! `TrimmedText`: a string without the white space around it, with entities and sections of characters.
+
 use super::arguments::ArgumentsWriter;
 use crate::parser::event::Output;
 use crate::parser::input::{Input, Tail};

@@ -1,3 +1,5 @@
+//! `DeepSeekCalls`: the markup of DeepSeek's later models (DSML).
+
 mod markup;
 
 use advisor_core::ToolCall;

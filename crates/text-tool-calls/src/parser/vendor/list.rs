@@ -1,3 +1,5 @@
+//! `ListState` and `Progress`: the place in a list of calls, and whether reading goes on.
+
 /// The place in a list of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ListState {

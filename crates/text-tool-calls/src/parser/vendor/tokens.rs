@@ -1,3 +1,5 @@
+//! `TokenCalls`: calls between tokens of the model, of Kimi's models and of DeepSeek's earlier ones.
+
 mod header;
 
 use self::header::{Header, Tokens};

@@ -1,3 +1,5 @@
+//! `Body` and `ArgumentForm`: the forms of a body and of an argument.
+
 use crate::parser::markup::tag::name_of;
 use crate::tools::TextTools;
 

@@ -1,3 +1,5 @@
+//! `XmlCall`: a call as an element.
+
 mod body;
 mod opening;
 

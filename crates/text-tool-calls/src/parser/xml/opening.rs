@@ -1,3 +1,5 @@
+//! `tool_of`: which tag opens a call.
+
 use crate::parser::marker::{Marker, marker_at};
 use crate::parser::markup::tag::{Tag, TagKind};
 use crate::parser::settings::OnUnknownTool;

@@ -1,3 +1,5 @@
+//! Part of `EditedBlocks`: the choices of an answer as emitted.
+
 use message_aggregator::{
     Block, BlockContent, BlockId, ChatResponse, Choice, FinishReason, Message, ToolCall,
 };

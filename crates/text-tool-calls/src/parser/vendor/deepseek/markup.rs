@@ -1,3 +1,5 @@
+//! `Markup`: the tags of DeepSeek's markup (DSML).
+
 use crate::parser::input::Tail;
 use crate::parser::marker::{Marker, marker_at};
 use crate::parser::markup::tag::{TagEnd, TagScan, attributes};

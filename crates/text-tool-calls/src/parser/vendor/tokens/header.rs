@@ -1,3 +1,5 @@
+//! `Tokens` and `Header`: the tokens of each, and the text from the beginning of a call to its arguments.
+
 use advisor_core::ToolCall;
 
 use crate::parser::event::OpenedCall;

@@ -1,3 +1,5 @@
+//! `Case`: work that is repeated a smaller and a larger number of times; `all` returns every case.
+
 mod answers;
 mod appends;
 mod bounds;

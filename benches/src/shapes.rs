@@ -1,3 +1,5 @@
+//! `Shape`: the forms in which servers write events, and whole bodies of such events.
+
 use bytes::Bytes;
 
 /// The number of events per read.

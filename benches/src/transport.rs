@@ -1,3 +1,5 @@
+//! `InMemory`: a transport that answers with prepared bodies, without a network.
+
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 

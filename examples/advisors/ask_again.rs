@@ -1,3 +1,5 @@
+//! An advisor that asks again when an answer lacks a word, and makes the shown part void.
+
 use advisor_chain::{
     AdvisorChain, ChatRequest, ChatResponse, Chunk, ChunkStream, FinishReason, Phase, Placement, Result,
     StreamAdvisor, from_fn,

@@ -1,3 +1,5 @@
+//! An advisor that repeats known answers to equal requests.
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 

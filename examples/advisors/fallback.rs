@@ -1,3 +1,5 @@
+//! A second model that answers when the first one fails.
+
 use advisor_chain::ChatModel;
 use advisor_chain::chain::FallbackModel;
 

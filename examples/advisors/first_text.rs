@@ -1,3 +1,5 @@
+//! An advisor that looks at chunks, and leaves what it measured in the turn.
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

@@ -1,3 +1,5 @@
+//! An advisor that answers in place of the model.
+
 use advisor_chain::{AdvisorChain, ChatRequest, ChatResponse, FinishReason, Message, StreamAdvisor, from_fn};
 
 /// Answers without the model if the user message is about passwords. Memory stores nothing of the turn.

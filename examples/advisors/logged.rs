@@ -1,3 +1,5 @@
+//! An advisor as a type, which does something before a request and after its answer.
+
 use std::sync::Arc;
 
 use advisor_chain::{

@@ -1,3 +1,5 @@
+//! An advisor that repeats a request after an error that can pass.
+
 use advisor_chain::{AdvisorChain, ChatRequest, Phase, Placement, StreamAdvisor, from_fn};
 
 /// Asks once more after an error that can pass, if nothing was shown.

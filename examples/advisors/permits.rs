@@ -1,3 +1,5 @@
+//! An advisor that holds a permit for each turn, and gives it back at every end.
+
 use advisor_chain::{Advisor, AdvisorInfo, ChatRequest, ChatResponse, Result, async_trait};
 use advisor_testkit::Journal;
 

@@ -1,3 +1,5 @@
+//! An advisor that adds instructions to each request.
+
 use advisor_chain::{AdvisorChain, ChatRequest, StreamAdvisor, from_fn};
 
 /// Adds instructions, which are sent and never remembered.

@@ -1,3 +1,5 @@
+//! An advisor that replaces words while the answer streams.
+
 use advisor_chain::chain::HoldBack;
 use advisor_chain::{AdvisorChain, ChatRequest, Phase, Placement, StreamAdvisor, from_fn};
 

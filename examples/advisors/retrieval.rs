@@ -1,3 +1,5 @@
+//! An advisor that sends documents with the question.
+
 use advisor_chain::chain::context_fn;
 use advisor_chain::{ChatRequest, StreamAdvisor};
 

@@ -1,3 +1,5 @@
+//! An advisor that ends an answer at a word.
+
 use advisor_chain::{
     AdvisorChain, ChatRequest, Chunk, FinishReason, Phase, Placement, StreamAdvisor, from_fn,
 };

@@ -1,3 +1,5 @@
+//! An advisor with a state of its own for each request, from before it to after its answer.
+
 use std::time::Instant;
 
 use advisor_chain::{Advisor, AdvisorInfo, ChatRequest, ChatResponse, Result, async_trait};

@@ -1,3 +1,5 @@
+//! `Refusal`: an error as a status with a JSON body, in place of a stream.
+
 use std::time::Duration;
 
 use advisor_chain::{Error, ErrorKind};

@@ -1,3 +1,5 @@
+//! `serve`: runs the service until a signal, and then ends its turns in good order.
+
 use std::future::{Future, IntoFuture, pending};
 use std::io;
 use std::time::Duration;

@@ -1,3 +1,5 @@
+//! `with_comments`: adds a comment to each event of a stream, so that none matches a template.
+
 const COMMENT: &[u8] = b": parsed\n";
 
 /// Adds a comment to each server-sent event, so that none matches a template and all are parsed. `None` for bodies

@@ -1,3 +1,5 @@
+//! `log`: makes the log of a conversation from a script; `turns` divides a log into its turns.
+
 use advisor_core::{
     Block, BlockContent, CallKey, CallStart, FinishReason, Message, Role, ToolCall, ToolResult, TurnEnd,
     TurnId,

@@ -1,3 +1,5 @@
+//! `Script`: reads an input as letters, numbers and quoted texts, so that every byte has a meaning.
+
 /// Reads an input as a script. Every byte has a meaning, so that no mutation is wasted. Letters and digits
 /// stand for themselves, so that people can write and read seeds.
 #[derive(Debug)]

@@ -1,3 +1,5 @@
+//! `Segments`: the segments of an answer, independent of the pieces in which it came.
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use message_aggregator::{Delta, DeltaKind, FinishReason, MessageAggregator};

@@ -1,3 +1,5 @@
+//! `wait_for`: runs a future to its end, on a clock that jumps to the next deadline.
+
 use std::cell::RefCell;
 use std::future::Future;
 

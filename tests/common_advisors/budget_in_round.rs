@@ -1,3 +1,5 @@
+//! `Budget` within a round: once it is spent, no advisor and no attempt at a value reaches the model.
+
 use advisor_chain::advisors::{Budget, Retry};
 use advisor_chain::tools::OnLimit;
 use advisor_chain::{ChatClient, ErrorKind, FinishReason, PromptExt};

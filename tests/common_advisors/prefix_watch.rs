@@ -1,3 +1,5 @@
+//! `PrefixWatch`: names what changed at a prompt's beginning; a growing conversation changes nothing there.
+
 use std::sync::{Arc, Mutex};
 
 use advisor_chain::advisors::{PrefixChange, PrefixWatch};

@@ -1,3 +1,5 @@
+//! `RateLimit`: bounds calls in any span and at once, for all or each tenant; each end gives its place back.
+
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 

@@ -1,3 +1,5 @@
+//! Rejected answers leave a `ResponseCache`, and accepted ones stay.
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 

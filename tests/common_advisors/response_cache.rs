@@ -1,3 +1,5 @@
+//! `ResponseCache`: repeats complete answers to equal requests, within a tenant and within bounds.
+
 use std::time::Duration;
 
 use advisor_chain::advisors::{Budget, OnUnknownCost, ResponseCache};

@@ -1,3 +1,5 @@
+//! `Retry`: repeats rounds that failed before any output, within bounds, and remembers each once.
+
 use std::time::Duration;
 
 use advisor_chain::advisors::Retry;

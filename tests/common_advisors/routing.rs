@@ -1,3 +1,5 @@
+//! `RoutedModel`: chooses a model by condition, cost, latency, health and conversation.
+
 use std::time::Duration;
 
 use advisor_chain::advisors::{Money, Price, Route, RouteOrder, RoutedModel};

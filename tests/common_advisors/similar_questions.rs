@@ -1,3 +1,5 @@
+//! `ResponseCache::with_similar`: similar questions share an answer if everything else is equal.
+
 use std::sync::{Arc, Mutex};
 
 use advisor_chain::advisors::{InMemoryQuestions, Question, ResponseCache, SimilarAnswer, SimilarQuestions};

@@ -1,3 +1,5 @@
+//! `Setting`: a client with a tool and memory in either phase. Also answers of the model, and `Log`.
+
 use std::io;
 use std::sync::{Arc, Mutex};
 

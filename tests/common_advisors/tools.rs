@@ -1,3 +1,5 @@
+//! `OnlyTools`, `tools_fn` and `ToolSearch`: the tools of each round, and calls of others, which do not run.
+
 use std::sync::{Arc, Mutex};
 
 use advisor_chain::advisors::{OnlyTools, ResponseCache, ToolSearch};

@@ -1,3 +1,5 @@
+//! Checks the log at the end of a schedule: turns in one piece, nothing lost, and no call started twice.
+
 use std::collections::BTreeSet;
 
 use advisor_chain::chain::TurnEnd;

@@ -1,3 +1,5 @@
+//! `YieldingStore`, and a model and tools that yield to other tasks wherever they wait.
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -1,3 +1,5 @@
+//! `Time`: the paused clock of a schedule, which advances when its task is chosen.
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

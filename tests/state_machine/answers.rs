@@ -1,3 +1,5 @@
+//! The answers of the model, and checks of the messages that it is sent (laws M1 and M2).
+
 use std::sync::atomic::Ordering;
 
 use advisor_chain::memory::store::{Entry, EntryKind, ReadRange};

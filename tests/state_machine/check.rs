@@ -1,3 +1,5 @@
+//! Checks the log, the transcripts and the next turn after every operation and at the end.
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -1,3 +1,5 @@
+//! `Leaves`: the model and the tools of all processes, and `Seen`, their records.
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -1,3 +1,5 @@
+//! `Case`, `Setup` and `Operation`: a setup with operations on it, and the strategies that choose them.
+
 use std::fmt;
 
 use advisor_chain::Phase;

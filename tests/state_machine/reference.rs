@@ -1,3 +1,5 @@
+//! `Reference`: the expected state of the conversation, and `Expected`, the expected outcome of a turn.
+
 use advisor_chain::chain::TurnEnd;
 use advisor_chain::memory::store::{Entry, EntryKind};
 use advisor_chain::{ErrorKind, FinishReason, Message, Role, TurnId};

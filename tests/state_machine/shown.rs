@@ -1,3 +1,5 @@
+//! `Shown`: the text that a reader received of a round that did not end, which memory must keep (law K3).
+
 use advisor_chain::chain::TurnEnd;
 use advisor_chain::memory::store::{Entry, EntryKind};
 use advisor_chain::{Message, Role, TurnId};

@@ -1,3 +1,5 @@
+//! `Steps`: counts the steps of the turn that is read, and stops it at one of them.
+
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};

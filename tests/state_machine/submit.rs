@@ -1,3 +1,5 @@
+//! Submits turns, one at a time or twice at once, and reads a suspended one further.
+
 use std::sync::atomic::Ordering;
 
 use advisor_chain::memory::ForkPoint;

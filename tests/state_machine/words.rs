@@ -1,3 +1,5 @@
+//! Prints logs and transcripts as a few words per entry.
+
 use advisor_chain::memory::store::{Entry, EntryKind};
 use advisor_chain::{Message, Role};
 

@@ -1,3 +1,5 @@
+//! `World`: two processes that share a store, on which the operations of a case are run.
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;

@@ -1,3 +1,5 @@
+//! `AsyncOpenAiModel`: a model of Chat Completions, asked by a client of async-openai.
+
 use std::fmt;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! `GenaiModel`: a model that a client of genai asks.
+
 use std::fmt;
 
 use advisor_core::{

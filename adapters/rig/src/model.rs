@@ -1,3 +1,5 @@
+//! `RigModel`: a completion model of rig as a leaf of a chain.
+
 use std::fmt;
 
 use advisor_core::{

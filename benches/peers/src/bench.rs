@@ -1,3 +1,5 @@
+//! `Bench`: starts the server, runs the clients, and counts their instructions and allocations.
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -1,3 +1,5 @@
+//! `cargo`: the command that builds and runs other packages, without variables that cause rebuilds.
+
 use std::process::Command;
 
 /// Returns the cargo command that runs this program, without the variables about this package, which would

@@ -1,3 +1,5 @@
+//! `Goals`: the bounds of measured figures, and whether each was reached.
+
 use std::fmt;
 
 use crate::figures::number;

@@ -1,3 +1,5 @@
+//! `Rounds`: the reports of clients from interleaved rounds, and the medians over them.
+
 use peer_measure::Streamed;
 
 use crate::clients::Client;

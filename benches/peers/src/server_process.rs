@@ -1,3 +1,5 @@
+//! `ServerProcess`: starts the server in a separate process, and ends it with the driver.
+
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 

@@ -1,3 +1,5 @@
+//! `Size`: the amount of measurement, for published results or for a short trial.
+
 /// The amount of measurement.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Size {

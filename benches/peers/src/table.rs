@@ -1,3 +1,5 @@
+//! `Table`: names and numbers as a table in Markdown.
+
 use std::fmt;
 
 /// A table in Markdown; the first column holds names, the others hold numbers.

@@ -1,3 +1,5 @@
+//! `monotonic_ns`: a clock that all processes of the machine share.
+
 use nix::time::{ClockId, clock_gettime};
 
 /// Nanoseconds of a clock that all processes of the machine share.

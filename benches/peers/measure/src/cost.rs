@@ -1,3 +1,5 @@
+//! `Meter`: the CPU time and the wall time of this process from a start on.
+
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
 

@@ -1,3 +1,5 @@
+//! `Latencies`: collects times and returns their percentiles.
+
 /// Times in nanoseconds, of which a few are asked for at the end.
 pub(crate) struct Latencies(Vec<u64>);
 

@@ -1,3 +1,5 @@
+//! `peak_kib` and `resident_kib`: the memory of a process, as Linux reports it.
+
 use std::fs;
 
 /// The most memory that this process ever had resident, in KiB.

@@ -1,3 +1,5 @@
+//! Reads many slow streams at once, and measures CPU time, memory and the latency of each chunk.
+
 use std::cell::RefCell;
 use std::rc::Rc;
 

@@ -1,3 +1,5 @@
+//! `Peer`: the trait of a client under test, and `main`, which runs the mode that its arguments name.
+
 use std::future::Future;
 use std::pin::pin;
 use std::time::Duration;

@@ -1,3 +1,5 @@
+//! `Report`: the result that a client prints for the driver, as one line of JSON.
+
 use serde::{Deserialize, Serialize};
 
 /// The result that a client prints for the driver, as one line of JSON.

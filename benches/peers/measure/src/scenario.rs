@@ -1,3 +1,5 @@
+//! `Scenario`: the shape and size of an answer, as the path of a request names them.
+
 use std::fmt;
 use std::str::FromStr;
 

@@ -1,3 +1,5 @@
+//! `Task` and `Mode`: the arguments of a client, which the driver writes and the client parses.
+
 use std::time::Duration;
 
 use crate::Scenario;

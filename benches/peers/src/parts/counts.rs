@@ -1,3 +1,5 @@
+//! Instructions and allocations of the parts of ours, as `benches/benches/counts.rs` prints them.
+
 use std::collections::HashMap;
 use std::process::Stdio;
 

@@ -1,3 +1,5 @@
+//! Measures the memory of a program at even intervals, from its start to its end.
+
 use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;

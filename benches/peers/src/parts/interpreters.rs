@@ -1,3 +1,5 @@
+//! Libraries for Python and Node beside ours: CPU time, memory, and the time to the first token.
+
 use peer_measure::{Kind, Scenario};
 
 use super::start;

@@ -1,3 +1,5 @@
+//! Many slow streams at once: memory per stream, CPU time per chunk, and added latency.
+
 use peer_measure::{Kind, Mode, Paced, Report, Scenario};
 
 use crate::bench::Bench;

@@ -1,3 +1,5 @@
+//! Streams of other shapes than plain text: obfuscation, usage, reasoning and tool arguments.
+
 use peer_measure::{Kind, Scenario};
 
 use crate::bench::Bench;

@@ -1,3 +1,5 @@
+//! The growth of a client's memory after its reader stops.
+
 use std::time::Duration;
 
 use peer_measure::{Kind, Mode, Report, Scenario, Stalled};

@@ -1,3 +1,5 @@
+//! The time from the start of a process to its first token.
+
 use peer_measure::{Kind, Mode, Scenario, monotonic_ns};
 
 use crate::bench::Bench;

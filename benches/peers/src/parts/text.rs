@@ -1,3 +1,5 @@
+//! Streams of plain text: CPU time, instructions, allocations and memory, by chunks per write.
+
 use peer_measure::{Kind, Scenario};
 
 use crate::bench::Bench;

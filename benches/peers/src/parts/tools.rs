@@ -1,3 +1,5 @@
+//! Turns of many rounds of tool calls: instructions and CPU time, and their growth with the rounds.
+
 use peer_measure::{Kind, Mode, Scenario};
 
 use crate::bench::Bench;

@@ -1,3 +1,5 @@
+//! `Answer`: the HTTP answer of a scenario, and where its writes are cut.
+
 use std::io::Write;
 
 use peer_measure::{Kind, Scenario};

@@ -1,3 +1,5 @@
+//! Answers the requests of one connection, one after the other.
+
 use std::io;
 
 use peer_measure::Kind;

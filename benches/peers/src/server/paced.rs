@@ -1,3 +1,5 @@
+//! Writes a stream at a fixed pace, whose chunks have the time of sending as their text.
+
 use std::io;
 use std::time::Duration;
 

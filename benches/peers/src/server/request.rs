@@ -1,3 +1,5 @@
+//! `Requests`: reads requests off a connection, as far as the server needs them.
+
 use std::io;
 
 use memchr::memmem;

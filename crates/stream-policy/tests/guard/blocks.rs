@@ -1,3 +1,5 @@
+//! Guards on blocks of an answer: the reply is a separate block, and calls of an ended answer are vetoed.
+
 use advisor_core::{AdvisorChain, BlockKind, ChatRequest, ChatResponse, DeltaKind, FinishReason, Message};
 use advisor_testkit::{Answer, ScriptedModel};
 use stream_policy::{Guard, LetterCase, OutputGuard};

@@ -1,3 +1,5 @@
+//! Guards on input: all messages of the user's input are checked, and memory keeps nothing of a refused turn.
+
 use advisor_core::{
     AdvisorChain, ChatClient, ChatRequest, ConversationKey, ErrorKind, FinishReason, Message, Phase,
     ToolCall, ToolResult,

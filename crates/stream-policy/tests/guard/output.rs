@@ -1,3 +1,5 @@
+//! Guards on output: split anywhere, the answer ends at the first match, and only possible matches are held.
+
 use advisor_core::FinishReason;
 use proptest::prelude::*;
 use regex::Regex;

@@ -1,3 +1,5 @@
+//! `replaced`: passes a text in pieces through a `ReplaceText`.
+
 use advisor_core::FinishReason;
 use stream_policy::ReplaceText;
 

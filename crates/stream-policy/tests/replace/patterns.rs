@@ -1,3 +1,5 @@
+//! Replaced patterns of a stream: split anywhere, held back within a bound, refused if unbounded.
+
 use proptest::prelude::*;
 use regex::Regex;
 use stream_policy::{PatternError, ReplaceText};

@@ -1,3 +1,5 @@
+//! A policy leaves requests as they are; `ChatRequest::map_user_text` edits the user's text.
+
 use advisor_core::{
     AdvisorChain, ChatRequest, FinishReason, Message, MessageList, Part, ToolCall, ToolResult,
 };

@@ -1,3 +1,5 @@
+//! Replaced words of a stream: split anywhere, earlier words of the list first, never across two blocks.
+
 use std::sync::Arc;
 
 use advisor_core::{AdvisorChain, BlockContent, BlockKind, ChatRequest, DeltaKind, FinishReason, Message};

@@ -1,3 +1,5 @@
+//! Parses a text at every split, and compares the events as `Item`s, which do not depend on the split.
+
 use advisor_core::ToolDefinition;
 use serde_json::{Value, json};
 use text_tool_calls::{

@@ -1,3 +1,5 @@
+//! Calls in JSON: the shapes of providers, lists, fences and cut calls; other JSON stays text.
+
 use text_tool_calls::{OnCut, OnUnknownTool, ParserSettings, TextFormat};
 
 use crate::common::{Item, at_all_splits, check, check_with};

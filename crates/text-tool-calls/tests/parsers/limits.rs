@@ -1,3 +1,5 @@
+//! Bounds of a parser: the undecided text, the length of a call, and the number of calls.
+
 use text_tool_calls::{ParserError, ParserEvent, ParserLimits, ParserSettings, TextCallParser, TextFormat};
 
 use crate::common::{check_with, tools};

@@ -1,3 +1,5 @@
+//! Several formats are read at once, and without formats all is text.
+
 use text_tool_calls::{ParserSettings, TextFormat};
 
 use crate::common::check_with;

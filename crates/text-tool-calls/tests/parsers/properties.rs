@@ -1,3 +1,5 @@
+//! Any text in any formats gives the same events at any split.
+
 use proptest::prelude::*;
 use text_tool_calls::{OnCut, ParserLimits, ParserSettings, TextFormat};
 

@@ -1,3 +1,5 @@
+//! Calls between sentinels: a header with a body, short forms and cut calls; other markers stay text.
+
 use text_tool_calls::{OnCut, ParserSettings, TextFormat};
 
 use crate::common::{check, check_with};

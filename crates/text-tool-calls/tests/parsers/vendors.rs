@@ -1,3 +1,5 @@
+//! Calls in the markup of DeepSeek, newer and older, and of Kimi.
+
 use text_tool_calls::{OnCut, OnUnknownTool, ParserSettings, TextFormat};
 
 use crate::common::{Item, at_all_splits, check, check_with};

@@ -1,3 +1,5 @@
+//! Calls in XML: arguments typed by their schema, entities, short forms, protected text and cut calls.
+
 use advisor_core::ToolDefinition;
 use serde_json::json;
 use text_tool_calls::{

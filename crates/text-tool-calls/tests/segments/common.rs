@@ -1,3 +1,5 @@
+//! Makes the chunks of an answer, and writes the events of a `SegmentHandler` as short lines.
+
 use advisor_core::{Chunk, Delta, DeltaKind, FinishReason, MessageAggregator, ToolCallDelta, ToolDefinition};
 use serde_json::json;
 use text_tool_calls::TextTools;

@@ -1,3 +1,6 @@
+//! Ends of segments: finalized, interrupted, failed and restarted answers, and exceeded bounds. Also panics
+//! of callbacks, and the JSON form of events.
+
 use std::sync::{Arc, Mutex};
 
 use advisor_core::{Chunk, Delta};

@@ -1,3 +1,5 @@
+//! `SegmentHandler::new` reads calls as the format says; a provider's format is a default.
+
 use text_tool_calls::segments::SegmentHandler;
 use text_tool_calls::{PromptFormat, TextTools, ToolCallFormat};
 

@@ -1,3 +1,5 @@
+//! Segments of calls by the interface: streamed arguments, decoded files, ids, and calls that fail.
+
 use advisor_core::{Delta, DeltaKind, Media, ProviderData, ToolCallDelta};
 use serde_json::json;
 use text_tool_calls::segments::{SegmentEvent, SegmentHandler, SegmentType};

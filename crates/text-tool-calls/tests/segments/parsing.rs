@@ -1,3 +1,5 @@
+//! Segments of calls in the text: every format and every split gives the same invocations.
+
 use advisor_core::{Delta, DeltaKind};
 use text_tool_calls::segments::SegmentHandler;
 use text_tool_calls::{OnCut, ParserSettings, TextFormat};

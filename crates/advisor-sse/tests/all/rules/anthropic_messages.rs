@@ -1,3 +1,5 @@
+//! Each rule of Anthropic's Messages, and a stream that breaks it.
+
 use serde_json::json;
 
 use super::{Rules, Texts, broken, missing, named, validate, with, without};

@@ -1,3 +1,5 @@
+//! Each rule of `ChatEvents`, and a stream that breaks it.
+
 use super::{Rules, Texts, broken, missing, unnamed, validate, without};
 
 const CONTENT: &str = r#"{"type":"content","content":"Hi"}"#;

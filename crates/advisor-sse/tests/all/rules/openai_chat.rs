@@ -1,3 +1,5 @@
+//! Each rule of Chat Completions, and a stream that breaks it.
+
 use serde_json::json;
 
 use super::{Rules, Texts, broken, missing, unnamed, validate, with, without};

@@ -1,3 +1,5 @@
+//! Each rule of Responses, whose events are numbered, and a stream that breaks it.
+
 use advisor_sse::Frame;
 use serde_json::{Value, json};
 

@@ -1,3 +1,5 @@
+//! Each rule of segments, and a stream that breaks it.
+
 use serde_json::json;
 
 use super::{Life, Rules, Texts, broken, missing, unnamed, validate, with, without};

@@ -1,3 +1,5 @@
+//! Each rule of the AI SDK's UI messages, also those of later profiles, and a stream that breaks it.
+
 use advisor_sse::UiProfile;
 use serde_json::{Value, json};
 

@@ -1,3 +1,5 @@
+//! `Body`: takes the head and the chunked encoding off the bytes of an HTTP answer.
+
 /// Takes the head and the chunked encoding off the bytes of an HTTP answer.
 pub(crate) struct Body {
     part: Part,

@@ -1,3 +1,5 @@
+//! `Connection`: sends requests over one socket and reads their answers, one after the other.
+
 use bytes::Buf;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

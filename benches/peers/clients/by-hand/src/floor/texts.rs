@@ -1,3 +1,5 @@
+//! `Texts`: finds the content of events, and keeps all texts in one buffer.
+
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;

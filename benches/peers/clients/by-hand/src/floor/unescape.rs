@@ -1,3 +1,5 @@
+//! `unescape`: decodes a JSON string up to its closing quote.
+
 /// Appends the content of a JSON string, up to its closing quote. Returns `None` if the string is invalid.
 pub(crate) fn unescape(mut json: &[u8], text: &mut String) -> Option<()> {
     loop {

@@ -1,10 +1,10 @@
-//! Counts what each advisor adds to a chunk and to a turn, and prints the table of `docs/advisors.md`:
+//! Counts what each advisor adds to a chunk and to a turn:
 //! `cargo bench -p advisor-benches --features every-advisor --bench advisors`.
 //!
 //! The counted turn is the second one of its conversation, with the advisor and without it. The difference between a
 //! longer and a shorter answer, per piece between them, is the cost of a chunk. What a short answer costs beside its
 //! chunks is the cost of the turn.
-//! Valgrind counts the instructions. With `-- --save` the table is written into the page. Other words select rows.
+//! Valgrind counts the instructions. Words after `--` select rows.
 //!
 //! An advisor that adds more to a chunk than its kind allows is a failure (law R4).
 
@@ -17,7 +17,6 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use advisor_benches::advisors::{Base, Row, Touch, rows};
@@ -28,11 +27,8 @@ const SIZES: (usize, usize) = (1000, 3000);
 const SHORT: usize = 16;
 
 const HEAD: &str = "\
-    | advisor | phase | waits for, holds back | instructions/chunk | allocations/chunk | instructions/turn | allocations/turn |
-| --- | --- | --- | ---: | ---: | ---: | ---: |";
-
-/// The marks around the table in the page.
-const MARKS: (&str, &str) = ("<!-- counts -->\n", "<!-- end of counts -->\n");
+    | advisor | instructions/chunk | allocations/chunk | instructions/turn | allocations/turn |
+| --- | ---: | ---: | ---: | ---: |";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
@@ -45,34 +41,25 @@ fn main() -> ExitCode {
         println!("{counted}");
         return ExitCode::SUCCESS;
     }
-    let (save, wanted): (Vec<_>, Vec<_>) = arguments.into_iter().partition(|argument| argument == "--save");
-    let chosen = |row: &Row| wanted.is_empty() || wanted.iter().any(|word| row.name().contains(word));
+    let chosen = |row: &Row| arguments.is_empty() || arguments.iter().any(|word| row.name().contains(word));
     let rows: Vec<_> = rows().into_iter().filter(chosen).collect();
-    let mut table = Vec::new();
-    let mut print = |line: String| {
-        println!("{line}");
-        table.push(line);
-    };
-    print(HEAD.to_owned());
+    println!("{HEAD}");
     let (mut without, mut failed) = (BTreeMap::new(), Vec::new());
     for row in &rows {
         let before = *without.entry(row.base).or_insert_with(|| {
             let before = Counts::of(row, false);
             if row.base == Base::Text {
-                print(format!("| none: the turn itself | | | {}", before.cells()));
+                println!("| none: the turn itself | {}", before.cells());
             }
             before
         });
         let added = Counts::of(row, true).minus(before);
-        print(added.line(row));
+        println!("| `{}`{} | {}", row.advisor, row.remark, added.cells());
         if !added.is_within(row.touch) {
             failed.push(row.name());
         }
     }
     println!("{} rows: {} above the bound of their kind {failed:?}", rows.len(), failed.len());
-    if !save.is_empty() {
-        write_page(&table);
-    }
     if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
@@ -126,14 +113,6 @@ impl Counts {
         self.instructions.chunk <= instructions && self.allocations.chunk <= allocations
     }
 
-    fn line(self, row: &Row) -> String {
-        // Links are relative to `docs`.
-        let guide =
-            row.guide.strip_prefix("docs/").map_or_else(|| format!("../{}", row.guide), str::to_owned);
-        let (phase, Row { advisor, remark, waits, .. }) = (row.phase(), row);
-        format!("| [`{advisor}`]({guide}){remark} | {phase} | {waits} | {}", self.cells())
-    }
-
     fn cells(self) -> String {
         let Self { instructions, allocations } = self;
         let cells = [
@@ -177,15 +156,4 @@ fn rounded(count: f64) -> String {
 /// Hundredths, of which fewer than one are none.
 fn hundredths(count: f64) -> String {
     if count.abs() < 0.005 { "0".to_owned() } else { format!("{count:.2}").replace('-', "−") }
-}
-
-/// Writes the table into the page, between its marks.
-fn write_page(lines: &[String]) {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/advisors.md");
-    let text = std::fs::read_to_string(&page).unwrap();
-    let (head, rest) = text.split_once(MARKS.0).unwrap();
-    let (_, tail) = rest.split_once(MARKS.1).unwrap();
-    let table = lines.join("\n");
-    std::fs::write(&page, format!("{head}{}\n{table}\n\n{}{tail}", MARKS.0, MARKS.1)).unwrap();
-    println!("written: {}", page.display());
 }

@@ -16,20 +16,16 @@ use tracing_subscriber::layer::SubscriberExt;
 
 use super::{Base, Row, Touch, tool};
 
-const FORMS: &str = "docs/writing-an-advisor.md#5-which-form-to-choose";
-const TOOL_LOOP: &str = "crates/tool-call-advisor/README.md";
-
 pub(super) fn core() -> Vec<Row> {
     vec![
-        Row::new("Advisor", "docs/writing-an-advisor.md", || BeforeAndAfter)
-            .waiting("`before` and `after`; each ends before the next step"),
-        Row::new("from_fn", FORMS, || {
+        Row::new("Advisor", || BeforeAndAfter),
+        Row::new("from_fn", || {
             from_fn("passes", |request: ChatRequest, next: AdvisorChain| async move {
                 next.next_stream(request).await
             })
         })
         .in_a(Base::Text, ", passes the stream on"),
-        Row::new("from_fn", FORMS, || {
+        Row::new("from_fn", || {
             from_fn("looks", |request: ChatRequest, next: AdvisorChain| async move {
                 let look = |chunk: &Chunk| {
                     std::hint::black_box(chunk.text());
@@ -39,56 +35,43 @@ pub(super) fn core() -> Vec<Row> {
         })
         .in_a(Base::Text, ", `inspect_chunks`")
         .touching(Touch::Looks),
-        Row::new("from_fn", FORMS, || {
+        Row::new("from_fn", || {
             from_fn("edits", |request: ChatRequest, next: AdvisorChain| async move {
                 Ok(next.next_stream(request).await?.edit_chunks(|chunk, out| out.push_back(chunk)))
             })
         })
         .in_a(Base::Text, ", `edit_chunks`")
-        .touching(Touch::Works(1_200))
-        .waiting("what the closure keeps"),
-        Row::new("context_fn", FORMS, || context_fn("date", |_: ChatRequest| async { Ok("It is Monday.") }))
-            .waiting("its closure, once per turn"),
-        Row::new("tools_fn", "crates/common-advisors/README.md#tools", || {
+        .touching(Touch::Works(1_200)),
+        Row::new("context_fn", || context_fn("date", |_: ChatRequest| async { Ok("It is Monday.") })),
+        Row::new("tools_fn", || {
             tools_fn("clock", |_: ChatRequest| async { Ok(ToolSet::new().with(tool("clock"))) })
-        })
-        .waiting("its closure, in each round"),
+        }),
     ]
 }
 
 pub(super) fn memory_and_tools() -> Vec<Row> {
     let streaming = |mode| ToolCallAdvisor::builder().streaming(mode).build().unwrap();
     vec![
-        Row::new("ChatMemoryAdvisor", "crates/chat-memory-advisor/README.md", || {
-            ChatMemoryAdvisor::new(InMemoryStore::new())
-        })
-        .waiting("its store: one load per turn, an append before the first request and after each round")
-        .in_a(Base::Text, ", in memory"),
+        Row::new("ChatMemoryAdvisor", || ChatMemoryAdvisor::new(InMemoryStore::new()))
+            .in_a(Base::Text, ", in memory"),
         Row::adding(
             "ToolCallAdvisor",
-            TOOL_LOOP,
             Box::new(move |client, _| client.advisor(streaming(ToolCallStreaming::TextOnly))),
         )
         .in_a(Base::Offer, ", `TextOnly`")
-        .touching(Touch::Looks)
-        .waiting("the end of a round, then its tools; holds back blocks of calls"),
+        .touching(Touch::Looks),
         Row::adding(
             "ToolCallAdvisor",
-            TOOL_LOOP,
             Box::new(move |client, _| client.advisor(streaming(ToolCallStreaming::FinalAnswerOnly))),
         )
         .in_a(Base::Offer, ", `FinalAnswerOnly`")
-        .touching(Touch::Looks)
-        .waiting("the same; holds back a round until it is known to be the last"),
+        .touching(Touch::Looks),
         Row::adding(
             "McpTools",
-            "crates/tools-mcp/README.md",
             Box::new(|client, runtime| client.advisor(runtime.block_on(server().connect()).unwrap())),
-        )
-        .waiting("the server, if its list of tools changed or the connection is lost"),
+        ),
         Row::adding(
             "GenAiExporter",
-            "crates/advisor-otel/README.md",
             Box::new(|client, _| {
                 let exporter = GenAiExporter::new(Discarded, Conventions::default());
                 let tracers = SdkTracerProvider::builder().with_simple_exporter(exporter).build();
@@ -99,8 +82,7 @@ pub(super) fn memory_and_tools() -> Vec<Row> {
             }),
         )
         .in_a(Base::Text, " as a layer of `tracing`")
-        .touching(Touch::Works(400))
-        .waiting("nothing; enters spans for each poll"),
+        .touching(Touch::Works(400)),
     ]
 }
 

@@ -8,19 +8,15 @@ use super::{Base, Row, Touch};
 
 pub(super) fn rows() -> Vec<Row> {
     vec![
-        Row::new("StructuredOutput", "crates/structured-output/README.md", || {
+        Row::new("StructuredOutput", || {
             let text =
                 json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]});
             StructuredOutput::new(OutputFormat::new("text", text, |_| Ok(())))
         })
         .in_a(Base::Json, "")
-        .touching(Touch::Works(600))
-        .waiting("after an answer that does not fit, the next attempt; parses the answer at its end"),
-        Row::new("TextToolCalls", "crates/text-tool-calls/README.md", || {
-            TextToolCalls::new(PromptFormat::Xml)
-        })
-        .in_a(Base::Offer, ", XML")
-        .touching(Touch::Works(2_100))
-        .waiting("holds back text that may begin or end a call"),
+        .touching(Touch::Works(600)),
+        Row::new("TextToolCalls", || TextToolCalls::new(PromptFormat::Xml))
+            .in_a(Base::Offer, ", XML")
+            .touching(Touch::Works(2_100)),
     ]
 }

@@ -67,10 +67,6 @@ pub struct Row {
     pub advisor: &'static str,
     /// What distinguishes it from another row of the same advisor, or nothing.
     pub remark: &'static str,
-    /// Its guide, from the root of the repository.
-    pub guide: &'static str,
-    /// What the advisor waits for, and what it holds back.
-    pub waits: &'static str,
     /// What it does with chunks.
     pub touch: Touch,
     /// The turn.
@@ -91,13 +87,12 @@ pub fn rows() -> Vec<Row> {
 }
 
 impl Row {
-    fn new<A: StreamAdvisor>(advisor: &'static str, guide: &'static str, make: fn() -> A) -> Self {
-        Self::adding(advisor, guide, Box::new(move |client, _| client.advisor(make())))
+    fn new<A: StreamAdvisor>(advisor: &'static str, make: fn() -> A) -> Self {
+        Self::adding(advisor, Box::new(move |client, _| client.advisor(make())))
     }
 
-    fn adding(advisor: &'static str, guide: &'static str, add: Add) -> Self {
-        let (touch, base) = (Touch::Nothing, Base::Text);
-        Self { advisor, remark: "", guide, waits: "nothing", touch, base, add }
+    fn adding(advisor: &'static str, add: Add) -> Self {
+        Self { advisor, remark: "", touch: Touch::Nothing, base: Base::Text, add }
     }
 
     fn in_a(self, base: Base, remark: &'static str) -> Self {
@@ -108,24 +103,10 @@ impl Row {
         Self { touch, ..self }
     }
 
-    fn waiting(self, waits: &'static str) -> Self {
-        Self { waits, ..self }
-    }
-
     /// Returns the name of the row.
     #[must_use]
     pub fn name(&self) -> String {
         format!("{}{}", self.advisor, self.remark)
-    }
-
-    /// Returns the advisor's default phase; nothing if it is not part of the chain.
-    ///
-    /// # Panics
-    /// If the chain cannot be built.
-    #[must_use]
-    pub fn phase(&self) -> String {
-        let client = self.client(true, &runtime(), Vec::new());
-        client.explain().entries.first().map(|entry| entry.phase.to_string()).unwrap_or_default()
     }
 
     /// Prepares the second turn of a conversation, whose answer has this number of pieces.

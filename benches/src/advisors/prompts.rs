@@ -10,23 +10,20 @@ use advisor_chain::{Result, async_trait};
 
 use super::{Base, Row, Touch, tool};
 
-const PROMPTS: &str = "crates/common-advisors/README.md#prompts";
-const TOOLS: &str = "crates/common-advisors/README.md#tools";
-
 pub(super) fn rows() -> Vec<Row> {
     vec![
-        Row::new("SystemTemplate", PROMPTS, || {
+        Row::new("SystemTemplate", || {
             SystemTemplate::new("You help in {language}.".parse().unwrap()).with("language", "English")
         }),
-        Row::new("ReReading", PROMPTS, || ReReading),
-        Row::new("OnlyTools", TOOLS, || OnlyTools::new(["f"])).in_a(Base::Offer, ""),
-        Row::new("ToolSearch", TOOLS, || {
+        Row::new("ReReading", || ReReading),
+        Row::new("OnlyTools", || OnlyTools::new(["f"])).in_a(Base::Offer, ""),
+        Row::new("ToolSearch", || {
             let tools =
                 (0..20).fold(ToolSet::new(), |tools, number| tools.with(tool(&format!("tool_{number}"))));
             ToolSearch::new(&tools).unwrap()
         })
         .in_a(Base::Text, ", 20 tools"),
-        Row::new("Retrieval", "crates/retrieval/README.md#a-turn", || {
+        Row::new("Retrieval", || {
             Retrieval::new(|_: Query| async {
                 Ok(vec![
                     Document::new("hours", "The shop opens at nine.").with_title("Opening hours"),
@@ -35,13 +32,9 @@ pub(super) fn rows() -> Vec<Row> {
             })
         })
         .in_a(Base::Text, ", two documents")
-        .touching(Touch::Works(1_100))
-        .waiting("its retriever, once per turn; adds citations at the end"),
-        Row::new("PastTurns", "crates/retrieval/README.md#past-turns", || {
-            PastTurns::new(OneDirection, InMemoryVectors::new())
-        })
-        .touching(Touch::Works(30))
-        .waiting("its search, once per turn, and its store after the answer; copies the answer"),
+        .touching(Touch::Works(1_100)),
+        Row::new("PastTurns", || PastTurns::new(OneDirection, InMemoryVectors::new()))
+            .touching(Touch::Works(30)),
     ]
 }
 

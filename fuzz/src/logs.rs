@@ -1,4 +1,15 @@
 //! `log`: makes the log of a conversation from a script; `turns` divides a log into its turns.
+//!
+//! A step is a letter, and each is an entry; `uc12r1r2a.` is a complete turn:
+//!
+//! - `u` `a` `s`: a user message, an answer, a system message. `e` `q`: an answer of white space, of reasoning only.
+//! - `c12` `r1`: an answer that calls 1 and 2, the result of call 1.
+//! - `y` `z`: an ephemeral user message, an ephemeral answer that calls 1.
+//! - `b01`: the start of the call at position 0, which is call 1.
+//! - `.` `h` `x`: the end of a turn: complete, with client-side calls, rolled back.
+//! - `i1` `f1`: the end of an interrupted, of a failed turn; 0 without shown text, 1 with text, 2 with white space.
+//! - `m` `?` `*`: a summary, an entry of an unknown kind, a damaged entry.
+//! - `/2`: no entry; the following ones are of turn 2.
 
 use advisor_core::{
     Block, BlockContent, CallKey, CallStart, FinishReason, Message, Role, ToolCall, ToolResult, TurnEnd,
@@ -12,7 +23,7 @@ use crate::Script;
 /// The highest number of entries, so that no input takes long.
 const MOST: usize = 200;
 
-/// Returns the log of a script: each letter is an entry, see `fuzz/README.md`.
+/// Returns the log of a script: each letter is an entry, as listed above.
 ///
 /// No turn has two user messages in a row, since repair keeps repeated messages of a caller.
 #[must_use]

@@ -1,5 +1,16 @@
 //! Checks for any deltas that blocks are well-formed (S3), that no content is lost or duplicated (S4), and that
 //! the bounds hold.
+//!
+//! The input is three digits (choices less one, whether calls end eagerly, whether the bounds are small), then steps:
+//!
+//! - `t1` `r1` `f1`: text, reasoning, refusal, each the first one of a fixed list.
+//! - `k1113`: a fragment of a call: its index, id, name and arguments, each from a fixed list. 0 is none. 9 in place of an id
+//!   or of arguments is a text up to the next `'`. `A11`: only arguments: an index and a text.
+//! - `K2`: several fragments in one event.
+//! - `m` `c` `o` `d1` `D1`: media, a citation, opaque content, data of the reasoning, data of a block.
+//! - `b` `.0` `!`: the end of a block, a reason to finish, the end marker.
+//! - `u1` `O1`: token counts, the origin of the answer.
+//! - `#1` `@1`: the following deltas are of choice 1, in the first numbered block.
 #![no_main]
 
 #[path = "../../crates/message-aggregator/tests/common/mod.rs"]

@@ -1,4 +1,6 @@
 //! Checks that any split of any body gives the same events, chunks and errors.
+//!
+//! The input is five digits (small bounds, choices less one, cumulative text, content type, seed of the split), then the body.
 #![no_main]
 
 #[path = "../../crates/message-aggregator/tests/common/mod.rs"]

@@ -1,5 +1,7 @@
 //! Checks that any stored or exported data is read or refused at its position, and that read data is written
 //! unchanged.
+//!
+//! The input is a letter that selects its form, then the rest, which the function of that form describes.
 #![no_main]
 
 use advisor_core::{ConversationKey, TurnId};

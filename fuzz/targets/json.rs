@@ -1,5 +1,7 @@
 //! Checks the readers of JSON that a server or a model wrote: repair, lenient fields, arguments of calls, and strings
 //! that are decoded while they arrive.
+//!
+//! The input is a digit (seed of the split), then the text.
 #![no_main]
 
 use std::borrow::Cow;

@@ -1,5 +1,7 @@
 //! Checks that any split of any body of the Messages API gives the same chunks or error, also without the fast path.
 //! A complete answer can go back to the server.
+//!
+//! The input is a digit (seed of the split), then the body.
 #![no_main]
 
 #[path = "../../crates/message-aggregator/tests/common/mod.rs"]

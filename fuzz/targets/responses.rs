@@ -1,5 +1,7 @@
 //! Checks that any split of any body of the Responses API gives the same outcome, also without the fast path. The outcome
 //! is one completion or one error.
+//!
+//! The input is a digit (seed of the split), then the body.
 #![no_main]
 
 use advisor_fuzz::{Script, with_comments};

@@ -1,4 +1,7 @@
 //! Checks that any split of any text gives the same calls, reasoning and segments, and that no character is lost.
+//!
+//! The input is four digits (format, 5 and above for all; small bounds; whether cut calls count as complete; seed of the
+//! split), then the text.
 #![no_main]
 
 use advisor_core::{Delta, ToolCallDelta, ToolDefinition};

@@ -1,6 +1,10 @@
 //! Checks for any conversation and any window that each request is valid and has the running turn, or its last steps
 //! if it is compacted. Only a running turn that is sent in full may exceed the window.
 //! Earlier turns are sent if an answer of theirs fits.
+//!
+//! The input is settings, then a log (`logs.rs`), as in `m6c032uc1r1a.`: the window (`a` all, `m` messages, `t` turns, `k`
+//! tens of tokens) and its size; the policy for a turn that is too large (`s` send, `r` refuse, `c` compact); whether memory
+//! is outside the loop (0, 1); the number of rounds with calls, and of calls in each round, less one.
 #![no_main]
 
 use advisor_core::{

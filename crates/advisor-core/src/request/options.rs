@@ -47,9 +47,9 @@ pub enum ToolChoice {
     Auto,
     /// No tool.
     None,
-    /// At least one tool. The loop sends this only once per turn, since the turn would never end otherwise.
+    /// At least one tool. The loop sends this up to the first round that runs tools: the turn would never end otherwise.
     Required,
-    /// This tool. The loop sends this only once per turn.
+    /// This tool. The loop sends this up to the first round that runs tools.
     Tool(Text),
 }
 

@@ -8,7 +8,7 @@ use std::fmt;
 
 use super::CaseRun;
 
-/// A condition that must hold in every case. Each names its laws in `docs/laws.md`.
+/// A condition that must hold in every case. Each names its laws in `docs/guarantees.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Invariant {

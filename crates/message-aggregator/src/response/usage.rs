@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Token counts of an answer. Counts that a provider did not report are `None`, never 0.
+/// So is a negative count, a fraction and a count of 2⁵³ or more: none is rounded.
 ///
 /// A count includes its parts, with every provider. If a server counts a part separately, its provider adds it:
 /// Anthropic's cache reads and writes, Gemini's thoughts, xAI's reasoning.

@@ -16,7 +16,7 @@ use provider_http::json::repair::{without_lone_surrogates, without_unrepresentab
 ///   before.
 /// - Of equal keys the last counts. NVIDIA's endpoint repeats `reasoning_content`
 ///   (tinyhumansai/openhuman#4204).
-/// - A number out of range or a value nested too deep becomes `null`, as fault FP-26 demands.
+/// - A number out of range or a value nested too deep becomes `null`.
 /// - An odd index of a call becomes a text with its spelling. Law T6 demands that different ones stay different.
 pub(crate) fn repair(json: &str) -> Option<String> {
     // This checks only the grammar: it converts nothing, and does not recurse.

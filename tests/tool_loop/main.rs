@@ -1,4 +1,6 @@
 //! Tests of the tool loop through its public interface, with scripted models, gates and the paused clock.
+//!
+//! Ids such as `TM-36` or `tm_36` number the scenarios of Spring AI's tests that a test repeats.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -31,7 +33,6 @@ mod nested_limits;
 mod offered;
 mod own_history;
 mod parallel;
-mod parity;
 mod placement;
 mod repeated_ids;
 mod return_direct;

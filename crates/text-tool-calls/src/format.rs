@@ -75,6 +75,8 @@ impl ToolCallFormat {
 
     /// Returns the format that the environment chooses; `None` if the variables are unset or blank.
     ///
+    /// `advisor chat` and `advisor serve` call it, and no library does by itself.
+    ///
     /// # Errors
     /// [`FormatError`] if the value is no format.
     pub fn from_env() -> Result<Option<Self>, FormatError> {

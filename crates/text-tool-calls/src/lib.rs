@@ -42,7 +42,7 @@ pub use tools::{BodyMarkers, BodyText, TextTools, ToolForm};
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// Runs the code of the guide to porting as a test.
+/// Runs the code of the page for those who come from elsewhere as a test.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/porting-from-segments.md")]
-struct Porting;
+#[doc = include_str!("../../../docs/coming-from.md")]
+struct ComingFrom;

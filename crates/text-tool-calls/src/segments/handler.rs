@@ -26,6 +26,9 @@ use crate::tools::TextTools;
 /// Either way, chunks of tools that run are no segments, and [`invocations`](Self::invocations) has also the calls that
 /// a tool loop runs.
 ///
+/// In a chain with [`TextToolCalls`](crate::TextToolCalls), [`native`](Self::native) is enough, with the client's tools
+/// (`TextTools::from(client.tools())`). The stream has calls if the tool loop shows them (`ToolCallStreaming::All`).
+///
 /// There is a kind of handler for each way in which calls arrive:
 ///
 /// | handler | text | calls of the provider's interface |

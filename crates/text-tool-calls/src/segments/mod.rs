@@ -1,7 +1,7 @@
 //! Segments: the parts of an answer as events with ids, for those who port from such a layer.
 //!
-//! [`SegmentHandler`] turns the chunks of an answer into [`SegmentEvent`]s and [`Invocation`]s. The guide to porting
-//! is `docs/porting-from-segments.md`.
+//! [`SegmentHandler`] turns the chunks of an answer into [`SegmentEvent`]s and [`Invocation`]s. The
+//! names of the other layer are in `docs/coming-from.md`.
 
 mod event;
 mod handler;

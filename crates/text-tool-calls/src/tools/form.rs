@@ -6,6 +6,10 @@ use advisor_core::Text;
 ///
 /// In XML, `<write_file path="a.txt">text</write_file>` is a call of `write_file`. The attributes of the element
 /// are the other arguments. In the sentinel syntax, the header has the other arguments.
+///
+/// A form is given to the advisor ([`TextToolCalls::with_form`](crate::TextToolCalls::with_form)), and again to the tools
+/// of a segment handler ([`TextTools::with_form`](crate::TextTools::with_form)). A `BlockPolicy` holds back a call with
+/// its content: limit it to other tools (`BlockPolicy::with_tools`) to see the content while it is generated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolForm {

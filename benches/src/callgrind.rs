@@ -1,4 +1,7 @@
 //! Counts of instructions, by running the program again under callgrind.
+//!
+//! `gungraun` needs a runner of exactly its version, which is installed separately, and counts whole calls.
+//! These benchmarks count one more of something: the difference of a long run and a short one.
 
 use std::ffi::OsStr;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! Quirks of servers, by the numbers of `docs/decisions/openai-profiles-as-data.md`.
+//! Quirks of servers, by the numbers of `tests/quirks/README.md`.
 //!
 //! A quirk of an answer is a transcript in `transcripts`, whose README describes the format. Each one is played through
 //! the provider's model, a chain and the tool loop: whole, byte by byte, at random splits, and over HTTP.

@@ -1,4 +1,8 @@
-//! All names of the conventions, in one table per kind. `docs/decisions/telemetry-conventions.md` has the sources.
+//! All names of the conventions, in one table per kind.
+//!
+//! 1.36 and 1.41 are from `docs/gen-ai/` of the semantic conventions in these releases. 0.1 is from the
+//! repository `semantic-conventions-genai` at commit `024a4f94`, and from the Python package
+//! `opentelemetry-util-genai` 1.3b0.
 
 use opentelemetry::{Array, KeyValue, StringValue, Value};
 

@@ -28,6 +28,8 @@ pub(crate) trait Link: Send + Sync + 'static {
 }
 
 /// One connection at a time, shared by all clones of a store, with concurrent requests.
+///
+/// Not the driver's `ConnectionManager`: it does not tell a request that was sent from one that was not.
 pub(crate) struct OwnLink {
     client: Client,
     live: Mutex<Option<Live>>,

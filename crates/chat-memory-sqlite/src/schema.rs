@@ -104,7 +104,8 @@ fn create_private(path: &Path) {
     drop(options.open(target));
 }
 
-/// Checks the whole file for damage, up to the first finding.
+/// Checks the whole file for damage, up to the first finding. `quick_check` skips the indexes, and a lost
+/// index entry hides a conversation.
 fn check(connection: &Connection) -> Result<(), OpenError> {
     let found: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
     if found == "ok" { Ok(()) } else { Err(OpenError::Damaged(found.into())) }

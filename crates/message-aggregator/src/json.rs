@@ -78,6 +78,8 @@ pub fn nests_within(value: &Value, levels: usize) -> bool {
 }
 
 /// Checks whether a value has a member with a reserved name. It recurses as deep as the value is nested.
+///
+/// With its feature `raw_value`, `serde_json` reads an object that begins with such a name as something else.
 #[must_use]
 pub fn has_reserved_name(value: &Value) -> bool {
     match value {

@@ -100,6 +100,7 @@ impl FromStr for ToolCallFormat {
             "sentinel" => Ok(Self::Text(PromptFormat::Sentinel)),
             "api_tool_call" => Ok(Self::Api),
             "native" => Err(FormatError::Native),
+            // No default: a misspelt `xml` would silently change how tools are described.
             other => Err(FormatError::Unknown { value: other.chars().take(40).collect::<String>().into() }),
         }
     }

@@ -18,6 +18,9 @@ const RULE: usize = 40;
 
 /// Renders one text of Markdown in pieces. Shown text never changes: a mark is held back until it is certain.
 ///
+/// A CommonMark parser does not fit: a later line may turn a paragraph into a heading, or define a link in
+/// it.
+///
 /// It holds back the beginning of a line while its kind is open, and a word near the edge. An emphasis, a link or a
 /// code is held back until it ends. Fences and rows of tables are held back for their line. Any split of the text gives
 /// the same output.

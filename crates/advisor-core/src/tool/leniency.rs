@@ -35,6 +35,7 @@ pub enum Leniency {
     /// `null` for an optional property counts as absent.
     #[default]
     NullIsAbsent,
-    /// Like `NullIsAbsent`; also converts texts that are exactly the number or boolean of the schema.
+    /// Like `NullIsAbsent`; also converts texts that are exactly the number or boolean of the schema. Not the
+    /// default: a model that reads the error learns to write numbers.
     Lenient,
 }

@@ -16,7 +16,9 @@ const FIRST_TOKEN: [f64; 11] = [0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 
 
 /// The counters of a server.
 ///
-/// No label has a text of a client, a model or a tool. So the number of series is bounded.
+/// No label has a text of a client, a model or a tool. So the number of series is bounded. The registry is a
+/// value: the recorder of the facade `metrics` is one per process, which several servers and all tests would
+/// share.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     registry: Registry,

@@ -13,6 +13,9 @@ use super::link::RelayLink;
 use super::{RunState, TurnRun};
 
 /// The pause between two questions for further items of a turn, and for the end of one.
+///
+/// Readers poll: a blocking `XREAD` would take a connection each, and publishing reaches no reader that comes
+/// late.
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The chunks of a turn of this process or of another one, then at most one error.

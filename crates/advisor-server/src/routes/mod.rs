@@ -139,6 +139,7 @@ fn with_conversations(routes: Routes) -> Routes {
 /// answer into a page of another site, and caches from storing conversations. Requests of allowed origins (CORS) are not
 /// loads of that kind.
 async fn secured(mut response: Response) -> Response {
+    // Browsers refuse `innerHTML` by this. So Markdown goes to the page as elements, and needs no sanitiser.
     const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
                           img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
                           require-trusted-types-for 'script'; trusted-types 'none'";

@@ -1,4 +1,7 @@
 //! Conditions that must hold in every case, after any fault.
+//!
+//! They relate events to events and prescribe no answer, since an advisor may answer from a cache or ask
+//! again.
 
 mod memory;
 mod order;

@@ -21,6 +21,9 @@ use crate::crash::points::pass::{Pass, WANTED};
 /// Numbers the await points of a turn as its leaves pass them, and injects the faults of a test. Clones share
 /// everything.
 ///
+/// Polls of the turn are not counted: one poll passes several ready leaves, and no fault could come between
+/// them.
+///
 /// An await point is a pending or a ready of an instrumented leaf:
 ///
 /// - a store, before and after its effect,

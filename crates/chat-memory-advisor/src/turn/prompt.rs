@@ -221,6 +221,9 @@ impl Addition {
 }
 
 /// A message by identity: two messages with the same content are not equal.
+///
+/// By content, the second "go on" of a user would be lost, and a text that an advisor rewrote would be stored
+/// again.
 #[derive(Debug, Clone)]
 struct Handle(Message);
 

@@ -41,6 +41,7 @@ impl TurnMemoryState {
     async fn summary(&self, summarizer: &Summarizer) -> Result<()> {
         let snapshot = self.registry.load(&*self.store, &self.key, None, &Reading::new(&self.measure)).await;
         let log = whole_turns(snapshot.map_err(StoreError::into_load_error)?);
+        // Kept until the next turn writes it: an append now would change the version under a turn that runs.
         let summary = summarizer.summarize(&log).await?.and_then(|summary| Pending::new(summary, &log));
         if let Some(summary) = summary {
             self.registry.summaries.keep(&self.key, summary);

@@ -15,7 +15,8 @@ pub(super) async fn within<T>(end: Option<Instant>, work: impl Future<Output = T
     }
 }
 
-/// Lets at most a number of calls begin in any span of a length.
+/// Lets at most a number of calls begin in any span of a length. A token bucket lets almost twice as many
+/// begin.
 #[derive(Debug)]
 pub(super) struct Window {
     calls: usize,

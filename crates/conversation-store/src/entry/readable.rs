@@ -9,6 +9,8 @@ use crate::{EntryKind, Result, StoreError};
 impl EntryKind {
     /// Checks that every store can read this back.
     ///
+    /// Reading it back would prove the same, but parse all texts a second time.
+    ///
     /// Only JSON values of callers can be nested too deep or have reserved names. Each value is visited in place,
     /// and never deeper than the limit.
     pub(crate) fn validate(&self) -> Result {

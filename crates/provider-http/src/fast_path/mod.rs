@@ -4,8 +4,6 @@
 //! [`FastPath`] learns a template from an event and the deltas that a converter made of it. A table of [`Field`]s
 //! determines the meaning of a difference. An event with the same fixed bytes is valid JSON of the same structure if
 //! each gap holds a valid string or number. An event in doubt does not match, and is parsed.
-//!
-//! `docs/decisions/fast-path.md` gives the gain.
 
 mod event_content;
 mod fields;

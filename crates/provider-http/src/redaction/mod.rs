@@ -3,6 +3,8 @@
 //! Text from a server is [`ServerWords`], which cannot be printed. [`Redaction::show`] converts it into
 //! [`ServerText`], without secrets and control characters, and with limited length. Only that can appear in an
 //! error, a `Debug` or a log. So a key that a server repeats is never shown.
+//!
+//! The types enforce it. Redaction in `Display` is not enough: sources, spans and logs bypass it.
 
 mod decoded;
 mod forms;

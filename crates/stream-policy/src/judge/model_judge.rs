@@ -21,7 +21,8 @@ use super::{Judge, PendingBlock};
 ///
 /// The model gets the instructions as its system message, and the block as a JSON object in a message of the user. The
 /// object has the name and the arguments of a call, or the kind and the text of another block. It answers with a
-/// probability and an explanation; a probability of at least the threshold denies the block.
+/// probability and an explanation; a probability of at least the threshold denies the block. It does not get
+/// the conversation, which could talk it round.
 ///
 /// Each question is a separate turn. Its tokens are not counted for the judged turn. The text of a block may try to
 /// manipulate the model. Where a list of allowed tools is enough, a closure with it is the better judge.

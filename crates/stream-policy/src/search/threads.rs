@@ -14,6 +14,10 @@ use super::{Found, Searched};
 ///
 /// It follows all possible matches at a time, each as a thread of the automaton, so it reads each byte once (a Pike
 /// VM). Only the text behind a match is read again, if it was read to decide about that match.
+///
+/// To search the last bytes again with `regex` is simpler, but then readers lag by the longest match in any
+/// text. A lazy DFA cannot decide `\b` beside letters that are not ASCII, and does not know where a match
+/// begins.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Search {
     /// The last character before the pending text: `\b` and `^` look at it.

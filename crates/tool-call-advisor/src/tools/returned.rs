@@ -1,7 +1,8 @@
 //! The conversions of the values that functions with `#[tool]` return. The macro's code selects one by the type.
 //!
 //! Each conversion is a trait of a [`Kind`] behind a number of references. A method call tries the type with most
-//! references first, so the first conversion that applies is used.
+//! references first, so the first conversion that applies is used. The name of the return type would not do:
+//! an alias hides `Result`, and a failed call would be a success.
 
 use std::error::Error;
 use std::fmt::Display;

@@ -1,4 +1,7 @@
 //! The OpenAPI document of the routes.
+//!
+//! A route is added together with its description. Attributes of `utoipa` would repeat by hand what a handler
+//! answers, since all return `Result<Response, Refusal>`.
 
 mod answer;
 mod components;

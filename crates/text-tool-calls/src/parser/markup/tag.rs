@@ -109,6 +109,9 @@ fn parse(inside: &str, length: usize) -> Option<Tag> {
 }
 
 /// Parses attributes, each after white space; `None` if there is anything else.
+///
+/// Values need quotes: people write about tags in the form `<tool name=time>`, and models follow the quoted
+/// examples.
 pub(crate) fn attributes(text: &str) -> Option<Vec<(String, String)>> {
     steps::count(text.len());
     let mut found = Vec::new();

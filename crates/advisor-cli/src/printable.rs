@@ -1,4 +1,5 @@
-//! Text of models, tools and files, made harmless for a terminal.
+//! Text of models, tools and files, made harmless for a terminal. All of it passes here: control sequences are the program's
+//! own.
 
 use std::fmt::Write as _;
 

@@ -26,7 +26,9 @@
 //!   it.
 //! - [`ChatClient`] is the entry point, [`TurnStream`] a running turn, [`OnDrop`] the policy for a dropped turn.
 //!
-//! This crate knows no HTTP and no vendor. It spawns nothing unless the caller gives a [`Spawner`].
+//! This crate knows no HTTP and no vendor. It spawns nothing unless the caller gives a [`Spawner`]. Absent on purpose are maps
+//! of strings, thread-locals, order numbers of advisors, and a second path for answers that are not streamed: `call` reads
+//! the stream to its end.
 
 mod approval;
 mod at_most_once;

@@ -1,4 +1,5 @@
-//! All names of the conventions, in one table per kind.
+//! All names of the conventions, in one table per kind. No other file has one, and the names of a chain's own spans stay the
+//! same in every version.
 //!
 //! 1.36 and 1.41 are from `docs/gen-ai/` of the semantic conventions in these releases. 0.1 is from the
 //! repository `semantic-conventions-genai` at commit `024a4f94`, and from the Python package

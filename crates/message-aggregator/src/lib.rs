@@ -1,7 +1,8 @@
 //! Assembles the streamed answer of a language model: deltas in, chunks and one response out.
 //!
-//! This crate has no async and no I/O. A provider turns its wire events into [`Delta`]s. A [`MessageAggregator`]
-//! turns those into [`Chunk`]s while they arrive, and into one [`ChatResponse`] when the answer ends.
+//! This crate has no async, no I/O, no clock and no randomness: the same deltas give the same chunks. A provider turns its
+//! wire events into [`Delta`]s. A [`MessageAggregator`] turns those into [`Chunk`]s while they arrive, and into one
+//! [`ChatResponse`] when the answer ends.
 //!
 //! | word | type |
 //! | --- | --- |

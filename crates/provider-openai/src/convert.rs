@@ -8,6 +8,8 @@
 //! texts of `reasoning_details`. The raw details are kept beside it.
 //!
 //! **Order** within an event: reasoning, text, refusal, media, citations, tool calls, usage, finish reason.
+//!
+//! One path reads the answers of all servers. Of a profile, only `TextMode` and `ThinkTags` change it.
 
 mod finish;
 mod indexes;

@@ -9,7 +9,8 @@
 //! - [`StreamValidator`](advisor_core::StreamValidator), of the core, checks any stream of chunks.
 //!
 //! A policy is an advisor beside the model, inside memory and the tool loop. A call that it denies never runs, and
-//! memory stores the shown text. Only a guard on input is outside both.
+//! memory stores the shown text. Only a guard on input is outside both. No policy changes a response by itself: the core
+//! keeps response, transcript, errors and memory equal to the emitted chunks.
 
 mod guard;
 mod judge;

@@ -1,4 +1,6 @@
 //! `ToolCallStreaming`, the visibility modes, and `Filter`, which applies them to chunks.
+//!
+//! A mode filters what is shown, and has no other effect.
 
 use advisor_core::{BlockDelta, BlockKind, Chunk};
 

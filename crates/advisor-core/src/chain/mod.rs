@@ -210,7 +210,8 @@ impl AdvisorChain {
         ChainBuilder::resume(self.remaining().to_vec(), Arc::clone(&self.model))
     }
 
-    /// Validates the tools and asks the model.
+    /// Validates the tools and asks the model. For calls of the model, this alone takes the number of the round and notes the
+    /// offered tools.
     fn ask(&self, mut request: ChatRequest) -> impl Future<Output = Result<ChunkStream>> + Send + use<> {
         let valid = self.validate_tools(&request.tools);
         let model = Arc::clone(&self.model);

@@ -1,4 +1,6 @@
 //! All ends of a turn: `complete`, `fail`, `cancel`, `end_after_panic`, and `Drop for TurnStream`.
+//!
+//! The root writes nothing into a conversation. It tells the turn's recorders.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

@@ -1,4 +1,6 @@
 //! `Question`: the request of a client, of any protocol.
+//!
+//! Of a client come messages of the user, results of calls that wait, and decisions. The history comes from memory.
 
 pub(super) mod answers;
 pub(super) mod asking;

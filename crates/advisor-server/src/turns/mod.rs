@@ -1,4 +1,6 @@
 //! `Turns`: the turns that run, and those that ended lately.
+//!
+//! A turn has one driver, which is not the connection of a client. So a connection that breaks loses no chunk.
 
 pub(crate) mod body;
 mod elsewhere;

@@ -1,4 +1,6 @@
 //! `CrashDriver`: runs cases: each fault at each await point, and pairs of points.
+//!
+//! A case runs in one task, so that the same turn has the same await points every time.
 
 use std::fmt;
 use std::sync::Arc;

@@ -56,6 +56,8 @@ pub(crate) struct TurnMemoryState {
     /// The results of the decided calls, once these ran.
     pub(crate) results: OnceLock<DecidedResults>,
     pub(crate) lease: Arc<LeaseState>,
+    /// Held across appends, so that the writes of a turn keep their order. Of the other mutexes of this crate, only that of a
+    /// lease's renewal is held across an `await`.
     pub(crate) stage: Mutex<Stage>,
     /// Whether a tool loop or a root announces the end of the turn.
     is_announced: AtomicBool,

@@ -1,5 +1,9 @@
 //! `Reading` and `Registry::load`: the range of a conversation to read, enlarged until it suffices; `find_in_log`, a
 //! search by pages.
+//!
+//! Memory reads when a turn begins, and extends its own copy from then on. It reads more only if the window has room or no
+//! summary covers the rest, if the input answers a call outside the window, if a turn of the same id is further back, or if
+//! the conversation has changed meanwhile.
 
 use advisor_core::{ConversationKey, Message, TurnId};
 

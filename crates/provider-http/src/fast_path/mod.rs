@@ -4,6 +4,8 @@
 //! [`FastPath`] learns a template from an event and the deltas that a converter made of it. A table of [`Field`]s
 //! determines the meaning of a difference. An event with the same fixed bytes is valid JSON of the same structure if
 //! each gap holds a valid string or number. An event in doubt does not match, and is parsed.
+//!
+//! Without it, a chunk of plain text costs 9,700 instructions more; without `inline(always)` on the path of a match, 39.
 
 mod event_content;
 mod fields;

@@ -1,4 +1,6 @@
 //! `TextCallParser`: the state machine around all formats: text, white space and fences, undecided text, calls.
+//!
+//! It knows no other syntax. A format decides only about its own markup.
 
 mod candidate;
 pub(crate) mod event;

@@ -1,4 +1,7 @@
 //! `LoopRun`: the state of one turn; opens rounds and acts on decisions after each round.
+//!
+//! The loop knows no memory. It asks the chain whether one is inside, announces its start inwards (`on_loop_start`), and
+//! tells the turn's recorders what has become final.
 
 mod at_most_once;
 mod before_tools;

@@ -1,4 +1,6 @@
 //! `Connection`: begins the protocol, sends requests, cancels dropped ones, closes.
+//!
+//! Lists, schemas, reports and results are bounded. Requests that a server sends without reading their answers are not.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -202,8 +202,4 @@ mod documents {
     #[doc = include_str!("../../../docs/cookbook.md")]
     #[cfg(feature = "advisors")]
     struct Cookbook;
-
-    #[doc = include_str!("../../../docs/concepts.md")]
-    #[cfg(feature = "advisors")]
-    struct Concepts;
 }

@@ -53,7 +53,7 @@ pub enum Chunk {
         /// Its token counts.
         usage: Box<Usage>,
     },
-    /// The output of this round is void: the model is called again.
+    /// The output of this round is void: the model is called again. A reader discards what it keeps of this round.
     AttemptRestarted {
         /// The void round.
         round: u32,

@@ -31,6 +31,7 @@ pub enum OnBusy {
     /// marker. The stream of the interrupted turn returns an error of kind
     /// [`Cancelled`](advisor_core::ErrorKind::Cancelled). A turn that is interrupted before its beginning was
     /// stored leaves nothing, not even the user's message.
+    /// A turn with decisions interrupts none, since the running one may run the same calls.
     ///
     /// A turn whose stream is not polled cannot end by itself. The new turn evicts it after five seconds. A turn
     /// of another process is evicted at once. The text that an evicted turn had shown of an unfinished answer is

@@ -85,8 +85,3 @@ pub use written_entry::{TurnEffect, WrittenEntry};
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
-
-/// Runs the examples of the page for authors of stores.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/writing-a-store.md")]
-struct WritingAStore;

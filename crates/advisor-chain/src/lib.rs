@@ -1,64 +1,4 @@
-//! A streaming advisor chain for language-model calls: one dependency for all of it.
-//!
-//! [`client`] returns a builder of a [`ChatClient`] with the tool loop in it. Add a memory, tools and advisors,
-//! and read the answer as it arrives.
-//!
-//! # Example
-//! ```
-//! use advisor_chain::{ChatMemoryAdvisor, InMemoryStore, tool};
-//! use advisor_testkit::{Answer, ScriptedModel};
-//! use futures::StreamExt;
-//!
-//! /// Tells the time.
-//! #[tool]
-//! fn time() -> &'static str {
-//!     "12:00"
-//! }
-//!
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> advisor_chain::Result<()> {
-//! // A scripted model replaces a real one, such as `OpenAiModel::from_env()?`.
-//! let model = ScriptedModel::new([Answer::from_calls([("c1", "time", "{}")]), Answer::from_text("It is noon.")]);
-//! let client = advisor_chain::client(model)
-//!     .advisor(ChatMemoryAdvisor::new(InMemoryStore::new()))
-//!     .tool(time_tool())
-//!     .build()?;
-//! let mut turn = client.prompt().user("How late is it?").conversation("demo").stream();
-//! while let Some(chunk) = turn.next().await {
-//!     print!("{}", chunk?.text().unwrap_or_default());
-//! }
-//! # Ok(()) }
-//! ```
-//!
-//! # Features
-//! | feature | contents | by default |
-//! | --- | --- | --- |
-//! | `tools` | the tool loop, [`ToolCallAdvisor`] | yes |
-//! | `schema-validation` | checks of arguments in the tool loop, and of schemas when a client is built | yes |
-//! | `typed-tools` | tools whose arguments are a type, `#[tool]` and `FnTool::typed` | yes |
-//! | `memory` | memory and the in-memory store, [`ChatMemoryAdvisor`] | yes |
-//! | `tiktoken` | tokens as OpenAI's models count them, `Tiktoken` | no |
-//! | `sqlite` | conversations in one SQLite file, `SqliteStore` | no |
-//! | `postgres` | conversations in PostgreSQL, `PostgresStore` | no |
-//! | `redis` | conversations in Redis or Valkey, `RedisStore`; with `server` also `RedisRelay` | no |
-//! | `structured` | typed values in place of text, `entity` of [`PromptExt`] | yes |
-//! | `text-tool-calls` | tool calls that a model writes into its text, `TextToolCalls` | no |
-//! | `stream-policy` | judges for tool calls, redaction while the answer streams, guards, `stream_policy::BlockPolicy` | no |
-//! | `retrieval` | documents found once per turn and cited, vector stores, `retrieval::Retrieval` | no |
-//! | `retrieval-postgres` | a vector store in PostgreSQL with pgvector, `retrieval_postgres::PostgresVectors` | no |
-//! | `mcp` | tools of Model Context Protocol servers, `mcp::McpServer` | no |
-//! | `mcp-server` | a chain as a tool of such a server, `mcp::ChainServer` | no |
-//! | `advisors` | budgets, retries, rate limits, a cache, routing, tools by search, templates, a watch over cached prompts, `advisors::Budget` | no |
-//! | `otel` | traces and metrics by OpenTelemetry's conventions, `otel::GenAiExporter` | no |
-//! | `otlp` | the same, sent to a collector, `otel::Otlp` | no |
-//! | `sse` | answers out to clients: AI SDK, AG-UI, OpenAI, Anthropic, a chat page, `sse::encode` | no |
-//! | `server` | the chain as an HTTP service, `server::ChatServer` | no |
-//! | `openai` | OpenAI and compatible servers, [`OpenAiModel`] and [`openai::OpenAiResponsesModel`] | yes |
-//! | `gemini` | Google's Gemini API and Vertex AI, `gemini::GeminiModel` | no |
-//! | `anthropic` | Anthropic's Messages API, `anthropic::AnthropicModel` | no |
-//! | `ollama` | Ollama's own API, `ollama::OllamaModel` | no |
-//!
-//! Without a feature its crate is not built. Features are independent of one another.
+#![doc = include_str!("../README.md")]
 //!
 //! # Modules
 //! The root exports the names that are used most.
@@ -184,14 +124,11 @@ pub fn client(model: impl ChatModel) -> ChatClientBuilder {
     ChatClient::builder(model).fallback_advisor(ToolCallAdvisor::new())
 }
 
-/// Runs the code of both READMEs and of the pages as tests.
+/// Runs the code of the workspace's README and of the pages as tests.
 #[cfg(all(doctest, feature = "typed-tools", feature = "memory", feature = "openai"))]
 mod documents {
     #[doc = include_str!("../../../README.md")]
     struct Readme;
-
-    #[doc = include_str!("../README.md")]
-    struct CrateReadme;
 
     #[doc = include_str!("../../../docs/writing-an-advisor.md")]
     struct WritingAnAdvisor;

@@ -1,8 +1,4 @@
-//! A streaming advisor chain for language-model calls.
-//!
-//! A request travels inwards through a chain of advisors to a model; the answer travels outwards as a stream of
-//! chunks. The promise: **all work of an inner advisor after an answer has finished before anyone outside it
-//! learns that the answer is complete.**
+#![doc = include_str!("../README.md")]
 //!
 //! ```text
 //!            request                                   chunks, then Completed
@@ -110,8 +106,3 @@ pub use turn_stream::TurnStream;
 pub use turn_stream::control::{OnDrop, Spawner, TurnHandle};
 pub use turn_stream::response::TurnResponse;
 pub use turn_stream::text::TextStream;
-
-/// Tests the examples of the README.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;

@@ -1,5 +1,4 @@
-//! The attribute `#[tool]`, which makes a tool of a function. `tool-call-advisor` exports it, and the facade
-//! `advisor-chain`.
+#![doc = include_str!("../README.md")]
 
 mod attributes;
 mod expand;
@@ -68,8 +67,3 @@ use proc_macro::TokenStream;
 pub fn tool(settings: TokenStream, function: TokenStream) -> TokenStream {
     expand::expand_or_error(settings.into(), function.into()).into()
 }
-
-/// Tests the examples of the README.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;

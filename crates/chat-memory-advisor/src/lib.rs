@@ -1,33 +1,4 @@
-//! Conversation memory for advisor chains. Rounds are stored as they complete; windows and repair apply on
-//! reading.
-//!
-//! [`ChatMemoryAdvisor`] stores each message of a turn as it becomes final, and sends the stored conversation to
-//! the model. Whether a turn is dropped, fails or is killed, the next turn begins with a valid transcript.
-//!
-//! # Example
-//! ```
-//! use advisor_core::{ChatClient, ConversationKey};
-//! use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
-//! # use advisor_core::{ChatModel, ChatRequest, ChatResponse, ChunkStream, FinishReason, Message, Result, async_trait};
-//! # struct Counter;
-//! # #[async_trait]
-//! # impl ChatModel for Counter {
-//! #     async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
-//! #         let answer = Message::assistant(format!("I was sent {} messages.", request.messages.len()));
-//! #         Ok(ChunkStream::answer(ChatResponse::new(request.round, answer, FinishReason::Stop)))
-//! #     }
-//! # }
-//!
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> advisor_core::Result<()> {
-//! let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
-//! let client = ChatClient::builder(Counter).advisor(memory.clone()).build()?;
-//! client.prompt().user("My name is Ada.").conversation("c1").call().await?;
-//! let answer = client.prompt().user("What is my name?").conversation("c1").call().await?;
-//! assert_eq!(answer.text(), "I was sent 3 messages.");
-//! assert_eq!(memory.transcript(&ConversationKey::new("c1")?).await?.len(), 4);
-//! # Ok(()) }
-//! ```
+#![doc = include_str!("../README.md")]
 //!
 //! # Words
 //! | word | type |
@@ -84,8 +55,3 @@ pub use transcript::token_counter::{ApproximateTokens, TokenCounter};
 pub use transcript::validate::{TranscriptError, validate_transcript};
 pub use transcript::window::Window;
 pub use turn::fork_point::ForkPoint;
-
-/// The README's examples are tests, too.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;

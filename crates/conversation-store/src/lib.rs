@@ -1,28 +1,4 @@
-//! The contract of a store for conversations, and a store in memory.
-//!
-//! A conversation is an append-only log of [`Entry`]s. [`ConversationStore`] is the contract; [`InMemoryStore`]
-//! implements it within this process. Stores in databases are separate crates. This crate knows no running turns:
-//! [versions](Version), [leases](Leases) and [fencing tokens](FencingToken) decide who may write.
-//!
-//! # Example
-//! ```
-//! use advisor_core::{ConversationKey, Message, TurnId};
-//! use conversation_store::{
-//!     Batch, BatchKey, ConversationStore, EntryKind, InMemoryStore, NewEntry, StoreError, Version, ReadRange,
-//! };
-//!
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let store = InMemoryStore::new();
-//! let (key, turn) = (ConversationKey::new("c1")?, TurnId::random());
-//! let said = NewEntry::new(turn.clone(), EntryKind::Message(Message::user("Is it?")));
-//! let batch = Batch::new(BatchKey::new(turn, 0, "input"), vec![said]);
-//!
-//! let version = store.append(&key, Version::EMPTY, batch.clone()).await?;
-//! assert_eq!(store.append(&key, Version::EMPTY, batch).await?, version, "it is written once");
-//! assert_eq!(store.load(&key, ReadRange::LastTurns(1)).await?.entries.len(), 1);
-//! # Ok(()) }
-//! ```
+#![doc = include_str!("../README.md")]
 //!
 //! # Words
 //! | word | type |
@@ -80,8 +56,3 @@ pub use timeout::TimeoutStore;
 pub use transfer::export::export;
 pub use transfer::import::{ImportError, Imported, import};
 pub use written_entry::{TurnEffect, WrittenEntry};
-
-/// Runs the README's examples as doc tests.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;

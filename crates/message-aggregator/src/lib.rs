@@ -1,8 +1,4 @@
-//! Assembles the streamed answer of a language model: deltas in, chunks and one response out.
-//!
-//! This crate has no async, no I/O, no clock and no randomness: the same deltas give the same chunks. A provider turns its
-//! wire events into [`Delta`]s. A [`MessageAggregator`] turns those into [`Chunk`]s while they arrive, and into one
-//! [`ChatResponse`] when the answer ends.
+#![doc = include_str!("../README.md")]
 //!
 //! | word | type |
 //! | --- | --- |
@@ -13,8 +9,7 @@
 //! | transcript: the ordered messages of a conversation | [`MessageList`] of [`Message`] |
 //! | tool call, tool result | [`ToolCall`], [`ToolResult`] |
 //!
-//! One table of rules decides which call a fragment belongs to, see [`Rule`]. All buffers are bounded, see
-//! [`AggregatorLimits`].
+//! [`Rule`] is the table of rules. All buffers are bounded, see [`AggregatorLimits`].
 
 mod aggregator;
 mod chunk;
@@ -46,8 +41,3 @@ pub use response::diagnostics::{Diagnostics, Rule};
 pub use response::finish::{Finish, FinishReason, Limit};
 pub use response::usage::Usage;
 pub use response::{ChatResponse, Choice};
-
-/// Tests the examples of the README.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;

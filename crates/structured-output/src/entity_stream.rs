@@ -28,6 +28,36 @@ use crate::value_of::value_of;
 ///
 /// # Errors
 /// Those of the turn. Nothing follows an error.
+///
+/// # Example
+/// ```
+/// use advisor_core::ChatClient;
+/// use advisor_testkit::{Answer, ScriptedModel};
+/// use futures::TryStreamExt;
+/// use serde::Deserialize;
+/// use serde_json::json;
+/// use structured_output::schemars::{self, JsonSchema};
+/// use structured_output::{Partial, PromptExt};
+///
+/// #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
+/// struct City {
+///     name: String,
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> advisor_core::Result<()> {
+/// # let model = ScriptedModel::new([Answer::new().text(r#"{"name": "Os"#).text(r#"lo"}"#).done()]);
+/// let client = ChatClient::builder(model).build()?;
+/// let mut city = client.prompt().user("What is the capital of Norway?").entity::<City>().stream();
+/// while let Some(item) = city.try_next().await? {
+///     match item {
+///         Partial::Value(so_far) => assert!([json!({"name": "Os"}), json!({"name": "Oslo"})].contains(&so_far)),
+///         Partial::Restarted => println!("what was shown of the value is void"),
+///         Partial::Complete(city) => assert_eq!(city, City { name: "Oslo".into() }),
+///     }
+/// }
+/// # Ok(()) }
+/// ```
 #[must_use = "streams do nothing unless polled"]
 pub struct EntityStream<T> {
     turn: Option<TurnStream>,

@@ -1,9 +1,4 @@
-//! The tool loop as an advisor: runs the tool calls of a streamed answer and asks the model again.
-//!
-//! The loop decides on the finished answer, never on a chunk. Before a tool starts, all advisors inside the loop
-//! have completed for the answer that called it, so a memory inside has stored it. All results are recorded before
-//! the model is asked again. Every tool failure becomes a result that the model reads. Every exit leaves a valid
-//! transcript.
+#![doc = include_str!("../README.md")]
 //!
 //! - [`ToolCallAdvisor`] is the loop; [`ToolCallStreaming`] selects which chunks of it are shown.
 //! - `#[tool]` makes a tool of a function or a method; [`FnTool`] makes one of a closure; [`ClientSideTool`] offers one that the caller runs.
@@ -20,33 +15,12 @@
 //! | `schema-validation` | checks arguments against the tool's schema, and schemas when a client is built | yes |
 //! | `typed-tools` | `#[tool]`, `FnTool::typed`, `FnTool::from_args` and `schema_for`: the schema of a type | yes |
 //!
+//! Regular expressions of schemas are compared in linear time. One that needs another engine, such as a look-ahead, is
+//! left to the tool, with the keywords that would refuse more without it. Arguments whose comparison would take too long
+//! are refused. Long arguments are checked off the async threads, for at most 10 seconds.
+//!
 //! Without `schema-validation`, arguments must parse and be an object. Tools check them, typed tools by their
 //! type.
-//!
-//! # Example
-//! ```
-//! use advisor_core::{ChatClient, Result};
-//! use advisor_testkit::{Answer, ScriptedModel};
-//! use serde_json::{Value, json};
-//! use tool_call_advisor::{FnTool, ToolCallAdvisor, ToolDefinition};
-//!
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<()> {
-//! let model = ScriptedModel::new([
-//!     Answer::from_calls([("c1", "weather", r#"{"city":"Oslo"}"#)]),
-//!     Answer::from_text("It is sunny in Oslo."),
-//! ]);
-//! let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
-//! let weather = FnTool::new(
-//!     ToolDefinition::new("weather", "Tells the weather.", schema),
-//!     |_: Value| async { Ok("sunny") },
-//! );
-//! let client = ChatClient::builder(model).advisor(ToolCallAdvisor::new()).tool(weather).build()?;
-//! let response = client.prompt().user("How is the weather in Oslo?").call().await?;
-//! assert_eq!(response.text(), "It is sunny in Oslo.");
-//! assert_eq!(response.transcript().len(), 4); // user, call, result, answer
-//! # Ok(()) }
-//! ```
 
 mod advisor;
 mod approval;
@@ -101,8 +75,3 @@ pub mod __private {
     pub use schemars;
     pub use serde;
 }
-
-/// Tests the examples of the README.
-#[cfg(all(doctest, feature = "typed-tools"))]
-#[doc = include_str!("../README.md")]
-struct Readme;

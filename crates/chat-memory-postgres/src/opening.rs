@@ -31,8 +31,8 @@ impl PostgresStore {
     /// Connects to the database at this address, such as `postgres://user:password@host:5432/database`, and
     /// prepares the schema `advisor_chain` in it.
     ///
-    /// It uses up to 16 connections, without TLS. For TLS, another schema or another number of connections, create
-    /// a pool and pass it to [`PostgresStore::from_pool`].
+    /// It uses up to 16 connections, without TLS, and refuses an address with `sslmode=require`. For TLS, another
+    /// schema or another number of connections, create a pool and pass it to [`PostgresStore::from_pool`].
     ///
     /// # Errors
     /// [`SetupError`]; its text never contains the password.
@@ -56,9 +56,11 @@ impl PostgresStore {
 
     /// Takes connections from the caller's pool, and prepares the schema in their database.
     ///
-    /// The pool decides how connections are made: their number, TLS, timeouts, `statement_timeout`. A role without
-    /// the right to create schemas can use a schema that another role prepared. All connections must lead to one
-    /// server that accepts writes. Behind a balancer of read replicas a store would not see its own writes.
+    /// The pool decides how connections are made: their number, TLS, timeouts, `statement_timeout`. A role with
+    /// only read and write access to the tables, and to the sequence `fences`, can use a schema that another role
+    /// prepared. All connections must lead to one server that accepts writes. Behind a balancer of read replicas a
+    /// store would not see its own writes. A pooler in between must keep prepared statements: PgBouncer in session
+    /// mode, or from 1.21 on with `max_prepared_statements`.
     ///
     /// # Cancellation
     /// A dropped future closes its connection. The schema is then prepared completely or not at all.
@@ -66,6 +68,22 @@ impl PostgresStore {
     /// # Errors
     /// [`SetupError::Newer`] if a newer version of this crate prepared the schema. [`SetupError::Store`] if the
     /// server cannot be reached or does not answer within 30 seconds.
+    ///
+    /// # Example
+    /// ```no_run
+    /// use chat_memory_postgres::deadpool_postgres::tokio_postgres::NoTls;
+    /// use chat_memory_postgres::deadpool_postgres::{Manager, Pool};
+    /// use chat_memory_postgres::{PostgresStore, Schema};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// // A TLS connector in the place of `NoTls`.
+    /// let manager = Manager::new("host=db.example user=app dbname=app".parse()?, NoTls);
+    /// let pool = Pool::builder(manager).max_size(4).build()?;
+    /// let store = PostgresStore::from_pool(pool, Schema::new("support_chat")?).await?;
+    /// println!("{store:?}");
+    /// # Ok(()) }
+    /// ```
     pub async fn from_pool(pool: Pool, schema: Schema) -> Result<Self, SetupError> {
         // The server may accept the connection and stay silent, or another client may hold the lock of the
         // migrations.

@@ -30,6 +30,8 @@ use crate::statements::Statements;
 /// An acknowledged append survives a crash of the server as far as its settings `synchronous_commit` and `fsync`
 /// guarantee it. Their defaults do.
 ///
+/// The row of a lease, with the name of the conversation, the fencing token and the id of a turn, outlives a deletion.
+///
 /// # Cancellation
 /// An append that is dropped or times out after it was sent may still be applied by the server. It is applied as a
 /// whole, and only if no later append came first. An operation that is dropped before its answer arrives closes

@@ -1,24 +1,4 @@
-//! Conversations of advisor chains in Redis or Valkey.
-//!
-//! [`RedisStore`] is a [`ConversationStore`](conversation_store::ConversationStore) for a `ChatMemoryAdvisor`. An
-//! append is one script, which the server runs atomically. A load is a range read, however long the conversation
-//! is. A write acknowledged by one store is visible to all others at once. It also issues
-//! [leases](conversation_store::Leases).
-//!
-//! # Example
-//! ```no_run
-//! use advisor_core::ConversationKey;
-//! use chat_memory_advisor::ChatMemoryAdvisor;
-//! use chat_memory_redis::RedisStore;
-//!
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let store = RedisStore::connect("redis://127.0.0.1/").await?;
-//! let memory = ChatMemoryAdvisor::new(store);
-//! let transcript = memory.transcript(&ConversationKey::new("c1")?).await?;
-//! # drop(transcript);
-//! # Ok(()) }
-//! ```
+#![doc = include_str!("../README.md")]
 //!
 //! # Durability
 //! The server's configuration decides which failures an acknowledged append survives:
@@ -75,13 +55,13 @@
 //! - An append reaches the server more than a day after its mark, with a deletion in between.
 //! - A failover or a restore loses the index and keeps the conversation.
 //!
-//! # Words
-//! | word | type |
-//! | --- | --- |
-//! | the store | [`RedisStore`] |
-//! | the server, its connection and the names of its keys | [`RedisServer`] |
-//! | the prefix of its keys | [`Prefix`] |
-//! | error of opening a store | [`SetupError`] |
+//! # Rights
+//! A user with an access list needs the keys of the prefix, and these commands: `eval`, `evalsha`, `script|load`, `time`,
+//! `exists`, `get`, `set`, `unlink`, `persist`, `pexpireat`, `hget`, `hmget`, `hset`, `hdel`, `hlen`, `llen`, `lindex`,
+//! `rpush`, `xlen`, `xrange`, `xadd`, `zadd`, `zrem`, `zrangebylex`.
+//!
+//! The server checks the right to each command when a script calls it. If some rights are missing, an append stops in the
+//! middle, and the store then refuses the conversation as damaged.
 
 mod failure;
 mod index;
@@ -101,8 +81,3 @@ pub use redis;
 pub use server::RedisServer;
 pub use setup_error::SetupError;
 pub use store::RedisStore;
-
-/// Runs the README's examples as doc tests.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;

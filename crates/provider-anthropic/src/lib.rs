@@ -1,8 +1,4 @@
-//! Anthropic's Messages API for advisor chains: streaming, thinking, tool calls, tools that the server runs.
-//!
-//! [`AnthropicModel`] is an [`advisor_core::ChatModel`]. It sends requests over HTTP and emits chunks as the server
-//! sends them. It reads the body to its end before the answer completes, so that the next request reuses the
-//! connection.
+#![doc = include_str!("../README.md")]
 //!
 //! ```text
 //! request ─▶ body, each message written once ─▶ transport ─▶ clocks ─▶ SSE decoder ─▶ wire JSON ─▶ deltas ─▶ aggregator ─▶ chunks
@@ -11,6 +7,8 @@
 //! - Thinking is reasoning. Its signature and encrypted thinking are kept with it, and go back unchanged, in order.
 //! - A tool that the server runs is an opaque block, never a tool call. A paused answer has the finish reason
 //!   [`Paused`](advisor_core::FinishReason::Paused), and the tool loop asks the server to go on.
+//! - `refusal`, `max_tokens` and `model_context_window_exceeded` are finish reasons after which no call runs. A citation is a
+//!   block for the user, and goes back with its text.
 //! - Token counts are cumulative; the largest ones count, compactions included. The tokens of the request include cached ones.
 //! - The messages of a request take turns: results of tools come first in the user's message. A conversation that
 //!   began with another provider goes on: call ids are mapped, and thinking of others is left out.
@@ -33,8 +31,3 @@ pub use model::AnthropicModel;
 pub use provider_http::failure::ProviderError;
 #[doc(no_inline)]
 pub use provider_http::{backoff, sse, timeouts, transport};
-
-/// Tests the examples of the README.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;

@@ -46,6 +46,20 @@ const VARIABLES: Variables = Variables {
 /// [`ProviderError`](crate::ProviderError) is the source. Transient failures are retried while no part of the
 /// answer was shown, see [`with_retries`](Self::with_retries).
 ///
+/// # Requests
+/// | of a request | on the wire |
+/// | --- | --- |
+/// | system messages | the field `system`, wherever they stand in the list |
+/// | several messages of one author in a row | one message; results of tools come first in it |
+/// | messages of other providers | call ids and tool names are mapped; thinking and opaque blocks of another server are left out |
+/// | arguments that are no JSON object | the text in an object, as `unparsable_arguments` |
+/// | images, PDFs, texts | inline, by URL or by file id, also in results of tools; a note in place of other media |
+/// | `max_tokens` | always; 8,192 if the request names none, and in addition the budget for thinking in `extra` |
+/// | a JSON schema for the answer | `output_config`, see [`with_schema_support`](Self::with_schema_support) |
+/// | `seed`, an object without a schema | left out, as the API has neither; more than one choice is an error |
+/// | thinking, `top_k`, `mcp_servers`, `container` and others | `ChatOptions::extra`, unchanged |
+/// | tools of the server | [`with_tool_definition`](Self::with_tool_definition) |
+///
 /// # Example
 /// ```no_run
 /// use advisor_core::ChatClient;

@@ -1,24 +1,4 @@
-//! Google's Gemini API for advisor chains: streaming, tool calls, thought signatures.
-//!
-//! [`GeminiModel`] is an [`advisor_core::ChatModel`] that calls `streamGenerateContent`.
-//!
-//! ```
-//! use advisor_core::ChatClient;
-//! use advisor_testkit::{ReplayServer, Reply};
-//! use provider_gemini::GeminiModel;
-//!
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! // A local server that replays one answer replaces a real one.
-//! let event = r#"{"candidates":[{"content":{"parts":[{"text":"Good morning!"}]},"finishReason":"STOP"}]}"#;
-//! let server = ReplayServer::start([Reply::sse(format!("data: {event}\r\n\r\n"))]).await?;
-//!
-//! let model = GeminiModel::new("gemini-2.5-flash").with_base_url(server.url()).with_api_key("example");
-//! let client = ChatClient::builder(model).build()?;
-//! assert_eq!(client.prompt().system("Be brief.").user("Hello").call().await?.text(), "Good morning!");
-//! assert_eq!(server.requests()[0].path, "/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse");
-//! # Ok(()) }
-//! ```
+#![doc = include_str!("../README.md")]
 //!
 //! - A thought signature goes back on the part that it came with: a text, a call, media, or an empty part.
 //! - Calls without ids get some. Arguments that arrive in pieces (`partialArgs`) are written as JSON text, in order.
@@ -43,8 +23,3 @@ pub use profile::{CallIdField, Generation, Profile, SchemaForm, StreamForm};
 pub use provider_http::failure::ProviderError;
 #[doc(no_inline)]
 pub use provider_http::{backoff, sse, timeouts, transport};
-
-/// Tests the examples of the README.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;

@@ -1,8 +1,7 @@
-//! Building blocks that HTTP providers of language models share. Nothing here is specific to one vendor.
+#![doc = include_str!("../README.md")]
 //!
-//! A provider is a request builder and a [`WireFormat`](answer::WireFormat), which converts the events of an
-//! answer to deltas. A [`Server`](server::Server) has the address, the key and the headers, and makes a
-//! [`Call`](exchange::Call) of a request body. Its [`HttpClient`](exchange::HttpClient) does the rest:
+//! A [`Server`](server::Server) has the address, the key and the headers, and makes a [`Call`](exchange::Call) of a
+//! request body. Its [`HttpClient`](exchange::HttpClient) does what all providers share:
 //!
 //! - sends it with a [`Transport`](transport::Transport) under [`Timeouts`](timeouts::Timeouts), and retries
 //!   according to a [`Backoff`](backoff::Backoff);
@@ -43,8 +42,3 @@ pub mod written;
 
 pub use joined_text::joined_text;
 pub use tool_result::parts_of_result;
-
-/// Tests the examples of the README.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;

@@ -33,6 +33,25 @@ const VARIABLES: Variables =
 /// [`ProviderError`] is the source. Transient failures are retried while no part of the answer was shown, see
 /// [`OllamaModel::with_retries`]. A request for several answers is an error.
 ///
+/// # Requests
+/// | of a request | on the wire |
+/// | --- | --- |
+/// | tool choice | Ollama has none: for no tool none is offered, for a certain tool that one alone, and `Required` is not enforced |
+/// | results | with the tool's name, and with the call's id for newer versions |
+/// | images | bytes in base64, in user messages and results; other media become a note |
+/// | structured output | `format`: `json` or the schema, but not together with tools: the schema leaves the model no way to call one |
+/// | `temperature`, `top_p`, `max_tokens`, `seed`, `stop` | fields of `options` |
+/// | `think`, `keep_alive`, `options` such as `num_ctx` | extra fields of `ChatOptions`; single options override ours |
+/// | history of other providers | reasoning as `thinking`, a refusal as text; signatures and other data are left out |
+///
+/// # Quirks
+/// - Each entry of a line is another call, whatever its index. A call without an id, or with a used one, gets one.
+/// - A call without a name is kept, and answered with an error. Arguments may be a text, `null` or missing.
+/// - Calls decide, not `done_reason`, which is `stop` after calls, too. Without it, the reason is inferred.
+/// - Without a last line the answer is truncated, and none of its calls runs.
+/// - An error line after the status 200, also in plain words, is that error, after the content.
+/// - Lone surrogates, repeated members and numbers out of range are repaired.
+///
 /// # Example
 /// ```no_run
 /// use advisor_core::{ChatClient, ChatOptions};

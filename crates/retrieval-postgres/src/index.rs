@@ -34,6 +34,16 @@ impl PostgresVectors {
     /// Updates wait while the server creates the index, which can take minutes for many documents. The timeout of the
     /// store does not apply. The right to create it is that of the table's owner.
     ///
+    /// To keep updates going, create it beside the store. A search knows it by this name:
+    ///
+    /// ```sql
+    /// CREATE INDEX CONCURRENTLY documents_embedding ON advisor_vectors.documents USING hnsw (embedding vector_cosine_ops);
+    /// ANALYZE advisor_vectors.documents;
+    /// ```
+    ///
+    /// For a filter that few documents pass, an index of your own can help, such as one on
+    /// `(tenant, (metadata -> 'language'))`.
+    ///
     /// # Cancellation
     /// A dropped future closes its connection. The server may still create the index.
     ///

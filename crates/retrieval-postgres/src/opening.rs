@@ -27,8 +27,8 @@ impl PostgresVectors {
     /// Connects to the database at this address, such as `postgres://user:password@host:5432/database`, and
     /// prepares the schema `advisor_vectors` in it for embeddings of this number of dimensions.
     ///
-    /// It uses up to 16 connections, without TLS. For TLS, another schema or another number of connections, create
-    /// a pool and pass it to [`PostgresVectors::from_pool`].
+    /// It uses up to 16 connections, without TLS, and refuses an address with `sslmode=require`. For TLS, another
+    /// schema or another number of connections, create a pool and pass it to [`PostgresVectors::from_pool`].
     ///
     /// # Errors
     /// [`SetupError`]; its text never contains the password.
@@ -53,14 +53,31 @@ impl PostgresVectors {
     /// Takes connections from the caller's pool, and prepares the schema in their database.
     ///
     /// The extension `vector` is created if it is missing and the role may create it. The pool decides how connections
-    /// are made: their number, TLS, timeouts. A role without the right to create schemas can use a schema that another
-    /// role prepared. All connections must lead to one server that accepts writes.
+    /// are made: their number, TLS, timeouts. A role with only read and write access to the table can use a schema that
+    /// another role prepared. All connections must lead to one server that accepts writes. A pooler in between may be in
+    /// transaction mode.
     ///
     /// # Errors
     /// [`SetupError::NoExtension`] and [`SetupError::OldExtension`] if the database does not have pgvector from 0.8 on.
     /// [`SetupError::Dimensions`] if the schema has documents of other dimensions. [`SetupError::Newer`] if a newer
     /// version of this crate prepared the schema. [`SetupError::Store`] if the server cannot be reached or does not
     /// answer within 30 seconds.
+    ///
+    /// # Example
+    /// ```no_run
+    /// use retrieval_postgres::deadpool_postgres::tokio_postgres::NoTls;
+    /// use retrieval_postgres::deadpool_postgres::{Manager, Pool};
+    /// use retrieval_postgres::{PostgresVectors, Schema};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// // A TLS connector in the place of `NoTls`.
+    /// let manager = Manager::new("host=db.example user=app dbname=app".parse()?, NoTls);
+    /// let pool = Pool::builder(manager).max_size(4).build()?;
+    /// let manuals = PostgresVectors::from_pool(pool, Schema::new("manuals")?, 1_536).await?;
+    /// println!("{manuals:?}");
+    /// # Ok(()) }
+    /// ```
     pub async fn from_pool(pool: Pool, schema: Schema, dimensions: usize) -> Result<Self, SetupError> {
         if !(1..=MOST_DIMENSIONS).contains(&dimensions) {
             return Err(SetupError::Unstorable { found: dimensions });

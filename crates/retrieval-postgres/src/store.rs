@@ -22,6 +22,8 @@ use crate::statement::Statement;
 ///
 /// A search compares the embedding with every document of the tenant that passes the filter, so it misses none. With an
 /// [index](Self::create_index) it is faster for large tenants, and may return other documents than the closest ones.
+/// Embeddings are stored with the length 1, and the score is the cosine. Metadata are compared as `jsonb`: `1` and `1.0`
+/// are equal.
 ///
 /// # Ordering
 /// As in the contract of [`VectorStore`]. An update or a deletion is one transaction.

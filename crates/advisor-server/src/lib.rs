@@ -1,29 +1,40 @@
-//! A chain as an HTTP service.
+#![doc = include_str!("../README.md")]
 //!
-//! [`ChatServer`] mounts one chain under the protocols that clients already speak. All of them share conversations,
-//! memory, tools and limits. Its [router](ChatServer::router) fits into any axum application; [`serve`] is a whole
-//! server.
+//! # A page of `useChat` that is loaded again
+//! `GET /api/ui/{id}` returns `{"messages": […], "running": …, "before": …}`: the messages of the AI SDK that a client has
+//! after it has read the streams of the last turns. Ids of messages, calls and approvals are those of the streams.
 //!
-//! | route | protocol |
-//! | --- | --- |
-//! | `GET /` | a chat page |
-//! | `POST /api/chat` | the page's events, see [`ChatEvents`](advisor_sse::ChatEvents) |
-//! | `POST /api/ui`, `GET /api/ui/{id}/stream` | AI SDK, `useChat` |
-//! | `GET /api/ui/{id}` | the messages of a chat for a page of `useChat` that is loaded again |
-//! | `POST /api/ag-ui` | AG-UI |
-//! | `POST /api/chunks` | the chunks in their own JSON form |
-//! | `POST /v1/chat/completions`, `POST /v1/responses`, `GET /v1/models` | OpenAI clients |
-//! | `POST /v1/messages` | Anthropic clients |
-//! | `GET /api/conversations`, `GET` and `DELETE /api/conversations/{id}` | the conversations |
-//! | `GET /api/conversations/{id}/export` | all messages of a conversation, one a line |
-//! | `GET /api/conversations/{id}/stream` | the running turn, from the first chunk or behind `Last-Event-ID` |
-//! | `POST /api/conversations/{id}/stop` | stops the running turn and those that wait |
-//! | `GET /api/conversations/{id}/turns/{turn}/journal` | the order of work in a turn, with an [`Inspector`] |
-//! | `GET /healthz`, `GET /readyz` | whether the process runs, and whether turns can begin |
-//! | `GET /openapi.json` | the OpenAPI description of the routes |
-//! | `GET /metrics` | counters for Prometheus, [if asked for](ChatServer::with_metrics) |
+//! ```js
+//! const headers = { "x-ui-profile": "v6" };
+//! const load = async (id) => {
+//!   const response = await fetch(`/api/ui/${encodeURIComponent(id)}`, { headers });
+//!   if (response.status === 404) return { messages: [], running: null };
+//!   return response.json();
+//! };
 //!
-//! With `?view=page`, the page's routes also send reasoning, and the blocks of each answer.
+//! function Chat({ id, loaded }) {
+//!   const chat = useChat({
+//!     id,
+//!     messages: loaded.messages,
+//!     resume: loaded.running !== null,
+//!     transport: new DefaultChatTransport({ api: "/api/ui", headers }),
+//!     sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
+//!   });
+//!   // …
+//! }
+//! ```
+//!
+//! - `stop()` of `useChat` only disconnects. The turn continues, and the next message is refused while it runs (409): call
+//!   `POST /api/conversations/{id}/stop` beside it. Or send the header `x-on-disconnect: stop` with each message; then a lost
+//!   connection stops the turn, too, so do not set `resume`.
+//! - A turn that runs has only its question among the messages. `resume` reads its answer from `GET /api/ui/{id}/stream`.
+//! - A page that joins a turn after a decision or a result gets its answer in a new message. Load the page again at its end.
+//! - An answer that failed or was stopped has the text that was shown, and a last part `data-incomplete`.
+//! - In a live stream, `data-restart` says that the answer so far is void: show only the parts behind the last one of a round.
+//! - A call that was left unanswered when the conversation went on ends with an error. One that was approved with other
+//!   arguments shows those of the model. One that was started before its process died asks for approval again.
+//! - The messages have all calls, also those that the chain hides from the stream. Hiding is no protection.
+//! - Not stored, and missing, are void attempts and the reason of a denial.
 
 mod access;
 mod inspector;
@@ -52,8 +63,3 @@ pub use relay::{
 };
 pub use serve::serve;
 pub use server::ChatServer;
-
-/// Runs the code of the README as a test.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;

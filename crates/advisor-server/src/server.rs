@@ -25,14 +25,55 @@ use crate::turns::Turns;
 /// # Ordering
 /// A client learns of the end of an answer after all work inside the chain on it (law O3): memory has it.
 ///
+/// # The list of a client
+/// Most clients send their whole list of messages each time. It continues the conversation that the request names, or it
+/// begins one by messages of the user; anything else is refused with 400 (law M8).
+///
+/// - A list that continues may be the end of the conversation, and may lack failed messages. Messages whose turn has failed,
+///   and which stand in front of the new one, are not sent twice.
+/// - Of an answer it may have all texts, or some that follow one another, such as the last one. The end may be missing,
+///   since a client may stop reading.
+/// - White space and reasoning do not count, also between `<think>` and `</think>`. Media may be left out. Items without a
+///   role, such as `reasoning` or `mcp_call`, count as a part of an answer.
+/// - If a turn was interrupted before memory had any text of it, the client's text is passed over.
+/// - What an advisor outside memory has answered, such as a guard, is passed over as long as the process keeps the turn
+///   ([`ServerLimits::ended_turns`]). Later, the client leaves out the message and the reply.
+/// - A greeting of the assistant may stand before the messages that begin a conversation. It is not stored.
+/// - An empty message of the user beside another one is left out.
+///
+/// A list repeats the pictures of its history, so a long one comes to the limit of a body (413): the client leaves them out
+/// there, or sends its new message alone.
+///
+/// # Results of client-side tools
+/// Calls of a tool that runs at the client end the turn, and their results begin the next one: a message `tool` of Chat
+/// Completions and AG-UI, an item `function_call_output`, a block `tool_result`, `addToolOutput` of `useChat`.
+///
+/// - Results are accepted for calls that the conversation waits for, of tools that the chain or
+///   [`map_prompt`](Self::map_prompt) has. Send all of them in one request: calls without one count as not run.
+/// - The id of a call in such a turn, and of each call of AG-UI, ends with a few characters of its turn, since models repeat
+///   ids. Send a result under the id as it was shown.
+/// - `/api/chat` and `/api/chunks` take no results. With `previous_response_id`, the newest branch alone does.
+/// - If one answer calls such a tool beside tools of the chain, the chain runs its tools at once and keeps their results.
+///
+/// # The same request again
+/// - Without an id of the turn, a request below `/v1` in a named conversation repeats the last turn if it has the same new
+///   messages and the client lacks their answer. In a conversation without a name, each repeat is a conversation of its own.
+/// - A running turn is joined, one without an answer continues from memory, and an answer is repeated.
+/// - A turn that stopped because its client disconnected continues from memory. So does one that was refused at its start
+///   (409), or whose model is busy (429), also after tools have run. A turn that memory never had begins.
+/// - Any other failure is an answer, too: to try again, replace the turn, or send the message under a new id.
+/// - An id with other characters than letters, digits, `-` and `_`, or more than 128, is replaced by its SHA-256 hash.
+///
 /// # Cancellation
 /// A client that disconnects stops its turn, unless its protocol can resume, or the chat client
 /// [finishes](advisor_core::OnDrop::FinishTurn) dropped turns. Then the turn continues, and
-/// `POST /api/conversations/{id}/stop` stops it.
+/// `POST /api/conversations/{id}/stop` stops it. A client may send a further request before its answer in one piece, and
+/// then disconnect: the server does not notice that.
 ///
 /// # Errors
 /// A request that fails before its answer begins has an error status. Later, the protocol reports the failure. Neither
-/// has the text of an internal error.
+/// has the text of an internal error. Each names the request (`x-request-id`), and the span `http_request` has the same
+/// `request.id`, so a log shows which request caused a failure.
 ///
 /// # Example
 /// ```no_run

@@ -8,6 +8,16 @@ use serde_json::{Value, json};
 /// `context_length_exceeded`, or the words `prompt is too long`. What an API has no term for keeps the code and the text
 /// of the server.
 ///
+/// | failure | OpenAI: type, code | Anthropic: type |
+/// | --- | --- | --- |
+/// | the conversation is too long | `invalid_request_error`, `context_length_exceeded` | `invalid_request_error` |
+/// | the model is busy | `rate_limit_error`, `rate_limit_exceeded` | `rate_limit_error` |
+/// | the model, its key or its connection failed, or the answer broke off | `server_error`, the kind of the error | `api_error`, `timeout_error` or `overloaded_error` |
+/// | the request cannot succeed as it is | `invalid_request_error`, the kind of the error | `invalid_request_error`, `conflict_error` or `request_too_large` |
+///
+/// OpenAI's list of codes of a failed response is closed: `response.failed` has `server_error`, `rate_limit_exceeded` or
+/// `invalid_prompt`, and beside the list `context_length_exceeded`. The `error` event before it has the code of the table.
+///
 /// # Example
 /// ```
 /// use advisor_core::ErrorKind;

@@ -1,7 +1,4 @@
-//! Encoders that write the chunks of a turn in the form of client protocols.
-//!
-//! An [`Encoder`] turns one chunk into bytes. It needs neither a server nor a runtime. [`encode`] turns a whole
-//! stream of chunks into a stream of bytes, for the body of an HTTP response.
+#![doc = include_str!("../README.md")]
 //!
 //! | encoder | protocol | clients |
 //! | --- | --- | --- |
@@ -45,8 +42,3 @@ pub use shared::approvals::{ApprovalId, Approvals};
 pub use shared::call_ids::CallIds;
 pub use shared::json::media_as_text;
 pub use shared::server_tools::ServerTools;
-
-/// Runs the code of the README as a test.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;

@@ -119,6 +119,23 @@ impl ChatServer {
     ///
     /// If employees decide in place of the users, give only a second server this setting, behind their login. With the
     /// same client, memory and relay, the user's page shows the turn that an employee resumes.
+    ///
+    /// | protocol | a call that waits | the decision |
+    /// | --- | --- | --- |
+    /// | AI SDK, with `x-ui-profile: v6` or `v7` | a tool that is `approval-requested` | `addToolApprovalResponse`, sent with the message |
+    /// | AG-UI | `outcome.interrupts` of the finished run | `"resume": [{"interruptId": id, "status": "resolved", "payload": {"approved": true}}]`; `"cancelled"` is a denial, `editedArgs` are other arguments |
+    /// | Responses | an item `mcp_approval_request` | an input item `{"type": "mcp_approval_response", "approval_request_id": id, "approve": true}`, with `previous_response_id` or the conversation |
+    ///
+    /// - An id is bound to the conversation, the call and its exact arguments. What a client shows beside an approval is
+    ///   compared with the call; another value is refused (422).
+    /// - A call that is `started` was lost: its turn was stopped, or its process has ended. It needs no decision: send
+    ///   `"decisions": []` if no other call waits. Its approval runs nothing: the model is asked to verify it.
+    /// - `expires_at` of a decision is a Unix time in seconds. Without one, an approval is valid for an hour from the arrival
+    ///   of the request. `approved_with` may also be the arguments as JSON text, so that whole numbers of 64 bits stay exact.
+    /// - If a guard answers in place of a turn with decisions, nothing runs.
+    /// - The AI SDK and AG-UI show how decided calls end. Responses shows only the answer.
+    /// - An answer that waits for a person and for a tool of the client at once needs both together. The results go with the
+    ///   decisions; on `/api/chat` and `/api/chunks`, which take no results, the application decides.
     #[must_use]
     pub fn with_approvals(self) -> Self {
         self.changed(|shared| shared.decisions = Decides::Users)
@@ -163,6 +180,15 @@ impl ChatServer {
     /// machine. Tool runs are counted if the chain shows their events, as with `ToolCallStreaming::All`. Calls that a person
     /// has decided are always counted, if their decisions come to the server. The server's
     /// [`DecidedCallObserver`](advisor_core::DecidedCallObserver) replaces one of [`map_prompt`](Self::map_prompt).
+    ///
+    /// | counter | labels |
+    /// | --- | --- |
+    /// | `advisor_http_requests_total` | `method`, `route` (its pattern, or `unknown`), `status` |
+    /// | `advisor_turns_total` | `outcome`: `completed`, or the kind of the error |
+    /// | `advisor_turns_running`, `advisor_turn_readers` | none |
+    /// | `advisor_time_to_first_token_seconds` | a histogram, to the first text, reasoning or call |
+    /// | `advisor_tokens_total` | `kind`: `input` and `output`; `cached_input` and `cache_write` are parts of the input, `reasoning` of the output |
+    /// | `advisor_tool_runs_total` | `outcome`: `ok`, `error`, `not_started`, also of a denied call. A call that waits is not counted |
     #[must_use]
     pub fn with_metrics(self) -> Self {
         self.changed(|shared| {
@@ -179,6 +205,14 @@ impl ChatServer {
     /// A relay that is slow or absent neither delays nor fails a turn that runs. Clients at other processes get an error
     /// then. A turn whose id the client has chosen may run elsewhere, so the relay is asked before it starts, for
     /// [`relay_timeout`](ServerLimits::relay_timeout) at most.
+    ///
+    /// - Events arrive up to 0.2 seconds later than at the process of the turn. A stop takes about a second.
+    /// - If the process of a turn dies, readers elsewhere get an error within ten seconds. A turn that is submitted again then
+    ///   runs at the next process.
+    /// - Without an answer of the relay, a turn that is submitted twice may start at two processes. Memory with leases answers
+    ///   it once.
+    /// - The relay holds the chunks of a turn while it runs, and for five minutes after it. Protect it like memory.
+    /// - Journals of the inspector, and limits on running turns, are those of each process.
     #[must_use]
     pub fn with_relay(self, relay: impl TurnRelay) -> Self {
         self.changed(|shared| {

@@ -10,7 +10,27 @@ use crate::EventId;
 
 /// The bytes that an [`Encoder`](crate::Encoder) writes.
 ///
-/// It numbers the frames, and leaves out those that a reconnecting client has received.
+/// It numbers the frames, and leaves out those that a reconnecting client has received: encode the chunks again, from the
+/// first, with [`after`](Self::after).
+///
+/// # Example
+/// ```
+/// use advisor_core::{Block, BlockId, ChatResponse, Chunk};
+/// use advisor_sse::{ChatEvents, Encoding, Frames};
+///
+/// let mut chunks: Vec<_> = Chunk::from_block(BlockId::new(1, 0), &Block::text("Hello")).collect();
+/// chunks.push(Chunk::Completed(ChatResponse::from("Hello")));
+/// let play = |frames: Frames| {
+///     let mut encoding = Encoding::new(ChatEvents::new()).with_frames(frames);
+///     chunks.iter().map(|chunk| encoding.push(&Ok(chunk.clone()))).collect::<Vec<_>>().concat()
+/// };
+///
+/// let whole = String::from_utf8(play(Frames::new().with_ids()))?;
+/// assert!(whole.starts_with("id: 2.0\ndata: {\"type\":\"content\""));
+/// let rest = String::from_utf8(play(Frames::new().after("2.0".parse()?)))?;
+/// assert_eq!(rest, "id: 4.0\ndata: [DONE]\n\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct Frames {
     bytes: Vec<u8>,

@@ -24,6 +24,10 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 /// The items of a turn are a stream. All keys of a conversation are in one slot of a cluster. Keys expire by
 /// themselves, so no deletion is lost with a process.
 ///
+/// A user with an access list needs the keys of the prefix, and these commands: `eval`, `evalsha`, `script|load`, `time`,
+/// `exists`, `get`, `set`, `unlink`, `pexpire`, `hget`, `hmget`, `hset`, `xadd`, `xrange`, `xrevrange`, `zadd`, `zrange`,
+/// `zremrangebyscore`.
+///
 /// # Errors
 /// If the server does not answer in time, or refuses a script. No error has keys, values or an address.
 ///

@@ -27,6 +27,7 @@ use crate::{Approvals, Failure, Frames};
 /// - Custom events: `attempt_restarted {round}`, `citation`, `media`, `tool_progress {toolCallId, part}`, `usage`.
 /// - The result of a run whose answer is cut is `{"incomplete": {reason, message}}`. The reason is `length`,
 ///   `content_filter`, `interrupted` or `limit`.
+/// - Not written are `STATE_DELTA`, `MESSAGES_SNAPSHOT`, `ACTIVITY_*`, `RAW` and `REASONING_ENCRYPTED_VALUE`.
 #[derive(Debug)]
 pub struct AgUi {
     thread_id: Text,

@@ -22,6 +22,9 @@ use crate::{Approvals, Failure, Frames};
 ///   `content_filter`, `interrupted` or `limit`.
 /// - Citations with an address are sources, each with its own id.
 ///
+/// Not written are the data stream of AI SDK 4, `source-document`, which needs a media type, `message-metadata`, whose type
+/// each application defines, and preliminary outputs, which clients before 5.0.11 refuse.
+///
 /// # Errors
 /// A failed tool is `tool-output-error`, and so is a call that the application denies. A failed turn is `error`, a
 /// cancelled one `abort`.

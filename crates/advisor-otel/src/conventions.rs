@@ -13,11 +13,13 @@ const LATEST: &str = "gen_ai_latest_experimental";
 #[non_exhaustive]
 pub enum Conventions {
     /// Semantic conventions 1.36: the version that older instrumentations keep by default. It has no names for the
-    /// time to the first chunk, for cached tokens and for content.
+    /// time to the first chunk, for cached and reasoning tokens, and for content, and names the provider `gen_ai.system`.
     V1_36,
-    /// Semantic conventions 1.41: the last version before those for generative AI became separate.
+    /// Semantic conventions 1.41: the last version before those for generative AI became separate. It has
+    /// `gen_ai.client.operation.*` and `cache_creation`.
     V1_41,
-    /// Semantic conventions for generative AI 0.1, the first separate release.
+    /// Semantic conventions for generative AI 0.1, the first separate release. It has `gen_ai.client.inference.*`,
+    /// `cache_write`, tokens as counters, and durations of tools and turns.
     #[default]
     GenAi0_1,
 }

@@ -1,13 +1,4 @@
-//! Telemetry by OpenTelemetry's conventions for generative AI.
-//!
-//! A chain opens spans of `tracing` by itself. This crate translates them on their way out:
-//!
-//! - [`layer`] turns them into spans of OpenTelemetry, together with your own.
-//! - [`GenAiExporter`] gives them the names of the [`Conventions`].
-//! - [`GenAiMetrics`] makes metrics of them.
-//!
-//! With the feature `otlp`, `Otlp` sends both to a collector. Nothing of a conversation leaves the process, unless
-//! the model is in [`RecordContent`].
+#![doc = include_str!("../README.md")]
 
 mod bounded;
 mod content;
@@ -28,8 +19,3 @@ pub use layer::layer;
 pub use metrics::GenAiMetrics;
 #[cfg(feature = "otlp")]
 pub use otlp::{Otlp, OtlpError, OtlpGuard};
-
-/// Runs the code of the README as a test.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;

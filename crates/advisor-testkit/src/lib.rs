@@ -1,4 +1,4 @@
-//! Scripted models, a replaying loopback server and an order journal for testing advisor chains.
+#![doc = include_str!("../README.md")]
 //!
 //! | to | use |
 //! | --- | --- |
@@ -10,17 +10,29 @@
 //! | the same for OpenAI's Responses, Anthropic's Messages, Gemini and Ollama | [`ResponsesTranscript`], [`MessagesTranscript`], [`GeminiTranscript`], [`OllamaTranscript`] |
 //! | record events, and check their order | [`Journal`] |
 //! | record the work of an advisor, of a model, or of a whole turn | [`JournalAdvisor`], [`JournalModel`], [`Journal::record_chunk`] |
-//! | record the appends of a store, with the feature `stores` | `JournalStore` |
-//! | make a store fail, hang or be slow at an operation, with the feature `stores` | `FaultStore` |
-//! | stop a turn at each of its await points, or inject a fault there, with the feature `crash` | `crash` |
-//! | check a provider against the laws of streams, with the feature `conformance` | `provider_conformance!` |
-//! | check an advisor against the laws of the chain, with the feature `advisor-conformance` | `advisor_conformance!`, `advisor_allocations!` |
 //! | check that a provider reads all that its API documents | [`documented`] |
-//! | decode bodies of a wire format in pieces, with the feature `decoding` | `decoding` |
 //! | embed texts without a network, by their words | [`WordEmbeddings`] |
 //! | describe a tool to a model | [`DescribedTool`] |
 //! | cut bytes in every way a network may | [`split`] |
 //! | replay streams recorded from real providers | [`recordings`] |
+//!
+//! # Speed
+//! The suites try thousands of cases. Unoptimised, they take several times as long. Put these lines into the `Cargo.toml`
+//! of your workspace, except for packages that your tests do not use:
+//!
+//! ```toml
+//! [profile.dev.package]
+//! advisor-core.opt-level = 1
+//! advisor-testkit.opt-level = 1
+//! chat-memory-advisor.opt-level = 1
+//! conversation-store.opt-level = 1
+//! message-aggregator.opt-level = 1
+//! tool-call-advisor.opt-level = 1
+//! dashmap.opt-level = 1
+//! futures-util.opt-level = 1
+//! serde_json.opt-level = 1
+//! tokio.opt-level = 1
+//! ```
 
 #[cfg(feature = "advisor-conformance")]
 pub mod advisor_conformance;
@@ -60,8 +72,3 @@ pub use transcript::{
     ChatTranscript, GeminiTranscript, MessagesTranscript, OllamaTranscript, ResponsesTranscript,
 };
 pub use word_embeddings::WordEmbeddings;
-
-/// The README's examples are tests, too.
-#[cfg(all(doctest, feature = "crash", feature = "advisor-conformance"))]
-#[doc = include_str!("../README.md")]
-struct Readme;

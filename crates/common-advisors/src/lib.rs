@@ -1,15 +1,4 @@
-//! Advisors that most services need.
-//!
-//! - [`Budget`] limits the tokens and the money of a turn, a tenant or all turns together.
-//! - [`Retry`] asks again after an error that can pass.
-//! - [`RateLimit`] limits the calls in a time and at once.
-//! - [`ResponseCache`] answers an equal request again without the model; by [`SimilarQuestions`] also a similar one.
-//! - [`RoutedModel`] chooses one of several models by health, cost, latency and conversation.
-//! - [`OnlyTools`] allows some tools only, and [`ToolSearch`] offers a large set by search.
-//! - [`SystemTemplate`] adds a system text with values of the turn; [`ReReading`] sends each question twice.
-//! - [`PrefixWatch`] warns if the beginning of the prompt changes, which providers cache.
-//!
-//! None of them looks at chunks, except a routed model that measures latency.
+#![doc = include_str!("../README.md")]
 
 mod budget;
 mod per_tenant;
@@ -40,8 +29,3 @@ pub use routing::route::Route;
 pub use routing::{RouteOrder, RoutedModel};
 pub use tools::only_tools::OnlyTools;
 pub use tools::search::ToolSearch;
-
-/// Runs the code of the README as a test.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;

@@ -1,11 +1,4 @@
-//! Retrieval for chains of advisors: documents for a model, found by their meaning or in any other way.
-//!
-//! - [`Retrieval`] is the advisor. It retrieves documents once per turn, sends them with each request, and cites them.
-//! - [`PastTurns`] is a long-term memory: it finds earlier turns by their meaning, and stores each turn.
-//! - A [`Retriever`] finds [`Document`]s for a [`Query`]. A closure is one.
-//! - [`VectorRetriever`] finds them by their embeddings, in a [`VectorStore`] such as [`InMemoryVectors`]. An
-//!   [`EmbeddingModel`] of a provider makes the embeddings.
-//! - A [`Filter`] selects documents by tenant, metadata and ids.
+#![doc = include_str!("../README.md")]
 
 mod advisor;
 mod document;
@@ -31,8 +24,3 @@ pub use vectors::filter::{Condition, Filter};
 pub use vectors::in_memory::InMemoryVectors;
 pub use vectors::retriever::VectorRetriever;
 pub use vectors::{EmbeddedDocument, VectorStore, embed_documents};
-
-/// Runs the code of the README as a test.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;

@@ -1,17 +1,4 @@
-//! Tool calls that a language model writes into its text.
-//!
-//! A model without an interface for tools gets descriptions of its tools in words, and writes its calls into its text.
-//!
-//! - [`TextToolCalls`] is the advisor: calls in the text look like those of an interface, so the tool loop runs them.
-//! - [`ToolManifest`] describes the tools for the prompt, in a [`PromptFormat`].
-//! - [`TextCallParser`] finds the calls in the text while it arrives, and emits [`ParserEvent`]s. Arguments become
-//!   JSON with the types of the tool's schema.
-//! - [`segments`] turns the chunks of an answer into segment events for user interfaces.
-//! - [`JsonStringFields`] decodes one argument while it is generated.
-//! - [`ThinkingSplitter`] separates reasoning from text.
-//! - [`find_leak`] reports a call in a text that should have none.
-//!
-//! The parsers have no async and no I/O.
+#![doc = include_str!("../README.md")]
 
 mod advisor;
 mod format;
@@ -36,11 +23,6 @@ pub use parser::settings::{OnCut, OnUnknownTool, ParserSettings};
 pub use string_fields::{FieldPiece, JsonStringFields};
 pub use thinking::{ThinkStart, ThinkingSplitter, ThoughtPiece};
 pub use tools::{BodyMarkers, BodyText, TextTools, ToolForm};
-
-/// Runs the code of the README as a test.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;
 
 /// Runs the code of the page for those who come from elsewhere as a test.
 #[cfg(doctest)]

@@ -22,6 +22,18 @@ const MAX_BYTES: usize = 64 << 10;
 ///
 /// Only the exported span gets it, as JSON, and only if it is recorded; logs do not. Conventions 1.36 have no such
 /// attributes, so that version exports none. An answer that fails or is dropped has no messages.
+///
+/// # Example
+/// ```
+/// use advisor_core::ChatClient;
+/// use advisor_otel::RecordContent;
+/// # use advisor_testkit::{Answer, ScriptedModel};
+///
+/// # fn main() -> advisor_core::Result<()> {
+/// # let model = ScriptedModel::new([Answer::from_text("Hello.")]);
+/// let client = ChatClient::builder(RecordContent::new(model).with_max_bytes(32 << 10)).build()?;
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Clone)]
 pub struct RecordContent<M> {
     model: M,

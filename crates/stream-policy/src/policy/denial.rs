@@ -5,7 +5,29 @@ use advisor_core::{BlockId, BlockKind, ErrorKind, Text};
 /// The denied blocks of a turn, in the order in which they were left out. An extension of the turn.
 ///
 /// They include blocks of an answer that an outer advisor rejected, but not those of an attempt that the model call
-/// restarted.
+/// restarted. Without a denial there is no such extension.
+///
+/// # Example
+/// ```
+/// use std::sync::Arc;
+///
+/// use advisor_core::ChatClient;
+/// use advisor_testkit::{Answer, ScriptedModel};
+/// use futures::TryStreamExt;
+/// use stream_policy::{BlockPolicy, Denials, PendingBlock, Verdict};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> advisor_core::Result<()> {
+/// # let policy = BlockPolicy::new(|_: PendingBlock| async { Ok(Verdict::deny("Ask an administrator.")) });
+/// # let model = ScriptedModel::new([Answer::from_calls([("c1", "delete", "{}")])]);
+/// # let client = ChatClient::builder(model).advisor(policy).build()?;
+/// let mut stream = client.prompt().user("Clean up.").stream();
+/// let turn = Arc::clone(stream.turn());
+/// while let Some(_chunk) = stream.try_next().await? {}
+/// let denials = turn.extensions().get::<Denials>().unwrap_or_default();
+/// assert_eq!(denials.0[0].tool.as_deref(), Some("delete"));
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Denials(pub Vec<Denial>);

@@ -37,9 +37,32 @@ use self::server::McpServer;
 ///
 /// # Calls
 /// - Progress of the server becomes progress of the tool: its message, or its numbers.
-/// - Text, images, sounds and files of a result become its parts, a structured result one JSON value.
-/// - Every failure is an error result that the model reads: an error of the tool, a refusal of the server, a lost
-///   connection, a timeout, a result that is too large.
+/// - Text, images, sounds and files of a result become its parts, a structured result one JSON value. A text that repeats
+///   it is left out. A link is JSON, since as media the provider would fetch it.
+/// - Every failure is an error result that the model reads:
+///
+/// | the server | the model reads |
+/// | --- | --- |
+/// | answers with `isError` | the text of the result |
+/// | answers with a JSON-RPC error | `the server … refused the call: …` |
+/// | answers with an internal error, or with a status from 500 on | `the server … failed at the call: …; the outcome is unknown` |
+/// | refuses the request before the call runs, such as by the status 401 or 429 | `not started: the server …`, and why |
+/// | is gone during the call | `the server … is gone; the outcome is unknown` |
+/// | cannot be reached for it | `not started: …` |
+/// | neither answers nor reports progress in time | `stopped: no answer of the server … within 60 s; the outcome is unknown` |
+/// | does not end within the longest time | `stopped: the server … did not end the call within 600 s; the outcome is unknown` |
+/// | sends a larger result than allowed | `the tool has run, but its result of … bytes is larger than …` |
+/// | asks for input in place of a result | `the server … asks for input of a user or a model, which this client does not give` |
+///
+/// Over HTTP, the end of a server during a call is often noticed only by the timeout. A session that the server has
+/// forgotten is begun anew, and the call that it refused is sent once more; it has not run.
+///
+/// # Bounds
+/// - A message has at most 16 MiB, a text of an error 4 KiB, a list 100 pages and 4 MiB, a result 1,000 parts.
+/// - Schemas of more than 256 KiB, 128 levels or 10,000 checks of one value leave their tool out, with a warning. At most 8
+///   references may be other than `#/…`.
+/// - Regular expressions of schemas are compared in linear time, off the async threads. Those that need another engine are
+///   left to the server. Arguments whose comparison would take too long are refused.
 ///
 /// # Cancellation
 /// Dropping a call tells the server to stop it (`notifications/cancelled`). It does not wait for the server.
@@ -48,6 +71,10 @@ use self::server::McpServer;
 /// All clones and their tools share one connection. It closes when the last one is dropped, and the process that it
 /// started ends; [`close`](Self::close) waits for that. The `rmcp` library runs a task per connection on the runtime
 /// in which the connection began.
+///
+/// A lost connection is replaced at the next use. All turns that wait share one attempt. Its failure is remembered for as
+/// long as the attempt took, between 1 and 30 seconds. A connection begins with version 2026-07-28 of the protocol, and
+/// with an older one if the server has no newer.
 ///
 /// # Errors
 /// As an advisor it leaves out, with a warning, a tool that the chain does not accept, such as one with an invalid schema,

@@ -14,7 +14,7 @@ use self::question::Question;
 /// Keeps questions with their answers, and finds the one that is closest to another question.
 ///
 /// [`InMemoryQuestions`](crate::InMemoryQuestions) is one. Another one can keep them in a vector store, for several
-/// processes: the README has an example.
+/// processes, as in the example.
 ///
 /// # Ordering
 /// A kept question may be found later than at once. Of two with the same [`id`](Question::id), the later one counts.
@@ -27,27 +27,48 @@ use self::question::Question;
 ///
 /// # Example
 /// ```
-/// use advisor_core::{ChatResponse, Result, async_trait};
-/// use common_advisors::{Question, SimilarAnswer, SimilarQuestions};
+/// use advisor_core::{ChatClient, ChatResponse, Error, Result, async_trait};
+/// use advisor_testkit::{Answer, ScriptedModel, WordEmbeddings};
+/// use common_advisors::{Question, ResponseCache, SimilarAnswer, SimilarQuestions};
+/// use retrieval::{Document, EmbeddedDocument, Filter, InMemoryVectors, VectorStore};
 ///
-/// /// Keeps nothing.
-/// struct Forgetful;
+/// /// Questions in a vector store, which several processes can share.
+/// struct InVectors<S>(S);
 ///
 /// #[async_trait]
-/// impl SimilarQuestions for Forgetful {
-///     async fn closest(&self, _: &Question) -> Result<Option<SimilarAnswer>> {
-///         Ok(None)
+/// impl<S: VectorStore> SimilarQuestions for InVectors<S> {
+///     async fn closest(&self, question: &Question) -> Result<Option<SimilarAnswer>> {
+///         let filter = Filter::in_tenant(question.tenant.clone()).with_equal("context", &*question.context);
+///         let found = self.0.search(&question.embedding, 1, &filter).await?;
+///         let Some(document) = found.into_iter().next() else { return Ok(None) };
+///         let answer = serde_json::from_value(document.metadata["answer"].clone()).map_err(Error::advisor)?;
+///         Ok(Some(SimilarAnswer::new(document.id, document.score.unwrap_or(-1.0), answer)))
 ///     }
 ///
-///     async fn keep(&self, _: Question, _: ChatResponse) -> Result<()> {
+///     async fn keep(&self, question: Question, answer: ChatResponse) -> Result<()> {
+///         let answer = serde_json::to_value(&answer).map_err(Error::advisor)?;
+///         let document = Document::new(question.id(), question.text)
+///             .with_metadata("context", &*question.context)
+///             .with_metadata("answer", answer);
+///         self.0.upsert(&question.tenant, vec![EmbeddedDocument::new(document, question.embedding)]).await?;
 ///         Ok(())
 ///     }
 ///
-///     async fn forget(&self, _tenant: &str, _id: &str) -> Result<()> {
+///     async fn forget(&self, tenant: &str, id: &str) -> Result<()> {
+///         self.0.delete(&Filter::in_tenant(tenant).with_ids([id])).await?;
 ///         Ok(())
 ///     }
 /// }
-/// # let _ = Forgetful;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<()> {
+/// # let model = ScriptedModel::new([Answer::from_text("At nine.")]);
+/// let cache = ResponseCache::new().with_similar(WordEmbeddings::new(), InVectors(InMemoryVectors::new()), 0.9);
+/// let client = ChatClient::builder(model).advisor(cache).build()?;
+/// for question in ["When do you open?", "when do you open"] {
+///     assert_eq!(client.prompt().user(question).call().await?.text(), "At nine.");
+/// }
+/// # Ok(()) }
 /// ```
 #[async_trait]
 pub trait SimilarQuestions: Send + Sync + 'static {

@@ -208,6 +208,34 @@ async fn law_t3_approved_calls_beyond_limit_do_not_run() {
     }
 }
 
+/// What counts is the arguments with which approved calls run, and only of those that may run.
+#[tokio::test]
+async fn law_r1_values_of_approved_calls_are_bounded() {
+    let note = |values: usize| json!({"cents": 1, "note": vec![0; values]});
+    let arguments = note(60_000).to_string();
+    let calls = ["c1", "c2"].map(|id| (id, "pay", arguments.as_str()));
+    let (all, one) = (ToolLimits::default(), ToolLimits::default().with_calls(1));
+    for place in PLACES {
+        for (limits, changed, second) in [
+            (&all, note(1), "c2: paid"),
+            (&all, note(100_000), "c2: not started: the arguments of the calls of an answer may have"),
+            (&one, note(100_000), "c2: not started: the limit of 1 tool calls"),
+        ] {
+            let store = Arc::new(InMemoryStore::new());
+            let model = ScriptedModel::new(then_done(vec![Answer::from_calls(calls)]));
+            let asking = limited(place, &store, all.clone(), &model);
+            asking.prompt().user("Pay.").conversation("c").call().await.unwrap();
+            let pending = asking.pending_calls("c").await.unwrap();
+            let decisions = [pending[0].approve_with(changed).unwrap(), pending[1].approve().unwrap()];
+            let client = limited(place, &store, limits.clone(), &model);
+            assert_eq!(client.resume("c", decisions).call().await.unwrap().text(), "Done.");
+            let sent: Vec<_> = model.prompts().pop().unwrap().messages.iter().map(line).collect();
+            assert!(sent[2].starts_with("c1: The call ran"), "{place:?}: {:.90}", sent[2]);
+            assert!(sent[3].starts_with(second), "{place:?}: {:.90}", sent[3]);
+        }
+    }
+}
+
 /// The only blocking thread of the runtime is taken. Approved and changed calls wait for it, and nobody waits for them.
 #[test]
 fn long_arguments_of_decided_calls_are_checked_off_the_async_threads() {

@@ -72,15 +72,7 @@ impl CallRunner for ToolCallAdvisor {
         let (mut counts, mut room) = (Counts::default(), Room::default());
         for call in calls {
             let admission = counts.admit_decided(&call.call, &limits);
-            // A denied call keeps its reason, whatever the others take.
-            let full = match call.verdict {
-                Verdict::Denied(_) => None,
-                _ => room.take(&call.call, &request.tools).err(),
-            };
-            prepared.push(match full {
-                None => self.prepared(request, call, admission, &mut ready).await?,
-                Some(Unready { text, .. }) => Prepared::Unrun(ToolResult::error(&call.call, text)),
-            });
+            prepared.push(self.prepared(request, call, admission, &mut room, &mut ready).await?);
         }
         let deadline = note_decided(&request.turn, &limits, counts);
         let ran = match ready.is_empty() {
@@ -106,6 +98,7 @@ impl ToolCallAdvisor {
         request: &ChatRequest,
         decided: DecidedCall,
         admission: Admission,
+        room: &mut Room,
         ready: &mut Vec<ReadyCall>,
     ) -> Result<Prepared> {
         if let Verdict::Denied(reason) = decided.verdict {
@@ -115,7 +108,13 @@ impl ToolCallAdvisor {
             return Ok(self.unrun(&decided.call, &NotStarted::Limit(limit)));
         }
         let edited = edited(&decided.verdict);
-        let (tool, arguments) = match self.prepare(request, &decided).await {
+        // Only a call that may run takes room.
+        let fits = room.take(&called(&decided), &request.tools);
+        let prepared = match fits {
+            Ok(()) => self.prepare(request, &decided).await,
+            Err(unready) => Err(unready),
+        };
+        let (tool, arguments) = match prepared {
             Ok(prepared) => prepared,
             Err(Unready { text, .. }) => return Ok(Prepared::Unrun(ToolResult::error(&decided.call, text))),
         };
@@ -154,11 +153,16 @@ impl ToolCallAdvisor {
         request: &ChatRequest,
         decided: &DecidedCall,
     ) -> Result<(Arc<dyn Tool>, Value), Unready> {
-        let mut call = decided.call.clone();
-        if let Some(edited) = edited(&decided.verdict) {
-            call = ToolCall::new(call.id, call.name, edited);
-        }
-        prepare_in_time(&call, &request.tools, &self.config.schemas, self.config.leniency).await
+        prepare_in_time(&called(decided), &request.tools, &self.config.schemas, self.config.leniency).await
+    }
+}
+
+/// Returns the call with the arguments that it runs with.
+fn called(decided: &DecidedCall) -> ToolCall {
+    let call = decided.call.clone();
+    match edited(&decided.verdict) {
+        Some(edited) => ToolCall::new(call.id, call.name, edited),
+        None => call,
     }
 }
 

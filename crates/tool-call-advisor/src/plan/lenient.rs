@@ -1,33 +1,36 @@
-//! `fitting`: repairs arguments that break their schema but have one clear meaning, according to `Leniency`.
+//! `corrected`: repairs arguments that break their schema but have one clear meaning, according to `Leniency`.
 
 use advisor_core::Leniency;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
-use jsonschema::{JsonType, ValidationError, Validator};
+use jsonschema::{JsonType, ValidationError};
 use serde_json::Value;
 
 /// Maximum number of schema violations that are corrected.
 const MOST: usize = 256;
 
-/// Returns corrected arguments, if `leniency` allows corrections that make them fit.
-pub(crate) fn fitting(validator: &Validator, arguments: &Value, leniency: Leniency) -> Option<Value> {
+/// Returns the arguments with the corrections that `leniency` allows. They may still not fit.
+pub(crate) fn corrected(
+    arguments: &Value,
+    violations: &[ValidationError<'_>],
+    leniency: Leniency,
+) -> Option<Value> {
     if leniency == Leniency::Strict {
         return None;
     }
     let mut fitting = arguments.clone();
-    for wrong in validator.iter_errors(arguments).take(MOST) {
+    for wrong in violations.iter().take(MOST) {
         let place = wrong.instance_path().as_str();
         match wrong.instance().as_ref() {
             Value::Null => leave_out(&mut fitting, place),
             Value::String(text) if leniency == Leniency::Lenient => {
-                if let (Some(meant), Some(slot)) = (meant(text, &wrong), fitting.pointer_mut(place)) {
+                if let (Some(meant), Some(slot)) = (meant(text, wrong), fitting.pointer_mut(place)) {
                     *slot = meant;
                 }
             }
             _ => {}
         }
     }
-    // This also rejects missing required properties and all violations that remain.
-    validator.is_valid(&fitting).then_some(fitting)
+    Some(fitting)
 }
 
 /// Removes a property. A list item stays, since removing it would shift the items after it.
@@ -51,7 +54,7 @@ fn meant(text: &str, wrong: &ValidationError<'_>) -> Option<Value> {
         return None;
     }
     match serde_json::from_str(text).ok()? {
-        // If no boolean is wanted, the final validation rejects it.
+        // If no boolean is wanted, it does not fit.
         Value::Bool(meant) => Some(Value::Bool(meant)),
         Value::Number(meant) if wanted(JsonType::Number) => Some(Value::Number(meant)),
         Value::Number(meant) if wanted(JsonType::Integer) && !meant.is_f64() => Some(Value::Number(meant)),

@@ -6,6 +6,8 @@ pub(crate) mod decided;
 #[cfg(feature = "schema-validation")]
 pub(crate) mod lenient;
 #[cfg(feature = "schema-validation")]
+mod metered;
+#[cfg(feature = "schema-validation")]
 mod patterns;
 pub(crate) mod prepare;
 #[cfg(feature = "schema-validation")]
@@ -15,8 +17,6 @@ pub(crate) mod schema;
 pub(crate) mod schema;
 #[cfg(feature = "schema-validation")]
 mod subschemas;
-#[cfg(feature = "schema-validation")]
-mod work;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

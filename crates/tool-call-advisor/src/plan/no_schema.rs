@@ -24,8 +24,13 @@ impl Schemas {
     }
 
     /// Nothing is compared.
-    pub(crate) fn is_quick(&self, _tool: &ToolDefinition, _arguments: &Value) -> bool {
-        true
+    pub(crate) fn fit_quickly(
+        &self,
+        tool: &ToolDefinition,
+        arguments: &Value,
+        leniency: Leniency,
+    ) -> Option<Result<Option<Value>, String>> {
+        Some(self.fit(tool, arguments.clone(), leniency).map(Some))
     }
 
     /// Accepts every set. The chain checks names and the roots of schemas.

@@ -90,8 +90,10 @@ pub(crate) async fn fit_in_time(
     leniency: Leniency,
     misfit: &'static str,
 ) -> Result<Value, Unready> {
-    if schemas.is_quick(tool.definition(), &arguments) {
-        return fit(&**tool, arguments, schemas, leniency, misfit);
+    let leniency = tool.definition().leniency.unwrap_or(leniency);
+    if let Some(corrected) = schemas.fit_quickly(tool.definition(), &arguments, leniency) {
+        let corrected = corrected.map_err(|wrong| does_not_fit(misfit, &wrong))?;
+        return Ok(corrected.unwrap_or(arguments));
     }
     let (checked, schemas) = (Arc::clone(tool), Arc::clone(schemas));
     elsewhere(&**tool, move || fit(&*checked, arguments, &schemas, leniency, misfit)).await
@@ -138,9 +140,13 @@ fn fit(
     leniency: Leniency,
     misfit: &str,
 ) -> Result<Value, Unready> {
-    let definition = tool.definition();
-    let fitted = schemas.fit(definition, arguments, definition.leniency.unwrap_or(leniency));
-    fitted.map_err(|wrong| invalid(format!("not started: {misfit}: {wrong}")))
+    let leniency = tool.definition().leniency.unwrap_or(leniency);
+    let fitted = schemas.fit(tool.definition(), arguments, leniency);
+    fitted.map_err(|wrong| does_not_fit(misfit, &wrong))
+}
+
+fn does_not_fit(misfit: &str, wrong: &str) -> Unready {
+    invalid(format!("not started: {misfit}: {wrong}"))
 }
 
 fn invalid(text: String) -> Unready {

@@ -8,9 +8,8 @@ use advisor_core::{Error, Leniency, Result, Text, ToolDefinition, ToolSet};
 use jsonschema::ValidationError;
 use serde_json::Value;
 
-use crate::plan::lenient::fitting;
+use crate::plan::lenient::corrected;
 use crate::plan::patterns::Compiled;
-use crate::plan::work::Purpose;
 
 /// Compiled schemas of tools: each is compiled once and shared.
 #[derive(Default)]
@@ -19,13 +18,22 @@ pub(crate) struct Schemas(Mutex<HashMap<Text, (Value, Arc<Compiled>)>>);
 /// Number of cached schemas at which the cache is cleared. One process is not expected to have as many tools.
 const MOST: usize = 1024;
 
-/// The bytes of arguments that an async thread checks, and the work of that.
+/// The bytes of arguments that an async thread checks, and the work of each step of that.
 const LITTLE_BYTES: usize = 64 << 10;
 const LITTLE_WORK: usize = 4 << 10;
 
-/// The work of a check that is done at all, and of one whose violations are all listed, in memory.
+/// The least work of a list of violations, of which it has 16 then.
+const LITTLE_LISTED: usize = 64 << 10;
+
+/// The work of each step that is done at all. At most 4,096 violations are in memory.
 const MOST_WORK: usize = 16 << 20;
-const MOST_LISTED: usize = 128 << 10;
+
+/// A step of a check that takes too much work.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum TooLong {
+    Comparison,
+    List,
+}
 
 /// The error of the first invalid schema of a set, if any.
 struct Defect(Option<String>);
@@ -41,41 +49,57 @@ impl Schemas {
         arguments: Value,
         leniency: Leniency,
     ) -> Result<Value, String> {
+        let corrected = self.fit_within(tool, &arguments, leniency, MOST_WORK).unwrap_or_else(|step| {
+            Err(String::from(match step {
+                TooLong::Comparison => "comparing them with its schema takes too long; make them shorter",
+                TooLong::List => "they do not fit its schema, and are too long to find the place",
+            }))
+        });
+        Ok(corrected?.unwrap_or(arguments))
+    }
+
+    /// As [`fit`](Self::fit), with the corrected arguments if any are. `None` if that may be noticed.
+    pub(crate) fn fit_quickly(
+        &self,
+        tool: &ToolDefinition,
+        arguments: &Value,
+        leniency: Leniency,
+    ) -> Option<Result<Option<Value>, String>> {
+        self.fit_within(tool, arguments, leniency, LITTLE_WORK).ok()
+    }
+
+    fn fit_within(
+        &self,
+        tool: &ToolDefinition,
+        arguments: &Value,
+        leniency: Leniency,
+        work: usize,
+    ) -> Result<Result<Option<Value>, String>, TooLong> {
         // A tool without a schema is offered to the model as one that takes any object.
         if tool.parameters.is_null() {
-            let object = arguments.is_object().then_some(arguments);
-            return object.ok_or_else(|| String::from("they are no object"));
+            let is_object = arguments.is_object();
+            return Ok(if is_object { Ok(None) } else { Err(String::from("they are no object")) });
         }
-        let compiled =
-            self.compiled(tool).map_err(|error| format!("the tool's own schema is invalid: {error}"))?;
-        if compiled.work(&arguments, Purpose::Fit, MOST_WORK).is_none() {
-            return Err(String::from("comparing them with its schema takes too long; make them shorter"));
+        let compiled = match self.compiled(tool) {
+            Ok(compiled) => compiled,
+            Err(error) => return Ok(Err(format!("the tool's own schema is invalid: {error}"))),
+        };
+        if compiled.is_valid(arguments, work).ok_or(TooLong::Comparison)? {
+            return Ok(Ok(None));
         }
-        let validator = &compiled.validator;
-        if validator.is_valid(&arguments) {
-            return Ok(arguments);
-        }
-        match compiled.work(&arguments, Purpose::List, MOST_WORK) {
-            None => {
-                return Err(String::from("they do not fit its schema, and are too long to find the place"));
-            }
-            Some(work) if work > MOST_LISTED => return Err(misfits(validator.validate(&arguments).err())),
-            Some(_) => {}
-        }
-        fitting(validator, &arguments, leniency).ok_or_else(|| misfits(validator.iter_errors(&arguments)))
+        let read = |violations: Vec<ValidationError<'_>>| {
+            (corrected(arguments, &violations, leniency), misfits(&violations))
+        };
+        let (corrected, misfits) =
+            compiled.violations(arguments, work.max(LITTLE_LISTED), read).ok_or(TooLong::List)?;
+        let Some(corrected) = corrected else { return Ok(Err(misfits)) };
+        let fits = compiled.is_valid(&corrected, work).ok_or(TooLong::Comparison)?;
+        Ok(if fits { Ok(Some(corrected)) } else { Err(misfits) })
     }
 
     /// Checks whether so many bytes of arguments are few enough to be read by an async thread.
     pub(crate) fn is_short(bytes: usize) -> bool {
         bytes <= LITTLE_BYTES
-    }
-
-    /// Checks whether the check of arguments is too short to notice.
-    pub(crate) fn is_quick(&self, tool: &ToolDefinition, arguments: &Value) -> bool {
-        let has_little =
-            |compiled: Arc<Compiled>| compiled.work(arguments, Purpose::List, LITTLE_WORK).is_some();
-        // Without a schema, there is nothing to compare.
-        tool.parameters.is_null() || self.compiled(tool).map_or(true, has_little)
     }
 
     /// Checks that the schemas of a set are valid, once per set.
@@ -117,8 +141,8 @@ impl Schemas {
 }
 
 /// Returns the first few violations, each with its position.
-fn misfits<'a>(violations: impl IntoIterator<Item = ValidationError<'a>>) -> String {
-    let wrong = violations.into_iter().take(5).map(|error| match error.instance_path().as_str() {
+fn misfits(violations: &[ValidationError<'_>]) -> String {
+    let wrong = violations.iter().take(5).map(|error| match error.instance_path().as_str() {
         "" => error.to_string(),
         place => format!("{place}: {error}"),
     });

@@ -171,6 +171,9 @@ impl<'de> Visitor<'de> for HashOfValue {
 
 #[cfg(test)]
 mod tests {
+    use advisor_core::Part;
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -222,5 +225,16 @@ mod tests {
         assert_eq!(counts(&["1 %", "2 %", "2 %", "2 %", "1 %", "1 %"]), [1, 1, 2, 3, 1, 2]);
         seen.note(status, Some(&ToolResult::error(&call, "1 %")));
         assert_eq!(seen.count(status), 1, "an error is another result");
+        for parts in [
+            vec![Part::Json(json!(1))],
+            vec![Part::Json(json!(2))],
+            vec!["1".into(), "2".into()],
+            vec!["12".into()],
+        ] {
+            seen.note(status, Some(&ToolResult::new(&call, parts)));
+            assert_eq!(seen.count(status), 1);
+        }
+        seen.note(status, Some(&ToolResult::new(&call, vec!["12".into()])));
+        assert_eq!(seen.count(status), 2);
     }
 }

@@ -145,6 +145,10 @@ impl<'a> Walk<'a> {
         for inner in next.same {
             sum = sum.saturating_add(self.checks(inner, waiting)?);
         }
+        // To know what is left, they are checked once more.
+        if ["unevaluatedProperties", "unevaluatedItems"].iter().any(|keyword| node.get(keyword).is_some()) {
+            sum = sum.saturating_mul(2);
+        }
         self.checks.insert(node, Some(sum));
         (sum <= MOST_CHECKS).then_some(sum)
     }
@@ -183,6 +187,11 @@ mod tests {
     fn law_r1_schemas_without_a_bound_are_recognised() {
         assert!(!is_bounded(&chain(40, |before| json!({"allOf": [before, before]}))), "doubled checks");
         assert!(!is_bounded(&chain(400, |before| before)), "a long chain");
+        let again = |before| json!({"anyOf": [before], "unevaluatedProperties": {"type": "string"}});
+        assert!(
+            is_bounded(&chain(5, again)) && !is_bounded(&chain(20, again)),
+            "checked again at each level"
+        );
         assert!(!is_bounded(&json!({"$ref": "#"})), "no end");
         assert!(!is_bounded(&json!({"description": "x".repeat(MOST_BYTES)})), "many bytes");
         let anchors: Vec<_> = (0..9).map(|at| json!({"$ref": format!("#a{at}")})).collect();

@@ -263,7 +263,8 @@ async fn law_r1_patterns_without_a_bound_are_left_to_the_server() {
 
 #[tokio::test(start_paused = true)]
 async fn law_r1_arguments_too_long_for_the_patterns_are_refused() {
-    let schema = json!({"type": "object", "properties": {"a": {"pattern": "a$"}}, "patternProperties": {"^b": {"pattern": "b"}}});
+    let each = vec![json!({"pattern": "a$"}); 4];
+    let schema = json!({"type": "object", "properties": {"a": {"allOf": each}}, "patternProperties": {"^b": {"pattern": "b"}}});
     let server = Scripted::of(vec![with_schema("t", schema)], false);
     let tools = server.server().connect().await.unwrap();
     let (_, result) = call(&tools, "t", &json!({"a": "a".repeat(1 << 19)}).to_string()).await;

@@ -172,6 +172,46 @@ async fn law_m8_many_messages_of_a_failed_turn_are_not_doubled() {
     assert_eq!(sent.iter().filter(|text| text.ends_with('?')).count(), list.len());
 }
 
+/// Two turns have failed, and the client keeps the second.
+#[tokio::test]
+async fn law_m8_many_messages_behind_others_are_not_doubled() {
+    let failing = || Answer::refused(Error::new(ErrorKind::Connection, "canary"));
+    let setting = setting([failing(), failing(), Answer::from_text("One.")]);
+    let list = |turn: usize| -> Vec<_> {
+        (0..600).map(|at| user(&format!("u{turn}-{at}"), &format!("{turn}-{at}?"))).collect()
+    };
+    for turn in [1, 2] {
+        assert_eq!(send(&setting, PATHS[0], &list(turn)).await.status(), StatusCode::BAD_GATEWAY);
+    }
+    let mut kept = list(2);
+    kept.push(user("u", "Well?"));
+    let sent = prompt_of(&setting, PATHS[0], &kept).await;
+    assert_eq!(sent.iter().filter(|text| text.ends_with('?')).count(), 1_201, "{:?}", sent.len());
+}
+
+/// A client may leave out pictures of a message whose turn has failed. It keeps the others as they stood.
+#[tokio::test]
+async fn law_m8_changed_pictures_of_a_failed_turn_are_sent() {
+    let pictures = |names: &[&str]| {
+        let picture = |name| json!({"type": "image_url", "image_url": {"url": format!("https://example.org/{name}.png")}});
+        let parts = [json!({"type": "text", "text": "Which?"})].into_iter().chain(names.iter().map(picture));
+        json!({"role": "user", "content": parts.collect::<Vec<_>>()})
+    };
+    for (first, second, times) in [
+        (&["a", "b"][..], &["a", "b"][..], 1),
+        (&["a", "b"], &["b"], 1),
+        (&["a", "b"], &["b", "a"], 2),
+        (&["a"], &["a", "a"], 2),
+    ] {
+        let failing = Answer::refused(Error::new(ErrorKind::Connection, "canary"));
+        let setting = setting([failing, Answer::from_text("One.")]);
+        assert_eq!(send(&setting, PATHS[0], &[pictures(first)]).await.status(), StatusCode::BAD_GATEWAY);
+        let sent = prompt_of(&setting, PATHS[0], &[pictures(second), user("u", "Well?")]).await;
+        let asked = sent.iter().filter(|text| text.contains("Which?")).count();
+        assert_eq!(asked, times, "{first:?} {second:?}: {sent:?}");
+    }
+}
+
 /// The same pictures in another order are another message.
 #[tokio::test]
 async fn law_m8_order_of_pictures_counts() {

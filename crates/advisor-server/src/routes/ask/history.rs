@@ -327,12 +327,11 @@ impl SentTurn {
 
 /// Counts the first messages that `stored` ends with. The last one is no such message.
 fn known(stored: &[(usize, Said)], sent: &[Said]) -> usize {
+    let first = (stored.len() + 1).saturating_sub(sent.len());
     let last = stored.len().saturating_sub(MOST_KNOWN);
-    let ends = (0..stored.len()).filter(|from| *from < MOST_KNOWN || *from >= last);
+    let ends = (first..stored.len()).filter(|from| from - first < MOST_KNOWN || *from >= last);
     let ends = ends.filter_map(|from| stored.get(from..));
-    let is_known = |end: &&[(usize, Said)]| {
-        end.len() < sent.len() && end.iter().zip(sent).all(|((_, stored), sent)| stored.has(sent))
-    };
+    let is_known = |end: &&[(usize, Said)]| end.iter().zip(sent).all(|((_, stored), sent)| stored.has(sent));
     ends.into_iter().find(is_known).map_or(0, <[(usize, Said)]>::len)
 }
 

@@ -2,70 +2,74 @@
 
 use std::borrow::Cow;
 use std::cell::Cell;
-use std::ptr;
+use std::{ptr, slice};
 
 use jsonschema::JsonType;
 use jsonschema::json::{Array, Json, Node, NodeIdentity, Object, SerdeJson};
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Number, Value, map};
 
 /// The bytes of a text that a check reads in one unit of work, unless it compares them with an expression. The unit is one
 /// look at a value, or the comparison of one byte with a small expression.
 const BYTES_READ: usize = 64;
 
-/// The schemas of a document that a look at a part of a value stands for.
-const SCHEMAS_VISITED: usize = 64;
+/// The checks of one value that a look stands for. Not all of them look at the value.
+const CHECKS_OF_LOOK: usize = 64;
 
-/// The work of keeping a violation or a part of its value, which counts as much as the memory of it.
-const KEPT: usize = 64;
+/// The work of keeping a violation, and of a part of what it keeps.
+const KEPT: usize = 4 << 10;
+const KEPT_PART: usize = 16;
 
 /// The bytes of the stack that a comparison may take. It is recursive.
 const MOST_STACK: usize = 512 << 10;
 
-/// The work of parts of a comparison with a certain schema.
+/// The work of parts of a comparison.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Weights {
     /// Comparing a byte of a text with the largest expression.
     pub(super) text: usize,
     /// Comparing a byte of a name with all expressions for names of one schema.
     pub(super) name: usize,
-    /// The number of schemas.
-    pub(super) schemas: usize,
+    /// The most checks of one value.
+    pub(super) checks: usize,
+    /// The bytes that a violation may keep beside its value: a part of the schema, and the place.
+    pub(super) kept: usize,
 }
 
-/// The work that is left to a comparison. Without any, the validator sees values without parts, and comes to an end.
-#[derive(Debug)]
-pub(super) struct Meter {
-    left: Cell<Option<usize>>,
+/// The work that is left to the comparison of this thread. Without any, the validator sees values without parts, and comes
+/// to an end.
+#[derive(Debug, Clone, Copy)]
+struct Meter {
+    left: Option<usize>,
     weights: Weights,
     /// The place on the stack where the comparison began.
     from: usize,
 }
 
-impl Meter {
-    pub(super) fn new(work: usize, weights: Weights) -> Self {
-        Self { left: Cell::new(Some(work)), weights, from: place_on_stack() }
-    }
+thread_local! {
+    // The validator makes a value of a name without any other one, so that values cannot refer to their meter.
+    static METER: Cell<Option<Meter>> = const { Cell::new(None) };
+}
 
-    /// Returns the result of a comparison; `None` if it took more work than there was. The result means nothing then.
-    pub(super) fn completed<T>(&self, result: T) -> Option<T> {
-        self.left.get().map(|_| result)
-    }
+/// Compares, and returns the result; `None` if that takes more work than this. The result would mean nothing then.
+pub(super) fn within<T>(work: usize, weights: Weights, compare: impl FnOnce() -> T) -> Option<T> {
+    METER.set(Some(Meter { left: Some(work), weights, from: place_on_stack() }));
+    let result = compare();
+    METER.take()?.left.map(|_| result)
+}
 
-    /// Takes some work. Returns whether there was so much.
-    fn take(&self, work: usize) -> bool {
-        let is_deep = place_on_stack().abs_diff(self.from) > MOST_STACK;
-        self.left.set(self.left.get().and_then(|left| left.checked_sub(work)).filter(|_| !is_deep));
-        self.left.get().is_some()
-    }
+/// Takes some work. Returns whether there was so much.
+fn take(work: impl FnOnce(&Weights) -> usize) -> bool {
+    let Some(mut meter) = METER.get() else { return true };
+    let Some(left) = meter.left else { return false };
+    let is_deep = place_on_stack().abs_diff(meter.from) > MOST_STACK;
+    meter.left = left.checked_sub(work(&meter.weights)).filter(|_| !is_deep);
+    METER.set(Some(meter));
+    meter.left.is_some()
+}
 
-    fn take_part(&self) -> bool {
-        self.take(1 + self.weights.schemas / SCHEMAS_VISITED)
-    }
-
-    fn take_name(&self, name: &str) -> bool {
-        self.take_part()
-            && self.take(name.len() / BYTES_READ + self.weights.name.saturating_mul(name.len() + 1))
-    }
+/// Takes the work of looking at a value, with these bytes of a text.
+fn look(bytes: usize) -> bool {
+    take(|weights| 1 + weights.checks / CHECKS_OF_LOOK + bytes / BYTES_READ)
 }
 
 #[inline(never)]
@@ -74,33 +78,21 @@ fn place_on_stack() -> usize {
     ptr::from_ref(&here).addr()
 }
 
-/// The representation of values that are read with a [`Meter`].
+/// The representation of values that are read within [the work that is left](within).
 pub(super) struct MeteredJson;
 
-/// A value that is read with a meter. The name of a member has none: the one of its object has counted it.
+/// A value that is read so.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Metered<'a> {
-    value: &'a Value,
-    meter: Option<&'a Meter>,
-}
+pub(super) struct Metered<'a>(pub(super) &'a Value);
 
 impl<'a> Metered<'a> {
-    pub(super) fn new(value: &'a Value, meter: &'a Meter) -> Self {
-        Self { value, meter: Some(meter) }
-    }
-
     /// Returns the value after taking some work; `null` if there is not so much.
-    fn read(&self, work: impl FnOnce(&Meter) -> usize) -> &'a Value {
-        let is_left = self.meter.is_none_or(|meter| meter.take(work(meter)));
-        if is_left { self.value } else { &Value::Null }
+    fn read(self, work: impl FnOnce(&Weights) -> usize) -> &'a Value {
+        if take(work) { self.0 } else { &Value::Null }
     }
 
-    fn looked_at(&self) -> &'a Value {
-        self.read(|_| 1)
-    }
-
-    fn length(&self) -> usize {
-        length(self.value)
+    fn looked_at(self) -> &'a Value {
+        if look(0) { self.0 } else { &Value::Null }
     }
 }
 
@@ -117,6 +109,17 @@ fn length(value: &Value) -> usize {
     1 + of_parts
 }
 
+/// Returns the most bytes of the names on the way to a part of a value.
+pub(super) fn longest_place(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => items.iter().map(longest_place).max().unwrap_or_default(),
+        Value::Object(members) => {
+            members.iter().map(|(name, value)| name.len() + longest_place(value)).max().unwrap_or_default()
+        }
+        _ => 0,
+    }
+}
+
 impl Json for MeteredJson {
     type Node<'a> = Metered<'a>;
     type PreparedKey = String;
@@ -129,7 +132,7 @@ impl Json for MeteredJson {
     }
 
     fn with_string_node<T>(buffer: &mut Value, string: &str, f: impl FnOnce(Metered<'_>) -> T) -> T {
-        SerdeJson::with_string_node(buffer, string, |value| f(Metered { value, meter: None }))
+        SerdeJson::with_string_node(buffer, string, |value| f(Metered(value)))
     }
 }
 
@@ -139,21 +142,17 @@ impl<'a> Node<'a, MeteredJson> for Metered<'a> {
     type Number = &'a Number;
 
     fn as_object(&self) -> Option<Members<'a>> {
-        let members = self.looked_at().as_object()?;
-        Some(Members { members, meter: self.meter })
+        self.looked_at().as_object().map(Members)
     }
 
     fn as_array(&self) -> Option<Items<'a>> {
-        let items = self.looked_at().as_array()?;
-        Some(Items { items, meter: self.meter })
+        self.looked_at().as_array().map(|items| Items(items))
     }
 
     fn as_string(&self) -> Option<Cow<'a, str>> {
-        let bytes = self.value.as_str().map_or(0, str::len);
-        let work = |meter: &Meter| {
-            meter.weights.text.saturating_mul(bytes + 1).saturating_add(1 + bytes / BYTES_READ)
-        };
-        self.read(work).as_str().map(Cow::Borrowed)
+        let bytes = self.0.as_str().map_or(0, str::len);
+        let is_left = look(bytes) && take(|weights| weights.text.saturating_mul(bytes + 1));
+        self.0.as_str().filter(|_| is_left).map(Cow::Borrowed)
     }
 
     fn as_number(&self) -> Option<&'a Number> {
@@ -173,7 +172,7 @@ impl<'a> Node<'a, MeteredJson> for Metered<'a> {
     }
 
     fn string_length(&self) -> Option<u64> {
-        Node::<SerdeJson>::string_length(&self.read(|_| self.length()))
+        Node::<SerdeJson>::string_length(&self.read(|_| length(self.0)))
     }
 
     fn equals_value(&self, expected: &Value) -> bool {
@@ -182,20 +181,19 @@ impl<'a> Node<'a, MeteredJson> for Metered<'a> {
 
     /// A violation has the value, and may copy it.
     fn to_value(&self) -> Cow<'a, Value> {
-        Cow::Borrowed(self.read(|_| KEPT.saturating_mul(KEPT + self.length())))
+        Cow::Borrowed(
+            self.read(|weights| KEPT + KEPT_PART.saturating_mul(length(self.0) + weights.kept / BYTES_READ)),
+        )
     }
 
     fn identity(&self) -> Option<NodeIdentity> {
-        Node::<SerdeJson>::identity(&self.value)
+        Node::<SerdeJson>::identity(&self.0)
     }
 }
 
 /// The members of an object.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Members<'a> {
-    members: &'a Map<String, Value>,
-    meter: Option<&'a Meter>,
-}
+pub(super) struct Members<'a>(&'a Map<String, Value>);
 
 impl<'a> Object<'a, MeteredJson> for Members<'a> {
     type Node = Metered<'a>;
@@ -203,75 +201,66 @@ impl<'a> Object<'a, MeteredJson> for Members<'a> {
     type MembersIter = MembersIter<'a>;
 
     fn len(&self) -> usize {
-        self.members.len()
+        self.0.len()
     }
 
     fn get(&self, key: &String) -> Option<Metered<'a>> {
-        let is_left = self.meter.is_none_or(Meter::take_part);
-        let value = self.members.get(key).filter(|_| is_left)?;
-        Some(Metered { value, meter: self.meter })
+        let value = self.0.get(key)?;
+        look(key.len()).then_some(Metered(value))
     }
 
     fn members(&self) -> MembersIter<'a> {
-        MembersIter { members: self.members.iter(), meter: self.meter }
+        MembersIter(self.0.iter())
     }
 }
 
 /// Iterates over the members of an object. Without work left, there are no more.
 #[derive(Debug)]
-pub(super) struct MembersIter<'a> {
-    members: serde_json::map::Iter<'a>,
-    meter: Option<&'a Meter>,
-}
+pub(super) struct MembersIter<'a>(map::Iter<'a>);
 
 impl<'a> Iterator for MembersIter<'a> {
     type Item = (&'a str, Metered<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let (name, value) = self.members.next()?;
-        let is_left = self.meter.is_none_or(|meter| meter.take_name(name));
-        is_left.then_some((name.as_str(), Metered { value, meter: self.meter }))
+        let (name, value) = self.0.next()?;
+        let is_left = look(name.len()) && take(|weights| weights.name.saturating_mul(name.len() + 1));
+        is_left.then_some((name.as_str(), Metered(value)))
     }
 }
 
 /// The items of a list.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Items<'a> {
-    items: &'a [Value],
-    meter: Option<&'a Meter>,
-}
+pub(super) struct Items<'a>(&'a [Value]);
 
 impl<'a> Array<'a, MeteredJson> for Items<'a> {
     type Node = Metered<'a>;
     type ElementsIter = ItemsIter<'a>;
 
     fn len(&self) -> usize {
-        self.items.len()
+        self.0.len()
     }
 
     fn elements(&self) -> ItemsIter<'a> {
-        ItemsIter { items: self.items.iter(), meter: self.meter }
+        ItemsIter(self.0.iter())
     }
 
+    /// Items whose hashes are equal are compared with one another.
     fn is_unique(&self) -> bool {
-        let is_left = self.meter.is_none_or(|meter| meter.take(self.items.iter().map(length).sum()));
-        is_left && Array::<SerdeJson>::is_unique(&self.items)
+        let pairs = self.0.len().saturating_mul(self.0.len()) / BYTES_READ;
+        take(|_| self.0.iter().map(length).sum::<usize>().saturating_add(pairs))
+            && Array::<SerdeJson>::is_unique(&self.0)
     }
 }
 
 /// Iterates over the items of a list. Without work left, there are no more.
 #[derive(Debug)]
-pub(super) struct ItemsIter<'a> {
-    items: std::slice::Iter<'a, Value>,
-    meter: Option<&'a Meter>,
-}
+pub(super) struct ItemsIter<'a>(slice::Iter<'a, Value>);
 
 impl<'a> Iterator for ItemsIter<'a> {
     type Item = Metered<'a>;
 
     fn next(&mut self) -> Option<Metered<'a>> {
-        let value = self.items.next()?;
-        let is_left = self.meter.is_none_or(Meter::take_part);
-        is_left.then_some(Metered { value, meter: self.meter })
+        let value = self.0.next()?;
+        look(0).then_some(Metered(value))
     }
 }

@@ -38,7 +38,7 @@ impl Kind {
 }
 
 /// Returns the schemas directly within the value of a keyword.
-pub(super) fn within<'a>(keyword: &str, value: &'a Value) -> Vec<&'a Value> {
+pub(super) fn schemas_within<'a>(keyword: &str, value: &'a Value) -> Vec<&'a Value> {
     match (Kind::of(keyword), value) {
         (Kind::Map, Value::Object(schemas)) => schemas.values().collect(),
         (Kind::Other, Value::Object(_)) => vec![value],
@@ -51,7 +51,7 @@ pub(super) fn within<'a>(keyword: &str, value: &'a Value) -> Vec<&'a Value> {
 pub(super) fn visit<'a>(schema: &'a Value, visit_one: &mut impl FnMut(&'a Value)) {
     visit_one(schema);
     for (keyword, value) in schema.as_object().into_iter().flatten() {
-        within(keyword, value).into_iter().for_each(|inner| visit(inner, visit_one));
+        schemas_within(keyword, value).into_iter().for_each(|inner| visit(inner, visit_one));
     }
 }
 
@@ -120,6 +120,64 @@ impl<'a> Document<'a> {
     }
 }
 
+/// The checks of a value by a schema elsewhere, such as that of JSON Schema itself.
+const ELSEWHERE: usize = 1_000;
+
+/// Returns the most checks that a schema within a whole one makes of one value, with those of its references.
+pub(super) fn most_checks(whole: &Value) -> usize {
+    let mut checks = Checks { document: Document::new(whole), known: HashMap::new() };
+    let (mut waiting, mut most) = (vec![Place::of_whole(whole)], 0);
+    while let Some(place) = waiting.pop() {
+        most = most.max(checks.of(place));
+        for (keyword, value) in place.node.as_object().into_iter().flatten() {
+            waiting.extend(schemas_within(keyword, value).into_iter().map(|inner| place.at(inner)));
+        }
+    }
+    most
+}
+
+/// The checks of one value by each schema. One that is being counted has none more: the validator follows no circle.
+struct Checks<'a> {
+    document: Document<'a>,
+    known: HashMap<*const Value, usize>,
+}
+
+impl<'a> Checks<'a> {
+    fn of(&mut self, place: Place<'a>) -> usize {
+        let node = ptr::from_ref(place.node);
+        if let Some(known) = self.known.get(&node) {
+            return *known;
+        }
+        self.known.insert(node, 0);
+        let mut sum = 1_usize;
+        for (keyword, value) in place.node.as_object().into_iter().flatten() {
+            let same = match (keyword.as_str(), value) {
+                (_, Value::String(to)) if matches!(Kind::of(keyword), Kind::Reference) => {
+                    let targets = self.document.targets(place, keyword, to);
+                    sum = sum.saturating_add(if targets.is_empty() { ELSEWHERE } else { 0 });
+                    targets
+                }
+                (
+                    "allOf" | "anyOf" | "oneOf" | "not" | "if" | "then" | "else" | "contentSchema"
+                    | "dependentSchemas" | "dependencies",
+                    _,
+                ) => schemas_within(keyword, value).into_iter().map(|inner| place.at(inner)).collect(),
+                _ => Vec::new(),
+            };
+            sum = same.into_iter().fold(sum, |sum, inner| sum.saturating_add(self.of(inner)));
+        }
+        // To know what is left, they are checked once more.
+        if ["unevaluatedProperties", "unevaluatedItems"]
+            .iter()
+            .any(|keyword| place.node.get(keyword).is_some())
+        {
+            sum = sum.saturating_mul(2);
+        }
+        self.known.insert(node, sum);
+        sum
+    }
+}
+
 fn note_names<'a>(place: Place<'a>, named: &mut HashMap<&'a str, Vec<Place<'a>>>) {
     for name in ["$id", "id", "$anchor", "$dynamicAnchor"] {
         if let Some(name) = place.node.get(name).and_then(Value::as_str) {
@@ -127,7 +185,7 @@ fn note_names<'a>(place: Place<'a>, named: &mut HashMap<&'a str, Vec<Place<'a>>>
         }
     }
     for (keyword, value) in place.node.as_object().into_iter().flatten() {
-        within(keyword, value).into_iter().for_each(|inner| note_names(place.at(inner), named));
+        schemas_within(keyword, value).into_iter().for_each(|inner| note_names(place.at(inner), named));
     }
 }
 

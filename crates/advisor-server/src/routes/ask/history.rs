@@ -16,8 +16,8 @@ use crate::turns::said::Said;
 /// The turns that are read beyond those of the list: failed ones, which the client may have left out.
 const FURTHER_TURNS: usize = 16;
 
-/// The places at either end of the messages without an answer from which on these may be sent again. Beginning at each, all
-/// are compared.
+/// The places of the messages without an answer, with the first message of a list, from which on they may be sent again.
+/// Beginning at each, all are compared.
 const MOST_KNOWN: usize = 500;
 
 /// The most turns of the first read, and of each. A read has twice as many as the one before.
@@ -328,11 +328,10 @@ impl SentTurn {
 /// Counts the first messages that `stored` ends with. The last one is no such message.
 fn known(stored: &[(usize, Said)], sent: &[Said]) -> usize {
     let first = (stored.len() + 1).saturating_sub(sent.len());
-    let last = stored.len().saturating_sub(MOST_KNOWN);
-    let ends = (first..stored.len()).filter(|from| from - first < MOST_KNOWN || *from >= last);
-    let ends = ends.filter_map(|from| stored.get(from..));
-    let is_known = |end: &&[(usize, Said)]| end.iter().zip(sent).all(|((_, stored), sent)| stored.has(sent));
-    ends.into_iter().find(is_known).map_or(0, <[(usize, Said)]>::len)
+    let is_same = |((_, stored), sent): (&(usize, Said), &Said)| stored.has(sent);
+    let ends = (first..stored.len()).filter_map(|from| stored.get(from..));
+    let mut ends = ends.filter(|end| end.iter().zip(sent).take(1).all(is_same)).take(MOST_KNOWN);
+    ends.find(|end| end.iter().zip(sent).all(is_same)).map_or(0, <[(usize, Said)]>::len)
 }
 
 /// Returns what a client has kept of each turn. What stands before its first message of the user comes first.

@@ -2,22 +2,25 @@
 
 use std::borrow::Cow;
 use std::cell::Cell;
+use std::panic::{self, AssertUnwindSafe};
 use std::{ptr, slice};
 
 use jsonschema::JsonType;
 use jsonschema::json::{Array, Json, Node, NodeIdentity, Object, SerdeJson};
 use serde_json::{Map, Number, Value, map};
 
+use crate::plan::subschemas::work_in;
+
 /// The bytes of a text that a check reads in one unit of work, unless it compares them with an expression. The unit is one
 /// look at a value, or the comparison of one byte with a small expression.
 const BYTES_READ: usize = 64;
 
-/// The checks of one value that a look stands for. Not all of them look at the value.
-const CHECKS_OF_LOOK: usize = 64;
-
 /// The work of keeping a violation, and of a part of what it keeps.
 const KEPT: usize = 4 << 10;
 const KEPT_PART: usize = 16;
+
+/// The pairs of items that are compared in one unit of work, if their hashes are equal.
+const PAIRS: usize = 256;
 
 /// The bytes of the stack that a comparison may take. It is recursive.
 const MOST_STACK: usize = 512 << 10;
@@ -29,17 +32,17 @@ pub(super) struct Weights {
     pub(super) text: usize,
     /// Comparing a byte of a name with all expressions for names of one schema.
     pub(super) name: usize,
-    /// The most checks of one value.
-    pub(super) checks: usize,
-    /// The bytes that a violation may keep beside its value: a part of the schema, and the place.
+    /// What a violation may keep beside its value: a part of the schema, and the places.
     pub(super) kept: usize,
 }
 
-/// The work that is left to the comparison of this thread. Without any, the validator sees values without parts, and comes
-/// to an end.
+/// The work that is left to the comparison of this thread. Without any, no schema has a value: the validator compares it
+/// [with the work of a schema](work_in) before anything else, and comes to an end.
 #[derive(Debug, Clone, Copy)]
 struct Meter {
     left: Option<usize>,
+    /// Whether the end of the work unwinds, for a comparison that goes on after a violation.
+    unwinds: bool,
     weights: Weights,
     /// The place on the stack where the comparison began.
     from: usize,
@@ -52,9 +55,24 @@ thread_local! {
 
 /// Compares, and returns the result; `None` if that takes more work than this. The result would mean nothing then.
 pub(super) fn within<T>(work: usize, weights: Weights, compare: impl FnOnce() -> T) -> Option<T> {
-    METER.set(Some(Meter { left: Some(work), weights, from: place_on_stack() }));
+    METER.set(Some(Meter { left: Some(work), unwinds: false, weights, from: place_on_stack() }));
     let result = compare();
     METER.take()?.left.map(|_| result)
+}
+
+/// As [`within`], for a comparison that goes on after a violation. Where a panic aborts, none is made.
+pub(super) fn all_within<T>(work: usize, weights: Weights, compare: impl FnOnce() -> T) -> Option<T> {
+    if cfg!(panic = "abort") {
+        return None;
+    }
+    METER.set(Some(Meter { left: Some(work), unwinds: true, weights, from: place_on_stack() }));
+    let result = panic::catch_unwind(AssertUnwindSafe(compare));
+    let is_left = METER.take().is_some_and(|meter| meter.left.is_some());
+    match result {
+        Ok(result) => Some(result).filter(|_| is_left),
+        Err(_) if !is_left => None,
+        Err(other) => panic::resume_unwind(other),
+    }
 }
 
 /// Takes some work. Returns whether there was so much.
@@ -64,12 +82,16 @@ fn take(work: impl FnOnce(&Weights) -> usize) -> bool {
     let is_deep = place_on_stack().abs_diff(meter.from) > MOST_STACK;
     meter.left = left.checked_sub(work(&meter.weights)).filter(|_| !is_deep);
     METER.set(Some(meter));
+    if meter.left.is_none() && meter.unwinds {
+        // No hook reports it, and `all_within` catches it.
+        panic::resume_unwind(Box::new(()));
+    }
     meter.left.is_some()
 }
 
 /// Takes the work of looking at a value, with these bytes of a text.
 fn look(bytes: usize) -> bool {
-    take(|weights| 1 + weights.checks / CHECKS_OF_LOOK + bytes / BYTES_READ)
+    take(|_| 1 + bytes / BYTES_READ)
 }
 
 #[inline(never)]
@@ -97,7 +119,7 @@ impl<'a> Metered<'a> {
 }
 
 /// Returns the work of reading a value whole.
-fn length(value: &Value) -> usize {
+pub(super) fn length(value: &Value) -> usize {
     let of_parts: usize = match value {
         Value::String(text) => text.len() / BYTES_READ,
         Value::Array(items) => items.iter().map(length).sum(),
@@ -109,14 +131,18 @@ fn length(value: &Value) -> usize {
     1 + of_parts
 }
 
-/// Returns the most bytes of the names on the way to a part of a value.
-pub(super) fn longest_place(value: &Value) -> usize {
+/// Returns the most levels of a value, and the work of reading the names on the way to a part of it.
+pub(super) fn longest_place(value: &Value) -> (usize, usize) {
+    let deeper = |(levels, names): (usize, usize), (own, inner): (usize, (usize, usize))| {
+        (levels.max(inner.0 + 1), names.max(inner.1 + own))
+    };
     match value {
-        Value::Array(items) => items.iter().map(longest_place).max().unwrap_or_default(),
-        Value::Object(members) => {
-            members.iter().map(|(name, value)| name.len() + longest_place(value)).max().unwrap_or_default()
-        }
-        _ => 0,
+        Value::Array(items) => items.iter().map(|item| (1, longest_place(item))).fold((1, 1), deeper),
+        Value::Object(members) => members
+            .iter()
+            .map(|(name, value)| (1 + name.len() / BYTES_READ, longest_place(value)))
+            .fold((1, 1), deeper),
+        _ => (1, 1),
     }
 }
 
@@ -176,14 +202,17 @@ impl<'a> Node<'a, MeteredJson> for Metered<'a> {
     }
 
     fn equals_value(&self, expected: &Value) -> bool {
-        Node::<SerdeJson>::equals_value(&self.read(|_| length(expected)), expected)
+        match work_in(expected) {
+            Some(work) => take(|_| work),
+            None => take(|_| length(expected)) && Node::<SerdeJson>::equals_value(&self.0, expected),
+        }
     }
 
     /// A violation has the value, and may copy it.
     fn to_value(&self) -> Cow<'a, Value> {
-        Cow::Borrowed(
-            self.read(|weights| KEPT + KEPT_PART.saturating_mul(length(self.0) + weights.kept / BYTES_READ)),
-        )
+        Cow::Borrowed(self.read(|weights| {
+            KEPT.saturating_add(KEPT_PART.saturating_mul(length(self.0).saturating_add(weights.kept)))
+        }))
     }
 
     fn identity(&self) -> Option<NodeIdentity> {
@@ -205,8 +234,7 @@ impl<'a> Object<'a, MeteredJson> for Members<'a> {
     }
 
     fn get(&self, key: &String) -> Option<Metered<'a>> {
-        let value = self.0.get(key)?;
-        look(key.len()).then_some(Metered(value))
+        look(key.len()).then(|| self.0.get(key).map(Metered)).flatten()
     }
 
     fn members(&self) -> MembersIter<'a> {
@@ -246,8 +274,8 @@ impl<'a> Array<'a, MeteredJson> for Items<'a> {
 
     /// Items whose hashes are equal are compared with one another.
     fn is_unique(&self) -> bool {
-        let pairs = self.0.len().saturating_mul(self.0.len()) / BYTES_READ;
-        take(|_| self.0.iter().map(length).sum::<usize>().saturating_add(pairs))
+        let all: usize = self.0.iter().map(length).sum();
+        take(|_| all.saturating_add(all.saturating_mul(self.0.len()) / PAIRS))
             && Array::<SerdeJson>::is_unique(&self.0)
     }
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use advisor_core::{Error, Leniency, Result, Text, ToolDefinition, ToolSet};
 use jsonschema::ValidationError;
+use jsonschema::error::ValidationErrorKind;
 use serde_json::Value;
 
 use crate::plan::lenient::corrected;
@@ -142,9 +143,16 @@ impl Schemas {
 
 /// Returns the first few violations, each with its position.
 fn misfits(violations: &[ValidationError<'_>]) -> String {
-    let wrong = violations.iter().take(5).map(|error| match error.instance_path().as_str() {
-        "" => error.to_string(),
-        place => format!("{place}: {error}"),
+    let wrong = violations.iter().take(5).map(|error| {
+        // The text has the schema, with its work.
+        let text = match error.kind() {
+            ValidationErrorKind::Not { .. } => format!("{} is not allowed", error.instance()),
+            _ => error.to_string(),
+        };
+        match error.instance_path().as_str() {
+            "" => text,
+            place => format!("{place}: {text}"),
+        }
     });
     wrong.collect::<Vec<_>>().join("; ")
 }

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::ptr;
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 /// Keywords that have data.
 const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
@@ -120,62 +120,83 @@ impl<'a> Document<'a> {
     }
 }
 
-/// The checks of a value by a schema elsewhere, such as that of JSON Schema itself.
-const ELSEWHERE: usize = 1_000;
+/// Keywords whose values are objects of something else.
+const OTHERS: [&str; 2] = ["dependentRequired", "$vocabulary"];
 
-/// Returns the most checks that a schema within a whole one makes of one value, with those of its references.
-pub(super) fn most_checks(whole: &Value) -> usize {
-    let mut checks = Checks { document: Document::new(whole), known: HashMap::new() };
-    let (mut waiting, mut most) = (vec![Place::of_whole(whole)], 0);
+/// The name of the work of a schema, in a value that it may have.
+pub(super) const WORK: &str = "\u{0}work";
+
+/// Returns the schema with the work of each schema within it, as a value that it may have: the only one, so that the validator
+/// compares a value with it before anything that a schema leads to.
+pub(super) fn with_work(schema: &Value) -> Value {
+    let Value::Object(keywords) = schema else { return schema.clone() };
+    let each = |(keyword, value): (&String, &Value)| {
+        let value = match (Kind::of(keyword), value) {
+            _ if OTHERS.contains(&keyword.as_str()) => value.clone(),
+            (Kind::Map, Value::Object(schemas)) => {
+                schemas.iter().map(|(name, schema)| (name.clone(), with_work(schema))).collect()
+            }
+            (Kind::Other, Value::Array(schemas)) => schemas.iter().map(with_work).collect(),
+            (Kind::Other, Value::Object(_)) => with_work(value),
+            _ => value.clone(),
+        };
+        (keyword.clone(), value)
+    };
+    let mut counted: Map<_, _> = keywords.iter().map(each).collect();
+    let work = keywords.iter().map(|(keyword, value)| 1 + keyword.len() / 64 + entries(value)).sum::<usize>();
+    let work = json!([{ WORK: 1 + work }]);
+    if !counted.contains_key("enum") {
+        counted.insert(String::from("enum"), work);
+    } else if let Some(Value::Array(all)) = counted.get_mut("allOf") {
+        all.push(json!({ "enum": work }));
+    } else {
+        counted.insert(String::from("allOf"), json!([{ "enum": work }]));
+    }
+    Value::Object(counted)
+}
+
+/// The values directly within a value, and its text.
+fn entries(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => items.len(),
+        Value::Object(members) => members.len(),
+        Value::String(text) => text.len() / 64,
+        _ => 0,
+    }
+}
+
+/// Returns the work of a schema, if this is the value that has it.
+pub(super) fn work_in(value: &Value) -> Option<usize> {
+    usize::try_from(value.get(WORK)?.as_u64()?).ok()
+}
+
+/// The addresses of the schemas of JSON Schema.
+const ELSEWHERE: [&str; 2] = ["http://json-schema.org/", "https://json-schema.org/"];
+
+/// Checks that each reference of a schema [with its work](with_work) leads to one, or to that of JSON Schema.
+pub(super) fn leads_to_schemas(schema: &Value) -> bool {
+    let document = Document::new(schema);
+    let has_work = |schema: &Value| {
+        let of = |schema: &Value| schema.pointer("/enum/0").and_then(work_in).is_some();
+        let last = schema.get("allOf").and_then(Value::as_array).and_then(|all| all.last());
+        !schema.is_object() || of(schema) || last.is_some_and(of)
+    };
+    let mut waiting = vec![Place::of_whole(schema)];
     while let Some(place) = waiting.pop() {
-        most = most.max(checks.of(place));
         for (keyword, value) in place.node.as_object().into_iter().flatten() {
+            if let Some(to) = value.as_str().filter(|_| matches!(Kind::of(keyword), Kind::Reference)) {
+                let targets = document.targets(place, keyword, to);
+                let is_elsewhere = ELSEWHERE.iter().any(|at| to.starts_with(at));
+                if !targets.iter().all(|target| has_work(target.node))
+                    || (targets.is_empty() && !is_elsewhere)
+                {
+                    return false;
+                }
+            }
             waiting.extend(schemas_within(keyword, value).into_iter().map(|inner| place.at(inner)));
         }
     }
-    most
-}
-
-/// The checks of one value by each schema. One that is being counted has none more: the validator follows no circle.
-struct Checks<'a> {
-    document: Document<'a>,
-    known: HashMap<*const Value, usize>,
-}
-
-impl<'a> Checks<'a> {
-    fn of(&mut self, place: Place<'a>) -> usize {
-        let node = ptr::from_ref(place.node);
-        if let Some(known) = self.known.get(&node) {
-            return *known;
-        }
-        self.known.insert(node, 0);
-        let mut sum = 1_usize;
-        for (keyword, value) in place.node.as_object().into_iter().flatten() {
-            let same = match (keyword.as_str(), value) {
-                (_, Value::String(to)) if matches!(Kind::of(keyword), Kind::Reference) => {
-                    let targets = self.document.targets(place, keyword, to);
-                    sum = sum.saturating_add(if targets.is_empty() { ELSEWHERE } else { 0 });
-                    targets
-                }
-                (
-                    "allOf" | "anyOf" | "oneOf" | "not" | "if" | "then" | "else" | "contentSchema"
-                    | "dependentSchemas" | "dependencies",
-                    _,
-                ) => schemas_within(keyword, value).into_iter().map(|inner| place.at(inner)).collect(),
-                _ => Vec::new(),
-            };
-            sum = same.into_iter().fold(sum, |sum, inner| sum.saturating_add(self.of(inner)));
-        }
-        // To know what is left, they are checked once more.
-        if ["unevaluatedProperties", "unevaluatedItems"]
-            .iter()
-            .any(|keyword| place.node.get(keyword).is_some())
-        {
-            sum = sum.saturating_mul(2);
-        }
-        self.known.insert(node, sum);
-        sum
-    }
+    true
 }
 
 fn note_names<'a>(place: Place<'a>, named: &mut HashMap<&'a str, Vec<Place<'a>>>) {
@@ -210,8 +231,6 @@ fn decoded(address: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

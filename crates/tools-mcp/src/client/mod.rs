@@ -59,7 +59,7 @@ use self::server::McpServer;
 ///
 /// # Bounds
 /// - A message has at most 16 MiB, a text of an error 4 KiB, a list 100 pages and 4 MiB, a result 1,000 parts.
-/// - Schemas of more than 256 KiB, 128 levels or 10,000 checks of one value leave their tool out, with a warning. At most 8
+/// - Schemas of more than 256 KiB or 128 levels leave their tool out, with a warning. At most 8
 ///   references may be other than `#/…`.
 /// - Regular expressions of schemas are compared in linear time, off the async threads. Those that need another engine are
 ///   left to the server. Arguments whose comparison would take too long are refused.

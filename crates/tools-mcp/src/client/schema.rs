@@ -21,8 +21,8 @@ const MAPS: [&str; 6] =
 /// Keywords that have data.
 const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
 
-/// Checks that a schema of a server can be compiled in bounded time. The tool loop bounds its regular expressions, its checks
-/// of one value, and the comparison with the arguments of a call.
+/// Checks that a schema of a server can be compiled in bounded time. The tool loop bounds its regular expressions,
+/// and the comparison with the arguments of a call.
 pub(super) fn is_bounded(schema: &Value) -> bool {
     let mut walk = Walk { root: schema, rerooted: false, unknown: 0, levels: HashMap::new() };
     walk.rerooted = walk.has_inner_id(schema, 0);

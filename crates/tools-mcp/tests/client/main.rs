@@ -507,7 +507,7 @@ async fn law_r1_lists_are_bounded() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn law_r1_tool_with_an_unbounded_schema_is_left_out() {
+async fn law_r1_check_by_a_schema_without_a_bound_ends() {
     let doubled = |at: usize| {
         let before = json!({"$ref": format!("#/$defs/a{at}")});
         (format!("a{}", at + 1), json!({"allOf": [before, before]}))
@@ -518,9 +518,10 @@ async fn law_r1_tool_with_an_unbounded_schema_is_left_out() {
     let schema = json!({"type": "object", "$defs": definitions, "properties": property});
     let server = Scripted::of(vec![with_schema("slow", schema), tool("echo")], false);
     let tools = server.server().connect().await.unwrap();
-    let model = model(&[]);
-    client(&model, &tools).prompt().user("go").call().await.unwrap();
-    assert_eq!(model.prompts()[0].tools, ["echo"]);
+    let (_, result) = call(&tools, "slow", r#"{"a":"b"}"#).await;
+    assert!(result.is_error && text_of(&result).contains("takes too long"), "{result:?}");
+    let (_, result) = call(&tools, "echo", "{}").await;
+    assert!(!result.is_error, "{result:?}");
 }
 
 #[tokio::test(start_paused = true)]

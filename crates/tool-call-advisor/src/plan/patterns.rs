@@ -37,8 +37,8 @@ pub(super) struct Compiled {
 
 impl Compiled {
     /// Compiles a schema. Expressions that need another engine, such as those with look-ahead, and large ones, such as
-    /// `^.{1,500}$`, are left out with what depends on them: the tool itself has to check them. So the schema accepts more,
-    /// and nothing less.
+    /// `^.{1,500}$`, are left out with what depends on them: the tool itself has to check them. So are `unevaluatedProperties`
+    /// and its like, if another program wrote the schema. So it accepts more, and nothing less.
     ///
     /// # Errors
     /// If the schema or an expression is invalid, or another program wrote it and it has too many of them.
@@ -61,9 +61,15 @@ impl Compiled {
                 unknown.extend(is_unused.then_some(expression));
             }
         }
-        let known = match unknown.is_empty() {
-            true => schema.clone(),
-            false => LeavingOut { unknown, document: Document::new(schema) }.known(Place::of_whole(schema)),
+        // The validator compiles what these keywords lead to once for each way there.
+        let is_unevaluated = |schema: &Value| {
+            ["unevaluatedProperties", "unevaluatedItems"].iter().any(|keyword| schema.get(keyword).is_some())
+        };
+        let mut leaves_out = !unknown.is_empty();
+        visit(schema, &mut |schema| leaves_out |= is_foreign && is_unevaluated(schema));
+        let known = match leaves_out {
+            false => schema.clone(),
+            true => LeavingOut { unknown, document: Document::new(schema) }.known(Place::of_whole(schema)),
         };
         // The error of the schema says where it is invalid.
         options::<SerdeJson>(MOST_BYTES).build(&known).map_err(|error| error.to_string())?;
@@ -431,10 +437,6 @@ mod tests {
     fn law_r1_each_check_of_one_value_counts() {
         let same = |to: String| json!({"$ref": to});
         let doubled = || chain(40, 2, same, json!({}));
-        let unevaluated = (0..40).fold(
-            json!({}),
-            |inner, _| json!({"anyOf": [inner], "unevaluatedProperties": {"type": "string"}}),
-        );
         let elsewhere = |place: &str| -> Value {
             let text = doubled().to_string().replace("#/$defs", &format!("#/{place}/$defs"));
             serde_json::from_str(&text).unwrap()
@@ -446,6 +448,13 @@ mod tests {
             (format!("a{at}"), json!({ "allOf": both }))
         };
         let circles: Map<_, _> = (0..9).map(circles).collect();
+        let mut older = doubled();
+        older["$schema"] = json!("http://json-schema.org/draft-07/schema#");
+        let listed = doubled().to_string().replace("#/$defs", "json-schema:///#/q/0/0");
+        let mut listed: Value = serde_json::from_str(&listed).unwrap();
+        let places = listed["$defs"].take();
+        listed["q"] = json!([[places]]);
+        listed["$defs"] = json!({"d": {"$id": "http://x/", "q": [[{"0": {}}]]}});
         let names: Map<_, _> = (0..20_000).map(|at| (at.to_string(), json!([]))).collect();
         for (what, schema, arguments) in [
             ("each way", doubled(), json!({})),
@@ -457,7 +466,8 @@ mod tests {
             ),
             ("in circles", json!({"$defs": circles, "$ref": "#/$defs/a0"}), json!("a")),
             ("of names", json!({"items": {"dependentRequired": names}}), json!(vec![json!({}); 1_000])),
-            ("evaluated again", unevaluated, json!({"a": "b"})),
+            ("in an older draft", older, json!("a")),
+            ("in lists of lists", listed, json!("a")),
         ] {
             let compiled = compiled(&schema);
             assert_eq!(compiled.is_valid(&arguments, 1 << 20), None, "{what}");
@@ -467,9 +477,13 @@ mod tests {
             below,
             json!({"$ref": "json-schema:///#/const/a", "const": {"a": {}}}),
             json!({"const": {"a": {"enum": [{WORK: 0}]}}, "$ref": "#/const/a"}),
+            json!({"$id": "http://x/m", "$schema": "http://x/m", "$vocabulary": {}}),
         ] {
             assert!(Compiled::new(&schema, true).is_err(), "{schema}");
         }
+        let mut unevaluated = doubled();
+        unevaluated["unevaluatedProperties"] = json!(false);
+        assert!(Compiled::new(&unevaluated, true).is_ok(), "it is left out");
         let own = json!({"properties": {"a": {"$ref": "https://json-schema.org/draft/2020-12/schema"}}});
         assert_eq!(compiled(&own).is_valid(&json!({"a": {"type": "string"}}), 1 << 20), Some(true));
         assert_eq!(compiled(&own).is_valid(&json!({"a": {"type": 1}}), 1 << 20), Some(false));

@@ -42,8 +42,16 @@ pub(super) fn schemas_within<'a>(keyword: &str, value: &'a Value) -> Vec<&'a Val
     match (Kind::of(keyword), value) {
         (Kind::Map, Value::Object(schemas)) => schemas.values().collect(),
         (Kind::Other, Value::Object(_)) => vec![value],
-        (Kind::Other, Value::Array(schemas)) => schemas.iter().collect(),
+        (Kind::Other, Value::Array(schemas)) => schemas.iter().flat_map(flat).collect(),
         _ => Vec::new(),
+    }
+}
+
+/// Returns the values of a list in lists.
+fn flat(value: &Value) -> Vec<&Value> {
+    match value {
+        Value::Array(items) => items.iter().flat_map(flat).collect(),
+        _ => vec![value],
     }
 }
 
@@ -123,36 +131,53 @@ impl<'a> Document<'a> {
 /// Keywords whose values are objects of something else.
 const OTHERS: [&str; 2] = ["dependentRequired", "$vocabulary"];
 
+/// Keywords beside a reference that matter to the drafts that ignore the others.
+const BESIDE: [&str; 5] = ["$schema", "$id", "id", "definitions", "$defs"];
+
 /// The name of the work of a schema, in a value that it may have.
 pub(super) const WORK: &str = "\u{0}work";
 
 /// Returns the schema with the work of each schema within it, as a value that it may have: the only one, so that the validator
 /// compares a value with it before anything that a schema leads to.
 pub(super) fn with_work(schema: &Value) -> Value {
-    let Value::Object(keywords) = schema else { return schema.clone() };
+    // Drafts before 2019 ignore what stands beside a reference.
+    let is_older =
+        schema.get("$schema").and_then(Value::as_str).is_some_and(|draft| draft.contains("/draft-0"));
+    counted(schema, is_older)
+}
+
+fn counted(schema: &Value, is_older: bool) -> Value {
+    let keywords = match schema {
+        Value::Object(keywords) => keywords,
+        Value::Array(items) => return items.iter().map(|item| counted(item, is_older)).collect(),
+        _ => return schema.clone(),
+    };
     let each = |(keyword, value): (&String, &Value)| {
         let value = match (Kind::of(keyword), value) {
             _ if OTHERS.contains(&keyword.as_str()) => value.clone(),
             (Kind::Map, Value::Object(schemas)) => {
-                schemas.iter().map(|(name, schema)| (name.clone(), with_work(schema))).collect()
+                schemas.iter().map(|(name, schema)| (name.clone(), counted(schema, is_older))).collect()
             }
-            (Kind::Other, Value::Array(schemas)) => schemas.iter().map(with_work).collect(),
-            (Kind::Other, Value::Object(_)) => with_work(value),
+            (Kind::Other, Value::Array(_) | Value::Object(_)) => counted(value, is_older),
             _ => value.clone(),
         };
         (keyword.clone(), value)
     };
-    let mut counted: Map<_, _> = keywords.iter().map(each).collect();
+    let mut all: Map<_, _> = keywords.iter().map(each).collect();
     let work = keywords.iter().map(|(keyword, value)| 1 + keyword.len() / 64 + entries(value)).sum::<usize>();
     let work = json!([{ WORK: 1 + work }]);
-    if !counted.contains_key("enum") {
-        counted.insert(String::from("enum"), work);
-    } else if let Some(Value::Array(all)) = counted.get_mut("allOf") {
-        all.push(json!({ "enum": work }));
-    } else {
-        counted.insert(String::from("allOf"), json!([{ "enum": work }]));
+    if is_older && let Some(to @ Value::String(_)) = all.remove("$ref") {
+        all.retain(|keyword, _| BESIDE.contains(&keyword.as_str()));
+        all.insert(String::from("allOf"), json!([{ "$ref": to }]));
     }
-    Value::Object(counted)
+    if !all.contains_key("enum") {
+        all.insert(String::from("enum"), work);
+    } else if let Some(Value::Array(checks)) = all.get_mut("allOf") {
+        checks.push(json!({ "enum": work }));
+    } else {
+        all.insert(String::from("allOf"), json!([{ "enum": work }]));
+    }
+    Value::Object(all)
 }
 
 /// The values directly within a value, and its text.
@@ -173,9 +198,30 @@ pub(super) fn work_in(value: &Value) -> Option<usize> {
 /// The addresses of the schemas of JSON Schema.
 const ELSEWHERE: [&str; 2] = ["http://json-schema.org/", "https://json-schema.org/"];
 
-/// Checks that each reference of a schema [with its work](with_work) leads to one, or to that of JSON Schema.
+/// The most schemas of another program with an address.
+const MOST_ADDRESSES: usize = 8;
+
+/// Checks that each reference of a schema [with its work](with_work) leads to one, or to that of JSON Schema, whatever it is
+/// relative to. A vocabulary would change what is compared.
 pub(super) fn leads_to_schemas(schema: &Value) -> bool {
     let document = Document::new(schema);
+    let mut roots = vec![Place::of_whole(schema)];
+    let mut waiting = vec![schema];
+    while let Some(value) = waiting.pop() {
+        match value {
+            Value::Array(items) => waiting.extend(items),
+            Value::Object(members) => {
+                if members.contains_key("$vocabulary") || roots.len() > MOST_ADDRESSES {
+                    return false;
+                }
+                let is_named =
+                    ["$id", "id"].iter().any(|name| members.get(*name).is_some_and(Value::is_string));
+                roots.extend(is_named.then_some(Place { root: value, node: value }));
+                waiting.extend(members.values());
+            }
+            _ => {}
+        }
+    }
     let has_work = |schema: &Value| {
         let of = |schema: &Value| schema.pointer("/enum/0").and_then(work_in).is_some();
         let last = schema.get("allOf").and_then(Value::as_array).and_then(|all| all.last());
@@ -185,7 +231,11 @@ pub(super) fn leads_to_schemas(schema: &Value) -> bool {
     while let Some(place) = waiting.pop() {
         for (keyword, value) in place.node.as_object().into_iter().flatten() {
             if let Some(to) = value.as_str().filter(|_| matches!(Kind::of(keyword), Kind::Reference)) {
-                let targets = document.targets(place, keyword, to);
+                let mut targets = document.targets(place, keyword, to);
+                for root in &roots {
+                    let pointer = to.split_once('#').map_or("", |(_, fragment)| fragment);
+                    targets.extend(document.targets(*root, keyword, &format!("#{pointer}")));
+                }
                 let is_elsewhere = ELSEWHERE.iter().any(|at| to.starts_with(at));
                 if !targets.iter().all(|target| has_work(target.node))
                     || (targets.is_empty() && !is_elsewhere)

@@ -481,6 +481,9 @@ mod tests {
         ] {
             assert!(Compiled::new(&schema, true).is_err(), "{schema}");
         }
+        let data =
+            json!({"default": {"$ref": "#"}, "examples": vec![json!({"id": "a", "$vocabulary": 1}); 9]});
+        assert!(Compiled::new(&data, true).is_ok(), "data of a schema");
         let mut unevaluated = doubled();
         unevaluated["unevaluatedProperties"] = json!(false);
         assert!(Compiled::new(&unevaluated, true).is_ok(), "it is left out");

@@ -208,18 +208,13 @@ pub(super) fn leads_to_schemas(schema: &Value) -> bool {
     let mut roots = vec![Place::of_whole(schema)];
     let mut waiting = vec![schema];
     while let Some(value) = waiting.pop() {
-        match value {
-            Value::Array(items) => waiting.extend(items),
-            Value::Object(members) => {
-                if members.contains_key("$vocabulary") || roots.len() > MOST_ADDRESSES {
-                    return false;
-                }
-                let is_named =
-                    ["$id", "id"].iter().any(|name| members.get(*name).is_some_and(Value::is_string));
-                roots.extend(is_named.then_some(Place { root: value, node: value }));
-                waiting.extend(members.values());
-            }
-            _ => {}
+        let is_named = ["$id", "id"].iter().any(|name| value.get(name).is_some_and(Value::is_string));
+        roots.extend(is_named.then_some(Place { root: value, node: value }));
+        if value.get("$vocabulary").is_some() || roots.len() > 1 + MOST_ADDRESSES {
+            return false;
+        }
+        for (keyword, inner) in value.as_object().into_iter().flatten() {
+            waiting.extend(schemas_within(keyword, inner));
         }
     }
     let has_work = |schema: &Value| {

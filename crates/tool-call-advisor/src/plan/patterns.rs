@@ -33,6 +33,8 @@ const MOST_LARGE: usize = 10;
 pub(super) struct Compiled {
     validator: Validator<MeteredJson>,
     weights: Weights,
+    /// Whether all violations may be found.
+    lists: bool,
 }
 
 impl Compiled {
@@ -78,7 +80,8 @@ impl Compiled {
             return Err(String::from("a reference in it leads to no schema"));
         }
         let validator = options(MOST_BYTES).build(&counted).map_err(|error| error.to_string())?;
-        Ok(Self { validator, weights: weights(&known, &sizes) })
+        let lists = cfg!(panic = "unwind") || !is_foreign;
+        Ok(Self { validator, weights: weights(&known, &sizes), lists })
     }
 
     /// Checks whether arguments fit; `None` if that takes more than this work.
@@ -93,6 +96,9 @@ impl Compiled {
         work: usize,
         read: impl FnOnce(Vec<ValidationError<'_>>) -> T,
     ) -> Option<T> {
+        if !self.lists {
+            return None;
+        }
         let (levels, names) = longest_place(arguments);
         let kept = self.weights.kept.saturating_mul(levels).saturating_add(names);
         let weights = Weights { kept, ..self.weights };

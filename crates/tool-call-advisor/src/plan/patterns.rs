@@ -9,9 +9,7 @@ use jsonschema::{PatternOptions, Retrieve, ValidationError, ValidationOptions, V
 use serde_json::{Map, Value, json};
 
 use crate::plan::metered::{Metered, MeteredJson, Weights, all_within, length, longest_place, within};
-use crate::plan::subschemas::{
-    Document, Kind, Place, WORK, leads_to_schemas, schemas_within, visit, with_work,
-};
+use crate::plan::subschemas::{Document, Kind, Place, is_older, schemas_within, visit, with_work};
 
 /// The bytes that a compiled expression may have.
 const MOST_BYTES: usize = 256 << 10;
@@ -39,8 +37,8 @@ pub(super) struct Compiled {
 
 impl Compiled {
     /// Compiles a schema. Expressions that need another engine, such as those with look-ahead, and large ones, such as
-    /// `^.{1,500}$`, are left out with what depends on them: the tool itself has to check them. So are `unevaluatedProperties`
-    /// and its like, if another program wrote the schema. So it accepts more, and nothing less.
+    /// `^.{1,500}$`, are left out with what depends on them: the tool itself has to check them. So is what
+    /// [another program](Foreign) may not write. So it accepts more, and nothing less.
     ///
     /// # Errors
     /// If the schema or an expression is invalid, or another program wrote it and it has too many of them.
@@ -63,23 +61,22 @@ impl Compiled {
                 unknown.extend(is_unused.then_some(expression));
             }
         }
-        // The validator compiles what these keywords lead to once for each way there.
-        let is_unevaluated = |schema: &Value| {
-            ["unevaluatedProperties", "unevaluatedItems"].iter().any(|keyword| schema.get(keyword).is_some())
-        };
-        let mut leaves_out = !unknown.is_empty();
-        visit(schema, &mut |schema| leaves_out |= is_foreign && is_unevaluated(schema));
-        let known = match leaves_out {
-            false => schema.clone(),
-            true => LeavingOut { unknown, document: Document::new(schema) }.known(Place::of_whole(schema)),
+        let foreign = is_foreign.then(|| Foreign::new(schema));
+        let known = match unknown.is_empty() && foreign.is_none() {
+            true => schema.clone(),
+            false => {
+                let document = Document::new(schema);
+                LeavingOut { unknown, document, foreign }.known(Place::of_whole(schema))
+            }
         };
         // The error of the schema says where it is invalid.
-        options::<SerdeJson>(MOST_BYTES).build(&known).map_err(|error| error.to_string())?;
-        let counted = with_work(&known);
-        if is_foreign && (!leads_to_schemas(&counted) || has_work(&known)) {
-            return Err(String::from("a reference in it leads to no schema"));
-        }
-        let validator = options(MOST_BYTES).build(&counted).map_err(|error| error.to_string())?;
+        let plain = options(MOST_BYTES).build(&known).map_err(|error| error.to_string())?;
+        let validator = match options(MOST_BYTES).build(&with_work(&known)) {
+            Ok(counted) => counted,
+            // A name within an unknown keyword may look like a keyword.
+            Err(_) if !is_foreign => plain,
+            Err(_) => return Err(String::from("a keyword in it is used in another way")),
+        };
         let lists = cfg!(panic = "unwind") || !is_foreign;
         Ok(Self { validator, weights: weights(&known, &sizes), lists })
     }
@@ -111,15 +108,6 @@ fn expressions_of(schema: &Value) -> impl Iterator<Item = &str> {
     let names = schema.get("patternProperties").and_then(Value::as_object);
     let names = names.into_iter().flat_map(Map::keys).map(String::as_str);
     schema.get("pattern").and_then(Value::as_str).into_iter().chain(names)
-}
-
-/// Checks whether a schema has what looks like the work of one.
-fn has_work(schema: &Value) -> bool {
-    match schema {
-        Value::Array(items) => items.iter().any(has_work),
-        Value::Object(members) => members.contains_key(WORK) || members.values().any(has_work),
-        _ => false,
-    }
 }
 
 /// Returns the work of parts of a comparison with a schema, whose expressions have these sizes.
@@ -159,10 +147,45 @@ fn is_valid(expression: &str, most_bytes: usize) -> bool {
     jsonschema::options().with_pattern_options(other).build(&json!({ "pattern": expression })).is_ok()
 }
 
-/// Leaves expressions out of a schema.
+/// Leaves expressions out of a schema, and what another program may not write.
 struct LeavingOut<'a> {
     unknown: HashSet<&'a str>,
     document: Document<'a>,
+    foreign: Option<Foreign>,
+}
+
+/// A schema that another program wrote. It is one document, in one draft, whose references lead to places of schemas in it: the
+/// validator compiles what else is possible once for each way there, or does not count it.
+struct Foreign {
+    /// The addresses of the schemas in it.
+    places: HashSet<*const Value>,
+    is_older: bool,
+}
+
+/// Keywords of another program that say where a schema is, or in which draft.
+const NAMES: [&str; 5] = ["$id", "id", "$anchor", "$dynamicAnchor", "$schema"];
+
+/// Keywords of another program that are left out with what depends on them.
+const LEFT_OUT: [&str; 3] = ["$dynamicRef", "$recursiveRef", "$vocabulary"];
+
+/// Keywords that depend on all that is beside them.
+const UNEVALUATED: [&str; 2] = ["unevaluatedProperties", "unevaluatedItems"];
+
+/// Keywords that a draft before 2019 ignores beside a reference.
+#[rustfmt::skip]
+const CHECKS: [&str; 36] = [
+    "type", "enum", "const", "multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum", "maxLength", "minLength",
+    "pattern", "items", "additionalItems", "maxItems", "minItems", "uniqueItems", "contains", "maxProperties", "minProperties",
+    "required", "properties", "patternProperties", "additionalProperties", "dependencies", "propertyNames", "if", "then", "else",
+    "allOf", "anyOf", "oneOf", "not", "format", "contentEncoding", "contentMediaType", "extends",
+];
+
+impl Foreign {
+    fn new(schema: &Value) -> Self {
+        let mut places = HashSet::new();
+        visit(schema, &mut |schema| places.extend([ptr::from_ref(schema)]));
+        Self { places, is_older: is_older(schema).unwrap_or(false) }
+    }
 }
 
 impl<'a> LeavingOut<'a> {
@@ -172,13 +195,17 @@ impl<'a> LeavingOut<'a> {
         let is_known = |expression: &str| !self.unknown.contains(expression);
         let names = keywords.get("patternProperties").and_then(Value::as_object);
         let has_known_names = names.is_none_or(|names| names.keys().all(|name| is_known(name)));
+        let refers = keywords.get("$ref").is_some_and(Value::is_string);
+        let refers_alone = refers && self.foreign.as_ref().is_some_and(|foreign| foreign.is_older);
         let mut known = Map::new();
         for (keyword, value) in keywords {
             let is_kept = match keyword.as_str() {
+                check if refers_alone && CHECKS.contains(&check) => continue,
+                _ if self.leaves_out(place, keyword, value) => false,
                 "pattern" => value.as_str().is_none_or(is_known),
                 "patternProperties" | "additionalProperties" => has_known_names,
-                // What is left out may have evaluated the rest.
-                "unevaluatedProperties" | "unevaluatedItems" => false,
+                // What is left out may have evaluated the rest. What they lead to is compiled once for each way there.
+                keyword if UNEVALUATED.contains(&keyword) => false,
                 "not" | "oneOf" => !self.loses(place, keyword),
                 "if" | "then" | "else" => !self.loses(place, "if"),
                 "maxContains" => !self.loses(place, "contains"),
@@ -190,7 +217,26 @@ impl<'a> LeavingOut<'a> {
                 known.insert(String::from("anyOf"), self.known_value(place, keyword, value));
             }
         }
+        if refers_alone && let Some(to) = known.remove("$ref") {
+            known.insert(String::from("allOf"), json!([{ "$ref": to }]));
+        }
         Value::Object(known)
+    }
+
+    /// Checks whether another program may not write a keyword.
+    fn leaves_out(&self, place: Place<'a>, keyword: &str, value: &Value) -> bool {
+        let Some(foreign) = &self.foreign else { return false };
+        let text = value.as_str();
+        match keyword {
+            "$schema" if self.document.is_whole(place) => {
+                text.is_some_and(|draft| !draft.contains("//json-schema.org/"))
+            }
+            "$ref" => text.is_some_and(|to| {
+                let target = self.document.target_by_place(place, to);
+                !target.is_some_and(|target| foreign.places.contains(&ptr::from_ref(target)))
+            }),
+            name => NAMES.contains(&name) && value.is_string() || LEFT_OUT.contains(&name),
+        }
     }
 
     fn known_value(&self, place: Place<'a>, keyword: &str, value: &'a Value) -> Value {
@@ -214,14 +260,16 @@ impl<'a> LeavingOut<'a> {
             if !seen.insert(ptr::from_ref(place.node)) {
                 continue;
             }
-            let has = |keyword| place.node.get(keyword).is_some();
-            if expressions_of(place.node).any(|expression| self.unknown.contains(expression))
-                || has("unevaluatedProperties")
-                || has("unevaluatedItems")
-            {
+            if expressions_of(place.node).any(|expression| self.unknown.contains(expression)) {
                 return true;
             }
             for (keyword, value) in place.node.as_object().into_iter().flatten() {
+                let is_name = NAMES.contains(&keyword.as_str());
+                if UNEVALUATED.contains(&keyword.as_str())
+                    || (!is_name && self.leaves_out(place, keyword, value))
+                {
+                    return true;
+                }
                 waiting.extend(schemas_within(keyword, value).into_iter().map(|schema| place.at(schema)));
                 if let (Kind::Reference, Some(to)) = (Kind::of(keyword), value.as_str()) {
                     waiting.extend(self.document.targets(place, keyword, to));
@@ -438,29 +486,33 @@ mod tests {
         json!({"$defs": defs, "$ref": "#/$defs/0"})
     }
 
+    /// 40 places, each of which leads to the next one in two ways.
+    fn doubled() -> Value {
+        chain(40, 2, |to| json!({"$ref": to}), json!({}))
+    }
+
+    fn doubled_in(draft: &str) -> Value {
+        let mut schema = doubled();
+        schema["$schema"] = json!(draft);
+        schema
+    }
+
     /// Whatever a schema leads to, also where it does not look at the value.
     #[test]
     fn law_r1_each_check_of_one_value_counts() {
-        let same = |to: String| json!({"$ref": to});
-        let doubled = || chain(40, 2, same, json!({}));
         let elsewhere = |place: &str| -> Value {
             let text = doubled().to_string().replace("#/$defs", &format!("#/{place}/$defs"));
             serde_json::from_str(&text).unwrap()
         };
-        let below = json!({"properties": {"a": {"$ref": "#/default/s"}}, "default": {"s": {"items": {}}}});
         let circles = |at: usize| {
             let ways = |to: usize| vec![json!({"$ref": format!("#/$defs/a{to}")}); 30];
             let both = [ways(at), ways((at + 1) % 9)].concat();
             (format!("a{at}"), json!({ "allOf": both }))
         };
         let circles: Map<_, _> = (0..9).map(circles).collect();
-        let mut older = doubled();
-        older["$schema"] = json!("http://json-schema.org/draft-07/schema#");
-        let listed = doubled().to_string().replace("#/$defs", "json-schema:///#/q/0/0");
-        let mut listed: Value = serde_json::from_str(&listed).unwrap();
-        let places = listed["$defs"].take();
-        listed["q"] = json!([[places]]);
-        listed["$defs"] = json!({"d": {"$id": "http://x/", "q": [[{"0": {}}]]}});
+        let older = doubled_in("http://json-schema.org/draft-07/schema#");
+        let mut unevaluated = doubled();
+        unevaluated["unevaluatedProperties"] = json!(false);
         let names: Map<_, _> = (0..20_000).map(|at| (at.to_string(), json!([]))).collect();
         for (what, schema, arguments) in [
             ("each way", doubled(), json!({})),
@@ -473,29 +525,129 @@ mod tests {
             ("in circles", json!({"$defs": circles, "$ref": "#/$defs/a0"}), json!("a")),
             ("of names", json!({"items": {"dependentRequired": names}}), json!(vec![json!({}); 1_000])),
             ("in an older draft", older, json!("a")),
-            ("in lists of lists", listed, json!("a")),
+            ("beside what is left out", unevaluated, json!("a")),
         ] {
             let compiled = compiled(&schema);
             assert_eq!(compiled.is_valid(&arguments, 1 << 20), None, "{what}");
             assert_eq!(compiled.violations(&arguments, 1 << 20, |found| found.len()), None, "{what}");
         }
-        for schema in [
-            below,
-            json!({"$ref": "json-schema:///#/const/a", "const": {"a": {}}}),
-            json!({"const": {"a": {"enum": [{WORK: 0}]}}, "$ref": "#/const/a"}),
-            json!({"$id": "http://x/m", "$schema": "http://x/m", "$vocabulary": {}}),
+    }
+
+    /// An address of a schema, a draft of its own, or a reference to what is no schema would not be counted, or compiled once
+    /// for each way there.
+    #[test]
+    fn law_r1_a_schema_of_another_program_is_one_document() {
+        let at = |host: char| {
+            let to = |level: u32| {
+                ['a', 'b', 'c'].map(|to| json!({"$ref": format!("http://x/{to}#/$defs/n{}", level + 1)}))
+            };
+            let defs = (0..30).map(|level| (format!("n{level}"), json!({"allOf": to(level)})));
+            let defs: Map<_, _> = defs.chain([("n30".into(), json!({"type": "string"}))]).collect();
+            json!({"$id": format!("http://x/{host}"), "$defs": defs})
+        };
+        let three = ['a', 'b', 'c'].map(at);
+        let many = (0..7_000).map(|at| {
+            let next = format!("#/definitions/{}", at + 1);
+            (at.to_string(), json!({ "$ref": next }))
+        });
+        let older = json!({
+            "$id": "http://x/d", "$schema": "http://json-schema.org/draft-07/schema#",
+            "definitions": many.collect::<Map<_, _>>()
+        });
+        let ways = vec![json!({"$ref": "http://x/d#/definitions/0"}); 50];
+        let nested = doubled_in("http://json-schema.org/draft-07/schema#");
+        for (what, schema) in [
+            ("three addresses", json!({"allOf": three})),
+            ("an older draft", json!({"$defs": {"d": older}, "items": {"allOf": ways}})),
+            ("an older draft in a newer one", json!({"properties": {"a": nested}})),
+            ("data", json!({"properties": {"a": {"$ref": "#/default/s"}}, "default": {"s": {"items": {}}}})),
+            (
+                "data by another way",
+                json!({"items": {"$ref": "json-schema:///#/default/a"}, "default": {"a": {}}}),
+            ),
+            ("a vocabulary", json!({"$id": "http://x/m", "$schema": "http://x/m", "$vocabulary": {}})),
+            ("an anchor", json!({"$defs": {"a": {"$anchor": "a"}}, "items": {"$ref": "#a"}})),
+            ("a meta-schema", json!({"items": {"$ref": "https://json-schema.org/draft/2020-12/schema"}})),
+            ("itself", json!({"$id": "http://x/", "items": {"$recursiveRef": "#"}})),
         ] {
-            assert!(Compiled::new(&schema, true).is_err(), "{schema}");
+            let compiled = compiled(&schema);
+            assert_eq!(compiled.is_valid(&json!([{"type": 1}]), 1 << 20), Some(true), "{what}");
         }
-        let data =
-            json!({"default": {"$ref": "#"}, "examples": vec![json!({"id": "a", "$vocabulary": 1}); 9]});
-        assert!(Compiled::new(&data, true).is_ok(), "data of a schema");
-        let mut unevaluated = doubled();
-        unevaluated["unevaluatedProperties"] = json!(false);
-        assert!(Compiled::new(&unevaluated, true).is_ok(), "it is left out");
-        let own = json!({"properties": {"a": {"$ref": "https://json-schema.org/draft/2020-12/schema"}}});
-        assert_eq!(compiled(&own).is_valid(&json!({"a": {"type": "string"}}), 1 << 20), Some(true));
-        assert_eq!(compiled(&own).is_valid(&json!({"a": {"type": 1}}), 1 << 20), Some(false));
+    }
+
+    /// As programs write them.
+    #[test]
+    fn references_and_names_of_usual_schemas_are_read() {
+        const DRAFT_07: &str = "http://json-schema.org/draft-07/schema#";
+        let text = json!({"type": "string"});
+        let named = |name: &str| -> Map<_, _> {
+            let one = |at: u32| (format!("p{at}"), json!({name: format!("p{at}"), "type": "string"}));
+            (0..20).map(one).collect()
+        };
+        for (what, schema, refused) in [
+            (
+                "a definition as the whole",
+                json!({"$schema": DRAFT_07, "$ref": "#/definitions/A", "definitions": {"A": text}}),
+                json!(1),
+            ),
+            (
+                "in a group of components",
+                json!({"$schema": DRAFT_07, "$ref": "#/components/schemas/A", "components": {"schemas": {"A": text}}}),
+                json!(1),
+            ),
+            ("an escaped name", json!({"$ref": "#/$defs/A%3CB%3E", "$defs": {"A<B>": text}}), json!(1)),
+            (
+                "beside others, which a new draft checks",
+                json!({"$ref": "#/$defs/A", "maxLength": 1, "$defs": {"A": text}}),
+                json!("ab"),
+            ),
+            ("addresses", json!({"properties": named("$id")}), json!({"p0": 1})),
+            ("names", json!({"properties": named("id")}), json!({"p0": 1})),
+            (
+                "notes with references",
+                json!({"type": "string", "default": {"$ref": "#"}, "x-ui": {"$vocabulary": {}, "id": "a"}}),
+                json!(1),
+            ),
+        ] {
+            for is_foreign in [true, false] {
+                let compiled = Compiled::new(&schema, is_foreign);
+                let compiled = compiled.unwrap_or_else(|error| panic!("{what}: {error}"));
+                assert_eq!(compiled.is_valid(&refused, 1 << 20), Some(false), "{what} {is_foreign}");
+            }
+        }
+        let beside = json!({"$schema": DRAFT_07, "$ref": "#/definitions/A", "maxLength": 1, "definitions": {"A": text}});
+        for is_foreign in [true, false] {
+            let compiled = Compiled::new(&beside, is_foreign).unwrap();
+            assert_eq!(compiled.is_valid(&json!("ab"), 1 << 20), Some(true), "an older draft ignores it");
+        }
+        // Of an application.
+        for (schema, refused) in [
+            (
+                json!({"$schema": DRAFT_07, "properties": {
+                    "a": {"$ref": "#/definitions/A", "properties": {"z": text}},
+                    "b": {"$ref": "#/properties/a/properties/z"}
+                }, "definitions": {"A": {}}}),
+                json!({"b": 1}),
+            ),
+            (
+                json!({"$schema": DRAFT_07, "properties": {"a": {"$id": "A", "$ref": "#/definitions/A"}}, "definitions": {"A": text}}),
+                json!({"a": 1}),
+            ),
+            (
+                json!({"$schema": DRAFT_07, "properties": {"a": {
+                    "$id": "http://x/a", "$schema": "https://json-schema.org/draft/2020-12/schema",
+                    "$ref": "#/$defs/A", "maxLength": 2, "$defs": {"A": text}
+                }}}),
+                json!({"a": "abc"}),
+            ),
+            (
+                json!({"components": {"schemas": {"properties": {"properties": {"a": text}}}}, "$ref": "#/components/schemas/properties"}),
+                json!({"a": 1}),
+            ),
+        ] {
+            let compiled = Compiled::new(&schema, false).unwrap_or_else(|error| panic!("{schema}: {error}"));
+            assert_eq!(compiled.is_valid(&refused, 1 << 20), Some(false), "{schema}");
+        }
     }
 
     #[test]

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use advisor_core::{Error, Leniency, Result, Text, ToolDefinition, ToolSet};
 use jsonschema::ValidationError;
-use jsonschema::error::ValidationErrorKind;
 use serde_json::Value;
 
 use crate::plan::lenient::corrected;
 use crate::plan::patterns::Compiled;
+use crate::plan::subschemas::WORK_IN_JSON;
 
 /// Compiled schemas of tools: each is compiled once and shared.
 #[derive(Default)]
@@ -144,11 +144,11 @@ impl Schemas {
 /// Returns the first few violations, each with its position.
 fn misfits(violations: &[ValidationError<'_>]) -> String {
     let wrong = violations.iter().take(5).map(|error| {
-        // The text has the schema, with its work.
-        let text = match error.kind() {
-            ValidationErrorKind::Not { .. } => format!("{} is not allowed", error.instance()),
-            _ => error.to_string(),
-        };
+        let mut text = error.to_string();
+        // That of `not` has the schema.
+        if text.contains(WORK_IN_JSON) {
+            text = format!("{} is not allowed", error.instance());
+        }
         match error.instance_path().as_str() {
             "" => text,
             place => format!("{place}: {text}"),

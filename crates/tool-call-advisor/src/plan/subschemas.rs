@@ -7,7 +7,7 @@ use std::ptr;
 use serde_json::{Map, Value, json};
 
 /// Keywords that have data.
-const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
+const DATA: [&str; 6] = ["const", "enum", "default", "examples", "dependentRequired", "$vocabulary"];
 
 /// Keywords whose members are schemas, with names that are no keywords.
 const MAPS: [&str; 6] =
@@ -96,6 +96,17 @@ impl<'a> Document<'a> {
         Self { whole, named: OnceCell::new() }
     }
 
+    pub(super) fn is_whole(&self, place: Place<'a>) -> bool {
+        ptr::eq(place.node, self.whole)
+    }
+
+    /// Returns the schema that a reference leads to by its place in the whole; `None` if it is of another form.
+    pub(super) fn target_by_place(&self, from: Place<'a>, reference: &str) -> Option<&'a Value> {
+        let pointer = reference.strip_prefix('#').filter(|to| to.is_empty() || to.starts_with('/'))?;
+        ptr::eq(from.root, self.whole).then_some(())?;
+        self.whole.pointer(&decoded(pointer))
+    }
+
     /// Returns the schemas that a reference may lead to.
     pub(super) fn targets(&self, from: Place<'a>, keyword: &str, reference: &str) -> Vec<Place<'a>> {
         let (address, fragment) = reference.split_once('#').unwrap_or((reference, ""));
@@ -128,25 +139,25 @@ impl<'a> Document<'a> {
     }
 }
 
-/// Keywords whose values are objects of something else.
-const OTHERS: [&str; 2] = ["dependentRequired", "$vocabulary"];
-
-/// Keywords beside a reference that matter to the drafts that ignore the others.
-const BESIDE: [&str; 5] = ["$schema", "$id", "id", "definitions", "$defs"];
-
 /// The name of the work of a schema, in a value that it may have.
 pub(super) const WORK: &str = "\u{0}work";
+
+/// The same in JSON.
+pub(super) const WORK_IN_JSON: &str = r"\u0000work";
+
+/// Checks whether a schema is of a draft before 2019, which ignores what stands beside a reference.
+pub(super) fn is_older(schema: &Value) -> Option<bool> {
+    Some(schema.get("$schema")?.as_str()?.contains("/draft-0"))
+}
 
 /// Returns the schema with the work of each schema within it, as a value that it may have: the only one, so that the validator
 /// compares a value with it before anything that a schema leads to.
 pub(super) fn with_work(schema: &Value) -> Value {
-    // Drafts before 2019 ignore what stands beside a reference.
-    let is_older =
-        schema.get("$schema").and_then(Value::as_str).is_some_and(|draft| draft.contains("/draft-0"));
-    counted(schema, is_older)
+    counted(schema, false)
 }
 
-fn counted(schema: &Value, is_older: bool) -> Value {
+fn counted(schema: &Value, is_older_around: bool) -> Value {
+    let is_older = is_older(schema).unwrap_or(is_older_around);
     let keywords = match schema {
         Value::Object(keywords) => keywords,
         Value::Array(items) => return items.iter().map(|item| counted(item, is_older)).collect(),
@@ -154,7 +165,6 @@ fn counted(schema: &Value, is_older: bool) -> Value {
     };
     let each = |(keyword, value): (&String, &Value)| {
         let value = match (Kind::of(keyword), value) {
-            _ if OTHERS.contains(&keyword.as_str()) => value.clone(),
             (Kind::Map, Value::Object(schemas)) => {
                 schemas.iter().map(|(name, schema)| (name.clone(), counted(schema, is_older))).collect()
             }
@@ -164,12 +174,12 @@ fn counted(schema: &Value, is_older: bool) -> Value {
         (keyword.clone(), value)
     };
     let mut all: Map<_, _> = keywords.iter().map(each).collect();
+    // It would be ignored. What the reference leads to has its own.
+    if is_older && keywords.get("$ref").is_some_and(Value::is_string) {
+        return Value::Object(all);
+    }
     let work = keywords.iter().map(|(keyword, value)| 1 + keyword.len() / 64 + entries(value)).sum::<usize>();
     let work = json!([{ WORK: 1 + work }]);
-    if is_older && let Some(to @ Value::String(_)) = all.remove("$ref") {
-        all.retain(|keyword, _| BESIDE.contains(&keyword.as_str()));
-        all.insert(String::from("allOf"), json!([{ "$ref": to }]));
-    }
     if !all.contains_key("enum") {
         all.insert(String::from("enum"), work);
     } else if let Some(Value::Array(checks)) = all.get_mut("allOf") {
@@ -193,55 +203,6 @@ fn entries(value: &Value) -> usize {
 /// Returns the work of a schema, if this is the value that has it.
 pub(super) fn work_in(value: &Value) -> Option<usize> {
     usize::try_from(value.get(WORK)?.as_u64()?).ok()
-}
-
-/// The addresses of the schemas of JSON Schema.
-const ELSEWHERE: [&str; 2] = ["http://json-schema.org/", "https://json-schema.org/"];
-
-/// The most schemas of another program with an address.
-const MOST_ADDRESSES: usize = 8;
-
-/// Checks that each reference of a schema [with its work](with_work) leads to one, or to that of JSON Schema, whatever it is
-/// relative to. A vocabulary would change what is compared.
-pub(super) fn leads_to_schemas(schema: &Value) -> bool {
-    let document = Document::new(schema);
-    let mut roots = vec![Place::of_whole(schema)];
-    let mut waiting = vec![schema];
-    while let Some(value) = waiting.pop() {
-        let is_named = ["$id", "id"].iter().any(|name| value.get(name).is_some_and(Value::is_string));
-        roots.extend(is_named.then_some(Place { root: value, node: value }));
-        if value.get("$vocabulary").is_some() || roots.len() > 1 + MOST_ADDRESSES {
-            return false;
-        }
-        for (keyword, inner) in value.as_object().into_iter().flatten() {
-            waiting.extend(schemas_within(keyword, inner));
-        }
-    }
-    let has_work = |schema: &Value| {
-        let of = |schema: &Value| schema.pointer("/enum/0").and_then(work_in).is_some();
-        let last = schema.get("allOf").and_then(Value::as_array).and_then(|all| all.last());
-        !schema.is_object() || of(schema) || last.is_some_and(of)
-    };
-    let mut waiting = vec![Place::of_whole(schema)];
-    while let Some(place) = waiting.pop() {
-        for (keyword, value) in place.node.as_object().into_iter().flatten() {
-            if let Some(to) = value.as_str().filter(|_| matches!(Kind::of(keyword), Kind::Reference)) {
-                let mut targets = document.targets(place, keyword, to);
-                for root in &roots {
-                    let pointer = to.split_once('#').map_or("", |(_, fragment)| fragment);
-                    targets.extend(document.targets(*root, keyword, &format!("#{pointer}")));
-                }
-                let is_elsewhere = ELSEWHERE.iter().any(|at| to.starts_with(at));
-                if !targets.iter().all(|target| has_work(target.node))
-                    || (targets.is_empty() && !is_elsewhere)
-                {
-                    return false;
-                }
-            }
-            waiting.extend(schemas_within(keyword, value).into_iter().map(|inner| place.at(inner)));
-        }
-    }
-    true
 }
 
 fn note_names<'a>(place: Place<'a>, named: &mut HashMap<&'a str, Vec<Place<'a>>>) {

@@ -219,22 +219,3 @@ async fn tool_sees_call_as_model_wrote_it() {
     let response = client.prompt().user("go").call().await.unwrap();
     assert_eq!(transcript_lines(response.transcript())[2], "result c1: 3");
 }
-
-#[tokio::test]
-async fn value_that_is_not_allowed_is_named_alone() {
-    let schema = json!({
-        "type": "object", "properties": {"a": {"not": {"type": "string"}}},
-        "propertyNames": {"not": {"enum": ["b"]}}
-    });
-    let tool = FnTool::new(ToolDefinition::new("f", "A tool.", schema), |_: Value| async { Ok("ran") });
-    let model = ScriptedModel::new([
-        Answer::from_calls([("c1", "f", r#"{"a":"x","b":1}"#)]),
-        Answer::from_text("Done."),
-    ]);
-    let client = client(&model, ToolCallAdvisor::new()).tool(tool).build().unwrap();
-    let response = client.prompt().user("go").call().await.unwrap();
-    let lines = transcript_lines(response.transcript());
-    let wrong = ["\"b\" is not allowed", "/a: \"x\" is not allowed"];
-    assert!(lines.iter().any(|line| wrong.iter().all(|wrong| line.contains(wrong))), "{lines:?}");
-    assert!(!lines.iter().any(|line| line.contains("work")), "{lines:?}");
-}

@@ -12,15 +12,13 @@
 //! # Features
 //! | feature | effect | by default |
 //! | --- | --- | --- |
-//! | `schema-validation` | checks arguments against the tool's schema, and schemas when a client is built | yes |
+//! | `schema-validation` | checks arguments against the whole schema of a tool, and schemas when a client is built | yes |
 //! | `typed-tools` | `#[tool]`, `FnTool::typed`, `FnTool::from_args` and `schema_for`: the schema of a type | yes |
 //!
-//! Regular expressions of schemas are compared in linear time. One that needs another engine, such as a look-ahead, is
-//! left to the tool, with the keywords that would refuse more without it. Arguments whose comparison would take too long
-//! are refused. Long arguments are checked off the async threads, for at most 10 seconds.
-//!
-//! Without `schema-validation`, arguments must parse and be an object. Tools check them, typed tools by their
-//! type.
+//! The structure of a schema is checked in any case: types, values, bounds, properties, items, `allOf`, `anyOf`, `$ref`.
+//! Without `schema-validation`, and for a tool of [another program](advisor_core::ToolDefinition::is_foreign), the tool
+//! checks the rest, such as `pattern`, `not` and `format`. Long arguments are checked off the async threads, for at most 10
+//! seconds.
 
 mod advisor;
 mod approval;

@@ -3,20 +3,15 @@
 pub(crate) mod admission;
 pub(crate) mod call_identity;
 pub(crate) mod decided;
-#[cfg(feature = "schema-validation")]
-pub(crate) mod lenient;
-#[cfg(feature = "schema-validation")]
-mod metered;
-#[cfg(feature = "schema-validation")]
-mod patterns;
+mod lenient;
 pub(crate) mod prepare;
-#[cfg(feature = "schema-validation")]
 pub(crate) mod schema;
+mod structure;
+#[cfg(feature = "schema-validation")]
+mod whole_schema;
 #[cfg(not(feature = "schema-validation"))]
-#[path = "no_schema.rs"]
-pub(crate) mod schema;
-#[cfg(feature = "schema-validation")]
-mod subschemas;
+#[path = "no_whole_schema.rs"]
+mod whole_schema;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

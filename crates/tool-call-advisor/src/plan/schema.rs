@@ -1,40 +1,29 @@
-//! `Schemas`: compiled JSON schemas, cached; validates arguments and tool sets.
+//! `Schemas`: checks arguments by the schemas of their tools.
 
-use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
 
-use advisor_core::{Error, Leniency, Result, Text, ToolDefinition, ToolSet};
-use jsonschema::ValidationError;
+use advisor_core::{Error, Leniency, Result, ToolDefinition, ToolSet};
 use serde_json::Value;
 
 use crate::plan::lenient::corrected;
-use crate::plan::patterns::Compiled;
-use crate::plan::subschemas::WORK_IN_JSON;
+use crate::plan::structure::{Misfit, lost_reference, misfits};
+use crate::plan::whole_schema::{WholeSchema, WholeSchemas};
 
-/// Compiled schemas of tools: each is compiled once and shared.
+/// Checks arguments by the schemas of their tools.
+///
+/// A schema of the application is checked as a whole, if the feature `schema-validation` is on. One of another program is
+/// not trusted: its [structure](misfits) is, and its server checks the rest.
 #[derive(Default)]
-pub(crate) struct Schemas(Mutex<HashMap<Text, (Value, Arc<Compiled>)>>);
-
-/// Number of cached schemas at which the cache is cleared. One process is not expected to have as many tools.
-const MOST: usize = 1024;
-
-/// The bytes of arguments that an async thread checks, and the work of each step of that.
-const LITTLE_BYTES: usize = 64 << 10;
-const LITTLE_WORK: usize = 4 << 10;
-
-/// The least work of a list of violations, of which it has 16 then.
-const LITTLE_LISTED: usize = 64 << 10;
-
-/// The work of each step that is done at all. At most 4,096 violations are in memory, with 1 Mi parts of values.
-const MOST_WORK: usize = 16 << 20;
-
-/// A step of a check that takes too much work.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum TooLong {
-    Comparison,
-    List,
+pub(crate) struct Schemas {
+    whole: WholeSchemas,
 }
+
+/// The bytes of arguments that an async thread checks, and the steps of that.
+const LITTLE_BYTES: usize = 64 << 10;
+const LITTLE_STEPS: usize = 4 << 10;
+
+/// The steps of a check that are done at all. A longer one is left to the tool.
+const MOST_STEPS: usize = 16 << 20;
 
 /// The error of the first invalid schema of a set, if any.
 struct Defect(Option<String>);
@@ -50,13 +39,8 @@ impl Schemas {
         arguments: Value,
         leniency: Leniency,
     ) -> Result<Value, String> {
-        let corrected = self.fit_within(tool, &arguments, leniency, MOST_WORK).unwrap_or_else(|step| {
-            Err(String::from(match step {
-                TooLong::Comparison => "comparing them with its schema takes too long; make them shorter",
-                TooLong::List => "they do not fit its schema, and are too long to find the place",
-            }))
-        });
-        Ok(corrected?.unwrap_or(arguments))
+        let fitted = self.fit_within(tool, &arguments, leniency, MOST_STEPS);
+        Ok(fitted.transpose()?.flatten().unwrap_or(arguments))
     }
 
     /// As [`fit`](Self::fit), with the corrected arguments if any are. `None` if that may be noticed.
@@ -66,36 +50,50 @@ impl Schemas {
         arguments: &Value,
         leniency: Leniency,
     ) -> Option<Result<Option<Value>, String>> {
-        self.fit_within(tool, arguments, leniency, LITTLE_WORK).ok()
+        self.fit_within(tool, arguments, leniency, LITTLE_STEPS)
     }
 
+    /// Checks in at most so many steps; `None` if it takes more.
     fn fit_within(
         &self,
         tool: &ToolDefinition,
         arguments: &Value,
         leniency: Leniency,
-        work: usize,
-    ) -> Result<Result<Option<Value>, String>, TooLong> {
+        steps: usize,
+    ) -> Option<Result<Option<Value>, String>> {
         // A tool without a schema is offered to the model as one that takes any object.
         if tool.parameters.is_null() {
             let is_object = arguments.is_object();
-            return Ok(if is_object { Ok(None) } else { Err(String::from("they are no object")) });
+            return Some(if is_object { Ok(None) } else { Err(String::from("they are no object")) });
         }
-        let compiled = match self.compiled(tool) {
-            Ok(compiled) => compiled,
-            Err(error) => return Ok(Err(format!("the tool's own schema is invalid: {error}"))),
+        let whole = match self.whole.of(tool) {
+            Ok(whole) => whole,
+            Err(error) => return Some(Err(format!("the tool's own schema is invalid: {error}"))),
         };
-        if compiled.is_valid(arguments, work).ok_or(TooLong::Comparison)? {
-            return Ok(Ok(None));
+        if whole.as_ref().is_some_and(|whole| whole.fits(arguments)) {
+            return Some(Ok(None));
         }
-        let read = |violations: Vec<ValidationError<'_>>| {
-            (corrected(arguments, &violations, leniency), misfits(&violations))
-        };
-        let (corrected, misfits) =
-            compiled.violations(arguments, work.max(LITTLE_LISTED), read).ok_or(TooLong::List)?;
-        let Some(corrected) = corrected else { return Ok(Err(misfits)) };
-        let fits = compiled.is_valid(&corrected, work).ok_or(TooLong::Comparison)?;
-        Ok(if fits { Ok(Some(corrected)) } else { Err(misfits) })
+        let (wrong, is_all) = misfits(&tool.parameters, arguments, steps, None);
+        if !is_all && steps < MOST_STEPS {
+            return None;
+        }
+        if wrong.is_empty() && whole.is_none() {
+            return Some(Ok(None));
+        }
+        if let Some(corrected) = corrected(arguments, &wrong, leniency) {
+            let fits = match &whole {
+                Some(whole) => whole.fits(&corrected),
+                None => misfits(&tool.parameters, &corrected, steps, None).0.is_empty(),
+            };
+            if fits {
+                return Some(Ok(Some(corrected)));
+            }
+        }
+        Some(Err(match wrong.as_slice() {
+            // It is in a keyword of the whole schema alone.
+            [] => text_of(&misfits(&tool.parameters, arguments, steps, Some(&WholeSchema::fits_keyword)).0),
+            wrong => text_of(wrong),
+        }))
     }
 
     /// Checks whether so many bytes of arguments are few enough to be read by an async thread.
@@ -114,51 +112,86 @@ impl Schemas {
     }
 
     fn defect(&self, tool: &ToolDefinition) -> Option<String> {
-        if tool.parameters.is_null() {
-            return None;
-        }
-        let error = self.compiled(tool).err()?;
+        let error = match tool.is_foreign() {
+            false => self.whole.of(tool).err()?,
+            true => match lost_reference(&tool.parameters) {
+                Some(to) => format!("the reference `{to}` leads to nothing"),
+                None => WholeSchemas::form_defect(&tool.parameters)?,
+            },
+        };
         Some(format!("the schema of the tool `{}` is invalid, mend it: {error}", tool.name))
-    }
-
-    fn compiled(&self, tool: &ToolDefinition) -> Result<Arc<Compiled>, String> {
-        if let Some((schema, compiled)) = self.lock().get(&tool.name)
-            && *schema == tool.parameters
-        {
-            return Ok(Arc::clone(compiled));
-        }
-        let compiled = Arc::new(Compiled::new(&tool.parameters, tool.is_foreign())?);
-        let mut cache = self.lock();
-        if cache.len() >= MOST {
-            cache.clear();
-        }
-        cache.insert(tool.name.clone(), (tool.parameters.clone(), Arc::clone(&compiled)));
-        Ok(compiled)
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Text, (Value, Arc<Compiled>)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Returns the first few violations, each with its position.
-fn misfits(violations: &[ValidationError<'_>]) -> String {
-    let wrong = violations.iter().take(5).map(|error| {
-        let mut text = error.to_string();
-        // That of `not` has the schema.
-        if text.contains(WORK_IN_JSON) {
-            text = format!("{} is not allowed", error.instance());
-        }
-        match error.instance_path().as_str() {
-            "" => text,
-            place => format!("{place}: {text}"),
-        }
+/// Returns the first few misfits, each with its place.
+fn text_of(wrong: &[Misfit<'_>]) -> String {
+    let texts = wrong.iter().take(5).map(|wrong| match wrong.place.as_str() {
+        "" => wrong.text.clone(),
+        place => format!("{place}: {}", wrong.text),
     });
-    wrong.collect::<Vec<_>>().join("; ")
+    let texts = texts.collect::<Vec<_>>().join("; ");
+    if texts.is_empty() { String::from("their schema refuses them") } else { texts }
 }
 
 impl fmt::Debug for Schemas {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Schemas").field(&self.lock().len()).finish()
+        f.debug_struct("Schemas").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn foreign(schema: Value) -> ToolDefinition {
+        ToolDefinition::new("look", "Looks.", schema).with_origin("server")
+    }
+
+    #[test]
+    fn law_t2_arguments_fit_the_structure_of_a_foreign_schema() {
+        let tool = foreign(json!({
+            "type": "object", "properties": {"days": {"type": "integer"}, "mail": {"type": "string", "pattern": "^(?!a)"}},
+            "required": ["days"]
+        }));
+        let fit = |arguments| Schemas::default().fit(&tool, arguments, Leniency::Lenient);
+        assert_eq!(fit(json!({"days": "3", "mail": null})), Ok(json!({"days": 3})));
+        assert_eq!(
+            fit(json!({"days": 3, "mail": "a"})),
+            Ok(json!({"days": 3, "mail": "a"})),
+            "the server checks it"
+        );
+        assert_eq!(
+            fit(json!({"mail": 1})),
+            Err(r#"/mail: 1 is not of type "string"; "days" is a required property"#.into())
+        );
+        assert_eq!(fit(json!([])), Err(r#"[] is not of type "object""#.into()));
+    }
+
+    #[cfg(feature = "schema-validation")]
+    #[test]
+    fn law_t2_arguments_fit_the_whole_schema_of_the_application() {
+        let schema = json!({
+            "properties": {"mail": {"pattern": "@"}, "n": {"type": "integer", "multipleOf": 2}},
+            "if": {"required": ["n"]}, "then": {"required": ["mail"]}
+        });
+        let tool = ToolDefinition::new("look", "Looks.", schema);
+        let fit = |arguments| Schemas::default().fit(&tool, arguments, Leniency::Lenient);
+        assert_eq!(fit(json!({"mail": "a@b", "n": "4"})), Ok(json!({"mail": "a@b", "n": 4})));
+        let wrong = r#"/mail: "a" does not fit `pattern`: "@"; /n: 3 does not fit `multipleOf`: 2"#;
+        assert_eq!(fit(json!({"mail": "a", "n": 3})), Err(wrong.into()));
+        assert_eq!(fit(json!({"n": 4})), Err("their schema refuses them".into()));
+    }
+
+    #[test]
+    fn law_r1_a_long_check_goes_elsewhere_and_ends() {
+        let values: Vec<_> = (0..5_000).collect();
+        let tool = foreign(json!({"properties": {"a": {"items": {"enum": values}}}}));
+        let schemas = Schemas::default();
+        let arguments = |items| json!({"a": vec![-1; items]});
+        assert!(schemas.fit_quickly(&tool, &arguments(1), Leniency::Strict).is_none());
+        assert!(schemas.fit(&tool, arguments(1), Leniency::Strict).is_err());
+        assert!(schemas.fit(&tool, arguments(5_000), Leniency::Strict).is_err(), "what was found counts");
     }
 }

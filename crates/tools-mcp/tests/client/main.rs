@@ -227,7 +227,6 @@ async fn announced_list_is_read_before_the_next_round() {
 #[tokio::test(start_paused = true)]
 async fn law_t2_tools_with_bad_schemas_are_left_out() {
     let schemas = [
-        json!({"type": "object", "properties": {"a": {"type": "string", "pattern": "(?<!a"}}}),
         json!({"type": "object", "properties": {"a": {"type": "strng"}}}),
         json!({"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:1/schema"}}}),
         json!({"type": ["object", "null"]}),
@@ -241,8 +240,7 @@ async fn law_t2_tools_with_bad_schemas_are_left_out() {
     assert!(model.prompts().iter().all(|prompt| prompt.tools == ["echo", "look"]), "{:?}", model.prompts());
 }
 
-/// The engine that checks schemas has no look-ahead and no references, whose time can grow without a bound. The server
-/// checks them itself.
+/// The time of a pattern can grow without a bound. The server checks it itself.
 #[tokio::test(start_paused = true)]
 async fn law_r1_patterns_without_a_bound_are_left_to_the_server() {
     let patterns = ["^(?!\\.)(?!.*\\.\\.)([a-z.]*)@[a-z.]+$", "^((a+)+)\\1$", "^(a|a)*(?=b)$"];
@@ -259,21 +257,6 @@ async fn law_r1_patterns_without_a_bound_are_left_to_the_server() {
     assert_eq!((text_of(&result), result.is_error), ("ran mail", false));
     let (_, result) = call(&tools, "mail", "{}").await;
     assert!(result.is_error && text_of(&result).contains("\"a\" is a required property"), "{result:?}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn law_r1_arguments_too_long_for_the_patterns_are_refused() {
-    let each = vec![json!({"pattern": "a$"}); 4];
-    let schema = json!({"type": "object", "properties": {"a": {"allOf": each}}, "patternProperties": {"^b": {"pattern": "b"}}});
-    let server = Scripted::of(vec![with_schema("t", schema)], false);
-    let tools = server.server().connect().await.unwrap();
-    let (_, result) = call(&tools, "t", &json!({"a": "a".repeat(1 << 19)}).to_string()).await;
-    assert_eq!((text_of(&result), result.is_error), ("ran t", false));
-    let (_, result) = call(&tools, "t", &json!({"a": "a".repeat(1 << 19) + "b"}).to_string()).await;
-    assert!(result.is_error && text_of(&result).contains("/a: "), "{}", text_of(&result).len());
-    let (_, result) = call(&tools, "t", &json!({"a": "a".repeat(6 << 20)}).to_string()).await;
-    let text = "not started: the arguments do not fit the tool: comparing them with its schema takes too long; make them shorter";
-    assert_eq!((text_of(&result), result.is_error), (text, true));
 }
 
 #[tokio::test(start_paused = true)]
@@ -519,7 +502,7 @@ async fn law_r1_check_by_a_schema_without_a_bound_ends() {
     let server = Scripted::of(vec![with_schema("slow", schema), tool("echo")], false);
     let tools = server.server().connect().await.unwrap();
     let (_, result) = call(&tools, "slow", r#"{"a":"b"}"#).await;
-    assert!(result.is_error && text_of(&result).contains("takes too long"), "{result:?}");
+    assert_eq!((text_of(&result), result.is_error), ("ran slow", false), "the server checks the rest");
     let (_, result) = call(&tools, "echo", "{}").await;
     assert!(!result.is_error, "{result:?}");
 }

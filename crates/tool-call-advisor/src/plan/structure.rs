@@ -1,0 +1,714 @@
+//! `misfits`: compares arguments with the structure that a schema describes, with bounded work.
+//!
+//! The schema may be that of a server. So it is read as it is written, never compiled, and each step is counted. The keywords
+//! that count are those by which a value can only fit less: types, values, bounds, properties, items, and schemas that are
+//! joined by `allOf`, `anyOf` and `$ref`. `oneOf` is taken for `anyOf`. Any other keyword, and a reference that leads out of
+//! the document, refuses nothing here: the tool itself has to check it.
+
+use std::borrow::Cow;
+use std::io;
+
+use percent_encoding::percent_decode_str;
+use serde_json::{Map, Number, Value};
+
+/// The most misfits that are noted. As many are corrected.
+const MOST: usize = 256;
+
+/// The most schemas on the way to a value. Below, everything fits.
+const MOST_LEVELS: usize = 512;
+
+/// The longest text of a value, in bytes.
+const MOST_SHOWN: usize = 200;
+
+/// The bytes of a text that are read in one step.
+const BYTES: usize = 64;
+
+/// A part of the arguments that does not fit.
+#[derive(Debug)]
+pub(crate) struct Misfit<'a> {
+    /// Where it is, as a JSON pointer.
+    pub(crate) place: String,
+    /// What is wrong, for the model.
+    pub(crate) text: String,
+    /// The names of the types that would fit, if that is what is wrong.
+    types: Option<&'a Value>,
+}
+
+impl Misfit<'_> {
+    /// Checks whether a value of this type would fit in its place.
+    pub(crate) fn wants(&self, name: &str) -> bool {
+        self.types.is_some_and(|types| names(types).any(|known| known == name))
+    }
+}
+
+/// A check of other keywords than those that are known here.
+pub(crate) type Other<'a> = &'a dyn Fn(&str, &Value, &Value) -> bool;
+
+/// Returns what does not fit, and whether no more than these steps were taken: otherwise more may not fit. `other` checks
+/// keywords that are not known here; each takes a thousand steps.
+pub(crate) fn misfits<'a>(
+    schema: &'a Value,
+    arguments: &Value,
+    steps: usize,
+    other: Option<Other<'_>>,
+) -> (Vec<Misfit<'a>>, bool) {
+    let draft = schema.get("$schema").and_then(Value::as_str).unwrap_or("2020-12");
+    let found = Some(Vec::new());
+    let mut comparison =
+        Comparison { whole: schema, draft, steps: Some(steps), place: String::new(), found, other };
+    if !draft.contains("draft-03") {
+        comparison.fits(Schema { node: schema, refers: true }, arguments, MOST_LEVELS);
+    }
+    (comparison.found.unwrap_or_default(), comparison.steps.is_some())
+}
+
+/// Returns the first reference of a schema that leads to nothing in it. Servers of models refuse it.
+///
+/// A reference is not followed if an address around it, or its own, says where it leads.
+pub(crate) fn lost_reference(schema: &Value) -> Option<&str> {
+    let whole = schema;
+    let mut waiting = vec![Schema { node: schema, refers: true }];
+    let mut has_names = false;
+    let mut far = None;
+    while let Some(schema) = waiting.pop() {
+        let keywords = match schema.node {
+            Value::Object(keywords) => keywords,
+            Value::Array(items) => {
+                waiting.extend(items.iter().map(|node| schema.at(node)));
+                continue;
+            }
+            _ => continue,
+        };
+        has_names |= keywords.get("$id").is_some();
+        for (keyword, node) in keywords {
+            match (keyword.as_str(), node) {
+                ("$ref", Value::String(to)) if schema.refers && place_of(to).is_some() => {
+                    let pointer = place_of(to).unwrap_or_default();
+                    if pointer.split('/').skip(1).try_fold(whole, within).is_none() {
+                        return Some(to);
+                    }
+                }
+                ("$ref", Value::String(to)) if to.contains("://") => far = Some(to.as_str()),
+                ("const" | "enum" | "default" | "examples", _) => {}
+                (note, _) if note.starts_with("x-") => {}
+                _ => waiting.push(schema.at(node)),
+            }
+        }
+    }
+    far.filter(|_| !has_names)
+}
+
+/// A schema within the whole one.
+#[derive(Clone, Copy)]
+struct Schema<'a> {
+    node: &'a Value,
+    /// Whether its references lead through the whole schema: no schema around it has an address of its own.
+    refers: bool,
+}
+
+impl<'a> Schema<'a> {
+    /// Returns a schema within this one.
+    fn at(self, node: &'a Value) -> Self {
+        let is_named = |name| node.get(name).is_some_and(Value::is_string);
+        Self { node, refers: self.refers && !is_named("$id") && !is_named("id") }
+    }
+}
+
+struct Comparison<'a, 'b> {
+    whole: &'a Value,
+    /// The address of the draft.
+    draft: &'a str,
+    /// The steps that are left. Without any, everything fits.
+    steps: Option<usize>,
+    place: String,
+    /// What does not fit. `None` within alternatives, of which one may fit.
+    found: Option<Vec<Misfit<'a>>>,
+    other: Option<Other<'b>>,
+}
+
+impl<'a> Comparison<'a, '_> {
+    /// Takes steps. Returns false if there are not so many.
+    fn take(&mut self, steps: usize) -> bool {
+        self.steps = self.steps.and_then(|left| left.checked_sub(steps));
+        self.steps.is_some()
+    }
+
+    /// Notes a misfit, and returns false.
+    fn misfit(&mut self, types: Option<&'a Value>, text: impl FnOnce() -> String) -> bool {
+        let is_long = self.place.len() > MOST_SHOWN;
+        let has_room = |found: &&mut Vec<_>| found.is_empty() || (found.len() < MOST && !is_long);
+        if let Some(found) = self.found.as_mut().filter(has_room) {
+            found.push(Misfit { place: self.place.clone(), text: text(), types });
+        }
+        false
+    }
+
+    /// Checks whether a value fits. `levels` are those that are left.
+    fn fits(&mut self, schema: Schema<'a>, value: &Value, levels: usize) -> bool {
+        let Some(levels) = levels.checked_sub(1).filter(|_| self.take(1)) else { return true };
+        let keywords = match schema.node {
+            Value::Object(keywords) => keywords,
+            Value::Bool(false) => return self.misfit(None, || format!("{} is not allowed", shown(value))),
+            _ => return true,
+        };
+        // What another draft means is left to it.
+        if keywords.contains_key("$schema") && levels + 1 < MOST_LEVELS {
+            return true;
+        }
+        let mut fits = true;
+        if let Some(Value::String(to)) = keywords.get("$ref") {
+            let target = self.target(schema, to);
+            fits = target.is_none_or(|target| self.fits(target, value, levels));
+            // Older drafts ignore what stands beside it.
+            if self.draft.contains("/draft-0") {
+                return fits;
+            }
+        }
+        for (keyword, operand) in keywords {
+            fits &= !self.take(1) || self.fits_keyword(schema, keyword, operand, value, levels);
+        }
+        fits
+    }
+
+    /// Returns the schema that a reference leads to by its place in the whole.
+    fn target(&mut self, from: Schema<'a>, to: &str) -> Option<Schema<'a>> {
+        self.take(1 + to.len() / BYTES).then_some(())?;
+        let pointer = place_of(to).filter(|_| from.refers)?;
+        let mut schema = Schema { node: self.whole, refers: true };
+        for name in pointer.split('/').skip(1) {
+            self.take(1).then_some(())?;
+            schema = schema.at(within(schema.node, name)?);
+        }
+        Some(schema).filter(|schema| schema.refers)
+    }
+
+    fn fits_keyword(
+        &mut self,
+        schema: Schema<'a>,
+        keyword: &str,
+        operand: &'a Value,
+        value: &Value,
+        levels: usize,
+    ) -> bool {
+        match (keyword, operand, value) {
+            ("type", types, value) => {
+                // A name that is not known may be that of any type.
+                let fits = !self.take(types.as_array().map_or(1, Vec::len))
+                    || names(types).any(|name| is_of(value, name))
+                    || names(types).next().is_none();
+                fits || self
+                    .misfit(Some(types), || format!("{} is not of {}", shown(value), types_text(types)))
+            }
+            ("enum", Value::Array(allowed), value) => {
+                allowed.iter().any(|one| self.same(one, value))
+                    || self.misfit(None, || format!("{} is not one of {}", shown(value), listed(allowed)))
+            }
+            ("const", allowed, value) if !self.draft.contains("draft-04") => {
+                self.same(allowed, value)
+                    || self.misfit(None, || format!("{} is not {}", shown(value), shown(allowed)))
+            }
+            (bound, Value::Number(bound_number), Value::Number(number)) => {
+                let (is, limit) = (float(number), float(bound_number));
+                let (is_beyond, text) = match bound {
+                    "minimum" => (is < limit, "less than the minimum of"),
+                    "maximum" => (is > limit, "greater than the maximum of"),
+                    "exclusiveMinimum" => (is < limit || (is == limit && is_exact(is)), "not greater than"),
+                    "exclusiveMaximum" => (is > limit || (is == limit && is_exact(is)), "not less than"),
+                    _ => return self.fits_other(keyword, operand, value),
+                };
+                !is_beyond || self.misfit(None, || format!("{number} is {text} {bound_number}"))
+            }
+            ("minLength" | "maxLength", Value::Number(bound), Value::String(text)) => {
+                !self.take(text.len() / BYTES)
+                    || self.is_within(keyword, bound, text.chars().count(), value, "characters")
+            }
+            ("minItems" | "maxItems", Value::Number(bound), Value::Array(items)) => {
+                self.is_within(keyword, bound, items.len(), value, "items")
+            }
+            ("minProperties" | "maxProperties", Value::Number(bound), Value::Object(members)) => {
+                self.is_within(keyword, bound, members.len(), value, "properties")
+            }
+            ("required", Value::Array(names), Value::Object(members)) => {
+                let mut fits = true;
+                for name in names {
+                    let word = name.as_str().unwrap_or_default();
+                    fits &= !self.take(1 + word.len() / BYTES)
+                        || !name.is_string()
+                        || members.contains_key(word)
+                        || self.misfit(None, || format!("{} is a required property", shown(name)));
+                }
+                fits
+            }
+            ("properties", Value::Object(schemas), Value::Object(members)) => {
+                self.members(members, |name| schemas.get(name).map(|node| schema.at(node)), levels)
+            }
+            ("additionalProperties", node, Value::Object(members)) => {
+                let has = |keyword: &str| schema.node.get(keyword).and_then(Value::as_object);
+                if has("patternProperties").is_some() {
+                    return true;
+                }
+                let known = has("properties");
+                let is_known = |name: &str| known.is_some_and(|known| known.contains_key(name));
+                if *node != Value::Bool(false) {
+                    return self.members(members, |name| (!is_known(name)).then(|| schema.at(node)), levels);
+                }
+                let mut fits = true;
+                for name in members.keys() {
+                    fits &= !self.take(1 + name.len() / BYTES)
+                        || is_known(name)
+                        || self.misfit(None, || {
+                            format!("the property {} is not allowed", shown(&(&**name).into()))
+                        });
+                }
+                fits
+            }
+            ("items", Value::Array(schemas), Value::Array(items)) => {
+                self.items(items, |at| schemas.get(at).map(|node| schema.at(node)), levels)
+            }
+            ("prefixItems", Value::Array(schemas), Value::Array(items)) if self.draft.contains("2020-12") => {
+                self.items(items, |at| schemas.get(at).map(|node| schema.at(node)), levels)
+            }
+            ("items", node, Value::Array(items)) => {
+                let first = schema.node.get("prefixItems").and_then(Value::as_array).map_or(0, Vec::len);
+                self.items(items, |at| (at >= first).then(|| schema.at(node)), levels)
+            }
+            ("allOf", Value::Array(schemas), value) => {
+                let each = schemas.iter().map(|node| self.fits(schema.at(node), value, levels));
+                each.fold(true, |fits, one| fits & one)
+            }
+            ("anyOf" | "oneOf", Value::Array(schemas), value) => {
+                let found = self.found.take();
+                let fits = schemas.iter().any(|node| self.fits(schema.at(node), value, levels));
+                self.found = found;
+                fits || self
+                    .misfit(None, || format!("{} fits none of the schemas in `{keyword}`", shown(value)))
+            }
+            _ => self.fits_other(keyword, operand, value),
+        }
+    }
+
+    fn fits_other(&mut self, keyword: &str, operand: &Value, value: &Value) -> bool {
+        let Some(other) = self.other else { return true };
+        !self.take(1_000)
+            || other(keyword, operand, value)
+            || self.misfit(None, || format!("{} does not fit `{keyword}`: {}", shown(value), shown(operand)))
+    }
+
+    fn members(
+        &mut self,
+        members: &Map<String, Value>,
+        schema_of: impl Fn(&str) -> Option<Schema<'a>>,
+        levels: usize,
+    ) -> bool {
+        let mut fits = true;
+        for (name, value) in members {
+            if self.take(1 + name.len() / BYTES)
+                && let Some(schema) = schema_of(name)
+            {
+                let step = name.replace('~', "~0").replace('/', "~1");
+                fits &= self.fits_at(&step, schema, value, levels);
+            }
+        }
+        fits
+    }
+
+    fn items(
+        &mut self,
+        items: &[Value],
+        schema_of: impl Fn(usize) -> Option<Schema<'a>>,
+        levels: usize,
+    ) -> bool {
+        let mut fits = true;
+        for (at, value) in items.iter().enumerate() {
+            if self.take(1)
+                && let Some(schema) = schema_of(at)
+            {
+                fits &= self.fits_at(&at.to_string(), schema, value, levels);
+            }
+        }
+        fits
+    }
+
+    fn fits_at(&mut self, step: &str, schema: Schema<'a>, value: &Value, levels: usize) -> bool {
+        let length = self.place.len();
+        self.place.push('/');
+        self.place.push_str(step);
+        let fits = self.fits(schema, value, levels);
+        self.place.truncate(length);
+        fits
+    }
+
+    /// Checks a number of parts.
+    fn is_within(&mut self, keyword: &str, bound: &Number, count: usize, value: &Value, parts: &str) -> bool {
+        let (count, bound) = (count as f64, float(bound));
+        let (is_beyond, word) = match keyword.starts_with("min") {
+            true => (count < bound, "fewer"),
+            false => (count > bound, "more"),
+        };
+        !is_beyond || self.misfit(None, || format!("{} has {word} than {bound} {parts}", shown(value)))
+    }
+
+    /// Checks whether two values are equal, in JSON Schema's way: 1.0 is 1.
+    fn same(&mut self, one: &Value, other: &Value) -> bool {
+        match (one, other) {
+            _ if !self.take(1) => true,
+            (Value::Number(one), Value::Number(other)) => one == other || float(one) == float(other),
+            (Value::String(one), Value::String(other)) => !self.take(one.len() / BYTES) || one == other,
+            (Value::Array(one), Value::Array(other)) => {
+                one.len() == other.len() && one.iter().zip(other).all(|(one, other)| self.same(one, other))
+            }
+            (Value::Object(one), Value::Object(other)) => {
+                one.len() == other.len()
+                    && one
+                        .iter()
+                        .all(|(name, one)| other.get(name).is_some_and(|other| self.same(one, other)))
+            }
+            _ => one == other,
+        }
+    }
+}
+
+/// Returns the JSON pointer in a reference; `None` if it has none.
+fn place_of(to: &str) -> Option<Cow<'_, str>> {
+    let pointer = to.strip_prefix('#').filter(|pointer| pointer.is_empty() || pointer.starts_with('/'))?;
+    Some(percent_decode_str(pointer).decode_utf8_lossy())
+}
+
+/// Returns the value within another that a part of a JSON pointer names.
+fn within<'a>(node: &'a Value, name: &str) -> Option<&'a Value> {
+    let name = name.replace("~1", "/").replace("~0", "~");
+    match node {
+        Value::Array(items) => items.get(name.parse::<usize>().ok()?),
+        node => node.get(&name),
+    }
+}
+
+/// Returns the names of types; none if one of them is not known.
+fn names(types: &Value) -> impl Iterator<Item = &str> {
+    const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
+    let all = match types {
+        Value::Array(types) => types.as_slice(),
+        one => std::slice::from_ref(one),
+    };
+    let are_known = all.iter().all(|name| name.as_str().is_some_and(|name| TYPES.contains(&name)));
+    all.iter().filter(move |_| are_known).filter_map(Value::as_str)
+}
+
+fn is_of(value: &Value, name: &str) -> bool {
+    match value {
+        Value::Null => name == "null",
+        Value::Bool(_) => name == "boolean",
+        Value::Number(number) => name == "number" || (name == "integer" && float(number).fract() == 0.0),
+        Value::String(_) => name == "string",
+        Value::Array(_) => name == "array",
+        Value::Object(_) => name == "object",
+    }
+}
+
+/// Returns a number, rounded. So one is never beyond another that it is not beyond.
+fn float(number: &Number) -> f64 {
+    number.as_f64().unwrap_or(f64::NAN)
+}
+
+/// Checks whether no other integer is rounded to this number.
+fn is_exact(number: f64) -> bool {
+    number.abs() < (1_u64 << 53) as f64
+}
+
+fn types_text(types: &Value) -> String {
+    let names: Vec<_> = names(types).take(8).map(|name| format!("\"{name}\"")).collect();
+    format!("{} {}", if names.len() == 1 { "type" } else { "types" }, names.join(", "))
+}
+
+fn listed(values: &[Value]) -> String {
+    let few = values.iter().take(20).map(shown).collect::<Vec<_>>().join(", ");
+    if values.len() > 20 { few + ", …" } else { few }
+}
+
+/// Returns a value as text, or its beginning.
+fn shown(value: &Value) -> String {
+    let mut beginning = Beginning(Vec::new());
+    let is_whole = serde_json::to_writer(&mut beginning, value).is_ok();
+    let text = String::from_utf8_lossy(&beginning.0);
+    if is_whole {
+        text.into_owned()
+    } else {
+        text.trim_end_matches(char::REPLACEMENT_CHARACTER).to_owned() + "…"
+    }
+}
+
+/// The first bytes of a text. More are refused.
+struct Beginning(Vec<u8>);
+
+impl io::Write for Beginning {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let room = MOST_SHOWN - self.0.len();
+        self.0.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+        if bytes.len() > room { Err(io::Error::other("too long")) } else { Ok(bytes.len()) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const MANY: usize = 1 << 20;
+
+    /// Returns the first misfit, with its place.
+    fn wrong(schema: &Value, value: &Value) -> Option<String> {
+        let (wrong, is_whole) = misfits(schema, value, MANY, None);
+        assert!(is_whole, "few steps");
+        wrong.first().map(|wrong| format!("{}: {}", wrong.place, wrong.text))
+    }
+
+    #[test]
+    fn misfits_have_a_place_and_a_reason() {
+        for (schema, value, expected) in [
+            (json!({"type": "string"}), json!(5), r#": 5 is not of type "string""#),
+            (json!({"type": ["null", "integer"]}), json!(1.5), r#": 1.5 is not of types "null", "integer""#),
+            (json!({"enum": ["a", 1]}), json!("b"), r#": "b" is not one of "a", 1"#),
+            (json!({"const": {"a": [1]}}), json!({"a": [2]}), r#": {"a":[2]} is not {"a":[1]}"#),
+            (json!({"minimum": 2}), json!(1), ": 1 is less than the minimum of 2"),
+            (json!({"maximum": 2}), json!(2.5), ": 2.5 is greater than the maximum of 2"),
+            (json!({"exclusiveMinimum": 2}), json!(2), ": 2 is not greater than 2"),
+            (json!({"exclusiveMaximum": 2}), json!(3), ": 3 is not less than 2"),
+            (json!({"minLength": 2}), json!("é"), r#": "é" has fewer than 2 characters"#),
+            (json!({"maxItems": 1}), json!([1, 2]), ": [1,2] has more than 1 items"),
+            (json!({"minProperties": 1}), json!({}), ": {} has fewer than 1 properties"),
+            (json!({"required": ["a"]}), json!({}), r#": "a" is a required property"#),
+            (json!({"properties": {"a/b~": false}}), json!({"a/b~": 1}), "/a~1b~0: 1 is not allowed"),
+            (
+                json!({"properties": {"a": {}}, "additionalProperties": false}),
+                json!({"a": 1, "b": 2}),
+                r#": the property "b" is not allowed"#,
+            ),
+            (
+                json!({"additionalProperties": {"type": "null"}}),
+                json!({"a": 1}),
+                r#"/a: 1 is not of type "null""#,
+            ),
+            (json!({"items": {"type": "null"}}), json!([null, 1]), r#"/1: 1 is not of type "null""#),
+            (json!({"items": [{}, {"type": "null"}]}), json!([1, 1]), r#"/1: 1 is not of type "null""#),
+            (
+                json!({"prefixItems": [{}], "items": {"type": "null"}}),
+                json!([1, 1]),
+                r#"/1: 1 is not of type "null""#,
+            ),
+            (json!({"allOf": [{}, {"type": "null"}]}), json!(1), r#": 1 is not of type "null""#),
+            (
+                json!({"anyOf": [{"type": "null"}, {"minimum": 2}]}),
+                json!(1),
+                ": 1 fits none of the schemas in `anyOf`",
+            ),
+            (
+                json!({"$ref": "#/$defs/A%3CB~1C%3E", "$defs": {"A<B/C>": {"type": "null"}}}),
+                json!(1),
+                r#": 1 is not of type "null""#,
+            ),
+            (
+                json!({"$ref": "#/$defs/a", "maxLength": 1, "$defs": {"a": {}}}),
+                json!("ab"),
+                r#": "ab" has more than 1 characters"#,
+            ),
+            (
+                json!({"items": {"$ref": "#"}, "type": "array"}),
+                json!([[1]]),
+                r#"/0/0: 1 is not of type "array""#,
+            ),
+        ] {
+            assert_eq!(wrong(&schema, &value).as_deref(), Some(expected), "{schema}");
+        }
+        let long = wrong(&json!({"type": "null"}), &json!("é".repeat(1000))).unwrap();
+        assert!(long.len() < 300 && long.contains("é…"), "{long}");
+    }
+
+    #[test]
+    fn what_is_not_known_refuses_nothing() {
+        const DRAFT_07: &str = "http://json-schema.org/draft-07/schema#";
+        for (schema, value) in [
+            (json!({"not": {"type": "integer"}}), json!(1)),
+            (json!({"oneOf": [{"type": "integer"}, {"minimum": 0}]}), json!(1)),
+            (json!({"if": {}, "then": false}), json!(1)),
+            (json!({"pattern": "^a", "format": "uuid", "contentMediaType": "application/json"}), json!("{")),
+            (json!({"patternProperties": {"^a": {}}, "additionalProperties": false}), json!({"ab": 1})),
+            (json!({"type": "any"}), json!(1)),
+            (json!({"type": ["string", {"type": "integer"}]}), json!(1)),
+            (json!({"required": true, "exclusiveMinimum": true, "minimum": 1}), json!(1)),
+            (json!({"exclusiveMinimum": 9_007_199_254_740_992_u64}), json!(9_007_199_254_740_993_u64)),
+            (json!({"enum": [1], "const": 1.0}), json!(1.0)),
+            // Other drafts.
+            (json!({"$schema": "http://json-schema.org/draft-04/schema#", "const": 5}), json!(1)),
+            (json!({"$schema": DRAFT_07, "prefixItems": [false]}), json!([1])),
+            (json!({"$schema": "http://json-schema.org/draft-03/schema#", "allOf": [false]}), json!(1)),
+            (json!({"items": {"$schema": DRAFT_07, "$ref": "#", "type": "null"}}), json!([1])),
+            (json!({"$ref": "#/$defs%2Fa", "$defs": {"a": {}}, "$defs/a": false}), json!(1)),
+            // A reference to another document, an anchor, nothing.
+            (json!({"$ref": "http://x/#/$defs/a", "$defs": {"a": false}}), json!(1)),
+            (json!({"$ref": "#a", "$defs": {"a": {"$anchor": "a", "not": {}}}}), json!(1)),
+            (json!({"$ref": "#/$defs/b"}), json!(1)),
+            // What older drafts ignore.
+            (
+                json!({"$schema": DRAFT_07, "$ref": "#/definitions/a", "maxLength": 1, "definitions": {"a": {}}}),
+                json!("ab"),
+            ),
+            // References that are relative to another address.
+            (
+                json!({"$defs": {"a": false, "b": {"$id": "http://x/b", "$defs": {"a": {}}, "items": {"$ref": "#/$defs/a"}}},
+                    "properties": {"p": {"$ref": "#/$defs/b"}, "q": {"$ref": "#/$defs/b/items"}}}),
+                json!({"p": [1], "q": 1}),
+            ),
+        ] {
+            assert_eq!(wrong(&schema, &value), None, "{schema}");
+        }
+    }
+
+    #[test]
+    fn references_to_nothing_are_found() {
+        for (schema, lost) in [
+            (json!({"items": {"$ref": "#/$defs/a"}}), Some("#/$defs/a")),
+            (json!({"properties": {"a": {"anyOf": [{"$ref": "http://x/"}]}}}), Some("http://x/")),
+            (json!({"items": {"$ref": "#/$defs/a%20b/0"}, "$defs": {"a b": [{}]}}), None),
+            (json!({"$ref": "#"}), None),
+            (json!({"$id": "http://x/", "items": {"$ref": "http://x/"}}), None),
+            (
+                json!({"$defs": {"a": {"$id": "http://x/a", "$defs": {"b": {}}, "items": {"$ref": "#/$defs/b"}}}}),
+                None,
+            ),
+            (
+                json!({"default": {"$ref": "#/a"}, "x-ui": {"$ref": "#/a"}, "properties": {"$ref": {"type": "string"}}}),
+                None,
+            ),
+        ] {
+            assert_eq!(lost_reference(&schema), lost, "{schema}");
+        }
+    }
+
+    /// Places that lead to one another in two ways each.
+    fn doubled(way: impl Fn(String) -> Value) -> Value {
+        let to = |at: u32| way(format!("#/$defs/{at}"));
+        let defs: Map<_, _> =
+            (0..40).map(|at| (at.to_string(), json!({"allOf": [to(at + 1), to(at + 1)]}))).collect();
+        json!({"$defs": defs, "$ref": "#/$defs/0"})
+    }
+
+    #[test]
+    fn law_r1_comparisons_take_few_steps() {
+        let nested = |levels: usize| (0..levels).fold(json!("a"), |inner, _| json!({"a": [inner]}));
+        let below = |to: String| json!({"properties": {"a": {"items": {"$ref": to}}}});
+        let values: Vec<_> = (0..2_000).collect();
+        for (what, schema, arguments) in [
+            ("each way", doubled(|to| json!({"$ref": to})), json!("a")),
+            ("each way down", doubled(below), nested(60)),
+            ("values", json!({"items": {"enum": values}}), json!(vec![-1; 2_000])),
+            ("names", json!({"items": {"required": vec!["a"; 2_000]}}), json!(vec![json!({"a": 1}); 2_000])),
+        ] {
+            let (found, is_whole) = misfits(&schema, &arguments, MANY, None);
+            assert!(!is_whole, "{what}: {found:?}");
+        }
+        for circle in [json!({"$ref": "#"}), json!({"allOf": [{"$ref": "#"}]})] {
+            assert_eq!(wrong(&circle, &json!(1)), None);
+        }
+        // In a thread with the stack of one that checks arguments.
+        let check = || {
+            wrong(&json!({"properties": {"a": {"allOf": [{"$ref": "#/properties/a"}]}}}), &json!({"a": 1}))
+        };
+        let thread = std::thread::Builder::new().stack_size(2 << 20).spawn(check).unwrap();
+        assert_eq!(thread.join().unwrap(), None);
+    }
+
+    #[test]
+    fn law_r1_misfits_are_few() {
+        let long = "a".repeat(10_000);
+        let many = |name: &str| json!({name: vec![1; 10_000]});
+        let found =
+            |value| misfits(&json!({"additionalProperties": {"items": false}}), &value, MANY, None).0.len();
+        assert_eq!((found(many("a")), found(many(&long))), (MOST, 1));
+    }
+
+    #[cfg(feature = "schema-validation")]
+    mod beside_whole_schemas {
+        use std::collections::HashMap;
+
+        use proptest::collection::{hash_map, vec};
+        use proptest::prelude::*;
+
+        use super::*;
+
+        fn any_value() -> impl Strategy<Value = Value> {
+            let leaf = prop_oneof![
+                Just(json!(null)),
+                Just(json!(true)),
+                (-2..4).prop_map(Value::from),
+                Just(json!(1.5)),
+                Just(json!("a")),
+                Just(json!("abc"))
+            ];
+            leaf.prop_recursive(3, 12, 3, |inner| {
+                prop_oneof![
+                    vec(inner.clone(), 0..3).prop_map(Value::from),
+                    hash_map("[ab]", inner, 0..3).prop_map(|members| json!(members)),
+                ]
+            })
+        }
+
+        fn any_schema() -> impl Strategy<Value = Value> {
+            let types = prop_oneof![
+                Just(json!("integer")),
+                Just(json!("object")),
+                Just(json!(["string", "null"])),
+                Just(json!(["array", "number"])),
+                Just(json!("boolean"))
+            ];
+            let leaf = prop_oneof![
+                Just(json!(true)),
+                types.prop_map(|types| json!({"type": types})),
+                any_value().prop_map(|value| json!({"const": value})),
+                vec(any_value(), 1..3).prop_map(|values| json!({"enum": values})),
+                (0..3, 0..3).prop_map(|(least, most)| json!({
+                    "minimum": least, "exclusiveMaximum": most + 2, "minItems": least, "maxLength": most, "maxProperties": most
+                })),
+                Just(json!({"required": ["a"], "pattern": "^a", "dependentRequired": {"a": ["b"]}})),
+                Just(json!({"$ref": "#/$defs/x"})),
+            ];
+            leaf.prop_recursive(4, 16, 3, |inner| {
+                let keyword = prop_oneof![
+                    Just("items"),
+                    Just("additionalProperties"),
+                    Just("not"),
+                    Just("contains"),
+                    Just("if"),
+                    Just("then"),
+                    Just("propertyNames")
+                ];
+                let list = prop_oneof![Just("allOf"), Just("anyOf"), Just("oneOf"), Just("prefixItems")];
+                let named =
+                    prop_oneof![Just("properties"), Just("patternProperties"), Just("dependentSchemas")];
+                let part = prop_oneof![
+                    (keyword, inner.clone()).prop_map(|(keyword, schema)| (keyword, schema)),
+                    (list, vec(inner.clone(), 1..3)).prop_map(|(keyword, schemas)| (keyword, json!(schemas))),
+                    (named, hash_map("[ab]", inner, 1..3))
+                        .prop_map(|(keyword, schemas)| (keyword, json!(schemas))),
+                ];
+                vec(part, 1..4).prop_map(|parts| json!(parts.into_iter().collect::<HashMap<_, _>>()))
+            })
+        }
+
+        proptest! {
+            /// Whatever fits a schema as a whole fits its structure.
+            #[test]
+            fn structure_refuses_nothing_that_fits(schema in any_schema(), x in any_schema(), value in any_value()) {
+                let x: Value = serde_json::from_str(&x.to_string().replace("#/$defs/x", "#/$defs/y")).unwrap();
+                let whole = json!({"allOf": [schema], "$defs": {"x": x, "y": {"type": "integer"}}});
+                if jsonschema::is_valid(&whole, &value) {
+                    prop_assert_eq!(wrong(&whole, &value), None, "{} {}", whole, value);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! `WholeSchemas`: the application's schemas, compiled and cached, with all of their keywords.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use advisor_core::{Text, ToolDefinition};
+use jsonschema::{PatternOptions, ValidationOptions, Validator};
+use serde_json::{Value, json};
+
+/// Compiled schemas of tools: each is compiled once and shared.
+#[derive(Default)]
+pub(crate) struct WholeSchemas(Mutex<HashMap<Text, (Value, WholeSchema)>>);
+
+/// A compiled schema.
+#[derive(Clone)]
+pub(crate) struct WholeSchema(Arc<Validator>);
+
+/// Number of cached schemas at which the cache is cleared. One process is not expected to have as many tools.
+const MOST: usize = 1024;
+
+/// The bytes that a compiled regular expression may have, and the steps back of one with look-ahead or back references:
+/// a model writes the text that it is compared with.
+const MOST_BYTES: usize = 8 << 20;
+const MOST_STEPS_BACK: usize = 200_000;
+
+impl WholeSchemas {
+    /// Returns the schema of a tool; `None` if it has none, or another program wrote it.
+    ///
+    /// # Errors
+    /// The defect of the schema.
+    pub(crate) fn of(&self, tool: &ToolDefinition) -> Result<Option<WholeSchema>, String> {
+        if tool.is_foreign() || tool.parameters.is_null() {
+            return Ok(None);
+        }
+        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((schema, compiled)) = lock().get(&tool.name)
+            && *schema == tool.parameters
+        {
+            return Ok(Some(compiled.clone()));
+        }
+        let validator = options().build(&tool.parameters);
+        let compiled = WholeSchema(Arc::new(validator.map_err(|error| error.to_string())?));
+        let mut cache = lock();
+        if cache.len() >= MOST {
+            cache.clear();
+        }
+        cache.insert(tool.name.clone(), (tool.parameters.clone(), compiled.clone()));
+        Ok(Some(compiled))
+    }
+
+    /// Returns what is wrong with the form of a schema, which is not compiled for that.
+    pub(crate) fn form_defect(schema: &Value) -> Option<String> {
+        if schema.is_null() {
+            return None;
+        }
+        jsonschema::meta::validate(schema).err().map(|error| error.to_string())
+    }
+}
+
+impl WholeSchema {
+    pub(crate) fn fits(&self, arguments: &Value) -> bool {
+        self.0.is_valid(arguments)
+    }
+
+    /// Checks whether a value fits one keyword without schemas of its own. Any other fits.
+    pub(crate) fn fits_keyword(keyword: &str, operand: &Value, value: &Value) -> bool {
+        const KEYWORDS: [&str; 6] =
+            ["pattern", "multipleOf", "uniqueItems", "not", "contains", "dependentRequired"];
+        if !KEYWORDS.contains(&keyword) {
+            return true;
+        }
+        options().build(&json!({ keyword: operand })).map_or(true, |one| one.is_valid(value))
+    }
+}
+
+fn options() -> ValidationOptions<'static> {
+    let patterns = PatternOptions::fancy_regex().size_limit(MOST_BYTES).backtrack_limit(MOST_STEPS_BACK);
+    jsonschema::options().with_pattern_options(patterns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn compiled(schema: Value) -> Result<Option<WholeSchema>, String> {
+        WholeSchemas::default().of(&ToolDefinition::new("f", "A tool.", schema))
+    }
+
+    #[test]
+    fn law_r1_patterns_of_any_engine_are_checked_in_few_steps() {
+        let text = |pattern: &str| json!({"properties": {"a": {"pattern": pattern}}});
+        for (pattern, fitting, other) in [
+            ("^(?!\\.)(?!.*\\.\\.)\\S+@\\S+$", "a@b.c", ".a@b.c"),
+            ("^.{1,500}$", "a", ""),
+            ("^[^<>]{1,2000}$", "a", "<"),
+            ("^(a+)+\\1$", "aa", &("a".repeat(40) + "!")[..]),
+        ] {
+            let schema = compiled(text(pattern)).unwrap().unwrap();
+            assert!(schema.fits(&json!({"a": fitting})), "{pattern}");
+            assert!(!schema.fits(&json!({"a": other})), "{pattern}");
+            assert!(!WholeSchema::fits_keyword("pattern", &pattern.into(), &other.into()), "{pattern}");
+        }
+        for invalid in ["(?<!a", "(a", "\\p{L}{1000}"] {
+            assert!(compiled(text(invalid)).is_err(), "{invalid}");
+        }
+    }
+
+    #[test]
+    fn schemas_of_other_programs_are_not_compiled() {
+        let tool = ToolDefinition::new("f", "A tool.", json!({"pattern": "(a"}));
+        let schemas = WholeSchemas::default();
+        assert!(schemas.of(&tool).is_err());
+        assert!(schemas.of(&tool.with_origin("server")).unwrap().is_none());
+        assert_eq!(WholeSchemas::form_defect(&json!({"type": "object"})), None);
+        assert!(WholeSchemas::form_defect(&json!({"properties": {"a": {"type": "strng"}}})).is_some());
+    }
+}

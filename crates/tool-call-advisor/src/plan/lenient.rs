@@ -5,6 +5,9 @@ use serde_json::Value;
 
 use crate::plan::structure::Misfit;
 
+/// The longest text that means a number or a boolean.
+const LONGEST: usize = 64;
+
 /// Returns the arguments with the corrections that `leniency` allows. They may still not fit.
 pub(crate) fn corrected(arguments: &Value, misfits: &[Misfit<'_>], leniency: Leniency) -> Option<Value> {
     if leniency == Leniency::Strict {
@@ -37,7 +40,7 @@ fn leave_out(arguments: &mut Value, place: &str) {
 /// Returns the value that the schema wants in place of a string, if the string can only mean that value.
 fn meant(text: &str, wrong: &Misfit<'_>) -> Option<Value> {
     // The parser would skip white space around it.
-    if text.trim() != text {
+    if text.len() > LONGEST || text.trim() != text {
         return None;
     }
     match serde_json::from_str(text).ok()? {

@@ -25,6 +25,9 @@ const LITTLE_STEPS: usize = 4 << 10;
 /// The steps of a check that are done at all. A longer one is left to the tool.
 const MOST_STEPS: usize = 16 << 20;
 
+/// The least steps for the text of a misfit in a keyword of a whole schema.
+const LISTED_STEPS: usize = 64 << 10;
+
 /// The error of the first invalid schema of a set, if any.
 struct Defect(Option<String>);
 
@@ -91,7 +94,10 @@ impl Schemas {
         }
         Some(Err(match wrong.as_slice() {
             // It is in a keyword of the whole schema alone.
-            [] => text_of(&misfits(&tool.parameters, arguments, steps, Some(&WholeSchema::fits_keyword)).0),
+            [] => {
+                let steps = steps.max(LISTED_STEPS);
+                text_of(&misfits(&tool.parameters, arguments, steps, Some(&WholeSchema::fits_keyword)).0)
+            }
             wrong => text_of(wrong),
         }))
     }

@@ -6,7 +6,6 @@
 //! the document, refuses nothing here: the tool itself has to check it.
 
 use std::borrow::Cow;
-use std::io;
 
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Number, Value};
@@ -41,22 +40,22 @@ impl Misfit<'_> {
     }
 }
 
-/// A check of other keywords than those that are known here.
-pub(crate) type Other<'a> = &'a dyn Fn(&str, &Value, &Value) -> bool;
+/// A check of other keywords than those that are known here; `None` for one that it does not know either.
+pub(crate) type Other<'a> = &'a dyn Fn(&str, &Value, &Value) -> Option<bool>;
 
 /// Returns what does not fit, and whether no more than these steps were taken: otherwise more may not fit. `other` checks
-/// keywords that are not known here; each takes a thousand steps.
+/// keywords that are not known here; each that it knows takes a thousand steps.
 pub(crate) fn misfits<'a>(
     schema: &'a Value,
     arguments: &Value,
     steps: usize,
     other: Option<Other<'_>>,
 ) -> (Vec<Misfit<'a>>, bool) {
-    let draft = schema.get("$schema").and_then(Value::as_str).unwrap_or("2020-12");
+    let draft = Draft::of(schema);
     let found = Some(Vec::new());
     let mut comparison =
-        Comparison { whole: schema, draft, steps: Some(steps), place: String::new(), found, other };
-    if !draft.contains("draft-03") {
+        Comparison { whole: schema, draft, steps: Some(steps), place: Vec::new(), found, other };
+    if draft > Draft::Draft03 {
         comparison.fits(Schema { node: schema, refers: true }, arguments, MOST_LEVELS);
     }
     (comparison.found.unwrap_or_default(), comparison.steps.is_some())
@@ -79,7 +78,7 @@ pub(crate) fn lost_reference(schema: &Value) -> Option<&str> {
             }
             _ => continue,
         };
-        has_names |= keywords.get("$id").is_some();
+        has_names |= ["$id", "id"].iter().any(|name| keywords.get(*name).is_some_and(Value::is_string));
         for (keyword, node) in keywords {
             match (keyword.as_str(), node) {
                 ("$ref", Value::String(to)) if schema.refers && place_of(to).is_some() => {
@@ -114,19 +113,73 @@ impl<'a> Schema<'a> {
     }
 }
 
-struct Comparison<'a, 'b> {
+/// The drafts by what they mean.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+enum Draft {
+    /// Only its references are read as those of later ones.
+    Draft03,
+    /// It has no `const`.
+    Draft04,
+    /// They ignore what stands beside a reference, as the earlier ones do.
+    Draft06And07,
+    Draft2019,
+    /// It has `prefixItems`.
+    Draft2020,
+}
+
+impl Draft {
+    fn of(schema: &Value) -> Self {
+        let address = schema.get("$schema").and_then(Value::as_str).unwrap_or("2020-12");
+        let beginning = address.get(..address.floor_char_boundary(MOST_SHOWN)).unwrap_or_default();
+        let known = [
+            ("draft-03", Self::Draft03),
+            ("draft-04", Self::Draft04),
+            ("draft-0", Self::Draft06And07),
+            ("2020-12", Self::Draft2020),
+        ];
+        known
+            .into_iter()
+            .find(|(part, _)| beginning.contains(part))
+            .map_or(Self::Draft2019, |(_, draft)| draft)
+    }
+}
+
+/// A step on the way to a value.
+#[derive(Clone, Copy)]
+enum Step<'v> {
+    Member(&'v str),
+    Item(usize),
+}
+
+impl Step<'_> {
+    fn length(self) -> usize {
+        match self {
+            Self::Member(name) => name.len() + 1,
+            Self::Item(_) => 8,
+        }
+    }
+
+    /// Returns it as a part of a JSON pointer.
+    fn pointer(self) -> String {
+        match self {
+            Self::Member(name) => format!("/{}", name.replace('~', "~0").replace('/', "~1")),
+            Self::Item(at) => format!("/{at}"),
+        }
+    }
+}
+
+struct Comparison<'a, 'v, 'b> {
     whole: &'a Value,
-    /// The address of the draft.
-    draft: &'a str,
+    draft: Draft,
     /// The steps that are left. Without any, everything fits.
     steps: Option<usize>,
-    place: String,
+    place: Vec<Step<'v>>,
     /// What does not fit. `None` within alternatives, of which one may fit.
     found: Option<Vec<Misfit<'a>>>,
     other: Option<Other<'b>>,
 }
 
-impl<'a> Comparison<'a, '_> {
+impl<'a, 'v> Comparison<'a, 'v, '_> {
     /// Takes steps. Returns false if there are not so many.
     fn take(&mut self, steps: usize) -> bool {
         self.steps = self.steps.and_then(|left| left.checked_sub(steps));
@@ -135,16 +188,17 @@ impl<'a> Comparison<'a, '_> {
 
     /// Notes a misfit, and returns false.
     fn misfit(&mut self, types: Option<&'a Value>, text: impl FnOnce() -> String) -> bool {
-        let is_long = self.place.len() > MOST_SHOWN;
-        let has_room = |found: &&mut Vec<_>| found.is_empty() || (found.len() < MOST && !is_long);
+        let length: usize = self.place.iter().map(|step| step.length()).sum();
+        let has_room = |found: &&mut Vec<_>| found.is_empty() || (found.len() < MOST && length <= MOST_SHOWN);
         if let Some(found) = self.found.as_mut().filter(has_room) {
-            found.push(Misfit { place: self.place.clone(), text: text(), types });
+            let place = self.place.iter().map(|step| step.pointer()).collect();
+            found.push(Misfit { place, text: text(), types });
         }
         false
     }
 
     /// Checks whether a value fits. `levels` are those that are left.
-    fn fits(&mut self, schema: Schema<'a>, value: &Value, levels: usize) -> bool {
+    fn fits(&mut self, schema: Schema<'a>, value: &'v Value, levels: usize) -> bool {
         let Some(levels) = levels.checked_sub(1).filter(|_| self.take(1)) else { return true };
         let keywords = match schema.node {
             Value::Object(keywords) => keywords,
@@ -160,7 +214,7 @@ impl<'a> Comparison<'a, '_> {
             let target = self.target(schema, to);
             fits = target.is_none_or(|target| self.fits(target, value, levels));
             // Older drafts ignore what stands beside it.
-            if self.draft.contains("/draft-0") {
+            if self.draft <= Draft::Draft06And07 {
                 return fits;
             }
         }
@@ -172,7 +226,7 @@ impl<'a> Comparison<'a, '_> {
 
     /// Returns the schema that a reference leads to by its place in the whole.
     fn target(&mut self, from: Schema<'a>, to: &str) -> Option<Schema<'a>> {
-        self.take(1 + to.len() / BYTES).then_some(())?;
+        self.take(1 + to.len() / 4).then_some(())?;
         let pointer = place_of(to).filter(|_| from.refers)?;
         let mut schema = Schema { node: self.whole, refers: true };
         for name in pointer.split('/').skip(1) {
@@ -187,7 +241,7 @@ impl<'a> Comparison<'a, '_> {
         schema: Schema<'a>,
         keyword: &str,
         operand: &'a Value,
-        value: &Value,
+        value: &'v Value,
         levels: usize,
     ) -> bool {
         match (keyword, operand, value) {
@@ -203,7 +257,7 @@ impl<'a> Comparison<'a, '_> {
                 allowed.iter().any(|one| self.same(one, value))
                     || self.misfit(None, || format!("{} is not one of {}", shown(value), listed(allowed)))
             }
-            ("const", allowed, value) if !self.draft.contains("draft-04") => {
+            ("const", allowed, value) if self.draft > Draft::Draft04 => {
                 self.same(allowed, value)
                     || self.misfit(None, || format!("{} is not {}", shown(value), shown(allowed)))
             }
@@ -265,7 +319,7 @@ impl<'a> Comparison<'a, '_> {
             ("items", Value::Array(schemas), Value::Array(items)) => {
                 self.items(items, |at| schemas.get(at).map(|node| schema.at(node)), levels)
             }
-            ("prefixItems", Value::Array(schemas), Value::Array(items)) if self.draft.contains("2020-12") => {
+            ("prefixItems", Value::Array(schemas), Value::Array(items)) if self.draft == Draft::Draft2020 => {
                 self.items(items, |at| schemas.get(at).map(|node| schema.at(node)), levels)
             }
             ("items", node, Value::Array(items)) => {
@@ -273,8 +327,11 @@ impl<'a> Comparison<'a, '_> {
                 self.items(items, |at| (at >= first).then(|| schema.at(node)), levels)
             }
             ("allOf", Value::Array(schemas), value) => {
-                let each = schemas.iter().map(|node| self.fits(schema.at(node), value, levels));
-                each.fold(true, |fits, one| fits & one)
+                let mut fits = true;
+                for node in schemas {
+                    fits &= !self.take(1) || self.fits(schema.at(node), value, levels);
+                }
+                fits
             }
             ("anyOf" | "oneOf", Value::Array(schemas), value) => {
                 let found = self.found.take();
@@ -288,15 +345,15 @@ impl<'a> Comparison<'a, '_> {
     }
 
     fn fits_other(&mut self, keyword: &str, operand: &Value, value: &Value) -> bool {
-        let Some(other) = self.other else { return true };
+        let Some(fits) = self.other.and_then(|other| other(keyword, operand, value)) else { return true };
         !self.take(1_000)
-            || other(keyword, operand, value)
+            || fits
             || self.misfit(None, || format!("{} does not fit `{keyword}`: {}", shown(value), shown(operand)))
     }
 
     fn members(
         &mut self,
-        members: &Map<String, Value>,
+        members: &'v Map<String, Value>,
         schema_of: impl Fn(&str) -> Option<Schema<'a>>,
         levels: usize,
     ) -> bool {
@@ -305,8 +362,7 @@ impl<'a> Comparison<'a, '_> {
             if self.take(1 + name.len() / BYTES)
                 && let Some(schema) = schema_of(name)
             {
-                let step = name.replace('~', "~0").replace('/', "~1");
-                fits &= self.fits_at(&step, schema, value, levels);
+                fits &= self.fits_at(Step::Member(name), schema, value, levels);
             }
         }
         fits
@@ -314,7 +370,7 @@ impl<'a> Comparison<'a, '_> {
 
     fn items(
         &mut self,
-        items: &[Value],
+        items: &'v [Value],
         schema_of: impl Fn(usize) -> Option<Schema<'a>>,
         levels: usize,
     ) -> bool {
@@ -323,18 +379,16 @@ impl<'a> Comparison<'a, '_> {
             if self.take(1)
                 && let Some(schema) = schema_of(at)
             {
-                fits &= self.fits_at(&at.to_string(), schema, value, levels);
+                fits &= self.fits_at(Step::Item(at), schema, value, levels);
             }
         }
         fits
     }
 
-    fn fits_at(&mut self, step: &str, schema: Schema<'a>, value: &Value, levels: usize) -> bool {
-        let length = self.place.len();
-        self.place.push('/');
-        self.place.push_str(step);
+    fn fits_at(&mut self, step: Step<'v>, schema: Schema<'a>, value: &'v Value, levels: usize) -> bool {
+        self.place.push(step);
         let fits = self.fits(schema, value, levels);
-        self.place.truncate(length);
+        self.place.pop();
         fits
     }
 
@@ -427,28 +481,45 @@ fn listed(values: &[Value]) -> String {
 
 /// Returns a value as text, or its beginning.
 fn shown(value: &Value) -> String {
-    let mut beginning = Beginning(Vec::new());
-    let is_whole = serde_json::to_writer(&mut beginning, value).is_ok();
-    let text = String::from_utf8_lossy(&beginning.0);
-    if is_whole {
-        text.into_owned()
-    } else {
-        text.trim_end_matches(char::REPLACEMENT_CHARACTER).to_owned() + "…"
+    let mut text = String::new();
+    write_beginning(value, &mut text);
+    if text.len() > MOST_SHOWN {
+        text.truncate(text.floor_char_boundary(MOST_SHOWN));
+        text.push('…');
     }
+    text
 }
 
-/// The first bytes of a text. More are refused.
-struct Beginning(Vec<u8>);
-
-impl io::Write for Beginning {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let room = MOST_SHOWN - self.0.len();
-        self.0.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
-        if bytes.len() > room { Err(io::Error::other("too long")) } else { Ok(bytes.len()) }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+/// Writes a value as JSON, at least until the text is too long.
+fn write_beginning(value: &Value, text: &mut String) {
+    let word = |word: &str| Value::from(&word[..word.floor_char_boundary(MOST_SHOWN + 1)]).to_string();
+    match value {
+        Value::String(content) => text.push_str(&word(content)),
+        Value::Array(items) => {
+            text.push('[');
+            for (at, item) in items.iter().enumerate() {
+                if text.len() > MOST_SHOWN {
+                    return;
+                }
+                text.push_str(if at > 0 { "," } else { "" });
+                write_beginning(item, text);
+            }
+            text.push(']');
+        }
+        Value::Object(members) => {
+            text.push('{');
+            for (at, (name, inner)) in members.iter().enumerate() {
+                if text.len() > MOST_SHOWN {
+                    return;
+                }
+                text.push_str(if at > 0 { "," } else { "" });
+                text.push_str(&word(name));
+                text.push(':');
+                write_beginning(inner, text);
+            }
+            text.push('}');
+        }
+        other => text.push_str(&other.to_string()),
     }
 }
 
@@ -576,6 +647,7 @@ mod tests {
             (json!({"items": {"$ref": "#/$defs/a%20b/0"}, "$defs": {"a b": [{}]}}), None),
             (json!({"$ref": "#"}), None),
             (json!({"$id": "http://x/", "items": {"$ref": "http://x/"}}), None),
+            (json!({"id": "http://x/", "items": {"$ref": "http://x/"}}), None),
             (
                 json!({"$defs": {"a": {"$id": "http://x/a", "$defs": {"b": {}}, "items": {"$ref": "#/$defs/b"}}}}),
                 None,

@@ -113,7 +113,6 @@ fn delta() -> impl Strategy<Value = Delta> {
         1 => any::<u8>().prop_map(|text| Delta::from(DeltaKind::Refusal(format!("{text} ").into()))),
         1 => Just(Delta::text("")),
         1 => any::<u8>().prop_map(|tokens| Delta::usage(Usage::new(u64::from(tokens), 1))),
-        1 => any::<i8>().prop_map(|choice| Delta::text("other ").with_choice(u32::from(choice > 100))),
         1 => Just(Delta::tool_call(ToolCallDelta::start(0, "c", "f"))),
         2 => any::<u8>().prop_map(|text| Delta::tool_call(ToolCallDelta::arguments(0, format!("{text}")))),
     ]

@@ -29,7 +29,7 @@ use advisor_chain::{
 use advisor_testkit::{Answer, Gate, Journal, ScriptedModel};
 use checked::{Out, read};
 use editors::{Calling, Judging, verdict};
-use futures::{FutureExt, StreamExt, stream};
+use futures::{FutureExt, StreamExt};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -390,42 +390,6 @@ async fn law_t6_added_calls_have_ids_of_their_own() {
         [true, true, true, true, true, true, false]
     );
     assert_eq!(calls[5].name, ToolCall::UNNAMED);
-}
-
-/// An added block belongs to the choice of the block that it follows.
-#[tokio::test]
-async fn law_s4_each_choice_keeps_its_own_blocks() {
-    let choices = |number: u32, text: &str| {
-        let ids = vec![BlockId::new(1, number)];
-        advisor_chain::messages::Choice::new(number, Message::assistant(text), ids, FinishReason::Stop.into())
-    };
-    let response = ChatResponse::from_choices(1, vec![choices(0, "a [look]"), choices(1, "b [work]")]);
-    let head = |choice| {
-        let mut head = BlockHead::new(BlockKind::Text);
-        head.choice = choice;
-        head
-    };
-    let mut chunks = Vec::new();
-    for (number, text) in [(0, "a [look]"), (1, "b [work]")] {
-        let block = BlockId::new(1, number);
-        chunks.push(Chunk::Opened { block, head: head(number) });
-        chunks.push(Chunk::Delta { block, delta: BlockDelta::Text(text.into()) });
-    }
-    for (number, text) in [(1, "b [work]"), (0, "a [look]")] {
-        chunks.push(Chunk::Closed { block: BlockId::new(1, number), content: Block::text(text) });
-    }
-    chunks.push(Chunk::Completed(response));
-    let chunks = ChunkStream::new(stream::iter(chunks.into_iter().map(Ok).collect::<Vec<_>>()));
-    let out = read(chunks.edit_with(Calling::default())).await;
-    let edited = out.outcome.unwrap();
-    let shown = |at: usize| lines(&vec![edited.choices()[at].message.clone()].into());
-    assert_eq!([shown(0), shown(1)], [["a (look {})"], ["b (work {})"]]);
-    let folded = out.fold.choices(1);
-    for choice in edited.choices() {
-        let blocks: Vec<_> = choice.block_ids.iter().copied().zip(choice.message.blocks().to_vec()).collect();
-        assert_eq!(folded[&choice.number], blocks);
-        assert_eq!(choice.finish.reason, FinishReason::ToolCalls);
-    }
 }
 
 /// Outside the tool loop nobody runs an added call: it has an error result, or is for the caller.

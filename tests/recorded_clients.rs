@@ -16,8 +16,7 @@ use advisor_chain::ollama::OllamaModel;
 use advisor_chain::openai::OpenAiResponsesModel;
 use advisor_chain::stream_policy::{BlockPolicy, Guard, PendingBlock, ReplaceText, Verdict};
 use advisor_chain::{
-    AdvisorChain, ChatModel, ChatOptions, ChatRequest, Chunk, FinishReason, Message, OpenAiModel, Result,
-    StreamAdvisor,
+    AdvisorChain, ChatModel, ChatRequest, Chunk, FinishReason, Message, OpenAiModel, Result, StreamAdvisor,
 };
 use advisor_sse::Frames;
 use advisor_testkit::ReplayServer;
@@ -80,9 +79,7 @@ fn policies() -> [Policies; 5] {
 async fn items(recording: &Recording, policies: &[Arc<dyn StreamAdvisor>]) -> Vec<Result<Chunk>> {
     // A model that asks again gets the same answer.
     let server = ReplayServer::start((0..3).map(|_| recording.reply())).await.unwrap();
-    let mut options = ChatOptions::new();
-    options.choices = Some(recording.choices);
-    let request = ChatRequest::new(Message::user("Hello")).with_options(options);
+    let request = ChatRequest::new(Message::user("Hello"));
     let chain = AdvisorChain::builder(model(recording, &server.url()));
     let chain = policies.iter().fold(chain, |chain, policy| chain.shared_advisor(Arc::clone(policy)));
     match chain.build().unwrap().next_stream(request).await {

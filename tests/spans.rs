@@ -301,7 +301,6 @@ async fn d13_model_call_span_records_request_and_parts_of_usage() {
     let mut options = ChatOptions::new().with_temperature(0.5).with_top_p(0.9).with_max_tokens(100);
     options.seed = Some(-1);
     options.stop = vec!["END".into(), "\"\u{1}".into()];
-    options.choices = Some(2);
     options.response_format = Some(ResponseFormat::JsonObject);
     let told = told_by(model, options).await;
     for (field, value) in [
@@ -309,7 +308,6 @@ async fn d13_model_call_span_records_request_and_parts_of_usage() {
         ("gen_ai.request.temperature", "0.5"),
         ("gen_ai.request.top_p", "0.9"),
         ("gen_ai.request.seed", "-1"),
-        ("gen_ai.request.choice.count", "2"),
         ("gen_ai.request.stop_sequences", r#""[\"END\",\"\\\"\\u0001\"]""#),
         ("gen_ai.output.type", "\"json\""),
         ("gen_ai.usage.cache_read.input_tokens", "4"),

@@ -1,7 +1,7 @@
 //! Checks for any deltas that blocks are well-formed (S3), that no content is lost or duplicated (S4), and that
 //! the bounds hold.
 //!
-//! The input is three digits (choices less one, whether calls end eagerly, whether the bounds are small), then steps:
+//! The input is two digits (whether calls end eagerly, whether the bounds are small), then steps:
 //!
 //! - `t1` `r1` `f1`: text, reasoning, refusal, each the first one of a fixed list.
 //! - `k1113`: a fragment of a call: its index, id, name and arguments, each from a fixed list. 0 is none. 9 in place of an id
@@ -10,7 +10,7 @@
 //! - `m` `c` `o` `d1` `D1`: media, a citation, opaque content, data of the reasoning, data of a block.
 //! - `b` `.0` `!`: the end of a block, a reason to finish, the end marker.
 //! - `u1` `O1`: token counts, the origin of the answer.
-//! - `#1` `@1`: the following deltas are of choice 1, in the first numbered block.
+//! - `@1`: the following deltas are in the first numbered block.
 #![no_main]
 
 #[path = "../../crates/message-aggregator/tests/common/mod.rs"]
@@ -46,34 +46,28 @@ fuzz_target!(|script: &[u8]| {
 });
 
 fn assert_calls_are_named(response: &ChatResponse) {
-    for choice in response.choices() {
-        let calls: Vec<_> = choice.message.tool_calls().collect();
-        let ids: BTreeSet<_> = calls.iter().map(|call| &call.id).collect();
-        assert_eq!(ids.len(), calls.len(), "every call has an id of its own: {calls:?}");
-        assert!(calls.iter().all(|call| !call.id.is_empty() && !call.name.is_empty()), "{calls:?}");
-    }
+    let calls: Vec<_> = response.message().tool_calls().collect();
+    let ids: BTreeSet<_> = calls.iter().map(|call| &call.id).collect();
+    assert_eq!(ids.len(), calls.len(), "every call has an id of its own: {calls:?}");
+    assert!(calls.iter().all(|call| !call.id.is_empty() && !call.name.is_empty()), "{calls:?}");
 }
 
 fn assert_bounded(response: &ChatResponse, settings: &AggregatorSettings) {
     let limits = settings.limits;
-    assert!(response.choices().len() <= settings.choices as usize);
-    let (mut blocks, mut bytes) = (0, 0);
-    for message in response.choices().iter().map(|choice| &choice.message) {
-        blocks += message.blocks().len();
-        assert!(message.tool_calls().count() <= limits.calls);
-        for block in message.blocks() {
-            let size = match block.content() {
-                BlockContent::Text(text) | BlockContent::Reasoning(text) | BlockContent::Refusal(text) => {
-                    text.len()
-                }
-                BlockContent::ToolCall(call) => call.arguments.len(),
-                _ => 0,
-            };
-            assert!(size <= limits.block_bytes && block.provider_data().len() <= limits.provider_data);
-            bytes += size;
-        }
+    assert!(response.tool_calls().count() <= limits.calls);
+    let mut bytes = 0;
+    for (_, block) in response.blocks() {
+        let size = match block.content() {
+            BlockContent::Text(text) | BlockContent::Reasoning(text) | BlockContent::Refusal(text) => {
+                text.len()
+            }
+            BlockContent::ToolCall(call) => call.arguments.len(),
+            _ => 0,
+        };
+        assert!(size <= limits.block_bytes && block.provider_data().len() <= limits.provider_data);
+        bytes += size;
     }
-    assert!(blocks <= limits.blocks && bytes <= limits.answer_bytes);
+    assert!(response.blocks().count() <= limits.blocks && bytes <= limits.answer_bytes);
 }
 
 /// Checks that the partial answer equals the shown content, also after an error.
@@ -107,7 +101,6 @@ fn assert_readable(settings: AggregatorSettings, deltas: Vec<Delta>) {
 
 fn settings(script: &mut Script<'_>) -> AggregatorSettings {
     let mut settings = AggregatorSettings::default();
-    settings.choices = script.pick(&[1, 2, 3]);
     settings.eager_calls = script.pick(&[false, true]);
     if script.pick(&[false, true]) {
         let AggregatorLimits { answer_bytes, block_bytes, blocks, calls, provider_data, .. } =
@@ -122,13 +115,12 @@ const MOST_DELTAS: usize = 400;
 
 fn deltas(script: &mut Script<'_>) -> Vec<Delta> {
     let mut deltas = Vec::new();
-    let (mut choice, mut block) = (0, None);
-    while let Some(letter) = script.letter(b"trfmcodDbu.O!kKA#@") {
+    let mut block = None;
+    while let Some(letter) = script.letter(b"trfmcodDbu.O!kKA@") {
         match letter {
-            b'#' => choice = script.pick(&[0, 1, 2, 3]),
             b'@' => block = script.pick(&[None, Some(0), Some(1), Some(2), Some(-1), Some(i64::MAX)]),
             _ => {
-                let mut delta = Delta::from(kind(letter, script)).with_choice(choice);
+                let mut delta = Delta::from(kind(letter, script));
                 delta.block = block;
                 deltas.push(delta);
             }

@@ -1,6 +1,6 @@
 //! Checks that any split of any body gives the same events, chunks and errors.
 //!
-//! The input is five digits (small bounds, choices less one, cumulative text, content type, seed of the split), then the body.
+//! The input is four digits (small bounds, cumulative text, content type, seed of the split), then the body.
 #![no_main]
 
 #[path = "../../crates/message-aggregator/tests/common/mod.rs"]
@@ -11,7 +11,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use Reading::{AtOnce, OneByOne};
-use advisor_core::{Batches, ChatModel, ChatOptions, ChatRequest, Chunk, Message, Turn, TurnId};
+use advisor_core::{Batches, ChatModel, ChatRequest, Chunk, Message, Turn, TurnId};
 use advisor_fuzz::{Script, wait_for};
 use advisor_testkit::split::random_splits;
 use async_trait::async_trait;
@@ -28,7 +28,6 @@ fuzz_target!(|script: &[u8]| {
     let mut script = Script::new(script);
     let limits = script.pick(&[SseLimits::default(), SseLimits { line: 64, event: 100 }]);
     let asked = Asked {
-        choices: script.pick(&[1, 2, 3]),
         text: script.pick(&[TextMode::Increments, TextMode::Cumulative]),
         content_type: script.pick(&["", "text/event-stream", "application/json", "text/html"]),
         limits,
@@ -42,13 +41,13 @@ fuzz_target!(|script: &[u8]| {
 
     let events = Events::of(&whole, limits);
     events.assert_bounded(body, limits);
-    let outcome = recording::aggregate(owned(&whole), asked.choices);
+    let outcome = recording::aggregate(owned(&whole));
     let (chunks, error) = asked.answer(&whole, OneByOne);
     assert_eq!(asked.answer(&whole, AtOnce), (chunks.clone(), error.clone()), "what is there at once");
     assert_lawful(&chunks, error.as_deref());
     for pieces in cuts {
         assert_eq!(Events::of(&pieces, limits), events, "{} pieces", pieces.len());
-        assert_eq!(recording::aggregate(owned(&pieces), asked.choices), outcome, "{} pieces", pieces.len());
+        assert_eq!(recording::aggregate(owned(&pieces)), outcome, "{} pieces", pieces.len());
         assert_eq!(asked.answer(&pieces, AtOnce), (chunks.clone(), error.clone()), "{} pieces", pieces.len());
     }
 });
@@ -126,7 +125,6 @@ enum Reading {
 
 /// The settings of a request.
 struct Asked {
-    choices: u32,
     text: TextMode,
     content_type: &'static str,
     limits: SseLimits,
@@ -142,11 +140,9 @@ impl Asked {
             .with_retries(Backoff::none())
             .with_limits(self.limits)
             .with_transport(Canned { pieces: owned(pieces), content_type: self.content_type });
-        let mut options = ChatOptions::new();
-        options.choices = Some(self.choices);
         // A turn of the same name, since ids are made of it.
         let turn = Turn::new(TurnId::new("turn").expect("a short name"));
-        let mut request = ChatRequest::new(Message::user("Hello")).with_options(options).with_turn(turn);
+        let mut request = ChatRequest::new(Message::user("Hello")).with_turn(turn);
         request.round = ROUND;
         wait_for(async {
             let mut chunks = match model.stream(request).await {

@@ -67,8 +67,7 @@ fn quoted(text: &str) -> String {
 fn head_words(head: &BlockHead) -> String {
     let kind = json!(head.kind).as_str().unwrap().to_owned();
     let call = head.call.as_ref().map_or_else(String::new, |call| format!(" {} {}", call.name, call.call_id));
-    let choice = if head.choice == 0 { String::new() } else { format!(" of answer {}", head.choice) };
-    format!("{kind}{call}{choice}")
+    format!("{kind}{call}")
 }
 
 fn delta_words(delta: &BlockDelta) -> (&'static str, String) {
@@ -115,10 +114,9 @@ fn usage_words(usage: &Usage) -> String {
 }
 
 fn end_words(response: &ChatResponse) -> String {
-    let ends: Vec<_> = response.choices().iter().map(|choice| finish_words(&choice.finish)).collect();
     let origin = [("id", response.response_id()), ("model", response.model())];
     let origin = origin.iter().filter_map(|(word, value)| Some(format!(", {word} {}", (*value)?)));
-    ends.join(" and ") + &origin.collect::<String>()
+    finish_words(response.finish()) + &origin.collect::<String>()
 }
 
 fn finish_words(finish: &Finish) -> String {

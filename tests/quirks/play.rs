@@ -11,7 +11,7 @@ use advisor_chain::text_tool_calls::{
     TextFormat, TextToolCalls, ThinkStart, ThinkingSplitter, ToolCallFormat,
 };
 use advisor_chain::{
-    ChatClient, ChatModel, ChatOptions, ChatRequest, ChatResponse, ChunkStream, FnTool, OpenAiModel, Result,
+    ChatClient, ChatModel, ChatRequest, ChatResponse, ChunkStream, FnTool, OpenAiModel, Result,
     ToolCallAdvisor, ToolDefinition, TurnId, async_trait,
 };
 use futures::StreamExt;
@@ -107,16 +107,10 @@ fn tool(name: &str, result: &'static str) -> FnTool {
 
 /// Returns the chain of a transcript: the tool loop, two tools, and this model.
 pub(crate) fn client(transcript: &Transcript, model: impl ChatModel) -> ChatClient {
-    let options = ChatOptions::new().with_choices(transcript.answers());
     let mut builder = ChatClient::builder(model)
-        .options(options)
+        .advisor(ToolCallAdvisor::builder().stream_tool_call_responses(true).build().unwrap())
         .tool(tool("weather", "sunny"))
         .tool(tool("time", "12:00"));
-    // The loop refuses more than one answer.
-    if transcript.answers() == 1 {
-        builder =
-            builder.advisor(ToolCallAdvisor::builder().stream_tool_call_responses(true).build().unwrap());
-    }
     match transcript.setting("text-calls") {
         None => {}
         Some("recovered") => {

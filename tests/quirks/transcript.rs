@@ -60,9 +60,8 @@ pub(crate) enum After {
     Silence,
 }
 
-const SETTINGS: [&str; 10] = [
-    "after", "answers", "content-type", "last-line", "line-end", "profile", "status", "streaming", "text",
-    "text-calls",
+const SETTINGS: [&str; 9] = [
+    "after", "content-type", "last-line", "line-end", "profile", "status", "streaming", "text", "text-calls",
 ];
 
 impl Transcript {
@@ -142,11 +141,6 @@ impl Transcript {
             _ => "text/event-stream",
         };
         self.setting("content-type").unwrap_or(usual)
-    }
-
-    /// The number of answers that the request asks for.
-    pub(crate) fn answers(&self) -> u32 {
-        self.setting("answers").map_or(1, |answers| answers.parse().unwrap())
     }
 
     /// Returns the answers of a server, one for each body.

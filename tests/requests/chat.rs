@@ -89,12 +89,8 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         name: "one answer",
-        reason: "one answer is the default, and some servers refuse `n`",
-        rewrite: |request, _| {
-            if request["n"] == 1 {
-                remove(request, "n");
-            }
-        },
+        reason: "one answer is the default, and more are not asked for",
+        rewrite: |request, _| remove(request, "n"),
     },
     Rule {
         name: "no tools",
@@ -174,7 +170,6 @@ fn options(recorded: &Value) -> ChatOptions {
     options.temperature = recorded["temperature"].as_f64();
     options.top_p = recorded["top_p"].as_f64();
     options.max_tokens = number(recorded, "max_tokens").or(number(recorded, "max_completion_tokens"));
-    options.choices = number(recorded, "n");
     options.seed = recorded["seed"].as_i64();
     options.stop = recorded["stop"].as_str().map(Into::into).into_iter().collect();
     options.tool_choice = match &recorded["tool_choice"] {

@@ -47,16 +47,6 @@ pub const RULES: &[Rule] = &[
         },
     },
     Rule {
-        name: "one answer",
-        reason: "one candidate is the default",
-        rewrite: |request, _| {
-            let config = request.get_mut("generationConfig");
-            if let Some(config) = config.filter(|config| config["candidateCount"] == 1) {
-                remove(config, "candidateCount");
-            }
-        },
-    },
-    Rule {
         name: "tool without parameters",
         reason: "the API refuses an empty object as parameters, and takes none for a function without any",
         rewrite: |request, _| {
@@ -137,10 +127,7 @@ fn options(recorded: &Value) -> ChatOptions {
     let generation = options.extra.get_mut("generationConfig").and_then(Value::as_object_mut);
     if let Some(config) = generation {
         options.temperature = config.remove("temperature").and_then(|value| value.as_f64());
-        let taken =
-            json!({"limit": config.remove("maxOutputTokens"), "count": config.remove("candidateCount")});
-        options.max_tokens = number(&taken, "limit");
-        options.choices = number(&taken, "count");
+        options.max_tokens = number(&json!({"limit": config.remove("maxOutputTokens")}), "limit");
     }
     let calling = recorded["toolConfig"]["functionCallingConfig"].clone();
     options.tool_choice = match (word(&calling, "mode"), list(&calling, "allowedFunctionNames")) {

@@ -1,13 +1,12 @@
 //! Tests of errors that end a turn, and of their content.
 
-use advisor_chain::messages::{AggregatorSettings, Delta, DeltaKind};
+use advisor_chain::messages::{Delta, DeltaKind};
 use advisor_chain::tools::{ToolCallStreaming, ToolLimits};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use advisor_chain::{
-    AdvisorChain, ChatOptions, ChatRequest, Chunk, Error, ErrorKind, FinishReason, Phase, ToolCallAdvisor,
-    from_fn,
+    AdvisorChain, ChatRequest, Chunk, Error, ErrorKind, FinishReason, Phase, ToolCallAdvisor, from_fn,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 
@@ -83,39 +82,6 @@ async fn a_truncated_stream_runs_nothing() {
     let client = client(&model, ToolCallAdvisor::new()).tool(look).build().unwrap();
     let error = client.prompt().user("go").call().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Truncated);
-    assert!(given.lock().unwrap().is_empty());
-}
-
-/// TM-38: parallel answers cannot call tools; the error names the remedy.
-#[tokio::test]
-async fn tm_38_several_choices_and_tools_are_refused() {
-    let mut options = ChatOptions::new();
-    options.choices = Some(2);
-    let model = ScriptedModel::new([Answer::from_text("a"), Answer::from_text("b")]);
-    let client = client(&model, ToolCallAdvisor::new()).options(options).build().unwrap();
-    let refused = client.prompt().user("go").tool(tool("look", "sunny")).call().await.unwrap_err();
-    assert_eq!(refused.kind(), ErrorKind::Configuration);
-    assert!(refused.to_string().contains("ask for one choice"), "{refused}");
-    assert_eq!(model.calls(), 0);
-    assert!(client.prompt().user("go").call().await.is_ok(), "without tools they are fine");
-    let one = client.prompt().user("go").tool(tool("look", "sunny"));
-    let mut options = ChatOptions::new();
-    options.choices = Some(1);
-    assert_eq!(one.options(options).call().await.unwrap().text(), "b", "one is fine");
-}
-
-/// TM-38: nor can parallel answers that the request did not ask for.
-#[tokio::test]
-async fn tm_38_several_choices_with_calls_run_nothing() {
-    let second = [Delta::text("or so").with_choice(1), Delta::finish(FinishReason::Stop).with_choice(1)];
-    let both = second.into_iter().fold(Answer::new().call("c1", "look", "{}"), Answer::delta);
-    let settings = AggregatorSettings::default().with_choices(2);
-    let model = ScriptedModel::new([both.finish(FinishReason::ToolCalls)]).with_settings(settings);
-    let (look, given) = invoked("look");
-    let client = client(&model, ToolCallAdvisor::new()).tool(look).build().unwrap();
-    let error = client.prompt().user("go").call().await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Configuration);
-    assert!(error.to_string().contains("ask for one choice"), "{error}");
     assert!(given.lock().unwrap().is_empty());
 }
 

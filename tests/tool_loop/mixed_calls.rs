@@ -164,11 +164,9 @@ async fn left_out_call_of_mixed_round_is_answered() {
     #[async_trait]
     impl LoopHooks for WithoutLast {
         async fn after_round(&self, response: ChatResponse, _round: u32) -> Result<ChatResponse> {
-            let mut choice = response.choices()[0].clone();
-            choice.block_ids.pop();
-            let blocks = choice.message.blocks();
-            choice.message = Message::assistant_blocks(blocks[..blocks.len() - 1].to_vec());
-            Ok(response.with_choices(vec![choice]))
+            let mut blocks: Vec<_> = response.blocks().map(|(id, block)| (id, block.clone())).collect();
+            blocks.pop();
+            Ok(response.with_blocks(blocks))
         }
     }
     let model = model();

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use advisor_chain::tools::LoopHooks;
 use advisor_chain::{
-    ChatResponse, FinishReason, FnTool, Message, Result, ToolCallAdvisor, ToolDefinition, async_trait,
+    ChatResponse, FinishReason, FnTool, Result, ToolCallAdvisor, ToolDefinition, async_trait,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 
@@ -29,25 +29,21 @@ impl LoopHooks for Steering {
 
 /// The response without its blocks.
 fn emptied(response: ChatResponse) -> ChatResponse {
-    let mut choice = response.choices()[0].clone();
-    choice.message = Message::assistant_blocks(Vec::new());
-    choice.block_ids.clear();
-    response.with_choices(vec![choice])
+    response.with_blocks([])
 }
 
 /// The response with its calls changed.
 fn with_calls(response: ChatResponse, change: fn(&mut advisor_chain::messages::ToolCall)) -> ChatResponse {
-    let mut choice = response.choices()[0].clone();
-    let blocks = response.blocks().map(|(_, block)| match block.as_tool_call() {
+    let blocks = response.blocks().map(|(id, block)| match block.as_tool_call() {
         Some(call) => {
             let mut call = call.clone();
             change(&mut call);
-            call.into()
+            (id, call.into())
         }
-        None => block.clone(),
+        None => (id, block.clone()),
     });
-    choice.message = Message::assistant_blocks(blocks.collect());
-    response.with_choices(vec![choice])
+    let blocks: Vec<_> = blocks.collect();
+    response.with_blocks(blocks)
 }
 
 async fn steered(steer: Steer) -> (ChatResponse, ScriptedModel, Arc<Mutex<Vec<serde_json::Value>>>) {
@@ -138,12 +134,10 @@ async fn d24_steering_hook_can_withhold_or_return_calls() {
 #[tokio::test]
 async fn a_steering_hook_cannot_add_calls() {
     let (response, model, given) = steered(|response| {
-        let mut choice = response.choices()[0].clone();
         let call = advisor_chain::messages::ToolCall::new("c9", "look", "{}");
-        choice.message =
-            Message::assistant_blocks(choice.message.blocks().iter().cloned().chain([call.into()]).collect());
-        choice.block_ids.push(advisor_chain::messages::BlockId::new(1, 9));
-        response.with_choices(vec![choice])
+        let mut blocks: Vec<_> = response.blocks().map(|(id, block)| (id, block.clone())).collect();
+        blocks.push((advisor_chain::messages::BlockId::new(1, 9), call.into()));
+        response.with_blocks(blocks)
     })
     .await;
     assert_eq!((model.calls(), given.lock().unwrap().len()), (2, 1));

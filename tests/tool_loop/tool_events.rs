@@ -96,14 +96,12 @@ enum Steering {
 #[async_trait]
 impl LoopHooks for Steering {
     async fn after_round(&self, response: ChatResponse, _round: u32) -> Result<ChatResponse> {
-        let mut choice = response.choices()[0].clone();
-        let mut calls: Vec<_> = response.tool_calls().map(|(_, call)| call.clone()).collect();
+        let mut calls: Vec<_> = response.tool_calls().map(|(id, call)| (id, call.clone())).collect();
         match self {
-            Self::Incomplete => calls.iter_mut().for_each(|call| call.complete = false),
-            Self::LeftOut => (calls, choice.block_ids) = (Vec::new(), Vec::new()),
+            Self::Incomplete => calls.iter_mut().for_each(|(_, call)| call.complete = false),
+            Self::LeftOut => calls.clear(),
         }
-        choice.message = Message::assistant_blocks(calls.into_iter().map(Into::into).collect());
-        Ok(response.with_choices(vec![choice]))
+        Ok(response.with_blocks(calls.into_iter().map(|(id, call)| (id, call.into()))))
     }
 }
 

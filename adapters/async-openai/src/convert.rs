@@ -17,11 +17,13 @@ pub(crate) struct Converter {
     names: Arc<ToolNames>,
     /// Whether the origin was emitted. Every event repeats it.
     sent_origin: bool,
+    /// The number of the choice that is read: the one that comes first. One is asked for.
+    choice: Option<u64>,
 }
 
 impl Converter {
     pub(crate) fn new(names: Arc<ToolNames>) -> Self {
-        Self { names, sent_origin: false }
+        Self { names, sent_origin: false, choice: None }
     }
 
     /// Appends the deltas of an event. One of an unknown form has none.
@@ -55,9 +57,12 @@ impl Converter {
         }
     }
 
-    fn choice(&self, choice: &Value, deltas: &mut Vec<Delta>) {
-        let index = choice.get("index").and_then(Value::as_u64).and_then(|index| index.try_into().ok());
-        let mut push = |kind: DeltaKind| deltas.push(Delta::from(kind).with_choice(index.unwrap_or(0)));
+    fn choice(&mut self, choice: &Value, deltas: &mut Vec<Delta>) {
+        let index = choice.get("index").and_then(Value::as_u64).unwrap_or(0);
+        if *self.choice.get_or_insert(index) != index {
+            return;
+        }
+        let mut push = |kind: DeltaKind| deltas.push(kind.into());
         if let Some(delta) = choice.get("delta") {
             let parts = delta.get("content").and_then(Value::as_array).into_iter().flatten();
             reasoning(delta).into_iter().for_each(|text| push(DeltaKind::Reasoning(text)));

@@ -82,8 +82,7 @@ impl<C: Config + 'static> ChatModel for AsyncOpenAiModel<C> {
     async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
         let body = body(&request, &self.model)?;
         let failures = Failures::new(self.client.config());
-        let mut settings = request.aggregator_settings();
-        settings.choices = body.choices;
+        let settings = request.aggregator_settings();
         let converter = Converter::new(Arc::clone(&body.names));
         let events = self.events(body).await.map_err(|error| failures.of_request(error))?;
         let aggregator = MessageAggregator::with_settings(request.round, settings);

@@ -25,8 +25,6 @@ pub(crate) struct Body {
     pub(crate) request: CreateChatCompletionRequest,
     #[cfg(feature = "byot")]
     pub(crate) json: serde_json::Value,
-    /// The number of parallel answers it asks for.
-    pub(crate) choices: u32,
     /// The names of its tools on the wire.
     pub(crate) names: Arc<ToolNames>,
 }
@@ -64,8 +62,7 @@ fn complete(body: CreateChatCompletionRequest, request: &ChatRequest, names: Arc
             "the extra field `{field}` needs the feature `byot` of model-async-openai; turn it on, or leave the field out"
         )));
     }
-    let choices = body.n.map_or(1, u32::from);
-    Ok(Body { request: body, choices, names })
+    Ok(Body { request: body, names })
 }
 
 /// Returns the request as JSON. The extra fields come last and override others.
@@ -78,8 +75,12 @@ fn complete(body: CreateChatCompletionRequest, request: &ChatRequest, names: Arc
     if let Value::Object(fields) = &mut json {
         fields.extend(request.options.extra.clone());
     }
-    let choices = json.get("n").and_then(Value::as_u64).and_then(|n| n.try_into().ok()).unwrap_or(1);
-    Ok(Body { json, choices, names })
+    if json.get("n").is_some_and(|n| !n.is_null() && *n != 1) {
+        return Err(Error::configuration(
+            "an answer is one: leave `n` out of the extra fields, or ask several times",
+        ));
+    }
+    Ok(Body { json, names })
 }
 
 #[allow(deprecated, clippy::cast_possible_truncation, reason = "the client has these fields, with 32 bits")]
@@ -91,11 +92,6 @@ fn set_options(body: &mut CreateChatCompletionRequest, request: &ChatRequest) ->
     body.seed = options.seed;
     let stop: Vec<String> = options.stop.iter().map(ToString::to_string).collect();
     body.stop = (!stop.is_empty()).then_some(StopConfiguration::StringArray(stop));
-    // Every server gives one answer by default; some refuse the field.
-    let choices = options.choices.filter(|choices| *choices > 1);
-    body.n = choices.map(u8::try_from).transpose().map_err(|_| {
-        Error::configuration("async-openai asks for at most 255 parallel answers; set fewer `choices`")
-    })?;
     body.response_format = options.response_format.as_ref().map(response_format).transpose()?;
     Ok(())
 }

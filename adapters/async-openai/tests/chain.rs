@@ -16,12 +16,10 @@ async fn options_are_sent() {
     let options = ChatOptions::new()
         .with_seed(7)
         .with_stop("END")
-        .with_choices(2)
         .with_parallel_tool_calls(ParallelToolCalls::Forbidden);
     let fields = [
         ("/seed", json!(7)),
         ("/stop", json!(["END"])),
-        ("/n", json!(2)),
         ("/parallel_tool_calls", json!(false)),
         ("/max_completion_tokens", json!(100)),
     ];

@@ -54,9 +54,6 @@ pub(crate) fn prepared(request: &ChatRequest, format: &str, sends_reasoning: boo
 }
 
 fn options(options: &ChatOptions) -> Result<WireOptions> {
-    if options.choices.is_some_and(|choices| choices > 1) {
-        return Err(Error::configuration("genai reads one answer only; leave out `choices`"));
-    }
     if options.parallel_tool_calls == Some(ParallelToolCalls::Forbidden) {
         return Err(Error::configuration(
             "genai has no field that forbids parallel calls; send the server's own field as an extra one",

@@ -54,9 +54,6 @@ pub(crate) fn prepared(request: &ChatRequest, format: &str) -> Result<Prepared> 
 }
 
 fn set_options(prompt: &mut CompletionRequest, options: &ChatOptions) -> Result<()> {
-    if options.choices.is_some_and(|choices| choices > 1) {
-        return Err(Error::configuration("rig reads one answer only; leave out `choices`"));
-    }
     let seed = options.seed.map(u64::try_from).transpose();
     prompt.options.seed =
         seed.map_err(|_| Error::configuration("rig has no negative seeds; set a positive one"))?;

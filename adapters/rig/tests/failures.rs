@@ -27,7 +27,6 @@ async fn options_without_a_field_are_errors() {
     let server = ReplayServer::start([]).await.expect("a port");
     let model = model::ask(&server.url());
     for options in [
-        ChatOptions::new().with_choices(2),
         ChatOptions::new().with_seed(-1),
         ChatOptions::new().with_response_format(ResponseFormat::JsonObject),
     ] {

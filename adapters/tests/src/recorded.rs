@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use advisor_core::{ChatOptions, ChatRequest, Message};
+use advisor_core::{ChatRequest, Message};
 use advisor_testkit::{ReplayServer, answer_of, recordings};
 use serde_json::Value;
 
@@ -31,8 +31,7 @@ pub async fn assert_recordings(ask: Ask, known: Known) {
             recording.expected["reasoning"] = Value::Null;
         }
         let server = ReplayServer::start([recording.reply()]).await.expect("a port");
-        let options = ChatOptions::new().with_choices(recording.choices);
-        let request = ChatRequest::new(Message::user("Hello")).with_options(options);
+        let request = ChatRequest::new(Message::user("Hello"));
         let model = ask(&server.url());
         let Ok(answer) = tokio::time::timeout(LIMIT, answer_of(&model, request)).await else {
             panic!("{}: no end", recording.name)

@@ -25,12 +25,12 @@ pub(crate) enum Api {
     Ollama,
 }
 
-pub(crate) fn run(api: Api, file: &Path, choices: u32, out: &mut impl Write) -> Result<(), Failure> {
+pub(crate) fn run(api: Api, file: &Path, out: &mut impl Write) -> Result<(), Failure> {
     let body = std::fs::read(file)
         .map_err(|source| Failure::Unreadable { file: file.display().to_string(), source })?;
     let has_lines = file.extension().is_some_and(|extension| extension == "jsonl");
     let body = if has_lines { framed(api, body) } else { body };
-    let outcome = aggregated(api, body, choices);
+    let outcome = aggregated(api, body);
     match writeln!(out, "{}", escaped_json(&outcome.to_string())).and_then(|()| out.flush()) {
         // The exit code depends on the recording, even if the reader has closed the pipe.
         Err(error) if error.kind() != ErrorKind::BrokenPipe => return Err(Failure::Output(error)),
@@ -54,12 +54,12 @@ fn framed(api: Api, lines: Vec<u8>) -> Vec<u8> {
     }
 }
 
-fn aggregated(api: Api, body: Vec<u8>, choices: u32) -> Value {
+fn aggregated(api: Api, body: Vec<u8>) -> Value {
     match api {
-        Api::OpenaiChat => openai::recording::aggregate([body], choices),
+        Api::OpenaiChat => openai::recording::aggregate([body]),
         Api::OpenaiResponses => openai::recording::aggregate_responses([body]),
         Api::AnthropicMessages => anthropic::recording::aggregate([body]),
-        Api::Gemini => gemini::recording::aggregate([body], choices),
+        Api::Gemini => gemini::recording::aggregate([body]),
         Api::Ollama => ollama::recording::aggregate([body]),
     }
 }

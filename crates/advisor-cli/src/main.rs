@@ -59,9 +59,6 @@ enum Command {
         /// The wire format of the recording.
         #[arg(long, value_enum)]
         api: Api,
-        /// The number of parallel answers that the request asked for. Only Chat Completions and Gemini can give several.
-        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=128))]
-        choices: u32,
         /// The recording: a body as it was sent, or one payload per line in a file named `.jsonl`.
         file: PathBuf,
     },
@@ -77,7 +74,7 @@ fn main() -> ExitCode {
         Command::Export(arguments) => with_runtime(conversations::write_out(arguments, &mut out)),
         Command::Import(arguments) => with_runtime(conversations::read_in(arguments, &mut out)),
         Command::Inspect(arguments) => inspect::run(&arguments, &mut out),
-        Command::Aggregate { api, choices, file } => aggregate::run(api, &file, choices, &mut out),
+        Command::Aggregate { api, file } => aggregate::run(api, &file, &mut out),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -365,9 +365,8 @@ fn every_recording_aggregates_as_expected() {
     for (recording, api) in every_recording() {
         // A file of this name is a body as it was sent, whatever its framing.
         let path = file(&format!("{}.body", recording.name), &recording.body);
-        let choices = recording.choices.to_string();
         let path = path.to_str().unwrap();
-        let output = advisor(&["aggregate", "--api", api, "--choices", &choices, path]).output().unwrap();
+        let output = advisor(&["aggregate", "--api", api, path]).output().unwrap();
         let outcome: Value = serde_json::from_slice(&output.stdout).unwrap();
         let differences = recording.differences(&outcome);
         assert!(differences.is_empty(), "{}: {differences:?}\n{outcome:#}", recording.name);

@@ -53,7 +53,6 @@ pub(crate) fn model_call(model: &dyn ChatModel, request: &ChatRequest) -> Span {
         gen_ai.request.top_p = options.top_p,
         gen_ai.request.seed = options.seed,
         gen_ai.request.stop_sequences = stop_sequences(options),
-        gen_ai.request.choice.count = options.choices.filter(|choices| *choices != 1),
         gen_ai.response.id = field::Empty,
         gen_ai.response.model = field::Empty,
         gen_ai.response.finish_reasons = field::Empty,
@@ -131,8 +130,7 @@ pub(crate) fn note_turn(span: &Span, item: &Result<Chunk>) {
 }
 
 fn note_finish(span: &Span, response: &ChatResponse) {
-    let reasons: Vec<&str> = response.choices().iter().map(|choice| word_of(&choice.finish.reason)).collect();
-    span.record("gen_ai.response.finish_reasons", field::debug(reasons));
+    span.record("gen_ai.response.finish_reasons", field::debug([word_of(&response.finish().reason)]));
 }
 
 fn note_origin(span: &Span, response: &ChatResponse) {

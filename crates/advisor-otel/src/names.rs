@@ -112,7 +112,6 @@ const ATTRIBUTES: &[Attribute] = &[
     row("gen_ai.request.top_p",            Plain,    Same,                 Same,   Same),
     row("gen_ai.request.seed",             Int,      Same,                 Same,   Same),
     row("gen_ai.request.stop_sequences",   Texts,    Same,                 Same,   Same),
-    row("gen_ai.request.choice.count",     Int,      Same,                 Same,   Same),
     row("gen_ai.response.id",              Plain,    Same,                 Same,   Same),
     row(RESPONSE_MODEL,                    Plain,    Same,                 Same,   Same),
     row("gen_ai.response.finish_reasons",  Texts,    Same,                 Same,   Same),

@@ -14,7 +14,6 @@ pub use responses::ResponsesTranscript;
 use bytes::Bytes;
 use serde_json::{Value, json};
 use std::borrow::Borrow;
-use std::collections::BTreeSet;
 use std::fmt;
 
 /// The `created` field of every chunk, fixed so that bodies are the same in every run.
@@ -46,34 +45,20 @@ const CREATED: u64 = 1_700_000_000;
 pub struct ChatTranscript {
     id: String,
     model: String,
-    choice: u32,
-    roles_sent: BTreeSet<u32>,
+    has_role: bool,
     body: Vec<u8>,
 }
 
 impl ChatTranscript {
     /// Creates an empty body whose chunks name this model.
     pub fn new(model: impl Into<String>) -> Self {
-        Self {
-            id: "chatcmpl-1".to_owned(),
-            model: model.into(),
-            choice: 0,
-            roles_sent: BTreeSet::new(),
-            body: Vec::new(),
-        }
+        Self { id: "chatcmpl-1".to_owned(), model: model.into(), has_role: false, body: Vec::new() }
     }
 
     /// Sets the `id` of later chunks; the default is `chatcmpl-1`.
     #[must_use]
     pub fn with_id(mut self, id: impl Into<String>) -> Self {
         self.id = id.into();
-        self
-    }
-
-    /// Selects choice `index` for later events, until the next call of this. The default is choice 0.
-    #[must_use]
-    pub fn choice(mut self, index: u32) -> Self {
-        self.choice = index;
         self
     }
 
@@ -125,7 +110,7 @@ impl ChatTranscript {
         self.with_role().delta(json!({ "tool_calls": [call] }))
     }
 
-    /// Ends the choice with an empty delta that has this `finish_reason`.
+    /// Ends the answer with an empty delta that has this `finish_reason`.
     #[must_use]
     pub fn finish(self, reason: &str) -> Self {
         self.event(&json!({}), Some(reason))
@@ -152,7 +137,7 @@ impl ChatTranscript {
         self.raw(json!({ "error": { "type": kind, "message": message } }))
     }
 
-    /// Appends an event of the current choice with this `delta` object, unchanged and without a role before it.
+    /// Appends an event with this `delta` object, unchanged and without a role before it.
     #[must_use]
     pub fn delta(self, delta: impl Borrow<Value>) -> Self {
         self.event(delta.borrow(), None)
@@ -188,17 +173,16 @@ impl ChatTranscript {
         Bytes::from(self.body)
     }
 
-    /// Appends the role as the first event of a choice that has sent nothing yet.
+    /// Appends the role, unless it was sent.
     fn with_role(mut self) -> Self {
-        if self.roles_sent.insert(self.choice) {
-            self.delta(json!({ "role": "assistant", "content": "" }))
-        } else {
-            self
+        if std::mem::replace(&mut self.has_role, true) {
+            return self;
         }
+        self.delta(json!({ "role": "assistant", "content": "" }))
     }
 
     fn event(self, delta: &Value, finish_reason: Option<&str>) -> Self {
-        let choice = json!({ "index": self.choice, "delta": delta, "finish_reason": finish_reason });
+        let choice = json!({ "index": 0, "delta": delta, "finish_reason": finish_reason });
         let chunk = self.chunk(&json!([choice]));
         self.raw(chunk)
     }

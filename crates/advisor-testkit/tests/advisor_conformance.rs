@@ -729,23 +729,6 @@ async fn block_ids_that_repeat_in_a_turn_are_found() {
     clauses::law_m1_m4_o3_memory_is_the_same_at_each_position(&subject).await;
 }
 
-/// Shows the first of several parallel answers.
-fn shows_the_first_choice() -> impl StreamAdvisor {
-    wraps(|answer| {
-        answer.edit_chunks(|chunk, out| {
-            if !matches!(&chunk, Chunk::Opened { head, .. } if head.choice > 0) {
-                out.push_back(chunk);
-            }
-        })
-    })
-}
-
-#[tokio::test]
-#[should_panic(expected = "of the model, ")]
-async fn losing_a_parallel_answer_is_found() {
-    clauses::law_s3_s4_parallel_answers_stay_apart(&Subject::new(shows_the_first_choice)).await;
-}
-
 /// A list that the model extends with a tool, and that instructions show. `of` names the list of a request.
 fn shown_list(of: fn(&ChatRequest) -> String) -> impl StreamAdvisor {
     let lists: Arc<Mutex<HashMap<String, Vec<String>>>> = Arc::default();

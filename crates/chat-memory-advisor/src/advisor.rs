@@ -16,8 +16,8 @@ use advisor_core::{
 
 use crate::conversation::unfinished_turn::UnfinishedTurn;
 use crate::settings::Settings;
+use crate::turn::TurnMemory;
 use crate::turn::reading::{Reading, messages_before_next_turn};
-use crate::turn::{TurnMemory, several_choices};
 use crate::{MemoryTexts, OnBusy, OnOverflow, Summarizer, TokenCounter, Window};
 use conversation_store::{ConversationStore, EntryId, StoreError, TimeoutStore};
 
@@ -56,8 +56,8 @@ use conversation_store::{ConversationStore, EntryId, StoreError, TimeoutStore};
 ///   source. [`Full`](StoreError::Full) and [`ConversationFull`](StoreError::ConversationFull) stay until
 ///   something is deleted.
 /// - [`TurnIdReused`](advisor_core::ErrorKind::TurnIdReused) for a turn whose id was used for something else.
-/// - [`Configuration`](advisor_core::ErrorKind::Configuration) for a turn without a conversation or with several
-///   choices, and for input with a result that no call waits for.
+/// - [`Configuration`](advisor_core::ErrorKind::Configuration) for a turn without a conversation,
+///   and for input with a result that no call waits for.
 ///
 /// # The same turn again
 /// A turn may be submitted again under its [id](advisor_core::TurnId), with the same input. It waits while an
@@ -249,9 +249,6 @@ impl StreamAdvisor for ChatMemoryAdvisor {
         mut request: ChatRequest,
         next: AdvisorChain,
     ) -> Result<ChunkStream> {
-        if request.options.choices.is_some_and(|choices| choices > 1) {
-            return Err(several_choices());
-        }
         let memory = TurnMemory::for_request(&self.settings, &request)?;
         // Boxed, so that its state is freed before the model is asked and does not stay with every opening stream.
         if let Some(answer) = Box::pin(memory.enter(&mut request, &next)).await? {

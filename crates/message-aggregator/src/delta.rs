@@ -6,8 +6,6 @@ use crate::{Citation, Finish, Media, Opaque, ProviderData, Text, Usage};
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Delta {
-    /// Number of the parallel answer it belongs to; 0 if only one was requested.
-    pub choice: u32,
     /// The provider's number of the block, if its protocol numbers blocks and ends them explicitly. A call has the
     /// number of its [`ToolCallDelta::index`]. Without a number blocks are sequential: a text ends when another
     /// block begins.
@@ -127,7 +125,7 @@ pub struct ToolCallDelta {
 impl From<DeltaKind> for Delta {
     #[inline]
     fn from(kind: DeltaKind) -> Self {
-        Self { choice: 0, block: None, kind }
+        Self { block: None, kind }
     }
 }
 
@@ -183,13 +181,6 @@ impl Delta {
     #[must_use]
     pub fn done() -> Self {
         DeltaKind::Done.into()
-    }
-
-    /// Sets the number of the parallel answer.
-    #[must_use]
-    #[inline]
-    pub fn with_choice(self, choice: u32) -> Self {
-        Self { choice, ..self }
     }
 
     /// Sets the provider's number of the block.

@@ -12,12 +12,6 @@ use serde_json::Value;
 /// of chunks and of tool events, and kinds of errors. Every other change has another number.
 pub const JSON_VERSION: u32 = 1;
 
-/// Checks whether a number is 0, which JSON forms leave out.
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-pub(crate) fn is_zero(number: &u32) -> bool {
-    *number == 0
-}
-
 /// Prefix of names with a special meaning to `serde_json`. It refuses such an object or reads it as another value.
 const RESERVED: &str = "$serde_json::private::";
 

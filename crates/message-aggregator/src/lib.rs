@@ -37,7 +37,7 @@ pub use message::text::Text;
 pub use message::tool_call::{ToolCall, ToolResult};
 pub use message::wire_form::WireForms;
 pub use message::{Message, MessageContent, Role};
+pub use response::ChatResponse;
 pub use response::diagnostics::{Diagnostics, Rule};
 pub use response::finish::{Finish, FinishReason, Limit};
 pub use response::usage::Usage;
-pub use response::{ChatResponse, Choice};

@@ -8,11 +8,11 @@ mod common;
 mod stored;
 
 use arbitrary::deltas;
-use common::{choices, run};
+use common::run;
 use message_aggregator::{
-    Block, BlockDelta, BlockHead, BlockId, BlockKind, ChatResponse, Choice, Chunk, Delta, Diagnostics,
-    Finish, FinishReason, Limit, Media, Message, MessageList, NotStartedReason, Part, Rule, ToolCall,
-    ToolCallDelta, ToolEvent, ToolEventKind, ToolResult, Usage,
+    AggregatorSettings, Block, BlockDelta, BlockHead, BlockId, BlockKind, ChatResponse, Chunk, Delta,
+    Diagnostics, Finish, FinishReason, Limit, Media, Message, MessageList, NotStartedReason, Part, Rule,
+    ToolCall, ToolCallDelta, ToolEvent, ToolEventKind, ToolResult, Usage,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -64,14 +64,10 @@ fn finish() -> impl Strategy<Value = Finish> {
 }
 
 fn response() -> impl Strategy<Value = ChatResponse> {
-    let choice =
-        (any::<u32>(), vec((block_id(), block()), 0..3), finish()).prop_map(|(number, blocks, finish)| {
-            let (ids, blocks) = blocks.into_iter().unzip();
-            Choice::new(number, Message::assistant_blocks(blocks), ids, finish)
-        });
-    (any::<u32>(), vec(choice, 1..3), option::of(usage()), vec(message(), 0..3)).prop_map(
-        |(round, choices, usage, transcript)| {
-            let response = ChatResponse::from_choices(round, choices);
+    let blocks = vec((block_id(), block()), 0..3);
+    (any::<u32>(), blocks, finish(), option::of(usage()), vec(message(), 0..3)).prop_map(
+        |(round, blocks, finish, usage, transcript)| {
+            let response = ChatResponse::from_blocks(round, blocks, finish);
             response.with_usage(usage).with_transcript(MessageList::from(transcript))
         },
     )
@@ -79,11 +75,8 @@ fn response() -> impl Strategy<Value = ChatResponse> {
 
 /// Chunks of any content, as no aggregator makes them.
 fn chunk() -> impl Strategy<Value = Chunk> {
-    let opened = (block_id(), block(), any::<u32>()).prop_map(|(block, content, choice)| {
-        let mut head = BlockHead::from_block(&content);
-        head.choice = choice;
-        Chunk::Opened { block, head }
-    });
+    let opened = (block_id(), block())
+        .prop_map(|(block, content)| Chunk::Opened { block, head: BlockHead::from_block(&content) });
     let delta = (block_id(), block()).prop_map(|(block, content)| {
         let delta = BlockDelta::from_content(content.content());
         Chunk::Delta { block, delta: delta.unwrap_or(BlockDelta::Text("".into())) }
@@ -111,7 +104,7 @@ proptest! {
 
     #[test]
     fn aggregated_chunks_survive_a_round_trip(deltas in deltas()) {
-        let run = run(choices(3), deltas);
+        let run = run(AggregatorSettings::default(), deltas);
         for chunk in run.chunks.into_iter().chain([Chunk::Completed(run.response)]) {
             prop_assert_eq!(again(&chunk), [chunk.clone(), chunk]);
         }
@@ -130,18 +123,13 @@ fn forms() -> Vec<(Value, Chunk)> {
     let call = ToolCall::new("c1", "look", "{}");
     let result = ToolResult::new(&call, vec!["sunny".into()]);
     let result_form = json!({"call_id": "c1", "name": "look", "parts": [{"type": "text", "value": "sunny"}], "is_error": false});
-    let mut second = BlockHead::new(BlockKind::Text);
-    second.choice = 1;
     let delta = |delta| Chunk::Delta { block: id, delta };
     let delta_form = |delta: Value| json!({"type": "delta", "block": "1.0", "delta": delta});
     let event = |kind| Chunk::Tool(Box::new(ToolEvent::new(id, "c1".into(), "look".into(), kind)));
     let event_form = |event: Value| json!({"type": "tool", "block": "1.0", "call_id": "c1", "name": "look", "event": event});
     let answer = ChatResponse::new(2, Message::assistant("Hi."), FinishReason::Stop);
-    let choice_form = json!({
-        "message": {"role": "assistant", "content": [{"type": "text", "value": "Hi."}]},
-        "block_ids": ["2.0"],
-        "finish": {"reason": "stop", "inferred": false},
-    });
+    let message_form = json!({"role": "assistant", "content": [{"type": "text", "value": "Hi."}]});
+    let finish_form = json!({"reason": "stop", "inferred": false});
     let whole =
         answer.clone().with_usage(Some(Usage::new(3, 1))).with_transcript(Message::user("Hello").into());
     vec![
@@ -150,8 +138,8 @@ fn forms() -> Vec<(Value, Chunk)> {
             Chunk::Opened { block: id, head: BlockHead::new(BlockKind::Text) },
         ),
         (
-            json!({"type": "opened", "block": "1.0.2", "head": {"kind": "text", "choice": 1}}),
-            Chunk::Opened { block: added, head: second },
+            json!({"type": "opened", "block": "1.0.2", "head": {"kind": "text"}}),
+            Chunk::Opened { block: added, head: BlockHead::new(BlockKind::Text) },
         ),
         (
             json!({
@@ -193,7 +181,13 @@ fn forms() -> Vec<(Value, Chunk)> {
             event(ToolEventKind::NotStarted { reason: NotStartedReason::Denied, result }),
         ),
         (
-            json!({"type": "round_completed", "round": 2, "choices": [choice_form]}),
+            json!({
+                "type": "round_completed",
+                "round": 2,
+                "message": message_form,
+                "block_ids": ["2.0"],
+                "finish": finish_form,
+            }),
             Chunk::RoundCompleted(answer),
         ),
         (
@@ -205,7 +199,9 @@ fn forms() -> Vec<(Value, Chunk)> {
             json!({
                 "type": "completed",
                 "round": 2,
-                "choices": [choice_form],
+                "message": message_form,
+                "block_ids": ["2.0"],
+                "finish": finish_form,
                 "usage": {"input_tokens": 3, "output_tokens": 1},
                 "transcript": [{"role": "user", "content": [{"type": "text", "value": "Hello"}]}],
             }),
@@ -268,7 +264,9 @@ fn interpreted() -> Diagnostics {
         fragment.arguments_delta = Some("{}".into());
         Delta::tool_call(fragment)
     };
-    *run(choices(1), [nameless("look"), nameless("see"), Delta::done()]).response.diagnostics()
+    *run(AggregatorSettings::default(), [nameless("look"), nameless("see"), Delta::done()])
+        .response
+        .diagnostics()
 }
 
 #[test]
@@ -289,8 +287,8 @@ fn diagnostics_are_counts_by_rule() {
 }
 
 #[test]
-fn response_without_a_choice_is_refused() {
-    for form in [json!({"round": 1, "choices": []}), json!({"round": 1}), json!({})] {
+fn response_without_a_message_is_refused() {
+    for form in [json!({"round": 1}), json!({})] {
         assert!(serde_json::from_value::<ChatResponse>(form).is_err());
     }
 }

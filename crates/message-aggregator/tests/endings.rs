@@ -4,7 +4,7 @@ mod common;
 
 use std::collections::VecDeque;
 
-use common::{ROUND, choices, complete, run};
+use common::{ROUND, complete, run};
 use message_aggregator::{
     AggregateError, AggregatorSettings, Chunk, Delta, DeltaKind, Finish, FinishReason, MessageAggregator,
     ToolCallDelta, Usage,
@@ -358,64 +358,4 @@ fn without_usage_there_is_no_chunk_of_it() {
     let run = run(AggregatorSettings::default(), [Delta::text("a"), Delta::done()]);
     assert_eq!(run.response.usage(), None);
     assert!(!run.chunks.iter().any(|chunk| matches!(chunk, Chunk::Usage { .. })));
-}
-
-fn two_answers() -> Vec<Delta> {
-    vec![
-        Delta::text("je").with_choice(1),
-        Delta::text("y"),
-        call(WHOLE).with_choice(1),
-        Delta::text("es"),
-        finish(FinishReason::Stop),
-        finish(FinishReason::ToolCalls).with_choice(1),
-    ]
-}
-
-#[test]
-fn two_requested_choices_are_kept_apart() {
-    let run = run(choices(2), two_answers());
-    assert_eq!(run.error, None);
-    run.assert_lawful();
-    let summary: Vec<_> = run
-        .response
-        .choices()
-        .iter()
-        .map(|choice| {
-            let calls = choice.message.tool_calls().count();
-            (choice.number, choice.message.text(), calls, choice.finish.reason.clone())
-        })
-        .collect();
-    assert_eq!(
-        summary,
-        [(0, "yes".to_owned(), 0, FinishReason::Stop), (1, "je".to_owned(), 1, FinishReason::ToolCalls),]
-    );
-    assert_eq!(run.response.text(), "yes");
-}
-
-#[test]
-fn single_answer_ignores_choice_numbers() {
-    let response = complete(AggregatorSettings::default(), two_answers());
-    assert_eq!(response.choices().len(), 1);
-    assert_eq!(response.message().blocks().len(), 3, "text, call, text");
-    assert_eq!(response.text(), "jeyes");
-    assert_eq!(response.tool_calls().count(), 1);
-}
-
-#[test]
-fn one_unfinished_answer_of_two_cuts_both() {
-    let mut deltas = two_answers();
-    deltas.pop();
-    let run = run(choices(2), deltas);
-    assert!(matches!(run.error, Some(AggregateError::Truncated { .. })));
-    run.assert_lawful();
-}
-
-#[test]
-fn first_choice_is_number_0_even_when_absent() {
-    let run = run(choices(2), [Delta::text("late").with_choice(1), Delta::done()]);
-    assert_eq!(run.error, None);
-    run.assert_lawful();
-    assert_eq!(run.response.text(), "");
-    assert_eq!(run.response.finish(), &Finish::inferred(FinishReason::Empty));
-    assert_eq!(run.response.choices()[1].message.text(), "late");
 }

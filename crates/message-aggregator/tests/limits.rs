@@ -12,7 +12,7 @@ use serde_json::json;
 fn settings() -> AggregatorSettings {
     let limits = AggregatorLimits::default().with_block_bytes(8).with_blocks(3);
     let limits = limits.with_calls(2).with_provider_data(2);
-    AggregatorSettings::default().with_limits(limits).with_choices(2)
+    AggregatorSettings::default().with_limits(limits)
 }
 
 fn start(index: i64) -> Delta {
@@ -56,11 +56,6 @@ fn law_r1_each_bound_is_exact_and_typed() {
         (vec![start(0), start(1)], start(2), "tool calls in one answer"),
         (vec![citation(), citation(), citation()], citation(), "blocks in one answer"),
         (vec![citation(), citation(), Delta::text("a")], start(0), "blocks in one answer"),
-        (
-            vec![citation().with_choice(1), citation(), Delta::text("a")],
-            Delta::text("b").with_choice(1),
-            "blocks in one answer",
-        ),
         (vec![signature(), signature()], signature(), "pieces of provider data on one block"),
         (vec![signed_call(), signed_call()], signed_call(), "pieces of provider data on one block"),
         (
@@ -69,23 +64,14 @@ fn law_r1_each_bound_is_exact_and_typed() {
             "pieces of provider data on one block",
         ),
         (vec![citation(), citation(), citation()], block_data().with_block(7), "blocks in one answer"),
-        (vec![Delta::text("a"), Delta::text("b").with_choice(7)], Delta::text("c").with_choice(3), "choices"),
     ];
-    // Of an answer that is the only one, pieces go a shorter way.
-    let mut one = settings();
-    one.choices = 1;
-    let only = |(fits, beyond, _): &&Row| fits.iter().chain([beyond]).all(|delta| delta.choice == 0);
-    let table_of_one: Vec<Row> = table.iter().filter(only).cloned().collect();
-    let rows = table.into_iter().map(|row| (settings(), row));
-    for (settings, (fits, beyond, expected)) in
-        rows.chain(table_of_one.into_iter().map(|row| (one.clone(), row)))
-    {
+    for (fits, beyond, expected) in table {
         let done = || [Delta::done()];
-        let within = run(settings.clone(), fits.iter().cloned().chain(done()));
+        let within = run(settings(), fits.iter().cloned().chain(done()));
         assert_eq!(within.error, None, "{expected}");
         within.assert_lawful();
 
-        let exceeded = run(settings, fits.iter().cloned().chain([beyond]).chain(done()));
+        let exceeded = run(settings(), fits.iter().cloned().chain([beyond]).chain(done()));
         let Some(AggregateError::TooLarge { what, limit }) = exceeded.error else {
             panic!("{expected}: {:?}", exceeded.error);
         };
@@ -115,7 +101,6 @@ fn kept() -> Vec<(&'static str, Vec<Delta>, usize)> {
     vec![
         ("text in several blocks", vec![Delta::text("1234"), Delta::reasoning("hm"), Delta::text("é")], 8),
         ("a refusal", vec![Delta::from(DeltaKind::Refusal("No.".into()))], 3),
-        ("several answers", vec![Delta::text("12"), Delta::text("345").with_choice(1)], 5),
         ("an id and a name, once", vec![repeated("{\"a\""), repeated(":12}")], 8 + 8),
         ("a call that waits for its name", vec![nameless("1234"), nameless("5678")], 8),
         ("media", vec![Delta::media(media)], 9 + 20 + 5),
@@ -136,7 +121,7 @@ fn law_r1_the_bytes_of_a_whole_answer_are_bounded() {
     for (what, deltas, bytes) in kept() {
         let settings = |bytes| {
             let limits = AggregatorLimits::default().with_answer_bytes(bytes);
-            AggregatorSettings::default().with_limits(limits).with_choices(2)
+            AggregatorSettings::default().with_limits(limits)
         };
         let within = run(settings(bytes), deltas.iter().cloned().chain([Delta::done()]));
         assert_eq!(within.error, None, "{what}");

@@ -4,25 +4,25 @@
 mod arbitrary;
 mod common;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
 use arbitrary::deltas;
 use common::{ROUND, Run, run};
 use message_aggregator::{
     AggregateError, AggregatorLimits, AggregatorSettings, BlockContent, Chunk, ChunkFold, Delta, DeltaKind,
-    FinishReason, Message, MessageAggregator, Rule, Text, ToolCallDelta,
+    FinishReason, MessageAggregator, Rule, Text, ToolCallDelta,
 };
 use proptest::collection::vec;
 use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, proptest};
 
 fn settings() -> impl Strategy<Value = AggregatorSettings> {
-    (1_u32..4, any::<bool>(), any::<bool>()).prop_map(|(choices, eager, tight)| {
+    (any::<bool>(), any::<bool>()).prop_map(|(eager, tight)| {
         let tight_limits = || {
             let limits = AggregatorLimits::default().with_answer_bytes(100).with_block_bytes(30);
             limits.with_blocks(8).with_calls(3).with_provider_data(2)
         };
         let limits = if tight { tight_limits() } else { AggregatorLimits::default() };
-        AggregatorSettings::default().with_limits(limits).with_choices(choices).with_eager_calls(eager)
+        AggregatorSettings::default().with_limits(limits).with_eager_calls(eager)
     })
 }
 
@@ -69,32 +69,23 @@ proptest! {
 
     #[test]
     fn every_call_has_name_and_unique_id(settings in settings(), deltas in deltas()) {
-        for choice in run(settings, deltas).response.choices() {
-            let calls: Vec<_> = choice.message.tool_calls().collect();
-            let ids: BTreeSet<_> = calls.iter().map(|call| &call.id).collect();
-            prop_assert_eq!(ids.len(), calls.len());
-            prop_assert!(calls.iter().all(|call| !call.id.is_empty() && !call.name.is_empty()));
-        }
+        let response = run(settings, deltas).response;
+        let calls: Vec<_> = response.message().tool_calls().collect();
+        let ids: BTreeSet<_> = calls.iter().map(|call| &call.id).collect();
+        prop_assert_eq!(ids.len(), calls.len());
+        prop_assert!(calls.iter().all(|call| !call.id.is_empty() && !call.name.is_empty()));
     }
 
     #[test]
     fn law_r1_no_answer_is_larger_than_its_bounds(settings in settings(), deltas in deltas()) {
         let limits = settings.limits;
-        let choices = settings.choices as usize;
         let Run { response, .. } = run(settings, deltas);
-        prop_assert!(response.choices().len() <= choices);
-        let (mut blocks, mut all) = (0, 0);
-        for message in response.choices().iter().map(|choice| &choice.message) {
-            blocks += message.blocks().len();
-            prop_assert!(message.tool_calls().count() <= limits.calls);
-            for block in message.blocks() {
-                prop_assert!(block.provider_data().len() <= limits.provider_data);
-                prop_assert!(bytes(block.content()) <= limits.block_bytes);
-                all += bytes(block.content());
-            }
-        }
-        prop_assert!(all <= limits.answer_bytes);
-        prop_assert!(blocks <= limits.blocks);
+        let blocks = response.message().blocks();
+        prop_assert!(response.tool_calls().count() <= limits.calls);
+        prop_assert!(blocks.iter().all(|block| block.provider_data().len() <= limits.provider_data));
+        prop_assert!(blocks.iter().all(|block| bytes(block.content()) <= limits.block_bytes));
+        prop_assert!(blocks.iter().map(|block| bytes(block.content())).sum::<usize>() <= limits.answer_bytes);
+        prop_assert!(blocks.len() <= limits.blocks);
     }
 
     #[test]
@@ -124,7 +115,8 @@ proptest! {
         let ended = || before.iter().cloned().chain([Delta::done()]);
         let first = run(settings.clone(), ended());
         let second = run(settings, ended().chain(after));
-        prop_assert_eq!(first.response.choices(), second.response.choices());
+        prop_assert_eq!(first.response.message(), second.response.message());
+        prop_assert_eq!(first.response.finish(), second.response.finish());
         prop_assert_eq!(first.error, second.error);
     }
 
@@ -190,7 +182,7 @@ proptest! {
         if is_too_large(&whole) {
             prop_assert!(is_too_large(&smaller));
         } else {
-            prop_assert_eq!(messages(&whole), messages(&smaller));
+            prop_assert_eq!(whole.response.message(), smaller.response.message());
         }
     }
 }
@@ -209,10 +201,6 @@ fn is_too_large(run: &Run) -> bool {
 
 fn is_contradictory(run: &Run) -> bool {
     run.response.diagnostics().count(Rule::Contradiction) > 0
-}
-
-fn messages(run: &Run) -> BTreeMap<u32, Message> {
-    run.response.choices().iter().map(|choice| (choice.number, choice.message.clone())).collect()
 }
 
 /// Replaces `{}` and `{` in arguments, since the rule that drops a lone `{}` depends on their split.

@@ -56,7 +56,7 @@ const VARIABLES: Variables = Variables {
 /// | images, PDFs, texts | inline, by URL or by file id, also in results of tools; a note in place of other media |
 /// | `max_tokens` | always; 8,192 if the request names none, and in addition the budget for thinking in `extra` |
 /// | a JSON schema for the answer | `output_config`, see [`with_schema_support`](Self::with_schema_support) |
-/// | `seed`, an object without a schema | left out, as the API has neither; more than one choice is an error |
+/// | `seed`, an object without a schema | left out, as the API has neither |
 /// | thinking, `top_k`, `mcp_servers`, `container` and others | `ChatOptions::extra`, unchanged |
 /// | tools of the server | [`with_tool_definition`](Self::with_tool_definition) |
 ///

@@ -75,7 +75,7 @@ pub(crate) fn body(
         push_list(&mut rest, "tools", &offered.pieces(&names, settings.caching)?);
     }
     let tool_choice = offered.tool_choice(&names);
-    let mut options = options::write(&request.options, model, settings, tool_choice)?;
+    let mut options = options::write(&request.options, model, settings, tool_choice);
     if let Some(id) = running_turn::container(messages, format) {
         // The caller may name another one, or only what to load into it.
         if let Value::Object(fields) = options.entry(CONTAINER).or_insert_with(|| id.clone()) {

@@ -26,8 +26,8 @@ pub(crate) struct GenerateContent {
 impl GenerateContent {
     /// Creates the format of an answer with `choices` parallel choices. `format` is the format name of the server's
     /// data.
-    pub(crate) fn new(format: Text, choices: u32) -> Self {
-        Self { converter: Converter::new(format, choices) }
+    pub(crate) fn new(format: Text) -> Self {
+        Self { converter: Converter::new(format) }
     }
 }
 

@@ -13,25 +13,20 @@ mod json_path;
 mod part;
 mod sources;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use advisor_core::{Delta, Finish, FinishReason, Text};
 use provider_http::failure::Report;
 
-use crate::wire::{Object, TokenCounts, text};
+use crate::wire::{Object, TokenCounts};
 use candidate::Candidate;
 
 /// Turns events of one answer into deltas.
 #[derive(Debug)]
 pub(crate) struct Converter {
-    /// The format name of the server's data.
-    format: Text,
-    /// The number of requested answers. With one, the numbers of candidates mean nothing (Q54).
-    choices: u32,
     sent_origin: bool,
     counts: TokenCounts,
-    /// The candidates by their number.
-    candidates: BTreeMap<u32, Candidate>,
+    candidate: Candidate,
 }
 
 /// The meaning of an event beside its deltas.
@@ -45,14 +40,8 @@ pub(crate) struct Converted {
 
 impl Converter {
     /// Creates a converter. `format` is the format name of the server's data.
-    pub(crate) fn new(format: Text, choices: u32) -> Self {
-        Self {
-            format,
-            choices,
-            sent_origin: false,
-            counts: TokenCounts::default(),
-            candidates: BTreeMap::new(),
-        }
+    pub(crate) fn new(format: Text) -> Self {
+        Self { sent_origin: false, counts: TokenCounts::default(), candidate: Candidate::new(format) }
     }
 
     /// Appends the deltas of an event to `deltas`. Beside a failure, finish reasons are dropped.
@@ -60,13 +49,12 @@ impl Converter {
         self.origin(event, deltas);
         let mut converted = Converted::default();
         let mut ends = Vec::new();
-        for fields in event.list("candidates").into_iter().filter_map(Object::read) {
-            let candidate = self.candidate(&fields);
-            let number = candidate.number;
-            candidate.content(&fields, &mut |delta: Delta| deltas.push_back(delta.with_choice(number)));
+        if let Some(fields) = event.list("candidates").into_iter().find_map(Object::read) {
+            let candidate = &mut self.candidate;
+            candidate.content(&fields, &mut |delta: Delta| deltas.push_back(delta));
             converted.changes_calls |= candidate.calls.take_changed();
             match candidate.end(&fields) {
-                Ok(end) => ends.extend(end.map(|finish| Delta::finish(finish).with_choice(number))),
+                Ok(end) => ends.extend(end.map(Delta::finish)),
                 Err(report) => converted.failure = converted.failure.or(Some(*report)),
             }
         }
@@ -80,10 +68,7 @@ impl Converter {
 
     /// Appends the deltas of the answer's end: a call without its end must not run.
     pub(crate) fn finish(&mut self, deltas: &mut VecDeque<Delta>) {
-        for candidate in self.candidates.values_mut() {
-            let number = candidate.number;
-            candidate.calls.abandon(&mut |delta: Delta| deltas.push_back(delta.with_choice(number)));
-        }
+        self.candidate.calls.abandon(&mut |delta: Delta| deltas.push_back(delta));
     }
 
     fn origin(&mut self, event: &Object<'_>, deltas: &mut VecDeque<Delta>) {
@@ -93,13 +78,6 @@ impl Converter {
             self.sent_origin = true;
             deltas.push_back(Delta::origin(id, model));
         }
-    }
-
-    /// Returns the state of a candidate.
-    fn candidate(&mut self, fields: &Object<'_>) -> &mut Candidate {
-        let written = fields.field("index").and_then(text).and_then(|index| index.parse().ok());
-        let number = written.filter(|_| self.choices > 1).unwrap_or(0);
-        self.candidates.entry(number).or_insert_with(|| Candidate::new(self.format.clone(), number))
     }
 }
 

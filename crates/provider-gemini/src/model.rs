@@ -121,7 +121,7 @@ impl GeminiModel {
     }
 
     /// Returns the call for a request, and the format of its answer.
-    fn call(&self, request: &ChatRequest) -> Result<(Call, Text, u32)> {
+    fn call(&self, request: &ChatRequest) -> Result<(Call, Text)> {
         let model = VARIABLES.model_of(request, self.model.as_ref())?;
         let resource = resource(model)?;
         let (method, query): (_, &[(&str, &str)]) = match self.profile.stream {
@@ -131,20 +131,18 @@ impl GeminiModel {
         };
         let mut call = self.server.call(&format!("/{resource}:{method}"), query, Vec::new())?;
         let format = format_of(call.uri.host().unwrap_or_default());
-        let Body { json, choices, names } = request::body(request, model, &format, &self.profile)?;
+        let Body { json, names } = request::body(request, model, &format, &self.profile)?;
         call.body = json;
-        Ok((call.with_tools(names), format, choices))
+        Ok((call.with_tools(names), format))
     }
 }
 
 #[async_trait]
 impl ChatModel for GeminiModel {
     async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
-        let (call, name, choices) = self.call(&request)?;
-        let mut settings = request.aggregator_settings();
-        settings.choices = choices;
-        let format = || GenerateContent::new(name.clone(), choices);
-        self.server.stream(&call, request.round, settings, format).await
+        let (call, name) = self.call(&request)?;
+        let format = || GenerateContent::new(name.clone());
+        self.server.stream(&call, request.round, request.aggregator_settings(), format).await
     }
 
     fn name(&self) -> &str {

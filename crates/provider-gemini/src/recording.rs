@@ -12,23 +12,21 @@ use crate::wire::FORMAT;
 ///
 /// The body is one of `streamGenerateContent`, as server-sent events or as a JSON array, or one of `generateContent`.
 ///
-/// `choices` is the request's `candidateCount`. The top level is candidate 0; if there are more, `choices` has them
-/// all. The fields are `text`, `reasoning`, `refusal`, `tool_calls` (each `id`, `name`, `arguments`),
+/// The fields are `text`, `reasoning`, `refusal`, `tool_calls` (each `id`, `name`, `arguments`),
 /// `finish_reason` as the provider wrote it, `usage` (or `null`) and `error`. If the answer completed, `error` is
 /// `null`. Otherwise it has `kind` and `message`, and the other fields hold the partial answer.
 ///
 /// ```
 /// let event = r#"{"candidates":[{"content":{"parts":[{"text":"Hi"}]},"finishReason":"STOP"}]}"#;
 /// for body in [format!("data: {event}\r\n\r\n"), format!("[{event}]"), event.to_owned()] {
-///     let outcome = provider_gemini::recording::aggregate([body], 1);
+///     let outcome = provider_gemini::recording::aggregate([body]);
 ///     assert_eq!((&outcome["text"], &outcome["finish_reason"]), (&"Hi".into(), &"STOP".into()));
 ///     assert!(outcome["error"].is_null());
 /// }
 /// ```
 #[must_use]
-pub fn aggregate<B: Into<Bytes>>(pieces: impl IntoIterator<Item = B>, choices: u32) -> Value {
-    let settings = AggregatorSettings::default().with_choices(choices.max(1));
-    recording::aggregate(GenerateContent::new(FORMAT.into(), choices.max(1)), settings, pieces)
+pub fn aggregate<B: Into<Bytes>>(pieces: impl IntoIterator<Item = B>) -> Value {
+    recording::aggregate(GenerateContent::new(FORMAT.into()), AggregatorSettings::default(), pieces)
 }
 
 /// Frames payloads, one per line, as server-sent events. So a recording without framing can be read, and one that was
@@ -38,7 +36,7 @@ pub fn aggregate<B: Into<Bytes>>(pieces: impl IntoIterator<Item = B>, choices: u
 /// use provider_gemini::recording::{aggregate, frame_json_lines};
 ///
 /// let cut = r#"{"candidates":[{"content":{"parts":[{"text":"Hi"}]}}]}"#;
-/// let outcome = aggregate([frame_json_lines(cut.as_bytes())], 1);
+/// let outcome = aggregate([frame_json_lines(cut.as_bytes())]);
 /// assert_eq!((&outcome["text"], &outcome["error"]["kind"]), (&"Hi".into(), &"truncated".into()));
 /// ```
 #[must_use]

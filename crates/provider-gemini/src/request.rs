@@ -19,7 +19,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use advisor_core::{ChatRequest, Result, Text};
+use advisor_core::{ChatRequest, Error, Result, Text};
 use bytes::Bytes;
 use provider_http::names::{FirstLetter, NameRule, OfferedNames, ToolNames};
 use provider_http::written::unwritable;
@@ -36,8 +36,6 @@ const NAMES: NameRule = NameRule::new(FirstLetter::LetterOrUnderscore, 64);
 pub(crate) struct Body {
     /// Its JSON, in pieces.
     pub(crate) json: Vec<Bytes>,
-    /// The number of parallel answers it asks for.
-    pub(crate) choices: u32,
     /// The names of its tools on the wire.
     pub(crate) names: Arc<ToolNames>,
 }
@@ -63,10 +61,16 @@ pub(crate) fn body(request: &ChatRequest, model: &str, format: &Text, profile: &
         body.push(&declared);
     }
     let fields = options::fields(request, profile, &names);
+    if fields.get("generationConfig").and_then(|config| config.get("candidateCount")).is_some_and(|n| *n != 1)
+    {
+        return Err(Error::configuration(
+            "an answer is one: leave `candidateCount` out of the extra fields, or ask several times",
+        ));
+    }
     for (name, value) in &fields {
         body.field(name);
         body.push(&serde_json::to_vec(value).map_err(unwritable)?.into());
     }
     let names = Arc::new(offered.complete(names));
-    Ok(Body { json: body.finish(), choices: options::choices(&fields), names })
+    Ok(Body { json: body.finish(), names })
 }

@@ -66,15 +66,14 @@ proptest! {
     fn law_s5_any_body_split_has_same_outcome(
         body in body(),
         cuts in vec(any::<Index>(), 0..10),
-        choices in 1..3_u32,
     ) {
-        let whole = recording::aggregate([Bytes::from(body.clone())], choices);
-        prop_assert_eq!(recording::aggregate(pieces(&body, &cuts), choices), whole);
+        let whole = recording::aggregate([Bytes::from(body.clone())]);
+        prop_assert_eq!(recording::aggregate(pieces(&body, &cuts)), whole);
     }
 
     #[test]
     fn law_s1_a_body_completes_or_fails(body in body()) {
-        let outcome = recording::aggregate([Bytes::from(body)], 1);
+        let outcome = recording::aggregate([Bytes::from(body)]);
         prop_assert!(outcome["text"].is_string() && outcome["tool_calls"].is_array());
         prop_assert!(outcome["error"].is_null() || outcome["error"]["kind"].is_string());
     }
@@ -93,7 +92,7 @@ fn deeply_nested_values_cause_no_stack_overflow() {
                 r#"{{"candidates":[{{"content":{{"parts":[{part}]}},"groundingMetadata":{deep}}}]}}"#
             );
             let end = r#"{"candidates":[{"finishReason":"STOP"}]}"#;
-            let outcome = recording::aggregate([Bytes::from(format!("data: {body}\n\ndata: {end}\n\n"))], 1);
+            let outcome = recording::aggregate([Bytes::from(format!("data: {body}\n\ndata: {end}\n\n"))]);
             assert!(outcome["error"].is_null(), "{depth}: {outcome}");
         }
     }
@@ -102,6 +101,6 @@ fn deeply_nested_values_cause_no_stack_overflow() {
         r#"{{"functionCall":{{"name":"f","partialArgs":[{{"jsonPath":"{path}","numberValue":1}}]}}}}"#
     );
     let body = format!(r#"{{"candidates":[{{"content":{{"parts":[{piece}]}},"finishReason":"STOP"}}]}}"#);
-    let outcome = recording::aggregate([Bytes::from(format!("data: {body}\n\n"))], 1);
+    let outcome = recording::aggregate([Bytes::from(format!("data: {body}\n\n"))]);
     assert!(outcome["error"].is_null(), "{outcome}");
 }

@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 
 use advisor_core::{
-    AggregatorSettings, Block, BlockContent, BlockKind, ChatResponse, Choice, Chunk, Error, MediaSource,
-    MessageAggregator, Result, text_with_sources,
+    AggregatorSettings, Block, BlockContent, BlockKind, ChatResponse, Chunk, Error, FinishReason,
+    MediaSource, MessageAggregator, Result, text_with_sources,
 };
 use bytes::Bytes;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::answer::{AnswerDecoder, WireFormat};
 use crate::redaction::Redaction;
@@ -15,7 +15,7 @@ use crate::sse::SseLimits;
 
 /// Aggregates a recorded body, given in pieces as from the network, and returns the outcome as JSON.
 ///
-/// The top level is choice 0; if there are more choices, `choices` has them all. The fields are `text`, `reasoning`,
+/// The fields are `text`, `reasoning`,
 /// `refusal`, `tool_calls` (each `id`, `name`, `arguments` as written), `finish_reason` as the provider wrote it,
 /// `usage` (or `null`) and `error`. Media, if there are any, are `media` (each `mime`, and the number of `bytes`, a `url` or
 /// the `file` of the provider), and sources are `citations` (each with its `url`, `title` and `quote`, as far as it has
@@ -27,11 +27,11 @@ pub fn aggregate<W: WireFormat, B: Into<Bytes>>(
     settings: AggregatorSettings,
     pieces: impl IntoIterator<Item = B>,
 ) -> Value {
-    let decoder = AnswerDecoder::new(format, settings.choices, SseLimits::default(), Redaction::default());
+    let decoder = AnswerDecoder::new(format, SseLimits::default(), Redaction::default());
     match read(MessageAggregator::with_settings(1, settings), decoder, pieces) {
         Ok(response) => outcome(&response, None),
         Err(error) => {
-            let nothing = ChatResponse::from_choices(1, Vec::new());
+            let nothing = ChatResponse::from_blocks(1, [], FinishReason::Empty);
             outcome(error.partial().unwrap_or(&nothing), Some(&error))
         }
     }
@@ -84,20 +84,7 @@ fn take_deltas<W: WireFormat>(
 }
 
 fn outcome(response: &ChatResponse, error: Option<&Error>) -> Value {
-    let choices: Vec<_> = response.choices().iter().map(of_choice).collect();
-    let mut outcome = choices.first().cloned().unwrap_or_default();
-    outcome.insert("usage".to_owned(), json!(response.usage()));
-    let error =
-        error.map(|error| json!({ "kind": error.kind().as_str(), "message": text_with_sources(error) }));
-    outcome.insert("error".to_owned(), json!(error));
-    if choices.len() > 1 {
-        outcome.insert("choices".to_owned(), json!(choices));
-    }
-    Value::Object(outcome)
-}
-
-fn of_choice(choice: &Choice) -> Map<String, Value> {
-    let blocks = choice.message.blocks();
+    let blocks = response.message().blocks();
     let joined = |kind| blocks.iter().filter_map(|block| block.content().text_of(kind)).collect::<String>();
     let calls: Vec<Value> = blocks
         .iter()
@@ -108,14 +95,22 @@ fn of_choice(choice: &Choice) -> Map<String, Value> {
     let contents = || blocks.iter().map(Block::content);
     let media = list("media", contents().filter_map(media_of).collect());
     let citations = list("citations", contents().filter_map(citation_of).collect());
-    let others = [
-        ("text".to_owned(), json!(joined(BlockKind::Text))),
-        ("reasoning".to_owned(), json!(joined(BlockKind::Reasoning))),
-        ("refusal".to_owned(), json!(joined(BlockKind::Refusal))),
-        ("tool_calls".to_owned(), json!(calls)),
-        ("finish_reason".to_owned(), json!(choice.finish.as_written)),
-    ];
-    others.into_iter().chain(media).chain(citations).collect()
+    let others =
+        [
+            ("text".to_owned(), json!(joined(BlockKind::Text))),
+            ("reasoning".to_owned(), json!(joined(BlockKind::Reasoning))),
+            ("refusal".to_owned(), json!(joined(BlockKind::Refusal))),
+            ("tool_calls".to_owned(), json!(calls)),
+            ("finish_reason".to_owned(), json!(response.finish().as_written)),
+            ("usage".to_owned(), json!(response.usage())),
+            (
+                "error".to_owned(),
+                json!(error.map(
+                    |error| json!({ "kind": error.kind().as_str(), "message": text_with_sources(error) })
+                )),
+            ),
+        ];
+    Value::Object(others.into_iter().chain(media).chain(citations).collect())
 }
 
 fn media_of(content: &BlockContent) -> Option<Value> {

@@ -31,7 +31,7 @@ const VARIABLES: Variables =
 /// # Errors
 /// Typed, see [`ErrorKind`](advisor_core::ErrorKind). If the server gave a reason, a
 /// [`ProviderError`] is the source. Transient failures are retried while no part of the answer was shown, see
-/// [`OllamaModel::with_retries`]. A request for several answers is an error.
+/// [`OllamaModel::with_retries`].
 ///
 /// # Requests
 /// | of a request | on the wire |

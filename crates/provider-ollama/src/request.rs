@@ -8,7 +8,7 @@ mod options;
 #[cfg(test)]
 mod tests;
 
-use advisor_core::{ChatRequest, Error, ErrorKind, Result};
+use advisor_core::{ChatRequest, Result};
 use bytes::Bytes;
 use provider_http::written::completed_body;
 
@@ -22,13 +22,8 @@ pub(crate) struct BodySettings {
 /// Writes the body of `request` to a model, in pieces.
 ///
 /// # Errors
-/// If the request asks for several answers, or cannot be written as JSON.
+/// If the request cannot be written as JSON.
 pub(crate) fn body(request: &ChatRequest, model: &str, settings: BodySettings) -> Result<Vec<Bytes>> {
-    if request.options.choices.is_some_and(|choices| choices > 1) {
-        let message =
-            "Ollama gives one answer to a request; leave `ChatOptions::choices` unset, and ask several times";
-        return Err(Error::new(ErrorKind::InvalidRequest, message));
-    }
     let is_own = |field: &str| request.options.extra.contains_key(field);
     let list = if is_own("messages") { Vec::new() } else { message::pieces(&request.messages)? };
     let tools = if is_own("tools") { None } else { options::tools(request)? };

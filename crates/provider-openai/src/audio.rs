@@ -1,9 +1,8 @@
 //! Audio of an answer. It arrives in pieces that cannot be played alone, so it is emitted as a whole.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
-use advisor_core::{Delta, DeltaKind, Media, MediaDelta, Opaque, ProviderData, Text};
+use advisor_core::{DeltaKind, Media, MediaDelta, Opaque, ProviderData, Text};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::value::RawValue;
@@ -11,15 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::wire::{AUDIO, read};
 
-/// The audio of each choice that has some.
-#[derive(Debug, Default)]
-pub(crate) struct Audios {
-    choices: BTreeMap<u32, Audio>,
-    /// The bytes of all pieces and choices, at least as many as are kept.
-    kept: usize,
-}
-
-/// The audio of one answer so far.
+/// The audio of an answer so far.
 #[derive(Default)]
 pub(crate) struct Audio {
     /// The data that goes back to the server: the id and its time of expiry.
@@ -27,46 +18,33 @@ pub(crate) struct Audio {
     bytes: Vec<u8>,
     /// Base64 that is not decoded yet: the beginning of a group of four letters.
     rest: String,
+    /// The bytes of the fields.
+    ids: usize,
 }
 
-impl Audios {
+impl Audio {
     /// Adds a piece. Returns its part of the transcript.
-    pub(crate) fn add(&mut self, choice: u32, piece: Option<&RawValue>) -> Option<Text> {
+    pub(crate) fn add(&mut self, piece: Option<&RawValue>) -> Option<Text> {
         let json = piece?.get();
         let mut piece: Map<String, Value> = read(json)?;
-        // A server may name any number of choices, and send ids of any length.
-        let entry = if self.choices.contains_key(&choice) { 0 } else { size_of::<Audio>() };
-        self.kept = self.kept.saturating_add(json.len()).saturating_add(entry);
-        let audio = self.choices.entry(choice).or_default();
         if let Some(data) = piece.get("data").and_then(Value::as_str) {
-            audio.decode(data);
+            self.decode(data);
         }
         for key in ["id", "expires_at"] {
-            let value = piece.remove(key).filter(|value| !value.is_null());
-            value.into_iter().for_each(|value| drop(audio.fields.insert(key.to_owned(), value)));
+            if let Some(value) = piece.remove(key).filter(|value| !value.is_null()) {
+                // A server may send ids of any length.
+                self.ids = self.ids.saturating_add(json.len());
+                self.fields.insert(key.to_owned(), value);
+            }
         }
         let transcript = piece.get("transcript").and_then(Value::as_str)?;
         Some(transcript.into())
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.choices.is_empty()
+        self.kept() == 0
     }
 
-    /// Returns a bound on the bytes that are kept.
-    pub(crate) fn kept(&self) -> usize {
-        self.kept
-    }
-
-    /// Ends the audio. Returns it as media with the data that goes back to the server, under this format name.
-    pub(crate) fn end(&mut self, format: &Text) -> impl Iterator<Item = Delta> {
-        self.kept = 0;
-        let choices = std::mem::take(&mut self.choices).into_iter();
-        choices.filter_map(|(choice, mut audio)| Some(Delta::from(audio.end(format)?).with_choice(choice)))
-    }
-}
-
-impl Audio {
     /// Decodes the groups of four letters that are complete. Each piece may end with its own padding.
     pub(crate) fn decode(&mut self, data: &str) {
         if self.rest.is_empty()
@@ -86,7 +64,7 @@ impl Audio {
 
     /// Returns the bytes that are kept, at least.
     pub(crate) fn kept(&self) -> usize {
-        self.bytes.len() + self.rest.len()
+        self.bytes.len() + self.rest.len() + self.ids
     }
 
     /// Ends the audio. Returns it as media or, without bytes, as data that goes back to the server.
@@ -136,13 +114,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn law_r1_ids_and_choices_count_as_kept() {
-        let mut audios = Audios::default();
-        for choice in 0..1_000 {
-            let piece = RawValue::from_string(format!(r#"{{"id":"{}"}}"#, "x".repeat(1_000))).expect("JSON");
-            assert_eq!(audios.add(choice, Some(&piece)), None);
-        }
-        assert!(audios.kept() > 1_000_000, "{}", audios.kept());
+    fn law_r1_ids_count_as_kept() {
+        let mut audio = Audio::default();
+        let piece = RawValue::from_string(format!(r#"{{"id":"{}"}}"#, "x".repeat(1_000))).expect("JSON");
+        assert_eq!(audio.add(Some(&piece)), None);
+        assert!(audio.kept() > 1_000, "{}", audio.kept());
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //!
 //! One path reads the answers of all servers. Of a profile, only `TextMode` and `ThinkTags` change it.
 
+mod choices;
 mod finish;
 mod indexes;
 mod text;
@@ -23,16 +24,17 @@ use advisor_core::{Citation, Delta, DeltaKind, Opaque, ProviderData, Text, ToolC
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::audio::Audios;
+use crate::audio::Audio;
 use crate::wire::{
     Choice, Content, Delta as WireDelta, Event, Few, Function, Part, REASONING_DETAILS, ToolCall, is_nothing,
     read,
 };
+use choices::Choices;
 use finish::finish_of;
 use indexes::CallIndexes;
 use provider_http::failure::Report;
+use text::AnswerText;
 pub(crate) use text::TextForm;
-use text::Texts;
 
 /// Turns wire events into deltas.
 #[derive(Debug)]
@@ -47,11 +49,11 @@ pub(crate) struct Converter {
     /// The number of sources already emitted. Perplexity repeats all of them in every event.
     citations: usize,
     /// The audio so far.
-    audios: Audios,
+    audio: Audio,
     /// The numbers for calls whose indexes are no numbers.
     indexes: CallIndexes,
-    /// The texts of the choices.
-    texts: Texts,
+    text: AnswerText,
+    choices: Choices,
 }
 
 /// The meaning of an event beside its deltas.
@@ -73,9 +75,10 @@ impl Converter {
             sent_model: false,
             streamed: false,
             citations: 0,
-            audios: Audios::default(),
+            audio: Audio::default(),
             indexes: CallIndexes::default(),
-            texts: Texts::new(text),
+            text: AnswerText::new(text),
+            choices: Choices::default(),
         }
     }
 
@@ -86,7 +89,12 @@ impl Converter {
         let before = deltas.len();
         self.origin(event, deltas);
         for choice in event.choices.iter_mut().flat_map(Few::iter_mut) {
+            let (number, before) = (choice.number(), deltas.len());
+            if !self.choices.begin(number) {
+                continue;
+            }
             self.choice(choice, event.citations, deltas, &mut converted);
+            self.choices.end(number, deltas.len() == before);
         }
         let reported = event.usage.as_ref().and_then(|counts| counts.to_usage());
         let groq = event.x_groq.as_deref();
@@ -94,7 +102,7 @@ impl Converter {
             deltas.push_back(Delta::usage(usage));
         }
         converted.error = converted.error.or_else(|| groq?.error.and_then(error_of));
-        converted.altered = self.texts.take_altered();
+        converted.altered = self.text.take_altered() || !self.choices.are_decided();
         if converted.error.is_some() {
             let new = deltas.split_off(before);
             deltas.extend(new.into_iter().filter(|delta| !matches!(delta.kind, DeltaKind::Finish(_))));
@@ -107,18 +115,18 @@ impl Converter {
     /// They do not if text is cumulative, or after an index that is not kept. The same holds after a piece of audio,
     /// which is kept until the end.
     pub(crate) fn is_repeatable(&self) -> bool {
-        self.texts.is_repeatable() && !self.indexes.forgets() && self.audios.is_empty()
+        self.text.is_repeatable() && !self.indexes.forgets() && self.audio.is_empty()
     }
 
     /// Returns the bytes that are kept until the end, at least.
     pub(crate) fn kept(&self) -> usize {
-        self.audios.kept() + self.texts.kept()
+        self.audio.kept() + self.text.kept()
     }
 
     /// Appends the deltas that were kept until the end of the answer.
     pub(crate) fn finish(&mut self, deltas: &mut VecDeque<Delta>) {
-        self.texts.end_all(&mut |choice, kind| deltas.push_back(Delta::from(kind).with_choice(choice)));
-        deltas.extend(self.audios.end(&self.format));
+        self.text.end(&mut |kind| deltas.push_back(kind.into()));
+        deltas.extend(self.audio.end(&self.format).map(Delta::from));
     }
 
     #[inline(always)]
@@ -141,16 +149,15 @@ impl Converter {
         deltas: &mut VecDeque<Delta>,
         converted: &mut Converted,
     ) {
-        let number = choice.number();
         converted.error = converted.error.take().or_else(|| choice.error.and_then(error_of));
-        let mut push = |kind: DeltaKind| deltas.push_back(Delta::from(kind).with_choice(number));
+        let mut push = |kind: DeltaKind| deltas.push_back(kind.into());
         if let Some(delta) = &mut choice.delta {
             self.streamed = true;
-            self.delta(delta, number, &mut push);
+            self.delta(delta, &mut push);
         } else if let Some(message) = choice.message.as_deref_mut().filter(|_| !self.streamed) {
             converted.whole = true;
             whole::number_calls(message);
-            self.delta(message, number, &mut push);
+            self.delta(message, &mut push);
         }
         if let Some(usage) = choice.usage.as_ref().and_then(|counts| counts.to_usage()) {
             push(DeltaKind::Usage(Box::new(usage)));
@@ -161,54 +168,54 @@ impl Converter {
         }
     }
 
-    fn delta(&mut self, delta: &mut WireDelta<'_>, number: u32, push: &mut impl FnMut(DeltaKind)) {
+    fn delta(&mut self, delta: &mut WireDelta<'_>, push: &mut impl FnMut(DeltaKind)) {
         let parts = match &delta.content {
             Content::Parts(parts) => parts.as_slice(),
             _ => &[],
         };
         if reasoning(delta, parts, &self.format, push) {
-            self.texts.note_reasoning(number);
+            self.text.note_reasoning();
         }
         if let Content::Text(text) = &delta.content
             && let Some(text) = text.text()
         {
-            self.texts.push(text, number, push);
+            self.text.push(text, push);
         }
         for part in parts {
-            self.part(part, number, push);
+            self.part(part, push);
         }
-        let texts = &mut self.texts;
+        let text = &mut self.text;
         let mut push_other = |kind| {
-            texts.end(number, push);
+            text.end(push);
             push(kind);
         };
         if let Some(refusal) = delta.refusal.text() {
             push_other(DeltaKind::Refusal(refusal.into()));
         }
         whole::media(delta, &self.format, &mut push_other);
-        if let Some(transcript) = self.audios.add(number, delta.audio) {
+        if let Some(transcript) = self.audio.add(delta.audio) {
             push_other(DeltaKind::Text(transcript));
         }
         for citation in list_of(delta.annotations).iter().filter_map(whole::citation_of) {
             push(DeltaKind::Citation(Box::new(citation)));
         }
-        self.tool_calls(delta, number, push);
+        self.tool_calls(delta, push);
     }
 
-    fn part(&mut self, Part { raw, fields: part }: &Part<'_>, number: u32, push: &mut impl FnMut(DeltaKind)) {
+    fn part(&mut self, Part { raw, fields: part }: &Part<'_>, push: &mut impl FnMut(DeltaKind)) {
         match part.kind.text() {
             Some("thinking") => {}
             Some("refusal") => {
-                self.texts.end(number, push);
+                self.text.end(push);
                 push(DeltaKind::Refusal(part.refusal.text().unwrap_or_default().into()));
             }
             _ if part.text.text().is_some() => {
-                self.texts.push(part.text.text().unwrap_or_default(), number, push);
+                self.text.push(part.text.text().unwrap_or_default(), push);
             }
             None | Some("text" | "output_text") => {}
             Some(name) => {
                 let value = read(raw.get()).unwrap_or_default();
-                self.texts.end(number, push);
+                self.text.end(push);
                 push(match whole::media_of(name, &value) {
                     Some(media) => DeltaKind::Media(Box::new(media.into())),
                     None => DeltaKind::Opaque(Box::new(Opaque::new(self.format.clone(), name, value))),
@@ -229,11 +236,11 @@ impl Converter {
         self.citations = self.citations.max(sources.len());
     }
 
-    fn tool_calls(&mut self, delta: &mut WireDelta<'_>, number: u32, push: &mut impl FnMut(DeltaKind)) {
+    fn tool_calls(&mut self, delta: &mut WireDelta<'_>, push: &mut impl FnMut(DeltaKind)) {
         let calls = delta.tool_calls.take().into_iter().flatten();
         let mut fragments: Vec<ToolCallDelta> = calls.map(|call| self.fragment_of(call)).collect();
         if !fragments.is_empty() || delta.function_call.is_some() {
-            self.texts.end(number, push);
+            self.text.end(push);
         }
         match fragments.len() {
             0 => {}

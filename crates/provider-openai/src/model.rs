@@ -132,8 +132,8 @@ impl OpenAiModel {
         &self.settings.profile
     }
 
-    /// Returns the call for a request, the format name of data for its server, and the number of its choices.
-    fn call(&self, request: &ChatRequest) -> Result<(Call, Text, u32)> {
+    /// Returns the call for a request, and the format name of data for its server.
+    fn call(&self, request: &ChatRequest) -> Result<(Call, Text)> {
         let model = VARIABLES.model_of(request, self.model.as_ref())?;
         let mut call = match &self.settings.profile.endpoint {
             Endpoint::AzureDeployment { api_version } => {
@@ -143,20 +143,19 @@ impl OpenAiModel {
             _ => self.server.call("/chat/completions", &[], Vec::new())?,
         };
         let format = format_of(call.uri.host().unwrap_or_default());
-        let Body { json, choices, names } = request::body(request, model, format.clone(), &self.settings)?;
+        let Body { json, names } = request::body(request, model, format.clone(), &self.settings)?;
         call.body = json;
-        Ok((call.with_tools(names), format, choices))
+        Ok((call.with_tools(names), format))
     }
 }
 
 #[async_trait]
 impl ChatModel for OpenAiModel {
     async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
-        let (call, format, choices) = self.call(&request)?;
+        let (call, format) = self.call(&request)?;
         let mut settings = request.aggregator_settings();
-        settings.choices = choices;
         settings.eager_calls |= self.settings.profile.eager_calls;
-        let text = TextForm::new(&self.settings.profile, choices);
+        let text = TextForm::new(&self.settings.profile);
         let format = || ChatCompletions::new(text, format.clone());
         self.server.stream(&call, request.round, settings, format).await
     }

@@ -13,33 +13,31 @@ use crate::wire::FORMAT;
 /// Aggregates a recorded Chat Completions body, given in pieces as from the network, and returns the outcome as
 /// JSON.
 ///
-/// `choices` is the request's `n`. The top level is choice 0; if there are more choices, `choices` has them
-/// all. The fields are `text`, `reasoning`, `refusal`, `tool_calls` (each `id`, `name`, `arguments` as
+/// The fields are `text`, `reasoning`, `refusal`, `tool_calls` (each `id`, `name`, `arguments` as
 /// written), `finish_reason` as the provider wrote it, `usage` (or `null`) and `error`. If the answer
 /// completed, `error` is `null`. Otherwise it has `kind` and `message`, and the other fields hold the partial
 /// answer.
 ///
 /// ```
 /// let body = "data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
-/// let outcome = provider_openai::recording::aggregate([body], 1);
+/// let outcome = provider_openai::recording::aggregate([body]);
 /// assert_eq!(outcome["text"], "Hi");
 /// assert_eq!(outcome["finish_reason"], "stop");
 /// assert!(outcome["error"].is_null());
 ///
 /// let failed = body.replace("[DONE]", r#"{"error":{"message":"late"}}"#);
-/// let outcome = provider_openai::recording::aggregate([failed], 1);
+/// let outcome = provider_openai::recording::aggregate([failed]);
 /// assert_eq!((&outcome["finish_reason"], &outcome["error"]["kind"]), (&"stop".into(), &"provider".into()));
 /// ```
 #[must_use]
-pub fn aggregate<B: Into<Bytes>>(pieces: impl IntoIterator<Item = B>, choices: u32) -> Value {
-    let settings = AggregatorSettings::default().with_choices(choices.max(1));
-    recording::aggregate(ChatCompletions::new(TextForm::PLAIN, FORMAT.into()), settings, pieces)
+pub fn aggregate<B: Into<Bytes>>(pieces: impl IntoIterator<Item = B>) -> Value {
+    let format = ChatCompletions::new(TextForm::PLAIN, FORMAT.into());
+    recording::aggregate(format, AggregatorSettings::default(), pieces)
 }
 
 /// Aggregates a recorded body of the Responses API, and returns the outcome as [`aggregate`] does.
 ///
-/// The finish reason is the status of the answer, or the reason why it is incomplete. An answer of this API has no
-/// choices.
+/// The finish reason is the status of the answer, or the reason why it is incomplete.
 ///
 /// ```
 /// let body = r#"data: {"type":"response.output_text.delta","output_index":0,"delta":"Hi"}

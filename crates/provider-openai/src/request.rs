@@ -14,7 +14,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use advisor_core::{ChatRequest, MessageList, Result, Text};
+use advisor_core::{ChatRequest, Error, MessageList, Result, Text};
 use bytes::Bytes;
 use provider_http::names::{OfferedNames, ToolNames};
 use provider_http::written::completed_body;
@@ -29,8 +29,6 @@ use form::ChatForm;
 pub(crate) struct Body {
     /// Its JSON, in pieces.
     pub(crate) json: Vec<Bytes>,
-    /// The number of parallel answers it asks for.
-    pub(crate) choices: u32,
     /// The names of its tools on the wire.
     pub(crate) names: Arc<ToolNames>,
 }
@@ -63,7 +61,11 @@ pub(crate) fn body(
     let tools =
         if own.contains_key("tools") { None } else { options::tools(request, &profile.options, &names)? };
     let fields = options::write(request, model, settings, &names);
-    let choices = fields.get("n").and_then(Value::as_u64).and_then(|n| u32::try_from(n).ok()).unwrap_or(1);
+    if fields.get("n").is_some_and(|n| *n != 1) {
+        return Err(Error::configuration(
+            "an answer is one: leave `n` out of the extra fields, or ask several times",
+        ));
+    }
     let json = completed_body(list, tools, &fields)?;
-    Ok(Body { json, choices, names: Arc::new(offered.complete(names)) })
+    Ok(Body { json, names: Arc::new(offered.complete(names)) })
 }

@@ -104,7 +104,7 @@ pub(crate) struct Event<'a> {
     pub(crate) citations: Option<&'a RawValue>,
 }
 
-/// One of several parallel answers.
+/// An entry of the list of choices.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Choice<'a> {

@@ -9,7 +9,7 @@ fn aggregate(recording: &Recording, pieces: &[&[u8]]) -> Value {
     let pieces = pieces.iter().map(|piece| Bytes::copy_from_slice(piece));
     match recording.api.as_str() {
         "openai-responses" => recording::aggregate_responses(pieces),
-        _ => recording::aggregate(pieces, recording.choices),
+        _ => recording::aggregate(pieces),
     }
 }
 
@@ -42,7 +42,7 @@ fn media_are_listed() {
         {"mime": "image/png", "bytes": 3},
         {"mime": "image/*", "url": "https://example.org/a"},
     ]);
-    assert_eq!(recording::aggregate([body], 1)["media"], expected);
+    assert_eq!(recording::aggregate([body])["media"], expected);
     let text = r#"{"choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}]}"#;
-    assert_eq!(recording::aggregate([text], 1).get("media"), None);
+    assert_eq!(recording::aggregate([text]).get("media"), None);
 }

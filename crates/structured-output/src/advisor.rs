@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use advisor_core::{
-    AdvisorChain, AdvisorInfo, ChatRequest, ChunkStream, Error, Phase, Placement, Result, SchemaSupport,
+    AdvisorChain, AdvisorInfo, ChatRequest, ChunkStream, Phase, Placement, Result, SchemaSupport,
     StreamAdvisor, async_trait,
 };
 
@@ -28,7 +28,7 @@ use crate::attempts::Attempts;
 /// # Errors
 /// Of kind [`InvalidOutput`](advisor_core::ErrorKind::InvalidOutput) if the last attempt does not fit, or if an
 /// answer is cut off, filtered or refused, or ended by a limit. The text names the cause; of an answer that does not
-/// fit, it has the place and the problem, without content. The answer is the error's [`partial`](Error::partial).
+/// fit, it has the place and the problem, without content. The answer is the error's [`partial`](advisor_core::Error::partial).
 ///
 /// Caches inside remove rejected answers ([`Turn::reject_answer`](advisor_core::Turn::reject_answer)).
 ///
@@ -74,9 +74,6 @@ impl AdvisorInfo for StructuredOutput {
 #[async_trait]
 impl StreamAdvisor for StructuredOutput {
     async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
-        if request.options.choices.is_some_and(|choices| choices > 1) {
-            return Err(Error::configuration("one value is made of one answer; ask for one choice"));
-        }
         let support = self.support.unwrap_or_else(|| next.schema_support());
         let request = self.format.apply_to(request, support);
         let first = next.next_stream(request.clone()).await?;

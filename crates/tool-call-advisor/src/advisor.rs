@@ -79,11 +79,6 @@ impl AdvisorInfo for ToolCallAdvisor {
 #[async_trait]
 impl StreamAdvisor for ToolCallAdvisor {
     async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
-        if request.options.choices.is_some_and(|choices| choices > 1) && !request.tools.is_empty() {
-            return Err(Error::configuration(
-                "several choices cannot call tools; ask for one choice or offer no tools",
-            ));
-        }
         let run = Box::new(LoopRun::new(Arc::clone(&self.config), request, next)?);
         LoopStream::begin(run).await.map(ChunkStream::from_batches)
     }

@@ -162,14 +162,11 @@ pub(crate) struct Denying;
 #[async_trait]
 impl LoopHooks for Denying {
     async fn after_round(&self, response: ChatResponse, _round: u32) -> Result<ChatResponse> {
-        let mut choice = response.choices()[0].clone();
-        let (ids, blocks) = response
+        let blocks: Vec<_> = response
             .blocks()
             .filter(|(_, block)| block.as_tool_call().is_none_or(|call| call.name != "delete"))
             .map(|(id, block)| (id, block.clone()))
-            .unzip();
-        choice.message = Message::assistant_blocks(blocks);
-        choice.block_ids = ids;
-        Ok(response.with_choices(vec![choice]))
+            .collect();
+        Ok(response.with_blocks(blocks))
     }
 }

@@ -39,7 +39,7 @@ async fn d12_json_output_has_items_of_each_turn_and_nothing_else() {
     let tools: Vec<_> = turns[0].iter().filter(|item| item["type"] == "tool").collect();
     assert_eq!(tools.len(), 2, "{tools:?}");
     let last = turns[1].last().unwrap();
-    assert_eq!(last["choices"][0]["message"]["content"][0]["value"], "Later.");
+    assert_eq!(last["message"]["content"][0]["value"], "Later.");
     assert_eq!(last["transcript"][0]["content"][0]["value"], "And now?");
 }
 
@@ -68,7 +68,7 @@ async fn d12_json_has_no_raw_control_characters() {
     let shown = text_of(&output.stdout);
     assert!(!shown.contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{shown:?}");
     let items = items(&output.stdout);
-    assert_eq!(items.last().unwrap()["choices"][0]["message"]["content"][0]["value"], text);
+    assert_eq!(items.last().unwrap()["message"]["content"][0]["value"], text);
 }
 
 #[test]

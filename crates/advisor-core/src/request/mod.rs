@@ -152,12 +152,11 @@ impl ChatRequest {
         ChunkStream::answer(response.in_round(round)).in_turn(&self.turn)
     }
 
-    /// Returns the settings for aggregating the model's answer. They have as many choices as the options ask for.
+    /// Returns the settings for aggregating the model's answer.
     /// Calls that arrive without an id get ids with a prefix unique to this turn. Calls end eagerly if the options
     /// ask for it; a provider whose profile says so sets it if they do not.
     pub fn aggregator_settings(&self) -> AggregatorSettings {
         AggregatorSettings::default()
-            .with_choices(self.options.choices.unwrap_or(1).max(1))
             .with_eager_calls(self.options.eager_calls)
             .with_call_id_prefix(self.turn.call_id_prefix())
     }

@@ -24,8 +24,6 @@ pub struct ChatOptions {
     pub stop: Vec<Text>,
     /// The seed for sampling, if the provider supports it.
     pub seed: Option<i64>,
-    /// Number of parallel answers; more than 1 works without tools and memory only.
-    pub choices: Option<u32>,
     /// Whether and which tool to call.
     pub tool_choice: Option<ToolChoice>,
     /// Whether one answer may ask for several tools.
@@ -153,11 +151,6 @@ impl ChatOptions {
         Self { seed: Some(seed), ..self }
     }
 
-    /// Sets the number of parallel answers.
-    pub fn with_choices(self, choices: u32) -> Self {
-        Self { choices: Some(choices), ..self }
-    }
-
     /// Sets whether one answer may ask for several tools.
     pub fn with_parallel_tool_calls(self, calls: ParallelToolCalls) -> Self {
         Self { parallel_tool_calls: Some(calls), ..self }
@@ -195,7 +188,6 @@ impl ChatOptions {
             max_tokens: self.max_tokens.or(defaults.max_tokens),
             stop: if self.stop.is_empty() { defaults.stop.clone() } else { self.stop },
             seed: self.seed.or(defaults.seed),
-            choices: self.choices.or(defaults.choices),
             tool_choice: self.tool_choice.or_else(|| defaults.tool_choice.clone()),
             parallel_tool_calls: self.parallel_tool_calls.or(defaults.parallel_tool_calls),
             eager_calls: self.eager_calls || defaults.eager_calls,
@@ -214,7 +206,6 @@ impl fmt::Debug for ChatOptions {
             .field("max_tokens", &self.max_tokens)
             .field("stop", &self.stop)
             .field("seed", &self.seed)
-            .field("choices", &self.choices)
             .field("tool_choice", &self.tool_choice)
             .field("parallel_tool_calls", &self.parallel_tool_calls)
             .field("eager_calls", &self.eager_calls)

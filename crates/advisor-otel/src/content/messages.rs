@@ -14,17 +14,14 @@ pub(super) fn of_request(messages: &MessageList, max_bytes: usize) -> String {
     list(&newest_first)
 }
 
-/// Returns the messages of an answer, one per choice, as a JSON list of at most `max_bytes`.
+/// Returns the message of an answer as a JSON list of at most `max_bytes`.
 pub(super) fn of_answer(response: &ChatResponse, max_bytes: usize) -> String {
     let texts = Texts { longest: max_bytes / 4 };
-    let choices = response.choices().iter().map(|choice| {
-        let mut message = texts.message(&choice.message);
-        if let Value::Object(fields) = &mut message {
-            fields.insert("finish_reason".into(), texts.cut(finish_reason(&choice.finish.reason)).into());
-        }
-        message
-    });
-    list(&within(choices, max_bytes))
+    let mut message = texts.message(response.message());
+    if let Value::Object(fields) = &mut message {
+        fields.insert("finish_reason".into(), texts.cut(finish_reason(&response.finish().reason)).into());
+    }
+    list(&within([message].into_iter(), max_bytes))
 }
 
 /// Returns as many values as fit, as JSON.

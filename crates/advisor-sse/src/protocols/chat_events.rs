@@ -258,9 +258,7 @@ impl Encoder for ChatEvents {
     fn begin(&mut self, _frames: &mut Frames) {}
 
     fn chunk(&mut self, chunk: &Chunk, frames: &mut Frames) {
-        if !self.turn.note(chunk) {
-            return;
-        }
+        self.turn.note(chunk);
         match chunk {
             Chunk::Opened { block, head } => {
                 if let Some(call) = &head.call {

@@ -9,7 +9,7 @@ use crate::{Failure, Frames};
 
 /// The chunks in their own JSON form, one a line.
 ///
-/// They have parallel answers, provider data, and the messages of the turn at its end. Only messages that are
+/// They have provider data, and the messages of the turn at its end. Only messages that are
 /// [hidden](advisor_core::Message::is_hidden) are left out, since the model alone sees them. The form is documented in
 /// `docs/json.md` of the repository. A failure has its kind and the text for users.
 #[derive(Debug, Clone, Copy, Default)]

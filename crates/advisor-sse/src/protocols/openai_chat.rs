@@ -245,9 +245,7 @@ impl Encoder for OpenAiChat {
     }
 
     fn chunk(&mut self, chunk: &Chunk, frames: &mut Frames) {
-        if !self.turn.note(chunk) {
-            return;
-        }
+        self.turn.note(chunk);
         match chunk {
             Chunk::Delta { block, delta } => self.write(*block, delta, frames),
             Chunk::Tool(event) => self.tool(event, frames),

@@ -53,9 +53,7 @@ impl Encoder for PlainText {
     fn begin(&mut self, _frames: &mut Frames) {}
 
     fn chunk(&mut self, chunk: &Chunk, frames: &mut Frames) {
-        if !self.turn.note(chunk) {
-            return;
-        }
+        self.turn.note(chunk);
         match chunk {
             Chunk::Delta { block, delta: delta @ (BlockDelta::Text(text) | BlockDelta::Refusal(text)) } => {
                 self.text(*block, delta.kind(), text, frames);

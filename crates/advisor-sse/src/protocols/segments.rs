@@ -159,9 +159,7 @@ impl Encoder for Segments {
     fn begin(&mut self, _frames: &mut Frames) {}
 
     fn chunk(&mut self, chunk: &Chunk, frames: &mut Frames) {
-        if !self.turn.note(chunk) {
-            return;
-        }
+        self.turn.note(chunk);
         match chunk {
             Chunk::Opened { block, head } => self.start(*block, head, frames),
             Chunk::Delta { block, delta } => self.content(*block, delta, frames),

@@ -18,8 +18,6 @@ pub(crate) struct Turn {
     arguments: BTreeMap<BlockId, String>,
     /// The calls that the server ran or refused.
     ended: BTreeSet<BlockId>,
-    /// The blocks of parallel answers, which are not shown.
-    hidden: BTreeSet<BlockId>,
     shown: Shown,
     /// The number of void attempts of each round that has any.
     void: BTreeMap<u32, u32>,
@@ -52,22 +50,17 @@ impl Turn {
         self.names = CallIds::with_suffix(suffix);
     }
 
-    /// Takes note of a chunk. Returns whether it belongs to the first of several parallel answers.
-    pub(crate) fn note(&mut self, chunk: &Chunk) -> bool {
+    /// Takes note of a chunk.
+    pub(crate) fn note(&mut self, chunk: &Chunk) {
         if let Some(round) = self.restarted.take() {
             self.forget(round);
         }
-        if let Chunk::Opened { block, head } = chunk {
-            if head.choice != 0 {
-                self.hidden.insert(*block);
-            } else if let Some(call) = &head.call {
-                self.name(*block, &call.call_id);
-            }
-        }
-        if chunk.block().is_some_and(|block| self.hidden.contains(&block)) {
-            return false;
-        }
         match chunk {
+            Chunk::Opened { block, head } => {
+                if let Some(call) = &head.call {
+                    self.name(*block, &call.call_id);
+                }
+            }
             Chunk::Closed { content, .. } if is_content(content) => self.shown = Shown::Content,
             Chunk::Closed { block, content } => {
                 let arguments = content.as_tool_call().map(|call| (*block, call.arguments.clone()));
@@ -83,7 +76,6 @@ impl Turn {
             Chunk::AttemptRestarted { round } => self.restarted = Some(*round),
             _ => {}
         }
-        true
     }
 
     /// Returns an id of the block for the client. Blocks of a later attempt of a round have other ids.
@@ -131,7 +123,6 @@ impl Turn {
         self.ids.retain(|block, _| block.round != round);
         self.arguments.retain(|block, _| block.round != round);
         self.ended.retain(|block| block.round != round);
-        self.hidden.retain(|block| block.round != round);
     }
 
     fn name(&mut self, block: BlockId, call_id: &Text) {

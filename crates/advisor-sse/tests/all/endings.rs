@@ -97,8 +97,8 @@ const ROWS: &[Row] = &[
     ("Messages", "/delta/stop_reason", MESSAGE),
     ("Messages with all", "/delta/stop_reason", MESSAGE),
     ("segments", "/metadata/reason", REASONS),
-    ("JSON events", "/choices/0/finish/reason", OWN),
-    ("JSON lines", "/choices/0/finish/reason", OWN),
+    ("JSON events", "/finish/reason", OWN),
+    ("JSON lines", "/finish/reason", OWN),
 ];
 
 /// Returns the turns whose endings the rows list.

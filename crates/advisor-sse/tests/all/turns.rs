@@ -2,7 +2,7 @@
 
 use advisor_core::{
     ChatClient, ChatModel, ChatResponse, Chunk, Citation, Delta, DeltaKind, Error, ErrorKind, FallbackModel,
-    FinishReason, Media, Message, Result, ToolDefinition, ToolSet, async_trait,
+    FinishReason, Media, Result, ToolDefinition, ToolSet, async_trait,
 };
 use advisor_testkit::{Answer, Gate, ScriptedModel};
 use futures::StreamExt;
@@ -125,7 +125,6 @@ pub(crate) async fn all() -> Vec<(&'static str, Turn)> {
         ("an empty answer", play([Answer::new().done()]).await),
         ("a refusal", play([refusal()]).await),
         ("a picture", play([picture()]).await),
-        ("two choices", play([two_choices()]).await),
         ("an error before any text", play([Answer::refused(failure())]).await),
         ("an error within a text", play([Answer::new().text("It is").error(failure())]).await),
         (
@@ -163,12 +162,9 @@ impl LoopHooks for DenyLast {
         if round != 1 {
             return Ok(response);
         }
-        let mut choice = response.choices()[0].clone();
-        let mut blocks: Vec<_> = response.blocks().map(|(_, block)| block.clone()).collect();
+        let mut blocks: Vec<_> = response.blocks().map(|(id, block)| (id, block.clone())).collect();
         blocks.pop();
-        choice.block_ids.pop();
-        choice.message = Message::assistant_blocks(blocks);
-        Ok(response.with_choices(vec![choice]))
+        Ok(response.with_blocks(blocks))
     }
 }
 
@@ -216,10 +212,6 @@ fn refusal() -> Answer {
 /// An answer with a picture and a text.
 pub(crate) fn picture() -> Answer {
     Answer::new().delta(Delta::media(Media::from_bytes("image/png", vec![1, 2, 3]))).text("A fjord.").done()
-}
-
-fn two_choices() -> Answer {
-    Answer::new().text("One.").delta(Delta::text("Two.").with_choice(1)).done()
 }
 
 /// A turn whose model fails after it has emitted text, and is replaced by another one.

@@ -147,7 +147,7 @@ impl<'a> Chat<'a> {
 }
 
 fn written(response: &ChatResponse) -> String {
-    response.choices().iter().map(|choice| format!("{:?}", json!(choice.message))).collect()
+    json!(response.message()).to_string()
 }
 
 /// What a conversation alone says.

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::future::poll_fn;
 use std::task::Poll;
 
-use advisor_core::{Choice, Chunk, ErrorKind, TurnId};
+use advisor_core::{Chunk, ErrorKind, TurnId};
 use futures::StreamExt;
 use tokio::task::yield_now;
 
 use super::inside::Inside;
+use super::pieces::{Answered, answered};
 use super::reading::{Items, Reader, request, within};
 use super::script::{Cut, End, LAST, Pace, Script};
 use super::subject::{Clause, Subject};
@@ -31,7 +32,7 @@ const APART: Clause = Clause {
 #[derive(Debug, Default, PartialEq)]
 struct Outcome {
     chunks: Vec<Chunk>,
-    end: Option<Result<Vec<Choice>, ErrorKind>>,
+    end: Option<Result<Answered, ErrorKind>>,
 }
 
 /// Two turns through one advisor, polled in random order, get what each gets alone. The same holds for a turn beside
@@ -103,7 +104,7 @@ async fn poll_once(items: &mut Option<Items>, outcome: &mut Outcome) {
     let Some(running) = items else { return };
     match poll_fn(|cx| Poll::Ready(running.poll_next_unpin(cx))).await {
         Poll::Ready(Some(Ok(Chunk::Completed(response)))) => {
-            outcome.end = Some(Ok(response.choices().to_vec()));
+            outcome.end = Some(Ok(answered(&response)));
         }
         Poll::Ready(Some(Ok(chunk))) => outcome.chunks.push(chunk),
         Poll::Ready(Some(Err(error))) => outcome.end = Some(Err(error.kind())),

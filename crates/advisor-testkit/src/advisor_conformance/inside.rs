@@ -4,8 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use advisor_core::{
-    AggregatorSettings, ChatModel, ChatRequest, ChatResponse, Chunk, ChunkStream, Error, ErrorKind, Result,
-    Usage, async_trait,
+    ChatModel, ChatRequest, ChatResponse, Chunk, ChunkStream, Error, ErrorKind, Result, Usage, async_trait,
 };
 use tokio::task::yield_now;
 
@@ -59,12 +58,6 @@ impl Inside {
             work: Work::Slow,
             shared: Arc::default(),
         }
-    }
-
-    /// Makes the model give this number of parallel answers.
-    pub(super) fn with_choices(self, choices: u32) -> Self {
-        let settings = AggregatorSettings::default().with_choices(choices);
-        Self { model: self.model.with_settings(settings), ..self }
     }
 
     /// Makes each request wait at this gate before its answer begins.

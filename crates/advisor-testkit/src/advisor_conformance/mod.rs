@@ -119,7 +119,6 @@ macro_rules! advisor_conformance {
         }
             law_s2_chunks_come_out_as_they_arrive
             law_s3_s4_chunks_fold_to_the_response
-            law_s3_s4_parallel_answers_stay_apart
             law_s3_s4_restarted_answers_are_well_formed
             law_s5_any_pieces_give_the_same_response
             law_o1_inner_work_ends_before_completion

@@ -1,6 +1,6 @@
 //! The clause that an answer does not depend on the pieces in which it arrives.
 
-use advisor_core::Choice;
+use advisor_core::{Block, BlockId, ChatResponse, Finish};
 
 use super::inside::Inside;
 use super::reading::{Reader, Run, request};
@@ -43,12 +43,18 @@ pub async fn law_s5_any_pieces_give_the_same_response(subject: &Subject) {
     }
 }
 
-/// Returns the choices of the response, or the error in words.
-async fn outcome(subject: &Subject, script: &Script, cut: Cut, pace: Pace) -> Result<Vec<Choice>, String> {
+/// Returns the blocks of the response and the reason for its end, or the error in words.
+async fn outcome(subject: &Subject, script: &Script, cut: Cut, pace: Pace) -> Result<Answered, String> {
     let inside = Inside::new(subject, script.answer(&script.deltas(cut), pace, &End::Finish));
     let items = Reader::Advisor.open(&subject.chain(inside), request(subject, "one"));
     let run = Run::read(subject, items).await;
-    run.end
-        .map(|response| response.choices().to_vec())
-        .map_err(|error| format!("{:?}: {error}", error.kind()))
+    run.end.map(|response| answered(&response)).map_err(|error| format!("{:?}: {error}", error.kind()))
+}
+
+/// The blocks of a response and the reason for its end.
+pub(super) type Answered = (Vec<(BlockId, Block)>, Finish);
+
+pub(super) fn answered(response: &ChatResponse) -> Answered {
+    let blocks = response.blocks().map(|(id, block)| (id, block.clone())).collect();
+    (blocks, response.finish().clone())
 }

@@ -133,16 +133,6 @@ impl Script {
         Self { name: "two texts at once", parts, finish: FinishReason::Stop }
     }
 
-    /// Two parallel answers, whose pieces arrive in turn.
-    pub(super) fn choices(subject: &Subject) -> Self {
-        let text = |choice: u32, text: &str| Part::Whole(Delta::text(text).with_choice(choice));
-        let pieces: Vec<_> = Cut::Every(5).apply(&subject.answer).collect();
-        let parts = pieces.iter().flat_map(|piece| [text(0, piece), text(1, piece)]);
-        let finish = Part::Whole(Delta::finish(FinishReason::Length).with_choice(1));
-        let parts = parts.chain([text(1, "And more."), finish, usage()]).collect();
-        Self { name: "two parallel answers", parts, finish: FinishReason::Stop }
-    }
-
     /// An answer without content.
     fn empty() -> Self {
         Self { name: "an empty answer", parts: Vec::new(), finish: FinishReason::Stop }

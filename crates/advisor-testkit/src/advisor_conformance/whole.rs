@@ -1,8 +1,6 @@
 //! Clauses about the form of an answer, and about the request to the model.
 
-use advisor_core::{
-    Block, ChatResponse, Chunk, ErrorKind, FallbackModel, Message, Role, StreamValidator, ToolSet,
-};
+use advisor_core::{Block, ChatResponse, Chunk, ErrorKind, FallbackModel, Message, Role, StreamValidator};
 
 use super::inside::Inside;
 use super::live::{first_difference, fold};
@@ -57,29 +55,6 @@ pub async fn law_s3_s4_chunks_fold_to_the_response(subject: &Subject) {
     }
 }
 
-/// Parallel answers are well-formed, too. An advisor may refuse them with an error of kind
-/// [`Configuration`](ErrorKind::Configuration).
-pub async fn law_s3_s4_parallel_answers_stay_apart(subject: &Subject) {
-    let script = Script::choices(subject);
-    for pace in Pace::READY {
-        for reader in Reader::ALL {
-            let answer = script.answer(&script.deltas(Cut::Whole), pace, &End::Finish);
-            let inside = Inside::new(subject, answer).with_choices(2);
-            // Several answers cannot call tools.
-            let mut asked = request(subject, "one").with_tools(ToolSet::new());
-            asked.options.choices = Some(2);
-            let run = Run::read(subject, reader.open(&subject.chain(inside.clone()), asked)).await;
-            if run.end.as_ref().is_err_and(|error| error.kind() == ErrorKind::Configuration) {
-                return;
-            }
-            check_form(subject, &run, script.name);
-            if !subject.declares(Declaration::EditsAnswers) && subject.asks_once() {
-                check_conserved(subject, &inside, &run, script.name);
-            }
-        }
-    }
-}
-
 /// A restart of the answer inside leaves nothing of the void attempt: the response is that of the second attempt alone.
 pub async fn law_s3_s4_restarted_answers_are_well_formed(subject: &Subject) {
     for script in Script::all(subject) {
@@ -109,12 +84,11 @@ pub async fn law_s3_s4_restarted_answers_are_well_formed(subject: &Subject) {
 
 /// Returns the contents of the blocks in the response; none after an error. Ids may differ from attempt to attempt.
 fn contents(run: &Run) -> Vec<String> {
-    let choices = run.end.as_ref().map(ChatResponse::choices).unwrap_or_default();
     let content = |block: &Block| match block.as_tool_call() {
         Some(call) => format!("{}({})", call.name, call.arguments),
         None => format!("{:?}", block.content()),
     };
-    choices.iter().flat_map(|choice| choice.message.blocks()).map(content).collect()
+    run.end.iter().flat_map(|response| response.message().blocks()).map(content).collect()
 }
 
 /// The model receives the messages of the request, apart from instructions, ephemeral messages, and context before a
@@ -195,18 +169,14 @@ fn check_partial(subject: &Subject, chunks: &[Chunk], partial: &str, what: &str)
 }
 
 fn check_folded(subject: &Subject, chunks: &[Chunk], response: &ChatResponse, what: &str) {
-    let shown = fold(chunks).choices(response.round());
-    for choice in response.choices() {
-        let shown = shown.get(&choice.number).map(Vec::as_slice).unwrap_or_default();
-        let shown: Vec<_> = shown.iter().map(|(block, content)| (*block, content.content())).collect();
-        let blocks = choice.message.blocks().iter().map(Block::content);
-        let reported: Vec<_> = choice.block_ids.iter().copied().zip(blocks).collect();
-        if shown != reported {
-            subject.breaks(
-                WELL_FORMED,
-                format_args!("the chunks give {shown:?}, and the response has {reported:?}, in {what}"),
-            );
-        }
+    let shown = fold(chunks).blocks(response.round());
+    let shown: Vec<_> = shown.iter().map(|(block, content)| (*block, content.content())).collect();
+    let reported: Vec<_> = response.blocks().map(|(block, content)| (block, content.content())).collect();
+    if shown != reported {
+        subject.breaks(
+            WELL_FORMED,
+            format_args!("the chunks give {shown:?}, and the response has {reported:?}, in {what}"),
+        );
     }
 }
 

@@ -50,7 +50,7 @@ impl<W: WireFormat> WireFormat for Counting<W> {
 pub fn fast_events<W: WireFormat>(format: W, body: &[u8]) -> u64 {
     let skipped = Arc::default();
     let counting = Counting { format, skipped: Arc::clone(&skipped) };
-    let mut decoder = AnswerDecoder::new(counting, 1, SseLimits::default(), Redaction::default());
+    let mut decoder = AnswerDecoder::new(counting, SseLimits::default(), Redaction::default());
     decoder.push(Bytes::copy_from_slice(body));
     while decoder.next().is_some_and(|delta| delta.is_ok()) {}
     skipped.load(Ordering::Relaxed)

@@ -29,7 +29,7 @@
 //!     }
 //! }
 //!
-//! let decoder = || AnswerDecoder::new(Lines, 1, SseLimits::default(), Redaction::default());
+//! let decoder = || AnswerDecoder::new(Lines, SseLimits::default(), Redaction::default());
 //! let body = ["{\"say\":\"ha\"}\n".repeat(20), "{\"over\":true}\n".to_owned()].concat();
 //! assert_decoded_as_parsed(decoder, body.as_bytes(), "laughter");
 //! assert!(fast_events(Lines, body.as_bytes()) > 10);

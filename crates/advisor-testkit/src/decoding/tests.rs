@@ -33,7 +33,7 @@ impl WireFormat for Lines {
 const BODY: &[u8] = b"{\"say\":\"a\"}\n{\"say\":\"b\"}\n{\"say\":\"c\"}\n{\"say\":\"d\"}\n{\"over\":true}\n";
 
 fn decoder(first: &'static str) -> AnswerDecoder<Lines> {
-    AnswerDecoder::new(Lines(first), 1, SseLimits::default(), Redaction::default())
+    AnswerDecoder::new(Lines(first), SseLimits::default(), Redaction::default())
 }
 
 fn answer(first: &'static str, body: &[u8]) -> ReadAnswer {

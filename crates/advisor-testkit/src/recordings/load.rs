@@ -41,14 +41,12 @@ fn load_one(directory: &Path, api: &str, entry: &Value) -> io::Result<Recording>
     } else {
         recorded
     };
-    let request = read_json_if_present(&directory.join(format!("{name}.request.json")))?;
     let transport = read_json_if_present(&directory.join(format!("{name}.transport.json")))?;
     Ok(Recording {
         name: name.to_owned(),
         api: api.to_owned(),
         provider: provider.to_owned(),
         body,
-        choices: choices(&request),
         expected: read_json(&directory.join(format!("{name}.expected.json")))?,
         chunk_ends: chunk_ends(&transport),
     })
@@ -72,12 +70,6 @@ fn frame(lines: &[u8], api: &str, file: &str) -> io::Result<Vec<u8>> {
         body.extend_from_slice(b"data: [DONE]\n\n");
     }
     Ok(body)
-}
-
-/// Returns the request's `n`; 1 without a request or without `n`.
-fn choices(request: &Value) -> u32 {
-    let asked = request.get("n").and_then(Value::as_u64);
-    asked.and_then(|n| u32::try_from(n).ok()).unwrap_or(1).max(1)
 }
 
 fn chunk_ends(transport: &Value) -> Vec<usize> {

@@ -49,8 +49,6 @@ pub struct Recording {
     /// server-sent events. Each has `event:` with the payload's `type` if there is one. If the API is
     /// `openai-chat`, `data: [DONE]` is at the end.
     pub body: Vec<u8>,
-    /// The number of choices that the request asked for.
-    pub choices: u32,
     /// The result of a correct reader of the body.
     pub expected: Value,
     /// Offsets in `body` at which the network's chunks ended, if the recorder kept them.

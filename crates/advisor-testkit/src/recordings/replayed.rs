@@ -2,7 +2,7 @@
 
 use super::Recording;
 use crate::{ReplayServer, Reply, answer_of, split};
-use advisor_core::{Block, BlockKind, ChatModel, ChatOptions, ChatRequest, ChatResponse, Message, Result};
+use advisor_core::{Block, BlockKind, ChatModel, ChatRequest, ChatResponse, FinishReason, Message, Result};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ impl Recording {
 
 /// Returns an answer, or the partial answer of an error, in the form that [`Recording::differences`] compares.
 pub fn outcome(result: &Result<ChatResponse>) -> Value {
-    let nothing = ChatResponse::from_choices(1, Vec::new());
+    let nothing = ChatResponse::from_blocks(1, [], FinishReason::Empty);
     let (response, error) = match result {
         Ok(response) => (response, None),
         Err(error) => (error.partial().unwrap_or(&nothing), Some(error.to_string())),
@@ -78,7 +78,7 @@ pub async fn assert_replays<'a, M: ChatModel>(
             let pieces = reply.pieces().len();
             let server = ReplayServer::start([reply]).await.expect("a port");
             let model = model(recording, &server);
-            let answer = tokio::time::timeout(LIMIT, replayed(&model, recording)).await;
+            let answer = tokio::time::timeout(LIMIT, replayed(&model)).await;
             let Ok(result) = answer else { panic!("{} in {pieces} pieces: no end", recording.name) };
             let got = outcome(&result);
             let differences = recording.differences(&got);
@@ -105,9 +105,6 @@ fn replies(recording: &Recording) -> impl Iterator<Item = Reply> {
 }
 
 /// Asks, and reads to the end.
-async fn replayed(model: &impl ChatModel, recording: &Recording) -> Result<ChatResponse> {
-    let mut options = ChatOptions::new();
-    options.choices = Some(recording.choices);
-    let request = ChatRequest::new(Message::user("Hello")).with_options(options);
-    answer_of(model, request).await
+async fn replayed(model: &impl ChatModel) -> Result<ChatResponse> {
+    answer_of(model, ChatRequest::new(Message::user("Hello"))).await
 }

@@ -69,35 +69,6 @@ fn tool_call_sends_name_once_then_arguments() {
 }
 
 #[test]
-fn every_choice_has_its_own_role() {
-    let body = ChatTranscript::new("m")
-        .text("a")
-        .choice(1)
-        .text("b")
-        .choice(0)
-        .text("c")
-        .finish("stop")
-        .without_done();
-    let places: Vec<(Value, Value)> = events(&body)
-        .iter()
-        .map(|event| &event["choices"][0])
-        .map(|choice| (choice["index"].clone(), choice["delta"].clone()))
-        .collect();
-    let role = json!({"role": "assistant", "content": ""});
-    assert_eq!(
-        places,
-        [
-            (json!(0), role.clone()),
-            (json!(0), json!({"content": "a"})),
-            (json!(1), role),
-            (json!(1), json!({"content": "b"})),
-            (json!(0), json!({"content": "c"})),
-            (json!(0), json!({})),
-        ]
-    );
-}
-
-#[test]
 fn text_of_several_bytes_a_character_stays_itself() {
     let text = "Grüße 🌍 \u{2028} \"quoted\" \n";
     let body = ChatTranscript::new("m").text(text).done();

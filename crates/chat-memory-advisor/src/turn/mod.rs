@@ -168,9 +168,6 @@ impl TurnMemory {
 
     /// Stores an answer that came out, with the end of the turn unless the turn continues.
     pub(crate) async fn answered(&self, response: &ChatResponse) -> Result<()> {
-        if response.choices().len() > 1 {
-            return Err(several_choices());
-        }
         let mut stage = self.0.stage.lock().await;
         let Stage::Running(state) = &mut *stage else { return Ok(()) };
         self.0.catch_up(state).await?;
@@ -279,10 +276,6 @@ pub(crate) fn several_memories() -> Error {
     Error::configuration(
         "a turn is stored by one memory, in one conversation; run an inner client in a separate turn",
     )
-}
-
-pub(crate) fn several_choices() -> Error {
-    Error::configuration("memory keeps one answer per request; ask for one choice, or leave the memory out")
 }
 
 impl fmt::Debug for TurnMemory {

@@ -1,9 +1,8 @@
 //! Turns that end well.
 
 use advisor_core::{
-    Advisor, AdvisorChain, AdvisorInfo, ChatClient, ChatOptions, ChatRequest, ChatResponse, ConversationKey,
-    ErrorKind, FinishReason, Message, Phase, Placement, Record, Result, Step, ToolCall, ToolResult, TurnEnd,
-    TurnId, async_trait, from_fn,
+    AdvisorChain, ChatClient, ChatRequest, ConversationKey, ErrorKind, FinishReason, Message, Phase, Record,
+    Step, ToolCall, ToolResult, TurnEnd, TurnId, from_fn,
 };
 use advisor_testkit::{Answer, Gate, ScriptedModel};
 use chat_memory_advisor::{ChatMemoryAdvisor, MESSAGE_LEFT_OUT, OnBusy, Window, validate_transcript};
@@ -238,54 +237,6 @@ async fn empty_answer_is_not_stored_and_roles_alternate() {
     }
     assert_eq!(log_words(&store.log(&key()).await), "u:1 . u:2 . u:3 a:three .");
     assert_eq!(sent(&model, 2), "s:S u:1 a:[no answer] u:2 a:[no answer] u:3");
-}
-
-/// Gives every answer a second choice.
-struct Doubling;
-
-impl AdvisorInfo for Doubling {
-    fn name(&self) -> &'static str {
-        "doubling"
-    }
-
-    fn placement(&self) -> Placement {
-        Placement::new(Phase::ModelCall)
-    }
-}
-
-#[async_trait]
-impl Advisor for Doubling {
-    type State = ();
-
-    async fn before(&self, mut request: ChatRequest) -> Result<(ChatRequest, ())> {
-        request.options.choices = Some(2);
-        Ok((request, ()))
-    }
-
-    async fn after(&self, (): (), _: &ChatResponse) -> Result<()> {
-        Ok(())
-    }
-}
-
-#[tokio::test]
-async fn several_choices_are_refused() {
-    let (memory, store) = memory();
-    let (client, model) = plain(&memory, [Answer::from_text("one")]);
-    let mut two = ChatOptions::new();
-    two.choices = Some(2);
-    let asked = client.prompt().user("1").conversation("c").options(two).call().await.unwrap_err();
-    assert_eq!(asked.kind(), ErrorKind::Configuration);
-    assert_eq!((model.calls(), store.loads()), (0, 0), "nothing was spent on it");
-
-    // Behind memory's back, too.
-    let settings = advisor_core::AggregatorSettings::default().with_choices(2);
-    let both = Answer::from_text("one").delta(advisor_core::Delta::text("two").with_choice(1));
-    let both = both.delta(advisor_core::Delta::finish(FinishReason::Stop).with_choice(1));
-    let model = ScriptedModel::new([both]).with_settings(settings);
-    let client = builder(&memory, Phase::Round, &model).advisor(Doubling).build().unwrap();
-    assert_eq!(ask(&client, "1").await.unwrap_err().kind(), ErrorKind::Configuration);
-    let log = log_words(&store.log(&key()).await);
-    assert!(log.starts_with("u:1 failed("), "{log}");
 }
 
 #[tokio::test]

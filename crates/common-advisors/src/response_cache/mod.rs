@@ -151,8 +151,8 @@ impl Default for ResponseCache {
 }
 
 fn is_complete(response: &ChatResponse) -> bool {
-    let ends = |finish: &FinishReason| matches!(finish, FinishReason::Stop | FinishReason::ToolCalls);
-    response.choices().iter().all(|choice| ends(&choice.finish.reason) && !choice.finish.inferred)
+    let finish = response.finish();
+    matches!(finish.reason, FinishReason::Stop | FinishReason::ToolCalls) && !finish.inferred
 }
 
 impl AdvisorInfo for ResponseCache {

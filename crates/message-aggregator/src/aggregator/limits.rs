@@ -5,12 +5,12 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AggregatorLimits {
-    /// Bytes of one answer over all choices, for all data held: text, arguments, media, provider data, names and
+    /// Bytes of one answer, for all data held: text, arguments, media, provider data, names and
     /// ids. Structured data counts as its JSON. Default: 64 MiB.
     pub answer_bytes: usize,
     /// Bytes of the text of one block, or of the arguments of one call. Default: 16 MiB.
     pub block_bytes: usize,
-    /// Blocks of one answer over all choices. Default: 4,096; never more than [`BlockId::POSITIONS`](crate::BlockId).
+    /// Blocks of one answer. Default: 4,096; never more than [`BlockId::POSITIONS`](crate::BlockId).
     pub blocks: usize,
     /// Tool calls of one message. Default: 256.
     pub calls: usize,

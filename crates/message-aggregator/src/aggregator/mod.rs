@@ -1,7 +1,7 @@
-//! `MessageAggregator` and `AggregatorSettings`: `push`, `finish` and `partial`; passes each delta to its choice.
+//! `MessageAggregator` and `AggregatorSettings`: `push`, `finish` and `partial`.
 
 pub(crate) mod answer_bytes;
-pub(crate) mod choice;
+pub(crate) mod blocks;
 pub(crate) mod error;
 pub(crate) mod identity;
 pub(crate) mod limits;
@@ -12,11 +12,11 @@ pub(crate) mod settings;
 use std::collections::VecDeque;
 
 use crate::aggregator::answer_bytes::AnswerBytes;
-use crate::aggregator::choice::ChoiceBlocks;
-use crate::aggregator::error::{Result, within};
+use crate::aggregator::blocks::AnswerBlocks;
+use crate::aggregator::error::Result;
 use crate::{
-    AggregateError, AggregatorSettings, BlockKind, ChatResponse, Choice, Chunk, Delta, DeltaKind,
-    Diagnostics, Finish, FinishReason, Text, ToolCall, Usage,
+    AggregateError, AggregatorSettings, BlockKind, ChatResponse, Chunk, Delta, DeltaKind, Diagnostics,
+    Finish, FinishReason, Text, ToolCall, Usage,
 };
 
 /// Turns the deltas of one model answer into chunks and one response.
@@ -52,8 +52,7 @@ use crate::{
 #[derive(Debug)]
 pub struct MessageAggregator {
     answer: Answer,
-    /// In order of arrival, but number 0 always exists and is first.
-    choices: Vec<ChoiceBlocks>,
+    blocks: AnswerBlocks,
     usage: Option<Usage>,
     response_id: Option<Text>,
     model: Option<Text>,
@@ -67,7 +66,7 @@ pub(crate) enum EndMarker {
     Received,
 }
 
-/// The state that all choices of an answer share.
+/// What the blocks of an answer share.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) settings: AggregatorSettings,
@@ -97,7 +96,7 @@ impl MessageAggregator {
         let bytes = AnswerBytes::new(settings.limits.answer_bytes);
         Self {
             answer: Answer { settings, diagnostics: Diagnostics::default(), round, blocks: 0, bytes },
-            choices: vec![ChoiceBlocks::new(0)],
+            blocks: AnswerBlocks::default(),
             usage: None,
             response_id: None,
             model: None,
@@ -131,13 +130,16 @@ impl MessageAggregator {
     /// fast path of nearly all deltas. Returns any other delta unchanged.
     #[inline]
     fn extend(&mut self, delta: Delta) -> Result<Chunk, Delta> {
-        let alone = self.answer.settings.choices <= 1 && self.end_marker == EndMarker::Missing;
-        let Some(choice) = self.choices.first_mut().filter(|_| alone) else { return Err(delta) };
+        if self.end_marker == EndMarker::Received {
+            return Err(delta);
+        }
         let (key, answer) = (delta.block, &mut self.answer);
         let block = match &delta.kind {
-            DeltaKind::Text(text) => choice.extend_current(key, BlockKind::Text, text, answer),
-            DeltaKind::Reasoning(text) => choice.extend_current(key, BlockKind::Reasoning, text, answer),
-            DeltaKind::Arguments { index: Some(index), text } => choice.extend_call(*index, text, answer),
+            DeltaKind::Text(text) => self.blocks.extend_current(key, BlockKind::Text, text, answer),
+            DeltaKind::Reasoning(text) => self.blocks.extend_current(key, BlockKind::Reasoning, text, answer),
+            DeltaKind::Arguments { index: Some(index), text } => {
+                self.blocks.extend_call(*index, text, answer)
+            }
             _ => None,
         };
         let Some(block) = block else { return Err(delta) };
@@ -150,7 +152,6 @@ impl MessageAggregator {
     }
 
     fn push_other(&mut self, delta: Delta, chunks: &mut VecDeque<Chunk>) -> Result {
-        let number = if self.answer.settings.choices > 1 { delta.choice } else { 0 };
         match delta.kind {
             DeltaKind::Usage(usage) => self.usage.get_or_insert_default().merge(&usage),
             _ if self.end_marker == EndMarker::Received => {}
@@ -159,12 +160,7 @@ impl MessageAggregator {
                 self.answer.bytes.set_once(&mut self.model, origin.model)?;
             }
             DeltaKind::Done => self.end_marker = EndMarker::Received,
-            kind => {
-                let at = self.choice(number)?;
-                if let Some(choice) = self.choices.get_mut(at) {
-                    choice.push(delta.block, kind, &mut Sink { answer: &mut self.answer, chunks })?;
-                }
-            }
+            kind => self.blocks.push(delta.block, kind, &mut Sink { answer: &mut self.answer, chunks })?,
         }
         Ok(())
     }
@@ -172,21 +168,17 @@ impl MessageAggregator {
     /// Ends the answer. Appends the closing chunks and returns the response.
     ///
     /// # Errors
-    /// [`AggregateError::Truncated`] if a choice has no finish reason and no end marker has arrived.
+    /// [`AggregateError::Truncated`] if neither a finish reason nor an end marker has arrived.
     pub fn finish(mut self, chunks: &mut VecDeque<Chunk>) -> Result<ChatResponse, AggregateError> {
-        if self.end_marker == EndMarker::Missing
-            && self.choices.iter().any(|choice| choice.finish().is_none())
-        {
+        if self.end_marker == EndMarker::Missing && self.finish_reason().is_none() {
             return Err(AggregateError::Truncated { partial: Box::new(self.partial()) });
         }
         let mut sink = Sink { answer: &mut self.answer, chunks };
-        for choice in &mut self.choices {
-            choice.close_all(self.end_marker, &mut sink);
-        }
+        let finish = self.blocks.close_all(self.end_marker, &mut sink);
         if let Some(usage) = self.usage {
             chunks.push_back(Chunk::Usage { round: self.answer.round, usage: Box::new(usage) });
         }
-        Ok(self.response(self.all_choices()))
+        Ok(self.response(finish))
     }
 
     /// Returns the answer so far as an interrupted one, with the provider's word for the end if it has arrived.
@@ -194,30 +186,29 @@ impl MessageAggregator {
     /// reason [vetoes](FinishReason::vetoes_calls) them.
     #[must_use]
     pub fn partial(&self) -> ChatResponse {
-        let mut choices = self.all_choices();
-        for choice in &mut choices {
-            choice.finish.reason = FinishReason::Interrupted;
-            choice.finish.inferred = false;
-        }
-        self.response(choices)
+        let reason = FinishReason::Interrupted;
+        self.response(match self.finish_reason() {
+            Some(finish) => Finish { reason, inferred: false, ..finish.clone() },
+            None => reason.into(),
+        })
     }
 
-    /// Returns the text so far, of the first choice; the text of a refusal counts.
+    /// Returns the text so far; the text of a refusal counts.
     #[must_use]
     pub fn text(&self) -> String {
-        self.first_choice().map(ChoiceBlocks::shown_text).unwrap_or_default()
+        self.blocks.shown_text()
     }
 
-    /// Returns the calls so far, of the first choice. Open ones are incomplete.
+    /// Returns the calls so far. Open ones are incomplete.
     #[must_use]
     pub fn tool_calls(&self) -> Vec<ToolCall> {
         self.partial().tool_calls().map(|(_, call)| call.clone()).collect()
     }
 
-    /// Returns the finish reason so far, of the first choice.
+    /// Returns the finish reason so far.
     #[must_use]
     pub fn finish_reason(&self) -> Option<&Finish> {
-        self.first_choice().and_then(ChoiceBlocks::finish)
+        self.blocks.finish()
     }
 
     /// Returns the token counts pushed so far. A source may hold back the counts of single pieces until another
@@ -227,32 +218,11 @@ impl MessageAggregator {
         self.usage.as_ref()
     }
 
-    fn first_choice(&self) -> Option<&ChoiceBlocks> {
-        self.choices.first()
-    }
-
-    /// Returns the position of the choice with this number; creates the choice if it is new.
-    fn choice(&mut self, number: u32) -> Result<usize> {
-        if let Some(at) = self.choices.iter().position(|choice| choice.number() == number) {
-            return Ok(at);
-        }
-        within("choices", self.choices.len() + 1, self.answer.settings.choices as usize)?;
-        self.choices.push(ChoiceBlocks::new(number));
-        Ok(self.choices.len() - 1)
-    }
-
-    fn all_choices(&self) -> Vec<Choice> {
-        let prefix = &self.answer.settings.call_id_prefix;
-        let mut choices: Vec<_> = self.choices.iter().map(|choice| choice.to_choice(prefix)).collect();
-        choices.sort_by_key(|choice| choice.number);
-        choices
-    }
-
-    fn response(&self, choices: Vec<Choice>) -> ChatResponse {
-        ChatResponse::from_choices(self.answer.round, choices).with_usage(self.usage).with_origin(
-            self.response_id.clone(),
-            self.model.clone(),
-            self.answer.diagnostics,
-        )
+    fn response(&self, finish: Finish) -> ChatResponse {
+        let blocks = self.blocks.all(&self.answer.settings.call_id_prefix);
+        let (response_id, model) = (self.response_id.clone(), self.model.clone());
+        ChatResponse::from_blocks(self.answer.round, blocks, finish)
+            .with_usage(self.usage)
+            .with_origin(response_id, model, self.answer.diagnostics)
     }
 }

@@ -22,7 +22,7 @@ pub(crate) struct OpenBlock {
 pub(crate) enum State {
     /// Text that may grow, of a block of this kind.
     Text(BlockKind, String),
-    /// The open call at this position among the calls of its choice.
+    /// The open call at this position among the calls of the answer.
     Call(usize),
     Closed(Block),
 }
@@ -100,8 +100,8 @@ impl OpenBlock {
         Ok(())
     }
 
-    pub(crate) fn open(&self, choice: u32, call: Option<CallHead>, sink: &mut Sink<'_>) {
-        let head = BlockHead { kind: self.kind(), choice, call: call.map(Box::new) };
+    pub(crate) fn open(&self, call: Option<CallHead>, sink: &mut Sink<'_>) {
+        let head = BlockHead { kind: self.kind(), call: call.map(Box::new) };
         sink.chunks.push_back(Chunk::Opened { block: self.id, head });
     }
 

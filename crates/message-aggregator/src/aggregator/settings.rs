@@ -1,4 +1,4 @@
-//! `AggregatorSettings`: bounds, parallel answers, the eager rule, and the ids of calls.
+//! `AggregatorSettings`: bounds, the eager rule, and the ids of calls.
 
 use crate::{AggregatorLimits, Text};
 
@@ -9,10 +9,6 @@ use crate::{AggregatorLimits, Text};
 pub struct AggregatorSettings {
     /// The bounds.
     pub limits: AggregatorLimits,
-    /// The number of requested parallel answers. With 1, choice numbers on the wire are ignored (some servers put
-    /// token numbers there) and all deltas belong to one answer. With more, number 0 is part of every response,
-    /// and a server that sends more answers than this causes an error.
-    pub choices: u32,
     /// Whether a tool call ends when the next block of any kind begins. Its own block closes then if it has
     /// arguments. Correct only for providers that never interleave blocks. Default: false.
     pub eager_calls: bool,
@@ -22,12 +18,7 @@ pub struct AggregatorSettings {
 
 impl Default for AggregatorSettings {
     fn default() -> Self {
-        Self {
-            limits: AggregatorLimits::default(),
-            choices: 1,
-            eager_calls: false,
-            call_id_prefix: "call".into(),
-        }
+        Self { limits: AggregatorLimits::default(), eager_calls: false, call_id_prefix: "call".into() }
     }
 }
 
@@ -35,11 +26,6 @@ impl AggregatorSettings {
     /// Sets the bounds.
     pub fn with_limits(self, limits: AggregatorLimits) -> Self {
         Self { limits, ..self }
-    }
-
-    /// Sets the number of requested parallel answers.
-    pub fn with_choices(self, choices: u32) -> Self {
-        Self { choices, ..self }
     }
 
     /// Sets whether a tool call ends when the next block begins.

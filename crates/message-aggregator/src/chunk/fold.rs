@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    Block, BlockContent, BlockDelta, BlockId, BlockKind, ChatResponse, Choice, Chunk, FinishReason, Message,
-    ToolCall,
+    Block, BlockContent, BlockDelta, BlockId, BlockKind, ChatResponse, Chunk, FinishReason, ToolCall,
 };
 
 /// Rebuilds blocks from the deltas of a stream, without reading finished blocks or responses.
@@ -18,7 +17,6 @@ pub struct ChunkFold {
 
 #[derive(Debug, Clone)]
 struct Folded {
-    choice: u32,
     content: BlockContent,
     closed: Option<Block>,
 }
@@ -41,7 +39,7 @@ impl ChunkFold {
                     }),
                     (kind, _) => BlockContent::from_text(kind, String::new()),
                 };
-                self.blocks.insert(*block, Folded { choice: head.choice, content, closed: None });
+                self.blocks.insert(*block, Folded { content, closed: None });
             }
             Chunk::Delta { block, delta } => {
                 if let Some(folded) = self.blocks.get_mut(block) {
@@ -58,46 +56,29 @@ impl ChunkFold {
         }
     }
 
-    /// Returns the blocks of a round's first choice as built from their deltas, in order.
+    /// Returns the blocks of a round as built from their deltas, in order.
     ///
     /// Whether a call is complete and the provider data are taken from the closed block. Data that arrives later is
     /// only in the response.
     #[must_use]
     pub fn blocks(&self, round: u32) -> Vec<(BlockId, Block)> {
-        self.of_round(round)
-            .filter(|(_, folded)| folded.choice == 0)
-            .map(|(id, folded)| (*id, folded.to_block()))
-            .collect()
-    }
-
-    /// Returns the blocks of a round by choice, as built from their deltas; a choice without a block has no entry.
-    #[must_use]
-    pub fn choices(&self, round: u32) -> BTreeMap<u32, Vec<(BlockId, Block)>> {
-        let mut choices: BTreeMap<u32, Vec<_>> = BTreeMap::new();
-        for (id, folded) in self.of_round(round) {
-            choices.entry(folded.choice).or_default().push((*id, folded.to_block()));
-        }
-        choices
+        self.of_round(round).map(|(id, folded)| (*id, folded.to_block())).collect()
     }
 
     /// Returns the response of a round that ends here for this reason, if it has a block.
     #[must_use]
     pub fn response(&self, round: u32, reason: &FinishReason) -> Option<ChatResponse> {
-        let choice = |(number, blocks): (u32, Vec<_>)| {
-            let (ids, blocks) = blocks.into_iter().unzip();
-            Choice::new(number, Message::assistant_blocks(blocks), ids, reason.clone().into())
-        };
-        let choices: Vec<_> = self.choices(round).into_iter().map(choice).collect();
-        (!choices.is_empty()).then(|| ChatResponse::from_choices(round, choices))
+        let blocks = self.blocks(round);
+        (!blocks.is_empty()).then(|| ChatResponse::from_blocks(round, blocks, reason.clone()))
     }
 
-    /// Returns one block of any choice as built from its deltas.
+    /// Returns one block as built from its deltas.
     #[must_use]
     pub fn block(&self, id: BlockId) -> Option<Block> {
         self.blocks.get(&id).map(Folded::to_block)
     }
 
-    /// Iterates over the open blocks of any round and choice, as built from their deltas so far.
+    /// Iterates over the open blocks of any round, as built from their deltas so far.
     ///
     /// Open calls are incomplete.
     pub fn open_blocks(&self) -> impl Iterator<Item = (BlockId, Block)> {
@@ -122,13 +103,10 @@ impl ChunkFold {
         self.blocks.contains_key(&id)
     }
 
-    /// Returns the emitted text of a round's first choice, joined over its text blocks and refusals.
+    /// Returns the emitted text of a round, joined over its text blocks and refusals.
     #[must_use]
     pub fn text(&self, round: u32) -> String {
-        self.of_round(round)
-            .filter(|(_, folded)| folded.choice == 0)
-            .filter_map(|(_, folded)| folded.content.shown_text())
-            .collect()
+        self.of_round(round).filter_map(|(_, folded)| folded.content.shown_text()).collect()
     }
 
     fn of_round(&self, round: u32) -> impl Iterator<Item = (&BlockId, &Folded)> {

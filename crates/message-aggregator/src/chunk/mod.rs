@@ -8,7 +8,6 @@ pub(crate) mod tool_event;
 
 use serde::{Deserialize, Serialize};
 
-use crate::json::is_zero;
 use crate::{Block, BlockDelta, BlockId, BlockKind, ChatResponse, Text, ToolEvent, Usage};
 
 /// One item of the stream that advisors see.
@@ -68,19 +67,16 @@ pub enum Chunk {
 pub struct BlockHead {
     /// The kind of the block.
     pub kind: BlockKind,
-    /// Number of the parallel answer it belongs to.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub choice: u32,
     /// The call, for a tool-call block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<Box<CallHead>>,
 }
 
 impl BlockHead {
-    /// Creates the head of a block of this kind in the first choice.
+    /// Creates the head of a block of this kind.
     #[must_use]
     pub fn new(kind: BlockKind) -> Self {
-        Self { kind, choice: 0, call: None }
+        Self { kind, call: None }
     }
 
     /// Creates the head of a block with this content.
@@ -89,7 +85,7 @@ impl BlockHead {
         let call = block
             .as_tool_call()
             .map(|call| Box::new(CallHead { name: call.name.clone(), call_id: call.id.clone() }));
-        Self { kind: block.kind(), choice: 0, call }
+        Self { kind: block.kind(), call }
     }
 }
 

@@ -166,19 +166,15 @@ impl StreamValidator {
         if let Some(block) = self.open.keys().find(is_ending) {
             return Err(StreamViolation::LeftOpen(*block));
         }
-        for (number, shown) in self.fold.choices(response.round()) {
-            let choice = response.choices().iter().find(|choice| choice.number == number);
-            let mut known =
-                choice.into_iter().flat_map(|choice| choice.block_ids.iter().zip(choice.message.blocks()));
-            for (id, block) in &shown {
-                // Provider data that came after the end of a block is only in the response.
-                let is_shown = |(known, content): (&BlockId, &Block)| {
-                    known == id
-                        && content.content() == block.content()
-                        && content.provider_data().starts_with(block.provider_data())
-                };
-                require(known.any(is_shown), StreamViolation::NotInResponse(*id))?;
-            }
+        let mut known = response.blocks();
+        for (id, block) in self.fold.blocks(response.round()) {
+            // Provider data that came after the end of a block is only in the response.
+            let is_shown = |(known, content): (BlockId, &Block)| {
+                known == id
+                    && content.content() == block.content()
+                    && content.provider_data().starts_with(block.provider_data())
+            };
+            require(known.any(is_shown), StreamViolation::NotInResponse(id))?;
         }
         Ok(())
     }

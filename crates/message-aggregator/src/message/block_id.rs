@@ -44,7 +44,7 @@ impl BlockId {
             .then(|| Self { index: Self::new(self.round, self.position()).index | part, ..self })
     }
 
-    /// Returns the block's position in the round by first appearance, counted from 0 over all choices.
+    /// Returns the block's position in the round by first appearance, counted from 0.
     #[must_use]
     pub fn position(self) -> u32 {
         self.index >> PART_BITS

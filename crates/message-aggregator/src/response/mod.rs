@@ -1,4 +1,4 @@
-//! `ChatResponse` and `Choice`: the finished aggregate of one answer; `in_round` renumbers its blocks.
+//! `ChatResponse`: the finished aggregate of one answer.
 
 pub(crate) mod diagnostics;
 pub(crate) mod finish;
@@ -6,9 +6,8 @@ pub(crate) mod usage;
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
-use crate::json::is_zero;
 use crate::{
     Block, BlockContent, BlockId, Diagnostics, Finish, FinishReason, Message, MessageList, Text, ToolCall,
     Usage,
@@ -24,8 +23,10 @@ pub struct ChatResponse(Arc<Inner>);
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Inner {
     round: u32,
-    #[serde(deserialize_with = "at_least_one")]
-    choices: Vec<Choice>,
+    message: Message,
+    /// The ids of the message's blocks, in the same order.
+    block_ids: Vec<BlockId>,
+    finish: Finish,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     usage: Option<Usage>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -38,56 +39,33 @@ struct Inner {
     transcript: MessageList,
 }
 
-fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Choice>, D::Error> {
-    let choices = Vec::deserialize(deserializer)?;
-    let problem = "a response has at least one choice";
-    if choices.is_empty() { Err(serde::de::Error::custom(problem)) } else { Ok(choices) }
-}
-
-/// One of several parallel answers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Choice {
-    /// Its number among the parallel answers.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub number: u32,
-    /// The assistant message.
-    pub message: Message,
-    /// The ids of the message's blocks, in the same order.
-    pub block_ids: Vec<BlockId>,
-    /// The reason for its end.
-    pub finish: Finish,
-}
-
-impl Choice {
-    /// Creates a choice whose blocks have the given ids.
-    #[must_use]
-    pub fn new(number: u32, message: Message, block_ids: Vec<BlockId>, finish: Finish) -> Self {
-        Self { number, message, block_ids, finish }
-    }
-}
-
 impl ChatResponse {
-    /// Creates a response of one choice that did not come from a model; its blocks are numbered from 0.
+    /// Creates a response that did not come from a model; its blocks are numbered from 0.
     ///
     /// `round` is the number of this answer in the turn; [`ChatResponse::in_round`] changes it.
     #[must_use]
     pub fn new(round: u32, message: Message, finish: impl Into<Finish>) -> Self {
-        let block_ids =
-            (0_u32..).take(message.blocks().len()).map(|index| BlockId::new(round, index)).collect();
-        Self::from_choices(round, vec![Choice::new(0, message, block_ids, finish.into())])
+        let block_ids = (0_u32..).take(message.blocks().len()).map(|index| BlockId::new(round, index));
+        Self::with_ids(round, block_ids.collect(), message, finish.into())
     }
 
-    /// Creates a response of several choices; without choices it is an empty answer.
+    /// Creates a response of these blocks with their ids.
     #[must_use]
-    pub fn from_choices(round: u32, mut choices: Vec<Choice>) -> Self {
-        if choices.is_empty() {
-            let nothing = Message::assistant_blocks(Vec::new());
-            choices.push(Choice::new(0, nothing, Vec::new(), FinishReason::Empty.into()));
-        }
+    pub fn from_blocks(
+        round: u32,
+        blocks: impl IntoIterator<Item = (BlockId, Block)>,
+        finish: impl Into<Finish>,
+    ) -> Self {
+        let (block_ids, blocks) = blocks.into_iter().unzip();
+        Self::with_ids(round, block_ids, Message::assistant_blocks(blocks), finish.into())
+    }
+
+    fn with_ids(round: u32, block_ids: Vec<BlockId>, message: Message, finish: Finish) -> Self {
         Self(Arc::new(Inner {
             round,
-            choices,
+            message,
+            block_ids,
+            finish,
             usage: None,
             response_id: None,
             model: None,
@@ -102,24 +80,13 @@ impl ChatResponse {
         self.0.round
     }
 
-    /// Returns all parallel answers, at least one.
-    #[must_use]
-    pub fn choices(&self) -> &[Choice] {
-        &self.0.choices
-    }
-
-    #[allow(clippy::indexing_slicing, reason = "every constructor makes at least one choice")]
-    fn first(&self) -> &Choice {
-        &self.0.choices[0]
-    }
-
-    /// Returns the assistant message of the first choice.
+    /// Returns the assistant message of the answer.
     #[must_use]
     pub fn message(&self) -> &Message {
-        &self.first().message
+        &self.0.message
     }
 
-    /// Returns the text of the first choice, its text blocks and refusals concatenated; see [`Message::text`].
+    /// Returns the text of the answer, its text blocks and refusals concatenated; see [`Message::text`].
     #[must_use]
     pub fn text(&self) -> String {
         self.message().text()
@@ -135,19 +102,18 @@ impl ChatResponse {
         self.finish().reason == FinishReason::Refusal || self.message().blocks().iter().any(refuses)
     }
 
-    /// Returns the reason for the end of the first choice.
+    /// Returns the reason for the end of the answer.
     #[must_use]
     pub fn finish(&self) -> &Finish {
-        &self.first().finish
+        &self.0.finish
     }
 
-    /// Iterates over the blocks of the first choice with their ids, in order.
+    /// Iterates over the blocks of the answer with their ids, in order.
     pub fn blocks(&self) -> impl Iterator<Item = (BlockId, &Block)> {
-        let choice = self.first();
-        choice.block_ids.iter().copied().zip(choice.message.blocks())
+        self.0.block_ids.iter().copied().zip(self.0.message.blocks())
     }
 
-    /// Iterates over the tool calls of the first choice with the ids of their blocks, in order.
+    /// Iterates over the tool calls of the answer with the ids of their blocks, in order.
     pub fn tool_calls(&self) -> impl Iterator<Item = (BlockId, &ToolCall)> {
         self.blocks().filter_map(|(id, block)| Some((id, block.as_tool_call()?)))
     }
@@ -220,33 +186,39 @@ impl ChatResponse {
         self.changed(|inner| inner.transcript = transcript)
     }
 
-    /// Replaces the choices; an empty list changes nothing.
+    /// Replaces the blocks of the answer.
     #[must_use]
-    pub fn with_choices(self, choices: Vec<Choice>) -> Self {
-        if choices.is_empty() { self } else { self.changed(|inner| inner.choices = choices) }
+    pub fn with_blocks(self, blocks: impl IntoIterator<Item = (BlockId, Block)>) -> Self {
+        let (block_ids, blocks) = blocks.into_iter().unzip();
+        self.changed(|inner| {
+            inner.block_ids = block_ids;
+            inner.message = Message::assistant_blocks(blocks);
+        })
     }
 
-    /// Sets the finish reason of the first choice.
+    /// Replaces the message by one with as many blocks. Its identity is kept.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_message(self, message: Message) -> Self {
+        self.changed(|inner| inner.message = message)
+    }
+
+    /// Sets the finish reason.
     #[must_use]
     pub fn with_finish(self, finish: impl Into<Finish>) -> Self {
         let finish = finish.into();
-        self.changed(|inner| {
-            if let Some(choice) = inner.choices.first_mut() {
-                choice.finish = finish;
-            }
-        })
+        self.changed(|inner| inner.finish = finish)
     }
 
     /// Moves the response to another round, such as an answer of an earlier turn that is repeated.
     ///
-    /// Its blocks are renumbered from 0, over all choices, in the order of their previous ids. All other data is
+    /// Its blocks are renumbered from 0, in the order of their previous ids. All other data is
     /// unchanged, including token counts and transcript.
     #[must_use]
     pub fn in_round(self, round: u32) -> Self {
         self.changed(|inner| {
             inner.round = round;
-            let choices = inner.choices.iter_mut();
-            let mut block_ids: Vec<_> = choices.flat_map(|choice| &mut choice.block_ids).collect();
+            let mut block_ids: Vec<_> = inner.block_ids.iter_mut().collect();
             block_ids.sort();
             for (index, id) in (0_u32..).zip(block_ids) {
                 *id = BlockId::new(round, index);
@@ -323,26 +295,19 @@ mod tests {
 
     #[test]
     fn law_s3_renumbered_round_gives_blocks_own_ordered_ids() {
-        let choice = |number, texts: &[&str], ids: &[(u32, u32)]| {
-            let blocks = texts.iter().copied().map(Block::text).collect();
-            let ids = ids.iter().map(|(round, index)| BlockId::new(*round, *index)).collect();
-            Choice::new(number, Message::assistant_blocks(blocks), ids, FinishReason::Stop.into())
-        };
-        // Choices with interleaved blocks, gaps, and one block of another round.
-        let choices =
-            vec![choice(0, &["a", "c"], &[(1, 0), (1, 4)]), choice(1, &["b", "d"], &[(1, 2), (2, 0)])];
-        let transcript = MessageList::from(vec![Message::user("?"), Message::assistant("ac")]);
-        let response = ChatResponse::from_choices(1, choices)
+        // The ids have a gap, are not in order, and one is of another round.
+        let ids = [(1, 2), (1, 0), (1, 4), (2, 0)].map(|(round, index)| BlockId::new(round, index));
+        let blocks = ids.into_iter().zip(["b", "a", "c", "d"].map(Block::text));
+        let transcript = MessageList::from(vec![Message::user("?"), Message::assistant("bacd")]);
+        let response = ChatResponse::from_blocks(1, blocks, FinishReason::Stop)
             .with_usage(Some(Usage::new(3, 4)))
             .with_transcript(transcript.clone());
         let moved = response.clone().in_round(7);
         assert_eq!((response.round(), moved.round()), (1, 7));
-        let ids: Vec<_> = moved.choices().iter().flat_map(|choice| &choice.block_ids).copied().collect();
-        assert_eq!(ids, [0, 2, 1, 3].map(|index| BlockId::new(7, index)));
-        for (moved, before) in moved.choices().iter().zip(response.choices()) {
-            assert!(moved.message.is_same(&before.message));
-            assert_eq!((moved.number, &moved.finish), (before.number, &before.finish));
-        }
+        let ids: Vec<_> = moved.blocks().map(|(id, _)| id).collect();
+        assert_eq!(ids, [1, 0, 2, 3].map(|index| BlockId::new(7, index)));
+        assert!(moved.message().is_same(response.message()));
+        assert_eq!(moved.finish(), response.finish());
         assert_eq!((moved.usage(), moved.transcript()), (response.usage(), &transcript));
     }
 }

@@ -16,8 +16,8 @@ pub(crate) fn deltas() -> impl Strategy<Value = Vec<Delta>> {
 }
 
 fn delta() -> impl Strategy<Value = Delta> {
-    (0_u32..4, option::weighted(0.2, -1_i64..3), kind()).prop_map(|(choice, block, kind)| {
-        let delta = Delta::from(kind).with_choice(choice);
+    (option::weighted(0.2, -1_i64..3), kind()).prop_map(|(block, kind)| {
+        let delta = Delta::from(kind);
         match block {
             Some(block) => delta.with_block(block),
             None => delta,

@@ -51,11 +51,6 @@ pub(crate) fn complete(
     run.response
 }
 
-/// Returns settings for this many parallel answers.
-pub(crate) fn choices(count: u32) -> AggregatorSettings {
-    AggregatorSettings::default().with_choices(count)
-}
-
 /// Settings with the eager rule.
 pub(crate) fn eager() -> AggregatorSettings {
     AggregatorSettings::default().with_eager_calls(true)
@@ -82,7 +77,7 @@ impl Run {
         let blocks = well_formed(&self.chunks);
         let mut fold = ChunkFold::new();
         self.chunks.iter().for_each(|chunk| fold.push(chunk));
-        for (id, block) in self.all_blocks() {
+        for (id, block) in self.response.blocks() {
             let Some(folded) = fold.block(id) else {
                 assert_unnamed(block);
                 continue;
@@ -103,25 +98,16 @@ impl Run {
         let ids: Vec<_> = fold.blocks(ROUND).into_iter().map(|(id, _)| id).collect();
         let expected: Vec<_> = self.response.blocks().map(|(id, _)| id).collect();
         assert!(ids.iter().all(|id| expected.contains(id)), "{ids:?} of {expected:?}");
-        for choice in self.response.choices() {
-            assert!(choice.block_ids.is_sorted(), "blocks stand in the order of first appearance");
-            assert_eq!(choice.block_ids.len(), choice.message.blocks().len());
-        }
+        assert!(expected.is_sorted(), "blocks stand in the order of first appearance");
+        assert_eq!(expected.len(), self.response.message().blocks().len());
     }
 
     fn assert_all_closed(&self, blocks: &BTreeMap<BlockId, Seen>) {
         let closed: Vec<_> =
             blocks.iter().filter(|(_, seen)| seen.closed.is_some()).map(|(id, _)| *id).collect();
-        let mut expected: Vec<_> = self.all_blocks().map(|(id, _)| id).collect();
+        let mut expected: Vec<_> = self.response.blocks().map(|(id, _)| id).collect();
         expected.sort();
         assert_eq!(closed, expected, "every block of the response has ended, and no other");
-    }
-
-    fn all_blocks(&self) -> impl Iterator<Item = (BlockId, &Block)> {
-        self.response
-            .choices()
-            .iter()
-            .flat_map(|choice| choice.block_ids.iter().copied().zip(choice.message.blocks()))
     }
 }
 

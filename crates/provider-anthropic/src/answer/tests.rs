@@ -27,8 +27,7 @@ enum Path {
 
 fn read(pieces: &[&[u8]], path: Path, limits: AggregatorLimits) -> ReadAnswer {
     let redaction = Redaction::default();
-    let decoder =
-        AnswerDecoder::new(Messages::new(FORMAT.into(), limits), 1, SseLimits::default(), redaction);
+    let decoder = AnswerDecoder::new(Messages::new(FORMAT.into(), limits), SseLimits::default(), redaction);
     let decoder = match path {
         Path::Fast => decoder,
         Path::Parsing => decoder.without_fast_path(),

@@ -1,6 +1,6 @@
 //! The fields of a body beside messages, system and tools.
 
-use advisor_core::{ChatOptions, Error, ErrorKind, ResponseFormat, Result};
+use advisor_core::{ChatOptions, ResponseFormat};
 use serde_json::{Map, Value, json};
 
 use super::BodySettings;
@@ -10,19 +10,12 @@ use super::BodySettings;
 const MAX_TOKENS: u64 = 8192;
 
 /// Returns the other fields. The caller's extra fields come last and override others.
-///
-/// # Errors
-/// If the request asks for several parallel answers, which the API does not give.
 pub(super) fn write(
     options: &ChatOptions,
     model: &str,
     settings: &BodySettings,
     tool_choice: Option<Value>,
-) -> Result<Map<String, Value>> {
-    if options.choices.is_some_and(|choices| choices > 1) {
-        let message = "the Messages API gives one answer per request; leave `ChatOptions::choices` unset";
-        return Err(Error::new(ErrorKind::InvalidRequest, message));
-    }
+) -> Map<String, Value> {
     let mut fields = Map::new();
     let mut set = |key: &str, value: Option<Value>| {
         if let Some(value) = value {
@@ -38,7 +31,7 @@ pub(super) fn write(
     set("tool_choice", tool_choice);
     fields.extend(options.extra.clone());
     add_format(options, &mut fields);
-    Ok(fields)
+    fields
 }
 
 /// Returns the limit of the request, or the usual one in addition to the tokens for thinking, which must be fewer.

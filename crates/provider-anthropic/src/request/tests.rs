@@ -5,8 +5,8 @@ mod messages;
 mod order;
 
 use advisor_core::{
-    Block, BlockContent, ChatOptions, ErrorKind, Message, Opaque, ParallelToolCalls, ProviderData,
-    ResponseFormat, ToolCall, ToolChoice, ToolDefinition, ToolResult, ToolSet,
+    Block, BlockContent, ChatOptions, Message, Opaque, ParallelToolCalls, ProviderData, ResponseFormat,
+    ToolCall, ToolChoice, ToolDefinition, ToolResult, ToolSet,
 };
 use advisor_testkit::DescribedTool;
 use serde_json::json;
@@ -83,13 +83,6 @@ fn number_of_tokens_is_always_sent_and_exceeds_thinking() {
     assert_eq!(asked(ChatOptions::new().with_extra("thinking", thinking(4000))), Some(12_192));
     assert_eq!(asked(ChatOptions::new().with_max_tokens(5).with_extra("thinking", thinking(4000))), Some(5));
     assert_eq!(asked(ChatOptions::new().with_extra("max_tokens", 7)), Some(7));
-}
-
-#[test]
-fn several_parallel_answers_are_refused() {
-    let request = ChatRequest::new(Message::user("Hi")).with_options(ChatOptions::new().with_choices(2));
-    let error = body(&request, "claude-x", &FORMAT.into(), &BodySettings::default()).expect_err("an error");
-    assert_eq!(error.kind(), ErrorKind::InvalidRequest);
 }
 
 #[test]

@@ -8,7 +8,7 @@ mod documented;
 mod ends;
 mod framing;
 
-use advisor_core::{AggregatorSettings, Block, BlockContent, ChatResponse, Chunk, Error};
+use advisor_core::{AggregatorSettings, Block, BlockContent, ChatResponse, Chunk, Error, FinishReason};
 use advisor_testkit::decoding::{ReadAnswer, read_answer};
 use advisor_testkit::split;
 use provider_http::answer::AnswerDecoder;
@@ -20,33 +20,24 @@ use super::GenerateContent;
 use crate::wire::FORMAT;
 
 /// Reads a body in pieces.
-fn read_pieces(pieces: &[&[u8]], choices: u32, fast: bool) -> ReadAnswer {
-    let settings = AggregatorSettings::default().with_choices(choices);
-    let decoder = AnswerDecoder::new(
-        GenerateContent::new(FORMAT.into(), choices),
-        choices,
-        SseLimits::default(),
-        Redaction::default(),
-    );
+fn read_pieces(pieces: &[&[u8]], fast: bool) -> ReadAnswer {
+    let format = GenerateContent::new(FORMAT.into());
+    let decoder = AnswerDecoder::new(format, SseLimits::default(), Redaction::default());
     let decoder = if fast { decoder } else { decoder.without_fast_path() };
-    read_answer(decoder, settings, pieces)
+    read_answer(decoder, AggregatorSettings::default(), pieces)
 }
 
 /// Reads events as server-sent events, and checks that every other framing and split gives the same.
 fn read(events: &[Value]) -> ReadAnswer {
-    read_choices(events, 1)
-}
-
-fn read_choices(events: &[Value], choices: u32) -> ReadAnswer {
     let sse = sse(events, "\r\n");
-    let whole = read_pieces(&[&sse], choices, true);
+    let whole = read_pieces(&[&sse], true);
     for body in [&sse, &self::sse(events, "\n"), &array(events)] {
         let bytes: Vec<&[u8]> = body.chunks(1).collect();
-        assert_same(&whole, &read_pieces(&[body], choices, true), "whole");
-        assert_same(&whole, &read_pieces(&[body], choices, false), "without the fast path");
-        assert_same(&whole, &read_pieces(&bytes, choices, true), "byte by byte");
+        assert_same(&whole, &read_pieces(&[body], true), "whole");
+        assert_same(&whole, &read_pieces(&[body], false), "without the fast path");
+        assert_same(&whole, &read_pieces(&bytes, true), "byte by byte");
         for split in split::random_splits(body, 7, 10) {
-            assert_same(&whole, &read_pieces(&split.pieces, choices, true), "at random splits");
+            assert_same(&whole, &read_pieces(&split.pieces, true), "at random splits");
         }
     }
     whole

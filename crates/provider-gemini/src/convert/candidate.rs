@@ -1,4 +1,4 @@
-//! One of several parallel answers.
+//! `Candidate`: the answer of an event.
 
 use advisor_core::{Finish, ProviderData, Text};
 use provider_http::failure::Report;
@@ -8,12 +8,12 @@ use super::finish::End;
 use super::sources::Sources;
 use crate::wire::Object;
 
-/// The state of a candidate.
+/// The state of the candidate that is read. One is asked for; of several in an event, it is the first: its number may be
+/// wrong.
 #[derive(Debug)]
 pub(super) struct Candidate {
     /// The format name of the server's data.
     pub(super) format: Text,
-    pub(super) number: u32,
     pub(super) calls: Calls,
     pub(super) sources: Sources,
     /// Whether anything arrived that is shown.
@@ -24,10 +24,9 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
-    pub(super) fn new(format: Text, number: u32) -> Self {
+    pub(super) fn new(format: Text) -> Self {
         Self {
             format,
-            number,
             calls: Calls::default(),
             sources: Sources::default(),
             has_content: false,

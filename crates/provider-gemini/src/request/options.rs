@@ -25,12 +25,6 @@ pub(super) fn fields(request: &ChatRequest, profile: &Profile, names: &ToolNames
     fields
 }
 
-/// Returns the number of answers that the fields ask for.
-pub(super) fn choices(fields: &Map<String, Value>) -> u32 {
-    let count = fields.get("generationConfig").and_then(|config| config.get("candidateCount")?.as_u64());
-    count.and_then(|count| u32::try_from(count).ok()).unwrap_or(1).max(1)
-}
-
 fn merge(fields: &mut Map<String, Value>, more: &Map<String, Value>) {
     for (key, value) in more {
         match (fields.get_mut(key), value) {
@@ -55,7 +49,6 @@ fn generation_config(request: &ChatRequest, schemas: SchemaForm) -> Map<String, 
     set("maxOutputTokens", options.max_tokens.map(Value::from));
     set("stopSequences", (!options.stop.is_empty()).then(|| json!(options.stop)));
     set("seed", options.seed.map(Value::from));
-    set("candidateCount", options.choices.filter(|choices| *choices > 1).map(Value::from));
     match &options.response_format {
         Some(ResponseFormat::JsonObject) => set("responseMimeType", Some("application/json".into())),
         Some(ResponseFormat::JsonSchema { schema, .. }) => {

@@ -1,8 +1,8 @@
 //! Tests of `request`.
 
 use advisor_core::{
-    Block, BlockContent, ChatOptions, Citation, Media, Message, MessageList, Opaque, Part, ProviderData,
-    ResponseFormat, ToolCall, ToolChoice, ToolDefinition, ToolResult, ToolSet,
+    Block, BlockContent, ChatOptions, Citation, ErrorKind, Media, Message, MessageList, Opaque, Part,
+    ProviderData, ResponseFormat, ToolCall, ToolChoice, ToolDefinition, ToolResult, ToolSet,
 };
 use advisor_testkit::DescribedTool;
 use serde_json::json;
@@ -453,19 +453,22 @@ fn options_are_the_generation_config() {
         .with_max_tokens(100)
         .with_stop("end")
         .with_seed(7)
-        .with_choices(2)
         .with_response_format(format)
         .with_extra("generationConfig", json!({"thinkingConfig": {"includeThoughts": true}, "seed": 8}))
         .with_extra("safetySettings", json!([]));
     let request = ChatRequest::new(Message::user("x")).with_options(options);
     let mut expected = json!({
         "temperature": 0.5, "topP": 0.25, "maxOutputTokens": 100, "stopSequences": ["end"], "seed": 8,
-        "candidateCount": 2, "responseMimeType": "application/json", "responseJsonSchema": schema,
+        "responseMimeType": "application/json", "responseJsonSchema": schema,
         "thinkingConfig": {"includeThoughts": true},
     });
     assert_eq!(sent(&request)["generationConfig"], expected);
     assert_eq!(sent(&request)["safetySettings"], json!([]));
-    assert_eq!(body(&request, "m", &FORMAT.into(), &Profile::gemini_api()).expect("a body").choices, 2);
+    let several = json!({"candidateCount": 2});
+    let several = ChatOptions::new().with_extra("generationConfig", several);
+    let several = ChatRequest::new(Message::user("x")).with_options(several);
+    let error = body(&several, "m", &FORMAT.into(), &Profile::gemini_api()).expect_err("one answer only");
+    assert_eq!(error.kind(), ErrorKind::Configuration);
     let mut profile = Profile::gemini_api();
     profile.schemas = SchemaForm::OpenApi;
     let fields = expected.as_object_mut().expect("an object");

@@ -52,7 +52,6 @@ struct Half {
 /// The text that a piece of the answer belongs to.
 #[derive(Clone, PartialEq)]
 struct Owner {
-    choice: u32,
     kind: BlockKind,
     /// The number of the block or call.
     number: Option<i64>,
@@ -62,7 +61,7 @@ struct Owner {
 impl Owner {
     /// Checks whether nothing tells the two apart. The first piece of a call may say more than later ones.
     fn fits(&self, other: &Self) -> bool {
-        (self.choice, self.kind) == (other.choice, other.kind)
+        self.kind == other.kind
             && self.number.zip(other.number).is_none_or(|(own, other)| own == other)
             && self.call_id.as_ref().zip(other.call_id.as_ref()).is_none_or(|(own, other)| own == other)
     }
@@ -149,8 +148,8 @@ impl CutCharacters {
 
 /// Calls `take` with each piece of text in a delta. One that only begins a call has an empty text.
 fn each_piece(delta: &mut Delta, mut take: impl FnMut(&Owner, &mut Text)) {
-    let (choice, number) = (delta.choice, delta.block);
-    let owner = |kind, number, call_id| Owner { choice, kind, number, call_id };
+    let number = delta.block;
+    let owner = |kind, number, call_id| Owner { kind, number, call_id };
     match &mut delta.kind {
         DeltaKind::Text(text) => take(&owner(BlockKind::Text, number, None), text),
         DeltaKind::Reasoning(text) => take(&owner(BlockKind::Reasoning, number, None), text),

@@ -6,7 +6,7 @@
 pub enum End {
     /// The answer continues.
     Open,
-    /// Every choice has a finish reason. More calls and usage may follow.
+    /// A finish reason came. More calls and usage may follow.
     Finished,
     /// The end came. Only usage may follow.
     Done,

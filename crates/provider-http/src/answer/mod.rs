@@ -50,12 +50,12 @@ pub struct AnswerDecoder<W> {
 }
 
 impl<W: WireFormat> AnswerDecoder<W> {
-    /// Creates a decoder for an answer with `choices` parallel choices. `redaction` applies to the server's words
+    /// Creates a decoder of an answer. `redaction` applies to the server's words
     /// in errors, and to names and ids. [`SseLimits::event`] also bounds a JSON value.
-    pub fn new(format: W, choices: u32, limits: SseLimits, redaction: Redaction) -> Self {
+    pub fn new(format: W, limits: SseLimits, redaction: Redaction) -> Self {
         Self {
             body: Body::default(),
-            progress: Progress::new(format, choices, Failures::new(redaction)),
+            progress: Progress::new(format, Failures::new(redaction)),
             limits,
             content_type: ServerWords::default(),
             ended: false,

@@ -3,7 +3,7 @@
 mod arrival;
 mod ending;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use advisor_core::{Delta, DeltaKind, Error, FinishReason};
 
@@ -35,11 +35,8 @@ pub(super) struct Progress<W> {
     /// Halves of characters, whose other halves may begin later texts.
     characters: CutCharacters,
     format: W,
-    choices: u32,
     /// Whether the format was asked for deltas that it held back.
     format_finished: bool,
-    /// The choices that have a finish reason, as many as were requested at most.
-    pub(super) finished: BTreeSet<u32>,
     pub(super) arrival: Arrival,
     /// Whether the events are the elements of an array, whose closing bracket ends the answer.
     pub(super) is_array: bool,
@@ -57,7 +54,7 @@ pub(super) enum ReadAs {
 }
 
 impl<W: WireFormat> Progress<W> {
-    pub(super) fn new(format: W, choices: u32, failures: Failures) -> Self {
+    pub(super) fn new(format: W, failures: Failures) -> Self {
         let mut fast = FastPath::new(W::FRAMING, W::FIELDS);
         if !format.is_repeatable() {
             fast.stop_learning();
@@ -72,9 +69,7 @@ impl<W: WireFormat> Progress<W> {
             fast,
             characters: CutCharacters::default(),
             format,
-            choices: choices.max(1),
             format_finished: false,
-            finished: BTreeSet::new(),
             arrival: Arrival::NOTHING,
             is_array: false,
         }
@@ -235,8 +230,9 @@ impl<W: WireFormat> Progress<W> {
                     if let FinishReason::Other(reason) = &mut finish.reason {
                         self.failures.hide_secrets_in(reason);
                     }
-                    if self.end == End::Open && self.finished.len() < self.choices as usize {
-                        self.finished.insert(delta.choice);
+                    // An array is complete with its closing bracket, whatever its elements state.
+                    if !self.is_array {
+                        self.end = End::Finished;
                     }
                 }
                 DeltaKind::BlockEnd => self.fast.forget(),
@@ -247,10 +243,6 @@ impl<W: WireFormat> Progress<W> {
         if is_done {
             let ended = self.deltas.split_off(new);
             self.deltas.extend(ended.into_iter().filter(|delta| delta.kind != DeltaKind::Done));
-        }
-        // An array is complete with its closing bracket, whatever its elements state.
-        if self.finished.len() >= self.choices as usize && !self.is_array {
-            self.end = End::Finished;
         }
         is_done
     }

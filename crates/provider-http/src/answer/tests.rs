@@ -33,7 +33,6 @@ fn read(event: AnswerEvent<'_>, deltas: &mut VecDeque<Delta>) -> serde_json::Res
     if !known {
         return Ok(Meaning::from_json(&event));
     }
-    let choice = event["choice"].as_u64().unwrap_or_default() as u32;
     let tokens = event["tokens"].as_u64();
     let say = event["say"].as_str().filter(|text| !text.is_empty());
     let new =
@@ -44,8 +43,7 @@ fn read(event: AnswerEvent<'_>, deltas: &mut VecDeque<Delta>) -> serde_json::Res
     let origin = by.map(|by| Delta::origin(Some(by.into()), Some(by.into())));
     let stop = stop
         .map(|stop| by.map_or(stop, |by| Delta::finish(Finish::written(FinishReason::Other(by.into()), by))));
-    deltas
-        .extend(origin.into_iter().chain(new).chain(stop).chain(done).map(|delta| delta.with_choice(choice)));
+    deltas.extend(origin.into_iter().chain(new).chain(stop).chain(done));
     if event.get("error").is_some() {
         return Ok(Meaning::from_json(&event));
     }
@@ -74,7 +72,7 @@ format_of!(SayingLines, Framing::Lines, None);
 format_of!(SayingArray, Framing::Array, None);
 
 pub(crate) fn decoder<W: WireFormat + Default>() -> AnswerDecoder<W> {
-    AnswerDecoder::new(W::default(), 1, SseLimits::default(), Redaction::default())
+    AnswerDecoder::new(W::default(), SseLimits::default(), Redaction::default())
 }
 
 /// Returns the deltas and the error of a body in these pieces, and its end before `finish`.
@@ -147,16 +145,6 @@ fn law_s5_every_framing_gives_same_deltas() {
             assert_eq!(outcome::<SayingArray>(&array), expected, "{array}");
         }
     }
-}
-
-#[test]
-fn law_r1_finished_choices_are_bounded() {
-    let ends: String = (0..100).map(|choice| format!(r#"{{"choice":{choice},"stop":true}},"#)).collect();
-    let mut decoder = AnswerDecoder::new(SayingArray, 2, SseLimits::default(), Redaction::default());
-    decoder.push(format!("[{ends}").into());
-    while decoder.next().is_some() {}
-    assert_eq!(decoder.end(), End::Open);
-    assert_eq!(decoder.progress.finished.len(), 2);
 }
 
 /// Reads a body in two pieces, cut at each byte, and byte by byte, which must not differ from the whole.
@@ -237,7 +225,7 @@ fn values_with_line_feeds_match_as_well() {
 #[test]
 fn finish_reason_survives_similar_secret() {
     let redaction = Redaction::new(["filter-strict".to_owned().into()].into_iter());
-    let mut decoder = AnswerDecoder::new(Sayings, 1, SseLimits::default(), redaction);
+    let mut decoder = AnswerDecoder::new(Sayings, SseLimits::default(), redaction);
     decoder.push("data: {\"say\":\"a\",\"by\":\"content_filter\",\"stop\":true}\n\n".into());
     let finish = std::iter::from_fn(|| decoder.next()).filter_map(Result::ok).last();
     let expected = Finish::written(FinishReason::Other("content_filter".into()), "content_filter");
@@ -247,7 +235,7 @@ fn finish_reason_survives_similar_secret() {
 #[test]
 fn law_r3_names_of_an_answer_hide_keys() {
     let redaction = Redaction::new(["canary-0123456789".to_owned().into()].into_iter());
-    let mut decoder = AnswerDecoder::new(Sayings, 1, SseLimits::default(), redaction);
+    let mut decoder = AnswerDecoder::new(Sayings, SseLimits::default(), redaction);
     decoder.push("data: {\"say\":\"a\",\"by\":\"canary-0123456789\",\"stop\":true}\n\n".into());
     let deltas: Vec<_> = std::iter::from_fn(|| decoder.next()).map(|delta| delta.expect("a delta")).collect();
     let shown = format!("{deltas:?}");
@@ -274,7 +262,7 @@ fn law_r3_calls_of_an_answer_hide_keys() {
     let redaction = Redaction::new(["canary-0123456789".to_owned().into()].into_iter());
     let tools = [Text::from("docs.search")];
     let names = ToolNames::new(NameRule::UP_TO_64, &[], tools.iter()).with_offered(tools.iter());
-    let decoder = AnswerDecoder::new(CallLines, 1, SseLimits::default(), redaction);
+    let decoder = AnswerDecoder::new(CallLines, SseLimits::default(), redaction);
     let body = b"\"canary-0123456789\"\n\"docs_search\"\n";
     let (deltas, _, _) = read_in(decoder.with_tools(Arc::new(names)), &[body]);
     let expected = [("[secret]", "[secret]"), ("docs_search", "docs.search")]
@@ -357,16 +345,6 @@ fn value_cut_after_finish_reason_is_ignored() {
 }
 
 #[test]
-fn answer_finishes_once_every_choice_has() {
-    let mut decoder = AnswerDecoder::new(Sayings, 2, SseLimits::default(), Redaction::default());
-    for (choice, end) in [(1, End::Open), (1, End::Open), (0, End::Finished)] {
-        decoder.push(format!("data: {{\"stop\":true,\"choice\":{choice}}}\n\n").into());
-        while decoder.next().is_some() {}
-        assert_eq!(decoder.end(), end);
-    }
-}
-
-#[test]
 fn status_becomes_error_only_without_an_answer() {
     let provider = ErrorKind::Provider { status: None };
     let status = "{\"type\":\"status\",\"message\":\"queued\"}\n";
@@ -420,7 +398,7 @@ fn broken_bodies_have_positions() {
     let (deltas, failed, _) = read_in(decoder::<SayingLines>(), &[b"{\"say\":\"a\"}\n{\"say\":\"\xFF\"}"]);
     assert_eq!((texts(&deltas), failed), (vec!["a"], at(20)));
     let limits = SseLimits { line: 64, event: 16 };
-    let bounded = AnswerDecoder::new(SayingLines, 1, limits, Redaction::default());
+    let bounded = AnswerDecoder::new(SayingLines, limits, Redaction::default());
     let (deltas, failed, _) = read_in(bounded, &[b"{\"say\":\"a\"}\n{\"say\":\"", &[b'b'; 32]]);
     assert_eq!((texts(&deltas), failed), (vec!["a"], Some(ErrorKind::TooLarge)));
 }

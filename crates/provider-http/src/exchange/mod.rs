@@ -162,12 +162,11 @@ impl HttpClient {
         aggregator: MessageAggregator,
     ) -> Result<ChunkStream> {
         let failures = Failures::new(redaction.clone());
-        let choices = aggregator.settings().choices;
         let mut waits = self.retries.waits();
         let mut attempt = 0_u32;
         loop {
             attempt += 1;
-            let decoder = AnswerDecoder::new(format(), choices, self.limits, redaction.clone());
+            let decoder = AnswerDecoder::new(format(), self.limits, redaction.clone());
             let decoder = call.tools.iter().cloned().fold(decoder, AnswerDecoder::with_tools);
             match self.attempt(call, &failures, decoder, attempt).await {
                 Ok(deltas) => return Ok(ChunkStream::from_delta_batches(aggregator, deltas)),

@@ -29,7 +29,7 @@ impl<'a> EventContent<'a> {
             }
         }
         let (delta, text) = piece?;
-        let same_place = |(other, _): (&Delta, _)| (other.choice, other.block) == (delta.choice, delta.block);
+        let same_place = |(other, _): (&Delta, _)| other.block == delta.block;
         if text.is_empty() || !data.is_none_or(same_place) {
             return None;
         }

@@ -193,5 +193,5 @@ impl FastPath {
 
 /// Checks whether two deltas belong to the same block.
 fn is_beside(one: &Delta, other: &Delta) -> bool {
-    (one.choice, one.block) == (other.choice, other.block)
+    one.block == other.block
 }

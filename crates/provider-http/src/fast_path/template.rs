@@ -126,10 +126,10 @@ impl Template {
         Some(self.in_place(DeltaKind::ReasoningData(data)))
     }
 
-    /// Returns a delta of the same choice and block.
+    /// Returns a delta of the same block.
     #[inline(always)]
     fn in_place(&self, kind: DeltaKind) -> Delta {
-        let mut delta = Delta::from(kind).with_choice(self.delta.choice);
+        let mut delta = Delta::from(kind);
         delta.block = self.delta.block;
         delta
     }

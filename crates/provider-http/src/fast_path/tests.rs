@@ -266,12 +266,6 @@ fn data_stays_before_deltas_that_end_it() {
     assert_eq!(join(&[&[thought(), data("1"), call()]]), [thought(), data("1"), call()]);
     // Before a piece of reasoning without more of it.
     assert_eq!(join(&[&[data("1")], &[thought()]]), [data("1"), thought()]);
-    // Before another choice's.
-    let other = [thought().with_choice(1), data("2").with_choice(1)];
-    assert_eq!(
-        join(&[&[thought(), data("1"), other[0].clone(), other[1].clone()]]),
-        [thought(), data("1"), other[0].clone(), other[1].clone()]
-    );
     // Reasoning that brings more of it, and token counts, overtake it.
     assert_eq!(
         join(&[&[thought(), data("1"), usage()], &[thought(), data("2")]]),

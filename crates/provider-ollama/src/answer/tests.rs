@@ -14,7 +14,7 @@ use super::*;
 type Decoder = AnswerDecoder<OllamaChat>;
 
 fn decoder() -> Decoder {
-    AnswerDecoder::new(OllamaChat::default(), 1, SseLimits::default(), Redaction::default())
+    AnswerDecoder::new(OllamaChat::default(), SseLimits::default(), Redaction::default())
 }
 
 /// Reads a body whole, and checks that it gives the same byte by byte.

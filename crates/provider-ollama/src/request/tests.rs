@@ -272,15 +272,6 @@ fn tools_described_by_an_advisor_are_not_sent() {
 }
 
 #[test]
-fn several_answers_are_refused() {
-    let request =
-        |choices| ChatRequest::new(Message::user("x")).with_options(ChatOptions::new().with_choices(choices));
-    let error = body(&request(2), "m", STREAMED).expect_err("one answer only");
-    assert_eq!(error.kind(), ErrorKind::InvalidRequest);
-    assert!(body(&request(1), "m", STREAMED).is_ok());
-}
-
-#[test]
 fn long_message_is_shared_and_written_once() {
     let long = Message::user("x".repeat(200_000));
     let request = ChatRequest::new(vec![Message::user("a"), long.clone(), Message::user("b")]);

@@ -336,17 +336,37 @@ fn calls_of_whole_message_are_distinguished_by_position() {
     assert_eq!(convert(&[message]), [[Delta::from(calls)]]);
 }
 
-#[test]
-fn choices_keep_their_numbers() {
-    let event = r#"{"choices":[{"index":1,"delta":{"content":"b"}},{"index":0,"delta":{"content":"a"}},{"index":-3,"delta":{"content":"c"}}]}"#;
-    assert_eq!(convert(&[event]), [[Delta::text("b").with_choice(1), Delta::text("a"), Delta::text("c")]]);
+/// The texts of entries with these numbers.
+fn read_of(entries: &[(u32, &str)]) -> String {
+    let events: Vec<_> = entries
+        .iter()
+        .map(|(index, text)| format!(r#"{{"choices":[{{"index":{index},"delta":{{"content":"{text}"}}}}]}}"#))
+        .collect();
+    let deltas = convert(&events.iter().map(String::as_str).collect::<Vec<_>>()).concat();
+    deltas
+        .iter()
+        .filter_map(|delta| if let DeltaKind::Text(text) = &delta.kind { Some(&**text) } else { None })
+        .collect()
 }
 
-/// The form of cumulative text, in this number of answers.
-fn cumulative(choices: u32) -> TextForm {
+/// One answer is asked for. Numbers of choices mean nothing, unless several answers begin.
+#[test]
+fn of_several_answers_the_first_is_read() {
+    for (entries, read) in [
+        (&[(0, ""), (1, ""), (0, "a"), (1, "x"), (0, "b"), (2, "y")][..], "ab"),
+        (&[(1, ""), (1, "a"), (0, ""), (0, "x"), (1, "b")], "ab"),
+        (&[(0, "a"), (1, "b"), (2, ""), (3, "c")], "abc"),
+        (&[(0, ""), (0, "a"), (1, "b"), (2, "c")], "abc"),
+    ] {
+        assert_eq!(read_of(entries), read, "{entries:?}");
+    }
+}
+
+/// The form of cumulative text.
+fn cumulative() -> TextForm {
     let mut profile = Profile::compatible();
     profile.text = TextMode::Cumulative;
-    TextForm::new(&profile, choices)
+    TextForm::new(&profile)
 }
 
 #[test]
@@ -354,39 +374,26 @@ fn cumulative_text_is_emitted_as_increments() {
     let event = |index: u32, text: &str| {
         format!(r#"{{"choices":[{{"index":{index},"delta":{{"content":"{text}"}}}}]}}"#)
     };
-    let events = [event(0, "He"), event(1, "Bye"), event(0, "Hello"), event(0, "Hello"), event(0, "!")];
+    let events = [event(0, "He"), event(0, "Hello"), event(0, "Hello"), event(0, "!")];
     let events: Vec<&str> = events.iter().map(String::as_str).collect();
     let texts = |form| -> Vec<Delta> { convert_with(form, &events).concat() };
-    let expected = [
-        Delta::text("He"),
-        Delta::text("Bye").with_choice(1),
-        Delta::text("llo"),
-        Delta::text(""),
-        Delta::text("!"),
-    ];
-    assert_eq!(texts(cumulative(2)), expected);
-    assert_eq!(texts(TextForm::PLAIN).len(), 5);
-    assert_eq!(texts(TextForm::PLAIN)[2], Delta::text("Hello"));
-    // With one answer the number means nothing, such as that of the token (Q54).
+    assert_eq!(texts(cumulative()), ["He", "llo", "", "!"].map(Delta::text));
+    assert_eq!(texts(TextForm::PLAIN)[1], Delta::text("Hello"));
     let counted = [event(0, "He"), event(1, "Hello"), event(2, "Hello!")];
-    let texts = convert_with(cumulative(1), &counted.each_ref().map(String::as_str)).concat();
-    assert_eq!(texts.into_iter().map(|delta| delta.kind).collect::<Vec<_>>(), ["He", "llo", "!"].map(text));
+    let texts = convert_with(cumulative(), &counted.each_ref().map(String::as_str)).concat();
+    assert_eq!(texts, ["He", "llo", "!"].map(Delta::text), "the number of the token (Q54)");
 }
 
 #[test]
 fn law_r1_cumulative_text_counts_as_kept() {
-    let mut converter = Converter::new(cumulative(2), FORMAT.into());
+    let mut converter = Converter::new(cumulative(), FORMAT.into());
     let mut kept = Vec::new();
-    for (choice, text) in [(0, "He"), (1, "Bye"), (0, "Hello"), (0, "Hello"), (1, "Me")] {
-        let event = format!(r#"{{"choices":[{{"index":{choice},"delta":{{"content":"{text}"}}}}]}}"#);
+    for text in ["He", "Hello", "Hello", "Me"] {
+        let event = format!(r#"{{"choices":[{{"delta":{{"content":"{text}"}}}}]}}"#);
         converter.convert(&mut serde_json::from_str(&event).expect("an event"), &mut VecDeque::new());
         kept.push(converter.kept());
     }
-    assert_eq!(kept, [2, 5, 8, 8, 10]);
-}
-
-fn text(text: &str) -> DeltaKind {
-    DeltaKind::Text(text.into())
+    assert_eq!(kept, [2, 5, 5, 7]);
 }
 
 #[test]

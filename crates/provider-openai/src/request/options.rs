@@ -35,8 +35,6 @@ pub(super) fn write(
     set(rules.max_tokens, options.max_tokens.map(Value::from));
     set(rules.seed, options.seed.map(Value::from));
     set("stop", (!options.stop.is_empty()).then(|| json!(options.stop)));
-    // Every server gives one answer by default; some refuse the field.
-    set("n", options.choices.filter(|choices| *choices > 1).map(Value::from));
     set("response_format", options.response_format.as_ref().and_then(response_format));
     // Servers refuse fields about tools if no tool is offered.
     if offered(request, rules).next().is_some() {

@@ -1,7 +1,7 @@
 //! Tests of `request`.
 
 use advisor_core::{
-    AggregatorLimits, Block, BlockContent, ChatOptions, Citation, Media, MediaSource, Message,
+    AggregatorLimits, Block, BlockContent, ChatOptions, Citation, ErrorKind, Media, MediaSource, Message,
     MessageContent, MessageList, Opaque, ParallelToolCalls, Part, ProviderData, ResponseFormat, ToolCall,
     ToolChoice, ToolDefinition, ToolResult,
 };
@@ -767,7 +767,6 @@ fn options_have_the_names_that_the_server_knows() {
         options.max_tokens = Some(7);
         options.seed = Some(-3);
         options.stop = vec!["a".into(), "b".into()];
-        options.choices = Some(2);
         options.parallel_tool_calls = Some(ParallelToolCalls::Forbidden);
         options.tool_choice = Some(ToolChoice::Required);
         options.response_format = Some(ResponseFormat::JsonObject);
@@ -780,7 +779,7 @@ fn options_have_the_names_that_the_server_knows() {
         written,
         json!({
             "model": "m", "stream": true, "stream_options": {"include_usage": true}, "temperature": 0.5, "top_p": 0.9, "max_tokens": 7,
-            "seed": -3, "stop": ["a", "b"], "n": 2, "parallel_tool_calls": false, "tool_choice": "required",
+            "seed": -3, "stop": ["a", "b"], "parallel_tool_calls": false, "tool_choice": "required",
             "response_format": {"type": "json_object"}, "tools": [function("f"), function("g")],
         })
     );
@@ -847,7 +846,6 @@ fn tools_are_functions_with_parameters() {
 fn request_without_tools_omits_tool_options() {
     let mut options = ChatOptions::new().with_tool_choice(ToolChoice::None);
     options.parallel_tool_calls = Some(ParallelToolCalls::Allowed);
-    options.choices = Some(1);
     let request = ChatRequest::new(Message::user("x")).with_options(options);
     let written = body(
         &request,
@@ -856,7 +854,6 @@ fn request_without_tools_omits_tool_options() {
         &BodySettings { profile: Profile::compatible(), streaming: false },
     )
     .expect("a body");
-    assert_eq!(written.choices, 1);
     let mut written: Value = serde_json::from_slice(&written.json.concat()).expect("JSON");
     written.as_object_mut().expect("an object").remove("messages");
     assert_eq!(written, json!({"model": "m", "stream": false}));
@@ -865,11 +862,10 @@ fn request_without_tools_omits_tool_options() {
 #[test]
 fn extra_fields_win() {
     let mut options = ChatOptions::new().with_temperature(0.1);
-    let extra = json!({"temperature": 1.0, "n": 3, "service_tier": "flex"});
+    let extra = json!({"temperature": 1.0, "n": 1, "service_tier": "flex"});
     options.extra.extend(extra.as_object().cloned().expect("an object"));
     let mut request = ChatRequest::new(Message::user("x")).with_options(options);
     let written = body(&request, "m", FORMAT.into(), &streamed(Profile::openai())).expect("a body");
-    assert_eq!(written.choices, 3);
     let json: Value = serde_json::from_slice(&written.json.concat()).expect("JSON");
     assert_eq!(
         (&json["temperature"], &json["service_tier"], &json["messages"][0]["content"]),
@@ -877,6 +873,10 @@ fn extra_fields_win() {
     );
     request.options.extra.insert("messages".to_owned(), json!([]));
     assert_eq!(written_by(&Profile::openai(), &request)["messages"], json!([]));
+    request.options.extra.insert("n".to_owned(), json!(3));
+    let error =
+        body(&request, "m", FORMAT.into(), &streamed(Profile::openai())).expect_err("one answer only");
+    assert_eq!(error.kind(), ErrorKind::Configuration);
 }
 
 #[test]

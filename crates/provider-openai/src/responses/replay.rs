@@ -151,7 +151,7 @@ fn read(events: &[Value]) -> ChatResponse {
     let body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
     let decoder = || {
         let format = Responses::new(FORMAT);
-        AnswerDecoder::new(format, 1, SseLimits::default(), Redaction::default())
+        AnswerDecoder::new(format, SseLimits::default(), Redaction::default())
     };
     let read = |decoder| read_answer(decoder, AggregatorSettings::default(), &[body.as_bytes()]).response;
     let response = read(decoder()).expect("an answer");

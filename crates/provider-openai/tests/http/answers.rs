@@ -114,26 +114,6 @@ async fn whole_answers_give_same_chunks_as_streams() {
 }
 
 #[tokio::test]
-async fn several_choices_are_kept_apart() {
-    let body = ChatTranscript::new("m")
-        .text("a")
-        .choice(1)
-        .text("b")
-        .finish("length")
-        .choice(0)
-        .text("c")
-        .finish("stop")
-        .done();
-    let server = ReplayServer::start([Reply::sse(body)]).await.expect("a port");
-    let mut options = ChatOptions::new();
-    options.choices = Some(2);
-    let response = call_with(&model(&server), request().with_options(options)).await.expect("completed");
-    let texts: Vec<String> = response.choices().iter().map(|choice| choice.message.text()).collect();
-    assert_eq!(texts, ["ac", "b"]);
-    assert_eq!(server.requests()[0].json().expect("JSON")["n"], 2);
-}
-
-#[tokio::test]
 async fn chunks_come_as_the_server_sends_them() {
     use advisor_testkit::Gate;
     let (first, second) = (ChatTranscript::new("m").text("Hello").without_done(), hello().done());

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use advisor_core::{
-    ChatModel, ChatOptions, ChatRequest, ChatResponse, Chunk, Error, ErrorKind, Message, Result, async_trait,
+    ChatModel, ChatRequest, ChatResponse, Chunk, Error, ErrorKind, Message, Result, async_trait,
 };
 use advisor_testkit::recordings::{self, Recording};
 use advisor_testkit::{ReplayServer, Reply, split};
@@ -37,10 +37,8 @@ impl Transport for Watched {
     }
 }
 
-fn request(recording: &Recording) -> ChatRequest {
-    let mut options = ChatOptions::new();
-    options.choices = Some(recording.choices);
-    ChatRequest::new(Message::user("x")).with_options(options)
+fn request() -> ChatRequest {
+    ChatRequest::new(Message::user("x"))
 }
 
 fn ends(pieces: &[Bytes]) -> BTreeSet<usize> {
@@ -60,7 +58,7 @@ async fn replay(recording: &Recording, reply: Reply) {
     let received = Arc::new(Mutex::new(Vec::new()));
     let inner = ReqwestTransport::new(None).expect("a transport");
     let watched = Watched { inner, received: Arc::clone(&received) };
-    let result = call_with(&model(&server).with_transport(watched), request(recording)).await;
+    let result = call_with(&model(&server).with_transport(watched), request()).await;
 
     let got = recordings::outcome(&result);
     let differences = recording.differences(&got);
@@ -226,7 +224,7 @@ async fn assert_cut_anywhere(name: &str, body: &[u8], whole: Outcome, calls: &[(
 
 #[test]
 fn chunk_kinds_match_assumptions_of_these_checks() {
-    let response = ChatResponse::from_choices(1, Vec::new());
+    let response = ChatResponse::from("");
     assert!(Chunk::Completed(response.clone()).completed().is_some());
     assert!(Chunk::RoundCompleted(response).completed().is_none());
 }

@@ -65,7 +65,7 @@ impl ChunkEditor for TextCallEditor {
                     &self.tools,
                     self.settings.clone(),
                 );
-                let thinking = self.thoughts.as_mut().map(|thoughts| thoughts.of(head.choice).splitter());
+                let thinking = self.thoughts.as_mut().map(|thoughts| thoughts.splitter());
                 self.open.insert(block, OpenText::new(block, head, thinking, parser));
             }
             Chunk::Delta { block, delta: BlockDelta::Text(text) } if self.open.contains_key(&block) => {
@@ -179,7 +179,7 @@ impl OpenText {
         if let Some(mut thinking) = self.thinking.take() {
             thinking.finish(&mut pieces);
             if let Some(thoughts) = thoughts {
-                thoughts.of(self.head.choice).end_text(thinking);
+                thoughts.end_text(thinking);
             }
         }
         self.take_pieces(pieces, thoughts, out)?;
@@ -204,7 +204,7 @@ impl OpenText {
                 }
                 ThoughtPiece::Reasoning(text) => {
                     let text = match thoughts {
-                        Some(thoughts) => thoughts.of(self.head.choice).unrepeated(&text),
+                        Some(thoughts) => thoughts.unrepeated(&text),
                         None => text,
                     };
                     if text.is_empty() {
@@ -223,7 +223,7 @@ impl OpenText {
 
     fn end_reasoning(&self, thoughts: &mut Option<Thoughts>) {
         if let Some(thoughts) = thoughts {
-            thoughts.of(self.head.choice).end_reasoning();
+            thoughts.end_reasoning();
         }
     }
 

@@ -1,24 +1,19 @@
 //! `Thoughts`: the reasoning in the text and the provider's own; leaves out what both have.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use advisor_core::{BlockDelta, BlockId, BlockKind, Chunk};
 
 use crate::thinking::{ThinkStart, ThinkingSplitter};
 
-/// The reasoning in the parallel answers of a model.
+/// The reasoning in an answer: the provider's own, and that between tags in the text.
 pub(super) struct Thoughts {
-    /// The splitter of an answer's first text.
-    splitter: ThinkingSplitter,
-    answers: BTreeMap<u32, AnswerThoughts>,
-    /// The answers of the provider's own blocks of reasoning.
-    own_blocks: BTreeMap<BlockId, u32>,
-}
-
-/// The reasoning in one answer: the provider's own, and that between tags in the text.
-pub(super) struct AnswerThoughts {
+    /// The splitter of the answer's first text block.
+    first: ThinkingSplitter,
     /// The splitter of the next text block.
     splitter: ThinkingSplitter,
+    /// The provider's own blocks of reasoning.
+    own_blocks: BTreeSet<BlockId>,
     /// The provider's own reasoning so far.
     own: String,
     /// The number of its bytes that earlier stretches of reasoning in the text have repeated.
@@ -44,41 +39,30 @@ impl Default for Stretch {
 
 impl Thoughts {
     pub(super) fn new(splitter: ThinkingSplitter) -> Self {
-        Self { splitter, answers: BTreeMap::new(), own_blocks: BTreeMap::new() }
+        Self {
+            first: splitter.clone(),
+            splitter,
+            own_blocks: BTreeSet::new(),
+            own: String::new(),
+            repeated: 0,
+            stretch: Stretch::default(),
+        }
     }
 
     /// Notes the provider's own reasoning in a chunk.
     pub(super) fn note(&mut self, chunk: &Chunk) {
         match chunk {
             Chunk::Opened { block, head } if head.kind == BlockKind::Reasoning => {
-                self.own_blocks.insert(*block, head.choice);
+                self.own_blocks.insert(*block);
             }
-            Chunk::Delta { block, delta: BlockDelta::Reasoning(text) } => {
-                if let Some(choice) = self.own_blocks.get(block).copied() {
-                    self.of(choice).own.push_str(text);
-                }
+            Chunk::Delta { block, delta: BlockDelta::Reasoning(text) } if self.own_blocks.contains(block) => {
+                self.own.push_str(text);
             }
-            Chunk::AttemptRestarted { .. } => {
-                self.answers.clear();
-                self.own_blocks.clear();
-            }
+            Chunk::AttemptRestarted { .. } => *self = Self::new(self.first.clone()),
             _ => {}
         }
     }
 
-    /// Returns the reasoning of the answer with this number.
-    pub(super) fn of(&mut self, choice: u32) -> &mut AnswerThoughts {
-        let splitter = &self.splitter;
-        self.answers.entry(choice).or_insert_with(|| AnswerThoughts {
-            splitter: splitter.clone(),
-            own: String::new(),
-            repeated: 0,
-            stretch: Stretch::default(),
-        })
-    }
-}
-
-impl AnswerThoughts {
     /// Returns the splitter of the next text block.
     pub(super) fn splitter(&self) -> ThinkingSplitter {
         self.splitter.clone()
@@ -150,12 +134,11 @@ mod tests {
         for (reasoning, unrepeated) in
             [("\nThey gre", ""), ("at", "at"), ("et me.\n", ""), (" Why?", " Why?"), ("\n", "")]
         {
-            assert_eq!(thoughts.of(0).unrepeated(reasoning), unrepeated, "{reasoning:?}");
-            thoughts.of(0).end_reasoning();
+            assert_eq!(thoughts.unrepeated(reasoning), unrepeated, "{reasoning:?}");
+            thoughts.end_reasoning();
         }
-        assert_eq!(thoughts.of(1).unrepeated("They"), "They", "another answer has none of its own");
         thoughts.note(&Chunk::AttemptRestarted { round: 1 });
-        assert_eq!(thoughts.of(0).unrepeated("They"), "They");
+        assert_eq!(thoughts.unrepeated("They"), "They");
     }
 
     #[test]
@@ -168,8 +151,7 @@ mod tests {
             for cut in 0..=reasoning.len() {
                 let (left, right) = reasoning.split_at(cut);
                 let mut thoughts = with_own(&["They greet me."]);
-                let answer = thoughts.of(0);
-                let both = answer.unrepeated(left) + &answer.unrepeated(right);
+                let both = thoughts.unrepeated(left) + &thoughts.unrepeated(right);
                 assert_eq!(both, unrepeated, "{left:?} and {right:?}");
             }
         }
@@ -178,12 +160,12 @@ mod tests {
     #[test]
     fn reasoning_goes_on_in_the_next_text_between_pieces_of_the_providers() {
         let next = |thoughts: &mut Thoughts| {
-            let (mut splitter, mut pieces) = (thoughts.of(0).splitter(), Vec::new());
+            let (mut splitter, mut pieces) = (thoughts.splitter(), Vec::new());
             splitter.push("<think>a", &mut pieces);
             splitter.finish(&mut pieces);
-            thoughts.of(0).end_text(splitter);
+            thoughts.end_text(splitter);
             pieces.clear();
-            thoughts.of(0).splitter().push("b", &mut pieces);
+            thoughts.splitter().push("b", &mut pieces);
             pieces
         };
         assert_eq!(next(&mut with_own(&["a"])), [ThoughtPiece::Reasoning("b".into())]);

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use advisor_core::{AnsweredBefore, ChatResponse, Error, FinishReason, Limit, Result, ToolCall, ToolSet};
+use advisor_core::{AnsweredBefore, ChatResponse, FinishReason, Limit, Result, ToolCall, ToolSet};
 
 use tokio::time::timeout_at;
 
@@ -34,9 +34,6 @@ impl LoopRun {
             return self.end_answered_before(answer).await;
         }
         let steered = self.config.hooks.after_round(answer.clone(), self.counts.rounds).await?;
-        if answer.choices().len() > 1 && answer.choices().iter().any(|choice| has_calls(&choice.message)) {
-            return Err(Error::configuration("several choices came with tool calls; ask for one choice"));
-        }
         let tools = self.tools_of(answer.round());
         let weighed = self.weighed(&steered, &tools);
         let limit = self.limit_reached();

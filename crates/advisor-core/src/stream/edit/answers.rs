@@ -2,15 +2,15 @@
 
 use std::iter::from_fn;
 
-use message_aggregator::{ChatResponse, Choice, Message, MessageList, ToolCall, ToolResult};
+use message_aggregator::{ChatResponse, Message, MessageList, ToolCall, ToolResult};
 
 use super::blocks::EditedBlocks;
 use super::finish::edited_finish;
 use crate::Turn;
 
-/// The answers that an editor changed: each original message with the emitted choice.
+/// The answers that an editor changed: each original message with the emitted one.
 #[derive(Default)]
-pub(super) struct EditedAnswers(Vec<(Message, Choice)>);
+pub(super) struct EditedAnswers(Vec<(Message, ChatResponse)>);
 
 impl EditedAnswers {
     /// Returns the response as emitted, including its transcript. A changed answer is an answer of the turn if the
@@ -21,27 +21,27 @@ impl EditedAnswers {
         blocks: &EditedBlocks,
         turn: &Turn,
     ) -> ChatResponse {
-        for choice in response.choices() {
-            if self.edited(&choice.message).is_none()
-                && let Some(mut edited) = blocks.edited_choice(choice, response.round())
-            {
-                edited.message = turn.replace_answer(&choice.message, edited.message);
-                self.0.push((choice.message.clone(), edited));
-            }
+        let original = response.message();
+        if self.edited(original).is_none()
+            && let Some(edited) = blocks.edited_answer(response)
+        {
+            let message = turn.replace_answer(original, edited.message().clone());
+            self.0.push((original.clone(), edited.with_message(message)));
         }
         if self.0.is_empty() {
             return response.clone();
         }
-        let choices = response.choices().iter().map(|choice| match self.edited(&choice.message) {
-            Some(edited) => {
-                let (message, ids) = (edited.message.clone(), edited.block_ids.clone());
-                let finish = edited_finish(choice, &message);
-                Choice::new(choice.number, message, ids, finish)
-            }
-            None => choice.clone(),
-        });
         let transcript = self.edited_messages(response.transcript());
-        response.clone().with_choices(choices.collect()).with_transcript(transcript)
+        match self.edited(original) {
+            Some(edited) => {
+                let blocks = edited.blocks().map(|(id, block)| (id, block.clone()));
+                let finish = edited_finish(response, edited.message());
+                let response = response.clone().with_blocks(blocks).with_message(edited.message().clone());
+                response.with_finish(finish)
+            }
+            None => response.clone(),
+        }
+        .with_transcript(transcript)
     }
 
     /// Returns the messages with every answer as emitted. Changed answers that have become empty are left out, and
@@ -50,7 +50,7 @@ impl EditedAnswers {
         let mut list = MessageList::new();
         let mut messages = messages.iter().peekable();
         while let Some(message) = messages.next() {
-            let Some(Choice { message: edited, .. }) = self.edited(message) else {
+            let Some(edited) = self.edited(message).map(ChatResponse::message) else {
                 list.push(message.clone());
                 continue;
             };
@@ -72,7 +72,7 @@ impl EditedAnswers {
         list
     }
 
-    fn edited(&self, original: &Message) -> Option<&Choice> {
+    fn edited(&self, original: &Message) -> Option<&ChatResponse> {
         self.0.iter().find(|(message, _)| message.is_same(original)).map(|(_, edited)| edited)
     }
 }

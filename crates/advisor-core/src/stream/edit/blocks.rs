@@ -2,7 +2,7 @@
 
 mod answer;
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 
 use message_aggregator::{
     Block, BlockDelta, BlockHead, BlockId, BlockKind, CallHead, Chunk, ChunkFold, Text, ToolCall,
@@ -19,8 +19,8 @@ pub(super) struct EditedBlocks {
     inside: BTreeMap<BlockId, InnerBlock>,
     /// The emitted blocks.
     shown: ChunkFold,
-    /// Emitted blocks of the editor's own, with their choice: those it added, and those it opened as another kind.
-    own: BTreeMap<BlockId, u32>,
+    /// Emitted blocks of the editor's own: those it added, and those it opened as another kind.
+    own: BTreeSet<BlockId>,
     /// The ids of the editor's own calls in each round.
     own_call_ids: BTreeMap<u32, HashSet<Text>>,
     /// Blocks that are open in the output, with the kind they opened as.
@@ -47,7 +47,7 @@ impl EditedBlocks {
             call_ids,
             inside: BTreeMap::new(),
             shown: ChunkFold::new(),
-            own: BTreeMap::new(),
+            own: BTreeSet::new(),
             own_call_ids: BTreeMap::new(),
             open: BTreeMap::new(),
             waiting: BTreeMap::new(),
@@ -129,7 +129,7 @@ impl EditedBlocks {
             }
             Chunk::AttemptRestarted { round } => {
                 self.open.retain(|block, _| block.round != *round);
-                self.own.retain(|block, _| block.round != *round);
+                self.own.retain(|block| block.round != *round);
                 self.own_call_ids.remove(round);
                 self.waiting.retain(|block, _| block.round != *round);
                 true
@@ -160,7 +160,7 @@ impl EditedBlocks {
     /// Forgets an ended round, of which nothing more can be emitted.
     pub(super) fn forget(&mut self, round: u32) {
         self.inside.retain(|block, _| block.round != round);
-        self.own.retain(|block, _| block.round != round);
+        self.own.retain(|block| block.round != round);
         self.own_call_ids.remove(&round);
         // A fold forgets an ended round in the same way as a restarted one.
         self.shown.push(&Chunk::AttemptRestarted { round });
@@ -176,9 +176,8 @@ impl EditedBlocks {
         if block.round < self.round || self.shown.has_opened(block) || self.waiting.contains_key(&block) {
             return None;
         }
-        head.choice = inner.choice;
         if head.kind != inner.kind {
-            self.own.insert(block, head.choice);
+            self.own.insert(block);
             self.give_call_id(block, &mut head);
         }
         self.open(block, head)
@@ -196,22 +195,14 @@ impl EditedBlocks {
         Some(opened)
     }
 
-    /// Opens an added block in the choice of the block that it follows. Opens none in a round that has ended.
-    pub(super) fn open_added(
-        &mut self,
-        block: BlockId,
-        after: BlockId,
-        mut head: BlockHead,
-        out: &mut VecDeque<Chunk>,
-    ) {
+    /// Opens an added block. Opens none in a round that has ended.
+    pub(super) fn open_added(&mut self, block: BlockId, mut head: BlockHead, out: &mut VecDeque<Chunk>) {
         self.enter(block.round, out);
         if block.round < self.round || self.shown.has_opened(block) {
             return;
         }
-        let inner = self.inside.get(&after).map(|inner| inner.head.choice);
-        head.choice = inner.or_else(|| self.own.get(&after).copied()).unwrap_or(head.choice);
         self.give_call_id(block, &mut head);
-        self.own.insert(block, head.choice);
+        self.own.insert(block);
         let opened = self.open(block, head);
         self.emit(opened, out);
     }
@@ -242,7 +233,7 @@ impl EditedBlocks {
 
     /// Closes a block with the content that was emitted; a call of the editor's own is complete then.
     pub(super) fn close(&mut self, block: BlockId, out: &mut VecDeque<Chunk>) {
-        let own = self.shown.block(block).filter(|_| self.own.contains_key(&block));
+        let own = self.shown.block(block).filter(|_| self.own.contains(&block));
         let closed = self.close_as(block, own.map(completed));
         self.emit(closed, out);
     }
@@ -255,7 +246,7 @@ impl EditedBlocks {
             return None;
         }
         let shown = self.shown.block(block).filter(|_| self.open.contains_key(&block))?;
-        let content = if self.own.contains_key(&block) {
+        let content = if self.own.contains(&block) {
             own_block(shown, said)
         } else {
             let inside = self.inside.get(&block).and_then(|inner| inner.content.clone());

@@ -44,8 +44,8 @@ impl EditedChunks<'_> {
         }
     }
 
-    /// Opens a block of the editor's own, and returns its id. The block belongs to the choice of `after`, and comes
-    /// after that block and after all blocks that were added there before.
+    /// Opens a block of the editor's own, and returns its id. The block comes after the block `after` and all
+    /// blocks that were added there before.
     ///
     /// `after` is any block of the round, also one that is left out. Without one,
     /// [`BlockId::new`]`(round, 0)` is the beginning of the round.
@@ -62,7 +62,7 @@ impl EditedChunks<'_> {
             // Nothing more is emitted, so it names no block.
             return after;
         };
-        self.blocks.open_added(block, after, head, self.ready);
+        self.blocks.open_added(block, head, self.ready);
         block
     }
 

@@ -75,10 +75,7 @@ impl Encoder for PageEvents {
                 let rendered = self.texts.get_mut(&block).and_then(|text| text.push(piece));
                 return self.rendered(block, rendered, frames);
             }
-            // Parallel answers are not shown.
-            Chunk::Opened { block, head }
-                if head.choice == 0 && matches!(head.kind, BlockKind::Text | BlockKind::Refusal) =>
-            {
+            Chunk::Opened { block, head } if matches!(head.kind, BlockKind::Text | BlockKind::Refusal) => {
                 match self.closed {
                     Some((text, kind)) if text.round == block.round && kind == head.kind => {
                         self.closed = None;

@@ -230,9 +230,7 @@ impl AgUi {
     }
 
     fn write(&mut self, chunk: &Chunk, frames: &mut Frames) {
-        if !self.turn.note(chunk) {
-            return;
-        }
+        self.turn.note(chunk);
         match chunk {
             Chunk::Opened { block, head } => self.open(*block, head, frames),
             Chunk::Delta { block, delta } => self.delta(*block, delta, frames),

@@ -130,9 +130,7 @@ impl Encoder for AnthropicMessages {
     }
 
     fn chunk(&mut self, chunk: &Chunk, frames: &mut Frames) {
-        if !self.turn.note(chunk) {
-            return;
-        }
+        self.turn.note(chunk);
         if !is_of_citation(chunk) {
             self.blocks.settle(frames);
         }

@@ -185,9 +185,7 @@ impl Encoder for OpenAiResponses {
     }
 
     fn chunk(&mut self, chunk: &Chunk, frames: &mut Frames) {
-        if !self.turn.note(chunk) {
-            return;
-        }
+        self.turn.note(chunk);
         if !is_of_citation(chunk) {
             self.items.settle(&mut self.events, frames);
         }

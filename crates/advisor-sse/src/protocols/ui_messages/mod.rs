@@ -136,9 +136,7 @@ impl Encoder for UiMessages {
     }
 
     fn chunk(&mut self, chunk: &Chunk, frames: &mut Frames) {
-        if !self.parts.turn.note(chunk) {
-            return;
-        }
+        self.parts.turn.note(chunk);
         match chunk {
             Chunk::Opened { block, head } => self.parts.open(*block, head, frames),
             Chunk::Delta { .. } => self.delta(chunk, frames),

@@ -153,9 +153,7 @@ impl Similar {
 
 /// Checks whether an answer may be given to other questions. Calls depend on the words of their question.
 pub(super) fn is_for_others(response: &ChatResponse) -> bool {
-    let choices = response.choices();
-    choices.iter().all(|choice| choice.finish.reason == FinishReason::Stop)
-        && response.message().tool_calls().next().is_none()
+    response.finish().reason == FinishReason::Stop && response.tool_calls().next().is_none()
 }
 
 fn warn(what: &'static str, error: &Error) {

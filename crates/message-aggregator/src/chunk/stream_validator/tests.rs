@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    BlockContent, BlockDelta, BlockHead, Choice, Delta, FinishReason, Media, Message, MessageAggregator,
+    BlockContent, BlockDelta, BlockHead, Delta, FinishReason, Media, Message, MessageAggregator,
     NotStartedReason, ToolCall, ToolCallDelta, ToolResult,
 };
 
@@ -121,9 +121,8 @@ fn law_s4_blocks_have_the_order_of_the_response() {
     let ids = [BlockId::new(1, 0), BlockId::new(1, 1)];
     let shown = [text(ids[0], "a"), text(ids[1], "b")].concat();
     let response = |order: [usize; 2]| {
-        let message = Message::assistant_blocks(order.map(|at| Block::text(["a", "b"][at])).to_vec());
-        let choice = Choice::new(0, message, order.map(|at| ids[at]).to_vec(), FinishReason::Stop.into());
-        Chunk::Completed(ChatResponse::from_choices(1, vec![choice]))
+        let blocks = order.map(|at| (ids[at], Block::text(["a", "b"][at])));
+        Chunk::Completed(ChatResponse::from_blocks(1, blocks, FinishReason::Stop))
     };
     assert_eq!(violations(&[shown.clone(), vec![response([0, 1])]].concat()), []);
     let expected = [StreamViolation::NotInResponse(ids[1]), StreamViolation::Unfinished];

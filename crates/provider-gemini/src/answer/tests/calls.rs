@@ -132,7 +132,7 @@ fn a_character_cut_in_two_becomes_whole() {
     ]
     .concat();
     for fast in [true, false] {
-        let ReadAnswer { response, .. } = read_pieces(&[&body], 1, fast);
+        let ReadAnswer { response, .. } = read_pieces(&[&body], fast);
         assert_eq!(runnable(&response.expect("an answer")), [("f".to_owned(), json!({"a": "x😀yzz"}))]);
     }
 }

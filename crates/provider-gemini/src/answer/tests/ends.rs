@@ -75,23 +75,6 @@ fn q67_error_like_reasons_are_failures() {
 }
 
 #[test]
-fn content_of_one_candidate_is_none_of_another() {
-    let of = |number: u32, fields: Value| {
-        let mut candidate = fields;
-        candidate["index"] = number.into();
-        json!({ "candidates": [candidate] })
-    };
-    let text = |number| of(number, json!({"content": {"parts": [{"text": "Hi"}]}}));
-    let end = |number| of(number, json!({"finishReason": "SOMETHING_NEW"}));
-    // The second candidate is known, and the text of the first one comes on the fast path.
-    let begun = [of(1, json!({"content": {"parts": []}})), text(0), text(0), text(0), text(0)];
-    let read = |ends: &[Value]| read_choices(&[&begun, ends].concat(), 2).response;
-    assert!(read(&[text(1), end(0), end(1)]).is_ok());
-    let error = read(&[end(0), end(1)]).expect_err("no content");
-    assert_eq!(error.kind(), ErrorKind::Provider { status: None });
-}
-
-#[test]
 fn q67_answer_without_content_is_never_a_plain_success() {
     for empty in [
         finish("STOP"),
@@ -156,11 +139,11 @@ fn error_in_the_stream_is_typed_and_keeps_the_part_before_it() {
 #[test]
 fn body_that_ends_early_is_truncated() {
     let sse = sse(&[text("Hi"), text(" you")], "\r\n");
-    let ReadAnswer { response: cut, .. } = read_pieces(&[&sse], 1, true);
+    let ReadAnswer { response: cut, .. } = read_pieces(&[&sse], true);
     assert_eq!(cut.expect_err("cut").kind(), ErrorKind::Truncated);
     let array = array(&[text("Hi"), stop()]);
     for end in 0..array.len() {
-        let ReadAnswer { response: cut, .. } = read_pieces(&[&array[..end]], 1, true);
+        let ReadAnswer { response: cut, .. } = read_pieces(&[&array[..end]], true);
         assert_eq!(cut.expect_err("cut").kind(), ErrorKind::Truncated, "{end}");
     }
 }
@@ -179,7 +162,7 @@ fn other_json_and_pages_are_no_answers() {
             ErrorKind::Authentication,
         ),
     ] {
-        let ReadAnswer { response, .. } = read_pieces(&[body.as_bytes()], 1, true);
+        let ReadAnswer { response, .. } = read_pieces(&[body.as_bytes()], true);
         assert_eq!(response.expect_err(body).kind(), kind, "{body}");
     }
 }

@@ -14,20 +14,20 @@ fn whole_answer_gives_the_same_response() {
     event["usageMetadata"] = json!({"promptTokenCount": 3});
     let streamed = read(std::slice::from_ref(&event));
     let body = serde_json::to_vec_pretty(&event).expect("JSON");
-    assert_same(&streamed, &read_pieces(&[&body], 1, true), "whole");
-    assert_same(&streamed, &read_pieces(&body.chunks(1).collect::<Vec<_>>(), 1, true), "byte by byte");
+    assert_same(&streamed, &read_pieces(&[&body], true), "whole");
+    assert_same(&streamed, &read_pieces(&body.chunks(1).collect::<Vec<_>>(), true), "byte by byte");
 }
 
 #[test]
 fn end_marker_of_a_gateway_ends_the_answer() {
     let body = [sse(&[text("Hi"), stop()], "\n"), b"data: [DONE]\n\ndata: rubbish\n\n".to_vec()].concat();
-    let ReadAnswer { response, .. } = read_pieces(&[&body], 1, true);
+    let ReadAnswer { response, .. } = read_pieces(&[&body], true);
     assert_eq!(response.expect("an answer").text(), "Hi");
 }
 
 /// Returns the number of events that are read without being parsed.
 fn fast_events_in(body: &[u8]) -> usize {
-    decoding::fast_events(GenerateContent::new(FORMAT.into(), 1), body) as usize
+    decoding::fast_events(GenerateContent::new(FORMAT.into()), body) as usize
 }
 
 #[test]
@@ -106,8 +106,7 @@ fn law_r4_a_text_event_costs_no_allocation() {
     let allocations = |events: usize| {
         let body = Bytes::from(body(events));
         let mut decoder = AnswerDecoder::new(
-            GenerateContent::new(FORMAT.into(), 1),
-            1,
+            GenerateContent::new(FORMAT.into()),
             SseLimits::default(),
             Redaction::default(),
         );

@@ -114,7 +114,7 @@ impl WireFormat for Nameless {
 #[tokio::test]
 async fn law_r1_deltas_held_back_are_bounded() {
     for (line, most) in [("1".to_owned(), MOST_AHEAD), ("1".repeat(30 << 10), 3)] {
-        let mut decoder = AnswerDecoder::new(Nameless, 1, SseLimits::default(), Redaction::default());
+        let mut decoder = AnswerDecoder::new(Nameless, SseLimits::default(), Redaction::default());
         decoder.push(format!("{line}\n").repeat(MOST_AHEAD + 1).into());
         let mut stream = stream_of(decoder);
         stream.begin().await.expect("no error");

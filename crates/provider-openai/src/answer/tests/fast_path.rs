@@ -125,9 +125,9 @@ fn all_but_first_events_use_fast_path() {
     }
     let numbered = |at: usize| event(&format!(r"\u00e{at}").chars().take(6).collect::<String>());
     assert_eq!(fast_events(numbered), 18);
-    // Parallel answers alternate.
+    // Numbers of choices that mean nothing.
     let in_turns = |at: usize| event(&said(at)).replace("\"index\":0", &format!("\"index\":{}", at % 5));
-    assert_eq!(fast_events(in_turns), 14);
+    assert_eq!(fast_events(in_turns), 10, "from the first number that comes again");
 }
 
 /// Returns an event with reasoning details as OpenRouter sends them: beside the text, and alone.
@@ -489,7 +489,7 @@ fn law_s5_lines_around_event_must_match() {
 fn limits_hold_for_fast_path_events() {
     let body = stream(&[event("a"), event("b"), event("c"), event(&"long".repeat(100)), event("d")]);
     let limits = SseLimits { line: 300, ..SseLimits::default() };
-    let limited = || decoder_with(1, TextForm::PLAIN, limits);
+    let limited = || decoder_with(TextForm::PLAIN, limits);
     let said = decoded(limited(), &[&body]).deltas;
     assert!(said.last().unwrap().as_ref().unwrap_err().contains("TooLarge"), "{said:?}");
     assert_eq!(said, decoded(limited().without_fast_path(), &[&body]).deltas);
@@ -529,7 +529,7 @@ fn cumulative_texts_are_parsed() {
     let body = stream(&["a", "ab", "abc", "abcd"].map(event));
     let mut profile = Profile::compatible();
     profile.text = TextMode::Cumulative;
-    let cumulative = decoder_with(1, TextForm::new(&profile, 1), SseLimits::default());
+    let cumulative = decoder_with(TextForm::new(&profile), SseLimits::default());
     let said = decoded(cumulative, &[&body]).deltas;
     let texts = said.into_iter().filter_map(|delta| match delta.unwrap().kind {
         DeltaKind::Text(text) => Some(text),

@@ -282,7 +282,7 @@ fn d20_nothing_after_the_end_marker_is_an_error() {
     // A line or an event beyond its bound is garbage, too.
     let limits = SseLimits { line: 128, event: 128 };
     for garbage in ["x".repeat(500), format!("data: {}", "x".repeat(500)), "data: x\n".repeat(100)] {
-        let bounded = decoder_with(1, TextForm::PLAIN, limits);
+        let bounded = decoder_with(TextForm::PLAIN, limits);
         let body = [HI, STOP, DONE, &garbage].concat();
         let pieces: Vec<&[u8]> = body.as_bytes().chunks(7).collect();
         assert_eq!(read_with(bounded, &pieces).0.expect("complete").text(), "Hi");

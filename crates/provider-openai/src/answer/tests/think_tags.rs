@@ -1,19 +1,19 @@
 //! Reasoning between tags at the beginning of the text.
 
-use advisor_core::{BlockKind, DeltaKind};
+use advisor_core::BlockKind;
 use advisor_testkit::decoding::{assert_decoded_as_parsed, fast_events};
 
 use super::*;
 use crate::profile::{Profile, ThinkTags};
 
-fn form(tags: ThinkTags, choices: u32) -> TextForm {
+fn form(tags: ThinkTags) -> TextForm {
     let mut profile = Profile::compatible();
     profile.think_tags = tags;
-    TextForm::new(&profile, choices)
+    TextForm::new(&profile)
 }
 
 fn decoder_for(tags: ThinkTags) -> Decoder {
-    decoder_with(1, form(tags, 1), SseLimits::default())
+    decoder_with(form(tags), SseLimits::default())
 }
 
 fn content(text: &str) -> String {
@@ -83,38 +83,9 @@ fn text_after_reasoning_is_not_parsed() {
         let pieces = [before].into_iter().chain(["word "; 100]);
         pieces.map(content).collect::<String>() + STOP + DONE
     };
-    let leading = || ChatCompletions::new(form(ThinkTags::Leading, 1), FORMAT.into());
+    let leading = || ChatCompletions::new(form(ThinkTags::Leading), FORMAT.into());
     assert!(fast_events(leading(), body("<think>Hm</think>").as_bytes()) > 90);
     // Each piece of reasoning may end it.
     assert_eq!(fast_events(leading(), body("<think>").as_bytes()), 0);
     assert_eq!(blocks(ThinkTags::Leading, &(body("<think>"))), [format!("[{}]", "word ".repeat(100))]);
-}
-
-#[test]
-fn each_answer_has_its_own_beginning() {
-    let piece = |index: u32, text: &str| json!({"index": index, "delta": {"content": text}});
-    let event = |choices: Value| format!("data: {}\n\n", json!({ "choices": choices }));
-    let texts = |choices: u32, events: &[String]| {
-        let decoder = decoder_with(choices, form(ThinkTags::Leading, choices), SseLimits::default());
-        let deltas =
-            advisor_testkit::decoding::decoded(decoder, &[(events.concat() + DONE).as_bytes()]).deltas;
-        let mut texts = Vec::new();
-        for delta in deltas.into_iter().map(|delta| delta.expect("a delta")) {
-            match delta.kind {
-                DeltaKind::Text(text) => texts.push((delta.choice, text.to_string())),
-                DeltaKind::Reasoning(text) => texts.push((delta.choice, format!("[{text}]"))),
-                _ => {}
-            }
-        }
-        texts
-    };
-    let two = [
-        event(json!([piece(0, "<think>a"), piece(1, "<think>b")])),
-        event(json!([piece(1, "</think>B"), piece(0, "</think>A"), piece(7, "<"), piece(9, "x")])),
-    ];
-    let own = [(0, "[a]"), (1, "[b]"), (1, "B"), (0, "A"), (9, "<x")].map(|(at, text)| (at, text.to_owned()));
-    assert_eq!(texts(2, &two), own);
-    // With one answer, the number may count tokens (Q54).
-    let counted = [event(json!([piece(0, "<think>")])), event(json!([piece(1, "a</think>")]))];
-    assert_eq!(texts(1, &counted), [(1, "[a]".to_owned())]);
 }

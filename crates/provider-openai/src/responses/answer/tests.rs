@@ -23,7 +23,7 @@ type Decoder = AnswerDecoder<Responses>;
 
 fn decoder() -> Decoder {
     let format = Responses::new("openai-responses@test");
-    AnswerDecoder::new(format, 1, SseLimits::default(), Redaction::default())
+    AnswerDecoder::new(format, SseLimits::default(), Redaction::default())
 }
 
 fn read_with(decoder: Decoder, pieces: &[&[u8]]) -> Result<ChatResponse> {

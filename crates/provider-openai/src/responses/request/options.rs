@@ -20,7 +20,7 @@ const NOT_REASONING: [&str; 3] = ["gpt-3", "gpt-4", "chatgpt"];
 /// Returns all fields but the input and the tools. The caller's extra fields come last and override others.
 ///
 /// # Errors
-/// The API has neither stop texts nor parallel answers, and to leave them out would change the answer.
+/// The API has no stop texts, and to leave them out would change the answer.
 pub(super) fn write(
     request: &ChatRequest,
     model: &str,
@@ -65,9 +65,6 @@ pub(super) fn write(
 fn refuse_impossible(options: &ChatOptions) -> Result<()> {
     if !options.stop.is_empty() {
         return Err(impossible("stop texts (`ChatOptions::stop`)"));
-    }
-    if options.choices.is_some_and(|choices| choices > 1) {
-        return Err(impossible("several answers (`ChatOptions::choices`)"));
     }
     Ok(())
 }

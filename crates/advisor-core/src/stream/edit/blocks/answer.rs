@@ -1,8 +1,6 @@
-//! Part of `EditedBlocks`: the choices of an answer as emitted.
+//! Part of `EditedBlocks`: the answer as emitted.
 
-use message_aggregator::{
-    Block, BlockContent, BlockId, ChatResponse, Choice, FinishReason, Message, ToolCall,
-};
+use message_aggregator::{Block, BlockContent, BlockId, ChatResponse, FinishReason, ToolCall};
 
 use super::EditedBlocks;
 
@@ -13,11 +11,11 @@ impl EditedBlocks {
         self.shown.response(round, reason)
     }
 
-    /// Returns the choice of a round as emitted, or `None` if it is unchanged.
-    pub(in crate::stream::edit) fn edited_choice(&self, choice: &Choice, round: u32) -> Option<Choice> {
-        let blocks = || choice.block_ids.iter().copied().zip(choice.message.blocks());
+    /// Returns the response as emitted, or `None` if its blocks are unchanged.
+    pub(in crate::stream::edit) fn edited_answer(&self, response: &ChatResponse) -> Option<ChatResponse> {
+        let blocks = || response.blocks();
         let is_left_out = |id: BlockId| self.inside.contains_key(&id) && !self.shown.has_opened(id);
-        let added = self.added(choice, round);
+        let added = self.added(response);
         if added.is_empty()
             && blocks().all(|(id, block)| !is_left_out(id) && self.edited_block(id, block) == *block)
         {
@@ -29,17 +27,15 @@ impl EditedBlocks {
             edited.extend(added);
             edited.sort_by_key(|(id, _)| *id);
         }
-        let (ids, blocks) = edited.into_iter().unzip();
-        Some(Choice::new(choice.number, Message::assistant_blocks(blocks), ids, choice.finish.clone()))
+        Some(response.clone().with_blocks(edited))
     }
 
-    /// Returns the emitted blocks of a choice that the inner answer does not have.
-    fn added(&self, choice: &Choice, round: u32) -> Vec<(BlockId, Block)> {
-        let is_added = |(id, of): &(&BlockId, &u32)| {
-            id.round == round && **of == choice.number && !choice.block_ids.contains(id)
-        };
+    /// Returns the emitted blocks that the inner answer does not have.
+    fn added(&self, response: &ChatResponse) -> Vec<(BlockId, Block)> {
+        let is_added =
+            |id: &&BlockId| id.round == response.round() && response.blocks().all(|(known, _)| known != **id);
         let added = self.own.iter().filter(is_added);
-        added.filter_map(|(id, _)| Some((*id, self.shown.block(*id)?))).collect()
+        added.filter_map(|id| Some((*id, self.shown.block(*id)?))).collect()
     }
 
     /// Returns the block as emitted, or the original if it is unchanged.
@@ -47,7 +43,7 @@ impl EditedBlocks {
         let Some(shown) = self.shown.block(id) else {
             return original.clone();
         };
-        if self.own.contains_key(&id) {
+        if self.own.contains(&id) {
             return shown;
         }
         let (BlockContent::ToolCall(shown), Some(call)) = (shown.content(), original.as_tool_call()) else {

@@ -1,6 +1,6 @@
-//! The tool calls of a choice.
+//! The tool calls of an answer.
 
-use super::ChoiceBlocks;
+use super::AnswerBlocks;
 use crate::aggregator::error::{Result, within};
 use crate::aggregator::identity::{Decision, Identity, PositionInEvent, identify, open};
 use crate::aggregator::open_block::{OpenBlock, State};
@@ -17,7 +17,7 @@ enum CallEnd {
     Incomplete,
 }
 
-impl ChoiceBlocks {
+impl AnswerBlocks {
     pub(super) fn push_fragment(
         &mut self,
         fragment: ToolCallDelta,
@@ -145,14 +145,14 @@ impl ChoiceBlocks {
     /// Opens the call's block, unless it was opened. A call without an id gets one.
     fn open_call(&mut self, at: usize, sink: &mut Sink<'_>) {
         let Some(call) = self.calls.get(at).filter(|call| !call.opened) else { return };
-        let (block, choice) = (call.block, self.number);
+        let block = call.block;
         if call.shown_id().is_none() {
             self.make_id(at, sink);
         }
         self.set_current(block, sink);
         if let Some((call, block)) = self.call_and_block(at) {
             call.opened = true;
-            block.open(choice, call.head(), sink);
+            block.open(call.head(), sink);
         }
     }
 

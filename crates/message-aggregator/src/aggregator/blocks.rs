@@ -1,4 +1,4 @@
-//! `ChoiceBlocks`: the blocks of one of several parallel answers; opens, extends and closes them.
+//! `AnswerBlocks`: the blocks of an answer; opens, extends and closes them.
 
 mod calls;
 
@@ -9,14 +9,13 @@ use crate::aggregator::open_block::{OpenBlock, State};
 use crate::aggregator::open_call::OpenCall;
 use crate::aggregator::{Answer, EndMarker, Sink};
 use crate::{
-    Block, BlockContent, BlockId, BlockKind, Choice, Citation, DeltaKind, Finish, FinishReason, Message,
-    ProviderData, Text, ToolCall, ToolCallDelta,
+    Block, BlockContent, BlockId, BlockKind, Citation, DeltaKind, Finish, FinishReason, ProviderData, Text,
+    ToolCall, ToolCallDelta,
 };
 
-/// The blocks of one of several parallel answers while it streams.
+/// The blocks of an answer while it streams.
 #[derive(Debug, Default)]
-pub(crate) struct ChoiceBlocks {
-    number: u32,
+pub(crate) struct AnswerBlocks {
     /// In order of first appearance.
     blocks: Vec<OpenBlock>,
     calls: Vec<OpenCall>,
@@ -26,15 +25,7 @@ pub(crate) struct ChoiceBlocks {
     finish: Option<Finish>,
 }
 
-impl ChoiceBlocks {
-    pub(crate) fn new(number: u32) -> Self {
-        Self { number, ..Self::default() }
-    }
-
-    pub(crate) fn number(&self) -> u32 {
-        self.number
-    }
-
+impl AnswerBlocks {
     pub(crate) fn finish(&self) -> Option<&Finish> {
         self.finish.as_ref()
     }
@@ -219,7 +210,7 @@ impl ChoiceBlocks {
         sink.answer.blocks += 1;
         let block = OpenBlock::new(BlockId::new(sink.answer.round, index), key, state);
         if block.open_call().is_none() {
-            block.open(self.number, None, sink);
+            block.open(None, sink);
         }
         self.blocks.push(block);
         Ok(self.blocks.len() - 1)
@@ -252,8 +243,8 @@ impl ChoiceBlocks {
         }
     }
 
-    /// Closes all open blocks, in order, and sets the finish reason.
-    pub(crate) fn close_all(&mut self, marker: EndMarker, sink: &mut Sink<'_>) {
+    /// Closes all open blocks, in order, and returns the reason for the end.
+    pub(crate) fn close_all(&mut self, marker: EndMarker, sink: &mut Sink<'_>) -> Finish {
         self.current = None;
         self.dispute_left_over();
         for at in 0..self.blocks.len() {
@@ -263,21 +254,21 @@ impl ChoiceBlocks {
                 None => block.close(sink),
             }
         }
-        self.settle_finish();
+        self.settled_finish()
     }
 
-    fn settle_finish(&mut self) {
+    fn settled_finish(&self) -> Finish {
         let empty = self.blocks.is_empty();
-        match &mut self.finish {
-            None if empty => self.finish = Some(Finish::inferred(FinishReason::Empty)),
-            None if self.calls.is_empty() => self.finish = Some(Finish::inferred(FinishReason::Stop)),
-            None => self.finish = Some(Finish::inferred(FinishReason::ToolCalls)),
+        match &self.finish {
+            None if empty => Finish::inferred(FinishReason::Empty),
+            None if self.calls.is_empty() => Finish::inferred(FinishReason::Stop),
+            None => Finish::inferred(FinishReason::ToolCalls),
             Some(finish)
                 if empty && matches!(finish.reason, FinishReason::Stop | FinishReason::ToolCalls) =>
             {
-                finish.reason = FinishReason::Empty;
+                Finish { reason: FinishReason::Empty, ..finish.clone() }
             }
-            Some(_) => {}
+            Some(finish) => finish.clone(),
         }
     }
 
@@ -286,14 +277,12 @@ impl ChoiceBlocks {
         self.blocks.iter().filter_map(OpenBlock::shown_text).collect()
     }
 
-    /// Returns the current answer. Open blocks are included as they are, with incomplete calls.
-    pub(crate) fn to_choice(&self, call_id_prefix: &Text) -> Choice {
-        let call_at = |at: usize| {
+    /// Returns the blocks so far, with their ids. Open ones are included as they are, with incomplete calls.
+    pub(crate) fn all(&self, call_id_prefix: &Text) -> impl Iterator<Item = (BlockId, Block)> {
+        let call_at = move |at: usize| {
             let call = self.calls.get(at)?;
             Some(ToolCall { complete: false, ..call.to_call(|| self.made_id(at, call_id_prefix)) })
         };
-        let (block_ids, blocks) = self.blocks.iter().map(|block| (block.id, block.to_block(call_at))).unzip();
-        let finish = self.finish.clone().unwrap_or_else(|| FinishReason::Interrupted.into());
-        Choice::new(self.number, Message::assistant_blocks(blocks), block_ids, finish)
+        self.blocks.iter().map(move |block| (block.id, block.to_block(call_at)))
     }
 }

@@ -116,7 +116,7 @@ impl<'a> Schema<'a> {
 /// The drafts by what they mean.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 enum Draft {
-    /// Only its references are read as those of later ones.
+    /// Nothing of it is compared.
     Draft03,
     /// It has no `const`.
     Draft04,
@@ -247,9 +247,7 @@ impl<'a, 'v> Comparison<'a, 'v, '_> {
         match (keyword, operand, value) {
             ("type", types, value) => {
                 // A name that is not known may be that of any type.
-                let fits = !self.take(types.as_array().map_or(1, Vec::len))
-                    || names(types).any(|name| is_of(value, name))
-                    || names(types).next().is_none();
+                let fits = names(types).any(|name| is_of(value, name)) || names(types).next().is_none();
                 fits || self
                     .misfit(Some(types), || format!("{} is not of {}", shown(value), types_text(types)))
             }
@@ -413,9 +411,10 @@ impl<'a, 'v> Comparison<'a, 'v, '_> {
             }
             (Value::Object(one), Value::Object(other)) => {
                 one.len() == other.len()
-                    && one
-                        .iter()
-                        .all(|(name, one)| other.get(name).is_some_and(|other| self.same(one, other)))
+                    && one.iter().all(|(name, one)| {
+                        !self.take(name.len() / 4)
+                            || other.get(name).is_some_and(|other| self.same(one, other))
+                    })
             }
             _ => one == other,
         }
@@ -444,7 +443,9 @@ fn names(types: &Value) -> impl Iterator<Item = &str> {
         Value::Array(types) => types.as_slice(),
         one => std::slice::from_ref(one),
     };
-    let are_known = all.iter().all(|name| name.as_str().is_some_and(|name| TYPES.contains(&name)));
+    // Each is named once.
+    let are_known = all.len() <= TYPES.len()
+        && all.iter().all(|name| name.as_str().is_some_and(|name| TYPES.contains(&name)));
     all.iter().filter(move |_| are_known).filter_map(Value::as_str)
 }
 
@@ -470,7 +471,7 @@ fn is_exact(number: f64) -> bool {
 }
 
 fn types_text(types: &Value) -> String {
-    let names: Vec<_> = names(types).take(8).map(|name| format!("\"{name}\"")).collect();
+    let names: Vec<_> = names(types).map(|name| format!("\"{name}\"")).collect();
     format!("{} {}", if names.len() == 1 { "type" } else { "types" }, names.join(", "))
 }
 
@@ -683,6 +684,9 @@ mod tests {
             let (found, is_whole) = misfits(&schema, &arguments, MANY, None);
             assert!(!is_whole, "{what}: {found:?}");
         }
+        let name = "a".repeat(200_000);
+        let (_, is_whole) = misfits(&json!({"enum": [{&*name: 1}]}), &json!({&*name: 1}), 4_096, None);
+        assert!(!is_whole, "a long name of a value");
         for circle in [json!({"$ref": "#"}), json!({"allOf": [{"$ref": "#"}]})] {
             assert_eq!(wrong(&circle, &json!(1)), None);
         }

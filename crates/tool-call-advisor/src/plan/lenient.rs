@@ -8,24 +8,27 @@ use crate::plan::structure::Misfit;
 /// The longest text that means a number or a boolean.
 const LONGEST: usize = 64;
 
-/// Returns the arguments with the corrections that `leniency` allows. They may still not fit.
+/// Returns the arguments with the corrections that `leniency` allows, if there are any. They may still not fit.
 pub(crate) fn corrected(arguments: &Value, misfits: &[Misfit<'_>], leniency: Leniency) -> Option<Value> {
     if leniency == Leniency::Strict {
         return None;
     }
-    let mut fitting = arguments.clone();
+    let mut fitting = None;
     for wrong in misfits {
+        let copy = || arguments.clone();
         match arguments.pointer(&wrong.place) {
-            Some(Value::Null) => leave_out(&mut fitting, &wrong.place),
+            Some(Value::Null) => leave_out(fitting.get_or_insert_with(copy), &wrong.place),
             Some(Value::String(text)) if leniency == Leniency::Lenient => {
-                if let (Some(meant), Some(slot)) = (meant(text, wrong), fitting.pointer_mut(&wrong.place)) {
+                if let Some(meant) = meant(text, wrong)
+                    && let Some(slot) = fitting.get_or_insert_with(copy).pointer_mut(&wrong.place)
+                {
                     *slot = meant;
                 }
             }
             _ => {}
         }
     }
-    Some(fitting)
+    fitting
 }
 
 /// Removes a property. A list item stays, since removing it would shift the items after it.

@@ -26,7 +26,7 @@ impl WholeSchema {
         match self.0 {}
     }
 
-    pub(crate) fn fits_keyword(_keyword: &str, _operand: &Value, _value: &Value) -> Option<bool> {
-        None
+    pub(crate) fn fits_keyword(_keyword: &str, _operand: &Value, _value: &Value) -> bool {
+        true
     }
 }

@@ -25,8 +25,11 @@ const LITTLE_STEPS: usize = 4 << 10;
 /// The steps of a check that are done at all. A longer one is left to the tool.
 const MOST_STEPS: usize = 16 << 20;
 
-/// The least steps for the text of a misfit in a keyword of a whole schema.
+/// The steps for the text of a misfit in a keyword of a whole schema.
 const LISTED_STEPS: usize = 64 << 10;
+
+/// The bytes of a place that are shown.
+const MOST_PLACE: usize = 400;
 
 /// The error of the first invalid schema of a set, if any.
 struct Defect(Option<String>);
@@ -92,14 +95,15 @@ impl Schemas {
                 return Some(Ok(Some(corrected)));
             }
         }
-        Some(Err(match wrong.as_slice() {
-            // It is in a keyword of the whole schema alone.
-            [] => {
-                let steps = steps.max(LISTED_STEPS);
-                text_of(&misfits(&tool.parameters, arguments, steps, Some(&WholeSchema::fits_keyword)).0)
-            }
-            wrong => text_of(wrong),
-        }))
+        if !wrong.is_empty() {
+            return Some(Err(text_of(&wrong)));
+        }
+        // It is in a keyword of the whole schema alone, each of which is compiled for the text.
+        if steps < MOST_STEPS {
+            return None;
+        }
+        let (wrong, _) = misfits(&tool.parameters, arguments, LISTED_STEPS, Some(WholeSchema::fits_keyword));
+        Some(Err(text_of(&wrong)))
     }
 
     /// Checks whether so many bytes of arguments are few enough to be read by an async thread.
@@ -133,6 +137,9 @@ impl Schemas {
 fn text_of(wrong: &[Misfit<'_>]) -> String {
     let texts = wrong.iter().take(5).map(|wrong| match wrong.place.as_str() {
         "" => wrong.text.clone(),
+        place if place.len() > MOST_PLACE => {
+            format!("{}…: {}", &place[..place.floor_char_boundary(MOST_PLACE)], wrong.text)
+        }
         place => format!("{place}: {}", wrong.text),
     });
     let texts = texts.collect::<Vec<_>>().join("; ");
@@ -172,6 +179,10 @@ mod tests {
             fit(json!({"mail": 1})),
             Err(r#"/mail: 1 is not of type "string"; "days" is a required property"#.into())
         );
+        let optional =
+            foreign(json!({"properties": {"days": {"anyOf": [{"type": "integer"}, {"type": "null"}]}}}));
+        let fitted = Schemas::default().fit(&optional, json!({"days": "3"}), Leniency::Lenient);
+        assert_eq!(fitted, Ok(json!({"days": 3})));
         assert_eq!(fit(json!([])), Err(r#"[] is not of type "object""#.into()));
     }
 
@@ -188,6 +199,8 @@ mod tests {
         let wrong = r#"/mail: "a" does not fit `pattern`: "@"; /n: 3 does not fit `multipleOf`: 2"#;
         assert_eq!(fit(json!({"mail": "a", "n": 3})), Err(wrong.into()));
         assert_eq!(fit(json!({"n": 4})), Err("their schema refuses them".into()));
+        let quickly = Schemas::default().fit_quickly(&tool, &json!({"mail": "a"}), Leniency::Lenient);
+        assert!(quickly.is_none(), "a text that takes compiled keywords is made elsewhere");
     }
 
     #[test]
@@ -199,5 +212,8 @@ mod tests {
         assert!(schemas.fit_quickly(&tool, &arguments(1), Leniency::Strict).is_none());
         assert!(schemas.fit(&tool, arguments(1), Leniency::Strict).is_err());
         assert!(schemas.fit(&tool, arguments(5_000), Leniency::Strict).is_err(), "what was found counts");
+        let tool = foreign(json!({"additionalProperties": {"type": "null"}}));
+        let wrong = schemas.fit(&tool, json!({"é".repeat(10_000): 1}), Leniency::Lenient).unwrap_err();
+        assert!(wrong.len() < 500 && wrong.ends_with("…: 1 is not of type \"null\""), "{wrong}");
     }
 }

@@ -22,6 +22,13 @@ const MOST_SHOWN: usize = 200;
 /// The bytes of a text that are read in one step.
 const BYTES: usize = 64;
 
+/// Keywords that are not known here, and that depend on no other.
+const OTHERS: [&str; 4] = ["pattern", "multipleOf", "uniqueItems", "not"];
+
+/// Keywords whose members are schemas, with names that are no keywords.
+const NAMED: [&str; 6] =
+    ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
+
 /// A part of the arguments that does not fit.
 #[derive(Debug)]
 pub(crate) struct Misfit<'a> {
@@ -29,27 +36,27 @@ pub(crate) struct Misfit<'a> {
     pub(crate) place: String,
     /// What is wrong, for the model.
     pub(crate) text: String,
-    /// The names of the types that would fit, if that is what is wrong.
-    types: Option<&'a Value>,
+    /// The types of which one would fit, if that is what is wrong.
+    types: Vec<&'a str>,
 }
 
 impl Misfit<'_> {
     /// Checks whether a value of this type would fit in its place.
     pub(crate) fn wants(&self, name: &str) -> bool {
-        self.types.is_some_and(|types| names(types).any(|known| known == name))
+        self.types.contains(&name)
     }
 }
 
-/// A check of other keywords than those that are known here; `None` for one that it does not know either.
-pub(crate) type Other<'a> = &'a dyn Fn(&str, &Value, &Value) -> Option<bool>;
+/// A check of a keyword that is not known here, with its operand and the value.
+pub(crate) type Other = fn(&str, &Value, &Value) -> bool;
 
 /// Returns what does not fit, and whether no more than these steps were taken: otherwise more may not fit. `other` checks
-/// keywords that are not known here; each that it knows takes a thousand steps.
+/// some keywords that are not known here; each takes a thousand steps.
 pub(crate) fn misfits<'a>(
     schema: &'a Value,
     arguments: &Value,
     steps: usize,
-    other: Option<Other<'_>>,
+    other: Option<Other>,
 ) -> (Vec<Misfit<'a>>, bool) {
     let draft = Draft::of(schema);
     let found = Some(Vec::new());
@@ -68,7 +75,7 @@ pub(crate) fn lost_reference(schema: &Value) -> Option<&str> {
     let whole = schema;
     let mut waiting = vec![Schema { node: schema, refers: true }];
     let mut has_names = false;
-    let mut far = None;
+    let mut named = None;
     while let Some(schema) = waiting.pop() {
         let keywords = match schema.node {
             Value::Object(keywords) => keywords,
@@ -78,7 +85,8 @@ pub(crate) fn lost_reference(schema: &Value) -> Option<&str> {
             }
             _ => continue,
         };
-        has_names |= ["$id", "id"].iter().any(|name| keywords.get(*name).is_some_and(Value::is_string));
+        let is_named = |name: &&str| keywords.get(*name).is_some_and(Value::is_string);
+        has_names |= ["$id", "id", "$anchor", "$dynamicAnchor"].iter().any(is_named);
         for (keyword, node) in keywords {
             match (keyword.as_str(), node) {
                 ("$ref", Value::String(to)) if schema.refers && place_of(to).is_some() => {
@@ -87,14 +95,17 @@ pub(crate) fn lost_reference(schema: &Value) -> Option<&str> {
                         return Some(to);
                     }
                 }
-                ("$ref", Value::String(to)) if to.contains("://") => far = Some(to.as_str()),
-                ("const" | "enum" | "default" | "examples", _) => {}
+                ("$ref", Value::String(to)) if !to.is_empty() => named = Some(to.as_str()),
+                (name, Value::Object(members)) if NAMED.contains(&name) => {
+                    waiting.extend(members.values().map(|node| schema.at(node)));
+                }
+                ("const" | "enum" | "default" | "example" | "examples", _) => {}
                 (note, _) if note.starts_with("x-") => {}
                 _ => waiting.push(schema.at(node)),
             }
         }
     }
-    far.filter(|_| !has_names)
+    named.filter(|_| !has_names)
 }
 
 /// A schema within the whole one.
@@ -168,7 +179,7 @@ impl Step<'_> {
     }
 }
 
-struct Comparison<'a, 'v, 'b> {
+struct Comparison<'a, 'v> {
     whole: &'a Value,
     draft: Draft,
     /// The steps that are left. Without any, everything fits.
@@ -176,20 +187,37 @@ struct Comparison<'a, 'v, 'b> {
     place: Vec<Step<'v>>,
     /// What does not fit. `None` within alternatives, of which one may fit.
     found: Option<Vec<Misfit<'a>>>,
-    other: Option<Other<'b>>,
+    other: Option<Other>,
 }
 
-impl<'a, 'v> Comparison<'a, 'v, '_> {
+impl<'a, 'v> Comparison<'a, 'v> {
     /// Takes steps. Returns false if there are not so many.
     fn take(&mut self, steps: usize) -> bool {
         self.steps = self.steps.and_then(|left| left.checked_sub(steps));
         self.steps.is_some()
     }
 
+    /// Checks whether each item fits, as long as there are steps.
+    fn all<I>(
+        &mut self,
+        items: impl IntoIterator<Item = I>,
+        mut fits: impl FnMut(&mut Self, I) -> bool,
+    ) -> bool {
+        let mut all = true;
+        for item in items {
+            if !self.take(1) {
+                break;
+            }
+            all &= fits(self, item);
+        }
+        all
+    }
+
     /// Notes a misfit, and returns false.
-    fn misfit(&mut self, types: Option<&'a Value>, text: impl FnOnce() -> String) -> bool {
-        let length: usize = self.place.iter().map(|step| step.length()).sum();
-        let has_room = |found: &&mut Vec<_>| found.is_empty() || (found.len() < MOST && length <= MOST_SHOWN);
+    fn misfit(&mut self, types: Vec<&'a str>, text: impl FnOnce() -> String) -> bool {
+        let length = || self.place.iter().map(|step| step.length()).sum::<usize>();
+        let has_room =
+            |found: &&mut Vec<_>| found.is_empty() || (found.len() < MOST && length() <= MOST_SHOWN);
         if let Some(found) = self.found.as_mut().filter(has_room) {
             let place = self.place.iter().map(|step| step.pointer()).collect();
             found.push(Misfit { place, text: text(), types });
@@ -202,7 +230,9 @@ impl<'a, 'v> Comparison<'a, 'v, '_> {
         let Some(levels) = levels.checked_sub(1).filter(|_| self.take(1)) else { return true };
         let keywords = match schema.node {
             Value::Object(keywords) => keywords,
-            Value::Bool(false) => return self.misfit(None, || format!("{} is not allowed", shown(value))),
+            Value::Bool(false) => {
+                return self.misfit(Vec::new(), || format!("{} is not allowed", shown(value)));
+            }
             _ => return true,
         };
         // What another draft means is left to it.
@@ -218,9 +248,9 @@ impl<'a, 'v> Comparison<'a, 'v, '_> {
                 return fits;
             }
         }
-        for (keyword, operand) in keywords {
-            fits &= !self.take(1) || self.fits_keyword(schema, keyword, operand, value, levels);
-        }
+        fits &= self.all(keywords, |all, (keyword, operand)| {
+            all.fits_keyword(schema, keyword, operand, value, levels)
+        });
         fits
     }
 
@@ -232,6 +262,8 @@ impl<'a, 'v> Comparison<'a, 'v, '_> {
         for name in pointer.split('/').skip(1) {
             self.take(1).then_some(())?;
             schema = schema.at(within(schema.node, name)?);
+            // What another draft means is left to it.
+            schema.node.get("$schema").is_none().then_some(())?;
         }
         Some(schema).filter(|schema| schema.refers)
     }
@@ -248,16 +280,18 @@ impl<'a, 'v> Comparison<'a, 'v, '_> {
             ("type", types, value) => {
                 // A name that is not known may be that of any type.
                 let fits = names(types).any(|name| is_of(value, name)) || names(types).next().is_none();
+                let names = || names(types).collect::<Vec<_>>();
                 fits || self
-                    .misfit(Some(types), || format!("{} is not of {}", shown(value), types_text(types)))
+                    .misfit(names(), || format!("{} is not of {}", shown(value), types_text(&names())))
             }
             ("enum", Value::Array(allowed), value) => {
                 allowed.iter().any(|one| self.same(one, value))
-                    || self.misfit(None, || format!("{} is not one of {}", shown(value), listed(allowed)))
+                    || self
+                        .misfit(Vec::new(), || format!("{} is not one of {}", shown(value), listed(allowed)))
             }
             ("const", allowed, value) if self.draft > Draft::Draft04 => {
                 self.same(allowed, value)
-                    || self.misfit(None, || format!("{} is not {}", shown(value), shown(allowed)))
+                    || self.misfit(Vec::new(), || format!("{} is not {}", shown(value), shown(allowed)))
             }
             (bound, Value::Number(bound_number), Value::Number(number)) => {
                 let (is, limit) = (float(number), float(bound_number));
@@ -268,7 +302,7 @@ impl<'a, 'v> Comparison<'a, 'v, '_> {
                     "exclusiveMaximum" => (is > limit || (is == limit && is_exact(is)), "not less than"),
                     _ => return self.fits_other(keyword, operand, value),
                 };
-                !is_beyond || self.misfit(None, || format!("{number} is {text} {bound_number}"))
+                !is_beyond || self.misfit(Vec::new(), || format!("{number} is {text} {bound_number}"))
             }
             ("minLength" | "maxLength", Value::Number(bound), Value::String(text)) => {
                 !self.take(text.len() / BYTES)
@@ -280,17 +314,13 @@ impl<'a, 'v> Comparison<'a, 'v, '_> {
             ("minProperties" | "maxProperties", Value::Number(bound), Value::Object(members)) => {
                 self.is_within(keyword, bound, members.len(), value, "properties")
             }
-            ("required", Value::Array(names), Value::Object(members)) => {
-                let mut fits = true;
-                for name in names {
-                    let word = name.as_str().unwrap_or_default();
-                    fits &= !self.take(1 + word.len() / BYTES)
-                        || !name.is_string()
-                        || members.contains_key(word)
-                        || self.misfit(None, || format!("{} is a required property", shown(name)));
-                }
-                fits
-            }
+            ("required", Value::Array(names), Value::Object(members)) => self.all(names, |all, name| {
+                let word = name.as_str().unwrap_or_default();
+                !all.take(word.len() / BYTES)
+                    || !name.is_string()
+                    || members.contains_key(word)
+                    || all.misfit(Vec::new(), || format!("{} is a required property", shown(name)))
+            }),
             ("properties", Value::Object(schemas), Value::Object(members)) => {
                 self.members(members, |name| schemas.get(name).map(|node| schema.at(node)), levels)
             }
@@ -304,20 +334,14 @@ impl<'a, 'v> Comparison<'a, 'v, '_> {
                 if *node != Value::Bool(false) {
                     return self.members(members, |name| (!is_known(name)).then(|| schema.at(node)), levels);
                 }
-                let mut fits = true;
-                for name in members.keys() {
-                    fits &= !self.take(1 + name.len() / BYTES)
-                        || is_known(name)
-                        || self.misfit(None, || {
-                            format!("the property {} is not allowed", shown(&(&**name).into()))
-                        });
-                }
-                fits
+                self.all(members.keys(), |all, name| {
+                    let text = || format!("the property {} is not allowed", shown(&(&**name).into()));
+                    !all.take(name.len() / BYTES) || is_known(name) || all.misfit(Vec::new(), text)
+                })
             }
-            ("items", Value::Array(schemas), Value::Array(items)) => {
-                self.items(items, |at| schemas.get(at).map(|node| schema.at(node)), levels)
-            }
-            ("prefixItems", Value::Array(schemas), Value::Array(items)) if self.draft == Draft::Draft2020 => {
+            ("items" | "prefixItems", Value::Array(schemas), Value::Array(items))
+                if keyword == "items" || self.draft == Draft::Draft2020 =>
+            {
                 self.items(items, |at| schemas.get(at).map(|node| schema.at(node)), levels)
             }
             ("items", node, Value::Array(items)) => {
@@ -325,28 +349,34 @@ impl<'a, 'v> Comparison<'a, 'v, '_> {
                 self.items(items, |at| (at >= first).then(|| schema.at(node)), levels)
             }
             ("allOf", Value::Array(schemas), value) => {
-                let mut fits = true;
-                for node in schemas {
-                    fits &= !self.take(1) || self.fits(schema.at(node), value, levels);
-                }
-                fits
+                self.all(schemas, |all, node| all.fits(schema.at(node), value, levels))
             }
             ("anyOf" | "oneOf", Value::Array(schemas), value) => {
                 let found = self.found.take();
                 let fits = schemas.iter().any(|node| self.fits(schema.at(node), value, levels));
                 self.found = found;
-                fits || self
-                    .misfit(None, || format!("{} fits none of the schemas in `{keyword}`", shown(value)))
+                if fits {
+                    return true;
+                }
+                let types: Vec<_> =
+                    schemas.iter().filter_map(|one| one.get("type")).flat_map(names).collect();
+                self.misfit(types.clone(), || {
+                    let text = format!("{} fits none of the schemas in `{keyword}`", shown(value));
+                    if types.is_empty() { text } else { format!("{text}, of {}", types_text(&types)) }
+                })
             }
             _ => self.fits_other(keyword, operand, value),
         }
     }
 
     fn fits_other(&mut self, keyword: &str, operand: &Value, value: &Value) -> bool {
-        let Some(fits) = self.other.and_then(|other| other(keyword, operand, value)) else { return true };
-        !self.take(1_000)
-            || fits
-            || self.misfit(None, || format!("{} does not fit `{keyword}`: {}", shown(value), shown(operand)))
+        let Some(other) = self.other.filter(|_| OTHERS.contains(&keyword) && self.take(1_000)) else {
+            return true;
+        };
+        other(keyword, operand, value)
+            || self.misfit(Vec::new(), || {
+                format!("{} does not fit `{keyword}`: {}", shown(value), shown(operand))
+            })
     }
 
     fn members(
@@ -355,15 +385,10 @@ impl<'a, 'v> Comparison<'a, 'v, '_> {
         schema_of: impl Fn(&str) -> Option<Schema<'a>>,
         levels: usize,
     ) -> bool {
-        let mut fits = true;
-        for (name, value) in members {
-            if self.take(1 + name.len() / BYTES)
-                && let Some(schema) = schema_of(name)
-            {
-                fits &= self.fits_at(Step::Member(name), schema, value, levels);
-            }
-        }
-        fits
+        self.all(members, |all, (name, value)| {
+            let schema = all.take(name.len() / BYTES).then(|| schema_of(name)).flatten();
+            schema.is_none_or(|schema| all.fits_at(Step::Member(name), schema, value, levels))
+        })
     }
 
     fn items(
@@ -372,15 +397,9 @@ impl<'a, 'v> Comparison<'a, 'v, '_> {
         schema_of: impl Fn(usize) -> Option<Schema<'a>>,
         levels: usize,
     ) -> bool {
-        let mut fits = true;
-        for (at, value) in items.iter().enumerate() {
-            if self.take(1)
-                && let Some(schema) = schema_of(at)
-            {
-                fits &= self.fits_at(Step::Item(at), schema, value, levels);
-            }
-        }
-        fits
+        self.all(items.iter().enumerate(), |all, (at, value)| {
+            schema_of(at).is_none_or(|schema| all.fits_at(Step::Item(at), schema, value, levels))
+        })
     }
 
     fn fits_at(&mut self, step: Step<'v>, schema: Schema<'a>, value: &'v Value, levels: usize) -> bool {
@@ -397,7 +416,7 @@ impl<'a, 'v> Comparison<'a, 'v, '_> {
             true => (count < bound, "fewer"),
             false => (count > bound, "more"),
         };
-        !is_beyond || self.misfit(None, || format!("{} has {word} than {bound} {parts}", shown(value)))
+        !is_beyond || self.misfit(Vec::new(), || format!("{} has {word} than {bound} {parts}", shown(value)))
     }
 
     /// Checks whether two values are equal, in JSON Schema's way: 1.0 is 1.
@@ -470,8 +489,8 @@ fn is_exact(number: f64) -> bool {
     number.abs() < (1_u64 << 53) as f64
 }
 
-fn types_text(types: &Value) -> String {
-    let names: Vec<_> = names(types).map(|name| format!("\"{name}\"")).collect();
+fn types_text(types: &[&str]) -> String {
+    let names: Vec<_> = types.iter().take(20).map(|name| format!("\"{name}\"")).collect();
     format!("{} {}", if names.len() == 1 { "type" } else { "types" }, names.join(", "))
 }
 
@@ -576,7 +595,12 @@ mod tests {
             (
                 json!({"anyOf": [{"type": "null"}, {"minimum": 2}]}),
                 json!(1),
-                ": 1 fits none of the schemas in `anyOf`",
+                ": 1 fits none of the schemas in `anyOf`, of type \"null\"",
+            ),
+            (
+                json!({"anyOf": [{"type": ["integer", "number"]}, {"type": "null"}]}),
+                json!("3"),
+                r#": "3" fits none of the schemas in `anyOf`, of types "integer", "number", "null""#,
             ),
             (
                 json!({"$ref": "#/$defs/A%3CB~1C%3E", "$defs": {"A<B/C>": {"type": "null"}}}),
@@ -620,6 +644,10 @@ mod tests {
             (json!({"$schema": "http://json-schema.org/draft-03/schema#", "allOf": [false]}), json!(1)),
             (json!({"items": {"$schema": DRAFT_07, "$ref": "#", "type": "null"}}), json!([1])),
             (json!({"$ref": "#/$defs%2Fa", "$defs": {"a": {}}, "$defs/a": false}), json!(1)),
+            (
+                json!({"$ref": "#/$defs/b/items", "$defs": {"c": {}, "b": {"$schema": DRAFT_07, "items": {"$ref": "#/$defs/c", "maxLength": 1}}}}),
+                json!("ab"),
+            ),
             // A reference to another document, an anchor, nothing.
             (json!({"$ref": "http://x/#/$defs/a", "$defs": {"a": false}}), json!(1)),
             (json!({"$ref": "#a", "$defs": {"a": {"$anchor": "a", "not": {}}}}), json!(1)),
@@ -646,7 +674,11 @@ mod tests {
             (json!({"items": {"$ref": "#/$defs/a"}}), Some("#/$defs/a")),
             (json!({"properties": {"a": {"anyOf": [{"$ref": "http://x/"}]}}}), Some("http://x/")),
             (json!({"items": {"$ref": "#/$defs/a%20b/0"}, "$defs": {"a b": [{}]}}), None),
-            (json!({"$ref": "#"}), None),
+            (json!({"properties": {"default": {"$ref": "#/a"}, "$ref": {"type": "string"}}}), Some("#/a")),
+            (json!({"$defs": {"x-a": {"$ref": "#gone"}}}), Some("#gone")),
+            (json!({"items": {"$ref": "gone.json"}}), Some("gone.json")),
+            (json!({"items": {"$ref": "#a"}, "$defs": {"b": {"$anchor": "a"}}}), None),
+            (json!({"$ref": "#", "items": {"$ref": ""}, "example": {"$ref": "#/x"}}), None),
             (json!({"$id": "http://x/", "items": {"$ref": "http://x/"}}), None),
             (json!({"id": "http://x/", "items": {"$ref": "http://x/"}}), None),
             (
@@ -691,11 +723,32 @@ mod tests {
             assert_eq!(wrong(&circle, &json!(1)), None);
         }
         // In a thread with the stack of one that checks arguments.
-        let check = || {
-            wrong(&json!({"properties": {"a": {"allOf": [{"$ref": "#/properties/a"}]}}}), &json!({"a": 1}))
+        for levels in [1, 55] {
+            let circle = json!({"$ref": "#/properties/a"});
+            let circle = (0..levels).fold(circle, |inner, _| json!({"allOf": [inner]}));
+            let check = move || wrong(&json!({"properties": {"a": circle}}), &json!({"a": 1}));
+            let thread = std::thread::Builder::new().stack_size(2 << 20).spawn(check).unwrap();
+            assert_eq!(thread.join().unwrap(), None);
+        }
+    }
+
+    #[test]
+    fn law_r1_comparisons_end_with_their_steps() {
+        let (schema, found) = (Value::Null, None);
+        let mut comparison = Comparison {
+            whole: &schema,
+            draft: Draft::of(&schema),
+            steps: Some(5),
+            place: Vec::new(),
+            found,
+            other: None,
         };
-        let thread = std::thread::Builder::new().stack_size(2 << 20).spawn(check).unwrap();
-        assert_eq!(thread.join().unwrap(), None);
+        let mut looks = 0;
+        let fits = comparison.all(0..1_000, |_, _| {
+            looks += 1;
+            true
+        });
+        assert_eq!((fits, looks), (true, 5));
     }
 
     #[test]

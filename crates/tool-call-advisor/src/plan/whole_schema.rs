@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use advisor_core::{Text, ToolDefinition};
-use jsonschema::{PatternOptions, ValidationOptions, Validator};
+use jsonschema::{Draft, PatternOptions, ValidationOptions, Validator};
 use serde_json::{Value, json};
 
 /// Compiled schemas of tools: each is compiled once and shared.
@@ -50,7 +50,8 @@ impl WholeSchemas {
 
     /// Returns what is wrong with the form of a schema, which is not compiled for that.
     pub(crate) fn form_defect(schema: &Value) -> Option<String> {
-        if schema.is_null() {
+        // The form of an unknown dialect would be fetched from the address that the schema names.
+        if schema.is_null() || Draft::default().detect(schema) == Draft::Unknown {
             return None;
         }
         jsonschema::meta::validate(schema).err().map(|error| error.to_string())
@@ -62,11 +63,9 @@ impl WholeSchema {
         self.0.is_valid(arguments)
     }
 
-    /// Checks whether a value fits one keyword; `None` for a keyword that depends on others.
-    pub(crate) fn fits_keyword(keyword: &str, operand: &Value, value: &Value) -> Option<bool> {
-        const KEYWORDS: [&str; 4] = ["pattern", "multipleOf", "uniqueItems", "not"];
-        KEYWORDS.contains(&keyword).then_some(())?;
-        options().build(&json!({ keyword: operand })).ok().map(|one| one.is_valid(value))
+    /// Checks whether a value fits a keyword that depends on no other.
+    pub(crate) fn fits_keyword(keyword: &str, operand: &Value, value: &Value) -> bool {
+        options().build(&json!({ keyword: operand })).map_or(true, |one| one.is_valid(value))
     }
 }
 
@@ -96,7 +95,7 @@ mod tests {
             assert!(schema.fits(&json!({"a": fitting})), "{pattern}");
             assert!(!schema.fits(&json!({"a": other})), "{pattern}");
             let fits = WholeSchema::fits_keyword("pattern", &pattern.into(), &other.into());
-            assert_eq!(fits, Some(false), "{pattern}");
+            assert!(!fits, "{pattern}");
         }
         for invalid in ["(?<!a", "(a", "\\p{L}{1000}"] {
             assert!(compiled(text(invalid)).is_err(), "{invalid}");
@@ -110,6 +109,14 @@ mod tests {
         assert!(schemas.of(&tool).is_err());
         assert!(schemas.of(&tool.with_origin("server")).unwrap().is_none());
         assert_eq!(WholeSchemas::form_defect(&json!({"type": "object"})), None);
-        assert!(WholeSchemas::form_defect(&json!({"properties": {"a": {"type": "strng"}}})).is_some());
+        let malformed = json!({"properties": {"a": {"type": "strng"}}});
+        assert!(WholeSchemas::form_defect(&malformed).is_some());
+        for dialect in
+            ["https://spec.openapis.org/oas/3.1/dialect/base", "file:///dev/zero", "http://127.0.0.1/x"]
+        {
+            let mut unknown = malformed.clone();
+            unknown["$schema"] = dialect.into();
+            assert_eq!(WholeSchemas::form_defect(&unknown), None, "nothing is fetched");
+        }
     }
 }

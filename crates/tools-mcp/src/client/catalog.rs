@@ -14,7 +14,6 @@ use super::connection::Connection;
 use super::failure;
 use super::link::Link;
 use super::names::provider_name;
-use super::schema::is_bounded;
 use super::server::{Annotations, McpServer};
 use super::tool::McpTool;
 
@@ -23,6 +22,9 @@ const MOST_PAGES: usize = 100;
 
 /// The bytes that the definitions of a server may have.
 const MOST_BYTES: usize = 4 << 20;
+
+/// The bytes that one schema may have.
+const MOST_SCHEMA_BYTES: usize = 256 << 10;
 
 /// A tool of a server that is left out, since another tool has its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,9 +95,9 @@ impl Catalog {
         let (mut tools, mut duplicates) = (Vec::<Listed>::new(), Vec::new());
         let kept = listed.into_iter().filter(|tool| (server.settings.filter)(&tool.name));
         for tool in kept.map(|tool| mcp_tool(tool, link)) {
-            if !is_bounded(&tool.definition.parameters) {
+            if tool.definition.parameters.to_string().len() > MOST_SCHEMA_BYTES {
                 let (server, tool) = (server.settings.name.as_str(), failure::logged(&tool.name));
-                tracing::warn!(server, tool, "a tool of an MCP server is left out: its schema has no bound");
+                tracing::warn!(server, tool, "a tool of an MCP server is left out: its schema is too long");
                 continue;
             }
             if tools.iter().any(|known| known.tool.definition.name == tool.definition.name) {

@@ -10,7 +10,6 @@ mod link;
 mod merged;
 mod names;
 mod offer;
-mod schema;
 pub(crate) mod server;
 mod tls;
 mod tool;
@@ -59,10 +58,8 @@ use self::server::McpServer;
 ///
 /// # Bounds
 /// - A message has at most 16 MiB, a text of an error 4 KiB, a list 100 pages and 4 MiB, a result 1,000 parts.
-/// - Schemas of more than 256 KiB or 128 levels leave their tool out, with a warning. At most 8
-///   references may be other than `#/…`.
-/// - Regular expressions of schemas are compared in linear time, off the async threads. Those that need another engine are
-///   left to the server. Arguments whose comparison would take too long are refused.
+/// - A schema of more than 256 KiB leaves its tool out, with a warning. Arguments are compared with the structure of a
+///   schema in bounded steps; the server checks the rest.
 ///
 /// # Cancellation
 /// Dropping a call tells the server to stop it (`notifications/cancelled`). It does not wait for the server.

@@ -65,6 +65,14 @@ fn rollback_does_not_hide_answer_of_other_process() {
 }
 
 #[test]
+fn shown_text_is_told_while_the_turn_begins_again() {
+    for after in 0..=ASKED {
+        let shown = submit(0, NEW, Some((ASKED + 1, How::Close)));
+        try_sequence(&[shown, submit(0, What::Again(0), Some((after, How::Stand)))]);
+    }
+}
+
+#[test]
 fn rollback_of_resubmitted_turn_does_not_hide_answer() {
     let operations = [
         submit(0, NEW, None),

@@ -1,5 +1,7 @@
 //! `Shown`: the text that a reader received of a round that did not end, which memory must keep (law K3).
 
+use std::num::NonZeroUsize;
+
 use advisor_chain::chain::TurnEnd;
 use advisor_chain::memory::store::{Entry, EntryKind};
 use advisor_chain::{Message, Role, TurnId};
@@ -83,17 +85,21 @@ impl World {
             if is_in_log(&self.told.log, &turn.id, &shown.text) {
                 continue;
             }
-            let told = self.processes[shown.by].memory.transcript(&key()).await.unwrap();
-            let told: Vec<_> = told.iter().cloned().collect();
-            if !is_told(&told, &turn.said, &shown.text) {
-                return Err(format!(
-                    "K3: {:?} of {:?} was shown, but the log is {}, and process {} tells {}",
-                    shown.text,
-                    turn.said,
-                    of_log(&self.told.log),
-                    shown.by,
-                    of_messages(&told)
-                ));
+            let memory = &self.processes[shown.by].memory;
+            let transcript = memory.transcript(&key()).await.unwrap().iter().cloned().collect();
+            let page = memory.turns(&key(), None, NonZeroUsize::MAX).await.unwrap();
+            let of_page: Vec<_> = page.turns.into_iter().flat_map(|turn| turn.messages).collect();
+            for told in [transcript, of_page] {
+                if !is_told(&told, &turn.said, &shown.text) {
+                    return Err(format!(
+                        "K3: {:?} of {:?} was shown, but the log is {}, and process {} tells {}",
+                        shown.text,
+                        turn.said,
+                        of_log(&self.told.log),
+                        shown.by,
+                        of_messages(&told)
+                    ));
+                }
             }
         }
         Ok(())

@@ -140,7 +140,7 @@ impl TurnPage {
         let mut log = snapshot.entries;
         let is_newest = log.last().is_some_and(|last| Version::new(last.seq) == snapshot.version);
         let last = log.chunk_by(same_turn).next_back().unwrap_or_default();
-        let runs = ends_running(last, running);
+        let runs = ends_running(last, running, unfinished);
         let stays_open = runs || (is_newest && waits_for_caller(last, &end_of(last, unfinished)));
         if !stays_open {
             end_last_turn(&mut log, unfinished, texts);

@@ -167,7 +167,7 @@ pub(crate) fn messages_before_next_turn(
     measure: &Measure,
 ) -> (Option<Message>, Filled) {
     let (mut log, texts) = (whole_turns(snapshot), &*measure.texts);
-    let runs = ends_running(&log, running);
+    let runs = ends_running(&log, running, unfinished);
     if !runs {
         end_last_turn(&mut log, unfinished, texts);
     }
@@ -184,10 +184,14 @@ pub(crate) fn messages_before_next_turn(
     (summary.map(|summary| message_of(summary, texts)), filled)
 }
 
-/// Checks whether the last turn of a log is one of those that run.
-pub(crate) fn ends_running(log: &[Entry], running: &[TurnId]) -> bool {
-    log.last()
-        .is_some_and(|last| running.contains(&last.turn) && !matches!(last.kind, EntryKind::TurnEnded(_)))
+/// Checks whether the last turn of a log is one of those that run. One whose earlier run is unfinished is only about to
+/// run again: until then, what that run showed counts.
+pub(crate) fn ends_running(log: &[Entry], running: &[TurnId], unfinished: &[UnfinishedTurn]) -> bool {
+    log.last().is_some_and(|last| {
+        running.contains(&last.turn)
+            && !matches!(last.kind, EntryKind::TurnEnded(_))
+            && !unfinished.iter().any(|known| known.turn == last.turn)
+    })
 }
 
 #[cfg(test)]

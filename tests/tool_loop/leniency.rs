@@ -29,6 +29,7 @@ fn schema() -> Value {
             "rows": {"type": "array", "items": {"$ref": "#/$defs/place"}},
             "sizes": {"type": "array", "items": {"type": "integer"}},
             "any": {"anyOf": [{"type": "integer"}, {"type": "array"}]},
+            "perhaps": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
         },
         "required": ["city"],
         "$defs": {
@@ -109,6 +110,7 @@ fn cases() -> Vec<(Value, Value, Leniency)> {
         (oslo("exact", json!("false")), oslo("exact", json!(false)), Lenient),
         (oslo("either", json!("false")), oslo("either", json!(false)), Lenient),
         (oslo("either", json!("1")), oslo("either", json!(1)), Lenient),
+        (oslo("perhaps", json!("1")), oslo("perhaps", json!(1)), Lenient),
         (oslo("step", json!("10")), oslo("step", json!(10)), Lenient),
         (oslo("a/b~c", json!("7")), oslo("a/b~c", json!(7)), Lenient),
         (oslo("sizes", json!(["1", 2, "3"])), oslo("sizes", json!([1, 2, 3])), Lenient),

@@ -360,7 +360,10 @@ impl<'a, 'v> Comparison<'a, 'v> {
                 }
                 let types: Vec<_> =
                     schemas.iter().filter_map(|one| one.get("type")).flat_map(names).collect();
-                self.misfit(types.clone(), || {
+                // Of several, none is meant for sure.
+                let is_optional = schemas.len() == 2 && types.contains(&"null");
+                let meant = if is_optional { types.clone() } else { Vec::new() };
+                self.misfit(meant, || {
                     let text = format!("{} fits none of the schemas in `{keyword}`", shown(value));
                     if types.is_empty() { text } else { format!("{text}, of {}", types_text(&types)) }
                 })

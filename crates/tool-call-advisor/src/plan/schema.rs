@@ -211,6 +211,9 @@ mod tests {
         let arguments = |items| json!({"a": vec![-1; items]});
         assert!(schemas.fit_quickly(&tool, &arguments(1), Leniency::Strict).is_none());
         assert!(schemas.fit(&tool, arguments(1), Leniency::Strict).is_err());
+        let few = foreign(json!({"properties": {"a": {"enum": [1, 2]}}}));
+        let quickly = schemas.fit_quickly(&few, &json!({"a": 3}), Leniency::Strict);
+        assert_eq!(quickly, Some(Err("/a: 3 is not one of 1, 2".into())), "a short one is done at once");
         assert!(schemas.fit(&tool, arguments(5_000), Leniency::Strict).is_err(), "what was found counts");
         let tool = foreign(json!({"additionalProperties": {"type": "null"}}));
         let wrong = schemas.fit(&tool, json!({"é".repeat(10_000): 1}), Leniency::Lenient).unwrap_err();

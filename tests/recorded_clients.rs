@@ -114,7 +114,7 @@ fn check_protocols(items: &[Result<Chunk>], name: &str) {
     }
 }
 
-/// Returns the text and the number of calls, of all choices.
+/// Returns the text and the number of calls.
 fn shown(items: &[Result<Chunk>]) -> (String, usize) {
     let chunks = || items.iter().filter_map(|item| item.as_ref().ok());
     let is_call = |chunk: &&Chunk| matches!(chunk, Chunk::Opened { head, .. } if head.call.is_some());

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use advisor_core::{Delta, DeltaKind, Error, Finish, FinishReason, Text, ToolCallDelta, Usage};
+use advisor_core::{Delta, DeltaKind, Error, ErrorKind, Finish, FinishReason, Text, ToolCallDelta, Usage};
 use provider_http::failure::Report;
 use provider_http::names::ToolNames;
 use serde_json::Value;
@@ -17,13 +17,13 @@ pub(crate) struct Converter {
     names: Arc<ToolNames>,
     /// Whether the origin was emitted. Every event repeats it.
     sent_origin: bool,
-    /// The number of the choice that is read: the one that comes first. One is asked for.
-    choice: Option<u64>,
+    /// The number of the choice that speaks. One answer is asked for; some servers put its calls in another choice.
+    speaker: Option<u64>,
 }
 
 impl Converter {
     pub(crate) fn new(names: Arc<ToolNames>) -> Self {
-        Self { names, sent_origin: false, choice: None }
+        Self { names, sent_origin: false, speaker: None }
     }
 
     /// Appends the deltas of an event. One of an unknown form has none.
@@ -41,7 +41,7 @@ impl Converter {
             self.origin(event, deltas);
         }
         for choice in choices.into_iter().flatten() {
-            self.choice(choice, deltas);
+            self.choice(choice, deltas)?;
         }
         deltas.extend(event.get("usage").and_then(usage).map(Delta::usage));
         let own = event.get("error").filter(|error| !error.is_null()).map(Report::read);
@@ -57,11 +57,9 @@ impl Converter {
         }
     }
 
-    fn choice(&mut self, choice: &Value, deltas: &mut Vec<Delta>) {
+    fn choice(&mut self, choice: &Value, deltas: &mut Vec<Delta>) -> Result<(), Error> {
         let index = choice.get("index").and_then(Value::as_u64).unwrap_or(0);
-        if *self.choice.get_or_insert(index) != index {
-            return;
-        }
+        let before = deltas.len();
         let mut push = |kind: DeltaKind| deltas.push(kind.into());
         if let Some(delta) = choice.get("delta") {
             let parts = delta.get("content").and_then(Value::as_array).into_iter().flatten();
@@ -69,6 +67,12 @@ impl Converter {
             text(delta, "content").into_iter().for_each(|text| push(DeltaKind::Text(text)));
             parts.filter_map(|part| text(part, "text")).for_each(|text| push(DeltaKind::Text(text)));
             text(delta, "refusal").into_iter().for_each(|text| push(DeltaKind::Refusal(text)));
+            if deltas.len() > before && *self.speaker.get_or_insert(index) != index {
+                deltas.truncate(before);
+                let kind = ErrorKind::Protocol { position: None };
+                return Err(Error::new(kind, "the server gives several answers to one request"));
+            }
+            let mut push = |kind: DeltaKind| deltas.push(kind.into());
             let calls = delta.get("tool_calls").and_then(Value::as_array).into_iter().flatten();
             let calls: Vec<_> = calls.map(|call| self.call(call)).collect();
             if !calls.is_empty() {
@@ -76,8 +80,9 @@ impl Converter {
             }
         }
         if let Some(word) = text(choice, "finish_reason") {
-            push(DeltaKind::Finish(Box::new(finish(&word))));
+            deltas.push(DeltaKind::Finish(Box::new(finish(&word))).into());
         }
+        Ok(())
     }
 
     fn call(&self, call: &Value) -> ToolCallDelta {

@@ -59,6 +59,9 @@ fn options(options: &ChatOptions) -> Result<WireOptions> {
             "genai has no field that forbids parallel calls; send the server's own field as an extra one",
         ));
     }
+    if options.extra.get("n").is_some_and(|n| !n.is_null() && *n != 1) {
+        return Err(Error::configuration("an answer is one: leave `n` out of the extra fields"));
+    }
     let seed = options.seed.map(u64::try_from).transpose();
     let seed = seed.map_err(|_| Error::configuration("genai has no negative seeds; set a positive one"))?;
     // The client passes signatures on only if it captures the reasoning that they sign.

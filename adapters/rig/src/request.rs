@@ -54,6 +54,9 @@ pub(crate) fn prepared(request: &ChatRequest, format: &str) -> Result<Prepared> 
 }
 
 fn set_options(prompt: &mut CompletionRequest, options: &ChatOptions) -> Result<()> {
+    if options.extra.get("n").is_some_and(|n| !n.is_null() && *n != 1) {
+        return Err(Error::configuration("an answer is one: leave `n` out of the extra fields"));
+    }
     let seed = options.seed.map(u64::try_from).transpose();
     prompt.options.seed =
         seed.map_err(|_| Error::configuration("rig has no negative seeds; set a positive one"))?;

@@ -9,7 +9,7 @@ fn directory() -> PathBuf {
 }
 
 #[test]
-fn recording_has_body_request_and_expectation() {
+fn recording_has_body_and_expectation() {
     let recordings = recordings::load(&directory(), "openai-chat").unwrap();
     assert_eq!(recordings.directory(), Some(directory().as_path()));
     assert_eq!(recordings.len(), 2);

@@ -24,8 +24,7 @@ pub(crate) struct GenerateContent {
 }
 
 impl GenerateContent {
-    /// Creates the format of an answer with `choices` parallel choices. `format` is the format name of the server's
-    /// data.
+    /// Creates the format of an answer. `format` is the format name of the server's data.
     pub(crate) fn new(format: Text) -> Self {
         Self { converter: Converter::new(format) }
     }

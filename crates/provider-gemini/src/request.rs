@@ -61,8 +61,10 @@ pub(crate) fn body(request: &ChatRequest, model: &str, format: &Text, profile: &
         body.push(&declared);
     }
     let fields = options::fields(request, profile, &names);
-    if fields.get("generationConfig").and_then(|config| config.get("candidateCount")).is_some_and(|n| *n != 1)
-    {
+    // The API reads both spellings.
+    let configs = ["generationConfig", "generation_config"].into_iter().filter_map(|name| fields.get(name));
+    let mut counts = configs.flat_map(|config| [config.get("candidateCount"), config.get("candidate_count")]);
+    if counts.any(|count| count.is_some_and(|n| !n.is_null() && *n != 1)) {
         return Err(Error::configuration(
             "an answer is one: leave `candidateCount` out of the extra fields, or ask several times",
         ));

@@ -61,7 +61,7 @@ pub(crate) fn body(
     let tools =
         if own.contains_key("tools") { None } else { options::tools(request, &profile.options, &names)? };
     let fields = options::write(request, model, settings, &names);
-    if fields.get("n").is_some_and(|n| *n != 1) {
+    if fields.get("n").is_some_and(|n| !n.is_null() && *n != 1) {
         return Err(Error::configuration(
             "an answer is one: leave `n` out of the extra fields, or ask several times",
         ));

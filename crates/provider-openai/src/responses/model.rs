@@ -30,8 +30,7 @@ use crate::model::{OPENAI, VARIABLES};
 /// # Errors
 /// Typed, see [`ErrorKind`](advisor_core::ErrorKind). If the server gave a reason, a
 /// [`ProviderError`](crate::ProviderError) is the source. Options that the API cannot express are errors of kind
-/// [`InvalidRequest`](advisor_core::ErrorKind::InvalidRequest): stop texts, and more than one answer. A seed is left
-/// out.
+/// [`InvalidRequest`](advisor_core::ErrorKind::InvalidRequest): stop texts. A seed is left out.
 ///
 /// # Example
 /// ```no_run

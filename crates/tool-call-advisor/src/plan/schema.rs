@@ -28,9 +28,6 @@ const MOST_STEPS: usize = 16 << 20;
 /// The steps for the text of a misfit in a keyword of a whole schema.
 const LISTED_STEPS: usize = 64 << 10;
 
-/// The bytes of a place that are shown.
-const MOST_PLACE: usize = 400;
-
 /// The error of the first invalid schema of a set, if any.
 struct Defect(Option<String>);
 
@@ -135,14 +132,7 @@ impl Schemas {
 
 /// Returns the first few misfits, each with its place.
 fn text_of(wrong: &[Misfit<'_>]) -> String {
-    let texts = wrong.iter().take(5).map(|wrong| match wrong.place.as_str() {
-        "" => wrong.text.clone(),
-        place if place.len() > MOST_PLACE => {
-            format!("{}…: {}", &place[..place.floor_char_boundary(MOST_PLACE)], wrong.text)
-        }
-        place => format!("{place}: {}", wrong.text),
-    });
-    let texts = texts.collect::<Vec<_>>().join("; ");
+    let texts = wrong.iter().take(5).map(Misfit::described).collect::<Vec<_>>().join("; ");
     if texts.is_empty() { String::from("their schema refuses them") } else { texts }
 }
 

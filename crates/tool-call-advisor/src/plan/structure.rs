@@ -34,13 +34,20 @@ const NAMED: [&str; 6] =
 pub(crate) struct Misfit<'a> {
     /// Where it is, as a JSON pointer.
     pub(crate) place: String,
-    /// What is wrong, for the model.
-    pub(crate) text: String,
+    text: String,
     /// The types of which one would fit, if that is what is wrong.
     types: Vec<&'a str>,
 }
 
 impl Misfit<'_> {
+    /// Returns what is wrong and where, for the model.
+    pub(crate) fn described(&self) -> String {
+        match self.place.as_str() {
+            "" => self.text.clone(),
+            place => format!("{}: {}", shortened(place.to_owned()), self.text),
+        }
+    }
+
     /// Checks whether a value of this type would fit in its place.
     pub(crate) fn wants(&self, name: &str) -> bool {
         self.types.contains(&name)
@@ -58,11 +65,8 @@ pub(crate) fn misfits<'a>(
     steps: usize,
     other: Option<Other>,
 ) -> (Vec<Misfit<'a>>, bool) {
-    let draft = Draft::of(schema);
-    let found = Some(Vec::new());
-    let mut comparison =
-        Comparison { whole: schema, draft, steps: Some(steps), place: Vec::new(), found, other };
-    if draft > Draft::Draft03 {
+    let mut comparison = Comparison::new(schema, steps, other);
+    if comparison.draft > Draft::Draft03 {
         comparison.fits(Schema { node: schema, refers: true }, arguments, MOST_LEVELS);
     }
     (comparison.found.unwrap_or_default(), comparison.steps.is_some())
@@ -191,6 +195,11 @@ struct Comparison<'a, 'v> {
 }
 
 impl<'a, 'v> Comparison<'a, 'v> {
+    fn new(whole: &'a Value, steps: usize, other: Option<Other>) -> Self {
+        let (draft, found) = (Draft::of(whole), Some(Vec::new()));
+        Self { whole, draft, steps: Some(steps), place: Vec::new(), found, other }
+    }
+
     /// Takes steps. Returns false if there are not so many.
     fn take(&mut self, steps: usize) -> bool {
         self.steps = self.steps.and_then(|left| left.checked_sub(steps));
@@ -360,8 +369,9 @@ impl<'a, 'v> Comparison<'a, 'v> {
                 }
                 let types: Vec<_> =
                     schemas.iter().filter_map(|one| one.get("type")).flat_map(names).collect();
-                // Of several, none is meant for sure.
-                let is_optional = schemas.len() == 2 && types.contains(&"null");
+                // Of several, none is meant for sure, unless all but one is `null`.
+                let is_null = |one: &Value| one.get("type").is_some_and(|name| name == "null");
+                let is_optional = schemas.len() == 2 && schemas.iter().any(is_null);
                 let meant = if is_optional { types.clone() } else { Vec::new() };
                 self.misfit(meant, || {
                     let text = format!("{} fits none of the schemas in `{keyword}`", shown(value));
@@ -506,6 +516,10 @@ fn listed(values: &[Value]) -> String {
 fn shown(value: &Value) -> String {
     let mut text = String::new();
     write_beginning(value, &mut text);
+    shortened(text)
+}
+
+fn shortened(mut text: String) -> String {
     if text.len() > MOST_SHOWN {
         text.truncate(text.floor_char_boundary(MOST_SHOWN));
         text.push('…');
@@ -737,15 +751,7 @@ mod tests {
 
     #[test]
     fn law_r1_comparisons_end_with_their_steps() {
-        let (schema, found) = (Value::Null, None);
-        let mut comparison = Comparison {
-            whole: &schema,
-            draft: Draft::of(&schema),
-            steps: Some(5),
-            place: Vec::new(),
-            found,
-            other: None,
-        };
+        let mut comparison = Comparison::new(&Value::Null, 5, None);
         let mut looks = 0;
         let fits = comparison.all(0..1_000, |_, _| {
             looks += 1;

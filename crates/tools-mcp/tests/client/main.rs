@@ -226,7 +226,9 @@ async fn announced_list_is_read_before_the_next_round() {
 
 #[tokio::test(start_paused = true)]
 async fn law_t2_tools_with_bad_schemas_are_left_out() {
+    let long = "x".repeat(256 << 10);
     let schemas = [
+        json!({"type": "object", "description": long}),
         json!({"type": "object", "properties": {"a": {"type": "strng"}}}),
         json!({"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:1/schema"}}}),
         json!({"type": ["object", "null"]}),

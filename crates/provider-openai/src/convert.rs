@@ -29,7 +29,7 @@ use crate::wire::{
     Choice, Content, Delta as WireDelta, Event, Few, Function, Part, REASONING_DETAILS, ToolCall, is_nothing,
     read,
 };
-use choices::Choices;
+use choices::{Choices, SeveralAnswers};
 use finish::finish_of;
 use indexes::CallIndexes;
 use provider_http::failure::Report;
@@ -89,12 +89,14 @@ impl Converter {
         let before = deltas.len();
         self.origin(event, deltas);
         for choice in event.choices.iter_mut().flat_map(Few::iter_mut) {
-            let (number, before) = (choice.number(), deltas.len());
-            if !self.choices.begin(number) {
-                continue;
+            match self.choices.read(choice) {
+                Ok(true) => self.choice(choice, event.citations, deltas, &mut converted),
+                Ok(false) => {}
+                Err(SeveralAnswers) => {
+                    let several = "the server mixes several answers to one request".into();
+                    converted.error.get_or_insert_with(|| Report::read(&several));
+                }
             }
-            self.choice(choice, event.citations, deltas, &mut converted);
-            self.choices.end(number, deltas.len() == before);
         }
         let reported = event.usage.as_ref().and_then(|counts| counts.to_usage());
         let groq = event.x_groq.as_deref();
@@ -112,10 +114,13 @@ impl Converter {
 
     /// Checks whether equal events give equal deltas.
     ///
-    /// They do not if text is cumulative, or after an index that is not kept. The same holds after a piece of audio,
+    /// They do not if text is cumulative, if numbers of choices count tokens, or after an index that is not kept. The same holds after a piece of audio,
     /// which is kept until the end.
     pub(crate) fn is_repeatable(&self) -> bool {
-        self.text.is_repeatable() && !self.indexes.forgets() && self.audio.is_empty()
+        self.text.is_repeatable()
+            && self.choices.are_repeatable()
+            && !self.indexes.forgets()
+            && self.audio.is_empty()
     }
 
     /// Returns the bytes that are kept until the end, at least.

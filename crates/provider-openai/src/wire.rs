@@ -163,6 +163,36 @@ impl Choice<'_> {
         self.index.0.and_then(|index| u32::try_from(index).ok()).unwrap_or_default()
     }
 
+    /// Checks whether the choice is a piece of one.
+    pub(crate) fn is_streamed(&self) -> bool {
+        self.delta.is_some()
+    }
+
+    /// Checks whether the choice has calls.
+    #[inline]
+    pub(crate) fn calls(&self) -> bool {
+        let calls = |piece: &Delta<'_>| {
+            piece.tool_calls.as_ref().is_some_and(|calls| !calls.is_empty()) || piece.function_call.is_some()
+        };
+        self.delta.as_ref().or(self.message.as_deref()).is_some_and(calls)
+    }
+
+    /// Checks whether the choice has content other than calls.
+    #[inline]
+    pub(crate) fn speaks(&self) -> bool {
+        let Some(piece) = self.delta.as_ref().or(self.message.as_deref()) else { return false };
+        let has_content = match &piece.content {
+            Content::Absent => false,
+            Content::Text(text) => text.text().is_some(),
+            Content::Parts(parts) => !parts.is_empty(),
+        };
+        let texts = [&piece.reasoning, &piece.reasoning_content, &piece.refusal];
+        let others = [piece.reasoning_details, piece.images, piece.audio];
+        has_content
+            || texts.iter().any(|text| text.text().is_some())
+            || others.into_iter().flatten().any(|json| !is_nothing(json))
+    }
+
     /// Returns the finish reason as written. An empty text and the text `null` mean none (Q31).
     pub(crate) fn finish_reason(&self) -> Option<&str> {
         self.finish_reason.text().filter(|reason| *reason != "null")

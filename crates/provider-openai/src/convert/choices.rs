@@ -1,39 +1,93 @@
 //! `Choices`: which entries of an answer's list of choices are read.
 
-/// Which choices are read. One answer is asked for.
+use crate::wire::Choice;
+
+/// What is known of the choices. One answer is asked for, and one is read: the text of the choice that speaks first.
 ///
-/// A server that gives several answers all the same repeats the number of each, and begins each with an entry that says
-/// nothing but the role. Then the one whose number comes first is read. Other numbers mean nothing: some servers write
-/// that of the token (Q54), or put text and calls in different choices (Q55).
+/// The numbers alone do not tell answers apart. Some servers count their tokens with them (Q54), so each is higher than the
+/// one before. Others put text and calls in different choices (Q55).
 #[derive(Debug, Default)]
 pub(super) struct Choices {
-    first: Option<u32>,
-    /// Whether the first number came again.
-    repeats: bool,
-    /// Whether an entry of another number said nothing.
-    others_begin: bool,
+    highest: Option<u32>,
+    speech: Speech,
+    calls: Calls,
 }
 
+/// The numbers under which text, or something like it, came.
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
+enum Speech {
+    #[default]
+    Nothing,
+    /// Once, under this number.
+    Once(u32),
+    /// Repeatedly under this number, which is that of a choice.
+    Choice(u32),
+    /// As before, and other choices spoke: they are answers of their own, and not read.
+    OneOfSeveral(u32),
+    /// Under higher and higher numbers, which count tokens.
+    Tokens,
+}
+
+/// The numbers under which calls came.
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
+enum Calls {
+    #[default]
+    None,
+    Choice(u32),
+    /// Under higher and higher numbers.
+    Several,
+}
+
+/// An entry belongs to one of several answers, of which more than one was read.
+#[derive(Debug)]
+pub(super) struct SeveralAnswers;
+
 impl Choices {
-    /// Notes an entry with this number. Returns whether it is read.
+    /// Notes an entry. Returns whether it is read.
     #[inline]
-    pub(super) fn begin(&mut self, number: u32) -> bool {
-        match self.first {
-            None => self.first = Some(number),
-            Some(first) => self.repeats |= first == number,
+    pub(super) fn read(&mut self, choice: &Choice<'_>) -> Result<bool, SeveralAnswers> {
+        let number = choice.number();
+        let is_higher = self.highest.is_none_or(|highest| number > highest);
+        let is_lower = self.highest.is_some_and(|highest| number < highest);
+        self.highest = self.highest.max(Some(number));
+        if choice.speaks() {
+            self.speech = match self.speech {
+                Speech::Nothing => Speech::Once(number),
+                Speech::Once(first) | Speech::Choice(first) if first == number => Speech::Choice(number),
+                Speech::OneOfSeveral(first) => Speech::OneOfSeveral(first),
+                Speech::Once(_) if is_higher && choice.is_streamed() => Speech::Tokens,
+                Speech::Tokens if !is_lower => Speech::Tokens,
+                Speech::Once(first) | Speech::Choice(first)
+                    if self.calls == Calls::None || self.calls == Calls::Choice(first) =>
+                {
+                    Speech::OneOfSeveral(first)
+                }
+                Speech::Once(_) | Speech::Choice(_) | Speech::Tokens => return Err(SeveralAnswers),
+            };
         }
-        !(self.repeats && self.others_begin) || self.first == Some(number)
+        if matches!(self.speech, Speech::OneOfSeveral(first) if first != number) {
+            return Ok(false);
+        }
+        if choice.calls() {
+            // Calls of two choices may have equal indexes.
+            self.calls = match self.calls {
+                Calls::None => Calls::Choice(number),
+                Calls::Choice(first) if first == number => Calls::Choice(first),
+                Calls::Choice(_) if is_higher => Calls::Several,
+                Calls::Several if !is_lower => Calls::Several,
+                Calls::Choice(_) | Calls::Several => return Err(SeveralAnswers),
+            };
+        }
+        Ok(true)
     }
 
-    /// Notes the end of an entry that was read.
-    #[inline]
-    pub(super) fn end(&mut self, number: u32, said_nothing: bool) {
-        self.others_begin |= said_nothing && self.first != Some(number);
-    }
-
-    /// Checks whether the second entry came, so that a further one like it changes nothing.
-    #[inline]
+    /// Checks whether a further entry like the last one changes nothing.
     pub(super) fn are_decided(&self) -> bool {
-        self.repeats || self.first.is_none()
+        !matches!(self.speech, Speech::Once(_))
+    }
+
+    /// Checks whether an entry like an earlier one means the same as that one.
+    pub(super) fn are_repeatable(&self) -> bool {
+        self.speech != Speech::Tokens && self.calls != Calls::Several
     }
 }

@@ -336,30 +336,65 @@ fn calls_of_whole_message_are_distinguished_by_position() {
     assert_eq!(convert(&[message]), [[Delta::from(calls)]]);
 }
 
-/// The texts of entries with these numbers.
+/// What is read of entries with these numbers: texts, a `*` for a call, and `!` if they are refused.
 fn read_of(entries: &[(u32, &str)]) -> String {
-    let events: Vec<_> = entries
-        .iter()
-        .map(|(index, text)| format!(r#"{{"choices":[{{"index":{index},"delta":{{"content":"{text}"}}}}]}}"#))
-        .collect();
-    let deltas = convert(&events.iter().map(String::as_str).collect::<Vec<_>>()).concat();
-    deltas
-        .iter()
-        .filter_map(|delta| if let DeltaKind::Text(text) = &delta.kind { Some(&**text) } else { None })
-        .collect()
+    let mut converter = Converter::new(TextForm::PLAIN, FORMAT.into());
+    let mut read = String::new();
+    for (index, text) in entries {
+        let piece = match *text {
+            "*" => json!({"tool_calls": [{"index": 0, "id": index, "function": {"name": "f"}}]}),
+            text => json!({"content": text}),
+        };
+        let json = json!({"choices": [{"index": index, "delta": piece}]}).to_string();
+        let mut deltas = VecDeque::new();
+        let converted = converter.convert(&mut serde_json::from_str(&json).unwrap(), &mut deltas);
+        for delta in deltas {
+            match delta.kind {
+                DeltaKind::Text(text) => read.push_str(&text),
+                DeltaKind::ToolCalls(_) => read.push('*'),
+                other => panic!("{other:?}"),
+            }
+        }
+        if converted.error.is_some() {
+            return read + "!";
+        }
+    }
+    read
 }
 
-/// One answer is asked for. Numbers of choices mean nothing, unless several answers begin.
+/// One answer is asked for.
 #[test]
-fn of_several_answers_the_first_is_read() {
+fn of_several_answers_the_first_that_speaks_is_read() {
     for (entries, read) in [
+        // Several answers.
         (&[(0, ""), (1, ""), (0, "a"), (1, "x"), (0, "b"), (2, "y")][..], "ab"),
+        (&[(0, ""), (1, ""), (1, "a"), (0, "x"), (1, "b")], "ab"),
         (&[(1, ""), (1, "a"), (0, ""), (0, "x"), (1, "b")], "ab"),
+        (&[(0, ""), (0, "a"), (1, ""), (1, "x"), (0, "b")], "ab"),
+        (&[(0, "a"), (0, "b"), (1, "x"), (1, ""), (1, "y"), (0, "c")], "abc"),
+        (&[(0, "a"), (0, "b"), (1, "x"), (1, "*"), (0, "*")], "ab*"),
+        // Their texts were mixed before that was known.
+        (&[(0, "a"), (1, "x"), (0, "b")], "ax!"),
+        (&[(0, "a"), (1, "*"), (1, "x")], "a*!"),
+        (&[(0, ""), (1, ""), (0, "*"), (1, "*")], "*!"),
+        (&[(0, "*"), (1, "*"), (0, "*")], "**!"),
+        // Numbers of tokens (Q54).
+        (&[(0, ""), (0, "*"), (1, "*"), (2, "*")], "***"),
         (&[(0, "a"), (1, "b"), (2, ""), (3, "c")], "abc"),
-        (&[(0, ""), (0, "a"), (1, "b"), (2, "c")], "abc"),
+        (&[(0, ""), (0, "a"), (1, "b"), (2, "c"), (2, "d")], "abcd"),
+        // Text and calls in different choices (Q55).
+        (&[(0, ""), (0, "a"), (1, ""), (1, "*"), (0, "b"), (1, "*")], "a*b*"),
+        (&[(1, "*"), (0, "a"), (0, "b"), (1, "*")], "*ab*"),
     ] {
         assert_eq!(read_of(entries), read, "{entries:?}");
     }
+    let whole = |first: Value, second: Value| {
+        let event = json!({"choices": [{"index": 0, "message": first}, {"index": 1, "message": second}]});
+        convert(&[&event.to_string()]).concat().len()
+    };
+    let calls = json!([{"id": "c", "function": {"name": "f"}}]);
+    let (text, call) = (json!({"content": "a"}), json!({"content": "", "tool_calls": calls}));
+    assert_eq!((whole(text.clone(), call), whole(text.clone(), text)), (2, 1));
 }
 
 /// The form of cumulative text.

@@ -19,11 +19,13 @@ pub(crate) struct Converter {
     sent_origin: bool,
     /// The number of the choice that speaks. One answer is asked for; some servers put its calls in another choice.
     speaker: Option<u64>,
+    /// The number of the choice that calls.
+    caller: Option<u64>,
 }
 
 impl Converter {
     pub(crate) fn new(names: Arc<ToolNames>) -> Self {
-        Self { names, sent_origin: false, speaker: None }
+        Self { names, sent_origin: false, speaker: None, caller: None }
     }
 
     /// Appends the deltas of an event. One of an unknown form has none.
@@ -67,16 +69,17 @@ impl Converter {
             text(delta, "content").into_iter().for_each(|text| push(DeltaKind::Text(text)));
             parts.filter_map(|part| text(part, "text")).for_each(|text| push(DeltaKind::Text(text)));
             text(delta, "refusal").into_iter().for_each(|text| push(DeltaKind::Refusal(text)));
-            if deltas.len() > before && *self.speaker.get_or_insert(index) != index {
+            let calls = delta.get("tool_calls").and_then(Value::as_array).into_iter().flatten();
+            let calls: Vec<_> = calls.map(|call| self.call(call)).collect();
+            if (deltas.len() > before && *self.speaker.get_or_insert(index) != index)
+                || (!calls.is_empty() && *self.caller.get_or_insert(index) != index)
+            {
                 deltas.truncate(before);
                 let kind = ErrorKind::Protocol { position: None };
                 return Err(Error::new(kind, "the server gives several answers to one request"));
             }
-            let mut push = |kind: DeltaKind| deltas.push(kind.into());
-            let calls = delta.get("tool_calls").and_then(Value::as_array).into_iter().flatten();
-            let calls: Vec<_> = calls.map(|call| self.call(call)).collect();
             if !calls.is_empty() {
-                push(DeltaKind::ToolCalls(calls));
+                deltas.push(DeltaKind::ToolCalls(calls).into());
             }
         }
         if let Some(word) = text(choice, "finish_reason") {

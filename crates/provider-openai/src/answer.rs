@@ -51,6 +51,9 @@ impl ChatCompletions {
         }
         match converted.error {
             Some(report) => Meaning::Failure(Box::new(report)),
+            None if converted.mixes => {
+                Meaning::Contradiction("the server mixes several answers to one request; make it give one")
+            }
             None if is_answer && converted.whole => Meaning::Whole,
             None if is_answer && converted.altered => Meaning::Rewritten,
             None if is_answer => piece,

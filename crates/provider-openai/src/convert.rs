@@ -61,6 +61,8 @@ pub(crate) struct Converter {
 pub(crate) struct Converted {
     /// The failure that the server reports.
     pub(crate) error: Option<Report>,
+    /// Whether the event may belong to another answer than those before it.
+    pub(crate) mixes: bool,
     /// Whether the event is a whole answer and no event of a stream.
     pub(crate) whole: bool,
     /// Whether a text was split or held back, so that an equal event may mean something else.
@@ -82,20 +84,18 @@ impl Converter {
         }
     }
 
-    /// Appends the deltas of `event` to `deltas`. Beside an error, any finish reason is dropped.
+    /// Appends the deltas of `event` to `deltas`. Beside an error, or what mixes answers, any finish reason is dropped.
     // The event is large: it is converted where it is, without being moved.
     pub(crate) fn convert(&mut self, event: &mut Event<'_>, deltas: &mut VecDeque<Delta>) -> Converted {
         let mut converted = Converted { error: event.error.and_then(error_of), ..Converted::default() };
         let before = deltas.len();
         self.origin(event, deltas);
         for choice in event.choices.iter_mut().flat_map(Few::iter_mut) {
-            match self.choices.read(choice) {
+            let repeats = self.streamed && !choice.is_streamed();
+            match if repeats { Ok(true) } else { self.choices.read(choice) } {
                 Ok(true) => self.choice(choice, event.citations, deltas, &mut converted),
                 Ok(false) => {}
-                Err(SeveralAnswers) => {
-                    let several = "the server mixes several answers to one request".into();
-                    converted.error.get_or_insert_with(|| Report::read(&several));
-                }
+                Err(SeveralAnswers) => converted.mixes = true,
             }
         }
         let reported = event.usage.as_ref().and_then(|counts| counts.to_usage());
@@ -105,7 +105,7 @@ impl Converter {
         }
         converted.error = converted.error.or_else(|| groq?.error.and_then(error_of));
         converted.altered = self.text.take_altered() || !self.choices.are_decided();
-        if converted.error.is_some() {
+        if converted.error.is_some() || converted.mixes {
             let new = deltas.split_off(before);
             deltas.extend(new.into_iter().filter(|delta| !matches!(delta.kind, DeltaKind::Finish(_))));
         }

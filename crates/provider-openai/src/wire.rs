@@ -177,20 +177,27 @@ impl Choice<'_> {
         self.delta.as_ref().or(self.message.as_deref()).is_some_and(calls)
     }
 
-    /// Checks whether the choice has content other than calls.
+    /// Checks whether the choice has content other than reasoning and calls.
     #[inline]
     pub(crate) fn speaks(&self) -> bool {
         let Some(piece) = self.delta.as_ref().or(self.message.as_deref()) else { return false };
         let has_content = match &piece.content {
             Content::Absent => false,
             Content::Text(text) => text.text().is_some(),
-            Content::Parts(parts) => !parts.is_empty(),
+            Content::Parts(parts) => parts.iter().any(|part| part.fields.speaks()),
         };
-        let texts = [&piece.reasoning, &piece.reasoning_content, &piece.refusal];
-        let others = [piece.reasoning_details, piece.images, piece.audio];
         has_content
-            || texts.iter().any(|text| text.text().is_some())
-            || others.into_iter().flatten().any(|json| !is_nothing(json))
+            || piece.refusal.text().is_some()
+            || [piece.images, piece.audio].into_iter().flatten().any(|json| !is_nothing(json))
+    }
+
+    /// Checks whether the choice has reasoning.
+    #[inline]
+    pub(crate) fn reasons(&self) -> bool {
+        let Some(piece) = self.delta.as_ref().or(self.message.as_deref()) else { return false };
+        [&piece.reasoning, &piece.reasoning_content].iter().any(|text| text.text().is_some())
+            || piece.reasoning_details.is_some_and(|json| !is_nothing(json))
+            || matches!(&piece.content, Content::Parts(parts) if parts.iter().any(|part| part.fields.reasons()))
     }
 
     /// Returns the finish reason as written. An empty text and the text `null` mean none (Q31).

@@ -15,6 +15,7 @@ use crate::error::{malformed_json, too_large};
 use crate::failure::{Failures, Report};
 use crate::fast_path::{Decoded, FastPath};
 use crate::json::JsonDecoder;
+use crate::redaction::ServerWords;
 use crate::sse::{SseDecoder, SseEvent};
 use arrival::Arrival;
 
@@ -202,6 +203,9 @@ impl<W: WireFormat> Progress<W> {
             Meaning::Status(report) => self.arrival.note_status(report),
             Meaning::Message(_) if self.arrival.has_answer() => {}
             Meaning::Message(report) | Meaning::Failure(report) => self.fail(*report),
+            Meaning::Contradiction(why) => {
+                self.fail_with(self.failures.protocol(None, why, &ServerWords::default()));
+            }
         }
         ReadAs::Piece
     }

@@ -145,6 +145,8 @@ pub enum Meaning {
     /// A message that could mean either. It is a failure if no part of an answer has arrived, and otherwise
     /// ignored.
     Message(Box<Report>),
+    /// A piece that contradicts what came before it, with an explanation. It is reported after the deltas so far.
+    Contradiction(&'static str),
     /// JSON that is unknown to the format.
     Unknown,
     /// The event would exceed this limit on the bytes that the format keeps. It ends the answer.

@@ -336,13 +336,17 @@ fn calls_of_whole_message_are_distinguished_by_position() {
     assert_eq!(convert(&[message]), [[Delta::from(calls)]]);
 }
 
-/// What is read of entries with these numbers: texts, a `*` for a call, and `!` if they are refused.
+/// What is read of entries with these numbers: texts, `.` for reasoning, `*` for a call, and `!` if they are refused.
 fn read_of(entries: &[(u32, &str)]) -> String {
     let mut converter = Converter::new(TextForm::PLAIN, FORMAT.into());
     let mut read = String::new();
     for (index, text) in entries {
         let piece = match *text {
             "*" => json!({"tool_calls": [{"index": 0, "id": index, "function": {"name": "f"}}]}),
+            "." => json!({"reasoning": "."}),
+            "\n*" => {
+                json!({"content": "\n", "tool_calls": [{"index": 0, "id": index, "function": {"name": "f"}}]})
+            }
             text => json!({"content": text}),
         };
         let json = json!({"choices": [{"index": index, "delta": piece}]}).to_string();
@@ -350,12 +354,12 @@ fn read_of(entries: &[(u32, &str)]) -> String {
         let converted = converter.convert(&mut serde_json::from_str(&json).unwrap(), &mut deltas);
         for delta in deltas {
             match delta.kind {
-                DeltaKind::Text(text) => read.push_str(&text),
+                DeltaKind::Text(text) | DeltaKind::Reasoning(text) => read.push_str(&text),
                 DeltaKind::ToolCalls(_) => read.push('*'),
                 other => panic!("{other:?}"),
             }
         }
-        if converted.error.is_some() {
+        if converted.mixes {
             return read + "!";
         }
     }
@@ -371,8 +375,12 @@ fn of_several_answers_the_first_that_speaks_is_read() {
         (&[(0, ""), (1, ""), (1, "a"), (0, "x"), (1, "b")], "ab"),
         (&[(1, ""), (1, "a"), (0, ""), (0, "x"), (1, "b")], "ab"),
         (&[(0, ""), (0, "a"), (1, ""), (1, "x"), (0, "b")], "ab"),
-        (&[(0, "a"), (0, "b"), (1, "x"), (1, ""), (1, "y"), (0, "c")], "abc"),
-        (&[(0, "a"), (0, "b"), (1, "x"), (1, "*"), (0, "*")], "ab*"),
+        (&[(0, "a"), (0, "b"), (1, ""), (1, "x"), (1, "y"), (0, "c"), (0, "*")], "abc*"),
+        (&[(0, ""), (1, ""), (0, "."), (1, "."), (0, "a"), (1, "x"), (0, "b")], ".ab"),
+        // They may be one.
+        (&[(0, "a"), (0, "b"), (1, "c"), (2, "d")], "ab!"),
+        (&[(0, "a"), (0, "b"), (1, "\n*")], "ab!"),
+        (&[(0, "a"), (0, "b"), (1, ""), (1, "x"), (1, "*")], "ab!"),
         // Their texts were mixed before that was known.
         (&[(0, "a"), (1, "x"), (0, "b")], "ax!"),
         (&[(0, "a"), (1, "*"), (1, "x")], "a*!"),
@@ -385,6 +393,7 @@ fn of_several_answers_the_first_that_speaks_is_read() {
         // Text and calls in different choices (Q55).
         (&[(0, ""), (0, "a"), (1, ""), (1, "*"), (0, "b"), (1, "*")], "a*b*"),
         (&[(1, "*"), (0, "a"), (0, "b"), (1, "*")], "*ab*"),
+        (&[(0, "."), (0, "."), (1, "a"), (1, "b"), (1, "*")], "..ab*"),
     ] {
         assert_eq!(read_of(entries), read, "{entries:?}");
     }
@@ -392,6 +401,26 @@ fn of_several_answers_the_first_that_speaks_is_read() {
         let event = json!({"choices": [{"index": 0, "message": first}, {"index": 1, "message": second}]});
         convert(&[&event.to_string()]).concat().len()
     };
+    let empty = json!([{"type": "text", "text": ""}]);
+    let ended = |text: &str, index: u32| {
+        json!({"choices": [{"index": index, "delta": {"content": text}, "finish_reason": "stop"}]})
+            .to_string()
+    };
+    let opened = |index: u32| json!({"choices": [{"index": index, "delta": {"content": empty}}]}).to_string();
+    let said = |index: u32| json!({"choices": [{"index": index, "delta": {"content": "a"}}]}).to_string();
+    let again = json!({"choices": [{"index": 0, "message": {"content": "aa"}}]}).to_string();
+    for (events, mixes) in [
+        ([ended("One.", 0), ended("Other.", 1)].as_slice(), true),
+        (&[opened(0), opened(1), said(0), said(0)], false),
+        (&[said(0), said(1), again], false),
+    ] {
+        let mut converter = Converter::new(TextForm::PLAIN, FORMAT.into());
+        let converted = events.iter().map(|json| {
+            let mut event = serde_json::from_str(json).expect("an event");
+            converter.convert(&mut event, &mut VecDeque::new()).mixes
+        });
+        assert_eq!(converted.filter(|mixes| *mixes).count() > 0, mixes, "{events:?}");
+    }
     let calls = json!([{"id": "c", "function": {"name": "f"}}]);
     let (text, call) = (json!({"content": "a"}), json!({"content": "", "tool_calls": calls}));
     assert_eq!((whole(text.clone(), call), whole(text.clone(), text)), (2, 1));

@@ -37,6 +37,20 @@ pub(crate) struct ContentPart<'a> {
     pub(crate) thinking: Thoughts,
 }
 
+impl ContentPart<'_> {
+    /// Checks whether the part is anything but reasoning or an empty text.
+    pub(crate) fn speaks(&self) -> bool {
+        let is_text =
+            matches!(self.kind.text(), None | Some("text" | "output_text" | "thinking" | "refusal"));
+        !is_text || self.text.text().or(self.refusal.text()).is_some()
+    }
+
+    /// Checks whether the part has reasoning.
+    pub(crate) fn reasons(&self) -> bool {
+        !self.thinking.0.is_empty()
+    }
+}
+
 /// A text, or a list of parts whose texts are joined. It is no [`Content`], which could be nested without
 /// limit.
 #[derive(Debug, Default)]

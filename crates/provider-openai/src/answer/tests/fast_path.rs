@@ -229,18 +229,19 @@ fn law_s5_differing_details_are_parsed() {
     }
 }
 
-/// Entries of some choices, with text, nothing or arguments of a call.
-fn any_entries() -> impl Strategy<Value = Vec<(u32, bool, String)>> {
-    prop::collection::vec((0..3_u32, any::<bool>(), "[a-c]{0,1}"), 1..24)
+/// Entries of some choices, with text, nothing, reasoning or arguments of a call.
+fn any_entries() -> impl Strategy<Value = Vec<(u32, u8, String)>> {
+    prop::collection::vec((0..3_u32, 0..3_u8, "[a-c]{0,1}"), 1..24)
 }
 
 proptest! {
     #[test]
     fn law_s5_choices_are_read_as_parsed(entries in any_entries()) {
-        let event = |(index, calls, text): &(u32, bool, String)| {
-            let piece = match calls {
-                true => json!({"tool_calls": [{"index": 0, "function": {"name": "f", "arguments": text}}]}),
-                false => json!({"content": text}),
+        let event = |(index, kind, text): &(u32, u8, String)| {
+            let piece = match kind {
+                0 => json!({"tool_calls": [{"index": 0, "function": {"name": "f", "arguments": text}}]}),
+                1 => json!({"reasoning": text}),
+                _ => json!({"content": text}),
             };
             json!({"choices": [{"index": index, "delta": piece}]}).to_string()
         };

@@ -17,7 +17,9 @@ use crate::transcript::whole_turns::whole_turns;
 use crate::transcript::window::Measure;
 use crate::turn::closing_entries::end_last_turn;
 use crate::turn::start_plan::{LoadedConversation, StartOutcome, StartPlan};
-use conversation_store::{ConversationStore, Entry, EntryId, EntryKind, ReadRange, Snapshot, StoreError};
+use conversation_store::{
+    ConversationStore, Entry, EntryId, EntryKind, ReadRange, Snapshot, StoreError, same_turn,
+};
 
 /// A read of the end of a conversation: one range, unless the result lacks messages that are sent.
 ///
@@ -185,12 +187,13 @@ pub(crate) fn messages_before_next_turn(
 }
 
 /// Checks whether the last turn of a log is one of those that run. One whose earlier run is unfinished is only about to
-/// run again: until then, what that run showed counts.
+/// run again: until its log shows that, what that run showed counts.
 pub(crate) fn ends_running(log: &[Entry], running: &[TurnId], unfinished: &[UnfinishedTurn]) -> bool {
-    log.last().is_some_and(|last| {
+    let entries = log.chunk_by(same_turn).next_back().unwrap_or_default();
+    entries.last().is_some_and(|last| {
         running.contains(&last.turn)
             && !matches!(last.kind, EntryKind::TurnEnded(_))
-            && !unfinished.iter().any(|known| known.turn == last.turn)
+            && !unfinished.iter().any(|known| known.turn == last.turn && known.is_last_to_run(entries))
     })
 }
 
@@ -288,6 +291,16 @@ mod tests {
             Reading::new(&measure).before(&turn, &said).larger_range(range, &Snapshot::from_log(&log, range))
         };
         assert_eq!((next("a"), next("c")), (Some(ReadRange::LastTurns(8)), None));
+    }
+
+    #[test]
+    fn a_turn_that_went_on_since_it_stopped_runs() {
+        let mut stopped = [("t", vec![user("u").into()])];
+        let known = [UnfinishedTurn::new(turn("t"), Version::new(1), Vec::new())];
+        let runs = |turns: &[(&'static str, Vec<EntryKind>)]| ends_running(&log(turns), &[turn("t")], &known);
+        assert!(!runs(&stopped), "its next run has not begun");
+        stopped[0].1.push(answer("a").into());
+        assert!(runs(&stopped));
     }
 
     #[test]

@@ -86,7 +86,13 @@ impl Schemas {
         if let Some(corrected) = corrected(arguments, &wrong, leniency) {
             let fits = match &whole {
                 Some(whole) => whole.fits(&corrected),
-                None => misfits(&tool.parameters, &corrected, steps, None).0.is_empty(),
+                None => {
+                    let (wrong, is_all) = misfits(&tool.parameters, &corrected, steps, None);
+                    if !is_all && steps < MOST_STEPS {
+                        return None;
+                    }
+                    wrong.is_empty()
+                }
             };
             if fits {
                 return Some(Ok(Some(corrected)));
@@ -173,6 +179,9 @@ mod tests {
             foreign(json!({"properties": {"days": {"anyOf": [{"type": "integer"}, {"type": "null"}]}}}));
         let fitted = Schemas::default().fit(&optional, json!({"days": "3"}), Leniency::Lenient);
         assert_eq!(fitted, Ok(json!({"days": 3})));
+        let short = json!({"properties": {"a": {"anyOf": [{"type": ["string", "integer"], "minLength": 3}, {"type": "null"}]}}});
+        let wrong = Schemas::default().fit(&foreign(short), json!({"a": "12"}), Leniency::Lenient);
+        assert_eq!(wrong, Err(r#"/a: "12" has fewer than 3 characters"#.into()), "a string was meant");
         assert_eq!(fit(json!([])), Err(r#"[] is not of type "object""#.into()));
     }
 
@@ -205,6 +214,12 @@ mod tests {
         let quickly = schemas.fit_quickly(&few, &json!({"a": 3}), Leniency::Strict);
         assert_eq!(quickly, Some(Err("/a: 3 is not one of 1, 2".into())), "a short one is done at once");
         assert!(schemas.fit(&tool, arguments(5_000), Leniency::Strict).is_err(), "what was found counts");
+        let values: Vec<_> = (0..5_000).collect();
+        let tool = foreign(
+            json!({"properties": {"a": {"type": "integer", "anyOf": [{"type": "string"}, {"enum": values}]}}}),
+        );
+        let corrected = schemas.fit_quickly(&tool, &json!({"a": "7000"}), Leniency::Lenient);
+        assert_eq!(corrected, None, "what is corrected is checked as long");
         let tool = foreign(json!({"additionalProperties": {"type": "null"}}));
         let wrong = schemas.fit(&tool, json!({"é".repeat(10_000): 1}), Leniency::Lenient).unwrap_err();
         assert!(wrong.len() < 500 && wrong.ends_with("…: 1 is not of type \"null\""), "{wrong}");

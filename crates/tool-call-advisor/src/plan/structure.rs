@@ -367,13 +367,14 @@ impl<'a, 'v> Comparison<'a, 'v> {
                 if fits {
                     return true;
                 }
+                // Of several, none is meant for sure, unless all but one is `null`.
+                if let ([one], true) = (others_than_null(schemas).as_slice(), self.found.is_some()) {
+                    self.fits(schema.at(one), value, levels);
+                    return false;
+                }
                 let types: Vec<_> =
                     schemas.iter().filter_map(|one| one.get("type")).flat_map(names).collect();
-                // Of several, none is meant for sure, unless all but one is `null`.
-                let is_null = |one: &Value| one.get("type").is_some_and(|name| name == "null");
-                let is_optional = schemas.len() == 2 && schemas.iter().any(is_null);
-                let meant = if is_optional { types.clone() } else { Vec::new() };
-                self.misfit(meant, || {
+                self.misfit(Vec::new(), || {
                     let text = format!("{} fits none of the schemas in `{keyword}`", shown(value));
                     if types.is_empty() { text } else { format!("{text}, of {}", types_text(&types)) }
                 })
@@ -466,6 +467,16 @@ fn within<'a>(node: &'a Value, name: &str) -> Option<&'a Value> {
         Value::Array(items) => items.get(name.parse::<usize>().ok()?),
         node => node.get(&name),
     }
+}
+
+/// Returns the alternatives that allow more than `null`.
+fn others_than_null(schemas: &[Value]) -> Vec<&Value> {
+    let is_for_null = |one: &&Value| {
+        one.get("type").is_some_and(|types| names(types).eq(["null"]))
+            || one.get("const").is_some_and(Value::is_null)
+            || one.get("enum").and_then(Value::as_array).is_some_and(|allowed| *allowed == [Value::Null])
+    };
+    schemas.iter().filter(|one| !is_for_null(one)).collect()
 }
 
 /// Returns the names of types; none if one of them is not known.
@@ -610,14 +621,30 @@ mod tests {
             ),
             (json!({"allOf": [{}, {"type": "null"}]}), json!(1), r#": 1 is not of type "null""#),
             (
-                json!({"anyOf": [{"type": "null"}, {"minimum": 2}]}),
+                json!({"anyOf": [{"type": "boolean"}, {"minimum": 2}]}),
                 json!(1),
-                ": 1 fits none of the schemas in `anyOf`, of type \"null\"",
+                ": 1 fits none of the schemas in `anyOf`, of type \"boolean\"",
             ),
             (
-                json!({"anyOf": [{"type": ["integer", "number"]}, {"type": "null"}]}),
+                json!({"anyOf": [{"type": ["integer", "number"]}, {"type": "null"}, {"type": "boolean"}]}),
                 json!("3"),
-                r#": "3" fits none of the schemas in `anyOf`, of types "integer", "number", "null""#,
+                r#": "3" fits none of the schemas in `anyOf`, of types "integer", "number", "null", "boolean""#,
+            ),
+            // Of an optional value, the misfit is that of the value.
+            (
+                json!({"anyOf": [{"type": "null"}, {"minimum": 2}]}),
+                json!(1),
+                ": 1 is less than the minimum of 2",
+            ),
+            (
+                json!({"oneOf": [{"$ref": "#/$defs/A"}, {"const": null}], "$defs": {"A": {"properties": {"a": {"type": "null"}}}}}),
+                json!({"a": 1}),
+                r#"/a: 1 is not of type "null""#,
+            ),
+            (
+                json!({"anyOf": [{"enum": [null]}, {"type": ["null"]}, {"type": "string", "minLength": 3}]}),
+                json!("12"),
+                r#": "12" has fewer than 3 characters"#,
             ),
             (
                 json!({"$ref": "#/$defs/A%3CB~1C%3E", "$defs": {"A<B/C>": {"type": "null"}}}),

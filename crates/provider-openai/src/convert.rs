@@ -92,7 +92,7 @@ impl Converter {
         self.origin(event, deltas);
         for choice in event.choices.iter_mut().flat_map(Few::iter_mut) {
             let repeats = self.streamed && !choice.is_streamed();
-            match if repeats { Ok(true) } else { self.choices.read(choice) } {
+            match self.choices.read(choice, repeats) {
                 Ok(true) => self.choice(choice, event.citations, deltas, &mut converted),
                 Ok(false) => {}
                 Err(SeveralAnswers) => converted.mixes = true,

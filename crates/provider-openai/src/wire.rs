@@ -157,7 +157,36 @@ pub(crate) struct Delta<'a> {
     pub(crate) executed_tools: Option<&'a RawValue>,
 }
 
-impl Choice<'_> {
+impl Delta<'_> {
+    /// Checks whether there are calls.
+    #[inline]
+    pub(crate) fn calls(&self) -> bool {
+        self.tool_calls.as_ref().is_some_and(|calls| !calls.is_empty()) || self.function_call.is_some()
+    }
+
+    /// Checks whether there is content other than reasoning and calls.
+    #[inline]
+    pub(crate) fn speaks(&self) -> bool {
+        let has_content = match &self.content {
+            Content::Absent => false,
+            Content::Text(text) => text.text().is_some(),
+            Content::Parts(parts) => parts.iter().any(|part| part.fields.speaks()),
+        };
+        has_content
+            || self.refusal.text().is_some()
+            || [self.images, self.audio].into_iter().flatten().any(|json| !is_nothing(json))
+    }
+
+    /// Checks whether there is reasoning.
+    #[inline]
+    pub(crate) fn reasons(&self) -> bool {
+        [&self.reasoning, &self.reasoning_content].iter().any(|text| text.text().is_some())
+            || self.reasoning_details.is_some_and(|json| !is_nothing(json))
+            || matches!(&self.content, Content::Parts(parts) if parts.iter().any(|part| part.fields.reasons()))
+    }
+}
+
+impl<'a> Choice<'a> {
     /// Returns the number of the choice; 0 if the index is no valid choice number.
     pub(crate) fn number(&self) -> u32 {
         self.index.0.and_then(|index| u32::try_from(index).ok()).unwrap_or_default()
@@ -168,36 +197,9 @@ impl Choice<'_> {
         self.delta.is_some()
     }
 
-    /// Checks whether the choice has calls.
-    #[inline]
-    pub(crate) fn calls(&self) -> bool {
-        let calls = |piece: &Delta<'_>| {
-            piece.tool_calls.as_ref().is_some_and(|calls| !calls.is_empty()) || piece.function_call.is_some()
-        };
-        self.delta.as_ref().or(self.message.as_deref()).is_some_and(calls)
-    }
-
-    /// Checks whether the choice has content other than reasoning and calls.
-    #[inline]
-    pub(crate) fn speaks(&self) -> bool {
-        let Some(piece) = self.delta.as_ref().or(self.message.as_deref()) else { return false };
-        let has_content = match &piece.content {
-            Content::Absent => false,
-            Content::Text(text) => text.text().is_some(),
-            Content::Parts(parts) => parts.iter().any(|part| part.fields.speaks()),
-        };
-        has_content
-            || piece.refusal.text().is_some()
-            || [piece.images, piece.audio].into_iter().flatten().any(|json| !is_nothing(json))
-    }
-
-    /// Checks whether the choice has reasoning.
-    #[inline]
-    pub(crate) fn reasons(&self) -> bool {
-        let Some(piece) = self.delta.as_ref().or(self.message.as_deref()) else { return false };
-        [&piece.reasoning, &piece.reasoning_content].iter().any(|text| text.text().is_some())
-            || piece.reasoning_details.is_some_and(|json| !is_nothing(json))
-            || matches!(&piece.content, Content::Parts(parts) if parts.iter().any(|part| part.fields.reasons()))
+    /// Returns the piece, or all of the message.
+    pub(crate) fn piece(&self) -> Option<&Delta<'a>> {
+        self.delta.as_ref().or(self.message.as_deref())
     }
 
     /// Returns the finish reason as written. An empty text and the text `null` mean none (Q31).

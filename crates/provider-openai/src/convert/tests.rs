@@ -371,13 +371,16 @@ fn read_of(entries: &[(u32, &str)]) -> String {
 fn of_several_answers_the_first_that_speaks_is_read() {
     for (entries, read) in [
         // Several answers.
-        (&[(0, ""), (1, ""), (0, "a"), (1, "x"), (0, "b"), (2, "y")][..], "ab"),
+        (&[(0, ""), (1, ""), (0, "a"), (1, "x"), (0, "b"), (1, "y")][..], "ab"),
         (&[(0, ""), (1, ""), (1, "a"), (0, "x"), (1, "b")], "ab"),
         (&[(1, ""), (1, "a"), (0, ""), (0, "x"), (1, "b")], "ab"),
         (&[(0, ""), (0, "a"), (1, ""), (1, "x"), (0, "b")], "ab"),
         (&[(0, "a"), (0, "b"), (1, ""), (1, "x"), (1, "y"), (0, "c"), (0, "*")], "abc*"),
         (&[(0, ""), (1, ""), (0, "."), (1, "."), (0, "a"), (1, "x"), (0, "b")], ".ab"),
         // They may be one.
+        (&[(0, "a"), (0, "b"), (1, ""), (1, "x"), (2, ".")], "ab!"),
+        (&[(0, "."), (0, "."), (0, "a"), (1, "x")], "..a!"),
+        (&[(0, "a"), (0, ""), (1, "x")], "a!"),
         (&[(0, "a"), (0, "b"), (1, "c"), (2, "d")], "ab!"),
         (&[(0, "a"), (0, "b"), (1, "\n*")], "ab!"),
         (&[(0, "a"), (0, "b"), (1, ""), (1, "x"), (1, "*")], "ab!"),
@@ -409,6 +412,10 @@ fn of_several_answers_the_first_that_speaks_is_read() {
     let opened = |index: u32| json!({"choices": [{"index": index, "delta": {"content": empty}}]}).to_string();
     let said = |index: u32| json!({"choices": [{"index": index, "delta": {"content": "a"}}]}).to_string();
     let again = json!({"choices": [{"index": 0, "message": {"content": "aa"}}]}).to_string();
+    let left_out = convert(&[&said(0), &said(0), &opened(1), &said(1), &ended("", 1)]);
+    assert!(left_out[3].is_empty() && left_out[4].is_empty(), "{left_out:?}");
+    let cut = json!({"choices": [{"index": 1, "delta": null, "finish_reason": "length"}]}).to_string();
+    assert!(convert(&[&said(0), &said(0), &opened(1), &said(1), &cut])[4].is_empty());
     for (events, mixes) in [
         ([ended("One.", 0), ended("Other.", 1)].as_slice(), true),
         (&[opened(0), opened(1), said(0), said(0)], false),

@@ -220,6 +220,14 @@ mod tests {
         );
         let corrected = schemas.fit_quickly(&tool, &json!({"a": "7000"}), Leniency::Lenient);
         assert_eq!(corrected, None, "what is corrected is checked as long");
+        let late = json!([vec![4_999; 3_000], vec![-1]].concat());
+        let optional = foreign(
+            json!({"anyOf": [{"type": "null"}, {"items": {"enum": (0..5_000).collect::<Vec<_>>()}}]}),
+        );
+        assert!(
+            schemas.fit(&optional, late, Leniency::Strict).is_err(),
+            "also if no step is left for its place"
+        );
         let tool = foreign(json!({"additionalProperties": {"type": "null"}}));
         let wrong = schemas.fit(&tool, json!({"é".repeat(10_000): 1}), Leniency::Lenient).unwrap_err();
         assert!(wrong.len() < 500 && wrong.ends_with("…: 1 is not of type \"null\""), "{wrong}");

@@ -368,9 +368,13 @@ impl<'a, 'v> Comparison<'a, 'v> {
                     return true;
                 }
                 // Of several, none is meant for sure, unless all but one is `null`.
-                if let ([one], true) = (others_than_null(schemas).as_slice(), self.found.is_some()) {
+                let noted = self.found.as_ref().map(Vec::len);
+                if let ([one], Some(_)) = (others_than_null(schemas).as_slice(), noted) {
                     self.fits(schema.at(one), value, levels);
-                    return false;
+                    // Without a step left, nothing is noted.
+                    if self.found.as_ref().map(Vec::len) > noted {
+                        return false;
+                    }
                 }
                 let types: Vec<_> =
                     schemas.iter().filter_map(|one| one.get("type")).flat_map(names).collect();

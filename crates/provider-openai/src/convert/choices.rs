@@ -12,8 +12,6 @@ use crate::wire::{Choice, Delta};
 #[derive(Debug, Default)]
 pub(super) struct Choices {
     highest: Option<u32>,
-    /// The last number with content.
-    last: Option<u32>,
     text: Numbers,
     reasoning: Numbers,
     calls: Numbers,
@@ -44,6 +42,7 @@ impl Choices {
     pub(super) fn read(&mut self, choice: &Choice<'_>, repeats: bool) -> Result<bool, SeveralAnswers> {
         let entry = Entry::new(choice, self.highest);
         self.highest = self.highest.max(Some(entry.number));
+        self.note_choice(entry.number);
         let is_left_out = self.answer.is_some_and(|answer| answer != entry.number);
         let Some(piece) = choice.piece().filter(|_| !repeats) else { return Ok(!is_left_out) };
         if !is_left_out && self.note_words(piece, entry) {
@@ -64,9 +63,6 @@ impl Choices {
 
     /// Notes text and reasoning. Returns false if they are of another choice.
     fn note_words(&mut self, piece: &Delta<'_>, entry: Entry) -> bool {
-        if self.last == Some(entry.number) {
-            self.note_choice(entry.number);
-        }
         let is_choice = [self.text, self.reasoning, self.calls].contains(&Numbers::Choice(entry.number));
         let (speaks, reasons) = (piece.speaks(), piece.reasons());
         let text = if speaks { self.text.with_words(entry, is_choice) } else { Some(self.text) };
@@ -74,13 +70,10 @@ impl Choices {
             if reasons { self.reasoning.with_words(entry, is_choice) } else { Some(self.reasoning) };
         let Some((text, reasoning)) = text.zip(reasoning) else { return false };
         (self.text, self.reasoning) = (text, reasoning);
-        if speaks || reasons || piece.calls() {
-            self.last = Some(entry.number);
-        }
         true
     }
 
-    /// Notes that a number is that of a choice.
+    /// Notes that a number comes again, if it had content, or that its choice has ended.
     fn note_choice(&mut self, number: u32) {
         for numbers in [&mut self.text, &mut self.reasoning, &mut self.calls] {
             if *numbers == Numbers::One(number) {
@@ -91,8 +84,7 @@ impl Choices {
 
     /// Checks whether a further entry like the last one changes nothing.
     pub(super) fn are_decided(&self) -> bool {
-        let last = self.last.map(Numbers::One);
-        ![self.text, self.reasoning, self.calls].iter().any(|numbers| Some(*numbers) == last)
+        ![self.text, self.reasoning, self.calls].iter().any(|numbers| matches!(numbers, Numbers::One(_)))
     }
 
     /// Checks whether an entry like an earlier one means the same as that one.

@@ -381,6 +381,7 @@ fn of_several_answers_the_first_that_speaks_is_read() {
         (&[(0, "a"), (0, "b"), (1, ""), (1, "x"), (2, ".")], "ab!"),
         (&[(0, "."), (0, "."), (0, "a"), (1, "x")], "..a!"),
         (&[(0, "a"), (0, ""), (1, "x")], "a!"),
+        (&[(0, "a"), (1, "."), (0, "*"), (2, "x")], "a.*!"),
         (&[(0, "a"), (0, "b"), (1, "c"), (2, "d")], "ab!"),
         (&[(0, "a"), (0, "b"), (1, "\n*")], "ab!"),
         (&[(0, "a"), (0, "b"), (1, ""), (1, "x"), (1, "*")], "ab!"),
@@ -416,8 +417,10 @@ fn of_several_answers_the_first_that_speaks_is_read() {
     assert!(left_out[3].is_empty() && left_out[4].is_empty(), "{left_out:?}");
     let cut = json!({"choices": [{"index": 1, "delta": null, "finish_reason": "length"}]}).to_string();
     assert!(convert(&[&said(0), &said(0), &opened(1), &said(1), &cut])[4].is_empty());
+    let ends = json!({"choices": [{"index": 0, "delta": null, "finish_reason": "stop"}]}).to_string();
     for (events, mixes) in [
-        ([ended("One.", 0), ended("Other.", 1)].as_slice(), true),
+        ([said(0), ends, said(1)].as_slice(), true),
+        (&[ended("One.", 0), ended("Other.", 1)], true),
         (&[opened(0), opened(1), said(0), said(0)], false),
         (&[said(0), said(1), again], false),
     ] {

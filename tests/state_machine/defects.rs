@@ -100,3 +100,21 @@ fn repeated_undone_tool_answer_stays_undone() {
         try_sequence(&[undone, submit(1, What::Again(0), None)]);
     }
 }
+
+#[test]
+fn undone_turn_stays_undone_in_next_conversation() {
+    for memory in [Phase::Round, Phase::Turn] {
+        for after in 7..=11 {
+            let operations = vec![
+                submit(1, NEW, Some((0, How::Stand))),
+                submit(0, What::Again(0), Some((after, How::Rollback))),
+                Operation::Delete,
+                submit(1, What::Again(0), None),
+            ];
+            let setup = Setup { memory, on_busy: OnBusy::InterruptPrevious, leases: true };
+            let case = Case { setup, operations };
+            let outcome = in_runtime(world::run(&case, Arc::new(InMemoryStore::new().with_leases())));
+            outcome.unwrap_or_else(|broken| panic!("{broken}\n{case}"));
+        }
+    }
+}

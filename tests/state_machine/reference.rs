@@ -89,7 +89,7 @@ impl Reference {
     }
 
     /// Resets the state of a deleted conversation. A suspended turn may not have begun yet, and may then begin
-    /// the next conversation.
+    /// the next conversation. If a user undid that turn, it stays undone.
     pub(crate) fn is_deleted(&mut self, standing: Option<usize>) {
         self.deletions += 1;
         self.log.clear();
@@ -97,8 +97,11 @@ impl Reference {
         self.shown.clear();
         // Submitted again, they are turns of another conversation.
         for (number, turn) in self.turns.iter_mut().enumerate() {
+            if Some(number) == standing {
+                turn.answer = None;
+                continue;
+            }
             let id = TurnId::new(&format!("t{number}-{}", self.deletions)).unwrap();
-            let id = if Some(number) == standing { turn.id.clone() } else { id };
             *turn = Turn::new(id, std::mem::take(&mut turn.said), turn.script);
         }
     }

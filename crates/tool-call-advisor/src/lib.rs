@@ -12,7 +12,7 @@
 //! # Features
 //! | feature | effect | by default |
 //! | --- | --- | --- |
-//! | `schema-validation` | checks arguments against the whole schema of a tool, and schemas when a client is built | yes |
+//! | `schema-validation` | checks arguments against the whole schema of a tool, and schemas when a client is built | no |
 //! | `typed-tools` | `#[tool]`, `FnTool::typed`, `FnTool::from_args` and `schema_for`: the schema of a type | yes |
 //!
 //! The structure of a schema is checked in any case: types, values, bounds, properties, items, `allOf`, `anyOf`, `$ref`.

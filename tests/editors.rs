@@ -1,5 +1,4 @@
 //! Editors for tests: one that judges calls, and one that makes calls of text.
-#![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "each test program uses a part of it")]
 
 use std::collections::BTreeMap;
 use std::task::{Context, Poll};
@@ -23,6 +22,7 @@ pub struct Judging<J> {
 }
 
 impl<J> Judging<J> {
+    /// Creates one with this judge.
     pub fn new(judge: J) -> Self {
         Self { judge, held: BTreeMap::new(), judged: Vec::new() }
     }

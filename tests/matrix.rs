@@ -1,6 +1,5 @@
 //! One turn in every combination of memory placement, streaming mode, rounds and parallel calls, with all of
 //! its parts writing into one journal.
-#![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
 
 use std::sync::Arc;
 
@@ -18,7 +17,9 @@ use tokio::task::yield_now;
 /// One combination.
 #[derive(Debug, Clone, Copy)]
 pub struct Case {
+    /// The phase that memory is in: `Round` is inside the loop, `Turn` outside.
     pub memory: Phase,
+    /// Which chunks the caller sees.
     pub mode: ToolCallStreaming,
     /// The number of rounds with tool calls, before the one that answers.
     pub tool_rounds: u32,
@@ -26,6 +27,7 @@ pub struct Case {
     pub calls: usize,
 }
 
+/// The modes in which a loop shows chunks.
 pub const MODES: [ToolCallStreaming; 3] =
     [ToolCallStreaming::TextOnly, ToolCallStreaming::FinalAnswerOnly, ToolCallStreaming::All];
 
@@ -40,13 +42,19 @@ pub fn cases() -> impl Iterator<Item = Case> {
     })
 }
 
-/// The result of a case.
+/// A client over scripted parts, and these parts.
 pub struct Ran {
+    /// What happened, in order.
     pub journal: Journal,
+    /// The model, which keeps the received prompts.
     pub model: ScriptedModel,
+    /// The store, which writes into the journal.
     pub store: Arc<JournalStore<InMemoryStore>>,
+    /// Memory over that store.
     pub memory: ChatMemoryAdvisor,
+    /// The client.
     pub client: ChatClient,
+    /// The conversation of each turn.
     pub key: ConversationKey,
 }
 
@@ -153,6 +161,7 @@ pub struct Witness {
 }
 
 impl Witness {
+    /// Creates one in this phase.
     pub fn new(name: &'static str, phase: Phase, journal: &Journal) -> Self {
         Self { name, phase, journal: journal.clone() }
     }

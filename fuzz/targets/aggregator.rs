@@ -13,7 +13,7 @@
 //! - `@1`: the following deltas are in the first numbered block.
 #![no_main]
 
-#[path = "../../crates/message-aggregator/tests/common/mod.rs"]
+#[path = "../../crates/message-aggregator/tests/all/common.rs"]
 mod common;
 
 use std::collections::{BTreeSet, VecDeque};

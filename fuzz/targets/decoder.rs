@@ -3,7 +3,7 @@
 //! The input is four digits (small bounds, cumulative text, content type, seed of the split), then the body.
 #![no_main]
 
-#[path = "../../crates/message-aggregator/tests/common/mod.rs"]
+#[path = "../../crates/message-aggregator/tests/all/common.rs"]
 mod common;
 
 use std::collections::VecDeque;

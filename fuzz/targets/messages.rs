@@ -4,7 +4,7 @@
 //! The input is a digit (seed of the split), then the body.
 #![no_main]
 
-#[path = "../../crates/message-aggregator/tests/common/mod.rs"]
+#[path = "../../crates/message-aggregator/tests/all/common.rs"]
 mod common;
 
 use std::sync::{Arc, Mutex};

@@ -1,11 +1,4 @@
 //! Runs the conformance suite of advisors on every advisor of the workspace, and on those of the examples.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
 
 use std::future::ready;
 use std::sync::{LazyLock, mpsc};

@@ -1,14 +1,5 @@
 //! Tests advisors of users with the crash macros: a cache, one that asks again, one that stops, a redactor, a
 //! fallback. None is written for the kit, and all invariants are checked.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
-
-mod editors;
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -27,8 +18,8 @@ use advisor_chain::{
 };
 use advisor_testkit::crash::{AwaitPoints, Leaves, Scenario, every_point_of_advisor};
 use advisor_testkit::{Answer, WordEmbeddings, crash_points_of_advisor, crash_points_of_chain};
+use advisor_tests::editors::Calling;
 use async_trait::async_trait;
-use editors::Calling;
 use futures::future::BoxFuture;
 use futures::{FutureExt, Stream};
 

@@ -6,15 +6,6 @@
 //! long ones with the faults that the second turn can distinguish, mostly before a dropped second turn. Each test
 //! prints and asserts its number of cases. A case is a scenario with its faults and their points. Turns without a
 //! fault, or without the second one yet, are not counted.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
-
-mod matrix;
 
 use std::collections::HashMap;
 use std::io::Write as _;
@@ -30,7 +21,7 @@ use advisor_chain::{
     InMemoryStore, Message, Phase, Role, StreamAdvisor, TurnId, from_fn,
 };
 use advisor_testkit::crash::{AwaitPoint, CrashDriver, Event, Fault, Injection, Leaves, Scenario, TurnRun};
-use matrix::MODES;
+use advisor_tests::matrix::MODES;
 
 /// The cases that each test has at least. Together they are more than 100,000 pairs.
 const SINGLES: usize = 8_000;

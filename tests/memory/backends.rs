@@ -2,13 +2,6 @@
 //!
 //! A store on a server is skipped unless `ADVISOR_POSTGRES_URL` or `ADVISOR_REDIS_URL` names its server; with
 //! `ADVISOR_REQUIRE_SERVERS=1` a missing server is a failure.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
 
 use std::io::Write as _;
 use std::sync::{Arc, Mutex};

@@ -1,11 +1,4 @@
 //! Tests of copies between stores: an exported conversation is equal after its import.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -155,7 +148,7 @@ async fn fx_4_first_version_export_round_trips_everywhere() {
 async fn fx_4_first_version_file_is_read_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("conversations.sqlite");
-    let file = include_bytes!("../crates/chat-memory-sqlite/tests/fixtures/schema-1.sqlite");
+    let file = include_bytes!("../../crates/chat-memory-sqlite/tests/fixtures/schema-1.sqlite");
     std::fs::write(&path, file).unwrap();
     let store: Store = Arc::new(SqliteStore::open(&path).await.unwrap());
     let key = ConversationKey::new("c1").unwrap();

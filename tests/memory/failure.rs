@@ -1,14 +1,5 @@
 //! Tests that the store fails in every way at every operation of a turn, and at every pair of them. The
 //! conversation stays valid, and the next turn works.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
-
-mod matrix;
 
 use std::collections::HashSet;
 use std::io::Write as _;
@@ -24,8 +15,8 @@ use advisor_chain::{
     ToolCallAdvisor, ToolDefinition,
 };
 use advisor_testkit::{Answer, FaultStore, ScriptedModel, StoreFault};
+use advisor_tests::matrix::MODES;
 use futures::StreamExt;
-use matrix::MODES;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 

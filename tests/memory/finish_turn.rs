@@ -1,11 +1,4 @@
 //! Tests of turns that finish without their reader, who leaves at any point: memory has the whole answer.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
 
 use std::future::Future;
 use std::pin::Pin;

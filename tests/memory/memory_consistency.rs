@@ -1,15 +1,5 @@
 //! Tests of the laws of memory, through whole chains: sent and stored messages are equal, in every place of
 //! memory.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test fails by panicking"
-)]
-
-mod matrix;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -26,8 +16,8 @@ use advisor_chain::{
     FnTool, InMemoryStore, Message, Phase, Role, ToolCallAdvisor, ToolChoice, ToolDefinition, TurnId,
 };
 use advisor_testkit::{Answer, Gate, Journal, JournalStore, ReceivedPrompt, ScriptedModel};
+use advisor_tests::matrix::{Case, MODES, Ran, cases};
 use futures::{FutureExt, StreamExt, poll};
-use matrix::{Case, MODES, cases};
 use serde_json::{Value, json};
 
 #[tokio::test]
@@ -81,7 +71,7 @@ async fn law_m4_memory_inside_and_outside_hold_equal_transcripts() {
         );
         let expected = 2 + case.tool_rounds as usize * (1 + case.calls);
         assert_eq!(transcript.len(), expected, "{case:?}");
-        let appends = |ran: &matrix::Ran| {
+        let appends = |ran: &Ran| {
             ran.journal.labels().into_iter().filter(|label| label.starts_with("stored")).collect::<Vec<_>>()
         };
         assert_eq!(appends(&inside), appends(&outside), "the same messages at the same points");

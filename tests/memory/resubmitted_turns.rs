@@ -1,12 +1,5 @@
 //! Tests of turns that are submitted again, in whole chains. No part of them runs unrecorded, and entries of
 //! the first run do not disturb the second.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -1,13 +1,6 @@
 //! Tests of turns that continue after a seemingly last answer, of turns that are submitted twice, and of
 //! conversations that are named late. No shown text is lost, no entry is stored twice, and no conversation
 //! stays busy.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,11 +1,4 @@
 //! Tests of the messages that a window sends of turns that do not fit, through whole chains.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
 
 use std::sync::Arc;
 

@@ -1,11 +1,4 @@
 //! Tests of chunks that are ready at once: they equal those of polling, and chunks after a stop were not read.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
 
 use std::collections::VecDeque;
 use std::pin::Pin;

@@ -1,11 +1,4 @@
 //! Tests of a turn before its first poll, when it is dropped, and when another task cancels it.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
 
 use std::sync::Arc;
 use std::task::Poll;

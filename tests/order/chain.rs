@@ -1,11 +1,4 @@
 //! Tests of building a chain: order, phases, checks, the plan.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
 
 use advisor_chain::text_tool_calls::{PromptFormat, TextToolCalls};
 use advisor_core::{

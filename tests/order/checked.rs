@@ -1,20 +1,19 @@
 //! Reads a stream and checks the laws of its blocks.
-#![allow(dead_code, unreachable_pub, clippy::panic, reason = "each test program uses a part of it")]
 
 use advisor_chain::messages::{ChunkFold, StreamValidator};
 use advisor_chain::{ChatResponse, Chunk, Result};
 use futures::{Stream, StreamExt};
 
 /// The result of a stream that was checked against the laws.
-pub struct Out {
-    pub fold: ChunkFold,
-    pub outcome: Result<ChatResponse>,
-    pub rounds: Vec<ChatResponse>,
+pub(crate) struct Out {
+    pub(crate) fold: ChunkFold,
+    pub(crate) outcome: Result<ChatResponse>,
+    pub(crate) rounds: Vec<ChatResponse>,
 }
 
 /// Reads a stream to its end. Its chunks are well-formed (S3), and a response has what was shown (S4), in the order of
 /// the ids.
-pub async fn read(mut stream: impl Stream<Item = Result<Chunk>> + Unpin) -> Out {
+pub(crate) async fn read(mut stream: impl Stream<Item = Result<Chunk>> + Unpin) -> Out {
     let (mut fold, mut rounds, mut validator) = (ChunkFold::new(), Vec::new(), StreamValidator::new());
     let outcome = loop {
         let chunk = match stream.next().await.expect("a stream ends with `Completed` or an error") {

@@ -1,11 +1,4 @@
 //! The way into a chain: starting a turn, reading its text, naming it, and copies of a client.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
 
 use advisor_chain::chain::{FallbackModel, IntoId, OnDrop, Spawner};
 use advisor_chain::messages::{ChunkFold, Delta, DeltaKind, MessageList};

@@ -1,12 +1,5 @@
 //! Tests of `context_fn`: context is found once per turn, sent with each of its requests and never stored, in
 //! any place.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

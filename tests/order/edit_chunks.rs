@@ -1,17 +1,8 @@
 //! Tests of `edit_chunks`: for any editor, the output is well-formed, and all reports of it are equal.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test fails by panicking"
-)]
-
-mod checked;
 
 use std::collections::VecDeque;
 
+use crate::checked::{Out, read};
 use advisor_chain::chain::{Record, Step, TurnRecorder};
 use advisor_chain::messages::{
     Block, BlockContent, BlockDelta, BlockHead, BlockId, BlockKind, Citation, Media, MessageList, Opaque,
@@ -24,7 +15,6 @@ use advisor_chain::{
     async_trait, from_fn,
 };
 use advisor_testkit::{Answer, ScriptedModel};
-use checked::{Out, read};
 use futures::{StreamExt, stream};
 use serde_json::{Value, json};
 

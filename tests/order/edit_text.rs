@@ -1,13 +1,5 @@
 //! Tests of `edit_text`: text is edited block by block, for any split, and the shown, returned and stored texts
 //! are equal.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test fails by panicking"
-)]
 
 use advisor_chain::chain::{HoldBack, PendingText};
 use advisor_chain::memory::validate_transcript;

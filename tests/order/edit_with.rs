@@ -1,19 +1,10 @@
 //! Tests of editors that add blocks, replace them by other kinds, and wait: blocks stay well-formed, other blocks
 //! do not wait, and the response, the transcript, errors and memory hold what was emitted.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
-
-mod checked;
-mod editors;
 
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
+use crate::checked::{Out, read};
 use advisor_chain::chain::{ChunkEditor, EditedChunks, Record, Step, TurnRecorder};
 use advisor_chain::memory::validate_transcript;
 use advisor_chain::messages::{
@@ -27,8 +18,7 @@ use advisor_chain::{
     Result, Role, StreamAdvisor, ToolCallAdvisor, ToolDefinition, Turn, TurnId, async_trait, from_fn,
 };
 use advisor_testkit::{Answer, Gate, Journal, ScriptedModel};
-use checked::{Out, read};
-use editors::{Calling, Judging, verdict};
+use advisor_tests::editors::{Calling, Judging, verdict};
 use futures::{FutureExt, StreamExt};
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -1,12 +1,4 @@
 //! Tests of `end_when`: an answer that an advisor ends is the shown part of it, and so is the stored answer.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test fails by panicking"
-)]
 
 use advisor_chain::memory::validate_transcript;
 use advisor_chain::messages::{Block, ChunkFold, Delta, ToolCall, ToolCallDelta, ToolEventKind, Usage};

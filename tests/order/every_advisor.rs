@@ -1,13 +1,5 @@
 //! Tests all advisors of the guide, the examples and the documentation in one chain, in every order, and guards,
 //! a budget, a retry, a rate limit and a cache among them. The shown, the returned and the stored answers are equal.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test fails by panicking"
-)]
 
 use std::future::ready;
 use std::time::Duration;

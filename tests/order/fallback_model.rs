@@ -1,13 +1,5 @@
 //! `FallbackModel` and `AdvisorChain::with_model`: another model answers in the same round, under the same
 //! promise.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test fails by panicking"
-)]
 
 use advisor_chain::chain::FallbackModel;
 use advisor_chain::memory::validate_transcript;

@@ -1,16 +1,8 @@
 //! Guards in whole chains: with the tool loop, memory in both places, all modes, and drops.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
-
-mod checked;
 
 use std::sync::{Arc, Mutex};
 
+use crate::checked::read;
 use advisor_chain::memory::validate_transcript;
 use advisor_chain::stream_policy::{Guard, LetterCase};
 use advisor_chain::tools::ToolCallStreaming;
@@ -19,7 +11,6 @@ use advisor_chain::{
     Phase, ToolCallAdvisor, ToolDefinition, TurnStream,
 };
 use advisor_testkit::{Answer, ScriptedModel};
-use checked::read;
 use futures::{FutureExt, StreamExt};
 use serde_json::{Value, json};
 

@@ -1,12 +1,5 @@
 //! Tests of advisors between the tool loop and a memory inside it. They answer without the model, ask twice,
 //! fail or wait. Memory keeps the answer that the turn used, the same inside and outside the loop.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,14 +1,4 @@
 //! The laws of order, in both memory placements, all streaming modes, 0 to 50 tool rounds, one and four calls.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test fails by panicking"
-)]
-
-mod matrix;
 
 use std::task::Poll;
 
@@ -20,11 +10,11 @@ use advisor_chain::{
     Error, ErrorKind, InMemoryStore, Phase, Placement, Result, ToolCallAdvisor, async_trait,
 };
 use advisor_testkit::{Answer, Gate, Journal, JournalStore, ScriptedModel};
+use advisor_tests::matrix::{Case, MODES, Ran, Witness, cases};
 use futures::{StreamExt, poll};
-use matrix::{Case, Witness, cases};
 
 /// Runs every case and checks it; a failure names the case.
-async fn for_each_case(check: impl Fn(&Case, &matrix::Ran)) {
+async fn for_each_case(check: impl Fn(&Case, &Ran)) {
     for case in cases() {
         let (ran, _, _) = case.run().await;
         eprintln!("{case:?}");
@@ -143,7 +133,7 @@ impl ConversationStore for SlowEnd {
 #[tokio::test]
 async fn law_o6_completed_waits_for_the_last_append() {
     for memory in [Phase::Round, Phase::Turn] {
-        for mode in matrix::MODES {
+        for mode in MODES {
             let gate = Gate::new();
             let store = SlowEnd { inner: InMemoryStore::new(), gate: gate.clone() };
             let client = ChatClient::builder(ScriptedModel::new([Answer::from_text("Done.")]))
@@ -195,7 +185,7 @@ impl Advisor for FailingAfter {
 #[tokio::test]
 async fn law_o5_failing_after_runs_no_tool_and_answers_calls() {
     for memory in [Phase::Round, Phase::Turn] {
-        for mode in matrix::MODES {
+        for mode in MODES {
             for failing_round in [1, 2] {
                 let journal = Journal::new();
                 let model = ScriptedModel::new([
@@ -289,7 +279,7 @@ async fn law_s6_folded_chunks_equal_call_result_and_memory() {
         assert_eq!(fold.blocks(from_call.round()), blocks, "the deltas, not the completion, make the answer");
         assert_eq!(from_stream, *from_call);
         assert_eq!(streamed.transcript().await, called.transcript().await);
-        let hooks = |ran: &matrix::Ran| {
+        let hooks = |ran: &Ran| {
             ran.journal.labels().into_iter().filter(|label| !label.starts_with("seen")).collect::<Vec<_>>()
         };
         assert_eq!(hooks(&streamed), hooks(&called), "the same hooks at the same times");
@@ -334,7 +324,7 @@ async fn law_s3_s4_blocks_are_well_formed_and_conserved_per_round() {
 
 #[tokio::test]
 async fn recorded_end_names_how_the_turn_ended() {
-    let case = Case { memory: Phase::Round, mode: matrix::MODES[0], tool_rounds: 1, calls: 1 };
+    let case = Case { memory: Phase::Round, mode: MODES[0], tool_rounds: 1, calls: 1 };
     let (ran, _, response) = case.run().await;
     assert_eq!(response.transcript().len(), 4);
     let snapshot = ConversationStore::load(&*ran.store, &ran.key, ReadRange::All).await.unwrap();

@@ -1,6 +1,5 @@
 //! Tests of panics in user code. A panic while a turn is polled is caught, and ends the turn. A panic during a
 //! drop lets the turn end and settle.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};

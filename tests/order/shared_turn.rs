@@ -1,11 +1,4 @@
 //! Several readers of one running turn.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
 
 use std::time::Duration;
 

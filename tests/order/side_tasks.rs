@@ -1,11 +1,4 @@
 //! Work that goes beside a turn: polled with it, dropped with it, able to end it.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
 
 use std::future::pending;
 use std::sync::Arc;

@@ -1,14 +1,4 @@
 //! The law of spans. Every test of this program listens: one without a subscriber would switch spans off for all.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test fails by panicking"
-)]
-
-mod matrix;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::pin::Pin;
@@ -23,8 +13,8 @@ use advisor_core::{
     async_trait,
 };
 use advisor_testkit::{Answer, Journal, ScriptedModel};
+use advisor_tests::matrix::cases;
 use futures::{Stream, StreamExt};
-use matrix::cases;
 use tool_call_advisor::{FnTool, ToolCallAdvisor};
 use tracing::Span;
 use tracing::field::{Field, Visit};

@@ -1,16 +1,8 @@
 //! Policies in whole chains: with the tool loop, memory, limits and drops.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
-
-mod checked;
 
 use std::sync::{Arc, Mutex};
 
+use crate::checked::read;
 use advisor_chain::anthropic::AnthropicModel;
 use advisor_chain::memory::validate_transcript;
 use advisor_chain::messages::{Block, BlockKind, ToolCall};
@@ -24,7 +16,6 @@ use advisor_chain::{
     InMemoryStore, Message, Phase, ToolCallAdvisor, ToolDefinition, TurnStream,
 };
 use advisor_testkit::{Answer, Gate, Journal, MessagesTranscript, ReplayServer, Reply, ScriptedModel};
-use checked::read;
 use futures::{FutureExt, StreamExt};
 use serde_json::{Value, json};
 

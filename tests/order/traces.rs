@@ -1,11 +1,4 @@
 //! Tests of the logs of a turn. The test has its own program, since tracing is configured per process.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
 
 use std::io;
 use std::sync::{Arc, Mutex};

@@ -1,5 +1,4 @@
 //! Every law has a test that is named after it, and a break that makes such a test fail.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -1,5 +1,4 @@
 //! Each link of a Markdown page leads to a file or a heading, and its Rust is compiled.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;
 use std::fs;

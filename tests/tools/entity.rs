@@ -1,11 +1,4 @@
 //! `entity`: a turn whose answer is a value, over tools, memory and restarts; rejected answers are never remembered.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
 
 use advisor_chain::chain::{ResponseFormat, SchemaSupport};
 use advisor_chain::memory::validate_transcript;

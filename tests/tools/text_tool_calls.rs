@@ -1,5 +1,4 @@
 //! Tool calls in the text of a model: run, remembered and sent again as those of an interface are.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};

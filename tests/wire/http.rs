@@ -1,11 +1,4 @@
 //! Whole turns over real HTTP, against the replay server.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
 
 use advisor_chain::openai::backoff::Backoff;
 use advisor_chain::tools::ToolLimits;

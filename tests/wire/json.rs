@@ -1,5 +1,4 @@
 //! The examples of `docs/json.md` are read and written again, and each type has one.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;
 use std::fs;

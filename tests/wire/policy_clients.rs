@@ -1,9 +1,5 @@
 //! Turns behind policies, with a tool loop, written for clients: every encoder keeps the rules of its protocol, shows
 //! denials as text, and shows neither a denied call nor a replaced word.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
-#[path = "../crates/advisor-sse/tests/all/table.rs"]
-mod table;
 
 use advisor_chain::messages::{Delta, DeltaKind};
 use advisor_chain::stream_policy::{BlockPolicy, LetterCase, OnDeny, PendingBlock, ReplaceText, Verdict};
@@ -16,7 +12,7 @@ use advisor_testkit::{Answer, ScriptedModel};
 use futures::StreamExt;
 use serde_json::{Value, json};
 
-use table::{encode, protocols};
+use crate::table::{encode, protocols};
 
 /// The only word that clients see of a denied call.
 const DENIED: &str = "[denied]";

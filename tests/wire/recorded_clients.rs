@@ -1,9 +1,5 @@
 //! Recorded streams of real servers, read by the provider's model and written for clients: every encoder keeps the rules
 //! of its protocol. They also do for streams that a policy changed.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
-#[path = "../crates/advisor-sse/tests/all/table.rs"]
-mod table;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +20,7 @@ use advisor_testkit::recordings::{self, Recording};
 use futures::StreamExt;
 use futures::future::{join, join_all};
 
-use table::{encode, protocols};
+use crate::table::{encode, protocols};
 
 const LIMIT: Duration = Duration::from_secs(60);
 const DENIED: &str = "[denied]";

@@ -2,7 +2,6 @@
 //!
 //! Every answer has the word in its reasoning and its text, cut within it. Neither the memory nor any request has it,
 //! and each request pairs calls and results by the rules of its API.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
 //! The testkit scripts answers in each wire format, and the real clients read them over HTTP.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::sync::Arc;
 

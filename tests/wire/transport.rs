@@ -1,5 +1,4 @@
 //! A transport for any provider: it answers from a script, without a network, and keeps the requests.
-#![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -14,7 +13,7 @@ use serde_json::Value;
 /// Answers each request with the next body, and requests beyond the script with status 400, which no client
 /// retries. Clones share the script.
 #[derive(Clone, Default)]
-pub struct ScriptedTransport(Arc<Mutex<State>>);
+pub(crate) struct ScriptedTransport(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
@@ -23,13 +22,13 @@ struct State {
 }
 
 impl ScriptedTransport {
-    pub fn new(bodies: impl IntoIterator<Item = String>) -> Self {
+    pub(crate) fn new(bodies: impl IntoIterator<Item = String>) -> Self {
         let bodies = bodies.into_iter().map(Bytes::from).collect();
         Self(Arc::new(Mutex::new(State { bodies, requests: Vec::new() })))
     }
 
     /// Returns the bodies of the requests so far.
-    pub fn requests(&self) -> Vec<Value> {
+    pub(crate) fn requests(&self) -> Vec<Value> {
         self.state().requests.clone()
     }
 

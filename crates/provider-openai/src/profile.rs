@@ -2,7 +2,7 @@
 //!
 //! The caller chooses a [`Profile`], or [`Profile::for_base_url`] selects one from the host. A profile holds
 //! values only; the code that reads them is the same for all servers. The numbers Q1, Q2, … in this crate name
-//! quirks of real servers. `tests/quirks/README.md` lists them with their sources.
+//! quirks of real servers. `tests/wire/quirks/README.md` lists them with their sources.
 
 mod servers;
 #[cfg(test)]

@@ -1,5 +1,4 @@
 //! The example of a cache, in an application that runs for long.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

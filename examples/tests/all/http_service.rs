@@ -1,11 +1,4 @@
 //! The service of the `http_service` example, over real connections with a real client.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
 
 use std::future::Future;
 use std::io;

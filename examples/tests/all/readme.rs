@@ -1,5 +1,4 @@
 //! README's start and the program with a typed tool, run as programs.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -9,10 +8,10 @@ use tokio::io::AsyncReadExt;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-const README: &str = include_str!("../../README.md");
-const PROGRAM: &str = include_str!("../readme/start.rs");
-const ORDINARY: &str = include_str!("../readme/ordinary.rs");
-const TYPED: &str = include_str!("../readme/typed.rs");
+const README: &str = include_str!("../../../README.md");
+const PROGRAM: &str = include_str!("../../readme/start.rs");
+const ORDINARY: &str = include_str!("../../readme/ordinary.rs");
+const TYPED: &str = include_str!("../../readme/typed.rs");
 
 /// The maximum number of lines that a model and a typed tool add to a program.
 const MOST_FURTHER_LINES: usize = 12;

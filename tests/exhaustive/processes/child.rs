@@ -10,7 +10,7 @@ use advisor_chain::memory::store::Entry;
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
-use crate::{race, turn};
+use crate::processes::{race, turn};
 
 /// The job of a child.
 #[derive(Debug, Serialize, Deserialize)]
@@ -70,7 +70,7 @@ const LONGEST: Duration = Duration::from_secs(300);
 impl Child {
     pub(crate) fn begin(job: &Job) -> Self {
         let mut process = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "child::the_child", "--nocapture", "--test-threads=1"])
+            .args(["--exact", "processes::child::the_child", "--nocapture", "--test-threads=1"])
             .env(VARIABLE, serde_json::to_string(job).unwrap())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -10,12 +10,12 @@ use advisor_chain::chain::TurnResponse;
 use advisor_chain::memory::store::ReadRange;
 use advisor_chain::{ConversationKey, Prompt, TurnId};
 
-use crate::chain::{LAST, Scenario, Where, approved, client, memory, model, starts, tools};
-use crate::child::{Child, Job, Report};
-use crate::places::Place;
-use crate::plan::Turn;
-use crate::turn::{self, Stop};
-use crate::witness::Witness;
+use crate::processes::chain::{LAST, Scenario, Where, approved, client, memory, model, starts, tools};
+use crate::processes::child::{Child, Job, Report};
+use crate::processes::places::Place;
+use crate::processes::plan::Turn;
+use crate::processes::turn::{self, Stop};
+use crate::processes::witness::Witness;
 
 /// The number of concurrent conversations. Most of them wait for a lease or for a disk.
 const AT_A_TIME: usize = 4;

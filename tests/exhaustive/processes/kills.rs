@@ -5,10 +5,10 @@ use std::io::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use crate::conversation::{Conversation, block_on, every_turn, side_by_side};
-use crate::places::Place;
-use crate::plan::{Case, cases};
-use crate::turn::Stop;
+use crate::processes::conversation::{Conversation, block_on, every_turn, side_by_side};
+use crate::processes::places::Place;
+use crate::processes::plan::{Case, cases};
+use crate::processes::turn::Stop;
 
 /// The default number of killed processes per place; `ADVISOR_KILLS` overrides it.
 const KILLS: usize = 200;

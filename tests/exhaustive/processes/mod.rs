@@ -5,13 +5,6 @@
 //! [`Report`](child::Report). The reports of a killed child are still in the pipe. No test waits for a fixed
 //! time. A child waits at a point until it is killed, and the library waits for conversations of killed
 //! holders.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
 
 mod chain;
 mod child;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::chain::{Scenario, Where};
-use crate::turn::Stop;
+use crate::processes::chain::{Scenario, Where};
+use crate::processes::turn::Stop;
 
 /// A conversation whose processes are killed one after the other, and which then continues.
 #[derive(Debug, Clone)]

@@ -14,13 +14,13 @@ use advisor_testkit::{Around, Asked, StoreAround, Work};
 use futures::StreamExt;
 use serde::{Deserialize, Serialize};
 
-use crate::chain::{Scenario, Where, client, model, starts, tools};
-use crate::child::{Child, Report, begun_when_told, tell};
-use crate::conversation::block_on;
-use crate::places::{Address, Place};
-use crate::turn::tell_item;
-use crate::witness::Witness;
-use crate::{child, places};
+use crate::processes::chain::{Scenario, Where, client, model, starts, tools};
+use crate::processes::child::{Child, Report, begun_when_told, tell};
+use crate::processes::conversation::block_on;
+use crate::processes::places::{Address, Place};
+use crate::processes::turn::tell_item;
+use crate::processes::witness::Witness;
+use crate::processes::{child, places};
 
 /// Many turns, one after the other, each when the parent says so.
 #[derive(Debug, Clone, Serialize, Deserialize)]

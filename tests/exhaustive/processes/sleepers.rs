@@ -6,11 +6,11 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use crate::chain::{Scenario, Where};
-use crate::child::Report;
-use crate::conversation::{Conversation, block_on, points, side_by_side};
-use crate::places::Place;
-use crate::turn::Stop;
+use crate::processes::chain::{Scenario, Where};
+use crate::processes::child::Report;
+use crate::processes::conversation::{Conversation, block_on, points, side_by_side};
+use crate::processes::places::Place;
+use crate::processes::turn::Stop;
 
 #[test]
 fn law_m3_k4_awakened_process_leaves_no_trace_in_file() {

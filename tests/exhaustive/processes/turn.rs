@@ -13,9 +13,9 @@ use futures::StreamExt;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
 
-use crate::chain::{Scenario, Where, approved, client, memory, model, tools};
-use crate::child::{Report, stand, tell};
-use crate::places::Address;
+use crate::processes::chain::{Scenario, Where, approved, client, memory, model, tools};
+use crate::processes::child::{Report, stand, tell};
+use crate::processes::places::Address;
 
 /// A turn, and where it ends.
 #[derive(Debug, Clone, Serialize, Deserialize)]

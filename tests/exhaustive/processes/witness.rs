@@ -7,8 +7,8 @@ use advisor_chain::memory::store::{Entry, EntryKind};
 use advisor_chain::memory::{repair, validate_transcript};
 use advisor_chain::{Message, Role};
 
-use crate::chain::ONCE;
-use crate::child::Report;
+use crate::processes::chain::ONCE;
+use crate::processes::child::Report;
 
 /// The reports about one conversation.
 #[derive(Debug, Default)]

@@ -7,7 +7,7 @@ use advisor_chain::memory::ConversationStore;
 use advisor_chain::memory::store::{Entry, EntryId, EntryKind, ReadRange};
 use advisor_chain::{ChatMemoryAdvisor, ConversationKey, InMemoryStore, Message, Phase, Role, TurnId};
 
-use crate::leaves::{Seen, YieldingStore, chain};
+use crate::schedules::leaves::{Seen, YieldingStore, chain};
 
 pub(crate) fn key() -> ConversationKey {
     ConversationKey::new("c").unwrap()

@@ -9,9 +9,9 @@ use advisor_chain::{InMemoryStore, Message};
 use shuttle::future::{spawn, yield_now};
 use tokio::time::Instant;
 
-use crate::check::{key, log_of, turn_id};
-use crate::explore;
-use crate::time::Time;
+use crate::schedules::check::{key, log_of, turn_id};
+use crate::schedules::explore;
+use crate::schedules::time::Time;
 
 const HOLDERS: usize = 3;
 const LEASE: Duration = Duration::from_millis(60);

@@ -5,11 +5,11 @@ use advisor_chain::chain::OnDrop;
 use advisor_chain::memory::OnBusy;
 use shuttle::future::{spawn, yield_now};
 
-use crate::check::{check, key, said_in, turn_id};
-use crate::leaves::{Seen, chain};
-use crate::time::Time;
-use crate::turns::{Shared, memories};
-use crate::{Tally, explore};
+use crate::schedules::check::{check, key, said_in, turn_id};
+use crate::schedules::leaves::{Seen, chain};
+use crate::schedules::time::Time;
+use crate::schedules::turns::{Shared, memories};
+use crate::schedules::{Tally, explore};
 
 /// The way in which another task stops a turn.
 #[derive(Clone, Copy, Debug)]

@@ -9,17 +9,10 @@
 //!
 //! **Not explored.** Between two such places a task runs without a break. Shuttle does not see interleavings of
 //! threads, the memory order of atomics, `dashmap`'s shards and tokio's own locks. The store is the one in
-//! memory; `tests/processes` tests stores that use their own threads.
+//! memory; the module `processes` tests stores that use their own threads.
 //!
 //! `ADVISOR_SCHEDULES` is the total number of schedules. A failed schedule prints its seed;
 //! `SHUTTLE_RANDOM_SEED=<seed> ADVISOR_SCHEDULES=1` repeats it alone.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
 
 mod check;
 mod holders;

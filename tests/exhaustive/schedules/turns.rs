@@ -6,10 +6,10 @@ use advisor_chain::memory::OnBusy;
 use advisor_chain::{ChatMemoryAdvisor, ErrorKind, InMemoryStore, Phase};
 use shuttle::future::spawn;
 
-use crate::check::{check, key, said_in, turn_id};
-use crate::leaves::{Seen, YieldingStore, chain};
-use crate::time::Time;
-use crate::{Tally, explore};
+use crate::schedules::check::{check, key, said_in, turn_id};
+use crate::schedules::leaves::{Seen, YieldingStore, chain};
+use crate::schedules::time::Time;
+use crate::schedules::{Tally, explore};
 
 /// Short enough that a turn that is often passed over loses it.
 pub(crate) const LEASE: Duration = Duration::from_millis(600);

@@ -5,11 +5,11 @@ use advisor_chain::memory::store::EntryId;
 use advisor_chain::memory::{ConversationStore, OnBusy};
 use shuttle::future::spawn;
 
-use crate::check::{check, key, said_in, turn_id};
-use crate::explore;
-use crate::leaves::{Seen, chain};
-use crate::time::Time;
-use crate::turns::{Shared, memories};
+use crate::schedules::check::{check, key, said_in, turn_id};
+use crate::schedules::explore;
+use crate::schedules::leaves::{Seen, chain};
+use crate::schedules::time::Time;
+use crate::schedules::turns::{Shared, memories};
 
 async fn twice(shared: Shared, on_busy: OnBusy, time: Time) {
     let (store, memories) = memories(shared, on_busy, 2);

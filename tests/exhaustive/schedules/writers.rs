@@ -5,9 +5,9 @@ use advisor_chain::memory::{ConversationStore, StoreError};
 use advisor_chain::{InMemoryStore, Message};
 use shuttle::future::spawn;
 
-use crate::check::{key, log_of, turn_id};
-use crate::explore;
-use crate::leaves::YieldingStore;
+use crate::schedules::check::{key, log_of, turn_id};
+use crate::schedules::explore;
+use crate::schedules::leaves::YieldingStore;
 
 const WRITERS: usize = 3;
 const BATCHES: u32 = 3;

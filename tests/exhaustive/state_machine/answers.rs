@@ -7,10 +7,10 @@ use advisor_chain::memory::{INTERRUPTED, LEFT_OUT, MESSAGE_LEFT_OUT, Window, rep
 use advisor_chain::{Error, ErrorKind, FinishReason, Message, Role, TurnId};
 use advisor_testkit::{Answer, ReceivedPrompt};
 
-use crate::leaves::Leaves;
-use crate::operation::Script;
-use crate::words::of_messages;
-use crate::world::{elsewhere, key};
+use crate::state_machine::leaves::Leaves;
+use crate::state_machine::operation::Script;
+use crate::state_machine::words::of_messages;
+use crate::state_machine::world::{elsewhere, key};
 
 /// Returns the user message of a turn: it names the conversation, the turn and the script of the model.
 pub(crate) fn words_of_user(conversation: &str, number: usize, script: Script) -> String {

@@ -10,12 +10,12 @@ use advisor_chain::memory::{ConversationStore, Window, repair, validate_transcri
 use advisor_chain::{ChatMemoryAdvisor, ConversationKey, InMemoryStore, Message, Role};
 use futures::TryStreamExt;
 
-use crate::answers::words_of_user;
-use crate::leaves::Leaves;
-use crate::operation::{Script, Submission, What};
-use crate::steps::Steps;
-use crate::words::{of_log, of_messages};
-use crate::world::{Broken, World, elsewhere, key};
+use crate::state_machine::answers::words_of_user;
+use crate::state_machine::leaves::Leaves;
+use crate::state_machine::operation::{Script, Submission, What};
+use crate::state_machine::steps::Steps;
+use crate::state_machine::words::{of_log, of_messages};
+use crate::state_machine::world::{Broken, World, elsewhere, key};
 
 /// Checks that must hold after every operation.
 impl World {

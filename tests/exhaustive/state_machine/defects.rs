@@ -5,8 +5,8 @@ use std::sync::Arc;
 use advisor_chain::memory::{OnBusy, Window};
 use advisor_chain::{InMemoryStore, Phase};
 
-use crate::operation::{Case, How, Operation, Script, Setup, Stop, Submission, What};
-use crate::{in_runtime, world};
+use crate::state_machine::operation::{Case, How, Operation, Script, Setup, Stop, Submission, What};
+use crate::state_machine::{in_runtime, world};
 
 const NEW: What = What::New(Script::Plain);
 

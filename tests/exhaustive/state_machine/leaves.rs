@@ -10,7 +10,7 @@ use advisor_chain::{ChatClient, ChatMemoryAdvisor, FnTool, Phase, ToolCallAdviso
 use advisor_testkit::ScriptedModel;
 use serde_json::json;
 
-use crate::steps::{Steps, lock};
+use crate::state_machine::steps::{Steps, lock};
 
 /// The model and the tools of all processes, and their records.
 #[derive(Clone)]

@@ -7,13 +7,7 @@
 //! task, on a paused clock. Model and tools answer the same messages in the same way, so a case always has the
 //! same result. A failed case is shrunk, and its seed is printed; `PROPTEST_RNG_SEED` repeats it, and
 //! `PROPTEST_CASES` sets the number of cases.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
+
 #![allow(clippy::future_not_send, reason = "a case runs in one task, on one thread")]
 
 mod answers;

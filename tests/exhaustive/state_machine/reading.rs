@@ -10,8 +10,8 @@ use advisor_chain::{Chunk, ErrorKind, TurnStream};
 use futures::Stream;
 use tokio::time::timeout;
 
-use crate::operation::{How, Stop};
-use crate::steps::{Run, Steps};
+use crate::state_machine::operation::{How, Stop};
+use crate::state_machine::steps::{Run, Steps};
 
 /// A turn that is being read.
 pub(crate) struct Reading {

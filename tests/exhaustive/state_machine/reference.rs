@@ -4,11 +4,11 @@ use advisor_chain::chain::TurnEnd;
 use advisor_chain::memory::store::{Entry, EntryKind};
 use advisor_chain::{ErrorKind, FinishReason, Message, Role, TurnId};
 
-use crate::answers::words_of_user;
-use crate::operation::Script;
-use crate::reading::Over;
-use crate::shown::Shown;
-use crate::world::Broken;
+use crate::state_machine::answers::words_of_user;
+use crate::state_machine::operation::Script;
+use crate::state_machine::reading::Over;
+use crate::state_machine::shown::Shown;
+use crate::state_machine::world::Broken;
 
 /// The expected state of the conversation, from the operations and their outcomes.
 #[derive(Default)]

@@ -6,10 +6,10 @@ use advisor_chain::chain::TurnEnd;
 use advisor_chain::memory::store::{Entry, EntryKind};
 use advisor_chain::{Message, Role, TurnId};
 
-use crate::operation::How;
-use crate::reading::{Over, Reading};
-use crate::words::{of_log, of_messages};
-use crate::world::{Broken, Standing, World, key};
+use crate::state_machine::operation::How;
+use crate::state_machine::reading::{Over, Reading};
+use crate::state_machine::words::{of_log, of_messages};
+use crate::state_machine::world::{Broken, Standing, World, key};
 
 /// The text that a reader received of a round that did not end. Memory must keep it: law K3.
 pub(crate) struct Shown {

@@ -7,10 +7,10 @@ use advisor_chain::memory::store::EntryId;
 use advisor_testkit::StoreFault;
 use futures::future::join;
 
-use crate::operation::{How, Script, Stop, Submission, What};
-use crate::reading::{Over, Reading};
-use crate::reference::Expected;
-use crate::world::{Broken, Standing, World, key};
+use crate::state_machine::operation::{How, Script, Stop, Submission, What};
+use crate::state_machine::reading::{Over, Reading};
+use crate::state_machine::reference::Expected;
+use crate::state_machine::world::{Broken, Standing, World, key};
 
 /// A turn that was submitted.
 #[derive(Clone, Copy)]

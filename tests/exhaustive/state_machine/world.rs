@@ -10,12 +10,12 @@ use advisor_chain::{ChatClient, ChatMemoryAdvisor, ConversationKey, TurnStream};
 use advisor_testkit::{FaultStore, StoreFault};
 use futures::TryStreamExt;
 
-use crate::answers::words_of_user;
-use crate::leaves::Leaves;
-use crate::operation::{Case, How, Operation, Script, Setup};
-use crate::reading::{Over, Reading};
-use crate::reference::{Expected, Reference};
-use crate::steps::Steps;
+use crate::state_machine::answers::words_of_user;
+use crate::state_machine::leaves::Leaves;
+use crate::state_machine::operation::{Case, How, Operation, Script, Setup};
+use crate::state_machine::reading::{Over, Reading};
+use crate::state_machine::reference::{Expected, Reference};
+use crate::state_machine::steps::Steps;
 
 /// Two processes that share a store, and their expected state.
 pub(crate) struct World {

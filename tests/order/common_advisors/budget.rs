@@ -6,7 +6,7 @@ use advisor_chain::tools::OnLimit;
 use advisor_chain::{ChatClient, ChatResponse, ConversationKey, ErrorKind, FinishReason, ToolChoice};
 use advisor_testkit::{Answer, ScriptedModel};
 
-use crate::support::{PLACES, Setting, looks, says, tool};
+use crate::common_advisors::support::{PLACES, Setting, looks, says, tool};
 
 fn limit_of(response: &ChatResponse) -> String {
     match &response.finish().reason {

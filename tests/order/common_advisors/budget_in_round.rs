@@ -6,7 +6,7 @@ use advisor_chain::{ChatClient, ErrorKind, FinishReason, PromptExt};
 use advisor_examples::advisors::ask_again;
 use advisor_testkit::ScriptedModel;
 
-use crate::support::{PLACES, Setting, looks, refused, says};
+use crate::common_advisors::support::{PLACES, Setting, looks, refused, says};
 
 /// An advisor that asks again within a round does not reach the model once the budget is spent.
 #[tokio::test]

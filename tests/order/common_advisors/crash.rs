@@ -80,7 +80,7 @@ mod a_budget_that_ends_each_turn_after_two_rounds {
 /// The limit in the scenarios above is reached: the second round ends the turn.
 #[tokio::test]
 async fn budget_of_the_crash_kit_is_reached() {
-    use crate::support::Setting;
+    use crate::common_advisors::support::Setting;
     let asks = || advisor_testkit::Answer::from_calls([("c1", "look", "{}")]);
     let model = advisor_testkit::ScriptedModel::new([asks(), asks()]);
     let mut setting = Setting::new(&model, Phase::Round, advisor_chain::tools::OnLimit::EndTurn);

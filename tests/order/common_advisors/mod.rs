@@ -1,11 +1,4 @@
 //! Budgets, retries, rate limits, caches, watched prefixes, selected tools and prompts in whole chains: with the tool loop, memory in both places, nested turns and drops.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
 
 mod budget;
 mod budget_in_round;

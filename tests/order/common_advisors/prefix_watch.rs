@@ -7,7 +7,7 @@ use advisor_chain::tools::OnLimit;
 use advisor_chain::{ChatClient, ChatRequest, Message, Phase, Prompt, PromptExt, from_fn};
 use advisor_testkit::ScriptedModel;
 
-use crate::support::{Log, PLACES, Setting, looks, says, tool};
+use crate::common_advisors::support::{Log, PLACES, Setting, looks, says, tool};
 
 type Changes = Arc<Mutex<Vec<PrefixChange>>>;
 

@@ -5,7 +5,7 @@ use advisor_chain::tools::OnLimit;
 use advisor_chain::{ErrorKind, Message};
 use advisor_testkit::ScriptedModel;
 
-use crate::support::{PLACES, Setting, looks, says};
+use crate::common_advisors::support::{PLACES, Setting, looks, says};
 
 /// Each request has the rendered text once, and memory has it never.
 #[tokio::test]

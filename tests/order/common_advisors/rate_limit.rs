@@ -12,7 +12,7 @@ use futures::future::join_all;
 use futures::{FutureExt, StreamExt};
 use tokio::time::{Instant, timeout};
 
-use crate::support::{PLACES, Setting, looks, refused, says, tool};
+use crate::common_advisors::support::{PLACES, Setting, looks, refused, says, tool};
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -11,7 +11,7 @@ use advisor_chain::{
 use advisor_testkit::{Answer, ScriptedModel};
 use futures::{FutureExt, StreamExt};
 
-use crate::support::{PLACES, Setting, looks, says, tool};
+use crate::common_advisors::support::{PLACES, Setting, looks, says, tool};
 
 /// A model that numbers its answers.
 fn numbered() -> ScriptedModel {

@@ -10,7 +10,7 @@ use advisor_testkit::{Answer, ScriptedModel};
 use futures::{FutureExt, StreamExt};
 use tokio::time::{Instant, advance, timeout};
 
-use crate::support::{PLACES, Setting, looks, refused, says};
+use crate::common_advisors::support::{PLACES, Setting, looks, refused, says};
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -12,7 +12,7 @@ use advisor_testkit::{Answer, ScriptedModel};
 use futures::{FutureExt, StreamExt};
 use tokio::time::{advance, sleep};
 
-use crate::support::{PLACES, Setting, looks, says};
+use crate::common_advisors::support::{PLACES, Setting, looks, says};
 
 /// A model with a name, which answers after a while.
 struct Named {

@@ -12,7 +12,7 @@ use advisor_chain::{
 use advisor_testkit::{Answer, ScriptedModel, WordEmbeddings};
 use futures::StreamExt;
 
-use crate::support::{Log, looks, says, tool};
+use crate::common_advisors::support::{Log, looks, says, tool};
 
 /// A model that numbers its answers.
 fn numbered() -> ScriptedModel {

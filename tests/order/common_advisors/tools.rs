@@ -12,7 +12,7 @@ use advisor_chain::{
 use advisor_testkit::{Answer, ScriptedModel};
 use serde_json::{Value, json};
 
-use crate::support::{Log, PLACES, Setting, says, tool};
+use crate::common_advisors::support::{Log, PLACES, Setting, says, tool};
 
 /// A tool that returns its name.
 fn named(name: &'static str) -> impl advisor_chain::Tool {

@@ -21,7 +21,7 @@ use tokio::runtime::Builder;
 use tokio::task::{spawn_blocking, yield_now};
 use tokio::time::{Instant, timeout};
 
-use crate::process::*;
+use crate::approval::process::*;
 
 /// An approved tool runs in the turn that continues: with its extensions and its conversation, within the loop's time and
 /// as deep as its other tools. A denial is in the application's words.

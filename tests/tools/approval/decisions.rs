@@ -16,7 +16,7 @@ use advisor_testkit::{Answer, Gate, ScriptedModel};
 use futures::poll;
 use serde_json::{Value, json};
 
-use crate::process::*;
+use crate::approval::process::*;
 
 fn approval(problem: DecisionProblem) -> ErrorKind {
     ErrorKind::Approval { problem }

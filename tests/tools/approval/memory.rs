@@ -14,7 +14,7 @@ use advisor_chain::{
 use advisor_testkit::{Answer, FaultStore, Gate, StoreFault};
 use futures::poll;
 
-use crate::process::{PLACES, Process, done, line, one_payment, stores, two_payments};
+use crate::approval::process::{PLACES, Process, done, line, one_payment, stores, two_payments};
 
 async fn approve_first(client: &ChatClient) -> Decision {
     client.pending_calls("c").await.unwrap()[0].approve().unwrap()

@@ -14,7 +14,7 @@ use advisor_chain::{
 use advisor_testkit::{Answer, ScriptedModel};
 use serde_json::Value;
 
-use crate::process::{PLACES, definition, done, line, one_payment};
+use crate::approval::process::{PLACES, definition, done, line, one_payment};
 
 /// What ran, in order.
 type Ran = Arc<Mutex<Vec<&'static str>>>;

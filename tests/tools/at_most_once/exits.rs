@@ -4,7 +4,7 @@ use advisor_chain::tools::{OnCallLimit, ToolLimits};
 use advisor_chain::{Error, ErrorKind, FinishReason};
 use advisor_testkit::Answer;
 
-use crate::world::{PLACES, World, starts_in, words};
+use crate::at_most_once::world::{PLACES, World, starts_in, words};
 
 /// For every end of a turn, the log has the starts before the results, one for each call that ran. Both places
 /// of memory write the same entries.

@@ -6,7 +6,7 @@ use advisor_chain::Phase;
 use advisor_chain::messages::ToolResult;
 use advisor_testkit::StoreFault;
 
-use crate::world::{PLACES, World, check_texts, fine, poll, two_rounds};
+use crate::at_most_once::world::{PLACES, World, check_texts, fine, poll, two_rounds};
 
 #[tokio::test]
 async fn law_o5_t5_the_store_may_fail_at_any_operation() {

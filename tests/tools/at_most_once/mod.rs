@@ -1,11 +1,4 @@
 //! Law T5 with memory: tools that must not run twice, through drops, crashes, failing stores and every exit of a turn.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
 
 mod exits;
 mod faults;

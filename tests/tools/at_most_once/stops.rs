@@ -10,7 +10,9 @@ use futures::StreamExt;
 use serde_json::{Value, json};
 use tokio::task::yield_now;
 
-use crate::world::{PLACES, World, check_texts, fine, one_round, poll, polls_of_a_turn, two_rounds};
+use crate::at_most_once::world::{
+    PLACES, World, check_texts, fine, one_round, poll, polls_of_a_turn, two_rounds,
+};
 
 #[tokio::test]
 async fn law_t5_t1_k4_drop_or_crash_starts_and_reports_call_once() {

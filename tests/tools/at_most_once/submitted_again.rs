@@ -7,7 +7,7 @@ use advisor_chain::memory::validate_transcript;
 use advisor_chain::tools::{OUTCOME_UNKNOWN, VERIFY_BEFORE_RETRYING};
 use advisor_chain::{Message, TurnId};
 
-use crate::world::{PLACES, World, key, poll, polls_of_a_turn, two_rounds, words};
+use crate::at_most_once::world::{PLACES, World, key, poll, polls_of_a_turn, two_rounds, words};
 
 /// An interrupted turn continues when it is submitted again under its id. Every call of every tool has a
 /// separate key, so its new calls differ from the earlier ones. Calls that had started need verification.

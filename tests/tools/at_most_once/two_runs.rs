@@ -10,7 +10,7 @@ use advisor_testkit::{Answer, Gate};
 use futures::StreamExt;
 use tokio::task::yield_now;
 
-use crate::world::{PLACES, World, key};
+use crate::at_most_once::world::{PLACES, World, key};
 
 /// Two processes run the same turn at once, since one was considered dead. Both write the same start, but the
 /// store lets only one of them start the call.

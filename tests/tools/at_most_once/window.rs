@@ -4,7 +4,7 @@ use advisor_chain::memory::Window;
 use advisor_chain::{ChatMemoryAdvisor, Phase};
 use advisor_testkit::Answer;
 
-use crate::world::{World, fine};
+use crate::at_most_once::world::{World, fine};
 
 /// A window by messages holds the same conversation, whether or not starts stand among its messages.
 #[tokio::test]

@@ -8,7 +8,7 @@ use advisor_chain::{
 use advisor_testkit::{Answer, ScriptedModel};
 use futures::StreamExt;
 
-use crate::support::{assert_valid, definition, tool, transcript_lines};
+use crate::tool_loop::support::{assert_valid, definition, tool, transcript_lines};
 
 /// Makes the second request of the first one and the first answer.
 type Again = fn(ChatRequest, &ChatResponse) -> ChatRequest;

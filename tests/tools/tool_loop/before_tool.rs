@@ -13,7 +13,9 @@ use advisor_chain::{
 use advisor_testkit::{Answer, Gate, Journal, ScriptedModel};
 use serde_json::{Value, json};
 
-use crate::support::{Ledger, assert_valid, client, definition, invoked, read, tool, transcript_lines};
+use crate::tool_loop::support::{
+    Ledger, assert_valid, client, definition, invoked, read, tool, transcript_lines,
+};
 
 type Decide = fn(&ReadyCall) -> Result<CallDecision>;
 

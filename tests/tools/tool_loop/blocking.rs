@@ -10,7 +10,7 @@ use advisor_testkit::{Answer, Gate, Journal, ScriptedModel};
 use tokio::runtime::Builder;
 use tokio::time::advance;
 
-use crate::support::{Reader, client, definition, read, transcript_lines};
+use crate::tool_loop::support::{Reader, client, definition, read, transcript_lines};
 
 /// A tool that journals `start c1` and `end c1` and blocks in between until the test sends something.
 fn blocking(limit: usize, journal: &Journal) -> (FnTool, mpsc::Sender<()>) {

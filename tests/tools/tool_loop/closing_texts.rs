@@ -13,7 +13,7 @@ use advisor_chain::tools::{
 use advisor_chain::{ChatMemoryAdvisor, FinishReason, InMemoryStore, Message, Phase, Role, ToolCallAdvisor};
 use advisor_testkit::{Answer, ScriptedModel};
 
-use crate::support::{
+use crate::tool_loop::support::{
     Denying, Ledger, Stages, Watch, assert_valid, client, definition, read, tool, transcript_lines,
 };
 

@@ -11,7 +11,7 @@ use advisor_chain::{
 use advisor_testkit::{Answer, ScriptedModel};
 use serde_json::{Value, json};
 
-use crate::support::{Ledger, client, definition, read, transcript_lines};
+use crate::tool_loop::support::{Ledger, client, definition, read, transcript_lines};
 
 fn fn_tool(definition: ToolDefinition) -> FnTool {
     FnTool::new(definition, |_: Value| async { Ok("ran") })

@@ -12,7 +12,7 @@ use advisor_testkit::{Answer, ScriptedModel};
 use futures::FutureExt;
 use serde_json::Value;
 
-use crate::support::{
+use crate::tool_loop::support::{
     Ledger, Reader, Stages, Watch, assert_valid, client, definition, limit_of, read, tool, transcript_lines,
 };
 

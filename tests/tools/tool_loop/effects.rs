@@ -16,7 +16,9 @@ use advisor_chain::{
 use advisor_testkit::{Answer, Journal, ScriptedModel};
 use serde_json::json;
 
-use crate::support::{Ledger, Run, Stages, Watch, assert_valid, client, read, streaming, transcript_lines};
+use crate::tool_loop::support::{
+    Ledger, Run, Stages, Watch, assert_valid, client, read, streaming, transcript_lines,
+};
 
 fn strict(name: &str) -> ToolDefinition {
     let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});

@@ -10,7 +10,7 @@ use advisor_chain::{
 };
 use advisor_testkit::{Answer, ScriptedModel};
 
-use crate::support::{
+use crate::tool_loop::support::{
     Ledger, Stages, Watch, assert_valid, client, invoked, limited, read, streaming, tool, transcript_lines,
 };
 

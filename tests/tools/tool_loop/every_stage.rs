@@ -7,7 +7,7 @@ use advisor_chain::tools::LoopEnd;
 use advisor_chain::{ErrorKind, FinishReason};
 use advisor_testkit::Gate;
 
-use crate::support::{Reader, Stages, assert_valid, read, staged, transcript_lines};
+use crate::tool_loop::support::{Reader, Stages, assert_valid, read, staged, transcript_lines};
 
 /// Every stage of the turn, at its documented time (law T4). `saw` marks the output that the reader has
 /// received by then.

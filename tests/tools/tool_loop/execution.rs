@@ -9,7 +9,7 @@ use advisor_chain::tools::{ClientSideTool, LoopEnd, ToolBatch, ToolCallStreaming
 use advisor_chain::{ErrorKind, FinishReason, FnTool, Message, Result, ToolCallAdvisor, async_trait};
 use advisor_testkit::{Answer, Journal, ScriptedModel};
 
-use crate::support::{
+use crate::tool_loop::support::{
     Ledger, Reader, Stages, Watch, assert_valid, client, definition, invoked, read, tool, transcript_lines,
 };
 

@@ -12,7 +12,7 @@ use advisor_testkit::{Answer, ScriptedModel};
 use futures::StreamExt;
 use futures::stream;
 
-use crate::support::{assert_valid, client, limited, read, tool};
+use crate::tool_loop::support::{assert_valid, client, limited, read, tool};
 
 /// Asks for tools in all rounds but the last.
 fn model(rounds: u32) -> ScriptedModel {
@@ -116,10 +116,13 @@ async fn round_fifty_is_as_deep_as_round_one() {
 async fn round_stream_is_released_before_its_tools_run() {
     let layers = Layers::default();
     let live = Arc::clone(&layers.live);
-    let look = advisor_chain::FnTool::new(crate::support::definition("look"), move |_: serde_json::Value| {
-        let live = live.load(Ordering::Relaxed);
-        async move { Ok(live.to_string()) }
-    });
+    let look = advisor_chain::FnTool::new(
+        crate::tool_loop::support::definition("look"),
+        move |_: serde_json::Value| {
+            let live = live.load(Ordering::Relaxed);
+            async move { Ok(live.to_string()) }
+        },
+    );
     let client =
         client(&model(3), ToolCallAdvisor::new()).advisor(layers.counting()).tool(look).build().unwrap();
     let response = client.prompt().user("go").call().await.unwrap();
@@ -176,7 +179,7 @@ async fn law_s2_round_fifty_streams_as_round_one() {
     });
     let advisor = ToolCallAdvisor::builder().limits(limits(50)).streaming(ToolCallStreaming::All).build();
     let client = client(&model, advisor.unwrap()).tool(tool("look", "sunny")).build().unwrap();
-    let mut turn = crate::support::Reader::new(client.prompt().user("go").stream());
+    let mut turn = crate::tool_loop::support::Reader::new(client.prompt().user("go").stream());
     for (round, gate) in gates.iter().enumerate() {
         let shown = turn.so_far().await;
         assert_eq!(shown.last().unwrap(), &format!("{}.0 \"Round {}.\"", round + 1, round + 1));

@@ -6,7 +6,7 @@ use advisor_chain::{Error, ErrorKind, FinishReason, FnTool, ToolCallAdvisor};
 use advisor_testkit::{Answer, ScriptedModel};
 use serde_json::Value;
 
-use crate::support::{Stages, Watch, client, definition};
+use crate::tool_loop::support::{Stages, Watch, client, definition};
 
 /// T4, U-14: `finalize` says how the loop ended, once, on every exit that is not an error or a drop.
 #[tokio::test]

@@ -4,7 +4,7 @@ use advisor_chain::messages::{Delta, DeltaKind};
 use advisor_chain::{FinishReason, ToolCallAdvisor};
 use advisor_testkit::{Answer, ScriptedModel};
 
-use crate::support::{assert_valid, client, invoked, transcript_lines};
+use crate::tool_loop::support::{assert_valid, client, invoked, transcript_lines};
 
 /// A call that was cut off never runs, even where its arguments happen to parse.
 #[tokio::test]

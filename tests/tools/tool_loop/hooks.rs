@@ -10,7 +10,7 @@ use advisor_chain::{
 };
 use advisor_testkit::{Answer, ScriptedModel};
 
-use crate::support::{Ledger, Stages, Watch, assert_valid, client, tool, transcript_lines};
+use crate::tool_loop::support::{Ledger, Stages, Watch, assert_valid, client, tool, transcript_lines};
 
 /// Two tool rounds and an answer.
 fn three_rounds() -> ScriptedModel {

@@ -6,7 +6,7 @@ use advisor_chain::{FnTool, ToolCallAdvisor, ToolDefinition};
 use advisor_testkit::{Answer, ScriptedModel};
 use serde_json::{Value, json};
 
-use crate::support::{client, transcript_lines};
+use crate::tool_loop::support::{client, transcript_lines};
 
 use Leniency::{Lenient, NullIsAbsent, Strict};
 

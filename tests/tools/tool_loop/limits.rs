@@ -6,7 +6,7 @@ use advisor_chain::{ChatClient, Chunk, ErrorKind, FinishReason, FnTool, ToolCall
 use advisor_testkit::{Answer, ScriptedModel};
 use serde_json::Value;
 
-use crate::support::{
+use crate::tool_loop::support::{
     Run, assert_valid, client, definition, invoked, limit_of, limited, read, streaming, tool,
     transcript_lines,
 };

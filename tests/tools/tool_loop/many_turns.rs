@@ -6,7 +6,7 @@ use advisor_chain::{ChatClient, Role, ToolCallAdvisor, TurnId};
 use advisor_testkit::{Answer, Gate, ScriptedModel};
 use futures::future::join_all;
 
-use crate::support::{Reader, Stages, Watch, client, tool, transcript_lines};
+use crate::tool_loop::support::{Reader, Stages, Watch, client, tool, transcript_lines};
 
 /// A model whose answers depend on the user: `n` tool rounds for the user message `n`.
 fn model() -> ScriptedModel {

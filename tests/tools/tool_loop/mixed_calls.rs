@@ -14,7 +14,7 @@ use advisor_chain::{
 };
 use advisor_testkit::{Answer, ScriptedModel};
 
-use crate::support::{
+use crate::tool_loop::support::{
     Ledger, assert_valid, client, definition, invoked, limited, read, streaming, tool, transcript_lines,
 };
 

@@ -1,13 +1,6 @@
 //! Tests of the tool loop through its public interface, with scripted models, gates and the paused clock.
 //!
 //! Ids such as `TM-36` or `tm_36` number the scenarios of Spring AI's tests that a test repeats.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
 
 mod asked_twice;
 mod before_tool;

@@ -12,7 +12,7 @@ use advisor_chain::{
 use advisor_testkit::{Answer, Gate, ScriptedModel};
 use futures::stream::{self, StreamExt};
 
-use crate::support::{Reader, Run, client, definition, read, streaming, tool};
+use crate::tool_loop::support::{Reader, Run, client, definition, read, streaming, tool};
 
 /// A tool that reports its progress.
 fn look() -> FnTool {

@@ -20,7 +20,7 @@ use advisor_testkit::{Answer, ScriptedModel};
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
-use crate::support::{
+use crate::tool_loop::support::{
     Ledger, assert_valid, client, definition, in_time, invoked, limit_of, limited, read, tool,
     transcript_lines,
 };
@@ -347,7 +347,7 @@ async fn law_t3_depth_of_nested_turns_is_limited() {
         }
     });
     let limits = ToolLimits::default().with_depth(2);
-    let built = crate::support::client(&model, limited(limits)).tool(ask).build().unwrap();
+    let built = crate::tool_loop::support::client(&model, limited(limits)).tool(ask).build().unwrap();
     client.set(built.clone()).unwrap();
     let response = built.prompt().user("go").call().await.unwrap();
     let text = response.text();

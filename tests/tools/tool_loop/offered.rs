@@ -10,7 +10,7 @@ use advisor_chain::{
 };
 use advisor_testkit::{Answer, ScriptedModel};
 
-use crate::support::{client, invoked, read, tool, transcript_lines};
+use crate::tool_loop::support::{client, invoked, read, tool, transcript_lines};
 
 fn asks_for(name: &'static str) -> ScriptedModel {
     ScriptedModel::new([Answer::from_calls([("c1", name, "{}")]), Answer::from_text("Done.")])
@@ -128,7 +128,7 @@ async fn tm_18_a_tool_may_take_typed_arguments() {
         Answer::from_text("Done."),
     ]);
     let add = advisor_chain::FnTool::new(
-        crate::support::definition("add"),
+        crate::tool_loop::support::definition("add"),
         |numbers: std::collections::BTreeMap<String, i64>| async move {
             Ok(numbers.values().sum::<i64>().to_string())
         },

@@ -9,7 +9,7 @@ use advisor_chain::{
 };
 use advisor_testkit::{Answer, ScriptedModel};
 
-use crate::support::{client, limit_of, limited, read, tool, transcript_lines};
+use crate::tool_loop::support::{client, limit_of, limited, read, tool, transcript_lines};
 
 /// Takes the place of a memory and passes its input on, so that the model shows the messages of the loop.
 fn stand_in() -> impl StreamAdvisor {

@@ -7,7 +7,7 @@ use advisor_chain::tools::{ParallelTools, ToolCallStreaming, ToolInvocation, Too
 use advisor_chain::{FinishReason, FnTool, ToolCallAdvisor, ToolDefinition};
 use advisor_testkit::{Answer, Gate, Journal, ScriptedModel};
 
-use crate::support::{
+use crate::tool_loop::support::{
     Reader, assert_valid, client, definition, in_time, read, streaming, tool, transcript_lines,
 };
 

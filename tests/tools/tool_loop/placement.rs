@@ -9,7 +9,7 @@ use advisor_chain::{
 };
 use advisor_testkit::{Answer, Journal, ScriptedModel};
 
-use crate::support::{Stages, Watch, client, read, tool, transcript_lines};
+use crate::tool_loop::support::{Stages, Watch, client, read, tool, transcript_lines};
 
 fn two_rounds() -> ScriptedModel {
     ScriptedModel::new([Answer::from_calls([("c1", "look", "{}")]), Answer::from_text("Done.")])

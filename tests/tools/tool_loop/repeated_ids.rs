@@ -12,7 +12,7 @@ use advisor_chain::{
 use advisor_testkit::{ChatTranscript, ReplayServer, Reply};
 use serde_json::{Value, json};
 
-use crate::support::{Run, assert_valid, definition, read, streaming};
+use crate::tool_loop::support::{Run, assert_valid, definition, read, streaming};
 
 /// The longest time of a turn against the replay server.
 const LONGEST: Duration = Duration::from_secs(60);

@@ -6,7 +6,7 @@ use advisor_chain::{FinishReason, FnTool, ToolCallAdvisor};
 use advisor_testkit::{Answer, ScriptedModel};
 use serde_json::{Value, json};
 
-use crate::support::{
+use crate::tool_loop::support::{
     Ledger, Run, assert_valid, client, definition, read, streaming, tool, transcript_lines,
 };
 

@@ -9,7 +9,7 @@ use advisor_testkit::{Answer, Journal, ScriptedModel};
 use futures::StreamExt;
 use serde_json::json;
 
-use crate::support::{assert_valid, client, definition, invoked, read, tool, transcript_lines};
+use crate::tool_loop::support::{assert_valid, client, definition, invoked, read, tool, transcript_lines};
 
 fn look_then_tell() -> ScriptedModel {
     ScriptedModel::new([
@@ -38,7 +38,7 @@ async fn ta_20_without_call_answer_passes_unchanged() {
 #[tokio::test]
 async fn ta_22_empty_answer_passes_and_is_unremembered() {
     let model = ScriptedModel::new([Answer::new().done()]);
-    let ledger = crate::support::Ledger::default();
+    let ledger = crate::tool_loop::support::Ledger::default();
     let client =
         client(&model, ToolCallAdvisor::new()).advisor(ledger.clone()).tool(tool("look", "sunny")).build();
     let run = read(client.unwrap().prompt().user("hi").stream()).await;

@@ -16,7 +16,7 @@ use advisor_chain::{
 use advisor_testkit::{Answer, ScriptedModel};
 use serde_json::{Value, json};
 
-use crate::support::{assert_valid, client, definition, lines, transcript_lines};
+use crate::tool_loop::support::{assert_valid, client, definition, lines, transcript_lines};
 
 fn advisor() -> ToolCallAdvisor {
     let tools = ParallelTools::new().with_timeout(Some(Duration::from_secs(5)));

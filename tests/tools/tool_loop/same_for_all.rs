@@ -13,7 +13,7 @@ use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_oneof};
 use proptest::{collection, option, proptest, sample};
 use tokio::runtime::Builder;
 
-use crate::support::{Ledger, Run, Staged, Stages, Watch, assert_valid, definition, read, tool};
+use crate::tool_loop::support::{Ledger, Run, Staged, Stages, Watch, assert_valid, definition, read, tool};
 
 /// One piece of a model's answer.
 #[derive(Clone, Debug)]

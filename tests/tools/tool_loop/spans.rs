@@ -8,7 +8,7 @@ use tracing::span::{Attributes, Id};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::support::{client, definition, read};
+use crate::tool_loop::support::{client, definition, read};
 
 /// Remembers `parent > child` of every span that opens.
 #[derive(Clone, Default)]

@@ -9,7 +9,7 @@ use advisor_chain::{
 };
 use advisor_testkit::{Answer, ScriptedModel};
 
-use crate::support::{assert_valid, client, invoked, read, tool, transcript_lines};
+use crate::tool_loop::support::{assert_valid, client, invoked, read, tool, transcript_lines};
 
 fn hooked(hooks: impl LoopHooks) -> ToolCallAdvisor {
     ToolCallAdvisor::builder().hooks(hooks).build().unwrap()

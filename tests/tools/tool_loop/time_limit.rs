@@ -16,7 +16,7 @@ use tokio::runtime::Builder;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, advance};
 
-use crate::support::{
+use crate::tool_loop::support::{
     Ledger, Run, assert_valid, client, definition, limit_of, limited, read, tool, transcript_lines,
 };
 

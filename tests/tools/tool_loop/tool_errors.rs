@@ -11,7 +11,9 @@ use advisor_chain::{
 use advisor_testkit::{Answer, ScriptedModel};
 use serde_json::{Value, json};
 
-use crate::support::{Denying, assert_valid, client, definition, invoked, read, tool, transcript_lines};
+use crate::tool_loop::support::{
+    Denying, assert_valid, client, definition, invoked, read, tool, transcript_lines,
+};
 
 /// Lets the model request one call and read its result, and returns the result.
 async fn result_of(

@@ -9,7 +9,7 @@ use advisor_chain::{
 };
 use advisor_testkit::{Answer, ScriptedModel};
 
-use crate::support::{
+use crate::tool_loop::support::{
     Denying, Ledger, Reader, Run, Stages, client, definition, read, staged_in, streaming, tool,
 };
 

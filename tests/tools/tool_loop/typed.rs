@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::support::{client, read, result_of, streaming, transcript_lines};
+use crate::tool_loop::support::{client, read, result_of, streaming, transcript_lines};
 
 /// What to look up.
 #[derive(Debug, Deserialize, JsonSchema)]

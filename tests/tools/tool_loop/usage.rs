@@ -7,7 +7,7 @@ use advisor_chain::{
 };
 use advisor_testkit::{Answer, ScriptedModel};
 
-use crate::support::{Run, client, read, streaming, tool};
+use crate::tool_loop::support::{Run, client, read, streaming, tool};
 
 fn two_rounds(first: Option<Usage>, second: Option<Usage>) -> ScriptedModel {
     let with = |answer: Answer, usage: Option<Usage>| match usage {

@@ -1,6 +1,5 @@
 //! `entity` over each wire format: what is sent for the schema, and values, invalid, cut, refused and tool-calling answers,
 //! as the bytes of servers. Recordings of real servers stand in for answers that are no values.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 
 mod recorded;
 mod wire;

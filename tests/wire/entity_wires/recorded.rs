@@ -3,8 +3,8 @@
 use advisor_chain::ErrorKind;
 use advisor_testkit::recordings::{self, Recording};
 
-use crate::wire::{End, wires};
-use crate::{Chain, PIECES, oslo};
+use crate::entity_wires::wire::{End, wires};
+use crate::entity_wires::{Chain, PIECES, oslo};
 
 /// Each recorded answer is followed by the value. The outcome is the value, or an error that says why not; never a value
 /// made of the recorded answer. A call of a recorded answer is of an unknown tool, which the model reads.

@@ -4,21 +4,11 @@
 //! with a picture, reasoning, parallel calls, one of them without arguments, and results with a picture and with an
 //! error; then a turn that ends in a refusal, or is filtered or cut. The stored conversation is exported and imported.
 //! Each target continues it, and its request is checked against its rules, which each file in `targets/` lists.
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stdout,
-    unreachable_pub,
-    reason = "a test fails by panicking"
-)]
 
 mod odd;
 mod origins;
 mod story;
 mod targets;
-#[path = "../transport/mod.rs"]
-mod transport;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

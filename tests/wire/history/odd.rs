@@ -9,7 +9,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use crate::targets::{Item, Target};
+use crate::history::targets::{Item, Target};
 use crate::transport::ScriptedTransport;
 
 const AUTHORS: [Role; 11] = [
@@ -67,7 +67,7 @@ async fn body_of(target: &Target, messages: Vec<Message>) -> Value {
 }
 
 /// Sends the conversation to the target, and checks that it gets every answer, none of them empty.
-pub async fn sent_to(target: &Target) {
+pub(crate) async fn sent_to(target: &Target) {
     let body = body_of(target, conversation()).await;
     let items = (target.read)(&body);
     let authors: Vec<Role> = items.iter().map(|item| item.role).collect();
@@ -84,7 +84,7 @@ pub async fn sent_to(target: &Target) {
 
 /// Continues an answer of Ollama with pictures of any type, which its server does not name. Checks that the target gets
 /// a picture of a type that it reads, or a note about it.
-pub async fn pictures_sent_to(target: &Target) {
+pub(crate) async fn pictures_sent_to(target: &Target) {
     let bytes: [&[u8]; 2] = [b"BM\x1e\0\0\0", &[1, 2, 3]];
     let images = bytes.map(|bytes| STANDARD.encode(bytes));
     let line = json!({"message": {"role": "assistant", "content": "", "images": images}, "done": true});
@@ -107,7 +107,7 @@ pub async fn pictures_sent_to(target: &Target) {
 
 /// Sends failures without text, with a picture alone, and with a picture beside text. Checks that the model sees each
 /// failure as text, marked as a failure where the API has a mark, and each picture or a note about it.
-pub async fn failures_sent_to(target: &Target) {
+pub(crate) async fn failures_sent_to(target: &Target) {
     let picture = || Part::Image(Media::from_bytes("image/png", vec![1, 2, 3]));
     let silent = "[the tool failed without a message]";
     let failures: [(Vec<Part>, &str); 5] = [

@@ -13,34 +13,34 @@ use advisor_chain::{
 use futures::TryStreamExt;
 use serde_json::{Value, json};
 
-use crate::origins::Origin;
-use crate::targets::Target;
+use crate::history::origins::Origin;
+use crate::history::targets::Target;
 use crate::transport::ScriptedTransport;
 
-pub const SYSTEM: &str = "You guard a house.";
-pub const QUESTION: &str = "What is behind the door?";
-pub const THOUGHT: &str = "I should look.";
-pub const TEXT: &str = "I will look.";
-pub const CAT: &str = "A cat.";
-pub const DRAWN: &str = "Drawn.";
-pub const LOCKED: &str = "The door is locked.";
-pub const ANSWER: &str = "A cat sits there.";
-pub const DEMAND: &str = "Open it by force.";
+pub(crate) const SYSTEM: &str = "You guard a house.";
+pub(crate) const QUESTION: &str = "What is behind the door?";
+pub(crate) const THOUGHT: &str = "I should look.";
+pub(crate) const TEXT: &str = "I will look.";
+pub(crate) const CAT: &str = "A cat.";
+pub(crate) const DRAWN: &str = "Drawn.";
+pub(crate) const LOCKED: &str = "The door is locked.";
+pub(crate) const ANSWER: &str = "A cat sits there.";
+pub(crate) const DEMAND: &str = "Open it by force.";
 /// The beginning of an answer that the model refused to complete, that a filter stopped, or that was cut.
-pub const REFUSAL: &str = "I will not open it.";
-pub const NEXT: &str = "And now?";
+pub(crate) const REFUSAL: &str = "I will not open it.";
+pub(crate) const NEXT: &str = "And now?";
 /// The pictures of the user and of the tool, in base64.
-pub const PICTURE: &str = "AQID";
-pub const DRAWING: &str = "CQgH";
+pub(crate) const PICTURE: &str = "AQID";
+pub(crate) const DRAWING: &str = "CQgH";
 
 /// The calls of the first and the second round: names, and arguments as JSON.
-pub const CALLS: [[(&str, &str); 2]; 2] = [
+pub(crate) const CALLS: [[(&str, &str); 2]; 2] = [
     [("look", r#"{"at":"the door"}"#), ("clock.now", "{}")],
     [("draw", "{}"), ("open", r#"{"key":"none"}"#)],
 ];
 
 /// What has to be said in this order: the author and the text, or a part of it.
-pub const SAID: [(Role, &str); 11] = [
+pub(crate) const SAID: [(Role, &str); 11] = [
     (Role::User, QUESTION),
     (Role::Assistant, TEXT),
     (Role::Tool, CAT),
@@ -54,7 +54,7 @@ pub const SAID: [(Role, &str); 11] = [
     (Role::User, NEXT),
 ];
 
-pub fn definitions() -> [ToolDefinition; 4] {
+pub(crate) fn definitions() -> [ToolDefinition; 4] {
     let schema = |property: &str| json!({"type": "object", "properties": {property: {"type": "string"}}});
     let nothing = || json!({"type": "object", "properties": {}});
     [
@@ -96,7 +96,7 @@ fn client(
 }
 
 /// Lets the origin begin the conversation: a turn of three rounds, and one that it refuses. Returns it as exported.
-pub async fn begun_with(origin: &Origin) -> String {
+pub(crate) async fn begun_with(origin: &Origin) -> String {
     let (transport, store) = (ScriptedTransport::new((origin.answers)()), Arc::new(InMemoryStore::new()));
     let client = client((origin.model)(transport.clone()), &store, origin.in_text);
     let question = vec![Part::from(QUESTION), media([1, 2, 3])];
@@ -110,7 +110,7 @@ pub async fn begun_with(origin: &Origin) -> String {
 }
 
 /// Continues an exported conversation with the target. Returns the request that it sent.
-pub async fn continued_with(target: &Target, conversation: &str) -> Value {
+pub(crate) async fn continued_with(target: &Target, conversation: &str) -> Value {
     let (transport, store) =
         (ScriptedTransport::new([(target.answer)("Noted.")]), Arc::new(InMemoryStore::new()));
     import(&*store, conversation.as_bytes(), None).await.expect("an import");

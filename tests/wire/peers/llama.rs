@@ -10,7 +10,7 @@ use advisor_chain::{ChatClient, ChatModel, ChatOptions, FinishReason, OpenAiMode
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::chain::{Chain, PLACES_OF_MEMORY};
+use crate::peers::chain::{Chain, PLACES_OF_MEMORY};
 
 /// The seeds to try for a round with several calls, which one seed in four gives.
 const SEEDS: std::ops::Range<i64> = 0..40;
@@ -35,7 +35,7 @@ fn options(seed: i64) -> ChatOptions {
 
 #[tokio::test]
 async fn llama_cpp_holds_conversation_over_each_endpoint() {
-    let Some(url) = crate::address("LLAMA") else { return };
+    let Some(url) = crate::peers::address("LLAMA") else { return };
     for streaming in [true, false] {
         for (endpoint, model) in endpoints(&url, streaming) {
             for memory_in in PLACES_OF_MEMORY {
@@ -93,7 +93,7 @@ struct Trip {
 
 #[tokio::test]
 async fn llama_cpp_constrains_entity_to_its_schema() {
-    let Some(url) = crate::address("LLAMA") else { return };
+    let Some(url) = crate::peers::address("LLAMA") else { return };
     let model =
         OpenAiModel::new("tiny").with_base_url(format!("{url}/v1")).with_profile(Profile::llama_cpp());
     let client = ChatClient::builder(model).options(options(1).with_max_tokens(200)).build().unwrap();

@@ -5,14 +5,6 @@
 //! `http://127.0.0.1:8080`, and `ADVISOR_MCP_FOLDER` a folder with the packages of `mcp/package.json`. Without them
 //! the tests are skipped, which they report; with `ADVISOR_REQUIRE_LLAMA=1`, `ADVISOR_REQUIRE_AIMOCK=1` and
 //! `ADVISOR_REQUIRE_MCP=1` they fail.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test fails by panicking and says what it left out"
-)]
 
 mod aimock;
 mod chain;

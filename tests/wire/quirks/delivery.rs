@@ -9,7 +9,7 @@ use advisor_testkit::split;
 use bytes::Bytes;
 use futures::{StreamExt, stream};
 
-use crate::transcript::{After, Transcript};
+use crate::quirks::transcript::{After, Transcript};
 
 /// How the network cuts a body.
 #[derive(Debug, Clone, Copy)]

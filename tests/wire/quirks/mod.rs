@@ -1,15 +1,8 @@
-//! Quirks of servers, by the numbers of `tests/quirks/README.md`.
+//! Quirks of servers, by the numbers of `README.md` beside this file.
 //!
 //! A quirk of an answer is a transcript in `transcripts`, whose README describes the format. Each one is played through
 //! the provider's model, a chain and the tool loop: whole, byte by byte, at random splits, and over HTTP.
 //! Quirks of what servers accept are tests in `requests`.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
 
 mod delivery;
 mod notation;
@@ -17,8 +10,6 @@ mod play;
 mod requests;
 mod table;
 mod transcript;
-#[path = "../transport/mod.rs"]
-mod transport;
 
 use std::time::Duration;
 

@@ -17,9 +17,9 @@ use advisor_chain::{
 use futures::StreamExt;
 use serde_json::{Value, json};
 
-use crate::delivery::Canned;
-use crate::notation::{chunk_line, error_line};
-use crate::transcript::{Transcript, WireFamily};
+use crate::quirks::delivery::Canned;
+use crate::quirks::notation::{chunk_line, error_line};
+use crate::quirks::transcript::{Transcript, WireFamily};
 use crate::transport::ScriptedTransport;
 
 /// Where the model of a transcript sends its requests.

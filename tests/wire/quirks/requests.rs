@@ -4,9 +4,9 @@ use advisor_chain::messages::{Block, BlockContent, Message, ToolCall, ToolResult
 use advisor_chain::{ChatModel, ChatRequest};
 use serde_json::{Value, json};
 
-use crate::delivery::Delivery;
-use crate::play::{Place, client, model, one_round};
-use crate::transcript::{Transcript, WireFamily};
+use crate::quirks::delivery::Delivery;
+use crate::quirks::play::{Place, client, model, one_round};
+use crate::quirks::transcript::{Transcript, WireFamily};
 use crate::transport::ScriptedTransport;
 
 use WireFamily::{Anthropic, Gemini, Ollama, OpenAiChat, OpenAiResponses};

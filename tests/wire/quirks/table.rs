@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::transcript::{Transcript, WireFamily};
+use crate::quirks::transcript::{Transcript, WireFamily};
 
 const LAST: u32 = 73;
 
@@ -14,7 +14,7 @@ fn root() -> PathBuf {
 
 /// Returns the text of each numbered row.
 fn rows() -> BTreeMap<u32, String> {
-    let page = fs::read_to_string(root().join("tests/quirks/README.md")).unwrap();
+    let page = fs::read_to_string(root().join("tests/wire/quirks/README.md")).unwrap();
     let mut rows = BTreeMap::new();
     for row in page.lines().filter_map(|line| line.strip_prefix("- **Q")) {
         let (number, text) = row.split_once("** ").unwrap();
@@ -38,7 +38,7 @@ fn every_quirk_has_a_row() {
 /// A transcript and a test have the number of their quirk in their names. A row without them gives the reason.
 #[test]
 fn every_quirk_has_a_transcript_or_a_test() {
-    let requests = fs::read_to_string(root().join("tests/quirks/requests.rs")).unwrap();
+    let requests = fs::read_to_string(root().join("tests/wire/quirks/requests.rs")).unwrap();
     let tests =
         requests.lines().filter_map(|line| line.strip_prefix("async fn q")).map(|rest| format!("q{rest}"));
     let transcripts = WireFamily::ALL.into_iter().flat_map(Transcript::all).map(|transcript| transcript.name);

@@ -32,7 +32,7 @@ impl WireFamily {
     }
 
     fn folder(self) -> PathBuf {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("quirks/transcripts").join(self.name())
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("wire/quirks/transcripts").join(self.name())
     }
 }
 

@@ -6,8 +6,8 @@ use advisor_chain::openai::Profile;
 use advisor_chain::{ChatOptions, ChatRequest, Message, OpenAiModel, ToolChoice};
 use serde_json::{Value, json};
 
-use crate::read::{Asked, Calls, extras, list, number, tool, word};
-use crate::rule::{Rule, each_object, objects, remove, remove_unless_recorded};
+use crate::requests::read::{Asked, Calls, extras, list, number, tool, word};
+use crate::requests::rule::{Rule, each_object, objects, remove, remove_unless_recorded};
 use crate::transport::ScriptedTransport;
 
 const OPTIONS: [&str; 14] = [
@@ -16,7 +16,7 @@ const OPTIONS: [&str; 14] = [
 ];
 const EXTRAS: [&str; 4] = ["logprobs", "reasoning", "reasoning_effort", "usage"];
 
-pub const RULES: &[Rule] = &[
+pub(crate) const RULES: &[Rule] = &[
     Rule {
         name: "null field of a message",
         reason: "an optional field of a message that is null means the same as none",
@@ -135,7 +135,7 @@ pub const RULES: &[Rule] = &[
     },
 ];
 
-pub fn read(recorded: &Value, provider: &str, transport: ScriptedTransport) -> Asked {
+pub(crate) fn read(recorded: &Value, provider: &str, transport: ScriptedTransport) -> Asked {
     let mut request = ChatRequest::new(messages(recorded)).with_options(options(recorded));
     for described in list(recorded, "tools") {
         let function = &described["function"];

@@ -5,14 +5,14 @@ use advisor_chain::messages::{Block, BlockContent, Part, ProviderData, ToolCall,
 use advisor_chain::{ChatOptions, ChatRequest, Message, ToolChoice};
 use serde_json::{Value, json};
 
-use crate::read::{Asked, extras, list, number, tool, word};
-use crate::rule::{Rule, objects, remove};
+use crate::requests::read::{Asked, extras, list, number, tool, word};
+use crate::requests::rule::{Rule, objects, remove};
 use crate::transport::ScriptedTransport;
 
 const OPTIONS: [&str; 3] = ["contents", "systemInstruction", "tools"];
 const EXTRAS: [&str; 3] = ["generationConfig", "safetySettings", "toolConfig"];
 
-pub const RULES: &[Rule] = &[
+pub(crate) const RULES: &[Rule] = &[
     Rule {
         name: "spelling of fields",
         reason: "the API reads the snake case of protocol buffers, too",
@@ -94,7 +94,7 @@ fn lower_types(value: &mut Value) {
     }
 }
 
-pub fn read(recorded: &Value, provider: &str, transport: ScriptedTransport) -> Asked {
+pub(crate) fn read(recorded: &Value, provider: &str, transport: ScriptedTransport) -> Asked {
     let mut recorded = recorded.clone();
     rename(&mut recorded);
     let mut request = ChatRequest::new(messages(&recorded));

@@ -6,15 +6,15 @@ use advisor_chain::messages::{Block, BlockContent, Part, ProviderData, ToolResul
 use advisor_chain::{ChatOptions, ChatRequest, Message, ToolChoice};
 use serde_json::{Value, json};
 
-use crate::read::{Asked, Calls, extras, list, number, tool, word};
-use crate::rule::{Rule, each_object, remove, remove_unless_recorded};
+use crate::requests::read::{Asked, Calls, extras, list, number, tool, word};
+use crate::requests::rule::{Rule, each_object, remove, remove_unless_recorded};
 use crate::transport::ScriptedTransport;
 
 const OPTIONS: [&str; 8] =
     ["max_tokens", "messages", "model", "stream", "system", "temperature", "tool_choice", "tools"];
 const EXTRAS: [&str; 3] = ["anthropic_version", "mcp_servers", "thinking"];
 
-pub const RULES: &[Rule] = &[
+pub(crate) const RULES: &[Rule] = &[
     Rule {
         name: "content that is a text",
         reason: "a text means the same as a list of one text block",
@@ -50,7 +50,7 @@ pub const RULES: &[Rule] = &[
     },
 ];
 
-pub fn read(recorded: &Value, _: &str, transport: ScriptedTransport) -> Asked {
+pub(crate) fn read(recorded: &Value, _: &str, transport: ScriptedTransport) -> Asked {
     let system = list(recorded, "system").iter().map(|block| Message::system(word(block, "text")));
     let mut calls = Calls::default();
     let said = list(recorded, "messages").iter().flat_map(|message| match word(message, "role") {

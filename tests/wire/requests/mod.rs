@@ -9,15 +9,6 @@
 //! before any rule is applied.
 //!
 //! Left out are the requests of APIs that no provider of ours speaks: Bedrock's Converse and Cohere's.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stdout,
-    unreachable_pub,
-    reason = "a test fails by panicking"
-)]
 
 mod chat;
 mod gemini;
@@ -26,8 +17,6 @@ mod ollama;
 mod read;
 mod responses;
 mod rule;
-#[path = "../transport/mod.rs"]
-mod transport;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,9 +25,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
+use crate::transport::ScriptedTransport;
 use read::Asked;
 use rule::{Rule, needed, normalised};
-use transport::ScriptedTransport;
 
 /// An API, with the reader of its requests.
 struct Api {

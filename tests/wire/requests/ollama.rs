@@ -4,14 +4,14 @@ use advisor_chain::ollama::OllamaModel;
 use advisor_chain::{ChatOptions, ChatRequest, Message};
 use serde_json::{Value, json};
 
-use crate::read::{Asked, extras, list, number, tool, word};
-use crate::rule::{Rule, remove, remove_unless_recorded};
+use crate::requests::read::{Asked, extras, list, number, tool, word};
+use crate::requests::rule::{Rule, remove, remove_unless_recorded};
 use crate::transport::ScriptedTransport;
 
 const OPTIONS: [&str; 6] = ["format", "messages", "model", "options", "stream", "tools"];
 const EXTRAS: [&str; 1] = ["think"];
 
-pub const RULES: &[Rule] = &[
+pub(crate) const RULES: &[Rule] = &[
     Rule {
         name: "empty format",
         reason: "an empty format is what Ollama's own client writes for none",
@@ -50,7 +50,7 @@ pub const RULES: &[Rule] = &[
     },
 ];
 
-pub fn read(recorded: &Value, _: &str, transport: ScriptedTransport) -> Asked {
+pub(crate) fn read(recorded: &Value, _: &str, transport: ScriptedTransport) -> Asked {
     let message = |message: &Value| match word(message, "role") {
         "system" => Message::system(word(message, "content")),
         "user" => Message::user(word(message, "content")),

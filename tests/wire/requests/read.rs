@@ -7,26 +7,26 @@ use advisor_chain::{ChatModel, ChatOptions, ChatRequest, FnTool, ToolDefinition}
 use serde_json::Value;
 
 /// A recorded request as one of ours, and a model that writes it as the recording's client did.
-pub struct Asked {
-    pub request: ChatRequest,
-    pub model: Box<dyn ChatModel>,
+pub(crate) struct Asked {
+    pub(crate) request: ChatRequest,
+    pub(crate) model: Box<dyn ChatModel>,
 }
 
-pub fn word<'a>(value: &'a Value, key: &str) -> &'a str {
+pub(crate) fn word<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_default()
 }
 
-pub fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+pub(crate) fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value[key].as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-pub fn number(value: &Value, key: &str) -> Option<u32> {
+pub(crate) fn number(value: &Value, key: &str) -> Option<u32> {
     value[key].as_u64().map(|number| number.try_into().expect("a small number"))
 }
 
 /// Returns the fields of a request that no option expresses. Each must be in `allowed`, so that a recording with a
 /// field that nobody thought of fails.
-pub fn extras(request: &Value, known: &[&str], allowed: &[&str], options: &mut ChatOptions) {
+pub(crate) fn extras(request: &Value, known: &[&str], allowed: &[&str], options: &mut ChatOptions) {
     for (key, value) in request.as_object().expect("an object") {
         if !known.contains(&key.as_str()) {
             assert!(allowed.contains(&key.as_str()), "no option and no extra field: {key}");
@@ -35,23 +35,23 @@ pub fn extras(request: &Value, known: &[&str], allowed: &[&str], options: &mut C
     }
 }
 
-pub fn tool(name: &str, description: &str, parameters: Value) -> FnTool {
+pub(crate) fn tool(name: &str, description: &str, parameters: Value) -> FnTool {
     let definition = ToolDefinition::new(name.to_owned(), description.to_owned(), parameters);
     FnTool::new(definition, |_: Value| async { Ok("") })
 }
 
 /// The calls of a conversation so far, by their ids.
 #[derive(Default)]
-pub struct Calls(HashMap<String, ToolCall>);
+pub(crate) struct Calls(HashMap<String, ToolCall>);
 
 impl Calls {
-    pub fn add(&mut self, id: &str, name: &str, arguments: impl Into<String>) -> ToolCall {
+    pub(crate) fn add(&mut self, id: &str, name: &str, arguments: impl Into<String>) -> ToolCall {
         let call = ToolCall::new(id.to_owned(), name.to_owned(), arguments);
         self.0.insert(id.to_owned(), call.clone());
         call
     }
 
-    pub fn with_id(&self, id: &str) -> &ToolCall {
+    pub(crate) fn with_id(&self, id: &str) -> &ToolCall {
         self.0.get(id).expect("a result follows its call")
     }
 }

@@ -6,8 +6,8 @@ use advisor_chain::openai::OpenAiResponsesModel;
 use advisor_chain::{ChatOptions, ChatRequest, Message, ToolChoice};
 use serde_json::{Value, json};
 
-use crate::read::{Asked, Calls, extras, list, number, tool, word};
-use crate::rule::{Rule, objects, remove, remove_unless_recorded};
+use crate::requests::read::{Asked, Calls, extras, list, number, tool, word};
+use crate::requests::rule::{Rule, objects, remove, remove_unless_recorded};
 use crate::transport::ScriptedTransport;
 
 const OPTIONS: [&str; 10] = [
@@ -16,7 +16,7 @@ const OPTIONS: [&str; 10] = [
 ];
 const EXTRAS: [&str; 2] = ["include", "reasoning"];
 
-pub const RULES: &[Rule] = &[
+pub(crate) const RULES: &[Rule] = &[
     Rule {
         name: "instructions",
         reason: "instructions are inserted as the first message of the system, says the API's reference",
@@ -102,7 +102,7 @@ fn is_function(tool: &serde_json::Map<String, Value>) -> bool {
     tool.get("type").is_some_and(|kind| kind == "function") && !tool.contains_key("defer_loading")
 }
 
-pub fn read(recorded: &Value, _: &str, transport: ScriptedTransport) -> Asked {
+pub(crate) fn read(recorded: &Value, _: &str, transport: ScriptedTransport) -> Asked {
     let mut request = ChatRequest::new(messages(recorded)).with_options(options(recorded));
     let mut others = Vec::new();
     for described in list(recorded, "tools") {

@@ -1,13 +1,10 @@
 //! Tests of content in traces: none unless asked for, and then only on model calls.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
-mod support;
-
+use crate::support::{CONTENT, client, install, install_layer, model, run};
 use advisor_core::ChatModel;
 use advisor_otel::{Conventions, GenAiExporter, RecordContent};
 use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SpanData};
 use serde_json::{Value, json};
-use support::{CONTENT, client, install, install_layer, model, run};
 use tracing_subscriber::Layer;
 use tracing_subscriber::filter::filter_fn;
 

@@ -1,11 +1,9 @@
 //! Tests of the metrics of a turn, compared with a file per version of the conventions.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod support;
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use crate::support::{CONTENT, assert_golden, client, install, model, run};
 use advisor_core::{ChatClient, Delta, FinishReason, ToolDefinition};
 use advisor_otel::{Conventions, GenAiMetrics};
 use advisor_testkit::{Answer, ScriptedModel};
@@ -15,7 +13,6 @@ use opentelemetry_sdk::metrics::data::{AggregatedMetrics, Metric, MetricData, Re
 use opentelemetry_sdk::metrics::{InMemoryMetricExporter, SdkMeterProvider};
 use opentelemetry_sdk::trace::SdkTracerProvider;
 use serde_json::Value;
-use support::{CONTENT, assert_golden, client, install, model, run};
 use tool_call_advisor::{FnTool, ToolCallAdvisor};
 
 const VERSIONS: [(Conventions, &str); 3] =

@@ -2,23 +2,15 @@
 //!
 //! `.ci/run` starts it. `ADVISOR_OTLP_URL` names a running one, such as `http://127.0.0.1:4318`. Without it the tests
 //! are skipped, which they report; with `ADVISOR_REQUIRE_OTLP=1` they fail.
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test fails by panicking and says what it left out"
-)]
-
-mod support;
 
 use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
+use crate::support::{CONTENT, client, install_layer, model, run};
 use advisor_core::ChatModel;
 use advisor_otel::{Otlp, OtlpError, RecordContent};
 use serde_json::Value;
-use support::{CONTENT, client, install_layer, model, run};
 
 /// Returns the address of the receiver; or reports that its tests are left out.
 fn address() -> Option<String> {

@@ -1,17 +1,14 @@
 //! Tests of the spans of a turn, compared with a file per version of the conventions.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
-
-mod support;
 
 use std::fmt::Write;
 
+use crate::support::{CONTENT, Grok, assert_golden, client, install, model, run};
 use advisor_core::{AdvisorChain, ChatRequest, Error, ErrorKind, Phase, from_fn};
 use advisor_otel::{Conventions, GenAiExporter};
 use advisor_testkit::{Answer, ScriptedModel};
 use opentelemetry::trace::Status;
 use opentelemetry::{KeyValue, Value};
 use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SpanData};
-use support::{CONTENT, Grok, assert_golden, client, install, model, run};
 
 const VERSIONS: [(Conventions, &str); 3] =
     [(Conventions::V1_36, "1.36"), (Conventions::V1_41, "1.41"), (Conventions::GenAi0_1, "0.1")];

@@ -1,6 +1,4 @@
 //! A turn of three rounds with parallel tools, and its telemetry.
-#![allow(dead_code, reason = "each test program uses a part")]
-#![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::Once;
 

@@ -1,4 +1,4 @@
-//! All protocols, and a turn in each of them. `tests/recorded_clients.rs` of the workspace takes this file, too.
+//! All protocols, and a turn in each of them. `tests/wire` of the workspace takes this file, too.
 
 use advisor_core::{BlockDelta, Chunk, MediaSource, Result, StreamItem};
 use advisor_sse::{

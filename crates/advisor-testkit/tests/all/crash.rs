@@ -14,7 +14,7 @@ fn watches() -> impl StreamAdvisor {
 }
 
 mod an_advisor {
-    advisor_testkit::crash_points_of_advisor!(crate::watches());
+    advisor_testkit::crash_points_of_advisor!(super::watches());
 }
 
 fn adds_a_note() -> impl StreamAdvisor {
@@ -28,7 +28,7 @@ mod an_advisor_that_adds_to_the_request {
     // It adds a message after that of the user. Providers accept this, but the request has two user messages in
     // a row.
     advisor_testkit::crash_points_of_advisor!(
-        crate::adds_a_note(),
+        super::adds_a_note(),
         without MemoryIsThePrompt RequestsAreValid
     );
 }

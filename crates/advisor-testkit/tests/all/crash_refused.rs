@@ -1,7 +1,5 @@
 //! Wrong advisors and chains, of which the kit that injects faults lets none pass.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::sync::{Arc, Mutex};
 
 use advisor_core::{

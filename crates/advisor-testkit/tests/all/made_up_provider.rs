@@ -3,12 +3,6 @@
 //! A request is `{"ask":[…],"tools":[…]}`. The answer has one JSON object per line: `{"say":"text"}`,
 //! `{"call":{"id":"c1","name":"f","input":{}}}`, `{"used":[3,5]}`, and `{"over":"stop"}` at the end.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    reason = "`Value` gives null for a missing field, and a test fails by panicking"
-)]
-
 use std::collections::VecDeque;
 use std::time::Duration;
 

@@ -1,14 +1,8 @@
 //! The JSON form of chunks: every chunk survives a round trip, and the form itself is pinned.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-#[path = "common/arbitrary.rs"]
-mod arbitrary;
-mod common;
-#[path = "common/stored.rs"]
-mod stored;
-
-use arbitrary::deltas;
-use common::run;
+use crate::arbitrary::deltas;
+use crate::common::run;
+use crate::stored::{again, block, message, part, result, text};
 use message_aggregator::{
     AggregatorSettings, Block, BlockDelta, BlockHead, BlockId, BlockKind, ChatResponse, Chunk, Delta,
     Diagnostics, Finish, FinishReason, Limit, Media, Message, MessageList, NotStartedReason, Part, Rule,
@@ -20,7 +14,6 @@ use proptest::prelude::{Just, Strategy, any, prop_assert_eq, proptest};
 use proptest::prop_oneof;
 use proptest::sample::select;
 use serde_json::{Value, json};
-use stored::{again, block, message, part, result, text};
 
 fn block_id() -> impl Strategy<Value = BlockId> {
     (any::<u32>(), any::<u32>(), 0..BlockId::PARTS)

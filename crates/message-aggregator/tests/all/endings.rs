@@ -1,10 +1,8 @@
 //! Tests of the ends of an answer: which are complete, which are cut, and which calls are complete then.
 
-mod common;
-
 use std::collections::VecDeque;
 
-use common::{ROUND, complete, run};
+use crate::common::{ROUND, complete, run};
 use message_aggregator::{
     AggregateError, AggregatorSettings, Chunk, Delta, DeltaKind, Finish, FinishReason, MessageAggregator,
     ToolCallDelta, Usage,

@@ -1,13 +1,9 @@
 //! Tests that every fixture gives its expected result, whole and under the laws of a stream.
 
-mod common;
-#[path = "common/fixture.rs"]
-mod fixture;
-
 use std::collections::VecDeque;
 
-use common::{ROUND, complete, eager, run};
-use fixture::{Expected, Fixture};
+use crate::common::{ROUND, complete, eager, run};
+use crate::fixture::{Expected, Fixture};
 use message_aggregator::{
     AggregateError, AggregatorSettings, Chunk, Delta, DeltaKind, FinishReason, Media, MessageAggregator,
     ToolCallDelta,

@@ -1,10 +1,8 @@
 //! The ids that calls are given which come without one.
 
-mod common;
-
 use std::collections::VecDeque;
 
-use common::{ROUND, complete, eager, run};
+use crate::common::{ROUND, complete, eager, run};
 use message_aggregator::{
     AggregatorSettings, ChatResponse, Chunk, Delta, FinishReason, MessageAggregator, Rule, ToolCallDelta,
 };

@@ -1,8 +1,6 @@
 //! Tests that every bound holds at its value and fails beyond it, typed. Earlier content stays readable.
 
-mod common;
-
-use common::run;
+use crate::common::run;
 use message_aggregator::{
     AggregateError, AggregatorLimits, AggregatorSettings, Citation, Delta, DeltaKind, FinishReason, Media,
     Opaque, ProviderData, ToolCallDelta,
@@ -80,7 +78,7 @@ fn law_r1_each_bound_is_exact_and_typed() {
         assert!(exceeded.error.as_ref().unwrap().to_string().starts_with(&message));
         exceeded.assert_lawful();
         assert_eq!(exceeded.response.text(), within.response.text(), "{expected}");
-        let arguments = |run: &common::Run| -> Vec<String> {
+        let arguments = |run: &crate::common::Run| -> Vec<String> {
             run.response.tool_calls().map(|(_, call)| call.arguments.clone()).collect()
         };
         assert_eq!(arguments(&exceeded), arguments(&within), "{expected}");
@@ -162,7 +160,7 @@ fn new_fragment_for_ended_call_is_error() {
 #[test]
 fn data_after_end_of_its_block_is_kept() {
     let signature = ProviderData::new("some-api", json!("sig"));
-    let response = common::complete(
+    let response = crate::common::complete(
         AggregatorSettings::default(),
         [
             Delta::reasoning("hm"),

@@ -1,11 +1,8 @@
 //! Blocks that the provider numbers and ends itself, as Anthropic's Messages and OpenAI's Responses do.
-#![allow(clippy::panic, reason = "a test fails by panicking")]
-
-mod common;
 
 use std::collections::VecDeque;
 
-use common::{ROUND, Run, run};
+use crate::common::{ROUND, Run, run};
 use message_aggregator::{
     AggregatorSettings, Block, BlockContent, Chunk, Citation, Delta, DeltaKind, FinishReason,
     MessageAggregator, ToolCallDelta,

@@ -1,10 +1,8 @@
 //! Tests of reading an answer while it arrives: callbacks at block level, and the state so far.
 
-mod common;
-
 use std::collections::VecDeque;
 
-use common::ROUND;
+use crate::common::ROUND;
 use message_aggregator::{
     Block, BlockDelta, BlockHead, BlockId, BlockObserver, Chunk, Delta, DeltaKind, FinishReason,
     MessageAggregator, ProviderData, ToolCall, ToolCallDelta, Usage,
@@ -98,7 +96,7 @@ fn an_observer_needs_only_the_callbacks_it_wants() {
     }
     let mut ends = Ends(0);
     let observer: &mut dyn BlockObserver = &mut ends;
-    common::run(Default::default(), answer()).chunks.iter().for_each(|chunk| chunk.observe(observer));
+    crate::common::run(Default::default(), answer()).chunks.iter().for_each(|chunk| chunk.observe(observer));
     assert_eq!(ends.0, 5);
 }
 

@@ -1,13 +1,9 @@
 //! Tests of properties that hold for any sequence of deltas.
 
-#[path = "common/arbitrary.rs"]
-mod arbitrary;
-mod common;
-
 use std::collections::{BTreeSet, VecDeque};
 
-use arbitrary::deltas;
-use common::{ROUND, Run, run};
+use crate::arbitrary::deltas;
+use crate::common::{ROUND, Run, run};
 use message_aggregator::{
     AggregateError, AggregatorLimits, AggregatorSettings, BlockContent, Chunk, ChunkFold, Delta, DeltaKind,
     FinishReason, MessageAggregator, Rule, Text, ToolCallDelta,

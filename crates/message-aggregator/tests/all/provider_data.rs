@@ -1,8 +1,6 @@
 //! Data that a provider wants back with a block: the block it belongs to, in the response and in the closed chunk.
 
-mod common;
-
-use common::{Run, run};
+use crate::common::{Run, run};
 use message_aggregator::{
     AggregatorSettings, BlockContent, BlockKind, Chunk, Delta, DeltaKind, FinishReason, Media, MediaDelta,
     Opaque, ProviderData, ToolCallDelta,

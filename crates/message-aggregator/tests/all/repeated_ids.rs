@@ -1,9 +1,6 @@
 //! Law T6: servers repeat the ids of calls, and no call gets the name, the id or the arguments of another.
-#![allow(clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
-mod common;
-
-use common::{Run, eager, run};
+use crate::common::{Run, eager, run};
 use message_aggregator::{
     AggregatorSettings, ChatResponse, Chunk, Delta, DeltaKind, FinishReason, Rule, ToolCall, ToolCallDelta,
 };

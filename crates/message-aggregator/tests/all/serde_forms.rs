@@ -1,8 +1,6 @@
 //! Stored messages: every kind survives a round trip, and forms with less or more in them are read.
 
-#[path = "common/stored.rs"]
-mod stored;
-
+use crate::stored::{again, message};
 use message_aggregator::{
     Block, BlockContent, Citation, Finish, FinishReason, Limit, Media, Message, MessageList, Opaque, Part,
     ProviderData, ToolCall, ToolResult, Usage,
@@ -10,7 +8,6 @@ use message_aggregator::{
 use proptest::collection::vec;
 use proptest::prelude::{any, prop_assert_eq, proptest};
 use serde_json::{Value, json};
-use stored::{again, message};
 
 proptest! {
     #[test]

@@ -1,12 +1,5 @@
 //! The model over a connection: requests, failures, retries, and a conversation with tools.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a failing helper is a failing test"
-)]
-
 use std::error::Error as _;
 use std::time::Duration;
 

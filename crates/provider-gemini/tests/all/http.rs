@@ -1,12 +1,5 @@
 //! Answers and failures of a server, over a connection.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a failing helper is a failing test"
-)]
-
 use std::error::Error as _;
 use std::time::Duration;
 

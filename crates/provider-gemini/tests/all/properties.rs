@@ -1,7 +1,5 @@
 //! Tests that any bytes, in any split, give one outcome and no panic.
 
-#![allow(clippy::indexing_slicing, reason = "a failing helper is a failing test")]
-
 use advisor_testkit::split;
 use bytes::Bytes;
 use proptest::collection::vec;

@@ -1,12 +1,5 @@
 //! Tests that answers go back in the form that the server expects, against requests that real clients sent to it.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a failing helper is a failing test"
-)]
-
 use advisor_core::{ChatOptions, ChatRequest, ChatResponse, Message, Part, ToolDefinition, ToolResult};
 use advisor_testkit::{DescribedTool, ReplayServer, Reply, answer_of, recordings};
 use provider_gemini::{GeminiModel, Profile, SchemaForm};

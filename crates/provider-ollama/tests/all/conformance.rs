@@ -1,7 +1,5 @@
 //! Ollama's API passes the conformance suite for providers.
 
-#![allow(clippy::indexing_slicing, reason = "the lines are objects")]
-
 use std::sync::Arc;
 
 use advisor_core::{ChatModel, FinishReason, Usage};

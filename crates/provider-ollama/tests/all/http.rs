@@ -1,12 +1,5 @@
 //! The model over a connection: recordings, failures, secrets, the tool loop's requests.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a failing helper is a failing test"
-)]
-
 use advisor_core::{ChatRequest, ChatResponse, Error, ErrorKind, Message, Result, text_with_sources};
 use advisor_testkit::{DescribedTool, ReplayServer, Reply, answer_of, recordings};
 use provider_ollama::backoff::Backoff;

@@ -1,7 +1,5 @@
 //! Tests that any bytes, in any split, give one outcome and no panic.
 
-#![allow(clippy::indexing_slicing, reason = "`Value` gives null for a missing field")]
-
 use advisor_testkit::split;
 use bytes::Bytes;
 use proptest::collection::vec;

@@ -1,13 +1,5 @@
 //! Embeddings from a server: forms, batches, retries, timeouts and failures.
 
-#![allow(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
-
 use std::future::pending;
 use std::num::NonZeroUsize;
 use std::time::Duration;

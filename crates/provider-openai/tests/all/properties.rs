@@ -1,12 +1,5 @@
 //! Tests that any bytes, in any split, give one outcome and no panic.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a failing helper is a failing test"
-)]
-
 use advisor_testkit::split;
 use bytes::Bytes;
 use proptest::collection::vec;

@@ -1,13 +1,6 @@
 //! Tests that replayed answers have the form that a server expects, against requests that real clients sent to
 //! real servers.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a failing helper is a failing test"
-)]
-
 use advisor_core::{ChatRequest, ChatResponse, Message, ToolResult};
 use advisor_testkit::{ReplayServer, Reply, answer_of, recordings};
 use provider_openai::{OpenAiModel, Profile};

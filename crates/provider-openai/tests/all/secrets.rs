@@ -1,13 +1,4 @@
 //! Tests that the key appears nowhere, and that traces have no content.
-//!
-//! This is a separate test program, since tracing is configured per process.
-
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a failing helper is a failing test"
-)]
 
 use std::io;
 use std::sync::{Arc, Mutex, Once};

@@ -1,11 +1,4 @@
 //! Long-term memory in chains with the tool loop and chat memory.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
 
 use std::sync::Arc;
 

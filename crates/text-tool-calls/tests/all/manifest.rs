@@ -1,5 +1,4 @@
 //! The description of tools, and calls that the parser reads back.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use advisor_core::ToolDefinition;
 use proptest::prelude::*;

@@ -1,11 +1,4 @@
 //! A chain as the tool of a server, called by this project's client.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
 
 use std::future::Future;
 use std::sync::Arc;

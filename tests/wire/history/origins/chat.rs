@@ -6,9 +6,9 @@ use advisor_chain::OpenAiModel;
 use serde_json::{Value, json};
 
 use super::{Origin, events};
-use crate::story::{ANSWER, REFUSAL, TEXT, THOUGHT};
+use crate::history::story::{ANSWER, REFUSAL, TEXT, THOUGHT};
 
-pub const OPENROUTER: Origin = Origin {
+pub(crate) const OPENROUTER: Origin = Origin {
     name: "Chat Completions",
     server: "openrouter.ai",
     model: |transport| {
@@ -59,11 +59,11 @@ fn refused() -> String {
     answer([json!({"refusal": REFUSAL})], "stop")
 }
 
-pub fn said(text: &str) -> String {
+pub(crate) fn said(text: &str) -> String {
     answer([json!({"content": text})], "stop")
 }
 
-pub fn answer(deltas: impl IntoIterator<Item = Value>, finish: &str) -> String {
+pub(crate) fn answer(deltas: impl IntoIterator<Item = Value>, finish: &str) -> String {
     let piece = |delta: Value| json!({"id": "c", "choices": [{"index": 0, "delta": delta}]});
     let end = json!({"id": "c", "choices": [{"index": 0, "delta": {}, "finish_reason": finish}]});
     format!("{}data: [DONE]\n\n", events(deltas.into_iter().map(piece).chain([end])))

@@ -6,9 +6,9 @@ use advisor_chain::gemini::GeminiModel;
 use serde_json::{Value, json};
 
 use super::{Origin, events};
-use crate::story::{ANSWER, REFUSAL, TEXT, THOUGHT};
+use crate::history::story::{ANSWER, REFUSAL, TEXT, THOUGHT};
 
-pub const GOOGLE: Origin = Origin {
+pub(crate) const GOOGLE: Origin = Origin {
     name: "Gemini",
     server: "generativelanguage.googleapis.com",
     model: |transport| Arc::new(GeminiModel::new("gemini-3-pro").with_transport(transport)),
@@ -38,7 +38,7 @@ fn refused() -> String {
     answer([json!({"text": REFUSAL})], "SAFETY")
 }
 
-pub fn said(text: &str) -> String {
+pub(crate) fn said(text: &str) -> String {
     answer([json!({"text": text})], "STOP")
 }
 

@@ -6,9 +6,9 @@ use advisor_chain::anthropic::AnthropicModel;
 use serde_json::{Value, json};
 
 use super::{Origin, named_events};
-use crate::story::{ANSWER, REFUSAL, TEXT, THOUGHT};
+use crate::history::story::{ANSWER, REFUSAL, TEXT, THOUGHT};
 
-pub const ANTHROPIC: Origin = Origin {
+pub(crate) const ANTHROPIC: Origin = Origin {
     name: "Messages",
     server: "api.anthropic.com",
     model: |transport| Arc::new(AnthropicModel::new("claude-sonnet-4-5").with_transport(transport)),
@@ -52,7 +52,7 @@ fn refused() -> String {
     answer([text(REFUSAL)], "refusal")
 }
 
-pub fn said(said: &str) -> String {
+pub(crate) fn said(said: &str) -> String {
     answer([text(said)], "end_turn")
 }
 

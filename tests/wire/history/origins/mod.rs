@@ -1,11 +1,11 @@
 //! The providers with which a conversation begins: what their servers send in each round.
 
-pub mod chat;
-pub mod gemini;
-pub mod messages;
-pub mod ollama;
-pub mod responses;
-pub mod text;
+pub(crate) mod chat;
+pub(crate) mod gemini;
+pub(crate) mod messages;
+pub(crate) mod ollama;
+pub(crate) mod responses;
+pub(crate) mod text;
 
 use std::sync::Arc;
 
@@ -16,20 +16,20 @@ use serde_json::Value;
 use crate::transport::ScriptedTransport;
 
 /// A provider with which the conversation begins.
-pub struct Origin {
-    pub name: &'static str,
+pub(crate) struct Origin {
+    pub(crate) name: &'static str,
     /// The server that can read its data.
-    pub server: &'static str,
-    pub model: fn(ScriptedTransport) -> Arc<dyn ChatModel>,
+    pub(crate) server: &'static str,
+    pub(crate) model: fn(ScriptedTransport) -> Arc<dyn ChatModel>,
     /// The bodies of its four answers.
-    pub answers: fn() -> Vec<String>,
+    pub(crate) answers: fn() -> Vec<String>,
     /// The format of calls in its text.
-    pub in_text: Option<PromptFormat>,
+    pub(crate) in_text: Option<PromptFormat>,
     /// What only its server can read, and gets back: signatures and encrypted content.
-    pub secrets: &'static [&'static str],
+    pub(crate) secrets: &'static [&'static str],
 }
 
-pub const ALL: [&Origin; 6] = [
+pub(crate) const ALL: [&Origin; 6] = [
     &chat::OPENROUTER,
     &responses::OPENAI,
     &messages::ANTHROPIC,

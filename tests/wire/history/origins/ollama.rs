@@ -6,9 +6,9 @@ use advisor_chain::ollama::OllamaModel;
 use serde_json::{Value, json};
 
 use super::Origin;
-use crate::story::{ANSWER, REFUSAL, TEXT, THOUGHT};
+use crate::history::story::{ANSWER, REFUSAL, TEXT, THOUGHT};
 
-pub const LOCAL: Origin = Origin {
+pub(crate) const LOCAL: Origin = Origin {
     name: "Ollama",
     server: "127.0.0.1:11434",
     model: |transport| Arc::new(OllamaModel::new("qwen3").with_transport(transport)),
@@ -31,7 +31,7 @@ fn second() -> String {
     answer([calls([("draw", json!({})), ("open", json!({"key": "none"}))])], "stop")
 }
 
-pub fn said(text: &str) -> String {
+pub(crate) fn said(text: &str) -> String {
     answer([json!({"content": text})], "stop")
 }
 

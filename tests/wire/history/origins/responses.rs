@@ -6,9 +6,9 @@ use advisor_chain::openai::OpenAiResponsesModel;
 use serde_json::{Value, json};
 
 use super::{Origin, named_events};
-use crate::story::{ANSWER, REFUSAL, TEXT, THOUGHT};
+use crate::history::story::{ANSWER, REFUSAL, TEXT, THOUGHT};
 
-pub const OPENAI: Origin = Origin {
+pub(crate) const OPENAI: Origin = Origin {
     name: "Responses",
     server: "api.openai.com",
     model: |transport| Arc::new(OpenAiResponsesModel::new("gpt-5").with_transport(transport)),
@@ -43,7 +43,7 @@ fn message(text: &str) -> Value {
         "content": [{"type": "output_text", "text": text, "annotations": []}]})
 }
 
-pub fn said(text: &str) -> String {
+pub(crate) fn said(text: &str) -> String {
     answer([message(text)])
 }
 

@@ -8,9 +8,9 @@ use serde_json::json;
 
 use super::Origin;
 use super::chat::{answer, said};
-use crate::story::{ANSWER, CALLS, REFUSAL, TEXT, THOUGHT, definitions};
+use crate::history::story::{ANSWER, CALLS, REFUSAL, TEXT, THOUGHT, definitions};
 
-pub const LOCAL: Origin = Origin {
+pub(crate) const LOCAL: Origin = Origin {
     name: "calls in text",
     server: "llm.example",
     model: |transport| {
@@ -22,7 +22,7 @@ pub const LOCAL: Origin = Origin {
 };
 
 /// Writes the calls of a round as the model does.
-pub fn calls(round: usize) -> String {
+pub(crate) fn calls(round: usize) -> String {
     let manifest = ToolManifest::new(PromptFormat::Xml, &definitions());
     CALLS[round].map(|(name, arguments)| manifest.call(name, arguments)).join("\n")
 }

@@ -6,11 +6,11 @@ use advisor_chain::{ChatModel, OpenAiModel, Role};
 use serde_json::{Value, json};
 
 use super::{Call, Item, ResultOf, Rule, Sent, Target, common, is_word, list, word};
-use crate::origins::chat::said;
-use crate::story::{DRAWING, THOUGHT};
+use crate::history::origins::chat::said;
+use crate::history::story::{DRAWING, THOUGHT};
 use crate::transport::ScriptedTransport;
 
-pub const OPENAI: Target = Target {
+pub(crate) const OPENAI: Target = Target {
     name: "OpenAI",
     server: "api.openai.com/chat",
     model: |transport| at("https://api.openai.com/v1", transport),
@@ -22,7 +22,7 @@ pub const OPENAI: Target = Target {
     rules: &[common::RULES, RULES, ONLY_TEXT_IN_RESULTS, NO_REASONING],
 };
 
-pub const MISTRAL: Target = Target {
+pub(crate) const MISTRAL: Target = Target {
     name: "Mistral",
     server: "api.mistral.ai",
     model: |transport| at("https://api.mistral.ai/v1", transport),
@@ -31,7 +31,7 @@ pub const MISTRAL: Target = Target {
     ..OPENAI
 };
 
-pub const DEEPSEEK: Target = Target {
+pub(crate) const DEEPSEEK: Target = Target {
     name: "DeepSeek",
     server: "api.deepseek.com",
     model: |transport| at("https://api.deepseek.com", transport),
@@ -40,7 +40,7 @@ pub const DEEPSEEK: Target = Target {
     ..OPENAI
 };
 
-pub const OPENROUTER: Target = Target {
+pub(crate) const OPENROUTER: Target = Target {
     name: "OpenRouter",
     server: "openrouter.ai",
     model: |transport| at("https://openrouter.ai/api/v1", transport),
@@ -49,7 +49,7 @@ pub const OPENROUTER: Target = Target {
     ..OPENAI
 };
 
-pub const COMPATIBLE: Target = Target {
+pub(crate) const COMPATIBLE: Target = Target {
     name: "a compatible server",
     server: "llm.example",
     model: |transport| at("https://llm.example/v1", transport),
@@ -58,11 +58,11 @@ pub const COMPATIBLE: Target = Target {
     ..OPENAI
 };
 
-pub fn at(base_url: &str, transport: ScriptedTransport) -> Arc<dyn ChatModel> {
+pub(crate) fn at(base_url: &str, transport: ScriptedTransport) -> Arc<dyn ChatModel> {
     Arc::new(OpenAiModel::new("m").with_base_url(base_url).with_transport(transport))
 }
 
-pub fn read(body: &Value) -> Vec<Item> {
+pub(crate) fn read(body: &Value) -> Vec<Item> {
     list(&body["messages"]).iter().map(item).collect()
 }
 
@@ -91,7 +91,7 @@ fn call(call: &Value) -> Call {
     }
 }
 
-pub const RULES: &[Rule] = &[
+pub(crate) const RULES: &[Rule] = &[
     Rule {
         name: "an answer has text, or calls beside null or an empty text",
         check: |sent| {
@@ -143,7 +143,7 @@ const NAMED_RESULTS: &[Rule] = &[Rule {
     check: |sent| assert!(sent.of(Role::Tool).all(|result| result.wire.get("name").is_some())),
 }];
 
-pub const NO_REASONING: &[Rule] = &[Rule {
+pub(crate) const NO_REASONING: &[Rule] = &[Rule {
     name: "reasoning is never sent",
     check: |sent| assert!(!sent.body.to_string().contains(THOUGHT), "{:#}", sent.body),
 }];

@@ -6,9 +6,9 @@ use advisor_chain::Role;
 use serde_json::{Value, json};
 
 use super::{Item, Rule, Sent};
-use crate::story::{CALLS, PICTURE, SAID, SYSTEM};
+use crate::history::story::{CALLS, PICTURE, SAID, SYSTEM};
 
-pub const RULES: &[Rule] = &[
+pub(crate) const RULES: &[Rule] = &[
     Rule { name: "everything that was said is sent, in order", check: everything_in_order },
     Rule { name: "the system's text comes first, once", check: system_first },
     Rule { name: "each call has one result, in the order of the calls", check: results_follow_calls },

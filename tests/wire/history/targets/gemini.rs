@@ -7,10 +7,10 @@ use advisor_chain::gemini::{GeminiModel, Profile};
 use serde_json::{Value, json};
 
 use super::{Call, Item, ResultOf, Rule, Sent, Target, common, is_word, list, picture, word};
-use crate::origins::gemini::said;
-use crate::story::{DRAWING, LOCKED, THOUGHT};
+use crate::history::origins::gemini::said;
+use crate::history::story::{DRAWING, LOCKED, THOUGHT};
 
-pub const GOOGLE: Target = Target {
+pub(crate) const GOOGLE: Target = Target {
     name: "Gemini 3",
     server: "generativelanguage.googleapis.com",
     model: |transport| Arc::new(GeminiModel::new("gemini-3-pro").with_transport(transport)),
@@ -22,7 +22,7 @@ pub const GOOGLE: Target = Target {
     rules: &[common::RULES, RULES, GEMINI_3],
 };
 
-pub const VERTEX: Target = Target {
+pub(crate) const VERTEX: Target = Target {
     name: "Gemini 2.5 on Vertex AI",
     server: "aiplatform.googleapis.com",
     model: |transport| {

@@ -7,10 +7,10 @@ use advisor_chain::anthropic::AnthropicModel;
 use serde_json::{Value, json};
 
 use super::{Call, Item, ResultOf, Rule, Sent, Target, common, is_word, list, picture, word};
-use crate::origins::messages::said;
-use crate::story::{DRAWING, THOUGHT};
+use crate::history::origins::messages::said;
+use crate::history::story::{DRAWING, THOUGHT};
 
-pub const ANTHROPIC: Target = Target {
+pub(crate) const ANTHROPIC: Target = Target {
     name: "Messages",
     server: "api.anthropic.com",
     model: |transport| Arc::new(AnthropicModel::new("claude-sonnet-4-5").with_transport(transport)),
@@ -24,7 +24,7 @@ pub const ANTHROPIC: Target = Target {
     rules: &[common::RULES, RULES],
 };
 
-pub const ELSEWHERE: Target = Target {
+pub(crate) const ELSEWHERE: Target = Target {
     name: "Messages of another server",
     server: "messages.example",
     model: |transport| {

@@ -7,10 +7,10 @@ use advisor_chain::ollama::OllamaModel;
 use serde_json::{Value, json};
 
 use super::{Call, Item, ResultOf, Rule, Target, common, list, word};
-use crate::origins::ollama::said;
-use crate::story::{DRAWING, THOUGHT};
+use crate::history::origins::ollama::said;
+use crate::history::story::{DRAWING, THOUGHT};
 
-pub const LOCAL: Target = Target {
+pub(crate) const LOCAL: Target = Target {
     name: "Ollama",
     server: "127.0.0.1:11434",
     model: |transport| Arc::new(OllamaModel::new("qwen3").with_transport(transport)),

@@ -7,10 +7,10 @@ use advisor_chain::openai::OpenAiResponsesModel;
 use serde_json::Value;
 
 use super::{Call, Item, ResultOf, Rule, Target, common, is_word, list, word};
-use crate::origins::responses::said;
-use crate::story::{DRAWING, THOUGHT};
+use crate::history::origins::responses::said;
+use crate::history::story::{DRAWING, THOUGHT};
 
-pub const OPENAI: Target = Target {
+pub(crate) const OPENAI: Target = Target {
     name: "Responses",
     server: "api.openai.com",
     model: |transport| Arc::new(OpenAiResponsesModel::new("gpt-5").with_transport(transport)),
@@ -22,7 +22,7 @@ pub const OPENAI: Target = Target {
     rules: &[common::RULES, RULES],
 };
 
-pub const ELSEWHERE: Target = Target {
+pub(crate) const ELSEWHERE: Target = Target {
     name: "Responses of another server",
     server: "responses.example",
     model: |transport| {

@@ -5,19 +5,20 @@ use advisor_chain::text_tool_calls::{PromptFormat, ToolManifest};
 use serde_json::json;
 
 use super::{Item, Rule, Sent, Target, chat};
-use crate::story::{
+use crate::history::story::{
     ANSWER, CALLS, CAT, DEMAND, DRAWING, DRAWN, LOCKED, NEXT, PICTURE, QUESTION, REFUSAL, SYSTEM, TEXT,
     definitions,
 };
 
-pub const XML: Target = Target {
+pub(crate) const XML: Target = Target {
     name: "calls in text, as XML",
     in_text: Some(PromptFormat::Xml),
     rules: &[RULES, chat::RULES, chat::NO_REASONING],
     ..chat::COMPATIBLE
 };
 
-pub const JSON: Target = Target { name: "calls in text, as JSON", in_text: Some(PromptFormat::Json), ..XML };
+pub(crate) const JSON: Target =
+    Target { name: "calls in text, as JSON", in_text: Some(PromptFormat::Json), ..XML };
 
 const RULES: &[Rule] = &[
     Rule {

@@ -5,7 +5,7 @@ use advisor_chain::{ChatOptions, FinishReason, Phase};
 use serde_json::Value;
 
 use super::{Aimock, Api, Sending};
-use crate::chain::{Chain, PLACES_OF_MEMORY, Seen, TOOLS, called, lines};
+use crate::peers::chain::{Chain, PLACES_OF_MEMORY, Seen, TOOLS, called, lines};
 
 /// The input, the city and the answer of each turn, as in `fixtures.json`.
 const TURNS: [[&str; 3]; 2] = [

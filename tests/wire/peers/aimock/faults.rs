@@ -7,7 +7,7 @@ use advisor_chain::{ChatOptions, ErrorKind, Phase};
 use serde_json::Value;
 
 use super::{Aimock, Api, Sending};
-use crate::chain::{Chain, PLACES_OF_MEMORY};
+use crate::peers::chain::{Chain, PLACES_OF_MEMORY};
 
 #[tokio::test]
 async fn each_api_asks_again_after_rate_limit() {

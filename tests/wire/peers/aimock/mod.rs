@@ -80,7 +80,7 @@ struct Aimock {
 impl Aimock {
     /// Returns the server, if there is one, with an empty list of requests.
     fn new() -> Option<Self> {
-        let url = crate::address("AIMOCK")?;
+        let url = crate::peers::address("AIMOCK")?;
         Some(Self { url, test_id: TurnId::random().to_string() })
     }
 

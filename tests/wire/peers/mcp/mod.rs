@@ -46,7 +46,7 @@ struct Everything {
 /// The folder of the installed packages.
 fn packages() -> Option<PathBuf> {
     let packages =
-        PathBuf::from(crate::variable("MCP", "FOLDER")?).join("node_modules/@modelcontextprotocol");
+        PathBuf::from(crate::peers::variable("MCP", "FOLDER")?).join("node_modules/@modelcontextprotocol");
     assert!(packages.exists(), "{} is missing", packages.display());
     Some(packages)
 }
@@ -87,7 +87,7 @@ fn over_stdio(script: PathBuf) -> Everything {
 
 /// The server over streamable HTTP, behind a proxy that notes the requests.
 async fn over_http(script: PathBuf) -> Everything {
-    let import = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/mcp/listen.mjs");
+    let import = concat!(env!("CARGO_MANIFEST_DIR"), "/wire/peers/mcp/listen.mjs");
     let mut process = command("node");
     process.arg("--import").arg(import).arg(script).arg("streamableHttp").stdout(Stdio::piped());
     let mut process = process.spawn().unwrap();

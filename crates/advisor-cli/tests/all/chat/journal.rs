@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use advisor_testkit::{Event, Journal, ReplayServer, Reply};
 
-use crate::answer;
+use super::answer;
 use crate::common::{advisor, chat, server, text_of, told};
 
 /// The path of a file that is not there.

@@ -4,8 +4,8 @@ use advisor_chain::chain::StreamItem;
 use advisor_testkit::{ReplayServer, Reply};
 use serde_json::Value;
 
+use super::{answer, refusal};
 use crate::common::{advisor, chat, server, text_of, told};
-use crate::{answer, refusal};
 
 /// Reads the items of the output. Each has the documented form.
 fn items(output: &[u8]) -> Vec<Value> {

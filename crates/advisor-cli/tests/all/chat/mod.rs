@@ -1,23 +1,12 @@
 //! `advisor chat` as a user or a script runs it.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
 
-mod common;
-#[path = "chat/journal.rs"]
 mod journal;
-#[path = "chat/json.rs"]
 mod json;
 #[cfg(unix)]
-#[path = "chat/terminal.rs"]
 mod terminal;
 
+use crate::common::{advisor, chat, server, text_of, told};
 use advisor_testkit::{ChatTranscript, ReplayServer, Reply};
-use common::{advisor, chat, server, text_of, told};
 use serde_json::{Value, json};
 
 fn answer() -> ChatTranscript {
@@ -209,7 +198,7 @@ async fn d12_files_are_read_only_inside_shared_folder() {
 
 #[test]
 fn d12_contradicting_or_impossible_switches_are_usage_errors() {
-    let file = common::file("no-folder.txt", "");
+    let file = crate::common::file("no-folder.txt", "");
     for (more, part) in [
         (&["--no-tools", "--files", "."][..], "--no-tools"),
         (&["--files", "no-such-folder"], "no-such-folder"),

@@ -10,8 +10,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
+use super::{answer, refusal};
 use crate::common::{LIMIT, chat, server, start, text_of, told};
-use crate::{answer, refusal};
 
 /// Opens a terminal: the side that the program writes to, and the side that the test reads.
 fn terminal() -> (File, OwnedFd) {

@@ -1,23 +1,14 @@
 //! The program as a user runs it.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
 
-mod common;
 #[cfg(unix)]
-#[path = "program/serve.rs"]
 mod serve;
 
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
+use crate::common::{advisor, chat, file, server, text_of, told};
 use advisor_testkit::recordings::{self, Recording};
 use advisor_testkit::{ChatTranscript, ReplayServer, Reply};
-use common::{advisor, chat, file, server, text_of, told};
 use serde_json::Value;
 
 fn aggregate(path: &std::path::Path) -> Command {

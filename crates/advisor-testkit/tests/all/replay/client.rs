@@ -1,7 +1,5 @@
 //! A client that shows the bytes on the wire: each HTTP chunk separately, and the end of the connection.
 
-#![allow(clippy::unwrap_used, reason = "part of the tests")]
-
 use std::io;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;

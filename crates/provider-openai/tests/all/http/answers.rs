@@ -15,7 +15,7 @@ use provider_openai::transport::{ByteStream, Transport, TransportError};
 use provider_openai::{OpenAiModel, Profile};
 use serde_json::{Value, json};
 
-use crate::common::{HI, call, call_with, hello, model, request};
+use crate::http::common::{HI, call, call_with, hello, model, request};
 
 struct Weather(ToolDefinition);
 

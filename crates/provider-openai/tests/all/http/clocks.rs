@@ -12,7 +12,7 @@ use provider_openai::timeouts::Timeouts;
 use provider_openai::transport::{ByteStream, Transport, TransportError};
 use tokio::time::{Instant, advance, sleep};
 
-use crate::common::{Act, DONE, HI, SECOND, STOP, Scripted, call, fail, request};
+use crate::http::common::{Act, DONE, HI, SECOND, STOP, Scripted, call, fail, request};
 
 use Act::{Break, Hang, Send, Wait};
 

@@ -5,7 +5,7 @@ use advisor_testkit::{ChatTranscript, Gate, ReplayServer, Reply};
 use futures::StreamExt;
 use serde_json::json;
 
-use crate::common::{call, fail, hello, model, request};
+use crate::http::common::{call, fail, hello, model, request};
 
 #[tokio::test]
 async fn fifty_answers_make_one_connection() {

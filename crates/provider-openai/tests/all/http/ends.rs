@@ -8,7 +8,7 @@ use bytes::Bytes;
 use provider_openai::timeouts::Timeouts;
 use serde_json::json;
 
-use crate::common::{call, fail, hello, model};
+use crate::http::common::{call, fail, hello, model};
 
 async fn server(reply: Reply) -> ReplayServer {
     ReplayServer::start([reply]).await.expect("a port")

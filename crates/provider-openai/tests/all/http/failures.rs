@@ -9,7 +9,7 @@ use provider_openai::ProviderError;
 use provider_openai::timeouts::Timeouts;
 use serde_json::json;
 
-use crate::common::{SECOND, call, fail, hello, model};
+use crate::http::common::{SECOND, call, fail, hello, model};
 
 async fn failure(reply: Reply) -> Error {
     let server = ReplayServer::start([reply]).await.expect("a port");

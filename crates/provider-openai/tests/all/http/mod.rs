@@ -1,12 +1,5 @@
 //! The model against a server: real connections where the network matters, a scripted transport where the clock does.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a failing helper is a failing test"
-)]
-
 mod answers;
 mod clocks;
 mod common;

@@ -15,7 +15,7 @@ use provider_openai::backoff::Backoff;
 use provider_openai::transport::{ByteStream, ReqwestTransport, Transport, TransportError};
 use serde_json::{Value, json};
 
-use crate::common::{call_with, model};
+use crate::http::common::{call_with, model};
 
 /// Records the pieces of the body.
 #[derive(Clone)]

@@ -9,7 +9,7 @@ use provider_openai::backoff::Backoff;
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::common::{Act, DONE, HI, SECOND, STOP, Scripted, call, fail, hello, model, request};
+use crate::http::common::{Act, DONE, HI, SECOND, STOP, Scripted, call, fail, hello, model, request};
 
 /// Two retries, at once.
 fn at_once() -> Backoff {

@@ -11,7 +11,7 @@ use provider_openai::transport::{ByteStream, Transport, TransportError};
 use provider_openai::{OpenAiModel, ProviderError};
 use tokio::time::Instant;
 
-use crate::common::{Act, DONE, HI, SECOND, STOP, Scripted, call, fail};
+use crate::http::common::{Act, DONE, HI, SECOND, STOP, Scripted, call, fail};
 
 use Act::{Break, Hang, Send, Wait};
 

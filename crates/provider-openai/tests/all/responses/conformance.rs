@@ -9,7 +9,7 @@ use provider_openai::OpenAiResponsesModel;
 use provider_openai::backoff::Backoff;
 use serde_json::{Value, json};
 
-use crate::framed;
+use crate::responses::framed;
 
 advisor_testkit::provider_conformance!(Responses);
 

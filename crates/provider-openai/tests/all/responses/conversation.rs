@@ -8,7 +8,7 @@ use advisor_testkit::{ReplayServer, Reply};
 use provider_openai::OpenAiModel;
 use serde_json::{Value, json};
 
-use crate::{call_with, completed, done, framed, hello, model, request};
+use crate::responses::{call_with, completed, done, framed, hello, model, request};
 
 struct Add(ToolDefinition);
 

@@ -7,7 +7,7 @@ use advisor_testkit::{ReplayServer, Reply};
 use provider_openai::backoff::Backoff;
 use serde_json::json;
 
-use crate::{call_with, framed, hello, model, request, text};
+use crate::responses::{call_with, framed, hello, model, request, text};
 
 async fn failure(reply: Reply) -> Error {
     let server = ReplayServer::start([reply]).await.expect("a port");

@@ -1,12 +1,5 @@
 //! The model of the Responses API against a server.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a failing helper is a failing test"
-)]
-
 mod conformance;
 mod conversation;
 mod failures;

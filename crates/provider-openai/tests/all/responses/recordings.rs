@@ -2,7 +2,7 @@
 
 use advisor_testkit::recordings;
 
-use crate::model;
+use crate::responses::model;
 
 #[tokio::test]
 async fn law_s5_every_recording_over_http_at_any_split() {

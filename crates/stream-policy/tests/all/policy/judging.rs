@@ -11,7 +11,9 @@ use futures::{FutureExt, StreamExt};
 use serde_json::json;
 use stream_policy::{BlockPolicy, Denial, DenialCause, Denials, OnDeny, PendingBlock, ReplaceText, Verdict};
 
-use crate::common::{chain, denying, end_of_call, judged, of_block, opened, read, request, run, run_in};
+use crate::policy::common::{
+    chain, denying, end_of_call, judged, of_block, opened, read, request, run, run_in,
+};
 
 /// A judge that waits at the gate of the tool that is called, if there is one, and records its work.
 fn waiting(journal: &Journal, gates: &[(&'static str, Gate)]) -> BlockPolicy {

@@ -12,7 +12,7 @@ use advisor_testkit::{Answer, ScriptedModel};
 use serde_json::{Value, json};
 use stream_policy::{BlockPolicy, DenialCause, Judge, ModelJudge, OnLongBlock, PendingBlock, Verdict};
 
-use crate::common::{request, run};
+use crate::policy::common::{request, run};
 
 fn pending(block: Block) -> PendingBlock {
     PendingBlock::new(BlockId::new(1, 0), block, request())

@@ -10,7 +10,7 @@ use advisor_testkit::{Answer, Journal, ScriptedModel};
 use serde_json::json;
 use stream_policy::ObserveBlocks;
 
-use crate::common::{run, run_in};
+use crate::policy::common::{run, run_in};
 
 struct Log(Journal);
 

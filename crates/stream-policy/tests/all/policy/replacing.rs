@@ -6,7 +6,7 @@ use advisor_core::{Block, BlockContent, BlockKind, FinishReason, ToolCall};
 use advisor_testkit::Answer;
 use stream_policy::{BlockPolicy, LetterCase, ReplaceText, Verdict};
 
-use crate::common::{denying, judged, opened, run};
+use crate::policy::common::{denying, judged, opened, run};
 
 fn answer() -> Answer {
     Answer::new()

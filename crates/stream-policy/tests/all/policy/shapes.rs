@@ -10,7 +10,7 @@ use advisor_testkit::{Answer, Gate, ScriptedModel};
 use futures::{FutureExt, StreamExt};
 use stream_policy::{BlockPolicy, ObserveBlocks, PendingBlock, Verdict};
 
-use crate::common::{chain, denying, judged, opened, request, run, run_in};
+use crate::policy::common::{chain, denying, judged, opened, request, run, run_in};
 
 #[tokio::test]
 async fn text_alone_passes_unjudged() {

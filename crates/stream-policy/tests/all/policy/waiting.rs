@@ -7,7 +7,7 @@ use advisor_testkit::{Answer, Gate, Journal, ScriptedModel};
 use futures::{FutureExt, StreamExt};
 use stream_policy::{BlockPolicy, OnDeny, OnFailure, PendingBlock, Verdict};
 
-use crate::common::{chain, end_of_call, read, request, run};
+use crate::policy::common::{chain, end_of_call, read, request, run};
 
 /// An answer whose two calls are complete, and which then goes on with this.
 fn two_calls_then(rest: impl FnOnce(Answer) -> Answer) -> Answer {

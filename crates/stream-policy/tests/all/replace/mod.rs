@@ -11,17 +11,8 @@
 //! | the original event is not changed | no meaning here: chunks are values |
 //! | requests: texts and blocks; results and the system message are untouched | `requests::user_text_of_requests_is_edited_by_its_own_method`; policies are about answers |
 //! | requests: results of tools | `Message::map_text`: `message-aggregator`, `map_text::texts_change_and_everything_else_stays` |
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
 
 mod common;
 mod patterns;
-#[path = "../pieces/mod.rs"]
-mod pieces;
 mod requests;
 mod words;

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use regex::Regex;
 use stream_policy::{PatternError, ReplaceText};
 
-use crate::common::replaced;
 use crate::pieces::splits;
+use crate::replace::common::replaced;
 
 /// Checks that a text in any of these pieces is the same as with a replacement in the whole text.
 fn check<'t>(text: &'t str, pattern: &str, with: &str, splits: impl Iterator<Item = Vec<&'t str>>) {

@@ -7,8 +7,8 @@ use advisor_testkit::{Answer, ScriptedModel};
 use proptest::prelude::*;
 use stream_policy::{LetterCase, ReplaceText};
 
-use crate::common::replaced;
 use crate::pieces::splits;
+use crate::replace::common::replaced;
 
 type Words<'a> = &'a [(&'a str, &'a str)];
 

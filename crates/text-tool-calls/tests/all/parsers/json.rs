@@ -2,7 +2,7 @@
 
 use text_tool_calls::{OnCut, OnUnknownTool, ParserSettings, TextFormat};
 
-use crate::common::{Item, at_all_splits, check, check_with};
+use crate::parsers::common::{Item, at_all_splits, check, check_with};
 
 const JSON: TextFormat = TextFormat::Json;
 

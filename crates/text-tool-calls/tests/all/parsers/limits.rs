@@ -2,7 +2,7 @@
 
 use text_tool_calls::{ParserError, ParserEvent, ParserLimits, ParserSettings, TextCallParser, TextFormat};
 
-use crate::common::{check_with, tools};
+use crate::parsers::common::{check_with, tools};
 
 fn small() -> ParserSettings {
     let mut limits = ParserLimits::default();

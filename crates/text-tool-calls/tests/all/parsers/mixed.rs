@@ -2,7 +2,7 @@
 
 use text_tool_calls::{ParserSettings, TextFormat};
 
-use crate::common::check_with;
+use crate::parsers::common::check_with;
 
 #[test]
 fn law_s5_several_formats_can_be_read_at_once() {

@@ -1,5 +1,4 @@
 //! The parsers: every example, whole and at every split, with the same events and all of the text.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod common;
 mod json;

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use text_tool_calls::{OnCut, ParserLimits, ParserSettings, TextFormat};
 
-use crate::common::parse;
+use crate::parsers::common::parse;
 
 /// Pieces of all syntaxes, so that random sequences reach every state.
 const TOKENS: [&str; 64] = [

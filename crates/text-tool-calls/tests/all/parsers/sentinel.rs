@@ -2,7 +2,7 @@
 
 use text_tool_calls::{OnCut, ParserSettings, TextFormat};
 
-use crate::common::{check, check_with};
+use crate::parsers::common::{check, check_with};
 
 const SENTINEL: TextFormat = TextFormat::Sentinel;
 

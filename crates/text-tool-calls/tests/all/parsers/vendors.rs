@@ -2,7 +2,7 @@
 
 use text_tool_calls::{OnCut, OnUnknownTool, ParserSettings, TextFormat};
 
-use crate::common::{Item, at_all_splits, check, check_with};
+use crate::parsers::common::{Item, at_all_splits, check, check_with};
 
 #[test]
 fn law_s5_deepseek_markup_is_read() {

@@ -6,7 +6,7 @@ use text_tool_calls::{
     OnCut, OnUnknownTool, ParserSettings, TextCallParser, TextFormat, TextTools, ToolForm,
 };
 
-use crate::common::{Item, at_all_splits, check, check_with, items, shown};
+use crate::parsers::common::{Item, at_all_splits, check, check_with, items, shown};
 
 const XML: TextFormat = TextFormat::Xml;
 

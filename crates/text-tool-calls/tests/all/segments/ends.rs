@@ -9,7 +9,7 @@ use text_tool_calls::segments::{
 };
 use text_tool_calls::{OnCut, ParserError, ParserLimits, ParserSettings, TextFormat};
 
-use crate::common::{answer, arguments, call, chunks, invocations, run, short, texts, tools};
+use crate::segments::common::{answer, arguments, call, chunks, invocations, run, short, texts, tools};
 
 const CUT: [&str; 2] = ["a <tool name=\"weather\">", "<arg name=\"city\">O"];
 

@@ -3,7 +3,7 @@
 use text_tool_calls::segments::SegmentHandler;
 use text_tool_calls::{PromptFormat, TextTools, ToolCallFormat};
 
-use crate::common::{call, chunks, invocations, run, texts, tools};
+use crate::segments::common::{call, chunks, invocations, run, texts, tools};
 
 #[test]
 fn without_tools_all_text_passes_through() {

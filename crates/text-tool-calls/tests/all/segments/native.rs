@@ -4,7 +4,7 @@ use advisor_core::{Delta, DeltaKind, Media, ProviderData, ToolCallDelta};
 use serde_json::json;
 use text_tool_calls::segments::{SegmentEvent, SegmentHandler, SegmentType};
 
-use crate::common::{answer, arguments, call, chunks, invocations, run, texts, tools};
+use crate::segments::common::{answer, arguments, call, chunks, invocations, run, texts, tools};
 
 fn native() -> SegmentHandler {
     SegmentHandler::native(&tools()).with_id_prefix("t:")

@@ -4,7 +4,7 @@ use advisor_core::{Delta, DeltaKind};
 use text_tool_calls::segments::SegmentHandler;
 use text_tool_calls::{OnCut, ParserSettings, TextFormat};
 
-use crate::common::{arguments, call, chunks, invocations, run, short, texts, tools};
+use crate::segments::common::{arguments, call, chunks, invocations, run, short, texts, tools};
 
 fn parsing(format: TextFormat) -> SegmentHandler {
     SegmentHandler::parsing(format, &tools(), ParserSettings::default()).with_id_prefix("t:")

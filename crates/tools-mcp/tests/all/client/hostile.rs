@@ -10,7 +10,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
 use tokio::time::timeout;
 use tools_mcp::McpServer;
 
-use crate::{LIMIT, call, text_of};
+use crate::client::{LIMIT, call, text_of};
 
 /// Answers each request by these bytes.
 async fn serve(stream: DuplexStream, answer: impl Fn(&str, &Value) -> Vec<u8>) -> std::io::Result<()> {

@@ -20,8 +20,8 @@ use tokio::runtime::Runtime;
 use tokio::time::timeout;
 use tools_mcp::McpServer;
 
-use crate::scripted::Scripted;
-use crate::{call, text_of};
+use crate::client::scripted::Scripted;
+use crate::client::{call, text_of};
 
 /// These tests wait for real connections, so their clock runs.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -128,7 +128,7 @@ fn law_r3_server_on_this_machine_is_asked_without_a_proxy() {
     }
     let proxy = StdListener::bind("127.0.0.1:0").unwrap();
     let mut test = Command::new(std::env::current_exe().unwrap());
-    test.args(["--exact", "http::law_r3_server_on_this_machine_is_asked_without_a_proxy"]);
+    test.args(["--exact", "client::http::law_r3_server_on_this_machine_is_asked_without_a_proxy"]);
     for name in ["HTTP_PROXY", "http_proxy", "ALL_PROXY"] {
         test.env(name, format!("http://{}", proxy.local_addr().unwrap()));
     }

@@ -1,12 +1,4 @@
 //! Tools of a server in chains with the tool loop.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::clone_on_ref_ptr,
-    reason = "a test fails by panicking"
-)]
 
 mod dropped;
 mod hostile;
@@ -28,7 +20,7 @@ use tokio::time::timeout;
 use tool_call_advisor::{FnTool, PolicyAction, ToolCallAdvisor, ToolCallStreaming, ToolPolicy, ToolRule};
 use tools_mcp::{DuplicateTool, McpServer, McpTools};
 
-use crate::scripted::{Scripted, read_only, tool, with_schema};
+use crate::client::scripted::{Scripted, read_only, tool, with_schema};
 
 const LIMIT: Duration = Duration::from_secs(600);
 

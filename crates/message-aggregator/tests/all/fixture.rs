@@ -1,5 +1,4 @@
 //! Reads the fixtures; `fixtures/README.md` describes their form.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a fixture that cannot be read is a failed test")]
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

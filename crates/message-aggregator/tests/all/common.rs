@@ -3,7 +3,7 @@
     dead_code,
     clippy::unwrap_used,
     clippy::panic,
-    reason = "each test file uses a part of it, and a test may panic"
+    reason = "the fuzz targets use a part of it, and a test may panic"
 )]
 
 use std::collections::{BTreeMap, VecDeque};

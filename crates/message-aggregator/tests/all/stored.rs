@@ -1,5 +1,4 @@
 //! Any messages and their parts, and their round trip through JSON.
-#![allow(dead_code, reason = "each test file uses a part of it")]
 
 use message_aggregator::{
     Block, BlockContent, Citation, Media, MediaSource, Message, MessageContent, Opaque, Part, ProviderData,

@@ -1,0 +1,33 @@
+//! What happens in which order: chains, streams, editors, advisors in between, drops and panics.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a test fails by panicking and says what it left out"
+)]
+
+mod batches;
+mod cancellation;
+mod chain;
+mod checked;
+mod chunk_stream;
+mod client;
+mod common_advisors;
+mod context_fn;
+mod edit_chunks;
+mod edit_text;
+mod edit_with;
+mod end_when;
+mod every_advisor;
+mod fallback_model;
+mod guards;
+mod middle_advisors;
+mod ordering;
+mod panics;
+mod shared_turn;
+mod side_tasks;
+mod spans;
+mod stream_policy;
+mod traces;

@@ -2,6 +2,9 @@
 //! own.
 
 use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use tracing_subscriber::filter::LevelFilter;
 
 /// Replaces the characters that could steer a terminal or change the order of its text. Line breaks and tabs stay.
 pub(crate) fn printable(text: &str) -> String {
@@ -71,6 +74,31 @@ fn is_unseen(char: char) -> bool {
             | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{1d173}'..='\u{1d17a}'
             | '\u{e0000}'..='\u{e0fff}'
     )
+}
+
+/// Writes the warnings of the library to standard error, such as those about waits and about keys without encryption.
+pub(crate) fn log_warnings() {
+    tracing_subscriber::fmt()
+        .with_max_level(LevelFilter::WARN)
+        .with_ansi(false)
+        .with_target(false)
+        .without_time()
+        .with_writer(|| PrintableLog)
+        .init();
+}
+
+/// Standard error, for lines of the log. They may have words of a server.
+struct PrintableLog;
+
+impl Write for PrintableLog {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        io::stderr().write_all(printable(&String::from_utf8_lossy(line)).as_bytes())?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
-//! The folder whose files the model may read.
+//! The folder whose files the model may read, and the tool that reads them.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
-use advisor_chain::tools::ToolError;
-use advisor_chain::{Error, Result};
+use advisor_chain::tools::{ToolError, ToolInvocation};
+use advisor_chain::{Error, FnTool, Result, ToolDefinition};
+use serde_json::{Value, json};
 
 /// The maximum size of a file, in bytes.
 const MOST: u64 = 256 << 10;
@@ -34,11 +35,27 @@ impl SharedFolder {
         if root.is_dir() { Ok(Self { root }) } else { Err(refused("this is no folder")) }
     }
 
+    /// Returns the tool that reads a file.
+    pub(super) fn into_tool(self) -> FnTool {
+        let definition = ToolDefinition::new(
+            "read_file",
+            "Reads a text file in the folder that the user shares, or in a folder inside it.",
+            json!({
+                "type": "object",
+                "properties": {"path": {"type": "string", "description": "The path, relative to that folder."}},
+                "required": ["path"],
+            }),
+        );
+        FnTool::blocking(definition, 2, move |invocation: ToolInvocation| {
+            self.read(invocation.arguments.get("path").and_then(Value::as_str).unwrap_or_default())
+        })
+    }
+
     /// Reads a text file inside the folder.
     ///
     /// # Errors
     /// A text for the model, with the rule for paths but without the location of the folder.
-    pub(super) fn read(&self, path: &str) -> Result<String, ToolError> {
+    fn read(&self, path: &str) -> Result<String, ToolError> {
         self.find(Path::new(path))
             .and_then(|file| text_of(&file))
             .map_err(|refusal| ToolError::new(format!("{refusal}. {ALLOWED}")))
@@ -105,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn d12_a_path_goes_downwards_and_through_nothing_hidden() {
+    fn a_path_goes_downwards_and_through_nothing_hidden() {
         for path in ["a", "a/b.txt", "./a", "a/./b", "a.b"] {
             assert!(is_open(Path::new(path)), "{path}");
         }
@@ -115,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn d12_a_file_is_read_up_to_its_bound() {
+    fn a_file_is_read_up_to_its_bound() {
         let folder = tempfile::tempdir().unwrap();
         let shared = SharedFolder::open(folder.path()).unwrap();
         for (length, fits) in [(0, true), (MOST, true), (MOST + 1, false)] {
@@ -126,7 +143,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn d12_a_named_pipe_is_not_waited_for() {
+    fn a_named_pipe_is_not_waited_for() {
         let folder = tempfile::tempdir().unwrap();
         nix::unistd::mkfifo(&folder.path().join("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
         let shared = SharedFolder::open(folder.path()).unwrap();

@@ -1,14 +1,16 @@
-//! The lines that the user enters.
+//! The lines that the user enters, and interrupts.
 
 use std::error::Error as StdError;
 use std::future::pending;
 use std::io::{self, IsTerminal, Write};
 
 use advisor_chain::Error;
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
+use tokio::signal::ctrl_c;
 
-use super::interrupts::Interrupts;
 use crate::failure::Failure;
 
 const PROMPT: &str = "> ";
@@ -129,4 +131,28 @@ fn read_line() -> Result<Entered, Error> {
 
 fn unreadable(error: impl StdError + Send + Sync + 'static) -> Error {
     Error::configuration("standard input cannot be read").with_source(error)
+}
+
+/// Listens for Ctrl-C, or the corresponding signal, over many turns, so that an interrupt between two turns is not lost.
+pub(super) struct Interrupts(BoxFuture<'static, io::Result<()>>);
+
+impl Interrupts {
+    pub(super) fn new() -> Self {
+        Self(ctrl_c().boxed())
+    }
+
+    /// Waits for an interrupt after the last one that was returned or discarded.
+    ///
+    /// # Cancellation
+    /// Dropping the future loses no interrupt.
+    pub(super) async fn next(&mut self) -> io::Result<()> {
+        let interrupt = (&mut self.0).await;
+        self.0 = ctrl_c().boxed();
+        interrupt
+    }
+
+    /// Discards earlier interrupts.
+    pub(super) fn forget(&mut self) {
+        self.0 = ctrl_c().boxed();
+    }
 }

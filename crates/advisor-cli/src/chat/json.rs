@@ -3,37 +3,27 @@
 use std::io::{self, Write};
 
 use advisor_chain::chain::StreamItem;
-use advisor_chain::{ChatClient, Chunk, ConversationKey, Error, ErrorKind};
+use advisor_chain::{Chunk, Error, ErrorKind};
 use serde::Serialize;
 
-use super::answer::{self, View};
-use super::input::{Entered, Input};
-use super::interrupts::Interrupts;
-use super::session;
-use super::waits::Waits;
+use super::input::{Entered, Input, Interrupts};
+use super::session::Session;
+use super::turn::{self, View};
 use crate::failure::Failure;
-use crate::journal_file::JournalFile;
 use crate::printable::escaped_json;
 
 /// Answers each line of standard input with a stream of items.
-pub(super) async fn talk(
-    client: &ChatClient,
-    conversation: &ConversationKey,
-    waits: &mut Waits,
-    journal: Option<&JournalFile>,
-    out: &mut impl Write,
-) -> Result<(), Failure> {
+pub(super) async fn talk(session: &Session, out: &mut impl Write) -> Result<(), Failure> {
     let mut input = Input::lines();
     let mut interrupts = Interrupts::new();
-    session::refuse_waiting(client, conversation).await?;
+    session.refuse_waiting().await?;
     while let Entered::Line(line) = input.next("", &mut interrupts).await? {
         let line = line.trim_end_matches(['\r', '\n']);
         if line.trim().is_empty() {
             continue;
         }
-        let turn = client.prompt().user(line).conversation(conversation.clone()).stream();
         let mut items = Items::begin(out)?;
-        answer::show(turn, interrupts.next(), &mut items, waits, journal).await?;
+        turn::show(session.ask(line), interrupts.next(), &mut items).await?;
     }
     Ok(())
 }
@@ -59,11 +49,6 @@ impl<'a, W: Write> Items<'a, W> {
 impl<W: Write> View for Items<'_, W> {
     fn chunk(&mut self, chunk: &Chunk) -> io::Result<()> {
         self.write(chunk)
-    }
-
-    fn waits(&mut self, note: &str) -> io::Result<()> {
-        let _ = writeln!(io::stderr(), "{note}");
-        Ok(())
     }
 
     fn failed(&mut self, error: Error) -> io::Result<Failure> {

@@ -1,52 +1,45 @@
 //! `advisor chat`: chats with a model of any provider.
 
-mod answer;
 mod commands;
-pub(crate) mod endpoint;
 mod folder;
 mod input;
-mod interrupts;
 mod json;
 mod session;
 mod talk;
-mod tools;
-pub(crate) mod waits;
+mod turn;
 
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use advisor_chain::memory::ConversationStore;
-use advisor_chain::tools::{ToolCallStreaming, ToolSet};
-use advisor_chain::{
-    ChatClient, ChatClientBuilder, ChatMemoryAdvisor, ChatOptions, ConversationKey, InMemoryStore, Result,
-    ToolCallAdvisor,
-};
-use advisor_testkit::{JournalAdvisor, JournalModel, JournalStore};
+use advisor_chain::tools::ToolSet;
+use advisor_chain::{ChatClient, ChatMemoryAdvisor, ConversationKey, InMemoryStore, Result};
 
-use self::endpoint::{Endpoint, Provider};
 use self::folder::SharedFolder;
-use self::session::{Session, Spent};
+use self::session::Session;
 use self::talk::Talk;
+use crate::endpoint::Provider;
 use crate::failure::Failure;
-use crate::journal_file::JournalFile;
-use crate::output::ColorOption;
 use crate::screen::Screen;
-use crate::{asking, call_format, conversations};
+use crate::{conversations, tools};
 
-/// The text of `--help` after the options.
-pub(crate) const STREAMS: &str = "\
+/// The text of `--help` about input and output.
+const STREAMS: &str = "\
 The answer goes to standard output; reasoning, tool runs, notes and errors go to standard error.
 Where standard input is a file or a pipe, each line is a turn, and a failed turn ends the program.
-On a terminal, answers are rendered as Markdown, and lines that begin with a slash are commands; /help lists them.
-Colours are shown on terminals only, and not with NO_COLOR, CLICOLOR=0 or TERM=dumb; --color and CLICOLOR_FORCE
-override this. Without colours, Markdown is shown as it was written.
+Colours are shown on terminals only, and not with NO_COLOR or TERM=dumb.
 With --json, standard output has one JSON value a line, as docs/json.md of the project describes. Errors of turns are
 among them, and everything else goes to standard error.
 The key is read from the variable of the provider (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or
 OLLAMA_API_KEY) and sent to the server that is named; a server of your own may need none.
 ADVISOR_TOOL_CALL_FORMAT chooses how the model calls tools: xml, json or sentinel in its text, or api_tool_call (the
 default) by the interface of the provider.";
+
+/// Returns the text of `--help` after the options.
+pub(crate) fn after_help() -> String {
+    format!("{STREAMS}\n\nCommands on a terminal:\n{}", commands::help())
+}
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -82,17 +75,10 @@ pub(crate) struct Arguments {
     /// The conversation to continue.
     #[arg(long, value_name = "ID", default_value = "chat")]
     conversation: String,
-    /// A new file for the journal of the chat, which `advisor inspect` shows. It records the order and the times of
-    /// the work of each part. It contains the arguments of tools, but no texts of answers.
-    #[arg(long, value_name = "FILE")]
-    journal: Option<PathBuf>,
     /// Writes JSON Lines to standard output in place of text. Each turn has its begin, its chunks, and the completion
     /// or the error that ends it.
     #[arg(long)]
     json: bool,
-    /// Whether to show colours. With colours, answers are rendered as Markdown.
-    #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
-    color: ColorOption,
 }
 
 impl Arguments {
@@ -100,16 +86,17 @@ impl Arguments {
         if self.no_tools {
             return Ok(ToolSet::new());
         }
-        let files = self.files.as_deref().map(SharedFolder::open).transpose()?;
-        Ok(tools::tools(files))
+        let tools = ToolSet::new().with(tools::current_time());
+        Ok(match &self.files {
+            Some(folder) => tools.with(SharedFolder::open(folder)?.into_tool()),
+            None => tools,
+        })
     }
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
-    let (notes, mut waits) = waits::waits();
-    let (model, base_url) = (arguments.model.clone(), arguments.base_url.clone());
-    let endpoint = Endpoint::find(arguments.provider, model, base_url, Some(notes))?;
-    let in_text = call_format::in_text()?;
+    let model = arguments.provider.model(arguments.model.clone(), arguments.base_url.clone())?;
+    let calls_in_text = tools::calls_in_text()?;
     let tools = arguments.tools()?;
     let conversation = ConversationKey::new(&arguments.conversation)?;
     let file = match &arguments.memory {
@@ -120,29 +107,23 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         Some(file) => Arc::new(file),
         None => Arc::new(InMemoryStore::new()),
     };
-    let journal = arguments.journal.as_deref().map(JournalFile::create).transpose()?;
-    let memory = match &journal {
-        Some(file) => ChatMemoryAdvisor::new(JournalStore::new(Arc::clone(&store), file.journal())),
-        None => ChatMemoryAdvisor::new(Arc::clone(&store)),
-    };
-    let model = endpoint.model.clone();
-    let tool_loop = tool_loop(&arguments.ask, &tools)?;
-    let builder = client(endpoint, tool_loop, memory.clone(), journal.as_ref());
+    let memory = ChatMemoryAdvisor::new(Arc::clone(&store));
+    let builder = ChatClient::builder(model)
+        .advisor(tools::tool_loop(&arguments.ask, &tools)?)
+        .advisor(memory.clone())
+        .tools(&tools);
     let builder = match arguments.system {
         Some(system) => builder.system(system),
         None => builder,
     };
-    let builder = match in_text {
-        Some(in_text) => builder.advisor(in_text),
+    let builder = match calls_in_text {
+        Some(calls_in_text) => builder.advisor(calls_in_text),
         None => builder,
     };
-    let client = builder.tools(&tools).build()?;
-    let outcome = if arguments.json {
-        json::talk(&client, &conversation, &mut waits, journal.as_ref(), &mut io::stdout()).await
-    } else {
-        let spent = Spent::default();
-        let session = Session { client, memory: memory.clone(), store, conversation, model, spent, journal };
-        Talk::new(session, Screen::standard(arguments.color), waits)?.run().await
+    let session = Session { client: builder.build()?, memory: memory.clone(), store, conversation };
+    let outcome = match arguments.json {
+        true => json::talk(&session, &mut io::stdout()).await,
+        false => Talk::new(session, Screen::standard())?.run().await,
     };
     // Writes the shown part of a cancelled answer before the file is closed.
     let closed = memory.close_unfinished().await;
@@ -150,25 +131,4 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         file.close().await;
     }
     outcome.and(closed.map_err(Failure::from))
-}
-
-fn tool_loop(asks: &[String], tools: &ToolSet) -> Result<ToolCallAdvisor> {
-    let policy = asking::policy(asks, tools)?;
-    ToolCallAdvisor::builder().streaming(ToolCallStreaming::All).policy(policy).build()
-}
-
-/// Returns a chain without tools. With a journal, it records the order of its work.
-fn client(
-    endpoint: Endpoint,
-    tool_loop: ToolCallAdvisor,
-    memory: ChatMemoryAdvisor,
-    journal: Option<&JournalFile>,
-) -> ChatClientBuilder {
-    let client = match journal.map(JournalFile::journal) {
-        Some(journal) => ChatClient::builder(JournalModel::new(endpoint.server, journal))
-            .advisor(JournalAdvisor::new(tool_loop, journal))
-            .advisor(JournalAdvisor::new(memory, journal)),
-        None => ChatClient::builder(endpoint.server).advisor(tool_loop).advisor(memory),
-    };
-    client.options(ChatOptions::new().with_model(endpoint.model))
 }

@@ -1,18 +1,15 @@
-//! The state of a chat: the conversation, the model, and the spent tokens.
+//! The state of a chat: its chain and its conversation.
 
 use std::sync::Arc;
 
 use advisor_chain::chain::TurnEnd;
-use advisor_chain::memory::store::{Entry, EntryKind, ReadRange, last_end};
+use advisor_chain::memory::store::{EntryKind, ReadRange, last_end};
 use advisor_chain::memory::{ConversationStore, ForkPoint};
-use advisor_chain::messages::Usage;
 use advisor_chain::tools::{ClientSideCall, Decision, DecisionProblem};
 use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, ChatOptions, ConversationKey, Error, ErrorKind, Result, Role, TurnId,
-    TurnStream,
+    ChatClient, ChatMemoryAdvisor, ConversationKey, Error, ErrorKind, Result, Role, TurnId, TurnStream,
 };
 
-use crate::journal_file::JournalFile;
 use crate::printable::escaped;
 
 /// A chat, in one conversation at a time.
@@ -21,58 +18,23 @@ pub(super) struct Session {
     pub(super) memory: ChatMemoryAdvisor,
     pub(super) store: Arc<dyn ConversationStore>,
     pub(super) conversation: ConversationKey,
-    pub(super) model: String,
-    pub(super) spent: Spent,
-    pub(super) journal: Option<JournalFile>,
-}
-
-/// The tokens of the rounds that reported them.
-#[derive(Debug, Default)]
-pub(super) struct Spent {
-    pub(super) last_turn: Usage,
-    pub(super) chat: Usage,
-}
-
-/// A question of the user, and its turn.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Question {
-    pub(super) turn: TurnId,
-    pub(super) text: String,
-}
-
-impl Spent {
-    pub(super) fn add(&mut self, round: &Usage) {
-        self.last_turn.add(round);
-        self.chat.add(round);
-    }
 }
 
 impl Session {
     /// Asks a question in this conversation.
-    pub(super) fn ask(&mut self, text: &str) -> TurnStream {
-        self.prompt(text, None)
+    pub(super) fn ask(&self, text: &str) -> TurnStream {
+        self.client.prompt().user(text).conversation(self.conversation.clone()).stream()
     }
 
     /// Asks a question in place of another one, which stays on its own branch.
-    pub(super) fn ask_in_place_of(&mut self, earlier: TurnId, text: &str) -> TurnStream {
-        self.prompt(text, Some(ForkPoint::Before(earlier)))
-    }
-
-    fn prompt(&mut self, text: &str, fork: Option<ForkPoint>) -> TurnStream {
-        self.spent.last_turn = Usage::default();
+    pub(super) fn ask_in_place_of(&self, earlier: TurnId, text: &str) -> TurnStream {
         let prompt = self.client.prompt().user(text).conversation(self.conversation.clone());
-        let prompt = prompt.options(ChatOptions::new().with_model(self.model.as_str()));
-        match fork {
-            Some(fork) => prompt.extension(fork).stream(),
-            None => prompt.stream(),
-        }
+        prompt.extension(ForkPoint::Before(earlier)).stream()
     }
 
     /// Continues the conversation with decisions about the calls that wait.
-    pub(super) fn resume(&mut self, decisions: Vec<Decision>) -> TurnStream {
-        self.spent.last_turn = Usage::default();
-        let prompt = self.client.resume(self.conversation.clone(), decisions);
-        prompt.options(ChatOptions::new().with_model(self.model.as_str())).stream()
+    pub(super) fn resume(&self, decisions: Vec<Decision>) -> TurnStream {
+        self.client.resume(self.conversation.clone(), decisions).stream()
     }
 
     /// Returns the calls that wait for a decision.
@@ -80,15 +42,29 @@ impl Session {
         self.client.pending_calls(self.conversation.clone()).await
     }
 
-    /// Checks that no call waits, where nobody can decide; see [`refuse_waiting`].
+    /// Checks that no call waits for a decision, where nobody can decide.
+    ///
+    /// # Errors
+    /// For a call that waits. A further question would answer it as not run.
     pub(super) async fn refuse_waiting(&self) -> Result<()> {
-        refuse_waiting(&self.client, &self.conversation).await
+        let waiting = self.waiting().await?;
+        let Some(first) = waiting.first() else { return Ok(()) };
+        let message = format!(
+            "a call of `{}` waits for a decision; continue the conversation on a terminal, with --memory",
+            escaped(&first.call.name)
+        );
+        Err(Error::new(ErrorKind::Approval { problem: DecisionProblem::Missing }, message))
     }
 
-    /// Returns the last question of this conversation.
-    pub(super) async fn last_question(&self) -> Result<Option<Question>> {
+    /// Returns the last question of this conversation, and its turn.
+    pub(super) async fn last_question(&self) -> Result<Option<(TurnId, String)>> {
         let log = self.store.load(&self.conversation, ReadRange::All).await?;
-        Ok(log.entries.iter().rev().find_map(question))
+        Ok(log.entries.iter().rev().find_map(|entry| match &entry.kind {
+            EntryKind::Message(message) if message.role() == Role::User => {
+                Some((entry.turn.clone(), message.text()))
+            }
+            _ => None,
+        }))
     }
 
     /// Checks whether a conversation has entries.
@@ -125,28 +101,5 @@ impl Session {
             Some(TurnEnd::Failed { .. }) => Some("[the last turn failed; /retry asks again]"),
             _ => None,
         })
-    }
-}
-
-/// Checks that no call of a conversation waits for a decision.
-///
-/// # Errors
-/// For a call that waits. A further question would answer it as not run.
-pub(super) async fn refuse_waiting(client: &ChatClient, conversation: &ConversationKey) -> Result<()> {
-    let waiting = client.pending_calls(conversation.clone()).await?;
-    let Some(first) = waiting.first() else { return Ok(()) };
-    let message = format!(
-        "a call of `{}` waits for a decision; continue the conversation on a terminal, with --memory",
-        escaped(&first.call.name)
-    );
-    Err(Error::new(ErrorKind::Approval { problem: DecisionProblem::Missing }, message))
-}
-
-fn question(entry: &Entry) -> Option<Question> {
-    match &entry.kind {
-        EntryKind::Message(message) if message.role() == Role::User => {
-            Some(Question { turn: entry.turn.clone(), text: message.text() })
-        }
-        _ => None,
     }
 }

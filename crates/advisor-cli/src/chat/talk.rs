@@ -1,21 +1,22 @@
 //! The chat with a user: questions, commands, approvals and interrupts.
 
-mod approvals;
-
-use std::io::{self, Write};
+use std::io::Write;
 use std::ops::ControlFlow;
 
-use advisor_chain::{Chunk, Error, TurnStream};
+use advisor_chain::TurnStream;
+use advisor_chain::tools::{ClientSideCall, Decision};
+use serde_json::Value;
 
-use super::answer::{self, View};
 use super::commands::{self, Line, Next};
-use super::input::{Entered, Input};
-use super::interrupts::Interrupts;
-use super::session::{Session, Spent};
-use super::waits::Waits;
+use super::input::{Entered, Input, Interrupts};
+use super::session::Session;
+use super::turn;
 use crate::failure::Failure;
-use crate::printable::{escaped, printable};
+use crate::printable::{escaped, escaped_json};
 use crate::screen::{self, Screen};
+
+/// The question about a call.
+const QUESTION: &str = "y runs it, n refuses it (n REASON tells the model why), e edits the arguments";
 
 /// The effect of an interrupt at the prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,12 +33,11 @@ pub(super) struct Talk<A, N> {
     screen: Screen<A, N>,
     input: Input,
     interrupts: Interrupts,
-    waits: Waits,
 }
 
 impl<A: Write, N: Write> Talk<A, N> {
-    pub(super) fn new(session: Session, screen: Screen<A, N>, waits: Waits) -> Result<Self, Failure> {
-        Ok(Self { session, screen, input: Input::standard()?, interrupts: Interrupts::new(), waits })
+    pub(super) fn new(session: Session, screen: Screen<A, N>) -> Result<Self, Failure> {
+        Ok(Self { session, screen, input: Input::standard()?, interrupts: Interrupts::new() })
     }
 
     /// Answers the lines of the input until it ends.
@@ -104,16 +104,6 @@ impl<A: Write, N: Write> Talk<A, N> {
                 self.decide().await?;
             }
             Next::Decide => self.decide().await?,
-            Next::Edit(question) => {
-                match self.input.next(&printable(&question.text), &mut self.interrupts).await? {
-                    Entered::Line(text) if !text.trim().is_empty() => {
-                        let turn = self.session.ask_in_place_of(question.turn, text.trim_end());
-                        self.show(turn).await?;
-                        self.decide().await?;
-                    }
-                    _ => self.screen.note("The question stays as it is.")?,
-                }
-            }
             Next::Quit => return Ok(ControlFlow::Break(())),
             Next::Prompt => {}
         }
@@ -125,9 +115,7 @@ impl<A: Write, N: Write> Talk<A, N> {
             // A new message from the user discards earlier interrupts.
             self.interrupts.forget();
         }
-        let mut counted = Counted { screen: &mut self.screen, spent: &mut self.session.spent };
-        let (interrupt, journal) = (self.interrupts.next(), self.session.journal.as_ref());
-        answer::show(turn, interrupt, &mut counted, &mut self.waits, journal).await
+        turn::show(turn, self.interrupts.next(), &mut self.screen).await
     }
 
     /// Writes the end of a stopped turn at once, so that it is kept even if the program is killed.
@@ -152,27 +140,84 @@ impl<A: Write, N: Write> Talk<A, N> {
         }
         Ok(())
     }
-}
-
-/// A screen that also counts the tokens of the shown turns.
-struct Counted<'a, A, N> {
-    screen: &'a mut Screen<A, N>,
-    spent: &'a mut Spent,
-}
-
-impl<A: Write, N: Write> View for Counted<'_, A, N> {
-    fn chunk(&mut self, chunk: &Chunk) -> io::Result<()> {
-        if let Chunk::Usage { usage, .. } = chunk {
-            self.spent.add(usage);
+    /// Asks the user about the calls that wait, and continues the conversation, until none waits or the user leaves them.
+    async fn decide(&mut self) -> Result<(), Failure> {
+        loop {
+            let waiting = self.session.waiting().await?;
+            if waiting.is_empty() {
+                return Ok(());
+            }
+            let Some(decisions) = self.decisions(&waiting).await? else {
+                return Ok(self
+                    .screen
+                    .note("[the calls wait; /approve asks again, a question goes on without them]")?);
+            };
+            let turn = self.session.resume(decisions);
+            self.show(turn).await?;
         }
-        self.screen.chunk(chunk)
     }
 
-    fn waits(&mut self, note: &str) -> io::Result<()> {
-        self.screen.waits(note)
+    /// Returns the decisions about all calls. `None` if the user leaves one of them open.
+    async fn decisions(&mut self, waiting: &[ClientSideCall]) -> Result<Option<Vec<Decision>>, Failure> {
+        let mut decisions = Vec::new();
+        for call in waiting {
+            self.screen.note(&format!(
+                "? {} {}",
+                escaped(&call.call.name),
+                escaped_json(&call.call.arguments)
+            ))?;
+            if call.started {
+                self.screen.note("It was started and is lost. The model is asked to verify it.")?;
+                continue;
+            }
+            match self.decision(call).await? {
+                Some(decision) => decisions.push(decision),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(decisions))
     }
 
-    fn failed(&mut self, error: Error) -> io::Result<Failure> {
-        self.screen.failed(error)
+    /// Returns the decision about a call. `None` if the user leaves it open.
+    async fn decision(&mut self, call: &ClientSideCall) -> Result<Option<Decision>, Failure> {
+        loop {
+            self.screen.note(QUESTION)?;
+            // Keys that were typed before say nothing about a call that was not shown.
+            self.input.discard()?;
+            let Entered::Line(line) = self.input.next("", &mut self.interrupts).await? else {
+                return Ok(None);
+            };
+            let (word, rest) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
+            let decision = match word {
+                "y" | "yes" if rest.is_empty() => call.approve()?,
+                "n" | "no" if rest.trim().is_empty() => call.deny("the user refuses it")?,
+                "n" | "no" => call.deny(rest.trim())?,
+                "e" | "edit" if rest.is_empty() => match self.edited(call).await? {
+                    Some(decision) => decision,
+                    None => continue,
+                },
+                _ => continue,
+            };
+            return Ok(Some(decision));
+        }
+    }
+
+    /// Returns an approval with the arguments that the user has edited.
+    async fn edited(&mut self, call: &ClientSideCall) -> Result<Option<Decision>, Failure> {
+        let draft = escaped_json(&call.call.arguments);
+        let Entered::Line(text) = self.input.next(&draft, &mut self.interrupts).await? else {
+            return Ok(None);
+        };
+        // The text itself keeps what a JSON value does not, such as long numbers.
+        if text.trim() == draft.trim() {
+            return Ok(Some(call.approve()?));
+        }
+        match serde_json::from_str::<Value>(&text) {
+            Ok(arguments) => Ok(Some(call.approve_with(arguments)?)),
+            Err(error) => {
+                self.screen.note(&format!("These arguments are no JSON: {error}"))?;
+                Ok(None)
+            }
+        }
     }
 }

@@ -1,104 +1,148 @@
-//! `advisor demo`: a conversation of two turns over real HTTP, against a server in this process.
+//! `advisor demo`: a conversation of two turns with parallel tools and memory, and the order of the work.
 
-mod answers;
-mod journalling;
+pub(crate) mod model;
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use advisor_chain::tools::ToolCallStreaming;
-use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, Chunk, ConversationKey, Error, InMemoryStore, Message, OpenAiModel, Phase,
-    Role, ToolCallAdvisor,
+use advisor_chain::memory::store::{
+    Batch, ConversationStore, Entry, EntryId, Page, ReadRange, Result as StoreResult, Snapshot, Version,
 };
-use advisor_testkit::{Journal, JournalAdvisor, JournalModel, JournalStore, ReplayServer};
+use advisor_chain::messages::ToolEventKind;
+use advisor_chain::tools::ToolSet;
+use advisor_chain::{
+    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, Chunk, ConversationKey, InMemoryStore, Message,
+    Phase, Role, StreamAdvisor, async_trait, from_fn,
+};
 use futures::StreamExt;
 
+use self::model::DemoModel;
 use crate::failure::Failure;
-use crate::journal_file::JournalFile;
-use crate::output::{ColorOption, Output};
 use crate::printable::printable;
 use crate::screen::Screen;
+use crate::screen::output::Output;
+use crate::tools;
 
-#[derive(Debug, clap::Args)]
-pub(crate) struct Arguments {
-    /// A new file for the journal of the demo, which `advisor inspect` shows.
-    #[arg(long, value_name = "FILE")]
-    journal: Option<PathBuf>,
+/// The work of the parts of the chain, in its order.
+#[derive(Clone, Default)]
+struct Order(Arc<Mutex<Vec<String>>>);
+
+impl Order {
+    fn record(&self, work: String) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(work);
+    }
+
+    fn lines(&self) -> String {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .iter()
+            .map(|work| format!(" {work}\n"))
+            .collect()
+    }
 }
 
-pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
-    let file = arguments.journal.as_deref().map(JournalFile::create).transpose()?.unwrap_or_default();
+pub(crate) async fn run() -> Result<(), Failure> {
     // Everything goes to standard output, since notes and tools are the point of the demo.
-    let out = || Output::standard(io::stdout(), ColorOption::Auto);
-    let mut screen = Screen::new(out(), out()).with_columns_of_terminal();
-    let server = ReplayServer::start(answers::replies()).await.map_err(Error::advisor)?;
-    let journal = Journal::new();
-    let store = JournalStore::new(JournalStore::new(InMemoryStore::new(), &journal), file.journal());
-    let memory = ChatMemoryAdvisor::new(store);
-    let model = OpenAiModel::new("demo-model").with_base_url(format!("{}/v1", server.url()));
-    let tool_loop = ToolCallAdvisor::builder().streaming(ToolCallStreaming::All).build()?;
-    let client = ChatClient::builder(JournalModel::new(model, file.journal()))
+    let out = || Output::standard(io::stdout());
+    let mut screen = Screen::new(out(), out());
+    let order = Order::default();
+    let memory = ChatMemoryAdvisor::new(OrderedStore { store: InMemoryStore::new(), order: order.clone() });
+    let tools = ToolSet::new().with(tools::current_time()).with(tools::demo_weather());
+    let client = ChatClient::builder(DemoModel)
         .system("You are a travel assistant.")
-        .advisor(JournalAdvisor::new(tool_loop, file.journal()))
-        .advisor(JournalAdvisor::new(memory.clone(), file.journal()))
-        .advisor_in(Phase::ModelCall, journalling::asking(&journal))
-        .tools(&journalling::tools(&journal))
+        .advisor(tools::tool_loop(&[], &tools)?)
+        .advisor(memory.clone())
+        .advisor_in(Phase::ModelCall, asking(&order))
+        .tools(&tools)
         .build()?;
-
-    screen
-        .line(format_args!("A server on {} plays the model; everything else is real.\n", server.address()))?;
+    screen.line("A script plays the model; everything else is real.\n")?;
     screen.line(format_args!("The chain:\n{}", client.explain()))?;
-    for question in [
-        "How is the weather in Tokyo and in London, and how late is it in Tokyo?",
-        "And in Paris? Where should I go?",
-    ] {
-        turn(&client, question, &journal, &file, &mut screen).await?;
+    for question in ["How is the weather in Oslo and in Lima?", "And what time is it?"] {
+        turn(&client, question, &order, &mut screen).await?;
     }
-    file.save()?;
-
     screen.line("── what memory holds ──")?;
     for message in memory.transcript(&ConversationKey::new("demo")?).await?.iter() {
         screen.line(line(message))?;
     }
-    screen.line(format_args!("\n── what happened in which order ──\n{journal}"))?;
-    let counts = server.counts();
-    screen.line(format_args!("{} requests over {} connection(s)", counts.requests, counts.connections))?;
+    screen.line(format_args!("\n── what happened in which order ──\n{}", order.lines()))?;
     Ok(())
 }
 
 async fn turn<A: Write, N: Write>(
     client: &ChatClient,
     question: &str,
-    journal: &Journal,
-    file: &JournalFile,
+    order: &Order,
     screen: &mut Screen<A, N>,
 ) -> Result<(), Failure> {
     screen.line(format_args!("> {question}"))?;
-    journal.record(format!("turn: {question}"));
+    order.record(format!("turn: {question}"));
     let mut turn = client.prompt().user(question).conversation("demo").stream();
-    file.begin(turn.turn().id());
-    while let Some(item) = turn.next().await {
-        file.item(&item);
-        let chunk = item?;
+    while let Some(chunk) = turn.next().await {
+        let chunk = chunk?;
         screen.show(&chunk)?;
         match &chunk {
+            Chunk::Tool(event) => match event.kind {
+                ToolEventKind::Started { .. } => order.record(format!("tool {} starts", event.call_id)),
+                ToolEventKind::Finished(_) => order.record(format!("tool {} ends", event.call_id)),
+                _ => {}
+            },
             Chunk::RoundCompleted(response) => {
-                journal.record(format!("reader sees the end of round {}", response.round()));
+                order.record(format!("reader sees the end of round {}", response.round()));
             }
-            Chunk::Completed(response) => {
-                journal.record("reader sees the end of the turn");
-                let usage = response.usage().copied().unwrap_or_default();
-                let (input, output) = (usage.input_tokens.unwrap_or(0), usage.output_tokens.unwrap_or(0));
-                screen.line(format_args!(
-                    "[{:?}; {input} tokens in, {output} out]\n",
-                    response.finish().reason
-                ))?;
-            }
+            Chunk::Completed(_) => order.record("reader sees the end of the turn".to_owned()),
             _ => {}
         }
     }
+    screen.line("")?;
     Ok(())
+}
+
+/// Records when the model is asked, and when its answer is complete.
+fn asking(order: &Order) -> impl StreamAdvisor {
+    let order = order.clone();
+    from_fn("order", move |request: ChatRequest, next: AdvisorChain| {
+        let order = order.clone();
+        async move {
+            order.record(format!("request with {} messages", request.messages.len()));
+            Ok(next.next_stream(request).await?.on_completed(move |response| async move {
+                order.record(format!("answer of round {} is complete", response.round()));
+                Ok(response)
+            }))
+        }
+    })
+}
+
+/// A store that records what it has stored.
+struct OrderedStore {
+    store: InMemoryStore,
+    order: Order,
+}
+
+#[async_trait]
+impl ConversationStore for OrderedStore {
+    async fn load(&self, key: &ConversationKey, range: ReadRange) -> StoreResult<Snapshot> {
+        self.store.load(key, range).await
+    }
+
+    async fn read(&self, key: &ConversationKey, after: EntryId, limit: usize) -> StoreResult<Vec<Entry>> {
+        self.store.read(key, after, limit).await
+    }
+
+    async fn append(&self, key: &ConversationKey, expected: Version, batch: Batch) -> StoreResult<Version> {
+        let labels: Vec<_> = batch.entries.iter().map(|entry| entry.kind.label()).collect();
+        let version = self.store.append(key, expected, batch).await?;
+        self.order.record(format!("stored {}", labels.join(" ")));
+        Ok(version)
+    }
+
+    async fn delete(&self, key: &ConversationKey) -> StoreResult {
+        self.store.delete(key).await
+    }
+
+    async fn list(&self, page: &Page) -> StoreResult<Vec<ConversationKey>> {
+        self.store.list(page).await
+    }
 }
 
 /// Formats a message for the list of the memory's content.
@@ -106,14 +150,10 @@ fn line(message: &Message) -> String {
     let text = printable(&message.text());
     match message.role() {
         Role::Assistant => {
-            let calls: Vec<_> = message
+            let calls = message
                 .tool_calls()
-                .map(|call| format!("{}({}) as {}", call.name, call.arguments, call.id))
-                .collect();
-            format!(
-                "assistant  {text}{}",
-                calls.iter().map(|call| format!("\n             calls {call}")).collect::<String>()
-            )
+                .map(|call| format!("\n             calls {}({}) as {}", call.name, call.arguments, call.id));
+            format!("assistant  {text}{}", calls.collect::<String>())
         }
         Role::Tool => {
             let call = message.tool_result().map_or("", |result| &result.call_id);

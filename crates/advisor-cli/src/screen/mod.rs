@@ -1,7 +1,7 @@
 //! The output of a turn, on two streams.
 
-pub(crate) mod attached;
-mod tools;
+pub(crate) mod notes;
+pub(crate) mod output;
 
 use std::error::Error;
 use std::fmt::Display;
@@ -11,84 +11,36 @@ use advisor_chain::chain::text_with_sources;
 use advisor_chain::messages::{Block, BlockDelta, BlockKind};
 use advisor_chain::{Chunk, FinishReason};
 
-use self::attached::{Sources, media_line};
-use self::tools::RunningTools;
-use crate::look::{Attribute, Look};
-use crate::markdown::{Markdown, wrapped};
-use crate::output::{ColorOption, Colours, Output, Place};
+use self::notes::{RunningTools, Sources, media_line};
+use self::output::{Look, Output};
 use crate::printable::printable;
 
 /// The prefix of each line of reasoning.
 const REASONING: &str = "| ";
 
-/// The assumed width of a terminal whose width is unknown.
-const USUAL_WIDTH: usize = 80;
-
-/// Whether reasoning is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reasoning {
-    Shown,
-    /// One line in place of each block.
-    Folded,
-}
-
-impl Reasoning {
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Shown => "shown",
-            Self::Folded => "folded",
-        }
-    }
-}
-
 /// The output of a turn: the answer on one stream; reasoning, tools and notes on another.
 ///
-/// A failure to write a note does not affect the answer. With colours, the answer is rendered as Markdown.
+/// A failure to write a note does not affect the answer.
 #[derive(Debug)]
 pub(crate) struct Screen<A, N> {
     answer: Output<A>,
     notes: Output<N>,
-    markdown: Option<Markdown>,
     tools: RunningTools,
     sources: Sources,
     /// The kind of the text that was closed last. A further one continues its line; other output ends it.
     closed: Option<BlockKind>,
-    reasoning: Reasoning,
-    /// Returns the columns of a terminal.
-    columns: fn() -> usize,
 }
 
 impl Screen<Stdout, Stderr> {
     /// Writes the answer to standard output, everything else to standard error.
-    pub(crate) fn standard(color: ColorOption) -> Self {
-        Self::new(Output::standard(io::stdout(), color), Output::standard(io::stderr(), color))
-            .with_columns_of_terminal()
+    pub(crate) fn standard() -> Self {
+        Self::new(Output::standard(io::stdout()), Output::standard(io::stderr()))
     }
 }
 
 impl<A: Write, N: Write> Screen<A, N> {
     pub(crate) fn new(answer: Output<A>, notes: Output<N>) -> Self {
-        let markdown = (answer.style().colours == Colours::On).then(|| Markdown::new(USUAL_WIDTH));
-        Self {
-            answer,
-            notes,
-            markdown,
-            tools: RunningTools::default(),
-            sources: Sources::default(),
-            closed: None,
-            reasoning: Reasoning::Shown,
-            columns: || USUAL_WIDTH,
-        }
-    }
-
-    /// Asks the terminal for its width, which may change, in place of the usual one.
-    pub(crate) fn with_columns_of_terminal(self) -> Self {
-        Self { columns: columns_of_terminal, ..self }
-    }
-
-    /// Sets whether reasoning is shown from here on.
-    pub(crate) fn set_reasoning(&mut self, reasoning: Reasoning) {
-        self.reasoning = reasoning;
+        Self { answer, notes, tools: RunningTools::default(), sources: Sources::default(), closed: None }
     }
 
     /// Shows one chunk of a turn.
@@ -98,9 +50,7 @@ impl<A: Write, N: Write> Screen<A, N> {
             Chunk::Delta { delta: BlockDelta::Text(text) | BlockDelta::Refusal(text), .. } => {
                 self.answer_goes_on(text)
             }
-            Chunk::Delta { delta: BlockDelta::Reasoning(text), .. } if self.reasoning == Reasoning::Shown => {
-                self.reasoning_goes_on(text)
-            }
+            Chunk::Delta { delta: BlockDelta::Reasoning(text), .. } => self.reasoning_goes_on(text),
             Chunk::Delta { delta: BlockDelta::Media(media), .. } => self.note(&media_line(media)),
             Chunk::Delta { delta: BlockDelta::Citation(citation), .. } => {
                 // In the middle of a sentence it would split the text.
@@ -112,7 +62,7 @@ impl<A: Write, N: Write> Screen<A, N> {
                 Ok(())
             }
             Chunk::Tool(event) => match self.tools.note(event) {
-                Some(note) => note.lines.iter().try_for_each(|line| self.note_in(&note.look, line)),
+                Some((look, note)) => self.note_in(look, &note),
                 None => Ok(()),
             },
             Chunk::RoundCompleted(_) => self.end_texts(),
@@ -144,21 +94,17 @@ impl<A: Write, N: Write> Screen<A, N> {
 
     /// Writes a note on separate lines.
     pub(crate) fn note(&mut self, text: &str) -> io::Result<()> {
-        self.note_in(&Look::default(), text)
+        self.note_in(Look::Usual, text)
     }
 
     /// Writes a note about a failure.
     pub(crate) fn error(&mut self, text: &str) -> io::Result<()> {
-        self.note_in(&Look::new(Attribute::Red), &format!("error: {text}"))
+        self.note_in(Look::Red, &format!("error: {text}"))
     }
 
-    fn note_in(&mut self, look: &Look, text: &str) -> io::Result<()> {
+    fn note_in(&mut self, look: Look, text: &str) -> io::Result<()> {
         self.leave_answer()?;
-        let text = wrapped(&printable(text), self.width(self.notes.style().place));
-        let text = match self.notes.style().colours {
-            Colours::On => look.paint(&text),
-            Colours::Off => text,
-        };
+        let text = self.notes.paint(look, &printable(text));
         let _ = self.notes.end_line().and_then(|()| self.notes.write(&format!("{text}\n")));
         Ok(())
     }
@@ -174,63 +120,38 @@ impl<A: Write, N: Write> Screen<A, N> {
     fn end_texts(&mut self) -> io::Result<()> {
         self.end_answer()?;
         match self.sources.take_note() {
-            Some(note) => self.note_in(&Look::new(Attribute::Dim), &note),
+            Some(note) => self.note_in(Look::Dim, &note),
             None => Ok(()),
         }
     }
 
     fn end_answer(&mut self) -> io::Result<()> {
         self.closed = None;
-        if let Some(markdown) = &mut self.markdown {
-            self.answer.write(&markdown.end())?;
-        }
         self.answer.end_line()
     }
 
     fn answer_goes_on(&mut self, text: &str) -> io::Result<()> {
         // Even if the notes go to another stream, since one file may get both.
         let _ = self.notes.end_line();
-        let text = printable(text);
-        let width = self.width(self.answer.style().place);
-        match &mut self.markdown {
-            Some(markdown) => {
-                markdown.set_width(width);
-                self.answer.write(&markdown.push(&text))
-            }
-            None => self.answer.write(&text),
-        }
-    }
-
-    /// Returns the columns of a line. Files and pipes have no limit.
-    fn width(&self, place: Place) -> usize {
-        match place {
-            Place::Terminal => (self.columns)(),
-            Place::Elsewhere => usize::MAX,
-        }
+        self.answer.write(&printable(text))
     }
 
     /// Ends the line of the texts before a block of another kind. Providers also split a sentence into several texts, to
     /// attach a source or a signature to one of them.
     fn block_begins(&mut self, kind: BlockKind) -> io::Result<()> {
-        if kind != BlockKind::Citation && self.closed.is_some_and(|closed| closed != kind) {
-            self.end_answer()?;
-        }
-        match (kind, self.reasoning) {
-            (BlockKind::Reasoning, Reasoning::Folded) => self.note_in(&Look::new(Attribute::Dim), "| …"),
+        match self.closed {
+            Some(closed) if kind != BlockKind::Citation && closed != kind => self.end_answer(),
             _ => Ok(()),
         }
     }
 
     fn reasoning_goes_on(&mut self, text: &str) -> io::Result<()> {
         self.leave_answer()?;
-        let look = match self.notes.style().colours {
-            Colours::On => Look::new(Attribute::Dim),
-            Colours::Off => Look::default(),
-        };
         for piece in printable(text).split_inclusive('\n') {
             let mark = if self.notes.is_open() { "" } else { REASONING };
             let (line, end) = piece.strip_suffix('\n').map_or((piece, ""), |line| (line, "\n"));
-            let _ = self.notes.write(&format!("{}{end}", look.paint(&format!("{mark}{line}"))));
+            let line = self.notes.paint(Look::Dim, &format!("{mark}{line}"));
+            let _ = self.notes.write(&format!("{line}{end}"));
         }
         Ok(())
     }
@@ -248,25 +169,11 @@ impl<A: Write, N: Write> Screen<A, N> {
     /// Ends the answer's line before other output, if its text is closed or one terminal shows both. Otherwise the line
     /// continues in a file.
     fn leave_answer(&mut self) -> io::Result<()> {
-        if self.closed.is_some() {
-            return self.end_answer();
-        }
-        match (self.answer.style().place, self.notes.style().place) {
-            (Place::Elsewhere, _) | (_, Place::Elsewhere) => Ok(()),
-            _ => {
-                if let Some(markdown) = &mut self.markdown {
-                    self.answer.write(&markdown.interrupt())?;
-                }
-                self.answer.end_line()
-            }
+        match self.closed.is_some() || (self.answer.is_terminal() && self.notes.is_terminal()) {
+            true => self.end_answer(),
+            false => Ok(()),
         }
     }
-}
-
-/// Returns the width of the terminal, or the usual one if it is unknown.
-fn columns_of_terminal() -> usize {
-    let columns = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-    columns.filter(|columns| *columns > 0).unwrap_or(USUAL_WIDTH)
 }
 
 /// Returns a note about the end of a turn; none if the model simply finished.
@@ -294,12 +201,8 @@ pub(crate) fn chain_of(error: &dyn Error) -> String {
 mod tests {
     use advisor_chain::messages::{BlockContent, BlockHead, BlockId, Citation, Limit, Media};
 
+    use super::output::Style::{self, Coloured, Piped, Plain};
     use super::*;
-    use crate::output::Style;
-
-    const PIPED: Style = Style { place: Place::Elsewhere, colours: Colours::Off };
-    const PLAIN: Style = Style { place: Place::Terminal, colours: Colours::Off };
-    const COLOURED: Style = Style { place: Place::Terminal, colours: Colours::On };
 
     #[test]
     fn abnormal_finish_reasons_produce_note() {
@@ -336,29 +239,16 @@ mod tests {
     }
 
     #[test]
-    fn a_note_is_wrapped_on_a_terminal_only() {
-        let note = format!("  {}\nand more", "word ".repeat(20).trim_end());
-        for (style, lines) in [(PLAIN, 3), (PIPED, 2)] {
-            let (mut answered, mut noted) = (Vec::new(), Vec::new());
-            let mut screen = Screen::new(Output::new(&mut answered, style), Output::new(&mut noted, style));
-            screen.note(&note).unwrap();
-            let shown = String::from_utf8(noted).unwrap();
-            assert_eq!(shown.lines().count(), lines, "{shown}");
-            assert!(shown.lines().all(|line| style == PIPED || line.len() <= USUAL_WIDTH), "{shown}");
-        }
-    }
-
-    #[test]
-    fn d12_answer_is_separate_from_reasoning_only_on_terminal() {
+    fn answer_is_separate_from_reasoning_only_on_terminal() {
         let void = "[the answer starts over; ignore the text above]\n";
         let plain = format!("| hm\u{fffd}\n{void}");
-        for notes in [PIPED, PLAIN] {
-            assert_eq!(shown(PIPED, notes), ("One two\n".into(), plain.clone()));
+        for notes in [Piped, Plain] {
+            assert_eq!(shown(Piped, notes), ("One two\n".into(), plain.clone()));
         }
-        assert_eq!(shown(COLOURED, PIPED), ("One two\n".into(), plain.clone()));
-        assert_eq!(shown(PLAIN, PLAIN), ("One \ntwo\n".into(), plain));
+        assert_eq!(shown(Coloured, Piped), ("One two\n".into(), plain.clone()));
+        assert_eq!(shown(Plain, Plain), ("One \ntwo\n".into(), plain));
         let coloured = format!("\x1b[2m| hm\u{fffd}\x1b[0m\n{void}");
-        assert_eq!(shown(COLOURED, COLOURED), ("One\ntwo\n".into(), coloured));
+        assert_eq!(shown(Coloured, Coloured), ("One \ntwo\n".into(), coloured));
     }
 
     /// Returns the output on both streams of an answer with these blocks.
@@ -393,18 +283,15 @@ mod tests {
     #[test]
     fn text_in_several_blocks_is_shown_as_it_was_written() {
         let cited = [text("The capital is "), citation(), text("Oslo"), citation(), text(", in the south.")];
-        for style in [PIPED, PLAIN, COLOURED] {
+        for style in [Piped, Plain, Coloured] {
             let (answer, _) = shown_blocks(style, &[text("The **wo"), text(""), text("rd** is split.")]);
-            let word = if style == COLOURED { "\x1b[1mword\x1b[0m" } else { "**word**" };
-            assert_eq!(answer, format!("The {word} is split.\n"));
+            assert_eq!(answer, "The **word** is split.\n");
             let (answer, notes) = shown_blocks(style, &cited);
             assert_eq!(answer, "The capital is Oslo, in the south.\n");
-            let look = if style == COLOURED { "\x1b[2m" } else { "" };
+            let look = if style == Coloured { "\x1b[2m" } else { "" };
             assert!(notes.starts_with(look) && notes.contains(SOURCE.trim()), "{notes:?}");
             assert_eq!(notes.matches("source").count(), 1, "{notes:?}");
         }
-        let table = [text("| a | b |\n|---|---|\n| 1"), text(" | 2 |\n")];
-        assert_eq!(shown_blocks(PIPED, &table).0, "| a | b |\n|---|---|\n| 1 | 2 |\n");
     }
 
     #[test]
@@ -415,7 +302,7 @@ mod tests {
             (media, "[image: image/png, 8 bytes]\n"),
             (BlockContent::Refusal("No.".into()), ""),
         ] {
-            for style in [PIPED, PLAIN] {
+            for style in [Piped, Plain] {
                 let (answer, notes) = shown_blocks(style, &[text("One."), between.clone(), text("Two.")]);
                 let refusal = if note.is_empty() { "No.\n" } else { "" };
                 assert_eq!((answer, notes), (format!("One.\n{refusal}Two.\n"), note.to_owned()));
@@ -426,7 +313,7 @@ mod tests {
     #[test]
     fn an_answer_of_media_alone_is_no_empty_line() {
         let sound = BlockContent::Media(Media::from_url("audio/*", "https://e.com/a"));
-        let shown = shown_blocks(PLAIN, &[sound]);
+        let shown = shown_blocks(Plain, &[sound]);
         assert_eq!(shown, (String::new(), "[audio: audio/*, https://e.com/a]\n".to_owned()));
     }
 }

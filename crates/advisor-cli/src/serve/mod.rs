@@ -1,7 +1,5 @@
 //! `advisor serve`: a chain as an HTTP service, with a chat page.
 
-mod demo_model;
-mod demo_tools;
 mod open_files;
 
 use std::io::Write;
@@ -9,16 +7,16 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use advisor_chain::tools::ToolCallStreaming;
-use advisor_chain::{ChatClient, ChatMemoryAdvisor, ChatOptions, Error, Result, ToolCallAdvisor};
+use advisor_chain::tools::ToolSet;
+use advisor_chain::{ChatClient, ChatMemoryAdvisor, Error, Result};
 use advisor_server::{AllowedOrigins, ChatServer, Inspector, ServerLimits, Tokens, serve};
 use tokio::net::TcpListener;
 
-use self::demo_model::DemoModel;
 use self::open_files::within_open_files;
-use crate::chat::endpoint::{Endpoint, Provider};
+use crate::demo::model::DemoModel;
+use crate::endpoint::Provider;
 use crate::failure::Failure;
-use crate::{asking, call_format, conversations};
+use crate::{conversations, tools};
 
 /// The time for running turns to end by themselves after a signal.
 const SHUTDOWN: Duration = Duration::from_secs(10);
@@ -62,12 +60,6 @@ pub(crate) struct Arguments {
     /// The MiB of a request, at most. Pictures and files count in base64, also those of a client's history. 32 by default.
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u16).range(1..))]
     body_limit: Option<u16>,
-    /// Counts requests, turns and tokens, for Prometheus at /metrics.
-    #[arg(long)]
-    metrics: bool,
-    /// A file with the bearer token that reads the counters. With --tokens, --metrics needs it.
-    #[arg(long, value_name = "FILE", requires = "metrics")]
-    operator_token: Option<PathBuf>,
 }
 
 pub(crate) async fn run(arguments: Arguments, out: &mut impl Write) -> Result<(), Failure> {
@@ -127,7 +119,7 @@ fn server(
 ) -> Result<ChatServer, Failure> {
     let tokens = arguments.tokens.as_deref().map(tokens).transpose()?.unwrap_or_default();
     let origins = AllowedOrigins::new(arguments.allow_origin.iter().map(String::as_str))?;
-    let server = ChatServer::new(client, memory).with_tokens(tokens.clone()).with_allowed_origins(origins);
+    let server = ChatServer::new(client, memory).with_tokens(tokens).with_allowed_origins(origins);
     let limits = ServerLimits::default();
     let limits = match arguments.body_limit {
         Some(mib) => limits.with_body_bytes(usize::from(mib) << 20),
@@ -135,54 +127,23 @@ fn server(
     };
     let server = server.with_limits(within_open_files(limits));
     let server = if arguments.conversation_by_user { server.with_conversation_by_user() } else { server };
-    let server = if arguments.ask.is_empty() { server } else { server.with_approvals() };
-    if arguments.metrics { with_metrics(arguments, &tokens, server) } else { Ok(server) }
-}
-
-fn with_metrics(arguments: &Arguments, tokens: &Tokens, server: ChatServer) -> Result<ChatServer, Failure> {
-    let server = server.with_metrics();
-    let Some(file) = &arguments.operator_token else {
-        if arguments.tokens.is_none() {
-            return Ok(server);
-        }
-        let message = "no token of a tenant reads the counters: add --operator-token, or omit --metrics";
-        return Err(Error::configuration(message).into());
-    };
-    let text = text_of(file)?;
-    match text.trim() {
-        token if token.is_empty() || token.contains(char::is_whitespace) => {
-            let message = format!("{}: the file needs one token and nothing else", file.display());
-            Err(Error::configuration(message).into())
-        }
-        token if tokens.tenant(token).is_some() => {
-            let message = format!("{}: the token is also one of a tenant", file.display());
-            Err(Error::configuration(message).into())
-        }
-        token => Ok(server.with_operator_token(token)?),
-    }
+    Ok(if arguments.ask.is_empty() { server } else { server.with_approvals() })
 }
 
 fn client(arguments: &Arguments, memory: ChatMemoryAdvisor) -> Result<ChatClient> {
-    let tools = demo_tools::tools();
-    let tool_loop = ToolCallAdvisor::builder()
-        .streaming(ToolCallStreaming::All)
-        .policy(asking::policy(&arguments.ask, &tools)?)
-        .build()?;
-    let in_text = call_format::in_text()?;
+    let tools = ToolSet::new().with(tools::current_time()).with(tools::demo_weather());
+    let calls_in_text = tools::calls_in_text()?;
     let builder = match arguments.provider {
         None => ChatClient::builder(DemoModel),
         Some(provider) => {
-            let (model, base_url) = (arguments.model.clone(), arguments.base_url.clone());
-            let endpoint = Endpoint::find(provider, model, base_url, None)?;
-            let options = ChatOptions::new().with_model(endpoint.model);
-            let builder = ChatClient::builder(endpoint.server).options(options);
-            match in_text {
-                Some(in_text) => builder.advisor(in_text),
-                None => builder,
+            let model = provider.model(arguments.model.clone(), arguments.base_url.clone())?;
+            match calls_in_text {
+                Some(calls_in_text) => ChatClient::builder(model).advisor(calls_in_text),
+                None => ChatClient::builder(model),
             }
         }
     };
-    let builder = builder.advisor(tool_loop).advisor(memory).tools(&tools);
+    let builder = builder.advisor(tools::tool_loop(&arguments.ask, &tools)?).advisor(memory).tools(&tools);
     match &arguments.system {
         Some(system) => builder.system(system.as_str()).build(),
         None => builder.build(),
@@ -191,7 +152,8 @@ fn client(arguments: &Arguments, memory: ChatMemoryAdvisor) -> Result<ChatClient
 
 /// Reads the file of tokens.
 fn tokens(file: &Path) -> Result<Tokens, Failure> {
-    let text = text_of(file)?;
+    let text = std::fs::read_to_string(file)
+        .map_err(|source| Failure::Unreadable { file: file.display().to_string(), source })?;
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let pair = |line| match str::split_whitespace(line).collect::<Vec<_>>()[..] {
         [tenant, token] => Some((token, tenant)),
@@ -208,9 +170,4 @@ fn tokens(file: &Path) -> Result<Tokens, Failure> {
             Err(Error::configuration(message).into())
         }
     }
-}
-
-fn text_of(file: &Path) -> Result<String, Failure> {
-    let unreadable = |source| Failure::Unreadable { file: file.display().to_string(), source };
-    std::fs::read_to_string(file).map_err(unreadable)
 }

@@ -7,7 +7,7 @@ use advisor_server::ServerLimits;
 /// The part of the open files that is not for connections of clients: connections to the model, and the file of memory.
 const RESERVE: usize = 4;
 
-/// The files that are neither: those of memory, of tools, of the journal.
+/// The files that are neither: those of memory and of tools.
 const OWN: usize = 64;
 
 /// Returns limits whose connections and turns leave files for one another and for other things, after raising the number of

@@ -21,11 +21,10 @@ pub(crate) fn advisor(arguments: &[&str]) -> Command {
             || matches!(&**name, "ADVISOR_TOOL_CALL_FORMAT" | "AUTOBYTEUS_STREAM_PARSER")
     };
     let providers = std::env::vars().filter(of_provider).map(|(name, _)| name);
-    let terminals = ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"].map(str::to_owned);
-    for name in providers.chain(terminals) {
+    for name in providers {
         command.env_remove(name);
     }
-    command.env("TERM", "xterm");
+    command.env_remove("NO_COLOR").env("TERM", "xterm");
     command
 }
 

@@ -73,7 +73,7 @@ async fn key_over_plain_http_is_noted() {
     // No name of this domain resolves.
     let mut command = advisor(&["chat", "--model", "m", "--base-url", "http://llm.invalid/v1"]);
     command.env("OPENAI_API_KEY", "canary");
-    let output = told(command, "").await;
+    let output = told(command, "hello\n").await;
     let notes = text_of(&output.stderr);
     assert!(notes.contains("without encryption") && !notes.contains("canary"), "{output:?}");
 }
@@ -242,18 +242,15 @@ async fn a_conversation_is_listed_exported_and_imported() {
 async fn files_with_content_are_for_their_owner_alone() {
     use std::os::unix::fs::PermissionsExt;
     let server = server([ChatTranscript::new("m").text("Hi").finish("stop")]).await;
-    let new = |name| no_store_yet(name);
-    let (store, journal) = (new("owned.sqlite"), new("owned.journal"));
-    let program = chat(&server, &["--memory", &store, "--journal", &journal]);
+    let store = no_store_yet("owned.sqlite");
+    let program = chat(&server, &["--memory", &store]);
     let mut command = Command::new("sh");
     command.args(["-c", "umask 022; exec \"$0\" \"$@\""]).arg(program.get_program()).args(program.get_args());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let output = told(command, "hello\n").await;
     assert!(output.status.success(), "{output:?}");
-    for file in [store, journal] {
-        let mode = std::fs::metadata(&file).unwrap().permissions().mode() & 0o777;
-        assert_eq!(mode, 0o600, "{file}: {mode:o}");
-    }
+    let mode = std::fs::metadata(&store).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o600, "{mode:o}");
 }
 
 #[tokio::test]
@@ -368,16 +365,24 @@ fn every_recording_aggregates_as_expected() {
 }
 
 #[test]
-fn demo_journal_can_be_inspected() {
-    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("demo.journal");
-    let _ = std::fs::remove_file(&path);
-    let path = path.to_str().unwrap();
-    let output = advisor(&["demo", "--journal", path]).output().unwrap();
+fn demo_shows_the_order_of_the_work() {
+    let output = advisor(&["demo"]).output().unwrap();
     assert!(output.status.success(), "{output:?}");
-    let output = advisor(&["inspect", path]).output().unwrap();
     let shown = text_of(&output.stdout);
-    assert!(shown.starts_with("turns: 2, model calls: 5, tool runs: 6, tokens: "), "{shown}");
-    assert!(shown.contains("get_trains") && !shown.contains(" other "), "{shown}");
+    let order = [
+        "stored user",
+        "request with 2 messages",
+        "answer of round 1 is complete",
+        "stored assistant(call_1_0,call_1_1)",
+        "reader sees the end of round 1",
+        "tool call_1_0 starts",
+        "tool call_1_1 starts",
+        "stored result(call_1_0) result(call_1_1)",
+        "request with 5 messages",
+    ];
+    let (_, lines) = shown.split_once("in which order").unwrap();
+    let place = |line: &str| lines.find(&format!("\n {line}\n")).unwrap_or_else(|| panic!("{line}: {shown}"));
+    assert!(order.map(place).is_sorted(), "{shown}");
 }
 
 #[test]

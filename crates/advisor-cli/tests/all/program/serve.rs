@@ -197,12 +197,10 @@ async fn options_reach_the_server() {
     let folder = tempfile::tempdir().unwrap();
     let model = ReplayServer::start([]).await.unwrap();
     let options = [
-        "--metrics", "--allow-origin", "https://chat.example.org", "--allow-origin", "http://localhost:3000",
+        "--allow-origin", "https://chat.example.org", "--allow-origin", "http://localhost:3000",
         "--body-limit", "1",
     ];
     let server = Server::start_with(&model, &folder.path().join("c.sqlite"), &options).await;
-    let metrics = read_to_end(&mut server.send("GET /metrics", "").await).await;
-    assert!(metrics.contains("advisor_turns_running 0"), "{metrics}");
     let mut asked = TcpStream::connect(server.address).await.unwrap();
     let head = "OPTIONS /api/chat HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\norigin: http://localhost:3000\r\n\r\n";
     asked.write_all(head.as_bytes()).await.unwrap();
@@ -216,33 +214,6 @@ async fn options_reach_the_server() {
     let arguments = ["serve", "--allow-origin", "*", "--memory", file.to_str().unwrap()];
     let refused = told(advisor(&arguments), "").await;
     assert_eq!(refused.status.code(), Some(2), "{refused:?}");
-}
-
-#[tokio::test]
-async fn counters_of_tenants_need_the_operators_token() {
-    let folder = tempfile::tempdir().unwrap();
-    let write = |name: &str, text: &str| {
-        let path = folder.path().join(name);
-        std::fs::write(&path, text).unwrap();
-        path.to_str().unwrap().to_owned()
-    };
-    let (tokens, operator) =
-        (write("tokens", "ann the-secret-of-ann\n"), write("operator", "the-token-of-operator\n"));
-    let file = folder.path().join("other.sqlite");
-    let arguments = ["serve", "--tokens", &tokens, "--metrics", "--memory", file.to_str().unwrap()];
-    let refused = told(advisor(&arguments), "").await;
-    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
-    let model = ReplayServer::start([]).await.unwrap();
-    let options = ["--tokens", &tokens, "--metrics", "--operator-token", &operator];
-    let server = Server::start_with(&model, &folder.path().join("c.sqlite"), &options).await;
-    for (token, status) in [("the-secret-of-ann", "401"), ("the-token-of-operator", "200")] {
-        let head = format!("GET /metrics HTTP/1.1\r\nauthorization: Bearer {token}");
-        let request = format!("{head}\r\nhost: localhost\r\nconnection: close\r\n\r\n");
-        let mut stream = TcpStream::connect(server.address).await.unwrap();
-        stream.write_all(request.as_bytes()).await.unwrap();
-        let answer = read_to_end(&mut stream).await;
-        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{token}: {answer}");
-    }
 }
 
 /// A supervisor's signal ends the server like ctrl-c: the running turn may end, and then the process does.
@@ -311,7 +282,7 @@ async fn comment_in_the_file_of_tokens_opens_nothing() {
         assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{token}: {answer}");
     }
     let file = folder.path().join("other.sqlite");
-    let (same, file) = (write("operator", "the-secret-of-ann"), file.to_str().unwrap());
+    let file = file.to_str().unwrap();
     let bad = [
         write("white", "ann two words\n"),
         write("lone", "ann\n"),
@@ -319,12 +290,9 @@ async fn comment_in_the_file_of_tokens_opens_nothing() {
         write("short", "ann secret\n"),
         write("shared", "ann the-secret-of-ann\nbob the-secret-of-ann\n"),
     ];
-    let with_metrics = ["--tokens", &tokens, "--metrics", "--operator-token", &same];
-    let options = bad.iter().map(|tokens| vec!["--tokens", tokens]).chain([with_metrics.to_vec()]);
-    for options in options {
-        let arguments = [&["serve", "--memory", file][..], &options].concat();
-        let refused = told(advisor(&arguments), "").await;
-        assert_eq!(refused.status.code(), Some(2), "{options:?}: {refused:?}");
+    for tokens in bad {
+        let refused = told(advisor(&["serve", "--memory", file, "--tokens", &tokens]), "").await;
+        assert_eq!(refused.status.code(), Some(2), "{tokens}: {refused:?}");
     }
 }
 

@@ -7,18 +7,13 @@ use advisor_chain::chain::OnDrop;
 use advisor_chain::{Chunk, Error, ErrorKind, TurnStream};
 use futures::{FutureExt, StreamExt};
 
-use super::waits::Waits;
 use crate::failure::Failure;
-use crate::journal_file::JournalFile;
 use crate::screen::Screen;
 
 /// A form in which the chat shows a turn.
 pub(super) trait View {
     /// Shows a chunk.
     fn chunk(&mut self, chunk: &Chunk) -> io::Result<()>;
-
-    /// Shows a note about a wait.
-    fn waits(&mut self, note: &str) -> io::Result<()>;
 
     /// Takes the error that ended the turn. Returns the failure, with the error if it is not shown yet.
     fn failed(&mut self, error: Error) -> io::Result<Failure>;
@@ -27,10 +22,6 @@ pub(super) trait View {
 impl<A: Write, N: Write> View for Screen<A, N> {
     fn chunk(&mut self, chunk: &Chunk) -> io::Result<()> {
         self.show(chunk)
-    }
-
-    fn waits(&mut self, note: &str) -> io::Result<()> {
-        self.note(note)
     }
 
     fn failed(&mut self, error: Error) -> io::Result<Failure> {
@@ -43,28 +34,11 @@ impl<A: Write, N: Write> View for Screen<A, N> {
     }
 }
 
-/// Shows the answer as it arrives. An interrupt cancels it; the part that was shown stays in the conversation. The turn
-/// is recorded in the journal, if there is one.
+/// Shows the answer as it arrives. An interrupt cancels it; the part that was shown stays in the conversation.
 pub(super) async fn show(
-    turn: TurnStream,
-    interrupt: impl Future<Output = io::Result<()>>,
-    view: &mut impl View,
-    waits: &mut Waits,
-    journal: Option<&JournalFile>,
-) -> Result<(), Failure> {
-    let Some(journal) = journal else { return show_items(turn, interrupt, view, waits, |_| {}).await };
-    journal.begin(turn.turn().id());
-    let shown = show_items(turn, interrupt, view, waits, |item| journal.item(item)).await;
-    // The error of the turn comes before that of the journal.
-    shown.and(journal.save())
-}
-
-async fn show_items(
     mut turn: TurnStream,
     interrupt: impl Future<Output = io::Result<()>>,
     view: &mut impl View,
-    waits: &mut Waits,
-    record: impl Fn(&Result<Chunk, Error>),
 ) -> Result<(), Failure> {
     let handle = turn.handle();
     // One future for the whole answer, polled before each chunk: a signal is noticed even if chunks are always
@@ -78,8 +52,7 @@ async fn show_items(
                 interrupted = true;
                 handle.cancel(OnDrop::KeepPartial);
             }
-            Some(note) = waits.next() => view.waits(&note)?,
-            item = turn.next() => match item.inspect(&record) {
+            item = turn.next() => match item {
                 Some(Ok(chunk)) => view.chunk(&chunk)?,
                 Some(Err(error)) => return Err(view.failed(error)?),
                 // The answer was complete when the interrupt arrived, which ends the program all the same.
@@ -99,11 +72,8 @@ mod tests {
     use advisor_testkit::{Answer, ScriptedModel};
     use futures::future::poll_fn;
 
-    use super::super::waits::waits;
     use super::*;
-    use crate::output::{Colours, Output, Place, Style};
-
-    const PIPED: Style = Style { place: Place::Elsewhere, colours: Colours::Off };
+    use crate::screen::output::{Output, Style};
 
     /// Returns a turn whose next chunk is always ready.
     fn flood() -> TurnStream {
@@ -115,8 +85,9 @@ mod tests {
     /// Shows such a turn. Returns the outcome, the answer and the notes.
     async fn shown(interrupt: impl Future<Output = io::Result<()>>) -> (Result<(), Failure>, String, String) {
         let (mut answer, mut notes) = (Vec::new(), Vec::new());
-        let mut screen = Screen::new(Output::new(&mut answer, PIPED), Output::new(&mut notes, PIPED));
-        let outcome = show(flood(), interrupt, &mut screen, &mut waits().1, None).await;
+        let mut screen =
+            Screen::new(Output::new(&mut answer, Style::Piped), Output::new(&mut notes, Style::Piped));
+        let outcome = show(flood(), interrupt, &mut screen).await;
         (outcome, String::from_utf8(answer).unwrap(), String::from_utf8(notes).unwrap())
     }
 

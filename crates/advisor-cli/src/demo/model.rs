@@ -11,7 +11,7 @@ use futures::{StreamExt, stream};
 const PACE: Duration = Duration::from_millis(40);
 
 /// A model that knows a few answers. It is no language model: it shows how text, reasoning and tools stream.
-pub(super) struct DemoModel;
+pub(crate) struct DemoModel;
 
 #[async_trait]
 impl ChatModel for DemoModel {

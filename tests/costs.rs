@@ -1,26 +1,25 @@
 //! Tests of the cost of a chain per chunk, counted and not timed.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 
-use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use advisor_chain::advisors::{Budget, OnUnknownCost, RateLimit, ResponseCache, Retry};
 use advisor_chain::stream_policy::{Guard, LetterCase};
 use advisor_core::{
-    AdvisorChain, Batches, ChatModel, ChatRequest, ChatResponse, Chunk, ChunkStream, Delta, FinishReason,
-    Message, MessageAggregator, Result, async_trait, from_fn,
+    AdvisorChain, ChatModel, ChatRequest, ChatResponse, Chunk, ChunkStream, Delta, FinishReason, Message,
+    MessageAggregator, Result, async_trait, from_fn,
 };
 use futures::{FutureExt, Stream, StreamExt};
 
-/// Sends a given number of one-word chunks, sixteen of which are ready at once.
+/// Sends a given number of one-word chunks.
 #[derive(Clone, Copy)]
 struct Words(usize);
 
 #[async_trait]
 impl ChatModel for Words {
     async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
-        Ok(ChunkStream::from_delta_batches(MessageAggregator::new(request.round), Deltas(Some(self.0))))
+        Ok(ChunkStream::from_deltas(MessageAggregator::new(request.round), Deltas(Some(self.0))))
     }
 }
 
@@ -38,21 +37,12 @@ impl Stream for Deltas {
     }
 }
 
-impl Batches<Delta> for Deltas {
-    fn take_ready(mut self: Pin<&mut Self>, ready: &mut VecDeque<Delta>) {
-        let Some(words) = &mut self.0 else { return };
-        let taken = (*words).min(16);
-        *words -= taken;
-        ready.extend((0..taken).map(|_| Delta::text("word ")));
-    }
-}
-
 /// The way in which an answer is read.
 #[derive(Debug, Clone, Copy)]
 enum Reading {
-    /// As a turn, which takes all ready chunks at once.
+    /// As a turn.
     Turn,
-    /// As an advisor reads it, chunk by chunk.
+    /// As an advisor reads it.
     Advisor,
 }
 

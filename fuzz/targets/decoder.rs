@@ -6,12 +6,9 @@
 #[path = "../../crates/message-aggregator/tests/all/common.rs"]
 mod common;
 
-use std::collections::VecDeque;
-use std::pin::Pin;
 use std::time::Duration;
 
-use Reading::{AtOnce, OneByOne};
-use advisor_core::{Batches, ChatModel, ChatRequest, Chunk, Message, Turn, TurnId};
+use advisor_core::{ChatModel, ChatRequest, Chunk, Message, Turn, TurnId};
 use advisor_fuzz::{Script, wait_for};
 use advisor_testkit::split::random_splits;
 use async_trait::async_trait;
@@ -42,13 +39,12 @@ fuzz_target!(|script: &[u8]| {
     let events = Events::of(&whole, limits);
     events.assert_bounded(body, limits);
     let outcome = recording::aggregate(owned(&whole));
-    let (chunks, error) = asked.answer(&whole, OneByOne);
-    assert_eq!(asked.answer(&whole, AtOnce), (chunks.clone(), error.clone()), "what is there at once");
+    let (chunks, error) = asked.answer(&whole);
     assert_lawful(&chunks, error.as_deref());
     for pieces in cuts {
         assert_eq!(Events::of(&pieces, limits), events, "{} pieces", pieces.len());
         assert_eq!(recording::aggregate(owned(&pieces)), outcome, "{} pieces", pieces.len());
-        assert_eq!(asked.answer(&pieces, AtOnce), (chunks.clone(), error.clone()), "{} pieces", pieces.len());
+        assert_eq!(asked.answer(&pieces), (chunks.clone(), error.clone()), "{} pieces", pieces.len());
     }
 });
 
@@ -116,13 +112,6 @@ impl Events {
     }
 }
 
-/// The way in which the chunks of an answer are read.
-#[derive(Clone, Copy)]
-enum Reading {
-    OneByOne,
-    AtOnce,
-}
-
 /// The settings of a request.
 struct Asked {
     text: TextMode,
@@ -132,7 +121,7 @@ struct Asked {
 
 impl Asked {
     /// The chunks of an answer whose body comes in these pieces, and the error that ends it.
-    fn answer(&self, pieces: &[&[u8]], reading: Reading) -> (Vec<Chunk>, Option<String>) {
+    fn answer(&self, pieces: &[&[u8]]) -> (Vec<Chunk>, Option<String>) {
         let mut profile = Profile::openai();
         profile.text = self.text;
         let model = OpenAiModel::new("some-model")
@@ -151,11 +140,6 @@ impl Asked {
             };
             let mut all = Vec::new();
             loop {
-                if let AtOnce = reading {
-                    let mut ready = VecDeque::new();
-                    Pin::new(&mut chunks).take_ready(&mut ready);
-                    all.extend(ready);
-                }
                 match chunks.next().await {
                     Some(Ok(chunk)) => all.push(chunk),
                     Some(Err(error)) => return (all, Some(told(&error))),

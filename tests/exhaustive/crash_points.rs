@@ -17,8 +17,8 @@ use advisor_chain::memory::{OnBusy, repair};
 use advisor_chain::messages::ToolCall;
 use advisor_chain::tools::{CallKey, CallStart, PendingCall, ToolCallStreaming};
 use advisor_chain::{
-    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, ChunkStream, FinishReason,
-    InMemoryStore, Message, Phase, Role, StreamAdvisor, TurnId, from_fn,
+    AdvisorChain, ChatMemoryAdvisor, ChatRequest, ChatResponse, ChunkStream, FinishReason, InMemoryStore,
+    Message, Phase, Role, StreamAdvisor, TurnId, from_fn,
 };
 use advisor_testkit::crash::{AwaitPoint, CrashDriver, Event, Fault, Injection, Leaves, Scenario, TurnRun};
 use advisor_tests::matrix::MODES;
@@ -70,36 +70,6 @@ async fn law_k2_k3_k4_m6_t4_every_point_with_memory_inside() {
 #[tokio::test]
 async fn law_k2_k3_k4_m6_t4_every_point_with_memory_outside() {
     every_point(Phase::Turn).await;
-}
-
-/// Creates the same driver, but with ready chunks of the model in batches: most were taken before the reader
-/// gets them.
-fn driver_of_batches(scenario: Scenario, memory: Phase, mode: ToolCallStreaming) -> CrashDriver {
-    CrashDriver::new(scenario, InMemoryStore::new(), move |leaves: &Leaves| {
-        let client = ChatClient::builder(leaves.model.clone().in_batches()).tools(&leaves.tools);
-        let tool_loop = leaves.tool_loop().streaming(mode).build()?;
-        client.system("Be brief.").advisor(tool_loop).advisor_in(memory, leaves.memory()).build()
-    })
-}
-
-#[tokio::test]
-async fn law_k2_k3_k4_m6_t4_every_point_of_turns_in_batches() {
-    for memory in [Phase::Round, Phase::Turn] {
-        let (start, mut cases, mut without_points) = (Instant::now(), 0, 0);
-        for scenario in Scenario::ALL {
-            for mode in MODES {
-                let await_points = driver(scenario, memory, mode).await_points().await;
-                let mut driver = driver_of_batches(scenario, memory, mode);
-                let fewer = driver.await_points().await;
-                assert_eq!(count(&fewer, AwaitPoint::Reader), count(&await_points, AwaitPoint::Reader));
-                without_points +=
-                    count(&await_points, AwaitPoint::ModelItem) - count(&fewer, AwaitPoint::ModelItem);
-                cases += driver.every_point(&Fault::ALL).await;
-            }
-        }
-        assert!(without_points > 0, "nothing came in batches");
-        tell("every point in batches", memory, cases, 5_000, start);
-    }
 }
 
 async fn short_pairs(memory: Phase) {

@@ -8,7 +8,6 @@
     reason = "a test fails by panicking and says what it left out"
 )]
 
-mod batches;
 mod cancellation;
 mod chain;
 mod checked;
@@ -26,6 +25,7 @@ mod guards;
 mod middle_advisors;
 mod ordering;
 mod panics;
+mod ready_chunks;
 mod shared_turn;
 mod side_tasks;
 mod spans;

@@ -83,8 +83,6 @@ pub use shared_turn::kept_chunks::KeptChunks;
 pub use shared_turn::reader::{ReaderError, TurnReader};
 pub use shared_turn::{OnUnread, SharedTurn};
 pub use stream::attempts::Attempts;
-#[doc(hidden)]
-pub use stream::batches::Batches;
 pub use stream::chunk_stream::ChunkStream;
 pub use stream::edit::{ChunkEditor, EditedChunks, HoldBack, PendingText};
 pub use stream::item::StreamItem;

@@ -80,7 +80,7 @@ impl AdvisorInfo for ToolCallAdvisor {
 impl StreamAdvisor for ToolCallAdvisor {
     async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
         let run = Box::new(LoopRun::new(Arc::clone(&self.config), request, next)?);
-        LoopStream::begin(run).await.map(ChunkStream::from_batches)
+        LoopStream::begin(run).await.map(ChunkStream::new)
     }
 }
 

@@ -1,7 +1,6 @@
 //! `Attempts` and `ChunkStream::from_attempts`: further attempts at an answer after one failed, for `FallbackModel`
 //! and retries.
 
-use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -11,7 +10,7 @@ use futures::future::BoxFuture;
 use futures::stream::Stream;
 use message_aggregator::Chunk;
 
-use crate::{Batches, ChunkStream, Error, Result, drop_caught};
+use crate::{ChunkStream, Error, Result, drop_caught};
 
 /// Further attempts at an answer, for a model or an advisor that asks again after an error.
 ///
@@ -49,7 +48,7 @@ impl ChunkStream {
             Err(error) if attempts.can_follow(&error) => attempts.open_next(error).await?,
             Err(error) => return Err(error),
         };
-        Ok(Self::from_batches(Attempted { state: State::Live(live, attempts), shown: false }))
+        Ok(Self::new(Attempted { state: State::Live(live, attempts), shown: false }))
     }
 }
 
@@ -108,15 +107,5 @@ impl Attempted {
         drop_caught(failed);
         let opening = async move { Ok((attempts.open_next(error).await?, attempts)) };
         self.state = State::Opening(opening.boxed());
-    }
-}
-
-impl Batches<Chunk> for Attempted {
-    fn take_ready(mut self: Pin<&mut Self>, ready: &mut VecDeque<Chunk>) {
-        let this = &mut *self;
-        if let State::Live(live, _) = &mut this.state {
-            Pin::new(live).take_ready(ready);
-            this.shown |= !ready.is_empty();
-        }
     }
 }

@@ -1,6 +1,5 @@
 //! `ChunkStream`: a source of chunks and the completion work that runs before `Completed` comes out.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -12,8 +11,7 @@ use futures::future::BoxFuture;
 use futures::stream::{self, FusedStream, Stream};
 use message_aggregator::{ChatResponse, Chunk};
 
-use crate::stream::batches::OneByOne;
-use crate::{Batches, Error, ErrorKind, Result, Turn, drop_caught};
+use crate::{Error, ErrorKind, Result, Turn, drop_caught};
 
 /// The chunks of an answer and the work to run when it is complete.
 ///
@@ -61,7 +59,7 @@ pub struct ChunkStream {
 }
 
 enum State {
-    Live(Pin<Box<dyn Batches<Chunk> + Send>>),
+    Live(Pin<Box<dyn Stream<Item = Result<Chunk>> + Send>>),
     Completing(BoxFuture<'static, Result<ChatResponse>>),
     Ended,
 }
@@ -77,12 +75,6 @@ enum Stage {
 impl ChunkStream {
     /// Creates a stream from `source`, whose last item must be [`Chunk::Completed`].
     pub fn new(source: impl Stream<Item = Result<Chunk>> + Send + 'static) -> Self {
-        Self::from_batches(OneByOne { stream: source })
-    }
-
-    /// Creates the same stream as [`new`](Self::new), from a source that can return ready chunks in batches.
-    #[doc(hidden)]
-    pub fn from_batches(source: impl Batches<Chunk> + Send + 'static) -> Self {
         Self { state: State::Live(Box::pin(source)), stages: Vec::new(), emitted: false, turn: None }
     }
 
@@ -116,8 +108,7 @@ impl ChunkStream {
 
     /// Calls `look` with every chunk, including `Completed`.
     ///
-    /// It costs one call per chunk and no allocation. Ready chunks, up to a few dozen, are shown in order before
-    /// the first of them is delivered. If `look` cancels the turn, those not delivered yet are discarded.
+    /// It costs one call per chunk and no allocation.
     pub fn inspect_chunks(self, look: impl FnMut(&Chunk) + Send + 'static) -> Self {
         self.with_stage(Stage::Look(Box::new(look)))
     }
@@ -126,7 +117,7 @@ impl ChunkStream {
         // A stage added after completion work has started wraps the whole stream.
         let mut stream = match self.state {
             State::Live(_) => self,
-            State::Completing(_) => self.inside(Self::from_batches),
+            State::Completing(_) => self.inside(Self::new),
             State::Ended => return self,
         };
         stream.stages.push(stage);
@@ -246,26 +237,6 @@ impl Stream for ChunkStream {
             }
         }
         this.poll_work(cx)
-    }
-}
-
-impl Batches<Chunk> for ChunkStream {
-    fn take_ready(mut self: Pin<&mut Self>, ready: &mut VecDeque<Chunk>) {
-        let this = &mut *self;
-        if let State::Live(source) = &mut this.state {
-            source.as_mut().take_ready(ready);
-            // The end of an answer is always polled, whatever a source returns.
-            if let Some(end) = ready.iter().position(|chunk| matches!(chunk, Chunk::Completed(_))) {
-                let last = ready.drain(end..).next().map(Ok);
-                this.enter(State::Live(Box::pin(OneByOne { stream: stream::iter(last) })));
-            }
-            this.emitted |= !ready.is_empty();
-            for stage in &mut this.stages {
-                if let Stage::Look(look) = stage {
-                    ready.iter().for_each(look);
-                }
-            }
-        }
     }
 }
 

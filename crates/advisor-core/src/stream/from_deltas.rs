@@ -1,4 +1,4 @@
-//! `ChunkStream::from_deltas` and `from_delta_batches`: run a `MessageAggregator` over a stream of deltas.
+//! `ChunkStream::from_deltas`: runs a `MessageAggregator` over a stream of deltas.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -8,8 +8,7 @@ use futures::stream::Stream;
 use message_aggregator::{Chunk, Delta, MessageAggregator};
 use pin_project_lite::pin_project;
 
-use crate::stream::batches::OneByOne;
-use crate::{Batches, ChunkStream, Error, Result};
+use crate::{ChunkStream, Error, Result};
 
 impl ChunkStream {
     /// Creates the stream of an answer from `deltas`; `aggregator` is its only aggregation.
@@ -19,22 +18,7 @@ impl ChunkStream {
         aggregator: MessageAggregator,
         deltas: impl Stream<Item = Result<Delta>> + Send + 'static,
     ) -> Self {
-        Self::from_delta_batches(aggregator, OneByOne { stream: deltas })
-    }
-
-    /// Creates the same stream as [`from_deltas`](Self::from_deltas), from deltas that can be taken in batches.
-    #[doc(hidden)]
-    pub fn from_delta_batches(
-        aggregator: MessageAggregator,
-        deltas: impl Batches<Delta> + Send + 'static,
-    ) -> Self {
-        Self::from_batches(Aggregated {
-            deltas,
-            ready: VecDeque::new(),
-            aggregator: Some(aggregator),
-            chunks: VecDeque::new(),
-            failed: None,
-        })
+        Self::new(Aggregated { deltas, aggregator: Some(aggregator), chunks: VecDeque::new(), failed: None })
     }
 }
 
@@ -42,8 +26,6 @@ pin_project! {
     struct Aggregated<S> {
         #[pin]
         deltas: S,
-        // Deltas that were taken but not pushed yet.
-        ready: VecDeque<Delta>,
         // `None` when the answer has ended.
         aggregator: Option<MessageAggregator>,
         chunks: VecDeque<Chunk>,
@@ -52,39 +34,16 @@ pin_project! {
     }
 }
 
-impl<S: Batches<Delta>> Aggregated<S> {
-    /// Pushes the deltas that are ready. Returns false if there are none.
-    #[inline]
-    fn push_ready(self: Pin<&mut Self>) -> bool {
-        let this = self.project();
-        let Some(aggregator) = this.aggregator.as_mut().filter(|_| this.failed.is_none()) else {
-            return false;
-        };
-        this.deltas.take_ready(this.ready);
-        let any = !this.ready.is_empty();
-        while let Some(delta) = this.ready.pop_front() {
-            if let Err(error) = aggregator.push(delta, this.chunks) {
-                *this.failed = Some(Error::from(error).or_partial(aggregator.partial()));
-                this.ready.clear();
-            }
-        }
-        any
-    }
-}
-
-impl<S: Batches<Delta>> Stream for Aggregated<S> {
+impl<S: Stream<Item = Result<Delta>>> Stream for Aggregated<S> {
     type Item = Result<Chunk>;
 
     #[inline]
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
-            if let Some(chunk) = self.as_mut().project().chunks.pop_front() {
+            let this = self.as_mut().project();
+            if let Some(chunk) = this.chunks.pop_front() {
                 return Poll::Ready(Some(Ok(chunk)));
             }
-            if self.as_mut().push_ready() {
-                continue;
-            }
-            let this = self.as_mut().project();
             if let Some(error) = this.failed.take() {
                 *this.aggregator = None;
                 return Poll::Ready(Some(Err(error)));
@@ -109,18 +68,5 @@ impl<S: Batches<Delta>> Stream for Aggregated<S> {
                 }
             }
         }
-    }
-}
-
-impl<S: Batches<Delta>> Batches<Chunk> for Aggregated<S> {
-    fn take_ready(mut self: Pin<&mut Self>, ready: &mut VecDeque<Chunk>) {
-        // The last chunk of an answer is returned by polling only.
-        if self.aggregator.is_none() {
-            return;
-        }
-        if self.chunks.is_empty() {
-            self.as_mut().push_ready();
-        }
-        std::mem::swap(ready, self.project().chunks);
     }
 }

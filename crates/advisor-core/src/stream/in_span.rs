@@ -1,6 +1,5 @@
 //! `ChunkStream::in_span`: keeps a tracing span open while the stream is live.
 
-use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -8,7 +7,7 @@ use futures::stream::Stream;
 use message_aggregator::Chunk;
 use tracing::Span;
 
-use crate::{Batches, ChunkStream, Result};
+use crate::{ChunkStream, Result};
 
 impl ChunkStream {
     /// Keeps `span` open while this stream is live, and enters it whenever the stream is polled.
@@ -18,13 +17,13 @@ impl ChunkStream {
         self.in_span_with(span, |_, _| {})
     }
 
-    /// Does the same as [`in_span`](Self::in_span), and calls `tell` with every polled item, to record fields in
+    /// Does the same as [`in_span`](Self::in_span), and calls `tell` with every item, to record fields in
     /// the span.
     pub(crate) fn in_span_with<F>(self, span: Span, tell: F) -> Self
     where
         F: FnMut(&Span, &Result<Chunk>) + Send + Unpin + 'static,
     {
-        if span.is_disabled() { self } else { Self::from_batches(InSpan { inner: self, span, tell }) }
+        if span.is_disabled() { self } else { Self::new(InSpan { inner: self, span, tell }) }
     }
 }
 
@@ -46,13 +45,5 @@ impl<F: FnMut(&Span, &Result<Chunk>) + Unpin> Stream for InSpan<F> {
             (this.tell)(&this.span, item);
         }
         polled
-    }
-}
-
-impl<F: FnMut(&Span, &Result<Chunk>) + Unpin> Batches<Chunk> for InSpan<F> {
-    fn take_ready(mut self: Pin<&mut Self>, ready: &mut VecDeque<Chunk>) {
-        let this = &mut *self;
-        let _entered = this.span.enter();
-        Pin::new(&mut this.inner).take_ready(ready);
     }
 }

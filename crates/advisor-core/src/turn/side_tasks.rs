@@ -77,11 +77,6 @@ impl SideTasks {
 }
 
 impl AttachedTasks {
-    /// Checks whether the turn had any side task.
-    pub(crate) fn any(&self) -> bool {
-        self.0.is_some()
-    }
-
     /// Takes queued tasks and polls all tasks. Returns the error of one that has ended.
     #[inline]
     pub(crate) fn poll(&mut self, side_tasks: &SideTasks, cx: &mut Context<'_>) -> Option<Error> {

@@ -149,7 +149,7 @@ impl TurnStream {
     pub(super) fn end_after_panic(&mut self) -> Option<Error> {
         let error = Error::new(ErrorKind::Advisor, "code of the chain panicked; the turn has ended");
         match self.state {
-            State::Opening(_) | State::Live(_) => self.fail(error),
+            State::Opening(_) | State::Live { .. } => self.fail(error),
             State::Ending(..) => return self.end(Err(error)).err(),
             State::Waiting(_) | State::Last(_) | State::Ended => {}
         }

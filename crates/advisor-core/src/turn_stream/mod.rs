@@ -135,7 +135,7 @@ impl TurnStream {
 
     /// Ends the turn if it was cancelled or a side task has returned.
     fn poll_interruption(&mut self, cx: &mut Context<'_>) {
-        if !matches!(self.state, State::Opening(_) | State::Live(_)) {
+        if !matches!(self.state, State::Opening(_) | State::Live { .. }) {
             return;
         }
         if let Some(mode) = self.control.take_cancelled() {
@@ -149,12 +149,18 @@ impl TurnStream {
     fn poll_state(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Chunk>>> {
         loop {
             let around = match &mut self.state {
-                State::Live(live) => match ready!(live.poll_next(cx)) {
-                    Some(Ok(chunk)) if !matches!(chunk, Chunk::Completed(_)) => {
-                        return Poll::Ready(Some(Ok(chunk)));
+                State::Live { stream, first } => {
+                    let next = match first.take() {
+                        Some(chunk) => Some(Ok(chunk)),
+                        None => ready!(Pin::new(stream).poll_next(cx)),
+                    };
+                    match next {
+                        Some(Ok(chunk)) if !matches!(chunk, Chunk::Completed(_)) => {
+                            return Poll::Ready(Some(Ok(chunk)));
+                        }
+                        last => self.chain_ended(last),
                     }
-                    last => self.chain_ended(last),
-                },
+                }
                 _ => self.poll_around(cx),
             };
             if let Some(polled) = around {
@@ -195,7 +201,7 @@ impl TurnStream {
     /// Polls the states other than `Live`. Returns `None` if the state changed and has to be polled again.
     fn poll_around(&mut self, cx: &mut Context<'_>) -> Option<Poll<Option<Result<Chunk>>>> {
         match &mut self.state {
-            State::Live(_) => None,
+            State::Live { .. } => None,
             // `poll_turn` begins the turn before it calls this function.
             State::Waiting(_) | State::Ended => Some(Poll::Ready(None)),
             State::Last(_) => match std::mem::replace(&mut self.state, State::Ended) {
@@ -208,7 +214,7 @@ impl TurnStream {
             State::Opening(opening) => {
                 let Poll::Ready(opened) = opening.as_mut().poll(cx) else { return Some(Poll::Pending) };
                 match opened {
-                    Ok(stream) => self.state = State::live(stream),
+                    Ok(stream) => self.state = State::Live { stream, first: None },
                     Err(error) => self.fail(error),
                 }
                 None
@@ -225,33 +231,15 @@ impl Stream for TurnStream {
     type Item = Result<Chunk>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        match self.next_ready() {
-            Some(chunk) => Poll::Ready(Some(Ok(chunk))),
-            None => {
-                let polled = self.poll_turn(cx);
-                if let Poll::Ready(Some(Ok(chunk))) = &polled {
-                    self.delivered.note(chunk);
-                }
-                polled
-            }
+        let polled = self.poll_turn(cx);
+        if let Poll::Ready(Some(Ok(chunk))) = &polled {
+            self.delivered.note(chunk);
         }
+        polled
     }
 }
 
 impl TurnStream {
-    /// Returns the next buffered chunk, unless an interruption has to be handled. Separate from `poll_turn`:
-    /// nearly all chunks take this path, and the full path costs more than all layers together.
-    #[inline]
-    fn next_ready(&mut self) -> Option<Chunk> {
-        let State::Live(live) = &mut self.state else { return None };
-        if self.control.is_requested() || self.turn.side_tasks.any() || self.beside.any() {
-            return None;
-        }
-        let chunk = live.next_ready()?;
-        self.delivered.note(&chunk);
-        Some(chunk)
-    }
-
     fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Chunk>>> {
         if std::mem::replace(&mut self.in_poll, true)
             && let Some(error) = self.end_after_panic()
@@ -268,7 +256,7 @@ impl TurnStream {
         loop {
             self.poll_interruption(cx);
             let polled = self.poll_state(cx);
-            let waits = polled.is_pending() && matches!(self.state, State::Opening(_) | State::Live(_));
+            let waits = polled.is_pending() && matches!(self.state, State::Opening(_) | State::Live { .. });
             if !waits || !(self.control.poll_cancelled(cx) || self.turn.side_tasks.any()) {
                 self.in_poll = false;
                 return polled;

@@ -37,7 +37,7 @@ impl TurnStream {
     }
 
     fn poll_started(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        if matches!(self.state, State::Live(_) | State::Last(_)) {
+        if matches!(self.state, State::Live { .. } | State::Last(_)) {
             return Poll::Ready(Ok(()));
         }
         match self.poll_turn(cx) {
@@ -46,7 +46,7 @@ impl TurnStream {
                 Poll::Ready(Ok(()))
             }
             Poll::Ready(Some(Err(error))) => Poll::Ready(Err(error)),
-            Poll::Pending if !matches!(self.state, State::Live(_)) => Poll::Pending,
+            Poll::Pending if !matches!(self.state, State::Live { .. }) => Poll::Pending,
             Poll::Ready(None) | Poll::Pending => Poll::Ready(Ok(())),
         }
     }
@@ -54,7 +54,7 @@ impl TurnStream {
     /// Puts back a polled chunk that was not delivered, as the next one.
     fn put_back(&mut self, chunk: Chunk) {
         match &mut self.state {
-            State::Live(live) => live.put_back(chunk),
+            State::Live { first, .. } => *first = Some(chunk),
             state => {
                 *state = State::Last(Box::new(chunk));
                 self.control.unsettle();

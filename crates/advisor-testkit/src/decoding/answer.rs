@@ -63,21 +63,14 @@ pub fn read_answer<W: WireFormat>(
     ReadAnswer { chunks: chunks.into(), response, end: end.unwrap_or_else(|| decoder.end()) }
 }
 
-/// Takes the deltas so far as a stream does: those that are ready at once, and the others one by one.
+/// Takes the deltas so far.
 fn take<W: WireFormat>(
     decoder: &mut AnswerDecoder<W>,
     aggregator: &mut MessageAggregator,
     chunks: &mut VecDeque<Chunk>,
 ) -> Result<()> {
-    let mut ready = VecDeque::new();
-    loop {
-        decoder.take_ready(&mut ready);
-        for delta in ready.drain(..) {
-            aggregator.push(delta, chunks)?;
-        }
-        match decoder.next() {
-            Some(delta) => aggregator.push(delta?, chunks)?,
-            None => return Ok(()),
-        }
+    while let Some(delta) = decoder.next() {
+        aggregator.push(delta?, chunks)?;
     }
+    Ok(())
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use advisor_core::{
-    AggregatorSettings, Batches, ChatModel, ChatOptions, ChatRequest, ChunkStream, Delta, Error, ErrorKind,
+    AggregatorSettings, ChatModel, ChatOptions, ChatRequest, ChunkStream, Delta, Error, ErrorKind,
     MessageAggregator, MessageList, Result, TurnId,
 };
 use async_trait::async_trait;
@@ -167,7 +167,7 @@ impl ChatModel for ScriptedModel {
         }
         let aggregator = MessageAggregator::with_settings(request.round, self.shared.settings.clone());
         let deltas = Scripted { steps: answer.steps, waiting: None, journal };
-        Ok(ChunkStream::from_delta_batches(aggregator, deltas))
+        Ok(ChunkStream::from_deltas(aggregator, deltas))
     }
 
     fn name(&self) -> &'static str {
@@ -212,17 +212,6 @@ impl Stream for Scripted {
                     return Poll::Ready(None);
                 }
             }
-        }
-    }
-}
-
-impl Batches<Delta> for Scripted {
-    fn take_ready(mut self: Pin<&mut Self>, ready: &mut VecDeque<Delta>) {
-        while self.waiting.is_none()
-            && let Some(AnswerStep::Delta(delta)) =
-                self.steps.pop_front_if(|step| matches!(step, AnswerStep::Delta(_)))
-        {
-            ready.push_back(delta);
         }
     }
 }

@@ -17,7 +17,6 @@ mod status_event;
 pub(crate) mod tests;
 mod wire_format;
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::mem;
 use std::sync::Arc;
@@ -134,15 +133,6 @@ impl<W: WireFormat> AnswerDecoder<W> {
                 Err(error) => self.fail(error),
             }
         }
-    }
-
-    /// Moves the deltas that are ready to `deltas`, which must be empty.
-    pub fn take_ready(&mut self, deltas: &mut VecDeque<Delta>) {
-        let is_next = self.progress.deltas.is_empty() && self.progress.failed.is_none();
-        if is_next && self.progress.fast.has_templates() {
-            self.read_ahead();
-        }
-        mem::swap(deltas, &mut self.progress.deltas);
     }
 
     /// Decodes events that match a known template. Returns false if the next event matches none.

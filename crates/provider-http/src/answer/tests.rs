@@ -2,10 +2,11 @@
 
 mod blocks;
 
+use std::collections::VecDeque;
+
 use advisor_core::{ErrorKind, Finish, FinishReason, Text, ToolCallDelta, Usage};
 use serde_json::Value;
 
-use super::progress::MOST_AT_ONCE;
 use super::*;
 use crate::fast_path::Field;
 use crate::names::NameRule;
@@ -279,19 +280,6 @@ fn values_arrive_before_the_body_ends() {
     let mut array = decoder::<SayingArray>();
     array.push("[{\"say\":\"a\"}".into());
     assert_eq!(array.next().and_then(Result::ok), Some(Delta::text("a")));
-}
-
-#[test]
-fn fast_path_decodes_lines() {
-    let lines: String = (0..40).map(|at| format!("{{\"say\":\"word {at}\"}}\n")).collect();
-    let mut decoder = decoder::<SayingLines>();
-    decoder.push(lines.into());
-    let first = decoder.next().and_then(Result::ok);
-    let mut ready = VecDeque::new();
-    decoder.take_ready(&mut ready);
-    assert_eq!((first, ready.len()), (Some(Delta::text("word 0")), MOST_AT_ONCE));
-    assert_eq!(ready.back(), Some(&Delta::text("word 32")));
-    assert_eq!(decoder.events(), 33);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use advisor_core::{Batches, Delta, DeltaKind, Error, ErrorKind, ProviderData, Result};
+use advisor_core::{Delta, DeltaKind, Error, ErrorKind, ProviderData, Result};
 use futures::Stream;
 
 use crate::answer::{AnswerDecoder, End, WireFormat};
@@ -203,18 +203,6 @@ impl<W: WireFormat> Stream for DeltaStream<W> {
             return Poll::Ready(Some(Ok(delta)));
         }
         self.poll_delta(cx)
-    }
-}
-
-impl<W: WireFormat> Batches<Delta> for DeltaStream<W> {
-    fn take_ready(mut self: Pin<&mut Self>, ready: &mut VecDeque<Delta>) {
-        if self.ahead.is_empty() {
-            self.decoder.take_ready(ready);
-            self.set_clocks();
-        }
-        if ready.iter().any(|delta| adds_content(&delta.kind)) {
-            self.after_finish.stop();
-        }
     }
 }
 

@@ -169,7 +169,7 @@ impl HttpClient {
             let decoder = AnswerDecoder::new(format(), self.limits, redaction.clone());
             let decoder = call.tools.iter().cloned().fold(decoder, AnswerDecoder::with_tools);
             match self.attempt(call, &failures, decoder, attempt).await {
-                Ok(deltas) => return Ok(ChunkStream::from_delta_batches(aggregator, deltas)),
+                Ok(deltas) => return Ok(ChunkStream::from_deltas(aggregator, deltas)),
                 Err(error) => tokio::time::sleep(self.wait_after(error, attempt, &mut waits)?).await,
             }
         }

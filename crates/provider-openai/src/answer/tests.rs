@@ -5,8 +5,6 @@ mod fast_path;
 mod odd;
 mod think_tags;
 
-use std::collections::VecDeque;
-
 use advisor_core::{
     AggregatorSettings, Block, BlockContent, ChatResponse, ErrorKind, FinishReason, Media, ProviderData,
     Result,

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use advisor_core::{Batches, Chunk, ChunkFold, ChunkStream, Error, ErrorKind, Result, ToolEvent};
+use advisor_core::{Chunk, ChunkFold, ChunkStream, Error, ErrorKind, Result, ToolEvent};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use futures::stream::Stream;
@@ -60,13 +60,8 @@ impl Clock {
         Self { time, received: ChunkFold::new(), round: 0, since: 0 }
     }
 
-    /// Checks whether the next deadline check is due.
-    fn is_due(&self) -> bool {
-        self.since >= CHUNKS_PER_CHECK
-    }
-
     fn has_run_out(&mut self) -> bool {
-        if !self.is_due() {
+        if self.since < CHUNKS_PER_CHECK {
             return false;
         }
         self.since = 0;
@@ -262,28 +257,6 @@ impl Stream for LoopStream {
                 State::Failed(_) | State::Ended => return Poll::Ready(this.take_error().map(Err)),
             };
             this.end_round(end);
-        }
-    }
-}
-
-impl Batches<Chunk> for LoopStream {
-    fn take_ready(mut self: Pin<&mut Self>, ready: &mut VecDeque<Chunk>) {
-        let this = &mut *self;
-        if let State::Live(live) = &mut this.state
-            && this.ready.is_empty()
-            // If the deadline check is due, the stream is polled instead, which does it.
-            && !live.clock.as_ref().is_some_and(Clock::is_due)
-        {
-            Pin::new(&mut live.stream).take_ready(ready);
-            if let Some(clock) = &mut live.clock {
-                ready.iter().for_each(|chunk| clock.receive(chunk));
-            }
-            let Some(first) = ready.front() else { return };
-            let filter = live.run.filter(first.round());
-            // A batch mostly has one kind of chunk, of which all or none are shown.
-            if !ready.iter().all(|chunk| filter.shows(chunk)) {
-                ready.retain(|chunk| filter.shows(chunk));
-            }
         }
     }
 }

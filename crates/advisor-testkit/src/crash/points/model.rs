@@ -1,13 +1,11 @@
 //! `PointModel`: a model with await points before the call and before each item.
 
-use std::collections::VecDeque;
 use std::fmt;
-use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use advisor_core::{Batches, ChatModel, ChatRequest, Chunk, ChunkStream, Error, ErrorKind, Result};
+use advisor_core::{ChatModel, ChatRequest, Chunk, ChunkStream, Error, ErrorKind, Result};
 use async_trait::async_trait;
 use futures::stream::Stream;
 
@@ -20,18 +18,11 @@ use crate::crash::{AwaitPoint, AwaitPoints, Event};
 pub struct PointModel {
     points: AwaitPoints,
     inner: Arc<dyn ChatModel>,
-    in_batches: bool,
 }
 
 impl PointModel {
     pub(in crate::crash) fn new(points: &AwaitPoints, inner: Arc<dyn ChatModel>) -> Self {
-        Self { points: points.clone(), inner, in_batches: false }
-    }
-
-    /// Emits the items that are ready after an item together with it, without separate points.
-    #[must_use]
-    pub fn in_batches(self) -> Self {
-        Self { in_batches: true, ..self }
+        Self { points: points.clone(), inner }
     }
 }
 
@@ -51,15 +42,8 @@ impl ChatModel for PointModel {
             Some(_) => Err(broken()),
         };
         let inner = opened.inspect_err(|_| self.points.record(Event::AnswerFailed { round }))?;
-        let items = Items {
-            points: self.points.clone(),
-            round,
-            next: NextItem::Due,
-            more_follow: false,
-            inner,
-            _alive: alive,
-        };
-        Ok(if self.in_batches { ChunkStream::from_batches(items) } else { ChunkStream::new(items) })
+        let items = Items { points: self.points.clone(), round, next: NextItem::Due, inner, _alive: alive };
+        Ok(ChunkStream::new(items))
     }
 
     fn name(&self) -> &str {
@@ -75,8 +59,6 @@ struct Items {
     points: AwaitPoints,
     round: u32,
     next: NextItem,
-    /// Whether an item arrived and the ready items after it have not been taken.
-    more_follow: bool,
     inner: ChunkStream,
     _alive: Alive,
 }
@@ -118,16 +100,7 @@ impl Items {
         }
         let item = ready!(Pin::new(&mut self.inner).poll_next(cx));
         self.next = NextItem::Due;
-        self.more_follow = true;
         Poll::Ready(item)
-    }
-}
-
-impl Batches<Chunk> for Items {
-    fn take_ready(mut self: Pin<&mut Self>, ready: &mut VecDeque<Chunk>) {
-        if mem::take(&mut self.more_follow) {
-            Pin::new(&mut self.inner).take_ready(ready);
-        }
     }
 }
 

@@ -72,7 +72,7 @@ fn stream_of<W: WireFormat>(decoder: AnswerDecoder<W>) -> DeltaStream<W> {
 }
 
 #[test]
-fn buffered_first_deltas_precede_ready_ones() {
+fn buffered_first_deltas_precede_later_ones() {
     let event = |text: &str| format!("data: {{\"say\":\"{text}\"}}\n\n");
     let mut decoder = decoder::<Sayings>();
     decoder.push(["a", "b", "c", "d"].map(event).concat().into());
@@ -81,9 +81,6 @@ fn buffered_first_deltas_precede_ready_ones() {
     let mut said = Vec::new();
     while let Some(delta) = stream.next().now_or_never().expect("it is there") {
         said.push(delta.expect("a text"));
-        let mut ready = VecDeque::new();
-        Pin::new(&mut stream).take_ready(&mut ready);
-        said.extend(ready);
     }
     assert_eq!(said, ["a", "b", "c", "d"].map(Delta::text));
 }

@@ -1,4 +1,4 @@
-//! Checks the readers of JSON that a server or a model wrote: repair, lenient fields, arguments of calls, and strings
+//! Checks the readers of JSON that a server or a model wrote: the reader of events, repair, lenient fields, arguments of calls, and strings
 //! that are decoded while they arrive.
 //!
 //! The input is a digit (seed of the split), then the text.
@@ -10,7 +10,7 @@ use advisor_fuzz::Script;
 use advisor_testkit::split::random_splits;
 use libfuzzer_sys::fuzz_target;
 use provider_http::json::lenient::{Number, Object, Str, is_nothing};
-use provider_http::json::{arguments, repair};
+use provider_http::json::{Json, arguments, read, repair, value};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use text_tool_calls::JsonStringFields;
@@ -21,6 +21,7 @@ fuzz_target!(|script: &[u8]| {
     let mut script = Script::new(script);
     let seed = script.number() as u64;
     let text = String::from_utf8_lossy(script.rest()).into_owned();
+    assert_read(&text);
     assert_repaired(&text);
     assert_sent_as_object(&text);
     if let Ok(value) = serde_json::from_str(&text) {
@@ -39,6 +40,20 @@ fuzz_target!(|script: &[u8]| {
         assert_fields(&fields, &object);
     }
 });
+
+/// The reader of events accepts JSON and nothing else, and reads the same value as `serde_json`.
+fn assert_read(text: &str) {
+    let (passed, own) = (read(text, Json::skip), value(text));
+    assert_eq!(passed.is_ok(), own.is_ok());
+    let is_json = serde_json::from_str::<&RawValue>(text).is_ok();
+    let is_too_deep = passed.as_ref().is_err_and(|error| error.to_string().contains("nested too deep"));
+    assert_eq!(passed.is_ok() || is_too_deep, is_json);
+    // `serde_json` refuses lone surrogates and numbers out of range, and reserves names.
+    match serde_json::from_str::<Value>(text) {
+        Ok(value) if !text.contains("$serde_json") => assert_eq!(own.ok(), Some(value)),
+        _ => {}
+    }
+}
 
 /// Valid JSON is read, and nothing else.
 fn assert_repaired(text: &str) {

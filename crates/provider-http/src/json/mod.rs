@@ -1,5 +1,6 @@
 //! JSON from servers and for them.
 //!
+//! [`Json`] reads the JSON of an event in one pass.
 //! [`repair`] reads valid JSON that the usual parser refuses, and [`lenient`] fields of an unexpected form.
 //! [`arguments`] converts the arguments of calls.
 //! [`JsonDecoder`] decodes values that follow one another: one per line, or the elements of one array.
@@ -12,6 +13,7 @@
 pub mod arguments;
 mod error;
 pub mod lenient;
+mod reader;
 pub mod repair;
 mod scan;
 #[cfg(test)]
@@ -24,6 +26,7 @@ use bytes::{Buf, BytesMut};
 use serde::de::IgnoredAny;
 
 pub use error::JsonError;
+pub use reader::{Json, Key, Str, count, is_nothing, read, value};
 use scan::{Scan, is_white_space};
 
 /// The layout of the JSON values in a body.

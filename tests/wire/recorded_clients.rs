@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use advisor_chain::anthropic::AnthropicModel;
-use advisor_chain::gemini::{GeminiModel, Profile, StreamForm};
+use advisor_chain::gemini::GeminiModel;
 use advisor_chain::messages::{Block, ToolCall};
 use advisor_chain::ollama::OllamaModel;
 use advisor_chain::openai::OpenAiResponsesModel;
@@ -31,13 +31,7 @@ fn model(recording: &Recording, url: &str) -> Arc<dyn ChatModel> {
         "openai-chat" => Arc::new(OpenAiModel::new("m").with_base_url(url)),
         "openai-responses" => Arc::new(OpenAiResponsesModel::new("m").with_base_url(url)),
         "anthropic-messages" => Arc::new(AnthropicModel::new("m").with_base_url(url)),
-        "gemini" => {
-            let mut profile = Profile::gemini_api();
-            if recording.body.starts_with(b"[") {
-                profile.stream = StreamForm::Array;
-            }
-            Arc::new(GeminiModel::new("m").with_profile(profile).with_base_url(url))
-        }
+        "gemini" => Arc::new(GeminiModel::new("m").with_base_url(url)),
         _ => Arc::new(OllamaModel::new("m").with_base_url(url)),
     }
 }

@@ -23,8 +23,8 @@ const TEXT: &str = "read, OpenAI";
 const REASONING: &str = "read, DeepSeek, reasoning";
 const ARGUMENTS: &str = "read, OpenAI, arguments of a call";
 
-/// The bounds, by Chat Completions. Ollama's own API has no arguments in pieces.
-pub const BOUNDS: [Bound; 11] = [
+/// The bounds, by Chat Completions. Ollama's own API and Gemini have no arguments in pieces.
+pub const BOUNDS: [Bound; 10] = [
     text("read, Responses"),
     text("read, Anthropic"),
     text("read, Gemini"),
@@ -35,7 +35,6 @@ pub const BOUNDS: [Bound; 11] = [
     other("read, Ollama, thinking", REASONING),
     other("read, Responses, arguments of a call", ARGUMENTS),
     other("read, Anthropic, arguments of a call", ARGUMENTS),
-    other("read, Gemini, arguments of a call", ARGUMENTS),
 ];
 
 const fn text(case: &'static str) -> Bound {

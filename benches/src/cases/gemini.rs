@@ -10,13 +10,10 @@ use crate::InMemory;
 use crate::shapes::{EVENTS_A_READ, WORDS};
 
 /// The name of each case, and the part of its events. `WORD` stands for the next piece.
-const PARTS: [(&str, &str); 3] = [
+const PARTS: [(&str, &str); 2] = [
     ("read, Gemini", r#"{"text": "WORD"}"#),
     ("read, Gemini, thoughts", r#"{"text": "WORD","thought": true}"#),
-    ("read, Gemini, arguments of a call", ARGUMENTS),
 ];
-const ARGUMENTS: &str = r#"{"functionCall":{"partialArgs":[{"jsonPath":"$.text","stringValue":"WORD","willContinue":true}],"willContinue":true}}"#;
-const CALL: &str = r#"{"functionCall":{"name":"write","willContinue":true}}"#;
 const END: &str = "data: {\"candidates\": [{\"finishReason\": \"STOP\",\"index\": 0}]}\r\n\r\n";
 
 pub(super) fn cases() -> impl Iterator<Item = Case> {
@@ -33,20 +30,14 @@ fn body(part: &'static str, events: usize) -> Vec<Bytes> {
     let word = |number: usize| WORDS.get(number % WORDS.len()).copied().unwrap_or_default();
     let said: Vec<String> =
         (0..events).map(|number| event(&part.replace("WORD", word(number)), 1000 + number)).collect();
-    let begin = (part == ARGUMENTS).then(|| event(CALL, 1)).map(Bytes::from);
     let reads = said.chunks(EVENTS_A_READ).map(|read| Bytes::from(read.concat()));
-    begin.into_iter().chain(reads).chain([Bytes::from_static(END.as_bytes())]).collect()
+    reads.chain([Bytes::from_static(END.as_bytes())]).collect()
 }
 
 fn event(part: &str, count: usize) -> String {
-    // With arguments in pieces, the token counts come with the last event.
-    let counts = if part.contains("functionCall") {
-        r#"{"trafficType":"ON_DEMAND"}"#.to_owned()
-    } else {
-        format!(
-            r#"{{"promptTokenCount": 34,"candidatesTokenCount": {count},"totalTokenCount": 1{count},"promptTokensDetails": [{{"modality": "TEXT","tokenCount": 34}}]}}"#
-        )
-    };
+    let counts = format!(
+        r#"{{"promptTokenCount": 34,"candidatesTokenCount": {count},"totalTokenCount": 1{count},"promptTokensDetails": [{{"modality": "TEXT","tokenCount": 34}}]}}"#
+    );
     format!(
         "data: {{\"candidates\": [{{\"content\": {{\"parts\": [{part}],\"role\": \"model\"}},\"index\": 0}}],\"usageMetadata\": {counts},\"modelVersion\": \"gemini-2.5-pro\",\"responseId\": \"beHBaJfEMIi-qtsP3769-Q8\"}}\r\n\r\n"
     )

@@ -4,19 +4,19 @@
 mod tests;
 
 use advisor_core::{ChatModel, ChatRequest, ChunkStream, Error, Result, SchemaSupport, Text, async_trait};
-use http::Uri;
+use http::{HeaderName, Uri};
 use provider_http::exchange::Call;
-use provider_http::server::{Server, Variables, path_segment};
+use provider_http::server::{Authorization, Server, Variables, path_segment};
 
 use crate::answer::GenerateContent;
-use crate::profile::{Generation, Profile, StreamForm};
-use crate::request::{self, Body};
+use crate::request::{self, Body, Form};
 use crate::wire::format_of;
 
 /// The base URL of Google's Gemini API.
 const GOOGLE: &str = "https://generativelanguage.googleapis.com";
 /// The version of the API, for a base URL without a path.
 const VERSION: &str = "/v1beta";
+const KEY_HEADER: HeaderName = HeaderName::from_static("x-goog-api-key");
 const VARIABLES: Variables = Variables {
     keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
     base_url: "GOOGLE_GEMINI_BASE_URL",
@@ -54,8 +54,8 @@ const VARIABLES: Variables = Variables {
 pub struct GeminiModel {
     model: Option<Text>,
     server: Server,
-    profile: Profile,
     streaming: bool,
+    is_vertex_ai: bool,
 }
 
 impl GeminiModel {
@@ -88,9 +88,8 @@ impl GeminiModel {
     }
 
     fn unnamed() -> Self {
-        let profile = Profile::gemini_api();
-        let server = Server::new(with_version(GOOGLE.to_owned()), profile.authorization.clone());
-        Self { model: None, server, profile, streaming: true }
+        let server = Server::new(with_version(GOOGLE.to_owned()), Authorization::Header(KEY_HEADER));
+        Self { model: None, server, streaming: true, is_vertex_ai: false }
     }
 
     /// Sets the base URL: the address up to `/models`, such as `http://127.0.0.1:8080/v1beta`. Without a path, it
@@ -102,10 +101,10 @@ impl GeminiModel {
 
     provider_http::server_setters!(except with_base_url);
 
-    /// Sets the profile of the server and the model.
-    pub fn with_profile(mut self, profile: Profile) -> Self {
-        self.server = self.server.with_authorization(profile.authorization.clone());
-        Self { profile, ..self }
+    /// Takes the server for Vertex AI: the key is an access token, and calls have no ids, since it refuses them. The base
+    /// URL is `https://LOCATION-aiplatform.googleapis.com/v1/projects/PROJECT/locations/LOCATION/publishers/google`.
+    pub fn at_vertex_ai(self) -> Self {
+        Self { server: self.server.with_authorization(Authorization::Bearer), is_vertex_ai: true, ..self }
     }
 
     /// Sets whether to ask for streamed answers (the default) or for whole ones. Whole answers produce the same
@@ -114,25 +113,23 @@ impl GeminiModel {
         Self { streaming, ..self }
     }
 
-    /// Returns the profile.
-    #[must_use]
-    pub fn profile(&self) -> &Profile {
-        &self.profile
-    }
-
     /// Returns the call for a request, and the format of its answer.
     fn call(&self, request: &ChatRequest) -> Result<(Call, Text)> {
         let model = VARIABLES.model_of(request, self.model.as_ref())?;
         let resource = resource(model)?;
-        let (method, query): (_, &[(&str, &str)]) = match self.profile.stream {
-            _ if !self.streaming => ("generateContent", &[]),
-            StreamForm::Events => ("streamGenerateContent", &[("alt", "sse")]),
-            StreamForm::Array => ("streamGenerateContent", &[]),
+        let (method, query): (_, &[(&str, &str)]) = match self.streaming {
+            true => ("streamGenerateContent", &[("alt", "sse")]),
+            false => ("generateContent", &[]),
         };
         let mut call = self.server.call(&format!("/{resource}:{method}"), query, Vec::new())?;
         let format = format_of(call.uri.host().unwrap_or_default());
-        let Body { json, names } = request::body(request, model, &format, &self.profile)?;
-        call.body = json;
+        let form = Form {
+            format: format.clone(),
+            sends_call_ids: !self.is_vertex_ai,
+            is_before_gemini_3: is_before_gemini_3(model),
+        };
+        let Body { json, names } = request::body(request, &form)?;
+        call.body = vec![json];
         Ok((call.with_tools(names), format))
     }
 }
@@ -141,12 +138,12 @@ impl GeminiModel {
 impl ChatModel for GeminiModel {
     async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
         let (call, name) = self.call(&request)?;
-        let format = || GenerateContent::new(name.clone());
+        let format = || GenerateContent::new(name.clone(), self.server.answer_limits());
         self.server.stream(&call, request.round, request.aggregator_settings(), format).await
     }
 
     fn name(&self) -> &str {
-        &self.profile.name
+        if self.is_vertex_ai { "vertex-ai" } else { "gemini" }
     }
 
     fn model_name(&self) -> Option<&str> {
@@ -155,11 +152,17 @@ impl ChatModel for GeminiModel {
 
     /// Models before Gemini 3 refuse a schema beside tools.
     fn schema_support(&self) -> SchemaSupport {
-        match self.profile.generation.for_model(self.model.as_deref().unwrap_or_default()) {
-            Generation::BeforeGemini3 => SchemaSupport::JsonSchemaWithoutTools,
-            _ => SchemaSupport::JsonSchema,
+        match self.model.as_deref().is_some_and(is_before_gemini_3) {
+            true => SchemaSupport::JsonSchemaWithoutTools,
+            false => SchemaSupport::JsonSchema,
         }
     }
+}
+
+/// Checks whether a model is older than Gemini 3, by its name. An unknown name counts as Gemini 3.
+fn is_before_gemini_3(model: &str) -> bool {
+    let model = model.to_ascii_lowercase();
+    ["gemini-1", "gemini-2", "gemma", "learnlm"].iter().any(|name| model.contains(name))
 }
 
 /// Adds the version of the API to a base URL without a path.

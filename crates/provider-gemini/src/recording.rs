@@ -3,6 +3,7 @@
 use advisor_core::AggregatorSettings;
 use bytes::Bytes;
 use provider_http::recording;
+pub use provider_http::recording::frame_json_lines;
 use serde_json::Value;
 
 use crate::answer::GenerateContent;
@@ -26,20 +27,6 @@ use crate::wire::FORMAT;
 /// ```
 #[must_use]
 pub fn aggregate<B: Into<Bytes>>(pieces: impl IntoIterator<Item = B>) -> Value {
-    recording::aggregate(GenerateContent::new(FORMAT.into()), AggregatorSettings::default(), pieces)
-}
-
-/// Frames payloads, one per line, as server-sent events. So a recording without framing can be read, and one that was
-/// cut stays cut.
-///
-/// ```
-/// use provider_gemini::recording::{aggregate, frame_json_lines};
-///
-/// let cut = r#"{"candidates":[{"content":{"parts":[{"text":"Hi"}]}}]}"#;
-/// let outcome = aggregate([frame_json_lines(cut.as_bytes())]);
-/// assert_eq!((&outcome["text"], &outcome["error"]["kind"]), (&"Hi".into(), &"truncated".into()));
-/// ```
-#[must_use]
-pub fn frame_json_lines(lines: &[u8]) -> Vec<u8> {
-    recording::frame_json_lines(lines)
+    let settings = AggregatorSettings::default();
+    recording::aggregate(GenerateContent::new(FORMAT.into(), settings.limits), settings, pieces)
 }

@@ -1,66 +1,73 @@
-//! The body of a request.
-//!
-//! Every message is written once per [`MessageRules`] and kept with the message. The written form of a list is kept
-//! with the list. So a round adds only its new messages to the body of the round before.
+//! The body of a request: each message is written once per [`Form`], and kept with the message.
 //!
 //! Messages are sent one for one, in their order. Two exceptions: system messages are the instruction beside them, and
 //! adjacent tool results share one content, as the calls that they answer do.
 
 mod assistant;
-mod body_writer;
-mod contents;
-mod media;
-mod messages;
-mod open_api;
 mod options;
-mod results;
+mod parts;
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
 
-use advisor_core::{ChatRequest, Error, Result, Text};
+use advisor_core::{ChatRequest, Error, Message, MessageContent, MessageList, Result, Text};
 use bytes::Bytes;
-use provider_http::names::{FirstLetter, NameRule, OfferedNames, ToolNames};
-use provider_http::written::unwritable;
+use provider_http::names::{CallIds, IdRule, NameRule, OfferedNames, ToolNames, WireNames};
+use provider_http::written::{unwritable, written_message};
+use serde::Serialize;
 use serde_json::Value;
 
-use crate::profile::{MessageRules, Profile};
-use body_writer::BodyWriter;
-
 /// The names of functions that the API accepts.
-const NAMES: NameRule = NameRule::new(FirstLetter::LetterOrUnderscore, 64);
+const NAMES: NameRule = NameRule::new(provider_http::names::FirstLetter::LetterOrUnderscore, 64);
+/// A note in place of user content of which nothing can be sent. The API refuses an empty text.
+const EMPTY: &str = "[empty message]";
 
 /// A request body, and the facts needed to read the answer to it.
 #[derive(Debug, Clone)]
 pub(crate) struct Body {
-    /// Its JSON, in pieces.
-    pub(crate) json: Vec<Bytes>,
+    pub(crate) json: Bytes,
     /// The names of its tools on the wire.
     pub(crate) names: Arc<ToolNames>,
 }
 
-/// Writes the body of `request` to a model. Provider data and opaque blocks of `format` go back in it.
-pub(crate) fn body(request: &ChatRequest, model: &str, format: &Text, profile: &Profile) -> Result<Body> {
+/// The form of messages. Equal forms write equal messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Form {
+    /// The format of the provider data and opaque blocks that go back.
+    pub(crate) format: Text,
+    /// Whether calls and results carry ids. Without them, results are matched by name and order.
+    pub(crate) sends_call_ids: bool,
+    /// Whether the model is older than Gemini 3. Later ones refuse a call without a thought signature, so calls of other
+    /// models get a placeholder; and they take media inside tool results.
+    pub(crate) is_before_gemini_3: bool,
+}
+
+/// Writes the body of `request`.
+pub(crate) fn body(request: &ChatRequest, form: &Form) -> Result<Body> {
     let extra = &request.options.extra;
-    let own = extra.get("tools").and_then(Value::as_array);
-    let declared = own.into_iter().flatten().filter_map(|tool| tool.get("functionDeclarations")?.as_array());
-    let verbatim = declared.flatten().filter_map(|function| function.get("name")?.as_str());
+    let own = extra.get("tools").and_then(Value::as_array).into_iter().flatten();
+    let declared = own.filter_map(|tool| tool.get("functionDeclarations")?.as_array()).flatten();
+    let verbatim = declared.filter_map(|function| function.get("name")?.as_str());
     let offered = OfferedNames::new(request, NAMES, verbatim);
-    let rules = profile.message_rules(model, format.clone());
-    let is_own = |field: &str| extra.contains_key(field);
-    let (contents, names) = messages::write(&request.messages, &rules, &offered)?;
-    let instruction = contents.instruction();
-    let mut body = if is_own("contents") { BodyWriter::default() } else { contents.into_body() };
-    if !instruction.is_empty() && !is_own("systemInstruction") {
-        body.field("systemInstruction");
-        instruction.iter().for_each(|piece| body.push(piece));
+    let names = names_of(&request.messages, &offered);
+    let mut json = Vec::new();
+    if !extra.contains_key("contents") {
+        push_contents(field(&mut json, "contents"), &request.messages, form, &names)?;
     }
-    if let Some(declared) = options::tools(request, profile.schemas, &names)? {
-        body.field("tools");
-        body.push(&declared);
+    if !extra.contains_key("systemInstruction") {
+        let system = request.messages.iter().filter(|message| is_system(message));
+        let parts = system.map(|message| written(message, form, &names)).collect::<Result<Vec<_>>>()?;
+        let parts: Vec<_> = parts.into_iter().filter(|parts| !parts.is_empty()).collect();
+        if !parts.is_empty() {
+            field(&mut json, "systemInstruction");
+            json.extend([br#"{"parts":["#, &*parts.join(&b","[..]), b"]}"].concat());
+        }
     }
-    let fields = options::fields(request, profile, &names);
+    if let Some(declared) = options::tools(request, &names.tools)? {
+        field(&mut json, "tools").extend_from_slice(&declared);
+    }
+    let fields = options::fields(request, &names.tools);
     // The API reads both spellings.
     let configs = ["generationConfig", "generation_config"].into_iter().filter_map(|name| fields.get(name));
     let mut counts = configs.flat_map(|config| [config.get("candidateCount"), config.get("candidate_count")]);
@@ -70,9 +77,88 @@ pub(crate) fn body(request: &ChatRequest, model: &str, format: &Text, profile: &
         ));
     }
     for (name, value) in &fields {
-        body.field(name);
-        body.push(&serde_json::to_vec(value).map_err(unwritable)?.into());
+        serde_json::to_writer(field(&mut json, name), value).map_err(unwritable)?;
     }
-    let names = Arc::new(offered.complete(names));
-    Ok(Body { json: body.finish(), names })
+    json.extend_from_slice(if json.is_empty() { b"{}" } else { b"}" });
+    Ok(Body { json: json.into(), names: Arc::new(offered.complete(names.tools)) })
+}
+
+/// Begins a field of a body. Its value follows.
+fn field<'a>(json: &'a mut Vec<u8>, name: &str) -> &'a mut Vec<u8> {
+    json.push(if json.is_empty() { b'{' } else { b',' });
+    json.extend_from_slice(Value::from(name).to_string().as_bytes());
+    json.push(b':');
+    json
+}
+
+/// Returns the call ids and tool names on the wire. The usual ones depend on no other message.
+fn names_of(messages: &MessageList, offered: &OfferedNames<'_>) -> WireNames {
+    let usual = WireNames::usual(IdRule::ANY, NAMES);
+    if offered.fit() && messages.iter().all(|message| usual.accepts(message)) {
+        return usual;
+    }
+    let tools = offered.names(messages.iter().flat_map(WireNames::tools_in));
+    WireNames { ids: CallIds::usual(IdRule::ANY), tools }
+}
+
+fn is_system(message: &Message) -> bool {
+    matches!(message.content(), MessageContent::System(_))
+}
+
+/// Writes the contents. A message without parts is left out, since no content may be empty.
+fn push_contents(json: &mut Vec<u8>, messages: &MessageList, form: &Form, names: &WireNames) -> Result<()> {
+    json.push(b'[');
+    let mut last: Option<&Message> = None;
+    for message in messages.iter().filter(|message| !is_system(message)) {
+        let parts = written(message, form, names)?;
+        if parts.is_empty() {
+            continue;
+        }
+        let is_result = |message: &Message| message.tool_result().is_some();
+        if last.is_some_and(is_result) && is_result(message) {
+            json.push(b',');
+        } else {
+            let is_answer = matches!(message.content(), MessageContent::Assistant(_));
+            let role = if is_answer { "model" } else { "user" };
+            let end = if last.is_some() { "]}," } else { "" };
+            json.extend_from_slice(format!(r#"{end}{{"role":"{role}","parts":["#).as_bytes());
+        }
+        json.extend_from_slice(&parts);
+        last = Some(message);
+    }
+    json.extend_from_slice(if last.is_some() { b"]}]" } else { b"]" });
+    Ok(())
+}
+
+/// Returns the parts of a message, with commas between them.
+fn written(message: &Message, form: &Form, names: &WireNames) -> Result<Bytes> {
+    if names.is_special(message) {
+        return write(message, form, names);
+    }
+    written_message(message, form, || write(message, form, names))
+}
+
+fn write(message: &Message, form: &Form, names: &WireNames) -> Result<Bytes> {
+    match message.content() {
+        MessageContent::System(text) => joined(parts::text(text).as_slice()),
+        MessageContent::User(content) => user(content.iter().filter_map(parts::of_user).collect()),
+        MessageContent::Assistant(blocks) => joined(&assistant::parts_of(blocks, form, names)?),
+        MessageContent::Tool(result) => joined(&parts::of_result(result, form, names)),
+        // A kind of message newer than this crate is sent as its text.
+        _ => user(parts::text(&message.text()).into_iter().collect()),
+    }
+}
+
+fn user(mut content: Vec<Value>) -> Result<Bytes> {
+    if content.is_empty() {
+        content.extend(parts::text(EMPTY));
+    }
+    joined(&content)
+}
+
+/// Writes parts with commas between them.
+fn joined(parts: &[impl Serialize]) -> Result<Bytes> {
+    let list = serde_json::to_vec(parts).map_err(unwritable)?;
+    let inside = list.strip_prefix(b"[").and_then(|list| list.strip_suffix(b"]"));
+    Ok(Bytes::copy_from_slice(inside.unwrap_or_default()))
 }

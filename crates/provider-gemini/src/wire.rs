@@ -4,17 +4,13 @@
 //! [`Object`] reads fields one by one, so a field of an unexpected form counts as absent and costs no other field.
 
 mod object;
-#[cfg(test)]
-mod tests;
-mod usage;
 
-use advisor_core::Text;
+use advisor_core::{Text, Usage};
 use provider_http::fast_path::Field;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 pub(crate) use object::{Object, text};
-pub(crate) use usage::TokenCounts;
 
 /// The format name of provider data from Google's Gemini API, and of reports that are for the user only.
 pub(crate) const FORMAT: &str = "gemini";
@@ -28,6 +24,8 @@ pub(crate) const SIGNATURE: &str = "thoughtSignature";
 pub(crate) const SIGNED_BYTES: &str = "signedBytes";
 /// The key that marks a part as a thought.
 pub(crate) const THOUGHT: &str = "thought";
+/// The largest integer below which floating point represents every integer (RFC 8259, 6).
+const LARGEST_COUNT: u64 = (1 << 53) - 1;
 
 /// The fields that are read of an event; all others are ignored.
 pub(crate) const EVENT: Field = Field::Object(&[
@@ -49,9 +47,7 @@ const CANDIDATE_FIELDS: &[(&str, Field)] = &[
     ("urlContextMetadata", Field::Read),
 ];
 /// Every field of a part is read, because unknown parts are kept.
-const PART: Field = Field::Whole(&[("text", Field::Text), ("functionCall", CALL)]);
-const CALL: Field =
-    Field::Whole(&[("partialArgs", Field::List(&Field::Whole(&[("stringValue", Field::Spelled)])))]);
+const PART: Field = Field::Whole(&[("text", Field::Text), ("functionCall", Field::Read)]);
 const USAGE_FIELDS: &[(&str, Field)] = &[
     ("promptTokenCount", Field::Counts),
     ("candidatesTokenCount", Field::Counts),
@@ -72,23 +68,47 @@ pub(crate) fn format_of(host: &str) -> Text {
     }
 }
 
-/// Returns JSON without the white space between its tokens; names, numbers and their order stay as written.
-///
-/// A JSON array is sent with line breaks, server-sent events without. The arguments of a call are the same in both.
-pub(crate) fn compact(json: &RawValue) -> String {
-    let mut compact = String::with_capacity(json.get().len());
-    let (mut in_string, mut escaped) = (false, false);
-    for letter in json.get().chars() {
-        if in_string || !letter.is_ascii_whitespace() {
-            compact.push(letter);
-        }
-        in_string ^= letter == '"' && !escaped;
-        escaped = in_string && letter == '\\' && !escaped;
-    }
-    compact
-}
-
 /// Returns the value of this JSON; `None` if no value can hold it, such as one that is nested too deep.
 pub(crate) fn value(json: &RawValue) -> Option<Value> {
     serde_json::from_str(json.get()).ok()
+}
+
+/// The token counts of an answer so far. Each event has those of the whole answer: a lower or missing one takes nothing
+/// back.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct TokenCounts {
+    prompt: Option<u64>,
+    tool_results: Option<u64>,
+    candidates: Option<u64>,
+    thoughts: Option<u64>,
+    total: Option<u64>,
+    cached: Option<u64>,
+}
+
+impl TokenCounts {
+    /// Takes the counts of `usageMetadata`, and returns all so far; `None` if there are none.
+    ///
+    /// Gemini counts the results of its own tools apart from the prompt, and thoughts apart from the answer. They are
+    /// added here, because the input includes everything that the model read, and the output everything it wrote.
+    pub(crate) fn update(&mut self, counts: &Object<'_>) -> Option<Usage> {
+        for (own, name) in [
+            (&mut self.prompt, "promptTokenCount"),
+            (&mut self.tool_results, "toolUsePromptTokenCount"),
+            (&mut self.candidates, "candidatesTokenCount"),
+            (&mut self.thoughts, "thoughtsTokenCount"),
+            (&mut self.total, "totalTokenCount"),
+            (&mut self.cached, "cachedContentTokenCount"),
+        ] {
+            let number = counts.text(name).and_then(|number| number.parse().ok());
+            *own = number.filter(|count| *count <= LARGEST_COUNT).max(*own);
+        }
+        let sum = |one: Option<u64>, other| one.into_iter().chain(other).reduce(u64::saturating_add);
+        let mut usage = Usage::default();
+        usage.input_tokens = sum(self.prompt, self.tool_results);
+        usage.output_tokens = sum(self.candidates, self.thoughts);
+        usage.total_tokens = self.total;
+        usage.cached_input_tokens = self.cached;
+        usage.reasoning_tokens = self.thoughts;
+        (usage != Usage::default()).then_some(usage)
+    }
 }

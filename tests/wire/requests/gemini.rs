@@ -1,6 +1,6 @@
 //! Gemini's `generateContent`.
 
-use advisor_chain::gemini::{CallIdField, GeminiModel, Profile, SchemaForm};
+use advisor_chain::gemini::GeminiModel;
 use advisor_chain::messages::{Block, BlockContent, Part, ProviderData, ToolCall, ToolResult};
 use advisor_chain::{ChatOptions, ChatRequest, Message, ToolChoice};
 use serde_json::{Value, json};
@@ -47,14 +47,27 @@ pub(crate) const RULES: &[Rule] = &[
         },
     },
     Rule {
+        name: "form of schemas",
+        reason: "these clients describe tools in the older of two forms",
+        rewrite: |request, _| {
+            for tool in objects(request, "tools") {
+                let functions = tool.get_mut("functionDeclarations").and_then(Value::as_array_mut);
+                for function in functions.into_iter().flatten().filter_map(Value::as_object_mut) {
+                    let schema = function.remove("parameters");
+                    function.extend(schema.map(|schema| ("parametersJsonSchema".to_owned(), schema)));
+                }
+            }
+        },
+    },
+    Rule {
         name: "tool without parameters",
         reason: "the API refuses an empty object as parameters, and takes none for a function without any",
         rewrite: |request, _| {
             for tool in objects(request, "tools") {
                 let functions = tool.get_mut("functionDeclarations").and_then(Value::as_array_mut);
                 for function in functions.into_iter().flatten() {
-                    if function["parameters"]["properties"] == json!({}) {
-                        remove(function, "parameters");
+                    if function["parametersJsonSchema"]["properties"] == json!({}) {
+                        remove(function, "parametersJsonSchema");
                     }
                 }
             }
@@ -111,13 +124,10 @@ pub(crate) fn read(recorded: &Value, provider: &str, transport: ScriptedTranspor
             request = request.with_tool(tool(name, description, parameters));
         }
     }
-    let is_vertex = provider == "gemini-vertex";
-    let mut profile = if is_vertex { Profile::vertex_ai() } else { Profile::gemini_api() };
-    // These clients describe tools in the older of the two forms.
-    profile.schemas = SchemaForm::OpenApi;
-    let has_ids = recorded.to_string().contains(r#""id":"#);
-    profile.call_ids = if has_ids { CallIdField::Sent } else { CallIdField::LeftOut };
-    let model = GeminiModel::new("gemini-2.5-flash").with_profile(profile).with_transport(transport);
+    let model = GeminiModel::new("gemini-2.5-flash").with_transport(transport);
+    // Vertex AI takes no ids, and older clients of the other service send none.
+    let has_ids = provider != "gemini-vertex" && recorded.to_string().contains(r#""id":"#);
+    let model = if has_ids { model } else { model.at_vertex_ai() };
     Asked { request: request.with_options(options), model: Box::new(model) }
 }
 

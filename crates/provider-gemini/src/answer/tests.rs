@@ -8,7 +8,9 @@ mod documented;
 mod ends;
 mod framing;
 
-use advisor_core::{AggregatorSettings, Block, BlockContent, ChatResponse, Chunk, Error, FinishReason};
+use advisor_core::{
+    AggregatorLimits, AggregatorSettings, Block, BlockContent, ChatResponse, Chunk, Error, FinishReason,
+};
 use advisor_testkit::decoding::{ReadAnswer, read_answer};
 use advisor_testkit::split;
 use provider_http::answer::AnswerDecoder;
@@ -19,10 +21,13 @@ use serde_json::{Value, json};
 use super::GenerateContent;
 use crate::wire::FORMAT;
 
+fn format() -> GenerateContent {
+    GenerateContent::new(FORMAT.into(), AggregatorLimits::default())
+}
+
 /// Reads a body in pieces.
 fn read_pieces(pieces: &[&[u8]], fast: bool) -> ReadAnswer {
-    let format = GenerateContent::new(FORMAT.into());
-    let decoder = AnswerDecoder::new(format, SseLimits::default(), Redaction::default());
+    let decoder = AnswerDecoder::new(format(), SseLimits::default(), Redaction::default());
     let decoder = if fast { decoder } else { decoder.without_fast_path() };
     read_answer(decoder, AggregatorSettings::default(), pieces)
 }
@@ -52,11 +57,10 @@ fn sse(events: &[Value], line_end: &str) -> Vec<u8> {
     events.iter().flat_map(|event| format!("data: {event}{line_end}{line_end}").into_bytes()).collect()
 }
 
-/// One JSON array with line breaks, as Google sends it.
+/// One JSON array with line breaks.
 fn array(events: &[Value]) -> Vec<u8> {
-    let pretty: Vec<String> =
-        events.iter().map(|event| serde_json::to_string_pretty(event).expect("JSON")).collect();
-    format!("[{}\n]", pretty.join("\n,\n")).into_bytes()
+    let events: Vec<String> = events.iter().map(Value::to_string).collect();
+    format!("[{}\n]", events.join("\n,\n")).into_bytes()
 }
 
 /// An event with these parts.

@@ -46,11 +46,10 @@ fn the_environment_names_key_server_and_model() {
 #[test]
 fn model_is_a_segment_of_the_path_or_a_path() {
     let base = "https://generativelanguage.googleapis.com/v1beta";
-    let array = Profile { stream: StreamForm::Array, ..Profile::gemini_api() };
     for (model, expected) in [
         (GeminiModel::new("gemini-2.5-flash"), "models/gemini-2.5-flash:streamGenerateContent?alt=sse"),
         (GeminiModel::new("models/g").with_streaming(false), "models/g:generateContent"),
-        (GeminiModel::new("tunedModels/mine").with_profile(array), "tunedModels/mine:streamGenerateContent"),
+        (GeminiModel::new("tunedModels/mine"), "tunedModels/mine:streamGenerateContent?alt=sse"),
         (GeminiModel::new("a?b#c d:e%2F"), "models/a%3Fb%23c%20d%3Ae%252F:streamGenerateContent?alt=sse"),
     ] {
         assert_eq!(uri(&model), format!("{base}/{expected}"));
@@ -68,7 +67,7 @@ fn vertex_ai_has_another_path_and_header() {
         "https://us-central1-aiplatform.googleapis.com/v1/projects/p/locations/us-central1/publishers/google";
     let model = GeminiModel::new("gemini-2.5-flash")
         .with_base_url(base)
-        .with_profile(Profile::vertex_ai())
+        .at_vertex_ai()
         .with_api_key("token-0123456789");
     assert_eq!(uri(&model), format!("{base}/models/gemini-2.5-flash:streamGenerateContent?alt=sse"));
     let (call, ..) = model.call(&ChatRequest::new(Message::user("x"))).expect("a call");
@@ -88,7 +87,29 @@ fn law_r3_debug_shows_where_and_not_with_what() {
 }
 
 #[test]
-fn schema_support_follows_generation() {
-    assert_eq!(GeminiModel::new("gemini-2.5-pro").schema_support(), SchemaSupport::JsonSchemaWithoutTools);
-    assert_eq!(GeminiModel::new("gemini-3-pro").schema_support(), SchemaSupport::JsonSchema);
+fn schema_support_follows_the_name() {
+    for (model, is_early) in [
+        ("gemini-2.5-flash", true),
+        ("models/Gemini-1.5-pro", true),
+        ("gemma-3-27b-it", true),
+        ("gemini-3-flash-preview", false),
+        ("gemini-flash-latest", false),
+    ] {
+        let expected =
+            if is_early { SchemaSupport::JsonSchemaWithoutTools } else { SchemaSupport::JsonSchema };
+        assert_eq!(GeminiModel::new(model).schema_support(), expected, "{model}");
+    }
+}
+
+#[test]
+fn data_is_named_after_the_service_it_came_from() {
+    for (host, format) in [
+        ("generativelanguage.googleapis.com", "gemini"),
+        ("Generativelanguage.Googleapis.com", "gemini"),
+        ("aiplatform.googleapis.com", "gemini@aiplatform.googleapis.com"),
+        ("us-east1-aiplatform.googleapis.com", "gemini@aiplatform.googleapis.com"),
+        ("127.0.0.1", "gemini@127.0.0.1"),
+    ] {
+        assert_eq!(format_of(host), format, "{host}");
+    }
 }

@@ -4,15 +4,14 @@ use std::borrow::Cow;
 
 use advisor_core::{Block, BlockContent, BlockKind, Result, Text, ToolCall};
 use provider_http::json::arguments;
-use provider_http::media::{is_empty, left_out};
+use provider_http::media::is_empty;
 use provider_http::names::WireNames;
 use provider_http::written::unwritable;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
-use super::{MessageRules, media};
-use crate::profile::{CallIdField, Generation};
+use super::{Form, parts};
 use crate::wire::{SIGNATURE, SIGNED_BYTES, THOUGHT};
 
 /// Google's signature for a call that another model made. Gemini 3 refuses a first call without any.
@@ -49,25 +48,24 @@ struct FunctionCall<'a> {
 /// Returns the parts of a message.
 ///
 /// Thoughts are sent only if they are signed: the API needs no others, and those of other models mean nothing to it.
-pub(super) fn parts<'a>(
+pub(super) fn parts_of<'a>(
     blocks: &'a [Block],
-    rules: &MessageRules,
+    form: &Form,
     names: &'a WireNames,
 ) -> Result<Vec<ModelPart<'a>>> {
     let mut parts = Vec::new();
     for block in blocks {
         match block.as_tool_call() {
-            Some(call) => parts.push(ModelPart::Call(call_part(block, call, rules, names)?)),
-            None => parts.extend(own_parts(block, &rules.format).into_iter().map(other)),
+            Some(call) => parts.push(ModelPart::Call(call_part(block, call, form, names)?)),
+            None => parts.extend(own_parts(block, &form.format).into_iter().map(other)),
         }
-        let empty = data(block, &rules.format).filter(|data| signed_bytes(data) == Some(0));
+        let empty = data(block, &form.format).filter(|data| signed_bytes(data) == Some(0));
         parts.extend(empty.map(|data| other(signed_part("", data))));
     }
     if parts.is_empty() && blocks.iter().any(|block| block.kind() == BlockKind::Opaque) {
         parts.push(other(text_part(UNSENDABLE)));
     }
-    if rules.generation == Generation::Gemini3 && !blocks.iter().any(|block| is_signed(block, &rules.format))
-    {
+    if !form.is_before_gemini_3 && !blocks.iter().any(|block| is_signed(block, &form.format)) {
         let first = parts.iter_mut().find_map(|part| match part {
             ModelPart::Call(call) => Some(call),
             ModelPart::Other(_) => None,
@@ -90,13 +88,10 @@ fn own_parts(block: &Block, format: &Text) -> Vec<Map<String, Value>> {
         BlockContent::Reasoning(text) => split(block, text, format).1.into_iter().collect(),
         BlockContent::Media(media) if is_empty(media) => Vec::new(),
         BlockContent::Media(media) => {
-            if let Some(reason) = media::refusal_of_answer(media) {
-                return vec![text_part(&left_out(media, reason))];
-            }
-            let (key, value) = media::field(media);
+            let Value::Object(mut part) = parts::of_answer(media) else { return Vec::new() };
             let signature = data(block, format).find(|data| !data.contains_key(SIGNED_BYTES));
-            let media = [(key.to_owned(), value)].into_iter();
-            vec![media.chain(signature.and_then(signature_field)).collect()]
+            part.extend(signature.and_then(signature_field).filter(|_| !part.contains_key("text")));
+            vec![part]
         }
         BlockContent::Opaque(opaque) if opaque.format == *format && !REPORTS.contains(&&*opaque.name) => {
             opaque.value.as_object().into_iter().cloned().collect()
@@ -113,15 +108,15 @@ fn other<'a>(fields: Map<String, Value>) -> ModelPart<'a> {
 fn call_part<'a>(
     block: &'a Block,
     call: &'a ToolCall,
-    rules: &MessageRules,
+    form: &Form,
     names: &'a WireNames,
 ) -> Result<CallPart<'a>> {
     let written = arguments::as_text(&call.arguments);
     let args = RawValue::from_string(written.into_owned()).or_else(|_| to_raw_value(&Map::new()));
-    let signature = data(block, &rules.format).find_map(|data| data.get(SIGNATURE)?.as_str());
+    let signature = data(block, &form.format).find_map(|data| data.get(SIGNATURE)?.as_str());
     Ok(CallPart {
         function_call: FunctionCall {
-            id: (rules.call_ids == CallIdField::Sent).then(|| names.ids.on_the_wire(&call.id)),
+            id: form.sends_call_ids.then(|| names.ids.on_the_wire(&call.id)),
             name: names.tools.on_the_wire(&call.name),
             args: args.map_err(unwritable)?,
         },

@@ -1,19 +1,16 @@
 //! The fields of a body beside its contents.
 
-use advisor_core::{ChatRequest, ResponseFormat, Result, ToolChoice, ToolDefinition, ToolSet};
+use advisor_core::{ChatRequest, ResponseFormat, Result, ToolChoice, ToolDefinition};
 use bytes::Bytes;
 use provider_http::names::ToolNames;
 use provider_http::written::{unwritable, written_tools};
 use serde_json::{Map, Value, json};
 
-use super::open_api;
-use crate::profile::{Profile, SchemaForm};
-
 /// Returns all fields but the contents, the instruction and the tools. The caller's extra fields are merged into
 /// them: objects field by field, so that `generationConfig` can be extended, and anything else replaces a field.
-pub(super) fn fields(request: &ChatRequest, profile: &Profile, names: &ToolNames) -> Map<String, Value> {
+pub(super) fn fields(request: &ChatRequest, names: &ToolNames) -> Map<String, Value> {
     let mut fields = Map::new();
-    let generation = generation_config(request, profile.schemas);
+    let generation = generation_config(request);
     if !generation.is_empty() {
         fields.insert("generationConfig".to_owned(), Value::Object(generation));
     }
@@ -36,7 +33,7 @@ fn merge(fields: &mut Map<String, Value>, more: &Map<String, Value>) {
     }
 }
 
-fn generation_config(request: &ChatRequest, schemas: SchemaForm) -> Map<String, Value> {
+fn generation_config(request: &ChatRequest) -> Map<String, Value> {
     let options = &request.options;
     let mut config = Map::new();
     let mut set = |key: &str, value: Option<Value>| {
@@ -53,10 +50,7 @@ fn generation_config(request: &ChatRequest, schemas: SchemaForm) -> Map<String, 
         Some(ResponseFormat::JsonObject) => set("responseMimeType", Some("application/json".into())),
         Some(ResponseFormat::JsonSchema { schema, .. }) => {
             set("responseMimeType", Some("application/json".into()));
-            match schemas {
-                SchemaForm::OpenApi => set("responseSchema", open_api::schema(schema)),
-                SchemaForm::JsonSchema => set("responseJsonSchema", Some(schema.clone())),
-            }
+            set("responseJsonSchema", Some(schema.clone()));
         }
         _ => {}
     }
@@ -74,34 +68,31 @@ fn tool_choice(choice: &ToolChoice, names: &ToolNames) -> Value {
     }
 }
 
+/// The form of a list of tools, which depends on the tools alone.
+#[derive(Clone, PartialEq)]
+struct ToolsForm;
+
 /// Returns the list of described tools; `None` if there are none, or if the caller wrote them into the body. It is
-/// written once per set and form, unless a tool does not have its usual name.
-pub(super) fn tools(request: &ChatRequest, schemas: SchemaForm, names: &ToolNames) -> Result<Option<Bytes>> {
+/// written once per set, unless a tool does not have its usual name.
+pub(super) fn tools(request: &ChatRequest, names: &ToolNames) -> Result<Option<Bytes>> {
     let tools = request.api_tools();
     if tools.is_empty() || request.options.extra.contains_key("tools") {
         return Ok(None);
     }
-    let written = || declared(tools, schemas, names);
+    let write = || {
+        let functions: Vec<Value> = tools.definitions().map(|tool| declaration(tool, names)).collect();
+        let list = json!([{ "functionDeclarations": functions }]);
+        serde_json::to_vec(&list).map(Bytes::from).map_err(unwritable)
+    };
     let is_special = tools.definitions().any(|tool| names.is_special(&tool.name));
-    if is_special { written() } else { written_tools(tools, &schemas, written) }.map(Some)
-}
-
-fn declared(tools: &ToolSet, schemas: SchemaForm, names: &ToolNames) -> Result<Bytes> {
-    let functions: Vec<Value> = tools.definitions().map(|tool| declaration(tool, schemas, names)).collect();
-    let list = json!([{ "functionDeclarations": functions }]);
-    serde_json::to_vec(&list).map(Bytes::from).map_err(unwritable)
+    if is_special { write() } else { written_tools(tools, &ToolsForm, write) }.map(Some)
 }
 
 /// Returns the description of a tool. Without parameters the field is absent: the API refuses an empty object.
-fn declaration(tool: &ToolDefinition, schemas: SchemaForm, names: &ToolNames) -> Value {
-    let mut function = json!({ "name": names.on_the_wire(&tool.name), "description": tool.description });
-    let (key, schema) = match (schemas, &tool.parameters) {
-        (_, Value::Null) => return function,
-        (SchemaForm::OpenApi, schema) => ("parameters", open_api::parameters(schema)),
-        (SchemaForm::JsonSchema, schema) => ("parametersJsonSchema", Some(schema.clone())),
-    };
-    if let (Some(schema), Some(fields)) = (schema, function.as_object_mut()) {
-        fields.insert(key.to_owned(), schema);
+fn declaration(tool: &ToolDefinition, names: &ToolNames) -> Value {
+    let (name, description) = (names.on_the_wire(&tool.name), &tool.description);
+    match &tool.parameters {
+        Value::Null => json!({ "name": name, "description": description }),
+        schema => json!({ "name": name, "description": description, "parametersJsonSchema": schema }),
     }
-    function
 }

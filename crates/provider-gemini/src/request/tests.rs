@@ -1,28 +1,34 @@
 //! Tests of `request`.
 
 use advisor_core::{
-    Block, BlockContent, ChatOptions, Citation, ErrorKind, Media, Message, MessageList, Opaque, Part,
-    ProviderData, ResponseFormat, ToolCall, ToolChoice, ToolDefinition, ToolResult, ToolSet,
+    Block, BlockContent, ChatOptions, Citation, ErrorKind, Media, Message, Opaque, Part, ProviderData,
+    ResponseFormat, ToolCall, ToolChoice, ToolDefinition, ToolResult, ToolSet,
 };
 use advisor_testkit::DescribedTool;
 use serde_json::json;
 
 use super::*;
-use crate::profile::{CallIdField, Generation, SchemaForm};
 use crate::wire::FORMAT;
 
 fn tool(name: &str, parameters: Value) -> DescribedTool {
     DescribedTool::new(ToolDefinition::new(name, "d", parameters))
 }
 
-fn written(request: &ChatRequest, model: &str, profile: &Profile) -> Value {
-    let body = body(request, model, &FORMAT.into(), profile).expect("a body");
-    serde_json::from_slice(&body.json.concat()).expect("JSON")
+fn form() -> Form {
+    Form { format: FORMAT.into(), sends_call_ids: true, is_before_gemini_3: false }
+}
+
+fn before_3() -> Form {
+    Form { is_before_gemini_3: true, ..form() }
+}
+
+fn written(request: &ChatRequest, form: &Form) -> Value {
+    serde_json::from_slice(&body(request, form).expect("a body").json).expect("JSON")
 }
 
 /// The body of a request to a model of Gemini 3.
 fn sent(request: &ChatRequest) -> Value {
-    written(request, "gemini-3-pro", &Profile::gemini_api())
+    written(request, &form())
 }
 
 fn contents(messages: Vec<Message>) -> Value {
@@ -180,10 +186,10 @@ fn history_of_other_providers_is_converted() {
     let placeholder = json!({"thoughtSignature": "skip_thought_signature_validator"});
     assert_eq!(sent(&request)["contents"], expected(call(placeholder)));
     // Earlier models need no signature.
-    let earlier = written(&request, "gemini-2.5-flash", &Profile::gemini_api());
+    let earlier = written(&request, &before_3());
     assert_eq!(earlier["contents"], expected(call(json!({}))));
     // Vertex AI takes no ids.
-    let vertex = written(&request, "gemini-2.5-flash", &Profile::vertex_ai());
+    let vertex = written(&request, &Form { sends_call_ids: false, ..before_3() });
     assert!(vertex["contents"][2]["parts"][2]["functionCall"].get("id").is_none());
 }
 
@@ -248,8 +254,7 @@ fn signatures_of_other_servers_are_omitted() {
     )]);
     let request = ChatRequest::new(vec![message]);
     let signed_with = |format: &str| {
-        let body = body(&request, "gemini-3-pro", &format.into(), &Profile::gemini_api()).expect("a body");
-        let body: Value = serde_json::from_slice(&body.json.concat()).expect("JSON");
+        let body = written(&request, &Form { format: format.into(), ..form() });
         body["contents"][0]["parts"][0]["thoughtSignature"].clone()
     };
     assert_eq!(signed_with(FORMAT), "skip_thought_signature_validator");
@@ -339,30 +344,6 @@ fn nothing_empty_is_sent() {
 }
 
 #[test]
-fn sent_contents_are_not_written_again() {
-    let pieces = |messages: &MessageList| {
-        let body = body(&ChatRequest::new(messages.clone()), "m", &FORMAT.into(), &Profile::gemini_api());
-        body.expect("a body").json
-    };
-    let place = |piece: &Bytes| (piece.as_ptr(), piece.len());
-    let page = || Message::user("x".repeat(70_000));
-    let mut messages = MessageList::from(vec![Message::user("Hi"), page(), Message::assistant("a")]);
-    let first: Vec<_> = pieces(&messages)[..2].iter().map(place).collect();
-    messages.extend([Message::user("b"), Message::assistant("c")]);
-    let longer = pieces(&messages);
-    assert_eq!(longer[..2].iter().map(place).collect::<Vec<_>>(), first);
-    let anew = pieces(&messages.iter().cloned().collect());
-    assert_eq!(longer.concat(), anew.concat(), "a longer list is written like a new one");
-    // The two lists continue as different conversations.
-    let mut branch = messages.clone();
-    messages.push(Message::user("d"));
-    branch.push(Message::user("e"));
-    let (one, other) = (pieces(&messages).concat(), pieces(&branch).concat());
-    assert_ne!(one, other);
-    assert_eq!(longer.concat(), anew.concat(), "earlier bodies do not change");
-}
-
-#[test]
 fn results_are_objects_with_their_media() {
     let call = ToolCall::new("c", "f", "{}");
     let response = |parts: Vec<Part>| {
@@ -387,12 +368,12 @@ fn results_are_objects_with_their_media() {
     let mut inside = function.clone();
     inside["parts"] = json!([inline]);
     assert_eq!(sent(&request)["contents"][0]["parts"], json!([{"functionResponse": inside}]));
-    let earlier = written(&request, "gemini-2.5-flash", &Profile::gemini_api());
+    let earlier = written(&request, &before_3());
     assert_eq!(earlier["contents"][0]["parts"], json!([{"functionResponse": function}, inline]));
 }
 
 #[test]
-fn tools_are_declared_in_the_form_of_the_profile() {
+fn tools_are_declared_with_their_schemas() {
     let schema = json!({"type": "object", "properties": {"a": {"type": ["string", "null"]}}, "additionalProperties": false});
     let request = ChatRequest::new(Message::user("x"))
         .with_tool(tool("f", schema.clone()))
@@ -407,17 +388,7 @@ fn tools_are_declared_in_the_form_of_the_profile() {
             {"name": "__odd", "description": "d"},
         ])
     );
-    let mut profile = Profile::gemini_api();
-    profile.schemas = SchemaForm::OpenApi;
-    assert_eq!(
-        declared(&written(&request, "gemini-3-pro", &profile)),
-        json!([
-            {"name": "f", "description": "d", "parameters": {"type": "object", "properties": {"a": {"type": "string", "nullable": true}}}},
-            {"name": "now", "description": "d"},
-            {"name": "__odd", "description": "d"},
-        ])
-    );
-    let body = body(&request, "m", &FORMAT.into(), &profile).expect("a body");
+    let body = body(&request, &form()).expect("a body");
     assert_eq!(body.names.meant_by("__odd").as_deref(), Some("9.odd"));
     // Tools that an advisor describes in words are not declared.
     let in_words = request.with_api_tools(ToolSet::new());
@@ -457,7 +428,7 @@ fn options_are_the_generation_config() {
         .with_extra("generationConfig", json!({"thinkingConfig": {"includeThoughts": true}, "seed": 8}))
         .with_extra("safetySettings", json!([]));
     let request = ChatRequest::new(Message::user("x")).with_options(options);
-    let mut expected = json!({
+    let expected = json!({
         "temperature": 0.5, "topP": 0.25, "maxOutputTokens": 100, "stopSequences": ["end"], "seed": 8,
         "responseMimeType": "application/json", "responseJsonSchema": schema,
         "thinkingConfig": {"includeThoughts": true},
@@ -467,17 +438,8 @@ fn options_are_the_generation_config() {
     let several = json!({"candidateCount": 2});
     let several = ChatOptions::new().with_extra("generationConfig", several);
     let several = ChatRequest::new(Message::user("x")).with_options(several);
-    let error = body(&several, "m", &FORMAT.into(), &Profile::gemini_api()).expect_err("one answer only");
+    let error = body(&several, &form()).expect_err("one answer only");
     assert_eq!(error.kind(), ErrorKind::Configuration);
-    let mut profile = Profile::gemini_api();
-    profile.schemas = SchemaForm::OpenApi;
-    let fields = expected.as_object_mut().expect("an object");
-    fields.remove("responseJsonSchema");
-    fields.insert(
-        "responseSchema".to_owned(),
-        json!({"type": "object", "properties": {"a": {"type": "string", "enum": ["x"]}}}),
-    );
-    assert_eq!(written(&request, "m", &profile)["generationConfig"], expected);
     let json_object = ChatOptions::new().with_response_format(ResponseFormat::JsonObject);
     let request = ChatRequest::new(Message::user("x")).with_options(json_object);
     assert_eq!(sent(&request)["generationConfig"], json!({"responseMimeType": "application/json"}));
@@ -496,8 +458,8 @@ fn callers_own_fields_replace_ours() {
         .with_tool(tool("docs.f", Value::Null))
         .with_options(options);
     // Of two equal keys a reader takes the last one.
-    let body = body(&request, "m", &FORMAT.into(), &Profile::gemini_api()).expect("a body");
-    let text = String::from_utf8(body.json.concat()).expect("text");
+    let body = body(&request, &form()).expect("a body");
+    let text = String::from_utf8(body.json.to_vec()).expect("text");
     let read: Value = serde_json::from_str(&text).expect("JSON");
     assert_eq!((&read["contents"], &read["systemInstruction"]), (&own, &json!({"parts": []})));
     assert_eq!(read["tools"][0], json!({"googleSearch": {}}));
@@ -512,10 +474,7 @@ fn messages_are_written_once_per_rules() {
     let first = sent(&request);
     let ids = |body: &Value| body["contents"][1]["parts"][0]["functionCall"].get("id").is_some();
     assert_eq!(sent(&request), first);
-    let mut profile = Profile::gemini_api();
-    profile.call_ids = CallIdField::LeftOut;
-    profile.generation = Generation::BeforeGemini3;
-    let other = written(&request, "gemini-3-pro", &profile);
+    let other = written(&request, &Form { sends_call_ids: false, ..before_3() });
     assert!(ids(&first) && !ids(&other));
     assert!(other["contents"][1]["parts"][0].get("thoughtSignature").is_none());
     assert_eq!(sent(&request), first);
@@ -532,15 +491,4 @@ fn messages_are_written_once_per_rules() {
         .map(|part| part["functionCall"]["name"].as_str().expect("a name").to_owned())
         .collect();
     assert!(names[0] != names[1] && names.iter().all(|name| NAMES.accepts(name)), "{names:?}");
-}
-
-#[test]
-fn long_messages_are_separate_pieces() {
-    let long = "x".repeat(100 << 10);
-    let request =
-        ChatRequest::new(vec![Message::user("a"), Message::user(long.as_str()), Message::user("b")]);
-    let body = body(&request, "m", &FORMAT.into(), &Profile::gemini_api()).expect("a body");
-    assert_eq!(body.json.len(), 4, "its beginning, the message, the next one, and the end");
-    let read: Value = serde_json::from_slice(&body.json.concat()).expect("JSON");
-    assert_eq!(read["contents"][1]["parts"][0]["text"], long);
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use advisor_core::{ChatRequest, ChatResponse, Error, ErrorKind, Message, Result};
 use advisor_testkit::{ReplayServer, Reply, answer_of, recordings};
 use provider_gemini::backoff::Backoff;
-use provider_gemini::{GeminiModel, Profile, ProviderError, StreamForm};
+use provider_gemini::{GeminiModel, ProviderError};
 use serde_json::{Value, json};
 
 const KEY: &str = "canary-key-0123456789";
@@ -34,37 +34,21 @@ fn answer() -> Value {
 #[tokio::test]
 async fn law_s5_every_recording_over_http_at_any_split() {
     let recordings = recordings::all("gemini");
-    recordings::assert_replays(&recordings, |recording, server| {
-        let mut profile = Profile::gemini_api();
-        if recording.body.starts_with(b"[") {
-            profile.stream = StreamForm::Array;
-        }
-        model(server).with_profile(profile)
-    })
-    .await;
+    recordings::assert_replays(&recordings, |_, server| model(server)).await;
 }
 
 #[tokio::test]
 async fn each_way_to_ask_has_its_address() {
-    let mut array = Profile::gemini_api();
-    array.stream = StreamForm::Array;
-    let replies = [
-        Reply::sse(format!("data: {}\r\n\r\n", answer())),
-        Reply::json(200, json!([answer()])),
-        Reply::json(200, answer()),
-    ];
+    let replies = [Reply::sse(format!("data: {}\r\n\r\n", answer())), Reply::json(200, answer())];
     let server = ReplayServer::start(replies).await.expect("a port");
     let model = model(&server);
-    for model in [model.clone(), model.clone().with_profile(array), model.with_streaming(false)] {
+    for model in [model.clone(), model.with_streaming(false)] {
         assert_eq!(call(&model).await.expect("an answer").text(), "Hi");
     }
     let requests = server.requests();
     let paths: Vec<&str> = requests.iter().map(|request| request.path.as_str()).collect();
     let path = |method: &str| format!("/v1beta/models/gemini-2.5-flash:{method}");
-    assert_eq!(
-        paths,
-        [path("streamGenerateContent?alt=sse"), path("streamGenerateContent"), path("generateContent")]
-    );
+    assert_eq!(paths, [path("streamGenerateContent?alt=sse"), path("generateContent")]);
     assert_eq!(server.counts().connections, 1);
 }
 

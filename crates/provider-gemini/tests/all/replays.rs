@@ -2,13 +2,11 @@
 
 use advisor_core::{ChatOptions, ChatRequest, ChatResponse, Message, Part, ToolDefinition, ToolResult};
 use advisor_testkit::{DescribedTool, ReplayServer, Reply, answer_of, recordings};
-use provider_gemini::{GeminiModel, Profile, SchemaForm};
+use provider_gemini::GeminiModel;
 use serde_json::{Value, json};
 
 async fn ask(server: &ReplayServer, request: ChatRequest) -> ChatResponse {
-    let mut profile = Profile::gemini_api();
-    profile.schemas = SchemaForm::OpenApi;
-    let model = GeminiModel::new("gemini-3.1-pro-preview").with_profile(profile).with_base_url(server.url());
+    let model = GeminiModel::new("gemini-3.1-pro-preview").with_base_url(server.url());
     answer_of(&model, request).await.expect("an answer")
 }
 
@@ -61,22 +59,23 @@ async fn recorded_answer_goes_back_as_a_real_client_sent_it() {
         request = request.with_tool(DescribedTool::new(ToolDefinition::new(name, description, parameters)));
     }
     ask(&server, request).await;
-    // The only differences: types are written in capitals there, and the instruction has a role.
-    let mut expected = capitals_removed(recorded);
+    // The differences: schemas are an older form there, and the instruction has a role.
+    let mut expected = with_json_schemas(recorded);
     expected["systemInstruction"].as_object_mut().expect("an object").remove("role");
     assert_eq!(sent(&server), expected);
 }
 
-fn capitals_removed(value: Value) -> Value {
+fn with_json_schemas(value: Value) -> Value {
     match value {
         Value::Object(fields) => fields
             .into_iter()
             .map(|(key, value)| match (key.as_str(), &value) {
                 ("type", Value::String(name)) => (key, name.to_ascii_lowercase().into()),
-                _ => (key, capitals_removed(value)),
+                ("parameters", _) => ("parametersJsonSchema".to_owned(), with_json_schemas(value)),
+                _ => (key, with_json_schemas(value)),
             })
             .collect(),
-        Value::Array(items) => items.into_iter().map(capitals_removed).collect(),
+        Value::Array(items) => items.into_iter().map(with_json_schemas).collect(),
         other => other,
     }
 }

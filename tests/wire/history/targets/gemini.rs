@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use advisor_chain::Role;
-use advisor_chain::gemini::{GeminiModel, Profile};
+use advisor_chain::gemini::GeminiModel;
 use serde_json::{Value, json};
 
 use super::{Call, Item, ResultOf, Rule, Sent, Target, common, is_word, list, picture, word};
@@ -28,7 +28,7 @@ pub(crate) const VERTEX: Target = Target {
     model: |transport| {
         let base_url =
             "https://us-east1-aiplatform.googleapis.com/v1/projects/p/locations/l/publishers/google";
-        let model = GeminiModel::new("gemini-2.5-flash").with_profile(Profile::vertex_ai());
+        let model = GeminiModel::new("gemini-2.5-flash").at_vertex_ai();
         Arc::new(model.with_base_url(base_url).with_transport(transport))
     },
     rules: &[common::RULES, RULES, VERTEX_AI],

@@ -6,7 +6,7 @@ mod faults;
 use std::sync::Arc;
 
 use advisor_chain::anthropic::AnthropicModel;
-use advisor_chain::gemini::{self, GeminiModel};
+use advisor_chain::gemini::GeminiModel;
 use advisor_chain::ollama::OllamaModel;
 use advisor_chain::openai::backoff::Backoff;
 use advisor_chain::openai::transport::{ReqwestTransport, Transport};
@@ -121,7 +121,7 @@ impl Aimock {
             Api::VertexAi => model!(
                 GeminiModel::new("gemini-2.5-flash")
                     .with_base_url(format!("{url}/v1/projects/p/locations/global/publishers/google"))
-                    .with_profile(gemini::Profile::vertex_ai())
+                    .at_vertex_ai()
             ),
         }
     }

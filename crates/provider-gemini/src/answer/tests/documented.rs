@@ -186,7 +186,7 @@ fn calls() -> Vec<Row> {
             vec![piece(json!({"id": "c", "name": "f", "args": {"a": 1}})), stop()],
             vec!["call f({\"a\":1})", "Stop STOP"],
         ),
-        (streamed.into(), vec![r#"call f({"s":"ab","n":1,"b":true,"z":null})"#, "Stop STOP"]),
+        (streamed.into(), vec![r#"call f({"b":true,"n":1,"s":"ab","z":null})"#, "Stop STOP"]),
     ]
 }
 

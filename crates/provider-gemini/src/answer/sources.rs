@@ -1,5 +1,7 @@
 //! The sources of an answer.
 
+use std::collections::VecDeque;
+
 use advisor_core::{Citation, Delta, DeltaKind, Opaque, Text};
 use serde_json::Value;
 
@@ -39,7 +41,7 @@ impl Sources {
     }
 
     /// Emits the sources that were not emitted yet.
-    pub(super) fn emit(&mut self, push: &mut impl FnMut(Delta)) {
+    pub(super) fn emit(&mut self, deltas: &mut VecDeque<Delta>) {
         if let [Some(grounding), _] = &self.metadata {
             let chunks = grounding.get("groundingChunks").and_then(Value::as_array).cloned();
             for chunk in chunks.into_iter().flatten() {
@@ -52,11 +54,11 @@ impl Sources {
             }
         }
         for citation in std::mem::take(&mut self.citations) {
-            push(DeltaKind::Citation(Box::new(citation)).into());
+            deltas.push_back(DeltaKind::Citation(Box::new(citation)).into());
         }
         for (name, kept) in METADATA.iter().zip(&mut self.metadata) {
             if let Some(value) = kept.take() {
-                push(DeltaKind::Opaque(Box::new(Opaque::new(FORMAT, *name, value))).into());
+                deltas.push_back(DeltaKind::Opaque(Box::new(Opaque::new(FORMAT, *name, value))).into());
             }
         }
     }

@@ -59,20 +59,6 @@ pub(crate) const RULES: &[Rule] = &[
             }
         },
     },
-    Rule {
-        name: "tool without parameters",
-        reason: "the API refuses an empty object as parameters, and takes none for a function without any",
-        rewrite: |request, _| {
-            for tool in objects(request, "tools") {
-                let functions = tool.get_mut("functionDeclarations").and_then(Value::as_array_mut);
-                for function in functions.into_iter().flatten() {
-                    if function["parametersJsonSchema"]["properties"] == json!({}) {
-                        remove(function, "parametersJsonSchema");
-                    }
-                }
-            }
-        },
-    },
 ];
 
 fn rename(value: &mut Value) {

@@ -1,74 +1,302 @@
 //! Runs the conformance suite of advisors on every advisor of the workspace, and on those of the examples.
 
 use std::future::ready;
+use std::panic::AssertUnwindSafe;
 use std::sync::{LazyLock, mpsc};
-use std::time::Duration;
 
 use advisor_chain::advisors::{
-    Budget, InMemoryQuestions, OnUnknownCost, OnlyTools, PrefixWatch, RateLimit, ReReading, ResponseCache,
-    Retry, SystemTemplate, ToolSearch,
+    Budget, InMemoryQuestions, OnUnknownCost, OnlyTools, PrefixWatch, RateLimit, ReReading, Retry,
+    SystemTemplate, ToolSearch,
 };
 use advisor_chain::chain::{Backoff, FallbackModel, context_fn};
 use advisor_chain::mcp::{ChainServer, McpServer, McpTools};
-use advisor_chain::messages::{BlockKind, BlockObserver};
+use advisor_chain::messages::BlockObserver;
 use advisor_chain::retrieval::{Document, InMemoryVectors, PastTurns, Query, Retrieval};
-use advisor_chain::stream_policy::{
-    BlockPolicy, Guard, LetterCase, ObserveBlocks, PendingBlock, ReplaceText, Verdict,
-};
+use advisor_chain::stream_policy::{Guard, LetterCase, ObserveBlocks};
 use advisor_chain::structured::{OutputFormat, StructuredOutput};
-use advisor_chain::text_tool_calls::{PromptFormat, TextToolCalls, ThinkingSplitter};
-use advisor_chain::tools::{ToolCallStreaming, ToolSet, tools_fn};
-use advisor_chain::{
-    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatModel, ChatRequest, ChunkStream, Error, ErrorKind,
-    InMemoryStore, Result, StreamAdvisor, ToolCallAdvisor, ToolDefinition, async_trait, from_fn,
-};
+use advisor_chain::text_tool_calls::ThinkingSplitter;
+use advisor_chain::tools::tools_fn;
 use advisor_examples::advisors::{
     Cache, Logged, Permits, Stopwatch, ask_again, first_text, guard, once_more, polite, redaction, retrieval,
     stopping,
 };
-use advisor_testkit::{
-    Journal, JournalAdvisor, ScriptedModel, WordEmbeddings, advisor_allocations, advisor_conformance,
-};
-use serde_json::{Value, json};
+use advisor_testkit::advisor_conformance::*;
+use advisor_testkit::{JournalAdvisor, WordEmbeddings};
+use advisor_tests::prelude::*;
+use futures::future::BoxFuture;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::yield_now;
 
-mod words_that_are_replaced {
-    super::advisor_conformance!(
-        super::ReplaceText::new([("Oslo", "[city]"), ("windy", "calm")]),
-        declares EditsAnswers HoldsBackBytes(4)
-    );
+use Declaration::{
+    AnswersItself, AsksAgain, DependsOnPieces, EditsAnswers, EditsRequests, HandlesErrors, HoldsBackAnswers,
+    HoldsBackBlocks, HoldsBackBytes,
+};
+
+/// Runs every clause of the suite on each advisor, and names those that fail.
+async fn conform(subjects: Vec<(&'static str, Subject)>) {
+    let mut failed = Vec::new();
+    for (name, subject) in &subjects {
+        let clauses: [BoxFuture<'_, ()>; 13] = [
+            law_s2_chunks_come_out_as_they_arrive(subject).boxed(),
+            law_s3_s4_chunks_fold_to_the_response(subject).boxed(),
+            law_s3_s4_restarted_answers_are_well_formed(subject).boxed(),
+            law_s5_any_pieces_give_the_same_response(subject).boxed(),
+            law_o1_inner_work_ends_before_completion(subject).boxed(),
+            law_o5_failure_of_inner_work_arrives(subject).boxed(),
+            law_k2_dropped_answer_leaves_nothing(subject).boxed(),
+            law_s7_two_turns_at_once_do_not_mix(subject).boxed(),
+            law_m5_conversations_stay_apart(subject).boxed(),
+            law_s1_errors_from_inside_arrive(subject).boxed(),
+            law_m2_model_receives_the_messages(subject).boxed(),
+            law_m1_m4_o3_memory_is_the_same_at_each_position(subject).boxed(),
+            law_k2_k4_turn_after_a_dropped_one_works(subject).boxed(),
+        ];
+        for (number, clause) in clauses.into_iter().enumerate() {
+            if AssertUnwindSafe(clause).catch_unwind().await.is_err() {
+                failed.push(format!("{name}: clause {number}"));
+            }
+        }
+    }
+    assert!(failed.is_empty(), "the panics above name the laws: {failed:#?}");
 }
 
-mod words_that_do_not_occur {
-    super::advisor_conformance!(super::ReplaceText::new([("Bergen", "[city]")]), declares HoldsBackBytes(5));
+#[tokio::test]
+async fn advisors_of_the_workspace_conform() {
+    conform(of_the_workspace()).await;
 }
 
-mod a_pattern_that_is_replaced {
-    super::advisor_conformance!(
-        super::ReplaceText::for_pattern(r"\b[0-9]{1,2} °C", "[degrees]").unwrap(),
-        declares EditsAnswers HoldsBackBytes(8)
-    );
+#[tokio::test]
+async fn advisors_of_the_examples_conform() {
+    conform(of_the_examples()).await;
 }
 
-mod a_policy_that_allows {
-    super::advisor_conformance!(super::judges(|_| super::Verdict::Allow), declares HoldsBackBlocks);
+/// The advisors of the workspace, by what they do.
+fn of_the_workspace() -> Vec<(&'static str, Subject)> {
+    vec![
+        (
+            "words that are replaced",
+            Subject::new(|| ReplaceText::new([("Oslo", "[city]"), ("windy", "calm")]))
+                .with_declared([EditsAnswers, HoldsBackBytes(4)]),
+        ),
+        (
+            "words that do not occur",
+            Subject::new(|| ReplaceText::new([("Bergen", "[city]")])).with_declared([HoldsBackBytes(5)]),
+        ),
+        (
+            "a pattern that is replaced",
+            Subject::new(|| ReplaceText::for_pattern(r"\b[0-9]{1,2} °C", "[degrees]").unwrap())
+                .with_declared([EditsAnswers, HoldsBackBytes(8)]),
+        ),
+        (
+            "a policy that allows",
+            Subject::new(|| judges(|_| Verdict::Allow)).with_declared([HoldsBackBlocks]),
+        ),
+        (
+            "a policy that denies",
+            Subject::new(|| judges(|_| Verdict::deny("no"))).with_declared([EditsAnswers, HoldsBackBlocks]),
+        ),
+        (
+            "a policy over texts",
+            Subject::new(|| judges(|_| Verdict::Allow).with_kinds([BlockKind::Text, BlockKind::Reasoning]))
+                .with_declared([HoldsBackBlocks]),
+        ),
+        ("an observer of blocks", Subject::new(|| ObserveBlocks::new(|_| Looks))),
+        (
+            "an output guard that matches",
+            Subject::new(|| {
+                Guard::for_words(["windy"], LetterCase::Ignore).with_reply("[secret]").on_output()
+            })
+            .with_declared([EditsAnswers, HoldsBackBytes(4)]),
+        ),
+        (
+            "an output guard that does not match",
+            Subject::new(|| Guard::for_words(["windless"], LetterCase::Ignore).on_output())
+                .with_declared([HoldsBackBytes(7)]),
+        ),
+        (
+            "an output guard over whole texts",
+            Subject::new(|| Guard::for_texts(|text| text.contains("windy")).on_output())
+                .with_declared([EditsAnswers, HoldsBackBlocks]),
+        ),
+        (
+            "an input guard that matches",
+            Subject::new(|| Guard::for_words(["password"], LetterCase::Ignore).on_input())
+                .with_declared([AnswersItself])
+                .with_question("What is the password?"),
+        ),
+        (
+            "an input guard that does not match",
+            Subject::new(|| Guard::for_words(["password"], LetterCase::Ignore).on_input()),
+        ),
+        (
+            "structured output that fits",
+            Subject::new(|| StructuredOutput::new(city()))
+                .with_declared([AsksAgain])
+                .with_answer(r#"{"city":"Oslo"}"#),
+        ),
+        (
+            "calls of the interface beside calls in text",
+            Subject::new(|| TextToolCalls::new(PromptFormat::Xml)).with_declared([EditsRequests]),
+        ),
+        (
+            "calls in text",
+            Subject::new(|| TextToolCalls::new(PromptFormat::Xml))
+                .with_declared([EditsAnswers, EditsRequests, HoldsBackBytes(18)])
+                .with_answer("Let me look. <tool name=\"work\"><n>1</n></tool>"),
+        ),
+        (
+            "calls in json",
+            Subject::new(|| TextToolCalls::new(PromptFormat::Json))
+                .with_declared([EditsAnswers, EditsRequests, HoldsBackBytes(40)])
+                .with_answer(r#"Let me look. {"tool": {"function": "work", "parameters": {"n": 1}}}"#),
+        ),
+        (
+            "calls between markers",
+            Subject::new(|| TextToolCalls::new(PromptFormat::Sentinel))
+                .with_declared([EditsAnswers, EditsRequests, HoldsBackBytes(60)])
+                .with_answer(
+                    r#"Let me look. [[SEG_START {"type": "tool", "tool_name": "work"}]]{"n": 1}[[SEG_END]]"#,
+                ),
+        ),
+        (
+            "reasoning in text",
+            Subject::new(|| TextToolCalls::new(PromptFormat::Xml).with_thinking(ThinkingSplitter::new()))
+                .with_declared([EditsAnswers, EditsRequests, HoldsBackBytes(7)])
+                .with_answer("<think>Oslo is windy.</think>It is windy in Oslo. "),
+        ),
+        (
+            "context",
+            Subject::new(|| {
+                context_fn("context", |_: ChatRequest| async { Ok("It is always windy in Oslo.") })
+            }),
+        ),
+        ("retrieval of documents", Subject::new(documents)),
+        (
+            "retrieval of past turns",
+            Subject::new(|| PastTurns::new(WordEmbeddings::default(), InMemoryVectors::new())),
+        ),
+        ("a budget", Subject::new(|| Budget::for_each_turn().with_tokens(1_000_000))),
+        ("a retry", Subject::new(retry).with_declared([HandlesErrors])),
+        ("a rate limit", Subject::new(|| RateLimit::for_all().with_concurrency(2))),
+        ("a response cache", Subject::new(ResponseCache::new)),
+        (
+            "a response cache with similar questions",
+            Subject::new(|| {
+                ResponseCache::new().with_similar(WordEmbeddings::default(), InMemoryQuestions::new(), 0.999)
+            }),
+        ),
+        ("a prefix watch", Subject::new(PrefixWatch::new)),
+        (
+            "tools of a function",
+            Subject::new(|| tools_fn("tools", |_: ChatRequest| async { Ok(ToolSet::new()) })),
+        ),
+        ("allowed tools", Subject::new(|| OnlyTools::new(["work"]))),
+        ("a search of tools", Subject::new(|| ToolSearch::new(&ToolSet::new()).unwrap())),
+        ("tools of an mcp server", Subject::new(mcp_tools)),
+        (
+            "a system template",
+            Subject::new(|| SystemTemplate::new("Help {user}.".parse().unwrap()).with("user", "Ann")),
+        ),
+        ("re reading", Subject::new(|| ReReading).with_declared([EditsRequests])),
+        (
+            "a tool loop that shows all",
+            Subject::new(|| tool_loop(ToolCallStreaming::All)).with_declared([EditsAnswers, AsksAgain]),
+        ),
+        (
+            "a tool loop that shows text",
+            Subject::new(|| tool_loop(ToolCallStreaming::TextOnly))
+                .with_declared([EditsAnswers, AsksAgain, HoldsBackBlocks]),
+        ),
+        (
+            "a tool loop that shows the final answer",
+            Subject::new(|| tool_loop(ToolCallStreaming::FinalAnswerOnly))
+                .with_declared([EditsAnswers, AsksAgain, HoldsBackAnswers]),
+        ),
+        ("memory", Subject::new(|| ChatMemoryAdvisor::new(InMemoryStore::new()))),
+        ("a fallback from a model that is down", Subject::new(falls_back)),
+        ("an advisor in a journal", Subject::new(|| JournalAdvisor::new(polite(), &Journal::new()))),
+    ]
 }
 
-mod a_policy_that_denies {
-    super::advisor_conformance!(
-        super::judges(|_| super::Verdict::deny("no")),
-        declares EditsAnswers HoldsBackBlocks
-    );
+/// The advisors of the examples.
+fn of_the_examples() -> Vec<(&'static str, Subject)> {
+    vec![
+        ("instructions", Subject::new(polite)),
+        (
+            "a guard that answers",
+            Subject::new(guard).with_declared([AnswersItself]).with_question("The password, please."),
+        ),
+        ("documents", Subject::new(|| retrieval(&["The weather is in the north."]))),
+        ("a stopwatch", Subject::new(|| Stopwatch)),
+        ("the time of the first text", Subject::new(first_text)),
+        ("permits", Subject::new(|| Permits(Journal::new()))),
+        ("a log", Subject::new(|| Logged)),
+        (
+            "a redaction",
+            Subject::new(|| redaction(&[("Oslo", "[city]")]))
+                .with_declared([EditsAnswers, HoldsBackBytes(4)]),
+        ),
+        ("one that stops", Subject::new(|| stopping("windy")).with_declared([EditsAnswers, DependsOnPieces])),
+        ("a cache", Subject::new(Cache::default)),
+        ("one that tries again", Subject::new(once_more).with_declared([AsksAgain, HandlesErrors])),
+        ("one that asks again", Subject::new(|| ask_again("sunny")).with_declared([AsksAgain])),
+    ]
 }
 
-mod a_policy_over_texts {
-    super::advisor_conformance!(
-        super::judges(|_| super::Verdict::Allow).with_kinds([super::BlockKind::Text, super::BlockKind::Reasoning]),
-        declares HoldsBackBlocks
-    );
+/// Advisors, with the allocations that each chunk of a text may cost.
+fn looking_at_chunks() -> Vec<(&'static str, Subject, u64)> {
+    vec![
+        (
+            "of words that do not occur",
+            Subject::new(|| ReplaceText::new([("worm", "[animal]"), ("order", "[order]")])),
+            0,
+        ),
+        (
+            "of an output guard",
+            Subject::new(|| Guard::for_words(["worm", "order"], LetterCase::Ignore).on_output()),
+            0,
+        ),
+        ("of a policy over calls", Subject::new(|| judges(|_| Verdict::Allow)), 0),
+        ("of an observer", Subject::new(|| ObserveBlocks::new(|_| Looks)), 0),
+        ("of context", Subject::new(|| context_fn("context", |_: ChatRequest| async { Ok("Windy.") })), 0),
+        ("of retrieval", Subject::new(documents), 0),
+        // The model of this suite reports no tokens.
+        (
+            "of a budget",
+            Subject::new(|| {
+                Budget::for_each_turn().with_tokens(1_000_000).with_on_unknown_cost(OnUnknownCost::Ignore)
+            }),
+            0,
+        ),
+        ("of a retry", Subject::new(retry), 0),
+        ("of tools of an mcp server", Subject::new(mcp_tools), 0),
+        ("of a rate limit", Subject::new(|| RateLimit::for_all().with_concurrency(2)), 0),
+        ("of a response cache", Subject::new(ResponseCache::new), 0),
+        (
+            "of a response cache with similar questions",
+            Subject::new(|| {
+                ResponseCache::new().with_similar(WordEmbeddings::default(), InMemoryQuestions::new(), 0.999)
+            }),
+            0,
+        ),
+        ("of a prefix watch", Subject::new(PrefixWatch::new), 0),
+        ("of a fallback", Subject::new(falls_back), 0),
+        ("of memory", Subject::new(|| ChatMemoryAdvisor::new(InMemoryStore::new())), 0),
+        ("of a tool loop", Subject::new(|| tool_loop(ToolCallStreaming::TextOnly)), 0),
+        // Each event of its parser owns its text.
+        ("of calls in text", Subject::new(|| TextToolCalls::new(PromptFormat::Xml)), 1),
+        ("of an advisor in a journal", Subject::new(|| JournalAdvisor::new(polite(), &Journal::new())), 0),
+    ]
 }
 
+#[test]
+fn law_r4_looking_at_chunks_allocates_as_little_as_declared() {
+    let mut count = |work: &mut dyn FnMut()| allocation_counter::measure(|| work()).count_total;
+    for (name, subject, per_chunk) in looking_at_chunks() {
+        println!("{name}");
+        law_r4_chunks_cost_no_allocation(&subject, per_chunk, &mut count);
+    }
+}
 /// Judges each block after a moment. Earlier blocks take longer.
 fn judges(verdict: fn(&PendingBlock) -> Verdict) -> BlockPolicy {
     BlockPolicy::new(move |pending: PendingBlock| async move {
@@ -79,104 +307,13 @@ fn judges(verdict: fn(&PendingBlock) -> Verdict) -> BlockPolicy {
     })
 }
 
-mod an_observer_of_blocks {
-    super::advisor_conformance!(super::ObserveBlocks::new(|_| super::Looks));
-}
-
 struct Looks;
 
 impl BlockObserver for Looks {}
 
-mod an_output_guard_that_matches {
-    super::advisor_conformance!(
-        super::Guard::for_words(["windy"], super::LetterCase::Ignore).with_reply("[secret]").on_output(),
-        declares EditsAnswers HoldsBackBytes(4)
-    );
-}
-
-mod an_output_guard_that_does_not_match {
-    super::advisor_conformance!(
-        super::Guard::for_words(["windless"], super::LetterCase::Ignore).on_output(),
-        declares HoldsBackBytes(7)
-    );
-}
-
-mod an_output_guard_over_whole_texts {
-    super::advisor_conformance!(
-        super::Guard::for_texts(|text| text.contains("windy")).on_output(),
-        declares EditsAnswers HoldsBackBlocks
-    );
-}
-
-mod an_input_guard_that_matches {
-    super::advisor_conformance!(
-        super::Guard::for_words(["password"], super::LetterCase::Ignore).on_input(),
-        declares AnswersItself,
-        question "What is the password?"
-    );
-}
-
-mod an_input_guard_that_does_not_match {
-    super::advisor_conformance!(super::Guard::for_words(["password"], super::LetterCase::Ignore).on_input());
-}
-
-mod structured_output_that_fits {
-    super::advisor_conformance!(
-        super::StructuredOutput::new(super::city()),
-        declares AsksAgain,
-        answer r#"{"city":"Oslo"}"#
-    );
-}
-
 fn city() -> OutputFormat {
     let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
     OutputFormat::new("city", schema, |_| Ok(()))
-}
-
-mod calls_of_the_interface_beside_calls_in_text {
-    super::advisor_conformance!(super::TextToolCalls::new(super::PromptFormat::Xml), declares EditsRequests);
-}
-
-mod calls_in_text {
-    super::advisor_conformance!(
-        super::TextToolCalls::new(super::PromptFormat::Xml),
-        declares EditsAnswers EditsRequests HoldsBackBytes(18),
-        answer "Let me look. <tool name=\"work\"><n>1</n></tool>"
-    );
-}
-
-mod calls_in_json {
-    super::advisor_conformance!(
-        super::TextToolCalls::new(super::PromptFormat::Json),
-        declares EditsAnswers EditsRequests HoldsBackBytes(40),
-        answer r#"Let me look. {"tool": {"function": "work", "parameters": {"n": 1}}}"#
-    );
-}
-
-mod calls_between_markers {
-    super::advisor_conformance!(
-        super::TextToolCalls::new(super::PromptFormat::Sentinel),
-        declares EditsAnswers EditsRequests HoldsBackBytes(60),
-        answer r#"Let me look. [[SEG_START {"type": "tool", "tool_name": "work"}]]{"n": 1}[[SEG_END]]"#
-    );
-}
-
-mod reasoning_in_text {
-    super::advisor_conformance!(
-        super::TextToolCalls::new(super::PromptFormat::Xml).with_thinking(super::ThinkingSplitter::new()),
-        declares EditsAnswers EditsRequests HoldsBackBytes(7),
-        answer "<think>Oslo is windy.</think>It is windy in Oslo. "
-    );
-}
-
-mod context {
-    super::advisor_conformance!(super::context_fn("context", |_: super::ChatRequest| async {
-        Ok("It is always windy in Oslo.")
-    }));
-}
-
-mod retrieval_of_documents {
-    super::advisor_conformance!(super::documents());
 }
 
 fn documents() -> Retrieval {
@@ -184,63 +321,10 @@ fn documents() -> Retrieval {
     Retrieval::new(move |_: Query| async move { Ok::<_, Error>(found()) })
 }
 
-mod retrieval_of_past_turns {
-    super::advisor_conformance!(super::PastTurns::new(
-        super::WordEmbeddings::default(),
-        super::InMemoryVectors::new()
-    ));
-}
-
-mod a_budget {
-    super::advisor_conformance!(super::Budget::for_each_turn().with_tokens(1_000_000));
-}
-
-mod a_retry {
-    super::advisor_conformance!(super::retry(), declares HandlesErrors);
-}
-
 /// A retry that does not wait. The suite itself has no clock, and some of its errors ask for a wait.
 fn retry() -> Retry {
     let at_once = Backoff::default().with_retries(1).with_waits(Duration::ZERO, Duration::ZERO);
     Retry::new().with_backoff(at_once.with_max_retry_after(Duration::ZERO))
-}
-
-mod a_rate_limit {
-    super::advisor_conformance!(super::RateLimit::for_all().with_concurrency(2));
-}
-
-mod a_response_cache {
-    super::advisor_conformance!(super::ResponseCache::new());
-}
-
-mod a_response_cache_with_similar_questions {
-    super::advisor_conformance!(super::ResponseCache::new().with_similar(
-        super::WordEmbeddings::default(),
-        super::InMemoryQuestions::new(),
-        0.999
-    ));
-}
-
-mod a_prefix_watch {
-    super::advisor_conformance!(super::PrefixWatch::new());
-}
-
-mod tools_of_a_function {
-    super::advisor_conformance!(super::tools_fn("tools", |_: super::ChatRequest| async {
-        Ok(super::ToolSet::new())
-    }));
-}
-
-mod allowed_tools {
-    super::advisor_conformance!(super::OnlyTools::new(["work"]));
-}
-
-mod a_search_of_tools {
-    super::advisor_conformance!(super::ToolSearch::new(&super::ToolSet::new()).unwrap());
-}
-
-mod tools_of_an_mcp_server {
-    super::advisor_conformance!(super::mcp_tools());
 }
 
 /// The tools of a server in this process. Its tasks run on a separate runtime, since the suite counts the tasks of the test.
@@ -263,47 +347,8 @@ fn mcp_tools() -> McpTools {
     tools.recv().unwrap()
 }
 
-mod a_system_template {
-    super::advisor_conformance!(
-        super::SystemTemplate::new("Help {user}.".parse().unwrap()).with("user", "Ann")
-    );
-}
-
-mod re_reading {
-    super::advisor_conformance!(super::ReReading, declares EditsRequests);
-}
-
-mod a_tool_loop_that_shows_all {
-    super::advisor_conformance!(
-        super::tool_loop(super::ToolCallStreaming::All),
-        declares EditsAnswers AsksAgain
-    );
-}
-
-mod a_tool_loop_that_shows_text {
-    super::advisor_conformance!(
-        super::tool_loop(super::ToolCallStreaming::TextOnly),
-        declares EditsAnswers AsksAgain HoldsBackBlocks
-    );
-}
-
-mod a_tool_loop_that_shows_the_final_answer {
-    super::advisor_conformance!(
-        super::tool_loop(super::ToolCallStreaming::FinalAnswerOnly),
-        declares EditsAnswers AsksAgain HoldsBackAnswers
-    );
-}
-
 fn tool_loop(streaming: ToolCallStreaming) -> ToolCallAdvisor {
     ToolCallAdvisor::builder().streaming(streaming).build().unwrap()
-}
-
-mod memory {
-    super::advisor_conformance!(super::ChatMemoryAdvisor::new(super::InMemoryStore::new()));
-}
-
-mod a_fallback_from_a_model_that_is_down {
-    super::advisor_conformance!(super::falls_back());
 }
 
 /// Asks a model that is down, and then the rest of the chain.
@@ -329,156 +374,5 @@ struct Rest(AdvisorChain);
 impl ChatModel for Rest {
     async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
         self.0.next_stream(request).await
-    }
-}
-
-mod an_advisor_in_a_journal {
-    super::advisor_conformance!(super::JournalAdvisor::new(super::polite(), &super::Journal::new()));
-}
-
-/// The advisors of the examples.
-mod examples {
-    use super::*;
-
-    mod instructions {
-        super::advisor_conformance!(super::polite());
-    }
-
-    mod a_guard_that_answers {
-        super::advisor_conformance!(super::guard(), declares AnswersItself, question "The password, please.");
-    }
-
-    mod documents {
-        super::advisor_conformance!(super::retrieval(&["The weather is in the north."]));
-    }
-
-    mod a_stopwatch {
-        super::advisor_conformance!(super::Stopwatch);
-    }
-
-    mod the_time_of_the_first_text {
-        super::advisor_conformance!(super::first_text());
-    }
-
-    mod permits {
-        super::advisor_conformance!(super::Permits(super::Journal::new()));
-    }
-
-    mod a_log {
-        super::advisor_conformance!(super::Logged);
-    }
-
-    mod a_redaction {
-        super::advisor_conformance!(
-            super::redaction(&[("Oslo", "[city]")]),
-            declares EditsAnswers HoldsBackBytes(4)
-        );
-    }
-
-    mod one_that_stops {
-        super::advisor_conformance!(super::stopping("windy"), declares EditsAnswers DependsOnPieces);
-    }
-
-    mod a_cache {
-        super::advisor_conformance!(super::Cache::default());
-    }
-
-    mod one_that_tries_again {
-        super::advisor_conformance!(super::once_more(), declares AsksAgain HandlesErrors);
-    }
-
-    mod one_that_asks_again {
-        super::advisor_conformance!(super::ask_again("sunny"), declares AsksAgain);
-    }
-}
-
-/// The allocations of advisors for each chunk of a text (law R4).
-mod allocations {
-    use super::*;
-
-    mod of_words_that_do_not_occur {
-        super::advisor_allocations!(super::ReplaceText::new([("worm", "[animal]"), ("order", "[order]")]));
-    }
-
-    mod of_an_output_guard {
-        super::advisor_allocations!(
-            super::Guard::for_words(["worm", "order"], super::LetterCase::Ignore).on_output()
-        );
-    }
-
-    mod of_a_policy_over_calls {
-        super::advisor_allocations!(super::judges(|_| super::Verdict::Allow));
-    }
-
-    mod of_an_observer {
-        super::advisor_allocations!(super::ObserveBlocks::new(|_| super::Looks));
-    }
-
-    mod of_context {
-        super::advisor_allocations!(super::context_fn("context", |_: super::ChatRequest| async {
-            Ok("Windy.")
-        }));
-    }
-
-    mod of_retrieval {
-        super::advisor_allocations!(super::documents());
-    }
-
-    mod of_a_budget {
-        // The model of this suite reports no tokens.
-        super::advisor_allocations!(
-            super::Budget::for_each_turn()
-                .with_tokens(1_000_000)
-                .with_on_unknown_cost(super::OnUnknownCost::Ignore)
-        );
-    }
-
-    mod of_a_retry {
-        super::advisor_allocations!(super::retry());
-    }
-
-    mod of_tools_of_an_mcp_server {
-        super::advisor_allocations!(super::mcp_tools());
-    }
-
-    mod of_a_rate_limit {
-        super::advisor_allocations!(super::RateLimit::for_all().with_concurrency(2));
-    }
-
-    mod of_a_response_cache {
-        super::advisor_allocations!(super::ResponseCache::new());
-    }
-
-    mod of_a_response_cache_with_similar_questions {
-        super::advisor_allocations!(super::ResponseCache::new().with_similar(
-            super::WordEmbeddings::default(),
-            super::InMemoryQuestions::new(),
-            0.999
-        ));
-    }
-
-    mod of_a_prefix_watch {
-        super::advisor_allocations!(super::PrefixWatch::new());
-    }
-
-    mod of_a_fallback {
-        super::advisor_allocations!(super::falls_back());
-    }
-
-    mod of_memory {
-        super::advisor_allocations!(super::ChatMemoryAdvisor::new(super::InMemoryStore::new()));
-    }
-
-    mod of_a_tool_loop {
-        super::advisor_allocations!(super::tool_loop(super::ToolCallStreaming::TextOnly));
-    }
-
-    mod of_calls_in_text {
-        // Each event of its parser owns its text.
-        super::advisor_allocations!(super::TextToolCalls::new(super::PromptFormat::Xml), at_most 1);
-    }
-
-    mod of_an_advisor_in_a_journal {
-        super::advisor_allocations!(super::JournalAdvisor::new(super::polite(), &super::Journal::new()));
     }
 }

@@ -10,3 +10,4 @@
 
 pub mod editors;
 pub mod matrix;
+pub mod prelude;

@@ -3,25 +3,21 @@
 
 use std::collections::HashMap;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, ready};
 
 use advisor_chain::chain::FallbackModel;
-use advisor_chain::messages::{BlockKind, Text};
+use advisor_chain::messages::Text;
 use advisor_chain::retrieval::{
     Document, Embedding, EmbeddingModel, InMemoryVectors, PastTurns, Query, Retrieval,
 };
-use advisor_chain::stream_policy::{BlockPolicy, Guard, LetterCase, PendingBlock, ReplaceText, Verdict};
-use advisor_chain::{
-    AdvisorChain, ChatClient, ChatModel, ChatRequest, ChatResponse, Chunk, ChunkStream, Error, ErrorKind,
-    FinishReason, Message, Phase, Placement, Result, StreamAdvisor, from_fn,
-};
+use advisor_chain::stream_policy::{Guard, LetterCase};
 use advisor_testkit::crash::{AwaitPoints, Leaves, Scenario, every_point_of_advisor};
-use advisor_testkit::{Answer, WordEmbeddings, crash_points_of_advisor, crash_points_of_chain};
+use advisor_testkit::{WordEmbeddings, crash_points_of_advisor, crash_points_of_chain};
 use advisor_tests::editors::Calling;
+use advisor_tests::prelude::*;
 use async_trait::async_trait;
+use futures::Stream;
 use futures::future::BoxFuture;
-use futures::{FutureExt, Stream};
 
 /// Keeps complete answers by their request, and returns them again.
 fn cache() -> impl StreamAdvisor {

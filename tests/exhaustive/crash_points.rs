@@ -11,17 +11,11 @@ use std::collections::HashMap;
 use std::io::Write as _;
 use std::time::Instant;
 
-use advisor_chain::chain::OnDrop;
-use advisor_chain::memory::store::EntryKind;
-use advisor_chain::memory::{OnBusy, repair};
-use advisor_chain::messages::ToolCall;
-use advisor_chain::tools::{CallKey, CallStart, PendingCall, ToolCallStreaming};
-use advisor_chain::{
-    AdvisorChain, ChatMemoryAdvisor, ChatRequest, ChatResponse, ChunkStream, FinishReason, InMemoryStore,
-    Message, Phase, Role, StreamAdvisor, TurnId, from_fn,
-};
+use advisor_chain::memory::repair;
+use advisor_chain::tools::PendingCall;
 use advisor_testkit::crash::{AwaitPoint, CrashDriver, Event, Fault, Injection, Leaves, Scenario, TurnRun};
 use advisor_tests::matrix::MODES;
+use advisor_tests::prelude::*;
 
 /// The cases that each test has at least. Together they are more than 100,000 pairs.
 const SINGLES: usize = 8_000;

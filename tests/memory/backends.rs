@@ -4,25 +4,13 @@
 //! `ADVISOR_REQUIRE_SERVERS=1` a missing server is a failure.
 
 use std::io::Write as _;
-use std::sync::{Arc, Mutex};
 
-use advisor_chain::chain::OnDrop;
-use advisor_chain::memory::store::{Batch, EntryKind, NewEntry, ReadRange, Version, export, import};
-use advisor_chain::memory::{ConversationStore, NOT_RUN, StoreError, client_side_calls};
-use advisor_chain::messages::ToolResult;
+use advisor_chain::memory::store::{NewEntry, export, import};
+use advisor_chain::memory::{NOT_RUN, client_side_calls};
 use advisor_chain::postgres::PostgresStore;
 use advisor_chain::redis::RedisStore;
-use advisor_chain::sqlite::SqliteStore;
-use advisor_chain::tools::{
-    CallKey, CallStart, ClientSideTool, ToolLimits, ToolOutput, VERIFY_BEFORE_RETRYING,
-};
-use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, ConversationKey, ErrorKind, FnTool, InMemoryStore, Message, Role,
-    ToolCallAdvisor, ToolDefinition, TurnId, async_trait,
-};
-use advisor_testkit::{Answer, Around, Asked, ScriptedModel, StoreAround, Work};
-use futures::{StreamExt, TryStreamExt};
-use serde_json::{Value, json};
+use advisor_testkit::{Around, Asked, StoreAround, Work};
+use advisor_tests::prelude::*;
 
 /// Counts the operations of a store.
 #[derive(Clone, Default)]
@@ -136,11 +124,6 @@ async fn law_r4_200_rounds_write_only_new_entries_per_store() {
     }
 }
 
-/// Returns an empty array inside `depth` arrays.
-fn nested(depth: usize) -> Value {
-    (1..depth).fold(json!([]), |inner, _| json!([inner]))
-}
-
 /// Returns the tool result as the model reads it in the turn of its run, and in the next turn.
 async fn read_of(store: &Arc<dyn ConversationStore>, value: Value) -> [Message; 2] {
     let model = ScriptedModel::from_fn(|prompt| match prompt.messages.len() {
@@ -167,29 +150,9 @@ async fn read_of(store: &Arc<dyn ConversationStore>, value: Value) -> [Message; 
     [result(1), result(2)]
 }
 
-/// A result is truncated before it is acknowledged, so that the stored result can be read again. The test
-/// covers depths around the loop's bound and around the limits of parsers.
-#[tokio::test]
-async fn d16_nested_result_is_identical_in_the_next_turn() {
-    for (name, store) in stores().await {
-        for depth in
-            [1, 2, 98, 99, 100, 101, 102].into_iter().chain(118..=132).chain([498, 499, 500, 501, 502])
-        {
-            let [then, later] = read_of(&store, nested(depth)).await;
-            assert_eq!(then, later, "{name}, {depth} levels");
-            let text = then.tool_result().unwrap().text();
-            match depth {
-                ..=500 => assert_eq!(text, nested(depth).to_string(), "{name}"),
-                _ => assert!(text.contains("500 levels"), "{name}: {text}"),
-            }
-            assert!(!then.tool_result().unwrap().is_error, "{name}: the tool did run");
-        }
-    }
-}
-
 /// Names of members that a JSON parser keeps for itself.
 #[tokio::test]
-async fn d16_odd_names_and_numbers_are_identical_next_turn() {
+async fn odd_names_and_numbers_are_identical_next_turn() {
     let odd = [
         json!({"a": 1, "$serde_json::private::RawValue": "[1]"}),
         json!({"$serde_json::private::RawValue": 1}),

@@ -1,20 +1,11 @@
 //! Tests of copies between stores: an exported conversation is equal after its import.
 
 use std::io::Write as _;
-use std::sync::Arc;
 
-use advisor_chain::chain::TurnEnd;
-use advisor_chain::memory::ConversationStore;
-use advisor_chain::memory::store::{
-    Batch, BatchKey, Entry, EntryId, EntryKind, NewEntry, ReadRange, Version, export, import,
-};
-use advisor_chain::messages::{ToolCall, ToolResult};
+use advisor_chain::memory::store::{BatchKey, NewEntry, export, import};
 use advisor_chain::postgres::PostgresStore;
 use advisor_chain::redis::RedisStore;
-use advisor_chain::sqlite::SqliteStore;
-use advisor_chain::{ConversationKey, FinishReason, InMemoryStore, Message, TurnId};
-use futures::TryStreamExt;
-use serde_json::json;
+use advisor_tests::prelude::*;
 
 type Store = Arc<dyn ConversationStore>;
 
@@ -128,7 +119,7 @@ async fn conversation_moves_between_all_store_pairs() {
 const OF_VERSION_1: &str = include_str!("fixtures/conversation-1.jsonl");
 
 #[tokio::test]
-async fn fx_4_first_version_export_round_trips_everywhere() {
+async fn first_version_export_round_trips_everywhere() {
     for (name, store) in stores().await {
         let key = ConversationKey::in_tenant(&String::from(TurnId::random()), "c").unwrap();
         let imported = import(&store, OF_VERSION_1.as_bytes(), Some(key.clone())).await.unwrap();
@@ -145,7 +136,7 @@ async fn fx_4_first_version_export_round_trips_everywhere() {
 
 /// The file of the first version is read with the same content, and the conversation continues.
 #[tokio::test]
-async fn fx_4_first_version_file_is_read_unchanged() {
+async fn first_version_file_is_read_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("conversations.sqlite");
     let file = include_bytes!("../../crates/chat-memory-sqlite/tests/fixtures/schema-1.sqlite");

@@ -3,21 +3,11 @@
 
 use std::collections::HashSet;
 use std::io::Write as _;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::sync::atomic::AtomicBool;
 
-use advisor_chain::memory::validate_transcript;
-use advisor_chain::messages::Limit;
-use advisor_chain::tools::{ToolCallStreaming, ToolError, ToolLimits};
-use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, ErrorKind, FinishReason, FnTool, InMemoryStore, Message, Phase, Role,
-    ToolCallAdvisor, ToolDefinition,
-};
-use advisor_testkit::{Answer, FaultStore, ScriptedModel, StoreFault};
+use advisor_testkit::FaultStore;
 use advisor_tests::matrix::MODES;
-use futures::StreamExt;
-use serde_json::{Value, json};
+use advisor_tests::prelude::*;
 use tokio::time::Instant;
 
 /// A turn, as the answers of the model in it.

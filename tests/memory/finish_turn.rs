@@ -3,19 +3,13 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
-use advisor_chain::chain::{OnDrop, Spawner};
-use advisor_chain::memory::validate_transcript;
-use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, Chunk, ConversationKey, Error, ErrorKind, FinishReason, FnTool,
-    InMemoryStore, Message, Phase, Role, ToolCallAdvisor, ToolDefinition,
-};
-use advisor_testkit::{Answer, ScriptedModel};
-use futures::{StreamExt, future::BoxFuture, poll};
+use advisor_chain::chain::Spawner;
+use advisor_tests::prelude::*;
+use futures::future::BoxFuture;
+use futures::poll;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use tokio::task::yield_now;
 use tokio::time::timeout;
@@ -224,11 +218,11 @@ fn try_all(finishers: impl Strategy<Value = Finisher>, cases: u32) {
 }
 
 #[test]
-fn d24_turn_finished_without_reader_is_remembered_in_full() {
+fn turn_finished_without_reader_is_remembered_in_full() {
     try_all(Just(Finisher::Tokio), 40);
 }
 
 #[test]
-fn d24_shown_output_is_remembered_if_turn_unfinished() {
+fn shown_output_is_remembered_if_turn_unfinished() {
     try_all((0..6_usize).prop_map(Finisher::GivesUp), 60);
 }

@@ -2,23 +2,13 @@
 //! memory.
 
 use std::num::NonZeroUsize;
-use std::sync::Arc;
 
-use advisor_chain::chain::TurnEnd;
-use advisor_chain::memory::store::{Entry, EntryKind, ReadRange};
-use advisor_chain::memory::{
-    ConversationStore, MESSAGE_REFUSED, NO_ANSWER, RESULT_REFUSED, validate_transcript,
-};
-use advisor_chain::messages::{Limit, Media, MessageContent, Part};
-use advisor_chain::tools::{ToolCallStreaming, ToolError, ToolLimits};
-use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, ChatOptions, Chunk, ConversationKey, Error, ErrorKind, FinishReason,
-    FnTool, InMemoryStore, Message, Phase, Role, ToolCallAdvisor, ToolChoice, ToolDefinition, TurnId,
-};
-use advisor_testkit::{Answer, Gate, Journal, JournalStore, ReceivedPrompt, ScriptedModel};
+use advisor_chain::memory::{MESSAGE_REFUSED, NO_ANSWER, RESULT_REFUSED};
+use advisor_chain::messages::MessageContent;
+use advisor_testkit::{JournalStore, ReceivedPrompt};
 use advisor_tests::matrix::{Case, MODES, Ran, cases};
-use futures::{FutureExt, StreamExt, poll};
-use serde_json::{Value, json};
+use advisor_tests::prelude::*;
+use futures::poll;
 
 #[tokio::test]
 async fn law_m1_every_transcript_that_is_sent_is_valid() {
@@ -36,7 +26,7 @@ async fn law_m1_every_transcript_that_is_sent_is_valid() {
 #[tokio::test]
 async fn law_m2_memory_is_the_prompt() {
     for case in cases() {
-        let sent = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let sent = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&sent);
         let store: Arc<std::sync::OnceLock<Arc<JournalStore<InMemoryStore>>>> = Arc::default();
         let at_request = Arc::clone(&store);
@@ -288,123 +278,6 @@ async fn law_m4_m6_t1_every_exit_leaves_equal_valid_memory() {
             assert_eq!(stored(&logs[0].1), stored(&logs[1].1), "{} {mode:?}", exit.name);
         }
     }
-}
-
-#[tokio::test]
-async fn law_m5_conversations_and_tenants_share_nothing() {
-    let store = Arc::new(InMemoryStore::new());
-    let model = ScriptedModel::from_fn(|prompt| {
-        let said: Vec<_> = prompt.messages.iter().map(Message::text).collect();
-        Answer::from_text(format!("I read: {}", said.join("|")))
-    });
-    let client = ChatClient::builder(model)
-        .advisor(ToolCallAdvisor::new())
-        .advisor(ChatMemoryAdvisor::new(Arc::clone(&store)))
-        .build()
-        .unwrap();
-    let keys = [
-        ConversationKey::new("a").unwrap(),
-        ConversationKey::new("b").unwrap(),
-        ConversationKey::in_tenant("other", "a").unwrap(),
-    ];
-    for round in 0..3 {
-        let turns = keys.iter().map(|key| {
-            let mine = format!("{key} {round}");
-            client.prompt().user(mine).conversation(key.clone()).call()
-        });
-        for (key, answer) in keys.iter().zip(futures::future::join_all(turns).await) {
-            let text = answer.unwrap().text();
-            for other in keys.iter().filter(|other| *other != key) {
-                assert!(!text.contains(&format!("{other} ")), "{key} reads {other}: {text}");
-            }
-            assert!((0..=round).all(|round| text.contains(&format!("{key} {round}"))), "{text}");
-        }
-    }
-}
-
-#[tokio::test]
-async fn second_turn_of_conversation_sees_the_first() {
-    let case = Case { memory: Phase::Round, mode: MODES[0], tool_rounds: 1, calls: 2 };
-    let ran = case.prepare();
-    ran.turn("one").await;
-    ran.turn("two").await;
-    let last = ran.model.prompts().last().unwrap().messages.clone();
-    let roles: Vec<_> = last.iter().map(Message::role).collect();
-    use Role::{Assistant, System, Tool, User};
-    let turn = [User, Assistant, Tool, Tool];
-    assert_eq!(roles, [&[System], &turn[..], &[Assistant], &turn[..]].concat());
-}
-
-#[tokio::test]
-async fn dropped_turn_is_remembered_as_delivered() {
-    for memory in [Phase::Round, Phase::Turn] {
-        let gate = Gate::new();
-        let model = ScriptedModel::new([
-            Answer::new().text("Hel").text("lo").gate(&gate).text("!").finish(FinishReason::Stop),
-            Answer::from_text("Again."),
-        ]);
-        let store = Arc::new(InMemoryStore::new());
-        let client = ChatClient::builder(model.clone())
-            .advisor(ToolCallAdvisor::new())
-            .advisor_in(memory, ChatMemoryAdvisor::new(Arc::clone(&store)))
-            .build()
-            .unwrap();
-        let mut turn = client.prompt().user("first").conversation("c").stream();
-        while let std::task::Poll::Ready(item) = poll!(turn.next()) {
-            item.unwrap().unwrap();
-        }
-        drop(turn);
-        client.prompt().user("second").conversation("c").call().await.unwrap();
-        let sent: Vec<_> = model.prompts()[1].messages.iter().cloned().collect();
-        assert_eq!(validate_transcript(&sent), [], "{memory:?}");
-        let texts: Vec<_> = sent.iter().map(Message::text).collect();
-        assert_eq!((texts[0].as_str(), texts[2].as_str()), ("first", "second"));
-        assert!(
-            texts[1].starts_with("Hello") && texts[1].len() > 5,
-            "the partial text and a marker: {:?}",
-            texts[1]
-        );
-    }
-}
-
-#[tokio::test]
-async fn second_turn_of_running_conversation_gets_typed_error() {
-    let gate = Gate::new();
-    let model = ScriptedModel::new([
-        Answer::new().text("a").gate(&gate).finish(FinishReason::Stop),
-        Answer::from_text("b"),
-    ]);
-    let client = ChatClient::builder(model)
-        .advisor(ToolCallAdvisor::new())
-        .advisor(ChatMemoryAdvisor::new(InMemoryStore::new()))
-        .build()
-        .unwrap();
-    let mut first = client.prompt().user("1").conversation("c").stream();
-    while let std::task::Poll::Ready(item) = poll!(first.next()) {
-        item.unwrap().unwrap();
-    }
-    let second = client.prompt().user("2").conversation("c").call().await.unwrap_err();
-    assert_eq!(second.kind(), ErrorKind::ConversationBusy);
-    gate.release();
-    while let Some(item) = first.next().await {
-        item.unwrap();
-    }
-    assert_eq!(client.prompt().user("2").conversation("c").call().await.unwrap().text(), "b");
-}
-
-#[tokio::test]
-async fn forced_tool_choice_is_sent_once_memory_valid() {
-    let model = ScriptedModel::new([Answer::from_calls([("a", "work", "{}")]), Answer::from_text("done")]);
-    let client = ChatClient::builder(model.clone())
-        .advisor(ToolCallAdvisor::new())
-        .advisor(ChatMemoryAdvisor::new(InMemoryStore::new()))
-        .tool(FnTool::new(plain("work"), |_: Value| async { Ok("worked") }))
-        .options(ChatOptions::new().with_tool_choice(ToolChoice::Required))
-        .build()
-        .unwrap();
-    client.prompt().user("go").conversation("c").call().await.unwrap();
-    let choices: Vec<_> = model.prompts().iter().map(|prompt| prompt.options.tool_choice.clone()).collect();
-    assert_eq!(choices, [Some(ToolChoice::Required), Some(ToolChoice::Auto)]);
 }
 
 #[tokio::test]

@@ -1,24 +1,14 @@
 //! Tests of turns that are submitted again, in whole chains. No part of them runs unrecorded, and entries of
 //! the first run do not disturb the second.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::sync::atomic::AtomicBool;
 
 use advisor_chain::chain::Spawner;
-use advisor_chain::memory::store::{EntryKind, ReadRange};
-use advisor_chain::memory::{ConversationStore, MemoryReceipt};
-use advisor_chain::messages::{Block, StreamValidator, ToolCall};
-use advisor_chain::tools::{CallRun, Effect, ToolCallStreaming};
-use advisor_chain::{
-    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, Chunk, ConversationKey,
-    FinishReason, FnTool, InMemoryStore, Message, Phase, Placement, ToolCallAdvisor, ToolDefinition, TurnId,
-    TurnStream, from_fn,
-};
-use advisor_testkit::{Answer, ScriptedModel};
+use advisor_chain::memory::MemoryReceipt;
+use advisor_chain::messages::StreamValidator;
+use advisor_chain::tools::CallRun;
+use advisor_tests::prelude::*;
 use futures::future::BoxFuture;
-use futures::{StreamExt, TryStreamExt};
-use serde_json::{Value, json};
 
 /// Work that waits until the test runs it.
 #[derive(Clone, Default)]
@@ -101,30 +91,6 @@ async fn law_k4_closing_dropped_run_leaves_continuing_run_open() {
     cut(once(&client, "q"), "so f").await;
     assert_eq!(once(&client, "q").call().await.unwrap().text(), "yes");
     assert_eq!(log(&store).await, ["q", ".", "", "done", "yes", "."]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn law_k4_nor_does_that_of_another_process() {
-    let store = InMemoryStore::new().with_leases();
-    let later = Later::default();
-    let hangs = ScriptedModel::new([Answer::new().text("so f").hang()]);
-    let first = ChatClient::builder(hangs)
-        .advisor(ToolCallAdvisor::new())
-        .advisor(ChatMemoryAdvisor::new(store.clone()))
-        .spawner(later.spawner())
-        .build()
-        .unwrap();
-    cut(once(&first, "q"), "so f").await;
-    tokio::time::advance(Duration::from_secs(31)).await;
-    let model = ScriptedModel::new([Answer::from_calls([("1", "f", "{}")]), Answer::from_text("yes")]);
-    let second = ChatClient::builder(model)
-        .advisor(ToolCallAdvisor::new())
-        .advisor(ChatMemoryAdvisor::new(store.clone()))
-        .tool(tool_that_runs(&later))
-        .build()
-        .unwrap();
-    assert_eq!(once(&second, "q").call().await.unwrap().text(), "yes");
-    assert_eq!(log(&store).await, ["q", "", "done", "yes", "."]);
 }
 
 /// What a reader of a turn that is submitted again sees is what is stored, in each mode and place of memory.
@@ -273,7 +239,7 @@ async fn law_t5_continued_turn_numbers_rounds_after_stored_ones() {
         assert_eq!(rounds_of_a_turn_that_goes_on(store.clone(), place).await, [1, 2, 2, 3], "{place:?}");
         let key = ConversationKey::new("c").unwrap();
         let entries = store.load(&key, ReadRange::All).await.unwrap().entries;
-        let rounds: Vec<_> = entries.iter().map(advisor_chain::memory::store::Entry::round).collect();
+        let rounds: Vec<_> = entries.iter().map(Entry::round).collect();
         let [one, two, three] = [Some(1), Some(2), Some(3)];
         // The question, an answer with its result, how it stopped, another answer with its result, the last one.
         assert_eq!(rounds, [None, one, one, None, two, two, three, None], "{place:?}");

@@ -2,20 +2,10 @@
 //! conversations that are named late. No shown text is lost, no entry is stored twice, and no conversation
 //! stays busy.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::AtomicU32;
 
-use advisor_chain::chain::OnDrop;
-use advisor_chain::memory::{Window, validate_transcript};
-use advisor_chain::tools::LoopHooks;
-use advisor_chain::{
-    AdvisorChain, ChatClient, ChatClientBuilder, ChatMemoryAdvisor, ChatRequest, ConversationKey, Error,
-    ErrorKind, FinishReason, FnTool, InMemoryStore, Message, Phase, Placement, Result, Role, StreamAdvisor,
-    ToolCallAdvisor, ToolDefinition, TurnId, TurnStream, async_trait, from_fn,
-};
-use advisor_testkit::{Answer, ScriptedModel};
-use futures::{FutureExt, StreamExt, poll};
-use serde_json::{Value, json};
+use advisor_tests::prelude::*;
+use futures::poll;
 
 const PLACES: [Phase; 2] = [Phase::Round, Phase::Turn];
 
@@ -117,7 +107,7 @@ fn second_opinion(phase: Phase) -> impl StreamAdvisor {
         let first = next.next_call(request.clone()).await?;
         match next.next_call(request.clone()).await {
             Ok(second) => Ok(request.answer(second)),
-            Err(_) => Ok(advisor_chain::ChunkStream::answer(first)),
+            Err(_) => Ok(ChunkStream::answer(first)),
         }
     })
     .with_placement(Placement::new(phase))
@@ -227,35 +217,6 @@ async fn law_m4_failed_loop_start_is_remembered_in_both_places() {
             .unwrap();
         client.prompt().user("go").conversation("c").call().await.unwrap_err();
         assert_eq!(remembered(&memory, "c").await, ["user: go", "assistant: [interrupted]"], "{place:?}");
-    }
-}
-
-#[tokio::test]
-async fn chain_can_be_called_again_with_same_request() {
-    for rooted in [true, false] {
-        let model = ScriptedModel::new([
-            Answer::refused(broken()),
-            Answer::from_text("One."),
-            Answer::from_text("Two."),
-        ]);
-        let memory = memory();
-        let chain = AdvisorChain::builder(model.clone()).advisor(memory.clone()).build().unwrap();
-        let request = ChatRequest::new(Message::user("go")).with_conversation(key("c"));
-        let ask = |request: ChatRequest| async {
-            if rooted {
-                chain.stream(request).call().await.map(Into::into)
-            } else {
-                chain.next_call(request).await
-            }
-        };
-        ask(request.clone()).await.unwrap_err();
-        assert_eq!(ask(request.clone()).await.unwrap().text(), "One.");
-        let next = ChatRequest::new(Message::user("next")).with_conversation(key("c"));
-        assert_eq!(ask(next).await.unwrap().text(), "Two.", "the first request is still there");
-        let sent = model.prompts()[2].messages.iter().map(line).collect::<Vec<_>>();
-        assert_eq!(sent.last().unwrap(), "user: next");
-        assert_eq!(validate_transcript(&model.prompts()[2].messages), [], "{sent:?}");
-        drop(request);
     }
 }
 
@@ -474,7 +435,7 @@ async fn law_k3_a_rollback_counts_until_the_end_was_seen() {
 async fn rolled_back_while_it_ends(answer: Answer) {
     let model = ScriptedModel::new([answer]);
     let memory = memory();
-    let gate = Arc::new(advisor_testkit::Gate::new());
+    let gate = Arc::new(Gate::new());
     let slow = from_fn("slow recorder", move |request: ChatRequest, next: AdvisorChain| {
         let gate = Arc::clone(&gate);
         async move {
@@ -492,11 +453,11 @@ async fn rolled_back_while_it_ends(answer: Answer) {
     assert!(remembered(&memory, "c").await.is_empty());
 }
 
-struct Slow(Arc<advisor_testkit::Gate>);
+struct Slow(Arc<Gate>);
 
 #[async_trait]
-impl advisor_chain::chain::TurnRecorder for Slow {
-    async fn record(&self, _: &advisor_chain::chain::Record) -> Result<()> {
+impl TurnRecorder for Slow {
+    async fn record(&self, _: &Record) -> Result<()> {
         self.0.pass().await;
         Ok(())
     }

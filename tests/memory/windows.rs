@@ -1,15 +1,6 @@
 //! Tests of the messages that a window sends of turns that do not fit, through whole chains.
 
-use std::sync::Arc;
-
-use advisor_chain::memory::{ConversationStore, Window, validate_transcript};
-use advisor_chain::sqlite::SqliteStore;
-use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, FnTool, InMemoryStore, Message, Phase, Role, ToolCallAdvisor,
-    ToolDefinition,
-};
-use advisor_testkit::{Answer, ScriptedModel};
-use serde_json::{Value, json};
+use advisor_tests::prelude::*;
 
 /// Runs a turn of conversation `c` in a separate process over the same store. Returns the messages of each of
 /// its requests.
@@ -77,7 +68,7 @@ async fn worlds() -> Vec<(Arc<dyn ConversationStore>, Phase, tempfile::TempDir)>
 }
 
 #[tokio::test]
-async fn d2_past_turn_exceeding_window_keeps_newest_messages() {
+async fn past_turn_exceeding_window_keeps_newest_messages() {
     for (store, place, _folder) in worlds().await {
         let window = Window::Messages(20);
         turn(&store, place, window, "Hello.", said("Hi.")).await;
@@ -89,7 +80,7 @@ async fn d2_past_turn_exceeding_window_keeps_newest_messages() {
 }
 
 #[tokio::test]
-async fn d2_tool_result_exceeding_window_keeps_spoken_messages() {
+async fn tool_result_exceeding_window_keeps_spoken_messages() {
     for (store, place, _folder) in worlds().await {
         let window = Window::Tokens(8000);
         turn(&store, place, window, "Hello.", said("Hi.")).await;

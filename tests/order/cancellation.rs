@@ -1,15 +1,11 @@
 //! Tests of a turn before its first poll, when it is dropped, and when another task cancels it.
 
-use std::sync::Arc;
 use std::task::Poll;
 
-use advisor_core::{
-    Advisor, AdvisorChain, AdvisorInfo, ChatRequest, ChatResponse, Error, ErrorKind, Message, OnDrop, Phase,
-    Record, Result, Spawner, Step, TurnEnd, TurnRecorder, TurnStream, async_trait, from_fn,
-};
-use advisor_testkit::{Answer, Gate, Journal, ScriptedModel};
+use advisor_core::{Advisor, OnDrop, Spawner};
+use advisor_tests::prelude::*;
 use futures::future::BoxFuture;
-use futures::{FutureExt, StreamExt, poll};
+use futures::poll;
 
 /// Registers a recorder that writes to the journal, as a memory would.
 struct Recording(Journal);
@@ -75,7 +71,7 @@ fn turn(answer: Answer) -> (TurnStream, ScriptedModel, Journal) {
 }
 
 fn half_told(gate: &Gate) -> Answer {
-    Answer::new().text("Hel").text("lo").gate(gate).text(" there").finish(advisor_core::FinishReason::Stop)
+    Answer::new().text("Hel").text("lo").gate(gate).text(" there").finish(FinishReason::Stop)
 }
 
 /// Reads until the model waits.
@@ -98,7 +94,7 @@ async fn law_k1_nothing_happens_before_the_first_poll() {
 
 #[tokio::test]
 async fn law_k1_misconfigured_prompt_fails_only_at_first_poll() {
-    let client = advisor_core::ChatClient::builder(ScriptedModel::new([])).build().unwrap();
+    let client = ChatClient::builder(ScriptedModel::new([])).build().unwrap();
     let mut turn = client.prompt().user("?").conversation("").stream();
     let error = turn.next().await.unwrap().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Configuration);
@@ -132,16 +128,6 @@ async fn drop_with_spawner_runs_remaining_work_then_settles() {
     drop(turn);
     handle.settled().await;
     assert_eq!(journal.count("left work ran"), 1);
-}
-
-#[tokio::test]
-async fn a_rolled_back_drop_says_so() {
-    let gate = Gate::new();
-    let (turn, _model, journal) = turn(half_told(&gate));
-    let mut turn = turn.with_on_drop(OnDrop::Rollback);
-    read_half(&mut turn, &gate).await;
-    drop(turn);
-    assert_eq!(journal.count("dropped RolledBack"), 1);
 }
 
 #[tokio::test]
@@ -195,22 +181,6 @@ async fn turn_set_to_finish_without_spawner_is_closed() {
 }
 
 #[tokio::test]
-async fn turn_cancelled_to_finish_continues_without_its_reader() {
-    let gate = Gate::new();
-    let (turn, _model, journal) = turn(half_told(&gate));
-    let mut turn = turn.with_spawner(Spawner::tokio(tokio::runtime::Handle::current()));
-    read_half(&mut turn, &gate).await;
-    let handle = turn.handle();
-    handle.cancel(OnDrop::FinishTurn);
-    assert_eq!(turn.next().await.unwrap().unwrap_err().kind(), ErrorKind::Cancelled);
-    drop(turn);
-    gate.release();
-    handle.settled().await;
-    journal.assert_order(&["model.end r1", "after"]);
-    assert_eq!(journal.count("*Interrupted*"), 0);
-}
-
-#[tokio::test]
 async fn a_cancellation_wakes_a_turn_that_waits() {
     let gate = Gate::new();
     let (mut turn, _model, _journal) = turn(half_told(&gate));
@@ -228,58 +198,6 @@ async fn a_cancellation_wakes_a_turn_that_waits() {
     };
     let (kind, ()) = tokio::join!(reader, canceller);
     assert_eq!(kind, ErrorKind::Cancelled);
-}
-
-#[tokio::test]
-async fn answered_turn_records_end_before_completed() {
-    let (mut turn, _model, journal) = turn(Answer::from_text("hi"));
-    while let Some(item) = turn.next().await {
-        if item.unwrap().completed().is_some() {
-            journal.record("completed");
-        }
-    }
-    journal.assert_order(&["model.end r1", "after", "recorded Completed(Stop)", "completed"]);
-}
-
-#[tokio::test]
-async fn failed_turn_records_end_before_emitting_error() {
-    let broken = Answer::new().text("Hel").error(Error::new(ErrorKind::Connection, "broken"));
-    let (mut turn, _model, journal) = turn(broken);
-    let mut last = None;
-    while let Some(item) = turn.next().await {
-        last = Some(item);
-    }
-    let error = last.unwrap().unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Connection);
-    assert!(error.emitted());
-    assert_eq!(error.partial().unwrap().text(), "Hel");
-    journal.assert_order(&["inside stopped", "recorded Failed*Hel*"]);
-}
-
-/// Cannot record the end of a turn.
-struct Refusing;
-
-#[async_trait]
-impl TurnRecorder for Refusing {
-    async fn record(&self, record: &Record) -> Result<()> {
-        match record.step {
-            Step::End(_) => Err(Error::new(ErrorKind::NotPersisted, "refused")),
-            _ => Ok(()),
-        }
-    }
-}
-
-#[tokio::test]
-async fn end_refused_by_one_recorder_reaches_the_others() {
-    let broken = Answer::new().text("Hel").error(Error::new(ErrorKind::Connection, "broken"));
-    let (mut turn, _model, journal) = turn(broken);
-    turn.turn().add_recorder(Arc::new(Refusing));
-    let mut last = None;
-    while let Some(item) = turn.next().await {
-        last = Some(item);
-    }
-    assert_eq!(last.unwrap().unwrap_err().kind(), ErrorKind::Connection, "the first error is told");
-    journal.assert_order(&["recorded Failed*Hel*", "dropped Failed*Hel*"]);
 }
 
 #[tokio::test]
@@ -332,7 +250,7 @@ async fn reader_dropping_next_repeatedly_loses_no_chunk() {
     let answer = pieces
         .iter()
         .fold(Answer::new(), |answer, piece| answer.text(piece.as_str()).wait(tokio::task::yield_now()));
-    let (mut turn, _model, journal) = turn(answer.finish(advisor_core::FinishReason::Stop));
+    let (mut turn, _model, journal) = turn(answer.finish(FinishReason::Stop));
     let (mut text, mut given_up, mut completed) = (String::new(), 0, 0);
     loop {
         // The other branch is ready as soon as there is nothing to read.

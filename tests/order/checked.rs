@@ -1,8 +1,8 @@
 //! Reads a stream and checks the laws of its blocks.
 
-use advisor_chain::messages::{ChunkFold, StreamValidator};
-use advisor_chain::{ChatResponse, Chunk, Result};
-use futures::{Stream, StreamExt};
+use advisor_chain::messages::StreamValidator;
+use advisor_tests::prelude::*;
+use futures::Stream;
 
 /// The result of a stream that was checked against the laws.
 pub(crate) struct Out {

@@ -1,16 +1,11 @@
 //! Tests of the stream of chunks alone: its end, the work at its end, and the edits of an editor.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 
-use advisor_core::{
-    AdvisorChain, AdvisorInfo, BlockDelta, ChatRequest, ChatResponse, Chunk, ChunkFold, ChunkStream, Delta,
-    Error, ErrorKind, FinishReason, Message, MessageAggregator, Result, StreamAdvisor, async_trait, from_fn,
-};
-use advisor_testkit::{Answer, Gate, Journal, ScriptedModel};
+use advisor_core::{BlockDelta, ChunkFold, Delta, MessageAggregator};
+use advisor_tests::prelude::*;
 use futures::stream::FusedStream;
-use futures::{FutureExt, StreamExt, poll, stream};
+use futures::{poll, stream};
 
 fn answer(text: &str) -> ChatResponse {
     ChatResponse::new(1, Message::assistant(text), FinishReason::Stop)
@@ -413,7 +408,7 @@ async fn law_s4_response_equals_what_editor_emitted() {
             other => out.push_back(other),
         })
     };
-    let without = |kind: advisor_core::BlockKind| -> Edit {
+    let without = |kind: BlockKind| -> Edit {
         Box::new(move |chunk, out| match &chunk {
             Chunk::Opened { head, .. } if head.kind == kind => {}
             _ => out.push_back(chunk),
@@ -423,8 +418,8 @@ async fn law_s4_response_equals_what_editor_emitted() {
     let table: Vec<(&str, Edit, Vec<&str>)> = vec![
         ("unchanged", Box::new(|chunk, out| out.push_back(chunk)), vec!["think", "Hello", "{\"a\":1}"]),
         ("changed text", texts(str::to_uppercase), vec!["think", "HELLO", "{\"a\":1}"]),
-        ("a block left out", without(advisor_core::BlockKind::Reasoning), vec!["Hello", "{\"a\":1}"]),
-        ("a call left out", without(advisor_core::BlockKind::ToolCall), vec!["think", "Hello"]),
+        ("a block left out", without(BlockKind::Reasoning), vec!["Hello", "{\"a\":1}"]),
+        ("a call left out", without(BlockKind::ToolCall), vec!["think", "Hello"]),
         ("everything left out", nothing, vec![]),
     ];
     for (what, edit, expected) in table {
@@ -434,10 +429,8 @@ async fn law_s4_response_equals_what_editor_emitted() {
         let contents: Vec<_> = blocks
             .iter()
             .map(|(_, block)| match block.content() {
-                advisor_core::BlockContent::ToolCall(call) => call.arguments.clone(),
-                advisor_core::BlockContent::Text(text) | advisor_core::BlockContent::Reasoning(text) => {
-                    text.clone()
-                }
+                BlockContent::ToolCall(call) => call.arguments.clone(),
+                BlockContent::Text(text) | BlockContent::Reasoning(text) => text.clone(),
                 other => panic!("{other:?}"),
             })
             .collect();

@@ -1,16 +1,7 @@
 //! The way into a chain: starting a turn, reading its text, naming it, and copies of a client.
 
-use advisor_chain::chain::{FallbackModel, IntoId, OnDrop, Spawner};
-use advisor_chain::messages::{ChunkFold, Delta, DeltaKind, MessageList};
-use advisor_chain::tools::ToolCallStreaming;
-use advisor_chain::{
-    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatOptions, ChatRequest, ChatResponse, Chunk,
-    ConversationKey, Error, ErrorKind, FinishReason, FnTool, InMemoryStore, Message, ToolCallAdvisor,
-    ToolDefinition, TurnId, from_fn,
-};
-use advisor_testkit::{Answer, Gate, Journal, ScriptedModel};
-use futures::{FutureExt, StreamExt, TryStreamExt};
-use serde_json::{Value, json};
+use advisor_chain::chain::{FallbackModel, IntoId, Spawner};
+use advisor_tests::prelude::*;
 
 fn tool(name: &'static str) -> FnTool {
     FnTool::new(ToolDefinition::new(name, "Looks.", json!({"type": "object"})), |_: Value| async {
@@ -59,21 +50,6 @@ async fn a_started_turn_gives_every_chunk_once() {
     let mut turn = client.prompt().user("Hi").stream();
     while turn.next().await.unwrap().unwrap().text() != Some("Hel") {}
     assert_eq!(text_of(turn.started().await.unwrap()).await, "lo");
-}
-
-#[tokio::test]
-async fn answer_consisting_of_its_end_starts_and_completes() {
-    let silent = from_fn("silent", |request: ChatRequest, _: AdvisorChain| async move {
-        let nothing = Message::assistant_blocks(Vec::new());
-        Ok(request.answer(ChatResponse::new(0, nothing, FinishReason::Empty)))
-    });
-    let client = ChatClient::builder(ScriptedModel::new([])).advisor(silent).build().unwrap();
-    let mut turn = client.prompt().user("Hi").stream().started().await.unwrap();
-    assert!(turn.next().await.unwrap().unwrap().completed().is_some());
-    turn.handle().settled().now_or_never().expect("it is over");
-    assert!(turn.next().await.is_none());
-    // One that is dropped before its end was read has ended nevertheless.
-    drop(client.prompt().user("Hi").stream().started().await.unwrap());
 }
 
 #[tokio::test]
@@ -267,9 +243,6 @@ async fn ids_accept_keys_texts_and_options() {
     assert_eq!(error.kind(), ErrorKind::Configuration);
 }
 
-#[derive(Clone, Debug, PartialEq)]
-struct Seen(u32);
-
 /// An id of the application's own, which is not found.
 struct Unknown;
 
@@ -292,69 +265,4 @@ async fn id_error_keeps_its_kind_and_source() {
         let mut sources = std::iter::successors(std::error::Error::source(&error), |source| source.source());
         assert!(sources.any(|source| source.to_string() == "session 7"), "{error:?}");
     }
-}
-
-#[tokio::test]
-async fn advisor_data_in_turn_is_readable_after_call() {
-    let leaves = from_fn("leaves", |request: ChatRequest, next: AdvisorChain| async move {
-        request.turn.extensions().insert(Seen(7));
-        next.next_stream(request).await
-    });
-    let model = ScriptedModel::new([Answer::from_text("Hello")]);
-    let client = ChatClient::builder(model).advisor(leaves).build().unwrap();
-    let response = client.prompt().user("Hi").call().await.unwrap();
-    assert_eq!(response.turn().extensions().get::<Seen>(), Some(Seen(7)));
-    assert_eq!(response.into_response().text(), "Hello");
-}
-
-#[tokio::test]
-async fn changed_client_copy_leaves_original_unchanged() {
-    let model = ScriptedModel::from_fn(|_| Answer::from_text("Hello"));
-    let client = ChatClient::builder(model.clone())
-        .system("Be polite.")
-        .options(ChatOptions::new().with_seed(7))
-        .tool(tool("look"))
-        .advisor(ToolCallAdvisor::new())
-        .build()
-        .unwrap();
-    assert_eq!(
-        (client.system(), client.options().seed, client.tools().len()),
-        (Some("Be polite."), Some(7), 1)
-    );
-    let other = ScriptedModel::from_fn(|_| Answer::from_text("Other"));
-    let renamed = client
-        .to_builder()
-        .model(other)
-        .system("Be brief.")
-        .tool(tool("look"))
-        .tool(tool("listen"))
-        .advisor(ChatMemoryAdvisor::new(InMemoryStore::new()))
-        .build()
-        .unwrap();
-    let names: Vec<_> = renamed.tools().definitions().map(|definition| definition.name.as_str()).collect();
-    assert_eq!((names, renamed.explain().entries.len()), (vec!["look", "listen"], 2));
-    assert_eq!(renamed.prompt().user("Hi").conversation("c").call().await.unwrap().text(), "Other");
-    assert_eq!(client.prompt().user("Hi").call().await.unwrap().text(), "Hello");
-    assert_eq!((client.tools().len(), client.explain().entries.len()), (1, 1));
-    let twice = client.to_builder().tool(tool("look")).tool(tool("look")).build();
-    assert_eq!(twice.unwrap_err().kind(), ErrorKind::Configuration);
-}
-
-/// A turn that is to be finished without its reader is, also from its start.
-#[tokio::test]
-async fn law_k3_dropped_started_turn_is_finished_if_requested() {
-    let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
-    let model = ScriptedModel::new([Answer::new().text("Hel").text("lo").finish(FinishReason::Stop)]);
-    let client = ChatClient::builder(model)
-        .advisor(memory.clone())
-        .spawner(Spawner::tokio(tokio::runtime::Handle::current()))
-        .on_drop(OnDrop::FinishTurn)
-        .build()
-        .unwrap();
-    let turn = client.prompt().user("Hi").conversation("c").stream().started().await.unwrap();
-    let settled = turn.handle().settled();
-    drop(turn);
-    settled.await;
-    let transcript = memory.transcript(&ConversationKey::new("c").unwrap()).await.unwrap();
-    assert_eq!(transcript.last().unwrap().text(), "Hello");
 }

@@ -1,19 +1,12 @@
 //! Tests of `context_fn`: context is found once per turn, sent with each of its requests and never stored, in
 //! any place.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::AtomicU32;
 
+use advisor_chain::Turn;
 use advisor_chain::advisors::ReReading;
 use advisor_chain::chain::context_fn;
-use advisor_chain::memory::validate_transcript;
-use advisor_chain::messages::{Media, Part};
-use advisor_chain::{
-    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, ConversationKey, Error, ErrorKind,
-    FinishReason, FnTool, InMemoryStore, Message, Phase, Role, ToolCallAdvisor, ToolDefinition, Turn, TurnId,
-};
-use advisor_testkit::{Answer, ScriptedModel};
-use serde_json::{Value, json};
+use advisor_tests::prelude::*;
 
 fn calling() -> Answer {
     Answer::new().text("let me see").call("c1", "look", "{}").finish(FinishReason::ToolCalls)

@@ -1,22 +1,11 @@
 //! Tests of `edit_chunks`: for any editor, the output is well-formed, and all reports of it are equal.
-
 use std::collections::VecDeque;
 
+use advisor_chain::messages::{BlockHead, Citation, Opaque};
+use advisor_tests::prelude::*;
+use futures::stream;
+
 use crate::checked::{Out, read};
-use advisor_chain::chain::{Record, Step, TurnRecorder};
-use advisor_chain::messages::{
-    Block, BlockContent, BlockDelta, BlockHead, BlockId, BlockKind, Citation, Media, MessageList, Opaque,
-    ToolCall,
-};
-use advisor_chain::tools::ToolCallStreaming;
-use advisor_chain::{
-    AdvisorChain, ChatClient, ChatClientBuilder, ChatRequest, ChatResponse, Chunk, ChunkStream, Error,
-    ErrorKind, FinishReason, FnTool, Message, Result, Role, StreamAdvisor, ToolCallAdvisor, ToolDefinition,
-    async_trait, from_fn,
-};
-use advisor_testkit::{Answer, ScriptedModel};
-use futures::{StreamExt, stream};
-use serde_json::{Value, json};
 
 type Edit = fn(Chunk, &mut VecDeque<Chunk>);
 
@@ -142,7 +131,7 @@ async fn law_s4_unpersisted_answer_holds_editor_output() {
         (|step| *step == Step::Results, &["go", "LOOKING (c1)", "= sunny"]),
     ] {
         let forgetful = from_fn("forgetful", move |request: ChatRequest, next: AdvisorChain| async move {
-            request.turn.add_recorder(std::sync::Arc::new(Forgetful(forgets)));
+            request.turn.add_recorder(Arc::new(Forgetful(forgets)));
             next.next_stream(request).await
         });
         let client = client(loudly, ToolCallStreaming::TextOnly, [calling()]).advisor(forgetful);
@@ -329,9 +318,9 @@ fn blocks_of_every_kind() -> Vec<Block> {
     ]
 }
 
-/// D4: text pushed into the block of a call was shown, and was in no response and no memory.
+/// Text pushed into the block of a call was shown, and was in no response and no memory.
 #[tokio::test]
-async fn d4_text_inside_call_block_is_not_shown() {
+async fn text_inside_call_block_is_not_shown() {
     let edit: Edit = |chunk, out| {
         if let Chunk::Closed { block, content } = &chunk
             && content.kind() == BlockKind::ToolCall

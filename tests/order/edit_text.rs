@@ -2,18 +2,10 @@
 //! are equal.
 
 use advisor_chain::chain::{HoldBack, PendingText};
-use advisor_chain::memory::validate_transcript;
-use advisor_chain::messages::{Block, BlockContent, BlockDelta, BlockHead, BlockId, BlockKind, ChunkFold};
-use advisor_chain::tools::ToolCallStreaming;
-use advisor_chain::{
-    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, Chunk, ChunkStream,
-    ConversationKey, FinishReason, FnTool, InMemoryStore, Message, Phase, Placement, StreamAdvisor,
-    ToolCallAdvisor, ToolDefinition, from_fn,
-};
-use advisor_testkit::{Answer, ScriptedModel};
-use futures::{FutureExt, StreamExt, stream};
+use advisor_chain::messages::BlockHead;
+use advisor_tests::prelude::*;
+use futures::stream;
 use proptest::prelude::*;
-use serde_json::{Value, json};
 
 const WORDS: [(&str, &str); 1] = [("sword", "█")];
 
@@ -60,9 +52,9 @@ fn closed(block: BlockId, text: &str) -> Chunk {
     Chunk::Closed { block, content: Block::text(text) }
 }
 
-/// D5: text held back of one block came out in the block that closed first.
+/// Text held back of one block came out in the block that closed first.
 #[test]
-fn d5_each_block_holds_back_its_own_text() {
+fn each_block_holds_back_its_own_text() {
     let [a, b] = [BlockId::new(1, 0), BlockId::new(1, 1)];
     let message = Message::assistant_blocks(vec![Block::text("I hold the sword"), Block::text("so")]);
     let answer = ChatResponse::new(1, message, FinishReason::Stop);
@@ -87,9 +79,9 @@ fn d5_each_block_holds_back_its_own_text() {
     assert_eq!(fold.block(a).unwrap().as_text(), Some("I hold the █"));
 }
 
-/// D6: text held back of a void attempt came out with the next attempt.
+/// Text held back of a void attempt came out with the next attempt.
 #[test]
-fn d6_restarted_attempt_leaves_no_held_text() {
+fn restarted_attempt_leaves_no_held_text() {
     let block = BlockId::new(1, 0);
     let answer = ChatResponse::new(1, Message::assistant("It was a sword."), FinishReason::Stop);
     let (texts, fold, response) = read(

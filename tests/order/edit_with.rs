@@ -1,27 +1,15 @@
 //! Tests of editors that add blocks, replace them by other kinds, and wait: blocks stay well-formed, other blocks
 //! do not wait, and the response, the transcript, errors and memory hold what was emitted.
-
-use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
-use crate::checked::{Out, read};
-use advisor_chain::chain::{ChunkEditor, EditedChunks, Record, Step, TurnRecorder};
-use advisor_chain::memory::validate_transcript;
-use advisor_chain::messages::{
-    Block, BlockContent, BlockDelta, BlockHead, BlockId, BlockKind, Citation, Delta, DeltaKind, Media,
-    MessageList, Opaque, ProviderData, ToolCall,
-};
-use advisor_chain::tools::ToolCallStreaming;
-use advisor_chain::{
-    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, Chunk, ChunkStream,
-    ConversationKey, Error, ErrorKind, FinishReason, FnTool, InMemoryStore, Message, Phase, Placement,
-    Result, Role, StreamAdvisor, ToolCallAdvisor, ToolDefinition, Turn, TurnId, async_trait, from_fn,
-};
-use advisor_testkit::{Answer, Gate, Journal, ScriptedModel};
+use advisor_chain::Turn;
+use advisor_chain::chain::{ChunkEditor, EditedChunks};
+use advisor_chain::messages::{BlockHead, Citation, Opaque, ProviderData};
 use advisor_tests::editors::{Calling, Judging, verdict};
-use futures::{FutureExt, StreamExt};
+use advisor_tests::prelude::*;
 use proptest::prelude::*;
-use serde_json::{Value, json};
+
+use crate::checked::{Out, read};
 
 /// An advisor beside the model with this editor.
 fn editing<E: ChunkEditor>(make: impl Fn() -> E + Send + Sync + 'static) -> impl StreamAdvisor {
@@ -132,88 +120,6 @@ async fn ready_chunks_do_not_starve_what_editor_waits_for() {
         })
         .filter(|chunk| std::future::ready(chunk.as_ref().unwrap().text().is_some()));
     assert!(texts.count().await < 5);
-}
-
-struct Remembered {
-    transcript: Vec<Message>,
-    prompts: Vec<MessageList>,
-    response: ChatResponse,
-}
-
-/// Runs two turns with memory in this phase.
-async fn remembered<E: ChunkEditor>(
-    memory_in: Phase,
-    make: impl Fn() -> E + Send + Sync + 'static,
-    answers: impl IntoIterator<Item = Answer>,
-) -> Remembered {
-    let model = ScriptedModel::new(answers.into_iter().chain([Answer::from_text("Bye.")]));
-    let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
-    let client = ChatClient::builder(model.clone())
-        .advisor(editing(make))
-        .advisor(ToolCallAdvisor::builder().streaming(ToolCallStreaming::All).build().unwrap())
-        .advisor_in(memory_in, memory.clone())
-        .tool(tool("look"))
-        .tool(tool("work"))
-        .build()
-        .unwrap();
-    let out = read(client.prompt().user("go").conversation("c").stream()).await;
-    client.prompt().user("thanks").conversation("c").call().await.unwrap();
-    let transcript = memory.transcript(&ConversationKey::new("c").unwrap()).await.unwrap();
-    for messages in model.prompts().iter().map(|prompt| &prompt.messages).chain([&transcript]) {
-        assert_eq!(validate_transcript(messages), []);
-    }
-    Remembered {
-        transcript: transcript.iter().cloned().collect(),
-        prompts: model.prompts().into_iter().map(|prompt| prompt.messages).collect(),
-        response: out.outcome.unwrap(),
-    }
-}
-
-/// Calls in text run like native ones, and memory holds them in both of its places.
-#[tokio::test]
-async fn law_m4_added_calls_run_and_are_remembered() {
-    let answers = || {
-        [
-            Answer::from_text("I look [look] and work [work] now."),
-            Answer::from_text("[look]"),
-            Answer::from_text("Done."),
-        ]
-    };
-    let first = "I look (look {}) and work (work {}) now.";
-    let expected = ["go", first, "= sunny", "= sunny", "(look {})", "= sunny", "Done.", "thanks", "Bye."];
-    let [inside, outside] = [
-        remembered(Phase::Round, Calling::default, answers()).await,
-        remembered(Phase::Turn, Calling::default, answers()).await,
-    ];
-    for ran in [&inside, &outside] {
-        assert_eq!(lines(&ran.transcript.clone().into()), expected);
-        assert_eq!(lines(ran.response.transcript()), expected[..7]);
-        assert_eq!(lines(&ran.prompts[2]), expected[..6], "the model is sent its calls as calls");
-        let ids: std::collections::BTreeSet<_> =
-            ran.transcript.iter().flat_map(|message| message.tool_calls().map(|call| &call.id)).collect();
-        assert_eq!(ids.len(), 3, "{ids:?}");
-    }
-    let shown = |ran: &Remembered| lines(&ran.transcript.clone().into());
-    assert_eq!(shown(&inside), shown(&outside));
-}
-
-/// A call that is replaced by a text does not run, and memory holds the text.
-#[tokio::test]
-async fn law_m4_replaced_call_is_remembered_as_text() {
-    for memory in [Phase::Round, Phase::Turn] {
-        for (allowed, expected) in [
-            (&[][..], &["go", "I look. [denied]Wait.", "thanks", "Bye."][..]),
-            (&["look"], &["go", "I look. (look {})Wait.", "= sunny", "Done.", "thanks", "Bye."]),
-        ] {
-            let make =
-                move || Judging::new(move |call: ToolCall| verdict(allowed.contains(&call.name.as_str())));
-            let answers = [text_call_text(), Answer::from_text("Done.")];
-            let ran = remembered(memory, make, answers.into_iter().take(allowed.len() + 1)).await;
-            assert_eq!(lines(&ran.transcript.clone().into()), expected, "{memory}");
-            let last = ran.response.finish();
-            assert_eq!(last.reason, FinishReason::Stop, "{memory}");
-        }
-    }
 }
 
 /// Adds a text after each block, and one at the end of each round.
@@ -372,7 +278,7 @@ async fn law_t6_added_calls_have_ids_of_their_own() {
     let response =
         read(answer(vec![call("c1")], FinishReason::Stop).edit_with(adding)).await.outcome.unwrap();
     let calls: Vec<_> = response.tool_calls().map(|(_, call)| call).collect();
-    let ids: std::collections::BTreeSet<_> = calls.iter().map(|call| call.id.as_str()).collect();
+    let ids: BTreeSet<_> = calls.iter().map(|call| call.id.as_str()).collect();
     assert_eq!(ids.len(), 7);
     assert!(ids.contains("c1") && ids.contains("c2") && !ids.contains(""), "{ids:?}");
     assert_eq!(
@@ -741,7 +647,7 @@ proptest! {
         let known: Vec<_> = response.blocks().map(|(id, block)| (id, block.clone())).collect();
         prop_assert_eq!(fold.blocks(1), known);
         let calls: Vec<_> = response.tool_calls().map(|(_, call)| call.id.clone()).collect();
-        let ids: std::collections::BTreeSet<_> = calls.iter().collect();
+        let ids: BTreeSet<_> = calls.iter().collect();
         prop_assert_eq!(ids.len(), calls.len());
     }
 }

@@ -1,18 +1,7 @@
 //! Tests of `end_when`: an answer that an advisor ends is the shown part of it, and so is the stored answer.
 
-use advisor_chain::memory::validate_transcript;
-use advisor_chain::messages::{Block, ChunkFold, Delta, ToolCall, ToolCallDelta, ToolEventKind, Usage};
-use advisor_chain::tools::{
-    Effect, ToolCallStreaming, ToolError, ToolInvocation, ToolOutput, VERIFY_BEFORE_RETRYING,
-};
-use advisor_chain::{
-    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, Chunk, ConversationKey,
-    FinishReason, FnTool, InMemoryStore, Message, Phase, Role, StreamAdvisor, ToolCallAdvisor,
-    ToolDefinition, from_fn,
-};
-use advisor_testkit::{Answer, Journal, ScriptedModel};
-use futures::StreamExt;
-use serde_json::{Value, json};
+use advisor_chain::messages::{ToolCallDelta, Usage};
+use advisor_tests::prelude::*;
 
 /// Ends the answer at the first text with `stop` in it.
 fn stopping(reason: FinishReason) -> impl StreamAdvisor {
@@ -230,28 +219,4 @@ async fn law_t1_s4_turn_ended_during_tools_reports_interruption() {
         assert_eq!(remembered[..3], cut_off, "{mode:?} {remembers}");
         assert_eq!(setting.ask().await.1.text(), "Hello.");
     }
-}
-
-#[tokio::test]
-async fn law_t5_ended_turn_reports_non_repeatable_tool_as_started() {
-    let charge = ToolDefinition::new("charge", "Charges.", json!({"type": "object"}));
-    let charge = FnTool::with_invocation(
-        charge.with_effect(Effect::AtMostOnce),
-        |invocation: ToolInvocation| async move {
-            invocation.progress.report("charged").await;
-            std::future::pending::<Result<ToolOutput, ToolError>>().await
-        },
-    );
-    let charged = ending_at(
-        |chunk| matches!(chunk, Chunk::Tool(event) if matches!(event.kind, ToolEventKind::Progress(_))),
-    );
-    let client = ChatClient::builder(ScriptedModel::new([Answer::from_calls([("c1", "charge", "{}")])]))
-        .advisor(ToolCallAdvisor::builder().tool_events(true).build().unwrap())
-        .advisor(ChatMemoryAdvisor::new(InMemoryStore::new()))
-        .advisor_in(Phase::Turn, charged)
-        .tool(charge)
-        .build()
-        .unwrap();
-    let response = client.prompt().user("go").conversation("c").call().await.unwrap();
-    assert_eq!(response.transcript().iter().nth(2).unwrap().text(), VERIFY_BEFORE_RETRYING);
 }

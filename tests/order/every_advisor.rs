@@ -1,35 +1,17 @@
 //! Tests all advisors of the guide, the examples and the documentation in one chain, in every order, and guards,
 //! a budget, a retry, a rate limit and a cache among them. The shown, the returned and the stored answers are equal.
 
-use std::future::ready;
-use std::time::Duration;
-
 use advisor_chain::advisors::{
-    Budget, InMemoryQuestions, OnUnknownCost, OnlyTools, PrefixChange, PrefixWatch, RateLimit, ReReading,
-    ResponseCache, Retry, SystemTemplate, ToolSearch,
+    Budget, InMemoryQuestions, OnUnknownCost, OnlyTools, PrefixWatch, RateLimit, ReReading, Retry, ToolSearch,
 };
-use advisor_chain::chain::{Backoff, context_fn};
-use advisor_chain::mcp::{ChainServer, McpServer};
-use advisor_chain::memory::validate_transcript;
-use advisor_chain::messages::{BlockObserver, ChunkFold};
-use advisor_chain::retrieval::{Document, InMemoryVectors, PastTurns, Query, Retrieval};
-use advisor_chain::stream_policy::{
-    BlockPolicy, Guard, LetterCase, ObserveBlocks, PendingBlock, ReplaceText, Verdict,
-};
-use advisor_chain::structured::{OutputFormat, StructuredOutput};
-use advisor_chain::text_tool_calls::{PromptFormat, TextToolCalls};
-use advisor_chain::tools::{ToolCallStreaming, ToolSet, tools_fn};
-use advisor_chain::{
-    ChatClient, ChatClientBuilder, ChatMemoryAdvisor, ChatModel, ChatRequest, Chunk, ConversationKey, Error,
-    ErrorKind, FinishReason, FnTool, InMemoryStore, Message, Phase, Role, ToolCallAdvisor, ToolDefinition,
-};
+use advisor_chain::chain::Backoff;
+use advisor_chain::stream_policy::{Guard, LetterCase};
 use advisor_examples::advisors::{
     Cache, Logged, Permits, Stopwatch, ask_again, first_text, guard, once_more, polite, redaction, retrieval,
     stopping, with_fallback,
 };
-use advisor_testkit::{Answer, Journal, ReceivedPrompt, ScriptedModel, WordEmbeddings};
-use futures::StreamExt;
-use serde_json::{Value, json};
+use advisor_testkit::{ReceivedPrompt, WordEmbeddings};
+use advisor_tests::prelude::*;
 
 /// The scenario of a turn.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -215,7 +197,7 @@ fn permutations(of: usize) -> Vec<Vec<usize>> {
 }
 
 #[tokio::test]
-async fn d3_d5_d6_shown_equals_remembered_for_all_model_advisor_orders() {
+async fn shown_equals_remembered_for_all_model_advisor_orders() {
     let outer: Vec<_> = (0..OUTER_ORDERS).collect();
     for (place, inner) in permutations(INNER_ORDERS).iter().enumerate() {
         for kind in KINDS {
@@ -227,7 +209,7 @@ async fn d3_d5_d6_shown_equals_remembered_for_all_model_advisor_orders() {
 }
 
 #[tokio::test]
-async fn d3_shown_equals_remembered_for_all_turn_advisor_orders() {
+async fn shown_equals_remembered_for_all_turn_advisor_orders() {
     let inner: Vec<_> = (0..INNER_ORDERS).collect();
     for (place, outer) in permutations(OUTER_ORDERS).iter().enumerate() {
         let (mode, kind) = (MODES[place % 3], KINDS[(place / 3) % 3]);
@@ -259,196 +241,6 @@ async fn guards_and_limits_fit_at_every_place() {
     }
 }
 
-/// What a turn keeps of the last request of the turn before: a provider reads that from its cache.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Keeps {
-    /// All of it, byte for byte.
-    Everything,
-    /// What is before the message of the user, which has text of its turn alone. This page says so, in these words.
-    UpToTheQuestion(&'static str, &'static str),
-}
-
-use Keeps::{Everything, UpToTheQuestion};
-
-type Row = (&'static str, Keeps, Add);
-
-/// The advisors of `docs/advisors.md` that are no rows: each case has a memory and a loop, the tools of a server have a case
-/// of their own, and an exporter sees spans and no requests.
-const NO_ROWS: [&str; 4] = ["ChatMemoryAdvisor", "GenAiExporter", "McpTools", "ToolCallAdvisor"];
-
-/// Every other advisor of `docs/advisors.md`.
-fn advisors_and_prefixes() -> Vec<Row> {
-    vec![
-        ("Advisor", Everything, |client| client.advisor(Stopwatch)),
-        ("from_fn", Everything, |client| client.advisor(polite())),
-        (
-            "context_fn",
-            UpToTheQuestion(
-                "crates/advisor-core/src/chain/context_advisor.rs",
-                "the next turn has it without the text",
-            ),
-            |client| {
-                let asked = |request: ChatRequest| async move {
-                    Ok(format!("Facts about: {}", request.last_user().unwrap().text()))
-                };
-                client.advisor(context_fn("facts", asked))
-            },
-        ),
-        ("tools_fn", Everything, |client| {
-            client.advisor(tools_fn("tools", |_: ChatRequest| async {
-                Ok(ToolSet::new().with(idle_tool("idle")))
-            }))
-        }),
-        ("Budget", Everything, |client| {
-            let ignore = OnUnknownCost::Ignore;
-            client.advisor(Budget::for_each_turn().with_tokens(1_000).with_on_unknown_cost(ignore))
-        }),
-        ("Retry", Everything, |client| client.advisor(Retry::new())),
-        ("RateLimit", Everything, |client| client.advisor(RateLimit::for_all().with_concurrency(1))),
-        ("ResponseCache", Everything, |client| client.advisor(ResponseCache::new())),
-        ("PrefixWatch", Everything, |client| {
-            let changed = |change: &PrefixChange| panic!("{change:?}");
-            client.advisor(PrefixWatch::new().with_on_change(changed))
-        }),
-        ("SystemTemplate", Everything, |client| {
-            client.advisor(SystemTemplate::new("Help {user}.".parse().unwrap()).with("user", "Ann"))
-        }),
-        ("ReReading", Everything, |client| client.advisor(ReReading)),
-        ("OnlyTools", Everything, |client| client.advisor(OnlyTools::new(["look"]))),
-        ("ToolSearch", Everything, |client| {
-            client.advisor(ToolSearch::new(&ToolSet::new().with(idle_tool("hidden"))).unwrap())
-        }),
-        (
-            "Retrieval",
-            UpToTheQuestion("crates/retrieval/README.md", "the next turn has the message without them"),
-            |client| {
-                let found = |query: Query| async move {
-                    Ok(vec![Document::new("1", format!("About {}", query.text))])
-                };
-                client.advisor(Retrieval::new(found))
-            },
-        ),
-        (
-            "PastTurns",
-            UpToTheQuestion("crates/retrieval/README.md", "the next turn has the message without them"),
-            |client| client.advisor(PastTurns::new(WordEmbeddings::new(), InMemoryVectors::new())),
-        ),
-        ("BlockPolicy", Everything, |client| {
-            client.advisor(BlockPolicy::new(|_: PendingBlock| async { Ok(Verdict::Allow) }))
-        }),
-        ("ReplaceText", Everything, |client| client.advisor(ReplaceText::new([("Mallory", "[name]")]))),
-        ("ObserveBlocks", Everything, |client| {
-            struct Looks;
-            impl BlockObserver for Looks {}
-            client.advisor(ObserveBlocks::new(|_| Looks))
-        }),
-        ("InputGuard", Everything, |client| {
-            client.advisor(Guard::for_words(["forbidden"], LetterCase::Ignore).on_input())
-        }),
-        ("OutputGuard", Everything, |client| {
-            client.advisor(Guard::for_words(["forbidden"], LetterCase::Ignore).on_output())
-        }),
-        ("StructuredOutput", Everything, |client| {
-            let city = json!({"type": "object", "properties": {"city": {"type": "string"}}});
-            client.advisor(StructuredOutput::new(OutputFormat::new("city", city, |_| Ok(()))))
-        }),
-        ("TextToolCalls", Everything, |client| client.advisor(TextToolCalls::new(PromptFormat::Xml))),
-    ]
-}
-
-fn idle_tool(name: &'static str) -> FnTool {
-    let definition = ToolDefinition::new(name, "Does nothing.", json!({"type": "object"}));
-    FnTool::new(definition, |_: Value| async { Ok("") })
-}
-
-#[tokio::test]
-async fn each_turn_keeps_the_beginning_of_the_request_before() {
-    for (name, keeps, add) in advisors_and_prefixes() {
-        keeps_the_beginning(name, keeps, add).await;
-    }
-}
-
-#[tokio::test]
-async fn tools_of_a_server_keep_the_beginning_of_the_request_before() {
-    let client = ChatClient::builder(ScriptedModel::new([])).build().unwrap();
-    let ask = ToolDefinition::new("ask", "Answers questions about the shop.", Value::Null);
-    let shop = ChainServer::new(client, ask).unwrap();
-    let server = McpServer::from_stream(move || {
-        let (near, far) = tokio::io::duplex(64 << 10);
-        let shop = shop.clone();
-        tokio::spawn(async move { shop.serve_stream(far).await });
-        ready(Ok(near))
-    });
-    let tools = server.connect().await.unwrap();
-    keeps_the_beginning("McpTools", Everything, |client| client.advisor(tools)).await;
-}
-
-/// Runs four turns of a conversation, of which the first one has two rounds where the advisor leaves native calls alone.
-async fn keeps_the_beginning(
-    name: &'static str,
-    keeps: Keeps,
-    add: impl FnOnce(ChatClientBuilder) -> ChatClientBuilder,
-) {
-    let model = ScriptedModel::from_fn(move |prompt| match prompt.messages.last().unwrap().text() {
-        last if last.ends_with("How is Mallory?") && name != "TextToolCalls" => {
-            Answer::from_calls([("c1", "look", "{}")])
-        }
-        _ => Answer::from_text(r#"{"city":"Oslo"}"#),
-    });
-    let client = ChatClient::builder(model.clone())
-        .system("Be brief.")
-        .advisor(ToolCallAdvisor::new())
-        .advisor(ChatMemoryAdvisor::new(InMemoryStore::new()))
-        .tool(idle_tool("look"));
-    let client = add(client).build().unwrap();
-    let questions = ["How is Mallory?", "How are Mallory and Oslo?", "And Oslo?", "Thanks, Mallory."];
-    let mut requests = Vec::new();
-    for question in questions {
-        let before = model.prompts().len();
-        client.prompt().user(question).conversation("c").call().await.unwrap();
-        requests.push(model.prompts().split_off(before));
-    }
-    // One request of the model, as its API has it: the tools first.
-    let pieces = |prompt: &ReceivedPrompt| -> Vec<String> {
-        let messages = prompt.messages.iter().map(|message| serde_json::to_string(message).unwrap());
-        std::iter::once(format!("{:?}", prompt.tools)).chain(messages).collect()
-    };
-    for (turn, next) in requests.iter().zip(&requests[1..]) {
-        let (last, first) = (pieces(turn.last().unwrap()), pieces(&next[0]));
-        let asked = last.len() - turn.last().unwrap().messages.iter_back().position(is_user).unwrap() - 1;
-        let kept = match keeps {
-            Everything => last.len(),
-            UpToTheQuestion(..) => asked,
-        };
-        assert_eq!(first[..kept], last[..kept], "{name}");
-        // The rounds of a turn keep everything.
-        for (round, later) in turn.iter().zip(&turn[1..]) {
-            assert!(pieces(later).starts_with(&pieces(round)), "{name}");
-        }
-    }
-    if let UpToTheQuestion(page, reason) = keeps {
-        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-        let page = std::fs::read_to_string(root.join(page)).unwrap().replace("\n/// ", " ");
-        assert!(page.contains(reason), "{name} does not say what it keeps, and why");
-    }
-}
-
-fn is_user(message: &Message) -> bool {
-    message.role() == Role::User
-}
-
-#[test]
-fn table_of_prefixes_has_every_advisor() {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let page = std::fs::read_to_string(root.join("docs/advisors.md")).unwrap();
-    let names =
-        page.lines().filter_map(|line| line.strip_prefix("| [`")?.split_once('`').map(|(name, _)| name));
-    let names: std::collections::BTreeSet<_> = names.collect();
-    let rows = advisors_and_prefixes();
-    let tested: std::collections::BTreeSet<_> = rows.iter().map(|row| row.0).chain(NO_ROWS).collect();
-    assert_eq!(tested, names);
-}
-
 /// An order in which shown text would not be stored is refused, with the remedy.
 #[test]
 fn an_order_that_cannot_be_true_is_refused() {
@@ -466,18 +258,18 @@ fn an_order_that_cannot_be_true_is_refused() {
     }
 }
 
-/// D3: the guard was blind behind an advisor that adds instructions.
+/// The guard was blind behind an advisor that adds instructions.
 #[tokio::test]
-async fn d3_guard_sees_user_message_behind_any_advisor() {
+async fn guard_sees_user_message_behind_any_advisor() {
     let model = ScriptedModel::new([]);
     let client = ChatClient::builder(model.clone()).advisor(polite()).advisor(guard()).build().unwrap();
     let answer = client.prompt().user("The password, please.").call().await.unwrap();
     assert_eq!((answer.text().as_str(), model.calls()), ("I do not talk about passwords.", 0));
 }
 
-/// D3: without memory, instructions came behind the user's message, which strict chat templates refuse.
+/// Without memory, instructions came behind the user's message, which strict chat templates refuse.
 #[tokio::test]
-async fn d3_instructions_come_first() {
+async fn instructions_come_first() {
     let model = ScriptedModel::new([Answer::from_text("With pleasure.")]);
     let client = ChatClient::builder(model.clone()).advisor(polite()).build().unwrap();
     client.prompt().user("Help me.").call().await.unwrap();

@@ -2,19 +2,9 @@
 //! promise.
 
 use advisor_chain::chain::FallbackModel;
-use advisor_chain::memory::validate_transcript;
-use advisor_chain::messages::{
-    Block, BlockDelta, BlockHead, BlockId, BlockKind, ChunkFold, Media, ToolCall, ToolEvent, ToolEventKind,
-};
-use advisor_chain::tools::ToolCallStreaming;
-use advisor_chain::{
-    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatModel, ChatOptions, ChatRequest, ChatResponse, Chunk,
-    ChunkStream, ConversationKey, Error, ErrorKind, FinishReason, FnTool, InMemoryStore, Message, Phase,
-    Placement, Result, ToolCallAdvisor, ToolDefinition, async_trait, from_fn,
-};
-use advisor_testkit::{Answer, Journal, ScriptedModel};
-use futures::{StreamExt, stream};
-use serde_json::{Value, json};
+use advisor_chain::messages::{BlockHead, ToolEvent};
+use advisor_tests::prelude::*;
+use futures::stream;
 
 fn failed(kind: ErrorKind) -> Error {
     Error::new(kind, "the model failed")

@@ -1,23 +1,10 @@
 //! Tests of advisors between the tool loop and a memory inside it. They answer without the model, ask twice,
 //! fail or wait. Memory keeps the answer that the turn used, the same inside and outside the loop.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::sync::atomic::AtomicU32;
 
-use advisor_chain::chain::OnDrop;
-use advisor_chain::memory::store::ReadRange;
-use advisor_chain::memory::{ConversationStore, Window, validate_transcript};
-use advisor_chain::messages::{Limit, ToolCall};
-use advisor_chain::tools::ToolLimits;
-use advisor_chain::{
-    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, ChunkStream, ConversationKey,
-    Error, ErrorKind, FinishReason, FnTool, InMemoryStore, Message, Phase, Placement, Result, Role,
-    StreamAdvisor, ToolCallAdvisor, ToolDefinition, TurnId, from_fn,
-};
-use advisor_testkit::{Answer, Gate, ScriptedModel};
-use futures::{StreamExt, poll};
-use serde_json::{Value, json};
+use advisor_tests::prelude::*;
+use futures::poll;
 
 const PLACES: [Phase; 2] = [Phase::Round, Phase::Turn];
 
@@ -269,18 +256,8 @@ async fn law_o3_turn_ends_when_all_inside_root_are_done() {
     assert_eq!(setting.remembered().await, ["user: again", "assistant: two."]);
 }
 
-fn nothing() -> impl StreamAdvisor {
-    from_fn(
-        "nothing",
-        |request: ChatRequest, next: AdvisorChain| async move { next.next_stream(request).await },
-    )
-}
-
 fn result(id: &str) -> Message {
-    Message::tool(advisor_chain::messages::ToolResult::new(
-        &ToolCall::new(id, "work", ""),
-        vec!["mine".into()],
-    ))
+    Message::tool(ToolResult::new(&ToolCall::new(id, "work", ""), vec!["mine".into()]))
 }
 
 #[tokio::test]
@@ -301,46 +278,6 @@ async fn caller_results_can_be_resent_after_model_failure() {
     assert_eq!(sent, ["user: go", "assistant: do it. calls a{\"n\":1}", "tool a: mine"]);
     let again = turn(result("a")).await.unwrap_err();
     assert_eq!(again.kind(), ErrorKind::Configuration, "once they are answered, they are");
-}
-
-#[tokio::test]
-async fn old_turn_id_returns_its_answer_without_writes() {
-    for text in ["first", "other"] {
-        let model = ScriptedModel::from_fn(|_| Answer::from_text("ok"));
-        let store = Arc::new(InMemoryStore::new());
-        let memory = ChatMemoryAdvisor::new(Arc::clone(&store)).with_window(Window::Messages(2));
-        let client = ChatClient::builder(model.clone()).advisor(memory).build().unwrap();
-        let old = TurnId::random();
-        client.prompt().user("first").turn(old.clone()).conversation("c").call().await.unwrap();
-        for user in ["2", "3", "4"] {
-            client.prompt().user(user).conversation("c").call().await.unwrap();
-        }
-        let version =
-            store.load(&ConversationKey::new("c").unwrap(), ReadRange::LastEntries(1)).await.unwrap().version;
-        let again = client.prompt().user(text).turn(old).conversation("c").call().await;
-        let again = again.map(|response| response.text()).map_err(|error| error.kind());
-        assert_eq!(again, if text == "first" { Ok("ok".into()) } else { Err(ErrorKind::TurnIdReused) });
-        assert_eq!(model.calls(), 4, "the model was not asked");
-        let now =
-            store.load(&ConversationKey::new("c").unwrap(), ReadRange::LastEntries(1)).await.unwrap().version;
-        assert_eq!(now, version, "and nothing was written");
-    }
-}
-
-#[tokio::test]
-async fn error_after_tools_ran_is_not_retryable() {
-    let answers = [calling("One.", "a", 1), Answer::refused(Error::new(ErrorKind::Connection, "broken"))];
-    let model = ScriptedModel::new(answers);
-    let hidden = ToolCallAdvisor::builder().suppress_tool_call_streaming().build().unwrap();
-    let definition = ToolDefinition::new("work", "Works.", json!({"type": "object"}));
-    let client = ChatClient::builder(model)
-        .advisor(hidden)
-        .advisor(nothing())
-        .tool(FnTool::new(definition, |_: Value| async { Ok("worked") }))
-        .build()
-        .unwrap();
-    let error = client.prompt().user("go").call().await.unwrap_err();
-    assert!(error.emitted() && !error.is_retryable(), "nothing was shown, but a tool has run");
 }
 
 #[tokio::test]
@@ -373,7 +310,7 @@ async fn law_m4_masked_input_is_sent_and_stored_in_both_places() {
         let response = client.prompt().user("My PIN is 1234.").conversation("c").call().await.unwrap();
         let sent = &model.prompts()[0].messages;
         let remembered = memory.transcript(&ConversationKey::new("c").unwrap()).await.unwrap();
-        let users_words = |messages: &advisor_chain::messages::MessageList| {
+        let users_words = |messages: &MessageList| {
             messages.iter().find(|message| message.role() == Role::User).unwrap().text()
         };
         assert_eq!(users_words(sent), "My PIN is ****.", "{place:?}");

@@ -3,15 +3,10 @@
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 
-use advisor_core::{
-    AdvisorChain, ChatModel, ChatRequest, Chunk, ChunkStream, Error, ErrorKind, FallbackModel, FinishReason,
-    Message, OnDrop, Record, Result, Spawner, Step, TurnEnd, TurnRecorder, TurnStream, async_trait, from_fn,
-};
-use advisor_testkit::{Answer, Journal, ScriptedModel};
+use advisor_core::{FallbackModel, OnDrop, Spawner};
+use advisor_tests::prelude::*;
 use futures::future::BoxFuture;
-use futures::{FutureExt, StreamExt};
 
 /// The place where an advisor panics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -244,7 +239,7 @@ fn read_so_far(turn: &mut TurnStream) -> Vec<Result<Chunk, Error>> {
 }
 
 #[test]
-fn d19_dropped_turn_settles_despite_any_drop_panic() {
+fn dropped_turn_settles_despite_any_drop_panic() {
     for holder in HOLDERS {
         for reader_panics in [false, true] {
             let journal = Journal::new();
@@ -263,7 +258,7 @@ fn d19_dropped_turn_settles_despite_any_drop_panic() {
 }
 
 #[test]
-fn d19_cancelled_turn_reports_and_settles_despite_drop_panic() {
+fn cancelled_turn_reports_and_settles_despite_drop_panic() {
     // A recording that has begun is waited for.
     for holder in HOLDERS.into_iter().filter(|holder| *holder != Holder::Recording) {
         let journal = Journal::new();
@@ -279,7 +274,7 @@ fn d19_cancelled_turn_reports_and_settles_despite_drop_panic() {
 }
 
 #[test]
-fn d19_failed_turn_settles_despite_any_drop_panic() {
+fn failed_turn_settles_despite_any_drop_panic() {
     for holder in HOLDERS.into_iter().filter(|holder| !matches!(holder, Holder::Recording | Holder::Opening))
     {
         let journal = Journal::new();
@@ -309,7 +304,7 @@ impl TurnRecorder for PanicsWhenTold {
 }
 
 #[test]
-fn d19_recorder_panic_on_drop_does_not_silence_others() {
+fn recorder_panic_on_drop_does_not_silence_others() {
     let journal = Journal::new();
     let mut turn = turn(None, Recorder { journal: journal.clone(), panics: false });
     turn.turn().add_recorder(Arc::new(PanicsWhenTold));
@@ -322,7 +317,7 @@ fn d19_recorder_panic_on_drop_does_not_silence_others() {
 }
 
 #[test]
-fn d24_shown_output_survives_spawner_panic() {
+fn shown_output_survives_spawner_panic() {
     for mode in [OnDrop::FinishTurn, OnDrop::KeepPartial] {
         for (cancelled, reader_panics) in [(false, false), (false, true), (true, false)] {
             let journal = Journal::new();
@@ -399,7 +394,7 @@ impl ChatModel for Banging {
 }
 
 #[tokio::test]
-async fn d19_source_drop_panic_ends_or_retries_the_answer() {
+async fn source_drop_panic_ends_or_retries_the_answer() {
     let ended = dropped_with_a_bang(Answer::new().text("a").text("stop").hang());
     let ended = ended.next_stream(ChatRequest::new(Message::user("?"))).await.unwrap();
     let ended = ended.end_when(|chunk| (chunk.text()? == "stop").then_some(FinishReason::Stop));

@@ -1,14 +1,7 @@
 //! Several readers of one running turn.
 
-use std::time::Duration;
-
-use advisor_chain::chain::{KeptChunks, OnDrop, OnUnread, ReaderError, SharedTurn, Spawner, TurnReader};
-use advisor_chain::memory::validate_transcript;
-use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, Chunk, ConversationKey, ErrorKind, InMemoryStore, TurnStream,
-};
-use advisor_testkit::{Answer, Gate, ScriptedModel};
-use futures::{FutureExt, StreamExt};
+use advisor_chain::chain::{KeptChunks, OnUnread, ReaderError, SharedTurn, Spawner, TurnReader};
+use advisor_tests::prelude::*;
 use tokio::runtime::Handle;
 
 const LIMIT: Duration = Duration::from_secs(20);
@@ -34,7 +27,7 @@ impl Setting {
     async fn remembered(&self) -> Vec<String> {
         let transcript = self.memory.transcript(&ConversationKey::new("c").unwrap()).await.unwrap();
         assert_eq!(validate_transcript(&transcript), []);
-        transcript.iter().map(advisor_chain::Message::text).collect()
+        transcript.iter().map(Message::text).collect()
     }
 }
 

@@ -1,15 +1,11 @@
 //! Work that goes beside a turn: polled with it, dropped with it, able to end it.
 
 use std::future::pending;
-use std::sync::Arc;
 use std::task::Poll;
 
-use advisor_core::{
-    AdvisorChain, ChatRequest, Error, ErrorKind, FinishReason, Message, Record, Result, Step, Turn, TurnEnd,
-    TurnRecorder, TurnStream, async_trait, from_fn,
-};
-use advisor_testkit::{Answer, Gate, Journal, ScriptedModel};
-use futures::{StreamExt, poll};
+use advisor_core::Turn;
+use advisor_tests::prelude::*;
+use futures::poll;
 
 struct Recorder(Journal);
 

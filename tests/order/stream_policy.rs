@@ -1,23 +1,9 @@
 //! Policies in whole chains: with the tool loop, memory, limits and drops.
-
-use std::sync::{Arc, Mutex};
+use advisor_chain::stream_policy::{Denials, OnDeny};
+use advisor_testkit::MessagesTranscript;
+use advisor_tests::prelude::*;
 
 use crate::checked::read;
-use advisor_chain::anthropic::AnthropicModel;
-use advisor_chain::memory::validate_transcript;
-use advisor_chain::messages::{Block, BlockKind, ToolCall};
-use advisor_chain::stream_policy::{
-    BlockPolicy, Denials, OnDeny, OnFailure, PendingBlock, ReplaceText, Verdict,
-};
-use advisor_chain::text_tool_calls::{PromptFormat, TextToolCalls};
-use advisor_chain::tools::{ToolCallStreaming, ToolLimits};
-use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, Chunk, ConversationKey, Error, ErrorKind, FinishReason, FnTool,
-    InMemoryStore, Message, Phase, ToolCallAdvisor, ToolDefinition, TurnStream,
-};
-use advisor_testkit::{Answer, Gate, Journal, MessagesTranscript, ReplayServer, Reply, ScriptedModel};
-use futures::{FutureExt, StreamExt};
-use serde_json::{Value, json};
 
 const MODES: [ToolCallStreaming; 3] =
     [ToolCallStreaming::TextOnly, ToolCallStreaming::FinalAnswerOnly, ToolCallStreaming::All];
@@ -226,28 +212,6 @@ async fn law_o3_tools_and_round_end_wait_for_the_judge() {
     assert_eq!(setting.remembered().await, ["go", "Well. (look)", "= look is done", "Done."]);
 }
 
-/// A turn that is dropped while a judge works leaves the shown text, and the next turn works.
-#[tokio::test]
-async fn law_k2_k4_turn_is_dropped_while_a_judge_works() {
-    for remembers in [Phase::Round, Phase::Turn] {
-        let (gate, journal) = (Gate::new(), Journal::new());
-        let answers = [calls(&["look"]), Answer::from_text("Again.")];
-        let setting = Setting::new(answers, waiting(&gate, &journal), remembers);
-        let mut turn = setting.turn("go");
-        while let Some(Some(chunk)) = turn.next().now_or_never() {
-            chunk.unwrap();
-        }
-        journal.assert_count("judge.begin", 1);
-        drop(turn);
-        gate.release();
-        assert_eq!(read(setting.turn("Still there?")).await.outcome.unwrap().text(), "Again.");
-        assert_eq!(setting.runs(), [""; 0]);
-        let remembered = setting.remembered().await;
-        assert_eq!(remembered.len(), 4, "{remembered:?}");
-        assert!(remembered[1].starts_with("Well. ") && !remembered[1].contains("(look)"), "{remembered:?}");
-    }
-}
-
 /// A tool that returns directly is judged like others.
 #[tokio::test]
 async fn law_m4_return_direct_is_judged() {
@@ -291,37 +255,6 @@ async fn law_t2_ended_answer_runs_no_call() {
         let remembered = setting.remembered().await;
         assert_eq!(remembered[..2], ["go", &format!("Well. {DENIED}(look)")]);
         assert_eq!(read(setting.turn("Thanks.")).await.outcome.unwrap().text(), "Bye.");
-    }
-}
-
-/// A judge without a verdict: the turn goes on without the call, or fails; the next turn works.
-#[tokio::test]
-async fn law_t2_failing_judges_run_no_call() {
-    type Failing = fn() -> Result<Verdict, Error>;
-    let failing: [Failing; 2] = [
-        || Err(Error::new(ErrorKind::Connection, "the judge cannot be reached")),
-        || panic!("the judge panics"),
-    ];
-    for fails in failing {
-        for on_failure in [OnFailure::Deny, OnFailure::Fail] {
-            let policy = BlockPolicy::new(move |_| async move { fails() }).with_on_failure(on_failure);
-            let setting = Setting::new([calls(&["look"]), Answer::from_text("Bye.")], policy, Phase::Round);
-            let out = read(setting.turn("go")).await;
-            match on_failure {
-                OnFailure::Fail => {
-                    let error = out.outcome.unwrap_err();
-                    assert!(matches!(error.kind(), ErrorKind::Connection | ErrorKind::Advisor));
-                    assert_eq!(error.partial().unwrap().text(), "Well. ");
-                }
-                _ => {
-                    let text = out.outcome.unwrap().text();
-                    assert_eq!(text, "Well. [The call of `look` was denied, since it could not be checked.]");
-                }
-            }
-            assert_eq!(setting.runs(), [""; 0]);
-            assert_eq!(read(setting.turn("Thanks.")).await.outcome.unwrap().text(), "Bye.");
-            setting.remembered().await;
-        }
     }
 }
 

@@ -1,15 +1,9 @@
 //! Tests of the logs of a turn. The test has its own program, since tracing is configured per process.
 
 use std::io;
-use std::sync::{Arc, Mutex};
 
-use advisor_chain::stream_policy::{BlockPolicy, OnFailure, PendingBlock};
-use advisor_chain::tools::ToolError;
-use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, Error, ErrorKind, FnTool, InMemoryStore, ToolCallAdvisor, ToolDefinition,
-};
-use advisor_testkit::{Answer, ScriptedModel};
-use serde_json::{Value, json};
+use advisor_chain::stream_policy::OnFailure;
+use advisor_tests::prelude::*;
 use tracing_subscriber::fmt::format::FmtSpan;
 
 /// A word in every text of a user, a model or a tool.

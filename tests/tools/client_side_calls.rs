@@ -1,26 +1,10 @@
 //! Tests of the messages that memory sends about client-side calls without a result.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
-
-use advisor_chain::chain::OnDrop;
-use advisor_chain::memory::store::{Entry, EntryKind, Leases, ReadRange, Version};
-use advisor_chain::memory::{
-    CONTINUED_WITHOUT_RESULTS, ConversationStore, ForkPoint, NOT_RUN, StoreError, Window, repair,
-    validate_transcript,
-};
-use advisor_chain::messages::{Delta, ToolCall, ToolCallDelta, ToolResult};
-use advisor_chain::sqlite::SqliteStore;
-use advisor_chain::tools::{CallKey, CallStart, ClientSideTool, VERIFY_BEFORE_RETRYING};
-use advisor_chain::{
-    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, ConversationKey, ErrorKind, FinishReason,
-    FnTool, InMemoryStore, Message, Phase, Result, Role, ToolCallAdvisor, ToolDefinition, TurnId,
-    async_trait, from_fn,
-};
-use advisor_testkit::{Answer, Around, Asked, FaultStore, ScriptedModel, StoreAround, StoreFault, Work};
-use futures::StreamExt;
-use serde_json::json;
+use advisor_chain::memory::store::Leases;
+use advisor_chain::memory::{CONTINUED_WITHOUT_RESULTS, ForkPoint, NOT_RUN, repair};
+use advisor_chain::messages::ToolCallDelta;
+use advisor_testkit::{Around, Asked, FaultStore, StoreAround, Work};
+use advisor_tests::prelude::*;
 use tokio::sync::Barrier;
 
 /// A process over a store, whose model is asked for a refund and then talks of something else.
@@ -36,7 +20,7 @@ impl Process {
             ClientSideTool::new(ToolDefinition::new("refund", "Pays back.", json!({"type": "object"})));
         let memory = ChatMemoryAdvisor::new(Arc::clone(store)).with_window(window);
         let look = ToolDefinition::new("look", "Looks.", json!({"type": "object"}));
-        let look = FnTool::new(look, |_: serde_json::Value| async { Ok("seen") });
+        let look = FnTool::new(look, |_: Value| async { Ok("seen") });
         let client =
             ChatClient::builder(model.clone()).advisor(ToolCallAdvisor::new()).tool(refund).tool(look);
         Self { client: client.advisor_in(place, memory).build().unwrap(), model }
@@ -83,7 +67,7 @@ async fn stores() -> (Vec<Arc<dyn ConversationStore>>, tempfile::TempDir) {
 const WINDOWS: [Window; 4] = [Window::All, Window::Messages(12), Window::Turns(3), Window::Tokens(500)];
 
 #[tokio::test]
-async fn d7_call_skipped_by_user_message_is_reported_unrun() {
+async fn call_skipped_by_user_message_is_reported_unrun() {
     let not_run = format!("1: {NOT_RUN}");
     for window in WINDOWS {
         let mut logs = Vec::new();
@@ -109,7 +93,7 @@ async fn d7_call_skipped_by_user_message_is_reported_unrun() {
 }
 
 #[tokio::test]
-async fn d7_unanswered_calls_among_several_are_reported_unrun() {
+async fn unanswered_calls_among_several_are_reported_unrun() {
     for place in [Phase::Round, Phase::Turn] {
         let (stores, _folder) = stores().await;
         for store in stores {
@@ -153,7 +137,7 @@ async fn law_m1_results_of_both_sides_are_sent_in_order() {
 
 /// The client goes on without its call: the loop's result stays.
 #[tokio::test]
-async fn d7_user_message_keeps_results_of_the_loop() {
+async fn user_message_keeps_results_of_the_loop() {
     for place in [Phase::Round, Phase::Turn] {
         let (stores, _folder) = stores().await;
         for store in stores {

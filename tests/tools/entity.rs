@@ -1,22 +1,11 @@
 //! `entity`: a turn whose answer is a value, over tools, memory and restarts; rejected answers are never remembered.
 
 use advisor_chain::chain::{ResponseFormat, SchemaSupport};
-use advisor_chain::memory::validate_transcript;
-use advisor_chain::messages::{Delta, DeltaKind, Media};
 use advisor_chain::structured::{OutputFormat, Partial, StructuredOutput};
-use advisor_chain::text_tool_calls::{PromptFormat, TextToolCalls};
-use advisor_chain::tools::{ToolCallStreaming, ToolLimits};
-use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, ChatModel, ChatRequest, Chunk, ChunkStream, ConversationKey, Error,
-    ErrorKind, FinishReason, FnTool, InMemoryStore, Message, Phase, PromptExt, Result, Role, Tool,
-    ToolCallAdvisor, ToolDefinition, async_trait,
-};
 use advisor_examples::advisors::ask_again;
-use advisor_testkit::{Answer, ScriptedModel};
-use futures::{StreamExt, TryStreamExt};
+use advisor_tests::prelude::*;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
 struct City {
@@ -174,7 +163,7 @@ async fn law_s4_rejected_answer_is_void_but_usage_counts() {
         let setting = setting(answers, Phase::Round, SchemaSupport::None, tools);
         let advisor = StructuredOutput::new(OutputFormat::for_type::<City>());
         let mut turn = setting.prompt().advisor(advisor).stream();
-        let mut fold = advisor_chain::messages::ChunkFold::new();
+        let mut fold = ChunkFold::new();
         let response = loop {
             let chunk = turn.next().await.unwrap().unwrap();
             fold.push(&chunk);
@@ -358,23 +347,6 @@ where
     let model = ScriptedModel::new([answer.finish(FinishReason::Stop)]);
     let client = ChatClient::builder(model).build().unwrap();
     client.prompt().user("How many?").entity::<T>().stream().try_collect().await.unwrap()
-}
-
-#[tokio::test]
-async fn partial_values_come_from_one_object_only() {
-    use Partial::{Complete, Value};
-    assert_eq!(
-        told_of::<Vec<u32>>(&["{", "\"val", "ue\": [", "1, 2", ", 3]}"]).await,
-        [Value(json!([])), Value(json!([1])), Value(json!([1, 2, 3])), Complete(vec![1, 2, 3])]
-    );
-    assert_eq!(told_of::<u32>(&["{", "\"value\": 12", "}"]).await, [Value(json!(12)), Complete(12)]);
-    let cited = ["[1] says: ", "{", "\"value\": ", "[4", "]} [2, 3", "]"];
-    assert_eq!(told_of::<Vec<u32>>(&cited).await, [Value(json!([])), Value(json!([4])), Complete(vec![4])]);
-    let cited = ["[1] says: ", "{", "\"name\": \"Oslo\", \"inhabitants\": 717710}", " See {\"2\": []}."];
-    assert_eq!(
-        told_of::<City>(&cited).await,
-        [Value(json!({"name": "Oslo", "inhabitants": 717_710})), Complete(oslo())]
-    );
 }
 
 /// A draft, and an example that is shorter than the answer.

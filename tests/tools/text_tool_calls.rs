@@ -1,22 +1,11 @@
 //! Tool calls in the text of a model: run, remembered and sent again as those of an interface are.
 
-use std::convert::Infallible;
-use std::sync::{Arc, Mutex};
-
 use advisor_chain::chain::{ParallelToolCalls, ResponseFormat};
-use advisor_chain::memory::validate_transcript;
-use advisor_chain::messages::{BlockDelta, BlockKind, ChunkFold, Delta, MessageList};
 use advisor_chain::text_tool_calls::{
-    Leaks, Markup, OnCut, ParserLimits, ParserSettings, PromptFormat, TextFormat, TextToolCalls,
-    ThinkingSplitter, ToolCallFormat, ToolManifest,
+    Leaks, Markup, OnCut, ParserLimits, ParserSettings, TextFormat, ThinkingSplitter, ToolCallFormat,
+    ToolManifest,
 };
-use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, ChatOptions, Chunk, ConversationKey, ErrorKind, FinishReason, FnTool,
-    InMemoryStore, Message, Phase, Role, ToolCallAdvisor, ToolChoice, ToolDefinition, TurnStream,
-};
-use advisor_testkit::{Answer, ScriptedModel};
-use futures::StreamExt;
-use serde_json::{Value, json};
+use advisor_tests::prelude::*;
 
 const FORMATS: [PromptFormat; 3] = PromptFormat::ALL;
 
@@ -166,83 +155,8 @@ async fn request_describes_tools_in_words_and_history_as_text() {
 }
 
 #[tokio::test]
-async fn a_round_writes_its_new_messages_only() {
-    /// The messages that a provider has not written yet.
-    fn new(list: &MessageList) -> usize {
-        let mut new = 0;
-        let Ok(()) = list.wire_form(
-            |()| true,
-            |_, messages| {
-                new = messages.len();
-                Ok::<_, Infallible>(())
-            },
-        );
-        new
-    }
-    for remembers in [Phase::Round, Phase::Turn] {
-        let written = call(PromptFormat::Xml, "{\"at\": \"x\"}");
-        let two = written.repeat(2);
-        let answers = [&two, &written, "A.", &written, "B."].map(Answer::from_text);
-        let setting = setting(answers, remembers, in_text(PromptFormat::Xml));
-        chunks(setting.turn("One?")).await;
-        let rounds: Vec<_> = setting.model.prompts().iter().map(|prompt| new(&prompt.messages)).collect();
-        // The description and the question; then each answer, and its results as one message.
-        assert_eq!(rounds, [2, 2, 2], "{remembers:?}");
-        chunks(setting.turn("Two?")).await;
-        assert_eq!(setting.runs().len(), 4);
-    }
-}
-
-#[tokio::test]
-async fn law_s3_s4_s5_blocks_are_the_same_for_all_pieces() {
-    for format in FORMATS {
-        let written = call(format, "{\"at\": \"x y\"}");
-        let text = format!("A {written} B {written}");
-        let letters: Vec<String> = text.chars().map(String::from).collect();
-        let mut blocks = Vec::new();
-        for pieces in [vec![text.clone()], letters] {
-            let answer = pieces.iter().fold(Answer::new(), |answer, piece| answer.text(piece.as_str()));
-            let setting = setting(
-                [answer.finish(FinishReason::Stop), Answer::from_text("C")],
-                Phase::Round,
-                in_text(format),
-            );
-            let chunks = chunks(setting.turn("Go.")).await;
-            let mut fold = ChunkFold::default();
-            let opened = chunks.iter().filter_map(|chunk| match chunk {
-                Chunk::Opened { head, .. } => head.call.as_ref().map(|call| call.call_id.clone()),
-                _ => None,
-            });
-            let opened: Vec<_> = opened.collect();
-            for chunk in &chunks {
-                fold.push(chunk);
-                if let Chunk::RoundCompleted(response) = chunk {
-                    let message = response.message();
-                    let ids: Vec<_> = message.tool_calls().map(|call| call.id.clone()).collect();
-                    assert_eq!(ids, opened, "ids are known when blocks open");
-                    let kinds: Vec<_> = message.blocks().iter().map(|block| block.kind()).collect();
-                    assert_eq!(
-                        kinds,
-                        [BlockKind::Text, BlockKind::ToolCall, BlockKind::Text, BlockKind::ToolCall]
-                    );
-                    let content = message.blocks().iter().map(|block| match block.as_tool_call() {
-                        Some(call) => call.arguments.clone(),
-                        None => block.as_text().unwrap_or_default().to_owned(),
-                    });
-                    blocks.push(content.collect::<Vec<_>>());
-                    for (id, block) in response.blocks() {
-                        assert_eq!(fold.block(id).unwrap().content(), block.content());
-                    }
-                }
-            }
-        }
-        assert_eq!(blocks[0], blocks[1], "{format:?}");
-    }
-}
-
-#[tokio::test]
 async fn law_s2_arguments_stream_while_they_are_written() {
-    let gate = advisor_testkit::Gate::new();
+    let gate = Gate::new();
     let answer = Answer::new()
         .text("<tool name=\"look\"><arg name=\"at\">the gre")
         .gate(&gate)

@@ -1,14 +1,8 @@
 //! Whole turns over real HTTP, against the replay server.
 
 use advisor_chain::openai::backoff::Backoff;
-use advisor_chain::tools::ToolLimits;
-use advisor_chain::{
-    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, ConversationKey, Error, ErrorKind, FnTool,
-    InMemoryStore, OpenAiModel, Result, ToolCallAdvisor, ToolDefinition, from_fn,
-};
-use advisor_testkit::{ChatTranscript, ReplayServer, Reply};
-use futures::StreamExt;
-use serde_json::{Value, json};
+use advisor_testkit::ChatTranscript;
+use advisor_tests::prelude::*;
 
 fn client(server: &ReplayServer) -> ChatClient {
     let model = OpenAiModel::new("m").with_base_url(format!("{}/v1", server.url()));
@@ -194,16 +188,16 @@ async fn answer_cut_at_any_byte_remembers_shown_text() {
 
 /// A tool that an advisor adds under a name that servers do not take: it is offered, replayed and called under one.
 #[tokio::test]
-async fn d11_tool_name_with_dot_works_in_every_round() {
+async fn tool_name_with_dot_works_in_every_round() {
     let call =
         |id: &str| ChatTranscript::new("m").tool_call(0, id, "docs_search", &["{}"]).finish("tool_calls");
     let answer = ChatTranscript::new("m").text("Found.").finish("stop");
     let replies = [call("c1"), call("c2"), answer].map(|transcript| Reply::sse(transcript.done()));
     let server = ReplayServer::start(replies).await.unwrap();
     let search = ToolDefinition::new("docs.search", "Searches.", json!({"type": "object"}));
-    let search = std::sync::Arc::new(FnTool::new(search, |_: Value| async { Ok("a page") }));
+    let search = Arc::new(FnTool::new(search, |_: Value| async { Ok("a page") }));
     let adds = from_fn("adds", move |mut request: ChatRequest, next: AdvisorChain| {
-        request.tools.insert(std::sync::Arc::<FnTool>::clone(&search));
+        request.tools.insert(Arc::<FnTool>::clone(&search));
         async move { next.next_stream(request).await }
     });
     let model = OpenAiModel::new("m").with_base_url(format!("{}/v1", server.url()));

@@ -1,14 +1,11 @@
 //! The examples of `docs/json.md` are read and written again, and each type has one.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use advisor_chain::chain::StreamItem;
-use advisor_chain::messages::{BlockDelta, ChunkFold, JSON_VERSION, StreamValidator, ToolEventKind};
-use advisor_chain::{Chunk, ErrorKind, Result};
-use advisor_testkit::Journal;
-use serde_json::Value;
+use advisor_chain::messages::{JSON_VERSION, StreamValidator};
+use advisor_tests::prelude::*;
 
 fn page() -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/json.md")).unwrap()

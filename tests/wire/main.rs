@@ -16,9 +16,7 @@ mod json;
 mod peers;
 mod policy_clients;
 mod quirks;
-mod recorded_clients;
 mod requests;
-mod round_trip;
 #[path = "../../crates/advisor-sse/tests/all/table.rs"]
 mod table;
 mod transcripts;

@@ -1,16 +1,8 @@
 //! Turns behind policies, with a tool loop, written for clients: every encoder keeps the rules of its protocol, shows
 //! denials as text, and shows neither a denied call nor a replaced word.
-
-use advisor_chain::messages::{Delta, DeltaKind};
-use advisor_chain::stream_policy::{BlockPolicy, LetterCase, OnDeny, PendingBlock, ReplaceText, Verdict};
-use advisor_chain::tools::{ClientSideTool, ToolCallStreaming};
-use advisor_chain::{
-    ChatClient, Chunk, Error, ErrorKind, FinishReason, FnTool, Result, ToolCallAdvisor, ToolDefinition,
-};
+use advisor_chain::stream_policy::{LetterCase, OnDeny};
 use advisor_sse::Frames;
-use advisor_testkit::{Answer, ScriptedModel};
-use futures::StreamExt;
-use serde_json::{Value, json};
+use advisor_tests::prelude::*;
 
 use crate::table::{encode, protocols};
 

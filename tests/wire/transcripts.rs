@@ -1,19 +1,11 @@
 //! The testkit scripts answers in each wire format, and the real clients read them over HTTP.
 
-use std::sync::Arc;
-
-use advisor_chain::anthropic::AnthropicModel;
-use advisor_chain::gemini::GeminiModel;
-use advisor_chain::messages::BlockContent;
-use advisor_chain::ollama::OllamaModel;
+use advisor_chain::openai::OpenAiModel;
 use advisor_chain::openai::backoff::Backoff;
-use advisor_chain::openai::{OpenAiModel, OpenAiResponsesModel};
-use advisor_chain::{ChatModel, ChatRequest, ChatResponse, Message, Result};
 use advisor_testkit::{
-    ChatTranscript, GeminiTranscript, MessagesTranscript, OllamaTranscript, ReplayServer, Reply,
-    ResponsesTranscript, answer_of,
+    ChatTranscript, GeminiTranscript, MessagesTranscript, OllamaTranscript, ResponsesTranscript, answer_of,
 };
-use serde_json::{Value, json};
+use advisor_tests::prelude::*;
 
 /// A wire format: an answer in it with an error after its text, and a client of it.
 struct Format {

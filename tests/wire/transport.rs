@@ -1,14 +1,13 @@
 //! A transport for any provider: it answers from a script, without a network, and keeps the requests.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::MutexGuard;
 
-use advisor_chain::async_trait;
 use advisor_chain::openai::transport::{ByteStream, Transport, TransportError};
+use advisor_tests::prelude::*;
 use bytes::Bytes;
-use futures::{StreamExt, stream};
+use futures::stream;
 use http::{Request, Response, StatusCode};
-use serde_json::Value;
 
 /// Answers each request with the next body, and requests beyond the script with status 400, which no client
 /// retries. Clones share the script.

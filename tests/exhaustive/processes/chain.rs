@@ -3,21 +3,12 @@
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use advisor_chain::chain::OnDrop;
-use advisor_chain::memory::{ConversationStore, OnBusy};
-use advisor_chain::messages::{BlockId, ToolCall};
-use advisor_chain::tools::{
-    CallKey, ClientSideCall, Effect, PolicyAction, ToolInvocation, ToolPolicy, ToolRule,
-};
-use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, ChatModel, ChatResponse, FinishReason, FnTool, Message, Phase, Prompt,
-    Role, Tool, ToolCallAdvisor, ToolDefinition, TurnId,
-};
-use advisor_testkit::{Answer, ReceivedPrompt, ScriptedModel};
+use advisor_chain::Prompt;
+use advisor_chain::tools::{ClientSideCall, PolicyAction, ToolPolicy, ToolRule};
+use advisor_testkit::ReceivedPrompt;
+use advisor_tests::prelude::*;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
 /// The scenario of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

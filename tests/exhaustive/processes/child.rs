@@ -1,12 +1,9 @@
 //! A child process of the test: its start, its reports and its end.
-
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child as Process, ChildStdin, ChildStdout, Command, Stdio};
-use std::time::Duration;
 
-use advisor_chain::Message;
-use advisor_chain::memory::store::Entry;
+use advisor_tests::prelude::*;
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 

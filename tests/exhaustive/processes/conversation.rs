@@ -1,14 +1,12 @@
 //! A conversation that several processes run, one after the other: children first, then this one.
-
 use std::fmt::Debug;
 use std::io::Write as _;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
+use advisor_chain::Prompt;
 use advisor_chain::chain::TurnResponse;
-use advisor_chain::memory::store::ReadRange;
-use advisor_chain::{ConversationKey, Prompt, TurnId};
+use advisor_tests::prelude::*;
 
 use crate::processes::chain::{LAST, Scenario, Where, approved, client, memory, model, starts, tools};
 use crate::processes::child::{Child, Job, Report};

@@ -1,9 +1,9 @@
 //! Processes that are killed at every point of a turn, by SIGKILL.
-
 use std::fmt;
 use std::io::Write as _;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
+
+use advisor_tests::prelude::*;
 
 use crate::processes::conversation::{Conversation, block_on, every_turn, side_by_side};
 use crate::processes::places::Place;

@@ -2,11 +2,7 @@
 
 use std::io::Write as _;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Duration;
 
-use advisor_chain::TurnId;
-use advisor_chain::memory::ConversationStore;
 use advisor_chain::postgres::PostgresStore;
 use advisor_chain::postgres::Schema;
 use advisor_chain::postgres::deadpool_postgres::tokio_postgres::NoTls;
@@ -14,7 +10,7 @@ use advisor_chain::postgres::deadpool_postgres::{Manager, Pool};
 use advisor_chain::redis::Prefix;
 use advisor_chain::redis::RedisStore;
 use advisor_chain::redis::redis::{Client, cmd};
-use advisor_chain::sqlite::SqliteStore;
+use advisor_tests::prelude::*;
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 

@@ -1,5 +1,4 @@
 //! The plan of the kills.
-
 use std::time::Duration;
 
 use crate::processes::chain::{Scenario, Where};

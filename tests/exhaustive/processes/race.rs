@@ -1,17 +1,11 @@
 //! Processes that run turns in one conversation at the same time.
-
-use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, channel};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use advisor_chain::chain::TurnEnd;
-use advisor_chain::memory::store::{Entry, EntryKind, ReadRange, Version};
-use advisor_chain::memory::{OnBusy, StoreError};
-use advisor_chain::{ChatMemoryAdvisor, ConversationKey, TurnId, async_trait};
 use advisor_testkit::{Around, Asked, StoreAround, Work};
-use futures::StreamExt;
+use advisor_tests::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::processes::chain::{Scenario, Where, client, model, starts, tools};

@@ -1,10 +1,8 @@
 //! Tests of processes that sleep at a point past their lease, and wake up after another one has continued.
-
-use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::ops::Range;
-use std::sync::Mutex;
-use std::time::Duration;
+
+use advisor_tests::prelude::*;
 
 use crate::processes::chain::{Scenario, Where};
 use crate::processes::child::Report;

@@ -1,15 +1,9 @@
 //! The turn of a child, which reports every event and stops at a point.
-
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
-use advisor_chain::chain::{OnDrop, Spawner};
-use advisor_chain::memory::store::Entry;
-use advisor_chain::messages::BlockDelta;
-use advisor_chain::{ChatResponse, Chunk, Error, TurnId, TurnStream};
+use advisor_chain::chain::Spawner;
 use advisor_testkit::crash::{AwaitPoints, Event};
-use futures::StreamExt;
+use advisor_tests::prelude::*;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
 

@@ -1,11 +1,8 @@
 //! Collects the reports of children about a conversation, and checks its log against them.
+use std::collections::HashSet;
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
-
-use advisor_chain::chain::TurnEnd;
-use advisor_chain::memory::store::{Entry, EntryKind};
-use advisor_chain::memory::{repair, validate_transcript};
-use advisor_chain::{Message, Role};
+use advisor_chain::memory::repair;
+use advisor_tests::prelude::*;
 
 use crate::processes::chain::ONCE;
 use crate::processes::child::Report;

@@ -1,11 +1,5 @@
 //! Checks the log at the end of a schedule: turns in one piece, nothing lost, and no call started twice.
-
-use std::collections::BTreeSet;
-
-use advisor_chain::chain::TurnEnd;
-use advisor_chain::memory::ConversationStore;
-use advisor_chain::memory::store::{Entry, EntryId, EntryKind, ReadRange};
-use advisor_chain::{ChatMemoryAdvisor, ConversationKey, InMemoryStore, Message, Phase, Role, TurnId};
+use advisor_tests::prelude::*;
 
 use crate::schedules::leaves::{Seen, YieldingStore, chain};
 

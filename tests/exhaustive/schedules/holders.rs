@@ -1,11 +1,6 @@
 //! Explores holders that acquire the lease of a conversation, hold it, lose it and write with it.
-
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
-
-use advisor_chain::memory::store::{Batch, BatchKey, EntryKind, FencingToken, NewEntry, ReadRange};
-use advisor_chain::memory::{ConversationStore, StoreError};
-use advisor_chain::{InMemoryStore, Message};
+use advisor_chain::memory::store::{BatchKey, FencingToken, NewEntry};
+use advisor_tests::prelude::*;
 use shuttle::future::{spawn, yield_now};
 use tokio::time::Instant;
 

@@ -1,8 +1,5 @@
 //! Turns that are cancelled or dropped at any moment, while another one waits or begins.
-
-use advisor_chain::Phase;
-use advisor_chain::chain::OnDrop;
-use advisor_chain::memory::OnBusy;
+use advisor_tests::prelude::*;
 use shuttle::future::{spawn, yield_now};
 
 use crate::schedules::check::{check, key, said_in, turn_id};

@@ -1,20 +1,9 @@
 //! `YieldingStore`, and a model and tools that yield to other tasks wherever they wait.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
-
-use advisor_chain::memory::store::{
-    Batch, Entry, EntryId, FencingToken, Leases, Page, ReadRange, Snapshot, Version,
-};
-use advisor_chain::memory::{ConversationStore, StoreError, validate_transcript};
-use advisor_chain::tools::{CallKey, Effect, ToolError, ToolInvocation};
-use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, ConversationKey, FinishReason, FnTool, InMemoryStore, Message, Phase,
-    Role, ToolDefinition, TurnId, async_trait, client,
-};
-use advisor_testkit::{Answer, ReceivedPrompt, ScriptedModel};
-use serde_json::json;
+use advisor_chain::client;
+use advisor_chain::memory::store::{FencingToken, Leases, Page, Snapshot};
+use advisor_testkit::ReceivedPrompt;
+use advisor_tests::prelude::*;
 use shuttle::future::yield_now;
 
 /// A store whose operations yield to other tasks, before and after their effect. With leases, only the holder

@@ -1,9 +1,8 @@
 //! `Time`: the paused clock of a schedule, which advances when its task is chosen.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::atomic::AtomicBool;
 
+use advisor_tests::prelude::*;
 use shuttle::future::{JoinHandle, spawn, yield_now};
 use tokio::runtime::{Builder, EnterGuard, Runtime};
 use tokio::time::sleep;

@@ -1,9 +1,5 @@
 //! Turns of one conversation that run at once.
-
-use std::time::Duration;
-
-use advisor_chain::memory::OnBusy;
-use advisor_chain::{ChatMemoryAdvisor, ErrorKind, InMemoryStore, Phase};
+use advisor_tests::prelude::*;
 use shuttle::future::spawn;
 
 use crate::schedules::check::{check, key, said_in, turn_id};

@@ -1,8 +1,5 @@
 //! One turn that is submitted twice at once.
-
-use advisor_chain::Phase;
-use advisor_chain::memory::store::EntryId;
-use advisor_chain::memory::{ConversationStore, OnBusy};
+use advisor_tests::prelude::*;
 use shuttle::future::spawn;
 
 use crate::schedules::check::{check, key, said_in, turn_id};

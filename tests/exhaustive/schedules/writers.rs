@@ -1,8 +1,6 @@
 //! Explores concurrent writers of a store, each of which writes until the store has taken all its batches.
-
-use advisor_chain::memory::store::{Batch, BatchKey, EntryKind, NewEntry, ReadRange};
-use advisor_chain::memory::{ConversationStore, StoreError};
-use advisor_chain::{InMemoryStore, Message};
+use advisor_chain::memory::store::{BatchKey, NewEntry};
+use advisor_tests::prelude::*;
 use shuttle::future::spawn;
 
 use crate::schedules::check::{key, log_of, turn_id};

@@ -1,11 +1,7 @@
 //! The answers of the model, and checks of the messages that it is sent (laws M1 and M2).
-
-use std::sync::atomic::Ordering;
-
-use advisor_chain::memory::store::{Entry, EntryKind, ReadRange};
-use advisor_chain::memory::{INTERRUPTED, LEFT_OUT, MESSAGE_LEFT_OUT, Window, repair, validate_transcript};
-use advisor_chain::{Error, ErrorKind, FinishReason, Message, Role, TurnId};
-use advisor_testkit::{Answer, ReceivedPrompt};
+use advisor_chain::memory::{INTERRUPTED, LEFT_OUT, MESSAGE_LEFT_OUT, repair};
+use advisor_testkit::ReceivedPrompt;
+use advisor_tests::prelude::*;
 
 use crate::state_machine::leaves::Leaves;
 use crate::state_machine::operation::Script;

@@ -1,14 +1,7 @@
 //! Checks the log, the transcripts and the next turn after every operation and at the end.
-
-use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
-
-use advisor_chain::memory::store::{Entry, EntryId, ReadRange, export, import};
-use advisor_chain::memory::{ConversationStore, Window, repair, validate_transcript};
-use advisor_chain::{ChatMemoryAdvisor, ConversationKey, InMemoryStore, Message, Role};
-use futures::TryStreamExt;
+use advisor_chain::memory::repair;
+use advisor_chain::memory::store::{export, import};
+use advisor_tests::prelude::*;
 
 use crate::state_machine::answers::words_of_user;
 use crate::state_machine::leaves::Leaves;

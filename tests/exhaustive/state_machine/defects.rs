@@ -1,9 +1,5 @@
 //! The smallest sequences that showed defects, which are mended.
-
-use std::sync::Arc;
-
-use advisor_chain::memory::{OnBusy, Window};
-use advisor_chain::{InMemoryStore, Phase};
+use advisor_tests::prelude::*;
 
 use crate::state_machine::operation::{Case, How, Operation, Script, Setup, Stop, Submission, What};
 use crate::state_machine::{in_runtime, world};

@@ -1,14 +1,7 @@
 //! `Leaves`: the model and the tools of all processes, and `Seen`, their records.
+use std::sync::atomic::AtomicBool;
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-
-use advisor_chain::memory::{ConversationStore, Window};
-use advisor_chain::tools::{CallKey, Effect, ToolError, ToolInvocation};
-use advisor_chain::{ChatClient, ChatMemoryAdvisor, FnTool, Phase, ToolCallAdvisor, ToolDefinition};
-use advisor_testkit::ScriptedModel;
-use serde_json::json;
+use advisor_tests::prelude::*;
 
 use crate::state_machine::steps::{Steps, lock};
 

@@ -24,11 +24,9 @@ mod words;
 mod world;
 
 use std::io::Write as _;
-use std::sync::Arc;
 use std::time::Instant;
 
-use advisor_chain::InMemoryStore;
-use advisor_chain::sqlite::SqliteStore;
+use advisor_tests::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestError, TestRunner};
 
 use operation::{Case, any_case};

@@ -2,9 +2,7 @@
 
 use std::fmt;
 
-use advisor_chain::Phase;
-use advisor_chain::memory::{OnBusy, Window};
-use advisor_testkit::StoreFault;
+use advisor_tests::prelude::*;
 use proptest::collection::vec;
 use proptest::prelude::*;
 

@@ -1,12 +1,10 @@
 //! `Reading`: reads a turn to its end or to a stop. `Over` is the outcome.
-
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
-use advisor_chain::chain::{OnDrop, Spawner};
-use advisor_chain::{Chunk, ErrorKind, TurnStream};
+use advisor_chain::chain::Spawner;
+use advisor_tests::prelude::*;
 use futures::Stream;
 use tokio::time::timeout;
 

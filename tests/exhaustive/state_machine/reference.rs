@@ -1,8 +1,5 @@
 //! `Reference`: the expected state of the conversation, and `Expected`, the expected outcome of a turn.
-
-use advisor_chain::chain::TurnEnd;
-use advisor_chain::memory::store::{Entry, EntryKind};
-use advisor_chain::{ErrorKind, FinishReason, Message, Role, TurnId};
+use advisor_tests::prelude::*;
 
 use crate::state_machine::answers::words_of_user;
 use crate::state_machine::operation::Script;

@@ -1,10 +1,7 @@
 //! `Shown`: the text that a reader received of a round that did not end, which memory must keep (law K3).
-
 use std::num::NonZeroUsize;
 
-use advisor_chain::chain::TurnEnd;
-use advisor_chain::memory::store::{Entry, EntryKind};
-use advisor_chain::{Message, Role, TurnId};
+use advisor_tests::prelude::*;
 
 use crate::state_machine::operation::How;
 use crate::state_machine::reading::{Over, Reading};

@@ -1,13 +1,11 @@
 //! `Steps`: counts the steps of the turn that is read, and stops it at one of them.
 
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
-use advisor_chain::async_trait;
-use advisor_chain::memory::store::Version;
-use advisor_chain::memory::{ConversationStore, StoreError};
 use advisor_testkit::{Around, Asked, StoreAround, Work};
+use advisor_tests::prelude::*;
 
 /// Counts the steps of the turn that is being read, as its leaves pass them. Clones share the count.
 ///

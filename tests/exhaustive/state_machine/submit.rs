@@ -1,10 +1,6 @@
 //! Submits turns, one at a time or twice at once, and reads a suspended one further.
-
-use std::sync::atomic::Ordering;
-
 use advisor_chain::memory::ForkPoint;
-use advisor_chain::memory::store::EntryId;
-use advisor_testkit::StoreFault;
+use advisor_tests::prelude::*;
 use futures::future::join;
 
 use crate::state_machine::operation::{How, Script, Stop, Submission, What};

@@ -1,7 +1,6 @@
 //! Prints logs and transcripts as a few words per entry.
 
-use advisor_chain::memory::store::{Entry, EntryKind};
-use advisor_chain::{Message, Role};
+use advisor_tests::prelude::*;
 
 /// Prints a log as a few words per entry: its number, its turn and its content. An entry that does not follow
 /// the one before it also has its predecessor.

@@ -1,14 +1,8 @@
 //! `World`: two processes that share a store, on which the operations of a case are run.
-
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
-
+use advisor_chain::memory::ForkPoint;
 use advisor_chain::memory::store::{export, import};
-use advisor_chain::memory::{ConversationStore, ForkPoint, Window};
-use advisor_chain::{ChatClient, ChatMemoryAdvisor, ConversationKey, TurnStream};
-use advisor_testkit::{FaultStore, StoreFault};
-use futures::TryStreamExt;
+use advisor_testkit::FaultStore;
+use advisor_tests::prelude::*;
 
 use crate::state_machine::answers::words_of_user;
 use crate::state_machine::leaves::Leaves;

@@ -1,10 +1,6 @@
 //! `Budget`: a turn ends once an account of tokens or money is spent: of the turn, of the tenant, or of all.
-
 use advisor_chain::advisors::{Budget, Money, OnUnknownCost, Price, Prices};
-use advisor_chain::messages::{Delta, Limit};
-use advisor_chain::tools::OnLimit;
-use advisor_chain::{ChatClient, ChatResponse, ConversationKey, ErrorKind, FinishReason, ToolChoice};
-use advisor_testkit::{Answer, ScriptedModel};
+use advisor_tests::prelude::*;
 
 use crate::common_advisors::support::{PLACES, Setting, looks, says, tool};
 
@@ -191,12 +187,11 @@ async fn budgets_of_a_chain_are_independent() {
 async fn only_calls_of_the_model_count() {
     let model = ScriptedModel::new([]);
     let budget = Budget::for_all().with_tokens(1);
-    let closed = advisor_chain::from_fn("closed", |request: advisor_chain::ChatRequest, _| async move {
-        Ok(request.answer("We are closed."))
-    });
+    let closed =
+        from_fn("closed", |request: ChatRequest, _| async move { Ok(request.answer("We are closed.")) });
     let client = ChatClient::builder(model)
         .advisor(budget.clone())
-        .advisor_in(advisor_chain::Phase::ModelCall, closed)
+        .advisor_in(Phase::ModelCall, closed)
         .build()
         .unwrap();
     assert_eq!(client.prompt().user("?").call().await.unwrap().text(), "We are closed.");

@@ -1,10 +1,7 @@
 //! `Budget` within a round: once it is spent, no advisor and no attempt at a value reaches the model.
-
 use advisor_chain::advisors::{Budget, Retry};
-use advisor_chain::tools::OnLimit;
-use advisor_chain::{ChatClient, ErrorKind, FinishReason, PromptExt};
 use advisor_examples::advisors::ask_again;
-use advisor_testkit::ScriptedModel;
+use advisor_tests::prelude::*;
 
 use crate::common_advisors::support::{PLACES, Setting, looks, refused, says};
 
@@ -60,8 +57,8 @@ async fn law_t3_spent_budget_allows_one_last_answer_only() {
 #[tokio::test]
 async fn law_t3_budget_reached_in_the_last_answer_allows_no_other() {
     let model = ScriptedModel::from_fn(|_| says("Oslo", 200));
-    let limits = advisor_chain::tools::ToolLimits::default().with_rounds(1);
-    let tools = advisor_chain::ToolCallAdvisor::builder();
+    let limits = ToolLimits::default().with_rounds(1);
+    let tools = ToolCallAdvisor::builder();
     let tools = tools.limits(limits.with_on_limit(OnLimit::AnswerWithoutTools)).build().unwrap();
     let budget = Budget::for_each_turn().with_tokens(100);
     let client = ChatClient::builder(model.clone()).advisor(tools).advisor(budget).build().unwrap();

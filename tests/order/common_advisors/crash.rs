@@ -1,15 +1,11 @@
 //! The advisors at every await point of the crash kit. Its answers have no token counts, so the budget ignores that.
 
-use std::time::Duration;
-
-use advisor_chain::advisors::{
-    Budget, InMemoryQuestions, OnUnknownCost, PrefixWatch, RateLimit, ResponseCache, Retry,
-};
+use advisor_chain::advisors::{Budget, InMemoryQuestions, OnUnknownCost, PrefixWatch, RateLimit, Retry};
 use advisor_chain::chain::Backoff;
-use advisor_chain::{ChatRequest, FinishReason, Phase, StreamAdvisor};
 use advisor_testkit::WordEmbeddings;
 use advisor_testkit::crash::Leaves;
 use advisor_testkit::{crash_points_of_advisor, crash_points_of_chain};
+use advisor_tests::prelude::*;
 
 fn budget() -> Budget {
     Budget::for_each_turn().with_tokens(1_000).with_on_unknown_cost(OnUnknownCost::Ignore)
@@ -62,12 +58,12 @@ mod all_with_memory_outside {
 
 /// Counts each answer as 10 tokens, which the model did not report.
 fn counts_tokens() -> impl StreamAdvisor {
-    advisor_chain::from_fn("counts", |request: ChatRequest, next: advisor_chain::AdvisorChain| async move {
+    from_fn("counts", |request: ChatRequest, next: AdvisorChain| async move {
         Ok(next.next_stream(request).await?.on_completed(|response| async move {
             Ok(response.with_usage(Some(advisor_chain::messages::Usage::new(9, 1))))
         }))
     })
-    .with_placement(advisor_chain::Placement::beside_model())
+    .with_placement(Placement::beside_model())
 }
 
 mod a_budget_that_ends_each_turn_after_two_rounds {
@@ -81,9 +77,9 @@ mod a_budget_that_ends_each_turn_after_two_rounds {
 #[tokio::test]
 async fn budget_of_the_crash_kit_is_reached() {
     use crate::common_advisors::support::Setting;
-    let asks = || advisor_testkit::Answer::from_calls([("c1", "look", "{}")]);
-    let model = advisor_testkit::ScriptedModel::new([asks(), asks()]);
-    let mut setting = Setting::new(&model, Phase::Round, advisor_chain::tools::OnLimit::EndTurn);
+    let asks = || Answer::from_calls([("c1", "look", "{}")]);
+    let model = ScriptedModel::new([asks(), asks()]);
+    let mut setting = Setting::new(&model, Phase::Round, OnLimit::EndTurn);
     setting.client = setting.client.advisor(budget().with_tokens(20)).advisor(counts_tokens());
     let turn = setting.client.build().unwrap().prompt().user("go").conversation("c").call().await.unwrap();
     assert!(matches!(turn.finish().reason, FinishReason::Limit(_)));

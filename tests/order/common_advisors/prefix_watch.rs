@@ -1,11 +1,7 @@
 //! `PrefixWatch`: names what changed at a prompt's beginning; a growing conversation changes nothing there.
-
-use std::sync::{Arc, Mutex};
-
+use advisor_chain::Prompt;
 use advisor_chain::advisors::{PrefixChange, PrefixWatch};
-use advisor_chain::tools::OnLimit;
-use advisor_chain::{ChatClient, ChatRequest, Message, Phase, Prompt, PromptExt, from_fn};
-use advisor_testkit::ScriptedModel;
+use advisor_tests::prelude::*;
 
 use crate::common_advisors::support::{Log, PLACES, Setting, looks, says, tool};
 
@@ -46,37 +42,6 @@ async fn growing_conversation_is_no_change() {
         assert_eq!(model.prompts()[3].messages.len(), 8, "system text, two questions, answers and results");
         assert_eq!(seen(&changes), [], "{remembers}");
     }
-}
-
-/// The rejected answer and the correction are ephemeral, and belong to one call.
-#[tokio::test]
-async fn repaired_answer_is_no_change() {
-    for remembers in PLACES {
-        let model = ScriptedModel::new(["four", "4", "five", "5"].map(|text| says(text, 10)));
-        let mut setting = Setting::new(&model, remembers, OnLimit::EndTurn);
-        let (watch, changes) = watch();
-        setting.client = setting.client.advisor(watch);
-        let client = setting.client.clone().build().unwrap();
-        for (text, number) in [("2 + 2", 4), ("2 + 3", 5)] {
-            let prompt = client.prompt().system("Add.").user(text).conversation("c");
-            assert_eq!(prompt.entity::<u32>().await.unwrap(), number);
-        }
-        assert_eq!(model.calls(), 4, "each answer is repaired");
-        assert_eq!(seen(&changes), [], "{remembers}");
-    }
-}
-
-/// Ephemeral messages before others are part of the beginning.
-#[tokio::test]
-async fn ephemeral_message_before_others_is_compared() {
-    let (watch, changes) = watch();
-    let client = ChatClient::builder(hello()).advisor(watch).build().unwrap();
-    for (example, added) in [("a", "x"), ("a", "y"), ("b", "y")] {
-        let messages = [Message::user(example).ephemeral(), Message::assistant("c"), Message::user("d")];
-        let added = Message::user(added).ephemeral();
-        ask(client.prompt().messages(messages).messages([added]).conversation("c")).await;
-    }
-    assert_eq!(seen(&changes), [(false, false, Some(0))]);
 }
 
 #[tokio::test]
@@ -139,7 +104,7 @@ async fn advisor_that_changes_each_round_is_found() {
         round += 1;
         round
     }));
-    let clock = from_fn("clock", move |request: ChatRequest, next: advisor_chain::AdvisorChain| {
+    let clock = from_fn("clock", move |request: ChatRequest, next: AdvisorChain| {
         let time = (clock.lock().unwrap())();
         async move { next.next_stream(request.with_system(format!("It is {time}."))).await }
     });

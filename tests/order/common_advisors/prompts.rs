@@ -1,9 +1,6 @@
 //! `SystemTemplate` and `ReReading`: the model receives the rendered text, and memory stores the user's.
-
 use advisor_chain::advisors::{PromptTemplate, ReReading, SystemTemplate, TemplateValues};
-use advisor_chain::tools::OnLimit;
-use advisor_chain::{ErrorKind, Message};
-use advisor_testkit::ScriptedModel;
+use advisor_tests::prelude::*;
 
 use crate::common_advisors::support::{PLACES, Setting, looks, says};
 

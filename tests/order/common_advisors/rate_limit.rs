@@ -1,15 +1,8 @@
 //! `RateLimit`: bounds calls in any span and at once, for all or each tenant; each end gives its place back.
-
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
-
 use advisor_chain::advisors::{RateLimit, Retry};
 use advisor_chain::chain::Backoff;
-use advisor_chain::tools::OnLimit;
-use advisor_chain::{ChatClient, ConversationKey, Error, ErrorKind, Phase, TurnStream};
-use advisor_testkit::{Answer, Gate, ScriptedModel};
+use advisor_tests::prelude::*;
 use futures::future::join_all;
-use futures::{FutureExt, StreamExt};
 use tokio::time::{Instant, timeout};
 
 use crate::common_advisors::support::{PLACES, Setting, looks, refused, says, tool};
@@ -86,21 +79,6 @@ async fn call_that_waits_too_long_is_rate_limited() {
     assert!(first.is_ok());
     let delay = second.unwrap_err().retry_after().unwrap();
     assert!((9 * SECOND..=10 * SECOND).contains(&delay), "{delay:?}");
-}
-
-/// Also where another bound would make it wait first.
-#[tokio::test(start_paused = true)]
-async fn wait_that_is_known_to_be_too_long_is_not_begun() {
-    let gate = Gate::new();
-    let model = ScriptedModel::new([Answer::new().text("Yes").gate(&gate).text(".").done()]);
-    let limit = RateLimit::for_all().with_calls(1, 3600 * SECOND).with_concurrency(1);
-    let client = client(&model, limit);
-    let mut running = client.prompt().user("?").stream();
-    begin(&mut running);
-    let begin = Instant::now();
-    let error = client.prompt().user("?").call().await.unwrap_err();
-    assert_eq!((error.retry_after(), begin.elapsed()), (Some(3600 * SECOND), Duration::ZERO));
-    assert!(error.to_string().ends_with("; ask again in 60 min"), "{error}");
 }
 
 #[tokio::test(start_paused = true)]

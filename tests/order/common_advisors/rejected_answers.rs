@@ -1,14 +1,11 @@
 //! Rejected answers leave a `ResponseCache`, and accepted ones stay.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
-use advisor_chain::advisors::{InMemoryQuestions, ResponseCache};
-use advisor_chain::messages::BlockKind;
-use advisor_chain::stream_policy::{BlockPolicy, Verdict};
-use advisor_chain::{ChatClient, ChatClientBuilder, Error, ErrorKind, PromptExt};
+use advisor_chain::advisors::InMemoryQuestions;
 use advisor_examples::advisors::ask_again;
-use advisor_testkit::{Answer, ScriptedModel, WordEmbeddings};
+use advisor_testkit::WordEmbeddings;
+use advisor_tests::prelude::*;
 
 /// A cache, and one that also knows similar questions.
 fn caches() -> [ResponseCache; 2] {
@@ -31,19 +28,6 @@ async fn value_that_does_not_fit_is_not_repeated() {
         assert!(error.to_string().contains("in 3 attempts"), "{error}");
         assert_eq!(number(&client, "how many are there").await.unwrap(), 7);
         assert_eq!(model.calls(), 5);
-    }
-}
-
-/// The last attempt is removed before the turn fails.
-#[tokio::test]
-async fn value_of_the_last_attempt_is_not_repeated() {
-    for cache in caches() {
-        let model = ScriptedModel::new(["Many", "7"].map(Answer::from_text));
-        let client = ChatClient::builder(model.clone()).advisor(cache).build().unwrap();
-        let once =
-            async || client.prompt().user("How many are there?").entity::<u32>().with_attempts(1).await;
-        assert_eq!(once().await.unwrap_err().kind(), ErrorKind::InvalidOutput);
-        assert_eq!(once().await.unwrap(), 7);
     }
 }
 

@@ -1,15 +1,6 @@
 //! `ResponseCache`: repeats complete answers to equal requests, within a tenant and within bounds.
-
-use std::time::Duration;
-
-use advisor_chain::advisors::{Budget, OnUnknownCost, ResponseCache};
-use advisor_chain::tools::OnLimit;
-use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, ChatOptions, ConversationKey, Error, ErrorKind, FinishReason,
-    InMemoryStore, Phase,
-};
-use advisor_testkit::{Answer, ScriptedModel};
-use futures::{FutureExt, StreamExt};
+use advisor_chain::advisors::{Budget, OnUnknownCost};
+use advisor_tests::prelude::*;
 
 use crate::common_advisors::support::{PLACES, Setting, looks, says, tool};
 

@@ -1,13 +1,7 @@
 //! `Retry`: repeats rounds that failed before any output, within bounds, and remembers each once.
-
-use std::time::Duration;
-
 use advisor_chain::advisors::Retry;
 use advisor_chain::chain::Backoff;
-use advisor_chain::tools::OnLimit;
-use advisor_chain::{ChatClient, Chunk, Error, ErrorKind, FinishReason};
-use advisor_testkit::{Answer, ScriptedModel};
-use futures::{FutureExt, StreamExt};
+use advisor_tests::prelude::*;
 use tokio::time::{Instant, advance, timeout};
 
 use crate::common_advisors::support::{PLACES, Setting, looks, refused, says};
@@ -76,8 +70,8 @@ async fn permanent_errors_are_not_repeated() {
 #[tokio::test(start_paused = true)]
 async fn turn_with_tools_is_not_repeated_as_a_whole() {
     let model = ScriptedModel::new([looks(10), down(), says("Never.", 10)]);
-    let mut setting = Setting::new(&model, advisor_chain::Phase::Round, OnLimit::EndTurn);
-    setting.client = setting.client.advisor_in(advisor_chain::Phase::Turn, retry(2));
+    let mut setting = Setting::new(&model, Phase::Round, OnLimit::EndTurn);
+    setting.client = setting.client.advisor_in(Phase::Turn, retry(2));
     let client = setting.client.clone().build().unwrap();
     let error = client.prompt().user("go").conversation("c").call().await.unwrap_err();
     assert_eq!((error.kind(), model.calls(), setting.runs()), (ErrorKind::Connection, 2, 1));
@@ -141,7 +135,7 @@ async fn law_k2_k4_turn_is_stopped_in_a_wait() {
         drop(dropped);
         let mut cancelled = turn("two");
         assert!(cancelled.next().now_or_never().is_none());
-        cancelled.handle().cancel(advisor_chain::chain::OnDrop::KeepPartial);
+        cancelled.handle().cancel(OnDrop::KeepPartial);
         let last = timeout(SECOND / 100, cancelled.next()).await.unwrap();
         assert_eq!(last.unwrap().unwrap_err().kind(), ErrorKind::Cancelled);
         advance(100 * SECOND).await;

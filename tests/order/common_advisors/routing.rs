@@ -1,15 +1,6 @@
 //! `RoutedModel`: chooses a model by condition, cost, latency, health and conversation.
-
-use std::time::Duration;
-
 use advisor_chain::advisors::{Money, Price, Route, RouteOrder, RoutedModel};
-use advisor_chain::tools::OnLimit;
-use advisor_chain::{
-    ChatClient, ChatModel, ChatOptions, ChatRequest, Chunk, ChunkStream, Error, ErrorKind, Result,
-    async_trait,
-};
-use advisor_testkit::{Answer, ScriptedModel};
-use futures::{FutureExt, StreamExt};
+use advisor_tests::prelude::*;
 use tokio::time::{advance, sleep};
 
 use crate::common_advisors::support::{PLACES, Setting, looks, says};

@@ -1,16 +1,10 @@
 //! `ResponseCache::with_similar`: similar questions share an answer if everything else is equal.
-
-use std::sync::{Arc, Mutex};
-
-use advisor_chain::advisors::{InMemoryQuestions, Question, ResponseCache, SimilarAnswer, SimilarQuestions};
+use advisor_chain::Prompt;
+use advisor_chain::advisors::{InMemoryQuestions, Question, SimilarAnswer, SimilarQuestions};
 use advisor_chain::chain::{Embedding, EmbeddingModel};
 use advisor_chain::messages::{ChatResponse, Text};
-use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, ChatOptions, ConversationKey, Error, ErrorKind, FinishReason,
-    InMemoryStore, Prompt, PromptExt, Result, ToolCallAdvisor, async_trait,
-};
-use advisor_testkit::{Answer, ScriptedModel, WordEmbeddings};
-use futures::StreamExt;
+use advisor_testkit::WordEmbeddings;
+use advisor_tests::prelude::*;
 
 use crate::common_advisors::support::{Log, looks, says, tool};
 
@@ -191,23 +185,6 @@ async fn history_of_a_conversation_has_to_be_equal() {
         let prompt = client.prompt().user(text).conversation(conversation);
         assert_eq!(ask(prompt).await, expected, "{conversation}: {text}");
     }
-}
-
-/// A cut answer, a failed one and a dropped one are given to nobody.
-#[tokio::test]
-async fn incomplete_answers_are_not_kept() {
-    let model = ScriptedModel::new([
-        Answer::new().text("Bro").error(down()),
-        Answer::new().text("Drop").text("ped.").finish(FinishReason::Stop),
-        says("Whole.", 10),
-    ]);
-    let client = client(&model, cache(&InMemoryQuestions::new()));
-    client.prompt().user("When do you open?").call().await.unwrap_err();
-    let mut dropped = client.prompt().user("when do you open").stream();
-    while dropped.next().await.unwrap().unwrap().text().is_none() {}
-    drop(dropped);
-    assert_eq!(ask(client.prompt().user("do you open when")).await, "Whole.");
-    assert_eq!(ask(client.prompt().user("When do you open?")).await, "Whole.");
 }
 
 /// An embedding model, or questions, that fail.

@@ -1,16 +1,8 @@
 //! `Setting`: a client with a tool and memory in either phase. Also answers of the model, and `Log`.
 
 use std::io;
-use std::sync::{Arc, Mutex};
 
-use advisor_chain::memory::validate_transcript;
-use advisor_chain::tools::{OnLimit, ToolInvocation, ToolLimits};
-use advisor_chain::{
-    ChatClientBuilder, ChatMemoryAdvisor, ConversationKey, Error, ErrorKind, FinishReason, FnTool,
-    InMemoryStore, Message, Phase, Tool, ToolCallAdvisor, ToolDefinition,
-};
-use advisor_testkit::{Answer, ScriptedModel};
-use serde_json::json;
+use advisor_tests::prelude::*;
 use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -33,7 +25,7 @@ impl Setting {
             *counted.lock().unwrap() += 1;
             async { Ok("a result".to_owned()) }
         });
-        let client = advisor_chain::ChatClient::builder(model.clone())
+        let client = ChatClient::builder(model.clone())
             .advisor(ToolCallAdvisor::builder().limits(limits).build().unwrap())
             .advisor_in(remembers, memory.clone())
             .tool(look);
@@ -67,7 +59,7 @@ pub(crate) fn tool<F>(
     run: impl Fn(ToolInvocation) -> F + Send + Sync + 'static,
 ) -> impl Tool
 where
-    F: Future<Output = Result<String, advisor_chain::tools::ToolError>> + Send + 'static,
+    F: Future<Output = Result<String, ToolError>> + Send + 'static,
 {
     FnTool::with_invocation(ToolDefinition::new(name, "A tool.", json!({"type": "object"})), move |call| {
         let running = run(call);

@@ -1,21 +1,12 @@
 //! `OnlyTools`, `tools_fn` and `ToolSearch`: the tools of each round, and calls of others, which do not run.
-
-use std::sync::{Arc, Mutex};
-
-use advisor_chain::advisors::{OnlyTools, ResponseCache, ToolSearch};
-use advisor_chain::messages::{Block, ToolCall};
-use advisor_chain::tools::{OnLimit, ToolSet, tools_fn};
-use advisor_chain::{
-    AdvisorChain, ChatOptions, ChatRequest, ChatResponse, Error, ErrorKind, FinishReason, FnTool, Message,
-    Phase, Placement, ToolChoice, ToolDefinition, from_fn,
-};
-use advisor_testkit::{Answer, ScriptedModel};
-use serde_json::{Value, json};
+use advisor_chain::advisors::{OnlyTools, ToolSearch};
+use advisor_chain::tools::tools_fn;
+use advisor_tests::prelude::*;
 
 use crate::common_advisors::support::{Log, PLACES, Setting, says, tool};
 
 /// A tool that returns its name.
-fn named(name: &'static str) -> impl advisor_chain::Tool {
+fn named(name: &'static str) -> impl Tool {
     tool(name, move |_| async move { Ok(format!("{name} ran")) })
 }
 
@@ -55,7 +46,7 @@ async fn law_t2_repeated_call_runs_only_if_allowed() {
         let setting = Setting::new(&model, remembers, OnLimit::EndTurn);
         let runs = Arc::<Mutex<usize>>::default();
         let counted = Arc::clone(&runs);
-        let added: Arc<dyn advisor_chain::Tool> = Arc::new(tool("added", move |_| {
+        let added: Arc<dyn Tool> = Arc::new(tool("added", move |_| {
             *counted.lock().unwrap() += 1;
             async { Ok("a result".to_owned()) }
         }));

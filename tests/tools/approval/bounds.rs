@@ -1,22 +1,11 @@
 //! The turn in which approved tools run.
-
 use std::pin::pin;
-use std::sync::{Arc, mpsc};
-use std::time::Duration;
+use std::sync::mpsc;
 
 use advisor_chain::chain::NestedBounds;
-use advisor_chain::memory::store::Version;
-use advisor_chain::memory::{ConversationStore, StoreError};
-use advisor_chain::messages::{Limit, ToolResult};
-use advisor_chain::tools::{
-    ClosingTexts, ParallelTools, ToolBatch, ToolExecution, ToolInvocation, ToolLimits, ToolOutput,
-};
-use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, FinishReason, FnTool, InMemoryStore, Phase, Result, ToolCallAdvisor,
-    async_trait,
-};
-use advisor_testkit::{Answer, Around, Asked, ScriptedModel, StoreAround, Work};
-use serde_json::{Value, json};
+use advisor_chain::tools::{ClosingTexts, ParallelTools, ToolBatch, ToolExecution};
+use advisor_testkit::{Around, Asked, StoreAround, Work};
+use advisor_tests::prelude::*;
 use tokio::runtime::Builder;
 use tokio::task::{spawn_blocking, yield_now};
 use tokio::time::{Instant, timeout};

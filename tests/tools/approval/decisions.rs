@@ -1,20 +1,7 @@
 //! Decisions about calls that wait, in any process.
-
-use std::sync::Arc;
-use std::time::Duration;
-
-use advisor_chain::memory::ConversationStore;
-use advisor_chain::messages::{ToolCall, ToolResult};
-use advisor_chain::tools::{
-    ArgumentTest, Decision, DecisionProblem, PolicyAction, ToolPolicy, ToolRule, VERIFY_BEFORE_RETRYING,
-};
-use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, ErrorKind, FinishReason, FnTool, InMemoryStore, Message, Phase,
-    ToolCallAdvisor,
-};
-use advisor_testkit::{Answer, Gate, ScriptedModel};
+use advisor_chain::tools::{ArgumentTest, Decision, DecisionProblem, PolicyAction, ToolPolicy, ToolRule};
+use advisor_tests::prelude::*;
 use futures::poll;
-use serde_json::{Value, json};
 
 use crate::approval::process::*;
 

@@ -1,17 +1,8 @@
 //! A turn with decisions is memory's turn: it holds the conversation, and its results are stored with its input.
-
-use std::sync::Arc;
-
-use advisor_chain::chain::TurnEnd;
-use advisor_chain::memory::store::{EntryKind, ReadRange};
-use advisor_chain::memory::{ConversationStore, OnOverflow, Window};
-use advisor_chain::messages::{Block, ToolCall};
-use advisor_chain::tools::{CallRun, Decision, VERIFY_BEFORE_RETRYING};
-use advisor_chain::{
-    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, ConversationKey, Error,
-    ErrorKind, FinishReason, InMemoryStore, Message, Phase, Placement, TurnId, from_fn,
-};
-use advisor_testkit::{Answer, FaultStore, Gate, StoreFault};
+use advisor_chain::memory::OnOverflow;
+use advisor_chain::tools::{CallRun, Decision};
+use advisor_testkit::FaultStore;
+use advisor_tests::prelude::*;
 use futures::poll;
 
 use crate::approval::process::{PLACES, Process, done, line, one_payment, stores, two_payments};
@@ -109,35 +100,6 @@ async fn law_t5_resumed_turn_continues_with_its_results() {
             forged[0].key.turn = TurnId::new("another").unwrap();
             let other = process.client.resume("c", forged).turn("resumed").call().await.unwrap_err();
             assert_eq!((other.kind(), process.runs()), (ErrorKind::TurnIdReused, 1));
-        }
-    }
-}
-
-/// A call whose approver is lost needs no decision: the model is asked to verify it.
-#[tokio::test]
-async fn law_t5_turn_continues_after_a_lost_approver() {
-    for place in PLACES {
-        for with_user in [false, true] {
-            let (stores, _folder) = stores().await;
-            for store in stores {
-                Process::new(&store, place, one_payment()).ask().await;
-                let one = Process::waiting(&store, place, done(), Some(Gate::new()));
-                let approved = approve_first(&one.client).await;
-                let mut resumed = Box::pin(one.client.resume("c", [approved]).call());
-                while one.runs() == 0 {
-                    assert!(poll!(resumed.as_mut()).is_pending());
-                    tokio::task::yield_now().await;
-                }
-                drop(resumed);
-                let next = Process::new(&store, place, done());
-                let prompt = next.client.resume("c", []);
-                let prompt = if with_user { prompt.user("And?") } else { prompt };
-                assert_eq!(prompt.call().await.unwrap().text(), "Done.");
-                let verify = format!("c1: {VERIFY_BEFORE_RETRYING}");
-                assert_eq!((next.sent()[2].as_str(), next.runs()), (verify.as_str(), 0), "{place:?}");
-                let nothing = next.client.resume("c", []).call().await.unwrap_err();
-                assert_eq!(nothing.kind(), ErrorKind::NoClientSideCall);
-            }
         }
     }
 }

@@ -1,17 +1,7 @@
 //! A process that asks before it pays.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use advisor_chain::memory::{ConversationStore, validate_transcript};
-use advisor_chain::sqlite::SqliteStore;
-use advisor_chain::tools::{CallDecision, ClientSideTool, LoopHooks, ReadyCall, ToolOutput};
-use advisor_chain::{
-    ChatClient, ChatClientBuilder, ChatMemoryAdvisor, ChatRequest, FinishReason, FnTool, InMemoryStore,
-    Message, Phase, Result, Role, ToolCallAdvisor, ToolDefinition, async_trait,
-};
-use advisor_testkit::{Answer, Gate, ScriptedModel};
-use serde_json::{Value, json};
+use advisor_chain::tools::{CallDecision, ReadyCall};
+use advisor_tests::prelude::*;
 
 /// Asks before it pays.
 pub(crate) struct AskToPay;

@@ -1,18 +1,7 @@
 //! The tool that an approved call runs: the one that the chain makes of it, in every process.
-
-use std::sync::{Arc, Mutex};
-
-use advisor_chain::memory::ConversationStore;
-use advisor_chain::tools::{
-    CallDecision, LoopHooks, PolicyAction, ReadyCall, Tool, ToolError, ToolInvocation, ToolOutput,
-    ToolPolicy, ToolRule,
-};
-use advisor_chain::{
-    Advisor, AdvisorChain, AdvisorInfo, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, FnTool,
-    InMemoryStore, Phase, Placement, Result, ToolCallAdvisor, ToolDefinition, async_trait, from_fn,
-};
-use advisor_testkit::{Answer, ScriptedModel};
-use serde_json::Value;
+use advisor_chain::Advisor;
+use advisor_chain::tools::{CallDecision, PolicyAction, ReadyCall, Tool, ToolPolicy, ToolRule};
+use advisor_tests::prelude::*;
 
 use crate::approval::process::{PLACES, definition, done, line, one_payment};
 
@@ -243,7 +232,7 @@ async fn law_t7_tool_may_come_from_inside_memory() {
         paid.lock().unwrap().push("paid");
         async { Ok("paid") }
     });
-    let tools = advisor_chain::tools::ToolSet::new().with(pay);
+    let tools = ToolSet::new().with(pay);
     let added = from_fn("adds", move |request: ChatRequest, next: AdvisorChain| {
         let request = request.with_tools(tools.clone());
         async move { next.next_stream(request).await }

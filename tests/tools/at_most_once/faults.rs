@@ -1,10 +1,5 @@
 //! Stores that fail.
-
-use std::collections::BTreeMap;
-
-use advisor_chain::Phase;
-use advisor_chain::messages::ToolResult;
-use advisor_testkit::StoreFault;
+use advisor_tests::prelude::*;
 
 use crate::at_most_once::world::{PLACES, World, check_texts, fine, poll, two_rounds};
 

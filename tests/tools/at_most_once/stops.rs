@@ -1,13 +1,8 @@
 //! Turns that are dropped, cancelled or crash, and the turn after them.
-
 use std::future::pending;
 
-use advisor_chain::chain::OnDrop;
-use advisor_chain::tools::{OUTCOME_UNKNOWN, ToolError, VERIFY_BEFORE_RETRYING};
-use advisor_chain::{ChatClient, ChatMemoryAdvisor, Chunk, FnTool, Message, ToolCallAdvisor, ToolDefinition};
-use advisor_testkit::{Answer, ScriptedModel};
-use futures::StreamExt;
-use serde_json::{Value, json};
+use advisor_chain::tools::OUTCOME_UNKNOWN;
+use advisor_tests::prelude::*;
 use tokio::task::yield_now;
 
 use crate::at_most_once::world::{

@@ -1,11 +1,6 @@
 //! Tests of an interrupted turn that continues under its id.
-
-use std::collections::BTreeSet;
-
-use advisor_chain::memory::store::{Entry, EntryKind};
-use advisor_chain::memory::validate_transcript;
-use advisor_chain::tools::{OUTCOME_UNKNOWN, VERIFY_BEFORE_RETRYING};
-use advisor_chain::{Message, TurnId};
+use advisor_chain::tools::OUTCOME_UNKNOWN;
+use advisor_tests::prelude::*;
 
 use crate::at_most_once::world::{PLACES, World, key, poll, polls_of_a_turn, two_rounds, words};
 

@@ -1,13 +1,6 @@
 //! Two processes that run one turn.
-
-use std::collections::BTreeMap;
-
-use advisor_chain::memory::ConversationStore;
-use advisor_chain::memory::store::{Batch, BatchKey, EntryKind, NewEntry, ReadRange};
-use advisor_chain::tools::{CallKey, CallStart, LoopHooks};
-use advisor_chain::{ChatMemoryAdvisor, ChatResponse, ErrorKind, Result, async_trait};
-use advisor_testkit::{Answer, Gate};
-use futures::StreamExt;
+use advisor_chain::memory::store::{BatchKey, NewEntry};
+use advisor_tests::prelude::*;
 use tokio::task::yield_now;
 
 use crate::at_most_once::world::{PLACES, World, key};

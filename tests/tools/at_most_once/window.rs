@@ -1,8 +1,5 @@
 //! Tests that stored starts take no room in a window.
-
-use advisor_chain::memory::Window;
-use advisor_chain::{ChatMemoryAdvisor, Phase};
-use advisor_testkit::Answer;
+use advisor_tests::prelude::*;
 
 use crate::at_most_once::world::{World, fine};
 

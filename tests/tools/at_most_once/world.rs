@@ -1,22 +1,10 @@
 //! Shared parts of these tests: processes around one store, and tools that count their starts.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
-use advisor_chain::memory::store::{Entry, EntryKind, ReadRange};
-use advisor_chain::memory::{ConversationStore, validate_transcript};
-use advisor_chain::tools::{
-    CallKey, CallStart, Effect, LoopHooks, OUTCOME_UNKNOWN, ToolError, ToolInvocation, ToolLimits,
-    VERIFY_BEFORE_RETRYING,
-};
-use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, ConversationKey, FnTool, InMemoryStore, Message, Phase, Role,
-    ToolCallAdvisor, ToolDefinition, TurnStream,
-};
-use advisor_testkit::{Answer, FaultStore, ScriptedModel};
-use futures::StreamExt;
-use serde_json::json;
+use advisor_chain::tools::OUTCOME_UNKNOWN;
+use advisor_testkit::FaultStore;
+use advisor_tests::prelude::*;
 use tokio::task::yield_now;
 
 pub(crate) const PLACES: [Phase; 2] = [Phase::Round, Phase::Turn];

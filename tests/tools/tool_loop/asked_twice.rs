@@ -1,14 +1,8 @@
 //! Tests of an advisor around the loop that calls it twice in one turn: the turn's result equals the stored
 //! one.
+use advisor_tests::prelude::*;
 
-use advisor_chain::{
-    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, Chunk, ConversationKey, FnTool,
-    InMemoryStore, Message, Phase, Placement, StreamAdvisor, ToolCallAdvisor, TurnId, from_fn,
-};
-use advisor_testkit::{Answer, ScriptedModel};
-use futures::StreamExt;
-
-use crate::tool_loop::support::{assert_valid, definition, tool, transcript_lines};
+use crate::tool_loop::support::*;
 
 /// Makes the second request of the first one and the first answer.
 type Again = fn(ChatRequest, &ChatResponse) -> ChatRequest;
@@ -62,7 +56,7 @@ fn client(model: &ScriptedModel, memory: ChatMemoryAdvisor, place: usize, again:
 }
 
 #[tokio::test]
-async fn d10_transcript_of_turn_asking_twice_equals_memory() {
+async fn transcript_of_turn_asking_twice_equals_memory() {
     for place in 0..3 {
         for (how, again) in HOW {
             let (case, model) = (format!("{how}, memory at {place}"), model());
@@ -110,8 +104,7 @@ async fn law_t1_turn_repeated_during_tools_reports_interrupted_calls() {
     };
     for place in [Phase::Round, Phase::Turn] {
         let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
-        let slow =
-            FnTool::new(definition("slow"), |_: serde_json::Value| std::future::pending::<Result<&str, _>>());
+        let slow = FnTool::new(definition("slow"), |_: Value| std::future::pending::<Result<&str, _>>());
         let model =
             ScriptedModel::new([Answer::from_calls([("c1", "slow", "{}")]), Answer::from_text("Done.")]);
         let client = ChatClient::builder(model)

@@ -1,21 +1,10 @@
 //! Decisions about calls before they run: a hook, a policy as data, and their order.
-
-use std::sync::{Arc, Mutex};
-
-use advisor_chain::messages::{ToolEventKind, ToolResult};
 use advisor_chain::tools::{
-    CallDecision, ClosingTexts, LoopHooks, NotStarted, PolicyAction, ReadyCall, ToolCallStreaming,
-    ToolPolicy, ToolRule,
+    CallDecision, ClosingTexts, NotStarted, PolicyAction, ReadyCall, ToolPolicy, ToolRule,
 };
-use advisor_chain::{
-    ChatRequest, Chunk, Error, ErrorKind, FinishReason, FnTool, Message, Result, ToolCallAdvisor, async_trait,
-};
-use advisor_testkit::{Answer, Gate, Journal, ScriptedModel};
-use serde_json::{Value, json};
+use advisor_tests::prelude::*;
 
-use crate::tool_loop::support::{
-    Ledger, assert_valid, client, definition, invoked, read, tool, transcript_lines,
-};
+use crate::tool_loop::support::*;
 
 type Decide = fn(&ReadyCall) -> Result<CallDecision>;
 
@@ -90,8 +79,7 @@ async fn law_t2_denied_call_has_a_result_with_the_reason() {
 async fn law_t6_call_with_changed_arguments_stays_as_written() {
     let (advisor, _) = deciding(|_| Ok(CallDecision::RunWith(json!({"a": 9}))));
     let (model, ledger, (look, given)) = (two_looks(), Ledger::default(), invoked("look"));
-    let client = client(&model, advisor).advisor(ledger.clone()).tool(look).build().unwrap();
-    let run = read(client.prompt().user("go").stream()).await;
+    let run = go(client(&model, advisor).advisor(ledger.clone()).tool(look)).await;
     assert_eq!(*given.lock().unwrap(), [json!({"a": 9}), json!({"a": 9})]);
     let lines = transcript_lines(run.response().transcript());
     assert_eq!(
@@ -198,8 +186,7 @@ async fn values_of_calls_that_cannot_run_do_not_count() {
     ];
     let model = ScriptedModel::new([Answer::from_calls(calls), Answer::from_text("Done.")]);
     let (advisor, journal) = deciding(|_| Ok(CallDecision::Run));
-    let client = client(&model, advisor).tool(tool("look", "ok")).build().unwrap();
-    let response = client.prompt().user("go").call().await.unwrap();
+    let response = response_of(client(&model, advisor).tool(tool("look", "ok"))).await;
     assert_eq!(journal.labels(), ["decided c3"]);
     let lines = transcript_lines(response.transcript());
     let text_of =
@@ -219,8 +206,7 @@ async fn law_t2_hook_denies_what_the_policy_leaves_to_a_person() {
     };
     let hooks = Deciding { decide, journal: Journal::new() };
     let advisor = ToolCallAdvisor::builder().policy(policy).hooks(hooks).build().unwrap();
-    let client = client(&model, advisor).tool(look).build().unwrap();
-    let response = client.prompt().user("go").call().await.unwrap();
+    let response = response_of(client(&model, advisor).tool(look)).await;
     let open: Vec<_> = response.open_calls().map(|(_, call)| call.id.as_str().to_owned()).collect();
     assert_eq!((open, given.lock().unwrap().len()), (vec!["c2".to_owned()], 0));
     let lines = transcript_lines(response.transcript());
@@ -235,8 +221,7 @@ async fn law_o5_failing_before_tool_starts_nothing() {
         false => Ok(CallDecision::Run),
     });
     let (model, ledger, (look, given)) = (two_looks(), Ledger::default(), invoked("look"));
-    let client = client(&model, advisor).advisor(ledger.clone()).tool(look).build().unwrap();
-    let run = read(client.prompt().user("go").stream()).await;
+    let run = go(client(&model, advisor).advisor(ledger.clone()).tool(look)).await;
     assert_eq!((run.error().kind(), given.lock().unwrap().len(), model.calls()), (ErrorKind::Advisor, 0, 1));
     assert_valid(&ledger.transcript());
 }

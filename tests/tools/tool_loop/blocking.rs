@@ -1,16 +1,11 @@
 //! Tests of tools that block their thread: they run off the async threads, are bounded, and survive a drop.
-
 use std::sync::mpsc;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use advisor_chain::tools::{ToolError, ToolInvocation, ToolSet};
-use advisor_chain::{FnTool, Tool, ToolCallAdvisor};
-use advisor_testkit::{Answer, Gate, Journal, ScriptedModel};
+use advisor_tests::prelude::*;
 use tokio::runtime::Builder;
 use tokio::time::advance;
 
-use crate::tool_loop::support::{Reader, client, definition, read, transcript_lines};
+use crate::tool_loop::support::*;
 
 /// A tool that journals `start c1` and `end c1` and blocks in between until the test sends something.
 fn blocking(limit: usize, journal: &Journal) -> (FnTool, mpsc::Sender<()>) {
@@ -66,17 +61,6 @@ async fn law_t3_blocking_tools_are_bounded() {
     };
     let (run, ()) = tokio::join!(turn.finish(), test);
     assert_eq!(run.response().text(), "Done.");
-}
-
-/// A panic of it is caught like every other.
-#[tokio::test]
-async fn law_t2_a_panicking_blocking_tool_is_an_error_result() {
-    let work = FnTool::blocking(definition("work"), 1, |_: ToolInvocation| -> Result<String, ToolError> {
-        panic!("oh no")
-    });
-    let client = client(&model(1), ToolCallAdvisor::new()).tool(work).build().unwrap();
-    let run = read(client.prompt().user("go").stream()).await;
-    assert_eq!(transcript_lines(run.response().transcript())[2], "error c1: the tool panicked: oh no");
 }
 
 /// A drop does not stop the thread: the run continues and keeps its place until its end. Its result is
@@ -143,25 +127,6 @@ fn dropped_blocking_tool_awaiting_thread_never_begins() {
     });
     drop(runtime); // waits for the thread
     assert_eq!(journal.labels(), ["start c1", "end c1"]);
-}
-
-/// A timeout frees the turn, not the thread.
-#[tokio::test]
-async fn law_t2_blocking_tool_timeout_is_an_error_result() {
-    let (go, wait) = mpsc::channel::<()>();
-    let wait = Mutex::new(wait);
-    let slow = definition("work").with_timeout(Duration::ZERO);
-    let work = FnTool::blocking(slow, 1, move |_: ToolInvocation| {
-        wait.lock().unwrap().recv().map_err(ToolError::from)?;
-        Ok("late")
-    });
-    let client = client(&model(1), ToolCallAdvisor::new()).tool(work).build().unwrap();
-    let run = read(client.prompt().user("go").stream()).await;
-    assert_eq!(
-        transcript_lines(run.response().transcript())[2],
-        "error c1: stopped: no answer within 0 s; the outcome is unknown"
-    );
-    drop(go);
 }
 
 /// The loop discards a result that arrives after the timeout, since the call has been answered.

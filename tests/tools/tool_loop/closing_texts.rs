@@ -1,21 +1,8 @@
 //! The sentences that the loop writes itself: in the application's words, or not shown at all.
+use advisor_chain::tools::{ClosingTexts, NotStarted, ToolCallAdvisorBuilder};
+use advisor_tests::prelude::*;
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use advisor_chain::chain::Step;
-use advisor_chain::memory::ConversationStore;
-use advisor_chain::messages::Limit;
-use advisor_chain::sqlite::SqliteStore;
-use advisor_chain::tools::{
-    ClosingTexts, NotStarted, OnCallLimit, ToolCallAdvisorBuilder, ToolCallStreaming, ToolLimits, ToolOutput,
-};
-use advisor_chain::{ChatMemoryAdvisor, FinishReason, InMemoryStore, Message, Phase, Role, ToolCallAdvisor};
-use advisor_testkit::{Answer, ScriptedModel};
-
-use crate::tool_loop::support::{
-    Denying, Ledger, Stages, Watch, assert_valid, client, definition, read, tool, transcript_lines,
-};
+use crate::tool_loop::support::*;
 
 const MODES: [ToolCallStreaming; 3] =
     [ToolCallStreaming::TextOnly, ToolCallStreaming::FinalAnswerOnly, ToolCallStreaming::All];
@@ -49,8 +36,7 @@ fn german() -> ClosingTexts {
 async fn turn(builder: ToolCallAdvisorBuilder, answers: Vec<Answer>) -> Vec<String> {
     let model = ScriptedModel::new(answers);
     let advisor = builder.closing_texts(german()).build().unwrap();
-    let client = client(&model, advisor).tool(tool("look", "sunny")).build().unwrap();
-    let run = read(client.prompt().user("go").stream()).await;
+    let run = go(client(&model, advisor).tool(tool("look", "sunny"))).await;
     let messages = match run.error_or_response() {
         Ok(response) => response.transcript(),
         Err(error) => error.history().unwrap(),
@@ -104,9 +90,7 @@ async fn application_ends_turn_with_own_text() {
     );
 
     let silent =
-        advisor_chain::FnTool::new(definition("look").return_direct(), |_: serde_json::Value| async {
-            Ok(ToolOutput::from(""))
-        });
+        FnTool::new(definition("look").return_direct(), |_: Value| async { Ok(ToolOutput::from("")) });
     let advisor = ToolCallAdvisor::builder().closing_texts(german()).build().unwrap();
     let response = client_of(advisor, silent).prompt().user("go").call().await.unwrap();
     assert_eq!(response.text(), "Fertig.\n\nFertig.");
@@ -116,14 +100,10 @@ async fn application_ends_turn_with_own_text() {
 struct Ending;
 
 #[advisor_chain::async_trait]
-impl advisor_chain::tools::LoopHooks for Ending {
-    async fn after_round(
-        &self,
-        response: advisor_chain::ChatResponse,
-        _round: u32,
-    ) -> advisor_chain::Result<advisor_chain::ChatResponse> {
+impl LoopHooks for Ending {
+    async fn after_round(&self, response: ChatResponse, _round: u32) -> Result<ChatResponse> {
         let message = Message::assistant("enough");
-        Ok(advisor_chain::ChatResponse::new(response.round(), message, FinishReason::Stop))
+        Ok(ChatResponse::new(response.round(), message, FinishReason::Stop))
     }
 }
 
@@ -145,9 +125,7 @@ async fn law_m1_hidden_limit_leaves_an_assistant_message() {
             .build()
             .unwrap();
         let model = ScriptedModel::new([calls()]);
-        let client =
-            client(&model, advisor).tool(tool("look", "sunny")).advisor(ledger.clone()).build().unwrap();
-        let run = read(client.prompt().user("go").stream()).await;
+        let run = go(client(&model, advisor).tool(tool("look", "sunny")).advisor(ledger.clone())).await;
         let response = run.response();
         assert_eq!(run.text(), "", "{mode:?}");
         assert_eq!((response.text().as_str(), response.blocks().count()), ("", 0), "{mode:?}");
@@ -259,8 +237,8 @@ async fn blank_closing_text_falls_back_to_default() {
         .closing_texts(texts)
         .build()
         .unwrap();
-    let client = client(&ScriptedModel::new([calls()]), advisor).tool(tool("look", "sunny")).build().unwrap();
-    let response = client.prompt().user("go").call().await.unwrap();
+    let response =
+        response_of(client(&ScriptedModel::new([calls()]), advisor).tool(tool("look", "sunny"))).await;
     let unrun = format!("error c1: {}", NotStarted::Limit(Limit::Rounds(1)));
     assert_eq!(transcript_lines(response.transcript())[3], unrun);
     assert_eq!(unrun, "error c1: not started: the limit of 1 rounds in one turn was reached");

@@ -1,17 +1,7 @@
 //! Definitions that no server takes are refused before anything is sent.
+use advisor_tests::prelude::*;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use advisor_chain::tools::{ToolError, ToolInvocation, ToolOutput, ToolSet};
-use advisor_chain::{
-    AdvisorChain, ChatClient, ChatRequest, Error, ErrorKind, FnTool, Message, Phase, Placement, Tool,
-    ToolCallAdvisor, ToolDefinition, async_trait, from_fn,
-};
-use advisor_testkit::{Answer, ScriptedModel};
-use serde_json::{Value, json};
-
-use crate::tool_loop::support::{Ledger, client, definition, read, transcript_lines};
+use crate::tool_loop::support::*;
 
 fn fn_tool(definition: ToolDefinition) -> FnTool {
     FnTool::new(definition, |_: Value| async { Ok("ran") })
@@ -63,7 +53,7 @@ fn assert_refused(error: &Error, definition: &ToolDefinition, says: &[&str]) {
 }
 
 #[tokio::test]
-async fn d8_client_with_unsupported_tool_definition_is_refused() {
+async fn client_with_unsupported_tool_definition_is_refused() {
     for (definition, says) in refused() {
         let model = ScriptedModel::new([]);
         let built = client(&model, ToolCallAdvisor::new()).tool(fn_tool(definition.clone())).build();
@@ -72,7 +62,7 @@ async fn d8_client_with_unsupported_tool_definition_is_refused() {
 }
 
 #[tokio::test]
-async fn d8_names_and_schemas_at_the_bounds_are_taken() {
+async fn names_and_schemas_at_the_bounds_are_taken() {
     let local = json!({
         "$schema": "http://json-schema.org/draft-07/schema#",
         "type": "object",
@@ -90,15 +80,14 @@ async fn d8_names_and_schemas_at_the_bounds_are_taken() {
         let name = definition.name.to_string();
         let model =
             ScriptedModel::new([Answer::from_calls([("c1", &*name, "{}")]), Answer::from_text("Done.")]);
-        let client = client(&model, ToolCallAdvisor::new()).tool(fn_tool(definition)).build().unwrap();
-        let response = client.prompt().user("go").call().await.unwrap();
+        let response = response_of(client(&model, ToolCallAdvisor::new()).tool(fn_tool(definition))).await;
         assert_eq!(transcript_lines(response.transcript())[2], "result c1: ran");
     }
 }
 
 /// A tool of one turn is looked at when the turn starts.
 #[tokio::test]
-async fn d8_turn_with_unsupported_tool_definition_is_refused() {
+async fn turn_with_unsupported_tool_definition_is_refused() {
     for (definition, says) in refused() {
         let model = ScriptedModel::new([]);
         let client = client(&model, ToolCallAdvisor::new()).build().unwrap();
@@ -110,7 +99,7 @@ async fn d8_turn_with_unsupported_tool_definition_is_refused() {
 
 /// Wherever an advisor adds a tool, it is looked at before the request is sent.
 #[tokio::test]
-async fn d8_advisor_added_tool_is_checked_before_request() {
+async fn advisor_added_tool_is_checked_before_request() {
     for (definition, says) in refused() {
         for phase in [Phase::Turn, Phase::Round, Phase::ModelCall] {
             let model = ScriptedModel::new([]);
@@ -120,8 +109,7 @@ async fn d8_advisor_added_tool_is_checked_before_request() {
                 async move { next.next_stream(request.with_tool(tool)).await }
             });
             let adding = adding.with_placement(Placement::new(phase));
-            let client = client(&model, ToolCallAdvisor::new()).advisor(adding).build().unwrap();
-            let run = read(client.prompt().user("go").stream()).await;
+            let run = go(client(&model, ToolCallAdvisor::new()).advisor(adding)).await;
             assert_refused(run.error(), &definition, &says);
             assert_eq!(model.calls(), 0, "{phase}");
         }
@@ -130,7 +118,7 @@ async fn d8_advisor_added_tool_is_checked_before_request() {
 
 /// The loop reports a definition that is invalid at its start before memory stores anything.
 #[tokio::test]
-async fn d8_tool_from_outside_loop_is_refused_before_recording() {
+async fn tool_from_outside_loop_is_refused_before_recording() {
     let ledger = Ledger::default();
     let model = ScriptedModel::new([]);
     let adding = from_fn("adding", |request: ChatRequest, next: AdvisorChain| async move {
@@ -155,7 +143,7 @@ async fn d8_tool_from_outside_loop_is_refused_before_recording() {
 
 /// Without a tool loop, names and the root of schemas are looked at all the same.
 #[tokio::test]
-async fn d8_chain_without_loop_refuses_invalid_names_and_roots() {
+async fn chain_without_loop_refuses_invalid_names_and_roots() {
     let model = ScriptedModel::new([]);
     for definition in [definition("my tool"), with_schema(json!({"type": 5}))] {
         let built = ChatClient::builder(model.clone()).tool(fn_tool(definition.clone())).build();
@@ -184,7 +172,7 @@ impl Tool for Counted {
 
 /// A set is looked at once, however many requests offer it.
 #[test]
-fn d8_a_set_of_tools_is_looked_at_once() {
+fn a_set_of_tools_is_looked_at_once() {
     let asked = Arc::new(AtomicUsize::new(0));
     let tools = ToolSet::new().with(Counted(definition("look"), Arc::clone(&asked)));
     let model = ScriptedModel::new([]);

@@ -1,20 +1,8 @@
 //! Tests of tools that panic when they are dropped, or whose panic payload panics when it is dropped.
+use advisor_chain::tools::{LoopEnd, ParallelTools};
+use advisor_tests::prelude::*;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
-
-use advisor_chain::chain::OnDrop;
-use advisor_chain::messages::Limit;
-use advisor_chain::tools::{LoopEnd, ParallelTools, ToolInvocation, ToolLimits};
-use advisor_chain::{ErrorKind, FnTool, ToolCallAdvisor};
-use advisor_testkit::{Answer, ScriptedModel};
-use futures::FutureExt;
-use serde_json::Value;
-
-use crate::tool_loop::support::{
-    Ledger, Reader, Stages, Watch, assert_valid, client, definition, limit_of, read, tool, transcript_lines,
-};
+use crate::tool_loop::support::*;
 
 /// Counts its drops and panics in each.
 struct PanicsInDrop(Arc<AtomicUsize>);
@@ -59,7 +47,7 @@ fn three_calls() -> ScriptedModel {
 
 /// After their timeout, the tools are dropped and answered; the others and the turn continue.
 #[tokio::test(start_paused = true)]
-async fn d19_tool_drop_panics_at_timeout_are_error_results() {
+async fn tool_drop_panics_at_timeout_are_error_results() {
     let drops = Arc::default();
     let tools = ParallelTools::new().with_timeout(Some(Duration::from_secs(5)));
     let advisor = ToolCallAdvisor::builder().execution(tools).build().unwrap();
@@ -82,13 +70,12 @@ async fn d19_tool_drop_panics_at_timeout_are_error_results() {
 
 /// The same at the end of the turn's time.
 #[tokio::test(start_paused = true)]
-async fn d19_tool_drop_panics_end_with_turn_time() {
+async fn tool_drop_panics_end_with_turn_time() {
     let drops = Arc::default();
     let limits = ToolLimits::default().with_turn_timeout(Duration::from_secs(5));
     let advisor = ToolCallAdvisor::builder().limits(limits).build().unwrap();
-    let client =
-        client(&three_calls(), advisor).tool(hanging("hangs", &drops)).tool(tool("look", "sunny")).build();
-    let run = read(client.unwrap().prompt().user("go").stream()).await;
+    let run =
+        go(client(&three_calls(), advisor).tool(hanging("hangs", &drops)).tool(tool("look", "sunny"))).await;
     assert_eq!(limit_of(&run), Limit::Time(5000));
     assert_valid(run.response().transcript());
     assert_eq!(drops.load(Ordering::Relaxed), 2);
@@ -96,7 +83,7 @@ async fn d19_tool_drop_panics_end_with_turn_time() {
 
 /// A turn that is stopped drops them; it ends, says so, and settles.
 #[tokio::test]
-async fn d19_turn_with_tool_drop_panics_ends_and_settles() {
+async fn turn_with_tool_drop_panics_ends_and_settles() {
     for cancelled in [true, false] {
         let (drops, stages, ledger) = (Arc::default(), Stages::default(), Ledger::default());
         let advisor = ToolCallAdvisor::builder().hooks(Watch(stages.clone())).build().unwrap();
@@ -125,7 +112,7 @@ async fn d19_turn_with_tool_drop_panics_ends_and_settles() {
 
 /// The model reads any panic as an error, and the tool's limiter is free for the next call.
 #[tokio::test]
-async fn d19_panic_payload_drop_panic_is_an_error_result() {
+async fn panic_payload_drop_panic_is_an_error_result() {
     for depth in 0..3 {
         let panicking = FnTool::new(definition("panics"), move |_: Value| async move {
             std::panic::panic_any(Payload(depth));

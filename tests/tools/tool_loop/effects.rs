@@ -1,24 +1,10 @@
 //! Tests of law T5, on tools that must not run twice: the starts that the loop records, and the calls that it
 //! does not run.
+use advisor_chain::Turn;
+use advisor_chain::tools::{OUTCOME_UNKNOWN, StartedCalls};
+use advisor_tests::prelude::*;
 
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
-
-use advisor_chain::chain::{Record, Step, TurnRecorder};
-use advisor_chain::tools::{
-    CallKey, CallStart, Effect, OUTCOME_UNKNOWN, StartedCalls, ToolCallStreaming, ToolInvocation, ToolLimits,
-    VERIFY_BEFORE_RETRYING,
-};
-use advisor_chain::{
-    AdvisorChain, ChatRequest, ErrorKind, FinishReason, FnTool, Message, Phase, Placement, Result,
-    StreamAdvisor, ToolCallAdvisor, ToolDefinition, Turn, TurnId, async_trait, from_fn,
-};
-use advisor_testkit::{Answer, Journal, ScriptedModel};
-use serde_json::json;
-
-use crate::tool_loop::support::{
-    Ledger, Run, Stages, Watch, assert_valid, client, read, streaming, transcript_lines,
-};
+use crate::tool_loop::support::*;
 
 fn strict(name: &str) -> ToolDefinition {
     let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
@@ -83,7 +69,7 @@ async fn law_t5_starts_are_announced_before_any_tool_runs() {
         ]);
         let charge = if exclusive { once("charge").exclusive() } else { once("charge") };
         let limits = ToolLimits::default().with_calls_of("send", Some(1));
-        let limits = limits.with_on_call_limit(advisor_chain::tools::OnCallLimit::TellModel);
+        let limits = limits.with_on_call_limit(OnCallLimit::TellModel);
         let client = client(&model, ToolCallAdvisor::builder().limits(limits).build().unwrap())
             .advisor_in(Phase::Turn, ledger.clone())
             .tool(journalling(strict("look"), &stages.journal))
@@ -144,13 +130,11 @@ async fn law_o5_t5_no_tool_runs_if_start_is_unrecorded() {
             Answer::from_text("never"),
         ]);
         let loop_ = ToolCallAdvisor::builder().streaming(mode).hooks(Watch(stages.clone())).build().unwrap();
-        let client = client(&model, loop_)
+        let run = go(client(&model, loop_)
             .advisor_in(Phase::Turn, ledger.clone())
             .tool(journalling(strict("look"), &stages.journal))
-            .tool(journalling(once("charge"), &stages.journal))
-            .build()
-            .unwrap();
-        let run = read(client.prompt().user("go").stream()).await;
+            .tool(journalling(once("charge"), &stages.journal)))
+        .await;
         assert_eq!(run.error().to_string(), stages.failure().to_string());
         assert_eq!((ran(&stages.journal).len(), model.calls()), (0, 1));
         assert_eq!(ledger.steps()[..2], ["answer", "results"]);
@@ -302,7 +286,7 @@ async fn law_t5_repeated_round_runs_only_permitted_calls() {
 #[tokio::test]
 async fn law_t5_answer_received_twice_starts_calls_once() {
     let journal = Journal::new();
-    let kept: Arc<Mutex<Option<advisor_chain::ChatResponse>>> = Arc::default();
+    let kept: Arc<Mutex<Option<ChatResponse>>> = Arc::default();
     let model = ScriptedModel::new([Answer::from_calls([("a", "charge", "{}"), ("b", "look", "{}")])]);
     let passes = Arc::new(Mutex::new(0));
     let twice = from_fn("twice", move |request: ChatRequest, next: AdvisorChain| {
@@ -312,12 +296,11 @@ async fn law_t5_answer_received_twice_starts_calls_once() {
             if pass == 0 {
                 let response = next.next_call(request).await?;
                 *kept.lock().unwrap() = Some(response.clone());
-                return Ok(advisor_chain::ChunkStream::answer(response));
+                return Ok(ChunkStream::answer(response));
             }
             let again = kept.lock().unwrap().take();
-            let done =
-                || advisor_chain::ChatResponse::new(7, Message::assistant("Done."), FinishReason::Stop);
-            Ok(advisor_chain::ChunkStream::answer(again.unwrap_or_else(done)))
+            let done = || ChatResponse::new(7, Message::assistant("Done."), FinishReason::Stop);
+            Ok(ChunkStream::answer(again.unwrap_or_else(done)))
         }
     })
     .with_placement(Placement::new(Phase::Round));
@@ -330,27 +313,4 @@ async fn law_t5_answer_received_twice_starts_calls_once() {
     let run = read(client.prompt().user("go").turn(TurnId::new("t").unwrap()).stream()).await;
     assert_eq!(ran(&journal), ["a t/1/0", "b t/1/1", "b t/1/1"]);
     assert_eq!(results(&run), ["a: done", "b: done", &format!("a: {VERIFY_BEFORE_RETRYING}"), "b: done"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn timed_out_at_most_once_tool_needs_verification() {
-    let hanging = |definition: ToolDefinition| {
-        FnTool::new(definition.with_timeout(Duration::from_secs(3)), |_: serde_json::Value| async {
-            std::future::pending::<()>().await;
-            Ok("never")
-        })
-    };
-    let model = ScriptedModel::new([
-        Answer::from_calls([("a", "charge", "{}"), ("b", "look", "{}")]),
-        Answer::from_text("Done."),
-    ]);
-    let client = client(&model, ToolCallAdvisor::new())
-        .tool(hanging(once("charge")))
-        .tool(hanging(strict("look")))
-        .build()
-        .unwrap();
-    let run = read(client.prompt().user("go").stream()).await;
-    let stopped = "stopped: no answer within 3 s; the outcome is unknown";
-    assert_eq!(results(&run), [format!("a: {stopped}, verify before retrying"), format!("b: {stopped}")]);
-    assert_eq!(run.error_or_response().map_err(|error| error.kind()).err(), None::<ErrorKind>);
 }

@@ -1,20 +1,9 @@
 //! Tests of errors that end a turn, and of their content.
+use advisor_tests::prelude::*;
 
-use advisor_chain::messages::{Delta, DeltaKind};
-use advisor_chain::tools::{ToolCallStreaming, ToolLimits};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use crate::tool_loop::support::*;
 
-use advisor_chain::{
-    AdvisorChain, ChatRequest, Chunk, Error, ErrorKind, FinishReason, Phase, ToolCallAdvisor, from_fn,
-};
-use advisor_testkit::{Answer, ScriptedModel};
-
-use crate::tool_loop::support::{
-    Ledger, Stages, Watch, assert_valid, client, invoked, limited, read, streaming, tool, transcript_lines,
-};
-
-/// U-05: an error in a later round ends the turn with it. Final content is kept, and no tool runs again.
+/// An error in a later round ends the turn with it. Final content is kept, and no tool runs again.
 #[tokio::test]
 async fn error_in_round_two_carries_final_content() {
     let model = ScriptedModel::new([
@@ -25,8 +14,7 @@ async fn error_in_round_two_carries_final_content() {
             .error(Error::new(ErrorKind::Connection, "reset")),
     ]);
     let (look, given) = invoked("look");
-    let client = client(&model, ToolCallAdvisor::new()).tool(look).build().unwrap();
-    let run = read(client.prompt().user("go").stream()).await;
+    let run = go(client(&model, ToolCallAdvisor::new()).tool(look)).await;
     let error = run.error();
     assert_eq!(error.kind(), ErrorKind::Connection);
     assert!(error.emitted());
@@ -43,8 +31,7 @@ async fn error_after_tools_ran_counts_as_emitted() {
         let reset = Answer::refused(Error::new(ErrorKind::Connection, "reset"));
         let model = ScriptedModel::new(calls.chain([reset]));
         let quiet = streaming(ToolCallStreaming::FinalAnswerOnly);
-        let client = client(&model, quiet).tool(tool("look", "sunny")).build().unwrap();
-        let run = read(client.prompt().user("go").stream()).await;
+        let run = go(client(&model, quiet).tool(tool("look", "sunny"))).await;
         assert!(run.chunks.is_empty(), "{:?}", run.lines());
         assert_eq!(run.error().emitted(), rounds > 0);
     }
@@ -60,8 +47,7 @@ async fn ended_call_of_failed_answer_never_runs() {
         .finish(FinishReason::ToolCalls)
         .error(Error::new(ErrorKind::Provider { status: None }, "overloaded"))]);
     let (look, given) = invoked("look");
-    let client = client(&model, streaming(ToolCallStreaming::All)).tool(look).build().unwrap();
-    let run = read(client.prompt().user("go").stream()).await;
+    let run = go(client(&model, streaming(ToolCallStreaming::All)).tool(look)).await;
     let partial = run.error().partial().unwrap();
     let (block, call) = partial.tool_calls().next().unwrap();
     let closed = run.chunks.iter().find_map(|chunk| match chunk {
@@ -74,29 +60,16 @@ async fn ended_call_of_failed_answer_never_runs() {
     assert_eq!(transcript_lines(run.error().history().unwrap()), ["user: go"]);
 }
 
-/// An answer that was cut off after a whole call runs nothing.
-#[tokio::test]
-async fn a_truncated_stream_runs_nothing() {
-    let model = ScriptedModel::new([Answer::new().call("c1", "look", "{}")]);
-    let (look, given) = invoked("look");
-    let client = client(&model, ToolCallAdvisor::new()).tool(look).build().unwrap();
-    let error = client.prompt().user("go").call().await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Truncated);
-    assert!(given.lock().unwrap().is_empty());
-}
-
 /// O5: calls that were answered when a later step failed are not answered again.
 #[tokio::test]
 async fn law_o5_calls_are_answered_once_whatever_fails_later() {
     let stages = Stages::failing_at("record end 2");
     let ledger = Ledger::at(&stages);
     let model = ScriptedModel::new([Answer::from_calls([("c1", "look", "{}")])]);
-    let client = client(&model, limited(ToolLimits::default().with_rounds(1)))
+    let run = go(client(&model, limited(ToolLimits::default().with_rounds(1)))
         .advisor(ledger.clone())
-        .tool(tool("look", "sunny"))
-        .build()
-        .unwrap();
-    let run = read(client.prompt().user("go").stream()).await;
+        .tool(tool("look", "sunny")))
+    .await;
     assert_eq!(run.error().kind(), ErrorKind::Advisor);
     assert_eq!(ledger.steps(), ["answer", "results", "end"], "the end is that it failed");
     stages.journal.assert_count("record results 1", 1);
@@ -114,8 +87,7 @@ async fn law_o5_error_records_no_empty_or_cut_answer() {
         let ledger = Ledger::at(&stages);
         let advisor = ToolCallAdvisor::builder().hooks(Watch(stages)).build().unwrap();
         let model = ScriptedModel::new([answer]);
-        let client = client(&model, advisor).advisor(ledger.clone()).build().unwrap();
-        let run = read(client.prompt().user("go").stream()).await;
+        let run = go(client(&model, advisor).advisor(ledger.clone())).await;
         assert_eq!(transcript_lines(run.error().history().unwrap()), ["user: go"]);
         assert_eq!(ledger.steps(), ["end"]);
     }
@@ -132,9 +104,7 @@ async fn answer_before_failure_is_recorded_with_results_of_its_calls() {
         let hooks = Watch(Stages::failing_at("after_round 1"));
         let advisor = ToolCallAdvisor::builder().hooks(hooks).build().unwrap();
         let model = ScriptedModel::new([answer]);
-        let client =
-            client(&model, advisor).advisor(ledger.clone()).tool(tool("look", "ok")).build().unwrap();
-        let run = read(client.prompt().user("go").stream()).await;
+        let run = go(client(&model, advisor).advisor(ledger.clone()).tool(tool("look", "ok"))).await;
         assert_eq!((run.error().kind(), ledger.steps()), (ErrorKind::Advisor, steps));
         assert_valid(&ledger.transcript());
     }
@@ -157,11 +127,8 @@ async fn failure_before_first_round_is_an_error_of_the_call() {
         let hooks = Watch(Stages::failing_at(stage));
         let advisor = ToolCallAdvisor::builder().hooks(hooks).build().unwrap();
         let model = ScriptedModel::new([]);
-        let client = client(&model, advisor)
-            .advisor_in(Phase::Turn, from_fn("around", around.clone()))
-            .build()
-            .unwrap();
-        let run = read(client.prompt().user("go").stream()).await;
+        let run =
+            go(client(&model, advisor).advisor_in(Phase::Turn, from_fn("around", around.clone()))).await;
         assert_eq!(run.error().kind(), ErrorKind::Advisor, "{stage}");
         assert_eq!(refused.load(Ordering::Relaxed), errors, "{stage}");
     }
@@ -171,7 +138,7 @@ async fn failure_before_first_round_is_an_error_of_the_call() {
 #[tokio::test]
 async fn law_t1_later_error_with_an_answered_answer_adds_no_results() {
     let model = ScriptedModel::new([Answer::from_calls([("c1", "look", "{}"), ("c2", "look", "{}")])]);
-    let first: Arc<std::sync::Mutex<Option<advisor_chain::ChatResponse>>> = Arc::default();
+    let first: Arc<Mutex<Option<ChatResponse>>> = Arc::default();
     let fails_later = from_fn("fails-later", move |request: ChatRequest, next: AdvisorChain| {
         let first = Arc::clone(&first);
         async move {
@@ -187,8 +154,7 @@ async fn law_t1_later_error_with_an_answered_answer_adds_no_results() {
     });
     let ledger = Ledger::default();
     let client = client(&model, ToolCallAdvisor::new()).advisor_in(Phase::Turn, ledger.clone());
-    let client = client.advisor_in(Phase::Round, fails_later).tool(tool("look", "sunny")).build().unwrap();
-    let run = read(client.prompt().user("go").stream()).await;
+    let run = go(client.advisor_in(Phase::Round, fails_later).tool(tool("look", "sunny"))).await;
     let history = run.error().history().unwrap();
     assert_valid(history);
     let told = ["user: go", "call c1 look {}", "call c2 look {}", "result c1: sunny", "result c2: sunny"];

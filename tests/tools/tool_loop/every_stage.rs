@@ -1,13 +1,9 @@
 //! One turn with a tool round, at each place where something outside the loop's own code runs: in order,
 //! failing there, and dropped there.
-
-use advisor_chain::chain::TurnEnd;
-use advisor_chain::memory::validate_transcript;
 use advisor_chain::tools::LoopEnd;
-use advisor_chain::{ErrorKind, FinishReason};
-use advisor_testkit::Gate;
+use advisor_tests::prelude::*;
 
-use crate::tool_loop::support::{Reader, Stages, assert_valid, read, staged, transcript_lines};
+use crate::tool_loop::support::*;
 
 /// Every stage of the turn, at its documented time (law T4). `saw` marks the output that the reader has
 /// received by then.
@@ -142,7 +138,7 @@ async fn law_t4_dropped_at_any_stage_finalize_runs_once() {
     }
 }
 
-/// U-04, M1: `finalize` receives the content that was final when the turn was dropped, without partial content.
+/// `finalize` receives the content that was final when the turn was dropped, without partial content.
 #[tokio::test]
 async fn law_t4_a_drop_tells_finalize_what_was_final() {
     for (stage, last) in [
@@ -159,25 +155,6 @@ async fn law_t4_a_drop_tells_finalize_what_was_final() {
         let outcome = stages.outcomes().remove(0);
         assert_eq!(transcript_lines(&outcome.transcript).last().unwrap(), last, "{stage}");
     }
-}
-
-/// Nothing happens before the first poll, so nothing is finalized either (law K1).
-#[tokio::test]
-async fn law_k1_never_polled_turn_runs_no_hook() {
-    let stages = Stages::default();
-    drop(staged(&stages).turn);
-    assert!(stages.journal.labels().is_empty());
-}
-
-/// After the end a drop changes nothing.
-#[tokio::test]
-async fn law_t4_a_drop_after_the_end_changes_nothing() {
-    let stages = Stages::default();
-    let mut staging = staged(&stages);
-    read(&mut staging.turn).await;
-    let before = stages.journal.labels();
-    drop(staging.turn);
-    assert_eq!(stages.journal.labels(), before);
 }
 
 /// O3: the reader learns of the end of round 1 only after all work inside the loop is done. The tool starts

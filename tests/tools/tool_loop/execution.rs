@@ -1,17 +1,8 @@
 //! Tests of the three ways to run a call: by the loop's own tools, by a replaced execution, or by the caller.
+use advisor_chain::tools::{LoopEnd, ToolBatch, ToolExecution};
+use advisor_tests::prelude::*;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-
-use advisor_chain::chain::TurnEnd;
-use advisor_chain::messages::ToolResult;
-use advisor_chain::tools::{ClientSideTool, LoopEnd, ToolBatch, ToolCallStreaming, ToolExecution};
-use advisor_chain::{ErrorKind, FinishReason, FnTool, Message, Result, ToolCallAdvisor, async_trait};
-use advisor_testkit::{Answer, Journal, ScriptedModel};
-
-use crate::tool_loop::support::{
-    Ledger, Reader, Stages, Watch, assert_valid, client, definition, invoked, read, tool, transcript_lines,
-};
+use crate::tool_loop::support::*;
 
 fn two_calls() -> ScriptedModel {
     ScriptedModel::new([
@@ -52,10 +43,10 @@ fn answered(batch: &ToolBatch) -> Result<Vec<ToolResult>> {
     Ok(batch.calls.iter().map(|call| ToolResult::new(&call.call, vec!["ran elsewhere".into()])).collect())
 }
 
-/// AR-10: the configured execution is used. Law T2 holds for it, too: it receives only the calls that may run,
+/// The configured execution is used. Law T2 holds for it, too: it receives only the calls that may run,
 /// with their tools and arguments.
 #[tokio::test]
-async fn law_t2_ar_10_the_execution_can_be_replaced() {
+async fn law_t2_the_execution_can_be_replaced() {
     let elsewhere = Elsewhere::new(answered);
     let (look, given) = invoked("look");
     let advisor = ToolCallAdvisor::builder()
@@ -74,8 +65,7 @@ async fn law_t2_ar_10_the_execution_can_be_replaced() {
         Answer::from_calls([("c6", "nonesuch", "{}")]),
         Answer::from_text("Done."),
     ]);
-    let client = client(&model, advisor).tool(look).build().unwrap();
-    let run = read(client.prompt().user("go").stream()).await;
+    let run = go(client(&model, advisor).tool(look)).await;
     assert_eq!(run.response().text(), "Done.");
     assert!(given.lock().unwrap().is_empty(), "the tool itself did not run");
     let lines = transcript_lines(run.response().transcript());
@@ -107,7 +97,7 @@ async fn execution_with_wrong_results_ends_turn_with_error() {
             })
         },
         |batch| answered(batch).map(|results| [results.clone(), results].concat()),
-        |_| Err(advisor_chain::Error::new(ErrorKind::Tool, "the engine is down")),
+        |_| Err(Error::new(ErrorKind::Tool, "the engine is down")),
     ];
     for results in wrong {
         let stages = Stages::default();
@@ -117,12 +107,8 @@ async fn execution_with_wrong_results_ends_turn_with_error() {
             .hooks(Watch(stages.clone()))
             .build();
         let model = two_calls();
-        let client = client(&model, advisor.unwrap())
-            .advisor(ledger.clone())
-            .tool(tool("look", "sunny"))
-            .build()
-            .unwrap();
-        let run = read(client.prompt().user("go").stream()).await;
+        let run =
+            go(client(&model, advisor.unwrap()).advisor(ledger.clone()).tool(tool("look", "sunny"))).await;
         assert_eq!(run.error().kind(), ErrorKind::Tool);
         assert_eq!((model.calls(), stages.ends()), (1, vec![LoopEnd::Failed(ErrorKind::Tool)]));
         let unknown = "stopped: the machinery that runs tools failed; the outcome is unknown";
@@ -140,17 +126,16 @@ async fn execution_with_wrong_results_ends_turn_with_error() {
 async fn results_of_an_execution_are_bounded() {
     let long: Results =
         |batch| Ok(batch.calls.iter().map(|call| ToolResult::error(&call.call, "x".repeat(1000))).collect());
-    let limits = advisor_chain::tools::ToolLimits::default().with_result_bytes(100);
+    let limits = ToolLimits::default().with_result_bytes(100);
     let advisor = ToolCallAdvisor::builder().execution(Elsewhere::new(long)).limits(limits).build().unwrap();
-    let client = client(&two_calls(), advisor).tool(tool("look", "sunny")).build().unwrap();
-    let response = client.prompt().user("go").call().await.unwrap();
+    let response = response_of(client(&two_calls(), advisor).tool(tool("look", "sunny"))).await;
     let results: Vec<_> = response.transcript().iter().filter_map(Message::tool_result).collect();
     assert!(results.iter().all(|result| result.is_error && result.text().len() <= 100));
 }
 
-/// TA-14, TA-15: a predicate that always says no hands the answer to the caller unchanged.
+/// A predicate that always says no hands the answer to the caller unchanged.
 #[tokio::test]
-async fn ta_14_ineligible_calls_are_client_side() {
+async fn ineligible_calls_are_client_side() {
     for mode in [ToolCallStreaming::TextOnly, ToolCallStreaming::FinalAnswerOnly, ToolCallStreaming::All] {
         let model = ScriptedModel::new([Answer::new()
             .text("Let me look.")
@@ -159,8 +144,7 @@ async fn ta_14_ineligible_calls_are_client_side() {
         let (look, given) = invoked("look");
         let ledger = Ledger::default();
         let advisor = ToolCallAdvisor::builder().eligible(|_| false).streaming(mode).build().unwrap();
-        let client = client(&model, advisor).advisor(ledger.clone()).tool(look).build().unwrap();
-        let run = read(client.prompt().user("go").stream()).await;
+        let run = go(client(&model, advisor).advisor(ledger.clone()).tool(look)).await;
         let response = run.response();
         assert_eq!(response.finish().reason, FinishReason::Stop);
         assert_eq!(response.text(), "Let me look.");
@@ -176,49 +160,6 @@ async fn ta_14_ineligible_calls_are_client_side() {
     }
 }
 
-/// TA-16: eligibility is checked for each answer again.
-#[tokio::test]
-async fn ta_16_eligible_once_then_not() {
-    let asked = AtomicUsize::new(0);
-    let model = ScriptedModel::new([
-        Answer::from_calls([("c1", "look", "{}")]),
-        Answer::from_calls([("c2", "look", "{}")]),
-    ]);
-    let (look, given) = invoked("look");
-    let once = move |_: &advisor_chain::messages::ToolCall| asked.fetch_add(1, Ordering::Relaxed) == 0;
-    let advisor = ToolCallAdvisor::builder().eligible(once).build().unwrap();
-    let client = client(&model, advisor).tool(look).build().unwrap();
-    let response = client.prompt().user("go").call().await.unwrap();
-    assert_eq!((model.calls(), given.lock().unwrap().len()), (2, 1));
-    assert_eq!(response.tool_calls().next().unwrap().1.id, "c2");
-}
-
-/// The model reads the definition of a caller's tool like any other.
-#[tokio::test]
-async fn tm_08_model_receives_tools_in_order() {
-    let model = ScriptedModel::new([Answer::from_text("Done.")]);
-    let client = client(&model, ToolCallAdvisor::new())
-        .tool(tool("look", "sunny"))
-        .tool(ClientSideTool::new(definition("sign")))
-        .build()
-        .unwrap();
-    client.prompt().user("go").tool(tool("tell", "told")).call().await.unwrap();
-    assert_eq!(model.prompts()[0].tools, ["look", "sign", "tell"]);
-}
-
-/// A tool of the caller's that is run by mistake says so.
-#[tokio::test]
-async fn a_tool_of_the_callers_never_runs() {
-    let call = advisor_chain::messages::ToolCall::new("c1", "sign", "{}");
-    let turn = advisor_chain::Turn::new(advisor_chain::TurnId::random());
-    let key = advisor_chain::tools::CallKey::new(turn.id().clone(), 1, 0);
-    let progress = advisor_chain::tools::Progress::ignored();
-    let invocation =
-        advisor_chain::tools::ToolInvocation::new(call, serde_json::json!({}), key, progress, turn);
-    let outcome = advisor_chain::Tool::run(&ClientSideTool::new(definition("sign")), invocation).await;
-    assert!(outcome.unwrap_err().text().starts_with("not started"));
-}
-
 /// K2: dropping the turn drops the tools that run, at once; the finished ones are not asked for anything more.
 #[tokio::test]
 async fn law_k2_a_dropped_turn_drops_its_tools() {
@@ -230,7 +171,7 @@ async fn law_k2_a_dropped_turn_drops_its_tools() {
     }
     let journal = Journal::new();
     let in_tool = journal.clone();
-    let hanging = FnTool::new(definition("look"), move |_: serde_json::Value| {
+    let hanging = FnTool::new(definition("look"), move |_: Value| {
         let running = Running(in_tool.clone());
         async move {
             running.0.record("running");

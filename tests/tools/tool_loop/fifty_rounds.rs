@@ -1,18 +1,8 @@
 //! A turn of fifty rounds: as deep in round fifty as in round one, and each request extends the one before.
-
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-
-use advisor_chain::tools::{ToolCallStreaming, ToolLimits};
-use advisor_chain::{
-    AdvisorChain, ChatRequest, ChunkStream, Message, Phase, Placement, StreamAdvisor, ToolCallAdvisor,
-    from_fn,
-};
-use advisor_testkit::{Answer, ScriptedModel};
-use futures::StreamExt;
+use advisor_tests::prelude::*;
 use futures::stream;
 
-use crate::tool_loop::support::{assert_valid, client, limited, read, tool};
+use crate::tool_loop::support::*;
 
 /// Asks for tools in all rounds but the last.
 fn model(rounds: u32) -> ScriptedModel {
@@ -96,9 +86,7 @@ async fn round_fifty_is_as_deep_as_round_one() {
         let layers = Layers::default();
         let advisor = ToolCallAdvisor::builder().streaming(mode).limits(limits(50)).build().unwrap();
         let model = model(50);
-        let client =
-            client(&model, advisor).advisor(layers.counting()).tool(tool("look", "sunny")).build().unwrap();
-        let run = read(client.prompt().user("go").stream()).await;
+        let run = go(client(&model, advisor).advisor(layers.counting()).tool(tool("look", "sunny"))).await;
         assert_eq!((model.calls(), run.response().round()), (50, 50), "{mode:?}");
         assert_valid(run.response().transcript());
         assert_eq!(layers.opened.load(Ordering::Relaxed), 50);
@@ -116,16 +104,12 @@ async fn round_fifty_is_as_deep_as_round_one() {
 async fn round_stream_is_released_before_its_tools_run() {
     let layers = Layers::default();
     let live = Arc::clone(&layers.live);
-    let look = advisor_chain::FnTool::new(
-        crate::tool_loop::support::definition("look"),
-        move |_: serde_json::Value| {
-            let live = live.load(Ordering::Relaxed);
-            async move { Ok(live.to_string()) }
-        },
-    );
-    let client =
-        client(&model(3), ToolCallAdvisor::new()).advisor(layers.counting()).tool(look).build().unwrap();
-    let response = client.prompt().user("go").call().await.unwrap();
+    let look = FnTool::new(definition("look"), move |_: Value| {
+        let live = live.load(Ordering::Relaxed);
+        async move { Ok(live.to_string()) }
+    });
+    let response =
+        response_of(client(&model(3), ToolCallAdvisor::new()).advisor(layers.counting()).tool(look)).await;
     let results: Vec<_> =
         response.transcript().iter().filter_map(|message| Some(message.tool_result()?.text())).collect();
     assert_eq!(results, ["0", "0"]);
@@ -135,9 +119,9 @@ async fn round_stream_is_released_before_its_tools_run() {
 #[tokio::test]
 async fn each_request_extends_the_one_before() {
     let model = model(50);
-    let client =
-        client(&model, limited(limits(50))).system("Be brief.").tool(tool("look", "sunny")).build().unwrap();
-    let response = client.prompt().user("go").call().await.unwrap();
+    let response =
+        response_of(client(&model, limited(limits(50))).system("Be brief.").tool(tool("look", "sunny")))
+            .await;
     let prompts = model.prompts();
     for pair in prompts.windows(2) {
         let (earlier, later) = (&pair[0].messages, &pair[1].messages);
@@ -159,8 +143,8 @@ fn thousands_of_rounds_need_no_stack() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let model = model(3000);
-            let client = client(&model, limited(limits(3000))).tool(tool("look", "sunny")).build().unwrap();
-            let response = client.prompt().user("go").call().await.unwrap();
+            let response =
+                response_of(client(&model, limited(limits(3000))).tool(tool("look", "sunny"))).await;
             assert_eq!((response.round(), response.transcript().len()), (3000, 6000));
         });
     });
@@ -170,7 +154,7 @@ fn thousands_of_rounds_need_no_stack() {
 /// In every round the text is as live as in the first.
 #[tokio::test]
 async fn law_s2_round_fifty_streams_as_round_one() {
-    let gates: Vec<_> = (0..50).map(|_| advisor_testkit::Gate::new()).collect();
+    let gates: Vec<_> = (0..50).map(|_| Gate::new()).collect();
     let in_model = gates.clone();
     let model = ScriptedModel::from_fn(move |prompt| {
         let gate = &in_model[prompt.round as usize - 1];
@@ -179,7 +163,7 @@ async fn law_s2_round_fifty_streams_as_round_one() {
     });
     let advisor = ToolCallAdvisor::builder().limits(limits(50)).streaming(ToolCallStreaming::All).build();
     let client = client(&model, advisor.unwrap()).tool(tool("look", "sunny")).build().unwrap();
-    let mut turn = crate::tool_loop::support::Reader::new(client.prompt().user("go").stream());
+    let mut turn = Reader::new(client.prompt().user("go").stream());
     for (round, gate) in gates.iter().enumerate() {
         let shown = turn.so_far().await;
         assert_eq!(shown.last().unwrap(), &format!("{}.0 \"Round {}.\"", round + 1, round + 1));

@@ -1,14 +1,10 @@
 //! Tests of the end that `finalize` receives, on exits that are neither a drop nor a failing stage.
+use advisor_chain::tools::LoopEnd;
+use advisor_tests::prelude::*;
 
-use advisor_chain::messages::Limit;
-use advisor_chain::tools::{LoopEnd, ToolLimits};
-use advisor_chain::{Error, ErrorKind, FinishReason, FnTool, ToolCallAdvisor};
-use advisor_testkit::{Answer, ScriptedModel};
-use serde_json::Value;
+use crate::tool_loop::support::*;
 
-use crate::tool_loop::support::{Stages, Watch, client, definition};
-
-/// T4, U-14: `finalize` says how the loop ended, once, on every exit that is not an error or a drop.
+/// T4: `finalize` says how the loop ended, once, on every exit that is not an error or a drop.
 #[tokio::test]
 async fn law_t4_finalize_says_how_the_loop_ended() {
     let call = || Answer::from_calls([("c1", "look", "{}")]);
@@ -37,8 +33,7 @@ async fn law_t4_finalize_says_how_the_loop_ended() {
             _ => definition("look"),
         };
         let look = FnTool::new(definition, |_: Value| async { Ok("sunny") });
-        let client = client(&ScriptedModel::new(answers), advisor).tool(look).build().unwrap();
-        let response = client.prompt().user("go").call().await.unwrap();
+        let response = response_of(client(&ScriptedModel::new(answers), advisor).tool(look)).await;
         let outcomes = stages.outcomes();
         assert_eq!(outcomes.len(), 1, "{reason:?}");
         assert_eq!(outcomes[0].end, LoopEnd::Finished(reason.clone()));

@@ -1,10 +1,7 @@
 //! Tests that complete calls run whatever the finish reason says, except for reasons that veto them.
+use advisor_tests::prelude::*;
 
-use advisor_chain::messages::{Delta, DeltaKind};
-use advisor_chain::{FinishReason, ToolCallAdvisor};
-use advisor_testkit::{Answer, ScriptedModel};
-
-use crate::tool_loop::support::{assert_valid, client, invoked, transcript_lines};
+use crate::tool_loop::support::*;
 
 /// A call that was cut off never runs, even where its arguments happen to parse.
 #[tokio::test]
@@ -17,8 +14,7 @@ async fn law_t2_a_cut_call_never_runs() {
     ] {
         let model = ScriptedModel::new([Answer::new().call("c1", "look", "{}").finish(reason.clone())]);
         let (look, given) = invoked("look");
-        let client = client(&model, ToolCallAdvisor::new()).tool(look).build().unwrap();
-        let response = client.prompt().user("go").call().await.unwrap();
+        let response = response_of(client(&model, ToolCallAdvisor::new()).tool(look)).await;
         assert!(given.lock().unwrap().is_empty());
         assert_eq!((&response.finish().reason, model.calls()), (&reason, 1));
         let lines = transcript_lines(response.transcript());
@@ -50,8 +46,7 @@ async fn calls_run_whatever_the_finish_reason_says() {
             Answer::from_text("Done."),
         ]);
         let (look, given) = invoked("look");
-        let client = client(&model, ToolCallAdvisor::new()).tool(look).build().unwrap();
-        let response = client.prompt().user("go").call().await.unwrap();
+        let response = response_of(client(&model, ToolCallAdvisor::new()).tool(look)).await;
         assert_eq!(given.lock().unwrap().len(), runs, "{arguments}");
         assert_eq!(response.text(), "Done.");
         assert_valid(response.transcript());
@@ -70,8 +65,7 @@ async fn law_t2_under_an_unknown_reason_only_ended_calls_run() {
         Answer::from_text("Done."),
     ]);
     let (look, given) = invoked("look");
-    let client = client(&model, ToolCallAdvisor::new()).tool(look).build().unwrap();
-    let response = client.prompt().user("go").call().await.unwrap();
+    let response = response_of(client(&model, ToolCallAdvisor::new()).tool(look)).await;
     assert_eq!((given.lock().unwrap().len(), response.text().as_str()), (1, "Done."));
     let lines = transcript_lines(response.transcript());
     let told = "error c2: not started: the call is incomplete; make it again, by itself";
@@ -91,8 +85,7 @@ async fn law_t2_arguments_cut_at_any_byte_never_run() {
             Answer::from_text("Next."),
         ]);
         let (look, given) = invoked("look");
-        let client = client(&model, ToolCallAdvisor::new()).tool(look).build().unwrap();
-        let response = client.prompt().user("go").call().await.unwrap();
+        let response = response_of(client(&model, ToolCallAdvisor::new()).tool(look)).await;
         assert_eq!((given.lock().unwrap().len(), model.calls()), (0, 1), "{arguments}");
         assert_eq!(response.finish().reason, FinishReason::Length);
         let lines = transcript_lines(response.transcript());

@@ -1,16 +1,8 @@
 //! Tests of the changes that hooks can make, and of how long they last: requests, next messages, and the course
 //! of the loop.
+use advisor_tests::prelude::*;
 
-use advisor_chain::chain::Step;
-use advisor_chain::messages::{MessageList, ToolCall, ToolResult};
-use advisor_chain::tools::LoopHooks;
-use advisor_chain::{
-    ChatMemoryAdvisor, ChatOptions, ChatRequest, ConversationKey, FinishReason, InMemoryStore, Message,
-    Phase, Result, ToolCallAdvisor, ToolChoice, async_trait,
-};
-use advisor_testkit::{Answer, ScriptedModel};
-
-use crate::tool_loop::support::{Ledger, Stages, Watch, assert_valid, client, tool, transcript_lines};
+use crate::tool_loop::support::*;
 
 /// Two tool rounds and an answer.
 fn three_rounds() -> ScriptedModel {
@@ -27,28 +19,6 @@ fn hooked(hooks: impl LoopHooks) -> ToolCallAdvisor {
 
 fn sent(model: &ScriptedModel) -> Vec<Vec<String>> {
     model.prompts().iter().map(|prompt| transcript_lines(&prompt.messages)).collect()
-}
-
-/// TA-44, TA-45: how often hooks run, with and without tools.
-#[tokio::test]
-async fn ta_44_hooks_run_per_loop_or_round() {
-    for (model, rounds, tool_rounds) in
-        [(ScriptedModel::new([Answer::from_text("Hi.")]), 1, 0), (three_rounds(), 3, 2)]
-    {
-        let stages = Stages::default();
-        let client =
-            client(&model, hooked(Watch(stages.clone()))).tool(tool("look", "sunny")).build().unwrap();
-        client.prompt().user("go").call().await.unwrap();
-        for (pattern, count) in [
-            ("loop_start", 1),
-            ("before_round*", rounds),
-            ("after_round*", rounds),
-            ("next_messages*", tool_rounds),
-            ("finalize", 1),
-        ] {
-            stages.journal.assert_count(pattern, count);
-        }
-    }
 }
 
 /// Adds things at the start or before the second round.
@@ -78,9 +48,9 @@ impl LoopHooks for Adding {
     }
 }
 
-/// TA-46, TA-47, U-11: messages, options and tools that a hook adds stay for all later rounds.
+/// Messages, options and tools that a hook adds stay for all later rounds.
 #[tokio::test]
-async fn ta_46_hook_additions_survive_all_rounds() {
+async fn hook_additions_survive_all_rounds() {
     for at_start in [true, false] {
         let model = ScriptedModel::new([
             Answer::from_calls([("c1", "look", "{}")]),
@@ -161,8 +131,7 @@ impl LoopHooks for Trimming {
 #[tokio::test]
 async fn content_omitted_from_request_stays_in_transcript() {
     let model = three_rounds();
-    let client = client(&model, hooked(Trimming)).tool(tool("look", "sunny")).build().unwrap();
-    let response = client.prompt().user("go").call().await.unwrap();
+    let response = response_of(client(&model, hooked(Trimming)).tool(tool("look", "sunny"))).await;
     assert_eq!(sent(&model)[2], ["call c2 look {}", "result c2: sunny"]);
     assert_eq!(response.transcript().len(), 6);
     assert_valid(response.transcript());

@@ -1,14 +1,9 @@
 //! Arguments that do not fit their schema and can only mean one thing.
-
-use advisor_chain::messages::ToolCall;
-use advisor_chain::tools::Leniency;
-use advisor_chain::{FnTool, ToolCallAdvisor, ToolDefinition};
-use advisor_testkit::{Answer, ScriptedModel};
-use serde_json::{Value, json};
-
-use crate::tool_loop::support::{client, transcript_lines};
-
 use Leniency::{Lenient, NullIsAbsent, Strict};
+use advisor_chain::tools::Leniency;
+use advisor_tests::prelude::*;
+
+use crate::tool_loop::support::*;
 
 /// Returns a schema with all types that matter here.
 fn schema() -> Value {
@@ -61,8 +56,7 @@ async fn given(
     };
     let model =
         ScriptedModel::new([Answer::from_calls([("c1", "look", arguments)]), Answer::from_text("Done.")]);
-    let client = client(&model, advisor.build().unwrap()).tool(tool).build().unwrap();
-    let response = client.prompt().user("go").call().await.unwrap();
+    let response = response_of(client(&model, advisor.build().unwrap()).tool(tool)).await;
     let lines = transcript_lines(response.transcript());
     // The arguments are stored and sent as the model wrote them.
     let written = format!("call c1 look {arguments}");
@@ -204,20 +198,4 @@ async fn tool_leniency_overrides_loop_leniency() {
             [given(null, of_loop, of_tool).await.is_ok(), given(text, of_loop, of_tool).await.is_ok()];
         assert_eq!(taken, takes, "{of_loop:?} {of_tool:?}");
     }
-}
-
-/// The tool can still read the arguments as the model wrote them.
-#[tokio::test]
-async fn tool_sees_call_as_model_wrote_it() {
-    let definition = ToolDefinition::new("look", "Looks.", schema()).with_leniency(Lenient);
-    let arguments = r#"{ "city":"Oslo", "days":"3" }"#;
-    let tool = FnTool::with_invocation(definition, move |invocation| async move {
-        assert_eq!(invocation.call, ToolCall::new("c1", "look", arguments));
-        Ok(invocation.arguments["days"].to_string().into())
-    });
-    let model =
-        ScriptedModel::new([Answer::from_calls([("c1", "look", arguments)]), Answer::from_text("Done.")]);
-    let client = client(&model, ToolCallAdvisor::new()).tool(tool).build().unwrap();
-    let response = client.prompt().user("go").call().await.unwrap();
-    assert_eq!(transcript_lines(response.transcript())[2], "result c1: 3");
 }

@@ -1,15 +1,7 @@
 //! Law T3: every bound ends the turn with a typed finish and a valid transcript.
+use advisor_tests::prelude::*;
 
-use advisor_chain::messages::{Limit, Media, Part, ToolEventKind};
-use advisor_chain::tools::{OnCallLimit, ToolCallStreaming, ToolLimits, ToolOutput};
-use advisor_chain::{ChatClient, Chunk, ErrorKind, FinishReason, FnTool, ToolCallAdvisor};
-use advisor_testkit::{Answer, ScriptedModel};
-use serde_json::Value;
-
-use crate::tool_loop::support::{
-    Run, assert_valid, client, definition, invoked, limit_of, limited, read, streaming, tool,
-    transcript_lines,
-};
+use crate::tool_loop::support::*;
 
 /// A model that asks for these tools in every round.
 fn always(names: &[&'static str]) -> ScriptedModel {
@@ -58,35 +50,24 @@ async fn law_t3_rounds() {
     assert_eq!(run.response().text(), "I stopped here: the limit of 3 rounds in one turn was reached.");
 }
 
-/// The last allowed round may answer; only calls and pauses need another one.
-#[tokio::test]
-async fn law_t3_answer_in_last_allowed_round_is_no_limit() {
-    let model = ScriptedModel::new([Answer::from_calls([("c1", "look", "{}")]), Answer::from_text("Done.")]);
-    let client = client(&model, limited(ToolLimits::default().with_rounds(2)));
-    let response =
-        client.tool(tool("look", "sunny")).build().unwrap().prompt().user("go").call().await.unwrap();
-    assert_eq!((response.text().as_str(), &response.finish().reason), ("Done.", &FinishReason::Stop));
-}
-
 #[tokio::test]
 async fn law_t3_rounds_also_bound_pauses() {
     let model = ScriptedModel::from_fn(|_| Answer::new().text("…").finish(FinishReason::Paused));
-    let client = client(&model, limited(ToolLimits::default().with_rounds(3))).build().unwrap();
-    let run = read(client.prompt().user("go").stream()).await;
+    let run = go(client(&model, limited(ToolLimits::default().with_rounds(3)))).await;
     assert_eq!((limit_of(&run), model.calls()), (Limit::Rounds(3), 3));
     assert_valid(run.response().transcript());
 }
 
 #[test]
-fn ta_03_limit_of_zero_rounds_is_refused() {
+fn limit_of_zero_rounds_is_refused() {
     let error = ToolCallAdvisor::builder().limits(ToolLimits::default().with_rounds(0)).build().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Configuration);
     assert!(error.to_string().contains("allow at least 1"), "{error}");
 }
 
-/// TM-24, TA-42, TA-43: calls within the bound run, those beyond it are answered, the model is not asked again.
+/// Calls within the bound run, those beyond it are answered, the model is not asked again.
 #[tokio::test]
-async fn law_t3_tm_24_calls_in_all() {
+async fn law_t3_calls_in_all() {
     let model = always(&["look", "tell", "look"]);
     let limits = ToolLimits::default().with_calls(5);
     let client = client(&model, limited(limits)).tool(tool("look", "sunny")).tool(tool("tell", "told"));
@@ -103,9 +84,9 @@ async fn law_t3_tm_24_calls_in_all() {
     );
 }
 
-/// TM-21, IT-11, IT-12: one tool's bound names the tool.
+/// One tool's bound names the tool.
 #[tokio::test]
-async fn law_t3_tm_21_calls_per_tool() {
+async fn law_t3_calls_per_tool() {
     let model = always(&["look", "look", "tell"]);
     let limits = ToolLimits::default().with_calls_per_tool(1);
     let client = client(&model, limited(limits)).tool(tool("look", "sunny")).tool(tool("tell", "told"));
@@ -122,9 +103,9 @@ async fn law_t3_tm_21_calls_per_tool() {
     );
 }
 
-/// TM-23: one tool may have a separate bound, or none.
+/// One tool may have a separate bound, or none.
 #[tokio::test]
-async fn law_t3_tm_23_one_tools_own_bound() {
+async fn law_t3_one_tools_own_bound() {
     let model = always(&["look", "tell"]);
     let limits = ToolLimits::default()
         .with_calls_per_tool(2)
@@ -138,9 +119,9 @@ async fn law_t3_tm_23_one_tools_own_bound() {
     assert_eq!(results(&run)[8], "result r5c0: sunny", "the other one still ran");
 }
 
-/// TM-22: the model may read about the bound instead, and continue.
+/// The model may read about the bound instead, and continue.
 #[tokio::test]
-async fn law_t3_tm_22_call_limit_is_reported_to_model() {
+async fn law_t3_call_limit_is_reported_to_model() {
     let model = ScriptedModel::new([
         Answer::from_calls([("c1", "look", "{}"), ("c2", "look", "{}")]),
         Answer::from_calls([("c3", "look", "{}")]),
@@ -148,8 +129,7 @@ async fn law_t3_tm_22_call_limit_is_reported_to_model() {
     ]);
     let (look, given) = invoked("look");
     let limits = ToolLimits::default().with_calls_per_tool(1).with_on_call_limit(OnCallLimit::TellModel);
-    let client = client(&model, limited(limits)).tool(look).build().unwrap();
-    let run = read(client.prompt().user("go").stream()).await;
+    let run = go(client(&model, limited(limits)).tool(look)).await;
     assert_eq!((run.response().text().as_str(), given.lock().unwrap().len()), ("Enough.", 1));
     assert_eq!(run.response().finish().reason, FinishReason::Stop);
     let results = results(&run);
@@ -180,12 +160,12 @@ async fn law_t3_denied_calls_do_not_count() {
     assert_eq!(heard.lock().unwrap().len(), 2);
 }
 
-/// TM-25, TM-26: 40 calls of one tool, 10 of them equal, 150 in all, 25 rounds.
+/// 40 calls of one tool, 10 of them equal, 150 in all, 25 rounds.
 #[tokio::test]
-async fn law_t3_tm_25_the_defaults_apply() {
+async fn law_t3_the_defaults_apply() {
     let asked = async |names: &[&'static str]| {
         let model = always(names);
-        let client = names.iter().collect::<std::collections::BTreeSet<_>>().into_iter();
+        let client = names.iter().collect::<BTreeSet<_>>().into_iter();
         let client =
             client.fold(ChatClient::builder(model.clone()), |client, name| client.tool(tool(name, "ok")));
         let run = run(client.advisor(ToolCallAdvisor::new()).build().unwrap()).await;
@@ -199,9 +179,9 @@ async fn law_t3_tm_25_the_defaults_apply() {
     assert_eq!(ToolLimits::default().same_calls, Some(10));
 }
 
-/// TM-27, TM-28: every bound can be switched off.
+/// Every bound can be switched off.
 #[tokio::test]
-async fn tm_27_every_bound_can_be_switched_off() {
+async fn every_bound_can_be_switched_off() {
     let mut limits = ToolLimits::default();
     (limits.rounds, limits.calls, limits.calls_per_tool, limits.same_calls) = (None, None, None, None);
     let model = ScriptedModel::from_fn(|prompt| match prompt.round {
@@ -213,9 +193,9 @@ async fn tm_27_every_bound_can_be_switched_off() {
     assert_eq!(model.calls(), 200);
 }
 
-/// TM-29, TM-30, TM-31: a bound counts the rounds of this turn, never those of another.
+/// A bound counts the rounds of this turn, never those of another.
 #[tokio::test]
-async fn tm_29_earlier_turns_do_not_count() {
+async fn earlier_turns_do_not_count() {
     let model = ScriptedModel::from_fn(|prompt| match prompt.messages.last().unwrap().tool_result() {
         Some(_) => Answer::from_text("Done."),
         None => Answer::from_calls([("c", "look", "{}"), ("d", "look", "{}")]),
@@ -232,16 +212,6 @@ async fn tm_29_earlier_turns_do_not_count() {
     assert_eq!(history.len(), 15);
 }
 
-/// A bound of zero calls: everything is denied, nothing runs.
-#[tokio::test]
-async fn law_t3_no_calls_at_all() {
-    let model = always(&["look"]);
-    let (look, given) = invoked("look");
-    let client = client(&model, limited(ToolLimits::default().with_calls(0))).tool(look).build().unwrap();
-    assert_eq!(limit_of(&run(client).await), Limit::Calls(0));
-    assert!(given.lock().unwrap().is_empty());
-}
-
 #[tokio::test]
 async fn law_t3_the_size_of_a_result() {
     let long = "0123456789".repeat(1000);
@@ -253,8 +223,7 @@ async fn law_t3_the_size_of_a_result() {
         let model =
             ScriptedModel::new([Answer::from_calls([("c1", "look", "{}")]), Answer::from_text("Done.")]);
         let client = client(&model, limited(ToolLimits::default().with_result_bytes(bytes)));
-        let client = client.tool(tool("look", output)).build().unwrap();
-        let response = client.prompt().user("go").call().await.unwrap();
+        let response = response_of(client.tool(tool("look", output))).await;
         let text = model.prompts()[1].messages.last().unwrap().text();
         assert!(text.len() <= bytes, "{}", text.len());
         assert!(text.contains("bytes left out"), "{text}");
@@ -263,7 +232,7 @@ async fn law_t3_the_size_of_a_result() {
     }
     let model = ScriptedModel::new([Answer::from_calls([("c1", "look", "{}")]), Answer::from_text("Done.")]);
     let errs = FnTool::new(definition("look"), |_: Value| async {
-        Err::<&str, _>(advisor_chain::tools::ToolError::new("x".repeat(1000)))
+        Err::<&str, _>(ToolError::new("x".repeat(1000)))
     });
     let client = client(&model, limited(ToolLimits::default().with_result_bytes(100))).tool(errs);
     client.build().unwrap().prompt().user("go").call().await.unwrap();
@@ -278,8 +247,7 @@ async fn law_t3_the_size_of_a_result_with_media() {
     let big = Part::Image(Media::from_bytes("image/png", vec![0; 5 << 20]));
     let output = ToolOutput::from(vec!["Seen:".into(), small.clone(), big]);
     let client = client(&model, limited(ToolLimits::default().with_result_media_bytes(1 << 20)));
-    let client = client.tool(tool("look", output)).build().unwrap();
-    let response = client.prompt().user("go").call().await.unwrap();
+    let response = response_of(client.tool(tool("look", output))).await;
     let note = "[image left out: 5242880 bytes are more than the limit of 1048576]";
     let sent = model.prompts()[1].messages.last().unwrap().tool_result().cloned().unwrap();
     assert_eq!(sent.parts, ["Seen:".into(), small, note.into()]);
@@ -292,9 +260,7 @@ async fn law_t3_results_are_bounded_by_default() {
     let model = ScriptedModel::new([Answer::from_calls([("c1", "look", "{}")]), Answer::from_text("Done.")]);
     let picture = Part::Image(Media::from_bytes("image/png", vec![0; 5 << 20]));
     let output = ToolOutput::from(vec!["x".repeat(65_537).into(), picture.clone()]);
-    let client =
-        client(&model, streaming(ToolCallStreaming::All)).tool(tool("look", output)).build().unwrap();
-    let run = read(client.prompt().user("go").stream()).await;
+    let run = go(client(&model, streaming(ToolCallStreaming::All)).tool(tool("look", output))).await;
     let sent = model.prompts()[1].messages.last().unwrap().tool_result().cloned().unwrap();
     assert!(sent.text().len() <= 65_536 && sent.text().contains("bytes left out"));
     assert_eq!(sent.parts[1], picture);

@@ -1,19 +1,12 @@
 //! Tools made of functions by `#[tool]`.
-
-use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use advisor_chain::messages::Part;
-use advisor_chain::tools::{Effect, ToolInvocation, ToolOutput};
-use advisor_chain::{FnTool, Tool, ToolCallAdvisor, tool};
-use advisor_testkit::{Answer, Journal, ScriptedModel};
+use advisor_chain::tool;
+use advisor_tests::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
-use crate::tool_loop::support::{Reader, client, result_of};
+use crate::tool_loop::support::*;
 
 #[derive(Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -184,8 +177,8 @@ async fn law_t2_every_error_of_a_function_is_an_error_result() {
     }
     /// Fails.
     #[tool]
-    fn own() -> Result<ToolOutput, advisor_chain::tools::ToolError> {
-        Err(advisor_chain::tools::ToolError::new("my own"))
+    fn own() -> Result<ToolOutput, ToolError> {
+        Err(ToolError::new("my own"))
     }
     let with_cause = "the shop is closed: invalid digit found in string";
     for (tool, says) in [

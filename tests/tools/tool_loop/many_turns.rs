@@ -1,12 +1,10 @@
 //! Law S7, as far as the loop is concerned: one chain runs many turns, also at once, and they share nothing.
-
 use advisor_chain::messages::Usage;
 use advisor_chain::tools::LoopEnd;
-use advisor_chain::{ChatClient, Role, ToolCallAdvisor, TurnId};
-use advisor_testkit::{Answer, Gate, ScriptedModel};
+use advisor_tests::prelude::*;
 use futures::future::join_all;
 
-use crate::tool_loop::support::{Reader, Stages, Watch, client, tool, transcript_lines};
+use crate::tool_loop::support::*;
 
 /// A model whose answers depend on the user: `n` tool rounds for the user message `n`.
 fn model() -> ScriptedModel {
@@ -41,7 +39,7 @@ async fn check(client: &ChatClient, rounds: usize) {
     assert!(lines[1..lines.len() - 1].iter().all(own), "{rounds}: {lines:?}");
 }
 
-/// U-09, TA-35: at once, on one thread and on several.
+/// At once, on one thread and on several.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn law_s7_many_turns_at_once_share_nothing() {
     let stages = Stages::default();
@@ -53,18 +51,8 @@ async fn law_s7_many_turns_at_once_share_nothing() {
     .await;
     assert_eq!(stages.ends().len(), 60);
     assert_eq!(model.calls(), 10 * (1 + 2 + 3 + 4 + 5 + 6));
-    let turns: std::collections::BTreeSet<TurnId> =
-        model.prompts().into_iter().map(|prompt| prompt.turn).collect();
+    let turns: BTreeSet<TurnId> = model.prompts().into_iter().map(|prompt| prompt.turn).collect();
     assert_eq!(turns.len(), 60);
-}
-
-/// One turn after the other: limits, counts and usage start from zero.
-#[tokio::test]
-async fn law_s7_a_chain_can_run_again() {
-    let (client, _) = shared(&Stages::default());
-    for turn in 0..20 {
-        check(&client, turn % 5).await;
-    }
 }
 
 /// Two turns that interleave chunk by chunk; one is dropped in the middle, the other does not notice.

@@ -1,22 +1,9 @@
 //! Answers that call client-side tools beside tools of the loop: the loop runs its own calls and leaves the others.
-
-use std::sync::Arc;
-
-use advisor_chain::chain::TurnEnd;
-use advisor_chain::messages::{ToolCall, ToolResult};
 use advisor_chain::tools::ToolCallStreaming::{All, FinalAnswerOnly, TextOnly};
-use advisor_chain::tools::{
-    CallRun, ClientSideTool, LoopHooks, OnCallLimit, ToolBatch, ToolExecution, ToolLimits,
-};
-use advisor_chain::{
-    AdvisorChain, ChatClientBuilder, ChatRequest, ChatResponse, Error, ErrorKind, FinishReason, Message,
-    Phase, Placement, Result, ToolCallAdvisor, async_trait, from_fn,
-};
-use advisor_testkit::{Answer, ScriptedModel};
+use advisor_chain::tools::{CallRun, ToolBatch, ToolExecution};
+use advisor_tests::prelude::*;
 
-use crate::tool_loop::support::{
-    Ledger, assert_valid, client, definition, invoked, limited, read, streaming, tool, transcript_lines,
-};
+use crate::tool_loop::support::*;
 
 /// An answer that calls `look`, which the loop runs, beside `sign`, which the caller runs.
 fn mixed() -> Answer {
@@ -40,8 +27,7 @@ async fn law_o4_results_beside_client_side_calls_are_recorded() {
     for mode in [TextOnly, FinalAnswerOnly, All] {
         let (model, ledger) = (model(), Ledger::default());
         let (look, given) = invoked("look");
-        let client = with_sign(&model, streaming(mode)).advisor(ledger.clone()).tool(look).build().unwrap();
-        let run = read(client.prompt().user("go").stream()).await;
+        let run = go(with_sign(&model, streaming(mode)).advisor(ledger.clone()).tool(look)).await;
         let first = run.response();
         assert_eq!((model.calls(), given.lock().unwrap().len()), (1, 2), "{mode:?}");
         assert_eq!(first.finish().reason, FinishReason::ToolCalls);
@@ -131,9 +117,8 @@ async fn law_t6_repeated_id_of_client_side_call_runs_nothing() {
 async fn return_direct_beside_client_side_call_waits() {
     let model = ScriptedModel::new([Answer::from_calls([("c1", "direct", "{}"), ("c2", "sign", "{}")])]);
     let direct = definition("direct").return_direct();
-    let direct = advisor_chain::FnTool::new(direct, |_: serde_json::Value| async { Ok("to the user") });
-    let client = with_sign(&model, ToolCallAdvisor::new()).tool(direct).build().unwrap();
-    let response = client.prompt().user("go").call().await.unwrap();
+    let direct = FnTool::new(direct, |_: Value| async { Ok("to the user") });
+    let response = response_of(with_sign(&model, ToolCallAdvisor::new()).tool(direct)).await;
     assert_eq!(
         (response.finish().reason.clone(), open_ids(&response)),
         (FinishReason::ToolCalls, vec!["c2"])
@@ -171,8 +156,7 @@ async fn left_out_call_of_mixed_round_is_answered() {
     }
     let model = model();
     let advisor = ToolCallAdvisor::builder().hooks(WithoutLast).build().unwrap();
-    let client = with_sign(&model, advisor).tool(tool("look", "sunny")).build().unwrap();
-    let response = client.prompt().user("go").call().await.unwrap();
+    let response = response_of(with_sign(&model, advisor).tool(tool("look", "sunny"))).await;
     assert_eq!(open_ids(&response), ["c2"]);
     let lines = transcript_lines(response.transcript());
     assert!(lines[4] == "result c1: sunny" && lines[5].starts_with("error c3: not started"), "{lines:?}");
@@ -190,9 +174,7 @@ async fn law_o5_client_side_call_of_failed_turn_is_answered() {
     }
     let (model, ledger) = (model(), Ledger::default());
     let advisor = ToolCallAdvisor::builder().execution(Broken).build().unwrap();
-    let client =
-        with_sign(&model, advisor).advisor(ledger.clone()).tool(tool("look", "sunny")).build().unwrap();
-    let run = read(client.prompt().user("go").stream()).await;
+    let run = go(with_sign(&model, advisor).advisor(ledger.clone()).tool(tool("look", "sunny"))).await;
     assert_eq!(run.error().kind(), ErrorKind::Tool);
     assert_valid(&ledger.transcript());
     assert!(transcript_lines(&ledger.transcript())[5].starts_with("error c2: not started"));
@@ -201,14 +183,13 @@ async fn law_o5_client_side_call_of_failed_turn_is_answered() {
 /// The turn's time runs out while the loop's tools run: their calls get errors, the caller's stay open.
 #[tokio::test(start_paused = true)]
 async fn law_t3_late_tools_leave_client_side_call_open() {
-    let second = std::time::Duration::from_secs(1);
-    let slow = advisor_chain::FnTool::new(definition("look"), move |_: serde_json::Value| async move {
+    let second = Duration::from_secs(1);
+    let slow = FnTool::new(definition("look"), move |_: Value| async move {
         tokio::time::sleep(9 * second).await;
         Ok("late")
     });
     let limits = ToolLimits::default().with_turn_timeout(5 * second);
-    let client = with_sign(&model(), limited(limits)).tool(slow).build().unwrap();
-    let response = client.prompt().user("go").call().await.unwrap();
+    let response = response_of(with_sign(&model(), limited(limits)).tool(slow)).await;
     assert_eq!(open_ids(&response), ["c2"]);
     assert_eq!(response.finish().reason, FinishReason::ToolCalls);
     assert_eq!(
@@ -226,8 +207,7 @@ async fn law_t3_late_tools_leave_client_side_call_open() {
 #[tokio::test]
 async fn law_t2_unknown_tool_beside_client_side_call_is_answered() {
     let model = ScriptedModel::new([Answer::from_calls([("c1", "nonesuch", "{}"), ("c2", "sign", "{}")])]);
-    let client = with_sign(&model, ToolCallAdvisor::new()).build().unwrap();
-    let response = client.prompt().user("go").call().await.unwrap();
+    let response = response_of(with_sign(&model, ToolCallAdvisor::new())).await;
     assert_eq!(open_ids(&response), ["c2"]);
     let result = response.transcript().iter().find_map(Message::tool_result).unwrap().clone();
     assert_eq!((result.call_id.as_str(), result.is_error), ("c1", true));

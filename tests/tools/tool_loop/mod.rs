@@ -1,6 +1,4 @@
 //! Tests of the tool loop through its public interface, with scripted models, gates and the paused clock.
-//!
-//! Ids such as `TM-36` or `tm_36` number the scenarios of Spring AI's tests that a test repeats.
 
 mod asked_twice;
 mod before_tool;

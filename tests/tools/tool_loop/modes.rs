@@ -1,28 +1,16 @@
 //! The table of streaming modes, row by row, as exact sequences of chunks.
-
-use std::sync::Arc;
-
-use advisor_chain::tools::ToolCallStreaming;
 use advisor_chain::tools::ToolCallStreaming::{All, FinalAnswerOnly, TextOnly};
-use advisor_chain::tools::{ClientSideTool, ToolLimits, ToolOutput};
-use advisor_chain::{
-    AdvisorChain, ChatRequest, Chunk, ChunkStream, FinishReason, FnTool, Message, Phase, Placement,
-    ToolCallAdvisor, ToolChoice, from_fn,
-};
-use advisor_testkit::{Answer, Gate, ScriptedModel};
+use advisor_tests::prelude::*;
 use futures::stream::{self, StreamExt};
 
-use crate::tool_loop::support::{Reader, Run, client, definition, read, streaming, tool};
+use crate::tool_loop::support::*;
 
 /// A tool that reports its progress.
 fn look() -> FnTool {
-    FnTool::with_invocation(
-        definition("look"),
-        |invocation: advisor_chain::tools::ToolInvocation| async move {
-            invocation.progress.report("half").await;
-            Ok(ToolOutput::from("sunny"))
-        },
-    )
+    FnTool::with_invocation(definition("look"), |invocation: ToolInvocation| async move {
+        invocation.progress.report("half").await;
+        Ok(ToolOutput::from("sunny"))
+    })
 }
 
 fn two_rounds() -> ScriptedModel {
@@ -49,9 +37,9 @@ const TOOL: [&str; 3] = ["tool c1 started {\"a\":1}", "tool c1 progress half", "
 const ANSWER: [&str; 4] = ["2.0 + text", "2.0 \"It is \"", "2.0 \"sunny.\"", "2.0 -"];
 const END: [&str; 1] = ["completed 2 Stop"];
 
-/// TA-24 in our words: text is live, and content that belongs to the call is hidden.
+/// Text is live, and content that belongs to the call is hidden.
 #[tokio::test]
-async fn ta_24_text_only_shows_user_facing_text() {
+async fn text_only_shows_user_facing_text() {
     let run = run(ToolCallAdvisor::new()).await;
     let expected = [&ROUND_1_TEXT[..], &["round 1 completed"], &ANSWER, &["usage 2 20/3"], &END];
     assert_eq!(run.lines(), expected.concat());
@@ -59,7 +47,7 @@ async fn ta_24_text_only_shows_user_facing_text() {
 }
 
 #[tokio::test]
-async fn ta_24_final_answer_only_shows_last_round() {
+async fn final_answer_only_shows_last_round() {
     let run = run(streaming(FinalAnswerOnly)).await;
     // Withheld until it is known to be the last, the answer comes as whole blocks.
     let expected = ["2.0 + text", "2.0 \"It is sunny.\"", "2.0 -", "completed 2 Stop"];
@@ -102,8 +90,7 @@ async fn all_shows_tool_call_response_then_final_response() {
 /// With all of it streamed, a tool-call response, then the direct result.
 #[tokio::test]
 async fn all_shows_tool_call_response_then_direct_result() {
-    let direct =
-        FnTool::new(definition("look").return_direct(), |_: serde_json::Value| async { Ok("sunny") });
+    let direct = FnTool::new(definition("look").return_direct(), |_: Value| async { Ok("sunny") });
     let client = client(&two_rounds(), streaming(All)).tool(direct).build().unwrap();
     let run = read(client.prompt().user("How is it?").stream()).await;
     let expected = [
@@ -132,7 +119,7 @@ async fn tool_events_are_added_to_every_mode() {
 
 /// The spellings of the builder.
 #[tokio::test]
-async fn ta_05_each_spelling_is_its_mode() {
+async fn each_spelling_is_its_mode() {
     let builder = ToolCallAdvisor::builder;
     for (spelled, mode) in [
         (ToolCallAdvisor::new(), TextOnly),
@@ -183,8 +170,7 @@ async fn final_answer_only_shows_vetoed_or_limited_answer() {
             .limits(ToolLimits::default().with_rounds(rounds))
             .build()
             .unwrap();
-        let client = client(&model, advisor).tool(look()).build().unwrap();
-        let run = read(client.prompt().user("go").stream()).await;
+        let run = go(client(&model, advisor).tool(look())).await;
         let text: String = run.chunks.iter().filter_map(Chunk::text).collect();
         assert!(text.starts_with("I will look.I stopped here"), "{rounds}: {text}");
     }
@@ -194,7 +180,7 @@ async fn final_answer_only_shows_vetoed_or_limited_answer() {
 /// round left.
 #[tokio::test]
 async fn final_answer_only_streams_live_in_last_round() {
-    let live_after = async |rounds: usize, client: advisor_chain::ChatClientBuilder, gate: &Gate| {
+    let live_after = async |rounds: usize, client: ChatClientBuilder, gate: &Gate| {
         let mut turn = Reader::new(client.build().unwrap().prompt().user("How is it?").stream());
         let shown = turn.so_far().await;
         gate.release();
@@ -206,7 +192,7 @@ async fn final_answer_only_streams_live_in_last_round() {
         Answer::new().text("It is ").gate(gate).text("sunny.").usage(1, 1).finish(FinishReason::Stop)
     };
     let builder = || ToolCallAdvisor::builder().suppress_tool_call_streaming();
-    let none = advisor_chain::ChatOptions::new().with_tool_choice(ToolChoice::None);
+    let none = ChatOptions::new().with_tool_choice(ToolChoice::None);
 
     let gate = Gate::new();
     let model = ScriptedModel::new([answer(&gate)]);
@@ -288,7 +274,7 @@ async fn restarted(mode: ToolCallStreaming) -> Run {
         Ok(ChunkStream::new(until_error.chain(void).chain(second)))
     })
     .with_placement(Placement::new(Phase::ModelCall));
-    let reset = advisor_chain::Error::new(advisor_chain::ErrorKind::Connection, "reset");
+    let reset = Error::new(ErrorKind::Connection, "reset");
     let model = ScriptedModel::new([Answer::new().text("ha").error(reset), Answer::from_text("whole")]);
     let client = client(&model, streaming(mode)).advisor(retry).tool(look()).build().unwrap();
     let run = read(client.prompt().message(Message::user("go")).stream()).await;

@@ -1,29 +1,12 @@
 //! Law T3 beyond the loop's own counts: equal calls, limits that advisors set, a last answer without tools, and turns
 //! inside tools.
-
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
-
+use advisor_chain::Advisor;
 use advisor_chain::chain::EndTurn;
-use advisor_chain::memory::ConversationStore;
-use advisor_chain::memory::store::{EntryKind, ReadRange};
-use advisor_chain::messages::Limit;
-use advisor_chain::tools::{
-    OnCallLimit, OnLimit, PolicyAction, ToolInvocation, ToolLimits, ToolOutput, ToolPolicy,
-};
-use advisor_chain::{
-    Advisor, AdvisorInfo, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, ConversationKey,
-    FinishReason, FnTool, InMemoryStore, Phase, Placement, Result, ToolCallAdvisor, ToolChoice, async_trait,
-};
-use advisor_testkit::{Answer, ScriptedModel};
-use serde_json::Value;
+use advisor_chain::tools::{PolicyAction, ToolPolicy};
+use advisor_tests::prelude::*;
 use tokio::time::{Instant, sleep};
 
-use crate::tool_loop::support::{
-    Ledger, assert_valid, client, definition, in_time, invoked, limit_of, limited, read, tool,
-    transcript_lines,
-};
+use crate::tool_loop::support::*;
 
 /// A model that calls `look` with these arguments, one after the other, and then answers.
 fn looks(arguments: &[&'static str]) -> ScriptedModel {
@@ -55,8 +38,7 @@ async fn equal_calls_of_one_answer_are_refused_by_words_that_are_true() {
     let calls = ["c0", "c1", "c2"].map(|id| (id, "look", "{}"));
     let model = ScriptedModel::new([Answer::from_calls(calls), Answer::from_text("Done.")]);
     let (look, given) = invoked("look");
-    let client = client(&model, limited(limits)).tool(look).build().unwrap();
-    let response = client.prompt().user("go").call().await.unwrap();
+    let response = response_of(client(&model, limited(limits)).tool(look)).await;
     assert_eq!((response.text().as_str(), given.lock().unwrap().len()), ("Done.", 2));
     let told = transcript_lines(response.transcript()).into_iter().find(|line| line.starts_with("error c2"));
     let text = "error c2: not started: the limit of 2 equal calls of the tool `look` in a row without another result was \
@@ -69,8 +51,7 @@ async fn equal_calls_of_one_answer_are_refused_by_words_that_are_true() {
 async fn model_is_told_before_equal_calls_end_the_turn() {
     let limits = ToolLimits::default().with_same_calls(Some(2));
     let (model, (look, given)) = (looks(&["{}", "{}", "{}", r#"{"a":1}"#]), invoked("look"));
-    let client = client(&model, limited(limits)).tool(look).build().unwrap();
-    let response = client.prompt().user("go").call().await.unwrap();
+    let response = response_of(client(&model, limited(limits)).tool(look)).await;
     assert_eq!((response.text().as_str(), given.lock().unwrap().len()), ("Done.", 3));
     let told = transcript_lines(response.transcript()).into_iter().find(|line| line.starts_with("error c2"));
     let text = "error c2: not started: the limit of 2 equal calls of the tool `look` in a row without another result was \
@@ -96,8 +77,7 @@ async fn polled_tool_whose_result_changes_is_not_stopped() {
 async fn model_may_continue_after_an_equal_call() {
     let limits = ToolLimits::default().with_same_calls(Some(1)).with_on_call_limit(OnCallLimit::TellModel);
     let (model, (look, given)) = (looks(&["{}", "{}"]), invoked("look"));
-    let client = client(&model, limited(limits)).tool(look).build().unwrap();
-    let response = client.prompt().user("go").call().await.unwrap();
+    let response = response_of(client(&model, limited(limits)).tool(look)).await;
     assert_eq!((response.text().as_str(), given.lock().unwrap().len()), ("Done.", 1));
     let denied =
         transcript_lines(response.transcript()).into_iter().find(|line| line.starts_with("error c1"));
@@ -208,8 +188,7 @@ async fn last_answer_that_was_cut_off_ends_as_cut_off() {
 #[tokio::test]
 async fn law_t3_calls_of_a_last_answer_do_not_run() {
     let (model, (look, given)) = (looks(&["{}"; 5]), invoked("look"));
-    let client = client(&model, limited(answering())).advisor(Allows(2)).tool(look).build().unwrap();
-    let run = read(client.prompt().user("go").stream()).await;
+    let run = go(client(&model, limited(answering())).advisor(Allows(2)).tool(look)).await;
     assert_eq!((limit_of(&run), model.calls(), given.lock().unwrap().len()), (budget(), 3, 1));
     assert_valid(run.response().transcript());
 }
@@ -217,8 +196,7 @@ async fn law_t3_calls_of_a_last_answer_do_not_run() {
 #[tokio::test]
 async fn law_t3_answer_in_time_is_not_asked_for_late() {
     let limits = answering().with_turn_timeout(Duration::ZERO);
-    let client = client(&looks(&["{}"]), limited(limits)).tool(tool("look", "sunny")).build().unwrap();
-    let run = read(client.prompt().user("go").stream()).await;
+    let run = go(client(&looks(&["{}"]), limited(limits)).tool(tool("look", "sunny"))).await;
     assert_eq!(limit_of(&run), Limit::Time(0));
 }
 
@@ -322,8 +300,7 @@ async fn law_t3_forbidden_calls_count() {
     });
     let policy = ToolPolicy::new([], PolicyAction::Deny("no".into()));
     let advisor = ToolCallAdvisor::builder().limits(limits).policy(policy).build().unwrap();
-    let client = client(&model, advisor).tool(tool("look", "sunny")).build().unwrap();
-    let run = read(client.prompt().user("go").stream()).await;
+    let run = go(client(&model, advisor).tool(tool("look", "sunny"))).await;
     assert_eq!((limit_of(&run), model.calls()), (Limit::Calls(3), 4));
 }
 
@@ -337,8 +314,8 @@ async fn law_t3_depth_of_nested_turns_is_limited() {
         text if text.contains("And?") || text == "go" => Answer::from_calls([("o1", "ask", "{}")]),
         text => Answer::from_text(format!("[{text}]")),
     });
-    let client = Arc::new(std::sync::OnceLock::<ChatClient>::new());
-    let own = Arc::clone(&client);
+    let own_client = Arc::new(std::sync::OnceLock::<ChatClient>::new());
+    let own = Arc::clone(&own_client);
     let ask = FnTool::with_invocation(definition("ask"), move |call: ToolInvocation| {
         let own = own.get().unwrap().clone();
         async move {
@@ -347,8 +324,8 @@ async fn law_t3_depth_of_nested_turns_is_limited() {
         }
     });
     let limits = ToolLimits::default().with_depth(2);
-    let built = crate::tool_loop::support::client(&model, limited(limits)).tool(ask).build().unwrap();
-    client.set(built.clone()).unwrap();
+    let built = client(&model, limited(limits)).tool(ask).build().unwrap();
+    own_client.set(built.clone()).unwrap();
     let response = built.prompt().user("go").call().await.unwrap();
     let text = response.text();
     assert!(text.starts_with("[[[") && text.contains("nested more than 2 deep"), "{text}");

@@ -1,15 +1,8 @@
 //! Tests of the two senders of a turn's earlier messages: the loop, or a memory inside it.
-
 use advisor_chain::chain::AdvisorRole;
-use advisor_chain::messages::Limit;
-use advisor_chain::tools::ToolLimits;
-use advisor_chain::{
-    AdvisorChain, ChatClientBuilder, ChatRequest, ErrorKind, Phase, Placement, StreamAdvisor,
-    ToolCallAdvisor, from_fn,
-};
-use advisor_testkit::{Answer, ScriptedModel};
+use advisor_tests::prelude::*;
 
-use crate::tool_loop::support::{client, limit_of, limited, read, tool, transcript_lines};
+use crate::tool_loop::support::*;
 
 /// Takes the place of a memory and passes its input on, so that the model shows the messages of the loop.
 fn stand_in() -> impl StreamAdvisor {
@@ -32,15 +25,14 @@ fn prepared(model: &ScriptedModel, advisor: ToolCallAdvisor) -> ChatClientBuilde
     client(model, advisor).system("Be brief.").tool(tool("look", "sunny"))
 }
 
-/// TA-38, TA-39: with a memory inside it, the loop sends the system messages and the new messages. It detects
+/// With a memory inside it, the loop sends the system messages and the new messages. It detects
 /// the memory, or is configured so.
 #[tokio::test]
-async fn ta_39_memory_inside_sends_only_new_messages() {
+async fn memory_inside_sends_only_new_messages() {
     let told = ToolCallAdvisor::builder().disable_internal_conversation_history().build().unwrap();
     for advisor in [ToolCallAdvisor::new(), told] {
         let model = model();
-        let client = prepared(&model, advisor).advisor(stand_in()).build().unwrap();
-        let response = client.prompt().user("go").call().await.unwrap();
+        let response = response_of(prepared(&model, advisor).advisor(stand_in())).await;
         let sent: Vec<_> = model.prompts().iter().map(|prompt| transcript_lines(&prompt.messages)).collect();
         assert_eq!(sent[0], ["system: Be brief.", "user: go"]);
         assert_eq!(sent[1], ["system: Be brief.", "result c1: sunny", "result c2: sunny"]);
@@ -49,9 +41,9 @@ async fn ta_39_memory_inside_sends_only_new_messages() {
     }
 }
 
-/// TA-37: without one, each request repeats the turn.
+/// Without one, each request repeats the turn.
 #[tokio::test]
-async fn ta_37_without_memory_requests_repeat_the_turn() {
+async fn without_memory_requests_repeat_the_turn() {
     let kept = ToolCallAdvisor::builder().internal_conversation_history(true).build().unwrap();
     for advisor in [ToolCallAdvisor::new(), kept] {
         let model = model();
@@ -62,13 +54,12 @@ async fn ta_37_without_memory_requests_repeat_the_turn() {
     }
 }
 
-/// TA-40, TA-41: the sent messages may be few; limits count the whole turn.
+/// The sent messages may be few; limits count the whole turn.
 #[tokio::test]
-async fn ta_40_limits_count_the_whole_turn() {
+async fn limits_count_the_whole_turn() {
     let model = model();
     let limits = ToolLimits::default().with_calls(2);
-    let client = prepared(&model, limited(limits)).advisor(stand_in()).build().unwrap();
-    let run = read(client.prompt().user("go").stream()).await;
+    let run = go(prepared(&model, limited(limits)).advisor(stand_in())).await;
     assert_eq!((limit_of(&run), model.calls()), (Limit::Calls(2), 2));
 }
 

@@ -1,15 +1,8 @@
 //! Several calls of one answer: at the same time, bounded, some alone, their results in call order.
+use advisor_chain::tools::ParallelTools;
+use advisor_tests::prelude::*;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use advisor_chain::tools::{ParallelTools, ToolCallStreaming, ToolInvocation, ToolOutput};
-use advisor_chain::{FinishReason, FnTool, ToolCallAdvisor, ToolDefinition};
-use advisor_testkit::{Answer, Gate, Journal, ScriptedModel};
-
-use crate::tool_loop::support::{
-    Reader, assert_valid, client, definition, in_time, read, streaming, tool, transcript_lines,
-};
+use crate::tool_loop::support::*;
 
 /// A tool that waits at the gate of its call's place in the answer, then answers with the call's id. It
 /// journals `start c1` and `end c1`.
@@ -37,9 +30,9 @@ fn gates(count: usize) -> Vec<Gate> {
     (0..count).map(|_| Gate::new()).collect()
 }
 
-/// TM-14, TM-34: one and four calls; results are in call order though the tools finish in the other.
+/// One and four calls; results are in call order though the tools finish in the other.
 #[tokio::test(start_paused = true)]
-async fn tm_14_results_keep_call_order() {
+async fn results_keep_call_order() {
     for count in [1, 4] {
         let (gates, journal) = (gates(count), Journal::new());
         let model = calls(&vec!["work"; count]);
@@ -187,22 +180,7 @@ async fn tool_events_come_out_while_tools_run() {
     turn.finish().await;
 }
 
-/// Without a listener, progress is lost and costs nothing; the tool continues.
-#[tokio::test]
-async fn progress_without_a_listener_is_lost() {
-    let reporting = FnTool::with_invocation(definition("work"), |invocation: ToolInvocation| async move {
-        for _ in 0..1000 {
-            invocation.progress.report("half").await;
-        }
-        Ok(ToolOutput::from("ok"))
-    });
-    let client = client(&calls(&["work"]), ToolCallAdvisor::new()).tool(reporting).build().unwrap();
-    let run = read(client.prompt().user("go").stream()).await;
-    assert_eq!(run.lines().iter().filter(|line| line.starts_with("tool ")).count(), 0);
-    assert_eq!(run.response().text(), "Done.");
-}
-
-/// U-13, R1: a reader that does not read holds everything up; nothing piles up behind it.
+/// A reader that does not read holds everything up; nothing piles up behind it.
 #[tokio::test]
 async fn law_r1_a_slow_reader_bounds_what_waits_for_it() {
     let sent = Arc::new(AtomicUsize::new(0));
@@ -232,9 +210,9 @@ async fn law_r1_a_slow_reader_bounds_what_waits_for_it() {
     let client = client(&model, streaming(ToolCallStreaming::All)).tool(reporting).build().unwrap();
     let mut turn = client.prompt().user("go").stream();
     let mut read = [0, 0];
-    while let Some(chunk) = futures::StreamExt::next(&mut turn).await {
+    while let Some(chunk) = StreamExt::next(&mut turn).await {
         match chunk.unwrap() {
-            advisor_chain::Chunk::Tool(_) => read[0] += 1,
+            Chunk::Tool(_) => read[0] += 1,
             chunk if chunk.text().is_some() => read[1] += 1,
             _ => {}
         }
@@ -244,25 +222,4 @@ async fn law_r1_a_slow_reader_bounds_what_waits_for_it() {
         assert!(said <= read[1] + 1, "{said} pieces while {} were read", read[1]);
     }
     assert_eq!(read, [1002, 1000]);
-}
-
-/// A call's key names it for ever: its turn, its round, its place in the answer.
-#[tokio::test]
-async fn a_call_has_a_stable_key() {
-    let keys = Arc::new(std::sync::Mutex::new(Vec::new()));
-    let kept = Arc::clone(&keys);
-    let keyed = FnTool::with_invocation(definition("work"), move |invocation: ToolInvocation| {
-        assert_eq!(invocation.turn.id(), &invocation.key.turn);
-        kept.lock().unwrap().push(invocation.key.to_string());
-        async { Ok(ToolOutput::from("ok")) }
-    });
-    let model = ScriptedModel::new([
-        Answer::from_calls([("c1", "work", "{}"), ("c2", "nonesuch", "{}"), ("c3", "work", "{}")]),
-        Answer::from_calls([("c1", "work", "{}")]),
-        Answer::from_text("Done."),
-    ]);
-    let client = client(&model, ToolCallAdvisor::new()).tool(keyed).build().unwrap();
-    let turn = advisor_chain::TurnId::new("turn-7").unwrap();
-    client.prompt().user("go").turn(turn).call().await.unwrap();
-    assert_eq!(*keys.lock().unwrap(), ["turn-7/1/0", "turn-7/1/2", "turn-7/2/0"]);
 }

@@ -1,18 +1,10 @@
 //! Law T6, from the bytes of a server to the next request and to memory: servers repeat the ids of calls.
-
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use advisor_chain::messages::MessageList;
-use advisor_chain::tools::{ToolCallStreaming, ToolInvocation, ToolOutput};
-use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, Chunk, ConversationKey, FnTool, InMemoryStore, Message, OpenAiModel, Phase,
-};
-use advisor_testkit::{ChatTranscript, ReplayServer, Reply};
-use serde_json::{Value, json};
+use advisor_testkit::ChatTranscript;
+use advisor_tests::prelude::*;
 
-use crate::tool_loop::support::{Run, assert_valid, definition, read, streaming};
+use crate::tool_loop::support::*;
 
 /// The longest time of a turn against the replay server.
 const LONGEST: Duration = Duration::from_secs(60);

@@ -1,22 +1,9 @@
 //! Tests of calls that run outside the loop, such as client-side ones: they run as inside it.
+use advisor_chain::Turn;
+use advisor_chain::tools::{CallRun, ParallelTools, ToolBatch, ToolEvents, ToolExecution};
+use advisor_tests::prelude::*;
 
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
-
-use advisor_chain::messages::{ToolCall, ToolResult};
-use advisor_chain::tools::{
-    CallKey, CallRun, CallStart, Effect, ParallelTools, ToolBatch, ToolError, ToolEvents, ToolExecution,
-    ToolInvocation, ToolLimits, ToolSet, VERIFY_BEFORE_RETRYING,
-};
-use advisor_chain::{
-    AdvisorChain, ChatMemoryAdvisor, ChatRequest, Chunk, ConversationKey, ErrorKind, FinishReason, FnTool,
-    InMemoryStore, Message, Phase, Result, StreamAdvisor, ToolCallAdvisor, ToolDefinition, Turn, TurnId,
-    async_trait, from_fn,
-};
-use advisor_testkit::{Answer, ScriptedModel};
-use serde_json::{Value, json};
-
-use crate::tool_loop::support::{assert_valid, client, definition, lines, transcript_lines};
+use crate::tool_loop::support::*;
 
 fn advisor() -> ToolCallAdvisor {
     let tools = ParallelTools::new().with_timeout(Some(Duration::from_secs(5)));
@@ -62,8 +49,7 @@ async fn law_t2_call_run_alone_gives_the_loop_result() {
     ] {
         let model =
             ScriptedModel::new([Answer::from_calls([("c1", name, arguments)]), Answer::from_text("Done.")]);
-        let client = client(&model, advisor()).tools(&tools()).build().unwrap();
-        let response = client.prompt().user("go").call().await.unwrap();
+        let response = response_of(client(&model, advisor()).tools(&tools())).await;
         let in_loop = response.transcript().iter().find_map(Message::tool_result).unwrap();
         let run = CallRun::new(ToolCall::new("c1", name, arguments), key());
         let alone = advisor().run_call(&tools(), run).await.unwrap();
@@ -216,7 +202,7 @@ async fn law_t5_client_side_call_has_key_of_recorded_answer() {
         let model = ScriptedModel::new([calls()]);
         let client = match has_loop {
             true => client(&model, ToolCallAdvisor::new()).tools(&tools),
-            false => advisor_chain::ChatClient::builder(model.clone()),
+            false => ChatClient::builder(model.clone()),
         };
         let client = client.advisor(hiding()).advisor_in(place, memory.clone()).build().unwrap();
         let response = client.prompt().user("Pay.").conversation("c").turn("t").call().await.unwrap();
@@ -244,7 +230,7 @@ async fn law_t5_client_side_call_has_key_of_recorded_answer() {
 async fn call_without_loop_has_key_of_its_answer() {
     for recorded in [true, false] {
         let model = ScriptedModel::new([Answer::from_calls([("c1", "pay", "{}"), ("c2", "pay", "{}")])]);
-        let client = advisor_chain::ChatClient::builder(model);
+        let client = ChatClient::builder(model);
         let client = match recorded {
             true => client.advisor(ChatMemoryAdvisor::new(InMemoryStore::new())),
             false => client.advisor(hiding()),

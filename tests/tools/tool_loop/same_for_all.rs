@@ -1,19 +1,12 @@
 //! Tests for any answers and any mode: the laws of the stream hold, a call is a folded stream, and the
 //! transcript is valid.
-
-use advisor_chain::messages::{Block, Delta, ToolCallDelta};
-use advisor_chain::tools::{
-    ClientSideTool, OnCallLimit, ToolCallStreaming, ToolError, ToolLimits, ToolOutput,
-};
-use advisor_chain::{
-    ChatClient, ChatResponse, Chunk, Error, ErrorKind, FinishReason, FnTool, ToolCallAdvisor,
-};
-use advisor_testkit::{Answer, ScriptedModel};
+use advisor_chain::messages::ToolCallDelta;
+use advisor_tests::prelude::*;
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_oneof};
 use proptest::{collection, option, proptest, sample};
 use tokio::runtime::Builder;
 
-use crate::tool_loop::support::{Ledger, Run, Staged, Stages, Watch, assert_valid, definition, read, tool};
+use crate::tool_loop::support::*;
 
 /// One piece of a model's answer.
 #[derive(Clone, Debug)]
@@ -137,7 +130,7 @@ fn set(script: &Script, setting: &Setting) -> Set {
         .build()
         .unwrap();
     let own = |definition, outcome: Result<&'static str, &'static str>| {
-        FnTool::new(definition, move |_: serde_json::Value| async move {
+        FnTool::new(definition, move |_: Value| async move {
             outcome.map(ToolOutput::from).map_err(ToolError::new)
         })
     };

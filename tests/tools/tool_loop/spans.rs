@@ -1,14 +1,10 @@
 //! Tests of the nesting of a turn's spans.
-
-use std::sync::{Arc, Mutex};
-
-use advisor_chain::{FnTool, ToolCallAdvisor};
-use advisor_testkit::{Answer, ScriptedModel};
+use advisor_tests::prelude::*;
 use tracing::span::{Attributes, Id};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::tool_loop::support::{client, definition, read};
+use crate::tool_loop::support::*;
 
 /// Remembers `parent > child` of every span that opens.
 #[derive(Clone, Default)]
@@ -22,16 +18,16 @@ impl<S: tracing::Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Parents {
     }
 }
 
-/// SH-01, TM-20: model calls are in their round, rounds and tools in the turn, and the turn in the outer span.
+/// Model calls are in their round, rounds and tools in the turn, and the turn in the outer span.
 /// A tool sees its span as the current one.
 #[tokio::test]
-async fn sh_01_spans_stand_inside_one_another() {
+async fn spans_stand_inside_one_another() {
     let parents = Parents::default();
     // With one subscriber alone, tests on other threads, which have none, decide what is worth a span.
     let _beside = tracing::Dispatch::new(tracing_subscriber::registry());
     let subscriber = tracing_subscriber::registry().with(parents.clone());
     let _installed = tracing::subscriber::set_default(subscriber);
-    let look = FnTool::new(definition("look"), |_: serde_json::Value| async {
+    let look = FnTool::new(definition("look"), |_: Value| async {
         let current = tracing::Span::current().metadata().map_or("-", |metadata| metadata.name());
         Ok(current)
     });

@@ -1,15 +1,8 @@
 //! Tests of a hook that steers the loop after a round: the calls that run, how they run, and whether the turn
 //! continues.
+use advisor_tests::prelude::*;
 
-use std::sync::{Arc, Mutex};
-
-use advisor_chain::tools::LoopHooks;
-use advisor_chain::{
-    ChatResponse, FinishReason, FnTool, Result, ToolCallAdvisor, ToolDefinition, async_trait,
-};
-use advisor_testkit::{Answer, ScriptedModel};
-
-use crate::tool_loop::support::{assert_valid, client, invoked, read, tool, transcript_lines};
+use crate::tool_loop::support::*;
 
 fn hooked(hooks: impl LoopHooks) -> ToolCallAdvisor {
     ToolCallAdvisor::builder().hooks(hooks).build().unwrap()
@@ -33,7 +26,7 @@ fn emptied(response: ChatResponse) -> ChatResponse {
 }
 
 /// The response with its calls changed.
-fn with_calls(response: ChatResponse, change: fn(&mut advisor_chain::messages::ToolCall)) -> ChatResponse {
+fn with_calls(response: ChatResponse, change: fn(&mut ToolCall)) -> ChatResponse {
     let blocks = response.blocks().map(|(id, block)| match block.as_tool_call() {
         Some(call) => {
             let mut call = call.clone();
@@ -46,15 +39,14 @@ fn with_calls(response: ChatResponse, change: fn(&mut advisor_chain::messages::T
     response.with_blocks(blocks)
 }
 
-async fn steered(steer: Steer) -> (ChatResponse, ScriptedModel, Arc<Mutex<Vec<serde_json::Value>>>) {
+async fn steered(steer: Steer) -> (ChatResponse, ScriptedModel, Arc<Mutex<Vec<Value>>>) {
     let model = ScriptedModel::new([
         Answer::new().text("Let me look.").call("c1", "look", "{\"a\":1}").finish(FinishReason::ToolCalls),
         Answer::from_text("Done."),
     ]);
     let (look, given) = invoked("look");
-    let client =
-        client(&model, hooked(Steering(steer))).tool(look).tool(tool("other", "from another")).build();
-    let run = read(client.unwrap().prompt().user("go").stream()).await;
+    let run =
+        go(client(&model, hooked(Steering(steer))).tool(look).tool(tool("other", "from another"))).await;
     assert_valid(run.response().transcript());
     (run.response().clone(), model, given)
 }
@@ -108,7 +100,7 @@ async fn a_steering_hook_can_redirect_a_call() {
 
 /// The tool to which a hook redirects a call decides whether the caller answers it.
 #[tokio::test]
-async fn d24_steering_hook_can_withhold_or_return_calls() {
+async fn steering_hook_can_withhold_or_return_calls() {
     let redirected: [(&str, Steer); 2] = [
         ("callers", |response| with_calls(response, |call| call.name = "look".into())),
         ("look", |response| with_calls(response, |call| call.name = "callers".into())),
@@ -119,7 +111,7 @@ async fn d24_steering_hook_can_withhold_or_return_calls() {
         let (look, given) = invoked("look");
         let callers =
             ToolDefinition::new("callers", "Is run elsewhere.", serde_json::json!({"type": "object"}));
-        let callers = FnTool::new(callers.client_side(), |_: serde_json::Value| async { Ok("never") });
+        let callers = FnTool::new(callers.client_side(), |_: Value| async { Ok("never") });
         let client = client(&model, hooked(Steering(steer))).tool(look).tool(callers).build().unwrap();
         let response = read(client.prompt().user("go").stream()).await.response().clone();
         let (ran, reason) = match called {
@@ -134,9 +126,9 @@ async fn d24_steering_hook_can_withhold_or_return_calls() {
 #[tokio::test]
 async fn a_steering_hook_cannot_add_calls() {
     let (response, model, given) = steered(|response| {
-        let call = advisor_chain::messages::ToolCall::new("c9", "look", "{}");
+        let call = ToolCall::new("c9", "look", "{}");
         let mut blocks: Vec<_> = response.blocks().map(|(id, block)| (id, block.clone())).collect();
-        blocks.push((advisor_chain::messages::BlockId::new(1, 9), call.into()));
+        blocks.push((BlockId::new(1, 9), call.into()));
         response.with_blocks(blocks)
     })
     .await;
@@ -159,9 +151,8 @@ async fn steering_hook_can_continue_without_the_calls() {
 #[tokio::test]
 async fn a_steering_hook_can_ask_again() {
     let model = ScriptedModel::new([Answer::from_text("First."), Answer::from_text("Second.")]);
-    let client =
-        client(&model, hooked(Steering(|response| response.with_finish(FinishReason::Paused)))).build();
-    let run = read(client.unwrap().prompt().user("go").stream()).await;
+    let run =
+        go(client(&model, hooked(Steering(|response| response.with_finish(FinishReason::Paused))))).await;
     assert_eq!(run.text(), "First.Second.");
     assert_eq!(
         transcript_lines(run.response().transcript()),

@@ -1,24 +1,14 @@
 //! Law T3, the turn's time: it is bounded while a round opens, while the model answers, while tools run and
 //! between all of them. The clock is paused: it moves only when everything waits.
-
 use std::sync::mpsc;
-use std::time::Duration;
 
-use advisor_chain::messages::{BlockDelta, BlockHead, BlockId, BlockKind, Limit, MessageList};
-use advisor_chain::tools::{LoopHooks, ToolCallStreaming, ToolLimits};
-use advisor_chain::{
-    AdvisorChain, ChatRequest, Chunk, ChunkStream, FinishReason, FnTool, Message, Phase, Placement, Result,
-    ToolCallAdvisor, async_trait, from_fn,
-};
-use advisor_testkit::{Answer, ScriptedModel};
-use serde_json::{Value, json};
+use advisor_chain::messages::BlockHead;
+use advisor_tests::prelude::*;
 use tokio::runtime::Builder;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, advance};
 
-use crate::tool_loop::support::{
-    Ledger, Run, assert_valid, client, definition, limit_of, limited, read, tool, transcript_lines,
-};
+use crate::tool_loop::support::*;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -85,9 +75,7 @@ async fn law_t3_time_runs_out_while_the_model_answers() {
         let model = ScriptedModel::new([Answer::new().text("It is ").text("sun").hang()]);
         let advisor = ToolCallAdvisor::builder().limits(limits()).streaming(mode).build().unwrap();
         let ledger = Ledger::default();
-        let client =
-            client(&model, advisor).advisor(ledger.clone()).tool(tool("look", "sunny")).build().unwrap();
-        let run = read(client.prompt().user("go").stream()).await;
+        let run = go(client(&model, advisor).advisor(ledger.clone()).tool(tool("look", "sunny"))).await;
         assert_out_of_time(&run, begun);
         let lines = transcript_lines(run.response().transcript());
         assert_eq!(lines[..2], ["user: go", "assistant: It is sun"], "{mode:?}");
@@ -105,11 +93,10 @@ async fn law_t3_time_limit_expires_in_middle_of_call() {
         let model = ScriptedModel::new([Answer::new()
             .text("Let me look.")
             .call("c1", "look", "{}")
-            .delta(advisor_chain::messages::Delta::tool_call(nameless))
+            .delta(Delta::tool_call(nameless))
             .hang()]);
         let advisor = ToolCallAdvisor::builder().limits(limits()).streaming(mode).build().unwrap();
-        let client = client(&model, advisor).tool(tool("look", "sunny")).build().unwrap();
-        let run = read(client.prompt().user("go").stream()).await;
+        let run = go(client(&model, advisor).tool(tool("look", "sunny"))).await;
         assert_out_of_time(&run, begun);
         let calls: Vec<_> =
             run.response().transcript().iter().flat_map(|message| message.tool_calls().cloned()).collect();
@@ -136,9 +123,7 @@ async fn law_t3_time_runs_out_while_a_round_opens() {
         })
         .with_placement(Placement::new(Phase::ModelCall));
         let model = ScriptedModel::new([one_call(), Answer::from_text("never")]);
-        let client =
-            client(&model, limited(limits())).advisor(stuck).tool(tool("look", "sunny")).build().unwrap();
-        let run = read(client.prompt().user("go").stream()).await;
+        let run = go(client(&model, limited(limits())).advisor(stuck).tool(tool("look", "sunny"))).await;
         assert_out_of_time(&run, begun);
         assert_eq!(model.calls(), hangs_in_round - 1);
     }
@@ -152,27 +137,13 @@ async fn law_t3_time_runs_out_while_tools_run() {
         Ok("never")
     });
     let model = ScriptedModel::new([Answer::from_calls([("c1", "look", "{}"), ("c2", "hang", "{}")])]);
-    let client = client(&model, limited(limits())).tool(tool("look", "sunny")).tool(hanging).build().unwrap();
-    let run = read(client.prompt().user("go").stream()).await;
+    let run = go(client(&model, limited(limits())).tool(tool("look", "sunny")).tool(hanging)).await;
     assert_out_of_time(&run, begun);
     assert_eq!(
         transcript_lines(run.response().transcript())[3..5],
         ["result c1: sunny", "error c2: stopped: the turn's time is over; the outcome is unknown"]
     );
     assert_eq!(model.calls(), 1);
-}
-
-/// A tool's own time ends before the turn's: only the tool is stopped.
-#[tokio::test(start_paused = true)]
-async fn tool_timeout_does_not_end_the_turn() {
-    let hanging = FnTool::new(definition("hang").with_timeout(SECOND), |_: Value| async {
-        std::future::pending::<()>().await;
-        Ok("never")
-    });
-    let model = ScriptedModel::new([Answer::from_calls([("c1", "hang", "{}")]), Answer::from_text("I see.")]);
-    let client = client(&model, limited(limits())).tool(hanging).build().unwrap();
-    let response = client.prompt().user("go").call().await.unwrap();
-    assert_eq!((response.text().as_str(), &response.finish().reason), ("I see.", &FinishReason::Stop));
 }
 
 /// Spends more time than there is, at one of the turning points.
@@ -187,11 +158,7 @@ impl LoopHooks for Slow {
         Ok(request)
     }
 
-    async fn after_round(
-        &self,
-        response: advisor_chain::ChatResponse,
-        _round: u32,
-    ) -> Result<advisor_chain::ChatResponse> {
+    async fn after_round(&self, response: ChatResponse, _round: u32) -> Result<ChatResponse> {
         if self.0 == "after_round" {
             advance(5 * SECOND).await;
         }
@@ -218,8 +185,7 @@ async fn law_t3_time_is_over_before_a_round() {
         let begun = Instant::now();
         let model = ScriptedModel::new([one_call(), Answer::from_text("never")]);
         let advisor = ToolCallAdvisor::builder().limits(limits()).hooks(Slow(stage)).build().unwrap();
-        let client = client(&model, advisor).tool(tool("look", "sunny")).build().unwrap();
-        let run = read(client.prompt().user("go").stream()).await;
+        let run = go(client(&model, advisor).tool(tool("look", "sunny"))).await;
         assert_out_of_time(&run, begun);
         assert_eq!(model.calls(), asked, "{stage}");
         let lines = transcript_lines(run.response().transcript());
@@ -234,20 +200,8 @@ async fn law_t3_answer_ready_in_time_is_no_limit() {
         .wait(advance(5 * SECOND))
         .text("Done.")
         .finish(FinishReason::Stop)]);
-    let client = client(&model, limited(limits())).build().unwrap();
-    let response = client.prompt().user("go").call().await.unwrap();
+    let response = response_of(client(&model, limited(limits()))).await;
     assert_eq!((response.text().as_str(), &response.finish().reason), ("Done.", &FinishReason::Stop));
-}
-
-/// Without a bound nothing is timed.
-#[tokio::test(start_paused = true)]
-async fn turn_without_limit_is_not_timed() {
-    let model = ScriptedModel::new([Answer::new()
-        .wait(advance(1_000_000 * SECOND))
-        .text("Done.")
-        .finish(FinishReason::Stop)]);
-    let client = client(&model, ToolCallAdvisor::new()).build().unwrap();
-    assert_eq!(client.prompt().user("go").call().await.unwrap().text(), "Done.");
 }
 
 /// A model whose chunks are always there is held to the turn's time as well.
@@ -271,8 +225,7 @@ async fn law_t3_time_limit_expires_with_always_ready_model() {
     })
     .with_placement(Placement::new(Phase::Round));
     let model = ScriptedModel::new([]);
-    let client = client(&model, limited(limits)).advisor(endless).build().unwrap();
-    let run = read(client.prompt().user("go").stream()).await;
+    let run = go(client(&model, limited(limits)).advisor(endless)).await;
     assert_eq!(limit_of(&run), Limit::Time(1));
     assert_valid(run.response().transcript());
 }

@@ -1,45 +1,8 @@
 //! Tests of the events that observers of tools receive.
+use advisor_chain::tools::{StartedCalls, ToolBatch, ToolExecution};
+use advisor_tests::prelude::*;
 
-use advisor_chain::tools::{
-    Effect, LoopHooks, OnCallLimit, StartedCalls, ToolBatch, ToolCallStreaming, ToolExecution, ToolLimits,
-};
-use advisor_chain::{
-    AdvisorChain, ChatClientBuilder, ChatRequest, ChatResponse, Error, ErrorKind, FinishReason, FnTool,
-    Message, Phase, Result, ToolCallAdvisor, async_trait, from_fn,
-};
-use advisor_testkit::{Answer, ScriptedModel};
-
-use crate::tool_loop::support::{
-    Denying, Ledger, Reader, Run, Stages, client, definition, read, staged_in, streaming, tool,
-};
-
-/// Observers learn how every call ended, including calls that never started.
-#[tokio::test]
-async fn every_call_outcome_has_an_event() {
-    let model = ScriptedModel::new([
-        Answer::from_calls([
-            ("c1", "nonesuch", "{}"),
-            ("c2", "look", "{"),
-            ("c3", "delete", "{}"),
-            ("c4", "look", "{}"),
-        ]),
-        Answer::from_text("I see."),
-    ]);
-    let advisor = ToolCallAdvisor::builder().tool_events(true).hooks(Denying).build().unwrap();
-    let client =
-        client(&model, advisor).tool(tool("look", "sunny")).tool(tool("delete", "gone")).build().unwrap();
-    let run = read(client.prompt().user("go").stream()).await;
-    let mut events: Vec<_> = run.lines().into_iter().filter(|line| line.starts_with("tool ")).collect();
-    events.iter_mut().for_each(|line| *line = line.split(':').next().unwrap().to_string());
-    events.sort();
-    assert_eq!(
-        events,
-        [
-            "tool c1 unknown_tool", "tool c2 invalid_arguments", "tool c3 denied", "tool c4 finished",
-            "tool c4 started {}"
-        ]
-    );
-}
+use crate::tool_loop::support::*;
 
 /// A call that cannot run is reported before any tool of its round starts, in call order. A hanging tool does
 /// not delay this report.
@@ -50,7 +13,7 @@ async fn unrunnable_calls_are_reported_before_any_tool_starts() {
         ("c2", "nonesuch", "{}"),
         ("c3", "look", "{"),
     ])]);
-    let hanging = FnTool::new(definition("look"), |_: serde_json::Value| async {
+    let hanging = FnTool::new(definition("look"), |_: Value| async {
         std::future::pending::<()>().await;
         Ok("never")
     });
@@ -61,20 +24,6 @@ async fn unrunnable_calls_are_reported_before_any_tool_starts() {
     assert!(unknown.starts_with("c2 unknown_tool: there is no tool"), "{unknown}");
     assert!(malformed.starts_with("c3 invalid_arguments: not started"), "{malformed}");
     assert_eq!(started, "c1 started {}");
-}
-
-/// The same for calls that no tool of the turn will answer any more: a cut answer, a limit.
-#[tokio::test]
-async fn calls_that_end_turn_have_an_event() {
-    let model = ScriptedModel::new([Answer::new().call("c1", "look", "{}").finish(FinishReason::Length)]);
-    let client =
-        client(&model, streaming(ToolCallStreaming::All)).tool(tool("look", "sunny")).build().unwrap();
-    let lines = read(client.prompt().user("go").stream()).await.lines();
-    let at = |what: &str| {
-        lines.iter().position(|line| line.starts_with(what)).unwrap_or_else(|| panic!("{lines:?}"))
-    };
-    assert!(at("round 1 completed") < at("tool c1 answer_cut_off: not started"));
-    assert!(at("tool c1 answer_cut_off: not started") < at("2.0 + text"));
 }
 
 /// The events of tools, each without its text: `c1 started`, `c1 limit`.
@@ -142,7 +91,7 @@ async fn law_t2_call_that_never_starts_has_no_started_event() {
         assert_eq!(events(&run), expected);
         let answered = run.response().transcript().iter().filter_map(Message::tool_result);
         let told = run.chunks.iter().filter_map(|chunk| match chunk {
-            advisor_chain::Chunk::Tool(event) => event.result(),
+            Chunk::Tool(event) => event.result(),
             _ => None,
         });
         assert!(told.eq(answered), "the event has the result that the model reads: {:?}", run.lines());
@@ -152,12 +101,12 @@ async fn law_t2_call_that_never_starts_has_no_started_event() {
 #[tokio::test]
 async fn law_t2_t5_call_started_before_has_no_started_event() {
     let charge = definition("charge").with_effect(Effect::AtMostOnce);
-    let charge = FnTool::new(charge, |_: serde_json::Value| async { Ok("charged") });
+    let charge = FnTool::new(charge, |_: Value| async { Ok("charged") });
     let model =
         ScriptedModel::new([Answer::from_calls([("c1", "charge", "{}")]), Answer::from_text("I see.")]);
     let client = client(&model, streaming(ToolCallStreaming::All)).tool(charge).build().unwrap();
     let stream = client.prompt().user("go").stream();
-    let key = advisor_chain::tools::CallKey::new(stream.turn().id().clone(), 1, 0);
+    let key = CallKey::new(stream.turn().id().clone(), 1, 0);
     stream.turn().extensions().update(|started: &mut StartedCalls| started.note(key));
     assert_eq!(events(&read(stream).await), ["c1 already_started"]);
 }
@@ -188,12 +137,10 @@ async fn law_t2_call_of_swallowed_first_answer_has_its_event() {
         Err(Error::new(ErrorKind::Advisor, "the answer was not wanted").or_partial(answer))
     };
     let model = ScriptedModel::new([Answer::from_calls([("c1", "look", "{}")])]);
-    let client = client(&model, streaming(ToolCallStreaming::All))
+    let run = go(client(&model, streaming(ToolCallStreaming::All))
         .advisor_in(Phase::Round, from_fn("swallow", swallow))
-        .tool(tool("look", "sunny"))
-        .build()
-        .unwrap();
-    let run = read(client.prompt().user("go").stream()).await;
+        .tool(tool("look", "sunny")))
+    .await;
     assert_eq!((run.error().kind(), events(&run)), (ErrorKind::Advisor, vec!["c1 turn_failed".into()]));
 }
 
@@ -204,19 +151,18 @@ async fn law_t2_o5_unrun_call_ends_once_if_end_is_unrecorded() {
         client.advisor(Ledger::at(&Stages::failing_at("record end 2"))).tool(tool("look", "sunny"))
     };
     let model = ScriptedModel::new([Answer::new().call("c1", "look", "{}").finish(FinishReason::Length)]);
-    let client = add(client(&model, streaming(ToolCallStreaming::All))).build().unwrap();
-    let run = read(client.prompt().user("go").stream()).await;
+    let run = go(add(client(&model, streaming(ToolCallStreaming::All)))).await;
     assert_eq!((run.error().kind(), events(&run)), (ErrorKind::Advisor, vec!["c1 answer_cut_off".into()]));
     let history = run.error().history().unwrap();
     assert_eq!(history.iter().filter(|message| message.tool_result().is_some()).count(), 1);
 }
 
 /// An execution that reports nothing, or the wrong things.
-struct Careless(fn(&ToolBatch) -> Result<Vec<advisor_chain::messages::ToolResult>>);
+struct Careless(fn(&ToolBatch) -> Result<Vec<ToolResult>>);
 
 #[async_trait]
 impl ToolExecution for Careless {
-    async fn execute(&self, batch: ToolBatch) -> Result<Vec<advisor_chain::messages::ToolResult>> {
+    async fn execute(&self, batch: ToolBatch) -> Result<Vec<ToolResult>> {
         let results = (self.0)(&batch);
         if let (Ok(results), [_, second, third]) = (&results, &batch.calls[..]) {
             let denied = advisor_chain::messages::NotStartedReason::Denied;
@@ -231,11 +177,9 @@ impl ToolExecution for Careless {
 
 #[tokio::test]
 async fn law_t2_replaced_execution_ends_each_call_once() {
-    type Execute = fn(&ToolBatch) -> Result<Vec<advisor_chain::messages::ToolResult>>;
+    type Execute = fn(&ToolBatch) -> Result<Vec<ToolResult>>;
     let dry: Execute = |batch| {
-        let error = |call: &advisor_chain::tools::ReadyCall| {
-            advisor_chain::messages::ToolResult::error(&call.call, "dry run")
-        };
+        let error = |call: &advisor_chain::tools::ReadyCall| ToolResult::error(&call.call, "dry run");
         Ok(batch.calls.iter().map(error).collect())
     };
     let fails: Execute = |_| Err(Error::new(ErrorKind::Tool, "the engine is down"));

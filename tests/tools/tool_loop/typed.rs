@@ -1,18 +1,10 @@
 //! Tools whose arguments are a type.
-
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
-
-use advisor_chain::tools::{ToolCallStreaming, ToolError, ToolOutput, schema_for};
-use advisor_chain::{
-    ChatMemoryAdvisor, ConversationKey, FnTool, InMemoryStore, Phase, ToolCallAdvisor, TurnId,
-};
-use advisor_testkit::{Answer, ScriptedModel};
+use advisor_chain::tools::schema_for;
+use advisor_tests::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
-use crate::tool_loop::support::{client, read, result_of, streaming, transcript_lines};
+use crate::tool_loop::support::*;
 
 /// What to look up.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -155,26 +147,6 @@ async fn a_typed_tool_is_given_its_invocation() {
     }
 }
 
-/// Arguments that do not fit give an error result that names the place, and the closure is not called.
-#[tokio::test]
-async fn law_t2_typed_arguments_mismatch_names_the_location() {
-    for (arguments, says) in [
-        (r#"{"city":"Oslo","around":[{"north":1.5},{"north":"up"}]}"#, "/around/1/north: "),
-        (r#"{"city":"Oslo","days":256}"#, "/days: 256 is greater than"),
-        (r#"{"days":1}"#, "\"city\" is a required property"),
-        (r#"{"city":"Oslo","unit":"kelvin"}"#, "/unit: \"kelvin\" is not one of"),
-    ] {
-        let never = FnTool::from_args("weather", "Tells.", |_: Weather| async { Ok("never") });
-        let result = result_of(never, arguments).await;
-        let text = result.text();
-        assert!(
-            result.is_error && text.starts_with("not started: the arguments do not fit the tool"),
-            "{text}"
-        );
-        assert!(text.contains(says), "{arguments}: {text}");
-    }
-}
-
 /// Arguments that fit the schema and not the type give an error that names the place as well.
 #[tokio::test]
 async fn law_t2_typed_arguments_fitting_schema_only_name_location() {
@@ -189,7 +161,7 @@ async fn law_t2_typed_arguments_fitting_schema_only_name_location() {
         ),
         (r#"{"sizes":{"a/b~c":[1.5]}}"#, "/sizes/a~1b~0c/0: "),
     ] {
-        let definition = advisor_chain::ToolDefinition::new("page", "Shows.", json!({"type": "object"}));
+        let definition = ToolDefinition::new("page", "Shows.", json!({"type": "object"}));
         let untyped = FnTool::new(definition, |page: Page| async move { Ok(json!(page.sizes)) });
         let typed = FnTool::from_args("page", "Shows.", |page: Page| async move { Ok(json!(page.sizes)) });
         for tool in [untyped, typed] {
@@ -224,17 +196,6 @@ async fn typed_tool_answers_with_texts_values_and_errors() {
 
     let map: BTreeMap<Vec<u8>, u8> = [(vec![1], 1)].into();
     assert!(ToolOutput::json(&map).is_err(), "keys are texts");
-}
-
-/// A typed tool keeps the other settings of its definition.
-#[tokio::test]
-async fn a_typed_tool_may_return_directly() {
-    let direct = FnTool::from_args("weather", "Tells.", |args: Weather| async move { Ok(args.city) })
-        .map_definition(advisor_chain::ToolDefinition::return_direct);
-    let model = ScriptedModel::new([Answer::from_calls([("c1", "weather", r#"{"city":"Oslo"}"#)])]);
-    let client = client(&model, ToolCallAdvisor::new()).tool(direct).build().unwrap();
-    let response = client.prompt().user("go").call().await.unwrap();
-    assert_eq!(transcript_lines(response.transcript())[2..], ["result c1: Oslo", "assistant: Oslo"]);
 }
 
 /// A tool without arguments takes a struct without fields.

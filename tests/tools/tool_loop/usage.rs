@@ -1,13 +1,8 @@
 //! Token counts: each round's own, and the turn's sum on completion.
+use advisor_chain::messages::Usage;
+use advisor_tests::prelude::*;
 
-use advisor_chain::messages::{Delta, Usage};
-use advisor_chain::tools::{LoopHooks, LoopOutcome, ToolCallStreaming};
-use advisor_chain::{
-    AdvisorChain, ChatRequest, ChatResponse, Chunk, FinishReason, Phase, Placement, ToolCallAdvisor, from_fn,
-};
-use advisor_testkit::{Answer, ScriptedModel};
-
-use crate::tool_loop::support::{Run, client, read, streaming, tool};
+use crate::tool_loop::support::*;
 
 fn two_rounds(first: Option<Usage>, second: Option<Usage>) -> ScriptedModel {
     let with = |answer: Answer, usage: Option<Usage>| match usage {
@@ -28,9 +23,9 @@ async fn run(model: &ScriptedModel, mode: ToolCallStreaming) -> Run {
 const ALL: [ToolCallStreaming; 3] =
     [ToolCallStreaming::TextOnly, ToolCallStreaming::FinalAnswerOnly, ToolCallStreaming::All];
 
-/// TA-28, TA-32: the final response says the sum and keeps its own content.
+/// The final response says the sum and keeps its own content.
 #[tokio::test]
-async fn ta_28_usage_is_summed_over_the_rounds() {
+async fn usage_is_summed_over_the_rounds() {
     for mode in ALL {
         let run = run(&two_rounds(Some(Usage::new(10, 20)), Some(Usage::new(1, 2))), mode).await;
         assert_eq!(run.response().usage(), Some(&Usage::new(11, 22)), "{mode:?}");
@@ -38,9 +33,9 @@ async fn ta_28_usage_is_summed_over_the_rounds() {
     }
 }
 
-/// TA-29: every count that a provider reports is summed; unreported counts stay absent.
+/// Every count that a provider reports is summed; unreported counts stay absent.
 #[tokio::test]
-async fn ta_29_cache_and_reasoning_counts_are_summed() {
+async fn cache_and_reasoning_counts_are_summed() {
     let usage = |cached, written, reasoning| {
         let mut usage = Usage::new(10, 5);
         (usage.cached_input_tokens, usage.cache_write_tokens, usage.reasoning_tokens) =
@@ -55,17 +50,10 @@ async fn ta_29_cache_and_reasoning_counts_are_summed() {
     assert_eq!(run.response().usage(), Some(&sum));
 }
 
-/// TA-30: without a call it is the single call's.
-#[tokio::test]
-async fn ta_30_one_round_has_its_own_usage() {
-    let model = ScriptedModel::new([Answer::new().text("Hi.").usage(3, 4).finish(FinishReason::Stop)]);
-    assert_eq!(run(&model, ToolCallStreaming::All).await.response().usage(), Some(&Usage::new(3, 4)));
-}
-
-/// TA-33: usage in the middle of an answer is emitted once, at the end of the round, and moves no text. The
+/// Usage in the middle of an answer is emitted once, at the end of the round, and moves no text. The
 /// last value of a round wins.
 #[tokio::test]
-async fn ta_33_usage_in_middle_of_answer() {
+async fn usage_in_middle_of_answer() {
     let model = ScriptedModel::new([
         Answer::new().call("c1", "look", "{}").usage(10, 20).finish(FinishReason::ToolCalls),
         Answer::new()
@@ -83,9 +71,9 @@ async fn ta_33_usage_in_middle_of_answer() {
     assert_eq!(run.response().text(), "It is sunny.");
 }
 
-/// TA-34: a final round without usage still completes with the usage of the earlier rounds.
+/// A final round without usage still completes with the usage of the earlier rounds.
 #[tokio::test]
-async fn ta_34_final_round_without_usage_completes_sum() {
+async fn final_round_without_usage_completes_sum() {
     for mode in ALL {
         let run = run(&two_rounds(Some(Usage::new(10, 20)), None), mode).await;
         assert_eq!(run.response().usage(), Some(&Usage::new(10, 20)), "{mode:?}");
@@ -96,28 +84,14 @@ async fn ta_34_final_round_without_usage_completes_sum() {
     assert_eq!(run.response().usage(), None, "nothing reported is nothing, not zero");
 }
 
-/// TA-35: two turns of one client report their own sums.
-#[tokio::test]
-async fn ta_35_each_turn_reports_its_own_sum() {
-    let answers = (1..=4).map(|tokens| {
-        let answer = Answer::new().usage(tokens, tokens);
-        if tokens % 2 == 1 { answer.call("c", "look", "{}") } else { answer.text("Done.") }.done()
-    });
-    let model = ScriptedModel::new(answers);
-    let client = client(&model, ToolCallAdvisor::new()).tool(tool("look", "sunny")).build().unwrap();
-    let first = client.prompt().user("one").call().await.unwrap();
-    let second = client.prompt().user("two").call().await.unwrap();
-    assert_eq!((first.usage(), second.usage()), (Some(&Usage::new(3, 3)), Some(&Usage::new(7, 7))));
-}
-
 /// A round's own response keeps its own counts; advisors inside see them, those outside the sum.
 #[tokio::test]
 async fn each_round_inside_loop_has_own_usage() {
-    let seen = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let seen = Arc::new(Mutex::new(Vec::new()));
     let looking = |name: &'static str, phase| {
-        let seen = std::sync::Arc::clone(&seen);
+        let seen = Arc::clone(&seen);
         from_fn(name, move |request: ChatRequest, next: AdvisorChain| {
-            let seen = std::sync::Arc::clone(&seen);
+            let seen = Arc::clone(&seen);
             async move {
                 Ok(next.next_stream(request).await?.on_completed(move |response: ChatResponse| async move {
                     seen.lock().unwrap().push((name, *response.usage().unwrap()));
@@ -136,21 +110,4 @@ async fn each_round_inside_loop_has_own_usage() {
     let expected =
         [("inner", Usage::new(10, 20)), ("inner", Usage::new(1, 2)), ("outer", Usage::new(11, 22))];
     assert_eq!(*seen.lock().unwrap(), expected);
-}
-
-/// `finalize` receives the sum.
-#[tokio::test]
-async fn the_outcome_says_what_the_turn_used() {
-    struct Used(std::sync::Arc<std::sync::Mutex<Option<Usage>>>);
-    impl LoopHooks for Used {
-        fn finalize(&self, outcome: &LoopOutcome) {
-            *self.0.lock().unwrap() = outcome.usage;
-        }
-    }
-    let used = std::sync::Arc::default();
-    let advisor = ToolCallAdvisor::builder().hooks(Used(std::sync::Arc::clone(&used))).build().unwrap();
-    let model = two_rounds(Some(Usage::new(10, 20)), Some(Usage::new(1, 2)));
-    let client = client(&model, advisor).tool(tool("look", "sunny")).build().unwrap();
-    client.prompt().user("go").call().await.unwrap();
-    assert_eq!(*used.lock().unwrap(), Some(Usage::new(11, 22)));
 }

@@ -1,22 +1,12 @@
 //! `entity` over each wire format: what is sent for the schema, and values, invalid, cut, refused and tool-calling answers,
-//! as the bytes of servers. Recordings of real servers stand in for answers that are no values.
+//! as the bytes of servers.
 
-mod recorded;
 mod wire;
 
-use std::collections::BTreeSet;
-
-use advisor_chain::memory::validate_transcript;
 use advisor_chain::structured::Partial;
-use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, ConversationKey, ErrorKind, FnTool, InMemoryStore, PromptExt,
-    ToolCallAdvisor, ToolDefinition,
-};
-use advisor_testkit::{ReplayServer, Reply};
-use futures::TryStreamExt;
+use advisor_tests::prelude::*;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 use wire::{End, Wire, wires};
 
@@ -54,7 +44,7 @@ impl Chain {
         Self { client: client.build().unwrap(), memory, server }
     }
 
-    async fn value(&self) -> advisor_chain::Result<City> {
+    async fn value(&self) -> Result<City> {
         self.client.prompt().user("Oslo?").conversation("c").entity::<City>().await
     }
 
@@ -66,7 +56,7 @@ impl Chain {
     async fn remembered(&self) -> Vec<String> {
         let transcript = self.memory.transcript(&ConversationKey::new("c").unwrap()).await.unwrap();
         assert_eq!(validate_transcript(&transcript), [], "{transcript:?}");
-        transcript.iter().map(advisor_chain::Message::text).collect()
+        transcript.iter().map(Message::text).collect()
     }
 }
 

@@ -1,18 +1,12 @@
 //! The wire formats: answers as their servers write them, and the models that read them.
 
-use std::sync::Arc;
-
-use advisor_chain::ChatModel;
-use advisor_chain::anthropic::AnthropicModel;
 use advisor_chain::chain::SchemaSupport;
-use advisor_chain::gemini::GeminiModel;
-use advisor_chain::ollama::OllamaModel;
 use advisor_chain::openai::backoff::Backoff;
-use advisor_chain::openai::{OpenAiModel, OpenAiResponsesModel, Profile};
+use advisor_chain::openai::{OpenAiModel, Profile};
 use advisor_testkit::{
-    ChatTranscript, GeminiTranscript, MessagesTranscript, OllamaTranscript, Reply, ResponsesTranscript,
+    ChatTranscript, GeminiTranscript, MessagesTranscript, OllamaTranscript, ResponsesTranscript,
 };
-use serde_json::json;
+use advisor_tests::prelude::*;
 
 /// The end of an answer.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -25,10 +19,6 @@ pub(crate) enum End {
 /// A wire format, as a server that enforces schemas speaks it.
 pub(crate) struct Wire {
     pub(crate) name: &'static str,
-    /// Its name in the recordings.
-    pub(crate) api: &'static str,
-    /// The provider of its recordings, if others have the same name.
-    pub(crate) provider: Option<&'static str>,
     /// The place of the schema in a request.
     pub(crate) schema_field: &'static str,
     pub(crate) enforces_beside_tools: bool,
@@ -53,8 +43,6 @@ pub(crate) fn wires() -> [Wire; 5] {
 fn chat() -> Wire {
     Wire {
         name: "Chat Completions",
-        api: "openai-chat",
-        provider: None,
         schema_field: "/response_format/json_schema/schema",
         enforces_beside_tools: true,
         refuses: true,
@@ -80,8 +68,6 @@ fn chat() -> Wire {
 fn responses() -> Wire {
     Wire {
         name: "Responses",
-        api: "openai-responses",
-        provider: None,
         schema_field: "/text/format/schema",
         enforces_beside_tools: true,
         refuses: true,
@@ -105,8 +91,6 @@ fn responses() -> Wire {
 fn messages() -> Wire {
     Wire {
         name: "Messages",
-        api: "anthropic-messages",
-        provider: None,
         schema_field: "/output_config/format/schema",
         enforces_beside_tools: true,
         refuses: true,
@@ -131,8 +115,6 @@ fn messages() -> Wire {
 fn gemini() -> Wire {
     Wire {
         name: "Gemini",
-        api: "gemini",
-        provider: None,
         schema_field: "/generationConfig/responseJsonSchema",
         enforces_beside_tools: false,
         refuses: true,
@@ -156,8 +138,6 @@ fn gemini() -> Wire {
 fn ollama() -> Wire {
     Wire {
         name: "Ollama",
-        api: "other",
-        provider: Some("ollama"),
         schema_field: "/format",
         enforces_beside_tools: false,
         refuses: false,

@@ -1,13 +1,8 @@
 //! Answers of which a provider can send little or nothing back, and failures of tools that say little or nothing.
-
-use advisor_chain::messages::{
-    Block, BlockContent, Citation, Media, Opaque, Part, ProviderData, ToolCall, ToolResult,
-};
-use advisor_chain::ollama::OllamaModel;
-use advisor_chain::{AdvisorChain, ChatRequest, Message, Role};
+use advisor_chain::messages::{Citation, Opaque, ProviderData};
+use advisor_tests::prelude::*;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Value, json};
 
 use crate::history::targets::{Item, Target};
 use crate::transport::ScriptedTransport;

@@ -1,17 +1,6 @@
 //! One conversation, and what a request after it has to say.
-
-use std::sync::Arc;
-
 use advisor_chain::memory::store::{export, import};
-use advisor_chain::messages::{Media, Part};
-use advisor_chain::text_tool_calls::{PromptFormat, TextToolCalls};
-use advisor_chain::tools::{ToolError, ToolOutput};
-use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, ChatModel, ConversationKey, FnTool, InMemoryStore, Role, ToolCallAdvisor,
-    ToolDefinition,
-};
-use futures::TryStreamExt;
-use serde_json::{Value, json};
+use advisor_tests::prelude::*;
 
 use crate::history::origins::Origin;
 use crate::history::targets::Target;

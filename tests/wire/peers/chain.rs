@@ -1,17 +1,7 @@
 //! A chain with memory and two tools, and what its caller sees of a turn.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
-
-use advisor_chain::messages::{ChunkFold, MessageContent, ToolEventKind};
-use advisor_chain::tools::ToolCallStreaming;
-use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, ChatModel, ChatOptions, ChatResponse, Chunk, ConversationKey, Error,
-    FnTool, InMemoryStore, Message, Phase, ToolCallAdvisor, ToolDefinition,
-};
-use futures::StreamExt;
-use serde_json::{Value, json};
+use advisor_chain::messages::MessageContent;
+use advisor_tests::prelude::*;
 
 /// A turn that takes longer hangs.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -90,7 +80,7 @@ impl Chain {
     /// Returns the messages of the conversation as they are stored.
     pub(crate) async fn stored(&self) -> Vec<Message> {
         let transcript = self.memory.transcript(&ConversationKey::new("c").unwrap()).await.unwrap();
-        assert_eq!(advisor_chain::memory::validate_transcript(&transcript), []);
+        assert_eq!(validate_transcript(&transcript), []);
         transcript.iter().cloned().collect()
     }
 

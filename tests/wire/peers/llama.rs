@@ -1,12 +1,8 @@
 //! A small model of llama.cpp, over each of its endpoints.
 //!
 //! The model calls tools, a random number of them, until a result is in its prompt. Then it answers.
-
-use std::sync::Arc;
-
-use advisor_chain::anthropic::AnthropicModel;
-use advisor_chain::openai::{OpenAiResponsesModel, Profile};
-use advisor_chain::{ChatClient, ChatModel, ChatOptions, FinishReason, OpenAiModel, Phase, PromptExt, Role};
+use advisor_chain::openai::Profile;
+use advisor_tests::prelude::*;
 use schemars::JsonSchema;
 use serde::Deserialize;
 

@@ -1,13 +1,11 @@
 //! Ways to deliver the bytes of a body.
-
 use std::collections::VecDeque;
-use std::sync::Mutex;
 
-use advisor_chain::async_trait;
 use advisor_chain::openai::transport::{ByteStream, Transport, TransportError};
 use advisor_testkit::split;
+use advisor_tests::prelude::*;
 use bytes::Bytes;
-use futures::{StreamExt, stream};
+use futures::stream;
 
 use crate::quirks::transcript::{After, Transcript};
 

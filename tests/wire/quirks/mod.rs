@@ -11,9 +11,7 @@ mod requests;
 mod table;
 mod transcript;
 
-use std::time::Duration;
-
-use advisor_testkit::ReplayServer;
+use advisor_tests::prelude::*;
 use tokio::time::timeout;
 
 use delivery::Delivery;

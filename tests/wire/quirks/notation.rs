@@ -2,13 +2,9 @@
 
 use std::error::Error as _;
 
-use advisor_chain::messages::{
-    Block, BlockDelta, BlockHead, BlockId, ChatResponse, Finish, FinishReason, ToolEvent, ToolEventKind,
-    Usage,
-};
+use advisor_chain::messages::{BlockHead, ChatResponse, Finish, FinishReason, ToolEvent, Usage};
 use advisor_chain::openai::ProviderError;
-use advisor_chain::{Chunk, Error, ErrorKind};
-use serde_json::{Value, json};
+use advisor_tests::prelude::*;
 
 /// Returns the line of a chunk, without its line end.
 pub(crate) fn chunk_line(chunk: &Chunk) -> String {

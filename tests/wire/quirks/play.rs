@@ -1,21 +1,8 @@
 //! Plays a transcript: through the model of its wire family, a chain and the tool loop.
-
-use std::sync::Arc;
-
-use advisor_chain::anthropic::AnthropicModel;
-use advisor_chain::gemini::GeminiModel;
-use advisor_chain::ollama::OllamaModel;
 use advisor_chain::openai::backoff::Backoff;
-use advisor_chain::openai::{OpenAiResponsesModel, Profile, TextMode};
-use advisor_chain::text_tool_calls::{
-    TextFormat, TextToolCalls, ThinkStart, ThinkingSplitter, ToolCallFormat,
-};
-use advisor_chain::{
-    ChatClient, ChatModel, ChatRequest, ChatResponse, ChunkStream, FnTool, OpenAiModel, Result,
-    ToolCallAdvisor, ToolDefinition, TurnId, async_trait,
-};
-use futures::StreamExt;
-use serde_json::{Value, json};
+use advisor_chain::openai::{Profile, TextMode};
+use advisor_chain::text_tool_calls::{TextFormat, ThinkStart, ThinkingSplitter, ToolCallFormat};
+use advisor_tests::prelude::*;
 
 use crate::quirks::delivery::Canned;
 use crate::quirks::notation::{chunk_line, error_line};

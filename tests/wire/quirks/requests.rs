@@ -1,15 +1,12 @@
 //! Quirks of what servers accept: the bytes of requests, after answers with quirks and after histories of others.
-
-use advisor_chain::messages::{Block, BlockContent, Message, ToolCall, ToolResult};
-use advisor_chain::{ChatModel, ChatRequest};
-use serde_json::{Value, json};
+use WireFamily::{Anthropic, Gemini, Ollama, OpenAiChat, OpenAiResponses};
+use advisor_chain::messages::Message;
+use advisor_tests::prelude::*;
 
 use crate::quirks::delivery::Delivery;
 use crate::quirks::play::{Place, client, model, one_round};
 use crate::quirks::transcript::{Transcript, WireFamily};
 use crate::transport::ScriptedTransport;
-
-use WireFamily::{Anthropic, Gemini, Ollama, OpenAiChat, OpenAiResponses};
 
 /// Returns the body that a server gets for these messages.
 async fn sent(family: WireFamily, profile: Option<&str>, messages: Vec<Message>) -> Value {

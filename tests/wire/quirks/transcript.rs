@@ -1,10 +1,10 @@
 //! Transcripts: what a server sends, and the chunks that it has to become.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use advisor_testkit::{Framing, Reply, Step};
+use advisor_testkit::{Framing, Step};
+use advisor_tests::prelude::*;
 
 /// The folders of transcripts, one for each wire family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,10 +1,8 @@
 //! Chat Completions.
-
 use advisor_chain::chain::ResponseFormat;
-use advisor_chain::messages::{Block, BlockContent, Part, ProviderData, ToolResult};
+use advisor_chain::messages::ProviderData;
 use advisor_chain::openai::Profile;
-use advisor_chain::{ChatOptions, ChatRequest, Message, OpenAiModel, ToolChoice};
-use serde_json::{Value, json};
+use advisor_tests::prelude::*;
 
 use crate::requests::read::{Asked, Calls, extras, list, number, tool, word};
 use crate::requests::rule::{Rule, each_object, objects, remove, remove_unless_recorded};

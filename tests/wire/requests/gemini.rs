@@ -1,9 +1,6 @@
 //! Gemini's `generateContent`.
-
-use advisor_chain::gemini::GeminiModel;
-use advisor_chain::messages::{Block, BlockContent, Part, ProviderData, ToolCall, ToolResult};
-use advisor_chain::{ChatOptions, ChatRequest, Message, ToolChoice};
-use serde_json::{Value, json};
+use advisor_chain::messages::ProviderData;
+use advisor_tests::prelude::*;
 
 use crate::requests::read::{Asked, extras, list, number, tool, word};
 use crate::requests::rule::{Rule, objects, remove};

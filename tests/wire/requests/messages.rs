@@ -1,10 +1,7 @@
 //! Anthropic's Messages API.
-
-use advisor_chain::anthropic::AnthropicModel;
 use advisor_chain::chain::ParallelToolCalls;
-use advisor_chain::messages::{Block, BlockContent, Part, ProviderData, ToolResult};
-use advisor_chain::{ChatOptions, ChatRequest, Message, ToolChoice};
-use serde_json::{Value, json};
+use advisor_chain::messages::ProviderData;
+use advisor_tests::prelude::*;
 
 use crate::requests::read::{Asked, Calls, extras, list, number, tool, word};
 use crate::requests::rule::{Rule, each_object, remove, remove_unless_recorded};

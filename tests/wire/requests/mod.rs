@@ -17,17 +17,14 @@ mod ollama;
 mod read;
 mod responses;
 mod rule;
-
-use std::collections::{BTreeMap, BTreeSet};
-
 use advisor_testkit::recordings::{self, Recording};
+use advisor_tests::prelude::*;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::Value;
-
-use crate::transport::ScriptedTransport;
 use read::Asked;
 use rule::{Rule, needed, normalised};
+
+use crate::transport::ScriptedTransport;
 
 /// An API, with the reader of its requests.
 struct Api {

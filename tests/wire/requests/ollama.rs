@@ -1,8 +1,5 @@
 //! Ollama's own API.
-
-use advisor_chain::ollama::OllamaModel;
-use advisor_chain::{ChatOptions, ChatRequest, Message};
-use serde_json::{Value, json};
+use advisor_tests::prelude::*;
 
 use crate::requests::read::{Asked, extras, list, number, tool, word};
 use crate::requests::rule::{Rule, remove, remove_unless_recorded};

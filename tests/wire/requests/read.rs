@@ -2,9 +2,7 @@
 
 use std::collections::HashMap;
 
-use advisor_chain::messages::ToolCall;
-use advisor_chain::{ChatModel, ChatOptions, ChatRequest, FnTool, ToolDefinition};
-use serde_json::Value;
+use advisor_tests::prelude::*;
 
 /// A recorded request as one of ours, and a model that writes it as the recording's client did.
 pub(crate) struct Asked {

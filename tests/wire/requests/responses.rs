@@ -1,10 +1,6 @@
 //! The Responses API.
-
 use advisor_chain::chain::ResponseFormat;
-use advisor_chain::messages::{Block, Part, ToolResult};
-use advisor_chain::openai::OpenAiResponsesModel;
-use advisor_chain::{ChatOptions, ChatRequest, Message, ToolChoice};
-use serde_json::{Value, json};
+use advisor_tests::prelude::*;
 
 use crate::requests::read::{Asked, Calls, extras, list, number, tool, word};
 use crate::requests::rule::{Rule, objects, remove, remove_unless_recorded};

@@ -1,11 +1,8 @@
 //! A recorder that keeps its records, as a memory would.
-
 use std::fmt;
-use std::sync::{Arc, Mutex};
 
-use advisor_chain::chain::{Record, Step, TurnEnd, TurnRecorder};
-use advisor_chain::messages::MessageList;
-use advisor_chain::{Advisor, AdvisorInfo, ChatRequest, ChatResponse, Message, Result, async_trait};
+use advisor_chain::Advisor;
+use advisor_tests::prelude::*;
 use futures::future::BoxFuture;
 
 use super::Stages;

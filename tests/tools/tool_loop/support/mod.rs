@@ -14,10 +14,8 @@ pub(crate) use staging::{staged, staged_in};
 pub(crate) use tools::{definition, invoked, result_of, tool};
 pub(crate) use transcript::{assert_valid, transcript_lines};
 
-use advisor_chain::messages::Limit;
-use advisor_chain::tools::{ToolCallStreaming, ToolLimits};
-use advisor_chain::{ChatClient, ChatClientBuilder, FinishReason, ToolCallAdvisor};
-use advisor_testkit::ScriptedModel;
+use advisor_chain::chain::TurnResponse;
+use advisor_tests::prelude::*;
 
 /// Creates a client around `model` with this loop. The model is shared, so its requests can be read.
 pub(crate) fn client(model: &ScriptedModel, advisor: ToolCallAdvisor) -> ChatClientBuilder {
@@ -41,4 +39,14 @@ pub(crate) fn limit_of(run: &Run) -> Limit {
         FinishReason::Limit(limit) => limit.clone(),
         other => panic!("the turn ended with {other:?} instead of a limit"),
     }
+}
+
+/// Runs a turn of this client to its end.
+pub(crate) async fn go(client: ChatClientBuilder) -> Run {
+    read(client.build().unwrap().prompt().user("go").stream()).await
+}
+
+/// Calls this client once.
+pub(crate) async fn response_of(client: ChatClientBuilder) -> TurnResponse {
+    client.build().unwrap().prompt().user("go").call().await.unwrap()
 }

@@ -1,12 +1,10 @@
 //! Reading a turn to its end or to a place, and the laws of the stream that every reading checks.
 
-use std::collections::BTreeMap;
 use std::task::Poll;
-use std::time::Duration;
 
-use advisor_chain::messages::{BlockDelta, BlockId, ChunkFold, StreamValidator, ToolEvent, ToolEventKind};
-use advisor_chain::{ChatResponse, Chunk, Error, Result};
-use futures::{Stream, StreamExt, poll};
+use advisor_chain::messages::{StreamValidator, ToolEvent};
+use advisor_tests::prelude::*;
+use futures::{Stream, poll};
 use tokio::task::unconstrained;
 use tokio::time::timeout;
 

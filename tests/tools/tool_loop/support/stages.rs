@@ -1,14 +1,8 @@
 //! Names every place of a turn at which code outside the loop runs, as a stage.
 
-use std::sync::{Arc, Mutex};
-
-use advisor_chain::messages::MessageList;
-use advisor_chain::tools::{LoopEnd, LoopHooks, LoopOutcome};
-use advisor_chain::{
-    Advisor, AdvisorInfo, ChatRequest, ChatResponse, Error, ErrorKind, Message, Phase, Placement, Result,
-    async_trait,
-};
-use advisor_testkit::{Gate, Journal};
+use advisor_chain::Advisor;
+use advisor_chain::tools::{LoopEnd, LoopOutcome};
+use advisor_tests::prelude::*;
 
 /// Journals the stages of a turn and can make it wait or fail at one of them. Clones share everything.
 #[derive(Clone, Default)]

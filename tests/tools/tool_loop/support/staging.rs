@@ -1,11 +1,5 @@
 //! A turn whose every part is a stage.
-
-use advisor_chain::tools::{ToolCallStreaming, ToolError, ToolInvocation, ToolOutput};
-use advisor_chain::{
-    AdvisorChain, ChatClient, ChatRequest, FinishReason, FnTool, Phase, Placement, StreamAdvisor,
-    ToolCallAdvisor, TurnStream, from_fn,
-};
-use advisor_testkit::{Answer, ScriptedModel};
+use advisor_tests::prelude::*;
 
 use super::{Ledger, Staged, Stages, Watch, definition};
 

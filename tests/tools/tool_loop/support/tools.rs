@@ -1,12 +1,5 @@
 //! Tools for the tests.
-
-use std::sync::{Arc, Mutex};
-
-use advisor_chain::messages::ToolResult;
-use advisor_chain::tools::ToolOutput;
-use advisor_chain::{FnTool, Message, Tool, ToolCallAdvisor, ToolDefinition};
-use advisor_testkit::{Answer, ScriptedModel};
-use serde_json::{Value, json};
+use advisor_tests::prelude::*;
 
 use super::client;
 

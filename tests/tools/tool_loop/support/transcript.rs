@@ -1,8 +1,7 @@
 //! Transcripts: whether they are valid (law M1), and as lines.
 
-use advisor_chain::Message;
-use advisor_chain::memory::validate_transcript;
-use advisor_chain::messages::{Block, BlockContent, MessageContent, MessageList};
+use advisor_chain::messages::MessageContent;
+use advisor_tests::prelude::*;
 
 /// Fails with the transcript unless it is valid.
 #[track_caller]

@@ -1,9 +1,5 @@
 //! Chat Completions, as OpenRouter sends it: ids of Kimi's form, signed reasoning, and data on a call.
-
-use std::sync::Arc;
-
-use advisor_chain::OpenAiModel;
-use serde_json::{Value, json};
+use advisor_tests::prelude::*;
 
 use super::{Origin, events};
 use crate::history::story::{ANSWER, REFUSAL, TEXT, THOUGHT};

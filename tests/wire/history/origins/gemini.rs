@@ -1,9 +1,5 @@
 //! Gemini: calls without ids, a signature on the first of them, and a filter that stops an answer.
-
-use std::sync::Arc;
-
-use advisor_chain::gemini::GeminiModel;
-use serde_json::{Value, json};
+use advisor_tests::prelude::*;
 
 use super::{Origin, events};
 use crate::history::story::{ANSWER, REFUSAL, TEXT, THOUGHT};

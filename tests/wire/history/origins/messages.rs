@@ -1,9 +1,5 @@
 //! Anthropic's Messages API: signed and encrypted thinking, and a call without any piece of arguments.
-
-use std::sync::Arc;
-
-use advisor_chain::anthropic::AnthropicModel;
-use serde_json::{Value, json};
+use advisor_tests::prelude::*;
 
 use super::{Origin, named_events};
 use crate::history::story::{ANSWER, REFUSAL, TEXT, THOUGHT};

@@ -6,12 +6,7 @@ pub(crate) mod messages;
 pub(crate) mod ollama;
 pub(crate) mod responses;
 pub(crate) mod text;
-
-use std::sync::Arc;
-
-use advisor_chain::ChatModel;
-use advisor_chain::text_tool_calls::PromptFormat;
-use serde_json::Value;
+use advisor_tests::prelude::*;
 
 use crate::transport::ScriptedTransport;
 

@@ -1,9 +1,5 @@
 //! Ollama: calls without ids, arguments as objects, reasoning without a signature, and an answer that was cut.
-
-use std::sync::Arc;
-
-use advisor_chain::ollama::OllamaModel;
-use serde_json::{Value, json};
+use advisor_tests::prelude::*;
 
 use super::Origin;
 use crate::history::story::{ANSWER, REFUSAL, TEXT, THOUGHT};

@@ -1,9 +1,5 @@
 //! The Responses API: encrypted reasoning, and ids longer than those of Chat Completions.
-
-use std::sync::Arc;
-
-use advisor_chain::openai::OpenAiResponsesModel;
-use serde_json::{Value, json};
+use advisor_tests::prelude::*;
 
 use super::{Origin, named_events};
 use crate::history::story::{ANSWER, REFUSAL, TEXT, THOUGHT};

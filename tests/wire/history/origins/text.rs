@@ -1,10 +1,6 @@
 //! A model that writes its calls into its text, as XML, behind a compatible server.
-
-use std::sync::Arc;
-
-use advisor_chain::OpenAiModel;
-use advisor_chain::text_tool_calls::{PromptFormat, ToolManifest};
-use serde_json::json;
+use advisor_chain::text_tool_calls::ToolManifest;
+use advisor_tests::prelude::*;
 
 use super::Origin;
 use super::chat::{answer, said};

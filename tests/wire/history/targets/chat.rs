@@ -1,9 +1,5 @@
 //! Chat Completions, with the profiles of servers that differ.
-
-use std::sync::Arc;
-
-use advisor_chain::{ChatModel, OpenAiModel, Role};
-use serde_json::{Value, json};
+use advisor_tests::prelude::*;
 
 use super::{Call, Item, ResultOf, Rule, Sent, Target, common, is_word, list, word};
 use crate::history::origins::chat::said;

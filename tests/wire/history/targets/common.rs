@@ -1,9 +1,5 @@
 //! The rules of every API that has an interface for tools.
-
-use std::collections::BTreeSet;
-
-use advisor_chain::Role;
-use serde_json::{Value, json};
+use advisor_tests::prelude::*;
 
 use super::{Item, Rule, Sent};
 use crate::history::story::{CALLS, PICTURE, SAID, SYSTEM};

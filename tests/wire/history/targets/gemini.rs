@@ -1,10 +1,5 @@
 //! Gemini's API, and Vertex AI with an earlier model.
-
-use std::sync::Arc;
-
-use advisor_chain::Role;
-use advisor_chain::gemini::GeminiModel;
-use serde_json::{Value, json};
+use advisor_tests::prelude::*;
 
 use super::{Call, Item, ResultOf, Rule, Sent, Target, common, is_word, list, picture, word};
 use crate::history::origins::gemini::said;

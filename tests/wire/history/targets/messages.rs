@@ -1,10 +1,5 @@
 //! Anthropic's Messages API.
-
-use std::sync::Arc;
-
-use advisor_chain::Role;
-use advisor_chain::anthropic::AnthropicModel;
-use serde_json::{Value, json};
+use advisor_tests::prelude::*;
 
 use super::{Call, Item, ResultOf, Rule, Sent, Target, common, is_word, list, picture, word};
 use crate::history::origins::messages::said;

@@ -7,12 +7,7 @@ pub(crate) mod messages;
 pub(crate) mod ollama;
 pub(crate) mod responses;
 pub(crate) mod text;
-
-use std::sync::Arc;
-
-use advisor_chain::text_tool_calls::PromptFormat;
-use advisor_chain::{ChatModel, Role};
-use serde_json::Value;
+use advisor_tests::prelude::*;
 
 use crate::history::origins::Origin;
 use crate::transport::ScriptedTransport;

@@ -1,10 +1,5 @@
 //! Ollama's own API.
-
-use std::sync::Arc;
-
-use advisor_chain::Role;
-use advisor_chain::ollama::OllamaModel;
-use serde_json::{Value, json};
+use advisor_tests::prelude::*;
 
 use super::{Call, Item, ResultOf, Rule, Target, common, list, word};
 use crate::history::origins::ollama::said;

@@ -1,10 +1,5 @@
 //! The Responses API.
-
-use std::sync::Arc;
-
-use advisor_chain::Role;
-use advisor_chain::openai::OpenAiResponsesModel;
-use serde_json::Value;
+use advisor_tests::prelude::*;
 
 use super::{Call, Item, ResultOf, Rule, Target, common, is_word, list, word};
 use crate::history::origins::responses::said;

@@ -1,8 +1,6 @@
 //! A model that is told of its tools in words, behind a compatible server.
-
-use advisor_chain::Role;
-use advisor_chain::text_tool_calls::{PromptFormat, ToolManifest};
-use serde_json::json;
+use advisor_chain::text_tool_calls::ToolManifest;
+use advisor_tests::prelude::*;
 
 use super::{Item, Rule, Sent, Target, chat};
 use crate::history::story::{

@@ -1,8 +1,6 @@
 //! Two turns with two tools in parallel: the chunks, the stored transcript, and the requests at the server.
-
-use advisor_chain::messages::{BlockKind, Usage};
-use advisor_chain::{ChatOptions, FinishReason, Phase};
-use serde_json::Value;
+use advisor_chain::messages::Usage;
+use advisor_tests::prelude::*;
 
 use super::{Aimock, Api, Sending};
 use crate::peers::chain::{Chain, PLACES_OF_MEMORY, Seen, TOOLS, called, lines};

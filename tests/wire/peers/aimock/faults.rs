@@ -1,10 +1,6 @@
 //! Faults that the server injects: refusals, broken answers, broken connections.
-
-use std::time::Duration;
-
 use advisor_chain::openai::backoff::Backoff;
-use advisor_chain::{ChatOptions, ErrorKind, Phase};
-use serde_json::Value;
+use advisor_tests::prelude::*;
 
 use super::{Aimock, Api, Sending};
 use crate::peers::chain::{Chain, PLACES_OF_MEMORY};

@@ -3,17 +3,10 @@
 mod conversation;
 mod faults;
 
-use std::sync::Arc;
-
-use advisor_chain::anthropic::AnthropicModel;
-use advisor_chain::gemini::GeminiModel;
-use advisor_chain::ollama::OllamaModel;
+use advisor_chain::openai;
 use advisor_chain::openai::backoff::Backoff;
 use advisor_chain::openai::transport::{ReqwestTransport, Transport};
-use advisor_chain::openai::{self, OpenAiResponsesModel};
-use advisor_chain::{ChatModel, ChatOptions, OpenAiModel, TurnId};
-use futures::TryStreamExt;
-use serde_json::{Value, json};
+use advisor_tests::prelude::*;
 
 /// The APIs, all behind one address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,12 +1,7 @@
 //! Every tool of the server is called through a chain; progress, cancellation and the end of its process are seen.
-
 use advisor_chain::mcp::{McpServer, McpTools};
-use advisor_chain::messages::{Part, ToolEventKind, ToolResult};
-use advisor_chain::tools::ToolCallStreaming;
-use advisor_chain::{Chunk, ToolCallAdvisor, ToolDefinition, TurnStream};
-use advisor_testkit::{Answer, ScriptedModel};
-use futures::StreamExt;
-use serde_json::{Map, Value, json};
+use advisor_tests::prelude::*;
+use serde_json::Map;
 use tokio::io::AsyncReadExt;
 use tokio::time::timeout;
 
@@ -16,7 +11,7 @@ fn turn(tools: &McpTools, name: &str, arguments: &Value) -> TurnStream {
     let calls = Answer::from_calls([("c1", name, &*arguments.to_string())]);
     let model = ScriptedModel::new([calls, Answer::from_text("done")]);
     let all = ToolCallAdvisor::builder().streaming(ToolCallStreaming::All).build().unwrap();
-    let client = advisor_chain::ChatClient::builder(model).advisor(all).advisor(tools.clone());
+    let client = ChatClient::builder(model).advisor(all).advisor(tools.clone());
     client.build().unwrap().prompt().user("go").stream()
 }
 

@@ -1,13 +1,10 @@
 //! The inspector, a client of another SDK, against a chain as a server.
-
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::Stdio;
 
 use advisor_chain::mcp::ChainServer;
-use advisor_chain::{ChatMemoryAdvisor, InMemoryStore, ToolDefinition};
-use advisor_testkit::{Answer, ScriptedModel};
-use serde_json::Value;
+use advisor_tests::prelude::*;
 use tokio::net::TcpListener;
 use tokio::time::timeout;
 

@@ -9,7 +9,7 @@
 //! | transcript: the ordered messages of a conversation | [`MessageList`] of [`Message`] |
 //! | tool call, tool result | [`ToolCall`], [`ToolResult`] |
 //!
-//! [`Rule`] is the table of rules. All buffers are bounded, see [`AggregatorLimits`].
+//! All buffers are bounded, see [`AggregatorLimits`].
 
 mod aggregator;
 mod chunk;
@@ -19,9 +19,8 @@ mod message;
 mod response;
 
 pub use aggregator::MessageAggregator;
-pub use aggregator::error::AggregateError;
-pub use aggregator::limits::AggregatorLimits;
-pub use aggregator::settings::AggregatorSettings;
+pub use aggregator::bounds::AggregateError;
+pub use aggregator::settings::{AggregatorLimits, AggregatorSettings};
 pub use chunk::block_delta::BlockDelta;
 pub use chunk::fold::ChunkFold;
 pub use chunk::stream_validator::{StreamValidator, StreamViolation};
@@ -38,6 +37,5 @@ pub use message::tool_call::{ToolCall, ToolResult};
 pub use message::wire_form::WireForms;
 pub use message::{Message, MessageContent, Role};
 pub use response::ChatResponse;
-pub use response::diagnostics::{Diagnostics, Rule};
 pub use response::finish::{Finish, FinishReason, Limit};
 pub use response::usage::Usage;

@@ -1,19 +1,10 @@
-//! `identify`: decides the call of a fragment, the rule applied, and the other calls in dispute.
+//! `identify`: decides which call a fragment belongs to, and which calls it throws doubt on.
 
 #[cfg(test)]
 mod tests;
 
-use crate::aggregator::open_call::{Doubt, OpenCall};
-use crate::{Rule, Text, ToolCallDelta};
-
-/// The call that a fragment belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Identity {
-    /// The call at this position.
-    Known(usize),
-    /// A call not seen before.
-    New,
-}
+use crate::ToolCallDelta;
+use crate::aggregator::calls::{Doubt, OpenCall};
 
 /// Position of a fragment among those of its wire event.
 #[derive(Debug, Clone, Copy)]
@@ -22,274 +13,219 @@ pub(crate) struct PositionInEvent {
     pub(crate) count: usize,
 }
 
-/// The assignment of a fragment to a call, with its effect on other calls.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Decision {
-    pub(crate) identity: Identity,
-    pub(crate) rule: Rule,
+/// The call of a fragment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Assignment {
+    /// The position of the call; `None` for a call not seen before.
+    pub(crate) known: Option<usize>,
     /// The doubt about a new call.
     pub(crate) doubt: Doubt,
-    /// Calls that the fragment may belong to as well. None of them may run.
+    /// The known calls that the fragment may belong to as well. None of them may run.
     pub(crate) disputed: Vec<usize>,
 }
 
-impl Decision {
-    fn known(at: usize, rule: Rule) -> Self {
-        Self { identity: Identity::Known(at), ..Self::new(rule) }
-    }
-
-    fn new(rule: Rule) -> Self {
-        Self { identity: Identity::New, rule, doubt: Doubt::None, disputed: Vec::new() }
+impl Assignment {
+    fn known(at: usize) -> Self {
+        Self { known: Some(at), ..Self::default() }
     }
 }
 
-/// Decides which call `fragment` belongs to, by which rule, and which other calls it may belong to. This module
-/// contains all decisions about the identity of calls.
+/// Decides which call `fragment` belongs to. This module contains all decisions about the identity of calls.
 ///
 /// Indexes, ids and names are evidence, not truth: servers omit, repeat and reuse them and change them in the
-/// middle of a call. If they contradict each other and nothing settles it, no call that may be meant runs.
+/// middle of a call. The rules, in their order:
+/// 1. The id of a call: that call. With another index that no call has: a new call, since servers repeat ids.
+/// 2. The index of a call: the last call with it. With a new id and a name: a new call, since servers reuse indexes. So
+///    it is with a name alone, once the arguments of the known call are complete.
+/// 3. An id or an index that no call has: a new call, which waits for its name.
+/// 4. Neither: a name that the last call does not have begins a new call. Without a name, the position in an event of
+///    several fragments counts, or else the last open call is meant.
+/// 5. Evidence that contradicts itself: each call that may be meant is disputed, and does not run.
 pub(crate) fn identify(
     calls: &mut [OpenCall],
     fragment: &ToolCallDelta,
     in_event: PositionInEvent,
-) -> Decision {
-    let mut decision = by_evidence(calls, fragment, in_event);
-    dispute_claimed(calls, fragment, &mut decision);
-    decision
+) -> Assignment {
+    let mut assignment = by_evidence(calls, fragment, in_event);
+    // Arguments that came before this name, under its id, went to another call.
+    let is_claimed = |call: &mut OpenCall| call.has_arguments_of(fragment);
+    let mut claimed = positions(calls, is_claimed);
+    claimed.retain(|at| Some(*at) != assignment.known);
+    if !claimed.is_empty() {
+        assignment.doubt = Doubt::Disputed;
+        assignment.disputed.extend(claimed.into_iter().chain(assignment.known));
+    }
+    assignment
 }
 
-/// Disputes calls to which earlier fragments may have been assigned wrongly. Such fragments are a repeated header,
-/// which may have begun another call, or arguments that arrived before their name.
-fn dispute_claimed(calls: &mut [OpenCall], fragment: &ToolCallDelta, decision: &mut Decision) {
-    let taken = match decision.identity {
-        Identity::Known(at) => Some(at),
-        Identity::New => None,
-    };
-    let says_something =
-        |at: &usize| fragment.arguments_delta().is_some() || names_one(calls, &[*at], fragment);
-    let goes_on = taken.filter(says_something);
-    let mut is_claimed = false;
-    for (at, call) in calls.iter_mut().enumerate().filter(|(at, _)| Some(*at) != taken) {
-        let has_its_arguments = call.has_arguments_of(fragment);
-        if has_its_arguments || goes_on.is_some_and(|taken| call.may_continue(fragment, taken)) {
-            is_claimed = true;
-            if has_its_arguments || call.can_take_more() {
-                decision.disputed.push(at);
-            }
-        }
+fn by_evidence(calls: &mut [OpenCall], fragment: &ToolCallDelta, in_event: PositionInEvent) -> Assignment {
+    let (id, index) = (fragment.call_id(), fragment.index);
+    let has_id = |call: &OpenCall| id.is_some() && call.id.as_ref() == id;
+    let has_index = |call: &OpenCall| index.is_some() && call.index == index;
+    if let Some(last) = calls.iter().rposition(has_id) {
+        return by_known_id(calls, last, fragment);
     }
-    if is_claimed {
-        match taken {
-            Some(taken) => decision.disputed.push(taken),
-            None => decision.doubt = Doubt::Disputed,
-        }
-        decision.rule = Rule::Contradiction;
-        decision.disputed.sort_unstable();
-        decision.disputed.dedup();
+    if let Some(last) = calls.iter().rposition(has_index) {
+        return by_known_index(calls, last, fragment);
     }
+    if id.is_some() || index.is_some() {
+        return Assignment::default();
+    }
+    without_id_or_index(calls, fragment, in_event)
 }
 
-fn by_evidence(calls: &mut [OpenCall], fragment: &ToolCallDelta, in_event: PositionInEvent) -> Decision {
-    let id = fragment.call_id();
-    if let Some(id) = id
-        && calls.iter().any(|call| call.id.as_ref() == Some(id))
-    {
-        return by_known_id(calls, id, fragment);
-    }
-    if let Some(index) = fragment.index
-        && let Some(known) = calls.iter().rposition(|call| call.index == Some(index))
-    {
-        return by_known_index(calls, known, fragment);
-    }
-    if fragment.index.is_some() || id.is_some() {
-        return match (fragment.name(), id) {
-            (None, None) => Decision::new(Rule::BufferedUntilNamed),
-            _ => Decision::new(Rule::NewCall),
-        };
-    }
-    without_index_or_id(calls, fragment, in_event)
-}
-
-/// Decides by a known id. Servers repeat ids, so several calls may have it; the index distinguishes them.
-fn by_known_id(calls: &mut [OpenCall], id: &Text, fragment: &ToolCallDelta) -> Decision {
-    let has_id = |call: &OpenCall| call.id.as_ref() == Some(id);
+/// Decides by the id of known calls. Servers repeat ids, so several calls may have it; the index distinguishes them.
+fn by_known_id(calls: &mut [OpenCall], last_with_id: usize, fragment: &ToolCallDelta) -> Assignment {
+    let has_id = |call: &OpenCall| call.id.as_ref() == fragment.call_id();
+    let has_key = |call: &OpenCall| has_id(call) || call.index == fragment.index;
     let Some(index) = fragment.index else {
-        return among(calls, fragment, has_id);
+        let first = calls.iter().find(|call| has_id(call)).and_then(|call| call.index);
+        let is_numbered = calls.iter().any(|call| has_id(call) && call.index != first);
+        // Calls without numbers of their own come one after the other.
+        return match is_numbered {
+            true => among(calls, fragment, has_id, has_id),
+            false => go_on(calls, last_with_id, fragment, has_id),
+        };
     };
-    let has_index = |call: &OpenCall| call.index == Some(index);
-    let has_both = |call: &OpenCall| has_id(call) && has_index(call);
-    let may_get_index = |call: &OpenCall| has_id(call) && call.index.is_none();
-    if calls.iter().any(has_both) {
-        among(calls, fragment, has_both)
-    } else if calls.iter().any(may_get_index) {
-        among(calls, fragment, may_get_index)
-    } else if calls.iter().any(has_index) {
-        id_against_index(calls, fragment, |call| has_id(call) || has_index(call))
-    } else if fragment.says_only_its_id() {
-        among(calls, fragment, has_id)
-    } else {
-        Decision::new(Rule::IdRepeated)
+    let with_index = |number| move |call: &OpenCall| has_id(call) && call.index == number;
+    let both = calls.iter().rposition(with_index(Some(index)));
+    if let Some(at) = both.or_else(|| calls.iter().rposition(with_index(None))) {
+        return go_on(calls, at, fragment, has_key);
+    }
+    if fragment.says_only_its_id() {
+        return Assignment::known(last_with_id);
+    }
+    match calls.iter().any(|call| call.index == Some(index)) {
+        false => Assignment::default(),
+        // The id of one call, the index of another.
+        true if fragment.name().is_some() => begin(calls, fragment, has_key),
+        true => among(calls, fragment, has_id, has_key),
     }
 }
 
-/// Picks among calls with the same id: the one with the fragment's name, or the only one.
-fn among(
-    calls: &mut [OpenCall],
-    fragment: &ToolCallDelta,
-    is_candidate: impl Fn(&OpenCall) -> bool,
-) -> Decision {
-    let fits = |call: &OpenCall| is_candidate(call) && has_name_of(call, fragment);
-    let Some(last) = calls.iter().rposition(fits) else {
-        return another_tool(calls, fragment);
+/// Decides by the index of a known call, under a new id or none.
+fn by_known_index(calls: &mut [OpenCall], at: usize, fragment: &ToolCallDelta) -> Assignment {
+    let Some(call) = calls.get_mut(at).filter(|_| fragment.name().is_some()) else {
+        return Assignment::known(at);
     };
-    let names_it = names_one(calls, &[last], fragment);
-    let says_something = fragment.arguments_delta().is_some() || names_it;
-    if !says_something || calls.iter().filter(|call| is_candidate(call)).count() == 1 {
-        return Decision::known(last, Rule::KnownId);
-    }
-    if fragment.name().is_some() && !names_it && calls.iter().filter(|call| fits(call)).count() == 1 {
-        return Decision::known(last, Rule::Contradiction);
-    }
-    // A repeated header and the header of a further call look the same. So it does not settle the case that only
-    // one call can take arguments.
-    let disputed = open(calls, fits);
-    let at = disputed.last().copied().unwrap_or(last);
-    Decision { disputed, ..Decision::known(at, Rule::Contradiction) }
-}
-
-/// Decides between the id of one call and the index of another. Complete arguments take no more, and a call with a
-/// name needs none.
-fn id_against_index(
-    calls: &mut [OpenCall],
-    fragment: &ToolCallDelta,
-    is_candidate: impl Fn(&OpenCall) -> bool,
-) -> Decision {
-    let fits = |call: &OpenCall| is_candidate(call) && has_name_of(call, fragment);
-    let Some(last) = calls.iter().rposition(fits) else {
-        return another_tool(calls, fragment);
-    };
-    let open = open(calls, fits);
-    let names_it = names_one(calls, &open, fragment);
-    if fragment.arguments_delta().is_none() && !names_it {
-        return Decision::known(last, Rule::KnownId);
-    }
-    let with_id = |at: &usize| calls.get(*at).is_some_and(|call| call.id.as_ref() == fragment.call_id());
-    let at = open.iter().copied().rfind(with_id).or(open.last().copied()).unwrap_or(last);
-    // If another call has the same name, the fragment may be that call's repeated header.
-    let is_doubtful = open.len() > 1 || (names_it && calls.iter().filter(|call| fits(call)).count() > 1);
-    let disputed = if is_doubtful { open } else { Vec::new() };
-    Decision { disputed, ..Decision::known(at, Rule::Contradiction) }
-}
-
-/// Begins a new call: other calls have its id or index, but none of these has its name. Those that are not settled
-/// may be meant nevertheless, so they are disputed.
-fn another_tool(calls: &mut [OpenCall], fragment: &ToolCallDelta) -> Decision {
-    let is_meant = |call: &OpenCall| {
-        (fragment.index.is_some() && call.index == fragment.index)
-            || (fragment.call_id().is_some() && call.id.as_ref() == fragment.call_id())
-    };
-    let disputed = unsettled(calls, is_meant);
-    let doubt = if disputed.is_empty() { Doubt::RepeatedHeader } else { Doubt::Disputed };
-    Decision { doubt, disputed, ..Decision::new(Rule::OtherName) }
-}
-
-fn by_known_index(calls: &mut [OpenCall], known: usize, fragment: &ToolCallDelta) -> Decision {
-    let (Some(call), Some(name)) = (calls.get_mut(known), fragment.name()) else {
-        return Decision::known(known, Rule::KnownIndex);
-    };
-    let is_same_name = call.name.as_ref().is_none_or(|known| known == name);
     // An id that arrives late, together with the call's own name, belongs to the call.
-    let is_late_id = call.id.is_none() && is_same_name;
+    let is_late_id = call.id.is_none() && call.may_have_name_of(fragment);
     if fragment.call_id().is_some() && !is_late_id {
-        return Decision::new(Rule::IndexReusedWithNewId);
+        return Assignment::default();
     }
-    let (is_complete, is_settled) = (call.arguments_complete(), call.is_settled());
-    match &call.name {
-        // Arguments that arrived before any name wait for this one.
-        None => Decision::known(known, Rule::KnownIndex),
-        Some(_) if is_same_name && is_complete => Decision {
-            doubt: Doubt::RepeatedHeader,
-            ..Decision::new(Rule::IndexReusedAfterCompleteArguments)
-        },
-        Some(_) if is_same_name => Decision::known(known, Rule::KnownIndex),
-        Some(_) if is_settled => by_name(calls, name, Rule::IndexReusedAfterCompleteArguments),
-        Some(_) => another_tool(calls, fragment),
+    if call.name.is_some() && call.arguments_complete() {
+        return begin_by_name(calls, fragment);
     }
+    go_on(calls, at, fragment, |call| call.index == fragment.index)
 }
 
-fn without_index_or_id(
+fn without_id_or_index(
     calls: &mut [OpenCall],
     fragment: &ToolCallDelta,
     in_event: PositionInEvent,
-) -> Decision {
+) -> Assignment {
     let last = calls.iter().rposition(|call| !call.ended);
-    if let Some(name) = fragment.name() {
-        let Some((last, call)) = last.and_then(|last| Some((last, calls.get_mut(last)?))) else {
-            return by_name(calls, name, Rule::NewName);
-        };
-        let is_complete = call.arguments_complete();
-        return match &call.name {
-            // Arguments that arrived before any name wait for this one.
-            None => Decision::known(last, Rule::LastOpen),
-            Some(known) if known == name && !is_complete => Decision::known(last, Rule::NameRepeated),
-            Some(_) => by_name(calls, name, Rule::NewName),
+    if fragment.name().is_none() {
+        return match last {
+            _ if in_event.count > 1 => by_position(calls, fragment, in_event),
+            Some(last) => Assignment::known(last),
+            None => Assignment::default(),
         };
     }
-    match last {
-        _ if in_event.count > 1 => by_position(calls, fragment, in_event),
-        Some(last) => Decision::known(last, Rule::LastOpen),
-        None => Decision::new(Rule::BufferedUntilNamed),
+    if let Some((last, call)) = last.and_then(|last| Some((last, calls.get_mut(last)?)))
+        && call.may_have_name_of(fragment)
+        && (call.name.is_none() || !call.arguments_complete())
+    {
+        return Assignment::known(last);
     }
-}
-
-/// Begins a new call that differs from the others only in its name. It may be the repeated header of a call with
-/// that name, or a piece of a call whose arguments are incomplete.
-fn by_name(calls: &mut [OpenCall], name: &Text, rule: Rule) -> Decision {
-    let has_name = |call: &OpenCall| call.name.as_ref() == Some(name);
-    let disputed = unsettled(calls, |call| has_name(call) && call.has_arguments());
-    let doubt = match disputed.is_empty() {
-        false => Doubt::Disputed,
-        true if calls.iter().any(has_name) => Doubt::RepeatedHeader,
-        true => Doubt::None,
-    };
-    Decision { doubt, disputed, ..Decision::new(rule) }
+    begin_by_name(calls, fragment)
 }
 
 /// Decides by position: an event that lists several calls without other evidence lists the last ones.
-fn by_position(calls: &mut [OpenCall], fragment: &ToolCallDelta, in_event: PositionInEvent) -> Decision {
+fn by_position(calls: &mut [OpenCall], fragment: &ToolCallDelta, in_event: PositionInEvent) -> Assignment {
     let before = calls.len().saturating_sub(in_event.count);
     let at = before + in_event.position;
     if at >= calls.len() {
-        return Decision::new(Rule::BufferedUntilNamed);
+        return Assignment::default();
     }
-    let open = open(calls, |_| true);
+    let open = positions(calls, OpenCall::can_take_more);
     // If an earlier call can take arguments, the event may list that one.
     let is_certain = fragment.arguments_delta().is_none() || open.iter().all(|open| *open >= before);
     let disputed = if is_certain { Vec::new() } else { open };
-    Decision { disputed, ..Decision::known(at, Rule::Position) }
+    Assignment { disputed, ..Assignment::known(at) }
 }
 
-/// Checks that the fragment's name does not contradict the call's.
-fn has_name_of(call: &OpenCall, fragment: &ToolCallDelta) -> bool {
-    match (&call.name, fragment.name()) {
-        (Some(known), Some(name)) => known == name,
-        _ => true,
+/// Continues the call at `at`, unless the fragment has another name: then it begins a call.
+fn go_on(
+    calls: &mut [OpenCall],
+    at: usize,
+    fragment: &ToolCallDelta,
+    has_key: impl Fn(&OpenCall) -> bool,
+) -> Assignment {
+    match calls.get(at) {
+        Some(call) if !call.may_have_name_of(fragment) => begin(calls, fragment, has_key),
+        _ => Assignment::known(at),
     }
 }
 
-/// Checks whether the fragment has a name that one of these calls lacks.
-fn names_one(calls: &[OpenCall], at: &[usize], fragment: &ToolCallDelta) -> bool {
-    fragment.name().is_some() && at.iter().any(|at| calls.get(*at).is_some_and(|call| call.name.is_none()))
+/// Begins a call that has another name than those with its key. Of these, the ones that lack their name or the end of
+/// their arguments may be meant, since a name may come in pieces.
+fn begin(
+    calls: &mut [OpenCall],
+    fragment: &ToolCallDelta,
+    has_key: impl Fn(&OpenCall) -> bool,
+) -> Assignment {
+    // If an earlier call has key and name, its header may be sent again, and what follows belongs to another one.
+    let is_again = calls.iter().any(|call| has_key(call) && call.name.as_ref() == fragment.name());
+    let disputed =
+        positions(calls, |call| has_key(call) && (!call.is_settled() || (is_again && call.can_take_more())));
+    begin_beside(calls, fragment, disputed)
 }
 
-/// Returns the positions of the matching calls that lack their name or the end of their arguments.
-fn unsettled(calls: &mut [OpenCall], is_meant: impl Fn(&OpenCall) -> bool) -> Vec<usize> {
-    let calls = calls.iter_mut().enumerate();
-    calls.filter_map(|(at, call)| (is_meant(call) && !call.is_settled()).then_some(at)).collect()
+/// Begins a call that nothing but its name tells from others. It may be a piece of a call of that tool.
+fn begin_by_name(calls: &mut [OpenCall], fragment: &ToolCallDelta) -> Assignment {
+    let disputed = positions(calls, |call| {
+        call.name.as_ref() == fragment.name() && call.has_arguments() && !call.is_settled()
+    });
+    begin_beside(calls, fragment, disputed)
 }
 
-/// Returns the positions of the matching calls that can take more arguments, or a name.
-pub(crate) fn open(calls: &mut [OpenCall], is_meant: impl Fn(&OpenCall) -> bool) -> Vec<usize> {
-    let calls = calls.iter_mut().enumerate();
-    calls.filter_map(|(at, call)| (is_meant(call) && call.can_take_more()).then_some(at)).collect()
+fn begin_beside(calls: &[OpenCall], fragment: &ToolCallDelta, disputed: Vec<usize>) -> Assignment {
+    let doubt = match disputed.is_empty() {
+        false => Doubt::Disputed,
+        true if calls.iter().any(|call| call.name.as_ref() == fragment.name()) => Doubt::RepeatedName,
+        true => Doubt::None,
+    };
+    Assignment { known: None, doubt, disputed }
+}
+
+/// Picks one of several calls that may be meant, those `preferred` first. If several can take the fragment, they are
+/// disputed.
+fn among(
+    calls: &mut [OpenCall],
+    fragment: &ToolCallDelta,
+    preferred: impl Fn(&OpenCall) -> bool,
+    is_meant: impl Fn(&OpenCall) -> bool,
+) -> Assignment {
+    let fits = |call: &OpenCall| is_meant(call) && call.may_have_name_of(fragment);
+    let Some(last) = calls.iter().rposition(|call| fits(call) && preferred(call)) else {
+        return begin(calls, fragment, is_meant);
+    };
+    let has_one = calls.iter().filter(|call| fits(call)).count() == 1;
+    if has_one || (fragment.arguments_delta().is_none() && fragment.name().is_none()) {
+        return Assignment::known(last);
+    }
+    let open = positions(calls, |call| fits(call) && call.can_take_more());
+    let is_preferred = |at: &usize| calls.get(*at).is_some_and(&preferred);
+    let at = open.iter().copied().rfind(is_preferred).or(open.last().copied()).unwrap_or(last);
+    let disputed = if open.len() > 1 { open } else { Vec::new() };
+    Assignment { disputed, ..Assignment::known(at) }
+}
+
+/// Returns the positions of the matching calls.
+pub(crate) fn positions(
+    calls: &mut [OpenCall],
+    mut is_meant: impl FnMut(&mut OpenCall) -> bool,
+) -> Vec<usize> {
+    calls.iter_mut().enumerate().filter_map(|(at, call)| is_meant(call).then_some(at)).collect()
 }

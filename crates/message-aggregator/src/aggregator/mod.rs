@@ -1,22 +1,18 @@
-//! `MessageAggregator` and `AggregatorSettings`: `push`, `finish` and `partial`.
+//! `MessageAggregator`: deltas in, chunks and one response out.
 
-pub(crate) mod answer_bytes;
-pub(crate) mod blocks;
-pub(crate) mod error;
-pub(crate) mod identity;
-pub(crate) mod limits;
-pub(crate) mod open_block;
-pub(crate) mod open_call;
+mod blocks;
+pub(crate) mod bounds;
+mod calls;
+mod identity;
 pub(crate) mod settings;
 
 use std::collections::VecDeque;
 
-use crate::aggregator::answer_bytes::AnswerBytes;
 use crate::aggregator::blocks::AnswerBlocks;
-use crate::aggregator::error::Result;
+use crate::aggregator::bounds::{AnswerBytes, Result};
 use crate::{
-    AggregateError, AggregatorSettings, BlockKind, ChatResponse, Chunk, Delta, DeltaKind, Diagnostics,
-    Finish, FinishReason, Text, ToolCall, Usage,
+    AggregateError, AggregatorSettings, BlockKind, ChatResponse, Chunk, Delta, DeltaKind, Finish,
+    FinishReason, Text, ToolCall, Usage,
 };
 
 /// Turns the deltas of one model answer into chunks and one response.
@@ -70,7 +66,6 @@ pub(crate) enum EndMarker {
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) settings: AggregatorSettings,
-    pub(crate) diagnostics: Diagnostics,
     pub(crate) round: u32,
     /// The number of blocks.
     pub(crate) blocks: u32,
@@ -95,7 +90,7 @@ impl MessageAggregator {
     pub fn with_settings(round: u32, settings: AggregatorSettings) -> Self {
         let bytes = AnswerBytes::new(settings.limits.answer_bytes);
         Self {
-            answer: Answer { settings, diagnostics: Diagnostics::default(), round, blocks: 0, bytes },
+            answer: Answer { settings, round, blocks: 0, bytes },
             blocks: AnswerBlocks::default(),
             usage: None,
             response_id: None,
@@ -223,6 +218,6 @@ impl MessageAggregator {
         let (response_id, model) = (self.response_id.clone(), self.model.clone());
         ChatResponse::from_blocks(self.answer.round, blocks, finish)
             .with_usage(self.usage)
-            .with_origin(response_id, model, self.answer.diagnostics)
+            .with_origin(response_id, model)
     }
 }

@@ -1,6 +1,5 @@
 //! `ChatResponse`: the finished aggregate of one answer.
 
-pub(crate) mod diagnostics;
 pub(crate) mod finish;
 pub(crate) mod usage;
 
@@ -9,8 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Block, BlockContent, BlockId, Diagnostics, Finish, FinishReason, Message, MessageList, Text, ToolCall,
-    Usage,
+    Block, BlockContent, BlockId, Finish, FinishReason, Message, MessageList, Text, ToolCall, Usage,
 };
 
 /// The finished aggregate of one model answer. Aggregated once, shared, cheap to clone.
@@ -33,8 +31,6 @@ struct Inner {
     response_id: Option<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     model: Option<Text>,
-    #[serde(default, skip_serializing_if = "Diagnostics::is_empty")]
-    diagnostics: Diagnostics,
     #[serde(default, skip_serializing_if = "MessageList::is_empty")]
     transcript: MessageList,
 }
@@ -69,7 +65,6 @@ impl ChatResponse {
             usage: None,
             response_id: None,
             model: None,
-            diagnostics: Diagnostics::default(),
             transcript: MessageList::new(),
         }))
     }
@@ -151,12 +146,6 @@ impl ChatResponse {
         self.0.model.as_deref()
     }
 
-    /// Returns how the provider's fragments were interpreted.
-    #[must_use]
-    pub fn diagnostics(&self) -> &Diagnostics {
-        &self.0.diagnostics
-    }
-
     /// Returns the messages of the turn, from the user's to the final answer. Empty unless this response ends a
     /// turn.
     ///
@@ -226,16 +215,10 @@ impl ChatResponse {
         })
     }
 
-    pub(crate) fn with_origin(
-        self,
-        response_id: Option<Text>,
-        model: Option<Text>,
-        diagnostics: Diagnostics,
-    ) -> Self {
+    pub(crate) fn with_origin(self, response_id: Option<Text>, model: Option<Text>) -> Self {
         self.changed(|inner| {
             inner.response_id = response_id;
             inner.model = model;
-            inner.diagnostics = diagnostics;
         })
     }
 

@@ -4,9 +4,9 @@ use crate::arbitrary::deltas;
 use crate::common::run;
 use crate::stored::{again, block, message, part, result, text};
 use message_aggregator::{
-    AggregatorSettings, Block, BlockDelta, BlockHead, BlockId, BlockKind, ChatResponse, Chunk, Delta,
-    Diagnostics, Finish, FinishReason, Limit, Media, Message, MessageList, NotStartedReason, Part, Rule,
-    ToolCall, ToolCallDelta, ToolEvent, ToolEventKind, ToolResult, Usage,
+    AggregatorSettings, Block, BlockDelta, BlockHead, BlockId, BlockKind, ChatResponse, Chunk, Finish,
+    FinishReason, Limit, Media, Message, MessageList, NotStartedReason, Part, ToolCall, ToolEvent,
+    ToolEventKind, ToolResult, Usage,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -247,36 +247,6 @@ fn words_of_reasons_are_those_of_the_form() {
         .unwrap();
     let later: NotStartedReason = serde_json::from_value(json!("of_a_later_version")).unwrap();
     assert_eq!(later, NotStartedReason::Other);
-}
-
-/// Two calls without an index or an id.
-fn interpreted() -> Diagnostics {
-    let nameless = |name: &str| {
-        let mut fragment = ToolCallDelta::default();
-        fragment.name = Some(name.into());
-        fragment.arguments_delta = Some("{}".into());
-        Delta::tool_call(fragment)
-    };
-    *run(AggregatorSettings::default(), [nameless("look"), nameless("see"), Delta::done()])
-        .response
-        .diagnostics()
-}
-
-#[test]
-fn diagnostics_are_counts_by_rule() {
-    let diagnostics = interpreted();
-    let json = serde_json::to_value(diagnostics).unwrap();
-    let counts: Vec<_> = diagnostics.applied().map(|(rule, count)| (rule.as_str(), count)).collect();
-    assert!(!counts.is_empty());
-    let read = json.as_object().unwrap();
-    assert_eq!(read.len(), counts.len());
-    assert!(counts.iter().all(|(rule, count)| read[*rule] == *count), "{json}");
-    assert_eq!(again(&diagnostics), [diagnostics, diagnostics]);
-    let words: std::collections::BTreeSet<_> = Rule::ALL.into_iter().map(Rule::as_str).collect();
-    assert_eq!(words.len(), Rule::ALL.len());
-    let later: Diagnostics =
-        serde_json::from_value(json!({"of_a_later_version": 1, "known_index": 2})).unwrap();
-    assert!(later.is_empty());
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! Reads the fixtures; `fixtures/README.md` describes their form.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use message_aggregator::{
@@ -46,9 +45,6 @@ pub(crate) struct Expected {
     pub(crate) inferred: bool,
     #[serde(default)]
     pub(crate) usage: Option<Usage>,
-    /// The number of applications of each rule.
-    #[serde(default)]
-    pub(crate) rules: BTreeMap<String, u32>,
     #[serde(default)]
     pub(crate) error: Option<String>,
 }
@@ -185,11 +181,6 @@ impl Expected {
             finish: response.finish().reason.clone(),
             inferred: response.finish().inferred,
             usage: response.usage().copied(),
-            rules: response
-                .diagnostics()
-                .applied()
-                .map(|(rule, count)| (format!("{rule:?}"), count))
-                .collect(),
             error: error.map(|error| match error {
                 AggregateError::Truncated { .. } => "truncated".to_owned(),
                 other => other.to_string(),

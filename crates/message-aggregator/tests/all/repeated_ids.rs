@@ -2,7 +2,7 @@
 
 use crate::common::{Run, eager, run};
 use message_aggregator::{
-    AggregatorSettings, ChatResponse, Chunk, Delta, DeltaKind, FinishReason, Rule, ToolCall, ToolCallDelta,
+    AggregatorSettings, ChatResponse, Chunk, Delta, DeltaKind, FinishReason, ToolCall, ToolCallDelta,
 };
 use proptest::collection::vec;
 use proptest::prelude::{ProptestConfig, Strategy, any, prop_assert, prop_assert_eq, proptest};
@@ -44,9 +44,9 @@ fn calls(response: &ChatResponse) -> Vec<String> {
 
 const PATH: &str = "{\"path\":\"b\"}";
 
-/// The first call of D1 with these arguments, the second cut into pieces: its header with the first piece, each other piece
+/// Two calls under one id: the first with these arguments, the second cut into pieces: its header with the first piece, each other piece
 /// under `key`.
-fn d1(first: &str, pieces: &[&str], key: (Option<i64>, &str)) -> Vec<Delta> {
+fn two_calls_with_one_id(first: &str, pieces: &[&str], key: (Option<i64>, &str)) -> Vec<Delta> {
     let [head, rest @ ..] = pieces else { panic!("a call has one piece at least") };
     let begun = [delta(0, "x", "delete_all", first), delta(1, "x", "read", head)];
     let rest = rest.iter().map(|piece| delta(key.0, key.1, "", piece));
@@ -55,12 +55,12 @@ fn d1(first: &str, pieces: &[&str], key: (Option<i64>, &str)) -> Vec<Delta> {
 
 #[test]
 fn law_t6_bare_arguments_run_no_ambiguous_call() {
-    // The third header may begin a further call, and the last piece may belong to that call.
-    let headers = [delta(2, "", "f", "{"), delta(0, "", "f", ""), delta(None, "", "f", "")];
-    let last = Delta::from(DeltaKind::Arguments { index: Some(2), text: "}".into() });
-    for last in [last, delta(2, "", "", "}")] {
-        let run = finished(headers.iter().cloned().chain([last]));
-        assert_eq!(calls(&run.response), ["[call_1_0 f {}]", "[call_1_1 f ]"]);
+    // The second piece never gets a name. It may belong to the call that was open when it came.
+    let begun = [delta(0, "", "f", "{"), delta(7, "", "", "\"a\":1,")];
+    let last = Delta::from(DeltaKind::Arguments { index: Some(0), text: "}".into() });
+    for last in [last, delta(0, "", "", "}")] {
+        let run = finished(begun.iter().cloned().chain([last]));
+        assert_eq!(calls(&run.response)[0], "[call_1_0 f {}]");
     }
 }
 
@@ -72,21 +72,20 @@ fn cuts(text: &str) -> Vec<Vec<&str>> {
 }
 
 #[test]
-fn d1_repeated_id_with_new_index_begins_call() {
+fn repeated_id_with_new_index_begins_call() {
     for first in ["", "{}", "{\"path\":\"a\"}"] {
         for pieces in cuts(PATH) {
             for key in [(Some(1), ""), (Some(1), "x")] {
-                let run = finished(d1(first, &pieces, key));
+                let run = finished(two_calls_with_one_id(first, &pieces, key));
                 let expected = [format!("x delete_all {first}"), format!("call_1_1 read {PATH}")];
                 assert_eq!(calls(&run.response), expected, "{pieces:?} under {key:?}");
-                assert_eq!(run.response.diagnostics().count(Rule::IdRepeated), 1);
             }
         }
     }
 }
 
 #[test]
-fn d1_both_calls_arrive_however_they_interleave() {
+fn calls_with_one_id_arrive_however_they_interleave() {
     let first = "{\"path\":\"a\"}";
     for first_cut in 0..=first.len() {
         for cut in 0..=PATH.len() {
@@ -105,7 +104,7 @@ fn d1_both_calls_arrive_however_they_interleave() {
 }
 
 #[test]
-fn d1_calls_in_one_event_with_split_header() {
+fn calls_with_one_id_in_one_event_or_with_split_header() {
     let both = vec![fragment(Some(0), "x", "delete_all", ""), fragment(Some(1), "x", "read", PATH)];
     let expected = ["x delete_all ".to_owned(), format!("call_1_1 read {PATH}")];
     assert_eq!(calls(&finished([DeltaKind::ToolCalls(both).into()]).response), expected);
@@ -126,8 +125,8 @@ fn d1_calls_in_one_event_with_split_header() {
 }
 
 #[test]
-fn d1_eager_rule_ends_call_when_id_repeats() {
-    let deltas = d1("{\"path\":\"a\"}", &["{\"path\"", ":\"b\"}"], (Some(1), "x"));
+fn eager_rule_ends_call_when_id_repeats() {
+    let deltas = two_calls_with_one_id("{\"path\":\"a\"}", &["{\"path\"", ":\"b\"}"], (Some(1), "x"));
     let run = run(eager(), deltas.into_iter().chain([Delta::finish(FinishReason::ToolCalls)]));
     run.assert_lawful();
     let expected = ["x delete_all {\"path\":\"a\"}".to_owned(), format!("call_1_1 read {PATH}")];
@@ -135,26 +134,28 @@ fn d1_eager_rule_ends_call_when_id_repeats() {
 }
 
 #[test]
-fn d1_made_id_is_known_when_block_opens() {
-    let run = finished(d1("", &[PATH], (Some(1), "x")));
+fn made_id_is_known_when_block_opens() {
+    let run = finished(two_calls_with_one_id("", &[PATH], (Some(1), "x")));
     let heads = run.chunks.iter().filter_map(|chunk| match chunk {
         Chunk::Opened { head, .. } => head.call.as_ref().map(|call| call.call_id.as_str()),
         _ => None,
     });
     assert_eq!(heads.collect::<Vec<_>>(), ["x", "call_1_1"]);
-    assert_eq!(run.response.diagnostics().count(Rule::IdMade), 1);
 }
 
 /// The second call's pieces have its id alone, which the first call has, too.
 #[test]
 fn shared_id_without_index_runs_neither_candidate_call() {
-    for first in ["", "{\"path\":", "{\"path\":\"a\"}"] {
-        let run = finished(d1(first, &["", PATH], (None, "x")));
-        let first = format!("x delete_all {first}");
-        let first = if first.ends_with('}') { first } else { format!("[{first}]") };
-        assert_eq!(calls(&run.response), [first, format!("[call_1_1 read {PATH}]")]);
-        assert_eq!(run.response.diagnostics().count(Rule::Contradiction), 1);
+    for first in ["", "{}", "{\"path\":"] {
+        let run = finished(two_calls_with_one_id(first, &["", PATH], (None, "x")));
+        assert_eq!(
+            calls(&run.response),
+            [format!("[x delete_all {first}]"), format!("[call_1_1 read {PATH}]")]
+        );
     }
+    // Whole arguments take no more.
+    let run = finished(two_calls_with_one_id("{\"path\":\"a\"}", &["", PATH], (None, "x")));
+    assert_eq!(calls(&run.response)[1], format!("call_1_1 read {PATH}"));
     // The name says which.
     let run = finished([
         delta(0, "x", "delete_all", ""),
@@ -174,8 +175,6 @@ fn only_calls_outside_contradiction_run() {
         delta(1, "a", "", PATH),
     ]);
     assert_eq!(calls(&run.response), [&format!("[a delete_all {PATH}]"), "[b read ]", "c list "]);
-    assert_eq!(run.response.diagnostics().count(Rule::Contradiction), 1);
-    assert_eq!(run.response.diagnostics().count(Rule::Doubtful), 2);
 }
 
 #[test]
@@ -219,7 +218,6 @@ fn leftover_arguments_block_calls_without_arguments() {
     for left_over in [vec![nameless], behind_whole_ones.to_vec()] {
         let run = finished([delta(0, "a", "delete_all", "")].into_iter().chain(left_over));
         assert_eq!(calls(&run.response)[0], "[a delete_all ]");
-        assert_eq!(run.response.diagnostics().count(Rule::Doubtful), 1);
     }
     let run = finished([delta(0, "a", "delete_all", ""), delta(1, "b", "read", PATH)]);
     assert_eq!(calls(&run.response), ["a delete_all ".to_owned(), format!("b read {PATH}")]);
@@ -422,9 +420,9 @@ fn law_t6_repeated_header_may_begin_further_call() {
                 delta(index, "x", "read", ""),
                 delta(key.0, key.1, "", PATH),
             ];
-            let expected = [format!("x read {a}"), format!("[call_1_1 delete_all {PATH}]")];
             for calls in by_each_rule(&deltas, &[]) {
-                assert_eq!(calls, expected, "{deltas:?}");
+                assert_eq!(calls[0], format!("x read {a}"), "{deltas:?}");
+                assert!(calls[1..].iter().all(|call| call.starts_with('[')), "{calls:?} of {deltas:?}");
             }
         }
     }

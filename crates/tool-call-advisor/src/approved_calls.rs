@@ -8,14 +8,14 @@ use advisor_core::{
 };
 use serde_json::Value;
 
-use crate::plan::admission::Admission;
-use crate::plan::decided::note_edit;
+use crate::execution::unrun_result;
+use crate::plan::Admission;
+use crate::plan::note_edit;
 use crate::plan::prepare::{Room, Unready, prepare_in_time};
-use crate::run::bounds::{limits_of, note_decided};
 use crate::run::decide::Counts;
-use crate::run::run_tools::execute_batch;
+use crate::run::round::execute_batch;
+use crate::run::{limits_of, note_decided};
 use crate::truncate::cap_result;
-use crate::unrun_call::unrun_result;
 use crate::{CallDecision, NotStarted, ReadyCall, ToolBatch, ToolCallAdvisor, ToolEvents};
 
 /// A decided call, before its result.

@@ -9,11 +9,11 @@ use advisor_core::{
     Tool, ToolCall, ToolResult, ToolSet, Turn, VERIFY_BEFORE_RETRYING,
 };
 
+use crate::execution::UnrunCall;
 use crate::plan::prepare::{Unready, prepare_in_time};
-use crate::run::client_side_answer::ClientSideAnswer;
-use crate::run::run_tools::execute_one;
+use crate::run::end::ClientSideAnswer;
+use crate::run::round::execute_one;
 use crate::truncate::cap_result;
-use crate::unrun_call::UnrunCall;
 use crate::{ReadyCall, ToolBatch, ToolCallAdvisor, ToolEvents};
 
 /// A call to run outside the loop: a client-side call, for example after an approval.

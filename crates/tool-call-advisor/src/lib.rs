@@ -21,20 +21,20 @@
 //! seconds.
 
 mod advisor;
-mod approval;
 mod approved_calls;
 mod call_run;
 mod closing_texts;
-mod config;
 mod execution;
+mod fn_tool;
 mod hooks;
 mod limits;
 mod plan;
+mod policy;
 mod run;
 mod streaming;
-mod tools;
 mod truncate;
-mod unrun_call;
+#[cfg(feature = "typed-tools")]
+mod typed_tool;
 
 pub use advisor::{ToolCallAdvisor, ToolCallAdvisorBuilder};
 #[doc(no_inline)]
@@ -44,32 +44,28 @@ pub use advisor_core::{
 #[cfg(feature = "typed-tools")]
 #[doc(inline)]
 pub use advisor_macros::tool;
-pub use approval::CallDecision;
-pub use approval::policy::{ArgumentTest, PolicyAction, ToolPolicy, ToolRule};
 pub use call_run::CallRun;
 pub use closing_texts::{ClosingTexts, NotStarted};
-pub use execution::parallel::ParallelTools;
-pub use execution::tool_events::ToolEvents;
-pub use execution::{ReadyCall, ToolBatch, ToolExecution};
+pub use execution::{ParallelTools, ReadyCall, ToolBatch, ToolEvents, ToolExecution};
+pub use fn_tool::{ClientSideTool, FnTool};
 pub use hooks::{LoopEnd, LoopHooks, LoopOutcome};
 pub use limits::{OnCallLimit, OnLimit, ToolLimits};
+pub use policy::{ArgumentTest, CallDecision, PolicyAction, ToolPolicy, ToolRule};
 #[cfg(feature = "typed-tools")]
 #[doc(no_inline)]
 pub use schemars::{self, JsonSchema};
 pub use streaming::ToolCallStreaming;
-pub use tools::client_side_tool::ClientSideTool;
-pub use tools::fn_tool::FnTool;
 #[cfg(feature = "typed-tools")]
-pub use tools::typed_tool::schema_for;
+pub use typed_tool::schema_for;
 
 /// Used by the code that [`tool`] generates. It may change in any version.
 #[cfg(feature = "typed-tools")]
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::tools::returned::{
-        AnyResult, ConvertedError, ConvertedResult, DisplayedError, ErrorWithSources, Kind, NoError,
+    pub use crate::typed_tool::{
+        AnyResult, ConvertedError, ConvertedResult, DisplayedError, ErrorWithSources, HasSchema, Kind,
+        NoError, needs_schema,
     };
-    pub use crate::tools::typed_tool::{HasSchema, needs_schema};
     pub use schemars;
     pub use serde;
 }

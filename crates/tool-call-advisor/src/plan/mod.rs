@@ -1,34 +1,24 @@
 //! `ToolPlan` and `PlannedCall`: the fate of each call of an answer, fixed before any tool runs.
 
-pub(crate) mod admission;
-pub(crate) mod call_identity;
-pub(crate) mod decided;
-mod lenient;
 pub(crate) mod prepare;
 pub(crate) mod schema;
 mod structure;
-#[cfg(feature = "schema-validation")]
-mod whole_schema;
-#[cfg(not(feature = "schema-validation"))]
-#[path = "no_whole_schema.rs"]
 mod whole_schema;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use advisor_core::{
-    BlockId, CallKey, CallStart, ChatResponse, Effect, Limit, Message, NotStartedReason, Text, Tool,
-    ToolCall, ToolResult, TurnId,
+    BlockId, CallKey, CallStart, ChatResponse, Effect, Leniency, Limit, Message, NotStartedReason, Text,
+    Tool, ToolCall, ToolResult, TurnId,
 };
 use serde_json::Value;
 
-use crate::plan::admission::Admission;
-use crate::plan::call_identity::CallIdentity;
-use crate::plan::decided::note_edit;
-use crate::plan::prepare::Unready;
+use crate::execution::UnrunCall;
+use crate::plan::prepare::{Unready, fit_in_time};
+use crate::plan::schema::Schemas;
 use crate::truncate::{ResultBounds, cap_result};
-use crate::unrun_call::UnrunCall;
-use crate::{ClosingTexts, NotStarted, ReadyCall};
+use crate::{CallDecision, ClosingTexts, NotStarted, ReadyCall};
 
 /// The treatment of each call of an answer by the loop. Decided once, before any tool runs.
 pub(crate) struct ToolPlan {
@@ -273,4 +263,101 @@ impl PlannedCall {
             _ => None,
         }
     }
+}
+
+/// The treatment of a call whose round runs.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Admission {
+    /// The loop runs the call.
+    Admitted,
+    /// A limit denies the call.
+    Denied(Limit),
+    /// The limit on equal calls denies the call for the first time: the model is told, and may go on.
+    Told(Limit),
+    /// The call is left to the caller.
+    ClientSide,
+}
+
+/// The fields of a call that its result repeats. Without the arguments, a copy is cheap.
+#[derive(Clone)]
+pub(crate) struct CallIdentity {
+    pub(crate) id: Text,
+    pub(crate) name: Text,
+}
+
+impl CallIdentity {
+    pub(crate) fn from_call(call: &ToolCall) -> Self {
+        Self { id: call.id.clone(), name: call.name.clone() }
+    }
+
+    /// Returns an error result with the reason for the model.
+    pub(crate) fn error(&self, text: impl Into<Text>) -> ToolResult {
+        ToolResult::error(&ToolCall::new(self.id.clone(), self.name.clone(), String::new()), text)
+    }
+}
+
+/// Decisions about single calls.
+impl ToolPlan {
+    /// Returns the calls that could run, in call order.
+    pub(crate) fn undecided(&mut self) -> impl Iterator<Item = &mut PlannedCall> {
+        self.calls.iter_mut().filter(|planned| planned.ready().is_some())
+    }
+
+    /// Leaves calls that repeat the id of an earlier client-side call to the caller, too. Their results would be taken
+    /// for that of the earlier one.
+    pub(crate) fn leave_repeated(&mut self) {
+        let mut left: HashSet<Text> = HashSet::new();
+        for planned in &mut self.calls {
+            if left.contains(&planned.identity.id) {
+                planned.fate = Fate::ClientSide;
+            }
+            if planned.is_client_side() {
+                left.insert(planned.identity.id.clone());
+            }
+        }
+    }
+}
+
+impl PlannedCall {
+    /// Returns the call, if it is about to run.
+    pub(crate) fn ready(&self) -> Option<&ReadyCall> {
+        match &self.fate {
+            Fate::Ready(ready) => Some(ready),
+            _ => None,
+        }
+    }
+
+    /// Applies a decision to a call that is about to run.
+    pub(crate) async fn decide(
+        &mut self,
+        decision: CallDecision,
+        schemas: &Arc<Schemas>,
+        leniency: Leniency,
+    ) {
+        let Fate::Ready(ready) = &mut self.fate else { return };
+        match decision {
+            CallDecision::Run => {}
+            CallDecision::Deny(reason) => self.fate = Fate::Forbidden(reason),
+            CallDecision::Ask => self.fate = Fate::ClientSide,
+            CallDecision::RunWith(arguments) => {
+                let misfit = "its arguments were changed and do not fit the tool";
+                match fit_in_time(&ready.tool, arguments, schemas, leniency, misfit).await {
+                    Ok(arguments) => {
+                        let text = Text::from(arguments.to_string());
+                        (ready.arguments, ready.edited) = (arguments, Some(text.clone()));
+                        self.edited = Some(text);
+                    }
+                    Err(unready) => self.fate = Fate::Invalid(unready),
+                }
+            }
+        }
+    }
+}
+
+/// Adds a note about changed arguments to the front of a result, for the model.
+pub(crate) fn note_edit(mut result: ToolResult, arguments: Option<&str>) -> ToolResult {
+    if let Some(arguments) = arguments {
+        result.parts.insert(0, format!("The call ran with changed arguments: {arguments}\n").into());
+    }
+    result
 }

@@ -1,11 +1,10 @@
-//! `Schemas`: checks arguments by the schemas of their tools.
+//! `Schemas`: checks arguments by the schemas of their tools, and corrects those with one clear meaning.
 
 use std::fmt;
 
 use advisor_core::{Error, Leniency, Result, ToolDefinition, ToolSet};
 use serde_json::Value;
 
-use crate::plan::lenient::corrected;
 use crate::plan::structure::{Misfit, lost_reference, misfits};
 use crate::plan::whole_schema::{WholeSchema, WholeSchemas};
 
@@ -145,6 +144,55 @@ fn text_of(wrong: &[Misfit<'_>]) -> String {
 impl fmt::Debug for Schemas {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Schemas").finish_non_exhaustive()
+    }
+}
+
+/// The longest text that means a number or a boolean.
+const LONGEST: usize = 64;
+
+/// Returns the arguments with the corrections that `leniency` allows, if there are any. They may still not fit.
+pub(crate) fn corrected(arguments: &Value, misfits: &[Misfit<'_>], leniency: Leniency) -> Option<Value> {
+    if leniency == Leniency::Strict {
+        return None;
+    }
+    let mut fitting = None;
+    for wrong in misfits {
+        let copy = || arguments.clone();
+        match arguments.pointer(&wrong.place) {
+            Some(Value::Null) => leave_out(fitting.get_or_insert_with(copy), &wrong.place),
+            Some(Value::String(text)) if leniency == Leniency::Lenient => {
+                if let Some(meant) = meant(text, wrong)
+                    && let Some(slot) = fitting.get_or_insert_with(copy).pointer_mut(&wrong.place)
+                {
+                    *slot = meant;
+                }
+            }
+            _ => {}
+        }
+    }
+    fitting
+}
+
+/// Removes a property. A list item stays, since removing it would shift the items after it.
+fn leave_out(arguments: &mut Value, place: &str) {
+    if let Some((object, name)) = place.rsplit_once('/')
+        && let Some(Value::Object(properties)) = arguments.pointer_mut(object)
+    {
+        properties.remove(&name.replace("~1", "/").replace("~0", "~"));
+    }
+}
+
+/// Returns the value that the schema wants in place of a string, if the string can only mean that value.
+fn meant(text: &str, wrong: &Misfit<'_>) -> Option<Value> {
+    // The parser would skip white space around it.
+    if text.len() > LONGEST || text.trim() != text {
+        return None;
+    }
+    match serde_json::from_str(text).ok()? {
+        Value::Bool(meant) if wrong.wants("boolean") => Some(Value::Bool(meant)),
+        Value::Number(meant) if wrong.wants("number") => Some(Value::Number(meant)),
+        Value::Number(meant) if wrong.wants("integer") && !meant.is_f64() => Some(Value::Number(meant)),
+        _ => None,
     }
 }
 

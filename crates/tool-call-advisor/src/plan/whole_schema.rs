@@ -1,81 +1,124 @@
-//! `WholeSchemas`: the application's schemas, compiled and cached, with all of their keywords.
+//! `WholeSchemas`: the application's schemas, compiled and cached, with all of their keywords. Without the feature
+//! `schema-validation`, no schema is checked but for its structure.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+pub(crate) use whole::{WholeSchema, WholeSchemas};
 
-use advisor_core::{Text, ToolDefinition};
-use jsonschema::{Draft, PatternOptions, ValidationOptions, Validator};
-use serde_json::{Value, json};
+#[cfg(feature = "schema-validation")]
+mod whole {
+    use std::collections::HashMap;
+    use std::sync::{Arc, Mutex, PoisonError};
 
-/// Compiled schemas of tools: each is compiled once and shared.
-#[derive(Default)]
-pub(crate) struct WholeSchemas(Mutex<HashMap<Text, (Value, WholeSchema)>>);
+    use advisor_core::{Text, ToolDefinition};
+    use jsonschema::{Draft, PatternOptions, ValidationOptions, Validator};
+    use serde_json::{Value, json};
 
-/// A compiled schema.
-#[derive(Clone)]
-pub(crate) struct WholeSchema(Arc<Validator>);
+    /// Compiled schemas of tools: each is compiled once and shared.
+    #[derive(Default)]
+    pub(crate) struct WholeSchemas(Mutex<HashMap<Text, (Value, WholeSchema)>>);
 
-/// Number of cached schemas at which the cache is cleared. One process is not expected to have as many tools.
-const MOST: usize = 1024;
+    /// A compiled schema.
+    #[derive(Clone)]
+    pub(crate) struct WholeSchema(Arc<Validator>);
 
-/// The bytes that a compiled regular expression may have, and the steps back of one with look-ahead or back references:
-/// a model writes the text that it is compared with.
-const MOST_BYTES: usize = 8 << 20;
-const MOST_STEPS_BACK: usize = 200_000;
+    /// Number of cached schemas at which the cache is cleared. One process is not expected to have as many tools.
+    const MOST: usize = 1024;
 
-impl WholeSchemas {
-    /// Returns the schema of a tool; `None` if it has none, or another program wrote it.
-    ///
-    /// # Errors
-    /// The defect of the schema.
-    pub(crate) fn of(&self, tool: &ToolDefinition) -> Result<Option<WholeSchema>, String> {
-        if tool.is_foreign() || tool.parameters.is_null() {
-            return Ok(None);
+    /// The bytes that a compiled regular expression may have, and the steps back of one with look-ahead or back references:
+    /// a model writes the text that it is compared with.
+    const MOST_BYTES: usize = 8 << 20;
+    const MOST_STEPS_BACK: usize = 200_000;
+
+    impl WholeSchemas {
+        /// Returns the schema of a tool; `None` if it has none, or another program wrote it.
+        ///
+        /// # Errors
+        /// The defect of the schema.
+        pub(crate) fn of(&self, tool: &ToolDefinition) -> Result<Option<WholeSchema>, String> {
+            if tool.is_foreign() || tool.parameters.is_null() {
+                return Ok(None);
+            }
+            let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some((schema, compiled)) = lock().get(&tool.name)
+                && *schema == tool.parameters
+            {
+                return Ok(Some(compiled.clone()));
+            }
+            let validator = options().build(&tool.parameters);
+            let compiled = WholeSchema(Arc::new(validator.map_err(|error| error.to_string())?));
+            let mut cache = lock();
+            if cache.len() >= MOST {
+                cache.clear();
+            }
+            cache.insert(tool.name.clone(), (tool.parameters.clone(), compiled.clone()));
+            Ok(Some(compiled))
         }
-        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((schema, compiled)) = lock().get(&tool.name)
-            && *schema == tool.parameters
-        {
-            return Ok(Some(compiled.clone()));
+
+        /// Returns what is wrong with the form of a schema, which is not compiled for that.
+        pub(crate) fn form_defect(schema: &Value) -> Option<String> {
+            // The form of an unknown dialect would be fetched from the address that the schema names.
+            if schema.is_null() || Draft::default().detect(schema) == Draft::Unknown {
+                return None;
+            }
+            jsonschema::meta::validate(schema).err().map(|error| error.to_string())
         }
-        let validator = options().build(&tool.parameters);
-        let compiled = WholeSchema(Arc::new(validator.map_err(|error| error.to_string())?));
-        let mut cache = lock();
-        if cache.len() >= MOST {
-            cache.clear();
-        }
-        cache.insert(tool.name.clone(), (tool.parameters.clone(), compiled.clone()));
-        Ok(Some(compiled))
     }
 
-    /// Returns what is wrong with the form of a schema, which is not compiled for that.
-    pub(crate) fn form_defect(schema: &Value) -> Option<String> {
-        // The form of an unknown dialect would be fetched from the address that the schema names.
-        if schema.is_null() || Draft::default().detect(schema) == Draft::Unknown {
-            return None;
+    impl WholeSchema {
+        pub(crate) fn fits(&self, arguments: &Value) -> bool {
+            self.0.is_valid(arguments)
         }
-        jsonschema::meta::validate(schema).err().map(|error| error.to_string())
+
+        /// Checks whether a value fits a keyword that depends on no other.
+        pub(crate) fn fits_keyword(keyword: &str, operand: &Value, value: &Value) -> bool {
+            options().build(&json!({ keyword: operand })).map_or(true, |one| one.is_valid(value))
+        }
+    }
+
+    fn options() -> ValidationOptions<'static> {
+        let patterns = PatternOptions::fancy_regex().size_limit(MOST_BYTES).backtrack_limit(MOST_STEPS_BACK);
+        jsonschema::options().with_pattern_options(patterns)
     }
 }
 
-impl WholeSchema {
-    pub(crate) fn fits(&self, arguments: &Value) -> bool {
-        self.0.is_valid(arguments)
+#[cfg(not(feature = "schema-validation"))]
+mod whole {
+    use std::convert::Infallible;
+
+    use advisor_core::ToolDefinition;
+    use serde_json::Value;
+
+    #[derive(Default)]
+    pub(crate) struct WholeSchemas;
+
+    #[derive(Clone)]
+    pub(crate) struct WholeSchema(Infallible);
+
+    impl WholeSchemas {
+        pub(crate) fn of(&self, _tool: &ToolDefinition) -> Result<Option<WholeSchema>, String> {
+            Ok(None)
+        }
+
+        pub(crate) fn form_defect(_schema: &Value) -> Option<String> {
+            None
+        }
     }
 
-    /// Checks whether a value fits a keyword that depends on no other.
-    pub(crate) fn fits_keyword(keyword: &str, operand: &Value, value: &Value) -> bool {
-        options().build(&json!({ keyword: operand })).map_or(true, |one| one.is_valid(value))
+    impl WholeSchema {
+        pub(crate) fn fits(&self, _arguments: &Value) -> bool {
+            match self.0 {}
+        }
+
+        pub(crate) fn fits_keyword(_keyword: &str, _operand: &Value, _value: &Value) -> bool {
+            true
+        }
     }
 }
 
-fn options() -> ValidationOptions<'static> {
-    let patterns = PatternOptions::fancy_regex().size_limit(MOST_BYTES).backtrack_limit(MOST_STEPS_BACK);
-    jsonschema::options().with_pattern_options(patterns)
-}
-
-#[cfg(test)]
+#[cfg(all(test, feature = "schema-validation"))]
 mod tests {
+    use advisor_core::ToolDefinition;
+    use serde_json::{Value, json};
+
     use super::*;
 
     fn compiled(schema: Value) -> Result<Option<WholeSchema>, String> {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use advisor_core::{ChatResponse, FinishReason, Limit, Text, ToolCall};
 
-use crate::plan::admission::Admission;
+use crate::plan::Admission;
 use crate::run::same_calls::{Fingerprint, SameCalls};
 use crate::{OnCallLimit, ToolLimits};
 

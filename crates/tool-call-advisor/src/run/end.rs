@@ -1,19 +1,17 @@
-//! Part of `LoopRun`: all ends of a turn: `end_with_answer`, `end_client_side`, `end_unrun`, `end_at_limit`,
-//! `abandon`.
+//! All ends of a turn: with an answer, with pending calls, at a limit, with direct results, out of time, after an error.
 
 use std::collections::HashSet;
 
 use advisor_core::{
-    Block, BlockId, CallKey, ChatResponse, Chunk, Error, FinishReason, Limit, Message, PendingCall, Record,
-    Result, Step, TurnEnd,
+    Block, BlockContent, BlockId, CallKey, ChatResponse, Chunk, ChunkFold, Error, FinishReason, Limit, Media,
+    Message, Part, PendingCall, Record, Result, Step, ToolResult, TurnEnd,
 };
 
+use crate::execution::UnrunCall;
 use crate::run::LoopRun;
-use crate::run::client_side_answer::ClientSideAnswer;
 use crate::run::history::{has_calls, nonempty};
-use crate::run::step::{Next, Outcome};
+use crate::run::stream::{Next, Outcome};
 use crate::streaming::Filter;
-use crate::unrun_call::UnrunCall;
 use crate::{LoopEnd, NotStarted};
 
 /// The ways in which a turn ends.
@@ -209,4 +207,63 @@ fn withheld(answer: &ChatResponse, filter: Filter, open: &HashSet<BlockId>) -> V
     let usage = answer.usage().filter(|_| filter.withheld_usage());
     let usage = usage.map(|usage| Chunk::Usage { round: answer.round(), usage: Box::new(*usage) });
     blocks.flat_map(|(id, block)| Chunk::from_block(id, block)).chain(usage).collect()
+}
+
+/// The recorded answer with client-side calls: an extension of the turn.
+#[derive(Clone)]
+pub(crate) struct ClientSideAnswer {
+    pub(crate) answer: ChatResponse,
+    /// The blocks of the client-side calls. The other calls have results.
+    pub(crate) open: HashSet<BlockId>,
+}
+
+/// Separator before the text of each direct result but the first.
+///
+/// It is part of the block, so that shown deltas, the response's text and the transcript are equal.
+const PARAGRAPH: &str = "\n\n";
+
+/// Returns direct results as the answer to the user: for each result a text block, then its media.
+///
+/// A result without either reads `done`, since an answer must not be empty.
+pub(super) fn direct_blocks<'a>(results: impl Iterator<Item = &'a ToolResult>, done: &str) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    let mut has_text = false;
+    for result in results {
+        let media: Vec<_> = result.parts.iter().filter_map(media).cloned().collect();
+        let text = match result.text() {
+            text if !text.trim().is_empty() => Some(text),
+            _ if media.is_empty() => Some(String::from(done)),
+            _ => None,
+        };
+        blocks.extend(text.map(|text| {
+            let apart = if std::mem::replace(&mut has_text, true) { PARAGRAPH } else { "" };
+            Block::text(format!("{apart}{text}"))
+        }));
+        blocks.extend(media.into_iter().map(|media| Block::new(BlockContent::Media(media))));
+    }
+    blocks
+}
+
+fn media(part: &Part) -> Option<&Media> {
+    match part {
+        Part::Image(media) | Part::Audio(media) | Part::Video(media) | Part::File(media) => Some(media),
+        _ => None,
+    }
+}
+
+impl LoopRun {
+    /// Ends the turn after its time ran out while the model was answering in `round`. The part of the answer
+    /// received so far becomes final, so that the next turn contains the shown text. Its calls get error results.
+    pub(super) async fn out_of_time(&mut self, mut received: ChunkFold, round: u32) -> Result<Outcome> {
+        let limit = self.time_limit();
+        let closed: Vec<_> = received.close_open().into_iter().filter(|chunk| self.shows(chunk)).collect();
+        let Some(answer) = received.response(round, &FinishReason::Interrupted) else {
+            return self.end_at_limit(limit).await;
+        };
+        let why = NotStarted::Limit(limit.clone());
+        match self.end_unrun(&answer, &why, FinishReason::Limit(limit)).await {
+            Ok(outcome) => Ok(outcome.led_by(closed)),
+            Err(error) => Ok(self.abandon(&answer, error).await),
+        }
+    }
 }

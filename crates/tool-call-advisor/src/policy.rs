@@ -1,10 +1,39 @@
-//! `ToolPolicy`: rules about calls, as data.
+//! `CallDecision` and `ToolPolicy`: decisions about calls before they run, by a hook or by rules as data.
+
+use std::fmt;
 
 use advisor_core::{Error, Result, Text, ToolDefinition, ToolSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::CallDecision;
+/// The decision about a call that could run.
+#[derive(Clone, PartialEq)]
+#[non_exhaustive]
+pub enum CallDecision {
+    /// The call runs.
+    Run,
+    /// The call runs with these arguments, which must fit the schema of the tool.
+    ///
+    /// The call is stored and sent as the model wrote it. Its events show these arguments, and its result begins with a
+    /// sentence that names them, so that the model knows them.
+    RunWith(Value),
+    /// The call does not run. The model reads this reason.
+    Deny(Text),
+    /// The call is left to the caller, such as for an approval: the turn ends after the other calls have run.
+    Ask,
+}
+
+impl fmt::Debug for CallDecision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Arguments and reasons are content and must not be logged.
+        f.write_str(match self {
+            Self::Run => "Run",
+            Self::RunWith(_) => "RunWith(…)",
+            Self::Deny(_) => "Deny(…)",
+            Self::Ask => "Ask",
+        })
+    }
+}
 
 /// Rules about which calls run, as data, such as from a file of the operator.
 ///

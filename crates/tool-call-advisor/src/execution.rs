@@ -1,0 +1,486 @@
+//! `ToolExecution`, `ToolBatch` and `ReadyCall`: the replaceable interface that runs calls. `ParallelTools` runs them in this process, `ToolEvents` sends their events.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use advisor_core::{
+    BlockId, CallKey, CatchPanics, ChatRequest, ChatResponse, Chunk, ConversationKey, Effect,
+    NotStartedReason, Part, Progress, Result, Text, Tool, ToolCall, ToolEvent, ToolEventKind, ToolInvocation,
+    ToolOutput, ToolResult, Turn, async_trait,
+};
+use futures::stream::{FuturesUnordered, StreamExt};
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tracing::{Instrument, field};
+
+use crate::ToolLimits;
+use crate::truncate::{ResultBounds, cap_result};
+
+/// Runs the calls of one answer. Replace it to run tools elsewhere, such as in a durable engine.
+///
+/// # Ordering
+/// The loop calls it after all advisors inside the loop have completed for the answer and the answer is recorded.
+/// The starts of calls that must not run twice ([`Effect::AtMostOnce`](advisor_core::Effect)) are recorded, too;
+/// it must run these once. It receives only calls that may run. The loop itself answers calls of unknown tools and
+/// with bad arguments, and does not call it if no call is left. The results must be one per call, in call order.
+/// They are recorded before the model is asked again.
+///
+/// It reports progress to [`ToolBatch::events`]. The loop adds the start and the end of a call that it does not
+/// report.
+///
+/// # Cancellation
+/// The future is dropped with the turn.
+///
+/// # Errors
+/// An error means that the execution itself failed, and ends the turn. A failing tool is an error result.
+///
+/// # Example
+/// ```
+/// use advisor_core::{Result, ToolResult, async_trait};
+/// use tool_call_advisor::{ToolBatch, ToolExecution};
+///
+/// /// Answers every call without running anything.
+/// struct DryRun;
+///
+/// #[async_trait]
+/// impl ToolExecution for DryRun {
+///     async fn execute(&self, batch: ToolBatch) -> Result<Vec<ToolResult>> {
+///         Ok(batch.calls.iter().map(|call| ToolResult::error(&call.call, "dry run: not executed")).collect())
+///     }
+/// }
+/// ```
+#[async_trait]
+pub trait ToolExecution: Send + Sync + 'static {
+    /// Runs the calls and returns one result per call, in call order.
+    async fn execute(&self, batch: ToolBatch) -> Result<Vec<ToolResult>>;
+}
+
+/// The calls of one answer to run.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ToolBatch {
+    /// The calls, in the order of the answer.
+    pub calls: Vec<ReadyCall>,
+    /// The turn.
+    pub turn: Arc<Turn>,
+    /// The conversation that the turn belongs to, if any.
+    pub conversation: Option<ConversationKey>,
+    /// Receives the events of the calls.
+    pub events: ToolEvents,
+    /// The deadline of the turn, if its time is limited.
+    pub deadline: Option<Instant>,
+}
+
+/// A call that may run: its tool is known and its arguments fit.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct ReadyCall {
+    /// The call as the model wrote it.
+    pub call: ToolCall,
+    /// The block of the call.
+    pub block: BlockId,
+    /// The stable key of the call.
+    pub key: CallKey,
+    /// The tool.
+    pub tool: Arc<dyn Tool>,
+    /// Its arguments, parsed and checked against the tool's schema.
+    pub arguments: Value,
+    /// The arguments as text, if a decision has changed them.
+    pub(crate) edited: Option<Text>,
+}
+
+impl fmt::Debug for ReadyCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReadyCall")
+            .field("key", &self.key)
+            .field("name", &self.call.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ToolBatch {
+    pub(crate) fn new(
+        calls: Vec<ReadyCall>,
+        request: &ChatRequest,
+        events: ToolEvents,
+        deadline: Option<Instant>,
+    ) -> Self {
+        let (turn, conversation) = (Arc::clone(&request.turn), request.conversation.clone());
+        Self { calls, turn, conversation, events, deadline }
+    }
+}
+
+/// Runs tools in this process: several at a time, exclusive ones alone, each with a timeout.
+///
+/// Calls start in call order. An exclusive call waits until all earlier ones are done, and later ones wait for it.
+/// Nothing is spawned: tools run inside the turn, and dropping the turn drops them. Timeouts need a tokio runtime
+/// with its timer enabled.
+#[derive(Debug)]
+pub struct ParallelTools {
+    concurrency: usize,
+    timeout: Option<Duration>,
+}
+
+impl Default for ParallelTools {
+    fn default() -> Self {
+        Self { concurrency: 8, timeout: Some(Duration::from_secs(120)) }
+    }
+}
+
+impl ParallelTools {
+    /// Creates an execution with at most 8 tools at a time and a timeout of 120 seconds. A tool's own timeout
+    /// takes precedence.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the number of tools that run at a time, at least one.
+    #[must_use]
+    pub fn with_concurrency(self, concurrency: usize) -> Self {
+        Self { concurrency: concurrency.max(1), ..self }
+    }
+
+    /// Sets the timeout for tools without their own; `None` means no timeout.
+    #[must_use]
+    pub fn with_timeout(self, timeout: Option<Duration>) -> Self {
+        Self { timeout, ..self }
+    }
+}
+
+#[async_trait]
+impl ToolExecution for ParallelTools {
+    async fn execute(&self, mut batch: ToolBatch) -> Result<Vec<ToolResult>> {
+        let calls = std::mem::take(&mut batch.calls);
+        let mut results: Vec<_> = calls.iter().map(|_| None).collect();
+        let mut waiting: VecDeque<_> = calls.into_iter().enumerate().collect();
+        let mut running = FuturesUnordered::new();
+        let mut alone = false;
+        loop {
+            while let Some((_, next)) = waiting.front() {
+                let exclusive = next.tool.definition().exclusive;
+                if alone || running.len() >= self.concurrency || (exclusive && !running.is_empty()) {
+                    break;
+                }
+                alone = exclusive;
+                let Some((place, call)) = waiting.pop_front() else { break };
+                let running_call = run_call(call, &batch, self.timeout);
+                running.push(async move { (place, running_call.await) });
+            }
+            let Some((place, result)) = running.next().await else { break };
+            // An exclusive call runs alone, so it is the one that has finished.
+            alone = false;
+            if let Some(slot) = results.get_mut(place) {
+                *slot = Some(result);
+            }
+        }
+        Ok(results.into_iter().flatten().collect())
+    }
+}
+
+/// Runs one call. Every failure becomes an error result that the model can read.
+pub(crate) async fn run_call(
+    mut call: ReadyCall,
+    batch: &ToolBatch,
+    timeout: Option<Duration>,
+) -> ToolResult {
+    let events = &batch.events;
+    let arguments = std::mem::take(&mut call.arguments);
+    let span = tracing::info_span!(
+        "tool_run",
+        gen_ai.operation.name = "execute_tool",
+        gen_ai.conversation.id = batch.conversation.as_ref().map(field::display),
+        gen_ai.tool.name = call.call.name.as_str(),
+        gen_ai.tool.call.id = call.call.id.as_str(),
+        error.type = field::Empty,
+    );
+    async {
+        events.started(&call).await;
+        let result = bounded(&call, arguments, batch, timeout).await;
+        if result.is_error {
+            span.record("error.type", "tool_error");
+        }
+        events.finished(&call, &result).await;
+        result
+    }
+    .instrument(span.clone())
+    .await
+}
+
+async fn bounded(
+    call: &ReadyCall,
+    arguments: Value,
+    batch: &ToolBatch,
+    timeout: Option<Duration>,
+) -> ToolResult {
+    let timeout = call.tool.definition().timeout.or(timeout);
+    let until_timeout = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    let run = run(call, arguments, batch);
+    let end = match (until_timeout, batch.deadline) {
+        (Some(timeout), Some(deadline)) => Some(timeout.min(deadline)),
+        (timeout, deadline) => timeout.or(deadline),
+    };
+    let Some(end) = end else { return run.await };
+    // The tool is polled before its deadline.
+    match tokio::time::timeout_at(end, run).await {
+        Ok(result) => result,
+        Err(_) if batch.deadline == Some(end) => {
+            let text = format!("stopped: the turn's time is over; {}", unknown_outcome(call));
+            ToolResult::error(&call.call, text)
+        }
+        Err(_) => {
+            let took = timeout.unwrap_or_default().as_secs_f64();
+            let unknown = unknown_outcome(call);
+            ToolResult::error(&call.call, format!("stopped: no answer within {took} s; {unknown}"))
+        }
+    }
+}
+
+fn unknown_outcome(call: &ReadyCall) -> &'static str {
+    match call.tool.definition().effect {
+        Some(Effect::AtMostOnce) => "the outcome is unknown, verify before retrying",
+        _ => "the outcome is unknown",
+    }
+}
+
+async fn run(call: &ReadyCall, arguments: Value, batch: &ToolBatch) -> ToolResult {
+    let events = &batch.events;
+    let (progress, reports) = if events.are_shown() {
+        let (progress, reports) = Progress::channel(4);
+        (progress, Some(reports))
+    } else {
+        (Progress::ignored(), None)
+    };
+    let turn = Arc::clone(&batch.turn);
+    let invocation = ToolInvocation::new(call.call.clone(), arguments, call.key.clone(), progress, turn)
+        .with_conversation(batch.conversation.clone());
+    let (invocation, guard) = invocation.guarded();
+    let tool = Arc::clone(&call.tool);
+    let running = CatchPanics::new(async move {
+        let _guard = guard;
+        tool.run(invocation).await
+    });
+    let outcome = match reports {
+        None => running.await,
+        Some(reports) => with_reports(running, reports, call, events).await,
+    };
+    match outcome {
+        Ok(Ok(ToolOutput { parts, .. })) => ToolResult::new(&call.call, parts),
+        // Without a text, the model would take the call for a success.
+        Ok(Err(error)) if error.text().trim().is_empty() => {
+            ToolResult::error(&call.call, "the tool failed without saying why")
+        }
+        Ok(Err(error)) => ToolResult::error(&call.call, error.text().clone()),
+        Err(panic) => {
+            let outcome = match call.tool.definition().effect {
+                Some(Effect::AtMostOnce) => format!("; {}", unknown_outcome(call)),
+                _ => String::new(),
+            };
+            ToolResult::error(&call.call, format!("the tool panicked: {panic}{outcome}"))
+        }
+    }
+}
+
+/// Runs a tool and forwards its progress reports, in order, before its result.
+async fn with_reports<F: Future>(
+    running: F,
+    mut reports: mpsc::Receiver<Part>,
+    call: &ReadyCall,
+    events: &ToolEvents,
+) -> F::Output {
+    let mut running = std::pin::pin!(running);
+    let outcome = loop {
+        tokio::select! {
+            biased;
+            Some(part) = reports.recv() => events.progress(call, part).await,
+            outcome = &mut running => break outcome,
+        }
+    };
+    while let Ok(part) = reports.try_recv() {
+        events.progress(call, part).await;
+    }
+    outcome
+}
+
+/// Sender for the events of tool calls. Cheap to clone; buffers a bounded number of events.
+///
+/// The events of a call stay in order for any reports: see [`ToolEventKind`]. A missing start is added. A
+/// second start, and reports after the end, are discarded.
+#[derive(Debug, Clone)]
+pub struct ToolEvents(Option<Listener>);
+
+#[derive(Debug, Clone)]
+struct Listener {
+    sender: mpsc::Sender<ToolEvent>,
+    /// Limits for the results in events, the same as for the results that the model reads.
+    bounds: ResultBounds,
+    reported: Arc<Mutex<HashMap<BlockId, Reported>>>,
+}
+
+/// The last event of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reported {
+    Start,
+    End,
+}
+
+impl ToolEvents {
+    /// Creates a sender that discards events.
+    #[must_use]
+    pub fn ignored() -> Self {
+        Self(None)
+    }
+
+    /// Creates a sender and its receiver. At most `capacity` events are buffered; beyond that, tools wait.
+    #[must_use]
+    pub fn channel(capacity: usize) -> (Self, mpsc::Receiver<ToolEvent>) {
+        let (sender, receiver) = mpsc::channel(capacity.max(1));
+        let bounds = ToolLimits::default().of_result();
+        (Self(Some(Listener { sender, bounds, reported: Arc::default() })), receiver)
+    }
+
+    /// Sets the limits for the results in events.
+    pub(crate) fn within(mut self, bounds: ResultBounds) -> Self {
+        if let Some(listener) = &mut self.0 {
+            listener.bounds = bounds;
+        }
+        self
+    }
+
+    /// Returns whether events are sent instead of discarded.
+    #[must_use]
+    pub fn are_shown(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Reports that a tool starts.
+    pub async fn started(&self, call: &ReadyCall) {
+        let Some(listener) = self.moved(call.block, None, Reported::Start) else { return };
+        let arguments = call.edited.clone().unwrap_or_else(|| call.call.arguments.as_str().into());
+        let kind = ToolEventKind::Started { arguments };
+        listener.send(event(call, kind)).await;
+    }
+
+    /// Reports the progress of a tool.
+    pub async fn progress(&self, call: &ReadyCall, part: Part) {
+        self.started(call).await;
+        let Some(listener) = self.moved(call.block, Some(Reported::Start), Reported::Start) else { return };
+        listener.send(event(call, ToolEventKind::Progress(part))).await;
+    }
+
+    /// Reports the result of a tool.
+    pub async fn finished(&self, call: &ReadyCall, result: &ToolResult) {
+        self.started(call).await;
+        let Some(listener) = self.moved(call.block, Some(Reported::Start), Reported::End) else { return };
+        let result = cap_result(result.clone(), listener.bounds);
+        listener.send(event(call, ToolEventKind::Finished(result))).await;
+    }
+
+    /// Reports that a call does not start, with the error result that answers it.
+    pub async fn not_started(&self, call: &ReadyCall, reason: NotStartedReason, result: &ToolResult) {
+        self.not_run(&UnrunCall { block: call.block, reason, result: result.clone() }).await;
+    }
+
+    pub(crate) async fn not_run(&self, call: &UnrunCall) {
+        let Some(listener) = self.moved(call.block, None, Reported::End) else { return };
+        let result = cap_result(call.result.clone(), listener.bounds);
+        listener.send(UnrunCall { result, ..*call }.into_event()).await;
+    }
+
+    /// Returns the listener if `from` is the last event of the call, which from then on is `to`.
+    fn moved(&self, block: BlockId, from: Option<Reported>, to: Reported) -> Option<&Listener> {
+        let listener = self.0.as_ref()?;
+        let mut reported = listener.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        let fits = reported.get(&block).copied() == from;
+        fits.then(|| reported.insert(block, to))?;
+        Some(listener)
+    }
+
+    /// Returns the calls that an execution is about to run, for [`ExpectedCalls::complete`].
+    pub(crate) fn expect(&self, calls: &[ReadyCall]) -> ExpectedCalls {
+        let calls = if self.are_shown() { calls } else { &[] };
+        let without_value = |call: &ReadyCall| ReadyCall {
+            call: call.call.clone(),
+            block: call.block,
+            key: call.key.clone(),
+            tool: Arc::clone(&call.tool),
+            arguments: Value::Null,
+            edited: call.edited.clone(),
+        };
+        ExpectedCalls { events: self.clone(), calls: calls.iter().map(without_value).collect() }
+    }
+}
+
+/// Calls whose ends are shown, whether or not their execution reports them.
+pub(crate) struct ExpectedCalls {
+    events: ToolEvents,
+    calls: Vec<ReadyCall>,
+}
+
+impl ExpectedCalls {
+    /// Reports the start and the end of each call of which the execution did not report them.
+    pub(crate) async fn complete(&self, results: &[ToolResult]) {
+        for (call, result) in self.calls.iter().zip(results) {
+            self.events.finished(call, result).await;
+        }
+    }
+}
+
+impl Listener {
+    async fn send(&self, event: ToolEvent) {
+        // The receiver lives as long as the loop. If it is gone, the tool is about to be dropped, too.
+        let _ = self.sender.send(event).await;
+    }
+}
+
+fn event(call: &ReadyCall, kind: ToolEventKind) -> ToolEvent {
+    ToolEvent::new(call.block, call.call.id.clone(), call.call.name.clone(), kind)
+}
+
+/// A call that does not run, and the error result that answers it.
+pub(crate) struct UnrunCall {
+    pub(crate) block: BlockId,
+    pub(crate) reason: NotStartedReason,
+    pub(crate) result: ToolResult,
+}
+
+impl UnrunCall {
+    /// Returns a call that does not run for this reason. `text` is for the model.
+    pub(crate) fn new(
+        block: BlockId,
+        call: &ToolCall,
+        reason: NotStartedReason,
+        text: impl Into<Text>,
+    ) -> Self {
+        Self { block, reason, result: unrun_result(call, reason, text) }
+    }
+
+    /// Returns all calls of an answer, none of which runs for this reason. `text` is for the model.
+    pub(crate) fn all_of(answer: &ChatResponse, reason: NotStartedReason, text: &str) -> Vec<Self> {
+        let unrun = answer.tool_calls();
+        unrun.map(|(block, call)| Self::new(block, call, reason, text)).collect()
+    }
+
+    /// Returns the event of this call.
+    pub(crate) fn into_event(self) -> ToolEvent {
+        let Self { block, reason, result } = self;
+        let (call_id, name) = (result.call_id.clone(), result.name.clone());
+        ToolEvent::new(block, call_id, name, ToolEventKind::NotStarted { reason, result })
+    }
+
+    /// Returns the chunk with the event of this call.
+    pub(crate) fn into_chunk(self) -> Chunk {
+        Chunk::Tool(Box::new(self.into_event()))
+    }
+}
+
+/// Returns the result of a call that does not run for this reason. `text` is for the model.
+pub(crate) fn unrun_result(call: &ToolCall, reason: NotStartedReason, text: impl Into<Text>) -> ToolResult {
+    match reason {
+        NotStartedReason::Denied => ToolResult::denied(call, text),
+        _ => ToolResult::error(call, text),
+    }
+}

@@ -3,28 +3,16 @@
 use std::sync::Arc;
 
 use advisor_core::{
-    BlockId, CallRunner, ChatRequest, DecidedCall, DecisionProblem, Error, ErrorKind, NotStartedReason,
-    Result, Text, Tool, ToolCall, ToolResult, Verdict, async_trait,
+    BlockId, CallKey, CallRunner, ChatRequest, DecidedCall, DecisionProblem, Error, ErrorKind, Result, Text,
+    Tool, ToolCall, ToolResult, Verdict, async_trait,
 };
 use serde_json::Value;
 
-use crate::execution::unrun_result;
-use crate::plan::Admission;
-use crate::plan::note_edit;
-use crate::plan::prepare::{Room, Unready, prepare_in_time};
+use crate::plan::prepare::{Room, prepare_in_time};
+use crate::plan::{Fate, PlannedCall, ToolPlan};
 use crate::run::decide::Counts;
-use crate::run::round::execute_batch;
 use crate::run::{limits_of, note_decided};
-use crate::truncate::cap_result;
 use crate::{CallDecision, NotStarted, ReadyCall, ToolBatch, ToolCallAdvisor, ToolEvents};
-
-/// A decided call, before its result.
-enum Prepared {
-    /// It is in the batch. Its arguments were changed to these.
-    Runs { edited: Option<Text> },
-    /// It does not run.
-    Unrun(ToolResult),
-}
 
 /// Runs approved calls as the loop would, in one batch and within the limits of the turn that continues. They count as its
 /// calls. So do denied ones, which a model may repeat.
@@ -48,19 +36,15 @@ impl CallRunner for ToolCallAdvisor {
                 true => (DecisionProblem::Policy, "the policy denies the changed arguments"),
                 false => return Ok(()),
             },
-            // The reason without its text, which has parts of the arguments.
-            Err(unready) => match unready.reason {
-                NotStartedReason::UnknownTool => {
-                    (DecisionProblem::UnknownTool, "the request has no such tool; add it to the prompt")
-                }
-                NotStartedReason::IncompleteCall => {
-                    (DecisionProblem::Incomplete, "the call is incomplete; deny it")
-                }
-                _ => {
-                    let text = "the arguments do not fit the tool; change them, or deny the call";
-                    (DecisionProblem::Arguments, text)
-                }
-            },
+            Err(NotStarted::UnknownTool(_)) => {
+                (DecisionProblem::UnknownTool, "the request has no such tool; add it to the prompt")
+            }
+            Err(NotStarted::Incomplete) => (DecisionProblem::Incomplete, "the call is incomplete; deny it"),
+            // Without the reason, which has parts of the arguments.
+            Err(_) => {
+                let text = "the arguments do not fit the tool; change them, or deny the call";
+                (DecisionProblem::Arguments, text)
+            }
         };
         let message = format!("the approved call {} of `{}` cannot run: {text}", call.key, call.call.name);
         Err(Error::new(ErrorKind::Approval { problem }, message))
@@ -68,75 +52,59 @@ impl CallRunner for ToolCallAdvisor {
 
     async fn run(&self, request: &ChatRequest, calls: Vec<DecidedCall>) -> Result<Vec<ToolResult>> {
         let limits = limits_of(&self.config, &request.turn)?;
-        let (mut ready, mut prepared) = (Vec::new(), Vec::new());
         let (mut counts, mut room) = (Counts::default(), Room::default());
-        for call in calls {
-            let admission = counts.admit_decided(&call.call, &limits);
-            prepared.push(self.prepared(request, call, admission, &mut room, &mut ready).await?);
+        let mut planned = Vec::new();
+        for decided in calls {
+            let fate = counts.admit_decided(&decided.call, &limits);
+            let fate = self.fate(request, &decided, fate, &mut room).await?;
+            planned.push(PlannedCall::new(block_of(&decided.key), decided.key, &decided.call, fate));
         }
         let deadline = note_decided(&request.turn, &limits, counts);
-        let ran = match ready.is_empty() {
-            true => Vec::new(),
-            false => {
-                let batch = ToolBatch::new(ready, request, ToolEvents::ignored(), deadline);
-                execute_batch(&self.config, batch).await?
-            }
-        };
-        let mut ran = ran.into_iter();
-        let results = prepared.into_iter().filter_map(|prepared| match prepared {
-            Prepared::Runs { edited } => Some(note_edit(ran.next()?, edited.as_deref())),
-            Prepared::Unrun(result) => Some(result),
-        });
-        Ok(results.map(|result| cap_result(result, limits.of_result())).collect())
+        let batch = ToolBatch::new(request, ToolEvents::ignored(), deadline);
+        match ToolPlan::new(planned).run(&self.config, batch, limits.of_result()).await {
+            (results, None) => Ok(results),
+            (_, Some(error)) => Err(error),
+        }
     }
 }
 
 impl ToolCallAdvisor {
-    /// Adds the call to those that run, or returns its error result.
-    async fn prepared(
+    /// Returns what becomes of a decided call, which the limits admit or not.
+    async fn fate(
         &self,
         request: &ChatRequest,
-        decided: DecidedCall,
-        admission: Admission,
+        decided: &DecidedCall,
+        by_limits: Fate,
         room: &mut Room,
-        ready: &mut Vec<ReadyCall>,
-    ) -> Result<Prepared> {
-        if let Verdict::Denied(reason) = decided.verdict {
-            return Ok(self.unrun(&decided.call, &NotStarted::Forbidden(reason)));
+    ) -> Result<Fate> {
+        if let Verdict::Denied(reason) = &decided.verdict {
+            return Ok(Fate::NotStarted(NotStarted::Forbidden(reason.clone())));
         }
-        if let Admission::Denied(limit) | Admission::Told(limit) = admission {
-            return Ok(self.unrun(&decided.call, &NotStarted::Limit(limit)));
+        if !matches!(by_limits, Fate::Admitted) {
+            return Ok(by_limits);
         }
-        let edited = edited(&decided.verdict);
         // Only a call that may run takes room.
-        let fits = room.take(&called(&decided), &request.tools);
-        let prepared = match fits {
-            Ok(()) => self.prepare(request, &decided).await,
-            Err(unready) => Err(unready),
+        let prepared = match room.take(&called(decided), &request.tools) {
+            Ok(()) => self.prepare(request, decided).await,
+            Err(why) => Err(why),
         };
         let (tool, arguments) = match prepared {
             Ok(prepared) => prepared,
-            Err(Unready { text, .. }) => return Ok(Prepared::Unrun(ToolResult::error(&decided.call, text))),
+            Err(why) => return Ok(Fate::NotStarted(why)),
         };
         let asked = decided.definition.as_deref();
         if asked.is_some_and(|asked| *asked != tool.definition().digest()) {
-            return Ok(self.unrun(&decided.call, &NotStarted::Redefined));
+            return Ok(Fate::NotStarted(NotStarted::Redefined));
         }
-        let DecidedCall { key, call, .. } = decided;
-        let block = BlockId::new(key.round, key.position);
-        let call = ReadyCall { call, block, key, tool, arguments, edited: edited.clone() };
-        if edited.is_some()
-            && let CallDecision::Deny(reason) = self.config.hooks.before_tool(&call, request).await?
+        let (call, key, edited) = (decided.call.clone(), decided.key.clone(), edited(&decided.verdict));
+        let is_edited = edited.is_some();
+        let ready = ReadyCall { call, block: block_of(&key), key, tool, arguments, edited };
+        if is_edited
+            && let CallDecision::Deny(reason) = self.config.hooks.before_tool(&ready, request).await?
         {
-            return Ok(self.unrun(&call.call, &NotStarted::Forbidden(reason)));
+            return Ok(Fate::NotStarted(NotStarted::Forbidden(reason)));
         }
-        ready.push(call);
-        Ok(Prepared::Runs { edited })
-    }
-
-    fn unrun(&self, call: &ToolCall, why: &NotStarted) -> Prepared {
-        let text = self.config.texts.not_started(why);
-        Prepared::Unrun(unrun_result(call, why.reason(), text))
+        Ok(Fate::Ready(ready))
     }
 
     /// Checks whether the policy denies arguments that a person has changed.
@@ -152,9 +120,14 @@ impl ToolCallAdvisor {
         &self,
         request: &ChatRequest,
         decided: &DecidedCall,
-    ) -> Result<(Arc<dyn Tool>, Value), Unready> {
+    ) -> Result<(Arc<dyn Tool>, Value), NotStarted> {
         prepare_in_time(&called(decided), &request.tools, &self.config.schemas, self.config.leniency).await
     }
+}
+
+/// Returns the block of a call of an answer that is not at hand.
+fn block_of(key: &CallKey) -> BlockId {
+    BlockId::new(key.round, key.position)
 }
 
 /// Returns the call with the arguments that it runs with.

@@ -5,16 +5,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use advisor_core::{
-    BlockId, CallKey, ChatResponse, ConversationKey, Effect, Error, NotStartedReason, Result, StartedCalls,
-    Tool, ToolCall, ToolResult, ToolSet, Turn, VERIFY_BEFORE_RETRYING,
+    BlockId, CallKey, ChatResponse, ConversationKey, Effect, Error, ErrorKind, Result, StartedCalls, Tool,
+    ToolCall, ToolResult, ToolSet, Turn, VERIFY_BEFORE_RETRYING,
 };
 
-use crate::execution::UnrunCall;
-use crate::plan::prepare::{Unready, prepare_in_time};
-use crate::run::end::ClientSideAnswer;
-use crate::run::round::execute_one;
-use crate::truncate::cap_result;
-use crate::{ReadyCall, ToolBatch, ToolCallAdvisor, ToolEvents};
+use crate::plan::prepare::prepare_in_time;
+use crate::plan::{Fate, PlannedCall, ToolPlan};
+use crate::run::end::PendingAnswer;
+use crate::{NotStarted, ReadyCall, ToolBatch, ToolCallAdvisor, ToolEvents};
 
 /// A call to run outside the loop: a client-side call, for example after an approval.
 ///
@@ -58,7 +56,7 @@ impl CallRun {
     /// the loop returns the answer again. `ChatMemoryAdvisor::client_side_calls` lists the calls with their
     /// keys.
     pub fn from_answer(turn: &Arc<Turn>, answer: &ChatResponse) -> Result<Vec<Self>> {
-        let own = turn.extensions().get::<ClientSideAnswer>();
+        let own = turn.extensions().get::<PendingAnswer>();
         let own = own.filter(|own| own.answer.round() == answer.round());
         let recorded = match &own {
             Some(own) => &own.answer,
@@ -177,24 +175,24 @@ impl ToolCallAdvisor {
         let bounds = config.limits.of_result();
         let CallRun { call, key, block, turn, conversation, events } = run;
         let events = events.within(bounds);
-        let prepared = prepare_in_time(&call, tools, &config.schemas, config.leniency).await;
-        let prepared = prepared.and_then(|ready| {
-            let text = VERIFY_BEFORE_RETRYING.into();
-            let started = Unready { reason: NotStartedReason::AlreadyStarted, text };
-            if is_first(&turn, &key, &*ready.0) { Ok(ready) } else { Err(started) }
-        });
-        let result = match prepared {
-            Ok((tool, arguments)) => {
-                let calls = vec![ReadyCall { call, block, key, tool, arguments, edited: None }];
-                execute_one(config, ToolBatch { calls, turn, conversation, events, deadline: None }).await?
+        let fate = match prepare_in_time(&call, tools, &config.schemas, config.leniency).await {
+            Err(why) => Fate::NotStarted(why),
+            Ok((tool, _)) if !is_first(&turn, &key, &*tool) => {
+                Fate::NotStarted(NotStarted::AlreadyStarted(VERIFY_BEFORE_RETRYING))
             }
-            Err(Unready { reason, text }) => {
-                let unrun = UnrunCall::new(block, &call, reason, text);
-                events.not_run(&unrun).await;
-                unrun.result
+            Ok((tool, arguments)) => {
+                let (call, key) = (call.clone(), key.clone());
+                Fate::Ready(ReadyCall { call, block, key, tool, arguments, edited: None })
             }
         };
-        Ok(cap_result(result, bounds))
+        let mut plan = ToolPlan::new(vec![PlannedCall::new(block, key, &call, fate)]);
+        let batch = ToolBatch { calls: Vec::new(), turn, conversation, events, deadline: None };
+        let (results, broken) = plan.run(config, batch, bounds).await;
+        match (broken, results.into_iter().next()) {
+            (None, Some(result)) => Ok(result),
+            (Some(error), _) => Err(error),
+            (None, None) => Err(Error::new(ErrorKind::Tool, "a call that ran has no result")),
+        }
     }
 }
 

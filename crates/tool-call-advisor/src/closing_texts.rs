@@ -3,7 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use advisor_core::{FinishReason, Limit, NotStartedReason, Text};
+use advisor_core::{
+    BlockId, FinishReason, Limit, NotStartedReason, Text, ToolCall, ToolEvent, ToolEventKind, ToolResult,
+};
 
 /// The sentences that the loop writes itself, in English unless the application replaces them.
 ///
@@ -33,11 +35,13 @@ pub struct ClosingTexts {
 const DONE: &str = "Done.";
 
 /// The reason why a call was not started.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NotStarted {
     /// A limit was reached.
     Limit(Limit),
+    /// The limit on equal calls was reached for the first time: the model is told, and may go on.
+    Repeated(Limit),
     /// The answer was cut off or stopped, for this reason.
     CutOff(FinishReason),
     /// A hook ended the turn.
@@ -50,6 +54,14 @@ pub enum NotStarted {
     Redefined,
     /// An error ended the turn.
     Failed,
+    /// No tool of the request has this name.
+    UnknownTool(Text),
+    /// The call is incomplete.
+    Incomplete,
+    /// The arguments are no JSON, do not fit the tool, or could not be checked: this text says why.
+    InvalidArguments(Text),
+    /// The call was, or may have been, started before. The text says what to do.
+    AlreadyStarted(&'static str),
 }
 
 impl NotStarted {
@@ -57,13 +69,28 @@ impl NotStarted {
     #[must_use]
     pub fn reason(&self) -> NotStartedReason {
         match self {
-            Self::Limit(_) => NotStartedReason::Limit,
+            Self::Limit(_) | Self::Repeated(_) => NotStartedReason::Limit,
             Self::CutOff(_) => NotStartedReason::AnswerCutOff,
             Self::ByApplication | Self::LeftOut | Self::Forbidden(_) | Self::Redefined => {
                 NotStartedReason::Denied
             }
             Self::Failed => NotStartedReason::TurnFailed,
+            Self::UnknownTool(_) => NotStartedReason::UnknownTool,
+            Self::Incomplete => NotStartedReason::IncompleteCall,
+            Self::InvalidArguments(_) => NotStartedReason::InvalidArguments,
+            Self::AlreadyStarted(_) => NotStartedReason::AlreadyStarted,
         }
+    }
+
+    /// Returns the event of a call that does not start for this reason, with the result that the model reads.
+    pub(crate) fn event(&self, block: BlockId, call: &ToolCall, texts: &ClosingTexts) -> ToolEvent {
+        let (reason, text) = (self.reason(), texts.not_started(self));
+        let result = match reason {
+            NotStartedReason::Denied => ToolResult::denied(call, text),
+            _ => ToolResult::error(call, text),
+        };
+        let kind = ToolEventKind::NotStarted { reason, result };
+        ToolEvent::new(block, call.id.clone(), call.name.clone(), kind)
     }
 }
 
@@ -85,6 +112,8 @@ impl ClosingTexts {
     }
 
     /// Sets the text that the model reads in place of a result. If it is blank, the default text is used.
+    ///
+    /// It is not asked for what is wrong with a call, or for a call that was started before: the model has to read that.
     pub fn with_not_started(self, text: impl Fn(&NotStarted) -> String + Send + Sync + 'static) -> Self {
         Self { not_started: Arc::new(text), ..self }
     }
@@ -111,7 +140,13 @@ impl ClosingTexts {
     }
 
     pub(crate) fn not_started(&self, why: &NotStarted) -> String {
-        let text = (self.not_started)(why);
+        let text = match why.reason() {
+            NotStartedReason::UnknownTool
+            | NotStartedReason::IncompleteCall
+            | NotStartedReason::InvalidArguments
+            | NotStartedReason::AlreadyStarted => String::new(),
+            _ => (self.not_started)(why),
+        };
         if text.trim().is_empty() { why.to_string() } else { text }
     }
 
@@ -139,12 +174,13 @@ fn closing(reason: &FinishReason) -> String {
 /// Writes the text that the model reads by default.
 impl fmt::Display for NotStarted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("not started: ")?;
+        if !matches!(self, Self::UnknownTool(_) | Self::AlreadyStarted(_)) {
+            f.write_str("not started: ")?;
+        }
         match self {
-            Self::Limit(limit @ Limit::SameCall { .. }) => write!(
-                f,
-                "{limit} was reached; go on in another way, or answer"
-            ),
+            Self::Limit(limit @ Limit::SameCall { .. }) | Self::Repeated(limit) => {
+                write!(f, "{limit} was reached; go on in another way, or answer")
+            }
             Self::Limit(limit) => write!(f, "{limit} was reached"),
             Self::CutOff(reason) => {
                 write!(f, "the answer was cut off ({})", cut_by(reason).unwrap_or("stopped"))
@@ -157,6 +193,22 @@ impl fmt::Display for NotStarted {
                  tool again if it still fits",
             ),
             Self::Failed => f.write_str("an error ended the turn"),
+            Self::UnknownTool(name) => {
+                write!(f, "there is no tool called `{name}`; call one of those you were given")
+            }
+            Self::Incomplete => f.write_str("the call is incomplete; make it again, by itself"),
+            Self::InvalidArguments(why) => f.write_str(why),
+            Self::AlreadyStarted(text) => f.write_str(text),
+        }
+    }
+}
+
+impl fmt::Debug for NotStarted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Limit(limit) => f.debug_tuple("Limit").field(limit).finish(),
+            // What a person or a model wrote must not be logged.
+            _ => f.write_str(self.reason().as_str()),
         }
     }
 }

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use advisor_core::{
-    BlockId, CallKey, CatchPanics, ChatRequest, ChatResponse, Chunk, ConversationKey, Effect,
-    NotStartedReason, Part, Progress, Result, Text, Tool, ToolCall, ToolEvent, ToolEventKind, ToolInvocation,
-    ToolOutput, ToolResult, Turn, async_trait,
+    BlockId, CallKey, CatchPanics, ChatRequest, ConversationKey, Effect, NotStartedReason, Part, Progress,
+    Result, Text, Tool, ToolCall, ToolEvent, ToolEventKind, ToolInvocation, ToolOutput, ToolResult, Turn,
+    async_trait,
 };
 use futures::stream::{FuturesUnordered, StreamExt};
 use serde_json::Value;
@@ -102,14 +102,10 @@ impl fmt::Debug for ReadyCall {
 }
 
 impl ToolBatch {
-    pub(crate) fn new(
-        calls: Vec<ReadyCall>,
-        request: &ChatRequest,
-        events: ToolEvents,
-        deadline: Option<Instant>,
-    ) -> Self {
+    /// Creates a batch without calls.
+    pub(crate) fn new(request: &ChatRequest, events: ToolEvents, deadline: Option<Instant>) -> Self {
         let (turn, conversation) = (Arc::clone(&request.turn), request.conversation.clone());
-        Self { calls, turn, conversation, events, deadline }
+        Self { calls: Vec::new(), turn, conversation, events, deadline }
     }
 }
 
@@ -381,13 +377,16 @@ impl ToolEvents {
 
     /// Reports that a call does not start, with the error result that answers it.
     pub async fn not_started(&self, call: &ReadyCall, reason: NotStartedReason, result: &ToolResult) {
-        self.not_run(&UnrunCall { block: call.block, reason, result: result.clone() }).await;
+        self.not_run(event(call, ToolEventKind::NotStarted { reason, result: result.clone() })).await;
     }
 
-    pub(crate) async fn not_run(&self, call: &UnrunCall) {
-        let Some(listener) = self.moved(call.block, None, Reported::End) else { return };
-        let result = cap_result(call.result.clone(), listener.bounds);
-        listener.send(UnrunCall { result, ..*call }.into_event()).await;
+    /// Reports an event of kind [`ToolEventKind::NotStarted`].
+    pub(crate) async fn not_run(&self, mut event: ToolEvent) {
+        let Some(listener) = self.moved(event.block, None, Reported::End) else { return };
+        if let ToolEventKind::NotStarted { result, .. } = &mut event.kind {
+            *result = cap_result(result.clone(), listener.bounds);
+        }
+        listener.send(event).await;
     }
 
     /// Returns the listener if `from` is the last event of the call, which from then on is `to`.
@@ -438,49 +437,4 @@ impl Listener {
 
 fn event(call: &ReadyCall, kind: ToolEventKind) -> ToolEvent {
     ToolEvent::new(call.block, call.call.id.clone(), call.call.name.clone(), kind)
-}
-
-/// A call that does not run, and the error result that answers it.
-pub(crate) struct UnrunCall {
-    pub(crate) block: BlockId,
-    pub(crate) reason: NotStartedReason,
-    pub(crate) result: ToolResult,
-}
-
-impl UnrunCall {
-    /// Returns a call that does not run for this reason. `text` is for the model.
-    pub(crate) fn new(
-        block: BlockId,
-        call: &ToolCall,
-        reason: NotStartedReason,
-        text: impl Into<Text>,
-    ) -> Self {
-        Self { block, reason, result: unrun_result(call, reason, text) }
-    }
-
-    /// Returns all calls of an answer, none of which runs for this reason. `text` is for the model.
-    pub(crate) fn all_of(answer: &ChatResponse, reason: NotStartedReason, text: &str) -> Vec<Self> {
-        let unrun = answer.tool_calls();
-        unrun.map(|(block, call)| Self::new(block, call, reason, text)).collect()
-    }
-
-    /// Returns the event of this call.
-    pub(crate) fn into_event(self) -> ToolEvent {
-        let Self { block, reason, result } = self;
-        let (call_id, name) = (result.call_id.clone(), result.name.clone());
-        ToolEvent::new(block, call_id, name, ToolEventKind::NotStarted { reason, result })
-    }
-
-    /// Returns the chunk with the event of this call.
-    pub(crate) fn into_chunk(self) -> Chunk {
-        Chunk::Tool(Box::new(self.into_event()))
-    }
-}
-
-/// Returns the result of a call that does not run for this reason. `text` is for the model.
-pub(crate) fn unrun_result(call: &ToolCall, reason: NotStartedReason, text: impl Into<Text>) -> ToolResult {
-    match reason {
-        NotStartedReason::Denied => ToolResult::denied(call, text),
-        _ => ToolResult::error(call, text),
-    }
 }

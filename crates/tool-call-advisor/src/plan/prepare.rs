@@ -1,23 +1,15 @@
-//! `prepare_in_time`: finds the tool of a call and validates its arguments, off the async threads if that may take
-//! long; `Unready`: the reason why the call cannot run.
+//! `prepare_in_time`: finds the tool of a call and validates its arguments, off the async threads if that may take long.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use advisor_core::json::{MOST_VALUES, values};
-use advisor_core::{Leniency, NotStartedReason, Tool, ToolCall, ToolSet};
+use advisor_core::{Leniency, Tool, ToolCall, ToolSet};
 use serde_json::Value;
 use tokio::runtime::Handle;
 
+use crate::NotStarted;
 use crate::plan::schema::Schemas;
-
-/// The reason why a call cannot run.
-#[derive(Debug)]
-pub(crate) struct Unready {
-    pub(crate) reason: NotStartedReason,
-    /// The text for the model.
-    pub(crate) text: String,
-}
 
 /// The longest time of a check, unless that of the tool is shorter.
 const MOST_TIME: Duration = Duration::from_secs(10);
@@ -39,7 +31,7 @@ impl Room {
     ///
     /// # Errors
     /// If the calls before it leave less.
-    pub(crate) fn take(&mut self, call: &ToolCall, tools: &ToolSet) -> Result<(), Unready> {
+    pub(crate) fn take(&mut self, call: &ToolCall, tools: &ToolSet) -> Result<(), NotStarted> {
         let values = values(call.arguments.as_bytes());
         if values > MOST_VALUES || tool_of(call, tools).is_err() {
             return Ok(());
@@ -48,7 +40,7 @@ impl Room {
             Some(left) => self.0 = left,
             None => {
                 let text = format!(
-                    "not started: the arguments of the calls of an answer may have {MOST_VALUES} values together; \
+                    "the arguments of the calls of an answer may have {MOST_VALUES} values together; \
                      make fewer calls at once"
                 );
                 return Err(invalid(text));
@@ -70,7 +62,7 @@ pub(crate) async fn prepare_in_time(
     tools: &ToolSet,
     schemas: &Arc<Schemas>,
     leniency: Leniency,
-) -> Result<(Arc<dyn Tool>, Value), Unready> {
+) -> Result<(Arc<dyn Tool>, Value), NotStarted> {
     let tool = tool_of(call, tools)?;
     if Schemas::is_short(call.arguments.len()) {
         let arguments = fit_in_time(tool, parsed(call)?, schemas, leniency, MISFIT).await?;
@@ -89,7 +81,7 @@ pub(crate) async fn fit_in_time(
     schemas: &Arc<Schemas>,
     leniency: Leniency,
     misfit: &'static str,
-) -> Result<Value, Unready> {
+) -> Result<Value, NotStarted> {
     let leniency = tool.definition().leniency.unwrap_or(leniency);
     if let Some(corrected) = schemas.fit_quickly(tool.definition(), &arguments, leniency) {
         let corrected = corrected.map_err(|wrong| does_not_fit(misfit, &wrong))?;
@@ -102,35 +94,29 @@ pub(crate) async fn fit_in_time(
 /// Does a check off the async threads, if there are others.
 async fn elsewhere(
     tool: &dyn Tool,
-    check: impl FnOnce() -> Result<Value, Unready> + Send + 'static,
-) -> Result<Value, Unready> {
+    check: impl FnOnce() -> Result<Value, NotStarted> + Send + 'static,
+) -> Result<Value, NotStarted> {
     let Ok(runtime) = Handle::try_current() else { return check() };
     let time = tool.definition().timeout.map_or(MOST_TIME, |time| time.min(MOST_TIME));
     match tokio::time::timeout(time, runtime.spawn_blocking(check)).await {
         Ok(Ok(checked)) => checked,
-        Ok(Err(_)) => Err(invalid(String::from("not started: the arguments could not be checked"))),
+        Ok(Err(_)) => Err(invalid(String::from("the arguments could not be checked"))),
         Err(_) => {
             let seconds = time.as_secs_f64();
-            Err(invalid(format!("not started: the arguments could not be checked within {seconds} s")))
+            Err(invalid(format!("the arguments could not be checked within {seconds} s")))
         }
     }
 }
 
-fn tool_of<'a>(call: &ToolCall, tools: &'a ToolSet) -> Result<&'a Arc<dyn Tool>, Unready> {
+fn tool_of<'a>(call: &ToolCall, tools: &'a ToolSet) -> Result<&'a Arc<dyn Tool>, NotStarted> {
     let Some(tool) = tools.find(&call.name) else {
-        let text = format!("there is no tool called `{}`; call one of those you were given", call.name);
-        return Err(Unready { reason: NotStartedReason::UnknownTool, text });
+        return Err(NotStarted::UnknownTool(call.name.clone()));
     };
-    if !call.complete {
-        let text = String::from("not started: the call is incomplete; make it again, by itself");
-        return Err(Unready { reason: NotStartedReason::IncompleteCall, text });
-    }
-    Ok(tool)
+    if call.complete { Ok(tool) } else { Err(NotStarted::Incomplete) }
 }
 
-fn parsed(call: &ToolCall) -> Result<Value, Unready> {
-    call.parsed_arguments()
-        .map_err(|error| invalid(format!("not started: the arguments are no valid JSON: {error}")))
+fn parsed(call: &ToolCall) -> Result<Value, NotStarted> {
+    call.parsed_arguments().map_err(|error| invalid(format!("the arguments are no valid JSON: {error}")))
 }
 
 fn fit(
@@ -139,16 +125,16 @@ fn fit(
     schemas: &Schemas,
     leniency: Leniency,
     misfit: &str,
-) -> Result<Value, Unready> {
+) -> Result<Value, NotStarted> {
     let leniency = tool.definition().leniency.unwrap_or(leniency);
     let fitted = schemas.fit(tool.definition(), arguments, leniency);
     fitted.map_err(|wrong| does_not_fit(misfit, &wrong))
 }
 
-fn does_not_fit(misfit: &str, wrong: &str) -> Unready {
-    invalid(format!("not started: {misfit}: {wrong}"))
+fn does_not_fit(misfit: &str, wrong: &str) -> NotStarted {
+    invalid(format!("{misfit}: {wrong}"))
 }
 
-fn invalid(text: String) -> Unready {
-    Unready { reason: NotStartedReason::InvalidArguments, text }
+fn invalid(text: String) -> NotStarted {
+    NotStarted::InvalidArguments(text.into())
 }

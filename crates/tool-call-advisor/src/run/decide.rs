@@ -1,28 +1,28 @@
-//! `decide`, `Decision` and `Counts`: the pure decision after a round.
+//! `decide` and `Counts`: the pure decision after a round.
 
 use std::collections::HashMap;
 
 use advisor_core::{ChatResponse, FinishReason, Limit, Text, ToolCall};
 
-use crate::plan::Admission;
+use crate::plan::Fate;
 use crate::run::same_calls::{Fingerprint, SameCalls};
-use crate::{OnCallLimit, ToolLimits};
+use crate::{NotStarted, ToolLimits};
 
 /// The action of the loop after a round.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Decision {
+#[derive(Debug)]
+pub(super) enum AfterRound {
     /// The answer ends the turn.
     Finish,
-    /// The answer ends the turn, and all its calls are client-side.
-    ClientSide,
+    /// The answer ends the turn, and all its calls are left to the caller.
+    LeavePending,
     /// The provider paused and wants to be asked again, without results.
     AskAgain,
     /// No call may run because the answer was cut off or stopped; the turn ends for that reason.
     Veto(FinishReason),
     /// No further round is allowed, so no call runs; the turn ends.
     Stop(Limit),
-    /// The calls are treated as the list states, in their order. One of them at least is not client-side.
-    Run(Vec<Admission>),
+    /// The calls have these fates, in their order. One of them at least is not pending.
+    Run(Vec<Fate>),
 }
 
 /// The side that runs a call.
@@ -53,15 +53,15 @@ pub(crate) struct Counts {
 
 impl Counts {
     /// Admits a call about which a person has decided, unless a limit denies it. Counts an admitted call.
-    pub(crate) fn admit_decided(&mut self, call: &ToolCall, limits: &ToolLimits) -> Admission {
+    pub(crate) fn admit_decided(&mut self, call: &ToolCall, limits: &ToolLimits) -> Fate {
         let fingerprint = limits.same_calls_of(&call.name).map(|_| Fingerprint::from_call(call));
-        let admission = admit((call, fingerprint), &mut Vec::new(), self, limits);
-        if admission == Admission::Admitted {
+        let fate = admit((call, fingerprint), &mut Vec::new(), self, limits);
+        if matches!(fate, Fate::Admitted) {
             self.note_call(&call.name);
             self.decided = self.decided.saturating_add(1);
             fingerprint.into_iter().for_each(|call| self.same.note(call, None));
         }
-        admission
+        fate
     }
 
     /// Checks whether the loop has run calls, beside the decided ones.
@@ -86,7 +86,7 @@ pub(super) fn decide(
     reached: Option<&Limit>,
     counts: &Counts,
     limits: &ToolLimits,
-) -> Decision {
+) -> AfterRound {
     let reason = &response.finish().reason;
     let mut calls = response.tool_calls().map(|(_, call)| call).peekable();
     let may_ask_again = match limits.rounds {
@@ -95,29 +95,29 @@ pub(super) fn decide(
     };
     if calls.peek().is_none() {
         return match (reason, may_ask_again) {
-            (FinishReason::Paused, None) => Decision::AskAgain,
-            (FinishReason::Paused, Some(limit)) => Decision::Stop(limit),
-            _ => Decision::Finish,
+            (FinishReason::Paused, None) => AfterRound::AskAgain,
+            (FinishReason::Paused, Some(limit)) => AfterRound::Stop(limit),
+            _ => AfterRound::Finish,
         };
     }
     if reason.vetoes_calls() {
-        return Decision::Veto(reason.clone());
+        return AfterRound::Veto(reason.clone());
     }
     if weighed.iter().all(|call| call.runner == Runner::Caller) {
-        return Decision::ClientSide;
+        return AfterRound::LeavePending;
     }
-    // With a client-side call, the turn ends behind this round, so the limit of rounds denies nothing.
+    // With a pending call, the turn ends behind this round, so the limit of rounds denies nothing.
     let is_last = weighed.iter().any(|call| call.runner == Runner::Caller);
     if let Some(limit) = may_ask_again.filter(|_| !is_last) {
-        return Decision::Stop(limit);
+        return AfterRound::Stop(limit);
     }
     let mut admitted = Vec::new();
-    let admission = |(call, weighed): (_, &Weighed)| match (weighed.runner, reached) {
-        (Runner::Caller, _) => Admission::ClientSide,
-        (Runner::Loop, Some(limit)) => Admission::Denied(limit.clone()),
+    let fate = |(call, weighed): (_, &Weighed)| match (weighed.runner, reached) {
+        (Runner::Caller, _) => Fate::Pending,
+        (Runner::Loop, Some(limit)) => denied(limit.clone()),
         (Runner::Loop, None) => admit((call, weighed.fingerprint), &mut admitted, counts, limits),
     };
-    Decision::Run(calls.zip(weighed).map(admission).collect())
+    AfterRound::Run(calls.zip(weighed).map(fate).collect())
 }
 
 /// Admits a call, unless a limit denies it. `admitted` holds the earlier calls of its round.
@@ -126,7 +126,7 @@ fn admit<'a>(
     admitted: &mut Vec<(&'a ToolCall, Option<Fingerprint>)>,
     counts: &Counts,
     limits: &ToolLimits,
-) -> Admission {
+) -> Fate {
     let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
     let tool = &call.name;
     let all = || counts.calls.saturating_add(number(admitted.len()));
@@ -139,27 +139,23 @@ fn admit<'a>(
         counts.same.count(fingerprint).saturating_add(number(in_round))
     };
     if let Some(limit) = limits.calls.filter(|limit| all() >= *limit) {
-        return Admission::Denied(Limit::Calls(limit));
+        return denied(Limit::Calls(limit));
     }
     if let Some(limit) = limits.calls_of(tool).filter(|limit| of_tool() >= *limit) {
-        return Admission::Denied(Limit::CallsPerTool { tool: tool.clone(), limit });
+        return denied(Limit::CallsPerTool { tool: tool.clone(), limit });
     }
     let limit = fingerprint.zip(limits.same_calls_of(tool));
     if let Some((fingerprint, limit)) = limit.filter(|(fingerprint, limit)| same(*fingerprint) >= *limit) {
         let reached = Limit::SameCall { tool: tool.clone(), limit };
         let was_told = counts.same.was_told(fingerprint);
-        return if was_told { Admission::Denied(reached) } else { Admission::Told(reached) };
+        return if was_told { denied(reached) } else { Fate::NotStarted(NotStarted::Repeated(reached)) };
     }
     admitted.push((call, fingerprint));
-    Admission::Admitted
+    Fate::Admitted
 }
 
-/// Returns the limit that ends the turn after a batch with these denied calls, if one does.
-pub(super) fn ending_limit<'a>(
-    mut denied: impl Iterator<Item = &'a Limit>,
-    limits: &ToolLimits,
-) -> Option<Limit> {
-    denied.next().filter(|_| limits.on_call_limit == OnCallLimit::EndTurn).cloned()
+fn denied(limit: Limit) -> Fate {
+    Fate::NotStarted(NotStarted::Limit(limit))
 }
 
 #[cfg(test)]
@@ -177,6 +173,10 @@ mod tests {
         ChatResponse::new(1, Message::assistant_blocks(blocks), reason)
     }
 
+    fn assert_same(decided: &AfterRound, expected: &AfterRound, what: &str) {
+        assert_eq!(format!("{decided:?}"), format!("{expected:?}"), "{what}");
+    }
+
     #[test]
     fn decisions_follow_the_table() {
         use FinishReason::{ContentFilter, Length, Other, Paused, Stop, ToolCalls};
@@ -186,66 +186,70 @@ mod tests {
         let last = Counts { rounds: 3, ..Counts::default() };
         let mut used = Counts { rounds: 2, ..Counts::default() };
         used.note_call(&"f".into());
-        let per_tool = |tool: &str| Admission::Denied(Limit::CallsPerTool { tool: tool.into(), limit: 2 });
-        let admitted = || Admission::Admitted;
+        let per_tool = |tool: &str| denied(Limit::CallsPerTool { tool: tool.into(), limit: 2 });
         let table = [
-            ("an answer", response(&[], Stop), Loop, &fresh, Decision::Finish),
-            ("a tool finish without a call", response(&[], ToolCalls), Loop, &fresh, Decision::Finish),
-            ("a pause", response(&[], Paused), Loop, &fresh, Decision::AskAgain),
+            ("an answer", response(&[], Stop), Loop, &fresh, AfterRound::Finish),
+            ("a tool finish without a call", response(&[], ToolCalls), Loop, &fresh, AfterRound::Finish),
+            ("a pause", response(&[], Paused), Loop, &fresh, AfterRound::AskAgain),
             (
                 "a pause in the last round",
                 response(&[], Paused),
                 Loop,
                 &last,
-                Decision::Stop(Limit::Rounds(3)),
+                AfterRound::Stop(Limit::Rounds(3)),
             ),
             (
                 "calls",
                 response(&["f", "g"], ToolCalls),
                 Loop,
                 &fresh,
-                Decision::Run(vec![admitted(), admitted()]),
+                AfterRound::Run(vec![Fate::Admitted, Fate::Admitted]),
             ),
-            ("calls under stop", response(&["f"], Stop), Loop, &fresh, Decision::Run(vec![admitted()])),
+            ("calls under stop", response(&["f"], Stop), Loop, &fresh, AfterRound::Run(vec![Fate::Admitted])),
             (
                 "calls under an unknown reason",
                 response(&["f"], Other("eos".into())),
                 Loop,
                 &fresh,
-                Decision::Run(vec![admitted()]),
+                AfterRound::Run(vec![Fate::Admitted]),
             ),
-            ("a cut answer", response(&["f"], Length), Loop, &fresh, Decision::Veto(Length)),
+            ("a cut answer", response(&["f"], Length), Loop, &fresh, AfterRound::Veto(Length)),
             (
                 "a filtered answer",
                 response(&["f"], ContentFilter),
                 Loop,
                 &fresh,
-                Decision::Veto(ContentFilter),
+                AfterRound::Veto(ContentFilter),
             ),
-            ("not ours", response(&["f"], ToolCalls), Caller, &fresh, Decision::ClientSide),
-            ("no round left", response(&["f"], ToolCalls), Loop, &last, Decision::Stop(Limit::Rounds(3))),
+            ("not ours", response(&["f"], ToolCalls), Caller, &fresh, AfterRound::LeavePending),
+            ("no round left", response(&["f"], ToolCalls), Loop, &last, AfterRound::Stop(Limit::Rounds(3))),
             (
                 "a tool's bound",
                 response(&["f", "f", "g"], ToolCalls),
                 Loop,
                 &used,
-                Decision::Run(vec![admitted(), per_tool("f"), admitted()]),
+                AfterRound::Run(vec![Fate::Admitted, per_tool("f"), Fate::Admitted]),
             ),
             (
                 "the bound on calls",
                 response(&["a", "b", "c", "d"], ToolCalls),
                 Loop,
                 &used,
-                Decision::Run(vec![admitted(), admitted(), admitted(), Admission::Denied(Limit::Calls(4))]),
+                AfterRound::Run(vec![
+                    Fate::Admitted,
+                    Fate::Admitted,
+                    Fate::Admitted,
+                    denied(Limit::Calls(4)),
+                ]),
             ),
         ];
         for (what, response, runner, counts, expected) in table {
             let weighed = weighed(&response, runner);
-            assert_eq!(decide(&response, &weighed, None, counts, &limits), expected, "{what}");
+            assert_same(&decide(&response, &weighed, None, counts, &limits), &expected, what);
         }
         let asked = response(&["f"], ToolCalls);
         let out_of_time = decide(&asked, &weighed(&asked, Loop), Some(&Limit::Time(5)), &fresh, &limits);
-        assert_eq!(out_of_time, Decision::Stop(Limit::Time(5)));
+        assert_same(&out_of_time, &AfterRound::Stop(Limit::Time(5)), "out of time");
     }
 
     #[test]
@@ -259,21 +263,21 @@ mod tests {
                 ChatResponse::new(1, Message::assistant_blocks(blocks.collect()), FinishReason::ToolCalls);
             let weighed = weighed(&answer, Runner::Loop);
             let decision = decide(&answer, &weighed, None, counts, &limits);
-            let Decision::Run(admissions) = decision else { panic!("{decision:?}") };
-            for (call, admission) in weighed.iter().zip(&admissions) {
-                match (admission, call.fingerprint) {
-                    (Admission::Admitted, Some(call)) => counts.same.note(call, None),
-                    (Admission::Told(_), Some(call)) => counts.same.tell(call),
+            let AfterRound::Run(fates) = decision else { panic!("{decision:?}") };
+            for (call, fate) in weighed.iter().zip(&fates) {
+                match (fate, call.fingerprint) {
+                    (Fate::Admitted, Some(call)) => counts.same.note(call, None),
+                    (Fate::NotStarted(NotStarted::Repeated(_)), Some(call)) => counts.same.tell(call),
                     _ => {}
                 }
             }
-            let shown = |admission: &Admission| match admission {
-                Admission::Admitted => "runs",
-                Admission::Told(Limit::SameCall { .. }) => "told",
-                Admission::Denied(Limit::SameCall { .. }) => "ends",
+            let shown = |fate: &Fate| match fate {
+                Fate::Admitted => "runs",
+                Fate::NotStarted(NotStarted::Repeated(_)) => "told",
+                Fate::NotStarted(NotStarted::Limit(Limit::SameCall { .. })) => "ends",
                 _ => "other",
             };
-            admissions.iter().map(shown).collect::<Vec<_>>().join(" ")
+            fates.iter().map(shown).collect::<Vec<_>>().join(" ")
         };
         let mut counts = Counts { rounds: 1, ..Counts::default() };
         assert_eq!(run(&["{\"a\":1}"], &mut counts), "runs runs");
@@ -283,17 +287,17 @@ mod tests {
     }
 
     #[test]
-    fn client_side_calls_leave_the_others_to_the_loop() {
+    fn pending_calls_leave_the_others_to_the_loop() {
         let limits = ToolLimits::default().with_rounds(1).with_calls_per_tool(1);
         let last = Counts { rounds: 1, ..Counts::default() };
         let asked = response(&["f", "g", "f"], FinishReason::ToolCalls);
         let mut weighed = weighed(&asked, Runner::Loop);
         weighed[1].runner = Runner::Caller;
-        let denied = Admission::Denied(Limit::CallsPerTool { tool: "f".into(), limit: 1 });
-        let run = Decision::Run(vec![Admission::Admitted, Admission::ClientSide, denied]);
-        assert_eq!(decide(&asked, &weighed, None, &last, &limits), run);
-        let late = Admission::Denied(Limit::Time(5));
-        let run = Decision::Run(vec![late.clone(), Admission::ClientSide, late]);
-        assert_eq!(decide(&asked, &weighed, Some(&Limit::Time(5)), &last, &limits), run);
+        let second = denied(Limit::CallsPerTool { tool: "f".into(), limit: 1 });
+        let run = AfterRound::Run(vec![Fate::Admitted, Fate::Pending, second]);
+        assert_same(&decide(&asked, &weighed, None, &last, &limits), &run, "the last round");
+        let late = || denied(Limit::Time(5));
+        let run = AfterRound::Run(vec![late(), Fate::Pending, late()]);
+        assert_same(&decide(&asked, &weighed, Some(&Limit::Time(5)), &last, &limits), &run, "out of time");
     }
 }

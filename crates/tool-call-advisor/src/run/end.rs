@@ -4,10 +4,9 @@ use std::collections::HashSet;
 
 use advisor_core::{
     Block, BlockContent, BlockId, CallKey, ChatResponse, Chunk, ChunkFold, Error, FinishReason, Limit, Media,
-    Message, Part, PendingCall, Record, Result, Step, ToolResult, TurnEnd,
+    Message, Part, PendingCall, Record, Result, Step, ToolEvent, ToolResult, TurnEnd,
 };
 
-use crate::execution::UnrunCall;
 use crate::run::LoopRun;
 use crate::run::history::{has_calls, nonempty};
 use crate::run::stream::{Next, Outcome};
@@ -39,9 +38,9 @@ impl LoopRun {
         Ok(Outcome::new(chunks, Next::End))
     }
 
-    /// Ends the turn with the recorded answer, whose calls in the blocks `open` are client-side. The results of its
+    /// Ends the turn with the recorded answer, whose calls in the blocks `open` are pending. The results of its
     /// other calls are recorded.
-    pub(super) async fn end_client_side(
+    pub(super) async fn end_pending(
         &mut self,
         answer: &ChatResponse,
         open: HashSet<BlockId>,
@@ -50,7 +49,7 @@ impl LoopRun {
         let record = Record::new(answer.round(), end, Vec::new()).with_pending(self.pending(answer, &open));
         self.request.turn.record(&record).await?;
         let mut chunks = withheld(answer, self.filter(answer.round()), &open);
-        let left = ClientSideAnswer { answer: answer.clone(), open };
+        let left = PendingAnswer { answer: answer.clone(), open };
         self.request.turn.extensions().insert(left);
         chunks.push(self.completed(answer.clone()));
         Ok(Outcome::new(chunks, Next::End))
@@ -76,7 +75,7 @@ impl LoopRun {
         let open: HashSet<_> = answer.open_calls().map(|(block, _)| block).collect();
         let mut chunks = withheld(answer, self.filter(answer.round()), &open);
         if !open.is_empty() {
-            self.request.turn.extensions().insert(ClientSideAnswer { answer: answer.clone(), open });
+            self.request.turn.extensions().insert(PendingAnswer { answer: answer.clone(), open });
         }
         self.finalize(LoopEnd::Finished(reason));
         chunks.push(Chunk::Completed(answer.clone()));
@@ -172,14 +171,16 @@ impl LoopRun {
         Outcome::failed(error.or_partial(answer.clone())).led_by(self.shown(unrun))
     }
 
-    /// Returns the calls of an answer whose calls do not run.
-    fn unrun(&self, answer: &ChatResponse, why: &NotStarted) -> Vec<UnrunCall> {
-        UnrunCall::all_of(answer, why.reason(), &self.config.texts.not_started(why))
+    /// Returns the events of an answer whose calls do not run.
+    fn unrun(&self, answer: &ChatResponse, why: &NotStarted) -> Vec<ToolEvent> {
+        let calls = answer.tool_calls();
+        calls.map(|(block, call)| why.event(block, call, &self.config.texts)).collect()
     }
 
-    /// Returns the events of these calls, if events are shown.
-    fn shown(&self, unrun: Vec<UnrunCall>) -> Vec<Chunk> {
-        if self.shows_tools() { unrun.into_iter().map(UnrunCall::into_chunk).collect() } else { Vec::new() }
+    /// Returns these events, if events are shown.
+    fn shown(&self, events: Vec<ToolEvent>) -> Vec<Chunk> {
+        let events = if self.shows_tools() { events } else { Vec::new() };
+        events.into_iter().map(|event| Chunk::Tool(Box::new(event))).collect()
     }
 
     /// Ends the loop with this error.
@@ -192,12 +193,12 @@ impl LoopRun {
 }
 
 /// Returns the results of calls that do not run.
-fn messages(unrun: &[UnrunCall]) -> Vec<Message> {
-    unrun.iter().map(|call| Message::tool(call.result.clone())).collect()
+fn messages(unrun: &[ToolEvent]) -> Vec<Message> {
+    unrun.iter().filter_map(ToolEvent::result).cloned().map(Message::tool).collect()
 }
 
 /// Returns the chunks of an answer that were withheld while it streamed: its blocks and its usage. Of its calls,
-/// only the client-side ones in the blocks `open` are shown.
+/// only the pending ones in the blocks `open` are shown.
 fn withheld(answer: &ChatResponse, filter: Filter, open: &HashSet<BlockId>) -> Vec<Chunk> {
     let is_withheld = |(id, block): &(BlockId, &Block)| match block.as_tool_call() {
         Some(_) => open.contains(id) && filter.withheld_calls(),
@@ -209,11 +210,11 @@ fn withheld(answer: &ChatResponse, filter: Filter, open: &HashSet<BlockId>) -> V
     blocks.flat_map(|(id, block)| Chunk::from_block(id, block)).chain(usage).collect()
 }
 
-/// The recorded answer with client-side calls: an extension of the turn.
+/// The recorded answer with pending calls: an extension of the turn.
 #[derive(Clone)]
-pub(crate) struct ClientSideAnswer {
+pub(crate) struct PendingAnswer {
     pub(crate) answer: ChatResponse,
-    /// The blocks of the client-side calls. The other calls have results.
+    /// The blocks of the pending calls. The other calls have results.
     pub(crate) open: HashSet<BlockId>,
 }
 

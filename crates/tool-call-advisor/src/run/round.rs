@@ -1,24 +1,24 @@
 //! The step after a round: the hook steers the answer, the decision is made, calls are planned and run.
 
-use std::collections::HashMap;
+use std::sync::Arc;
 
 use advisor_core::{
-    AnsweredBefore, ChatResponse, Error, ErrorKind, FinishReason, Limit, Message, OUTCOME_UNKNOWN, Record,
-    Result, StartedCalls, Step, ToolCall, ToolChoice, ToolResult, ToolSet, VERIFY_BEFORE_RETRYING,
+    AnsweredBefore, CallKey, ChatResponse, FinishReason, Limit, Message, Record, Result, StartedCalls, Step,
+    Tool, ToolCall, ToolChoice, ToolSet,
 };
+use serde_json::Value;
 use tokio::time::timeout_at;
 
-use crate::advisor::Config;
 use crate::execution::ToolEvents;
-use crate::plan::prepare::{Room, Unready, prepare_in_time};
-use crate::plan::{Admission, CallIdentity, PlannedCall, ToolPlan};
-use crate::run::decide::{Decision, Runner, Weighed, decide, ending_limit};
+use crate::plan::prepare::{Room, prepare_in_time};
+use crate::plan::{Fate, PlannedCall, ToolPlan};
+use crate::run::decide::{AfterRound, Runner, Weighed, decide};
 use crate::run::end::direct_blocks;
 use crate::run::history::has_calls;
 use crate::run::same_calls::Fingerprint;
 use crate::run::stream::{Next, Outcome};
 use crate::run::{LoopRun, state_bounds};
-use crate::{CallDecision, NotStarted, ReadyCall, ToolBatch};
+use crate::{CallDecision, NotStarted, OnCallLimit, ReadyCall, ToolBatch};
 
 /// The step after a round.
 impl LoopRun {
@@ -42,42 +42,43 @@ impl LoopRun {
         let weighed = self.weighed(&steered, &tools);
         let limit = self.limit_reached();
         match decide(&steered, &weighed, limit.as_ref(), &self.counts, &self.limits) {
-            Decision::Finish if has_calls(answer.message()) => {
+            AfterRound::Finish if has_calls(answer.message()) => {
                 self.end_unrun(answer, &NotStarted::ByApplication, steered.finish().reason.clone()).await
             }
-            Decision::Finish => self.end_with_answer(answer).await,
-            Decision::ClientSide => {
+            AfterRound::Finish => self.end_with_answer(answer).await,
+            AfterRound::LeavePending => {
                 self.record_answer(answer).await?;
-                self.end_client_side(answer, answer.tool_calls().map(|(block, _)| block).collect()).await
+                self.end_pending(answer, answer.tool_calls().map(|(block, _)| block).collect()).await
             }
             // A hook removed the calls and wants another round.
-            Decision::AskAgain if has_calls(answer.message()) => {
-                self.go_to_tools(ToolPlan::without_calls(answer.clone())).await
+            AfterRound::AskAgain if has_calls(answer.message()) => {
+                let plan = self.plan(answer, &steered, Vec::new(), &tools).await;
+                self.go_to_tools(answer, plan).await
             }
-            Decision::AskAgain => {
+            AfterRound::AskAgain => {
                 self.record_answer(answer).await?;
                 self.request.messages = self.messages_after(answer, &[]);
                 Ok(Outcome::new(self.round_completed(answer), Next::Open))
             }
-            Decision::Veto(reason) => {
+            AfterRound::Veto(reason) => {
                 self.end_unrun(answer, &NotStarted::CutOff(reason.clone()), reason).await
             }
-            Decision::Stop(limit) => self.stop_at(limit, answer, &steered, &tools).await,
-            Decision::Run(admissions) => {
-                self.note_equal(&steered, &weighed, &admissions);
-                let plan = self.plan(answer, &steered, admissions, &tools).await;
-                self.go_to_tools(plan).await
+            AfterRound::Stop(limit) => self.stop_at(limit, answer, &steered, &tools).await,
+            AfterRound::Run(fates) => {
+                self.note_equal(&steered, &weighed, &fates);
+                let plan = self.plan(answer, &steered, fates, &tools).await;
+                self.go_to_tools(answer, plan).await
             }
         }
     }
 
     /// Notes the calls that later ones may equal, and those of which the model is told that they are too many.
-    fn note_equal(&mut self, steered: &ChatResponse, weighed: &[Weighed], admissions: &[Admission]) {
+    fn note_equal(&mut self, steered: &ChatResponse, weighed: &[Weighed], fates: &[Fate]) {
         self.compared.clear();
-        for (((block, _), call), admission) in steered.tool_calls().zip(weighed).zip(admissions) {
-            match (admission, call.fingerprint) {
-                (Admission::Admitted, Some(call)) => self.compared.push((block, call)),
-                (Admission::Told(_), Some(call)) => self.counts.same.tell(call),
+        for (((block, _), call), fate) in steered.tool_calls().zip(weighed).zip(fates) {
+            match (fate, call.fingerprint) {
+                (Fate::Admitted, Some(call)) => self.compared.push((block, call)),
+                (Fate::NotStarted(NotStarted::Repeated(_)), Some(call)) => self.counts.same.tell(call),
                 _ => {}
             }
         }
@@ -92,57 +93,68 @@ impl LoopRun {
         tools: &ToolSet,
     ) -> Result<Outcome> {
         if self.may_close(&limit) && has_calls(answer.message()) {
-            let denied = steered.tool_calls().map(|_| Admission::Denied(limit.clone())).collect();
-            let plan = self.plan(answer, steered, denied, tools).await;
-            return self.go_to_tools(plan).await;
+            let denied = || Fate::NotStarted(NotStarted::Limit(limit.clone()));
+            let fates = steered.tool_calls().map(|_| denied()).collect();
+            let plan = self.plan(answer, steered, fates, tools).await;
+            return self.go_to_tools(answer, plan).await;
         }
         let why = NotStarted::Limit(limit.clone());
         self.end_unrun(answer, &why, FinishReason::Limit(limit)).await
     }
 
-    /// Plans the calls of an answer, as a hook has steered it.
+    /// Plans the calls of an answer, as a hook has steered it. `fates` are those of the steered calls. A call that the hook
+    /// removed is left out. One that it added is not the model's, so it has no place for a result.
     async fn plan(
         &self,
         answer: &ChatResponse,
         steered: &ChatResponse,
-        admissions: Vec<Admission>,
+        fates: Vec<Fate>,
         tools: &ToolSet,
     ) -> ToolPlan {
-        let config = &self.config;
-        let (mut prepared, mut room) = (HashMap::new(), Room::default());
-        for ((block, call), admission) in steered.tool_calls().zip(&admissions) {
-            if *admission == Admission::Admitted {
-                let preparing = prepare_in_time(call, tools, &config.schemas, config.leniency);
-                let ready = match room.take(call, tools) {
-                    Ok(()) => self.within_time(preparing).await,
-                    Err(full) => Err(full),
-                };
-                prepared.insert(block, ready);
-            }
+        let (mut room, mut calls) = (Room::default(), Vec::new());
+        let mut steered: Vec<_> = steered.tool_calls().zip(fates).collect();
+        for (position, (block, call)) in (0_u32..).zip(answer.tool_calls()) {
+            let key = CallKey::new(self.request.turn.id().clone(), answer.round(), position);
+            let at = steered.iter().position(|((known, _), _)| *known == block);
+            let fate = match at.map(|at| steered.remove(at)) {
+                None => Fate::NotStarted(NotStarted::LeftOut),
+                Some(((_, call), Fate::Admitted)) => {
+                    let ready = self.prepared(call, tools, &mut room).await;
+                    ready.map_or_else(Fate::NotStarted, |(tool, arguments)| {
+                        let (call, key) = (call.clone(), key.clone());
+                        Fate::Ready(ReadyCall { call, block, key, tool, arguments, edited: None })
+                    })
+                }
+                Some((_, fate)) => fate,
+            };
+            calls.push(PlannedCall::new(block, key, call, fate));
         }
-        ToolPlan::new(answer.clone(), self.request.turn.id(), steered, admissions, |block| {
-            prepared.remove(&block)
-        })
+        ToolPlan::new(calls)
     }
 
-    /// Waits for a call to be prepared, until the time of the turn is over.
-    async fn within_time<T>(
+    /// Returns the tool of a call and its arguments, unless the time of the turn is over before.
+    async fn prepared(
         &self,
-        preparing: impl Future<Output = Result<T, Unready>>,
-    ) -> Result<T, Unready> {
-        let Some(deadline) = self.deadline else { return preparing.await };
-        timeout_at(deadline, preparing).await.unwrap_or_else(|_| {
-            let why = NotStarted::Limit(self.time_limit());
-            Err(Unready { reason: why.reason(), text: self.config.texts.not_started(&why) })
-        })
+        call: &ToolCall,
+        tools: &ToolSet,
+        room: &mut Room,
+    ) -> Result<(Arc<dyn Tool>, Value), NotStarted> {
+        room.take(call, tools)?;
+        let preparing = prepare_in_time(call, tools, &self.config.schemas, self.config.leniency);
+        match self.deadline {
+            None => preparing.await,
+            Some(deadline) => timeout_at(deadline, preparing)
+                .await
+                .unwrap_or_else(|_| Err(NotStarted::Limit(self.time_limit()))),
+        }
     }
 
-    async fn go_to_tools(&mut self, mut plan: ToolPlan) -> Result<Outcome> {
+    async fn go_to_tools(&mut self, answer: &ChatResponse, mut plan: ToolPlan) -> Result<Outcome> {
         self.decide_calls(&mut plan).await?;
-        self.record_answer(&plan.answer).await?;
-        // With client-side calls, no round follows: the end of this one is `Completed`.
-        let ended = if plan.has_client_side() { Vec::new() } else { self.round_completed(&plan.answer) };
-        Ok(Outcome::new(ended, Next::RunTools(plan)))
+        self.record_answer(answer).await?;
+        // With pending calls, no round follows: the end of this one is `Completed`.
+        let ended = if plan.pending().is_empty() { self.round_completed(answer) } else { Vec::new() };
+        Ok(Outcome::new(ended, Next::RunTools(answer.clone(), plan)))
     }
 
     /// Returns the facts about each call of the answer: the side that runs it, and its hash.
@@ -190,101 +202,77 @@ impl LoopRun {
     }
 }
 
-/// Calls that must not run twice.
+/// The run of the calls.
 impl LoopRun {
     /// Refuses the calls of a plan that were started before. Records the starts of the others whose tools must not
     /// run twice.
     ///
     /// # Errors
     /// Returns the error of the first recorder that fails. No tool may run then.
-    pub(super) async fn announce_starts(&self, plan: &mut ToolPlan) -> Result<()> {
+    async fn announce_starts(&self, round: u32, plan: &mut ToolPlan) -> Result<()> {
         let turn = &self.request.turn;
         if let Some(known) = turn.extensions().get() {
-            plan.refuse(|planned| refusal(planned, &known));
+            plan.refuse(&known);
         }
         let starts = plan.starts();
         if starts.is_empty() {
             return Ok(());
         }
-        let record = Record::new(plan.answer.round(), Step::Started(starts.clone()), Vec::new());
-        turn.record(&record).await?;
+        turn.record(&Record::new(round, Step::Started(starts.clone()), Vec::new())).await?;
         // A recorder may have added starts that only it knew.
         if let Some(known) = turn.extensions().get() {
-            plan.refuse(|planned| refusal(planned, &known));
+            plan.refuse(&known);
         }
         turn.extensions().update(|started: &mut StartedCalls| {
             starts.into_iter().for_each(|start| started.note(start.key))
         });
         Ok(())
     }
-}
 
-/// Returns the reason why a call that no limit denies is not run: it was, or may have been, started before.
-fn refusal(planned: &PlannedCall, known: &StartedCalls) -> Option<&'static str> {
-    if planned.is_tried() && known.contains(planned.key()) {
-        return Some(VERIFY_BEFORE_RETRYING);
-    }
-    let silent = planned.runs() && planned.effect().is_none() && known.is_repeated(planned.key().round);
-    silent.then_some(OUTCOME_UNKNOWN)
-}
-
-impl LoopRun {
     /// Runs the calls, records their results, and continues or ends the turn.
-    ///
-    /// Reports the calls that do not run before any tool starts.
-    pub(super) async fn run_tools(&mut self, mut plan: ToolPlan, events: ToolEvents) -> Result<Outcome> {
-        let outcome = self.run_and_continue(&mut plan, events).await;
-        outcome.map_err(|error| error.or_partial(plan.answer))
+    pub(super) async fn run_tools(
+        &mut self,
+        answer: ChatResponse,
+        plan: ToolPlan,
+        events: ToolEvents,
+    ) -> Result<Outcome> {
+        let outcome = self.run_and_continue(&answer, plan, events).await;
+        outcome.map_err(|error| error.or_partial(answer))
     }
 
-    async fn run_and_continue(&mut self, plan: &mut ToolPlan, events: ToolEvents) -> Result<Outcome> {
-        if let Err(error) = self.announce_starts(plan).await {
-            return Ok(self.abandon(&plan.answer, error).await);
+    async fn run_and_continue(
+        &mut self,
+        answer: &ChatResponse,
+        mut plan: ToolPlan,
+        events: ToolEvents,
+    ) -> Result<Outcome> {
+        if let Err(error) = self.announce_starts(answer.round(), &mut plan).await {
+            return Ok(self.abandon(answer, error).await);
         }
-        let mut unrun = plan.unrun(&self.config.texts);
-        for call in &unrun {
-            events.not_run(call).await;
-        }
-        let (ran, broken) = self.execute(plan, events).await;
-        if broken.is_some() {
-            unrun.extend(plan.abandoned(&self.config.texts));
-        }
-        let results = plan.results(ran, unrun, self.limits.of_result());
+        plan.counted().for_each(|tool| self.counts.note_call(tool));
+        state_bounds(&self.request.turn, &self.limits, self.deadline, &self.counts);
+        let batch = ToolBatch::new(&self.request, events, self.deadline);
+        let (results, broken) = plan.run(&self.config, batch, self.limits.of_result()).await;
+        let results: Vec<_> = results.into_iter().map(Message::tool).collect();
         if !results.is_empty() {
-            self.record_results(&plan.answer, &results).await?;
+            self.record_results(answer, &results).await?;
         }
         match broken {
             Some(error) => Err(error),
-            None => self.continue_run(plan, &results).await,
+            None => self.continue_run(answer, &plan, &results).await,
         }
     }
 
-    /// Returns a result for each call that runs, and the error of the execution, if it failed.
-    async fn execute(&mut self, plan: &mut ToolPlan, events: ToolEvents) -> (Vec<ToolResult>, Option<Error>) {
-        plan.counted().for_each(|call| self.counts.note_call(&call.name));
-        let ready = plan.take_ready();
-        if ready.is_empty() {
-            return (Vec::new(), None);
-        }
-        state_bounds(&self.request.turn, &self.limits, self.deadline, &self.counts);
-        let wanted = identities(&ready);
-        let told = events.expect(&ready);
-        let batch = ToolBatch::new(ready, &self.request, events, self.deadline);
-        let (ran, broken) = match execute(&self.config, &wanted, batch).await {
-            Ok(ran) => (ran, None),
-            Err(error) => {
-                let text = "stopped: the machinery that runs tools failed; the outcome is unknown";
-                (wanted.iter().map(|call| call.error(text)).collect(), Some(error))
-            }
-        };
-        told.complete(&ran).await;
-        (ran, broken)
-    }
-
-    async fn continue_run(&mut self, plan: &ToolPlan, results: &[Message]) -> Result<Outcome> {
-        self.compare(&plan.answer, results);
-        if plan.has_client_side() {
-            return self.end_client_side(&plan.answer, plan.client_side()).await;
+    async fn continue_run(
+        &mut self,
+        answer: &ChatResponse,
+        plan: &ToolPlan,
+        results: &[Message],
+    ) -> Result<Outcome> {
+        self.compare(answer, results);
+        let pending = plan.pending();
+        if !pending.is_empty() {
+            return self.end_pending(answer, pending).await;
         }
         if plan.is_direct() && results.iter().filter_map(Message::tool_result).all(|result| !result.is_error)
         {
@@ -292,11 +280,12 @@ impl LoopRun {
             let answer = Message::assistant_blocks(direct_blocks(results, self.config.texts.done()));
             return self.end_with_closing(answer.clone(), answer, FinishReason::ReturnDirect).await;
         }
-        let limit = ending_limit(plan.denied(), &self.limits).or_else(|| self.limit_reached());
+        let denied = plan.denied().filter(|_| self.limits.on_call_limit == OnCallLimit::EndTurn).cloned();
+        let limit = denied.or_else(|| self.limit_reached());
         if let Some(limit) = limit.and_then(|limit| self.close_at(limit)) {
             return self.end_at_limit(limit).await;
         }
-        self.prepare_next(&plan.answer, results).await?;
+        self.prepare_next(answer, results).await?;
         Ok(Outcome::new(Vec::new(), Next::Open))
     }
 
@@ -321,34 +310,4 @@ impl LoopRun {
         }
         self.inject(added, self.counts.rounds).await
     }
-}
-
-/// Runs the calls of a batch, whose identities are `wanted`. Checks that it gets one result each, in their order.
-async fn execute(config: &Config, wanted: &[CallIdentity], batch: ToolBatch) -> Result<Vec<ToolResult>> {
-    let results = config.execution.execute(batch).await?;
-    let matches = wanted.len() == results.len()
-        && wanted.iter().zip(&results).all(|(call, result)| call.id == result.call_id);
-    if matches { Ok(results) } else { Err(other_results()) }
-}
-
-/// Runs a batch outside the loop, and returns one result per call, in call order.
-pub(crate) async fn execute_batch(config: &Config, batch: ToolBatch) -> Result<Vec<ToolResult>> {
-    let wanted = identities(&batch.calls);
-    let told = batch.events.expect(&batch.calls);
-    let ran = execute(config, &wanted, batch).await?;
-    told.complete(&ran).await;
-    Ok(ran)
-}
-
-/// Runs the one call of a batch.
-pub(crate) async fn execute_one(config: &Config, batch: ToolBatch) -> Result<ToolResult> {
-    execute_batch(config, batch).await?.into_iter().next().ok_or_else(other_results)
-}
-
-fn identities(calls: &[ReadyCall]) -> Vec<CallIdentity> {
-    calls.iter().map(|ready| CallIdentity::from_call(&ready.call)).collect()
-}
-
-fn other_results() -> Error {
-    Error::new(ErrorKind::Tool, "the tool execution gave other results than one per call, in call order")
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use advisor_core::{Chunk, ChunkFold, ChunkStream, Error, ErrorKind, Result, ToolEvent};
+use advisor_core::{ChatResponse, Chunk, ChunkFold, ChunkStream, Error, ErrorKind, Result, ToolEvent};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use futures::stream::Stream;
@@ -104,10 +104,10 @@ impl LoopStream {
                 let outcome = run.open().await;
                 (run, outcome)
             }),
-            Next::RunTools(plan) => {
+            Next::RunTools(answer, plan) => {
                 let (tool_events, events) = run.tool_events();
                 working(events, async move {
-                    let outcome = run.run_tools(plan, tool_events).await;
+                    let outcome = run.run_tools(answer, plan, tool_events).await;
                     (run, outcome)
                 })
             }
@@ -141,7 +141,7 @@ impl LoopStream {
 }
 
 enum RoundEnd {
-    Completed(advisor_core::ChatResponse),
+    Completed(ChatResponse),
     OutOfTime { received: ChunkFold, round: u32 },
     Failed(Error),
 }
@@ -273,7 +273,7 @@ pub(super) enum Next {
     /// Open a round.
     Open,
     /// Run tools.
-    RunTools(ToolPlan),
+    RunTools(ChatResponse, ToolPlan),
     /// End the turn. `Completed` is the last chunk.
     End,
     /// End the turn with this error.

@@ -96,7 +96,7 @@ async fn send(url: &str, message: &Value) -> Result<Vec<Value>, Failed> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let body = json!({"id": "c1", "messages": [message], "trigger": "submit-message"}).to_string();
     let request = reqwest::Client::new().post(url).header("content-type", "application/json");
-    let answer = request.header("x-ui-profile", "v6").body(body).send().await?.error_for_status()?;
+    let answer = request.body(body).send().await?.error_for_status()?;
     let events: Vec<_> = Frame::read_all(&answer.text().await?).iter().filter_map(Frame::json).collect();
     println!(
         "the client sends a message of the {}, and reads:",

@@ -148,11 +148,11 @@ await test("ag-ui: a run with tools, and memory", async (conversation) => {
   expect(refused instanceof Error, "tools of the client are refused");
 });
 
-// The transport of useChat, of each line and of its first version, whose client refuses unknown fields.
-for (const [version, profile] of [["ai5", "v5"], ["ai5-strict", "v5"], ["ai6", "v6"], ["ai6-strict", "v6"], ["ai7", "v7"]]) {
+// The transport of useChat, of each line.
+for (const version of ["ai6", "ai7"]) {
   await test(`${version}: two turns with tools, and a failure`, async (conversation) => {
     const { DefaultChatTransport, readUIMessageStream } = await import(version);
-    const transport = new DefaultChatTransport({ api: `${url}/api/ui`, headers: { "x-ui-profile": profile } });
+    const transport = new DefaultChatTransport({ api: `${url}/api/ui` });
     const messages = [];
     const picture = { type: "file", mediaType: "image/png", url: `data:image/png;base64,${PICTURE}` };
     const ask = async (text) => {

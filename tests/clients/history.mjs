@@ -7,7 +7,7 @@ import { CUT, call, gate, model, pieces } from "./model.mjs";
 import { restartable } from "./serve.mjs";
 import { expect, finish, test } from "./tests.mjs";
 
-const VERSIONS = [["ai5", "v5"], ["ai5-strict", "v5"], ["ai6", "v6"], ["ai6-strict", "v6"], ["ai7", "v7"]];
+const VERSIONS = ["ai6", "ai7"];
 let held = gate();
 
 /** Answers by the last words of the user, and tells the results. */
@@ -31,10 +31,9 @@ const plain = await restartable(process.argv[2], options, key);
 const asking = await restartable(process.argv[2], [...options, "--ask", "demo_*"], key);
 
 /** A chat as `useChat` keeps it, with the reader of the package. */
-const chat = async (version, profile, { url }, id) => {
+const chat = async (version, { url }, id) => {
   const { DefaultChatTransport, readUIMessageStream, validateUIMessages } = await import(version);
-  const headers = { "x-ui-profile": profile };
-  const transport = new DefaultChatTransport({ api: `${url}/api/ui`, headers });
+  const transport = new DefaultChatTransport({ api: `${url}/api/ui` });
   const messages = [];
   let sent = 0;
   const read = async (stream, message) => {
@@ -56,7 +55,7 @@ const chat = async (version, profile, { url }, id) => {
     return send();
   };
   const load = async (query = "") => {
-    const response = await fetch(`${url}/api/ui/${id}${query}`, { headers });
+    const response = await fetch(`${url}/api/ui/${id}${query}`);
     expect(response.ok, `the server answered ${response.status}`);
     const loaded = await response.json();
     if (validateUIMessages) await validateUIMessages({ messages: loaded.messages });
@@ -93,10 +92,10 @@ const decide = (messages, approved) => {
   messages.splice(-1, 1, { ...message, parts: decided });
 };
 
-for (const [version, profile] of VERSIONS) {
+for (const version of VERSIONS) {
   const same = sameIn(version);
   await test(`${version}: texts, reasoning and tools are loaded as they were read`, async (id) => {
-    const { messages, say, load } = await chat(version, profile, plain, id);
+    const { messages, say, load } = await chat(version, plain, id);
     for (const text of ["Weather", "Twice", "Both", "Thanks"]) await say(text);
     const { messages: loaded, running, before } = await load();
     same(loaded, messages);
@@ -104,7 +103,7 @@ for (const [version, profile] of VERSIONS) {
   });
 
   await test(`${version}: a page of turns, and the page before it`, async (id) => {
-    const { messages, say, load } = await chat(version, profile, plain, id);
+    const { messages, say, load } = await chat(version, plain, id);
     for (const text of ["One", "Two", "Three"]) await say(text);
     const newest = await load("?limit=2");
     const oldest = await load(`?before=${newest.before}`);
@@ -112,7 +111,7 @@ for (const [version, profile] of VERSIONS) {
   });
 
   await test(`${version}: an answer that breaks off says so`, async (id) => {
-    const { messages, say, load } = await chat(version, profile, plain, id);
+    const { messages, say, load } = await chat(version, plain, id);
     await say("Break");
     const [said, cut] = (await load()).messages;
     same([said], messages.slice(0, 1));
@@ -122,7 +121,7 @@ for (const [version, profile] of VERSIONS) {
 
   await test(`${version}: a turn that runs is joined behind the loaded messages`, async (id) => {
     held = gate();
-    const { messages, say, load, resume } = await chat(version, profile, plain, id);
+    const { messages, say, load, resume } = await chat(version, plain, id);
     await say("One");
     const told = say("Hold");
     let loaded;
@@ -135,18 +134,9 @@ for (const [version, profile] of VERSIONS) {
     same((await load()).messages, messages);
   });
 
-  if (profile === "v5") {
-    await test(`${version}: a call that waits has its input`, async (id) => {
-      const { messages, say, load } = await chat(version, profile, asking, id);
-      await say("Weather");
-      same((await load()).messages, messages);
-    });
-    continue;
-  }
-
   for (const approved of [true, false]) {
     await test(`${version}: a call that waits is ${approved ? "approved" : "denied"} after the page and the server begin again`, async (id) => {
-      const { messages, say, send, load } = await chat(version, profile, asking, id);
+      const { messages, say, send, load } = await chat(version, asking, id);
       for (const text of ["Thanks", approved ? "Twice" : "Weather"]) await say(text);
       // A model may ask again with the same id: the turn that continues has a separate call.
       for (let rounds = approved ? 2 : 1; rounds > 0; rounds -= 1) {
@@ -169,7 +159,7 @@ for (const [version, profile] of VERSIONS) {
   }
 
   await test(`${version}: calls that are refused beside one that waits have no decision`, async (id) => {
-    const { messages, say, send, load } = await chat(version, profile, asking, id);
+    const { messages, say, send, load } = await chat(version, asking, id);
     await say("Both");
     decide(messages, true);
     await send();

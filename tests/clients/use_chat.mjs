@@ -9,7 +9,7 @@ import { CUT, OPEN, gate, model, pieces } from "./model.mjs";
 import { serve } from "./serve.mjs";
 
 const [advisor, executablePath, folder] = process.argv.slice(2);
-const LINES = { v5: "5", v6: "6", v7: "7" };
+const LINES = { v6: "6", v7: "7" };
 const SECOND = "And what have I asked?";
 const FAIL = "Fail, please.";
 const WAIT = "Wait, please.";
@@ -82,7 +82,7 @@ const asking = await serve(advisor, [...options, "--ask", "demo_*"], { OPENAI_AP
 await run({ name: "useChat", url: site.url, executablePath, folder, expected: "Failed to load resource" }, async ({ open, test }) => {
   for (const profile of Object.keys(LINES)) {
     const id = `chat-${profile}`;
-    const query = new URLSearchParams({ api: `${server.url}/api/ui`, profile, id });
+    const query = new URLSearchParams({ api: `${server.url}/api/ui`, id });
     const { page } = await open(`/${profile}?${query}`);
     const sent = [];
     page.on("request", (request) => request.method() === "POST" && sent.push(request.postDataJSON().messages.length));
@@ -135,27 +135,25 @@ await run({ name: "useChat", url: site.url, executablePath, folder, expected: "F
       await status(page, "ready");
     });
 
-    if (profile !== "v5") {
-      await test(`${profile}: a person approves and denies calls, and the message shows how they end`, async () => {
-        const { page } = await open(`/${profile}?${new URLSearchParams({ api: `${asking.url}/api/ui`, profile, id: `${id}-asks` })}`);
-        const decided = async (button, state, answer) => {
-          await turn(page, () => ask(page, "How is the weather?"));
-          await page.waitForSelector('.tool[data-state="approval-requested"]');
-          await turn(page, () => page.getByRole("button", { name: button }).click());
-          await page.waitForSelector(`.tool[data-state="${state}"] >> text=demo_weather`);
-          expect((await last(page)).includes(answer), await last(page));
-          const articles = await page.$$("article.assistant");
-          return articles.length;
-        };
-        expect((await decided("Approve", "output-available", "It is a few degrees in Oslo.")) === 1, "the answer is another message");
-        expect((await decided("Deny", "output-denied", "Then I will not look.")) === 2, "the answer is another message");
-        expect((await page.$$('.tool[data-state="approval-requested"], .tool[data-state="approval-responded"]')).length === 0, "a call still waits");
-        expect((await page.$$("[role=alert]")).length === 0, "there is an error");
-      });
-    }
+    await test(`${profile}: a person approves and denies calls, and the message shows how they end`, async () => {
+      const { page } = await open(`/${profile}?${new URLSearchParams({ api: `${asking.url}/api/ui`, id: `${id}-asks` })}`);
+      const decided = async (button, state, answer) => {
+        await turn(page, () => ask(page, "How is the weather?"));
+        await page.waitForSelector('.tool[data-state="approval-requested"]');
+        await turn(page, () => page.getByRole("button", { name: button }).click());
+        await page.waitForSelector(`.tool[data-state="${state}"] >> text=demo_weather`);
+        expect((await last(page)).includes(answer), await last(page));
+        const articles = await page.$$("article.assistant");
+        return articles.length;
+      };
+      expect((await decided("Approve", "output-available", "It is a few degrees in Oslo.")) === 1, "the answer is another message");
+      expect((await decided("Deny", "output-denied", "Then I will not look.")) === 2, "the answer is another message");
+      expect((await page.$$('.tool[data-state="approval-requested"], .tool[data-state="approval-responded"]')).length === 0, "a call still waits");
+      expect((await page.$$("[role=alert]")).length === 0, "there is an error");
+    });
 
     await test(`${profile}: a page that is loaded again shows the chat, and a call that waits is decided there`, async () => {
-      const query = new URLSearchParams({ api: `${asking.url}/api/ui`, profile, id: `${id}-loaded`, load: true });
+      const query = new URLSearchParams({ api: `${asking.url}/api/ui`, id: `${id}-loaded`, load: true });
       const { page } = await open(`/${profile}?${new URLSearchParams({ ...Object.fromEntries(query), load: false })}`);
       await turn(page, () => ask(page, SECOND));
       await turn(page, () => ask(page, "How is the weather?"));
@@ -163,7 +161,6 @@ await run({ name: "useChat", url: site.url, executablePath, folder, expected: "F
       await page.goto(`${site.url}/${profile}?${query}`);
       await page.waitForSelector("article.assistant >> text=Let me look.");
       expect((await page.textContent("main")) === shown, await page.textContent("main"));
-      if (profile === "v5") return;
       await turn(page, () => page.getByRole("button", { name: "Approve" }).click());
       await page.waitForSelector('.tool[data-state="output-available"] >> text=demo_weather');
       expect((await last(page)).includes("It is a few degrees in Oslo."), await last(page));
@@ -177,7 +174,7 @@ await run({ name: "useChat", url: site.url, executablePath, folder, expected: "F
     await test(`${profile}: a stopped turn ends at the server, and the chat goes on`, async () => {
       for (const disconnect of ["stop", "continue"]) {
         const id = `chat-${profile}-${disconnect}`;
-        const { page } = await open(`/${profile}?${new URLSearchParams({ api: `${server.url}/api/ui`, profile, id, disconnect })}`);
+        const { page } = await open(`/${profile}?${new URLSearchParams({ api: `${server.url}/api/ui`, id, disconnect })}`);
         const conversation = `${server.url}/api/conversations/${id}`;
         const running = async () => (await (await fetch(conversation)).json()).running;
         await ask(page, WAIT);

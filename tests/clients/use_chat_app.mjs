@@ -5,11 +5,11 @@ import * as ai from "ai";
 import { createElement, useState } from "react";
 import { createRoot } from "react-dom/client";
 
-const { api, profile, id, load, resume, disconnect } = Object.fromEntries(new URLSearchParams(location.search));
+const { api, id, load, resume, disconnect } = Object.fromEntries(new URLSearchParams(location.search));
 
 const transport = new ai.DefaultChatTransport({
   api,
-  headers: { "x-ui-profile": profile, ...(disconnect && { "x-on-disconnect": disconnect }) },
+  headers: { ...(disconnect && { "x-on-disconnect": disconnect }) },
   // The server's memory has the earlier messages.
   prepareSendMessagesRequest: ({ id, messages, trigger, messageId }) => ({
     body: { id, messages: messages.slice(-1), trigger, messageId },
@@ -66,7 +66,7 @@ const Chat = ({ loaded }) => {
 
 /** Returns the messages that the server has. */
 const stored = async () => {
-  const response = await fetch(`${api}/${id}`, { headers: { "x-ui-profile": profile } });
+  const response = await fetch(`${api}/${id}`);
   return (await response.json()).messages;
 };
 

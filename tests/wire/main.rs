@@ -21,3 +21,5 @@ mod requests;
 mod table;
 mod transcripts;
 mod transport;
+#[path = "../../crates/advisor-sse/tests/all/validate/mod.rs"]
+mod validate;

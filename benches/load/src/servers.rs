@@ -71,8 +71,8 @@ fn chain() -> ChatServer {
     let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
     let client = ChatClient::builder(Paced).advisor(memory.clone()).build().unwrap();
     // All streams are those of one tenant.
-    let limits = ServerLimits::default();
-    let limits = limits.with_running_turns_per_tenant(limits.running_turns);
+    let mut limits = ServerLimits::default();
+    limits.running_turns_per_tenant = limits.running_turns;
     ChatServer::new(client, memory).with_limits(limits)
 }
 

@@ -5,9 +5,8 @@
 //! after it has read the streams of the last turns. Ids of messages, calls and approvals are those of the streams.
 //!
 //! ```js
-//! const headers = { "x-ui-profile": "v6" };
 //! const load = async (id) => {
-//!   const response = await fetch(`/api/ui/${encodeURIComponent(id)}`, { headers });
+//!   const response = await fetch(`/api/ui/${encodeURIComponent(id)}`);
 //!   if (response.status === 404) return { messages: [], running: null };
 //!   return response.json();
 //! };
@@ -17,7 +16,7 @@
 //!     id,
 //!     messages: loaded.messages,
 //!     resume: loaded.running !== null,
-//!     transport: new DefaultChatTransport({ api: "/api/ui", headers }),
+//!     transport: new DefaultChatTransport({ api: "/api/ui" }),
 //!     sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
 //!   });
 //!   // …
@@ -40,7 +39,6 @@ mod access;
 mod inspector;
 mod large_bodies;
 mod markdown;
-mod metrics;
 mod panics;
 mod places;
 mod readiness;

@@ -14,7 +14,6 @@ use crate::access::limits::ServerLimits;
 use crate::access::origins::AllowedOrigins;
 use crate::access::tokens::Tokens;
 use crate::inspector::Inspector;
-use crate::metrics::Metrics;
 use crate::places::Places;
 use crate::readiness::Readiness;
 use crate::relay::TurnRelay;
@@ -107,11 +106,8 @@ struct Shared {
     authenticate: Option<Authenticate>,
     change_prompt: Option<ChangePrompt>,
     on_delete: Option<OnDelete>,
-    /// The token of the operator, if there is one.
-    operator: Tokens,
     origins: AllowedOrigins,
     limits: ServerLimits,
-    metrics: Option<Arc<Metrics>>,
     relay: Option<Arc<dyn TurnRelay>>,
     turns: Arc<Turns>,
     stored_reads: Places,
@@ -139,7 +135,7 @@ impl ChatServer {
     #[must_use]
     pub fn new(client: ChatClient, memory: ChatMemoryAdvisor) -> Self {
         let limits = ServerLimits::default();
-        let turns = Arc::new(Turns::new(limits, None, None));
+        let turns = Arc::new(Turns::new(limits, None));
         let (name, tokens, origins) = ("chain".into(), Tokens::default(), AllowedOrigins::default());
         Self(Arc::new(Shared {
             client,
@@ -149,10 +145,8 @@ impl ChatServer {
             authenticate: None,
             change_prompt: None,
             on_delete: None,
-            operator: Tokens::default(),
             origins,
             limits,
-            metrics: None,
             relay: None,
             turns,
             stored_reads: Places::default(),
@@ -212,20 +206,12 @@ impl ChatServer {
         self.0.authenticate.is_some() || !self.0.tokens.is_empty()
     }
 
-    pub(crate) fn operator(&self) -> &Tokens {
-        &self.0.operator
-    }
-
     pub(crate) fn origins(&self) -> &AllowedOrigins {
         &self.0.origins
     }
 
     pub(crate) fn limits(&self) -> ServerLimits {
         self.0.limits
-    }
-
-    pub(crate) fn metrics(&self) -> Option<&Arc<Metrics>> {
-        self.0.metrics.as_ref()
     }
 
     pub(crate) fn turns(&self) -> &Turns {
@@ -259,7 +245,7 @@ impl ChatServer {
 impl Shared {
     /// Returns the registry of turns before the first turn.
     fn no_turns(&self) -> Arc<Turns> {
-        Arc::new(Turns::new(self.limits, self.metrics.clone(), self.relay.clone()))
+        Arc::new(Turns::new(self.limits, self.relay.clone()))
     }
 }
 

@@ -8,6 +8,8 @@ mod table;
 #[path = "../tests/all/turns.rs"]
 #[allow(dead_code, reason = "tests make further turns")]
 mod turns;
+#[path = "../tests/all/validate/mod.rs"]
+mod validate;
 
 use std::collections::BTreeMap;
 

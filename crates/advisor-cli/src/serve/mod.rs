@@ -120,11 +120,10 @@ fn server(
     let tokens = arguments.tokens.as_deref().map(tokens).transpose()?.unwrap_or_default();
     let origins = AllowedOrigins::new(arguments.allow_origin.iter().map(String::as_str))?;
     let server = ChatServer::new(client, memory).with_tokens(tokens).with_allowed_origins(origins);
-    let limits = ServerLimits::default();
-    let limits = match arguments.body_limit {
-        Some(mib) => limits.with_body_bytes(usize::from(mib) << 20),
-        None => limits,
-    };
+    let mut limits = ServerLimits::default();
+    if let Some(mib) = arguments.body_limit {
+        limits.body_bytes = usize::from(mib) << 20;
+    }
     let server = server.with_limits(within_open_files(limits));
     let server = if arguments.conversation_by_user { server.with_conversation_by_user() } else { server };
     Ok(if arguments.ask.is_empty() { server } else { server.with_approvals() })

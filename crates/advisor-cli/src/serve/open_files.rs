@@ -12,7 +12,7 @@ const OWN: usize = 64;
 
 /// Returns limits whose connections and turns leave files for one another and for other things, after raising the number of
 /// files that the process may open.
-pub(super) fn within_open_files(limits: ServerLimits) -> ServerLimits {
+pub(super) fn within_open_files(mut limits: ServerLimits) -> ServerLimits {
     let with_reserve = limits.open_connections.saturating_mul(RESERVE) / (RESERVE - 1) + RESERVE;
     let with_turns = limits.open_connections.saturating_add(limits.running_turns).saturating_add(OWN);
     let Some(files) = raised_to(with_reserve.max(with_turns)) else { return limits };
@@ -26,7 +26,8 @@ pub(super) fn within_open_files(limits: ServerLimits) -> ServerLimits {
             "{connections} connections and {turns} turns are served at once: the process may open {files} files (`ulimit -Hn`)"
         ));
     }
-    limits.with_open_connections(connections).with_running_turns(turns)
+    (limits.open_connections, limits.running_turns) = (connections, turns);
+    limits
 }
 
 /// Returns the turns of a process that may open this many files, beside these connections.
@@ -85,7 +86,8 @@ mod tests {
         }
         let default = ServerLimits::default().open_connections;
         assert!(connections(default * 4 / 3 + 4) >= default);
-        let limited = within_open_files(ServerLimits::default().with_open_connections(5));
-        assert_eq!(limited.open_connections, 5, "a lower bound stays");
+        let mut lower = ServerLimits::default();
+        lower.open_connections = 5;
+        assert_eq!(within_open_files(lower).open_connections, 5, "a lower bound stays");
     }
 }

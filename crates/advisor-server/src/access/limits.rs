@@ -8,10 +8,10 @@ use std::time::Duration;
 /// ```
 /// use advisor_server::ServerLimits;
 ///
-/// let limits = ServerLimits::default().with_running_turns(64).with_body_bytes(64 << 10);
-/// assert_eq!((limits.running_turns, limits.ended_turns), (64, 256));
+/// let mut limits = ServerLimits::default();
+/// (limits.running_turns, limits.body_bytes) = (64, 64 << 10);
+/// assert_eq!(limits.ended_turns, 256);
 /// ```
-#[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServerLimits {
@@ -76,77 +76,5 @@ impl Default for ServerLimits {
             kept_bytes: 16 << 20,
             relay_timeout: Duration::from_millis(500),
         }
-    }
-}
-
-impl ServerLimits {
-    /// Sets the bytes of a request.
-    pub fn with_body_bytes(self, bytes: usize) -> Self {
-        Self { body_bytes: bytes, ..self }
-    }
-
-    /// Sets the connections that are open at once.
-    pub fn with_open_connections(self, connections: usize) -> Self {
-        Self { open_connections: connections, ..self }
-    }
-
-    /// Sets the time of the head of a request.
-    pub fn with_head_timeout(self, timeout: Duration) -> Self {
-        Self { head_timeout: timeout, ..self }
-    }
-
-    /// Sets the time of the body of a request.
-    pub fn with_body_timeout(self, timeout: Duration) -> Self {
-        Self { body_timeout: timeout, ..self }
-    }
-
-    /// Sets the time within which a client takes some bytes.
-    pub fn with_write_timeout(self, timeout: Duration) -> Self {
-        Self { write_timeout: timeout, ..self }
-    }
-
-    /// Sets the turns that run at once.
-    pub fn with_running_turns(self, turns: usize) -> Self {
-        Self { running_turns: turns, ..self }
-    }
-
-    /// Sets the turns of one tenant that run at once.
-    pub fn with_running_turns_per_tenant(self, turns: usize) -> Self {
-        Self { running_turns_per_tenant: turns, ..self }
-    }
-
-    /// Sets the ended turns that can be read.
-    pub fn with_ended_turns(self, turns: usize) -> Self {
-        Self { ended_turns: turns, ..self }
-    }
-
-    /// Sets the ended turns of one tenant that can be read.
-    pub fn with_ended_turns_per_tenant(self, turns: usize) -> Self {
-        Self { ended_turns_per_tenant: turns, ..self }
-    }
-
-    /// Sets the bytes of the events of an answer in one piece.
-    pub fn with_whole_answer_bytes(self, bytes: usize) -> Self {
-        Self { whole_answer_bytes: bytes, ..self }
-    }
-
-    /// Sets the bytes of the messages in a page of a conversation.
-    pub fn with_page_bytes(self, bytes: usize) -> Self {
-        Self { page_bytes: bytes, ..self }
-    }
-
-    /// Sets the chunks of a turn that are kept.
-    pub fn with_kept_chunks(self, chunks: usize) -> Self {
-        Self { kept_chunks: chunks, ..self }
-    }
-
-    /// Sets the bytes of the chunks of a turn that are kept.
-    pub fn with_kept_bytes(self, bytes: usize) -> Self {
-        Self { kept_bytes: bytes, ..self }
-    }
-
-    /// Sets the time for which a request waits for the relay.
-    pub fn with_relay_timeout(self, timeout: Duration) -> Self {
-        Self { relay_timeout: timeout, ..self }
     }
 }

@@ -4,7 +4,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use advisor_core::{JSON_VERSION, Turn};
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -26,15 +25,13 @@ struct Shared {
 }
 
 /// The JSON form of a journal.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Journal")]
+#[derive(Serialize)]
 pub(crate) struct WrittenJournal {
     version: u32,
     events: Vec<Event>,
 }
 
-#[derive(Clone, Serialize, JsonSchema)]
-#[schemars(rename = "JournalEvent")]
+#[derive(Clone, Serialize)]
 struct Event {
     label: String,
     /// The milliseconds since the turn began.

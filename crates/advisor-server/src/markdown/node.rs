@@ -1,19 +1,18 @@
 //! `Node` and `Tag`: a text, or an element of a fixed list.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A text, or an element of a fixed list.
 ///
 /// It has no markup: the page makes each element by its name, and each text as text.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub(crate) enum Node {
     Text(String),
     Element(Element),
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Element {
     pub(crate) tag: Tag,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -21,7 +20,7 @@ pub(crate) struct Element {
 }
 
 /// The kind of an element, with its attributes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Tag {
     Paragraph,
@@ -51,7 +50,7 @@ pub(crate) enum Tag {
 }
 
 /// The alignment of a cell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Alignment {
     Start,

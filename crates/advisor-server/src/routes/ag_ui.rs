@@ -4,9 +4,8 @@ use advisor_core::{Text, ToolResult};
 use advisor_sse::{AgUi, ApprovalId, Frames};
 use axum::extract::State;
 use axum::response::Response;
-use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::ask::answers::{self, SentApproval, SentVerdict};
 use super::ask::asking::Asking;
@@ -16,7 +15,6 @@ use super::ask::decided_calls::{ShowsEnds, WithEnds};
 use super::ask::shown_call::ShownCall;
 use super::input::{JsonBody, null_is_absent};
 use super::openai_chat::without_tools;
-use super::openapi::operation::Operation;
 use super::user::User;
 use crate::ChatServer;
 use crate::refusal::Refusal;
@@ -25,25 +23,22 @@ use crate::turns::on_disconnect::OnDisconnect;
 
 /// The input of a run. Its thread is the conversation, and the run is the turn. State, context and forwarded properties
 /// are ignored.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "AgUiBody")]
 pub(super) struct Body {
     thread_id: String,
     run_id: String,
     #[serde(default)]
     messages: Vec<AgMessage>,
     #[serde(default, deserialize_with = "null_is_absent")]
-    #[schemars(with = "Option<Vec<Value>>")]
     tools: Vec<Value>,
     /// The answers to the interrupts of the last run.
     #[serde(default, deserialize_with = "null_is_absent")]
-    #[schemars(with = "Option<Vec<ResumeEntry>>")]
     resume: Vec<ResumeEntry>,
 }
 
 /// The answer to an interrupt, with the payload `{approved, reason, editedArgs}`. An abandoned one is a denial.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ResumeEntry {
     interrupt_id: String,
@@ -51,16 +46,15 @@ struct ResumeEntry {
     payload: Option<Payload>,
 }
 
-#[derive(Debug, Deserialize, JsonSchema, PartialEq, Eq)]
+#[derive(Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 enum ResumeStatus {
     Resolved,
     Cancelled,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(rename = "ResumePayload")]
 struct Payload {
     approved: Option<bool>,
     reason: Option<String>,
@@ -97,7 +91,7 @@ impl ResumeEntry {
     }
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct AgMessage {
     role: String,
@@ -130,13 +124,6 @@ impl AgMessage {
             _ => return None,
         })
     }
-}
-
-pub(super) fn operation() -> Operation {
-    let message = json!({"id": "u1", "role": "user", "content": "How is the weather?"});
-    Operation::turn("agUi", "A turn for AG-UI")
-        .with_body::<Body>(json!({"threadId": "c1", "runId": "r1", "messages": [message]}))
-        .with_turn("text/event-stream")
 }
 
 pub(super) async fn ask(

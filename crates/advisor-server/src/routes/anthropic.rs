@@ -5,7 +5,6 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
-use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -17,52 +16,35 @@ use super::ask::new_input::new_input;
 use super::ask::settings::{Api, Fields};
 use super::input::{JsonBody, given, null_is_absent};
 use super::openai_chat::{ChatMessage, info, listed, without_tools};
-use super::openapi::operation::Operation;
 use super::user::User;
 use crate::ChatServer;
 use crate::refusal::Refusal;
-use crate::refusal::error_form::ErrorForm;
 use crate::turns::body::{streamed, whole};
 use crate::turns::on_disconnect::OnDisconnect;
 
 /// A request of Messages.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "MessagesBody")]
+#[derive(Debug, Deserialize)]
 pub(super) struct Body {
     /// The name of the chain, as the list of models has it.
     #[serde(default, deserialize_with = "null_is_absent")]
-    #[schemars(with = "Option<String>")]
     model: String,
     messages: Vec<ChatMessage>,
     #[serde(default, deserialize_with = "null_is_absent")]
-    #[schemars(with = "Option<bool>")]
     stream: bool,
     system: Option<Value>,
     #[serde(default, deserialize_with = "null_is_absent")]
-    #[schemars(with = "Option<Metadata>")]
     metadata: Metadata,
     #[serde(default, deserialize_with = "null_is_absent")]
-    #[schemars(with = "Option<Vec<Value>>")]
     tools: Vec<Value>,
     /// Settings. The README of the crate says which ones are honoured, refused or ignored.
     #[serde(flatten)]
     settings: Fields,
 }
 
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
 struct Metadata {
     /// The end user. It names the conversation only if the server is set so, and no header does.
     user_id: Option<String>,
-}
-
-pub(super) fn operation() -> Operation {
-    let message = json!({"role": "user", "content": "How is the weather?"});
-    let example = json!({"max_tokens": 99, "messages": [message]});
-    Operation::turn("messages", "A turn for clients of Anthropic's Messages")
-        .with_parameters(&["ConversationHeader", "IdempotencyKey", "ServerTools"])
-        .with_body::<Body>(example)
-        .with_turn_or_object()
-        .with_error_form(ErrorForm::Anthropic)
 }
 
 pub(super) async fn ask(
@@ -76,7 +58,7 @@ pub(super) async fn ask(
     without_tools(&server, &user, &body.tools)?;
     // A turn may take long.
     drop((body.settings, body.tools));
-    let server_tools = server_tools(&headers)?;
+    let shows_tools = server_tools(&headers)?;
     if body.system.is_some_and(|system| system != "" && system != json!([])) {
         return Err(Refusal::bad_request("a system prompt is not accepted: the chain has its own"));
     }
@@ -87,8 +69,8 @@ pub(super) async fn ask(
     let asking = Asking::of(&headers)?;
     let input = new_input(&server, &user, key.as_ref(), asking, messages).await?;
     let question = Question::new(&user, conversation, asking.turn, input.messages)?.repeating(input.repeated);
-    let encoder = AnthropicMessages::new(info(&server, format!("msg_{}", question.turn)))
-        .with_server_tools(server_tools);
+    let encoder = AnthropicMessages::new(info(&server, format!("msg_{}", question.turn)));
+    let encoder = if shows_tools { encoder.with_server_tools() } else { encoder };
     let turn = question.start(&server, OnDisconnect::Stop).await?;
     if body.stream {
         return Ok(question.named(streamed(turn, encoder, Frames::new(), user.request()).await?));

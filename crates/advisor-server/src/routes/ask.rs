@@ -26,7 +26,6 @@ use self::answers::SentApproval;
 use super::user::User;
 use crate::ChatServer;
 use crate::access::application::RequestPrompt;
-use crate::metrics::turn_watch::watched;
 use crate::refusal::Refusal;
 use crate::relay::reader::TurnReading;
 use crate::turns::on_disconnect::OnDisconnect;
@@ -241,7 +240,6 @@ impl Question {
             Some(decisions) => prompt.resume(decisions),
             None => prompt,
         };
-        let prompt = watched(prompt, server.metrics());
         let prompt = match server.inspector() {
             Some(inspector) => prompt.extension(inspector.begin(&self.key())),
             None => prompt,

@@ -6,24 +6,20 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
 
 use super::approvals::decisions::{SentDecision, decisions};
 use super::ask::Question;
 use super::ask::headers::{header, on_disconnect};
 use super::input::{JsonBody, Parameters};
-use super::openapi::operation::Operation;
 use super::user::User;
-use super::view::WantedEvents;
+use super::view::Wanted;
 use crate::ChatServer;
 use crate::refusal::Refusal;
 use crate::turns::body::streamed;
 
 /// The body of `POST /api/chat`.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "ChatBody")]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Body {
     /// The message of the user. It may be absent beside decisions.
@@ -37,20 +33,10 @@ pub(super) struct Body {
     decisions: Option<Vec<SentDecision>>,
 }
 
-pub(super) fn operation() -> Operation {
-    Operation::turn(
-        "chat",
-        "A turn as events of the chat page. By default, it continues if the client disconnects.",
-    )
-    .with_parameters(&["IdempotencyKey", "EventView", "OnDisconnect"])
-    .with_body::<Body>(json!({"message": "How is the weather?", "conversation": "c1"}))
-    .with_turn("text/event-stream")
-}
-
 pub(super) async fn ask(
     State(server): State<ChatServer>,
     user: User,
-    Parameters(wanted): Parameters<WantedEvents>,
+    Parameters(wanted): Parameters<Wanted>,
     headers: HeaderMap,
     JsonBody(body): JsonBody<Body>,
 ) -> Result<Response, Refusal> {
@@ -73,20 +59,13 @@ pub(super) async fn ask(
     Ok(question.named(streamed(turn, encoder, frames, user.request()).await?))
 }
 
-pub(super) fn resume_operation() -> Operation {
-    Operation::turn("resume", "Joins a turn as events of the chat page")
-        .with_parameters(&["Conversation", "EventView", "LastEventId", "Turn"])
-        .with_text("text/event-stream")
-        .with_no_content()
-}
-
 /// Joins the running turn of a conversation, behind `Last-Event-ID`. Without one there is no content. The view is that of
 /// the request that started the turn, so that events have the same ids.
 pub(super) async fn resume(
     State(server): State<ChatServer>,
     user: User,
     id: Result<Path<String>, PathRejection>,
-    Parameters(wanted): Parameters<WantedEvents>,
+    Parameters(wanted): Parameters<Wanted>,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let key = user.conversation(&id?)?;
@@ -114,8 +93,9 @@ fn frames(last_event: Option<&str>, turn: &TurnId) -> Result<Frames, Refusal> {
         Some((of, id)) => (Some(of), id),
         None => (None, last),
     };
-    let id: EventId =
-        id.parse().map_err(|error: advisor_sse::EventIdError| Refusal::bad_request(error.to_string()))?;
+    let id = EventId::parse(id).ok_or_else(|| {
+        Refusal::bad_request("an event id is two numbers with a dot between them, such as `12.0`")
+    })?;
     let is_read = of.is_none_or(|of| of == turn.as_str());
     Ok(if is_read { frames.after(id) } else { frames })
 }

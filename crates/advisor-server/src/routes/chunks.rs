@@ -5,15 +5,12 @@ use advisor_sse::{Frames, JsonLines};
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
-use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
 
 use super::approvals::decisions::{SentDecision, decisions};
 use super::ask::Question;
 use super::ask::headers::header;
 use super::input::{JsonBody, NoParameters, Parameters};
-use super::openapi::operation::Operation;
 use super::user::User;
 use crate::ChatServer;
 use crate::refusal::Refusal;
@@ -21,8 +18,7 @@ use crate::turns::body::streamed;
 use crate::turns::on_disconnect::OnDisconnect;
 
 /// The body of `POST /api/chunks`.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "ChunksBody")]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Body {
     /// The message of the user. It may be absent beside decisions.
@@ -31,13 +27,6 @@ pub(super) struct Body {
     turn: Option<String>,
     /// The decisions about all calls that wait, if the server takes them.
     decisions: Option<Vec<SentDecision>>,
-}
-
-pub(super) fn operation() -> Operation {
-    Operation::turn("chunks", "A turn as chunks in their own JSON form, one a line")
-        .with_parameters(&["IdempotencyKey"])
-        .with_body::<Body>(json!({"message": "How is the weather?", "conversation": "c1"}))
-        .with_turn("application/x-ndjson")
 }
 
 pub(super) async fn ask(

@@ -16,11 +16,9 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use chat_memory_advisor::store::{EntryId, ListOrder, Page};
 use futures::{StreamExt, stream};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use self::shown::Shown;
 use self::stored_page::{StoredPage, TurnLimit};
 use self::written_page::WrittenPage;
 use super::approvals::waiting::{WaitingCall, waiting};
@@ -71,8 +69,7 @@ impl From<Order> for ListOrder {
 }
 
 /// A page of conversations.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Conversations")]
+#[derive(Debug, Serialize)]
 pub(super) struct Listed {
     conversations: Vec<ListedConversation>,
     /// The value of `after` for the next page, if there is one.
@@ -92,11 +89,9 @@ pub(super) struct ReadQuery {
 }
 
 /// A page of the messages of a conversation.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "ConversationMessages")]
+#[derive(Debug, Serialize)]
 pub(super) struct ShownMessages {
     /// The messages, oldest first.
-    #[schemars(with = "Vec<Shown>")]
     messages: Vec<Box<RawValue>>,
     /// The turn that runs, if one does. Its messages end as if it had been interrupted now; its stream has its text.
     running: Option<String>,
@@ -107,7 +102,7 @@ pub(super) struct ShownMessages {
 }
 
 /// A conversation: its id, and for the page also its title.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum ListedConversation {
     Id(String),

@@ -7,31 +7,25 @@ mod ask;
 mod chat;
 mod chunks;
 mod conversations;
+mod health;
 mod input;
 mod journal;
 mod models;
 mod openai_chat;
 mod openai_responses;
-mod openapi;
-mod operator;
 mod page;
 mod ui_messages;
 mod user;
 mod view;
 
-use std::sync::Arc;
-
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderName, HeaderValue, Uri, header};
-use axum::middleware::{from_fn, from_fn_with_state, map_response};
+use axum::middleware::{from_fn, map_response};
 use axum::response::Response;
+use axum::routing::{get, post};
 
-use self::openapi::operation::Operation;
-use self::openapi::routes::Routes;
-use self::operator::{health, metrics};
 use crate::ChatServer;
-use crate::inspector::journal::WrittenJournal;
 use crate::panics::caught;
 use crate::refusal::Refusal;
 use crate::request_id::identified;
@@ -41,8 +35,7 @@ impl ChatServer {
     ///
     /// Merge them, or nest them under a path, with [`Router::nest`] or [`Router::nest_service`].
     pub fn router(&self) -> Router {
-        let router = documented()
-            .into_router("/openapi.json")
+        let router = described()
             .merge(page::router())
             .fallback(|uri: Uri| async move { Refusal::not_found(absent_route(uri.path())) })
             .method_not_allowed_fallback(|| async { Refusal::method_not_allowed() })
@@ -52,10 +45,6 @@ impl ChatServer {
             .with_state(self.clone());
         let router = match self.origins().layer() {
             Some(cors) => router.layer(cors),
-            None => router,
-        };
-        let router = match self.metrics() {
-            Some(metrics) => router.layer(from_fn_with_state(Arc::clone(metrics), metrics::counted)),
             None => router,
         };
         router.layer(from_fn(identified))
@@ -78,61 +67,34 @@ fn absent_route(path: &str) -> &'static str {
     }
 }
 
-/// Returns the routes with their descriptions. The files of the page are no interface, and have none.
-fn documented() -> Routes {
-    let routes = Routes::default()
-        .get("/healthz", health::alive, health::alive_operation())
-        .get("/readyz", health::ready, health::ready_operation())
-        .get("/metrics", metrics::text, metrics::operation())
-        .post("/api/chat", chat::ask, chat::operation())
-        .post("/api/chunks", chunks::ask, chunks::operation())
-        .post("/api/ui", ui_messages::ask, ui_messages::operation())
-        .get("/api/ui/{id}", ui_messages::history::read, ui_messages::history::operation())
-        .get("/api/ui/{id}/stream", ui_messages::resume::resume, ui_messages::resume::operation())
-        .post("/api/ag-ui", ag_ui::ask, ag_ui::operation())
-        .get("/v1/models", models::list, models::list_operation())
-        .get("/v1/models/{model}", models::one, models::operation())
-        .post("/v1/chat/completions", openai_chat::ask, openai_chat::operation())
-        .post("/v1/responses", openai_responses::ask, openai_responses::operation())
-        .post("/v1/messages", anthropic::ask, anthropic::operation());
-    with_conversations(routes)
-}
+/// The OpenAPI description of the routes. Its tests compare it with them.
+const DESCRIPTION: &str = include_str!("openapi.json");
 
-fn with_conversations(routes: Routes) -> Routes {
-    let one = |id, summary| Operation::new(id, summary).with_parameters(&["Conversation"]);
-    let list = Operation::new("listConversations", "Conversations of the tenant, 100 at a time")
-        .with_parameters(&["After", "Order", "View"])
-        .with_json::<conversations::Listed>()
-        .with_errors(&[400, 503]);
-    let read = one(
-        "readConversation",
-        "A page of the messages of a conversation, oldest first; without `before`, its last turns",
-    )
-    .with_parameters(&["TurnLimit", "Before", "View"])
-    .with_json::<conversations::ShownMessages>()
-    .with_errors(&[400, 404, 503]);
-    let delete = one("deleteConversation", "Deletes a conversation, and stops its turns")
-        .with_no_content()
-        .with_errors(&[400, 503]);
-    let stop = one("stopTurn", "Stops the running turn and those that wait. Memory keeps the shown text.")
-        .with_no_content()
-        .with_errors(&[400, 503]);
-    let journal = one("readJournal", "The order of work in a turn, if the server has an inspector")
-        .with_parameters(&["TurnInPath"])
-        .with_json::<WrittenJournal>()
-        .with_errors(&[400, 404]);
-    routes
-        .get("/api/conversations/{id}/turns/{turn}/journal", journal::read, journal)
-        .get("/api/conversations", conversations::list, list)
-        .get("/api/conversations/{id}", conversations::read, read)
-        .get(
-            "/api/conversations/{id}/export",
-            conversations::export::export,
-            conversations::export::operation(),
-        )
-        .delete("/api/conversations/{id}", conversations::delete, delete)
-        .get("/api/conversations/{id}/stream", chat::resume, chat::resume_operation())
-        .post("/api/conversations/{id}/stop", conversations::stop, stop)
+/// Returns the routes that the description has. The files of the page are no interface.
+fn described() -> Router<ChatServer> {
+    let description = || async { ([(header::CONTENT_TYPE, "application/json")], DESCRIPTION) };
+    let conversation = get(conversations::read).delete(conversations::delete);
+    Router::new()
+        .route("/openapi.json", get(description))
+        .route("/healthz", get(health::alive))
+        .route("/readyz", get(health::ready))
+        .route("/api/chat", post(chat::ask))
+        .route("/api/chunks", post(chunks::ask))
+        .route("/api/ui", post(ui_messages::ask))
+        .route("/api/ui/{id}", get(ui_messages::history::read))
+        .route("/api/ui/{id}/stream", get(ui_messages::resume::resume))
+        .route("/api/ag-ui", post(ag_ui::ask))
+        .route("/v1/models", get(models::list))
+        .route("/v1/models/{model}", get(models::one))
+        .route("/v1/chat/completions", post(openai_chat::ask))
+        .route("/v1/responses", post(openai_responses::ask))
+        .route("/v1/messages", post(anthropic::ask))
+        .route("/api/conversations", get(conversations::list))
+        .route("/api/conversations/{id}", conversation)
+        .route("/api/conversations/{id}/export", get(conversations::export::export))
+        .route("/api/conversations/{id}/stream", get(chat::resume))
+        .route("/api/conversations/{id}/stop", post(conversations::stop))
+        .route("/api/conversations/{id}/turns/{turn}/journal", get(journal::read))
 }
 
 /// Adds the headers that keep browsers from guessing types, from loading anything from elsewhere, and from loading the

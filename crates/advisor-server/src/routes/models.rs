@@ -3,17 +3,15 @@
 use axum::Json;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::openai_chat::listed;
-use super::openapi::operation::Operation;
 use super::user::User;
 use crate::ChatServer;
 use crate::refusal::Refusal;
 
 /// The list of models. Its fields are those of both APIs.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub(super) struct Models {
     object: &'static str,
     data: [Model; 1],
@@ -22,7 +20,7 @@ pub(super) struct Models {
     last_id: String,
 }
 
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub(super) struct Model {
     id: String,
     object: &'static str,
@@ -49,15 +47,6 @@ impl Model {
             lifecycle: "active",
         }
     }
-}
-
-pub(super) fn list_operation() -> Operation {
-    Operation::new("models", "The chain as the one model").with_json::<Models>()
-}
-
-pub(super) fn operation() -> Operation {
-    let operation = Operation::new("model", "The chain as a model").with_parameters(&["ModelInPath"]);
-    operation.with_json::<Model>().with_errors(&[400, 404])
 }
 
 /// Lists the chain as the one model.

@@ -1,11 +1,10 @@
 //! The route of OpenAI's Chat Completions API.
 
-use advisor_sse::{AnswerInfo, Frame, Frames, OpenAiChat, UsageChunk};
+use advisor_sse::{AnswerInfo, Frame, Frames, OpenAiChat};
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
-use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -16,7 +15,6 @@ use super::ask::headers::{header, server_tools};
 use super::ask::new_input::new_input;
 use super::ask::settings::{Api, Fields};
 use super::input::{JsonBody, given, null_is_absent};
-use super::openapi::operation::Operation;
 use super::user::User;
 use crate::ChatServer;
 use crate::refusal::Refusal;
@@ -24,37 +22,32 @@ use crate::turns::body::{streamed, whole};
 use crate::turns::on_disconnect::OnDisconnect;
 
 /// A request of Chat Completions.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "ChatCompletionsBody")]
+#[derive(Debug, Deserialize)]
 pub(super) struct Body {
     /// The name of the chain, as the list of models has it.
     #[serde(default, deserialize_with = "null_is_absent")]
-    #[schemars(with = "Option<String>")]
     model: String,
     messages: Vec<ChatMessage>,
     #[serde(default, deserialize_with = "null_is_absent")]
-    #[schemars(with = "Option<bool>")]
     stream: bool,
     #[serde(default)]
     stream_options: Option<StreamOptions>,
     /// The end user. It names the conversation only if the server is set so, and no header does.
     user: Option<String>,
     #[serde(default, deserialize_with = "null_is_absent")]
-    #[schemars(with = "Option<Vec<Value>>")]
     tools: Vec<Value>,
     /// Settings. The README of the crate says which ones are honoured, refused or ignored.
     #[serde(flatten)]
     settings: Fields,
 }
 
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
 struct StreamOptions {
     #[serde(default, deserialize_with = "null_is_absent")]
-    #[schemars(with = "Option<bool>")]
     include_usage: bool,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
 pub(super) struct ChatMessage {
     pub(super) role: String,
     #[serde(default)]
@@ -111,14 +104,6 @@ pub(super) fn info(server: &ChatServer, id: String) -> AnswerInfo {
     AnswerInfo::new(id, server.name().as_str(), since.map_or(0, |since| since.as_secs()))
 }
 
-pub(super) fn operation() -> Operation {
-    let message = json!({"role": "user", "content": "How is the weather?"});
-    Operation::turn("chatCompletions", "A turn for clients of OpenAI's Chat Completions")
-        .with_parameters(&["ConversationHeader", "IdempotencyKey", "ServerTools"])
-        .with_body::<Body>(json!({"messages": [message], "stream": true}))
-        .with_turn_or_object()
-}
-
 pub(super) async fn ask(
     State(server): State<ChatServer>,
     user: User,
@@ -130,7 +115,7 @@ pub(super) async fn ask(
     without_tools(&server, &user, &body.tools)?;
     // A turn may take long.
     drop((body.settings, body.tools));
-    let server_tools = server_tools(&headers)?;
+    let shows_tools = server_tools(&headers)?;
     let conversation = header(&headers, "x-conversation-id")?;
     let conversation = conversation.or(server.conversation_of(given(body.user.as_ref())));
     let messages = body.messages.into_iter().map(ChatMessage::read).collect();
@@ -141,15 +126,14 @@ pub(super) async fn ask(
     let info = info(&server, format!("chatcmpl-{}", question.turn));
     let turn = question.start(&server, OnDisconnect::Stop).await?;
     if !body.stream {
-        let encoder = OpenAiChat::new(info).with_usage(UsageChunk::Sent);
+        let encoder = OpenAiChat::new(info).with_usage();
         let stream = whole(turn, encoder, server.limits().whole_answer_bytes).await?;
         return Ok(question.named(Json(completion(&Frame::read_all(&stream))).into_response()));
     }
-    let usage = match body.stream_options.unwrap_or_default().include_usage {
-        true => UsageChunk::Sent,
-        false => UsageChunk::Omitted,
-    };
-    let encoder = OpenAiChat::new(info).with_usage(usage).with_server_tools(server_tools);
+    let encoder = OpenAiChat::new(info);
+    let has_usage = body.stream_options.unwrap_or_default().include_usage;
+    let encoder = if has_usage { encoder.with_usage() } else { encoder };
+    let encoder = if shows_tools { encoder.with_server_tools() } else { encoder };
     Ok(question.named(streamed(turn, encoder, Frames::new(), user.request()).await?))
 }
 

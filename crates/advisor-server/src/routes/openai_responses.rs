@@ -9,9 +9,8 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
-use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use self::response_id::ResponseId;
 use super::ask::Question;
@@ -23,7 +22,6 @@ use super::ask::settings::{Api, Fields};
 use super::ask::shown_call::{ShownCall, read};
 use super::input::{JsonBody, given, null_is_absent};
 use super::openai_chat::{ChatMessage, info, listed, without_tools};
-use super::openapi::operation::Operation;
 use super::user::User;
 use crate::ChatServer;
 use crate::large_bodies::check_values;
@@ -32,16 +30,13 @@ use crate::turns::body::{streamed, whole};
 use crate::turns::on_disconnect::OnDisconnect;
 
 /// A request of Responses.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "ResponsesBody")]
+#[derive(Debug, Deserialize)]
 pub(super) struct Body {
     /// The name of the chain, as the list of models has it.
     #[serde(default, deserialize_with = "null_is_absent")]
-    #[schemars(with = "Option<String>")]
     model: String,
     input: Option<Input>,
     #[serde(default, deserialize_with = "null_is_absent")]
-    #[schemars(with = "Option<bool>")]
     stream: bool,
     instructions: Option<String>,
     conversation: Option<Conversation>,
@@ -50,14 +45,13 @@ pub(super) struct Body {
     /// The end user. It names the conversation only if the server is set so, and nothing else does.
     user: Option<String>,
     #[serde(default, deserialize_with = "null_is_absent")]
-    #[schemars(with = "Option<Vec<Value>>")]
     tools: Vec<Value>,
     /// Settings. The README of the crate says which ones are honoured, refused or ignored.
     #[serde(flatten)]
     settings: Fields,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
 #[serde(untagged, expecting = "it is a text, or a list of messages and of other items with a `type`")]
 enum Input {
     Text(String),
@@ -65,7 +59,7 @@ enum Input {
 }
 
 /// A message, or another item of an earlier answer, such as reasoning or a call.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
 #[serde(untagged, expecting = "it is a message, or another item with a `type`")]
 enum InputItem {
     Message(ChatMessage),
@@ -154,7 +148,7 @@ impl Input {
     }
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
 #[serde(untagged, expecting = "it is an id, or an object with an `id`")]
 enum Conversation {
     Id(String),
@@ -167,13 +161,6 @@ impl Conversation {
             Self::Id(id) | Self::Object { id } => id,
         }
     }
-}
-
-pub(super) fn operation() -> Operation {
-    Operation::turn("responses", "A turn for clients of OpenAI's Responses")
-        .with_parameters(&["ConversationHeader", "IdempotencyKey", "ServerTools"])
-        .with_body::<Body>(json!({"input": "How is the weather?", "conversation": "c1"}))
-        .with_turn_or_object()
 }
 
 /// The text about a response that is not to be stored.
@@ -189,7 +176,7 @@ pub(super) async fn ask(
     listed(&server, &body.model)?;
     let user = user.asking_for(Api::Responses.options(&server, &body.settings, &body.tools)?);
     without_tools(&server, &user, &body.tools)?;
-    let server_tools = server_tools(&headers)?;
+    let shows_tools = server_tools(&headers)?;
     if given(body.instructions.as_ref()).is_some() {
         return Err(Refusal::instructions());
     }
@@ -217,8 +204,8 @@ pub(super) async fn ask(
         None => Some(question),
     };
     let question = question.ok_or_else(Refusal::previous_response_not_found)?;
-    let encoder =
-        encoder(&server, &user, &question, body.previous_response_id).with_server_tools(server_tools);
+    let encoder = encoder(&server, &user, &question, body.previous_response_id);
+    let encoder = if shows_tools { encoder.with_server_tools() } else { encoder };
     let turn = question.start(&server, OnDisconnect::Stop).await?;
     if body.stream {
         return Ok(question.named(streamed(turn, encoder, Frames::new(), user.request()).await?));

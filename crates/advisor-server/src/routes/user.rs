@@ -1,5 +1,4 @@
-//! `User`: the sender of a request, and the keys of its conversations. `Operator`: the sender that may read the
-//! counters.
+//! `User`: the sender of a request, and the keys of its conversations.
 
 use advisor_core::{ChatOptions, ConversationKey, Prompt};
 use axum::extract::FromRequestParts;
@@ -62,24 +61,6 @@ impl FromRequestParts<ChatServer> for User {
         let request = request.unwrap_or_else(|| RequestId::from_headers(&parts.headers));
         let prompt = RequestPrompt::new(server.change_prompt(), parts);
         Ok(Self { tenant, request, prompt })
-    }
-}
-
-/// The operator, as the sender of a request. The operator token authenticates it. A server without any token accepts
-/// this machine instead.
-#[derive(Debug)]
-pub(super) struct Operator;
-
-impl FromRequestParts<ChatServer> for Operator {
-    type Rejection = Refusal;
-
-    async fn from_request_parts(parts: &mut Parts, server: &ChatServer) -> Result<Self, Refusal> {
-        if server.operator().is_empty() && !server.has_users() {
-            require_this_machine(parts, server)?;
-            return Ok(Self);
-        }
-        let is_operator = tokens(parts).any(|token| server.operator().tenant(token).is_some());
-        if is_operator { Ok(Self) } else { Err(Refusal::unauthorized()) }
     }
 }
 

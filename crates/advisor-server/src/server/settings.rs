@@ -1,4 +1,4 @@
-//! The settings of a `ChatServer`: name, users, prompt, limits, metrics, relay, inspector.
+//! The settings of a `ChatServer`: name, users, prompt, limits, relay, inspector.
 
 use std::sync::Arc;
 
@@ -11,7 +11,6 @@ use crate::access::limits::ServerLimits;
 use crate::access::origins::AllowedOrigins;
 use crate::access::tokens::Tokens;
 use crate::inspector::Inspector;
-use crate::metrics::Metrics;
 use crate::relay::TurnRelay;
 use crate::server::{ChatServer, Decides};
 
@@ -122,7 +121,7 @@ impl ChatServer {
     ///
     /// | protocol | a call that waits | the decision |
     /// | --- | --- | --- |
-    /// | AI SDK, with `x-ui-profile: v6` or `v7` | a tool that is `approval-requested` | `addToolApprovalResponse`, sent with the message |
+    /// | AI SDK | a tool that is `approval-requested` | `addToolApprovalResponse`, sent with the message |
     /// | AG-UI | `outcome.interrupts` of the finished run | `"resume": [{"interruptId": id, "status": "resolved", "payload": {"approved": true}}]`; `"cancelled"` is a denial, `editedArgs` are other arguments |
     /// | Responses | an item `mcp_approval_request` | an input item `{"type": "mcp_approval_response", "approval_request_id": id, "approve": true}`, with `previous_response_id` or the conversation |
     ///
@@ -139,15 +138,6 @@ impl ChatServer {
     #[must_use]
     pub fn with_approvals(self) -> Self {
         self.changed(|shared| shared.decisions = Decides::Users)
-    }
-
-    /// Sets the token that reads the counters of all tenants. It opens no conversation.
-    ///
-    /// # Errors
-    /// Those of [`Tokens::new`].
-    pub fn with_operator_token(self, token: &str) -> Result<Self> {
-        let operator = Tokens::new([(token, "operator")])?;
-        Ok(self.changed(|shared| shared.operator = operator))
     }
 
     /// Sets the origins of other sites whose pages may use the server (CORS); none by default.
@@ -170,29 +160,6 @@ impl ChatServer {
     pub fn with_limits(self, limits: ServerLimits) -> Self {
         self.changed(|shared| {
             shared.limits = limits;
-            shared.turns = shared.no_turns();
-        })
-    }
-
-    /// Counts requests, turns, tokens and tool runs, for Prometheus at `GET /metrics`. Off by default.
-    ///
-    /// The route needs the [token of the operator](Self::with_operator_token). A server without any token shows it to this
-    /// machine. Tool runs are counted if the chain shows their events, as with `ToolCallStreaming::All`. Calls that a person
-    /// has decided are always counted, if their decisions come to the server. The server's
-    /// [`DecidedCallObserver`](advisor_core::DecidedCallObserver) replaces one of [`map_prompt`](Self::map_prompt).
-    ///
-    /// | counter | labels |
-    /// | --- | --- |
-    /// | `advisor_http_requests_total` | `method`, `route` (its pattern, or `unknown`), `status` |
-    /// | `advisor_turns_total` | `outcome`: `completed`, or the kind of the error |
-    /// | `advisor_turns_running`, `advisor_turn_readers` | none |
-    /// | `advisor_time_to_first_token_seconds` | a histogram, to the first text, reasoning or call |
-    /// | `advisor_tokens_total` | `kind`: `input` and `output`; `cached_input` and `cache_write` are parts of the input, `reasoning` of the output |
-    /// | `advisor_tool_runs_total` | `outcome`: `ok`, `error`, `not_started`, also of a denied call. A call that waits is not counted |
-    #[must_use]
-    pub fn with_metrics(self) -> Self {
-        self.changed(|shared| {
-            shared.metrics = Some(Arc::new(Metrics::new()));
             shared.turns = shared.no_turns();
         })
     }

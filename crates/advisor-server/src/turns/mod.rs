@@ -19,7 +19,7 @@ use advisor_core::{
 use chat_memory_advisor::MemoryReceipt;
 use futures::StreamExt;
 use futures::future::BoxFuture;
-use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::sync::{Semaphore, watch};
 use tracing::{Instrument, Span};
 
 use self::elsewhere::TurnPlace;
@@ -30,7 +30,6 @@ use self::run::Run;
 use self::said::Said;
 use self::slots::{Slot, Slots};
 use crate::access::limits::ServerLimits;
-use crate::metrics::Metrics;
 use crate::refusal::Refusal;
 use crate::relay::TurnRelay;
 use crate::relay::link::RelayLink;
@@ -42,7 +41,6 @@ pub(crate) struct Turns {
     known: Mutex<Known>,
     slots: Slots,
     limits: ServerLimits,
-    metrics: Option<Arc<Metrics>>,
     relay: Option<RelayLink>,
     stopping: watch::Sender<bool>,
     /// Each turn that is relayed has a receiver.
@@ -82,16 +80,11 @@ enum Admission {
 }
 
 impl Turns {
-    pub(crate) fn new(
-        limits: ServerLimits,
-        metrics: Option<Arc<Metrics>>,
-        relay: Option<Arc<dyn TurnRelay>>,
-    ) -> Self {
+    pub(crate) fn new(limits: ServerLimits, relay: Option<Arc<dyn TurnRelay>>) -> Self {
         Self {
             known: Mutex::default(),
             slots: Slots::default(),
             limits,
-            metrics,
             relay: relay.map(|relay| RelayLink::new(relay, limits.relay_timeout)),
             stopping: watch::Sender::new(false),
             relaying: watch::Sender::new(()),
@@ -166,15 +159,13 @@ impl Turns {
         if let Some(turn) = self.submitted_before(entry, asked)? {
             return Ok(turn);
         }
-        let (started, ended) = oneshot::channel();
-        let spawner = spawner(Running { slot, turn: ended, metrics: self.metrics.clone() });
+        let spawner = spawner(slot);
         let kept =
             KeptChunks::default().with_chunks(self.limits.kept_chunks).with_bytes(self.limits.kept_bytes);
         let receipt = MemoryReceipt::new();
         let stream = stream(receipt.clone());
         let on_unread = asked.on_disconnect.on_unread(stream.on_drop());
         let turn = SharedTurn::start_with(stream, &spawner, on_unread, kept);
-        let _ = started.send(turn.clone());
         let run = Run { turn: turn.clone(), receipt, id: asked.id };
         let relayed = relaying.map(|relaying| self.relay(relaying, run.clone())).unwrap_or_default();
         let (key, tenant) = (asked.key, asked.key.0.tenant());
@@ -249,16 +240,6 @@ impl Turns {
         });
     }
 
-    /// Returns the number of turns that run.
-    pub(crate) fn running_count(&self) -> usize {
-        self.slots.count()
-    }
-
-    /// Returns the number of readers of all turns.
-    pub(crate) fn readers(&self) -> usize {
-        self.lock().turns.values().map(|entry| entry.run.turn.readers()).sum()
-    }
-
     /// Takes no further turn.
     pub(crate) fn close(&self) {
         // No turn starts between the check and the beginning of a turn.
@@ -295,30 +276,16 @@ fn reused() -> Refusal {
     ))
 }
 
-/// The slot of a running turn, and its handle.
-struct Running {
-    slot: Slot,
-    turn: oneshot::Receiver<SharedTurn>,
-    metrics: Option<Arc<Metrics>>,
-}
-
-impl Running {
-    async fn run(self, work: BoxFuture<'static, ()>) {
-        work.await;
-        if let (Some(metrics), Ok(turn)) = (self.metrics, self.turn.await) {
-            metrics.turn_ended(&turn);
-        }
-        drop(self.slot);
-    }
-}
-
-/// Returns a spawner for the one task of a turn.
-fn spawner(running: Running) -> Spawner {
-    let running = Mutex::new(Some(running));
+/// Returns a spawner for the one task of a turn, which keeps its slot.
+fn spawner(slot: Slot) -> Spawner {
+    let slot = Mutex::new(Some(slot));
     Spawner::new(move |work: BoxFuture<'static, ()>| {
-        let running = running.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let slot = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let running = async move {
+            work.await;
+            drop(slot);
+        };
         // The turn's span is inside that of the request that has started it.
-        let span = Span::current();
-        drop(running.map(|running| tokio::spawn(running.run(work).instrument(span))));
+        drop(tokio::spawn(running.instrument(Span::current())));
     })
 }

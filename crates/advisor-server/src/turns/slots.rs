@@ -35,11 +35,6 @@ impl Slots {
         is_taken.then(|| Slot { slots: self.clone(), tenant })
     }
 
-    /// Returns the number of turns that run.
-    pub(super) fn count(&self) -> usize {
-        self.0.borrow().values().sum()
-    }
-
     /// Waits until no turn runs.
     pub(super) async fn all_free(&self) {
         // The sender is in `self`, so it is not gone.

@@ -101,7 +101,8 @@ async fn without_tokens_only_this_machine_is_served() {
 #[tokio::test]
 async fn large_deep_and_broken_bodies_are_refused() {
     let Setting { server, model } = setting([]);
-    let limits = ServerLimits::default().with_body_bytes(4_096);
+    let mut limits = ServerLimits::default();
+    limits.body_bytes = 4_096;
     let setting = Setting { server: server.with_limits(limits), model };
     let large = json!({"message": "x".repeat(5_000)}).to_string();
     let deep = format!("{{\"messages\":[],\"tools\":{}{}}}", "[".repeat(1_000), "]".repeat(1_000));
@@ -128,7 +129,8 @@ async fn more_turns_than_allowed_are_refused() {
     let gate = Gate::new();
     let Setting { server, model } =
         setting([Answer::new().text("It").gate(&gate).done(), Answer::from_text("Yes.")]);
-    let limits = ServerLimits::default().with_running_turns(1);
+    let mut limits = ServerLimits::default();
+    limits.running_turns = 1;
     let setting = Setting { server: server.with_limits(limits), model };
     let (_, first) = until(setting.post("/api/chat", &json!({"message": "One?"})).await, "It").await;
     let second = setting.post("/api/chat", &json!({"message": "Two?"})).await;

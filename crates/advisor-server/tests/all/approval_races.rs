@@ -57,7 +57,7 @@ impl SlowTill {
     ) -> tokio::task::JoinHandle<(StatusCode, String)> {
         let (setting, body) = (Arc::clone(&self.setting), body.to_string());
         tokio::spawn(async move {
-            let mut request = post(path).header("x-ui-profile", "v6");
+            let mut request = post(path);
             if let Some(key) = key {
                 request = request.header("idempotency-key", key);
             }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::approvals::{asked, decision, open_till, pays};
 use crate::protocol_approvals::{interrupts, resolved, run};
-use crate::setting::{json_of, post, text};
+use crate::setting::{json_of, text};
 use crate::ui_approvals::{self, answered, continued, send};
 
 async fn told(response: axum::response::Response) -> (StatusCode, String) {
@@ -91,25 +91,4 @@ async fn refused_answers_of_the_ai_sdk_say_what_is_wrong() {
     assert_eq!(status, StatusCode::BAD_REQUEST);
     assert!(late.contains("its call is decided"), "{late}");
     assert_eq!(till.paid.load(Ordering::SeqCst), 2);
-}
-
-/// A client of a profile without approvals was asked for none.
-#[tokio::test]
-async fn profile_without_approvals_decides_nothing() {
-    let till = open_till([pays()]);
-    let ids = ui_approvals::asked(&till).await;
-    let message = continued(&[answered("c1", &ids[0], true, None), answered("c2", &ids[1], true, None)]);
-    let body = json!({"id": "c1", "messages": [message], "trigger": "submit-message"});
-    for profile in [None, Some("v5")] {
-        let request = post("/api/ui");
-        let request = match profile {
-            Some(profile) => request.header("x-ui-profile", profile),
-            None => request,
-        };
-        let (status, told) =
-            told(till.setting.send(request.body(body.to_string().into()).unwrap()).await).await;
-        assert_eq!(status, StatusCode::BAD_REQUEST);
-        assert!(told.contains("`x-ui-profile`") && told.contains("`v6`"), "{told}");
-    }
-    assert_eq!(till.paid.load(Ordering::SeqCst), 0);
 }

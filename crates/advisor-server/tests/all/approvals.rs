@@ -148,31 +148,6 @@ async fn users_decide_about_waiting_calls() {
     }
 }
 
-/// Calls of a turn that begins with decisions have no events, and are counted all the same, once.
-#[tokio::test]
-async fn decided_calls_are_counted_as_tool_runs() {
-    let till = open_till([pays(), Answer::from_text("Done.")]);
-    let server = till.setting.server.clone().with_metrics();
-    let till = Till { setting: Setting { server, model: till.setting.model.clone() }, ..till };
-    let waiting = asked(&till).await;
-    let counted = async || {
-        let metrics = text(till.setting.get("/metrics").await).await;
-        let runs = metrics.lines().filter(|line| line.starts_with("advisor_tool_runs_total"));
-        let mut runs: Vec<_> = runs.map(str::to_owned).collect();
-        runs.sort();
-        runs
-    };
-    assert_eq!(counted().await, [""; 0], "a call that waits has not ended");
-    let decisions =
-        [decision(&waiting[0], &json!("approved")), decision(&waiting[1], &json!({"denied": "too much"}))];
-    let body = json!({"conversation": "c1", "turn": "d1", "decisions": decisions});
-    for _ in 0..2 {
-        text(till.setting.post("/api/chat", &body).await).await;
-        let series = |outcome: &str| format!("advisor_tool_runs_total{{outcome=\"{outcome}\"}} 1");
-        assert_eq!(counted().await, [series("not_started"), series("ok")]);
-    }
-}
-
 /// A decision over HTTP is the JSON of a `Decision`, as another process makes it.
 #[tokio::test]
 async fn decision_is_the_json_of_the_core() {

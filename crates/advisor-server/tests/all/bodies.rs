@@ -21,7 +21,9 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(7);
 
 fn limited(answers: impl IntoIterator<Item = Answer>) -> Setting {
     let Setting { server, model } = setting(answers);
-    let limits = ServerLimits::default().with_body_timeout(BODY_TIMEOUT).with_body_bytes(1 << 20);
+    let mut limits = ServerLimits::default();
+    limits.body_timeout = BODY_TIMEOUT;
+    limits.body_bytes = 1 << 20;
     Setting { server: server.with_limits(limits), model }
 }
 

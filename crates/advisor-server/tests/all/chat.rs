@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use advisor_core::{Delta, DeltaKind, Error, ErrorKind};
-use advisor_sse::{Frame, validate};
+use advisor_sse::Frame;
 use advisor_testkit::{Answer, Gate};
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use serde_json::{Value, json};
 
 use crate::setting::{json_of, post, refused, setting, text, until};
+use crate::validate;
 
 fn asking(text: &str) -> Value {
     json!({"message": text, "conversation": "c1"})
@@ -198,7 +199,6 @@ async fn silence_has_keep_alives() {
     for (path, body, alive) in [
         ("/api/chat", asking("How is it?"), COMMENT),
         ("/api/chat?view=page", asking("How is it?"), COMMENT),
-        ("/api/chat?view=legacy", asking("How is it?"), COMMENT),
         ("/api/ui", ui, COMMENT),
         ("/api/ag-ui", ag_ui, COMMENT),
         ("/v1/chat/completions", completion.clone(), COMMENT),
@@ -211,26 +211,6 @@ async fn silence_has_keep_alives() {
         let (before, after) = read.split_once(alive).unwrap();
         assert!(before.contains("It is") && after.replace(alive, "").is_empty(), "{path}: {read}");
     }
-}
-
-/// Older clients of the page's protocol know text without a type, and another name for the start of a call.
-#[tokio::test]
-async fn older_clients_choose_the_older_forms() {
-    let call = Answer::new().text("Let me look.").call("t1", "weather", "{}").done();
-    let setting = setting([call, Answer::from_text("It is sunny.")]);
-    let response = setting.post("/api/chat?view=legacy", &asking("How is it?")).await;
-    let turn = response.headers()["x-turn-id"].clone();
-    let stream = text(response).await;
-    let events: Vec<_> = Frame::read_all(&stream).iter().filter_map(Frame::json).collect();
-    let expected = [
-        json!({"content": "Let me look."}),
-        json!({"type": "tool_call", "tool": "weather", "id": "t1", "args": {}}),
-        json!({"type": "tool_call_end", "tool": "weather", "id": "t1", "result": "sunny"}),
-        json!({"content": "It is sunny."}),
-    ];
-    assert_eq!(events, expected);
-    let again = Request::get("/api/conversations/c1/stream?view=legacy").header("x-turn-id", turn);
-    assert_eq!(text(setting.send(again.body(Body::empty()).unwrap()).await).await, stream);
 }
 
 /// A model that takes long to begin does not delay the headers for long.

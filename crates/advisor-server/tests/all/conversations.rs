@@ -120,7 +120,8 @@ async fn page_of_turns_is_bounded_in_bytes() {
     // The page gets each text with its elements, too.
     for (view, oldest) in [("answer", "q3"), ("page", "q4")] {
         let Setting { server, model } = setting((1..=4).map(|_| Answer::from_text("x".repeat(1_000))));
-        let limits = ServerLimits::default().with_page_bytes(2_500);
+        let mut limits = ServerLimits::default();
+        limits.page_bytes = 2_500;
         let setting = Setting { server: server.with_limits(limits), model };
         for number in 1..=4 {
             ask(&setting, &format!("q{number}")).await;
@@ -141,7 +142,8 @@ async fn page_of_turns_is_bounded_in_bytes() {
 #[tokio::test]
 async fn turn_larger_than_a_page_is_shown() {
     let Setting { server, model } = setting([Answer::from_text("Fine.")]);
-    let limits = ServerLimits::default().with_page_bytes(1);
+    let mut limits = ServerLimits::default();
+    limits.page_bytes = 1;
     let setting = Setting { server: server.with_limits(limits), model };
     ask(&setting, "q1").await;
     assert_eq!(page(&setting, "").await, (vec!["q1".into(), "Fine.".into()], Value::Null));

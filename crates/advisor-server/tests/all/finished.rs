@@ -26,7 +26,11 @@ async fn turn_of_a_vanished_client_is_finished() {
         let gate = Gate::new();
         let Setting { server, model } =
             finishing([Answer::new().text("It is ").gate(&gate).text("sunny.").done()]);
-        let server = server.with_limits(ServerLimits::default().with_running_turns(1));
+        let server = {
+            let mut limits = ServerLimits::default();
+            limits.running_turns = 1;
+            server.with_limits(limits)
+        };
         let setting = Setting { server, model };
         let (_, rest) = until(setting.post(path, body).await, "It is ").await;
         drop(rest);

@@ -53,7 +53,8 @@ async fn with_turns(turns: u64, answer: &str) -> Setting {
 }
 
 fn with_page_bytes(setting: Setting, bytes: usize) -> Setting {
-    let limits = ServerLimits::default().with_page_bytes(bytes);
+    let mut limits = ServerLimits::default();
+    limits.page_bytes = bytes;
     Setting { server: setting.server.with_limits(limits), model: setting.model }
 }
 

@@ -29,7 +29,6 @@ mod large_pages;
 mod long_conversations;
 mod markup;
 mod media;
-mod metrics;
 mod missing_values;
 mod odd_headers;
 mod open_connections;
@@ -60,3 +59,5 @@ mod ui_history;
 mod ui_retries;
 mod unknown_fields;
 mod upstream;
+#[path = "../../../advisor-sse/tests/all/validate/mod.rs"]
+mod validate;

@@ -194,8 +194,14 @@ async fn other_picture_under_the_same_id_is_refused() {
 #[tokio::test]
 async fn large_picture_is_refused_with_its_body() {
     let Setting { server, model } = setting([]);
-    let setting =
-        Setting { server: server.with_limits(ServerLimits::default().with_body_bytes(4_096)), model };
+    let setting = Setting {
+        server: {
+            let mut limits = ServerLimits::default();
+            limits.body_bytes = 4_096;
+            server.with_limits(limits)
+        },
+        model,
+    };
     let data = format!("data:image/png;base64,{}", "YWJj".repeat(2_000));
     let picture = json!([{"type": "image_url", "image_url": {"url": data}}]);
     let response = setting.post(CHAT, &body(CHAT, &picture)).await;

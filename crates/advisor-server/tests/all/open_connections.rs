@@ -39,7 +39,8 @@ async fn read_until(client: &mut TcpStream, wanted: &str) {
 
 #[tokio::test(start_paused = true)]
 async fn law_r1_further_connection_waits_for_an_open_one() {
-    let limits = ServerLimits::default().with_open_connections(2);
+    let mut limits = ServerLimits::default();
+    limits.open_connections = 2;
     let (address, serving) = serving(setting([]), limits).await;
     let (mut first, mut second) = (asking(address).await, asking(address).await);
     read_until(&mut first, "alive").await;
@@ -62,7 +63,8 @@ async fn law_r2_client_that_never_reads_is_disconnected() {
     };
     // More than the buffers of the connection hold.
     let long = (0..64).fold(Answer::new(), |answer, _| answer.text("x".repeat(1 << 17)));
-    let limits = ServerLimits::default().with_write_timeout(Duration::from_secs(9));
+    let mut limits = ServerLimits::default();
+    limits.write_timeout = Duration::from_secs(9);
     let (address, serving) = serving(setting([long.wait(waiting)]), limits).await;
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(1 << 16).unwrap();

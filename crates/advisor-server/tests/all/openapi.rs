@@ -91,7 +91,7 @@ async fn check_response(document: &Value, operation: &Operation, response: Respo
 async fn with_conversation() -> Setting {
     let call = Answer::new().text("Let me look.").call("t1", "weather", "{}").done();
     let Setting { server, model } = setting([call, Answer::from_text("Sunny."), Answer::from_text("Yes.")]);
-    let server = server.with_metrics().with_inspector(&Inspector::new()).unwrap();
+    let server = server.with_inspector(&Inspector::new()).unwrap();
     let setting = Setting { server, model };
     let body = json!({"message": "How is it?", "conversation": "c1", "turn": "turn-1"});
     text(setting.post("/api/chat", &body).await).await;
@@ -130,6 +130,17 @@ async fn document_is_complete_in_itself() {
         let in_path = parameters.filter(|parameter| resolved(&document, parameter)["in"] == "path").count();
         assert_eq!(in_path, operation.path.matches('{').count(), "{}", operation.path);
     }
+}
+
+/// A route that the description lacks would be found by nobody.
+#[tokio::test]
+async fn description_has_every_route_of_this_version() {
+    const ROUTES: &str = include_str!("../../src/routes/mod.rs");
+    let document = document().await;
+    let described: BTreeSet<_> = document["paths"].as_object().unwrap().keys().map(String::as_str).collect();
+    let routes = ROUTES.split(".route(\"").skip(1).map(|rest| rest.split('"').next().unwrap());
+    assert_eq!(routes.collect::<BTreeSet<_>>(), described);
+    assert_eq!(document["info"]["version"], env!("CARGO_PKG_VERSION"));
 }
 
 #[tokio::test]
@@ -181,7 +192,8 @@ async fn every_error_is_described() {
         }
         // A turn whose beginning is no longer kept.
         let Setting { server, model } = setting([Answer::from_text("Yes.")]);
-        let limits = ServerLimits::default().with_kept_chunks(1);
+        let mut limits = ServerLimits::default();
+        limits.kept_chunks = 1;
         let short = Setting { server: server.with_limits(limits), model };
         for _ in 0..2 {
             let request = post(&operation.path).header("idempotency-key", "k1");

@@ -2,14 +2,15 @@
 
 use advisor_core::ChatClient;
 use advisor_server::{ChatServer, ServerLimits};
-use advisor_sse::{Frame, UiProfile, validate};
+use advisor_sse::Frame;
 use advisor_testkit::{Answer, ScriptedModel};
 use axum::body::Body;
-use axum::http::{Request, StatusCode};
+use axum::http::StatusCode;
 use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
 use serde_json::{Value, json};
 
 use crate::setting::{Setting, json_of, post, refused, setting, text};
+use crate::validate;
 
 /// Two turns, of which the first has a tool.
 fn two_turns() -> Setting {
@@ -21,7 +22,7 @@ fn two_turns() -> Setting {
     ])
 }
 
-type Check = fn(&[Frame]) -> Result<(), validate::Violation>;
+type Check = fn(&[Frame]) -> Result<(), String>;
 type Question = fn(&str) -> Value;
 
 /// The routes with streams, the body of a question, and the check of the stream.
@@ -32,7 +33,7 @@ fn streams() -> Vec<(&'static str, Question, Check)> {
         (
             "/api/ui",
             |text| json!({"id": "c1", "messages": [{"id": text, "role": "user", "parts": [{"type": "text", "text": text}]}]}),
-            |frames| validate::ui_messages(UiProfile::V5, frames),
+            validate::ui_messages,
         ),
         (
             "/api/ag-ui",
@@ -127,7 +128,8 @@ async fn answers_in_one_piece_have_text_and_counts() {
 /// An answer in one piece is bounded. The same answer can be streamed.
 #[tokio::test]
 async fn law_r1_answer_in_one_piece_is_bounded() {
-    let limits = ServerLimits::default().with_whole_answer_bytes(10_000);
+    let mut limits = ServerLimits::default();
+    limits.whole_answer_bytes = 10_000;
     let messages = json!([{"role": "user", "content": "Hello"}]);
     for path in ["/v1/chat/completions", "/v1/responses", "/v1/messages"] {
         let field = if path == "/v1/responses" { "input" } else { "messages" };
@@ -151,7 +153,14 @@ async fn law_r1_answer_in_one_piece_is_bounded() {
 async fn answer_whose_beginning_is_not_kept_is_too_large_for_one_piece() {
     let answer = || (0..20).fold(Answer::new(), |answer, _| answer.text("It is. ")).done();
     let Setting { server, model } = setting([answer()]);
-    let setting = Setting { server: server.with_limits(ServerLimits::default().with_kept_chunks(4)), model };
+    let setting = Setting {
+        server: {
+            let mut limits = ServerLimits::default();
+            limits.kept_chunks = 4;
+            server.with_limits(limits)
+        },
+        model,
+    };
     let body = json!({"messages": [{"role": "user", "content": "Hello"}], "user": "c1"}).to_string();
     for _ in 0..2 {
         let request = post("/v1/chat/completions").header("idempotency-key", "k1");
@@ -281,31 +290,4 @@ async fn ui_answers_are_regenerated_and_messages_edited() {
     let read = json_of(setting.get("/api/conversations/c1").await).await;
     let texts: Vec<_> = read["messages"].as_array().unwrap().iter().map(|message| &message["text"]).collect();
     assert_eq!(texts, ["Why?", "Four."]);
-}
-
-/// Another profile could be one whose frames the client does not read.
-#[tokio::test]
-async fn unknown_profile_of_the_ai_sdk_is_refused() {
-    let setting = setting(["One.", "Two.", "Three."].map(Answer::from_text));
-    let message = json!({"role": "user", "parts": [{"type": "text", "text": "Hi"}]});
-    let body = json!({"id": "c1", "messages": [message]}).to_string();
-    for (profile, status) in [
-        ("v5", StatusCode::OK),
-        ("v6", StatusCode::OK),
-        ("v7", StatusCode::OK),
-        ("v8", StatusCode::BAD_REQUEST),
-        ("V6", StatusCode::BAD_REQUEST),
-        ("", StatusCode::BAD_REQUEST),
-    ] {
-        let asking = post("/api/ui").header("x-ui-profile", profile).body(Body::from(body.clone()));
-        let joining = Request::get("/api/ui/c2/stream").header("x-ui-profile", profile).body(Body::empty());
-        let joined = if status == StatusCode::OK { StatusCode::NO_CONTENT } else { status };
-        for (request, status) in [(asking, status), (joining, joined)] {
-            let response = setting.send(request.unwrap()).await;
-            assert_eq!(response.status(), status, "{profile}");
-            let answer = text(response).await;
-            assert!(status != StatusCode::BAD_REQUEST || answer.contains("`v5`, `v6` or `v7`"), "{answer}");
-        }
-    }
-    assert_eq!(setting.model.calls(), 3);
 }

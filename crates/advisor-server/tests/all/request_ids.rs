@@ -57,7 +57,8 @@ async fn every_error_names_its_request() {
     let tokens =
         Setting { server: server.with_tokens(Tokens::new([("the-secret-of-ann", "ann")]).unwrap()), model };
     let Setting { server, model } = setting([]);
-    let limits = ServerLimits::default().with_body_bytes(10);
+    let mut limits = ServerLimits::default();
+    limits.body_bytes = 10;
     let small = Setting { server: server.with_limits(limits), model };
     let delete = Request::builder().method(Method::DELETE).uri("/api/chat").body(Body::empty()).unwrap();
     for (setting, request, status) in [

@@ -81,7 +81,8 @@ async fn refused_turn_is_asked_again_if_nothing_was_shown() {
         assert!(!is_repeated(&failed(Error::new(kind, "canary").mark_emitted()).await), "{kind:?}");
     }
     let Setting { server, model } = setting([]);
-    let limits = ServerLimits::default().with_running_turns(0);
+    let mut limits = ServerLimits::default();
+    limits.running_turns = 0;
     let setting = Setting { server: server.with_limits(limits), model };
     assert!(is_repeated(&setting.post(PATHS[0], &asking(false)).await), "it has not begun");
 }

@@ -41,7 +41,8 @@ async fn law_r1_slow_client_gets_error_and_delays_no_other() {
         let allowed = Arc::clone(&allowed);
         move |_| paced(&allowed)
     }));
-    let limits = ServerLimits::default().with_kept_chunks(KEPT);
+    let mut limits = ServerLimits::default();
+    limits.kept_chunks = KEPT;
     let (address, serving) = served(setting.server.clone().with_limits(limits)).await;
     let mut slow = connect(address, "/api/chat", r#"{"message":"Hi","conversation":"c1"}"#).await;
     read_until(&mut slow, "200 OK").await;

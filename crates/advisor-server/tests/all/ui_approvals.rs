@@ -12,7 +12,7 @@ use crate::setting::{post, refused, text};
 /// Sends the last message of a chat.
 pub(crate) async fn send(till: &Till, message: &Value) -> axum::response::Response {
     let body = json!({"id": "c1", "messages": [message], "trigger": "submit-message"});
-    let request = post("/api/ui").header("x-ui-profile", "v6");
+    let request = post("/api/ui");
     till.setting.send(request.body(body.to_string().into()).unwrap()).await
 }
 
@@ -240,7 +240,7 @@ async fn law_t6_ui_approval_is_of_its_branch() {
         let earlier = asked(&till).await;
         let message = json!({"id": "u1", "role": "user", "parts": [{"type": "text", "text": "Pay."}]});
         let body = json!({"id": "c1", "messages": [message], "trigger": trigger, "messageId": named});
-        let request = post("/api/ui").header("x-ui-profile", "v6").body(body.to_string().into()).unwrap();
+        let request = post("/api/ui").body(body.to_string().into()).unwrap();
         let stream = text(till.setting.send(request).await).await;
         let later = of_type(&stream, "tool-approval-request").into_iter();
         let later: Vec<_> = later.map(|asked| asked["approvalId"].as_str().unwrap().to_owned()).collect();

@@ -14,18 +14,13 @@ use serde_json::{Value, json};
 use crate::approvals::{Till, open_till, pays, start, till};
 use crate::setting::{Setting, json_of, post, refused, setting, text, until, with_tokens};
 
-async fn load_at(setting: &Setting, path: &str, profile: &str) -> Value {
-    let request = Request::get(path).header("x-ui-profile", profile).body(Body::empty()).unwrap();
-    json_of(setting.send(request).await).await
-}
-
-async fn load(setting: &Setting, profile: &str) -> Value {
-    load_at(setting, "/api/ui/c1", profile).await
+async fn load(setting: &Setting) -> Value {
+    json_of(setting.get("/api/ui/c1").await).await
 }
 
 async fn send(setting: &Setting, message: &Value) -> String {
     let body = json!({"id": "c1", "messages": [message], "trigger": "submit-message"});
-    let request = post("/api/ui").header("x-ui-profile", "v6").body(body.to_string().into()).unwrap();
+    let request = post("/api/ui").body(body.to_string().into()).unwrap();
     text(setting.send(request).await).await
 }
 
@@ -72,30 +67,28 @@ async fn ui_messages_are_those_of_the_stream() {
         let begun = Answer::new().reasoning("Hm.").text("I look.");
         begun.call("t1", "weather", r#"{"city":"Oslo"}"#).call("t2", "weather", "[no json").done()
     };
-    for profile in ["v5", "v6", "v7"] {
-        let setting = setting([calls(), Answer::from_text("It is sunny.")]);
-        let stream = say(&setting, "u1", "How is it?").await;
-        let loaded = load(&setting, profile).await;
-        assert_eq!((&loaded["running"], &loaded["before"]), (&Value::Null, &Value::Null));
-        let answer = &loaded["messages"][1];
-        let mut refused = tool("output-error", "t2", "weather", &json!({"input": "[no json"}));
-        refused["errorText"] = answer["parts"][4]["errorText"].clone();
-        assert_eq!(field(&stream, "tool-input-error", "errorText"), [refused["errorText"].as_str().unwrap()]);
-        let done = |text: &str| json!({"type": "text", "text": text, "state": "done"});
-        let parts = json!([
-            {"type": "step-start"},
-            {"type": "reasoning", "id": "1.0", "text": "Hm.", "state": "done"},
-            done("I look."),
-            tool("output-available", "t1", "weather", &json!({"input": {"city": "Oslo"}, "output": "sunny"})),
-            refused,
-            {"type": "step-start"},
-            done("It is sunny."),
-        ]);
-        let id = field(&stream, "start", "messageId").remove(0);
-        assert_eq!(*answer, json!({"id": id, "role": "assistant", "parts": parts}), "{profile}");
-        let said = json!([{"type": "text", "text": "How is it?"}]);
-        assert_eq!(loaded["messages"][0], json!({"id": "u1", "role": "user", "parts": said}));
-    }
+    let setting = setting([calls(), Answer::from_text("It is sunny.")]);
+    let stream = say(&setting, "u1", "How is it?").await;
+    let loaded = load(&setting).await;
+    assert_eq!((&loaded["running"], &loaded["before"]), (&Value::Null, &Value::Null));
+    let answer = &loaded["messages"][1];
+    let mut refused = tool("output-error", "t2", "weather", &json!({"input": "[no json"}));
+    refused["errorText"] = answer["parts"][4]["errorText"].clone();
+    assert_eq!(field(&stream, "tool-input-error", "errorText"), [refused["errorText"].as_str().unwrap()]);
+    let done = |text: &str| json!({"type": "text", "text": text, "state": "done"});
+    let parts = json!([
+        {"type": "step-start"},
+        {"type": "reasoning", "id": "1.0", "text": "Hm.", "state": "done"},
+        done("I look."),
+        tool("output-available", "t1", "weather", &json!({"input": {"city": "Oslo"}, "output": "sunny"})),
+        refused,
+        {"type": "step-start"},
+        done("It is sunny."),
+    ]);
+    let id = field(&stream, "start", "messageId").remove(0);
+    assert_eq!(*answer, json!({"id": id, "role": "assistant", "parts": parts}));
+    let said = json!([{"type": "text", "text": "How is it?"}]);
+    assert_eq!(loaded["messages"][0], json!({"id": "u1", "role": "user", "parts": said}));
 }
 
 /// A page that is loaded again asks for the approvals that the stream has asked for, and takes the answers.
@@ -110,12 +103,12 @@ async fn law_t6_ui_loaded_approval_is_that_of_the_stream() {
         let asked = parts.into_iter().filter(|part| part["state"] == "approval-requested");
         asked.map(|part| part["approval"]["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
-    let loaded = load(&till.setting, "v6").await;
+    let loaded = load(&till.setting).await;
     assert_eq!(asked(&loaded), field(&stream, "tool-approval-request", "approvalId"));
     assert_eq!(asked(&loaded).len(), 2);
     let stream = send(&till.setting, &decided(&loaded, &[true, false])).await;
     let till = till.restarted();
-    let loaded = load(&till.setting, "v6").await;
+    let loaded = load(&till.setting).await;
     assert_eq!(loaded["messages"].as_array().unwrap().len(), 2);
     assert_eq!(asked(&loaded), field(&stream, "tool-approval-request", "approvalId"));
     let answer = &loaded["messages"][1];
@@ -125,7 +118,7 @@ async fn law_t6_ui_loaded_approval_is_that_of_the_stream() {
     let stream = send(&till.setting, &decided(&loaded, &[true])).await;
     assert!(stream.contains("Done."), "{stream}");
     assert_eq!(till.paid.load(Ordering::SeqCst), 2);
-    let loaded = load(&till.setting, "v6").await;
+    let loaded = load(&till.setting).await;
     let parts = loaded["messages"][1]["parts"].as_array().unwrap();
     let ids: Vec<_> = parts.iter().filter_map(|part| part["toolCallId"].as_str()).collect();
     assert!(ids[2].starts_with("c1-") && ids[..2] == ["c1", "c2"], "{ids:?}");
@@ -141,28 +134,27 @@ async fn law_t6_ui_loaded_approval_is_of_its_round() {
         Answer::from_text("Done."),
     ]);
     say(&till.setting, "u1", "Pay.").await;
-    let loaded = load(&till.setting, "v6").await;
+    let loaded = load(&till.setting).await;
     assert_eq!(states(&loaded["messages"][1]), ["output-available", "approval-requested"]);
     let stream = send(&till.setting, &decided(&loaded, &[true])).await;
     assert_eq!(field(&stream, "tool-output-available", "toolCallId"), ["c1_2"]);
     assert_eq!(till.paid.load(Ordering::SeqCst), 1);
-    let ended = load(&till.setting, "v6").await;
+    let ended = load(&till.setting).await;
     assert_eq!(states(&ended["messages"][1]), ["output-available", "output-available", "done"]);
 }
 
-/// The first profile has no approvals, and neither has a server whose users do not decide.
+/// A server whose users do not decide asks for no approvals.
 #[tokio::test]
 async fn ui_history_asks_only_whom_the_stream_asks() {
-    let shown = |till: Till, profile: &'static str| async move {
+    let shown = |till: Till| async move {
         say(&till.setting, "u1", "Pay.").await;
-        let loaded = load(&till.setting, profile).await;
+        let loaded = load(&till.setting).await;
         states(&loaded["messages"][1]).join(" ")
     };
-    assert_eq!(shown(open_till([pays()]), "v5").await, "input-available input-available");
-    assert_eq!(shown(till([pays()]), "v6").await, "input-available input-available");
-    assert_eq!(shown(open_till([pays()]), "v7").await, "approval-requested approval-requested");
+    assert_eq!(shown(till([pays()])).await, "input-available input-available");
+    assert_eq!(shown(open_till([pays()])).await, "approval-requested approval-requested");
     let place = || Answer::from_calls([("c1", "place", "{}"), ("c2", "pay", "{}")]);
-    assert_eq!(shown(open_till([place()]), "v6").await, "input-available approval-requested");
+    assert_eq!(shown(open_till([place()])).await, "input-available approval-requested");
 }
 
 /// A call that ran or was refused at once, beside one that waits, has no decision of a person.
@@ -171,9 +163,9 @@ async fn ui_history_has_no_decision_that_nobody_made() {
     let calls = [("c1", "look", "{}"), ("c2", "pay", r#"{"cents":1}"#), ("c3", "pay", r#"{"cents":13}"#)];
     let till = open_till([Answer::from_calls(calls), Answer::from_text("Done.")]);
     say(&till.setting, "u1", "Pay.").await;
-    let asking = load(&till.setting, "v6").await;
+    let asking = load(&till.setting).await;
     send(&till.setting, &decided(&asking, &[true])).await;
-    let loaded = load(&till.setting, "v6").await;
+    let loaded = load(&till.setting).await;
     let states = states(&loaded["messages"][1]);
     assert_eq!(states, ["output-available", "output-available", "output-error", "done"]);
     let [asking, loaded] = [&asking, &loaded].map(|loaded| &loaded["messages"][1]["parts"]);
@@ -187,12 +179,12 @@ async fn ui_denial_without_approval_is_an_error() {
     let closed = till([Answer::from_calls([("c1", "pay", r#"{"cents":1}"#)]), Answer::from_text("Done.")]);
     let open = closed.restarted();
     say(&open.setting, "u1", "Pay.").await;
-    send(&open.setting, &decided(&load(&open.setting, "v6").await, &[false])).await;
+    send(&open.setting, &decided(&load(&open.setting).await, &[false])).await;
     let parts_of = |loaded: &Value| loaded["messages"][1]["parts"][1].clone();
-    let denied = parts_of(&load(&open.setting, "v6").await);
+    let denied = parts_of(&load(&open.setting).await);
     assert_eq!((&denied["state"], &denied["approval"]["approved"]), (&json!("output-denied"), &json!(false)));
     let refused = json!({"input": {"cents": 1}, "errorText": "the call was denied"});
-    let loaded = load(&closed.setting, "v6").await;
+    let loaded = load(&closed.setting).await;
     assert_eq!(parts_of(&loaded), tool("output-error", "c1", "pay", &refused));
 }
 
@@ -202,7 +194,7 @@ async fn ui_calls_without_decision_have_ended() {
     let till = open_till([pays(), Answer::from_text("Well.")]);
     say(&till.setting, "u1", "Pay.").await;
     say(&till.setting, "u2", "Never mind.").await;
-    let loaded = load(&till.setting, "v6").await;
+    let loaded = load(&till.setting).await;
     assert_eq!(states(&loaded["messages"][1]), ["output-error", "output-error"]);
     assert_eq!(loaded["messages"][1]["parts"].as_array().unwrap().len(), 3, "memory's text is for the model");
     assert_eq!(loaded["messages"][1]["parts"][1]["approval"], Value::Null);
@@ -218,7 +210,7 @@ async fn ui_history_has_decisions_of_other_routes() {
     let decision = json!({"key": waiting["key"], "tool": "pay", "arguments": waiting["arguments"], "verdict": "approved"});
     let body = json!({"conversation": "c1", "turn": "d1", "decisions": [decision]});
     text(till.setting.post("/api/chat", &body).await).await;
-    let loaded = load(&till.setting, "v7").await;
+    let loaded = load(&till.setting).await;
     assert_eq!(loaded["messages"][1]["parts"][1]["output"], "paid 1");
     assert_eq!(loaded["messages"][2]["id"], "answer-d1");
     assert_eq!(loaded["messages"][2]["parts"][1]["text"], "Done.");
@@ -231,10 +223,10 @@ async fn law_t5_ui_loaded_call_that_is_lost_is_not_run() {
         open_till([Answer::from_calls([("c1", "pay", r#"{"cents":1}"#)]), Answer::from_text("I check.")]);
     say(&till.setting, "u1", "Pay.").await;
     start(&till).await;
-    let loaded = load(&till.setting, "v6").await;
+    let loaded = load(&till.setting).await;
     assert!(send(&till.setting, &decided(&loaded, &[true])).await.contains("I check."));
     assert_eq!(till.paid.load(Ordering::SeqCst), 0);
-    assert_eq!(states(&load(&till.setting, "v6").await["messages"][1]), ["output-error", "done"]);
+    assert_eq!(states(&load(&till.setting).await["messages"][1]), ["output-error", "done"]);
 }
 
 #[tokio::test]
@@ -245,7 +237,7 @@ async fn ui_history_of_a_running_turn_ends_with_its_question() {
     say(&setting, "u1", "Hi.").await;
     let body = json!({"id": "c1", "messages": [{"id": "u2", "role": "user", "parts": [{"type": "text", "text": "How is it?"}]}]});
     let (_, body) = until(setting.post("/api/ui", &body).await, "It is").await;
-    let loaded = load(&setting, "v6").await;
+    let loaded = load(&setting).await;
     assert_eq!(loaded["running"], "u2");
     let ids: Vec<_> = loaded["messages"].as_array().unwrap().iter().map(|message| &message["id"]).collect();
     assert_eq!(ids, ["u1", "answer-u1", "u2"]);
@@ -253,7 +245,7 @@ async fn ui_history_of_a_running_turn_ends_with_its_question() {
     gate.release();
     assert!(text(joined).await.contains("sunny."));
     drop(body);
-    let loaded = load(&setting, "v6").await;
+    let loaded = load(&setting).await;
     assert_eq!((&loaded["running"], &loaded["messages"][3]["id"]), (&Value::Null, &json!("answer-u2")));
 }
 
@@ -266,7 +258,7 @@ async fn ui_history_names_answers_that_are_not_whole() {
     for id in ["u1", "u2"] {
         say(&setting, id, "How is it?").await;
     }
-    let loaded = load(&setting, "v6").await;
+    let loaded = load(&setting).await;
     let messages = loaded["messages"].as_array().unwrap();
     let kinds = |message: &Value| {
         let parts = message["parts"].as_array().unwrap().iter();
@@ -293,14 +285,15 @@ async fn ui_history_has_files_and_no_hidden_messages() {
     let setting = Setting { server: ChatServer::new(client, memory), model };
     let file = json!({"type": "file", "mediaType": "image/png", "url": "data:image/png;base64,YWJj", "filename": "a.png"});
     let parts = json!([{"type": "text", "text": "Look:"}, file]);
-    let loaded = load(&setting, "v6").await;
+    let loaded = load(&setting).await;
     assert_eq!(loaded["messages"][0], json!({"id": "t1", "role": "user", "parts": parts}));
 }
 
 #[tokio::test]
 async fn ui_history_is_read_in_pages() {
     let Setting { server, model } = setting((1..=4).map(|_| Answer::from_text("x".repeat(1_000))));
-    let limits = ServerLimits::default().with_page_bytes(4_000);
+    let mut limits = ServerLimits::default();
+    limits.page_bytes = 4_000;
     let setting = Setting { server: server.with_limits(limits), model };
     for id in ["u1", "u2", "u3", "u4"] {
         say(&setting, id, "More.").await;
@@ -308,7 +301,7 @@ async fn ui_history_is_read_in_pages() {
     for query in ["?", "?limit=1&"] {
         let (mut ids, mut path) = (Vec::new(), Some(format!("/api/ui/c1{query}")));
         while let Some(page) = path {
-            let loaded = load_at(&setting, &page, "v6").await;
+            let loaded = json_of(setting.get(&page).await).await;
             let messages = loaded["messages"].as_array().unwrap().clone();
             assert!(messages.len() < 8, "the page is not bounded");
             ids.splice(0..0, messages.into_iter().map(|message| message["id"].clone()));
@@ -332,8 +325,6 @@ async fn ui_history_is_refused_like_a_conversation() {
     ] {
         refused(setting.get(path).await, status).await;
     }
-    let request = Request::get("/api/ui/c1").header("x-ui-profile", "v9").body(Body::empty()).unwrap();
-    refused(setting.send(request).await, StatusCode::BAD_REQUEST).await;
     let setting = with_tokens(setting);
     refused(setting.get("/api/ui/c1").await, StatusCode::UNAUTHORIZED).await;
     let request = Request::get("/api/ui/c1").header("authorization", "Bearer the-token-of-bob");

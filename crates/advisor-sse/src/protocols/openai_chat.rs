@@ -4,14 +4,9 @@ use advisor_core::{BlockDelta, BlockId, BlockKind, Chunk, ToolEvent, ToolEventKi
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::content::{self, AnswerInfo, Breaks, CitedText};
 use crate::encoder::Encoder;
-use crate::shared::answer_info::AnswerInfo;
-use crate::shared::breaks::Breaks;
-use crate::shared::cited_text::CitedText;
-use crate::shared::ending::Ending;
-use crate::shared::json as form;
-use crate::shared::server_tools::ServerTools;
-use crate::shared::turn::{ClientCall, Turn};
+use crate::turn::{ClientCall, Ending, Turn};
 use crate::{Failure, Frames};
 
 /// The stream of OpenAI's Chat Completions, so that any OpenAI client can read a chain.
@@ -27,8 +22,8 @@ use crate::{Failure, Frames};
 #[derive(Debug)]
 pub struct OpenAiChat {
     info: AnswerInfo,
-    usage: UsageChunk,
-    server_tools: ServerTools,
+    has_usage: bool,
+    shows_server_tools: bool,
     turn: Turn,
     breaks: Breaks,
     reasoning: Breaks,
@@ -37,17 +32,6 @@ pub struct OpenAiChat {
     block: Option<BlockId>,
     block_start: usize,
     cited: CitedText,
-}
-
-/// Whether the token counts are sent, which a client asks for with `stream_options.include_usage`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum UsageChunk {
-    /// No chunk has them.
-    #[default]
-    Omitted,
-    /// The last chunk has them.
-    Sent,
 }
 
 #[derive(Serialize)]
@@ -90,11 +74,10 @@ impl OpenAiChat {
     /// Creates the encoder of one turn.
     #[must_use]
     pub fn new(info: AnswerInfo) -> Self {
-        let (usage, server_tools) = (UsageChunk::default(), ServerTools::default());
         Self {
             info,
-            usage,
-            server_tools,
+            has_usage: false,
+            shows_server_tools: false,
             turn: Turn::default(),
             breaks: Breaks::default(),
             reasoning: Breaks::default(),
@@ -105,22 +88,22 @@ impl OpenAiChat {
         }
     }
 
-    /// Sets whether the token counts are sent.
+    /// Sends the token counts in the last chunk, as a client asks for with `stream_options.include_usage`.
     #[must_use]
-    pub fn with_usage(self, usage: UsageChunk) -> Self {
-        Self { usage, ..self }
+    pub fn with_usage(self) -> Self {
+        Self { has_usage: true, ..self }
     }
 
-    /// Sets whether tools that the server runs are shown: their starts and ends are chunks with an empty delta and the
-    /// further field `server_tool`.
+    /// Shows the tools that the server runs: their starts and ends are chunks with an empty delta and the further field
+    /// `server_tool`.
     #[must_use]
-    pub fn with_server_tools(self, server_tools: ServerTools) -> Self {
-        Self { server_tools, ..self }
+    pub fn with_server_tools(self) -> Self {
+        Self { shows_server_tools: true, ..self }
     }
 
     fn completion<'a>(&'a self, choices: &'a [Choice<'a>]) -> Completion<'a> {
         // Without counts, each chunk of a stream that sends them has `null`.
-        let usage = (self.usage == UsageChunk::Sent).then_some(Value::Null);
+        let usage = self.has_usage.then_some(Value::Null);
         let AnswerInfo { id, model, created } = &self.info;
         let object = "chat.completion.chunk";
         Completion { id, object, created: *created, model, choices, usage, server_tool: None }
@@ -137,14 +120,14 @@ impl OpenAiChat {
     }
 
     fn tool(&self, event: &ToolEvent, frames: &mut Frames) {
-        if self.server_tools == ServerTools::Hidden {
+        if !self.shows_server_tools {
             return;
         }
         let (id, name) = (self.turn.id(event.block), &event.name);
         if let ToolEventKind::Started { arguments } = &event.kind {
             self.server_tool(json!({"id": id, "name": name, "arguments": arguments}), frames);
         } else if let Some(result) = event.result() {
-            let content = form::result(result);
+            let content = content::result(result);
             self.server_tool(
                 json!({"id": id, "name": name, "result": content, "is_error": result.is_error}),
                 frames,
@@ -189,7 +172,7 @@ impl OpenAiChat {
             BlockDelta::Refusal(text) => self.refusal(block, text, frames),
             BlockDelta::Reasoning(text) => self.reasoning(block, text, frames),
             BlockDelta::Media(media) => {
-                if let Some(text) = form::media_as_text(media) {
+                if let Some(text) = content::media_as_text(media) {
                     self.content(block, BlockKind::Media, &text, frames);
                 }
             }
@@ -217,7 +200,7 @@ impl OpenAiChat {
         };
         let choice = Choice { index: 0, delta: Delta::default(), finish_reason: Some(reason) };
         frames.data(&self.completion(&[choice]));
-        if self.usage == UsageChunk::Sent {
+        if self.has_usage {
             frames.data(&Completion { usage: Some(counts(usage)), ..self.completion(&[]) });
         }
         frames.done();

@@ -2,17 +2,15 @@
 
 use advisor_core::{BlockDelta, BlockId, BlockKind, Chunk};
 
+use crate::content::{self, Breaks};
 use crate::encoder::Encoder;
-use crate::shared::breaks::Breaks;
-use crate::shared::ending::Ending;
-use crate::shared::json;
-use crate::shared::turn::Turn;
+use crate::turn::{Ending, Turn};
 use crate::{Failure, Frames};
 
 /// The text of the answer and nothing else, for `curl` and scripts.
 ///
-/// An empty line separates the text of different rounds. Media are a picture or a link in Markdown. A failure, or the reason why the answer is cut, is a last line in
-/// brackets. There is no keep-alive that a client would ignore.
+/// An empty line separates the text of different rounds. Media are a picture or a link in Markdown. A failure, or the reason
+/// why the answer is cut, is a last line in brackets. There is no keep-alive that a client would ignore.
 #[derive(Debug, Default)]
 pub struct PlainText {
     turn: Turn,
@@ -59,7 +57,7 @@ impl Encoder for PlainText {
                 self.text(*block, delta.kind(), text, frames);
             }
             Chunk::Delta { block, delta: delta @ BlockDelta::Media(media) } => {
-                if let Some(text) = json::media_as_text(media) {
+                if let Some(text) = content::media_as_text(media) {
                     self.text(*block, delta.kind(), &text, frames);
                 }
             }

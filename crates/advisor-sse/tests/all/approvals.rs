@@ -5,19 +5,19 @@ use advisor_core::{
 };
 use advisor_sse::{
     AgUi, AnswerInfo, ApprovalId, Approvals, Encoder, Encoding, Frame, Frames, OpenAiResponses, UiMessages,
-    UiProfile, validate,
 };
 use serde_json::{Value, json};
 
 use crate::table::encode;
 use crate::turns::{self, Turn};
+use crate::validate;
 
 fn approvals(tools: ToolSet) -> Approvals {
     Approvals::new(ConversationKey::new("c1").unwrap(), TurnId::new("t1").unwrap(), tools)
 }
 
-fn ui(profile: UiProfile) -> UiMessages {
-    UiMessages::new("m1").with_profile(profile).with_approvals(approvals(turns::tools()))
+fn ui() -> UiMessages {
+    UiMessages::new("m1").with_approvals(approvals(turns::tools()))
 }
 
 fn events(encoder: impl Encoder + 'static, turn: &Turn) -> Vec<Frame> {
@@ -41,25 +41,17 @@ fn expect_of_c1(id: &Value) {
 #[tokio::test]
 async fn ui_messages_ask_for_approvals() {
     let turn = turns::waiting().await;
-    for profile in [UiProfile::V6, UiProfile::V7] {
-        let frames = events(ui(profile), &turn);
-        assert_eq!(validate::ui_messages(profile, &frames), Ok(()));
-        let asked = of_type(&frames, "tool-approval-request");
-        assert_eq!((asked.len(), &asked[0]["toolCallId"]), (1, &json!("c1")));
-        expect_of_c1(&asked[0]["approvalId"]);
-        assert_eq!(of_type(&frames, "tool-input-available").len(), 2);
-        assert_eq!(of_type(&frames, "finish")[0]["finishReason"], "tool-calls");
-        // Without approvals, or tools that the application does not offer, it asks for none.
-        for encoder in
-            [UiMessages::new("m1"), UiMessages::new("m1").with_approvals(approvals(ToolSet::new()))]
-        {
-            let frames = events(encoder.with_profile(profile), &turn);
-            assert_eq!(of_type(&frames, "tool-approval-request"), [Value::Null; 0]);
-        }
+    let frames = events(ui(), &turn);
+    assert_eq!(validate::ui_messages(&frames), Ok(()));
+    let asked = of_type(&frames, "tool-approval-request");
+    assert_eq!((asked.len(), &asked[0]["toolCallId"]), (1, &json!("c1")));
+    expect_of_c1(&asked[0]["approvalId"]);
+    assert_eq!(of_type(&frames, "tool-input-available").len(), 2);
+    assert_eq!(of_type(&frames, "finish")[0]["finishReason"], "tool-calls");
+    // Without approvals, or tools that the application does not offer, it asks for none.
+    for encoder in [UiMessages::new("m1"), UiMessages::new("m1").with_approvals(approvals(ToolSet::new()))] {
+        assert_eq!(of_type(&events(encoder, &turn), "tool-approval-request"), [Value::Null; 0]);
     }
-    let frames = events(ui(UiProfile::V5), &turn);
-    assert_eq!(validate::ui_messages(UiProfile::V5, &frames), Ok(()));
-    assert_eq!(of_type(&frames, "tool-approval-request"), [Value::Null; 0]);
 }
 
 /// The outcome of the run names what it waits for.
@@ -106,8 +98,8 @@ async fn responses_ask_for_approvals() {
 #[tokio::test]
 async fn calls_with_results_need_no_approval() {
     for (name, turn) in turns::all().await {
-        let frames = events(ui(UiProfile::V6), &turn);
-        assert_eq!(validate::ui_messages(UiProfile::V6, &frames), Ok(()), "{name}");
+        let frames = events(ui(), &turn);
+        assert_eq!(validate::ui_messages(&frames), Ok(()), "{name}");
         let run = events(AgUi::new("c1", "r1").with_approvals(approvals(turns::tools())), &turn);
         assert_eq!(validate::ag_ui(&run), Ok(()), "{name}");
         let asked = of_type(&frames, "tool-approval-request");
@@ -136,11 +128,11 @@ async fn ui_messages_end_calls_of_earlier_turns() {
         }
     }
     let turn = turns::play([advisor_testkit::Answer::from_text("It is clear.")]).await;
-    let mut encoding = Encoding::new(Decided(ui(UiProfile::V6)));
+    let mut encoding = Encoding::new(Decided(ui()));
     let mut stream = String::from_utf8(encoding.begin().to_vec()).unwrap();
     turn.iter().for_each(|item| stream += std::str::from_utf8(&encoding.push(item)).unwrap());
     let frames = Frame::read_all(&stream);
-    assert_eq!(validate::ui_messages(UiProfile::V6, &frames), Ok(()), "{stream}");
+    assert_eq!(validate::ui_messages(&frames), Ok(()), "{stream}");
     let kinds: Vec<_> = frames.iter().filter_map(Frame::json).map(|event| event["type"].clone()).collect();
     let first = ["start", "tool-output-available", "tool-output-error", "tool-output-denied", "start-step"];
     assert_eq!(kinds[..5], first);

@@ -1,7 +1,7 @@
 //! The scenarios of the chat page's protocol, frame by frame.
 
 use advisor_core::{Chunk, Error, ErrorKind};
-use advisor_sse::{ChatDetail, ChatEvents, ContentForm, Frame, Frames, StartName};
+use advisor_sse::{ChatEvents, Frame, Frames};
 use advisor_testkit::Answer;
 use serde_json::{Value, json};
 
@@ -120,8 +120,6 @@ async fn a_stream_without_completion_has_an_error() {
 async fn an_empty_answer_is_said() {
     let turn = play([Answer::new().done()]).await;
     assert_eq!(events(&turn), [content("The model gave no answer.")]);
-    let encoder = ChatEvents::new().with_empty_text("Keine Antwort.");
-    assert_eq!(events_of(encoder, &turn), [content("Keine Antwort.")]);
 }
 
 #[tokio::test]
@@ -131,19 +129,10 @@ async fn a_cut_answer_is_told() {
 }
 
 #[tokio::test]
-async fn older_clients_get_older_forms() {
-    let turn = play([Answer::from_calls([("c1", "weather", "{}")]), Answer::from_text("It is sunny.")]).await;
-    let encoder = ChatEvents::new().with_content_form(ContentForm::Bare).with_start_name(StartName::ToolCall);
-    let events = events_of(encoder, &turn);
-    assert_eq!(events[0], json!({"type": "tool_call", "tool": "weather", "id": "c1", "args": {}}));
-    assert_eq!(events[2], json!({"content": "It is sunny."}));
-}
-
-#[tokio::test]
 async fn reasoning_is_told_on_request_and_never_as_content() {
     let answer = || Answer::new().reasoning("Let me ").reasoning("think.").text("Yes.").done();
     assert_eq!(events(&play([answer()]).await), [content("Yes.")]);
-    let events = events_of(ChatEvents::new().with_detail(ChatDetail::Blocks), &play([answer()]).await);
+    let events = events_of(ChatEvents::new().with_blocks(), &play([answer()]).await);
     let piece = |kind: &str, text: &str, block: &str| json!({"type": kind, "content": text, "block": block});
     let expected = [
         piece("reasoning", "Let me ", "1.0"),
@@ -157,7 +146,7 @@ async fn reasoning_is_told_on_request_and_never_as_content() {
 async fn a_second_attempt_has_blocks_of_its_own() {
     let turns = crate::turns::all().await;
     let (_, turn) = turns.iter().find(|(name, _)| *name == "a second attempt").unwrap();
-    let events = events_of(ChatEvents::new().with_detail(ChatDetail::Blocks), turn);
+    let events = events_of(ChatEvents::new().with_blocks(), turn);
     let blocks: Vec<_> =
         events.iter().map(|event| (&event["type"], &event["block"], &event["round"])).collect();
     let expected = [
@@ -177,7 +166,7 @@ async fn calls_form_and_report_progress_on_request() {
     let plain = events(&turn);
     let kinds: Vec<_> = plain.iter().map(|event| event["type"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["tool_call_start", "tool_call_end", "content"]);
-    let events = events_of(ChatEvents::new().with_detail(ChatDetail::Blocks), &turn);
+    let events = events_of(ChatEvents::new().with_blocks(), &turn);
     let (open, rest) = events.split_first().unwrap();
     assert_eq!(open, &json!({"type": "tool_call_open", "tool": "weather", "id": "c1", "block": "1.0"}));
     let pieces = rest.iter().take_while(|event| event["type"] == "tool_call_arguments");

@@ -80,13 +80,9 @@ const OWN: [Option<&str>; 7] = [
 const ROWS: &[Row] = &[
     ("chat events", "/error", NOTICES),
     ("chat events with blocks", "/error", NOTICES),
-    ("chat events in older forms", "/error", NOTICES),
-    ("UI messages v5", "/data/reason", REASONS),
-    ("UI messages v5", "/data/message", NOTICES),
-    ("UI messages v6", "/data/reason", REASONS),
-    ("UI messages v6", "/finishReason", UI),
-    ("UI messages v7", "/data/reason", REASONS),
-    ("UI messages v7", "/finishReason", UI),
+    ("UI messages", "/data/reason", REASONS),
+    ("UI messages", "/data/message", NOTICES),
+    ("UI messages", "/finishReason", UI),
     ("AG-UI", "/result/incomplete/reason", REASONS),
     ("AG-UI", "/result/incomplete/message", NOTICES),
     ("Chat Completions", "/choices/0/finish_reason", COMPLETION),
@@ -96,8 +92,6 @@ const ROWS: &[Row] = &[
     ("Responses with all", "/response/incomplete_details/reason", DETAILS),
     ("Messages", "/delta/stop_reason", MESSAGE),
     ("Messages with all", "/delta/stop_reason", MESSAGE),
-    ("segments", "/metadata/reason", REASONS),
-    ("JSON events", "/finish/reason", OWN),
     ("JSON lines", "/finish/reason", OWN),
 ];
 
@@ -170,7 +164,7 @@ async fn plain_text_ends_with_a_notice() {
 #[tokio::test]
 async fn empty_answer_that_is_cut_is_told() {
     let turn = play([Answer::new().finish(FinishReason::Length).done()]).await;
-    let (_, encoder, check) = protocols().into_iter().find(|(name, ..)| *name == "UI messages v5").unwrap();
+    let (_, encoder, check) = protocols().into_iter().find(|(name, ..)| *name == "UI messages").unwrap();
     let stream = encode(encoder(), Frames::new(), &turn);
     assert_eq!(check(&stream, &turn), Ok(()));
     let events: Vec<_> = Frame::read_all(&stream).iter().filter_map(Frame::json).collect();

@@ -51,7 +51,6 @@ fn rows() -> Vec<(&'static str, &'static str, Answer)> {
 /// Returns the column of the table for a protocol of the tests.
 fn column(protocol: &str) -> &'static str {
     match protocol {
-        "segments" => "`Segments`",
         "AG-UI" => "`AgUi`",
         "plain text" => "`PlainText`",
         _ if protocol.starts_with("chat events") => "`ChatEvents`",
@@ -59,7 +58,7 @@ fn column(protocol: &str) -> &'static str {
         _ if protocol.starts_with("Chat Completions") => "`OpenAiChat`",
         _ if protocol.starts_with("Responses") => "`OpenAiResponses`",
         _ if protocol.starts_with("Messages") => "`AnthropicMessages`",
-        _ if protocol.starts_with("JSON") => "`JsonLines`, `JsonEvents`",
+        "JSON lines" => "`JsonLines`",
         // The lookup of the cell fails.
         _ => "no column",
     }

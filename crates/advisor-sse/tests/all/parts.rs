@@ -35,10 +35,8 @@ async fn a_denied_call_is_told() {
         assert_eq!(of_call.next(), None, "{protocol}");
     };
     // Clients refuse a message with a denial for which nobody was asked.
-    for protocol in ["UI messages v5", "UI messages v6", "UI messages v7"] {
-        has(protocol, "tool-output-error", "toolCallId", "errorText");
-        assert!(of_type(&events(protocol, &turn), "tool-output-denied").is_empty(), "{protocol}");
-    }
+    has("UI messages", "tool-output-error", "toolCallId", "errorText");
+    assert!(of_type(&events("UI messages", &turn), "tool-output-denied").is_empty());
     has("chat events", "error", "id", "error");
     has("chat events", "tool_call_end", "id", "result");
     has("AG-UI", "TOOL_CALL_RESULT", "toolCallId", "content");
@@ -47,11 +45,9 @@ async fn a_denied_call_is_told() {
 #[tokio::test]
 async fn sources_are_shown_where_the_protocol_has_them() {
     let turn = play([turns::sources()]).await;
-    for protocol in ["UI messages v5", "UI messages v6", "UI messages v7"] {
-        let source = |id: &str, what: &str, title: &str| json!({"type": "source-url", "sourceId": id, "url": format!("https://example.org/{what}"), "title": title});
-        let expected = [source("source-1", "rain", "Rain"), source("source-2", "wind", "Wind")];
-        assert_eq!(of_type(&events(protocol, &turn), "source-url"), expected, "{protocol}");
-    }
+    let source = |id: &str, what: &str, title: &str| json!({"type": "source-url", "sourceId": id, "url": format!("https://example.org/{what}"), "title": title});
+    let expected = [source("source-1", "rain", "Rain"), source("source-2", "wind", "Wind")];
+    assert_eq!(of_type(&events("UI messages", &turn), "source-url"), expected);
     let titles: Vec<_> = of_type(&events("AG-UI", &turn), "CUSTOM")
         .iter()
         .filter(|event| event["name"] == "citation")
@@ -220,7 +216,7 @@ fn sources_of_one_block_have_ids_of_their_own() {
     ]
     .map(Ok)
     .into();
-    let ids: Vec<_> = of_type(&events("UI messages v5", &turn), "source-url")
+    let ids: Vec<_> = of_type(&events("UI messages", &turn), "source-url")
         .iter()
         .map(|event| event["sourceId"].clone())
         .collect();
@@ -228,17 +224,13 @@ fn sources_of_one_block_have_ids_of_their_own() {
 }
 
 /// The places of a result and of its call, in the frames of a protocol. Responses name the tool in place of the call.
-const RESULTS: [(&str, &str, &str); 10] = [
+const RESULTS: [(&str, &str, &str); 6] = [
     ("chat events", "/result", "/id"),
     ("chat events with blocks", "/result", "/id"),
-    ("chat events in older forms", "/result", "/id"),
-    ("UI messages v5", "/output", "/toolCallId"),
-    ("UI messages v6", "/output", "/toolCallId"),
-    ("UI messages v7", "/output", "/toolCallId"),
+    ("UI messages", "/output", "/toolCallId"),
     ("AG-UI", "/content", "/toolCallId"),
     ("Chat Completions with all", "/server_tool/result", "/server_tool/id"),
     ("Messages with all", "/content_block/content/0/text", "/content_block/tool_use_id"),
-    ("JSON events", "/event/result/parts/0/value", "/call_id"),
 ];
 
 #[tokio::test]

@@ -31,9 +31,7 @@ async fn law_r3_no_protocol_shows_the_text_of_an_error() {
 async fn every_protocol_shows_the_whole_text() {
     for (name, turn) in turns::all().await {
         let text = turns::shown_text(&turn);
-        // The pieces of a segment do not say whether they are text.
-        let shows_text = |protocol: &str| has_events(protocol) && protocol != "segments";
-        for (protocol, encoder, _) in protocols().into_iter().filter(|(protocol, ..)| shows_text(protocol)) {
+        for (protocol, encoder, _) in protocols().into_iter().filter(|(protocol, ..)| has_events(protocol)) {
             let stream = encode(encoder(), Frames::new(), &turn);
             let shown = text_of(&Frame::read_all(&stream));
             assert!(
@@ -72,7 +70,7 @@ async fn a_client_resumes_behind_any_frame() {
             let whole = encode(encoder(), Frames::new().with_ids(), &turn);
             let ids: Vec<EventId> = Frame::read_all(&whole)
                 .iter()
-                .map(|frame| frame.id.as_ref().unwrap().parse().unwrap())
+                .map(|frame| EventId::parse(frame.id.as_ref().unwrap()).unwrap())
                 .collect();
             assert!(ids.is_sorted_by(|one, next| one < next), "{name} in {protocol}: {ids:?}");
             let mut behind = 0;

@@ -4,14 +4,13 @@ use advisor_core::{
     BlockContent, BlockDelta, BlockHead, BlockId, BlockKind, ChatResponse, Chunk, FinishReason, Message,
     Part, ToolCall, ToolEvent, ToolEventKind, ToolResult,
 };
-use advisor_sse::{
-    AnswerInfo, AnthropicMessages, Encoder, Frame, Frames, OpenAiResponses, ServerTools, validate,
-};
+use advisor_sse::{AnswerInfo, AnthropicMessages, Encoder, Frame, Frames, OpenAiResponses};
 use advisor_testkit::Answer;
 use serde_json::{Value, json};
 
 use crate::table::{encode, protocols};
 use crate::turns::{Turn, play};
+use crate::validate;
 
 fn info() -> AnswerInfo {
     AnswerInfo::new("answer-1", "chain", 1_700_000_000)
@@ -34,7 +33,7 @@ fn events(encoder: impl Encoder + 'static, turn: &Turn) -> Vec<Value> {
 
 #[tokio::test]
 async fn messages_show_calls_and_results_as_blocks() {
-    let encoder = AnthropicMessages::new(info()).with_server_tools(ServerTools::Shown);
+    let encoder = AnthropicMessages::new(info()).with_server_tools();
     let blocks: Vec<_> = events(encoder, &turn().await)
         .iter()
         .filter(|event| event["type"] == "content_block_start")
@@ -60,7 +59,7 @@ async fn messages_show_calls_and_results_as_blocks() {
 
 #[tokio::test]
 async fn responses_show_calls_and_results_as_items() {
-    let encoder = OpenAiResponses::new(info()).with_server_tools(ServerTools::Shown);
+    let encoder = OpenAiResponses::new(info()).with_server_tools();
     let events = events(encoder, &turn().await);
     let output = events.last().unwrap()["response"]["output"].as_array().unwrap();
     let call = |name: &str| output.iter().find(|item| item["name"] == name).unwrap();
@@ -124,7 +123,7 @@ fn tool_within_an_open_text_waits_for_its_place() {
     ]
     .map(Ok)
     .into();
-    let encoder = AnthropicMessages::new(info()).with_server_tools(ServerTools::Shown);
+    let encoder = AnthropicMessages::new(info()).with_server_tools();
     let stream = encode(Box::new(encoder), Frames::new(), &turn);
     let frames = Frame::read_all(&stream);
     assert_eq!(validate::anthropic_messages(&frames), Ok(()));

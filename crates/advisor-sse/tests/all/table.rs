@@ -2,10 +2,11 @@
 
 use advisor_core::{BlockDelta, Chunk, MediaSource, Result, StreamItem};
 use advisor_sse::{
-    AgUi, AnswerInfo, AnthropicMessages, ChatDetail, ChatEvents, ContentForm, Encoder, Encoding, Frame,
-    Frames, JsonEvents, JsonLines, OpenAiChat, OpenAiResponses, PlainText, Segments, ServerTools, StartName,
-    UiMessages, UiProfile, UsageChunk, validate,
+    AgUi, AnswerInfo, AnthropicMessages, ChatEvents, Encoder, Encoding, Frame, Frames, JsonLines, OpenAiChat,
+    OpenAiResponses, PlainText, UiMessages,
 };
+
+use crate::validate;
 
 /// Checks the whole stream of a turn.
 pub(crate) type Check = fn(&str, &[Result<Chunk>]) -> Result<(), String>;
@@ -21,7 +22,7 @@ macro_rules! check {
     ($validator:expr) => {
         |stream, _| {
             let frames = Frame::read_all(stream);
-            $validator(&frames).map_err(|violation| violation.to_string())
+            $validator(&frames)
         }
     };
 }
@@ -31,63 +32,29 @@ pub(crate) fn protocols() -> Vec<Protocol> {
         ("chat events", || Box::new(ChatEvents::new()), check!(validate::chat_events)),
         (
             "chat events with blocks",
-            || Box::new(ChatEvents::new().with_detail(ChatDetail::Blocks)),
+            || Box::new(ChatEvents::new().with_blocks()),
             check!(validate::chat_events),
         ),
-        (
-            "chat events in older forms",
-            || {
-                let encoder = ChatEvents::new().with_content_form(ContentForm::Bare);
-                Box::new(encoder.with_start_name(StartName::ToolCall))
-            },
-            check!(validate::chat_events),
-        ),
-        (
-            "UI messages v5",
-            || Box::new(UiMessages::new("m1")),
-            check!(|frames| validate::ui_messages(UiProfile::V5, frames)),
-        ),
-        (
-            "UI messages v6",
-            || Box::new(UiMessages::new("m1").with_profile(UiProfile::V6)),
-            check!(|frames| validate::ui_messages(UiProfile::V6, frames)),
-        ),
-        (
-            "UI messages v7",
-            || Box::new(UiMessages::new("m1").with_profile(UiProfile::V7)),
-            check!(|frames| validate::ui_messages(UiProfile::V7, frames)),
-        ),
+        ("UI messages", || Box::new(UiMessages::new("m1")), check!(validate::ui_messages)),
         ("AG-UI", || Box::new(AgUi::new("t1", "r1")), check!(validate::ag_ui)),
         ("Chat Completions", || Box::new(OpenAiChat::new(info())), check!(validate::openai_chat)),
         (
             "Chat Completions with all",
-            || {
-                let encoder = OpenAiChat::new(info()).with_usage(UsageChunk::Sent);
-                Box::new(encoder.with_server_tools(ServerTools::Shown))
-            },
+            || Box::new(OpenAiChat::new(info()).with_usage().with_server_tools()),
             check!(validate::openai_chat),
         ),
         ("Responses", || Box::new(OpenAiResponses::new(info())), check!(validate::openai_responses)),
         (
             "Responses with all",
-            || Box::new(OpenAiResponses::new(info()).with_server_tools(ServerTools::Shown)),
+            || Box::new(OpenAiResponses::new(info()).with_server_tools()),
             check!(validate::openai_responses),
         ),
         (
             "Messages with all",
-            || Box::new(AnthropicMessages::new(info()).with_server_tools(ServerTools::Shown)),
+            || Box::new(AnthropicMessages::new(info()).with_server_tools()),
             check!(validate::anthropic_messages),
         ),
         ("Messages", || Box::new(AnthropicMessages::new(info())), check!(validate::anthropic_messages)),
-        ("segments", || Box::new(Segments::new("t1")), check!(validate::segments)),
-        (
-            "JSON events",
-            || Box::new(JsonEvents::new()),
-            |stream, _| {
-                let frames = Frame::read_all(stream);
-                items(frames.iter().map(|frame| frame.data.as_str()))
-            },
-        ),
         ("JSON lines", || Box::new(JsonLines::new()), |stream, _| items(stream.lines())),
         ("plain text", || Box::new(PlainText::new()), plain),
     ]

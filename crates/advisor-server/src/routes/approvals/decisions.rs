@@ -1,7 +1,6 @@
 //! `SentDecision`: a decision in the body of a request.
 
 use advisor_core::{CallKey, ClientSideCall, Decision, ToolCall};
-use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -10,12 +9,10 @@ use crate::large_bodies::check_values;
 use crate::refusal::Refusal;
 
 /// A decision about a call that waits, bound to the arguments that the person has seen: the JSON form of [`Decision`].
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "Decision")]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::routes) struct SentDecision {
     /// The key of the call, as it was shown.
-    #[schemars(with = "String")]
     key: CallKey,
     tool: String,
     arguments: String,
@@ -26,8 +23,7 @@ pub(in crate::routes) struct SentDecision {
 }
 
 /// A verdict: the call runs, it runs with other arguments (an object, or its JSON text), or the model reads why it does not.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "Verdict")]
+#[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum SentVerdict {
     Approved,

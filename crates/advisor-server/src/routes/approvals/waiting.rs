@@ -1,7 +1,6 @@
 //! `WaitingCall`: a call that waits, as a conversation shows it.
 
 use advisor_core::{CallKey, ClientSideCall, ConversationKey};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::super::user::User;
@@ -9,11 +8,9 @@ use crate::ChatServer;
 use crate::refusal::Refusal;
 
 /// A call that waits for a decision.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "WaitingCall")]
+#[derive(Debug, Serialize)]
 pub(in crate::routes) struct WaitingCall {
     /// The key of the call, as a decision about it names it.
-    #[schemars(with = "String")]
     key: CallKey,
     tool: String,
     /// The arguments, as the model wrote them.

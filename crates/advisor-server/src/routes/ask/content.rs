@@ -1,7 +1,6 @@
 //! `Content`: the content of a client's message, which becomes a message of the user.
 
 use advisor_core::{Message, Part, ToolCall, ToolResult};
-use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -90,7 +89,7 @@ impl SentResult {
 }
 
 /// The content of a message: a text, or parts in the forms of the protocol.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(untagged, expecting = "it is a text, or a list of parts")]
 pub(in crate::routes) enum Content {
     Text(String),

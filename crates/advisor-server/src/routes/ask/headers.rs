@@ -1,6 +1,5 @@
 //! Reads the headers that several routes share.
 
-use advisor_sse::ServerTools;
 use axum::http::{HeaderMap, HeaderValue};
 
 use crate::refusal::Refusal;
@@ -17,14 +16,14 @@ pub(in crate::routes) fn header<'a>(headers: &'a HeaderMap, name: &str) -> Resul
     })
 }
 
-/// Returns whether a client wants to see the tools that the server runs.
+/// Checks whether a client wants to see the tools that the server runs.
 ///
 /// # Errors
 /// For another value than `shown` or `hidden`.
-pub(in crate::routes) fn server_tools(headers: &HeaderMap) -> Result<ServerTools, Refusal> {
+pub(in crate::routes) fn server_tools(headers: &HeaderMap) -> Result<bool, Refusal> {
     match headers.get("x-server-tools").map(HeaderValue::as_bytes) {
-        None | Some(b"hidden") => Ok(ServerTools::Hidden),
-        Some(b"shown") => Ok(ServerTools::Shown),
+        None | Some(b"hidden") => Ok(false),
+        Some(b"shown") => Ok(true),
         Some(_) => Err(Refusal::bad_request("`x-server-tools` is `shown` or `hidden`")),
     }
 }

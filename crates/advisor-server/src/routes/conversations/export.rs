@@ -18,19 +18,11 @@ use crate::ChatServer;
 use crate::markdown::room::Room;
 use crate::refusal::{Refusal, log_failure};
 use crate::routes::input::Parameters;
-use crate::routes::openapi::operation::Operation;
 use crate::routes::user::User;
 use crate::routes::view::{View, Wanted};
 
 /// The media type of the file.
 const LINES: &str = "application/x-ndjson";
-
-pub(in crate::routes) fn operation() -> Operation {
-    Operation::new("exportConversation", "All messages of a conversation, one a line, oldest first")
-        .with_parameters(&["Conversation", "View"])
-        .with_text(LINES)
-        .with_errors(&[400, 404, 503])
-}
 
 /// Returns the stored messages of a conversation as a file. Only a few turns are in memory at a time.
 pub(in crate::routes) async fn export(

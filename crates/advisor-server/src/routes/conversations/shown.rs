@@ -2,7 +2,6 @@
 
 use advisor_core::{Block, BlockContent, BlockKind, Message, Role, ToolCall, TurnId};
 use chat_memory_advisor::TurnMessages;
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -13,8 +12,7 @@ use crate::markdown::room::Room;
 use crate::routes::view::View;
 
 /// A message as a client shows it, with its turn.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "ShownMessage")]
+#[derive(Debug, Serialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub(super) enum Shown {
     User {
@@ -39,14 +37,14 @@ pub(super) enum Shown {
     },
 }
 
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub(super) struct ShownCall {
     id: String,
     tool: String,
     args: Value,
 }
 
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum ShownPart {
     /// With its elements as Markdown. There are none for a text that stays plain.

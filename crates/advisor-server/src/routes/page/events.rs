@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use advisor_core::{BlockDelta, BlockId, BlockKind, Chunk, ErrorKind};
-use advisor_sse::{ChatDetail, ChatEvents, Encoder, Failure, Frames};
+use advisor_sse::{ChatEvents, Encoder, Failure, Frames};
 use serde::Serialize;
 
 use crate::markdown::live::{LiveMarkdown, Rendered};
@@ -34,7 +34,7 @@ enum Event<'a> {
 
 impl PageEvents {
     pub(in crate::routes) fn new() -> Self {
-        Self { events: ChatEvents::new().with_detail(ChatDetail::Blocks), ..Self::default() }
+        Self { events: ChatEvents::new().with_blocks(), ..Self::default() }
     }
 
     fn rendered(&self, block: BlockId, rendered: Option<Rendered>, frames: &mut Frames) {

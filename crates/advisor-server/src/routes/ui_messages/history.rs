@@ -6,21 +6,17 @@ use advisor_core::TurnId;
 use axum::Json;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
-use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use chat_memory_advisor::store::EntryId;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::message_reader::ReadMessage;
 use super::stored_turns::{StoredTurns, read_messages};
-use super::{answer_id, encoder, encoder_without_approvals, profile};
+use super::{answer_id, encoder, encoder_without_approvals};
 use crate::ChatServer;
 use crate::refusal::Refusal;
 use crate::routes::conversations::stored_page::{StoredPage, TurnLimit, shortened};
 use crate::routes::input::Parameters;
-use crate::routes::openapi::operation::Operation;
 use crate::routes::user::User;
 
 /// The query of the messages of a chat.
@@ -34,26 +30,14 @@ pub(in crate::routes) struct Query {
 }
 
 /// A page of the messages of a chat.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "UiMessages")]
+#[derive(Debug, Serialize)]
 struct Messages {
     /// The messages, oldest first, as a client has them after it has read the streams of their turns.
-    #[schemars(with = "Vec<ReadMessage>")]
     messages: Box<RawValue>,
     /// The turn that runs, if one does. Its answer is not among the messages: its stream has it from its beginning.
     running: Option<String>,
     /// The value of `before` for the page before, if there is one.
     before: Option<String>,
-}
-
-pub(in crate::routes) fn operation() -> Operation {
-    Operation::new(
-        "readUi",
-        "A page of the messages of a chat, as `useChat` has them; without `before`, those of its last turns",
-    )
-    .with_parameters(&["Conversation", "TurnLimit", "Before", "UiProfile"])
-    .with_json::<Messages>()
-    .with_errors(&[400, 404, 503])
 }
 
 /// Returns the messages of a chat for a page that is loaded again. Calls that wait for an approval ask for it, unless a turn
@@ -63,9 +47,8 @@ pub(in crate::routes) async fn read(
     user: User,
     id: Result<Path<String>, PathRejection>,
     Parameters(Query { limit, before }): Parameters<Query>,
-    headers: HeaderMap,
 ) -> Result<Response, Refusal> {
-    let (key, profile) = (user.conversation(&id?)?, profile(&headers)?);
+    let key = user.conversation(&id?)?;
     let tip = before.map(|before| EntryId::new(before.get()));
     let StoredPage { page, running, place } = StoredPage::read(&server, &key, tip, limit).await?;
     let (is_idle, running) = (matches!(running, Ok(None)), running.ok().flatten());
@@ -75,12 +58,9 @@ pub(in crate::routes) async fn read(
         let last = page.turns.last().map(|turn| turn.turn.clone());
         // The calls of an earlier turn are decided.
         let asks = |turn: &TurnId| last.as_ref() != Some(turn) || is_idle;
-        let encoder_of = |turn: &TurnId| {
-            let encoder = match asks(turn) {
-                true => encoder(&server, &user, (key.clone(), turn.clone()), answer_id(turn)),
-                false => encoder_without_approvals(turn, answer_id(turn)),
-            };
-            encoder.with_profile(profile)
+        let encoder_of = |turn: &TurnId| match asks(turn) {
+            true => encoder(&server, &user, (key.clone(), turn.clone()), answer_id(turn)),
+            false => encoder_without_approvals(turn, answer_id(turn)),
         };
         let turns = StoredTurns::new(encoder_of, is_running).write(&page.turns);
         (to_raw_value(&read_messages(turns)), page.before)

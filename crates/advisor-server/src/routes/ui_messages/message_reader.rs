@@ -3,13 +3,11 @@
 use std::collections::HashMap;
 
 use advisor_sse::Frame;
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 /// A message of the AI SDK.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[schemars(rename = "ReadUiMessage")]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct ReadMessage {
     pub(super) id: String,
     role: Role,
@@ -17,7 +15,7 @@ pub(super) struct ReadMessage {
     pub(super) parts: Vec<Value>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Role {
     User,

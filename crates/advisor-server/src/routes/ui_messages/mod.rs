@@ -9,14 +9,13 @@ mod stored_turns;
 mod user_parts;
 
 use advisor_core::{ConversationKey, Message, ToolResult, TurnEnd, TurnId};
-use advisor_sse::{Frames, UiMessages, UiProfile};
+use advisor_sse::{Frames, UiMessages};
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue};
+use axum::http::HeaderMap;
 use axum::response::Response;
 use chat_memory_advisor::store::{ReadRange, last_end};
-use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use self::sent_parts::SentParts;
 use super::ask::answers::{AnsweredCall, Answers, NOT_WAITING, SentApproval, approvals};
@@ -28,7 +27,6 @@ use super::ask::headers::on_disconnect;
 use super::ask::new_input::{OpenCalls, input_beside_decisions};
 use super::ask::{Question, digest};
 use super::input::JsonBody;
-use super::openapi::operation::Operation;
 use super::user::User;
 use crate::ChatServer;
 use crate::refusal::Refusal;
@@ -40,13 +38,8 @@ const ANSWER: &str = "answer-";
 /// The text for a client whose message is that of another turn. It knows no ids of turns.
 const SENT_BEFORE: &str = "this message was sent before, with another text, other answers or other results";
 
-/// The text for a client of a profile without approvals, which was asked for none.
-const NO_APPROVALS: &str = "the profile `v5`, the default, has no approvals: name that of the AI SDK's version in the \
-                            header `x-ui-profile`, `v6` or `v7`";
-
 /// The request of the AI SDK's transport. Its id is that of the chat.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "UiBody")]
+#[derive(Debug, Deserialize)]
 pub(super) struct Body {
     id: String,
     #[serde(default)]
@@ -58,7 +51,7 @@ pub(super) struct Body {
     message_id: Option<String>,
 }
 
-#[derive(Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
+#[derive(Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 enum Trigger {
     #[default]
@@ -66,7 +59,7 @@ enum Trigger {
     RegenerateMessage,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
 struct UiMessage {
     #[serde(default)]
     id: String,
@@ -90,27 +83,14 @@ impl UiMessage {
     }
 }
 
-pub(super) fn operation() -> Operation {
-    let part = json!({"type": "text", "text": "How is the weather?"});
-    let message = json!({"id": "u1", "role": "user", "parts": [part]});
-    Operation::turn(
-        "ui",
-        "A turn for `useChat` of the AI SDK. By default, it continues if the client disconnects.",
-    )
-    .with_parameters(&["UiProfile", "OnDisconnect"])
-    .with_body::<Body>(json!({"id": "c1", "messages": [message], "trigger": "submit-message"}))
-    .with_turn("text/event-stream")
-}
-
 pub(super) async fn ask(
     State(server): State<ChatServer>,
     user: User,
     headers: HeaderMap,
     JsonBody(body): JsonBody<Body>,
 ) -> Result<Response, Refusal> {
-    let profile = profile(&headers)?;
-    let Asked { question, answer, decided } = question(&server, &user, profile, body).await?;
-    let encoder = encoder(&server, &user, question.key(), answer).with_profile(profile);
+    let Asked { question, answer, decided } = question(&server, &user, body).await?;
+    let encoder = encoder(&server, &user, question.key(), answer);
     let on_disconnect = on_disconnect(&headers)?;
     let answered = async {
         let turn = question.start(&server, on_disconnect).await?;
@@ -153,14 +133,10 @@ struct Asked {
 async fn continued(
     server: &ChatServer,
     user: &User,
-    profile: UiProfile,
     (chat, last): (&str, UiMessage),
 ) -> Result<Asked, Refusal> {
     let SentParts { results, approvals } = SentParts::read(last.parts);
     let has_approvals = !approvals.is_empty();
-    if has_approvals && profile < UiProfile::V6 {
-        return Err(Refusal::bad_request(NO_APPROVALS));
-    }
     let turn = turn_of(&last.id, &results, &approvals);
     let key = user.conversation(chat)?;
     let answers = Answers::read(server, user, &key, Some(&turn), approvals).await?;
@@ -177,12 +153,7 @@ async fn continued(
     Ok(Asked { question, answer: last.id, decided })
 }
 
-async fn question(
-    server: &ChatServer,
-    user: &User,
-    profile: UiProfile,
-    body: Body,
-) -> Result<Asked, Refusal> {
+async fn question(server: &ChatServer, user: &User, body: Body) -> Result<Asked, Refusal> {
     let mut messages = body.messages;
     let last = messages.pop().ok_or_else(|| Refusal::bad_request("there is no message"))?;
     let mut sent: Vec<_> = messages.into_iter().map(UiMessage::read).collect();
@@ -190,7 +161,7 @@ async fn question(
         // Only its history counts: it has no new message of the user.
         let asking = Asking { turn: turn_of_message(&last.id), ..Asking::default() };
         input_beside_decisions(server, user, Some(&user.conversation(&body.id)?), asking, sent).await?;
-        return continued(server, user, profile, (&body.id, last)).await;
+        return continued(server, user, (&body.id, last)).await;
     }
     if last.role != "user" {
         return Err(Refusal::bad_request("the last message is not one of the user"));
@@ -299,14 +270,4 @@ async fn input(
 /// The id of an answer is made of the turn's, so that it is the same after a resumption.
 fn answer_id(turn: &TurnId) -> String {
     format!("{ANSWER}{turn}")
-}
-
-/// Returns the profile of the client's version of the AI SDK.
-fn profile(headers: &HeaderMap) -> Result<UiProfile, Refusal> {
-    match headers.get("x-ui-profile").map(HeaderValue::as_bytes) {
-        None | Some(b"v5") => Ok(UiProfile::V5),
-        Some(b"v6") => Ok(UiProfile::V6),
-        Some(b"v7") => Ok(UiProfile::V7),
-        Some(_) => Err(Refusal::bad_request("`x-ui-profile` is `v5`, `v6` or `v7`")),
-    }
 }

@@ -1,7 +1,5 @@
 //! Prompt caching: the marks up to which the server caches a request.
 
-use bytes::Bytes;
-
 /// Whether the server caches the beginning of a request, and for how long.
 ///
 /// A later request with the same beginning reads it from the cache, which is faster and costs less. Writing it costs
@@ -23,25 +21,15 @@ pub enum PromptCaching {
 }
 
 impl PromptCaching {
-    /// Returns the field that marks a block, with the end of the block; `None` if blocks are not marked.
-    fn mark(self) -> Option<&'static [u8]> {
-        match self {
-            Self::Off => None,
-            Self::FiveMinutes => Some(br#","cache_control":{"type":"ephemeral"}}"#),
-            Self::OneHour => Some(br#","cache_control":{"type":"ephemeral","ttl":"1h"}}"#),
-        }
-    }
-
-    pub(crate) fn is_on(self) -> bool {
-        self != Self::Off
-    }
-
-    /// Marks the last of some blocks. They are JSON objects.
-    pub(crate) fn mark_last(self, pieces: &mut Vec<Bytes>) {
-        let (Some(mark), Some(last)) = (self.mark(), pieces.last_mut()) else { return };
-        if last.ends_with(b"}") {
-            last.truncate(last.len() - 1);
-            pieces.push(Bytes::from_static(mark));
+    /// Marks the last of some blocks, which are JSON objects with commas between them.
+    pub(crate) fn mark(self, blocks: &mut Vec<u8>) {
+        let mark: &[u8] = match self {
+            Self::Off => return,
+            Self::FiveMinutes => br#","cache_control":{"type":"ephemeral"}}"#,
+            Self::OneHour => br#","cache_control":{"type":"ephemeral","ttl":"1h"}}"#,
+        };
+        if blocks.pop_if(|last| *last == b'}').is_some() {
+            blocks.extend_from_slice(mark);
         }
     }
 }

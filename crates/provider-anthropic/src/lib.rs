@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 //!
 //! ```text
-//! request ─▶ body, each message written once ─▶ transport ─▶ clocks ─▶ SSE decoder ─▶ wire JSON ─▶ deltas ─▶ aggregator ─▶ chunks
+//! request ─▶ body ─▶ transport ─▶ clocks ─▶ SSE decoder ─▶ wire JSON ─▶ deltas ─▶ aggregator ─▶ chunks
 //! ```
 //!
 //! - Thinking is reasoning. Its signature and encrypted thinking are kept with it, and go back unchanged, in order.
@@ -19,7 +19,6 @@
 
 mod answer;
 mod caching;
-mod convert;
 mod model;
 mod request;
 mod wire;

@@ -22,7 +22,6 @@ const PATH: &str = "/v1/messages";
 /// The version of the API whose requests and answers this crate knows.
 const VERSION: HeaderValue = HeaderValue::from_static("2023-06-01");
 const VERSION_HEADER: HeaderName = HeaderName::from_static("anthropic-version");
-const BETA_HEADER: HeaderName = HeaderName::from_static("anthropic-beta");
 const KEY_HEADER: HeaderName = HeaderName::from_static("x-api-key");
 /// The variable of a token, which is sent in another header than a key.
 const TOKEN: &str = "ANTHROPIC_AUTH_TOKEN";
@@ -55,10 +54,11 @@ const VARIABLES: Variables = Variables {
 /// | arguments that are no JSON object | the text in an object, as `unparsable_arguments` |
 /// | images, PDFs, texts | inline, by URL or by file id, also in results of tools; a note in place of other media |
 /// | `max_tokens` | always; 8,192 if the request names none, and in addition the budget for thinking in `extra` |
-/// | a JSON schema for the answer | `output_config`, see [`with_schema_support`](Self::with_schema_support) |
+/// | a JSON schema for the answer | `output_config`; at other hosts than Anthropic's, structured output asks in words |
 /// | `seed`, an object without a schema | left out, as the API has neither |
 /// | thinking, `top_k`, `mcp_servers`, `container` and others | `ChatOptions::extra`, unchanged |
 /// | tools of the server | [`with_tool_definition`](Self::with_tool_definition) |
+/// | features that are not generally available | [`with_header`](Self::with_header): `anthropic-beta`, joined by commas |
 ///
 /// # Example
 /// ```no_run
@@ -76,9 +76,6 @@ const VARIABLES: Variables = Variables {
 pub struct AnthropicModel {
     model: Option<Text>,
     server: Server,
-    betas: Vec<String>,
-    /// `None` leaves it to the host.
-    schema_support: Option<SchemaSupport>,
     body: BodySettings,
 }
 
@@ -122,8 +119,6 @@ impl AnthropicModel {
         Self {
             model: None,
             server: server.with_api_header(VERSION_HEADER, VERSION),
-            betas: Vec::new(),
-            schema_support: None,
             body: BodySettings::default(),
         }
     }
@@ -134,19 +129,6 @@ impl AnthropicModel {
     /// `Debug` output, log or error.
     pub fn with_auth_token(self, token: impl Into<SecretString>) -> Self {
         let server = self.server.with_authorization(Authorization::Bearer).with_api_key(token);
-        Self { server, ..self }
-    }
-
-    /// Asks for a feature of the API that is not generally available, such as `files-api-2025-04-14`. Features
-    /// add up.
-    pub fn with_beta(mut self, feature: impl Into<String>) -> Self {
-        self.betas.push(feature.into());
-        let all = self.betas.join(",");
-        let server = match HeaderValue::from_str(&all) {
-            Ok(value) => self.server.with_api_header(BETA_HEADER, value),
-            // The first request and `validate` refuse this value.
-            Err(_) => self.server.with_header(BETA_HEADER.as_str(), all),
-        };
         Self { server, ..self }
     }
 
@@ -176,14 +158,6 @@ impl AnthropicModel {
         self
     }
 
-    /// Sets the part of a response format that the server enforces.
-    ///
-    /// The default is [`SchemaSupport::JsonSchema`] at Anthropic, whose models from Claude 4.5 on enforce a schema.
-    /// At other hosts it is [`SchemaSupport::None`], which asks for the form in words.
-    pub fn with_schema_support(self, schema_support: SchemaSupport) -> Self {
-        Self { schema_support: Some(schema_support), ..self }
-    }
-
     /// Sets whether to ask for streamed answers (the default) or for whole ones. Whole answers produce the same
     /// chunks.
     pub fn with_streaming(mut self, streaming: bool) -> Self {
@@ -199,7 +173,7 @@ impl ChatModel for AnthropicModel {
         let mut call = self.server.call(PATH, &[], Vec::new())?;
         let name = format_of(call.uri.host().unwrap_or_default());
         let Body { json, names } = request::body(&request, model, &name, &self.body)?;
-        call.body = json;
+        call.body = vec![json];
         let call = call.with_tools(names);
         let format = || Messages::new(name.clone(), self.server.answer_limits());
         self.server.stream(&call, request.round, request.aggregator_settings(), format).await
@@ -213,13 +187,11 @@ impl ChatModel for AnthropicModel {
         self.model.as_deref()
     }
 
+    /// At Anthropic, models from Claude 4.5 on enforce a schema. At other hosts the form is asked for in words.
     fn schema_support(&self) -> SchemaSupport {
-        let at_anthropic = || {
-            let call = self.server.call(PATH, &[], Vec::new());
-            call.is_ok_and(|call| call.uri.host().is_some_and(is_anthropic))
-        };
-        self.schema_support
-            .unwrap_or_else(|| if at_anthropic() { SchemaSupport::JsonSchema } else { SchemaSupport::None })
+        let call = self.server.call(PATH, &[], Vec::new());
+        let at_anthropic = call.is_ok_and(|call| call.uri.host().is_some_and(is_anthropic));
+        if at_anthropic { SchemaSupport::JsonSchema } else { SchemaSupport::None }
     }
 }
 

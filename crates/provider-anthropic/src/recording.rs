@@ -3,6 +3,7 @@
 use advisor_core::AggregatorSettings;
 use bytes::Bytes;
 use provider_http::recording;
+pub use provider_http::recording::frame_json_lines;
 use serde_json::Value;
 
 use crate::answer::Messages;
@@ -26,19 +27,4 @@ use crate::wire::FORMAT;
 pub fn aggregate<B: Into<Bytes>>(pieces: impl IntoIterator<Item = B>) -> Value {
     let settings = AggregatorSettings::default();
     recording::aggregate(Messages::new(FORMAT.into(), settings.limits), settings, pieces)
-}
-
-/// Frames payloads, one per line, as server-sent events. So a recording without framing can be read, and one that was
-/// cut stays cut.
-///
-/// ```
-/// use provider_anthropic::recording::{aggregate, frame_json_lines};
-///
-/// let cut = r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hi"}}"#;
-/// let outcome = aggregate([frame_json_lines(cut.as_bytes())]);
-/// assert_eq!((&outcome["text"], &outcome["error"]["kind"]), (&"Hi".into(), &"truncated".into()));
-/// ```
-#[must_use]
-pub fn frame_json_lines(lines: &[u8]) -> Vec<u8> {
-    recording::frame_json_lines(lines)
 }

@@ -1,16 +1,8 @@
-//! The wire format of the Messages API, as servers really send it.
-//!
-//! Events are read as [`Value`]s, which accept every form. A field of an unexpected form counts as absent, so that
-//! one invalid field does not fail the answer. Unknown fields are ignored, except those of content blocks, which
-//! are sent back.
-
-mod usage;
+//! Names of the Messages API: hosts, keys, and the formats of data that goes back.
 
 use advisor_core::Text;
 use provider_http::fast_path::Field;
-use serde_json::{Map, Value};
-
-pub(crate) use usage::TokenCounts;
+use serde_json::Value;
 
 /// The format name of provider data and opaque blocks of the Messages API.
 pub(crate) const FORMAT: &str = "anthropic-messages";
@@ -26,9 +18,6 @@ pub(crate) const CONTAINER: &str = "container";
 pub(crate) const CALLER: &str = "caller";
 /// The key of the reason for a refusal, in the provider data of the last block.
 pub(crate) const STOP_DETAILS: &str = "stop_details";
-/// The keys of reports about a whole message.
-pub(crate) const REPORTS: [&str; 2] = [CONTAINER, STOP_DETAILS];
-
 /// The fields that are read of an event; all others are ignored.
 pub(crate) const EVENT: Field = Field::Object(&[
     ("type", Field::Read),
@@ -63,28 +52,4 @@ pub(crate) fn format_of(host: &str) -> Text {
 /// Returns the text under `key`, unless it is empty.
 pub(crate) fn text<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
     object.get(key)?.as_str().filter(|text| !text.is_empty())
-}
-
-/// Returns the number of a block, also one that is written as a decimal or as text.
-pub(crate) fn block_number(event: &Value) -> Option<i64> {
-    match event.get("index")? {
-        Value::Number(number) => number.as_i64().or_else(|| whole(number.as_f64()?)),
-        Value::String(text) => text.parse().ok(),
-        _ => None,
-    }
-}
-
-/// Returns a decimal as a whole number. Beyond 2^53 it identifies no single one.
-fn whole(number: f64) -> Option<i64> {
-    (number.fract() == 0.0 && number.abs() < 9e15).then_some(number as i64)
-}
-
-/// Returns the object under `key`; an empty one if there is none.
-pub(crate) fn object(event: &Value, key: &str) -> Map<String, Value> {
-    event.get(key).and_then(Value::as_object).cloned().unwrap_or_default()
-}
-
-/// Returns the entries of the list under `key`.
-pub(crate) fn list<'a>(object: &'a Value, key: &str) -> &'a [Value] {
-    object.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }

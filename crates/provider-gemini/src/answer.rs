@@ -18,18 +18,12 @@ use base64::engine::general_purpose::STANDARD;
 use provider_http::answer::{AnswerEvent, Meaning, WireFormat};
 use provider_http::failure::Report;
 use provider_http::fast_path::{Field, Framing};
-use serde_json::value::RawValue;
+use provider_http::json::{self, Str, is_nothing};
 use serde_json::{Value, json};
 
-use crate::wire::{EVENT, Object, SIGNATURE, SIGNED_BYTES, THOUGHT, TokenCounts, text, value};
+use crate::wire::{EVENT, End, Event, Part, SIGNATURE, SIGNED_BYTES, THOUGHT, TokenCounts};
 use calls::Calls;
 use sources::Sources;
-
-/// The fields of an event that is a part of an answer.
-const PARTS_OF_ANSWERS: [&str; 3] = ["candidates", "promptFeedback", "usageMetadata"];
-/// The fields of a part that are no content.
-const NO_CONTENT: [&str; 6] =
-    ["text", THOUGHT, SIGNATURE, "partMetadata", "mediaResolution", "videoMetadata"];
 
 // All finish reasons are of the API reference (`FinishReason` of `GenerateContentResponse`).
 
@@ -83,86 +77,85 @@ impl GenerateContent {
     ///
     /// # Errors
     /// The failure that the event reports. Beside it, finish reasons are dropped.
-    fn event(&mut self, event: &Object<'_>, deltas: &mut VecDeque<Delta>) -> Result<(), Box<Report>> {
-        let word = |name: &str| event.text(name).map(|word| word.as_ref().into());
-        let (id, model) = (word("responseId"), word("modelVersion"));
-        if !self.sent_origin && (id.is_some() || model.is_some()) {
+    fn event(&mut self, event: Event<'_>, deltas: &mut VecDeque<Delta>) -> Result<(), Box<Report>> {
+        if !self.sent_origin && !(event.id.is_empty() && event.model.is_empty()) {
             self.sent_origin = true;
+            let [id, model] = [event.id, event.model].map(|word| word.text().as_deref().map(Text::from));
             deltas.push_back(Delta::origin(id, model));
         }
-        let candidate = event.list("candidates").into_iter().find_map(Object::read);
-        if let Some(candidate) = &candidate {
-            self.content(candidate, deltas);
-        }
-        let counts = event.object("usageMetadata").and_then(|counts| self.counts.update(&counts));
-        deltas.extend(counts.map(Delta::usage));
-        // An answer to a blocked prompt has no candidates.
-        let blocked = event.object("promptFeedback").and_then(|feedback| {
-            let reason = feedback.text("blockReason")?;
-            Some(Finish::written(FinishReason::ContentFilter, reason.as_ref()))
+        let finish = event.candidate.map(|candidate| {
+            self.part(candidate.first_part, deltas);
+            candidate.other_parts.into_iter().for_each(|part| self.part(part, deltas));
+            self.end(candidate.end, deltas)
         });
-        let finish = candidate.map(|candidate| self.finish_of(&candidate)).transpose()?.flatten();
-        deltas.extend(blocked.into_iter().chain(finish).map(Delta::finish));
+        deltas.extend(self.counts.update(event.counts).map(Delta::usage));
+        // An answer to a blocked prompt has no candidates.
+        let blocked =
+            event.block_reason.text().map(|reason| Finish::written(FinishReason::ContentFilter, &*reason));
+        deltas.extend(blocked.into_iter().chain(finish.transpose()?.flatten()).map(Delta::finish));
         Ok(())
     }
 
-    /// Emits the parts of a candidate and, at the end of the answer, its sources.
-    fn content(&mut self, candidate: &Object<'_>, deltas: &mut VecDeque<Delta>) {
-        for json in candidate.object("content").unwrap_or_default().list("parts") {
-            if let Some(part) = Object::read(json) {
-                self.part(json, &part, deltas);
+    /// Reads the list of all events, which is the body of an answer that was not asked for as events.
+    fn list(&mut self, data: &str, deltas: &mut VecDeque<Delta>) -> serde_json::Result<Meaning> {
+        let mut events = Vec::new();
+        json::read(data, |json| json.list(|event| event.raw(events.push_mut(""))))?;
+        let mut is_answer = false;
+        for event in events.into_iter().filter(|event| !event.is_empty()) {
+            match self.read(AnswerEvent::new(None, event), deltas)? {
+                Meaning::Piece => is_answer = true,
+                failure @ (Meaning::Failure(_) | Meaning::TooLarge { .. }) => return Ok(failure),
+                _ => {}
             }
         }
-        self.sources.read(candidate);
-        self.ended |= candidate.field("finishReason").is_some();
-        if self.ended {
-            self.sources.emit(deltas);
-        }
+        Ok(if is_answer { Meaning::Whole } else { Meaning::Unknown })
     }
 
-    /// Emits a part. `json` is the whole part.
-    fn part(&mut self, json: &RawValue, part: &Object<'_>, deltas: &mut VecDeque<Delta>) {
-        let signature = part.text(SIGNATURE);
-        let has_text = part.field("text").and_then(text).is_some_and(|text| !text.is_empty());
-        let is_content = |name: &&str| !NO_CONTENT.contains(name) && part.field(name).is_some();
-        if let Some(call) = part.object("functionCall") {
+    /// Emits a part.
+    fn part(&mut self, part: Part<'_>, deltas: &mut VecDeque<Delta>) {
+        if let Some(call) = part.call {
             self.begin_content(deltas);
-            let signature = signature.map(|signature| self.own(json!({ SIGNATURE: signature })));
-            self.calls.read(&call, signature, deltas);
-        } else if let Some(media) = media(part) {
-            self.begin_content(deltas);
+            let signature = self.signature(part.signature);
+            return self.calls.read(call, signature, deltas);
+        }
+        let Some(kind) = part.other.text().filter(|_| part.text.is_empty()) else {
+            return self.text(part, deltas);
+        };
+        let Ok(whole) = json::value(part.whole) else { return };
+        self.begin_content(deltas);
+        // Media in thoughts are drafts, and stay parts that only Gemini understands.
+        if let Some(media) = media(&whole).filter(|_| !part.is_thought) {
             let mut media = MediaDelta::from(media);
-            media.provider_data = signature.map(|signature| self.own(json!({ SIGNATURE: signature })));
+            media.provider_data = self.signature(part.signature);
             deltas.push_back(Delta::media(media));
-        } else if let Some(kind) = part.names().find(is_content).filter(|_| !has_text) {
-            self.begin_content(deltas);
-            if let Some(part) = value(json) {
-                let opaque = Opaque::new(self.format.clone(), kind, part);
-                deltas.push_back(DeltaKind::Opaque(Box::new(opaque)).into());
-            }
         } else {
-            self.text(part, deltas);
+            let opaque = Opaque::new(self.format.clone(), &*kind, whole);
+            deltas.push_back(DeltaKind::Opaque(Box::new(opaque)).into());
         }
     }
 
     /// Emits a text or a thought. Its signature goes to the block whose last bytes it signs, and ends that block:
     /// Google forbids to join a signed part with others.
-    fn text(&mut self, part: &Object<'_>, deltas: &mut VecDeque<Delta>) {
-        let text = part.field("text").and_then(text).unwrap_or_default();
-        let is_thought = part.is_true(THOUGHT);
+    fn text(&mut self, part: Part<'_>, deltas: &mut VecDeque<Delta>) {
+        let text = part.text.text().unwrap_or_default();
         if !text.is_empty() {
             self.begin_content(deltas);
-            deltas.push_back(if is_thought { Delta::reasoning(&*text) } else { Delta::text(&*text) });
+            deltas.push_back(if part.is_thought { Delta::reasoning(&*text) } else { Delta::text(&*text) });
         }
-        let Some(signature) = part.text(SIGNATURE) else { return };
+        let Some(signature) = part.signature.text() else { return };
         let mut data = json!({ SIGNATURE: signature, SIGNED_BYTES: text.len() });
-        if is_thought {
+        if part.is_thought {
             data[THOUGHT] = true.into();
         }
         self.held = Some(self.own(data));
         if self.has_content {
             self.begin_content(deltas);
         }
+    }
+
+    /// Returns the data of a part with this signature.
+    fn signature(&self, signature: Str<'_>) -> Option<ProviderData> {
+        Some(self.own(json!({ SIGNATURE: signature.text()? })))
     }
 
     /// Makes data that goes back to the server.
@@ -180,13 +173,20 @@ impl GenerateContent {
         }
     }
 
-    /// Returns the finish reason, if the candidate has one; `None` also for the words for none (Q31).
+    /// Emits the sources of a candidate at the end of the answer. Returns the finish reason; `None` also for the words for
+    /// none (Q31).
     ///
     /// # Errors
     /// The failure that a finish reason names (Q67). An unknown reason without content is one, too. With content, a call
     /// without its end never runs; one that came whole does.
-    fn finish_of(&self, candidate: &Object<'_>) -> Result<Option<Finish>, Box<Report>> {
-        let Some(written) = candidate.text("finishReason") else { return Ok(None) };
+    fn end(&mut self, end: End<'_>, deltas: &mut VecDeque<Delta>) -> Result<Option<Finish>, Box<Report>> {
+        let written = end.finish_reason.text();
+        self.sources.read(end.grounding, end.url_context, &end.citations);
+        self.ended |= written.is_some();
+        if self.ended {
+            self.sources.emit(deltas);
+        }
+        let Some(written) = written else { return Ok(None) };
         let reason = match &*written {
             "FINISH_REASON_UNSPECIFIED" | "null" => return Ok(None),
             "STOP" => FinishReason::Stop,
@@ -195,7 +195,7 @@ impl GenerateContent {
             word if self.has_content && !FAILED.contains(&word) => FinishReason::Other(word.into()),
             word => {
                 let mut report = Report::default();
-                report.message = candidate.text("finishMessage").unwrap_or_default().as_ref().into();
+                report.message = (&*end.finish_message.text().unwrap_or_default()).into();
                 report.code = Some(word.into());
                 // The history lacks it, so the same request would fail again.
                 report.status = (word == MISSING_SIGNATURE).then_some(400);
@@ -213,23 +213,27 @@ impl WireFormat for GenerateContent {
     const END_MARKER: Option<&'static str> = Some("[DONE]");
 
     fn read(&mut self, event: AnswerEvent<'_>, deltas: &mut VecDeque<Delta>) -> serde_json::Result<Meaning> {
-        let json: &RawValue = serde_json::from_str(event.data)?;
-        let object = Object::read(json).unwrap_or_default();
-        let is_answer = PARTS_OF_ANSWERS.iter().any(|field| object.field(field).is_some());
-        if !is_answer || object.field("error").is_some() {
-            let meaning = Meaning::from_json(&value(json).unwrap_or(Value::Null));
-            if meaning != Meaning::Unknown || !is_answer {
+        if event.data.starts_with('[') {
+            return self.list(event.data, deltas);
+        }
+        let wire = Event::read(event.data)?;
+        if !wire.is_answer || !is_nothing(wire.error) {
+            let meaning = Meaning::from_json(&json::value(event.data)?);
+            if meaning != Meaning::Unknown || !wire.is_answer {
                 return Ok(meaning);
             }
         }
-        if let Err(report) = self.event(&object, deltas) {
+        if let Err(report) = self.event(wire, deltas) {
             return Ok(Meaning::Failure(report));
         }
         if self.calls.note_kept(event.data.len()) > self.most_kept {
             return Ok(Meaning::TooLarge { limit: self.most_kept });
         }
-        // Later events about a call mean something else, also if they have the same form.
-        Ok(if event.data.contains("\"functionCall\"") { Meaning::BlockStart } else { Meaning::Piece })
+        Ok(Meaning::Piece)
+    }
+
+    fn is_repeatable(&self) -> bool {
+        false
     }
 
     fn finish(&mut self, deltas: &mut VecDeque<Delta>) {
@@ -244,20 +248,14 @@ impl fmt::Debug for GenerateContent {
     }
 }
 
-/// Returns the media in a part. Media in thoughts are drafts, and stay parts that only Gemini understands.
-fn media(part: &Object<'_>) -> Option<Media> {
-    if part.is_true(THOUGHT) {
-        return None;
+/// Returns the media in a part.
+fn media(part: &Value) -> Option<Media> {
+    let word = |fields: &Value, key: &str| Some(fields.get(key)?.as_str()?.to_owned());
+    let mime = |fields| word(fields, "mimeType").unwrap_or_else(|| "application/octet-stream".to_owned());
+    if let Some(data) = part.get("inlineData") {
+        let bytes = STANDARD.decode(word(data, "data")?).ok()?;
+        return Some(Media::from_bytes(mime(data), bytes));
     }
-    let mime = |fields: &Object<'_>| {
-        fields
-            .text("mimeType")
-            .map_or_else(|| "application/octet-stream".to_owned(), |mime| mime.into_owned())
-    };
-    if let Some(data) = part.object("inlineData") {
-        let bytes = STANDARD.decode(data.text("data")?.as_bytes()).ok()?;
-        return Some(Media::from_bytes(mime(&data), bytes));
-    }
-    let file = part.object("fileData")?;
-    Some(Media::from_url(mime(&file), Text::from(file.text("fileUri")?.as_ref())))
+    let file = part.get("fileData")?;
+    Some(Media::from_url(mime(file), word(file, "fileUri")?))
 }

@@ -1,16 +1,11 @@
 //! The wire format of `generateContent`, as servers really send it.
 //!
-//! One event of a stream and a whole answer have the same form: candidates, each with parts of a content. An
-//! [`Object`] reads fields one by one, so a field of an unexpected form counts as absent and costs no other field.
-
-mod object;
+//! One event of a stream and a whole answer have the same form: candidates, each with parts of a content.
 
 use advisor_core::{Text, Usage};
 use provider_http::fast_path::Field;
+use provider_http::json::{self, Json, Key, Str, count};
 use serde_json::Value;
-use serde_json::value::RawValue;
-
-pub(crate) use object::{Object, text};
 
 /// The format name of provider data from Google's Gemini API, and of reports that are for the user only.
 pub(crate) const FORMAT: &str = "gemini";
@@ -24,8 +19,11 @@ pub(crate) const SIGNATURE: &str = "thoughtSignature";
 pub(crate) const SIGNED_BYTES: &str = "signedBytes";
 /// The key that marks a part as a thought.
 pub(crate) const THOUGHT: &str = "thought";
-/// The largest integer below which floating point represents every integer (RFC 8259, 6).
-const LARGEST_COUNT: u64 = (1 << 53) - 1;
+/// The token counts that are read.
+const COUNTS: [&str; 6] = [
+    "promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount", "totalTokenCount",
+    "cachedContentTokenCount", "toolUsePromptTokenCount",
+];
 
 /// The fields that are read of an event; all others are ignored.
 pub(crate) const EVENT: Field = Field::Object(&[
@@ -57,6 +55,197 @@ const USAGE_FIELDS: &[(&str, Field)] = &[
     ("totalTokenCount", Field::Counts),
 ];
 
+/// The fields of an event.
+#[derive(Default)]
+pub(crate) struct Event<'a> {
+    /// Whether it has a field of an answer.
+    pub(crate) is_answer: bool,
+    pub(crate) id: Str<'a>,
+    pub(crate) model: Str<'a>,
+    pub(crate) error: &'a str,
+    /// The reason for blocking the prompt.
+    pub(crate) block_reason: Str<'a>,
+    pub(crate) counts: [Option<i64>; COUNTS.len()],
+    pub(crate) candidate: Option<Candidate<'a>>,
+}
+
+/// The first candidate of an event.
+#[derive(Default)]
+pub(crate) struct Candidate<'a> {
+    /// Nearly every event has one part.
+    pub(crate) first_part: Part<'a>,
+    pub(crate) other_parts: Vec<Part<'a>>,
+    pub(crate) end: End<'a>,
+}
+
+/// The fields of a candidate beside its content.
+#[derive(Default)]
+pub(crate) struct End<'a> {
+    pub(crate) finish_reason: Str<'a>,
+    pub(crate) finish_message: Str<'a>,
+    pub(crate) grounding: Value,
+    pub(crate) url_context: Value,
+    pub(crate) citations: Value,
+}
+
+/// A part of a content. One of an unexpected form is an empty text.
+#[derive(Default)]
+pub(crate) struct Part<'a> {
+    pub(crate) text: Str<'a>,
+    pub(crate) is_thought: bool,
+    pub(crate) signature: Str<'a>,
+    pub(crate) call: Option<Call<'a>>,
+    /// The name of another field with content, and the whole part if there is one.
+    pub(crate) other: Str<'a>,
+    pub(crate) whole: &'a str,
+}
+
+/// A call, or a piece of one.
+#[derive(Default)]
+pub(crate) struct Call<'a> {
+    pub(crate) is_empty: bool,
+    pub(crate) id: Str<'a>,
+    pub(crate) name: Str<'a>,
+    pub(crate) args: &'a str,
+    pub(crate) pieces: Value,
+    /// Whether more pieces follow.
+    pub(crate) continues: bool,
+}
+
+impl<'a> Event<'a> {
+    pub(crate) fn read(data: &'a str) -> serde_json::Result<Self> {
+        let mut event = Self::default();
+        json::read(data, |json| json.object(|key| event.field(key)))?;
+        Ok(event)
+    }
+
+    fn field(&mut self, key: Key<'a>) -> Option<Json<'a>> {
+        if let Some(value) = key.is("candidates") {
+            self.is_answer |= value.is_list();
+            self.candidate = None;
+            value.list(|candidate| {
+                if self.candidate.is_some() || !candidate.is_object() {
+                    return candidate.skip();
+                }
+                let first = self.candidate.insert(Candidate::default());
+                candidate.object(|key| first.field(key))
+            })
+        } else if let Some(value) = key.is("usageMetadata") {
+            self.is_answer |= value.is_object();
+            value.object(|key| {
+                let counts = COUNTS.iter().zip(&mut self.counts);
+                let mut counts = counts.filter_map(|(name, place)| Some((key.is(name)?, place)));
+                match counts.next() {
+                    Some((value, place)) => value.number(place),
+                    None => key.skip(),
+                }
+            })
+        } else if let Some(value) = key.is("modelVersion") {
+            value.text(&mut self.model)
+        } else if let Some(value) = key.is("responseId") {
+            value.text(&mut self.id)
+        } else if let Some(value) = key.is("promptFeedback") {
+            self.is_answer |= value.is_object();
+            value.object(|key| match key.is("blockReason") {
+                Some(value) => value.text(&mut self.block_reason),
+                None => key.skip(),
+            })
+        } else if let Some(value) = key.is("error") {
+            value.raw(&mut self.error)
+        } else {
+            key.skip()
+        }
+    }
+}
+
+impl<'a> Candidate<'a> {
+    fn field(&mut self, key: Key<'a>) -> Option<Json<'a>> {
+        if let Some(value) = key.is("content") {
+            (self.first_part, self.other_parts) = Default::default();
+            let mut parts = 0;
+            value.object(|key| match key.is("parts") {
+                Some(value) => value.list(|part| {
+                    parts += 1;
+                    let first = &mut self.first_part;
+                    let place = if parts == 1 { first } else { self.other_parts.push_mut(Part::default()) };
+                    place.read(part)
+                }),
+                None => key.skip(),
+            })
+        } else if let Some(value) = key.is("finishReason") {
+            value.text(&mut self.end.finish_reason)
+        } else if let Some(value) = key.is("finishMessage") {
+            value.text(&mut self.end.finish_message)
+        } else if let Some(value) = key.is("groundingMetadata") {
+            value.value(&mut self.end.grounding)
+        } else if let Some(value) = key.is("urlContextMetadata") {
+            value.value(&mut self.end.url_context)
+        } else if let Some(value) = key.is("citationMetadata") {
+            value.value(&mut self.end.citations)
+        } else {
+            key.skip()
+        }
+    }
+}
+
+impl<'a> Part<'a> {
+    fn read(&mut self, json: Json<'a>) -> Option<Json<'a>> {
+        let rest = json.object(|key| {
+            if let Some(value) = key.is("text") {
+                value.text(&mut self.text)
+            } else if let Some(value) = key.is(THOUGHT) {
+                flag(value, &mut self.is_thought)
+            } else if let Some(value) = key.is(SIGNATURE) {
+                value.text(&mut self.signature)
+            } else if let Some(value) = key.is("functionCall").filter(|value| value.is_object()) {
+                let call = self.call.insert(Call { is_empty: true, ..Call::default() });
+                value.object(|key| call.field(key))
+            } else if let Some(value) = key.is_any(["partMetadata", "mediaResolution", "videoMetadata"]) {
+                value.skip()
+            } else {
+                let (name, value) = key.split()?;
+                let mut other = "";
+                let rest = value.raw(&mut other)?;
+                if self.other.is_empty() && !other.is_empty() {
+                    self.other = name;
+                }
+                Some(rest)
+            }
+        })?;
+        if !self.other.is_empty() {
+            json.raw(&mut self.whole)?;
+        }
+        Some(rest)
+    }
+}
+
+impl<'a> Call<'a> {
+    fn field(&mut self, key: Key<'a>) -> Option<Json<'a>> {
+        self.is_empty = false;
+        if let Some(value) = key.is("name") {
+            value.text(&mut self.name)
+        } else if let Some(value) = key.is("args") {
+            value.raw(&mut self.args)
+        } else if let Some(value) = key.is("id") {
+            value.text(&mut self.id)
+        } else if let Some(value) = key.is("partialArgs") {
+            value.value(&mut self.pieces)
+        } else if let Some(value) = key.is("willContinue") {
+            flag(value, &mut self.continues)
+        } else {
+            key.skip()
+        }
+    }
+}
+
+/// Reads a boolean.
+fn flag<'a>(json: Json<'a>, place: &mut bool) -> Option<Json<'a>> {
+    let mut spelling = "";
+    let rest = json.raw(&mut spelling)?;
+    *place = spelling == "true";
+    Some(rest)
+}
+
 /// Returns the format name of data from this host. A server refuses the signatures of another one, the Gemini API and
 /// Vertex AI those of each other, so the name contains the host.
 pub(crate) fn format_of(host: &str) -> Text {
@@ -68,47 +257,27 @@ pub(crate) fn format_of(host: &str) -> Text {
     }
 }
 
-/// Returns the value of this JSON; `None` if no value can hold it, such as one that is nested too deep.
-pub(crate) fn value(json: &RawValue) -> Option<Value> {
-    serde_json::from_str(json.get()).ok()
-}
-
 /// The token counts of an answer so far. Each event has those of the whole answer: a lower or missing one takes nothing
 /// back.
 #[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct TokenCounts {
-    prompt: Option<u64>,
-    tool_results: Option<u64>,
-    candidates: Option<u64>,
-    thoughts: Option<u64>,
-    total: Option<u64>,
-    cached: Option<u64>,
-}
+pub(crate) struct TokenCounts([Option<u64>; COUNTS.len()]);
 
 impl TokenCounts {
-    /// Takes the counts of `usageMetadata`, and returns all so far; `None` if there are none.
+    /// Takes the counts of an event, and returns all so far; `None` if the event has none.
     ///
     /// Gemini counts the results of its own tools apart from the prompt, and thoughts apart from the answer. They are
     /// added here, because the input includes everything that the model read, and the output everything it wrote.
-    pub(crate) fn update(&mut self, counts: &Object<'_>) -> Option<Usage> {
-        for (own, name) in [
-            (&mut self.prompt, "promptTokenCount"),
-            (&mut self.tool_results, "toolUsePromptTokenCount"),
-            (&mut self.candidates, "candidatesTokenCount"),
-            (&mut self.thoughts, "thoughtsTokenCount"),
-            (&mut self.total, "totalTokenCount"),
-            (&mut self.cached, "cachedContentTokenCount"),
-        ] {
-            let number = counts.text(name).and_then(|number| number.parse().ok());
-            *own = number.filter(|count| *count <= LARGEST_COUNT).max(*own);
-        }
+    pub(crate) fn update(&mut self, counts: [Option<i64>; COUNTS.len()]) -> Option<Usage> {
+        let counts = counts.map(count);
+        self.0.iter_mut().zip(counts).for_each(|(own, count)| *own = count.max(*own));
+        let [prompt, answer, thoughts, total, cached, tool_results] = self.0;
         let sum = |one: Option<u64>, other| one.into_iter().chain(other).reduce(u64::saturating_add);
         let mut usage = Usage::default();
-        usage.input_tokens = sum(self.prompt, self.tool_results);
-        usage.output_tokens = sum(self.candidates, self.thoughts);
-        usage.total_tokens = self.total;
-        usage.cached_input_tokens = self.cached;
-        usage.reasoning_tokens = self.thoughts;
-        (usage != Usage::default()).then_some(usage)
+        usage.input_tokens = sum(prompt, tool_results);
+        usage.output_tokens = sum(answer, thoughts);
+        usage.total_tokens = total;
+        usage.cached_input_tokens = cached;
+        usage.reasoning_tokens = thoughts;
+        counts.iter().any(Option::is_some).then_some(usage)
     }
 }

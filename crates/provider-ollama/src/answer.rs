@@ -13,10 +13,27 @@ use base64::engine::general_purpose::STANDARD;
 use provider_http::answer::{AnswerEvent, Meaning, WireFormat};
 use provider_http::failure::Report;
 use provider_http::fast_path::{Field, Framing};
-use provider_http::json::repair;
+use provider_http::json::{self, Json, Key, Str, count, is_nothing};
 use serde_json::Value;
 
-use crate::wire::{Call, LINE, Line, Message};
+/// The members of a [`Line`] that are read.
+const LINE: Field = Field::Object(&[
+    ("model", Field::Once),
+    (
+        "message",
+        Field::Object(&[
+            ("content", Field::Text),
+            ("thinking", Field::Text),
+            ("images", Field::Read),
+            ("tool_calls", Field::Read),
+        ]),
+    ),
+    ("done", Field::Read),
+    ("done_reason", Field::Read),
+    ("error", Field::Read),
+    ("prompt_eval_count", Field::Counts),
+    ("eval_count", Field::Counts),
+]);
 
 /// One answer of `/api/chat`.
 #[derive(Debug, Default)]
@@ -27,43 +44,46 @@ pub(crate) struct OllamaChat {
     calls: i64,
 }
 
-impl OllamaChat {
-    /// Reads an object. `piece` is the meaning of a piece of an answer.
-    fn line(
-        &mut self,
-        line: &Line<'_>,
-        json: &str,
-        piece: Meaning,
-        deltas: &mut VecDeque<Delta>,
-    ) -> serde_json::Result<Meaning> {
-        if let Some(model) = line.model.text().filter(|_| !self.sent_model) {
-            self.sent_model = true;
-            deltas.push_back(Delta::origin(None, Some(model.into())));
-        }
-        if let Some(message) = &line.message {
-            self.message(message, deltas);
-        }
-        deltas.extend(usage_of(line).map(Delta::usage));
-        // An error is a separate line, without a message (Q48).
-        if line.has_error() || !line.is_answer() {
-            return Ok(Meaning::from_json(&repair::read::<Value>(json)?));
-        }
-        if line.is_last() {
-            // Versions of 2023 give no reason.
-            deltas.extend(line.done_reason.text().map(|reason| Delta::finish(finish_of(reason))));
-            deltas.push_back(Delta::done());
-        }
-        Ok(piece)
-    }
+/// One line of a stream, or the whole answer if nothing is streamed.
+#[derive(Default)]
+struct Line<'a> {
+    model: Str<'a>,
+    message: Option<Message<'a>>,
+    /// A boolean.
+    done: &'a str,
+    done_reason: Str<'a>,
+    prompt_eval_count: Option<i64>,
+    eval_count: Option<i64>,
+    error: &'a str,
+}
 
+/// A piece of a message, or all of it.
+#[derive(Default)]
+struct Message<'a> {
+    content: Str<'a>,
+    thinking: Str<'a>,
+    /// In base64.
+    images: Vec<Str<'a>>,
+    calls: Vec<Call<'a>>,
+}
+
+/// A whole tool call. Its `index` is not read: each entry is another call, and some servers send 0 with all.
+#[derive(Default)]
+struct Call<'a> {
+    /// Sent by versions of late 2025 and later.
+    id: Str<'a>,
+    name: Str<'a>,
+    arguments: &'a str,
+}
+
+impl OllamaChat {
     fn message(&mut self, message: &Message<'_>, deltas: &mut VecDeque<Delta>) {
-        deltas.extend(message.thinking.text().map(Delta::reasoning));
-        deltas.extend(message.content.text().map(Delta::text));
-        let images = message.images().into_iter().filter_map(|image| image_of(&image));
+        deltas.extend(message.thinking.text().as_deref().map(Delta::reasoning));
+        deltas.extend(message.content.text().as_deref().map(Delta::text));
+        let images = message.images.iter().filter_map(|image| image_of(&image.text()?));
         deltas.extend(images.map(Delta::media));
-        let calls = message.tool_calls.iter().flatten();
-        let fragments: Vec<_> = calls.map(|call| self.call(call)).collect();
-        if !fragments.is_empty() {
+        if !message.calls.is_empty() {
+            let fragments = message.calls.iter().map(|call| self.call(call)).collect();
             deltas.push_back(DeltaKind::ToolCalls(fragments).into());
         }
     }
@@ -73,11 +93,9 @@ impl OllamaChat {
         let mut fragment = ToolCallDelta::default();
         fragment.index = Some(self.calls);
         self.calls += 1;
-        fragment.call_id = call.id.text().map(Text::from);
-        if let Some(function) = &call.function {
-            fragment.name = function.name.text().map(Text::from);
-            fragment.arguments_delta = function.arguments().map(Text::from);
-        }
+        fragment.call_id = call.id.text().as_deref().map(Text::from);
+        fragment.name = call.name.text().as_deref().map(Text::from);
+        fragment.arguments_delta = call.arguments().map(Text::from);
         fragment
     }
 }
@@ -86,24 +104,115 @@ impl WireFormat for OllamaChat {
     const FRAMING: Framing = Framing::Lines;
     const FIELDS: &'static Field = &LINE;
 
+    fn is_repeatable(&self) -> bool {
+        false
+    }
+
     fn read(&mut self, event: AnswerEvent<'_>, deltas: &mut VecDeque<Delta>) -> serde_json::Result<Meaning> {
-        if let Ok(line) = serde_json::from_str(event.data) {
-            return self.line(&line, event.data, Meaning::Piece, deltas);
-        }
-        // JSON that is no object, or that the usual parser refuses.
-        let json: Value = match repair::read(event.data) {
-            Ok(json) => json,
-            // The words of a server that crashed, in place of an error line (Q48).
-            Err(_) if !event.data.starts_with(['{', '[', '"']) => {
-                return Ok(Meaning::Failure(Box::new(Report::read(&Value::from(event.data)))));
+        let mut line = Line::default();
+        if let Err(error) = json::read(event.data, |json| line.read(json)) {
+            if event.data.starts_with(['{', '[', '"']) {
+                return Err(error);
             }
-            Err(error) => return Err(error),
-        };
-        if !json.is_object() {
-            return Ok(Meaning::from_json(&json));
+            // The words of a server that crashed, in place of an error line (Q48).
+            return Ok(Meaning::Failure(Box::new(Report::read(&Value::from(event.data)))));
         }
-        let json = json.to_string();
-        self.line(&serde_json::from_str(&json)?, &json, Meaning::Rewritten, deltas)
+        if let Some(model) = line.model.text().filter(|_| !self.sent_model) {
+            self.sent_model = true;
+            deltas.push_back(Delta::origin(None, Some((&*model).into())));
+        }
+        if let Some(message) = &line.message {
+            self.message(message, deltas);
+        }
+        // A prompt that is cached as a whole has no count.
+        let mut usage = Usage::default();
+        usage.input_tokens = count(line.prompt_eval_count);
+        usage.output_tokens = count(line.eval_count);
+        deltas.extend((usage != Usage::default()).then(|| Delta::usage(usage)));
+        // An error is a separate line, without a message (Q48). The first line of another server is no answer either.
+        let is_answer = line.message.is_some() || matches!(line.done, "true" | "false");
+        if !is_answer || !is_nothing(line.error) {
+            return Ok(Meaning::from_json(&json::value(event.data)?));
+        }
+        if line.done == "true" {
+            // Versions of 2023 give no reason.
+            deltas.extend(line.done_reason.text().map(|reason| Delta::finish(finish_of(&reason))));
+            deltas.push_back(Delta::done());
+        }
+        Ok(Meaning::Piece)
+    }
+}
+
+impl<'a> Line<'a> {
+    fn read(&mut self, json: Json<'a>) -> Option<Json<'a>> {
+        json.object(|key| {
+            if let Some(value) = key.is("model") {
+                value.text(&mut self.model)
+            } else if let Some(value) = key.is("message").filter(|value| value.is_object()) {
+                let message = self.message.insert(Message::default());
+                value.object(|key| message.read(key))
+            } else if let Some(value) = key.is("done") {
+                value.raw(&mut self.done)
+            } else if let Some(value) = key.is("done_reason") {
+                value.text(&mut self.done_reason)
+            } else if let Some(value) = key.is("prompt_eval_count") {
+                value.number(&mut self.prompt_eval_count)
+            } else if let Some(value) = key.is("eval_count") {
+                value.number(&mut self.eval_count)
+            } else if let Some(value) = key.is("error") {
+                value.raw(&mut self.error)
+            } else {
+                key.skip()
+            }
+        })
+    }
+}
+
+impl<'a> Message<'a> {
+    fn read(&mut self, key: Key<'a>) -> Option<Json<'a>> {
+        if let Some(value) = key.is("content") {
+            value.text(&mut self.content)
+        } else if let Some(value) = key.is("thinking") {
+            value.text(&mut self.thinking)
+        } else if let Some(value) = key.is("images") {
+            self.images.clear();
+            value.list(|image| image.text(self.images.push_mut(Str::default())))
+        } else if let Some(value) = key.is("tool_calls") {
+            self.calls.clear();
+            value.list(|call| self.calls.push_mut(Call::default()).read(call))
+        } else {
+            key.skip()
+        }
+    }
+}
+
+impl<'a> Call<'a> {
+    fn read(&mut self, json: Json<'a>) -> Option<Json<'a>> {
+        json.object(|key| {
+            if let Some(value) = key.is("id") {
+                value.text(&mut self.id)
+            } else if let Some(value) = key.is("function") {
+                value.object(|key| {
+                    if let Some(value) = key.is("name") {
+                        value.text(&mut self.name)
+                    } else if let Some(value) = key.is("arguments") {
+                        value.raw(&mut self.arguments)
+                    } else {
+                        key.skip()
+                    }
+                })
+            } else {
+                key.skip()
+            }
+        })
+    }
+
+    /// Returns the arguments as they are written. Some servers write the object into a text (Q20).
+    fn arguments(&self) -> Option<String> {
+        if !self.arguments.starts_with('"') {
+            return (!self.arguments.is_empty()).then(|| self.arguments.to_owned());
+        }
+        json::value(self.arguments).ok()?.as_str().map(str::to_owned)
     }
 }
 
@@ -127,14 +236,6 @@ fn mime_of(bytes: &[u8]) -> &'static str {
         [_, _, _, _, b'f', b't', b'y', b'p', b'h', b'e', b'i', b'c', ..] => "image/heic",
         _ => "application/octet-stream",
     }
-}
-
-/// Returns the token counts; `None` if the line has none. A prompt that is cached as a whole has no count.
-fn usage_of(line: &Line<'_>) -> Option<Usage> {
-    let mut usage = Usage::default();
-    usage.input_tokens = line.prompt_eval_count.count();
-    usage.output_tokens = line.eval_count.count();
-    (usage != Usage::default()).then_some(usage)
 }
 
 /// The words for each reason. Ollama also says `stop` if the model calls tools. A word that is missing here ends no

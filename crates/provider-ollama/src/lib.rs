@@ -11,7 +11,6 @@ mod answer;
 mod model;
 pub mod recording;
 mod request;
-mod wire;
 
 pub use model::OllamaModel;
 pub use provider_http::failure::ProviderError;

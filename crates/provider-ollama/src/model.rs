@@ -14,7 +14,7 @@ use provider_http::names::{NameRule, ToolNames};
 use provider_http::server::{Authorization, EnvSettings, Server, Variables};
 
 use crate::answer::OllamaChat;
-use crate::request::{self, BodySettings};
+use crate::request;
 
 const VARIABLES: Variables =
     Variables { keys: &["OLLAMA_API_KEY"], base_url: "OLLAMA_HOST", model: "OLLAMA_MODEL" };
@@ -74,7 +74,7 @@ const VARIABLES: Variables =
 pub struct OllamaModel {
     model: Option<Text>,
     server: Server,
-    settings: BodySettings,
+    streaming: bool,
 }
 
 impl OllamaModel {
@@ -113,8 +113,7 @@ impl OllamaModel {
     }
 
     fn unnamed(base_url: String) -> Self {
-        let settings = BodySettings { streaming: true };
-        Self { model: None, server: Server::new(base_url, Authorization::Bearer), settings }
+        Self { model: None, server: Server::new(base_url, Authorization::Bearer), streaming: true }
     }
 
     provider_http::server_setters!();
@@ -122,14 +121,14 @@ impl OllamaModel {
     /// Sets whether to ask for streamed answers (the default) or for whole ones. Whole answers produce the same
     /// chunks. They suit models that lose tool calls when they stream (Q72).
     pub fn with_streaming(self, streaming: bool) -> Self {
-        Self { settings: BodySettings { streaming }, ..self }
+        Self { streaming, ..self }
     }
 
     fn call(&self, request: &ChatRequest) -> Result<Call> {
-        let body = request::body(request, VARIABLES.model_of(request, self.model.as_ref())?, self.settings)?;
+        let body = request::body(request, VARIABLES.model_of(request, self.model.as_ref())?, self.streaming)?;
         let offered = request.tools.definitions().map(|tool| &tool.name);
         let names = ToolNames::usual(NameRule::ANY).with_offered(offered);
-        Ok(self.server.call("/api/chat", &[], body)?.with_tools(Arc::new(names)))
+        Ok(self.server.call("/api/chat", &[], vec![body])?.with_tools(Arc::new(names)))
     }
 }
 

@@ -1,5 +1,4 @@
-//! Written transcripts of the Messages API. Each is read whole, byte by byte and at random splits, with and without
-//! the fast path, and gives the same chunks.
+//! Written transcripts of the Messages API. Each gives the same chunks at any split.
 
 mod blocks;
 mod documented;
@@ -8,8 +7,8 @@ mod pauses;
 mod quirks;
 
 use advisor_core::{AggregatorSettings, BlockContent, BlockKind, ChatResponse, Chunk, Error, Result};
-use advisor_testkit::decoding::{ReadAnswer, fast_events, read_answer};
-use advisor_testkit::{recordings, split};
+use advisor_testkit::decoding::{ReadAnswer, read_answer};
+use advisor_testkit::split;
 use provider_http::answer::AnswerDecoder;
 use provider_http::redaction::Redaction;
 use provider_http::sse::SseLimits;
@@ -18,38 +17,25 @@ use serde_json::{Value, json};
 use super::*;
 use crate::wire::FORMAT;
 
-/// Whether events of a known form are decoded without parsing them.
-#[derive(Debug, Clone, Copy)]
-enum Path {
-    Fast,
-    Parsing,
-}
-
-fn read(pieces: &[&[u8]], path: Path, limits: AggregatorLimits) -> ReadAnswer {
+fn read(pieces: &[&[u8]], limits: AggregatorLimits) -> ReadAnswer {
     let redaction = Redaction::default();
     let decoder = AnswerDecoder::new(Messages::new(FORMAT.into(), limits), SseLimits::default(), redaction);
-    let decoder = match path {
-        Path::Fast => decoder,
-        Path::Parsing => decoder.without_fast_path(),
-    };
     read_answer(decoder, AggregatorSettings::default().with_limits(limits), pieces)
 }
 
-/// Reads a body in every way. All ways give the same chunks.
+/// Reads a body whole, byte by byte and at random splits, which give the same chunks.
 pub(super) fn result_of(body: &[u8]) -> (Vec<Chunk>, Result<ChatResponse>) {
     let limits = AggregatorLimits::default();
-    let parsed = read(&[body], Path::Parsing, limits);
+    let whole = read(&[body], limits);
     let bytes: Vec<&[u8]> = body.chunks(1).collect();
     let random: Vec<Vec<&[u8]>> = split::random_splits(body, 7, 10).map(|split| split.pieces).collect();
-    for pieces in [vec![body], bytes].iter().chain(&random) {
-        for path in [Path::Fast, Path::Parsing] {
-            let other = read(pieces, path, limits);
-            let pieces: Vec<_> = pieces.iter().map(|piece| String::from_utf8_lossy(piece)).collect();
-            assert_eq!(other.chunks, parsed.chunks, "{path:?} {pieces:?}");
-            parsed.assert_same(&other, &format!("{path:?} {pieces:?}"));
-        }
+    for pieces in [bytes].iter().chain(&random) {
+        let other = read(pieces, limits);
+        let pieces: Vec<_> = pieces.iter().map(|piece| String::from_utf8_lossy(piece)).collect();
+        assert_eq!(other.chunks, whole.chunks, "{pieces:?}");
+        whole.assert_same(&other, &format!("{pieces:?}"));
     }
-    (parsed.chunks, parsed.response)
+    (whole.chunks, whole.response)
 }
 
 /// Frames events, each with its name, and with as much padding as Anthropic adds.
@@ -153,39 +139,13 @@ pub(super) fn opaque(response: &ChatResponse) -> Vec<(String, Value)> {
 }
 
 #[test]
-fn law_s5_recorded_messages_are_equal_on_fast_path() {
-    for recording in &recordings::all("anthropic-messages") {
-        let (chunks, result) = result_of(&recording.body);
-        assert!(result.is_ok() && !chunks.is_empty(), "{}", recording.name);
-    }
-}
-
-/// Returns the number of events of a body that are not parsed.
-fn skipped_in(body: &[u8]) -> u64 {
-    fast_events(Messages::new(FORMAT.into(), AggregatorLimits::default()), body)
-}
-
-#[test]
-fn padded_pieces_are_hardly_parsed() {
-    let words = ["a", " b", "\n", " ü", " \"c\"", "d", "e", "f", "g", "h"].repeat(2);
-    let mut events = vec![start(), open(0, json!({"type": "thinking", "thinking": ""}))];
-    events.extend(words.iter().map(|word| think(0, word)));
-    events.extend([stop(0), text(1)]);
-    events.extend(words.iter().map(|word| say(1, word)));
-    events.extend([stop(1), tool(2, "t", "f")]);
-    events.extend(words.iter().map(|word| input(2, word)));
-    events.extend([stop(2), finish("tool_use"), end()]);
-    assert!(skipped_in(&sse(&events)) >= 3 * (words.len() as u64 - 3), "{}", skipped_in(&sse(&events)));
-}
-
-#[test]
 fn law_r1_kept_blocks_are_bounded() {
     let limits = AggregatorLimits::default().with_answer_bytes(2000);
     let search = open(0, json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}));
     let piece = input(0, &"x".repeat(100));
     let mut events = vec![start(), search];
     events.extend(std::iter::repeat_n(piece, 40));
-    let result = read(&[&sse(&events)], Path::Fast, limits).response;
+    let result = read(&[&sse(&events)], limits).response;
     assert_eq!(result.expect_err("too large").kind(), advisor_core::ErrorKind::TooLarge);
 }
 

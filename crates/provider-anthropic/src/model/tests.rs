@@ -36,10 +36,9 @@ fn environment_gives_key_token_address_and_model() {
 }
 
 #[test]
-fn headers_name_version_and_betas() {
-    let model = AnthropicModel::new("m").with_api_key(KEY).with_beta("a-1").with_beta("b-2");
+fn headers_name_version_and_token() {
+    let model = AnthropicModel::new("m").with_api_key(KEY);
     assert_eq!(headers(&model)["anthropic-version"], "2023-06-01");
-    assert_eq!(headers(&model)["anthropic-beta"], "a-1,b-2");
     let other = model.with_header("anthropic-version", "2024-01-01").with_auth_token("t");
     assert_eq!(headers(&other)["anthropic-version"], "2024-01-01");
     assert_eq!(
@@ -49,13 +48,11 @@ fn headers_name_version_and_betas() {
 }
 
 #[test]
-fn schema_is_enforced_at_anthropic_or_as_set() {
+fn schema_is_enforced_at_anthropic() {
     let model = AnthropicModel::new("m");
     assert_eq!(model.schema_support(), SchemaSupport::JsonSchema);
     let elsewhere = model.with_base_url("http://127.0.0.1:1");
     assert_eq!(elsewhere.schema_support(), SchemaSupport::None);
-    let set = elsewhere.with_schema_support(SchemaSupport::JsonSchema);
-    assert_eq!(set.schema_support(), SchemaSupport::JsonSchema);
 }
 
 #[test]

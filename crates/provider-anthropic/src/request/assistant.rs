@@ -12,79 +12,69 @@
 
 use std::borrow::Cow;
 
-use advisor_core::{Block, BlockContent, Media, Text, ToolCall};
+use advisor_core::{Block, BlockContent, Text, ToolCall};
+use provider_http::json::arguments;
+use provider_http::media::stand_in;
+use provider_http::names::WireNames;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::blocks::Blocks;
-use super::message_form::MessageForm;
-use super::parts::{object, text_block};
-use super::server_tools::{SentAs, own_data};
-use crate::wire::{CALLER, CITATION, REPORTS, SIGNATURE};
-use provider_http::json::arguments;
+use super::server_tools::{Pairs, SentAs, own_data};
+use super::{Blocks, parts};
+use crate::wire::{CALLER, CITATION, CONTAINER, SIGNATURE, STOP_DETAILS};
 
 /// A note in place of an answer of which nothing can be sent. The model must see that it answered.
 const UNSENDABLE: &str = "[content that cannot be shown here]";
 
-/// Appends the blocks of an answer, each in the form that `sent_as` returns.
+/// Appends the blocks of an answer, as far as they go back.
 pub(super) fn push(
     blocks: &mut Blocks,
     answer: &[Block],
-    form: MessageForm<'_>,
-    sent_as: impl Fn(&Block) -> SentAs,
+    format: &Text,
+    names: &WireNames,
+    pairs: &Pairs<'_>,
 ) -> serde_json::Result<()> {
     let mut is_thinking_alone = true;
-    for block in calls_last(answer, &form.format.0).filter(|block| sent_as(block) != SentAs::Nothing) {
-        let before = blocks.len();
-        match block.content() {
-            BlockContent::Text(text) | BlockContent::Refusal(text) => {
-                push_some(blocks, with_citations(block, &form.format.0, text))?
-            }
-            BlockContent::Reasoning(text) => push_some(blocks, thinking(block, &form.format.0, text))?,
+    for block in calls_last(answer, format) {
+        let sent_as = pairs.sent_as(block);
+        let written = match block.content() {
+            _ if sent_as == SentAs::Nothing => None,
             BlockContent::ToolCall(call) => {
-                let mut tool_use = ToolUse::new(block, call, form)?;
-                if sent_as(block) == SentAs::DirectCall {
-                    tool_use.others.remove(CALLER);
-                }
-                blocks.push(&tool_use)?;
+                let is_direct = sent_as == SentAs::DirectCall;
+                blocks.push(&ToolUse::new(block, call, format, names, is_direct)?)?;
+                is_thinking_alone = false;
+                None
             }
-            BlockContent::Opaque(opaque) if opaque.format == form.format.0 => blocks.push(&opaque.value)?,
-            BlockContent::Media(media) => push_some(blocks, text_block(note(media)))?,
-            _ => {}
+            BlockContent::Text(text) | BlockContent::Refusal(text) => with_citations(block, format, text),
+            BlockContent::Reasoning(text) => thinking(block, format, text),
+            BlockContent::Opaque(opaque) if opaque.format == *format => Some(opaque.value.clone()),
+            BlockContent::Media(media) => parts::text(&stand_in(media)),
+            _ => None,
+        };
+        if let Some(written) = written {
+            blocks.push(&written)?;
+            is_thinking_alone &= is_thinking(block);
         }
-        is_thinking_alone &= blocks.len() == before || is_thinking(block);
     }
     if is_thinking_alone {
-        *blocks = Blocks::default();
-    }
-    if blocks.is_empty() && answer.iter().any(|block| matches!(block.content(), BlockContent::Opaque(_))) {
-        push_some(blocks, text_block(UNSENDABLE))?;
+        blocks.0.clear();
+        if answer.iter().any(|block| matches!(block.content(), BlockContent::Opaque(_))) {
+            parts::text(UNSENDABLE).iter().try_for_each(|note| blocks.push(note))?;
+        }
     }
     Ok(())
 }
 
 /// Iterates over the blocks, with the calls behind the other content. Signed thinking stays in its place among calls.
 fn calls_last<'a>(answer: &'a [Block], format: &Text) -> impl Iterator<Item = &'a Block> {
-    let place = |block: &&Block| match block.as_tool_call() {
-        _ if is_signed(block, format) => Place::Thinking,
-        Some(_) => Place::Call,
-        None => Place::Content,
-    };
     // Each stretch ends with signed thinking, or with the answer.
     answer.split_inclusive(|block| is_signed(block, format)).flat_map(move |stretch| {
         let mut blocks: Vec<_> = stretch.iter().collect();
-        blocks.sort_by_key(place);
+        // Other content, then calls, then thinking.
+        blocks.sort_by_key(|block| (is_signed(block, format), block.as_tool_call().is_some()));
         blocks
     })
-}
-
-/// The places of blocks before the next signed thinking, in their order.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
-    Content,
-    Call,
-    Thinking,
 }
 
 /// Checks whether a block is thinking that goes back.
@@ -104,32 +94,20 @@ fn is_thinking(block: &Block) -> bool {
     }
 }
 
-fn push_some(blocks: &mut Blocks, block: Option<Value>) -> serde_json::Result<()> {
-    block.map_or(Ok(()), |block| blocks.push(&block))
-}
-
 fn with_citations(block: &Block, format: &Text, text: &str) -> Option<Value> {
-    let mut written = text_block(text)?;
+    let mut written = parts::text(text)?;
     let citations: Vec<Value> =
         own_data(block, format).filter_map(|data| data.get(CITATION)).cloned().collect();
-    if let Some(fields) = written.as_object_mut().filter(|_| !citations.is_empty()) {
-        fields.insert("citations".to_owned(), Value::Array(citations));
+    if !citations.is_empty() {
+        written["citations"] = citations.into();
     }
     Some(written)
 }
 
 fn thinking(block: &Block, format: &Text, text: &str) -> Option<Value> {
     let signature = own_data(block, format).filter_map(|data| data.get(SIGNATURE)).last()?;
-    Some(object([("type", "thinking".into()), ("thinking", text.into()), (SIGNATURE, signature.clone())]))
-}
-
-fn note(media: &Media) -> &'static str {
-    match media.mime.split('/').next() {
-        Some("image") => "[image]",
-        Some("audio") => "[audio]",
-        Some("video") => "[video]",
-        _ => "[file]",
-    }
+    let fields = [("type", "thinking".into()), ("thinking", text.into()), (SIGNATURE, signature.clone())];
+    Some(Value::from_iter(fields))
 }
 
 /// A call of a tool.
@@ -145,13 +123,22 @@ struct ToolUse<'a> {
 }
 
 impl<'a> ToolUse<'a> {
-    fn new(block: &Block, call: &'a ToolCall, form: MessageForm<'a>) -> serde_json::Result<Self> {
-        let fields = own_data(block, &form.format.0).filter_map(Value::as_object).flatten();
-        let others = fields.filter(|(key, _)| !REPORTS.contains(&key.as_str()));
+    /// Creates a call. A direct one has no caller other than the model.
+    fn new(
+        block: &Block,
+        call: &'a ToolCall,
+        format: &Text,
+        names: &'a WireNames,
+        is_direct: bool,
+    ) -> serde_json::Result<Self> {
+        let fields = own_data(block, format).filter_map(Value::as_object).flatten();
+        let others = fields.filter(|(key, _)| {
+            ![CONTAINER, STOP_DETAILS].contains(&key.as_str()) && !(is_direct && *key == CALLER)
+        });
         Ok(Self {
             r#type: "tool_use",
-            id: form.names.ids.on_the_wire(&call.id),
-            name: form.names.tools.on_the_wire(&call.name),
+            id: names.ids.on_the_wire(&call.id),
+            name: names.tools.on_the_wire(&call.name),
             input: RawValue::from_string(arguments::as_text(&call.arguments).into_owned())?,
             others: others.map(|(key, value)| (key.clone(), value.clone())).collect(),
         })

@@ -1,53 +1,73 @@
-//! User content and the content of tool results, as content blocks.
+//! User content and tool results, as content blocks.
 
 use std::borrow::Cow;
 
-use advisor_core::{Media, MediaSource, Part};
+use advisor_core::{Media, MediaSource, Part, ToolResult};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use provider_http::media::{inline, is_empty, left_out};
-use serde_json::{Map, Value};
+use provider_http::media::{inline, is_empty, note};
+use provider_http::names::WireNames;
+use provider_http::parts_of_result;
+use serde::Serialize;
+use serde_json::{Value, json};
 
 /// The types of images that the API reads. Another one is left out with a note, since the API refuses it, in this
 /// request and in each later one of the conversation.
 const IMAGES: [&str; 4] = ["image/gif", "image/jpeg", "image/png", "image/webp"];
+const NOT_TAKEN: &str = "the Messages API does not take it";
 
 /// Returns the content blocks of parts. Text without any letter is left out, since the API refuses it.
-pub(super) fn blocks_of(parts: &[Part]) -> Vec<Value> {
-    parts.iter().filter_map(block_of).collect()
-}
-
-/// Returns the text blocks of parts, with a note in place of media.
-pub(super) fn texts_of(parts: &[Part]) -> Vec<Value> {
-    parts.iter().filter_map(text_of).collect()
+pub(super) fn blocks(parts: &[Part]) -> Vec<Value> {
+    parts.iter().filter_map(|part| media_block(part).or_else(|| text_block(part))).collect()
 }
 
 /// Returns a text block; `None` if the text is blank.
-pub(super) fn text_block(text: &str) -> Option<Value> {
-    let is_blank = text.trim().is_empty();
-    (!is_blank).then(|| object([("type", "text".into()), ("text", text.into())]))
+pub(super) fn text(text: &str) -> Option<Value> {
+    (!text.trim().is_empty()).then(|| json!({ "type": "text", "text": text }))
 }
 
-fn block_of(part: &Part) -> Option<Value> {
-    let block = match part {
+/// The result of a tool.
+#[derive(Serialize)]
+pub(super) struct WireResult<'a> {
+    r#type: &'static str,
+    tool_use_id: Cow<'a, str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    content: Vec<Value>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    is_error: bool,
+}
+
+/// Returns the result of a tool.
+pub(super) fn result<'a>(result: &'a ToolResult, names: &WireNames) -> WireResult<'a> {
+    WireResult {
+        r#type: "tool_result",
+        tool_use_id: names.ids.on_the_wire(&result.call_id),
+        content: if result.is_error {
+            // The content of a failure is text alone, and the API refuses an empty one.
+            parts_of_result(result).iter().filter_map(text_block).collect()
+        } else {
+            blocks(&result.parts)
+        },
+        is_error: result.is_error,
+    }
+}
+
+/// Returns the text block of a part: its text, or a note about its kind.
+fn text_block(part: &Part) -> Option<Value> {
+    match part {
+        Part::Text(content) => text(content),
+        Part::Json(value) => text(&value.to_string()),
+        other => text(&note(other, NOT_TAKEN)),
+    }
+}
+
+fn media_block(part: &Part) -> Option<Value> {
+    match part {
         Part::Image(media) | Part::File(media) if is_empty(media) => None,
         Part::Image(media) => image(media),
         Part::File(media) if media.mime.starts_with("image/") => image(media),
         Part::File(media) => document(media),
         _ => None,
-    };
-    block.or_else(|| text_of(part))
-}
-
-/// Returns the text block of a part: its text, or a note about its kind.
-fn text_of(part: &Part) -> Option<Value> {
-    match part {
-        Part::Text(text) => text_block(text),
-        Part::Json(value) => text_block(&value.to_string()),
-        Part::Image(media) | Part::Audio(media) | Part::Video(media) | Part::File(media) => {
-            text_block(&left_out(media, "the Messages API does not take it"))
-        }
-        _ => text_block("[part of an unknown kind left out]"),
     }
 }
 
@@ -56,7 +76,7 @@ fn image(media: &Media) -> Option<Value> {
         Some((mime, data)) => IMAGES.contains(&mime).then(|| in_base64(mime, data))?,
         None => by_reference(&media.source)?,
     };
-    Some(object([("type", "image".into()), ("source", source)]))
+    Some(Value::from_iter([("type", "image".into()), ("source", source)]))
 }
 
 /// Returns a PDF or a text as a document; `None` for other files.
@@ -66,39 +86,34 @@ fn document(media: &Media) -> Option<Value> {
         Some((mime, data)) if is_text(mime) => {
             let text = String::from_utf8(STANDARD.decode(&*data).ok()?).ok()?;
             let text = Some(text).filter(|text| !text.trim().is_empty())?;
-            object([("type", "text".into()), ("media_type", "text/plain".into()), ("data", text.into())])
+            json!({ "type": "text", "media_type": "text/plain", "data": text })
         }
         Some(_) => return None,
         None => by_reference(&media.source)?,
     };
-    let mut block = object([("type", "document".into()), ("source", source)]);
-    if let (Some(name), Some(fields)) = (&media.name, block.as_object_mut()) {
-        fields.insert("title".to_owned(), name.as_str().into());
+    let mut block = Value::from_iter([("type", "document".into()), ("source", source)]);
+    if let Some(name) = &media.name {
+        block["title"] = name.as_str().into();
     }
     Some(block)
 }
 
+/// Makes a source of a text that is moved: `json!` would copy an image once more.
 fn in_base64(mime: &str, data: Cow<'_, str>) -> Value {
-    let data = data.into_owned().into();
-    object([("type", "base64".into()), ("media_type", mime.into()), ("data", data)])
+    let data = Value::from(data.into_owned());
+    Value::from_iter([("type", "base64".into()), ("media_type", mime.into()), ("data", data)])
 }
 
 /// Returns the source of media that the server fetches. It cannot fetch a `data:` URL.
 fn by_reference(source: &MediaSource) -> Option<Value> {
-    let (kind, key, value) = match source {
-        MediaSource::Url(url) if url.starts_with("data:") => return None,
-        MediaSource::Url(url) => ("url", "url", url),
-        MediaSource::ProviderFile(id) => ("file", "file_id", id),
-        _ => return None,
-    };
-    Some(object([("type", kind.into()), (key, value.as_str().into())]))
+    match source {
+        MediaSource::Url(url) if url.starts_with("data:") => None,
+        MediaSource::Url(url) => Some(json!({ "type": "url", "url": url.as_str() })),
+        MediaSource::ProviderFile(id) => Some(json!({ "type": "file", "file_id": id.as_str() })),
+        _ => None,
+    }
 }
 
 fn is_text(mime: &str) -> bool {
     mime.starts_with("text/") || matches!(mime, "application/json" | "application/xml" | "application/yaml")
-}
-
-/// Makes an object of values that are moved: `json!` would copy an image once more.
-pub(super) fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
-    Value::Object(fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect::<Map<_, _>>())
 }

@@ -41,13 +41,6 @@ pub(super) enum SentAs {
     Nothing,
 }
 
-/// Checks whether each call in an answer has its result there, each result its call, and each call of a program the
-/// program.
-pub(super) fn is_paired(answer: &Message, format: &Text) -> bool {
-    let pairs = Pairs::new(std::iter::once((answer, false)), format);
-    answer.blocks().iter().all(|block| pairs.sent_as(block) == SentAs::Itself)
-}
-
 /// The calls of tools that the server runs, in some answers, as far as they go back.
 #[derive(Debug)]
 pub(super) struct Pairs<'a> {

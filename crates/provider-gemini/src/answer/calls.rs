@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 
 use advisor_core::{Delta, DeltaKind, ProviderData, Text, ToolCallDelta};
-use serde_json::value::RawValue;
+use provider_http::json;
 use serde_json::{Map, Value};
 
-use crate::wire::{Object, text, value};
+use crate::wire::Call;
 
 /// The deepest nesting of arguments that arrive in pieces.
 const MOST_NESTED: usize = 64;
@@ -39,14 +39,14 @@ impl Calls {
     /// A piece says `willContinue`, except for the last one, which may be empty. A name begins another call.
     pub(super) fn read(
         &mut self,
-        call: &Object<'_>,
+        call: Call<'_>,
         signature: Option<ProviderData>,
         deltas: &mut VecDeque<Delta>,
     ) {
-        let begins = self.open.is_none() || call.field("name").is_some() || call.field("args").is_some();
+        let begins = self.open.is_none() || !call.name.is_empty() || !call.args.is_empty();
         if begins {
             self.abandon(deltas);
-            if call.names().next().is_none() {
+            if call.is_empty {
                 return;
             }
             self.open =
@@ -54,22 +54,26 @@ impl Calls {
             self.begun = self.begun.saturating_add(1);
         }
         let Some(open) = &mut self.open else { return };
-        for piece in call.list("partialArgs").into_iter().filter_map(Object::read) {
-            if open.add(&piece).is_none() {
+        for piece in call.pieces.as_array().into_iter().flatten() {
+            if open.add(piece).is_none() {
                 open.arguments = None;
             }
         }
         let index = open.index;
-        let ends = !call.is_true("willContinue");
+        let ends = !call.continues;
         let mut fragment = ToolCallDelta::default();
         fragment.index = Some(index);
-        fragment.call_id = call.text("id").as_deref().map(Text::from);
-        fragment.name = call.text("name").as_deref().map(Text::from);
+        fragment.call_id = call.id.text().as_deref().map(Text::from);
+        fragment.name = call.name.text().as_deref().map(Text::from);
         fragment.provider_data = signature;
-        fragment.arguments_delta = match call.field("args") {
-            Some(args) => Some(whole(args).into()),
-            None if ends => open.whole().map(Text::from),
-            None => None,
+        fragment.arguments_delta = match call.args {
+            "" if ends => open.whole().map(Text::from),
+            "" => None,
+            // Some servers write the object into a text.
+            args if args.starts_with('"') => {
+                json::value(args).ok().as_ref().and_then(Value::as_str).map(Text::from)
+            }
+            args => Some(args.into()),
         };
         if begins || ends || fragment.provider_data.is_some() {
             deltas.push_back(Delta::tool_call(fragment));
@@ -98,17 +102,17 @@ impl Calls {
 
 impl OpenCall {
     /// Adds a piece: the value at a path, or more of the text at the same path as before. `None` if it has no place.
-    fn add(&mut self, piece: &Object<'_>) -> Option<()> {
-        let path = piece.text("jsonPath")?;
-        let place = place_at(self.arguments.as_mut()?, &path)?;
+    fn add(&mut self, piece: &Value) -> Option<()> {
+        let path = piece.get("jsonPath")?.as_str()?;
+        let place = place_at(self.arguments.as_mut()?, path)?;
         let continues = self.text.take().is_some_and(|before| before == path);
-        match (piece.field("stringValue").and_then(text), place) {
-            (Some(more), Value::String(text)) if continues => text.push_str(&more),
+        match (piece.get("stringValue").and_then(Value::as_str), place) {
+            (Some(more), Value::String(text)) if continues => text.push_str(more),
             (Some(text), place @ Value::Null) => *place = text.into(),
             (None, place @ Value::Null) => *place = other_value(piece)?,
             _ => return None,
         }
-        self.text = piece.is_true("willContinue").then(|| path.into_owned());
+        self.text = (piece.get("willContinue") == Some(&Value::Bool(true))).then(|| path.to_owned());
         Some(())
     }
 
@@ -156,16 +160,8 @@ fn place_at<'v>(arguments: &'v mut Value, path: &str) -> Option<&'v mut Value> {
 }
 
 /// Returns the value of a piece that is no text.
-fn other_value(piece: &Object<'_>) -> Option<Value> {
-    let number = piece.field("numberValue").and_then(value).filter(Value::is_number);
-    let boolean = || piece.field("boolValue").and_then(value).filter(Value::is_boolean);
-    let null = || piece.names().any(|name| name == "nullValue").then_some(Value::Null);
-    number.or_else(boolean).or_else(null)
-}
-
-/// Returns whole arguments as text: as they are spelled, or the text in place of an object.
-fn whole(args: &RawValue) -> String {
-    text(args)
-        .filter(|_| args.get().starts_with('"'))
-        .map_or_else(|| args.get().to_owned(), |text| text.into_owned())
+fn other_value(piece: &Value) -> Option<Value> {
+    let number = piece.get("numberValue").filter(|value| value.is_number());
+    let boolean = piece.get("boolValue").filter(|value| value.is_boolean());
+    number.or(boolean).cloned().or_else(|| piece.get("nullValue").map(|_| Value::Null))
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use advisor_core::{Citation, Delta, DeltaKind, Opaque, Text};
 use serde_json::Value;
 
-use crate::wire::{FORMAT, Object, value};
+use crate::wire::FORMAT;
 
 /// The fields of a candidate that report sources, beside `citationMetadata`.
 const METADATA: [&str; 2] = ["groundingMetadata", "urlContextMetadata"];
@@ -21,18 +21,14 @@ pub(super) struct Sources {
 }
 
 impl Sources {
-    /// Reads the sources in a candidate.
-    pub(super) fn read(&mut self, fields: &Object<'_>) {
-        for (name, kept) in METADATA.iter().zip(&mut self.metadata) {
-            let reported = fields.field(name).and_then(value);
-            if let Some(mut reported) =
-                reported.filter(|reported| *reported != Value::Object(Default::default()))
-            {
+    /// Reads the sources in a candidate: its `groundingMetadata`, `urlContextMetadata` and `citationMetadata`.
+    pub(super) fn read(&mut self, grounding: Value, url_context: Value, cited: &Value) {
+        for (mut reported, kept) in [grounding, url_context].into_iter().zip(&mut self.metadata) {
+            if !reported.is_null() && reported != Value::Object(Default::default()) {
                 remove_copies(&mut reported);
                 *kept = Some(reported);
             }
         }
-        let Some(cited) = fields.field("citationMetadata").and_then(value) else { return };
         // `citations` at Vertex AI.
         let lists = ["citationSources", "citations"].iter().filter_map(|name| cited.get(*name)?.as_array());
         for source in lists.flatten() {

@@ -26,23 +26,21 @@ fn format() -> GenerateContent {
 }
 
 /// Reads a body in pieces.
-fn read_pieces(pieces: &[&[u8]], fast: bool) -> ReadAnswer {
+fn read_pieces(pieces: &[&[u8]]) -> ReadAnswer {
     let decoder = AnswerDecoder::new(format(), SseLimits::default(), Redaction::default());
-    let decoder = if fast { decoder } else { decoder.without_fast_path() };
     read_answer(decoder, AggregatorSettings::default(), pieces)
 }
 
 /// Reads events as server-sent events, and checks that every other framing and split gives the same.
 fn read(events: &[Value]) -> ReadAnswer {
     let sse = sse(events, "\r\n");
-    let whole = read_pieces(&[&sse], true);
+    let whole = read_pieces(&[&sse]);
     for body in [&sse, &self::sse(events, "\n"), &array(events)] {
         let bytes: Vec<&[u8]> = body.chunks(1).collect();
-        assert_same(&whole, &read_pieces(&[body], true), "whole");
-        assert_same(&whole, &read_pieces(&[body], false), "without the fast path");
-        assert_same(&whole, &read_pieces(&bytes, true), "byte by byte");
+        assert_same(&whole, &read_pieces(&[body]), "whole");
+        assert_same(&whole, &read_pieces(&bytes), "byte by byte");
         for split in split::random_splits(body, 7, 10) {
-            assert_same(&whole, &read_pieces(&split.pieces, true), "at random splits");
+            assert_same(&whole, &read_pieces(&split.pieces), "at random splits");
         }
     }
     whole

@@ -91,7 +91,7 @@ fn deeply_nested_values_cause_no_stack_overflow() {
             );
             let end = r#"{"candidates":[{"finishReason":"STOP"}]}"#;
             let outcome = recording::aggregate([Bytes::from(format!("data: {body}\n\ndata: {end}\n\n"))]);
-            assert!(outcome["error"].is_null(), "{depth}: {outcome}");
+            assert_eq!(outcome["error"].is_null(), depth <= 100, "{depth}: {outcome}");
         }
     }
     let path = format!("$.{}a", "a.".repeat(100_000));

@@ -8,15 +8,11 @@ use provider_http::written::{parameters_of, unwritable, written_tools};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::BodySettings;
-
 /// Returns all fields but the messages and the tools. The caller's extra fields come last and override others; those
 /// in an object `options` override single options.
-pub(super) fn write(request: &ChatRequest, model: &str, settings: BodySettings) -> Map<String, Value> {
-    let mut fields = Map::from_iter([
-        ("model".to_owned(), json!(model)),
-        ("stream".to_owned(), json!(settings.streaming)),
-    ]);
+pub(super) fn write(request: &ChatRequest, model: &str, streaming: bool) -> Map<String, Value> {
+    let mut fields =
+        Map::from_iter([("model".to_owned(), json!(model)), ("stream".to_owned(), json!(streaming))]);
     if let Some(format) = request.options.response_format.as_ref().and_then(format) {
         fields.insert("format".to_owned(), format);
     }

@@ -62,6 +62,6 @@ fn deeply_nested_arguments_cause_no_stack_overflow() {
         let call = format!(r#"{{"function":{{"name":"f","arguments":{{"a":{arguments}}}}}}}"#);
         let body = format!("{{\"message\":{{\"tool_calls\":[{call}]}},\"done\":true}}\n");
         let outcome = recording::aggregate([Bytes::from(body)]);
-        assert_eq!(outcome["tool_calls"][0]["name"], "f", "{depth}");
+        assert_eq!(outcome["error"].is_null(), depth < 128, "{depth}");
     }
 }

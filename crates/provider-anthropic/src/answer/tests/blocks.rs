@@ -310,7 +310,7 @@ fn law_t6_unknown_stop_reason_ends_no_call() {
 fn invalid_values_count_as_absent() {
     let response = response_to(&[
         json!({"type": "message_start"}),
-        json!({"type": "content_block_start", "index": "0", "content_block": {"type": "text", "text": 7}}),
+        json!({"type": "content_block_start", "index": "0", "content_block": {"type": "text", "text": {}}}),
         json!({"type": "content_block_delta", "index": 0.0, "delta": {"type": "text_delta", "text": "a"}}),
         json!({"type": "content_block_delta", "index": 0, "delta": null}),
         json!({"type": "content_block_delta", "index": 0, "delta": {"type": "new_delta", "new": 1}}),

@@ -179,14 +179,14 @@ fn events(content: &[Value], stop_reason: &str, named: Named, container: &Value)
 }
 
 fn answer_of(events: &[Value]) -> Message {
-    let read = read(&[&sse(events)], Path::Fast, AggregatorLimits::default());
+    let read = read(&[&sse(events)], AggregatorLimits::default());
     read.response.expect("a complete answer").message().clone()
 }
 
 fn body_of(messages: &MessageList) -> Value {
     let request = ChatRequest::new(messages.clone());
     let body = body(&request, "m", &FORMAT.into(), &BodySettings::default()).expect("a body");
-    serde_json::from_slice(&body.json.concat()).expect("JSON")
+    serde_json::from_slice(&body.json).expect("JSON")
 }
 
 /// The content of the messages of a body with this role.

@@ -139,11 +139,11 @@ fn error_in_the_stream_is_typed_and_keeps_the_part_before_it() {
 #[test]
 fn body_that_ends_early_is_truncated() {
     let sse = sse(&[text("Hi"), text(" you")], "\r\n");
-    let ReadAnswer { response: cut, .. } = read_pieces(&[&sse], true);
+    let ReadAnswer { response: cut, .. } = read_pieces(&[&sse]);
     assert_eq!(cut.expect_err("cut").kind(), ErrorKind::Truncated);
     let array = array(&[text("Hi"), stop()]);
     for end in 0..array.len() {
-        let ReadAnswer { response: cut, .. } = read_pieces(&[&array[..end]], true);
+        let ReadAnswer { response: cut, .. } = read_pieces(&[&array[..end]]);
         assert_eq!(cut.expect_err("cut").kind(), ErrorKind::Truncated, "{end}");
     }
 }
@@ -162,7 +162,7 @@ fn other_json_and_pages_are_no_answers() {
             ErrorKind::Authentication,
         ),
     ] {
-        let ReadAnswer { response, .. } = read_pieces(&[body.as_bytes()], true);
+        let ReadAnswer { response, .. } = read_pieces(&[body.as_bytes()]);
         assert_eq!(response.expect_err(body).kind(), kind, "{body}");
     }
 }

@@ -1,7 +1,4 @@
-//! Framings, whole answers, and the fast path.
-
-use advisor_testkit::decoding;
-use bytes::Bytes;
+//! Framings and whole answers.
 
 use super::*;
 
@@ -14,43 +11,15 @@ fn whole_answer_gives_the_same_response() {
     event["usageMetadata"] = json!({"promptTokenCount": 3});
     let streamed = read(std::slice::from_ref(&event));
     let body = event.to_string().into_bytes();
-    assert_same(&streamed, &read_pieces(&[&body], true), "whole");
-    assert_same(&streamed, &read_pieces(&body.chunks(1).collect::<Vec<_>>(), true), "byte by byte");
+    assert_same(&streamed, &read_pieces(&[&body]), "whole");
+    assert_same(&streamed, &read_pieces(&body.chunks(1).collect::<Vec<_>>()), "byte by byte");
 }
 
 #[test]
 fn end_marker_of_a_gateway_ends_the_answer() {
     let body = [sse(&[text("Hi"), stop()], "\n"), b"data: [DONE]\n\ndata: rubbish\n\n".to_vec()].concat();
-    let ReadAnswer { response, .. } = read_pieces(&[&body], true);
+    let ReadAnswer { response, .. } = read_pieces(&[&body]);
     assert_eq!(response.expect("an answer").text(), "Hi");
-}
-
-/// Returns the number of events that are read without being parsed.
-fn fast_events_in(body: &[u8]) -> usize {
-    decoding::fast_events(format(), body) as usize
-}
-
-#[test]
-fn events_of_a_known_form_are_not_parsed() {
-    let counted = |mut event: Value, n: usize| {
-        event["usageMetadata"] = json!({"promptTokenCount": 17, "candidatesTokenCount": n, "totalTokenCount": 17 + n,
-            "promptTokensDetails": [{"modality": "TEXT", "tokenCount": 17}]});
-        event["responseId"] = "r".into();
-        event
-    };
-    let words = |thought: bool| -> Vec<Value> {
-        (0..200)
-            .map(|n| counted(parts(json!([{"text": format!("word \"{n}\""), "thought": thought}])), n))
-            .collect()
-    };
-    for events in [words(false), words(true)] {
-        for body in [sse(&events, "\r\n"), sse(&events, "\n"), array(&events)] {
-            let fast = fast_events_in(&body);
-            assert!(fast + 10 > events.len(), "{fast} of {} events", events.len());
-        }
-        let whole: Vec<Value> = events.into_iter().chain([stop()]).collect();
-        assert!(read(&whole).response.is_ok());
-    }
 }
 
 /// The end of one call and the beginning of the next have the form of earlier events.
@@ -88,19 +57,4 @@ fn law_r1_arguments_in_pieces_are_bounded() {
     let decoder = AnswerDecoder::new(format, SseLimits::default(), Redaction::default());
     let read = read_answer(decoder, AggregatorSettings::default(), &[&sse(&events, "\n")]);
     assert_eq!(read.response.expect_err("too large").kind(), advisor_core::ErrorKind::TooLarge);
-}
-
-#[test]
-fn law_r4_a_text_event_costs_no_allocation() {
-    let body = |events: usize| sse(&(0..events).map(|_| text("a few words")).collect::<Vec<_>>(), "\r\n");
-    let allocations = |events: usize| {
-        let body = Bytes::from(body(events));
-        let mut decoder = AnswerDecoder::new(format(), SseLimits::default(), Redaction::default());
-        allocation_counter::measure(move || {
-            decoder.push(body);
-            while decoder.next().is_some() {}
-        })
-        .count_total
-    };
-    assert_eq!(allocations(400), allocations(200));
 }

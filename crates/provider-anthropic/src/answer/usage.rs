@@ -3,15 +3,13 @@
 use advisor_core::Usage;
 use serde_json::Value;
 
-use super::list;
-
 /// The largest integer below which floating point represents every integer (RFC 8259, 6).
 const LARGEST_COUNT: u64 = (1 << 53) - 1;
 
 /// The token counts of an answer so far. They are cumulative: the server repeats them, some or all, and a lower count
 /// takes nothing back.
 #[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct TokenCounts {
+pub(super) struct TokenCounts {
     /// Without tokens that are read from a cache or written to one.
     input: Option<u64>,
     cache_read: Option<u64>,
@@ -24,9 +22,10 @@ impl TokenCounts {
     /// Takes the counts that `usage` reports. Returns whether it reports any.
     ///
     /// The counts of an answer leave out some steps of it, such as a compaction. The list of its steps has all.
-    pub(crate) fn update(&mut self, usage: &Value) -> bool {
+    pub(super) fn update(&mut self, usage: &Value) -> bool {
         let reported = Self::read(usage);
-        let steps = list(usage, "iterations").iter().map(Self::read);
+        let steps = usage.get("iterations").and_then(Value::as_array);
+        let steps = steps.into_iter().flatten().map(Self::read);
         let all = steps.fold(Self::default(), |sum, step| sum.combine(step, u64::saturating_add));
         let before = *self;
         *self = before.combine(reported, u64::max).combine(all, u64::max);
@@ -61,7 +60,7 @@ impl TokenCounts {
     }
 
     /// Converts the counts to this project's names. Cached tokens count as input, too, as with other providers.
-    pub(crate) fn to_usage(self) -> Usage {
+    pub(super) fn to_usage(self) -> Usage {
         let mut usage = Usage::default();
         let input = [self.input, self.cache_read, self.cache_write];
         usage.input_tokens = input.into_iter().flatten().reduce(u64::saturating_add);

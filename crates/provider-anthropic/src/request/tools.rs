@@ -4,17 +4,14 @@ use std::borrow::Cow;
 
 use advisor_core::{ChatRequest, Result, ToolChoice, ToolDefinition};
 use bytes::Bytes;
-use provider_http::names::{NameRule, OfferedNames, ToolNames};
+use provider_http::names::{OfferedNames, ToolNames};
 use provider_http::written::{parameters_of, unwritable, written_tools};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::blocks::Blocks;
+use super::{Blocks, TOOL_NAMES};
 use crate::caching::PromptCaching;
 use crate::wire::text;
-
-/// The tool names that the API accepts.
-pub(super) const TOOL_NAMES: NameRule = NameRule::UP_TO_64;
 
 /// The tools of a request, and definitions that the caller wrote in the form of the API. One of those describes the
 /// tool of the request with its name, or else a tool that the server runs.
@@ -28,21 +25,6 @@ impl<'a> Offered<'a> {
         Self { request, definitions }
     }
 
-    /// Checks whether the API knows no tool in this request.
-    pub(super) fn is_empty(&self) -> bool {
-        self.request.api_tools().is_empty() && self.verbatim().next().is_none()
-    }
-
-    /// Returns the tool choice, unless it is about tools that only an advisor describes.
-    fn choice(&self) -> Option<&'a ToolChoice> {
-        let choice = self.request.options.tool_choice.as_ref();
-        let is_sent = match choice {
-            Some(ToolChoice::Tool(name)) => self.verbatim().any(|described| described == name.as_str()),
-            _ => self.verbatim().next().is_some(),
-        };
-        if is_sent { choice } else { self.request.api_tool_choice() }
-    }
-
     /// Returns the names of the tools.
     pub(super) fn names(&self) -> OfferedNames<'a> {
         OfferedNames::new(self.request, TOOL_NAMES, self.verbatim())
@@ -52,7 +34,8 @@ impl<'a> Offered<'a> {
     /// tool.
     pub(super) fn tool_choice(&self, names: &ToolNames) -> Option<Value> {
         let (choice, parallel) = (self.choice(), self.request.options.parallel_tool_calls);
-        if self.is_empty() || (choice.is_none() && parallel.is_none()) {
+        let is_empty = self.request.api_tools().is_empty() && self.verbatim().next().is_none();
+        if is_empty || (choice.is_none() && parallel.is_none()) {
             return None;
         }
         let mut fields = Map::new();
@@ -72,39 +55,41 @@ impl<'a> Offered<'a> {
         Some(Value::Object(fields))
     }
 
+    /// Returns the tool choice, unless it is about tools that only an advisor describes.
+    fn choice(&self) -> Option<&'a ToolChoice> {
+        let choice = self.request.options.tool_choice.as_ref();
+        let is_sent = match choice {
+            Some(ToolChoice::Tool(name)) => self.verbatim().any(|described| described == name.as_str()),
+            _ => self.verbatim().next().is_some(),
+        };
+        if is_sent { choice } else { self.request.api_tool_choice() }
+    }
+
     /// Returns the names of the tools that the caller wrote for the API.
     fn verbatim(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let own = self.request.options.extra.get("tools").and_then(Value::as_array);
         own.into_iter().flatten().chain(self.definitions).filter_map(|tool| text(tool, "name"))
     }
 
-    /// Returns the tools of the request without those that the caller has described.
-    fn undescribed(&self) -> impl Iterator<Item = &'a ToolDefinition> {
+    /// Returns the tools in JSON, separated by commas; the last one is marked for the cache. The tools of a set are
+    /// written once, unless one is described by the caller or does not have its usual name.
+    pub(super) fn written(&self, names: &ToolNames, caching: PromptCaching) -> Result<Vec<u8>> {
+        let set = self.request.api_tools();
         let is_described = |tool: &ToolDefinition| {
             self.definitions.iter().any(|definition| text(definition, "name") == Some(&tool.name))
         };
-        self.request.api_tools().definitions().filter(move |tool| !is_described(tool))
-    }
-
-    /// Returns the tools in JSON, separated by commas, in pieces. The tools of a set are written once, unless one
-    /// is described by the caller or does not have its usual name.
-    pub(super) fn pieces(&self, names: &ToolNames, caching: PromptCaching) -> Result<Vec<Bytes>> {
-        let written = || {
+        let write = || {
             let mut tools = Blocks::default();
-            let pushed = self.undescribed().try_for_each(|tool| tools.push(&WireTool::new(tool, names)));
-            pushed.map(|()| tools.into_bytes()).map_err(unwritable)
+            let mut undescribed = set.definitions().filter(|tool| !is_described(tool));
+            let pushed = undescribed.try_for_each(|tool| tools.push(&WireTool::new(tool, names)));
+            pushed.map(|()| Bytes::from(tools.0)).map_err(unwritable)
         };
-        let set = self.request.api_tools();
-        let is_usual = self.undescribed().count() == set.len()
-            && !self.undescribed().any(|tool| names.is_special(&tool.name));
-        let own = if is_usual { written_tools(set, &ToolsForm, written)? } else { written()? };
-        let mut others = Blocks::default();
-        others.extend(self.definitions).map_err(unwritable)?;
-        let comma = Bytes::from_static(if own.is_empty() || others.is_empty() { b"" } else { b"," });
-        let mut pieces: Vec<Bytes> =
-            [own, comma, others.into_bytes()].into_iter().filter(|piece| !piece.is_empty()).collect();
-        caching.mark_last(&mut pieces);
-        Ok(pieces)
+        let is_usual = !set.definitions().any(|tool| is_described(tool) || names.is_special(&tool.name));
+        let own = if is_usual { written_tools(set, &ToolsForm, write) } else { write() }?;
+        let mut all = Blocks(own.into());
+        self.definitions.iter().try_for_each(|definition| all.push(definition)).map_err(unwritable)?;
+        caching.mark(&mut all.0);
+        Ok(all.0)
     }
 }
 

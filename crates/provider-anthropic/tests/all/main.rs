@@ -3,5 +3,4 @@
 
 mod conformance;
 mod http;
-mod properties;
 mod recordings;

@@ -3,6 +3,5 @@
 
 mod conformance;
 mod http;
-mod properties;
 mod recordings;
 mod replays;

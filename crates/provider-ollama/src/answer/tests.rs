@@ -402,3 +402,14 @@ fn type_of_an_image_is_known_by_its_first_bytes() {
         assert_eq!(mime_of(bytes), mime, "{bytes:?}");
     }
 }
+
+#[test]
+fn deeply_nested_arguments_cause_no_stack_overflow() {
+    for depth in [3, 100, 100_000] {
+        let arguments = ["[".repeat(depth), "]".repeat(depth)].concat();
+        let call = format!(r#"{{"function":{{"name":"f","arguments":{{"a":{arguments}}}}}}}"#);
+        let body = [line(&format!(r#""tool_calls":[{call}]"#)), STOP.to_owned()].concat();
+        let whole = read_answer(decoder(), AggregatorSettings::default(), &[body.as_bytes()]);
+        assert_eq!(whole.response.is_ok(), depth <= 100, "{depth}");
+    }
+}

@@ -267,25 +267,6 @@ fn steps_of_an_answer_count_together() {
     }
 }
 
-#[test]
-fn stop_reasons_have_our_names() {
-    for (written, reason) in [
-        ("end_turn", FinishReason::Stop),
-        ("stop_sequence", FinishReason::Stop),
-        ("max_tokens", FinishReason::Length),
-        ("model_context_window_exceeded", FinishReason::Length),
-        ("tool_use", FinishReason::ToolCalls),
-        ("refusal", FinishReason::Refusal),
-        ("pause_turn", FinishReason::Paused),
-        ("compaction", FinishReason::Paused),
-        ("new_reason", FinishReason::Other("new_reason".into())),
-    ] {
-        let response = response_to(&[start(), text(0), say(0, "a"), stop(0), finish(written), end()]);
-        assert_eq!(response.finish().reason, reason);
-        assert_eq!(response.finish().as_written.as_deref(), Some(written));
-    }
-}
-
 /// A call whose block has no end runs only under a word that is known to leave it whole.
 #[test]
 fn law_t6_unknown_stop_reason_ends_no_call() {

@@ -71,13 +71,7 @@ fn q47_error_event_fails_the_answer() {
     for (error_type, kind, retryable) in [
         ("overloaded_error", ErrorKind::Provider { status: None }, true),
         ("api_error", ErrorKind::Provider { status: None }, true),
-        ("timeout_error", ErrorKind::Provider { status: None }, true),
-        ("rate_limit_error", ErrorKind::RateLimited { retry_after: None }, true),
         ("authentication_error", ErrorKind::Authentication, false),
-        ("permission_error", ErrorKind::Authentication, false),
-        ("billing_error", ErrorKind::Authentication, false),
-        ("invalid_request_error", ErrorKind::InvalidRequest, false),
-        ("not_found_error", ErrorKind::NotFound, false),
     ] {
         let call = [tool(1, "t", "f"), input(1, "{}"), stop(1)];
         let events = with(call.into_iter().chain([failure(error_type), finish("tool_use"), end()]));

@@ -1,6 +1,6 @@
 //! Quirks of servers that speak the Messages API, by their numbers.
 
-use advisor_core::BlockKind::{Text, ToolCall};
+use advisor_core::BlockKind::{Opaque, Text, ToolCall};
 
 use super::*;
 
@@ -14,43 +14,27 @@ fn arguments(response: &ChatResponse) -> Vec<String> {
 }
 
 #[test]
-fn q21_q25_call_without_arguments_has_none() {
-    for pieces in [vec![], vec![input(0, "")], vec![input(0, ""), input(0, "")]] {
-        let events = [tool(0, "t", "now")].into_iter().chain(pieces).chain([stop(0)]);
-        let response = response_to(&call_of(events));
-        assert_eq!(arguments(&response), [""]);
-        let (_, call) = response.tool_calls().next().expect("a call");
-        assert_eq!(call.parsed_arguments().expect("an object"), json!({}));
-    }
-}
-
-#[test]
-fn q22_empty_object_before_arguments_is_dropped() {
-    let pieces = [tool(0, "t", "f"), input(0, "{}"), input(0, "{\"a\":"), input(0, "1}"), stop(0)];
-    assert_eq!(arguments(&response_to(&call_of(pieces))), ["{\"a\":1}"]);
-}
-
-#[test]
-fn q23_input_in_the_start_counts_if_no_other_comes() {
-    let call = |input: Value| open(0, json!({"type": "tool_use", "id": "t", "name": "f", "input": input}));
-    let whole = response_to(&call_of([call(json!({"a": 1})), stop(0)]));
-    assert_eq!(arguments(&whole), ["{\"a\":1}"]);
-    let without_end = response_to(&call_of([call(json!({"a": 1}))]));
-    assert_eq!(arguments(&without_end), ["{\"a\":1}"]);
-    let both = [call(json!({"a": 1})), input(0, ""), input(0, "{\"a\":"), input(0, " 1}"), stop(0)];
-    assert_eq!(arguments(&response_to(&call_of(both))), ["{\"a\": 1}"]);
-}
-
-#[test]
-fn q24_missing_input_is_none() {
-    for block in [
-        json!({"type": "tool_use", "id": "t", "name": "f"}),
-        json!({"type": "tool_use", "id": "t", "name": "f", "input": null}),
-        json!({"type": "tool_use", "id": "t", "name": "f", "input": ""}),
+fn q21_q25_q62_arguments_come_in_pieces_or_else_in_the_start() {
+    let call = |input: Value| json!({"type": "tool_use", "id": "t", "name": "f", "input": input});
+    let mut absent = call(json!({}));
+    absent.as_object_mut().expect("an object").remove("input");
+    for (block, pieces, expected) in [
+        (call(json!({})), vec![], ""),
+        (call(json!({})), vec!["", ""], ""),
+        (call(json!({})), vec!["{}", "{\"a\":", "1}"], "{\"a\":1}"),
+        (call(json!({"a": 1})), vec![], "{\"a\":1}"),
+        (call(json!({"a": 1})), vec!["", "{\"a\":", " 1}"], "{\"a\": 1}"),
+        (absent.clone(), vec![], ""),
+        (absent, vec!["{\"a\":1}"], "{\"a\":1}"),
+        (call(Value::Null), vec!["{\"a\":1}"], "{\"a\":1}"),
+        (call(json!("")), vec![], ""),
+        (call(json!({})), vec!["{\"a\": tru", "e,}"], "{\"a\": true,}"),
     ] {
-        let response = response_to(&call_of([open(0, block.clone()), input(0, "{\"a\":1}"), stop(0)]));
-        assert_eq!(arguments(&response), ["{\"a\":1}"]);
-        assert_eq!(arguments(&response_to(&call_of([open(0, block), stop(0)]))), [""]);
+        let pieces: Vec<Value> = pieces.into_iter().map(|piece| input(0, piece)).collect();
+        for end in [vec![stop(0)], vec![]] {
+            let events = [vec![open(0, block.clone())], pieces.clone(), end].concat();
+            assert_eq!(arguments(&response_to(&call_of(events))), [expected], "{block} {pieces:?}");
+        }
     }
 }
 
@@ -71,102 +55,38 @@ fn q28_calls_decide_and_not_the_reason() {
     assert_eq!(arguments(&response_to(&events)), ["{}"]);
 }
 
+/// Pieces belong to the block of their number, or else to the last one; a new block of the same number is another one.
 #[test]
-fn q62_arguments_that_are_no_json_are_kept() {
-    let response =
-        response_to(&call_of([tool(0, "t", "f"), input(0, "{\"a\": tru"), input(0, "e,}"), stop(0)]));
-    assert_eq!(arguments(&response), ["{\"a\": true,}"]);
-    assert!(response.tool_calls().next().expect("a call").1.parsed_arguments().is_err());
-}
-
-#[test]
-fn q56_deltas_of_another_number_belong_to_the_open_block() {
-    let response = response_to(&[
-        start(),
-        text(2),
-        say(3, "a"),
-        say(3, "b"),
-        say(3, "c"),
-        stop(3),
-        tool(3, "t", "f"),
-        input(4, "{\"a\":"),
-        input(4, "1"),
-        input(4, "}"),
-        stop(4),
-        text(4),
-        say(4, "d"),
-        say(4, "e"),
-        stop(4),
-        finish("tool_use"),
-        end(),
-    ]);
-    assert_eq!(kinds(&response), [Text, ToolCall, Text]);
-    assert_eq!((response.text().as_str(), arguments(&response)), ("abcde", vec!["{\"a\":1}".to_owned()]));
-}
-
-#[test]
-fn deltas_that_always_have_one_number_belong_to_the_open_block() {
+fn q56_numbers_of_blocks_and_pieces_may_differ() {
     let search = json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}});
-    let response = response_to(&[
-        start(),
-        text(0),
-        say(0, "a"),
-        say(0, "b"),
-        say(0, "c"),
-        stop(0),
-        text(1),
-        say(0, "d"),
-        say(0, "e"),
-        stop(0),
-        tool(2, "t", "f"),
-        input(0, "{\"a\":"),
-        input(0, "1"),
-        input(0, "2}"),
-        stop(0),
-        open(3, search),
-        input(0, "{\"q\":"),
-        input(0, "3"),
-        input(0, "4}"),
-        stop(0),
-        finish("tool_use"),
-        end(),
-    ]);
-    assert_eq!((response.text().as_str(), arguments(&response)), ("abcde", vec!["{\"a\":12}".to_owned()]));
-    assert_eq!(opaque(&response)[0].1["input"], json!({"q": 34}));
-    assert_eq!(response.blocks().filter(|(_, block)| block.kind() == Text).count(), 2);
-}
-
-#[test]
-fn blocks_that_all_have_one_number_stay_apart() {
-    let search = json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}});
-    let response = response_to(&[
-        start(),
-        text(0),
-        say(0, "a"),
-        say(0, "b"),
-        say(0, "c"),
-        stop(0),
-        tool(0, "t", "f"),
-        input(0, "{\"a\":"),
-        input(0, "1"),
-        input(0, "2}"),
-        stop(0),
-        open(0, search),
-        input(0, "{\"q\":"),
-        input(0, "3"),
-        input(0, "4}"),
-        stop(0),
-        tool(0, "u", "g"),
-        input(0, "{\"a\":"),
-        input(0, "5"),
-        input(0, "6}"),
-        stop(0),
-        finish("tool_use"),
-        end(),
-    ]);
-    assert_eq!(response.text(), "abc");
-    assert_eq!(arguments(&response), ["{\"a\":12}", "{\"a\":56}"]);
-    assert_eq!(opaque(&response)[0].1["input"], json!({"q": 34}));
+    for (starts, pieces) in
+        [([0, 1, 2, 3], [0, 1, 2, 3]), ([2, 3, 4, 5], [3, 4, 5, 6]), ([0, 1, 2, 3], [0; 4]), ([0; 4], [0; 4])]
+    {
+        let [one, two, three, four] = pieces;
+        let response = response_to(&[
+            start(),
+            text(starts[0]),
+            say(one, "a"),
+            say(one, "b"),
+            stop(one),
+            tool(starts[1], "t", "f"),
+            input(two, "{\"a\":"),
+            input(two, "12}"),
+            stop(two),
+            open(starts[2], search.clone()),
+            input(three, "{\"q\":"),
+            input(three, "34}"),
+            stop(three),
+            text(starts[3]),
+            say(four, "c"),
+            stop(four),
+            finish("tool_use"),
+            end(),
+        ]);
+        assert_eq!(kinds(&response), [Text, ToolCall, Opaque, Text], "{starts:?} {pieces:?}");
+        assert_eq!((response.text().as_str(), arguments(&response)), ("abc", vec!["{\"a\":12}".to_owned()]));
+        assert_eq!(opaque(&response)[0].1["input"], json!({"q": 34}));
+    }
 }
 
 #[test]

@@ -268,6 +268,43 @@ fn tool_of_the_server_goes_back_with_its_result_only() {
     );
 }
 
+/// A program that the server runs waits for results of the calls that it makes. If it is left out, they go as calls of the
+/// model.
+#[test]
+fn calls_of_a_program_go_with_it() {
+    let program = || {
+        opaque(
+            json!({"type": "server_tool_use", "id": "p", "name": "code_execution", "input": {"code": "x"}}),
+        )
+    };
+    let ran = || opaque(json!({"type": "code_execution_tool_result", "tool_use_id": "p", "content": {}}));
+    let call = ToolCall::new("c1", "f", "{}");
+    let caller = json!({"caller": {"type": "code_execution_20260120", "tool_id": "p"}});
+    let called = Block::with_data(
+        BlockContent::ToolCall(call.clone()),
+        vec![ProviderData::new(FORMAT, caller.clone())],
+    );
+    let turn = vec![
+        Message::user("Hi"),
+        Message::assistant_blocks(vec![program(), called]),
+        Message::tool(ToolResult::new(&call, vec!["1".into()])),
+    ];
+    let more = || Message::user("And?");
+    let ended = Message::assistant_blocks(vec![ran(), Block::text("x")]);
+    for (rest, ids, is_of_program) in [
+        (vec![], vec!["p", "c1", "c1"], true),
+        (vec![ended.clone()], vec!["p", "c1", "c1", "p"], true),
+        (vec![ended, more()], vec!["p", "c1", "c1", "p"], true),
+        (vec![more()], vec!["c1", "c1"], false),
+    ] {
+        let messages = [turn.clone(), rest].concat();
+        assert_eq!(server_tools(messages.clone()), ids);
+        let wire = on_the_wire(messages);
+        let sent = wire[1]["content"].as_array().and_then(|blocks| blocks.last()).expect("a call");
+        assert_eq!(sent.get("caller"), caller.get("caller").filter(|_| is_of_program), "{ids:?}");
+    }
+}
+
 #[test]
 fn every_kind_of_content_has_a_role() {
     for (content, role) in [

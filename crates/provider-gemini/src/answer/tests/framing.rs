@@ -22,30 +22,6 @@ fn end_marker_of_a_gateway_ends_the_answer() {
     assert_eq!(response.expect("an answer").text(), "Hi");
 }
 
-/// The end of one call and the beginning of the next have the form of earlier events.
-#[test]
-fn law_s5_calls_of_one_form_stay_apart() {
-    let piece = |text: &str| {
-        let piece = json!({"jsonPath": "$.a", "stringValue": text, "willContinue": true});
-        parts(json!([{"functionCall": {"partialArgs": [piece], "willContinue": true}}]))
-    };
-    let mut events = Vec::new();
-    for name in ["f", "g", "f", "without an end", "g"] {
-        events.push(parts(json!([{"functionCall": {"name": name, "willContinue": true}}])));
-        events.extend(["x", "y", "z", "z"].map(piece));
-        if name != "without an end" {
-            events.push(parts(json!([{"functionCall": {}}])));
-            events.extend([text("1"), text("2"), text("3")]);
-        }
-    }
-    events.push(stop());
-    let ReadAnswer { response, .. } = read(&events);
-    let response = response.expect("an answer");
-    let expected = |name: &str| (name.to_owned(), json!({"a": "xyzz"}));
-    assert_eq!(runnable(&response), ["f", "g", "f", "g"].map(expected));
-    assert_eq!(response.text(), "123123123123");
-}
-
 #[test]
 fn law_r1_arguments_in_pieces_are_bounded() {
     let piece = json!({"jsonPath": "$.a", "stringValue": "x".repeat(100), "willContinue": true});
@@ -57,4 +33,27 @@ fn law_r1_arguments_in_pieces_are_bounded() {
     let decoder = AnswerDecoder::new(format, SseLimits::default(), Redaction::default());
     let read = read_answer(decoder, AggregatorSettings::default(), &[&sse(&events, "\n")]);
     assert_eq!(read.response.expect_err("too large").kind(), advisor_core::ErrorKind::TooLarge);
+}
+
+#[test]
+fn deeply_nested_values_cause_no_stack_overflow() {
+    for depth in [3, 100, 100_000] {
+        let deep = ["[".repeat(depth), "]".repeat(depth)].concat();
+        for part in [
+            format!(r#"{{"text":{deep}}}"#),
+            format!(r#"{{"functionCall":{{"name":"f","args":{{"a":{deep}}}}}}}"#),
+            format!(r#"{{"new":{deep}}}"#),
+        ] {
+            let event = format!(
+                r#"{{"candidates":[{{"content":{{"parts":[{part}]}},"groundingMetadata":{deep},"finishReason":"STOP"}}]}}"#
+            );
+            let response = read_pieces(&[format!("data: {event}\n\n").as_bytes()]).response;
+            assert_eq!(response.is_ok(), depth <= 100, "{depth} {response:?}");
+        }
+    }
+    let path = format!("$.{}a", "a.".repeat(100_000));
+    let piece = json!({"name": "f", "partialArgs": [{"jsonPath": path, "numberValue": 1}]});
+    let events = sse(&[parts(json!([{ "functionCall": piece }])), stop()], "\n");
+    let response = read_pieces(&[&events]).response.expect("an answer");
+    assert_eq!(runnable(&response), []);
 }

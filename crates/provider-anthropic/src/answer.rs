@@ -225,17 +225,13 @@ impl Messages {
         let (mut id, mut name, mut input) = (Str::default(), Str::default(), "");
         let mut others = Map::new();
         read_fields(block, |key| {
-            if let Some(value) = key.is("id") {
-                value.text(&mut id)
-            } else if let Some(value) = key.is("name") {
-                value.text(&mut name)
-            } else if let Some(value) = key.is("input") {
-                value.raw(&mut input)
-            } else if let Some(value) = key.is("type") {
-                value.skip()
-            } else {
-                let (key, value) = key.split()?;
-                value.value(others.entry(key.text().unwrap_or_default()).or_insert(Value::Null))
+            let (key, value) = key.split()?;
+            match key.spelling() {
+                "type" => value.skip(),
+                "id" => value.text(&mut id),
+                "name" => value.text(&mut name),
+                "input" => value.raw(&mut input),
+                other => value.value(others.entry(other).or_insert(Value::Null)),
             }
         });
         others.retain(|_, value| !value.is_null());
@@ -332,20 +328,15 @@ impl<'a> Event<'a> {
     fn read(data: &'a str) -> serde_json::Result<Self> {
         let mut event = Self::default();
         let field = |key: Key<'a>| {
-            if let Some(value) = key.is("type") {
-                value.text(&mut event.kind)
-            } else if let Some(value) = key.is("index") {
-                value.number(&mut event.index)
-            } else if let Some(value) = key.is("delta") {
-                value.raw(&mut event.delta)
-            } else if let Some(value) = key.is("content_block") {
-                value.raw(&mut event.content_block)
-            } else if let Some(value) = key.is("message") {
-                value.raw(&mut event.message)
-            } else if let Some(value) = key.is("usage") {
-                value.raw(&mut event.usage)
-            } else {
-                key.skip()
+            let (key, value) = key.split()?;
+            match key.spelling() {
+                "type" => value.text(&mut event.kind),
+                "index" => value.number(&mut event.index),
+                "delta" => value.raw(&mut event.delta),
+                "content_block" => value.raw(&mut event.content_block),
+                "message" => value.raw(&mut event.message),
+                "usage" => value.raw(&mut event.usage),
+                _ => value.skip(),
             }
         };
         json::read(data, |json| json.object(field))?;
@@ -357,23 +348,19 @@ impl<'a> WireMessage<'a> {
     fn read(raw: &'a str) -> Self {
         let mut message = Self::default();
         read_fields(raw, |key| {
-            if let Some(value) = key.is("id") {
-                value.text(&mut message.id)
-            } else if let Some(value) = key.is("model") {
-                value.text(&mut message.model)
-            } else if let Some(value) = key.is("content").filter(|value| value.is_list()) {
-                let content = message.content.insert(Vec::new());
-                value.list(|block| block.raw(content.push_mut("")))
-            } else if let Some(value) = key.is("usage") {
-                value.raw(&mut message.usage)
-            } else if let Some(value) = key.is(CONTAINER) {
-                value.value(&mut message.container)
-            } else if let Some(value) = key.is(STOP_DETAILS) {
-                value.value(&mut message.stop_details)
-            } else if let Some(value) = key.is("stop_reason") {
-                value.text(&mut message.stop_reason)
-            } else {
-                key.skip()
+            let (key, value) = key.split()?;
+            match key.spelling() {
+                "id" => value.text(&mut message.id),
+                "model" => value.text(&mut message.model),
+                "content" if value.is_list() => {
+                    let content = message.content.insert(Vec::new());
+                    value.list(|block| block.raw(content.push_mut("")))
+                }
+                "usage" => value.raw(&mut message.usage),
+                CONTAINER => value.value(&mut message.container),
+                STOP_DETAILS => value.value(&mut message.stop_details),
+                "stop_reason" => value.text(&mut message.stop_reason),
+                _ => value.skip(),
             }
         });
         message
@@ -384,22 +371,16 @@ impl<'a> Piece<'a> {
     fn read(raw: &'a str) -> Self {
         let mut piece = Self::default();
         read_fields(raw, |key| {
-            if let Some(value) = key.is("type") {
-                value.text(&mut piece.kind)
-            } else if let Some(value) = key.is("text") {
-                value.text(&mut piece.text)
-            } else if let Some(value) = key.is("thinking") {
-                value.text(&mut piece.thinking)
-            } else if let Some(value) = key.is("partial_json") {
-                value.text(&mut piece.partial_json)
-            } else if let Some(value) = key.is("signature") {
-                value.text(&mut piece.signature)
-            } else if let Some(value) = key.is("citation") {
-                value.value(piece.citations.push_mut(Value::Null))
-            } else if let Some(value) = key.is("citations") {
-                value.list(|cited| cited.value(piece.citations.push_mut(Value::Null)))
-            } else {
-                key.skip()
+            let (key, value) = key.split()?;
+            match key.spelling() {
+                "type" => value.text(&mut piece.kind),
+                "text" => value.text(&mut piece.text),
+                "thinking" => value.text(&mut piece.thinking),
+                "partial_json" => value.text(&mut piece.partial_json),
+                "signature" => value.text(&mut piece.signature),
+                "citation" => value.value(piece.citations.push_mut(Value::Null)),
+                "citations" => value.list(|cited| cited.value(piece.citations.push_mut(Value::Null))),
+                _ => value.skip(),
             }
         });
         piece

@@ -13,7 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 use provider_http::answer::{AnswerEvent, Meaning, WireFormat};
 use provider_http::failure::Report;
 use provider_http::fast_path::{Field, Framing};
-use provider_http::json::{self, Json, Key, Str, count, is_nothing};
+use provider_http::json::{self, Json, Str, count, is_nothing};
 use serde_json::Value;
 
 /// The members of a [`Line`] that are read.
@@ -48,56 +48,18 @@ pub(crate) struct OllamaChat {
 #[derive(Default)]
 struct Line<'a> {
     model: Str<'a>,
-    message: Option<Message<'a>>,
+    has_message: bool,
+    content: Str<'a>,
+    thinking: Str<'a>,
+    /// In base64.
+    images: Vec<Str<'a>>,
+    calls: Vec<ToolCallDelta>,
     /// A boolean.
     done: &'a str,
     done_reason: Str<'a>,
     prompt_eval_count: Option<i64>,
     eval_count: Option<i64>,
     error: &'a str,
-}
-
-/// A piece of a message, or all of it.
-#[derive(Default)]
-struct Message<'a> {
-    content: Str<'a>,
-    thinking: Str<'a>,
-    /// In base64.
-    images: Vec<Str<'a>>,
-    calls: Vec<Call<'a>>,
-}
-
-/// A whole tool call. Its `index` is not read: each entry is another call, and some servers send 0 with all.
-#[derive(Default)]
-struct Call<'a> {
-    /// Sent by versions of late 2025 and later.
-    id: Str<'a>,
-    name: Str<'a>,
-    arguments: &'a str,
-}
-
-impl OllamaChat {
-    fn message(&mut self, message: &Message<'_>, deltas: &mut VecDeque<Delta>) {
-        deltas.extend(message.thinking.text().as_deref().map(Delta::reasoning));
-        deltas.extend(message.content.text().as_deref().map(Delta::text));
-        let images = message.images.iter().filter_map(|image| image_of(&image.text()?));
-        deltas.extend(images.map(Delta::media));
-        if !message.calls.is_empty() {
-            let fragments = message.calls.iter().map(|call| self.call(call)).collect();
-            deltas.push_back(DeltaKind::ToolCalls(fragments).into());
-        }
-    }
-
-    /// Converts a call. Ollama sends each call whole, so each entry is another call.
-    fn call(&mut self, call: &Call<'_>) -> ToolCallDelta {
-        let mut fragment = ToolCallDelta::default();
-        fragment.index = Some(self.calls);
-        self.calls += 1;
-        fragment.call_id = call.id.text().as_deref().map(Text::from);
-        fragment.name = call.name.text().as_deref().map(Text::from);
-        fragment.arguments_delta = call.arguments().map(Text::from);
-        fragment
-    }
 }
 
 impl WireFormat for OllamaChat {
@@ -121,8 +83,16 @@ impl WireFormat for OllamaChat {
             self.sent_model = true;
             deltas.push_back(Delta::origin(None, Some((&*model).into())));
         }
-        if let Some(message) = &line.message {
-            self.message(message, deltas);
+        deltas.extend(line.thinking.text().as_deref().map(Delta::reasoning));
+        deltas.extend(line.content.text().as_deref().map(Delta::text));
+        let images = line.images.iter().filter_map(|image| image_of(&image.text()?));
+        deltas.extend(images.map(Delta::media));
+        if !line.calls.is_empty() {
+            for call in &mut line.calls {
+                call.index = Some(self.calls);
+                self.calls += 1;
+            }
+            deltas.push_back(DeltaKind::ToolCalls(line.calls).into());
         }
         // A prompt that is cached as a whole has no count.
         let mut usage = Usage::default();
@@ -130,7 +100,7 @@ impl WireFormat for OllamaChat {
         usage.output_tokens = count(line.eval_count);
         deltas.extend((usage != Usage::default()).then(|| Delta::usage(usage)));
         // An error is a separate line, without a message (Q48). The first line of another server is no answer either.
-        let is_answer = line.message.is_some() || matches!(line.done, "true" | "false");
+        let is_answer = line.has_message || matches!(line.done, "true" | "false");
         if !is_answer || !is_nothing(line.error) {
             return Ok(Meaning::from_json(&json::value(event.data)?));
         }
@@ -146,74 +116,69 @@ impl WireFormat for OllamaChat {
 impl<'a> Line<'a> {
     fn read(&mut self, json: Json<'a>) -> Option<Json<'a>> {
         json.object(|key| {
-            if let Some(value) = key.is("model") {
-                value.text(&mut self.model)
-            } else if let Some(value) = key.is("message").filter(|value| value.is_object()) {
-                let message = self.message.insert(Message::default());
-                value.object(|key| message.read(key))
-            } else if let Some(value) = key.is("done") {
-                value.raw(&mut self.done)
-            } else if let Some(value) = key.is("done_reason") {
-                value.text(&mut self.done_reason)
-            } else if let Some(value) = key.is("prompt_eval_count") {
-                value.number(&mut self.prompt_eval_count)
-            } else if let Some(value) = key.is("eval_count") {
-                value.number(&mut self.eval_count)
-            } else if let Some(value) = key.is("error") {
-                value.raw(&mut self.error)
-            } else {
-                key.skip()
+            let (key, value) = key.split()?;
+            match key.spelling() {
+                "model" => value.text(&mut self.model),
+                "message" if value.is_object() => self.message(value),
+                "done" => value.raw(&mut self.done),
+                "done_reason" => value.text(&mut self.done_reason),
+                "prompt_eval_count" => value.number(&mut self.prompt_eval_count),
+                "eval_count" => value.number(&mut self.eval_count),
+                "error" => value.raw(&mut self.error),
+                _ => value.skip(),
             }
         })
     }
-}
 
-impl<'a> Message<'a> {
-    fn read(&mut self, key: Key<'a>) -> Option<Json<'a>> {
-        if let Some(value) = key.is("content") {
-            value.text(&mut self.content)
-        } else if let Some(value) = key.is("thinking") {
-            value.text(&mut self.thinking)
-        } else if let Some(value) = key.is("images") {
-            self.images.clear();
-            value.list(|image| image.text(self.images.push_mut(Str::default())))
-        } else if let Some(value) = key.is("tool_calls") {
-            self.calls.clear();
-            value.list(|call| self.calls.push_mut(Call::default()).read(call))
-        } else {
-            key.skip()
-        }
-    }
-}
-
-impl<'a> Call<'a> {
-    fn read(&mut self, json: Json<'a>) -> Option<Json<'a>> {
+    fn message(&mut self, json: Json<'a>) -> Option<Json<'a>> {
+        self.has_message = true;
         json.object(|key| {
-            if let Some(value) = key.is("id") {
-                value.text(&mut self.id)
-            } else if let Some(value) = key.is("function") {
-                value.object(|key| {
-                    if let Some(value) = key.is("name") {
-                        value.text(&mut self.name)
-                    } else if let Some(value) = key.is("arguments") {
-                        value.raw(&mut self.arguments)
-                    } else {
-                        key.skip()
-                    }
-                })
-            } else {
-                key.skip()
+            let (key, value) = key.split()?;
+            match key.spelling() {
+                "content" => value.text(&mut self.content),
+                "thinking" => value.text(&mut self.thinking),
+                "images" => {
+                    self.images.clear();
+                    value.list(|image| image.text(self.images.push_mut(Str::default())))
+                }
+                "tool_calls" => {
+                    self.calls.clear();
+                    value.list(|call| read_call(call, self.calls.push_mut(ToolCallDelta::default())))
+                }
+                _ => value.skip(),
             }
         })
     }
+}
 
-    /// Returns the arguments as they are written. Some servers write the object into a text (Q20).
-    fn arguments(&self) -> Option<String> {
-        if !self.arguments.starts_with('"') {
-            return (!self.arguments.is_empty()).then(|| self.arguments.to_owned());
+/// Reads a call. Ollama sends each one whole. Its `index` is not read: some servers send 0 with all.
+fn read_call<'a>(json: Json<'a>, call: &mut ToolCallDelta) -> Option<Json<'a>> {
+    let (mut id, mut name, mut arguments) = (Str::default(), Str::default(), "");
+    let rest = json.object(|key| {
+        let (key, value) = key.split()?;
+        match key.spelling() {
+            // Sent by versions of late 2025 and later.
+            "id" => value.text(&mut id),
+            "function" => value.object(|key| {
+                let (key, value) = key.split()?;
+                match key.spelling() {
+                    "name" => value.text(&mut name),
+                    "arguments" => value.raw(&mut arguments),
+                    _ => value.skip(),
+                }
+            }),
+            _ => value.skip(),
         }
-        json::value(self.arguments).ok()?.as_str().map(str::to_owned)
-    }
+    })?;
+    call.call_id = id.text().as_deref().map(Text::from);
+    call.name = name.text().as_deref().map(Text::from);
+    call.arguments_delta = match arguments {
+        "" => None,
+        // Some servers write the object into a text (Q20).
+        text if text.starts_with('"') => json::value(text).ok()?.as_str().map(Text::from),
+        object => Some(object.into()),
+    };
+    Some(rest)
 }
 
 /// Returns an image; `None` if it is no base64. Ollama does not name its type, but its first bytes do.

@@ -1,13 +1,10 @@
 //! The tools of a request, as the API describes them to the model.
 
-use std::borrow::Cow;
-
 use advisor_core::{ChatRequest, Result, ToolChoice, ToolDefinition};
 use bytes::Bytes;
 use provider_http::names::{OfferedNames, ToolNames};
 use provider_http::written::{parameters_of, unwritable, written_tools};
-use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{Blocks, TOOL_NAMES};
 use crate::caching::PromptCaching;
@@ -81,7 +78,7 @@ impl<'a> Offered<'a> {
         let write = || {
             let mut tools = Blocks::default();
             let mut undescribed = set.definitions().filter(|tool| !is_described(tool));
-            let pushed = undescribed.try_for_each(|tool| tools.push(&WireTool::new(tool, names)));
+            let pushed = undescribed.try_for_each(|tool| tools.push(&described(tool, names)));
             pushed.map(|()| Bytes::from(tools.0)).map_err(unwritable)
         };
         let is_usual = !set.definitions().any(|tool| is_described(tool) || names.is_special(&tool.name));
@@ -97,18 +94,11 @@ impl<'a> Offered<'a> {
 #[derive(Clone, PartialEq)]
 struct ToolsForm;
 
-/// A tool as described to the model.
-#[derive(Serialize)]
-struct WireTool<'a> {
-    name: Cow<'a, str>,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    description: &'a str,
-    input_schema: Cow<'a, Value>,
-}
-
-impl<'a> WireTool<'a> {
-    fn new(definition: &'a ToolDefinition, names: &'a ToolNames) -> Self {
-        let input_schema = parameters_of(definition);
-        Self { name: names.on_the_wire(&definition.name), description: &definition.description, input_schema }
+/// Describes a tool to the model.
+fn described(tool: &ToolDefinition, names: &ToolNames) -> Value {
+    let mut described = json!({ "name": names.on_the_wire(&tool.name), "input_schema": parameters_of(tool) });
+    if !tool.description.is_empty() {
+        described["description"] = tool.description.as_str().into();
     }
+    described
 }

@@ -1,11 +1,8 @@
 //! The fields of a body beside its messages.
 
-use std::borrow::Cow;
-
 use advisor_core::{ChatRequest, ResponseFormat, Result, ToolChoice, ToolDefinition};
 use bytes::Bytes;
 use provider_http::written::{parameters_of, unwritable, written_tools};
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 /// Returns all fields but the messages and the tools. The caller's extra fields come last and override others; those
@@ -73,7 +70,7 @@ pub(super) fn tools(request: &ChatRequest) -> Result<Option<Bytes>> {
         return Ok(None);
     }
     let written = || {
-        let tools: Vec<_> = offered().map(Offered::new).collect();
+        let tools: Vec<Value> = offered().map(described).collect();
         serde_json::to_vec(&tools).map(Bytes::from).map_err(unwritable)
     };
     let is_whole = count == request.api_tools().len();
@@ -85,24 +82,11 @@ pub(super) fn tools(request: &ChatRequest) -> Result<Option<Bytes>> {
 #[derive(Clone, PartialEq)]
 struct ToolsForm;
 
-/// A tool as described to the model.
-#[derive(Serialize)]
-struct Offered<'a> {
-    r#type: &'static str,
-    function: OfferedFunction<'a>,
-}
-
-#[derive(Serialize)]
-struct OfferedFunction<'a> {
-    name: &'a str,
-    description: &'a str,
-    parameters: Cow<'a, Value>,
-}
-
-impl<'a> Offered<'a> {
-    fn new(definition: &'a ToolDefinition) -> Self {
-        let parameters = parameters_of(definition);
-        let (name, description) = (&*definition.name, &*definition.description);
-        Self { r#type: "function", function: OfferedFunction { name, description, parameters } }
-    }
+/// Describes a tool to the model.
+fn described(tool: &ToolDefinition) -> Value {
+    let (name, description, parameters) = (&*tool.name, &*tool.description, parameters_of(tool));
+    json!({
+        "type": "function",
+        "function": { "name": name, "description": description, "parameters": parameters },
+    })
 }

@@ -54,7 +54,7 @@ const VARIABLES: Variables = Variables {
 /// | arguments that are no JSON object | the text in an object, as `unparsable_arguments` |
 /// | images, PDFs, texts | inline, by URL or by file id, also in results of tools; a note in place of other media |
 /// | `max_tokens` | always; 8,192 if the request names none, and in addition the budget for thinking in `extra` |
-/// | a JSON schema for the answer | `output_config`; at other hosts than Anthropic's, structured output asks in words |
+/// | a JSON schema for the answer | `output_config`, see [`with_schema_support`](Self::with_schema_support) |
 /// | `seed`, an object without a schema | left out, as the API has neither |
 /// | thinking, `top_k`, `mcp_servers`, `container` and others | `ChatOptions::extra`, unchanged |
 /// | tools of the server | [`with_tool_definition`](Self::with_tool_definition) |
@@ -76,6 +76,8 @@ const VARIABLES: Variables = Variables {
 pub struct AnthropicModel {
     model: Option<Text>,
     server: Server,
+    /// `None` leaves it to the host.
+    schema_support: Option<SchemaSupport>,
     body: BodySettings,
 }
 
@@ -119,6 +121,7 @@ impl AnthropicModel {
         Self {
             model: None,
             server: server.with_api_header(VERSION_HEADER, VERSION),
+            schema_support: None,
             body: BodySettings::default(),
         }
     }
@@ -158,6 +161,14 @@ impl AnthropicModel {
         self
     }
 
+    /// Sets the part of a response format that the server enforces.
+    ///
+    /// The default is [`SchemaSupport::JsonSchema`] at Anthropic, whose models from Claude 4.5 on enforce a schema.
+    /// At other hosts it is [`SchemaSupport::None`], which asks for the form in words.
+    pub fn with_schema_support(self, schema_support: SchemaSupport) -> Self {
+        Self { schema_support: Some(schema_support), ..self }
+    }
+
     /// Sets whether to ask for streamed answers (the default) or for whole ones. Whole answers produce the same
     /// chunks.
     pub fn with_streaming(mut self, streaming: bool) -> Self {
@@ -187,11 +198,11 @@ impl ChatModel for AnthropicModel {
         self.model.as_deref()
     }
 
-    /// At Anthropic, models from Claude 4.5 on enforce a schema. At other hosts the form is asked for in words.
     fn schema_support(&self) -> SchemaSupport {
         let call = self.server.call(PATH, &[], Vec::new());
         let at_anthropic = call.is_ok_and(|call| call.uri.host().is_some_and(is_anthropic));
-        if at_anthropic { SchemaSupport::JsonSchema } else { SchemaSupport::None }
+        let usual = if at_anthropic { SchemaSupport::JsonSchema } else { SchemaSupport::None };
+        self.schema_support.unwrap_or(usual)
     }
 }
 

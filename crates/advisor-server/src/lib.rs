@@ -37,9 +37,7 @@
 
 mod access;
 mod inspector;
-mod large_bodies;
 mod markdown;
-mod panics;
 mod places;
 mod readiness;
 mod refusal;

@@ -1,8 +1,5 @@
 //! `Refusal`: an error status and its body.
 
-pub(crate) mod error_form;
-mod plain_words;
-
 use std::time::Duration;
 
 use advisor_core::{DecisionProblem, Error, ErrorKind};
@@ -12,9 +9,6 @@ use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
-
-use self::error_form::ErrorForm;
-use self::plain_words::plain_words;
 
 /// An answer with an error status.
 ///
@@ -342,6 +336,88 @@ impl IntoResponse for Refusal {
     }
 }
 
+/// The form of the body of an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ErrorForm {
+    /// That of the server's own routes: OpenAI's form with the server's own codes.
+    Own,
+    /// That of OpenAI's clients, with the codes that they look for.
+    OpenAi,
+    /// That of Anthropic's clients.
+    Anthropic,
+}
+
+impl ErrorForm {
+    /// Returns the form for the clients of a path. Routes below `/v1/messages` are Anthropic's, too.
+    pub(crate) fn for_path(path: &str) -> Self {
+        match path.strip_prefix("/v1/messages") {
+            Some(rest) if rest.is_empty() || rest.starts_with('/') => Self::Anthropic,
+            _ if path.starts_with("/v1/") => Self::OpenAi,
+            _ => Self::Own,
+        }
+    }
+
+    /// Returns an error with this status in the terms of the form.
+    pub(crate) fn error<'a>(self, status: StatusCode, code: &'a str, message: &'a str) -> ApiError<'a> {
+        let status = status.as_u16();
+        let mut error = match self {
+            Self::Anthropic => ApiError::anthropic(status, code, message),
+            Self::Own | Self::OpenAi => ApiError::openai(status, code, message),
+        };
+        if self == Self::Own {
+            (error.code, error.message) = (code, message);
+        }
+        error
+    }
+}
+
+/// Returns the problem of a body that is JSON of another form. It names the place, and shows no value.
+pub(super) fn plain_words(text: &str) -> String {
+    let text = text.split_once("into the target type: ").map_or(text, |(_, problem)| problem);
+    let (text, position) = match text.rsplit_once(" at line ") {
+        Some((problem, position)) => (problem, format!(" at line {position}")),
+        None => (text, String::new()),
+    };
+    let is_place = |(place, _): &(&str, &str)| !place.contains(' ') && !place.contains('`');
+    let (place, problem) = text.split_once(": ").filter(is_place).unwrap_or(("", text));
+    let place = if place == "." { "" } else { place };
+    let named = if place.is_empty() { "the body".to_owned() } else { format!("`{place}`") };
+    if let Some(field) = problem.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
+        let dot = if place.is_empty() { "" } else { "." };
+        return format!("`{place}{dot}{field}` is missing");
+    }
+    let kinds = problem.strip_prefix("invalid type: ").and_then(|rest| rest.split_once(", expected "));
+    match kinds {
+        Some((found, expected)) => {
+            format!("{named} is {}, and not {}", found_word(found), expected_word(expected))
+        }
+        None if place.is_empty() => format!("{problem}{position}"),
+        None => format!("{named}: {problem}{position}"),
+    }
+}
+
+fn found_word(found: &str) -> &str {
+    match found.split(' ').next().unwrap_or_default() {
+        "sequence" => "a list",
+        "map" => "an object",
+        "string" => "a text",
+        "integer" | "floating" => "a number",
+        "boolean" => "true or false",
+        _ => found,
+    }
+}
+
+fn expected_word(expected: &str) -> &str {
+    match expected {
+        "a sequence" => "a list",
+        "a map" => "an object",
+        "a string" => "a text",
+        "a boolean" => "true or false",
+        _ if expected.starts_with("struct ") => "an object",
+        _ => expected,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::fmt::{Debug, Write as _};
@@ -394,6 +470,42 @@ mod tests {
             let text = logged(kind);
             assert!(text.contains("the call failed") && text.contains(kind.as_str()), "{text}");
             assert_eq!(text.contains("the cause"), has_cause, "{text}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod plain_words_tests {
+    use super::plain_words;
+
+    #[test]
+    fn problems_have_the_words_of_json() {
+        let at = |problem: &str| {
+            format!("Failed to deserialize the JSON body into the target type: {problem} at line 1 column 9")
+        };
+        for (problem, words) in [
+            ("missing field `messages`", "`messages` is missing"),
+            ("messages[1]: missing field `role`", "`messages[1].role` is missing"),
+            (
+                "messages: invalid type: string \"secret\", expected a sequence",
+                "`messages` is a text, and not a list",
+            ),
+            (
+                "metadata: invalid type: sequence, expected struct Metadata",
+                "`metadata` is a list, and not an object",
+            ),
+            (
+                "stream: invalid type: integer `5`, expected a boolean",
+                "`stream` is a number, and not true or false",
+            ),
+            ("invalid type: null, expected a map", "the body is null, and not an object"),
+            ("input: it is a text", "`input`: it is a text at line 1 column 9"),
+            (
+                "unknown field `x`, expected one of `a`, `b`",
+                "unknown field `x`, expected one of `a`, `b` at line 1 column 9",
+            ),
+        ] {
+            assert_eq!(plain_words(&at(problem)), words);
         }
     }
 }

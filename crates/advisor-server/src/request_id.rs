@@ -1,14 +1,13 @@
-//! `RequestId`: the id of a request in its response, errors and spans.
+//! `RequestId`: the id of a request, in its span and its answer. `caught`: a request that panics is an error.
 
-use advisor_core::{Text, TurnId};
+use advisor_core::{CatchPanics, Text, TurnId};
 use axum::extract::{MatchedPath, Request};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use tracing::{Instrument, field};
 
-use crate::refusal::Refusal;
-use crate::refusal::error_form::ErrorForm;
+use crate::refusal::{ErrorForm, Refusal};
 
 /// The header of a request id.
 pub(crate) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -65,6 +64,15 @@ pub(crate) async fn identified(mut request: Request, next: Next) -> Response {
         response.headers_mut().insert(X_REQUEST_ID, value);
     }
     response
+}
+
+/// Answers a request whose handler panics, such as in a store, with an internal error. The connection stays usable.
+pub(crate) async fn caught(request: Request, next: Next) -> Response {
+    CatchPanics::new(next.run(request)).await.unwrap_or_else(|_| {
+        // The hook of the program has written the text.
+        tracing::error!("a request panicked");
+        Refusal::internal().into_response()
+    })
 }
 
 #[cfg(test)]

@@ -1,16 +1,28 @@
 //! `serve`: a whole server, and its end.
 
-mod accept;
-mod write_timeout;
-
 use std::io;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use axum::Router;
+use axum::body::Body;
+use axum::http::Request;
+use axum::serve::Listener;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+use tokio::time::{Sleep, sleep};
+use tower::ServiceExt;
 
-use self::accept::accept;
 use crate::ChatServer;
+use crate::access::limits::ServerLimits;
 
 /// The time for clients to read that their turns were stopped.
 const LAST_EVENTS: Duration = Duration::from_secs(1);
@@ -46,7 +58,7 @@ pub async fn serve(
     tokio::select! {
         () = serving => {}
         // Idle connections do not delay the end.
-        () = async { drain.await; tokio::time::sleep(LAST_EVENTS).await } => {}
+        () = async { drain.await; sleep(LAST_EVENTS).await } => {}
     }
     server.memory().close_unfinished().await.map_err(io::Error::other)
 }
@@ -72,5 +84,174 @@ impl ChatServer {
             drop(tokio::time::timeout(LAST_EVENTS, self.turns().ended()).await);
         }
         drop(tokio::time::timeout(LAST_EVENTS, self.turns().relayed()).await);
+    }
+}
+
+/// Serves connections until `ended`, then lets each answer its request.
+///
+/// While as many are open as allowed, no further one is accepted. A connection is closed if its next head does not
+/// arrive in time, also an idle one. It is closed, too, if its client takes no bytes of an answer.
+///
+/// # Cancellation
+/// Dropping the future closes all connections.
+pub(crate) async fn accept(
+    mut listener: TcpListener,
+    router: Router,
+    limits: ServerLimits,
+    ended: impl Future<Output = ()>,
+) {
+    let mut protocol = http1::Builder::new();
+    protocol.timer(TokioTimer::new()).header_read_timeout(limits.head_timeout);
+    let (graceful, mut connections) = (GracefulShutdown::new(), JoinSet::new());
+    let mut ended = pin!(ended);
+    loop {
+        tokio::select! {
+            // It waits a moment if the process has too many open files.
+            (stream, _) = Listener::accept(&mut listener), if connections.len() < limits.open_connections => {
+                // Otherwise a small chunk waits until the client has acknowledged the one before it. A connection
+                // that refuses this still works.
+                drop(stream.set_nodelay(true));
+                let router = router.clone().map_request(|request: Request<Incoming>| request.map(Body::new));
+                let service = TowerToHyperService::new(router);
+                let stream = TokioIo::new(WriteTimeout::new(stream, limits.write_timeout));
+                let connection = protocol.serve_connection(stream, service);
+                connections.spawn(graceful.watch(connection));
+            }
+            Some(_) = connections.join_next() => {}
+            () = &mut ended => break,
+        }
+    }
+    drop(listener);
+    graceful.shutdown().await;
+}
+
+/// A connection whose peer has to take some of the bytes within a time. A write without progress fails.
+///
+/// Each byte that the peer takes resets the timeout, so a slow peer keeps its connection. Only writes wait on a
+/// socket, which has no flush.
+pub(crate) struct WriteTimeout<S> {
+    stream: S,
+    timeout: Duration,
+    /// The end of the time, while a write waits.
+    deadline: Option<Pin<Box<Sleep>>>,
+}
+
+impl<S> WriteTimeout<S> {
+    pub(crate) fn new(stream: S, timeout: Duration) -> Self {
+        Self { stream, timeout, deadline: None }
+    }
+
+    /// Returns the progress of a write, or fails when it has made none within the time.
+    fn limited(
+        &mut self,
+        progress: Poll<io::Result<usize>>,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<usize>> {
+        if progress.is_ready() {
+            self.deadline = None;
+            return progress;
+        }
+        let timeout = self.timeout;
+        let deadline = self.deadline.get_or_insert_with(|| Box::pin(sleep(timeout)));
+        ready!(deadline.as_mut().poll(context));
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client takes no bytes")))
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeout<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let progress = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.limited(progress, context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let progress = Pin::new(&mut self.stream).poll_write_vectored(context, pieces);
+        self.limited(progress, context)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+    use tokio::time::Instant;
+
+    use super::*;
+
+    const TIMEOUT: Duration = Duration::from_secs(5);
+
+    #[tokio::test(start_paused = true)]
+    async fn write_without_progress_fails() {
+        let (ours, _theirs) = duplex(8);
+        let mut writer = WriteTimeout::new(ours, TIMEOUT);
+        let since = Instant::now();
+        let error = writer.write_all(&[0; 9]).await.unwrap_err();
+        assert_eq!((error.kind(), since.elapsed()), (io::ErrorKind::TimedOut, TIMEOUT));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn slow_reader_with_progress_gets_everything() {
+        let (ours, mut theirs) = duplex(8);
+        let mut writer = WriteTimeout::new(ours, TIMEOUT);
+        let writing = async {
+            writer.write_all(&[7; 108]).await.unwrap();
+            drop(writer);
+        };
+        let reading = async {
+            let mut read = Vec::new();
+            let mut byte = [0; 1];
+            loop {
+                sleep(TIMEOUT - Duration::from_secs(1)).await;
+                match theirs.read(&mut byte).await.unwrap() {
+                    0 => return read,
+                    _ => read.push(byte[0]),
+                }
+            }
+        };
+        let since = Instant::now();
+        let ((), read) = tokio::join!(writing, reading);
+        assert_eq!(read, [7; 108]);
+        assert!(since.elapsed() > 80 * TIMEOUT, "the whole took longer than one time");
+    }
+
+    /// The time in which nothing has to be written does not count.
+    #[tokio::test(start_paused = true)]
+    async fn idle_connection_has_no_deadline() {
+        let (ours, mut theirs) = duplex(8);
+        let mut writer = WriteTimeout::new(ours, TIMEOUT);
+        for _ in 0..3 {
+            writer.write_all(&[0; 8]).await.unwrap();
+            sleep(3 * TIMEOUT).await;
+            theirs.read_exact(&mut [0; 8]).await.unwrap();
+        }
     }
 }

@@ -1,11 +1,13 @@
-//! Functions of the application that get the head of a request: its method, its address, its headers, and the
-//! extensions that middleware has inserted.
+//! Functions of the application: who sends a request, how its prompt changes, and what a deletion also deletes. The first
+//! two get the head of a request: its method, its address, its headers, and the extensions that middleware has inserted.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use advisor_core::{ChatClient, ChatOptions, Prompt};
+use advisor_core::{ChatClient, ChatOptions, ConversationKey, Prompt, Result};
 use axum::http::request::Parts;
+use futures::FutureExt;
+use futures::future::BoxFuture;
 
 type TenantOf = dyn Fn(&Parts) -> Option<String> + Send + Sync;
 type ChangeBy = dyn Fn(Prompt, &Parts) -> Prompt + Send + Sync;
@@ -70,5 +72,28 @@ impl RequestPrompt {
 impl fmt::Debug for RequestPrompt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RequestPrompt").finish_non_exhaustive()
+    }
+}
+
+type Work = dyn Fn(ConversationKey) -> BoxFuture<'static, Result<()>> + Send + Sync;
+
+/// Work of the application before a conversation is deleted.
+#[derive(Clone)]
+pub(crate) struct OnDelete(Arc<Work>);
+
+impl OnDelete {
+    pub(crate) fn new<F>(work: impl Fn(ConversationKey) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<()>> + Send + 'static,
+    {
+        Self(Arc::new(move |key| work(key).boxed()))
+    }
+
+    /// Runs the work.
+    ///
+    /// # Errors
+    /// Those of the application: the conversation is kept.
+    pub(crate) async fn run(&self, key: &ConversationKey) -> Result<()> {
+        (self.0)(key.clone()).await
     }
 }

@@ -1,8 +1,6 @@
 //! Who may ask, and how much.
 
 pub(crate) mod application;
-pub(crate) mod deletion;
-pub(crate) mod host;
 pub(crate) mod limits;
 pub(crate) mod origins;
 pub(crate) mod tokens;

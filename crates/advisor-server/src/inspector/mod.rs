@@ -1,11 +1,7 @@
 //! The order in which the parts of a turn work.
 
-mod advisor;
+mod inspected;
 pub(crate) mod journal;
-mod model;
-mod pass;
-mod store;
-mod tool;
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -15,11 +11,11 @@ use advisor_core::{ChatClient, ConversationKey, Result, Tool, ToolSet, TurnId};
 use chat_memory_advisor::store::ConversationStore;
 use serde_json::Value;
 
-use self::advisor::Inspected;
 use self::journal::TurnJournal;
-use self::model::InspectedModel;
-use self::store::InspectedStore;
-use self::tool::InspectedTool;
+use crate::inspector::inspected::Inspected;
+use crate::inspector::inspected::InspectedModel;
+use crate::inspector::inspected::InspectedStore;
+use crate::inspector::inspected::InspectedTool;
 
 /// The number of turns whose journals are kept. The oldest go first.
 const TURNS: usize = 128;

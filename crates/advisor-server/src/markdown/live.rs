@@ -3,9 +3,9 @@
 use pulldown_cmark::Event;
 use serde::Serialize;
 
-use super::node::Node;
-use super::room::Room;
 use super::{MOST, elements, parser};
+use crate::markdown::Node;
+use crate::markdown::Room;
 
 /// A text that streams. Its pieces of Markdown are rendered when they are finished: when another one begins.
 #[derive(Debug)]

@@ -2,8 +2,8 @@
 
 use pulldown_cmark::{self as md, CodeBlockKind, Event, HeadingLevel};
 
-use super::node::{Alignment, Element, Node, Tag};
-use super::room::Room;
+use crate::markdown::Room;
+use crate::markdown::{Alignment, Element, Node, Tag};
 
 /// The greatest depth of elements. Deeper ones are left out, and their content is kept.
 const DEPTH: usize = 24;

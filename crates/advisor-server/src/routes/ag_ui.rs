@@ -8,18 +8,18 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::ask::answers::{self, SentApproval, SentVerdict};
-use super::ask::asking::Asking;
-use super::ask::call_suffix::CallSuffix;
 use super::ask::content::{SentAnswer, SentMessage, SentResult};
-use super::ask::decided_calls::{ShowsEnds, WithEnds};
-use super::ask::shown_call::ShownCall;
 use super::input::{JsonBody, null_is_absent};
 use super::openai_chat::without_tools;
-use super::user::User;
 use crate::ChatServer;
 use crate::refusal::Refusal;
+use crate::routes::ask::answers::ShownCall;
+use crate::routes::ask::answers::{ShowsEnds, WithEnds};
+use crate::routes::ask::headers::Asking;
+use crate::routes::ask::headers::CallSuffix;
+use crate::routes::input::User;
 use crate::turns::body::streamed;
-use crate::turns::on_disconnect::OnDisconnect;
+use crate::turns::run::OnDisconnect;
 
 /// The input of a run. Its thread is the conversation, and the run is the turn. State, context and forwarded properties
 /// are ignored.

@@ -9,18 +9,18 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::ask::Question;
-use super::ask::asking::Asking;
 use super::ask::content::{Content, SentMessage, SentResult};
 use super::ask::headers::{header, server_tools};
 use super::ask::new_input::new_input;
 use super::ask::settings::{Api, Fields};
 use super::input::{JsonBody, given, null_is_absent};
 use super::openai_chat::{ChatMessage, info, listed, without_tools};
-use super::user::User;
 use crate::ChatServer;
 use crate::refusal::Refusal;
+use crate::routes::ask::headers::Asking;
+use crate::routes::input::User;
 use crate::turns::body::{streamed, whole};
-use crate::turns::on_disconnect::OnDisconnect;
+use crate::turns::run::OnDisconnect;
 
 /// A request of Messages.
 #[derive(Debug, Deserialize)]

@@ -3,16 +3,11 @@
 //! Of a client come messages of the user, results of calls that wait, and decisions. The history comes from memory.
 
 pub(super) mod answers;
-pub(super) mod asking;
-pub(super) mod call_suffix;
 pub(super) mod content;
-pub(super) mod decided_calls;
 pub(super) mod headers;
 mod history;
 pub(super) mod new_input;
-mod parts;
 pub(super) mod settings;
-pub(super) mod shown_call;
 
 use advisor_core::{ConversationKey, Decision, Message, MessageContent, Prompt, Role, TurnId, TurnStream};
 use axum::http::HeaderValue;
@@ -23,13 +18,13 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use self::answers::SentApproval;
-use super::user::User;
 use crate::ChatServer;
 use crate::access::application::RequestPrompt;
 use crate::refusal::Refusal;
 use crate::relay::reader::TurnReading;
-use crate::turns::on_disconnect::OnDisconnect;
-use crate::turns::said::Said;
+use crate::routes::input::User;
+use crate::turns::run::OnDisconnect;
+use crate::turns::run::Said;
 use crate::turns::{Asked, IdOrigin};
 
 /// The entries of a conversation that are read at once.

@@ -1,24 +1,24 @@
-//! The routes of the page's turns: a new one, and joining one that runs.
+//! The routes of the server's own protocols: a new turn as events or as chunks, and joining one that runs.
 
 use advisor_core::{Message, TurnId};
-use advisor_sse::{EventId, Frames};
+use advisor_sse::{EventId, Frames, JsonLines};
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
-use super::approvals::decisions::{SentDecision, decisions};
-use super::ask::Question;
-use super::ask::headers::{header, on_disconnect};
-use super::input::{JsonBody, Parameters};
-use super::user::User;
-use super::view::Wanted;
 use crate::ChatServer;
 use crate::refusal::Refusal;
+use crate::routes::approvals::{SentDecision, decisions};
+use crate::routes::ask::Question;
+use crate::routes::ask::headers::{header, on_disconnect};
+use crate::routes::input::{JsonBody, NoParameters, Parameters, User};
+use crate::routes::page::events::Wanted;
 use crate::turns::body::streamed;
+use crate::turns::run::OnDisconnect;
 
-/// The body of `POST /api/chat`.
+/// The body of `POST /api/chat` and `/api/chunks`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Body {
@@ -33,6 +33,7 @@ pub(super) struct Body {
     decisions: Option<Vec<SentDecision>>,
 }
 
+/// Streams a turn as events of the chat page.
 pub(super) async fn ask(
     State(server): State<ChatServer>,
     user: User,
@@ -40,23 +41,35 @@ pub(super) async fn ask(
     headers: HeaderMap,
     JsonBody(body): JsonBody<Body>,
 ) -> Result<Response, Refusal> {
-    let turn = header(&headers, "idempotency-key")?.or(body.turn.as_deref());
-    let (conversation, input) =
-        (body.conversation.as_deref(), body.message.map(Message::user).into_iter().collect());
-    let mut question = match decisions(&server, body.decisions)? {
-        None => Question::new(&user, conversation, turn, input)?,
-        Some(_) if body.replaces.is_some() => {
-            return Err(Refusal::bad_request("a turn with decisions replaces no other one"));
-        }
-        decisions => Question::resuming(&user, conversation, turn, input, decisions)?,
-    };
-    if let Some(turn) = &body.replaces {
-        let replacing = question.replacing(&server, turn).await?;
-        question = replacing.ok_or_else(|| Refusal::not_found("the conversation has no such turn"))?;
-    }
+    let question = question(&server, &user, &headers, body).await?;
     let turn = question.start(&server, on_disconnect(&headers)?).await?;
     let (encoder, frames) = (wanted.view.encoder(), Frames::new().with_ids_of(question.turn.as_str()));
     Ok(question.named(streamed(turn, encoder, frames, user.request()).await?))
+}
+
+async fn question(
+    server: &ChatServer,
+    user: &User,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<Question, Refusal> {
+    let turn = header(headers, "idempotency-key")?.or(body.turn.as_deref());
+    let (conversation, input) =
+        (body.conversation.as_deref(), body.message.map(Message::user).into_iter().collect());
+    let question = match decisions(server, body.decisions)? {
+        None => Question::new(user, conversation, turn, input)?,
+        Some(_) if body.replaces.is_some() => {
+            return Err(Refusal::bad_request("a turn with decisions replaces no other one"));
+        }
+        decisions => Question::resuming(user, conversation, turn, input, decisions)?,
+    };
+    match &body.replaces {
+        Some(turn) => {
+            let replacing = question.replacing(server, turn).await?;
+            replacing.ok_or_else(|| Refusal::not_found("the conversation has no such turn"))
+        }
+        None => Ok(question),
+    }
 }
 
 /// Joins the running turn of a conversation, behind `Last-Event-ID`. Without one there is no content. The view is that of
@@ -98,4 +111,17 @@ fn frames(last_event: Option<&str>, turn: &TurnId) -> Result<Frames, Refusal> {
     })?;
     let is_read = of.is_none_or(|of| of == turn.as_str());
     Ok(if is_read { frames.after(id) } else { frames })
+}
+
+/// Streams a turn as chunks in their own JSON form.
+pub(super) async fn ask_chunks(
+    State(server): State<ChatServer>,
+    user: User,
+    _: Parameters<NoParameters>,
+    headers: HeaderMap,
+    JsonBody(body): JsonBody<Body>,
+) -> Result<Response, Refusal> {
+    let question = question(&server, &user, &headers, body).await?;
+    let turn = question.start(&server, OnDisconnect::Stop).await?;
+    Ok(question.named(streamed(turn, JsonLines::new(), Frames::new(), user.request()).await?))
 }

@@ -1,10 +1,8 @@
 //! Lists conversations, reads one in pages of turns, deletes and stops.
 
 pub(super) mod export;
-mod shown;
-pub(super) mod shown_ids;
+pub(super) mod shown;
 pub(super) mod stored_page;
-mod written_page;
 
 use std::num::NonZeroU64;
 
@@ -19,14 +17,12 @@ use futures::{StreamExt, stream};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use self::stored_page::{StoredPage, TurnLimit};
-use self::written_page::WrittenPage;
-use super::approvals::waiting::{WaitingCall, waiting};
-use super::input::{NoParameters, Parameters};
-use super::user::User;
-use super::view::View;
 use crate::ChatServer;
 use crate::refusal::Refusal;
+use crate::routes::approvals::{WaitingCall, waiting};
+use crate::routes::conversations::stored_page::{StoredPage, TurnLimit, WrittenPage};
+use crate::routes::input::{NoParameters, Parameters, User};
+use crate::routes::page::events::View;
 
 /// The most conversations in one answer.
 const PAGE: usize = 100;
@@ -204,4 +200,21 @@ pub(super) async fn stop(
 ) -> Result<StatusCode, Refusal> {
     server.turns().stop(&user.conversation(&id?)?).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Returns the journal of a turn so far.
+pub(super) async fn journal(
+    State(server): State<ChatServer>,
+    user: User,
+    _: Parameters<NoParameters>,
+    path: Result<Path<(String, String)>, PathRejection>,
+) -> Result<Response, Refusal> {
+    let Path((conversation, turn)) = path?;
+    let key = user.conversation(&conversation)?;
+    let turn = advisor_core::TurnId::new(&turn).map_err(|error| Refusal::bad_request(error.to_string()))?;
+    let inspector =
+        server.inspector().ok_or_else(|| Refusal::not_found("this server records no journals"))?;
+    let journal = inspector.find(&(key, turn));
+    let journal = journal.ok_or_else(|| Refusal::not_found("the journal of this turn is not kept"))?;
+    Ok(Json(journal.written()).into_response())
 }

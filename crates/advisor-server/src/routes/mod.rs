@@ -5,18 +5,13 @@ mod anthropic;
 mod approvals;
 mod ask;
 mod chat;
-mod chunks;
 mod conversations;
 mod health;
 mod input;
-mod journal;
-mod models;
 mod openai_chat;
 mod openai_responses;
 mod page;
 mod ui_messages;
-mod user;
-mod view;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -26,8 +21,8 @@ use axum::response::Response;
 use axum::routing::{get, post};
 
 use crate::ChatServer;
-use crate::panics::caught;
 use crate::refusal::Refusal;
+use crate::request_id::caught;
 use crate::request_id::identified;
 
 impl ChatServer {
@@ -79,13 +74,13 @@ fn described() -> Router<ChatServer> {
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))
         .route("/api/chat", post(chat::ask))
-        .route("/api/chunks", post(chunks::ask))
+        .route("/api/chunks", post(chat::ask_chunks))
         .route("/api/ui", post(ui_messages::ask))
         .route("/api/ui/{id}", get(ui_messages::history::read))
-        .route("/api/ui/{id}/stream", get(ui_messages::resume::resume))
+        .route("/api/ui/{id}/stream", get(ui_messages::resume))
         .route("/api/ag-ui", post(ag_ui::ask))
-        .route("/v1/models", get(models::list))
-        .route("/v1/models/{model}", get(models::one))
+        .route("/v1/models", get(openai_chat::models))
+        .route("/v1/models/{model}", get(openai_chat::model))
         .route("/v1/chat/completions", post(openai_chat::ask))
         .route("/v1/responses", post(openai_responses::ask))
         .route("/v1/messages", post(anthropic::ask))
@@ -94,7 +89,7 @@ fn described() -> Router<ChatServer> {
         .route("/api/conversations/{id}/export", get(conversations::export::export))
         .route("/api/conversations/{id}/stream", get(chat::resume))
         .route("/api/conversations/{id}/stop", post(conversations::stop))
-        .route("/api/conversations/{id}/turns/{turn}/journal", get(journal::read))
+        .route("/api/conversations/{id}/turns/{turn}/journal", get(conversations::journal))
 }
 
 /// Adds the headers that keep browsers from guessing types, from loading anything from elsewhere, and from loading the

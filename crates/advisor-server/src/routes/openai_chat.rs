@@ -1,25 +1,24 @@
-//! The route of OpenAI's Chat Completions API.
+//! The routes of OpenAI's Chat Completions API, and of the list of models.
 
 use advisor_sse::{AnswerInfo, Frame, Frames, OpenAiChat};
 use axum::Json;
-use axum::extract::State;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::ask::Question;
-use super::ask::asking::Asking;
-use super::ask::content::{Content, SentAnswer, SentMessage, SentResult};
-use super::ask::headers::{header, server_tools};
-use super::ask::new_input::new_input;
-use super::ask::settings::{Api, Fields};
-use super::input::{JsonBody, given, null_is_absent};
-use super::user::User;
 use crate::ChatServer;
 use crate::refusal::Refusal;
+use crate::routes::ask::Question;
+use crate::routes::ask::content::{Content, SentAnswer, SentMessage, SentResult};
+use crate::routes::ask::headers::{Asking, header, server_tools};
+use crate::routes::ask::new_input::new_input;
+use crate::routes::ask::settings::{Api, Fields};
+use crate::routes::input::{JsonBody, User, given, null_is_absent};
 use crate::turns::body::{streamed, whole};
-use crate::turns::on_disconnect::OnDisconnect;
+use crate::turns::run::OnDisconnect;
 
 /// A request of Chat Completions.
 #[derive(Debug, Deserialize)]
@@ -188,4 +187,60 @@ fn calls_of(chunks: &[Value]) -> Vec<Value> {
             call
         })
         .collect()
+}
+
+/// The list of models. Its fields are those of both APIs.
+#[derive(Debug, Serialize)]
+pub(super) struct Models {
+    object: &'static str,
+    data: [Model; 1],
+    has_more: bool,
+    first_id: String,
+    last_id: String,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Model {
+    id: String,
+    object: &'static str,
+    created: u64,
+    owned_by: &'static str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    display_name: String,
+    created_at: &'static str,
+    lifecycle: &'static str,
+}
+
+impl Model {
+    fn new(server: &ChatServer) -> Self {
+        let name = server.name().to_string();
+        Self {
+            id: name.clone(),
+            object: "model",
+            created: 0,
+            owned_by: "advisor-chain",
+            kind: "model",
+            display_name: name,
+            created_at: "1970-01-01T00:00:00Z",
+            lifecycle: "active",
+        }
+    }
+}
+
+/// Lists the chain as the one model.
+pub(super) async fn models(State(server): State<ChatServer>, _user: User) -> Json<Models> {
+    let (data, id) = ([Model::new(&server)], server.name().to_string());
+    Json(Models { object: "list", data, has_more: false, first_id: id.clone(), last_id: id })
+}
+
+/// Returns the chain as a model.
+pub(super) async fn model(
+    State(server): State<ChatServer>,
+    _user: User,
+    id: Result<Path<String>, PathRejection>,
+) -> Result<Json<Model>, Refusal> {
+    let Path(id) = id?;
+    listed(&server, &id)?;
+    Ok(Json(Model::new(&server)))
 }

@@ -1,33 +1,30 @@
 //! The route of OpenAI's Responses API.
 
-mod response_id;
-
 use std::collections::HashMap;
 
+use advisor_core::{ConversationKey, TurnId};
 use advisor_sse::{Frame, Frames, OpenAiResponses};
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
 use serde_json::Value;
 
-use self::response_id::ResponseId;
-use super::ask::Question;
-use super::ask::answers::{self, SentApproval, SentVerdict};
-use super::ask::asking::Asking;
-use super::ask::content::{Content, SentMessage, SentResult};
-use super::ask::headers::{header, server_tools};
-use super::ask::settings::{Api, Fields};
-use super::ask::shown_call::{ShownCall, read};
-use super::input::{JsonBody, given, null_is_absent};
-use super::openai_chat::{ChatMessage, info, listed, without_tools};
-use super::user::User;
 use crate::ChatServer;
-use crate::large_bodies::check_values;
+use crate::places::check_values;
 use crate::refusal::Refusal;
+use crate::routes::ask::answers::{SentApproval, SentVerdict, ShownCall, read};
+use crate::routes::ask::content::{Content, SentMessage, SentResult};
+use crate::routes::ask::headers::{Asking, header, server_tools};
+use crate::routes::ask::settings::{Api, Fields};
+use crate::routes::ask::{Question, answers};
+use crate::routes::input::{JsonBody, User, given, null_is_absent};
+use crate::routes::openai_chat::{ChatMessage, info, listed, without_tools};
 use crate::turns::body::{streamed, whole};
-use crate::turns::on_disconnect::OnDisconnect;
+use crate::turns::run::OnDisconnect;
 
 /// A request of Responses.
 #[derive(Debug, Deserialize)]
@@ -250,5 +247,55 @@ fn conversation<'a>(
             Err(Refusal::bad_request("`previous_response_id` is of another conversation"))
         }
         (previous, named) => Ok(previous.or(named).or(user)),
+    }
+}
+
+const PREFIX: &str = "resp_";
+
+/// The id of a response: its turn and its conversation, so that each process of a service finds both.
+///
+/// The tenant is no part of it: it is always that of the request.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ResponseId {
+    pub(super) turn: TurnId,
+    pub(super) conversation: String,
+}
+
+impl ResponseId {
+    /// Writes the id of a turn. Its characters are letters, digits, `-`, `_` and `.`.
+    pub(super) fn write(conversation: &ConversationKey, turn: &TurnId) -> String {
+        format!("{PREFIX}{turn}.{}", URL_SAFE_NO_PAD.encode(conversation.conversation()))
+    }
+
+    /// Reads an id that [`write`](Self::write) may have written.
+    pub(super) fn read(id: &str) -> Option<Self> {
+        let (turn, conversation) = id.strip_prefix(PREFIX)?.split_once('.')?;
+        let conversation = URL_SAFE_NO_PAD.decode(conversation).ok()?;
+        Some(Self {
+            turn: TurnId::new(turn).ok()?,
+            conversation: String::from_utf8(conversation).ok().filter(|id| !id.is_empty())?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn written_ids_are_read(turn in "[A-Za-z0-9_-]{1,128}", conversation in "[^\0]{1,100}") {
+            let turn = TurnId::new(&turn).unwrap();
+            let key = ConversationKey::new(&conversation).unwrap();
+            let id = ResponseId::write(&key, &turn);
+            prop_assert_eq!(ResponseId::read(&id), Some(ResponseId { turn, conversation }));
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused(id in "(resp_)?[A-Za-z.=+/_-]{0,40}") {
+            let _ = ResponseId::read(&id);
+        }
     }
 }

@@ -12,7 +12,7 @@ use super::relaying::{RelayOutcome, Relaying};
 use super::run::Run;
 use super::{Asked, IdOrigin, TurnKey, Turns, reused};
 use crate::refusal::{Refusal, log_failure};
-use crate::relay::link::RelayLink;
+use crate::relay::reader::RelayLink;
 use crate::relay::reader::{POLL_INTERVAL, TurnReading, read_remote};
 use crate::relay::{Begun, RunState, TurnRun};
 

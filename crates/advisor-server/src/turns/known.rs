@@ -6,7 +6,7 @@ use advisor_core::{ConversationKey, TurnId};
 
 use super::elsewhere::Relayed;
 use super::run::Run;
-use super::said::Said;
+use crate::turns::run::Said;
 
 /// The turns of this process that run, and those that ended lately.
 #[derive(Debug, Default)]

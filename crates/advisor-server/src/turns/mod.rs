@@ -5,11 +5,8 @@
 pub(crate) mod body;
 mod elsewhere;
 mod known;
-pub(crate) mod on_disconnect;
 mod relaying;
-mod run;
-pub(crate) mod said;
-mod slots;
+pub(crate) mod run;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -24,16 +21,16 @@ use tracing::{Instrument, Span};
 
 use self::elsewhere::TurnPlace;
 use self::known::{Entry, Known, TurnKey};
-use self::on_disconnect::OnDisconnect;
 use self::relaying::Relaying;
 use self::run::Run;
-use self::said::Said;
-use self::slots::{Slot, Slots};
 use crate::access::limits::ServerLimits;
 use crate::refusal::Refusal;
 use crate::relay::TurnRelay;
-use crate::relay::link::RelayLink;
+use crate::relay::reader::RelayLink;
 use crate::relay::reader::TurnReading;
+use crate::turns::run::OnDisconnect;
+use crate::turns::run::Said;
+use crate::turns::run::{Slot, Slots};
 
 /// The turns of this process that run, and those that ended lately.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use super::run::Run;
-use crate::relay::link::RelayLink;
+use crate::relay::reader::RelayLink;
 use crate::relay::{Appended, Begun, RunBatch, RunEnd, TurnRun};
 
 /// The silence after which the owner of a turn renews it, and learns whether it was asked to stop.

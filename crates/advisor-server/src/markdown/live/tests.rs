@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::markdown::node::Tag;
+use crate::markdown::Tag;
 use crate::markdown::render;
 
 /// Streams a text in these pieces, and returns the elements as the page has them before and after the end.

@@ -6,12 +6,12 @@ use advisor_core::{BlockContent, ConversationKey, Error, ErrorKind, Media, Messa
 use advisor_sse::media_as_text;
 use chat_memory_advisor::TurnMessages;
 
-use super::asking::Asking;
 use super::content::SentMessage;
 use super::is_empty;
 use crate::ChatServer;
 use crate::refusal::Refusal;
-use crate::turns::said::Said;
+use crate::routes::ask::headers::Asking;
+use crate::turns::run::Said;
 
 /// The turns that are read beyond those of the list: failed ones, which the client may have left out.
 const FURTHER_TURNS: usize = 16;

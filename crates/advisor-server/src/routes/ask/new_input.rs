@@ -5,15 +5,15 @@ use std::collections::HashMap;
 use advisor_core::{CallKey, ClientSideCall, ConversationKey, Message, Role, ToolCall, ToolResult, TurnId};
 use chat_memory_advisor::store::{Entry, ReadRange, same_turn};
 
-use super::super::conversations::shown_ids::ShownIds;
-use super::super::user::User;
-use super::asking::Asking;
-use super::call_suffix::CallSuffix;
 use super::content::{SentMessage, SentResult};
 use super::history::Stored;
 use super::{is_empty, turn_id};
 use crate::ChatServer;
 use crate::refusal::Refusal;
+use crate::routes::ask::headers::Asking;
+use crate::routes::ask::headers::CallSuffix;
+use crate::routes::conversations::shown::ShownIds;
+use crate::routes::input::User;
 
 /// The calls of client-side tools that the conversation waits for.
 ///

@@ -12,14 +12,14 @@ use chat_memory_advisor::{TurnMessages, TurnPage};
 use futures::{StreamExt, stream};
 
 use super::shown::shown_messages;
-use super::shown_ids::ShownIds;
 use super::stored_page::FIRST_TURNS;
 use crate::ChatServer;
-use crate::markdown::room::Room;
+use crate::markdown::Room;
 use crate::refusal::{Refusal, log_failure};
+use crate::routes::conversations::shown::ShownIds;
 use crate::routes::input::Parameters;
-use crate::routes::user::User;
-use crate::routes::view::{View, Wanted};
+use crate::routes::input::User;
+use crate::routes::page::events::{View, Wanted};
 
 /// The media type of the file.
 const LINES: &str = "application/x-ndjson";

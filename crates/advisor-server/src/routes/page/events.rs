@@ -1,12 +1,42 @@
-//! `PageEvents`: the events of the page, with the elements of finished Markdown.
+//! `View`: the parts of a conversation or of a turn that a client shows. `PageEvents`: the events of the page, with the
+//! elements of finished Markdown.
 
 use std::collections::BTreeMap;
 
 use advisor_core::{BlockDelta, BlockId, BlockKind, Chunk, ErrorKind};
 use advisor_sse::{ChatEvents, Encoder, Failure, Frames};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::markdown::live::{LiveMarkdown, Rendered};
+
+/// The query of a route for plain clients and the page.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::routes) struct Wanted {
+    #[serde(default)]
+    pub(in crate::routes) view: View,
+}
+
+/// The parts of a conversation or of a turn that a client shows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(in crate::routes) enum View {
+    /// Text and calls.
+    #[default]
+    Answer,
+    /// All parts that the page shows: also reasoning, the blocks of each answer in their order, and Markdown as elements.
+    Page,
+}
+
+impl View {
+    /// Returns the encoder of a turn.
+    pub(in crate::routes) fn encoder(self) -> Box<dyn Encoder> {
+        match self {
+            Self::Answer => Box::new(ChatEvents::new()),
+            Self::Page => Box::new(PageEvents::new()),
+        }
+    }
+}
 
 /// The page's events: [`ChatEvents`] with blocks, `rendered` with the elements of finished pieces of Markdown, and
 /// `stopped` in place of the error of a cancelled turn.

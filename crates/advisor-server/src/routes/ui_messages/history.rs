@@ -17,7 +17,7 @@ use crate::ChatServer;
 use crate::refusal::Refusal;
 use crate::routes::conversations::stored_page::{StoredPage, TurnLimit, shortened};
 use crate::routes::input::Parameters;
-use crate::routes::user::User;
+use crate::routes::input::User;
 
 /// The query of the messages of a chat.
 #[derive(Debug, Deserialize)]

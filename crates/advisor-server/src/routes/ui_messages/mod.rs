@@ -2,34 +2,30 @@
 
 pub(super) mod history;
 mod message_reader;
-pub(super) mod resume;
-mod sent_parts;
-mod stored_chunks;
 mod stored_turns;
-mod user_parts;
+
+use std::collections::HashSet;
 
 use advisor_core::{ConversationKey, Message, ToolResult, TurnEnd, TurnId};
 use advisor_sse::{Frames, UiMessages};
-use axum::extract::State;
-use axum::http::HeaderMap;
-use axum::response::Response;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
 use chat_memory_advisor::store::{ReadRange, last_end};
 use serde::Deserialize;
 use serde_json::Value;
 
-use self::sent_parts::SentParts;
-use super::ask::answers::{AnsweredCall, Answers, NOT_WAITING, SentApproval, approvals};
-use super::ask::asking::Asking;
-use super::ask::call_suffix::{CallSuffix, continued_turn};
-use super::ask::content::{Content, SentAnswer, SentMessage, SentResult};
-use super::ask::decided_calls::{ShowsEnds, WithEnds};
-use super::ask::headers::on_disconnect;
-use super::ask::new_input::{OpenCalls, input_beside_decisions};
-use super::ask::{Question, digest};
-use super::input::JsonBody;
-use super::user::User;
 use crate::ChatServer;
 use crate::refusal::Refusal;
+use crate::routes::ask::answers::{
+    AnsweredCall, Answers, NOT_WAITING, SentApproval, SentVerdict, ShownCall, ShowsEnds, WithEnds, approvals,
+};
+use crate::routes::ask::content::{Content, SentAnswer, SentMessage, SentResult};
+use crate::routes::ask::headers::{Asking, CallSuffix, continued_turn, on_disconnect};
+use crate::routes::ask::new_input::{OpenCalls, input_beside_decisions};
+use crate::routes::ask::{Question, digest};
+use crate::routes::input::{JsonBody, User};
 use crate::turns::body::streamed;
 
 /// The prefix of the id of a turn in the id of its answer.
@@ -270,4 +266,77 @@ async fn input(
 /// The id of an answer is made of the turn's, so that it is the same after a resumption.
 fn answer_id(turn: &TurnId) -> String {
     format!("{ANSWER}{turn}")
+}
+
+/// The parts of a message of the assistant with which a client continues: results of calls, and answers of a person.
+#[derive(Debug, Default)]
+pub(super) struct SentParts {
+    pub(super) results: Vec<SentResult>,
+    pub(super) approvals: Vec<SentApproval>,
+}
+
+impl SentParts {
+    /// Reads the parts of tools. The others are history. Models may repeat the id of a call, so the last result of an id
+    /// counts: the others are those of earlier calls. Each approval has a unique id, so all of them count.
+    pub(super) fn read(parts: Vec<Value>) -> Self {
+        let (mut sent, mut seen) = (Self::default(), HashSet::new());
+        for mut part in parts.into_iter().rev() {
+            sent.approvals.extend(approval(&part));
+            let id = part.get("toolCallId").and_then(Value::as_str).map(str::to_owned);
+            if id.is_none_or(|id| seen.insert(id)) {
+                sent.results.extend(result(&mut part));
+            }
+        }
+        sent.approvals.reverse();
+        sent.results.reverse();
+        sent
+    }
+}
+
+fn result(part: &mut Value) -> Option<SentResult> {
+    let call_id = part.get("toolCallId")?.as_str()?.to_owned();
+    let (field, is_error) = match part.get("state")?.as_str()? {
+        "output-available" => ("output", false),
+        "output-error" => ("errorText", true),
+        _ => return None,
+    };
+    let content = match part.get_mut(field)?.take() {
+        Value::String(text) => text,
+        value => value.to_string(),
+    };
+    Some(SentResult { call_id, content: Content::Text(content), is_error })
+}
+
+/// Reads the answer that `addToolApprovalResponse` writes into a part.
+fn approval(part: &Value) -> Option<SentApproval> {
+    if part.get("state")?.as_str()? != "approval-responded" {
+        return None;
+    }
+    let approval = part.get("approval")?;
+    let reason = approval.get("reason").and_then(Value::as_str).map(str::to_owned);
+    let verdict = SentVerdict::new(approval.get("approved")?.as_bool()?, reason);
+    Some(SentApproval { id: approval.get("id")?.as_str()?.to_owned(), verdict, shown: shown(part) })
+}
+
+/// Returns the call that a part shows. The name of its tool is in its type, unless the tool is dynamic.
+fn shown(part: &Value) -> ShownCall {
+    let text = |field: &str| part.get(field).and_then(Value::as_str);
+    let of_type = text("type").and_then(|kind| kind.strip_prefix("tool-"));
+    ShownCall::new(of_type.or_else(|| text("toolName")), part.get("input"))
+}
+
+/// Joins the running turn of a chat from its beginning. Without one there is no content.
+pub(in crate::routes) async fn resume(
+    State(server): State<ChatServer>,
+    user: User,
+    id: Result<Path<String>, PathRejection>,
+) -> Result<Response, Refusal> {
+    let key = user.conversation(&id?)?;
+    let running = server.turns().running(&key).await?;
+    let Some(id) = running else { return Ok(StatusCode::NO_CONTENT.into_response()) };
+    let turn = server.turns().join(&(key.clone(), id.clone())).await?;
+    let Some(turn) = turn else { return Ok(StatusCode::NO_CONTENT.into_response()) };
+    let answer = answer_id(&id);
+    let encoder = encoder(&server, &user, (key, id), answer);
+    streamed(turn, encoder, Frames::new(), user.request()).await
 }

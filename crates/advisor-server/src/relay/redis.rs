@@ -1,17 +1,14 @@
 //! `RedisRelay`: a stream per turn, and keys that expire.
 
-mod scripts;
-
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use advisor_core::{ConversationKey, Text, TurnId, async_trait};
-use chat_memory_redis::redis::{FromRedisValue, ScriptInvocation, from_redis_value};
+use chat_memory_redis::redis::{FromRedisValue, Script, ScriptInvocation, from_redis_value};
 use chat_memory_redis::{RedisServer, SetupError};
 
-use self::scripts::Scripts;
-use super::{
+use crate::relay::{
     Appended, Begun, PAGE_BYTES, PAGE_ITEMS, RelayError, RunBatch, RunEnd, RunPage, RunState, TurnRelay,
     TurnRun,
 };
@@ -186,5 +183,36 @@ fn millis(ttl: Duration) -> u64 {
 impl fmt::Debug for RedisRelay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisRelay").field("server", &self.server).finish_non_exhaustive()
+    }
+}
+
+pub(super) struct Scripts {
+    pub(super) begin: Script,
+    pub(super) release: Script,
+    pub(super) append: Script,
+    pub(super) read: Script,
+    pub(super) running: Script,
+    pub(super) stop: Script,
+    pub(super) turns: Script,
+    pub(super) forget: Script,
+}
+
+const CLOCK: &str = include_str!("scripts/clock.lua");
+const RENEW: &str = include_str!("scripts/renew.lua");
+
+impl Scripts {
+    pub(super) fn new() -> Self {
+        let timed = |script: &str| Script::new(&[CLOCK, script].concat());
+        let renewing = |script: &str| timed(&[RENEW, script].concat());
+        Self {
+            begin: renewing(include_str!("scripts/begin.lua")),
+            release: Script::new(include_str!("scripts/release.lua")),
+            append: renewing(include_str!("scripts/append.lua")),
+            read: timed(include_str!("scripts/read.lua")),
+            running: timed(include_str!("scripts/running.lua")),
+            stop: Script::new(include_str!("scripts/stop.lua")),
+            turns: Script::new("return redis.call('ZRANGE', KEYS[1], 0, -1)"),
+            forget: Script::new(include_str!("scripts/forget.lua")),
+        }
     }
 }
